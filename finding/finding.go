@@ -1,0 +1,131 @@
+// Package finding is the closed vocabulary of what was found in third-party
+// text: a code, how severe it is, and the place. Nothing in it is text that a
+// third party chose, but for the one door Quote.
+package finding
+
+// A Code names one kind of thing that was found or done. The set is closed: a
+// Code is a constant of this package, never text that a third party chose, so it
+// may stand in a log line, a metric label or an answer that a model reads.
+type Code string
+
+// What scrub finds in text.
+const (
+	HiddenBidi        Code = "hidden-bidi"                // reorders what a person sees
+	HiddenZeroWidth   Code = "hidden-zero-width"          // joiner, space of no width, byte order mark
+	HiddenOperator    Code = "hidden-invisible-operator"  // invisible mathematics, deprecated format
+	HiddenVariation   Code = "hidden-variation-selector"  // variation selector
+	HiddenTag         Code = "hidden-tag"                 // tag character: ASCII in disguise
+	HiddenFiller      Code = "hidden-filler"              // letter without a glyph, soft hyphen
+	HiddenAnnotation  Code = "hidden-annotation"          // interlinear annotation
+	HiddenFormat      Code = "hidden-format"              // shorthand, music, hieroglyph layout
+	ControlCharacter  Code = "control-character"          // C0, DEL, C1
+	LineBreak         Code = "line-break"                 // CR LF, NEL, VT, FF, U+2028, U+2029 became LF
+	OddSpace          Code = "odd-space"                  // a space of the removed set became U+0020
+	Noncharacter      Code = "noncharacter"               // never a character
+	AnsiEscape        Code = "ansi-escape"                // terminal control sequence
+	ControlToken      Code = "control-token"              // a chat template's own token
+	RoleMarker        Code = "role-marker"                // a line that claims a role of the conversation
+	EncodedToken      Code = "encoded-token"              // a control token behind percent or JSON escapes
+	HiddenReference   Code = "hidden-character-reference" // &#x202E; and the like
+	Confusable        Code = "confusable"                 // looks like an ASCII character
+	NFKC              Code = "nfkc"                       // changed by compatibility normalisation
+	NFKCLossy         Code = "nfkc-lossy"                 // … so that a number reads otherwise
+	CombiningFlood    Code = "combining-flood"            // more than 8 non-starters on one base
+	Truncated         Code = "truncated"                  // cut at the cap
+	IllFormedUTF8     Code = "ill-formed-utf8"            // octets that are no UTF-8 became U+FFFD
+	SurrogateMended   Code = "lone-surrogate"             // half a character became U+FFFD
+	MarkupTag         Code = "markup-tag"                 // an HTML tag, comment or lone "<"
+	MarkupLink        Code = "markup-link"                // a link, image or reference definition
+	PrivateUse        Code = "private-use"                // kept: private-use character
+	Unassigned        Code = "unassigned"                 // kept: not in the pinned Unicode version
+	BlankSymbol       Code = "blank-symbol"               // kept: U+2800, U+FFFC
+	SuspiciousUnicode Code = "suspicious-unicode"         // a description must not hold it
+	SplitAcrossBlocks Code = "split-token"                // a token whose parts stood in two texts
+)
+
+// What href finds in a URI.
+const (
+	URISyntax  Code = "uri-syntax"
+	URIScheme  Code = "uri-scheme"
+	URIHost    Code = "uri-host"
+	URILength  Code = "uri-length"
+	URIHidden  Code = "uri-hidden-character"
+	URIDecodes Code = "uri-decodes-to-syntax"
+)
+
+// What the boundary finds in messages, and why it withholds or passes unread.
+const (
+	RefusedName      Code = "name-refused"      // hidden character or token in what is never rewritten
+	CaseVariant      Code = "case-variant"      // a member that some readers take for another
+	Misshapen        Code = "misshapen"         // not the type that the protocol gives it
+	TooLong          Code = "too-long"          // over a limit, and not to be cut
+	ForgedProvenance Code = "forged-provenance" // an upstream's member under our own prefix
+	FenceLookalike   Code = "fence-lookalike"   // text that imitates our tags
+	Denied           Code = "denied"            // policy forbids it
+	Violation        Code = "violation"         // a message that is no acceptable MCP
+	Unsolicited      Code = "unsolicited"       // an answer that nobody waits for
+	BlobNotInspected Code = "binary"            // not inspected: a blob that is no text
+	Opaque           Code = "opaque"            // not inspected: echoed, never read
+)
+
+// A Severity orders findings as SEP-2624 does.
+type Severity uint8
+
+const (
+	Info  Severity = iota // nothing is wrong: normalised, kept, noted
+	Warn                  // odd in honest text: removed or to be looked at
+	Error                 // no honest use: an attack or broken data
+)
+
+// String returns "info", "warn" or "error".
+func (s Severity) String() string {
+	switch s {
+	case Info:
+		return "info"
+	case Warn:
+		return "warn"
+	}
+	return "error"
+}
+
+var severities = map[Code]Severity{
+	HiddenBidi: Error, HiddenZeroWidth: Warn, HiddenOperator: Error, HiddenVariation: Warn,
+	HiddenTag: Error, HiddenFiller: Warn, HiddenAnnotation: Error, HiddenFormat: Warn,
+	ControlCharacter: Warn, LineBreak: Info, OddSpace: Info, Noncharacter: Error,
+	AnsiEscape: Warn, ControlToken: Error, RoleMarker: Warn, EncodedToken: Warn,
+	HiddenReference: Error, Confusable: Info, NFKC: Info, NFKCLossy: Warn,
+	CombiningFlood: Warn, Truncated: Warn, IllFormedUTF8: Warn, SurrogateMended: Warn,
+	MarkupTag: Warn, MarkupLink: Info, PrivateUse: Warn, Unassigned: Warn, BlankSymbol: Info,
+	SuspiciousUnicode: Error, SplitAcrossBlocks: Error,
+	URISyntax: Error, URIScheme: Error, URIHost: Error, URILength: Error,
+	URIHidden: Error, URIDecodes: Error,
+	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
+	ForgedProvenance: Error, FenceLookalike: Error, Denied: Info, Violation: Error,
+	Unsolicited: Warn, BlobNotInspected: Info, Opaque: Info,
+}
+
+// Severity returns how severe c is, Error for a Code that is not of this package.
+func (c Code) Severity() Severity {
+	if s, ok := severities[c]; ok {
+		return s
+	}
+	return Error
+}
+
+// Known reports whether c is a constant of this package.
+func (c Code) Known() bool {
+	_, ok := severities[c]
+	return ok
+}
+
+// A Place is where something was found.
+type Place struct {
+	Field      string // path of the field, as a JSON pointer; made of names that the caller trusts
+	Start, End int    // octets [Start, End) of the field's value as it was received
+}
+
+// A Finding is one thing that was found.
+type Finding struct {
+	Code  Code
+	Place Place
+}

@@ -1,0 +1,125 @@
+package ucd
+
+import "unicode/utf8"
+
+// The layout table: strong direction in bits 0 and 1, joining type above.
+const (
+	dirLeft  = 1
+	dirRight = 2
+	dirMask  = 3
+
+	joinShift = 2
+)
+
+// Joining_Type, in the order of the generator.
+const (
+	joinNone = iota
+	joinCausing
+	joinDual
+	joinLeft
+	joinRight
+	joinTransparent
+)
+
+func joiningType(r rune) uint8 { return lookupLayout(r) >> joinShift }
+
+// Direction reports whether r is a strong character of left-to-right (Bidi_Class
+// L) or of right-to-left (R, AL) text.
+func Direction(r rune) (left, right bool) {
+	d := lookupLayout(r) & dirMask
+	return d == dirLeft, d == dirRight
+}
+
+const (
+	zwnj   = 0x200C
+	zwj    = 0x200D
+	virama = 9 // canonical combining class
+)
+
+// JoinerAllowed reports whether RFC 5892, appendices A.1 and A.2, lets r (U+200C
+// or U+200D) stand between before and after: after a virama, and for U+200C also
+// between letters that would join. It is false for any other r. It looks past
+// transparent characters, which do not include U+200C and U+200D: over a whole
+// text it looks at each at most twice.
+func JoinerAllowed(before string, r rune, after string) bool {
+	if r != zwnj && r != zwj {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(before)
+	if CCC(last) == virama {
+		return true
+	}
+	return r == zwnj && joinsOn(before) && joinsBack(after)
+}
+
+// joinsOn reports whether s ends with a letter that joins to what follows.
+func joinsOn(s string) bool {
+	for len(s) > 0 {
+		r, w := utf8.DecodeLastRuneInString(s)
+		switch joiningType(r) {
+		case joinLeft, joinDual:
+			return true
+		case joinTransparent:
+			s = s[:len(s)-w]
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// joinsBack reports whether s begins with a letter that joins to what precedes.
+func joinsBack(s string) bool {
+	for len(s) > 0 {
+		r, w, _ := Decode(s)
+		switch joiningType(r) {
+		case joinRight, joinDual:
+			return true
+		case joinTransparent:
+			s = s[w:]
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// EmojiSequence returns the length in octets of the longest emoji sequence at the
+// start of s, 0 if there is none. It knows the sequences of emoji-test.txt, in
+// every qualification, which include keycaps (that begin with an ASCII character)
+// and the three flags made of tags; and a character that is not ASCII with the
+// U+FE0E or U+FE0F that emoji-variation-sequences.txt gives it.
+func EmojiSequence(s string) int {
+	state, longest := uint32(emojiStart), 0
+	for i := 0; i < len(s); {
+		r, w, ok := Decode(s[i:])
+		if !ok {
+			break
+		}
+		if state, ok = emojiStep(state, uint32(r)); !ok {
+			break
+		}
+		i += w
+		if emojiStates[state]&1 != 0 {
+			longest = i
+		}
+	}
+	return longest
+}
+
+// emojiStep returns the state that r leads to.
+func emojiStep(state, r uint32) (uint32, bool) {
+	lo, hi := int(emojiStates[state]>>1), int(emojiStates[state+1]>>1)
+	for end := hi; lo < hi; {
+		m := int(uint(lo+hi) >> 1)
+		switch x := emojiEdges[m] & decompRune; {
+		case x == r:
+			return emojiEdges[m] >> 21, m < end
+		case x < r:
+			lo = m + 1
+		default:
+			hi = m
+		}
+	}
+	return 0, false
+}
