@@ -1,0 +1,413 @@
+//go:build unix
+
+package child
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain makes the test binary play the children.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("CHILD_ROLE"); role != "" {
+		os.Exit(play(role))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func play(role string) int {
+	switch role {
+	case "echo":
+		io.Copy(os.Stdout, os.Stdin)
+		return 0
+	case "exit7":
+		fmt.Println("last words")
+		return 7
+	case "env":
+		env := os.Environ()
+		slices.Sort(env)
+		fmt.Println(strings.Join(env, "\n"))
+		return 0
+	case "cwd":
+		d, _ := os.Getwd()
+		fmt.Println(d)
+		return 0
+	case "deaf": // hears neither the end of input nor SIGTERM
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	case "polite": // ends on SIGTERM only
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		fmt.Println("ready")
+		<-c
+		return 3
+	case "flood":
+		for range 100_000 {
+			os.Stderr.WriteString("noise\n")
+		}
+		os.Stderr.WriteString(strings.Repeat("x", 1<<20))
+		return 0
+	case "stderr":
+		os.Stderr.WriteString("plain\n\x1b[31mred\u202e\xff\\\r\n\nunended")
+		return 0
+	case "parent", "parent-exits": // a grandchild shares stdout
+		g := exec.Command(os.Args[0])
+		g.Env = append(os.Environ(), "CHILD_ROLE=deaf")
+		g.Stdout = os.Stdout
+		if err := g.Start(); err != nil {
+			return 1
+		}
+		fmt.Println("grandchild", g.Process.Pid)
+		if role == "parent" {
+			io.Copy(io.Discard, os.Stdin)
+		}
+		return 0
+	case "chatter":
+		for range 600 {
+			fmt.Println("still here")
+			fmt.Fprintln(os.Stderr, "still here")
+			time.Sleep(20 * time.Millisecond)
+		}
+		return 0
+	case "daemon", "daemon-chatter": // a grandchild in a session of its own keeps stdout
+		g := exec.Command(os.Args[0])
+		g.Env = append(os.Environ(), "CHILD_ROLE=deaf")
+		if role == "daemon-chatter" {
+			g.Env = append(os.Environ(), "CHILD_ROLE=chatter")
+			g.Stderr = os.Stderr
+		}
+		g.Stdout = os.Stdout
+		g.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := g.Start(); err != nil {
+			return 1
+		}
+		fmt.Println("grandchild", g.Process.Pid)
+		return 0
+	case "owner": // starts a child and is killed
+		p, err := Start(Command{Args: []string{os.Args[0]}, Env: []string{"CHILD_ROLE=polite"}})
+		if err != nil {
+			return 1
+		}
+		fmt.Println("child", p.group.pgid)
+		select {}
+	}
+	return 99
+}
+
+func start(t *testing.T, role string, c Command) *Process {
+	t.Helper()
+	c.Args = []string{os.Args[0]}
+	// A binary built for coverage complains on stderr without GOCOVERDIR.
+	c.Env = append(c.Env, "CHILD_ROLE="+role, "GOCOVERDIR="+t.TempDir())
+	p, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		p.Stop(ctx)
+		p.Stdout.Close()
+	})
+	return p
+}
+
+func within(t *testing.T, d time.Duration, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(d):
+		t.Fatalf("%s took more than %v", what, d)
+	}
+}
+
+func line(t *testing.T, r io.Reader) string {
+	t.Helper()
+	s, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(s)
+}
+
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return syscall.Kill(pid, 0) == nil && !os.IsNotExist(err)
+	}
+	_, after, _ := strings.Cut(string(b), ") ")
+	return !strings.HasPrefix(after, "Z")
+}
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for range 100 {
+		if !alive(pid) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("process %d still lives", pid)
+}
+
+func pidOf(t *testing.T, s string) int {
+	t.Helper()
+	f := strings.Fields(s)
+	pid, err := strconv.Atoi(f[len(f)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func TestEchoThenStop(t *testing.T) {
+	p := start(t, "echo", Command{})
+	io.WriteString(p.Stdin, "hello\n")
+	if got := line(t, p.Stdout); got != "hello" {
+		t.Errorf("echo = %q", got)
+	}
+	e, ok := p.Stop(t.Context())
+	if want := (Exit{Code: 0, Stage: StdinEnd}); e != want || !ok {
+		t.Errorf("Stop = %+v, %v; want %+v", e, ok, want)
+	}
+	if e2, _ := p.Stop(t.Context()); e2 != e {
+		t.Errorf("second Stop = %+v", e2)
+	}
+}
+
+func TestEnds(t *testing.T) {
+	quick := Command{CloseWait: 50 * time.Millisecond, TermWait: 50 * time.Millisecond}
+	slow := Command{CloseWait: 50 * time.Millisecond, TermWait: 10 * time.Second}
+	for _, tt := range []struct {
+		role string
+		cmd  Command
+		want Exit
+	}{
+		{"deaf", quick, Exit{Code: -1, Signal: "SIGKILL", Stage: Killed}},
+		{"polite", slow, Exit{Code: 3, Stage: Terminated}},
+	} {
+		t.Run(tt.role, func(t *testing.T) {
+			p := start(t, tt.role, tt.cmd)
+			line(t, p.Stdout)
+			within(t, 8*time.Second, "Stop", func() {
+				if e, ok := p.Stop(t.Context()); e != tt.want || !ok {
+					t.Errorf("Stop = %+v, %v; want %+v", e, ok, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestStopHasteners(t *testing.T) {
+	p := start(t, "deaf", Command{CloseWait: time.Hour, TermWait: time.Hour})
+	line(t, p.Stdout)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	within(t, 5*time.Second, "Stop with an ended context", func() { p.Stop(ctx) })
+}
+
+func TestEndsByItself(t *testing.T) {
+	p := start(t, "exit7", Command{})
+	all, err := io.ReadAll(p.Stdout)
+	if err != nil || string(all) != "last words\n" {
+		t.Errorf("stdout = %q, %v", all, err)
+	}
+	if e, want := p.Exit(), (Exit{Code: 7, Stage: ByItself}); e != want {
+		t.Errorf("Exit = %+v, want %+v", e, want)
+	}
+}
+
+func TestGrandchildrenDie(t *testing.T) {
+	for _, role := range []string{"parent", "parent-exits"} {
+		t.Run(role, func(t *testing.T) {
+			p := start(t, role, Command{})
+			pid := pidOf(t, line(t, p.Stdout))
+			within(t, 8*time.Second, "Stop", func() { p.Stop(t.Context()) })
+			gone(t, pid)
+		})
+	}
+}
+
+// What escaped the group keeps the pipes, silent or not, and still nobody waits for it.
+func TestEscapedGrandchildHoldsNobody(t *testing.T) {
+	for _, role := range []string{"daemon", "daemon-chatter"} {
+		t.Run(role, func(t *testing.T) {
+			p := start(t, role, Command{drain: 300 * time.Millisecond})
+			br := bufio.NewReader(p.Stdout)
+			s, err := br.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			for !strings.HasPrefix(s, "grandchild") {
+				s, _ = br.ReadString('\n')
+			}
+			pid := pidOf(t, s)
+			defer syscall.Kill(pid, syscall.SIGKILL)
+			within(t, 5*time.Second, "end of stdout", func() { io.Copy(io.Discard, br) })
+			within(t, 5*time.Second, "Exit", func() { p.Exit() })
+			if !alive(pid) {
+				t.Error("the grandchild was to outlive its parent here: the test shows nothing")
+			}
+		})
+	}
+}
+
+func TestChildDiesWithOwner(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs Linux's parent-death signal")
+	}
+	owner := exec.Command(os.Args[0])
+	owner.Env = append(os.Environ(), "CHILD_ROLE=owner")
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := pidOf(t, line(t, out))
+	owner.Process.Kill()
+	owner.Wait()
+	gone(t, pid)
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("PELLUCID_TEST_SECRET", "s3cret")
+	t.Setenv("PELLUCID_TEST_WANTED", "yes")
+	t.Setenv("LANG", "C.UTF-8")
+	p := start(t, "env", Command{Inherit: []string{"PELLUCID_TEST_WANTED"}, Env: []string{"EXTRA=1"}})
+	all, _ := io.ReadAll(p.Stdout)
+	got := strings.Split(strings.TrimSpace(string(all)), "\n")
+	for _, kv := range []string{"EXTRA=1", "LANG=C.UTF-8", "PELLUCID_TEST_WANTED=yes"} {
+		if !slices.Contains(got, kv) {
+			t.Errorf("%s is missing", kv)
+		}
+	}
+	for _, kv := range got {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.Contains(DefaultEnv, name) && !slices.Contains([]string{"EXTRA", "PELLUCID_TEST_WANTED", "CHILD_ROLE", "GOCOVERDIR"}, name) {
+			t.Errorf("%s was passed on unasked", name)
+		}
+	}
+}
+
+func TestEnvironDropsFunctions(t *testing.T) {
+	got := environ([]string{"TERM=() { :; }; evil", "HOME=/h", "broken"}, nil, nil)
+	if !slices.Equal(got, []string{"HOME=/h"}) {
+		t.Errorf("environ = %q", got)
+	}
+}
+
+func TestWorkingDirectory(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "cwd", Command{Dir: dir})
+	if got := line(t, p.Stdout); got != dir {
+		t.Errorf("working directory = %q, want %q", got, dir)
+	}
+}
+
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) add(s string) { l.mu.Lock(); l.all = append(l.all, s); l.mu.Unlock() }
+func (l *lines) get() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+func TestStderrIsEscaped(t *testing.T) {
+	var got lines
+	p := start(t, "stderr", Command{Stderr: got.add})
+	p.Exit()
+	want := []string{"plain", `\x1b[31mred\u202e\xff\\`, "unended"}
+	for range 100 {
+		if len(got.get()) == len(want) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !slices.Equal(got.get(), want) {
+		t.Errorf("stderr = %q, want %q", got.get(), want)
+	}
+}
+
+func TestStderrFlood(t *testing.T) {
+	var got lines
+	p := start(t, "flood", Command{Stderr: got.add})
+	within(t, 20*time.Second, "a flooding child", func() { p.Exit() })
+	time.Sleep(2 * outputGrace)
+	all := got.get()
+	if len(all) < stderrBurst || len(all) > stderrBurst+400 {
+		t.Errorf("%d lines came through", len(all))
+	}
+	if last := all[len(all)-1]; !strings.Contains(last, "lines dropped]") && !strings.Contains(last, "octets more]") {
+		t.Errorf("last line does not tell of the loss: %.80q", last)
+	}
+	for _, s := range all {
+		if len(s) > maxStderrLine+100 {
+			t.Errorf("a line of %d octets", len(s))
+		}
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		cmd  Command
+		want string
+	}{
+		{"none", Command{}, "child: cannot start: no command"},
+		{"not found", Command{Args: []string{"no-such-\u202eprogram"}}, `child: cannot start: "no-such-\u202eprogram": no such program or directory: executable file not found in $PATH`},
+		{"no such path", Command{Args: []string{dir + "/x"}}, "no such program or directory: no such file or directory"},
+		{"not executable", Command{Args: []string{plain}}, "not executable: permission denied"},
+		{"no directory", Command{Args: []string{os.Args[0]}, Dir: dir + "/none"}, "no such program or directory: no such file or directory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Start(tt.cmd)
+			if p != nil || !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Start = %v, %v; want %q", p, err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	f.Add([]byte("a\u202e\x1b\xff\\\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, c := range escape(nil, b) {
+			if c < ' ' || c > '~' {
+				t.Fatalf("escape let %#x through", c)
+			}
+		}
+	})
+}

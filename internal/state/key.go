@@ -1,0 +1,73 @@
+package state
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// KeySize is the size of a key in octets.
+const KeySize = 32
+
+// Key returns the random key called name, making it on first use. However many
+// processes ask at once, all get the same key. A key file of another size or
+// open to other users is refused, not replaced: what was made with the old key
+// would lose its meaning without a word.
+func (d *Dir) Key(name string) ([]byte, error) {
+	path, err := d.file(name)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = d.makeKey(path); err == nil {
+			key, err = readKey(path)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state: key: %w", err)
+	}
+	return key, nil
+}
+
+func readKey(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := private(f)
+	if err != nil {
+		return nil, err
+	}
+	if fi.Size() != KeySize {
+		return nil, fmt.Errorf("%q has %d octets, want %d: restore it from a backup, or remove it and lose what was made with it", path, fi.Size(), KeySize)
+	}
+	key := make([]byte, KeySize)
+	if _, err := io.ReadFull(f, key); err != nil {
+		return nil, err
+	}
+	return key, nil
+}
+
+// makeKey puts a complete key file in place unless one is there by then.
+func (d *Dir) makeKey(path string) error {
+	key := make([]byte, KeySize)
+	rand.Read(key)                            // never fails
+	f, err := os.CreateTemp(d.path, ".key-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(key)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := place(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(d.path)
+}

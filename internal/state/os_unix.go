@@ -1,0 +1,43 @@
+//go:build unix
+
+package state
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+)
+
+const closeBeforeRename = false
+
+// place gives the file tmp the name path, unless that exists (fs.ErrExist).
+func place(tmp, path string) error { return os.Link(tmp, path) }
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// lock waits until no other process holds path; the system frees it for a
+// holder that dies.
+func lock(path string) (io.Closer, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,51 @@
+package state
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// closeBeforeRename: Windows renames no file that is open.
+const closeBeforeRename = true
+
+// place gives the file tmp the name path, unless that exists (fs.ErrExist).
+func place(tmp, path string) error {
+	from, err := syscall.UTF16PtrFromString(tmp)
+	if err != nil {
+		return err
+	}
+	to, err := syscall.UTF16PtrFromString(path)
+	if err != nil {
+		return err
+	}
+	return syscall.MoveFile(from, to)
+}
+
+func syncDir(string) error { return nil }
+
+const (
+	lockPatience       = 5 * time.Second
+	errSharing         = syscall.Errno(32) // ERROR_SHARING_VIOLATION
+	errLockUnavailable = syscall.Errno(33) // ERROR_LOCK_VIOLATION
+)
+
+// lock waits until no other process holds path, which is held by opening it
+// and sharing nothing.
+func lock(path string) (io.Closer, error) {
+	p, err := syscall.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		h, err := syscall.CreateFile(p, syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+		if err == nil {
+			return os.NewFile(uintptr(h), path), nil
+		}
+		if !errors.Is(err, errSharing) && !errors.Is(err, errLockUnavailable) || time.Since(began) > lockPatience {
+			return nil, err
+		}
+	}
+}

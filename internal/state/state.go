@@ -1,0 +1,107 @@
+// Package state keeps Pellucid's own files: where they lie, who may read them, keys and journals.
+//
+// The directory is, in this order: $PELLUCID_STATE; $XDG_STATE_HOME/pellucid;
+// %LOCALAPPDATA%\pellucid on Windows; ~/Library/Application Support/pellucid on
+// macOS; ~/.local/state/pellucid elsewhere. It has mode 0700 and its files 0600.
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// ErrUnsafe is wrapped where another user could read or change what must be
+// private. The error says what to do.
+var ErrUnsafe = errors.New("state: unsafe permissions")
+
+// Dir is an open state directory.
+type Dir struct{ path string }
+
+// Open finds the state directory and makes it if need be.
+func Open() (*Dir, error) {
+	p, err := locate(runtime.GOOS, os.Getenv, os.UserHomeDir)
+	if err != nil {
+		return nil, err
+	}
+	return OpenAt(p)
+}
+
+// OpenAt is Open for a given directory.
+func OpenAt(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("state: make directory: %w", err)
+	}
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("state: directory: %w", err)
+	}
+	if !fi.IsDir() {
+		return nil, fmt.Errorf("state: %q is not a directory", path)
+	}
+	if writable := fi.Mode().Perm() & 0o022; runtime.GOOS != "windows" && writable != 0 {
+		return nil, fmt.Errorf("%w: directory %q can be changed by other users: run chmod 700 on it", ErrUnsafe, path)
+	}
+	return &Dir{path}, nil
+}
+
+func locate(goos string, getenv func(string) string, home func() (string, error)) (string, error) {
+	if p := getenv("PELLUCID_STATE"); p != "" {
+		return filepath.Abs(p)
+	}
+	// The XDG specification has relative paths ignored.
+	if p := getenv("XDG_STATE_HOME"); filepath.IsAbs(p) {
+		return filepath.Join(p, "pellucid"), nil
+	}
+	if goos == "windows" {
+		if p := getenv("LOCALAPPDATA"); p != "" {
+			return filepath.Join(p, "pellucid"), nil
+		}
+	}
+	h, err := home()
+	if err != nil {
+		return "", fmt.Errorf("state: no home directory: set PELLUCID_STATE: %w", err)
+	}
+	switch goos {
+	case "windows":
+		return filepath.Join(h, "AppData", "Local", "pellucid"), nil
+	case "darwin":
+		return filepath.Join(h, "Library", "Application Support", "pellucid"), nil
+	}
+	return filepath.Join(h, ".local", "state", "pellucid"), nil
+}
+
+// Path is the directory's path.
+func (d *Dir) Path() string { return d.path }
+
+// file is the path of a file of the directory. Names are the program's own.
+func (d *Dir) file(name string) (string, error) {
+	for i, c := range name {
+		ok := c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '-' || c == '.' || c == '_')
+		if !ok {
+			return "", fmt.Errorf("state: file name %+q", name)
+		}
+	}
+	if name == "" {
+		return "", errors.New("state: no file name")
+	}
+	return filepath.Join(d.path, name), nil
+}
+
+// private checks that an open file is a plain one for its owner alone.
+func private(f *os.File) (fs.FileInfo, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is not a regular file", f.Name())
+	}
+	if runtime.GOOS != "windows" && fi.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%w: %q is open to other users: run chmod 600 on it, and replace it if it is a key that they may have read", ErrUnsafe, f.Name())
+	}
+	return fi, nil
+}

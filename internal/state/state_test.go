@@ -1,0 +1,400 @@
+package state
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestMain lets the test binary play the other processes.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("STATE_ROLE"); role != "" {
+		if err := play(role); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func play(role string) error {
+	d, err := Open()
+	if err != nil {
+		return err
+	}
+	switch role {
+	case "key":
+		k, err := d.Key("install.key")
+		fmt.Printf("%x\n", k)
+		return err
+	case "journal":
+		j, err := d.Journal("decisions.jsonl", smallJournal)
+		if err != nil {
+			return err
+		}
+		for i := range 200 {
+			if err := j.Append(fmt.Appendf(nil, `{"pid":%d,"n":%d,"pad":%q}`, os.Getpid(), i, strings.Repeat("p", i))); err != nil {
+				return err
+			}
+		}
+		return j.Close()
+	}
+	return errors.New("no such role")
+}
+
+var smallJournal = JournalOptions{MaxBytes: 100_000, Keep: 50}
+
+func others(t *testing.T, role, dir string, n int) []string {
+	t.Helper()
+	out := make([]string, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			c := exec.Command(os.Args[0])
+			c.Env = append(os.Environ(), "STATE_ROLE="+role, "PELLUCID_STATE="+dir)
+			b, err := c.CombinedOutput()
+			if err != nil {
+				t.Errorf("process %d: %v: %s", i, err, b)
+			}
+			out[i] = string(b)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func open(t *testing.T) *Dir {
+	t.Helper()
+	d, err := OpenAt(filepath.Join(t.TempDir(), "a", "pellucid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func unixOnly(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("modes mean nothing on Windows")
+	}
+}
+
+func TestLocate(t *testing.T) {
+	home := func() (string, error) { return "/h", nil }
+	none := func() (string, error) { return "", errors.New("none") }
+	for _, tt := range []struct {
+		goos string
+		env  map[string]string
+		home func() (string, error)
+		want string
+	}{
+		{"linux", nil, home, "/h/.local/state/pellucid"},
+		{"linux", map[string]string{"XDG_STATE_HOME": "/x"}, home, "/x/pellucid"},
+		{"linux", map[string]string{"XDG_STATE_HOME": "relative"}, home, "/h/.local/state/pellucid"},
+		{"linux", map[string]string{"XDG_STATE_HOME": "/x", "PELLUCID_STATE": "/p"}, home, "/p"},
+		{"linux", map[string]string{"LOCALAPPDATA": "/l"}, home, "/h/.local/state/pellucid"},
+		{"darwin", nil, home, "/h/Library/Application Support/pellucid"},
+		{"darwin", map[string]string{"XDG_STATE_HOME": "/x"}, home, "/x/pellucid"},
+		{"windows", map[string]string{"LOCALAPPDATA": "/l"}, home, "/l/pellucid"},
+		{"windows", nil, home, "/h/AppData/Local/pellucid"},
+		{"linux", nil, none, ""},
+	} {
+		got, err := locate(tt.goos, func(k string) string { return tt.env[k] }, tt.home)
+		if filepath.ToSlash(got) != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("%s %v: %q, %v; want %q", tt.goos, tt.env, got, err, tt.want)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	unixOnly(t)
+	d := open(t)
+	if _, err := d.Key("install.key"); err != nil {
+		t.Fatal(err)
+	}
+	j, err := d.Journal("decisions.jsonl", JournalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for path, want := range map[string]fs.FileMode{"": 0o700, "install.key": 0o600, "decisions.jsonl": 0o600} {
+		fi, err := os.Stat(filepath.Join(d.Path(), path))
+		if err != nil || fi.Mode().Perm() != want {
+			t.Errorf("%q: mode %v, %v; want %v", path, fi.Mode(), err, want)
+		}
+	}
+	if err := os.Chmod(d.Path(), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenAt(d.Path()); !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("directory of mode 0777: %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	d := open(t)
+	for _, name := range []string{"", ".", "..", "../x", "a/b", ".hidden", "UPPER", "a b", "a\u202e"} {
+		if _, err := d.Key(name); err == nil {
+			t.Errorf("Key(%+q) was accepted", name)
+		}
+		if _, err := d.Journal(name, JournalOptions{}); err == nil {
+			t.Errorf("Journal(%+q) was accepted", name)
+		}
+	}
+}
+
+func TestKeyIsKept(t *testing.T) {
+	d := open(t)
+	a, err := d.Key("install.key")
+	if err != nil || len(a) != KeySize || bytes.Equal(a, make([]byte, KeySize)) {
+		t.Fatalf("Key = %x, %v", a, err)
+	}
+	if b, err := d.Key("install.key"); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("second Key differs: %v", err)
+	}
+	if b, _ := d.Key("other.key"); bytes.Equal(a, b) {
+		t.Error("two names, one key")
+	}
+}
+
+func TestKeyOnceAmongProcesses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pellucid")
+	all := others(t, "key", dir, 20)
+	for _, k := range all {
+		if k != all[0] || len(k) != 2*KeySize+1 {
+			t.Fatalf("keys differ: %q", all)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left in the directory: %v, %v", left, err)
+	}
+}
+
+func TestKeyOnceAmongGoroutines(t *testing.T) {
+	d := open(t)
+	keys := make([][]byte, 50)
+	var wg sync.WaitGroup
+	for i := range keys {
+		wg.Go(func() { keys[i], _ = d.Key("install.key") })
+	}
+	wg.Wait()
+	for _, k := range keys {
+		if len(k) != KeySize || !bytes.Equal(k, keys[0]) {
+			t.Fatal("keys differ")
+		}
+	}
+}
+
+func TestKeyRefused(t *testing.T) {
+	unixOnly(t)
+	for _, tt := range []struct {
+		name string
+		size int
+		mode fs.FileMode
+		want string
+	}{
+		{"short", 31, 0o600, "has 31 octets, want 32"},
+		{"empty", 0, 0o600, "has 0 octets, want 32"},
+		{"long", 33, 0o600, "has 33 octets, want 32"},
+		{"group", 32, 0o640, "chmod 600"},
+		{"others", 32, 0o604, "chmod 600"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := open(t)
+			path := filepath.Join(d.Path(), "install.key")
+			if err := os.WriteFile(path, make([]byte, tt.size), tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(path, tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			if k, err := d.Key("install.key"); k != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Key = %x, %v; want %q", k, err, tt.want)
+			}
+		})
+	}
+	d := open(t)
+	if err := os.Mkdir(filepath.Join(d.Path(), "install.key"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Key("install.key"); err == nil {
+		t.Error("a directory was taken for a key")
+	}
+}
+
+// records reads every line of the journal and its files put aside.
+func records(t *testing.T, dir string) (all []map[string]any, files int) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "decisions.jsonl*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".lock") {
+			continue
+		}
+		files++
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for sc := bufio.NewScanner(f); sc.Scan(); {
+			var r map[string]any
+			if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
+				t.Fatalf("%s: %q: %v", filepath.Base(name), sc.Text(), err)
+			}
+			all = append(all, r)
+		}
+	}
+	return all, files
+}
+
+func TestJournalAmongProcesses(t *testing.T) {
+	const n = 8
+	dir := filepath.Join(t.TempDir(), "pellucid")
+	others(t, "journal", dir, n)
+	all, files := records(t, dir)
+	seen := map[string]bool{}
+	for _, r := range all {
+		seen[fmt.Sprint(r["pid"], "/", r["n"])] = true
+	}
+	if len(all) != n*200 || len(seen) != n*200 {
+		t.Errorf("%d records, %d of them different; want %d", len(all), len(seen), n*200)
+	}
+	if files < 3 {
+		t.Errorf("%d files: nothing was put aside", files)
+	}
+	for i := range files {
+		path := filepath.Join(dir, "decisions.jsonl")
+		if i > 0 {
+			path = fmt.Sprintf("%s.%d", path, i)
+		}
+		// One record of each other process may land behind the bound.
+		if fi, err := os.Stat(path); err != nil || fi.Size() > smallJournal.MaxBytes+n*300 {
+			t.Errorf("file %d: %v, %v", i, fi.Size(), err)
+		}
+	}
+}
+
+func TestJournalKeepsItsBound(t *testing.T) {
+	d := open(t)
+	j, err := d.Journal("decisions.jsonl", JournalOptions{MaxBytes: 1000, Keep: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 500 {
+		if err := j.Append(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Append(fmt.Appendf(nil, `{"n":500,"s":%q}`, strings.Repeat("x", 5000))); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, files := records(t, d.Path())
+	if files != 3 {
+		t.Errorf("%d files, want 3", files)
+	}
+	last := false
+	for _, r := range all {
+		last = last || r["n"] == 500.0
+	}
+	if !last {
+		t.Error("the newest record is gone")
+	}
+	if err := j.Append([]byte(`{}`)); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Append after Close = %v", err)
+	}
+}
+
+func TestJournalErrors(t *testing.T) {
+	d := open(t)
+	j, err := d.Journal("decisions.jsonl", JournalOptions{Sync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, r := range []string{"", "{}\n{}", "{\r}", strings.Repeat("x", MaxRecord+1)} {
+		if err := j.Append([]byte(r)); !errors.Is(err, ErrRecord) {
+			t.Errorf("Append(%.10q) = %v", r, err)
+		}
+	}
+	if err := j.Append([]byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+	j.f.Close()
+	if err := j.Append([]byte(`{}`)); err == nil {
+		t.Error("a write that failed was not reported")
+	}
+	unixOnly(t)
+	path := filepath.Join(d.Path(), "open.jsonl")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Journal("open.jsonl", JournalOptions{}); !errors.Is(err, ErrUnsafe) {
+		t.Errorf("journal open to others: %v", err)
+	}
+}
+
+// Half a record of a write that failed, here or in a process that died, does not spoil the next one.
+func TestJournalAfterTornWrite(t *testing.T) {
+	d := open(t)
+	j, err := d.Journal("decisions.jsonl", JournalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	j.f.WriteString(`{"half":`)
+	j2, err := d.Journal("decisions.jsonl", JournalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j2.Append([]byte(`{"other":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := j2.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j.f.WriteString(`{"half":`)
+	j.torn = true
+	if err := j.Append([]byte(`{"whole":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(d.Path(), "decisions.jsonl"))
+	if want := "{\"half\":\n{\"other\":1}\n{\"half\":\n{\"whole\":1}\n"; err != nil || string(b) != want {
+		t.Errorf("journal = %q, %v", b, err)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	d, err := OpenAt(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	j, err := d.Journal("decisions.jsonl", JournalOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	r := []byte(`{"id":"0123456789abcdef","n":"` + strings.Repeat("x", 300) + `"}`)
+	for b.Loop() {
+		if err := j.Append(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package wire
+
+import (
+	"compress/gzip"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+var defaultLimits strictjson.Limits
+
+var (
+	errBodyTooLong = errors.New("wire: body too long")
+	errEncoding    = errors.New("wire: content encoding")
+)
+
+// decompress returns the body as the server meant it. What reads it bounds it:
+// a bomb is cut off where an honest body of that size would be.
+func decompress(resp *http.Response) (io.Reader, error) {
+	switch e := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); e {
+	case "", "identity":
+		return resp.Body, nil
+	case "gzip", "x-gzip":
+		return &lazyGzip{r: resp.Body}, nil
+	default:
+		return nil, fmt.Errorf("%w %s", errEncoding, finding.Quote(e))
+	}
+}
+
+// lazyGzip reads the gzip header with the first octet that is asked for, which
+// in a stream may be long after the response began.
+type lazyGzip struct {
+	r  io.Reader
+	gz *gzip.Reader
+}
+
+func (l *lazyGzip) Read(p []byte) (int, error) {
+	if l.gz == nil {
+		gz, err := gzip.NewReader(l.r)
+		if err != nil {
+			return 0, err
+		}
+		l.gz = gz
+	}
+	return l.gz.Read(p)
+}
+
+// body reads a whole body into a buffer of the pool.
+func (c *HTTP) body(resp *http.Response) ([]byte, error) {
+	r, err := decompress(resp)
+	if err != nil {
+		return nil, err
+	}
+	limit := maxMessage(c.opt.Limits)
+	b := GetBuffer(int(min(max(resp.ContentLength+1, 0), readSize)))
+	for idle := 0; ; idle++ {
+		if len(b) > limit {
+			PutBuffer(b)
+			return nil, errBodyTooLong
+		}
+		if len(b) == cap(b) {
+			grown := append(GetBuffer(min(2*len(b), limit+readSize)), b...)
+			PutBuffer(b)
+			b = grown
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if n > 0 {
+			idle = 0
+		}
+		switch {
+		case err == io.EOF:
+			if len(b) > limit {
+				continue
+			}
+			return b, nil
+		case err == nil && idle > maxIdle:
+			err = io.ErrNoProgress
+		}
+		if err != nil {
+			PutBuffer(b)
+			return nil, err
+		}
+	}
+}
+
+func bodyRefusal(err error) *refusal {
+	if errors.Is(err, errBodyTooLong) || errors.Is(err, errEncoding) ||
+		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
+		return refuse(CodeBadAnswer, err)
+	}
+	return refuse(CodeCut, errors.New("wire: body ended early: "+quoteError(err)))
+}
+
+// neverConnected reports whether err of a round trip came before a connection
+// that could be used: dialling, name resolution, TLS.
+func neverConnected(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect" || op.Op == "remote error") {
+		return true
+	}
+	var (
+		dns    *net.DNSError
+		cert   *tls.CertificateVerificationError
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+	)
+	return errors.As(err, &dns) || errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.Is(err, http.ErrSchemeMismatch) ||
+		strings.Contains(err.Error(), "TLS handshake timeout")
+}

@@ -1,0 +1,254 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+const (
+	maxMethodOctets = 256
+	maxBatch        = 256
+)
+
+// A Violation is input that is not an acceptable message. Its Error is made of
+// constants and numbers only, so it may go to a peer or into a log as it is.
+type Violation struct {
+	Code   int    // CodeParse or CodeInvalid
+	Reason string // constant
+	Kind   Kind   // what the message set out to be; 0 if that cannot be said
+	ID     ID     // the id, where it could be read
+	Offset int64  // octets from the start of the message
+
+	// Excerpt is the beginning of the input, escaped and cut, for the operator
+	// alone. Not in Error.
+	Excerpt string
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("wire: %s (%d) at octet %d", v.Reason, v.Code, v.Offset)
+}
+
+// Decode parses one message. The error is a *Violation: JSON-RPC code (-32700 or -32600), constant reason,
+// and the ID where it could be read, so that the peer can be answered. The Message aliases b.
+func Decode(b []byte, lim strictjson.Limits) (*Message, error) {
+	doc, v := parse(b, lim)
+	if v != nil {
+		return nil, v
+	}
+	m, v := shape(doc, doc.Root())
+	if v != nil {
+		v.Excerpt = excerpt(b)
+		return nil, v
+	}
+	return m, nil
+}
+
+// DecodeBatch is Decode for revision 2025-03-26, where a JSON array carries
+// several messages: it yields each element as a Message or a *Violation of its
+// own. The messages share one Doc.
+func DecodeBatch(b []byte, lim strictjson.Limits) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		doc, v := parse(b, lim)
+		if v == nil && doc.Root().Kind() == '[' {
+			switch n := doc.Root().Len(); {
+			case n == 0:
+				v = &Violation{Code: CodeInvalid, Reason: "empty batch"}
+			case n > maxBatch:
+				v = &Violation{Code: CodeInvalid, Reason: "batch of more than 256 messages"}
+			default:
+				for e := range doc.Root().Elements() {
+					if m, v := shape(doc, e); !yieldOne(yield, b, m, v) {
+						return
+					}
+				}
+				return
+			}
+		}
+		if v != nil {
+			yieldOne(yield, b, nil, v)
+			return
+		}
+		m, v := shape(doc, doc.Root())
+		yieldOne(yield, b, m, v)
+	}
+}
+
+func yieldOne(yield func(*Message, error) bool, b []byte, m *Message, v *Violation) bool {
+	if v != nil {
+		v.Excerpt = excerpt(b)
+		return yield(nil, v)
+	}
+	return yield(m, nil)
+}
+
+func parse(b []byte, lim strictjson.Limits) (*strictjson.Doc, *Violation) {
+	doc := docs.Get().(*strictjson.Doc)
+	err := doc.Reset(b, lim)
+	if err == nil {
+		return doc, nil
+	}
+	v := &Violation{Code: CodeParse, Reason: "not strict JSON", Excerpt: excerpt(b)}
+	var se *strictjson.SyntaxError
+	if errors.As(err, &se) {
+		v.Reason, v.Offset = se.Code.String(), int64(se.Offset)
+	}
+	// What could not be parsed may still be the answer somebody waits for.
+	var s envelopeScan
+	s.feed(b)
+	v.ID, v.Kind = s.envelope()
+	return nil, v
+}
+
+// members of one envelope, as found.
+type members struct {
+	version, id, method, params, result, err strictjson.Value
+}
+
+func shape(doc *strictjson.Doc, root strictjson.Value) (*Message, *Violation) {
+	if root.Kind() == '[' {
+		return nil, &Violation{Code: CodeInvalid, Reason: "a batch, which this revision does not have"}
+	}
+	if root.Kind() != '{' {
+		return nil, &Violation{Code: CodeInvalid, Reason: "not a JSON object"}
+	}
+	var ms members
+	reason := ""
+	for name, value := range root.Members() {
+		if slot := ms.slot(name.Text()); slot != nil {
+			*slot = value
+		} else {
+			// Case variants land here too.
+			reason = "unknown member beside those of JSON-RPC"
+		}
+	}
+	m := &Message{Doc: doc, Params: ms.params, Result: ms.result, Error: ms.err, Kind: ms.kind()}
+	idOK := true
+	if ms.id.Exists() && ms.id.Kind() != 'n' {
+		m.ID, idOK = idOf(ms.id)
+	}
+	switch {
+	case reason != "":
+	case ms.version.Text() != "2.0":
+		reason = "jsonrpc is not \"2.0\""
+	case !idOK:
+		reason = "id is neither a short string nor an integer within 2^53"
+	default:
+		reason = ms.check(m)
+	}
+	if reason != "" {
+		if !idOK {
+			m.ID = ID{}
+		}
+		return nil, &Violation{Code: CodeInvalid, Reason: reason, Kind: m.Kind, ID: m.ID}
+	}
+	return m, nil
+}
+
+func (ms *members) slot(name string) *strictjson.Value {
+	switch name {
+	case "jsonrpc":
+		return &ms.version
+	case "id":
+		return &ms.id
+	case "method":
+		return &ms.method
+	case "params":
+		return &ms.params
+	case "result":
+		return &ms.result
+	case "error":
+		return &ms.err
+	}
+	return nil
+}
+
+// kind says what the envelope sets out to be; mixed shapes are refused later.
+func (ms *members) kind() Kind {
+	switch {
+	case ms.method.Exists() && ms.id.Exists():
+		return Request
+	case ms.method.Exists():
+		return Notification
+	case ms.err.Exists():
+		return ErrorResponse
+	case ms.result.Exists():
+		return Response
+	}
+	return 0
+}
+
+// check completes m or returns the constant reason for which it is refused.
+func (ms *members) check(m *Message) string {
+	switch m.Kind {
+	case Request, Notification:
+		if ms.result.Exists() || ms.err.Exists() {
+			return "both a request and a response"
+		}
+		if ms.id.Kind() == 'n' {
+			return "null id on a request"
+		}
+		method := ms.method.Text()
+		if !saneMethod(method) {
+			return "method is not a short string of visible ASCII"
+		}
+		m.Method = strings.Clone(method) // outlives Release
+		if ms.params.Exists() && ms.params.Kind() != '{' {
+			return "params is not an object"
+		}
+	case Response, ErrorResponse:
+		if ms.params.Exists() {
+			return "params in a response"
+		}
+		if ms.result.Exists() && ms.err.Exists() {
+			return "both a result and an error"
+		}
+		if m.Kind == ErrorResponse {
+			return checkError(ms.err)
+		}
+		if m.ID.IsZero() {
+			return "result without an id"
+		}
+		if ms.result.Kind() != '{' {
+			return "result is not an object"
+		}
+	default:
+		return "neither a request nor a response"
+	}
+	return ""
+}
+
+// checkError holds error to {code, message, data?}. Further members are third
+// parties' and survive, but none that another reader could take for one of the three.
+func checkError(e strictjson.Value) string {
+	if e.Kind() != '{' {
+		return "error is not an object"
+	}
+	if _, ok := e.Get("code").Int64(); !ok {
+		return "error code is not an integer"
+	}
+	if e.Get("message").Kind() != '"' {
+		return "error message is not a string"
+	}
+	if _, found := e.Strays(errorMembers); found {
+		return "case variant of an error member"
+	}
+	return ""
+}
+
+var errorMembers = []string{"code", "message", "data"}
+
+func saneMethod(s string) bool {
+	if s == "" || len(s) > maxMethodOctets {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; c <= 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,406 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// refusal is why a request got no answer: our code and constant text for the
+// other side, the cause for the operator.
+type refusal struct {
+	code  int
+	text  string
+	cause error
+}
+
+var refusalText = map[int]string{
+	CodeUnreachable:  "pellucid: the server could not be reached",
+	CodeStatus:       "pellucid: the server refused the request",
+	CodeBadAnswer:    "pellucid: the server's answer was not acceptable",
+	CodeCut:          "pellucid: the server's answer ended early",
+	CodeSessionGone:  "pellucid: the server ended the session",
+	CodeUnauthorized: "pellucid: the server asked for credentials",
+}
+
+func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }
+
+// local is the error response in which a refusal reaches whoever asked.
+func (r *refusal) local(id ID) *Message {
+	raw := AppendError(nil, id, fmt.Appendf(nil, `{"code":%d,"message":%q}`, r.code, r.text))
+	m, err := Decode(raw, defaultLimits)
+	if err != nil {
+		panic("wire: own error response: " + err.Error()) // constants only
+	}
+	m.Local, m.Cause = true, r.cause
+	return m
+}
+
+// fly takes a request to its answer, whatever that be.
+func (c *HTTP) fly(ctx context.Context, f *flight, m *Outgoing) {
+	r := c.post(ctx, f, m)
+	c.mu.Lock()
+	answered, cancelled := f.answered, f.cancelled
+	c.mu.Unlock()
+	if answered || cancelled {
+		return
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, ErrSessionGone) {
+		r = refuse(CodeSessionGone, ErrSessionGone)
+	} else if cause != nil {
+		return // Close: nobody reads
+	}
+	if r == nil {
+		r = refuse(CodeCut, errors.New("wire: no answer in the stream"))
+	}
+	c.notice("upstream: no answer to a request: %v", r.cause)
+	c.deliver(r.local(f.id), nil)
+}
+
+// tell posts a notification or a response.
+func (c *HTTP) tell(m *Outgoing) {
+	resp, r := c.send(c.live, m)
+	if r == nil {
+		defer resp.Body.Close()
+		if resp.StatusCode/100 != 2 {
+			r = c.statusRefusal(resp)
+		}
+	}
+	if r != nil {
+		if c.ctx.Err() == nil {
+			c.notice("upstream: did not accept a notification or response: %v", r.cause)
+		}
+		return
+	}
+	// A server has nothing to say here; a small body is read so that the connection serves again.
+	io.CopyN(io.Discard, resp.Body, 4<<10)
+	if m.Method == "notifications/initialized" && !modern(m.Route.Version) {
+		c.listen()
+	}
+}
+
+func (c *HTTP) send(ctx context.Context, m *Outgoing) (*http.Response, *refusal) {
+	req, err := c.request(ctx, http.MethodPost, bytes.NewReader(m.Raw), m.Route)
+	if err != nil {
+		return nil, refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
+	}
+	if m.Method == "initialize" {
+		// spec: transports/version-header: sent after initialization only.
+		req.Header.Del(headerSession)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if modern(req.Header.Get(headerVersion)) {
+		setRoute(req.Header, m)
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, doRefusal(err)
+	}
+	return resp, nil
+}
+
+// doRefusal tells apart an upstream that was never reached from one that broke off.
+func doRefusal(err error) *refusal {
+	if neverConnected(err) {
+		return refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
+	}
+	return refuse(CodeCut, errors.New("wire: no response: "+quoteError(err)))
+}
+
+func (c *HTTP) post(ctx context.Context, f *flight, m *Outgoing) *refusal {
+	resp, r := c.send(ctx, m)
+	if r != nil {
+		return r
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return c.failed(f, resp)
+	}
+	if r := c.welcome(f, resp); r != nil {
+		return r
+	}
+	switch t := mediaType(resp); t {
+	case "application/json":
+		return c.whole(f, resp)
+	case "text/event-stream":
+		r := c.stream(ctx, f, m, resp)
+		if r == nil {
+			linger(resp, f)
+		}
+		return r
+	default:
+		return refuse(CodeBadAnswer, fmt.Errorf("wire: status %d with content type %s", resp.StatusCode, finding.Quote(t)))
+	}
+}
+
+// linger reads a stream to its end, which should be near once the answer has
+// come, so that the connection serves again.
+func linger(resp *http.Response, f *flight) {
+	stop := time.AfterFunc(lingerWait, func() { f.cancel(errCancelled) })
+	defer stop.Stop()
+	io.CopyN(io.Discard, resp.Body, 64<<10)
+}
+
+func mediaType(resp *http.Response) string {
+	ct := resp.Header.Get("Content-Type")
+	t, _, err := mime.ParseMediaType(ct)
+	if err != nil && t == "" {
+		return ct
+	}
+	return t
+}
+
+// welcome takes the session id that a legacy server gives with initialize.
+func (c *HTTP) welcome(f *flight, resp *http.Response) *refusal {
+	s := resp.Header.Get(headerSession)
+	if f.method != "initialize" || s == "" {
+		return nil
+	}
+	if len(s) > maxEventID || !validHeaderValue(s) {
+		return refuse(CodeBadAnswer, errors.New("wire: session id is not visible ASCII"))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = s
+	return nil
+}
+
+// failed handles a status of failure. A modern server says what is wrong in a
+// JSON-RPC error; a legacy one whose session is lost says 404.
+func (c *HTTP) failed(f *flight, resp *http.Response) *refusal {
+	if resp.StatusCode == http.StatusNotFound && resp.Request.Header.Get(headerSession) != "" {
+		c.lose()
+		return refuse(CodeSessionGone, ErrSessionGone)
+	}
+	if mediaType(resp) == "application/json" {
+		if b, err := c.body(resp); err == nil {
+			m, err := Decode(b, c.opt.Limits)
+			if err == nil && m.Kind == ErrorResponse && (m.ID.IsZero() || m.ID == f.id) {
+				m.ID, m.buf = f.id, b
+				c.answer(m)
+				return nil
+			}
+			PutBuffer(b)
+		}
+	}
+	return c.statusRefusal(resp)
+}
+
+func (c *HTTP) statusRefusal(resp *http.Response) *refusal {
+	switch code := resp.StatusCode; {
+	case code == http.StatusNotFound && resp.Request.Header.Get(headerSession) != "":
+		c.lose()
+		return refuse(CodeSessionGone, ErrSessionGone)
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return refuse(CodeUnauthorized, fmt.Errorf("wire: HTTP status %d", code))
+	case code/100 == 3:
+		return refuse(CodeStatus, fmt.Errorf("wire: HTTP status %d: redirects are not followed", code))
+	default:
+		return refuse(CodeStatus, fmt.Errorf("wire: HTTP status %d", code))
+	}
+}
+
+// whole handles an answer that is one JSON body.
+func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
+	b, err := c.body(resp)
+	if err != nil {
+		return bodyRefusal(err)
+	}
+	m, err := Decode(b, c.opt.Limits)
+	if err != nil {
+		PutBuffer(b)
+		return violationRefusal(err)
+	}
+	m.buf = b
+	if (m.Kind != Response && m.Kind != ErrorResponse) || m.ID != f.id {
+		m.Release()
+		return refuse(CodeBadAnswer, errors.New("wire: the body answers another request"))
+	}
+	c.answer(m)
+	return nil
+}
+
+func violationRefusal(err error) *refusal {
+	var v *Violation
+	if errors.As(err, &v) && v.Excerpt != "" {
+		err = fmt.Errorf("%w: %s", err, v.Excerpt)
+	}
+	return refuse(CodeBadAnswer, err)
+}
+
+// answer delivers a message; a response settles the flight that it belongs to.
+func (c *HTTP) answer(m *Message) {
+	if m.Kind == Response || m.Kind == ErrorResponse {
+		c.mu.Lock()
+		f := c.flights[m.ID]
+		if f != nil {
+			f.answered = true
+			delete(c.flights, m.ID) // the id is free, though the stream may still end
+		}
+		if f != nil && f.method == "initialize" && m.Kind == Response {
+			if v := m.Result.Get("protocolVersion").Text(); validVersion(v) {
+				c.version = strings.Clone(v)
+			}
+		}
+		c.mu.Unlock()
+	}
+	c.deliver(m, nil)
+}
+
+func (c *HTTP) settled(f *flight) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return f.answered
+}
+
+// stream handles an answer that is a stream of events, resuming it where a
+// legacy server allows that.
+func (c *HTTP) stream(ctx context.Context, f *flight, m *Outgoing, resp *http.Response) *refusal {
+	er, r := c.events(ctx, resp, func() bool { return c.settled(f) })
+	for tries := 0; r != nil && r.code == CodeCut && er.lastID != "" && !modern(m.Route.Version); tries++ {
+		if tries == maxResumes || !c.pause(ctx, tries, er.retry) {
+			break
+		}
+		next, status := c.resume(ctx, er.lastID, m.Route)
+		if next == nil {
+			if status != 0 {
+				break // the server is there and does not resume
+			}
+			continue
+		}
+		last := er.lastID
+		er, r = c.events(ctx, next, func() bool { return c.settled(f) })
+		next.Body.Close()
+		if er.lastID == "" {
+			er.lastID = last
+		} else if er.lastID != last {
+			tries = -1
+		}
+	}
+	return r
+}
+
+// events delivers a stream's messages until enough says so (nil) or it ends.
+func (c *HTTP) events(ctx context.Context, resp *http.Response, enough func() bool) (*eventReader, *refusal) {
+	er := &eventReader{max: maxMessage(c.opt.Limits)}
+	body, err := decompress(resp)
+	if err != nil {
+		return er, bodyRefusal(err)
+	}
+	er.r = body
+	for ctx.Err() == nil {
+		ev, err := er.next()
+		if errors.Is(err, errEventTooLong) {
+			return er, refuse(CodeBadAnswer, err)
+		}
+		if err != nil {
+			return er, refuse(CodeCut, errors.New("wire: stream ended: "+quoteError(err)))
+		}
+		if ev.name != "" && ev.name != "message" || len(ev.data) == 0 {
+			PutBuffer(ev.data)
+			continue
+		}
+		m, err := Decode(ev.data, c.opt.Limits)
+		if err != nil {
+			PutBuffer(ev.data)
+			c.deliver(nil, err)
+			continue
+		}
+		m.buf = ev.data
+		c.answer(m)
+		if enough() {
+			return er, nil
+		}
+	}
+	return er, refuse(CodeCut, context.Cause(ctx))
+}
+
+// pause waits before the try-th attempt; false if ctx ended.
+func (c *HTTP) pause(ctx context.Context, try int, asked time.Duration) bool {
+	d := min(c.opt.RetryWait<<try, maxRetry)
+	d += rand.N(d/4 + 1)
+	t := time.NewTimer(max(d, asked))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// resume asks for the events after lastID. It returns no response and status 0
+// if the server could not be asked.
+func (c *HTTP) resume(ctx context.Context, lastID string, route Route) (*http.Response, int) {
+	req, err := c.request(ctx, http.MethodGet, nil, route)
+	if err != nil {
+		return nil, -1
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if lastID != "" {
+		req.Header.Set(headerEvent, lastID)
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, 0
+	}
+	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
+		return resp, resp.StatusCode
+	}
+	resp.Body.Close()
+	return nil, resp.StatusCode
+}
+
+// listen opens, once, the stream on which a legacy server may speak first.
+func (c *HTTP) listen() {
+	c.mu.Lock()
+	first := !c.listening && !c.opt.NoListen && !modern(c.version)
+	c.listening = true
+	c.mu.Unlock()
+	if first {
+		c.begin(c.listenLoop)
+	}
+}
+
+func (c *HTTP) listenLoop() {
+	lastID, asked := "", time.Duration(0)
+	for tries := 0; tries <= maxResumes; tries++ {
+		if tries > 0 && !c.pause(c.live, tries-1, asked) {
+			return
+		}
+		resp, status := c.resume(c.live, lastID, Route{})
+		switch {
+		case resp != nil:
+		case status == 0 || status >= http.StatusInternalServerError:
+			continue
+		default:
+			// spec: 405 says that there is none; many servers say 404 or 400.
+			if status != http.StatusMethodNotAllowed {
+				c.notice("upstream: no stream to listen to: HTTP status %d", status)
+			}
+			return
+		}
+		heard, began := false, time.Now()
+		er, _ := c.events(c.live, resp, func() bool { heard = true; return false })
+		resp.Body.Close()
+		if er.lastID != "" {
+			lastID = er.lastID
+		}
+		if asked = er.retry; heard || time.Since(began) > maxRetry { // idle streams are cut by many a proxy
+			tries = 0
+		}
+	}
+	if c.live.Err() == nil {
+		c.notice("upstream: the stream to listen to broke too often")
+	}
+}

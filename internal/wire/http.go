@@ -1,0 +1,385 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// HTTPOptions shapes an [HTTP]. The zero value is the strict default.
+type HTTPOptions struct {
+	// Header is sent with every request: the credentials for the upstream.
+	Header http.Header
+	// Limits of one message. Limits.Bytes (0 = 32 MiB) also bounds a response
+	// body and an event, after decompression.
+	Limits strictjson.Limits
+	// Notice is called with what the operator should know: one line, constants
+	// and escaped excerpts only. It may be called concurrently. nil drops it.
+	Notice func(string)
+	// NoListen leaves out the GET stream on which a legacy server may speak first.
+	NoListen bool
+	// ProxyFromEnvironment honours HTTP_PROXY and its like.
+	ProxyFromEnvironment bool
+	// TLS is the client's TLS configuration; nil = the system's roots.
+	TLS *tls.Config
+	// AckWait is how long Write waits for the answer to a notification or a
+	// response, so that a message after it cannot overtake it. 0 = 5 s.
+	AckWait time.Duration
+	// RetryWait is the first pause before a broken stream is resumed; it
+	// doubles up to 30 s. 0 = 1 s.
+	RetryWait time.Duration
+}
+
+const (
+	maxInFlight      = 256
+	maxResumes       = 5 // in a row without an event
+	maxHeaderOctets  = 64 << 10
+	defaultAckWait   = 5 * time.Second
+	defaultRetryWait = time.Second
+	cancelGrace      = 10 * time.Second // for a legacy answer that may follow a cancellation
+	deleteWait       = time.Second
+	lingerWait       = time.Second // for the end of a stream after its answer
+)
+
+// HTTP is a Conn to a streamable HTTP server as its client, in both eras:
+// legacy (2025-03-26 to 2025-11-25, sessions, resumable streams) and modern
+// (2026-07-28, stateless). A request whose Route names a modern version is
+// sent the modern way. The older HTTP+SSE transport is not spoken.
+//
+// A request that gets no acceptable answer is answered by a Message with
+// Local set; the Conn goes on. Only the loss of a session ends it: after the
+// answers to everything in flight, Read returns ErrSessionGone.
+type HTTP struct {
+	url    string
+	opt    HTTPOptions
+	client *http.Client
+	in     chan incoming
+	room   chan struct{} // a token for each request in flight
+
+	ctx    context.Context // of the Conn: ended by Close
+	cancel context.CancelFunc
+	live   context.Context // of all work: ended by Close or by the loss of the session
+	kill   context.CancelCauseFunc
+	work   sync.WaitGroup
+	close  sync.Once
+
+	mu        sync.Mutex
+	closed    bool
+	lost      bool // the session
+	flights   map[ID]*flight
+	session   string
+	version   string // negotiated by initialize
+	listening bool
+}
+
+// flight is a request on its way to its answer.
+type flight struct {
+	id        ID
+	method    string
+	cancel    context.CancelCauseFunc
+	answered  bool
+	cancelled bool // by the other side: its answer is not missed
+}
+
+var _ Conn = (*HTTP)(nil)
+
+// NewHTTP returns a Conn to the server at rawURL. Nothing is sent before the
+// first Write.
+func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
+	u, err := url.Parse(rawURL)
+	switch {
+	case err != nil:
+		return nil, errors.New("wire: upstream URL: cannot be parsed")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("wire: upstream URL: want http:// or https:// and a host")
+	case u.User != nil:
+		return nil, errors.New("wire: upstream URL: holds credentials: give them as a header")
+	case u.Fragment != "":
+		return nil, errors.New("wire: upstream URL: has a fragment")
+	}
+	if opt.AckWait == 0 {
+		opt.AckWait = defaultAckWait
+	}
+	if opt.RetryWait == 0 {
+		opt.RetryWait = defaultRetryWait
+	}
+	c := &HTTP{
+		url: u.String(), opt: opt,
+		in:      make(chan incoming),
+		room:    make(chan struct{}, maxInFlight),
+		flights: map[ID]*flight{},
+		client: &http.Client{
+			Transport: newTransport(opt),
+			// A redirect would take credentials and messages where the operator did not send them.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.live, c.kill = context.WithCancelCause(c.ctx)
+	return c, nil
+}
+
+func newTransport(opt HTTPOptions) *http.Transport {
+	t := &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:        opt.TLS,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // body undoes it, under a bound
+		MaxIdleConnsPerHost:    16,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxHeaderOctets,
+	}
+	if opt.ProxyFromEnvironment {
+		t.Proxy = http.ProxyFromEnvironment
+	}
+	return t
+}
+
+// Read returns the next message of any of the upstream's streams.
+func (c *HTTP) Read(ctx context.Context) (*Message, error) {
+	select {
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	default:
+	}
+	select {
+	case in, ok := <-c.in:
+		if !ok {
+			return nil, ErrSessionGone
+		}
+		return in.m, in.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	}
+}
+
+func (c *HTTP) deliver(m *Message, err error) {
+	select {
+	case c.in <- incoming{m, err}:
+	case <-c.ctx.Done():
+	}
+}
+
+// Write sends a message. For a request it returns at once and the answer comes
+// by Read; for anything else it waits a little until the upstream has it.
+func (c *HTTP) Write(ctx context.Context, m *Outgoing) error {
+	if !m.Route.Cancels.IsZero() {
+		if done := c.cancelFlight(m); done {
+			return nil
+		}
+	}
+	if m.Kind == Request {
+		return c.launch(ctx, m)
+	}
+	acked := make(chan struct{})
+	if !c.begin(func() { defer close(acked); c.tell(m) }) {
+		return c.endError()
+	}
+	t := time.NewTimer(c.opt.AckWait)
+	defer t.Stop()
+	select {
+	case <-acked:
+	case <-t.C:
+		c.notice("upstream takes long to accept a notification")
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return ErrClosed
+	}
+	return nil
+}
+
+func (c *HTTP) endError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	return ErrSessionGone
+}
+
+// begin runs f in a goroutine that Close and the loss of the session wait for.
+func (c *HTTP) begin(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.lost {
+		return false
+	}
+	c.work.Go(f)
+	return true
+}
+
+func (c *HTTP) launch(ctx context.Context, m *Outgoing) error {
+	select {
+	case c.room <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.live.Done():
+		return c.endError()
+	}
+	fctx, cancel := context.WithCancelCause(c.live)
+	f := &flight{id: m.ID, method: m.Method, cancel: cancel}
+	if !c.enlist(f) {
+		<-c.room
+		cancel(nil)
+		return errors.New("wire: id already in flight")
+	}
+	fly := func() {
+		defer func() { c.strike(f); cancel(nil); <-c.room }()
+		c.fly(fctx, f, m)
+	}
+	if !c.begin(fly) {
+		c.strike(f)
+		<-c.room
+		cancel(nil)
+		return c.endError()
+	}
+	return nil
+}
+
+func (c *HTTP) enlist(f *flight) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.id.IsZero() || c.flights[f.id] != nil {
+		return false
+	}
+	c.flights[f.id] = f
+	return true
+}
+
+func (c *HTTP) strike(f *flight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flights[f.id] == f {
+		delete(c.flights, f.id)
+	}
+}
+
+var errCancelled = errors.New("wire: request cancelled")
+
+// cancelFlight reports whether the cancellation is done by closing the
+// request's stream, so that no message need be sent.
+func (c *HTTP) cancelFlight(m *Outgoing) (done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.flights[m.Route.Cancels]
+	if f != nil {
+		f.cancelled = true
+	}
+	if modern(m.Route.Version) {
+		if f != nil {
+			f.cancel(errCancelled)
+		}
+		return true
+	}
+	if f != nil {
+		// spec: a legacy server should not answer any more, and some never end the stream.
+		time.AfterFunc(cancelGrace, func() { f.cancel(errCancelled) })
+	}
+	return false
+}
+
+// lose ends the Conn because the upstream dropped the session. Every flight
+// lands with an error of its own before Read reports the end.
+func (c *HTTP) lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost || c.closed {
+		return
+	}
+	c.lost = true
+	c.kill(ErrSessionGone)
+	go func() {
+		c.work.Wait()
+		close(c.in)
+	}()
+}
+
+// Close ends every stream, asks a legacy server to drop the session, and
+// returns when all is quiet, within about a second.
+func (c *HTTP) Close() error {
+	c.close.Do(func() {
+		c.mu.Lock()
+		c.closed = true
+		session := c.session
+		if c.lost {
+			session = ""
+		}
+		c.mu.Unlock()
+		c.cancel()
+		c.work.Wait()
+		if session != "" {
+			c.drop()
+		}
+		c.client.CloseIdleConnections()
+	})
+	return nil
+}
+
+func (c *HTTP) drop() {
+	ctx, cancel := context.WithTimeout(context.Background(), deleteWait)
+	defer cancel()
+	req, err := c.request(ctx, http.MethodDelete, nil, Route{})
+	if err != nil {
+		return
+	}
+	if resp, err := c.client.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// request builds a request with everything but what mirrors a message.
+func (c *HTTP) request(ctx context.Context, method string, body io.Reader, r Route) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.url, body)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, c.opt.Header)
+	c.mu.Lock()
+	session, version := c.session, c.version
+	c.mu.Unlock()
+	if validVersion(r.Version) {
+		version = r.Version
+	}
+	if version != "" {
+		req.Header.Set(headerVersion, version)
+	}
+	if session != "" && !modern(version) {
+		req.Header.Set(headerSession, session)
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "pellucid")
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	return req, nil
+}
+
+func (c *HTTP) notice(format string, args ...any) {
+	if c.opt.Notice != nil {
+		c.opt.Notice(fmt.Sprintf(format, args...))
+	}
+}
+
+// quoteError is an error of net/http for the operator: it may hold what the
+// upstream said.
+func quoteError(err error) string {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // without the URL, which may hold a secret
+	}
+	return finding.Quote(err.Error())
+}

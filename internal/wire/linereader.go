@@ -1,0 +1,171 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+)
+
+// lineReader cuts a stream into lines and gives each away in a buffer of its
+// own. Every octet is copied at most once beyond growth: of a line and what
+// follows it in the same read, the shorter is moved.
+type lineReader struct {
+	r       io.Reader
+	max     int
+	buf     []byte // buf[off:] is not yet given away
+	off     int
+	scanned int // buf[off:scanned] holds no line feed
+	err     error
+	idle    int // reads in a row that brought nothing
+}
+
+// next returns the next line that is not empty, without its end, and the
+// pooled buffer that holds it. A line that is too long is skipped and
+// reported as a *Violation; any other error is final. A last line without an
+// end is a line.
+func (lr *lineReader) next() (line, owned []byte, err error) {
+	for {
+		line, owned, err = lr.cut()
+		if err != nil {
+			return nil, nil, err
+		}
+		if line = trimEnd(line); len(line) > 0 {
+			return line, owned, nil
+		}
+		PutBuffer(owned)
+	}
+}
+
+// trimEnd drops the white space around a message: CRLF, and what some servers put before.
+func trimEnd(b []byte) []byte { return bytes.Trim(b, " \t\r") }
+
+func (lr *lineReader) cut() (line, owned []byte, err error) {
+	for {
+		if i := bytes.IndexByte(lr.buf[lr.scanned:], '\n'); i >= 0 {
+			end := lr.scanned + i
+			if end-lr.off > lr.max {
+				return nil, nil, lr.skip()
+			}
+			line, owned = lr.give(end, end+1)
+			return line, owned, nil
+		}
+		lr.scanned = len(lr.buf)
+		if len(lr.buf)-lr.off > lr.max {
+			return nil, nil, lr.skip()
+		}
+		if lr.err != nil {
+			if len(lr.buf) == lr.off {
+				PutBuffer(lr.buf)
+				lr.buf, lr.off, lr.scanned = nil, 0, 0
+				return nil, nil, lr.err
+			}
+			line, owned = lr.give(len(lr.buf), len(lr.buf))
+			return line, owned, nil
+		}
+		lr.fill()
+	}
+}
+
+// give parts with buf[off:end]; what comes after next stays.
+func (lr *lineReader) give(end, next int) (line, owned []byte) {
+	size, rest := end-lr.off, len(lr.buf)-next
+	if size <= rest {
+		owned = append(GetBuffer(size), lr.buf[lr.off:end]...)
+		lr.off, lr.scanned = next, next
+		return owned, owned
+	}
+	owned, line = lr.buf, lr.buf[lr.off:end]
+	lr.buf = nil
+	if rest > 0 {
+		lr.buf = append(GetBuffer(rest), owned[next:next+rest]...)
+	}
+	lr.off, lr.scanned = 0, 0
+	return line, owned
+}
+
+const (
+	readSize = 16 << 10
+	maxIdle  = 100
+)
+
+// fill reads once, making room first.
+func (lr *lineReader) fill() {
+	if lr.off == len(lr.buf) && lr.off > 0 {
+		lr.buf, lr.off, lr.scanned = lr.buf[:0], 0, 0
+	}
+	if len(lr.buf) == cap(lr.buf) {
+		held := lr.buf[lr.off:]
+		room := max(len(held)+readSize, min(2*len(held), lr.max+readSize))
+		grown := append(GetBuffer(room), held...)
+		PutBuffer(lr.buf)
+		lr.buf, lr.off, lr.scanned = grown, 0, len(held)
+	}
+	n, err := lr.r.Read(lr.buf[len(lr.buf):cap(lr.buf)])
+	lr.buf = lr.buf[:len(lr.buf)+n]
+	if lr.idle++; n > 0 {
+		lr.idle = 0
+	}
+	if err == nil && lr.idle > maxIdle {
+		err = io.ErrNoProgress
+	}
+	lr.err = err
+}
+
+// skip drops the line that began at off and reports it; a line without end ends
+// the stream. The envelope is watched for as it goes by, because somebody may
+// wait for its id.
+func (lr *lineReader) skip() error {
+	var s envelopeScan
+	v := &Violation{Code: CodeInvalid, Reason: "message too long", Excerpt: excerpt(lr.buf[lr.off:])}
+	piece := lr.buf[lr.off:]
+	lr.buf, lr.off, lr.scanned = nil, 0, 0
+	for {
+		if i := bytes.IndexByte(piece, '\n'); i >= 0 {
+			s.feed(piece[:i])
+			v.Offset += int64(i)
+			lr.buf = append(GetBuffer(len(piece)-i), piece[i+1:]...)
+			break
+		}
+		s.feed(piece)
+		v.Offset += int64(len(piece))
+		if lr.err != nil {
+			break
+		}
+		if v.Offset > maxSkip {
+			lr.err = errEndless // found by the next call: what was seen is reported first
+			break
+		}
+		if cap(piece) > maxPooled { // the overlong head has done its service
+			piece = GetBuffer(maxOneWrite)
+		}
+		lr.buf = piece[:0]
+		lr.fill()
+		piece, lr.buf = lr.buf, nil
+	}
+	v.ID, v.Kind = s.envelope()
+	return v
+}
+
+// maxSkip is how many octets of one line are skipped before it is taken for one
+// that never ends: its reader, and whoever waits for an answer behind it, would
+// be kept busy for ever.
+const maxSkip = 256 << 20
+
+var errEndless = errors.New("wire: a line without end")
+
+// closePatience is how long Close waits for the system to close a stream.
+const closePatience = 500 * time.Millisecond
+
+var errCloseBlocked = errors.New("wire: a stream did not close in time")
+
+func awaitClose(errs <-chan error) error {
+	t := time.NewTimer(closePatience)
+	defer t.Stop()
+	select {
+	case err := <-errs:
+		return err
+	case <-t.C:
+		return errCloseBlocked
+	}
+}

@@ -1,0 +1,398 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// readAll reads until the end and says what came: method, or result's id, or the reason for refusal.
+func readAll(t *testing.T, c Conn) (got []string) {
+	t.Helper()
+	for {
+		m, err := c.Read(t.Context())
+		var v *Violation
+		switch {
+		case err == io.EOF:
+			return got
+		case errors.As(err, &v):
+			got = append(got, "! "+v.Reason)
+		case err != nil:
+			return append(got, "error "+err.Error())
+		default:
+			got = append(got, m.Method+m.ID.raw)
+			m.Release()
+		}
+	}
+}
+
+func TestLinesRead(t *testing.T) {
+	long := `{"jsonrpc":"2.0","method":"long","params":{"s":"` + strings.Repeat("x", 100_000) + `"}}`
+	for _, tt := range []struct{ name, in, want string }{
+		{"one", ping + "\n", "ping1"},
+		{"CRLF", ping + "\r\n" + ping + "\r\n", "ping1,ping1"},
+		{"empty lines", "\n\r\n  \n" + ping + "\n\n", "ping1"},
+		{"no end", ping, "ping1"},
+		{"noise between", "Server started\n" + ping + "\n", "! unexpected octet,ping1"},
+		{"NUL", "\x00\n" + ping + "\n", "! unexpected octet,ping1"},
+		{"broken", "{\"jsonrpc\":\n" + ping + "\n", "! unexpected end,ping1"},
+		{"long and short", long + "\n" + ping + "\n" + long + "\n", "long,ping1,long"},
+		{"many small", strings.Repeat(ping+"\n", 1000), strings.TrimSuffix(strings.Repeat("ping1,", 1000), ",")},
+		{"batch", "[" + ping + "]\n", "! a batch, which this revision does not have"},
+		{"nothing", "", ""},
+	} {
+		for _, r := range []struct {
+			name string
+			r    io.Reader
+		}{
+			{"whole", strings.NewReader(tt.in)},
+			{"with end", iotest.DataErrReader(strings.NewReader(tt.in))},
+			{"octets", iotest.OneByteReader(strings.NewReader(tt.in))},
+		} {
+			t.Run(tt.name+"/"+r.name, func(t *testing.T) {
+				l := NewLines(r.r, io.Discard, LinesOptions{})
+				defer l.Close()
+				if got := strings.Join(readAll(t, l), ","); got != tt.want {
+					t.Errorf("read %.200q, want %.200q", got, tt.want)
+				}
+			})
+		}
+	}
+}
+
+func TestLinesBatches(t *testing.T) {
+	l := NewLines(strings.NewReader("["+ping+","+ping+",7]\n"+ping+"\n"), io.Discard, LinesOptions{})
+	defer l.Close()
+	l.AllowBatches(true)
+	if got, want := strings.Join(readAll(t, l), ","), "ping1,ping1,! not a JSON object,ping1"; got != want {
+		t.Errorf("read %q, want %q", got, want)
+	}
+}
+
+// endless yields head, then n octets of filler, then tail.
+func endless(head string, n int64, tail string) io.Reader {
+	return io.MultiReader(strings.NewReader(head), io.LimitReader(filler{}, n), strings.NewReader(tail))
+}
+
+type filler struct{}
+
+func (filler) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+func TestLinesTooLong(t *testing.T) {
+	const size = 100 << 20
+	for _, tt := range []struct {
+		name, head, tail string
+		want             Violation
+		rest             string
+	}{
+		{"id first", `{"jsonrpc":"2.0","id":41,"result":{"t":"`, `"}}` + "\n" + ping + "\n", Violation{ID: IntID(41), Kind: Response}, "ping1"},
+		{"id last", `{"result":{"t":"`, `"},"jsonrpc":"2.0","id":"k"}` + "\n" + ping + "\n", Violation{ID: StringID("k"), Kind: Response}, "ping1"},
+		{"no line feed at all", "", "", Violation{}, ""},
+		{"request", `{"jsonrpc":"2.0","id":3,"method":"a","params":{"id":4,"s":"`, `"}}` + "\n", Violation{ID: IntID(3), Kind: Request}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			l := NewLines(endless(tt.head, size, tt.tail), io.Discard, LinesOptions{Limits: strictjson.Limits{Bytes: 1 << 20}})
+			defer l.Close()
+			_, err := l.Read(t.Context())
+			var v *Violation
+			if !errors.As(err, &v) || v.Reason != "message too long" || v.ID != tt.want.ID || v.Kind != tt.want.Kind {
+				t.Fatalf("Read = %v (%+v)", err, v)
+			}
+			if got := strings.Join(readAll(t, l), ","); got != tt.rest {
+				t.Errorf("then %q, want %q", got, tt.rest)
+			}
+			runtime.ReadMemStats(&after)
+			if d := after.TotalAlloc - before.TotalAlloc; d > 16<<20 {
+				t.Errorf("a line of 100 MiB under a limit of 1 MiB took %d MiB", d>>20)
+			}
+		})
+	}
+}
+
+func TestLinesWithoutEnd(t *testing.T) {
+	head := `{"jsonrpc":"2.0","id":41,"result":{"t":"`
+	l := NewLines(io.MultiReader(strings.NewReader(head), filler{}), io.Discard, LinesOptions{Limits: strictjson.Limits{Bytes: 1 << 20}})
+	defer l.Close()
+	_, err := l.Read(t.Context())
+	var v *Violation
+	if !errors.As(err, &v) || v.Offset < maxSkip {
+		t.Fatalf("first Read = %v", err)
+	}
+	if _, err := l.Read(t.Context()); !errors.Is(err, errEndless) {
+		t.Errorf("second Read = %v, want %v", err, errEndless)
+	}
+	if _, err := l.Read(t.Context()); err != io.EOF {
+		t.Errorf("third Read = %v, want EOF", err)
+	}
+}
+
+func TestLinesMessageOwnsItsOctets(t *testing.T) {
+	var in bytes.Buffer
+	for i := range 300 {
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"result":{"n":"%d%s"}}`+"\n", i, i, strings.Repeat("-", i*37))
+	}
+	l := NewLines(&in, io.Discard, LinesOptions{})
+	defer l.Close()
+	var all []*Message
+	for {
+		m, err := l.Read(t.Context())
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	for i, m := range all {
+		if want := fmt.Sprintf("%d%s", i, strings.Repeat("-", i*37)); m.Result.Get("n").Text() != want {
+			t.Fatalf("message %d was overwritten", i)
+		}
+		m.Release()
+	}
+}
+
+func TestLinesReadContext(t *testing.T) {
+	r, w := io.Pipe()
+	l := NewLines(r, io.Discard, LinesOptions{})
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := l.Read(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Read = %v", err)
+	}
+	go io.WriteString(w, ping+"\n")
+	if m, err := l.Read(t.Context()); err != nil || m.Method != "ping" {
+		t.Errorf("Read after a context ended: %v, %v", m, err)
+	}
+}
+
+// writes counts the writes that reach it.
+type writes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, string(p))
+	return len(p), nil
+}
+
+func TestLinesWrite(t *testing.T) {
+	var w writes
+	l := NewLines(strings.NewReader(""), &w, LinesOptions{})
+	defer l.Close()
+	big := `{"s":"` + strings.Repeat("b", maxOneWrite) + `"}`
+	for _, raw := range []string{ping, "{\r\n \"a\": 1\n}", big, big[:len(big)-1] + "\n}"} {
+		if err := l.Write(t.Context(), &Outgoing{Raw: []byte(raw)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{ping + "\n", "{   \"a\": 1 }\n", big, "\n", big[:len(big)-1] + " }\n"}
+	if got := strings.Join(w.all, "|"); got != strings.Join(want, "|") {
+		t.Errorf("writes = %.300q", got)
+	}
+}
+
+func TestLinesWriteDoesNotInterleave(t *testing.T) {
+	r, w := io.Pipe()
+	l := NewLines(strings.NewReader(""), w, LinesOptions{})
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			raw := AppendResult(nil, IntID(int64(i)), []byte(`{"s":"`+strings.Repeat("y", i*9000)+`"}`))
+			if err := l.Write(t.Context(), &Outgoing{Raw: raw}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	go func() { wg.Wait(); l.Close() }()
+	back := NewLines(r, io.Discard, LinesOptions{})
+	defer back.Close()
+	if got := readAll(t, back); len(got) != 20 || strings.Contains(strings.Join(got, ""), "!") {
+		t.Errorf("%d messages: %.300q", len(got), got)
+	}
+}
+
+// A peer that stops reading holds up neither a context, nor Close, nor a second writer's context.
+func TestLinesPeerStopsReading(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	l := NewLines(strings.NewReader(""), w, LinesOptions{})
+	big := &Outgoing{Raw: []byte(`{"s":"` + strings.Repeat("z", 1<<20) + `"}`)}
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := l.Write(ctx, big); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Write = %v", err)
+		}
+		cancel()
+	}
+	errs := make(chan error)
+	go func() { errs <- l.Write(context.Background(), big) }()
+	time.Sleep(10 * time.Millisecond)
+	began := time.Now()
+	if err := l.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if err := <-errs; !errors.Is(err, ErrClosed) {
+		t.Errorf("Write under way at Close = %v", err)
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("Close took %v", d)
+	}
+	if _, err := l.Read(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Read after Close = %v", err)
+	}
+	if err := l.Write(t.Context(), big); !errors.Is(err, ErrClosed) {
+		t.Errorf("Write after Close = %v", err)
+	}
+}
+
+func TestLinesPeerGone(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewLines(strings.NewReader(""), w, LinesOptions{})
+	defer l.Close()
+	r.Close()
+	if err := l.Write(t.Context(), &Outgoing{Raw: []byte(ping)}); !errors.Is(err, ErrPeerClosed) {
+		t.Errorf("Write = %v", err)
+	}
+}
+
+type stuckCloser struct{ io.Writer }
+
+func (stuckCloser) Close() error { time.Sleep(closePatience + 100*time.Millisecond); return nil }
+
+func TestLinesCloseIsPrompt(t *testing.T) {
+	l := NewLines(strings.NewReader(""), stuckCloser{io.Discard}, LinesOptions{})
+	if err := l.Close(); !errors.Is(err, errCloseBlocked) {
+		t.Errorf("Close = %v", err)
+	}
+	time.Sleep(200 * time.Millisecond)
+}
+
+func TestLineReaderGivesUpOnNoProgress(t *testing.T) {
+	l := NewLines(neverReader{}, io.Discard, LinesOptions{})
+	defer l.Close()
+	if _, err := l.Read(t.Context()); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("Read = %v", err)
+	}
+}
+
+type neverReader struct{}
+
+func (neverReader) Read([]byte) (int, error) { return 0, nil }
+
+func FuzzLines(f *testing.F) {
+	for _, tt := range decodeTests {
+		f.Add([]byte(tt.in+"\n"+ping), 3)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, chunk int) {
+		const limit = 100
+		lr := lineReader{r: &chunked{b, 1 + max(0, chunk)%100}, max: limit}
+		var want []string
+		for _, line := range bytes.Split(b, []byte{'\n'}) {
+			switch s := string(trimEnd(line)); {
+			case len(line) > limit:
+				want = append(want, "too long")
+			case s != "":
+				want = append(want, s)
+			}
+		}
+		for i := 0; ; i++ {
+			line, owned, err := lr.next()
+			got := string(line)
+			var v *Violation
+			if errors.As(err, &v) {
+				got = "too long"
+			} else if err != nil {
+				if i != len(want) {
+					t.Fatalf("%d lines, want %q", i, want)
+				}
+				return
+			}
+			if i >= len(want) || got != want[i] {
+				t.Fatalf("line %d = %q, want %q", i, got, want)
+			}
+			PutBuffer(owned)
+		}
+	})
+}
+
+// chunked gives at most n octets a read.
+type chunked struct {
+	b []byte
+	n int
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	if len(c.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, c.b[:min(c.n, len(c.b))])
+	c.b = c.b[n:]
+	return n, nil
+}
+
+func BenchmarkLinesRoundTrip(b *testing.B) {
+	for _, size := range []int{128, 10 << 10, 1 << 20} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			r1, w1, _ := os.Pipe()
+			r2, w2, _ := os.Pipe()
+			near, far := NewLines(r1, w2, LinesOptions{}), NewLines(r2, w1, LinesOptions{})
+			defer near.Close()
+			defer far.Close()
+			go func() {
+				for {
+					m, err := far.Read(context.Background())
+					if err != nil {
+						return
+					}
+					far.Write(context.Background(), &Outgoing{Raw: m.Doc.Root().Raw()})
+					m.Release()
+				}
+			}()
+			msg := AppendResult(nil, IntID(1), []byte(`{"s":"`+strings.Repeat("b", size)+`"}`))
+			b.SetBytes(int64(len(msg)))
+			b.ReportAllocs()
+			for b.Loop() {
+				near.Write(b.Context(), &Outgoing{Raw: msg})
+				m, err := near.Read(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				m.Release()
+			}
+		})
+	}
+}

@@ -1,0 +1,117 @@
+// Package wire frames MCP messages: stdio lines, streamable HTTP, SSE, under limits, as strict JSON-RPC.
+//
+// A message is one JSON object, exactly one of:
+//
+//	{"jsonrpc":"2.0","id":ID,"method":M,"params":{…}}     a request; params may be absent
+//	{"jsonrpc":"2.0","method":M,"params":{…}}             a notification
+//	{"jsonrpc":"2.0","id":ID,"result":{…}}                a response
+//	{"jsonrpc":"2.0","id":ID,"error":{"code":N,"message":S,"data":…}}
+//
+// ID is a string of at most 256 octets or an integer within ±2^53; an error
+// response may carry null or no id. Any other top-level member is refused:
+// two peers that read the same octets must never see two messages.
+package wire
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// A Kind is the shape of a message.
+type Kind uint8
+
+// The four shapes.
+const (
+	Request Kind = iota + 1
+	Notification
+	Response
+	ErrorResponse
+)
+
+// JSON-RPC codes that a [Violation] carries.
+const (
+	CodeParse   = -32700 // not strict JSON
+	CodeInvalid = -32600 // JSON, but not a message, or over a limit
+)
+
+// Codes of the error responses that this package makes itself (Message.Local).
+// They lie outside -32768..-32000, which JSON-RPC reserves.
+const (
+	CodeUnreachable  = 7401 // no connection to the upstream
+	CodeStatus       = 7402 // the upstream answered with an HTTP status of failure
+	CodeBadAnswer    = 7403 // the upstream's answer was no acceptable message
+	CodeCut          = 7404 // the upstream's answer ended early
+	CodeSessionGone  = 7405 // the upstream ended the session
+	CodeUnauthorized = 7406 // the upstream asked for credentials
+)
+
+// Sentinels. A caller branches on them with errors.Is.
+var (
+	// ErrUnreachable: no connection to the peer could be made (refused, no such host, TLS).
+	ErrUnreachable = errors.New("wire: peer unreachable")
+	// ErrSessionGone: the HTTP upstream no longer knows our session; the Conn has ended.
+	ErrSessionGone = errors.New("wire: session ended by the peer")
+	// ErrClosed: the Conn was closed on this side.
+	ErrClosed = errors.New("wire: connection closed")
+	// ErrPeerClosed: the peer no longer takes messages.
+	ErrPeerClosed = errors.New("wire: peer closed its input")
+)
+
+// A Message is one strictly decoded JSON-RPC 2.0 message. Its values alias
+// octets that the Message owns: they are valid until Release.
+type Message struct {
+	Kind                  Kind
+	ID                    ID
+	Method                string
+	Params, Result, Error strictjson.Value
+	Doc                   *strictjson.Doc
+
+	// Local is set on an error response that this package made itself on
+	// behalf of a peer that did not answer: its text is constant and ours.
+	Local bool
+	// Cause is set with Local and says why; it may wrap [ErrUnreachable] or
+	// [ErrSessionGone]. For the operator: it never goes to the other peer.
+	Cause error
+
+	buf []byte // pooled octets that Doc aliases; nil if shared or not pooled
+}
+
+// Release gives the message's octets back for reuse. Calling it is optional;
+// after it no value of the message, and nothing that aliases one, may be used.
+func (m *Message) Release() {
+	if m == nil || m.buf == nil {
+		return
+	}
+	b, d := m.buf, m.Doc
+	*m = Message{}
+	PutBuffer(b)
+	putDoc(d)
+}
+
+// Outgoing is a message on its way out, with what a transport must know of it.
+type Outgoing struct {
+	Raw    []byte // one message; a transport may retain it until the Conn is closed
+	Kind   Kind
+	ID     ID
+	Method string
+	Route  Route
+}
+
+// Route is what streamable HTTP puts into headers. Values are given plain; the
+// transport encodes what a header cannot carry.
+type Route struct {
+	Version string            // MCP-Protocol-Version; empty = as negotiated by initialize
+	Name    string            // Mcp-Name
+	Params  map[string]string // Mcp-Param-* (already without prefix)
+	Cancels ID                // for notifications/cancelled: the request whose stream a modern transport closes
+}
+
+// Conn is one side of a conversation. Read returns io.EOF when the peer is gone; a *Violation from Read
+// leaves the Conn usable. Write is safe for concurrent use; Read is for one reader.
+type Conn interface {
+	Read(ctx context.Context) (*Message, error)
+	Write(ctx context.Context, m *Outgoing) error
+	Close() error
+}
