@@ -1,0 +1,84 @@
+# Needs Go, git and make on a fresh machine; every target fetches the rest.
+# A C compiler is wanted for the race detector only, node for `make e2e` only.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+export CGO_ENABLED := 0
+export GOTOOLCHAIN ?= local
+export GOWORK      := off
+
+FUZZTIME  ?= 2m
+FUZZ      ?= ^Fuzz
+BENCHTIME ?= 1s
+TIMEOUT   ?= 10m
+PARALLEL  ?=
+
+# Packages that start goroutines: the race detector runs over these.
+CONCURRENT := ./gateway/... ./internal/wire/... ./internal/child/... ./internal/state/...
+STATICCHECK := go tool -modfile=tools.mod staticcheck
+GOFILES = git ls-files -co --exclude-standard -- '*.go'
+
+.PHONY: all build run test fmt vet race fuzz bench lint docs e2e clean
+
+all: test
+
+build:
+	go build -trimpath -o bin/pellucid ./cmd/pellucid
+
+run: build
+	bin/pellucid demo
+
+test: fmt vet
+	go test -timeout $(TIMEOUT) ./...
+	$(MAKE) --no-print-directory race
+
+fmt:
+	@bad=$$($(GOFILES) | xargs -r gofmt -l); \
+	if [ -n "$$bad" ]; then echo "gofmt: run 'gofmt -w' on:"; echo "$$bad"; exit 1; fi
+
+vet:
+	GOOS=linux go vet ./...
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
+
+race:
+	@if command -v "$$(go env CC)" >/dev/null; then \
+	  echo "go test -race $(CONCURRENT)"; \
+	  CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(CONCURRENT); \
+	else \
+	  echo "race: SKIPPED: the race detector needs a C compiler, and there is no '$$(go env CC)' here"; \
+	fi
+
+# Every fuzz target whose name matches FUZZ, one after the other, FUZZTIME each.
+fuzz:
+	@n=0; for pkg in $$(go list ./...); do \
+	  names=$$(go test -list '$(FUZZ)' $$pkg); \
+	  for f in $$(grep '^Fuzz' <<<"$$names" || true); do \
+	    n=$$((n+1)); echo "== $$pkg $$f"; \
+	    go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $(if $(PARALLEL),-parallel $(PARALLEL)) $$pkg; \
+	  done; \
+	done; echo "fuzz: $$n targets, $(FUZZTIME) each, no failure"
+
+bench: build
+	bin/pellucid bench scrub
+	bin/pellucid bench corpora
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+lint: fmt
+	go vet ./...
+	$(STATICCHECK) ./...
+
+# Rewrites the documents that are derived from the code, and fails where one was stale.
+docs:
+	PELLUCID_UPDATE_DOCS=1 go test -count=1 -run '^TestDocs' ./...
+
+# Third-party MCP servers and clients, from npm, with Pellucid between them.
+e2e: build
+	mkdir -p .tools/e2e
+	cp e2e/node/package.json e2e/node/package-lock.json e2e/node/.npmrc .tools/e2e/
+	cd .tools/e2e && npm ci --no-progress
+	PELLUCID_E2E=1 PELLUCID_E2E_NODE="$(CURDIR)/.tools/e2e" go test -count=1 -timeout $(TIMEOUT) ./e2e/...
+
+clean:
+	rm -rf bin .tools

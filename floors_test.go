@@ -1,0 +1,315 @@
+// Package pellucid_test holds the laws of the whole repository: who may import whom, and what may stand in a file.
+package pellucid_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pellucid-mcp/pellucid"
+
+// floors is the import policy. A line is a package, a colon, and everything
+// outside the standard library that its non-test files may import: packages
+// of this module by their path in it, other modules by a prefix of theirs.
+// A package may name only packages that stand on a line above its own, so no
+// arrow runs up. "*" allows every package above.
+const floors = `
+finding:
+internal/ucd:
+internal/strictjson:    github.com/go-json-experiment/json
+internal/child:         finding golang.org/x/sys
+internal/state:
+
+scrub:                  finding internal/ucd
+href:                   finding internal/ucd
+
+frame:                  finding scrub internal/ucd internal/strictjson
+
+internal/wire:          finding internal/strictjson
+internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
+gateway:                finding scrub href frame internal/strictjson internal/wire internal/mcpmsg
+
+internal/corpora:       finding scrub internal/strictjson golang.org/x/text
+internal/speed:         scrub internal/ucd golang.org/x/text
+internal/demo:          * github.com/modelcontextprotocol/go-sdk
+cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json
+e2e:
+`
+
+// core names the packages that are functions of their arguments alone: no
+// clock, no randomness, no files, no network, no goroutine, no lock.
+const core = `finding scrub href frame attest consensus counterfactual internal/ucd internal/strictjson`
+
+// bannedImports is what a core package must not import, each with its reason.
+// A trailing slash bans what lies below as well.
+var bannedImports = map[string]string{
+	"os":                 "files and environment",
+	"os/":                "processes",
+	"io/ioutil":          "files",
+	"syscall":            "the machine",
+	"net":                "network",
+	"net/http":           "network",
+	"net/http/":          "network",
+	"log":                "logs are the caller's",
+	"log/slog":           "logs are the caller's",
+	"math/rand":          "randomness is a parameter",
+	"math/rand/":         "randomness is a parameter",
+	"crypto/rand":        "randomness is a parameter",
+	"unicode":            "its tables change with the toolchain: use internal/ucd",
+	"golang.org/x/text/": "its tables change with the toolchain: use internal/ucd",
+}
+
+// excused lists imports that a core package may have all the same.
+var excused = map[string]string{
+	"internal/strictjson unicode": "names that encoding/json would take for one another are refused; no hash depends on it",
+}
+
+// bannedCalls is what a core package must not name, by import path.
+var bannedCalls = map[string][]string{
+	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+	"sync": {"Mutex", "RWMutex", "Cond", "WaitGroup", "NewCond"},
+}
+
+type floor struct {
+	internal map[string]bool
+	modules  []string
+}
+
+// parseFloors reads the policy and checks the policy itself.
+func parseFloors(t *testing.T, text string) map[string]floor {
+	t.Helper()
+	out := map[string]floor{}
+	for line := range strings.Lines(text) {
+		name, allowed, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok {
+			continue
+		}
+		f := floor{internal: map[string]bool{}}
+		for _, a := range strings.Fields(allowed) {
+			switch {
+			case a == "*":
+				for above := range out {
+					f.internal[above] = true
+				}
+			case strings.Contains(a, "."):
+				f.modules = append(f.modules, a)
+			default:
+				if _, above := out[a]; !above {
+					t.Errorf("policy: %s names %s, which is not on a line above", name, a)
+				}
+				f.internal[a] = true
+			}
+		}
+		if _, twice := out[name]; twice {
+			t.Errorf("policy: two lines for %s", name)
+		}
+		out[name] = f
+	}
+	return out
+}
+
+func (f floor) allows(path string) bool {
+	if p, ours := strings.CutPrefix(path, module+"/"); ours {
+		return f.internal[p]
+	}
+	first, _, _ := strings.Cut(path, "/")
+	if !strings.Contains(first, ".") {
+		return true // standard library; bannedImports has its own say
+	}
+	return slices.ContainsFunc(f.modules, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") })
+}
+
+func TestFloors(t *testing.T) {
+	policy := parseFloors(t, floors)
+	seen := map[string]bool{}
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file.path, "_test.go") || file.ignored {
+			continue
+		}
+		pkg := filepath.ToSlash(filepath.Dir(file.path))
+		f, ok := policy[pkg]
+		if !ok {
+			// A program or fixture below a package is held to nothing but
+			// the module's own requirements; a library must have its line.
+			if file.ast.Name.Name != "main" && !seen[pkg] {
+				t.Errorf("%s has no line in the import policy", pkg)
+			}
+			seen[pkg] = true
+			continue
+		}
+		for _, imp := range file.imports() {
+			if !f.allows(imp) {
+				t.Errorf("%s: the import policy does not let %s import %s", file.path, pkg, imp)
+			}
+		}
+	}
+}
+
+// TestFloorsOfCore checks that a core package can reach nothing but core
+// packages of this module, which makes the bans of TestCorePure transitive.
+func TestFloorsOfCore(t *testing.T) {
+	isCore := strings.Fields(core)
+	policy := parseFloors(t, floors)
+	for _, pkg := range isCore {
+		for dep := range policy[pkg].internal {
+			if !slices.Contains(isCore, dep) {
+				t.Errorf("policy: core package %s may import %s, which is not core", pkg, dep)
+			}
+		}
+	}
+}
+
+func TestCorePure(t *testing.T) {
+	isCore := strings.Fields(core)
+	for _, file := range goFiles(t) {
+		pkg := filepath.ToSlash(filepath.Dir(file.path))
+		if strings.HasSuffix(file.path, "_test.go") || file.ignored || !slices.Contains(isCore, pkg) {
+			continue
+		}
+		for _, imp := range file.imports() {
+			if why := banned(imp); why != "" && excused[pkg+" "+imp] == "" {
+				t.Errorf("%s imports %q: %s", file.path, imp, why)
+			}
+		}
+		for _, bad := range impurities(file.ast) {
+			t.Errorf("%s: a core package must not use %s", file.path, bad)
+		}
+	}
+}
+
+func banned(imp string) string {
+	if why := bannedImports[imp]; why != "" {
+		return why
+	}
+	for prefix, why := range bannedImports {
+		if strings.HasSuffix(prefix, "/") && strings.HasPrefix(imp, prefix) {
+			return why
+		}
+	}
+	return ""
+}
+
+// impurities lists what f does that a core package must not: go statements,
+// clocks and locks.
+func impurities(f *ast.File) []string {
+	names := map[string]string{} // local name → import path
+	for _, imp := range f.Imports {
+		path, _ := strconv.Unquote(imp.Path.Value)
+		local := path[strings.LastIndexByte(path, '/')+1:]
+		if imp.Name != nil {
+			local = imp.Name.Name
+		}
+		names[local] = path
+	}
+	var out []string
+	if path, dot := names["."]; dot {
+		out = append(out, "a dot import of "+path)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			out = append(out, "a goroutine")
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(bannedCalls[names[x.Name]], n.Sel.Name) {
+				out = append(out, names[x.Name]+"."+n.Sel.Name)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// TestFloorsCanFail proves that the checks above see what they look for.
+func TestFloorsCanFail(t *testing.T) {
+	const src = `package p
+import ("time"; s "sync"; "math/rand/v2"; "unicode")
+var m s.Mutex
+func f() { go f(); time.Sleep(1); var _ time.Duration; _ = rand.Int; _ = unicode.Is }`
+	f, err := parser.ParseFile(token.NewFileSet(), "p.go", src, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(impurities(f), " "), "sync.Mutex a goroutine time.Sleep"; got != want {
+		t.Errorf("impurities = %q, want %q", got, want)
+	}
+	for imp, want := range map[string]bool{
+		"os": true, "os/exec": true, "net": true, "net/netip": false, "net/url": false, "math/rand/v2": true,
+		"math/bits": false, "unicode": true, "unicode/utf8": false, "golang.org/x/text/unicode/norm": true, "sync": false,
+	} {
+		if got := banned(imp) != ""; got != want {
+			t.Errorf("banned(%q) = %v, want %v", imp, got, want)
+		}
+	}
+	fl := floor{internal: map[string]bool{"scrub": true}, modules: []string{"golang.org/x/sys"}}
+	for imp, want := range map[string]bool{
+		module + "/scrub": true, module + "/gateway": false, module: false, "golang.org/x/sys/unix": true,
+		"golang.org/x/system": false, "fmt": true,
+	} {
+		if got := fl.allows(imp); got != want {
+			t.Errorf("allows(%q) = %v, want %v", imp, got, want)
+		}
+	}
+}
+
+type goFile struct {
+	path    string // from the root of the repository
+	ast     *ast.File
+	ignored bool // build constraint "ignore"
+}
+
+func (f *goFile) imports() []string {
+	var out []string
+	for _, imp := range f.ast.Imports {
+		if p, err := strconv.Unquote(imp.Path.Value); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// goFiles parses every Go file of the module, whatever platform it is for.
+func goFiles(t *testing.T) []*goFile {
+	t.Helper()
+	var out []*goFile
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		out = append(out, &goFile{path, f, buildIgnored(f)})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func buildIgnored(f *ast.File) bool {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if c.Pos() < f.Package && strings.TrimSpace(c.Text) == "//go:build ignore" {
+				return true
+			}
+		}
+	}
+	return false
+}
