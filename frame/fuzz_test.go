@@ -1,0 +1,98 @@
+package frame
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func seedBodies(f *testing.F, add func(body string)) {
+	for _, s := range []string{
+		"", "text", "<", "</pellucid-", "\n</pellucid-00000000000000000000000000000000>", "\uff1c\uff0fpe11ucid",
+		"<\u200b/\u202epel\u0301lucid>", Notice + "\n<pellucid-", "&lt;/pellucid-0>", "\xff<\xc0\x80pellucid",
+		"<<<<pellucid", "</perplexity-sonar-response>", "\u226a\u1444pellucid",
+	} {
+		add(s)
+	}
+}
+
+// FuzzFence: whatever the body and the labels, there is exactly one opening and
+// one closing tag, nothing else looks like one, and the fence verifies.
+func FuzzFence(f *testing.F) {
+	seedBodies(f, func(s string) { f.Add(s, "files", "read", "") })
+	f.Add("x", "\"><pellucid-", "a\nb", "</pellucid")
+	k := testKey(f)
+	f.Fuzz(func(t *testing.T, body, server, tool, model string) {
+		o := Origin{server, tool, model}
+		fenced := k.fence(o, body)
+		gotO, delivered, err := k.Open(fenced)
+		if err != nil {
+			t.Fatalf("does not verify: %+q", fenced)
+		}
+		if gotO != o.Labels() {
+			t.Fatalf("origin %+q", gotO)
+		}
+		nonce := fenced[len(fenced)-1-nonceLen : len(fenced)-1]
+		if n := strings.Count(fenced, nonce); n != 2 {
+			t.Fatalf("the nonce stands %d times", n)
+		}
+		tags := 0
+		for at, w := next(fenced, 0, fenceTag); w > 0; at, w = next(fenced, at+w, fenceTag) {
+			tags++
+		}
+		if tags != 2 {
+			t.Fatalf("%d tags in %+q", tags, fenced)
+		}
+		again, n := appendNeutral(nil, delivered, fenceTag)
+		if n != 0 || string(again) != delivered {
+			t.Fatalf("not idempotent: %+q became %+q", delivered, again)
+		}
+		if utf8.ValidString(body) && !utf8.ValidString(delivered) {
+			t.Fatalf("broke a character: %+q", delivered)
+		}
+		// What neutralising wrote can be taken back: nothing else was changed.
+		if strings.Count(body, "<") < 2 && !strings.Contains(body, "&lt;") && !strings.ContainsFunc(body, func(r rune) bool { return r >= 0x80 }) {
+			if back := strings.ReplaceAll(delivered, "&lt;", "<"); back != body {
+				t.Fatalf("%+q became %+q", body, delivered)
+			}
+		}
+		found := 0
+		for g := range k.Scan("< before " + fenced + " behind >") {
+			if !g.Verified || g.Body != delivered {
+				t.Fatalf("Scan: %+v", g)
+			}
+			found++
+		}
+		if found != 1 {
+			t.Fatalf("Scan finds %d", found)
+		}
+	})
+}
+
+// FuzzOpen: only what Fence makes verifies, whatever the octets.
+func FuzzOpen(f *testing.F) {
+	k := testKey(f)
+	seedBodies(f, func(s string) {
+		f.Add(k.fence(Origin{"files", "read", "m"}, s), 0, byte(0))
+		f.Add(k.fence(Origin{"a", "b", ""}, s), len(Notice)+30, byte(1))
+	})
+	f.Fuzz(func(t *testing.T, s string, at int, flip byte) {
+		if at >= 0 && at < len(s) {
+			b := []byte(s)
+			b[at] ^= flip
+			s = string(b)
+		}
+		for range k.Scan(s) {
+		}
+		o, body, err := k.Open(s)
+		if err != nil {
+			if body != "" || o != (Origin{}) {
+				t.Fatalf("an error with %+q %+q", o, body)
+			}
+			return
+		}
+		if made := k.fence(o, body); made != s {
+			t.Fatalf("verifies, but Fence makes\n%+q\nof\n%+q", made, s)
+		}
+	})
+}
