@@ -219,14 +219,13 @@ func PlainASCII(s string) int {
 		spaces = 0x2020202020202020
 	)
 	n := 0
-	// An octet of 0x80 and above has its high bit set, 0x7F gains it by +1, and
-	// one below 0x20 by -0x20. Only a guilty octet carries, and only upwards: the
-	// lowest accused is always guilty.
+	// An octet from 0x7F to 0xFE has its high bit set after +1, 0xFF and one below
+	// 0x20 after -0x20. Only a guilty octet carries, and only upwards: the lowest
+	// accused is always guilty.
 	for len(s)-n >= 32 {
 		q := s[n : n+32]
 		a, b, c, d := load64(q), load64(q[8:]), load64(q[16:]), load64(q[24:])
-		m := (a | b | c | d) |
-			((a + ones) | (b + ones) | (c + ones) | (d + ones)) |
+		m := ((a + ones) | (b + ones) | (c + ones) | (d + ones)) |
 			((a - spaces) | (b - spaces) | (c - spaces) | (d - spaces))
 		if m&high != 0 {
 			break
@@ -235,7 +234,7 @@ func PlainASCII(s string) int {
 	}
 	for len(s)-n >= 8 {
 		a := load64(s[n:])
-		if m := (a | (a + ones) | (a - spaces)) & high; m != 0 {
+		if m := ((a + ones) | (a - spaces)) & high; m != 0 {
 			return n + bits.TrailingZeros64(m)>>3
 		}
 		n += 8

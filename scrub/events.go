@@ -1,0 +1,213 @@
+package scrub
+
+// An Event says what became of a part of the input: the octets [Start, End) are
+// in the output the octets [Out, OutEnd), which are none if they were dropped.
+// The Events of one text are sorted and do not overlap, and what stands between
+// them is the same in input and output.
+type Event struct {
+	Class       Class
+	Start, End  int // octets of the input
+	Out, OutEnd int // octets of the output
+}
+
+// Replay applies events to in, taking what replaces a part from out, and reports
+// whether that yields out.
+func Replay(in, out string, events []Event) bool {
+	pos, at := 0, 0
+	for _, e := range events {
+		same := e.Start - pos
+		if same < 0 || e.End < e.Start || e.End > len(in) ||
+			e.Out-at != same || e.OutEnd < e.Out || e.OutEnd > len(out) ||
+			in[pos:e.Start] != out[at:e.Out] {
+			return false
+		}
+		pos, at = e.End, e.OutEnd
+	}
+	return in[pos:] == out[at:]
+}
+
+// compose appends to dst the events that lead from before first to after second,
+// where first leads from one text to the next and second on from there. An event
+// of second that touches what first made becomes one with it.
+func compose(dst, first, second []Event) []Event {
+	c := composer{first: first, second: second}
+	for len(c.first) > 0 || len(c.second) > 0 {
+		dst = appendEvent(dst, c.next())
+	}
+	return dst
+}
+
+type composer struct {
+	first, second []Event
+	back, on      int // from an offset in the text between to the input, the output
+	end           int // of the stretch of that text which becomes one event
+	class         Class
+}
+
+// next returns the event made of the next stretch that either list touches.
+func (c *composer) next() Event {
+	c.end, c.class = 0, 0
+	var e Event
+	if c.firstIsNext() {
+		e.Start, e.Out = c.first[0].Out+c.back, c.first[0].Out+c.on
+		c.takeFirst()
+	} else {
+		e.Start, e.Out = c.second[0].Start+c.back, c.second[0].Start+c.on
+		c.takeSecond()
+	}
+	for {
+		switch {
+		case len(c.first) > 0 && c.first[0].Out < c.end:
+			c.takeFirst()
+		case len(c.second) > 0 && c.second[0].Start < c.end:
+			c.takeSecond()
+		default:
+			e.End, e.OutEnd, e.Class = c.end+c.back, c.end+c.on, c.class
+			return e
+		}
+	}
+}
+
+// firstIsNext: what lies further left goes first; at one place, what is empty in
+// the text between.
+func (c *composer) firstIsNext() bool {
+	if len(c.first) == 0 || len(c.second) == 0 {
+		return len(c.second) == 0
+	}
+	f, s := &c.first[0], &c.second[0]
+	return f.Out < s.Start || f.Out == s.Start && (f.Out == f.OutEnd || s.Start < s.End)
+}
+
+func (c *composer) takeFirst() {
+	f := &c.first[0]
+	c.end = max(c.end, f.OutEnd)
+	c.back = f.End - f.OutEnd
+	if weight(f.Class) > weight(c.class) {
+		c.class = f.Class
+	}
+	c.first = c.first[1:]
+}
+
+func (c *composer) takeSecond() {
+	s := &c.second[0]
+	c.end = max(c.end, s.End)
+	c.on = s.OutEnd - s.End
+	if weight(s.Class) >= weight(c.class) {
+		c.class = s.Class
+	}
+	c.second = c.second[1:]
+}
+
+// weight ranks classes for an event that two steps made: what was hidden or
+// claimed to be syntax tells more than that it was also normalised.
+func weight(c Class) int {
+	switch {
+	case c == 0:
+		return 0
+	case c == NFKC:
+		return 1
+	case c == NFKCLossy, c == LineBreak, c == OddSpace:
+		return 2
+	case c.Hidden():
+		return 3
+	}
+	return 4
+}
+
+// appendEvent appends e, as one with its neighbour where that is of its class.
+func appendEvent(dst []Event, e Event) []Event {
+	if n := len(dst); n > 0 {
+		if l := &dst[n-1]; l.Class == e.Class && l.End == e.Start && l.OutEnd == e.Out {
+			l.End, l.OutEnd = e.End, e.OutEnd
+			return dst
+		}
+	}
+	return append(dst, e)
+}
+
+// An Entry stands for Count events from the first's Start to the last's End.
+type Entry struct {
+	Event
+	Count int
+}
+
+// MaxEntries is the number of entries that a record may hold for one field.
+const MaxEntries = 256
+
+// Merge appends at most MaxEntries entries for events to dst: neighbours become
+// one; of what is over, the last entry covers the whole range and the count, under
+// the class of its first event.
+func Merge(dst []Entry, events []Event) []Entry {
+	from := len(dst)
+	for _, e := range events {
+		if n := len(dst); n > from {
+			l := &dst[n-1]
+			if n-from == MaxEntries || l.End == e.Start && l.Class == e.Class {
+				l.End, l.OutEnd = e.End, e.OutEnd
+				l.Count++
+				continue
+			}
+		}
+		dst = append(dst, Entry{e, 1})
+	}
+	return dst
+}
+
+// An editor rewrites one text into the next and records how. A step goes through
+// the text from left to right and says what to replace.
+type editor struct {
+	in     string
+	out    []byte
+	done   int // octets of in that are in out or were replaced
+	events []Event
+}
+
+func (ed *editor) begin(in string) {
+	ed.in, ed.out, ed.done, ed.events = in, ed.out[:0], 0, ed.events[:0]
+}
+
+// replace puts with in the place of in[start:end]. start must not lie before the
+// end of the last replacement.
+func (ed *editor) replace(start, end int, with string, c Class) {
+	at := ed.copy(start)
+	ed.out = append(ed.out, with...)
+	ed.note(c, start, end, at)
+}
+
+// drop removes in[start:end].
+func (ed *editor) drop(start, end int, c Class) { ed.replace(start, end, "", c) }
+
+// copy takes over what stands before start, and returns where the output ends.
+func (ed *editor) copy(start int) int {
+	ed.out = append(ed.out, ed.in[ed.done:start]...)
+	return len(ed.out)
+}
+
+// note records that in[start:end] has become out[at:].
+func (ed *editor) note(c Class, start, end, at int) {
+	ed.events = appendEvent(ed.events, Event{c, start, end, at, len(ed.out)})
+	ed.done = end
+}
+
+// finish returns the new text, in memory of its own.
+func (ed *editor) finish() string {
+	ed.copy(len(ed.in))
+	ed.done = len(ed.in)
+	return string(ed.out)
+}
+
+// sourceOf returns the octet of the input from which the octet at of the output
+// comes: the beginning of an event that made it.
+func sourceOf(events []Event, at int) int {
+	shift := 0
+	for _, e := range events {
+		if at < e.Out {
+			break
+		}
+		if at < e.OutEnd {
+			return e.Start
+		}
+		shift = e.End - e.OutEnd
+	}
+	return at + shift
+}

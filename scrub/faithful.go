@@ -1,0 +1,192 @@
+package scrub
+
+import (
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/internal/ucd"
+)
+
+const (
+	zwnj = 0x200C
+	zwj  = 0x200D
+	lrm  = 0x200E
+	rlm  = 0x200F
+	alm  = 0x061C
+	cgj  = 0x034F
+)
+
+// faithful is what dropHiddenFaithfully knows of the text.
+type faithful struct {
+	rtl rtlScan
+}
+
+// dropHiddenFaithfully removes hidden characters but for the CR of CR LF, the
+// joiners that languages need, what an emoji sequence is made of, and direction
+// marks near right-to-left text. spec: scrub/3.6
+func dropHiddenFaithfully(p *pass) {
+	s := p.text
+	var f faithful
+	emoji := 0 // s[:emoji] has been searched for emoji sequences
+	for i := 0; i < len(s); {
+		at, prop, w := ucd.Scan(s, i, ucd.Hidden|ucd.EmojiPart)
+		if at == len(s) {
+			break
+		}
+		i = at + w
+		if prop&ucd.EmojiPart != 0 && at >= emoji {
+			start := at
+			// A keycap begins with an ASCII character, which Scan passes over.
+			if at > emoji && keycapBase(s[at-1]) {
+				start = at - 1
+			}
+			if n := ucd.EmojiSequence(s[start:]); start+n > at {
+				i, emoji = start+n, start+n
+				continue
+			}
+		}
+		if prop&ucd.Hidden == 0 && s[at] >= 0x80 {
+			continue
+		}
+		r, _, _ := ucd.Decode(s[at:])
+		if !f.needed(s, at, i, r) {
+			p.r.ed.drop(at, i, classOf(r))
+		}
+	}
+}
+
+func keycapBase(c byte) bool { return c == '#' || c == '*' || '0' <= c && c <= '9' }
+
+// needed reports whether the hidden character r = s[at:end] does what a language
+// or a file needs. What it answers must not change when other hidden characters
+// go: it looks at visible characters, and at most two steps into a hidden run.
+func (f *faithful) needed(s string, at, end int, r rune) bool {
+	switch r {
+	case '\r':
+		return end < len(s) && s[end] == '\n'
+	case zwnj, zwj:
+		return ucd.JoinerAllowed(s[:at], r, s[end:]) || joins(s, at, end)
+	case lrm, rlm, alm:
+		return shortRun(s, at, end) && f.rtl.near(s, at, end)
+	case cgj:
+		return isolated(s, at, end)
+	}
+	return false
+}
+
+// joinerScripts are those that are written with joiners. RFC 5892 is for domain
+// names: it forbids what Bengali and Persian prose, and Malayalam chillus of the
+// older encoding, are full of.
+var joinerScripts = ucd.SetOf(
+	ucd.ScriptArabic, ucd.ScriptSyriac, ucd.ScriptMongolian, ucd.ScriptNko, ucd.ScriptAdlam,
+	ucd.ScriptDevanagari, ucd.ScriptBengali, ucd.ScriptGurmukhi, ucd.ScriptGujarati, ucd.ScriptOriya,
+	ucd.ScriptTamil, ucd.ScriptTelugu, ucd.ScriptKannada, ucd.ScriptMalayalam, ucd.ScriptSinhala,
+	ucd.ScriptTibetan, ucd.ScriptMyanmar, ucd.ScriptKhmer, ucd.ScriptChakma,
+)
+
+// joins reports whether one or two joiners, and nothing else that is hidden, stand
+// beside a letter of a script that uses them.
+func joins(s string, at, end int) bool {
+	start, stop, ok := hiddenRun(s, at, end)
+	if !ok || stop-start > 2*len("\u200c") {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(s[:start])
+	after, _, _ := ucd.Decode(s[stop:])
+	return ucd.Extensions(before).And(joinerScripts).Len() > 0 || ucd.Extensions(after).And(joinerScripts).Len() > 0
+}
+
+// shortRun: a row of direction marks, or of different ones, is a code.
+func shortRun(s string, at, end int) bool {
+	start, stop, ok := hiddenRun(s, at, end)
+	n := end - at
+	return ok && stop-start <= 2*n && s[start:start+n] == s[stop-n:stop]
+}
+
+// hiddenRun returns the run of hidden characters that holds s[at:end], all of the
+// same length and kind. It is not ok if there are others in it, or too many.
+func hiddenRun(s string, at, end int) (start, stop int, ok bool) {
+	class := classOf(runeAt(s, at))
+	start, stop = at, end
+	for n := 0; start > 0; n++ {
+		r, w := utf8.DecodeLastRuneInString(s[:start])
+		if ucd.Of(r)&ucd.Hidden == 0 {
+			break
+		}
+		if n > 2 || classOf(r) != class || w != end-at {
+			return 0, 0, false
+		}
+		start -= w
+	}
+	for n := 0; stop < len(s); n++ {
+		r, w, _ := ucd.Decode(s[stop:])
+		if ucd.Of(r)&ucd.Hidden == 0 || r == '\r' {
+			break
+		}
+		if n > 2 || classOf(r) != class || w != end-at {
+			return 0, 0, false
+		}
+		stop += w
+	}
+	return start, stop, true
+}
+
+func runeAt(s string, at int) rune {
+	r, _, _ := ucd.Decode(s[at:])
+	return r
+}
+
+// isolated reports whether a grapheme joiner stands alone between letters, as it
+// keeps two of them from being sorted as one: two visible characters before and
+// after it.
+func isolated(s string, at, end int) bool {
+	for n := range 2 {
+		r, w := utf8.DecodeLastRuneInString(s[:at])
+		if p := ucd.Of(r); at == 0 || p&ucd.Hidden != 0 || n == 0 && !word(r, p) {
+			return false
+		}
+		at -= w
+		r, w, _ = ucd.Decode(s[end:])
+		if p := ucd.Of(r); end == len(s) || p&ucd.Hidden != 0 || n == 0 && !word(r, p) {
+			return false
+		}
+		end += w
+	}
+	return true
+}
+
+// word reports whether r is a letter or a mark.
+func word(r rune, p ucd.Prop) bool {
+	left, right := ucd.Direction(r)
+	return left || right || p&ucd.Mark != 0
+}
+
+// reach is how far from a character of right-to-left text a direction mark can be
+// of use, in octets.
+const reach = 64
+
+// An rtlScan knows the strong right-to-left characters around a place that moves
+// from left to right.
+type rtlScan struct {
+	at         int // s[:at] was looked at
+	last, next int // of a right-to-left character: the last before the place, the first after
+	some       bool
+}
+
+// near reports whether such a character stands within reach of s[start:end].
+func (f *rtlScan) near(s string, start, end int) bool {
+	if 0 < f.next && f.next < start {
+		f.last, f.some = f.next, true
+	}
+	for f.at < len(s) && f.next < end {
+		r, w, _ := ucd.Decode(s[f.at:])
+		if _, right := ucd.Direction(r); right && ucd.Of(r)&ucd.Hidden == 0 {
+			if f.at < start {
+				f.last, f.some = f.at, true
+			} else {
+				f.next = f.at
+			}
+		}
+		f.at += w
+	}
+	return f.some && start-f.last <= reach || f.next >= end && f.next-end <= reach
+}

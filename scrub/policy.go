@@ -1,0 +1,168 @@
+package scrub
+
+import "fmt"
+
+// A Profile is a list of steps with a name.
+type Profile uint8
+
+const (
+	MCP      Profile = iota // NFKC, every hidden character and control token removed
+	Faithful                // nothing but removals, with what languages and emoji need kept
+	Veritas                 // "veritas-0.1": RFC section 4 in its order
+	Surface                 // changes nothing, refuses SUSPICIOUS_UNICODE
+	numProfiles
+)
+
+var profileNames = [numProfiles]string{"mcp", "faithful", "veritas-0.1", "surface"}
+
+// String returns the profile's name in evidence and on the command line.
+func (p Profile) String() string {
+	if p < numProfiles {
+		return profileNames[p]
+	}
+	return "invalid"
+}
+
+// ParseProfile returns the profile of that name.
+func ParseProfile(name string) (Profile, bool) {
+	for p, n := range profileNames {
+		if n == name {
+			return Profile(p), true
+		}
+	}
+	return 0, false
+}
+
+// Confusables says what veritas-0.1 does with a character that is taken for an
+// ASCII one (RFC 4.3).
+type Confusables uint8
+
+const (
+	Replace Confusables = iota // by the ASCII character
+	Reject                     // the text is refused
+	Flag                       // left in place and noted
+)
+
+// Scope says which confusable characters veritas-0.1 acts on.
+type Scope uint8
+
+const (
+	Literal Scope = iota // every one: alters most Russian and Greek text
+	Mixed                // those in words that mix scripts, or that only pretend to be of another
+)
+
+// Policy is the source form of a Scrubber; the zero value is the strict choice.
+type Policy struct {
+	Profile Profile
+
+	// MaxChars is the ceiling of mcp and faithful in code points; 0 means
+	// DefaultMaxChars. It counts the marker of a cut, so it is at least 8.
+	MaxChars int
+	// MaxOctets is the cap of veritas-0.1 in UTF-8 octets; 0 means
+	// DefaultMaxOctets, which suits a rationale; a quote has QuoteMaxOctets.
+	MaxOctets int
+
+	// Confusables and Scope rule veritas-0.1's step 4.3.
+	Confusables Confusables
+	Scope       Scope
+	// Ellipsis ends a text that veritas-0.1 cut with U+2026 instead of "...",
+	// which is what RFC 4.2 makes of 4.1's marker.
+	Ellipsis bool
+
+	// Wide makes surface refuse every hidden character, but for those of emoji
+	// and of languages, instead of the verifier's 151 code points.
+	Wide bool
+
+	// WithoutNFKC leaves out mcp's normalisation and keeps CR LF, so that an
+	// honest definition stays as it is. Detection is not affected: it looks at
+	// the normalised view.
+	WithoutNFKC bool
+
+	// DangerouslyRFCSetOnly limits veritas-0.1's step 4.4 to the 155 code points
+	// that the RFC names. Thousands of invisible characters then pass.
+	DangerouslyRFCSetOnly bool
+}
+
+// The defaults of a Policy's limits.
+const (
+	DefaultMaxChars  = 1 << 20
+	DefaultMaxOctets = 2000
+	QuoteMaxOctets   = 1000
+
+	minChars  = 8
+	minOctets = 16
+	// maxSize keeps every offset, also that of an NFKC form 18 times as long, in
+	// 32 bits.
+	maxSize = 1 << 27
+)
+
+// Compile checks p and makes a Scrubber of it. The error names every fault.
+func Compile(p Policy) (*Scrubber, error) {
+	var faults []string
+	fault := func(format string, a ...any) { faults = append(faults, fmt.Sprintf(format, a...)) }
+	if p.Profile >= numProfiles {
+		fault("no profile %d", p.Profile)
+	}
+	if p.MaxChars == 0 {
+		p.MaxChars = DefaultMaxChars
+	}
+	if p.MaxOctets == 0 {
+		p.MaxOctets = DefaultMaxOctets
+	}
+	if p.MaxChars < minChars || p.MaxChars > maxSize {
+		fault("MaxChars %d is not in [%d, %d]", p.MaxChars, minChars, maxSize)
+	}
+	if p.MaxOctets < minOctets || p.MaxOctets > maxSize {
+		fault("MaxOctets %d is not in [%d, %d]", p.MaxOctets, minOctets, maxSize)
+	}
+	if p.Confusables > Flag {
+		fault("no confusables policy %d", p.Confusables)
+	}
+	if p.Scope > Mixed {
+		fault("no confusables scope %d", p.Scope)
+	}
+	veritas := p.Confusables != 0 || p.Scope != 0 || p.Ellipsis || p.DangerouslyRFCSetOnly
+	if veritas && p.Profile != Veritas {
+		fault("an option of veritas-0.1 is set for %s", p.Profile)
+	}
+	if p.Wide && p.Profile != Surface {
+		fault("Wide is set for %s", p.Profile)
+	}
+	if p.WithoutNFKC && p.Profile != MCP {
+		fault("WithoutNFKC is set for %s", p.Profile)
+	}
+	if len(faults) > 0 {
+		return nil, &PolicyError{Faults: faults}
+	}
+	s := &Scrubber{p: p, steps: compileSteps(p)}
+	s.quick, s.limit = p.Profile != Surface, p.MaxChars
+	if p.Profile == Veritas {
+		s.limit = p.MaxOctets
+	}
+	return s, nil
+}
+
+// A PolicyError lists everything that is wrong with a Policy.
+type PolicyError struct{ Faults []string }
+
+func (e *PolicyError) Error() string {
+	s := "scrub: policy"
+	for i, f := range e.Faults {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		s += sep + f
+	}
+	return s
+}
+
+// Deviations names the options of the policy that loosen a profile's promise.
+// While the list is not empty, evidence must not claim the profile's version.
+func (p Policy) Deviations() []string {
+	var d []string
+	if p.DangerouslyRFCSetOnly {
+		d = append(d, "dangerously_rfc_set_only")
+	}
+	return d
+}

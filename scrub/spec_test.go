@@ -1,0 +1,47 @@
+package scrub
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The page shows the lists that run, and its worked example is what happens.
+func TestSpec(t *testing.T) {
+	b, err := os.ReadFile("../docs/spec/scrub.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	if !strings.Contains(page, "\nVersion "+Version+".") || !strings.Contains(page, "Unicode "+UnicodeVersion) {
+		t.Error("the page is of another version")
+	}
+	for p := range numProfiles {
+		var want strings.Builder
+		fmt.Fprintf(&want, "### %s\n\n| step | clause | what it does |\n|---|---|---|\n", p)
+		for _, s := range Steps(p) {
+			fmt.Fprintf(&want, "| %s | %s | %s |\n", s.Name, s.Clause, s.Does)
+		}
+		if !strings.Contains(page, want.String()) {
+			t.Errorf("the page lacks:\n%s", want.String())
+		}
+	}
+	for c := Bidi; c <= Noncharacter; c++ {
+		if !strings.Contains(page, "`"+string(c.Code())+"`") {
+			t.Errorf("the page lacks the class %s", c.Code())
+		}
+	}
+	const in = "A\u200b<|im_\u202estart|>\uff21e\u0301."
+	out, r := clean(t, compile(t, Policy{}), in)
+	rows := ""
+	for _, e := range r.Events {
+		rows += fmt.Sprintf("| `%s` | %d | %d | %d | %d |\n", e.Class.Code(), e.Start, e.End, e.Out, e.OutEnd)
+	}
+	if out != "AA\u00e9." || len(in) != 26 || !strings.Contains(page, rows) {
+		t.Errorf("the worked example is %q (%d octets), %+q\n%s", in, len(in), out, rows)
+	}
+	if n := len(tokens); n < 100 {
+		t.Errorf("%d tokens", n)
+	}
+}
