@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"strconv"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// An answer is an error of our own. Its text is constant: not one octet of it
+// was chosen by a third party. The codes lie outside -32768..-32000, which
+// JSON-RPC reserves, but for the two that JSON-RPC defines for this.
+type answer struct {
+	code int
+	text string
+}
+
+var (
+	errWithheld   = answer{7501, "pellucid: withheld: the server's answer could not be made safe"}
+	errTimeout    = answer{7502, "pellucid: the server did not answer in time"}
+	errGone       = answer{7503, "pellucid: the server is gone"}
+	errBusy       = answer{7504, "pellucid: too many requests under way"}
+	errBadAnswer  = answer{7505, "pellucid: the server's answer was not acceptable MCP"}
+	errDenied     = answer{7506, "pellucid: denied by policy"}
+	errUnsent     = answer{7507, "pellucid: the request could not be passed on"}
+	errDuplicate  = answer{wire.CodeInvalid, "pellucid: a request with this id is already under way"}
+	errClientGone = answer{7508, "pellucid: the client did not answer"}
+)
+
+// raw is the error object. evidence, where there is one, names the decision.
+func (a answer) raw(evidence *ID) []byte {
+	dst := append([]byte(`{"code":`), strconv.Itoa(a.code)...)
+	dst = strictjson.AppendQuote(append(dst, `,"message":`...), a.text)
+	if evidence != nil {
+		dst = append(append(append(dst, `,"data":{"evidence":"`...), evidence.String()...), `"}`...)
+	}
+	return append(dst, '}')
+}
+
+func (a answer) outgoing(id wire.ID, evidence *ID) *wire.Outgoing {
+	return &wire.Outgoing{Raw: wire.AppendError(nil, id, a.raw(evidence)), Kind: wire.ErrorResponse, ID: id}
+}
+
+// Placeholders. The id is hexadecimal and ours.
+const (
+	placeholderBlock = `{"type":"text","text":"[pellucid withheld this content; evidence `
+	placeholderWhole = `[pellucid withheld this result; evidence `
+)
+
+// blockPlaceholder stands for one content block.
+func blockPlaceholder(id ID) []byte {
+	return append(append([]byte(placeholderBlock), id.String()...), `]"}`...)
+}
+
+// toolPlaceholder stands for the whole result of a tool. meta is the raw value of its provenance.
+func toolPlaceholder(id ID, typed bool, metaKey string, meta []byte) []byte {
+	dst := []byte(`{"content":[{"type":"text","text":"` + placeholderWhole + id.String() + `]"}],"isError":true`)
+	if typed {
+		dst = append(dst, `,"resultType":"complete"`...)
+	}
+	dst = append(append(append(dst, `,"_meta":{"`...), metaKey...), `":`...)
+	return append(append(dst, meta...), `}}`...)
+}

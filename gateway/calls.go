@@ -1,0 +1,276 @@
+package gateway
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// A call is a request on its way to the server and back.
+type call struct {
+	id     wire.ID // the client's; zero if the request is our own
+	n      int64   // ours
+	method string
+	tool   string // name as the client gave it; a label only if it was listed
+	cursor string
+	token  string // raw progressToken
+	meta   []byte // of a request of our own
+
+	born, heard time.Time
+	endless     bool // a subscription: silence is no fault
+	cancelled   bool // by the client, who waits no longer
+}
+
+// An ask is a request of the server on its way to the client and back.
+type ask struct {
+	id    wire.ID // the server's
+	n     int64   // ours
+	human bool    // a person answers it
+	born  time.Time
+}
+
+// calls are the requests under way in both directions.
+type calls struct {
+	mu       sync.Mutex
+	limit    int
+	lastUp   int64
+	lastDown int64
+	up       map[int64]*call
+	byID     map[wire.ID]*call
+	byToken  map[string]*call
+	down     map[int64]*ask
+	askedBy  map[wire.ID]*ask
+}
+
+func newCalls(limit int) *calls {
+	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{},
+		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}}
+}
+
+// open gives c its number, or says why it cannot be under way.
+func (c *calls) open(n *call) *answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byID[n.id] != nil && !n.id.IsZero() {
+		return &errDuplicate
+	}
+	if len(c.up) >= c.limit && !n.id.IsZero() {
+		return &errBusy
+	}
+	c.lastUp++
+	n.n = c.lastUp
+	c.up[n.n] = n
+	if !n.id.IsZero() {
+		c.byID[n.id] = n
+	}
+	if n.token != "" && c.byToken[n.token] == nil {
+		c.byToken[n.token] = n
+	}
+	return nil
+}
+
+// get returns the call that the server answers under id; nil if there is none.
+func (c *calls) get(id wire.ID) *call {
+	n, isInt := id.Int()
+	if !isInt {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up[n]
+}
+
+// close forgets the call with our number n and returns it; nil if there is none.
+func (c *calls) close(n int64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closeLocked(c.up[n])
+}
+
+func (c *calls) closeLocked(old *call) *call {
+	if old == nil {
+		return nil
+	}
+	delete(c.up, old.n)
+	if c.byID[old.id] == old {
+		delete(c.byID, old.id)
+	}
+	if c.byToken[old.token] == old {
+		delete(c.byToken, old.token)
+	}
+	return old
+}
+
+// cancel marks the client's request as one that nobody waits for any longer.
+func (c *calls) cancel(id wire.ID, now time.Time) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.byID[id]
+	if found != nil {
+		found.cancelled, found.endless, found.heard = true, false, now
+	}
+	return found
+}
+
+// original returns the client's spelling of the id of a call under way.
+func (c *calls) original(n int64) (raw []byte, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.up[n]
+	if found == nil || found.id.IsZero() {
+		return nil, false
+	}
+	return found.id.Append(nil), true
+}
+
+// progress notes that the server works on what token stands for.
+func (c *calls) progress(token string, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found := c.byToken[token]; found != nil {
+		found.heard = now
+	}
+}
+
+func (c *calls) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if !k.cancelled && !k.endless && !k.id.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// all forgets every call and returns those that a client waits for.
+func (c *calls) all() (waiting []*call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if !k.id.IsZero() && !k.cancelled {
+			waiting = append(waiting, k)
+		}
+	}
+	clear(c.up)
+	clear(c.byID)
+	clear(c.byToken)
+	return waiting
+}
+
+// ask numbers a request of the server, or says why it cannot be under way.
+func (c *calls) ask(id wire.ID, method string, now time.Time) (*ask, *answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.askedBy[id] != nil {
+		return nil, &errDuplicate
+	}
+	if len(c.down) >= c.limit {
+		return nil, &errBusy
+	}
+	c.lastDown++
+	a := &ask{id: id, n: c.lastDown, born: now, human: method == mcpmsg.Elicit || method == mcpmsg.Sample}
+	c.down[a.n] = a
+	c.askedBy[id] = a
+	return a, nil
+}
+
+// answered forgets the request of the server with our number n.
+func (c *calls) answered(n int64, now time.Time) *ask {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.down[n]
+	if a == nil {
+		return nil
+	}
+	delete(c.down, n)
+	delete(c.askedBy, a.id)
+	if a.human { // the server could not go on before
+		for _, k := range c.up {
+			k.heard = now
+		}
+	}
+	return a
+}
+
+// asked returns our number of a request of the server's under way.
+func (c *calls) asked(id wire.ID) (n int64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.askedBy[id]
+	if a == nil {
+		return 0, false
+	}
+	return a.n, true
+}
+
+// expired forgets and returns what has taken too long.
+func (c *calls) expired(now time.Time, timeout time.Duration) (late []*call, unanswered []*ask) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	human := false
+	for _, a := range c.down {
+		if now.Sub(a.born) >= timeout {
+			unanswered = append(unanswered, a)
+			delete(c.down, a.n)
+			delete(c.askedBy, a.id)
+			continue
+		}
+		human = human || a.human
+	}
+	for _, k := range c.up {
+		silent := now.Sub(k.heard) >= min(timeout, k.patience(timeout))
+		old := now.Sub(k.born) >= longestFactor*timeout
+		if !k.endless && (silent && !human || old) {
+			late = append(late, c.closeLocked(k))
+		}
+	}
+	return late, unanswered
+}
+
+// Patience with calls that nobody, or only this package, waits for.
+const (
+	cancelPatience = 30 * time.Second
+	listPatience   = 10 * time.Second
+)
+
+func (k *call) patience(timeout time.Duration) time.Duration {
+	switch {
+	case k.id.IsZero():
+		return listPatience
+	case k.cancelled:
+		return cancelPatience
+	}
+	return timeout
+}
+
+// newCall notes of a client's request what its answer will need.
+func newCall(m *wire.Message, now time.Time) *call {
+	k := &call{id: m.ID, method: m.Method, born: now, heard: now, endless: m.Method == mcpmsg.Listen}
+	switch m.Method {
+	case mcpmsg.CallTool:
+		k.tool = clip(m.Params.Get("name").Text())
+	case mcpmsg.ListTools:
+		k.cursor = strings.Clone(m.Params.Get("cursor").Text())
+	}
+	if token := m.Params.Get("_meta").Get("progressToken").Raw(); len(token) <= maxToken {
+		k.token = string(token)
+	}
+	return k
+}
+
+const (
+	maxToken = 1 << 10
+	maxTool  = 1 << 10
+)
+
+// clip copies a name; one that is too long for any tool is none.
+func clip(s string) string {
+	if len(s) > maxTool {
+		return ""
+	}
+	return strings.Clone(s)
+}

@@ -1,0 +1,321 @@
+package gateway
+
+import (
+	"log/slog"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// A passage is one message of the server on its way to the client.
+type passage struct {
+	msg    *wire.Message
+	method string  // its own, or that of the request it answers
+	id     wire.ID // by which the client knows it; zero for notifications
+	// cancels is the id by which the client knows the request that a
+	// cancellation speaks of; zero leaves the params as they are.
+	cancels wire.ID
+	tool    string // label of the tool concerned; empty if none is
+}
+
+// inspector is the choke point and what it needs. It is used by one goroutine.
+type inspector struct {
+	cfg   Config
+	scrub scrubbers
+	prof  *profile
+	ids   ids
+	w     walker
+}
+
+func newInspector(cfg Config, p *profile, lookup func(int64) ([]byte, bool)) (*inspector, error) {
+	s, err := compile(cfg)
+	if err != nil {
+		return nil, err
+	}
+	in := &inspector{cfg: cfg, scrub: s, prof: p, ids: newIDs(cfg.Rand)}
+	in.w = walker{key: cfg.Key, kind: cfg.Frame, keep: s.faithful, lookup: lookup}
+	return in, nil
+}
+
+// pass is the choke point: the one function through which every message of a
+// server reaches the client. It returns what to deliver, or nil where nothing
+// is, and has recorded the decision.
+func (in *inspector) pass(p passage) *wire.Outgoing {
+	if p.msg.Local {
+		// Our own constant text about a server that could not be asked.
+		in.w.reset()
+		out, _ := in.envelope(p, p.msg.Error)
+		return out
+	}
+	part, root, kind := partOf(p.msg)
+	row := mcpmsg.Lookup(part, p.method)
+	d, err := in.begin(p, row, root, kind)
+	if err != nil {
+		in.cfg.Log.Error("no randomness for evidence ids", "error", err)
+		return in.instead(p, nil)
+	}
+	code := in.walk(p, row, root)
+	if code != ok {
+		return in.withhold(p, d, code)
+	}
+	var note []byte
+	if row.Mark == mcpmsg.Always || in.w.edited {
+		if kind != "error" { // an error has no place for it
+			note = in.provenance(d, row)
+		}
+	}
+	in.finish(p, row, root, note)
+	out, body := in.envelope(p, root)
+	in.w.release()
+	if note != nil || in.w.edited || row.Mark == mcpmsg.Always {
+		d.Verdict = Passed
+		if in.w.edited {
+			d.Verdict = Changed
+		}
+		d.Received, d.Delivered = digestOf(root.Raw()), digestOf(body)
+		in.record(d)
+	}
+	return out
+}
+
+func partOf(m *wire.Message) (mcpmsg.Part, strictjson.Value, string) {
+	switch m.Kind {
+	case wire.Response:
+		return mcpmsg.Result, m.Result, "result"
+	case wire.ErrorResponse:
+		return mcpmsg.Error, m.Error, "error"
+	case wire.Request:
+		return mcpmsg.Params, m.Params, "request"
+	}
+	return mcpmsg.Params, m.Params, "notification"
+}
+
+// begin draws the evidence id and prepares the walk.
+func (in *inspector) begin(p passage, row *mcpmsg.Row, root strictjson.Value, kind string) (*Decision, error) {
+	id, err := in.ids.next()
+	if err != nil {
+		return nil, err
+	}
+	w := &in.w
+	w.reset()
+	w.evidence, w.digests = id, row.Mark == mcpmsg.Always
+	profile := in.prof.current()
+	w.text = in.scrub.mcp
+	if profile == Faithful {
+		w.text = in.scrub.faithful
+	}
+	if row.Definitions {
+		w.text = in.scrub.faithful
+	}
+	w.origin = frame.Origin{Server: in.cfg.Name, Tool: p.tool}
+	method := row.Method
+	if method == "" {
+		method = frame.Other
+	}
+	return &Decision{
+		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Tool: p.tool, Method: method, Kind: kind,
+		Profile: profileName(w.text, in.scrub), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
+	}, nil
+}
+
+func profileName(s *scrub.Scrubber, all scrubbers) string {
+	if s == all.faithful {
+		return "faithful"
+	}
+	return "mcp"
+}
+
+// walk treats every string of the message. It returns why the whole message
+// must be refused, or ok.
+func (in *inspector) walk(p passage, row *mcpmsg.Row, root strictjson.Value) finding.Code {
+	if !root.Exists() {
+		return ok
+	}
+	if code := in.w.object(row.Shape, root); code != ok {
+		return code
+	}
+	if p.msg.Kind != wire.Response {
+		return ok
+	}
+	if code := checkResultType(root.Get("resultType")); code != ok {
+		return code
+	}
+	return in.checkInputRequests(root.Get("inputRequests"))
+}
+
+func checkResultType(v strictjson.Value) finding.Code {
+	if !v.Exists() {
+		return ok
+	}
+	for _, known := range mcpmsg.ResultTypes {
+		if v.Text() == known {
+			return ok
+		}
+	}
+	return finding.Misshapen
+}
+
+// checkInputRequests refuses what the server may not ask of the client inside a result.
+func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
+	for _, request := range v.Members() {
+		switch method := request.Get("method").Text(); {
+		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
+		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:
+		case method == mcpmsg.Sample:
+			return finding.Denied
+		default:
+			return finding.Misshapen
+		}
+	}
+	return ok
+}
+
+// finish makes the edits that are not about what was found.
+func (in *inspector) finish(p passage, row *mcpmsg.Row, root strictjson.Value, note []byte) {
+	e := &in.w.edits
+	if !p.cancels.IsZero() {
+		e.Replace(root.Get("requestId"), p.cancels.Append(nil))
+	}
+	if row.Instructions && in.cfg.Frame == frame.KindFence {
+		in.instruct(root)
+	}
+	if v := root.Get("structuredContent").Get("untrusted"); v.Kind() == 'f' && row.Mark == mcpmsg.Always {
+		e.Replace(v, []byte("true"))
+	}
+	if note == nil {
+		return
+	}
+	if meta := root.Get("_meta"); meta.Kind() == '{' {
+		e.Append(meta, frame.MetaKey, note)
+		return
+	}
+	object := append([]byte(`{"`+frame.MetaKey+`":`), note...)
+	e.Append(root, "_meta", append(object, '}'))
+}
+
+// instruct adds to the server's instructions, clean by now, the sentence that
+// explains the fence.
+func (in *inspector) instruct(root strictjson.Value) {
+	v := root.Get("instructions")
+	if v.Kind() != '"' {
+		in.w.edits.Append(root, "instructions", strictjson.AppendQuote(nil, frame.Instructions))
+		return
+	}
+	in.scrub.faithful.Scrub(v.Text(), &in.w.res)
+	in.w.edits.ReplaceText(v, in.w.res.Clean.String()+"\n\n"+frame.Instructions)
+}
+
+func (in *inspector) provenance(d *Decision, row *mcpmsg.Row) []byte {
+	w := &in.w
+	p := frame.Provenance{
+		Origin: frame.Origin{Server: d.Server, Tool: d.Tool}, Kind: in.cfg.Frame,
+		Profile: d.Profile, SanitationVersion: d.SanitationVersion, UnicodeVersion: d.UnicodeVersion,
+		Evidence: d.ID.String(), Digest: w.delivered(), Inspected: w.inspected,
+		Findings: w.found, NotInspected: w.notInspected,
+	}
+	if row.Method != mcpmsg.CallTool && row.Method != mcpmsg.TaskResult {
+		p.Kind = frame.KindMeta // nothing else is fenced
+	}
+	for _, c := range w.foundMore {
+		p.Findings = append(p.Findings, frame.Finding{Field: frame.Other, Code: c.Code, Count: c.N})
+	}
+	return p.AppendJSON(nil)
+}
+
+// envelope makes the message around root with its edits, and tells which of its
+// octets those are.
+func (in *inspector) envelope(p passage, root strictjson.Value) (out *wire.Outgoing, body []byte) {
+	e := &in.w.edits
+	dst := wire.GetBuffer(len(root.Raw()) + e.Len()*fenceRoom + 1024)
+	switch p.msg.Kind {
+	case wire.Response:
+		dst = append(p.id.Append(append(dst, `{"jsonrpc":"2.0","id":`...)), `,"result":`...)
+	case wire.ErrorResponse:
+		dst = append(p.id.Append(append(dst, `{"jsonrpc":"2.0","id":`...)), `,"error":`...)
+	default:
+		dst = wire.AppendRequest(dst, p.id, p.msg.Method, nil)
+		dst = dst[:len(dst)-1] // open again
+		if root.Exists() {
+			dst = append(dst, `,"params":`...)
+		}
+	}
+	start := len(dst)
+	switch {
+	case !root.Exists():
+	case e.Len() == 0:
+		dst = append(dst, root.Raw()...)
+	default:
+		dst = e.Apply(dst, root)
+	}
+	body = dst[start:]
+	dst = append(dst, '}')
+	return &wire.Outgoing{Raw: dst, Kind: p.msg.Kind, ID: p.id, Method: p.msg.Method}, body
+}
+
+// withhold delivers a constant text in the place of the message.
+func (in *inspector) withhold(p passage, d *Decision, code finding.Code) *wire.Outgoing {
+	in.w.giveUp(code)
+	_, root, _ := partOf(p.msg)
+	d.Received = digestOf(root.Raw())
+	in.cfg.Log.Warn("message withheld", "code", string(code), "method", d.Method, "kind", d.Kind, "evidence", d.ID.String())
+	d.Verdict = Withheld
+	if p.msg.Kind == wire.Request || p.msg.Kind == wire.Notification {
+		d.Verdict = Dropped
+		in.record(d)
+		return nil
+	}
+	if p.method == mcpmsg.CallTool && p.msg.Kind == wire.Response {
+		row := mcpmsg.Lookup(mcpmsg.Result, p.method)
+		in.w.sum = in.w.sum[:0]
+		note := in.provenance(d, row)
+		raw := toolPlaceholder(d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
+		in.record(d)
+		return &wire.Outgoing{Raw: wire.AppendResult(nil, p.id, raw), Kind: wire.Response, ID: p.id}
+	}
+	in.record(d)
+	return in.instead(p, &d.ID)
+}
+
+// instead answers with a constant error what cannot be delivered at all.
+func (in *inspector) instead(p passage, evidence *ID) *wire.Outgoing {
+	if p.msg.Kind == wire.Request || p.msg.Kind == wire.Notification {
+		return nil
+	}
+	return errWithheld.outgoing(p.id, evidence)
+}
+
+// refuse records a message that never got as far as the choke point.
+func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
+	id, err := in.ids.next()
+	if err != nil {
+		return nil
+	}
+	in.record(&Decision{
+		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Method: frame.Other, Kind: kind, Verdict: v,
+		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
+		Withheld: []Count{{code, 1}},
+	})
+	return &id
+}
+
+func (in *inspector) record(d *Decision) {
+	w := &in.w
+	if d.Profile != "" { // it was walked
+		d.Inspected = w.inspected
+		for _, f := range w.found {
+			d.Findings = addCount(d.Findings, f.Code, f.Count)
+		}
+		for _, c := range w.foundMore {
+			d.Findings = addCount(d.Findings, c.Code, c.N)
+		}
+		d.NotInspected = append(d.NotInspected, w.uninspected...)
+		d.Withheld = append(d.Withheld, w.withheld...)
+	}
+	if err := in.cfg.Sink.Record(*d); err != nil {
+		in.cfg.Log.Error("decision not recorded", "evidence", d.ID.String(), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+)
+
+// A Sink keeps the record of decisions. Record is called from one goroutine at
+// a time for each Run, before the message it speaks of is delivered; the
+// Decision is not kept by the caller.
+type Sink interface {
+	Record(Decision) error
+}
+
+// Verdict says what became of a message.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed   Verdict = "passed"   // delivered; nothing was found in it
+	Changed  Verdict = "changed"  // delivered without what was found
+	Withheld Verdict = "withheld" // a constant text was delivered in its place
+	Dropped  Verdict = "dropped"  // nothing was delivered
+)
+
+// ID names a decision; placeholders and provenance quote it.
+type ID [16]byte
+
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// A Decision is the record of what was done with one message of a server. It
+// holds no third-party text: labels stand in the approved surface, all else is
+// constant or a number.
+//
+// As a line of JSON (version 0.1 of the format):
+//
+//	{"v":"0.1","id":"<32 hex digits>","time":"<RFC 3339, UTC>","server":"files","tool":"read_file",
+//	 "method":"tools/call","kind":"result","verdict":"changed",
+//	 "received":"sha256:<hex>","delivered":"sha256:<hex>",
+//	 "profile":"mcp","sanitation_version":"<of the profile>","unicode_version":"15.0.0",
+//	 "inspected":3,"findings":{"tag-character":12},"not_inspected":{"binary":1},"withheld":{"name-refused":1}}
+//
+// received and delivered are digests of the octets of the message's params,
+// result or error as they came and as they went; the latter is absent when
+// nothing of it went. tool is absent where no tool is concerned. The three
+// objects count by code and are absent when empty; withheld counts the items
+// that gave way to a placeholder, or were left out, beside what was delivered.
+type Decision struct {
+	ID        ID
+	Time      time.Time
+	Server    string
+	Tool      string // empty: none
+	Method    string // of the table, else frame.Other
+	Kind      string // "result", "error", "request", "notification"
+	Verdict   Verdict
+	Received  frame.Digest
+	Delivered frame.Digest // zero: nothing was
+
+	Profile           string
+	SanitationVersion string
+	UnicodeVersion    string
+
+	Inspected    int // strings
+	Findings     []Count
+	NotInspected []Count
+	Withheld     []Count
+}
+
+// A Count is how often a code occurred.
+type Count struct {
+	Code finding.Code
+	N    int
+}
+
+func addCount(list []Count, code finding.Code, n int) []Count {
+	for i := range list {
+		if list[i].Code == code {
+			list[i].N += n
+			return list
+		}
+	}
+	return append(list, Count{code, n})
+}
+
+// AppendJSON appends d as one JSON object without a line feed. Every member is
+// a label, a code, a number or hexadecimal, so nothing needs an escape.
+func (d *Decision) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"v":"0.1","id":"`...)
+	dst = hex.AppendEncode(dst, d.ID[:])
+	dst = append(dst, `","time":"`...)
+	dst = d.Time.UTC().AppendFormat(dst, time.RFC3339Nano)
+	dst = append(dst, '"')
+	dst = appendLabel(dst, "server", d.Server)
+	if d.Tool != "" {
+		dst = appendLabel(dst, "tool", d.Tool)
+	}
+	dst = appendLabel(dst, "method", d.Method)
+	dst = appendLabel(dst, "kind", d.Kind)
+	dst = appendLabel(dst, "verdict", string(d.Verdict))
+	dst = appendDigest(dst, "received", d.Received)
+	dst = appendDigest(dst, "delivered", d.Delivered)
+	dst = appendLabel(dst, "profile", d.Profile)
+	dst = appendLabel(dst, "sanitation_version", d.SanitationVersion)
+	dst = appendLabel(dst, "unicode_version", d.UnicodeVersion)
+	dst = append(dst, `,"inspected":`...)
+	dst = strconv.AppendInt(dst, int64(d.Inspected), 10)
+	dst = appendCounts(dst, "findings", d.Findings)
+	dst = appendCounts(dst, "not_inspected", d.NotInspected)
+	dst = appendCounts(dst, "withheld", d.Withheld)
+	return append(dst, '}')
+}
+
+func appendLabel(dst []byte, name, value string) []byte {
+	if !frame.IsLabel(value) {
+		value = frame.Other
+	}
+	dst = append(append(append(dst, `,"`...), name...), `":"`...)
+	return append(append(dst, value...), '"')
+}
+
+func appendDigest(dst []byte, name string, d frame.Digest) []byte {
+	if d == (frame.Digest{}) {
+		return dst
+	}
+	dst = append(append(append(dst, `,"`...), name...), `":"sha256:`...)
+	return append(hex.AppendEncode(dst, d[:]), '"')
+}
+
+func appendCounts(dst []byte, name string, counts []Count) []byte {
+	if len(counts) == 0 {
+		return dst
+	}
+	dst = append(append(append(dst, `,"`...), name...), `":{`...)
+	for i, c := range counts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		code := string(c.Code)
+		if !frame.IsLabel(code) {
+			code = frame.Other
+		}
+		dst = append(append(append(dst, '"'), code...), `":`...)
+		dst = strconv.AppendInt(dst, int64(c.N), 10)
+	}
+	return append(dst, '}')
+}
+
+// Lines is a Sink that writes each decision as one line of JSON. It is safe
+// for concurrent use.
+type Lines struct {
+	mu  sync.Mutex
+	w   io.Writer
+	buf []byte
+}
+
+// NewLines returns a Sink over w; each record is one Write.
+func NewLines(w io.Writer) *Lines { return &Lines{w: w} }
+
+// Record writes d.
+func (l *Lines) Record(d Decision) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf = append(d.AppendJSON(l.buf[:0]), '\n')
+	_, err := l.w.Write(l.buf)
+	return err
+}
+
+// ids draws evidence ids from a source of randomness.
+type ids struct{ r *bufio.Reader }
+
+func newIDs(r io.Reader) ids { return ids{bufio.NewReaderSize(r, 512)} }
+
+func (s ids) next() (id ID, err error) {
+	_, err = io.ReadFull(s.r, id[:])
+	return id, err
+}
+
+func digestOf(b []byte) frame.Digest { return sha256.Sum256(b) }

@@ -1,0 +1,130 @@
+// Package gateway is the boundary between MCP clients and servers: every message walks through one choke point.
+//
+// What a client sends passes as it is, but for the ids of requests. What a
+// server sends passes [inspector.pass], whatever it is and on whichever route
+// it came: there is no other way to the client. The table in internal/mcpmsg
+// says how each string is treated; what is not edited keeps its octets.
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// Profile chooses how text is scrubbed.
+type Profile uint8
+
+// The profiles of a wrapped server.
+const (
+	Auto     Profile = iota // MCP, or Faithful once the server has declared a tool that writes
+	MCP                     // scrub.MCP
+	Faithful                // scrub.Faithful
+)
+
+// Config says how one server is wrapped. Its zero value is strict, but Sink has to be set.
+type Config struct {
+	Name    string     // the operator's name of the server; shown if it is a label (frame.IsLabel)
+	Profile Profile    //
+	Frame   frame.Kind // KindFence, or KindMeta for tools whose text a program parses
+	Key     frame.Key  // of the fences
+	Sink    Sink       // gets one record for each decision
+	Log     *slog.Logger
+
+	Rand io.Reader        // of evidence ids; nil = crypto/rand
+	Now  func() time.Time // of records; nil = time.Now
+
+	// Timeout is how long the server may be silent about a request; a progress
+	// notification starts it anew, up to six times as long in all. 0 = 10 minutes.
+	Timeout  time.Duration
+	InFlight int // requests under way in each direction; 0 = 1,024
+	MaxChars int // ceiling of one text, in code points; 0 = 1,048,576
+
+	// DangerouslyAllowSampling lets the server put words before the client's
+	// model. They are scrubbed and marked; nothing can make them harmless.
+	DangerouslyAllowSampling bool
+}
+
+// Reasons for which Run ends, beside those of its context.
+var (
+	// ErrUpstreamGone: the server closed the connection or it broke.
+	ErrUpstreamGone = errors.New("gateway: server gone")
+	// ErrFrontBroken: the client can no longer be written to.
+	ErrFrontBroken = errors.New("gateway: client gone")
+)
+
+// Bounds that are not configurable.
+const (
+	defaultTimeout  = 10 * time.Minute
+	defaultInFlight = 1024
+	longestFactor   = 6               // of Timeout: the longest life of a request
+	drainWait       = 2 * time.Second // for answers, once the client has closed its side
+)
+
+// Run relays between a client and one server until one of them is gone or ctx
+// ends. It returns nil when the client closed the connection. Both Conns are
+// closed when it returns.
+func Run(ctx context.Context, front, upstream wire.Conn, cfg Config) error {
+	r, err := newRelay(front, upstream, cfg)
+	if err != nil {
+		front.Close()
+		upstream.Close()
+		return err
+	}
+	return r.run(ctx)
+}
+
+func (c Config) orDefault() (Config, error) {
+	if c.Sink == nil {
+		return c, errors.New("gateway: configuration: no sink for decisions")
+	}
+	if c.Profile > Faithful {
+		return c, errors.New("gateway: configuration: unknown profile")
+	}
+	if c.Frame != frame.KindFence && c.Frame != frame.KindMeta {
+		return c, errors.New("gateway: configuration: unknown kind of frame")
+	}
+	if c.Timeout < 0 || c.InFlight < 0 || c.MaxChars < 0 {
+		return c, errors.New("gateway: configuration: negative limit")
+	}
+	if !frame.IsLabel(c.Name) {
+		c.Name = frame.Other
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.InFlight == 0 {
+		c.InFlight = defaultInFlight
+	}
+	return c, nil
+}
+
+// scrubbers are the compiled profiles that one server needs.
+type scrubbers struct{ mcp, faithful *scrub.Scrubber }
+
+func compile(c Config) (s scrubbers, err error) {
+	if s.mcp, err = scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: c.MaxChars}); err == nil {
+		s.faithful, err = scrub.Compile(scrub.Policy{Profile: scrub.Faithful, MaxChars: c.MaxChars})
+	}
+	if err != nil {
+		return s, fmt.Errorf("gateway: configuration: %w", err)
+	}
+	return s, nil
+}

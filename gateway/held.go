@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// mustList reports whether a request has to wait until the server's tools are
+// known: a tool's name and headers, and the choice of the profile, depend on them.
+func (r *relay) mustList(method string) bool {
+	return method == mcpmsg.CallTool ||
+		r.cfg.Profile == Auto && mcpmsg.Lookup(mcpmsg.Result, method).Mark == mcpmsg.Always
+}
+
+// holding are requests that wait for the server's tools to be listed.
+type holding struct {
+	mu      sync.Mutex
+	list    []held
+	listing bool
+}
+
+type held struct {
+	m *wire.Message
+	k *call
+}
+
+// hold keeps the request if there is something to wait for; begin means that
+// the caller has to bring it about.
+func (h *holding) hold(m *wire.Message, k *call, current func() bool) (kept, begin bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.listing && current() {
+		return false, false
+	}
+	begin, h.listing = !h.listing, true
+	h.list = append(h.list, held{m, k})
+	return true, begin
+}
+
+// drop forgets a held request and reports whether it was held.
+func (h *holding) drop(k *call) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.list {
+		if h.list[i].k == k {
+			h.list = append(h.list[:i], h.list[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// next takes the first held request; when there is none, holding is over.
+func (h *holding) next() (held, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.list) == 0 {
+		h.listing, h.list = false, nil
+		return held{}, false
+	}
+	first := h.list[0]
+	h.list = h.list[1:]
+	return first, true
+}
+
+// askPage asks the server for a page of its tools. meta makes the request
+// complete in the modern revision.
+func (r *relay) askPage(cursor string, meta []byte) {
+	now := time.Now()
+	k := &call{method: mcpmsg.ListTools, cursor: cursor, meta: meta, born: now, heard: now}
+	r.calls.open(k)
+	id := wire.IntID(k.n)
+	params := []byte{'{'}
+	if cursor != "" {
+		params = strictjson.AppendQuote(append(params, `"cursor":`...), cursor)
+	}
+	if meta != nil {
+		if cursor != "" {
+			params = append(params, ',')
+		}
+		params = append(append(params, `"_meta":`...), meta...)
+	}
+	route := wire.Route{}
+	var doc strictjson.Doc
+	if meta != nil && doc.Reset(meta, strictjson.Limits{}) == nil {
+		route.Version = strings.Clone(doc.Root().Get(mcpmsg.KeyVersion).Text())
+	}
+	r.enqueue(&wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.ListTools, append(params, '}')),
+		Kind: wire.Request, ID: id, Method: mcpmsg.ListTools, Route: route})
+}
+
+// ownPage takes the answer to askPage.
+func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
+	if m.Kind != wire.Response {
+		r.listed(ctx, nil)
+		return
+	}
+	done, inOrder := r.listing.page(k.cursor, m.Result)
+	switch {
+	case !inOrder:
+		r.quiet.warn("server's list of tools is too long or out of order")
+		r.listed(ctx, nil)
+	case done:
+		r.listed(ctx, &r.listing)
+	default:
+		r.askPage(r.listing.next, k.meta)
+	}
+}
+
+// clientPage learns from a page that the client asked for.
+func (r *relay) clientPage(k *call, m *wire.Message) {
+	if done, inOrder := r.clientOwn.page(k.cursor, m.Result); done && inOrder {
+		r.surface.settle(&r.clientOwn)
+		r.prof.declared(r.clientOwn.writes, r.log)
+	}
+}
+
+// listed settles the surface, with nothing where the server would not say, and
+// lets go of what waited for it.
+func (r *relay) listed(ctx context.Context, l *listing) {
+	r.surface.settle(l)
+	if l != nil {
+		r.prof.declared(l.writes, r.log)
+	}
+	r.work.Go(func() {
+		for {
+			h, more := r.holding.next()
+			if !more || r.forward(ctx, h.m, h.k) != nil {
+				return
+			}
+		}
+	})
+}
+
+// contextMeta copies what makes a request of the modern revision complete.
+func contextMeta(m *wire.Message) []byte {
+	meta := m.Params.Get("_meta")
+	if !meta.Get(mcpmsg.KeyVersion).Exists() {
+		return nil
+	}
+	dst := []byte{'{'}
+	for _, key := range [...]string{mcpmsg.KeyVersion, mcpmsg.KeyClientInfo, mcpmsg.KeyClientCaps} {
+		if v := meta.Get(key); v.Exists() {
+			if len(dst) > 1 {
+				dst = append(dst, ',')
+			}
+			dst = append(append(append(append(dst, '"'), key...), `":`...), v.Raw()...)
+		}
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"strconv"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+)
+
+func (w *walker) addDigest(d frame.Digest) { w.sum = append(w.sum, d[:]...) }
+
+// delivered is the digest of all texts: of the one text's octets, or else of
+// the texts' digests one after the other; zero if there were none.
+func (w *walker) delivered() (d frame.Digest) {
+	switch len(w.sum) {
+	case 0:
+	case len(d):
+		copy(d[:], w.sum)
+	default:
+		d = sha256.Sum256(w.sum)
+	}
+	return d
+}
+
+// noteEvents notes what the last scrub did, and what it saw and left.
+func (w *walker) noteEvents() {
+	for _, e := range w.res.Events {
+		w.note(e.Class.Code(), 1, &frame.Span{Start: e.Start, End: e.End})
+	}
+	for _, n := range w.res.Notes {
+		w.note(n.Class.Code(), n.Count, &frame.Span{Start: n.Start, End: n.End})
+	}
+}
+
+// note adds to the findings of the place where the walker stands.
+func (w *walker) note(code finding.Code, n int, at *frame.Span) {
+	if len(w.found) >= maxFields {
+		w.foundMore = addCount(w.foundMore, code, n)
+		return
+	}
+	field := w.place()
+	for i := len(w.found) - 1; ; i-- {
+		if i < 0 || w.found[i].Field != field {
+			w.found = append(w.found, frame.Finding{Field: field, Code: code})
+			i = len(w.found) - 1
+		} else if w.found[i].Code != code {
+			continue
+		}
+		f := &w.found[i]
+		f.Count += n
+		if at != nil {
+			f.Positions = addSpan(f.Positions, *at)
+		}
+		return
+	}
+}
+
+// addSpan adds a position; the last of those that are kept covers the rest.
+func addSpan(list []frame.Span, s frame.Span) []frame.Span {
+	if n := len(list); n > 0 && (list[n-1].End == s.Start || n == frame.MaxPositions) {
+		list[n-1].End = max(list[n-1].End, s.End)
+		return list
+	}
+	return append(list, s)
+}
+
+// skip notes that the value where the walker stands passed without a look inside.
+func (w *walker) skip(why finding.Code) {
+	w.uninspected = addCount(w.uninspected, why, 1)
+	if len(w.notInspected) < maxFields {
+		w.notInspected = append(w.notInspected, frame.NotInspected{Field: w.place(), Reason: why})
+	}
+}
+
+// place spells the path: names of the table as they are, others as ordinals.
+func (w *walker) place() string {
+	var b []byte
+	for i, s := range w.path {
+		if i > 0 {
+			b = append(b, '/')
+		}
+		if s.name != "" {
+			b = append(b, s.name...)
+			continue
+		}
+		b = strconv.AppendInt(append(b, '#'), int64(s.ordinal), 10)
+	}
+	return string(b)
+}

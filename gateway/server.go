@@ -1,0 +1,244 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// readServer relays what the server sends, until it is gone.
+func (r *relay) readServer(ctx context.Context) error {
+	for {
+		m, err := r.up.Read(ctx)
+		var v *wire.Violation
+		switch {
+		case errors.As(err, &v):
+			err = r.serverViolation(ctx, v)
+		case errors.Is(err, io.EOF):
+			return ErrUpstreamGone
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrUpstreamGone, err)
+		default:
+			err = r.fromServer(ctx, m)
+			m.Release()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// serverViolation drops what is no message, and tells whoever waits for it.
+func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
+	args := []any{"reason", v.Reason, "octet", v.Offset, "excerpt", v.Excerpt}
+	switch v.Kind {
+	case wire.Response, wire.ErrorResponse:
+		n, isInt := v.ID.Int()
+		k := (*call)(nil)
+		if isInt {
+			k = r.calls.close(n)
+		}
+		if k == nil {
+			break
+		}
+		if k.id.IsZero() {
+			r.listed(ctx, nil)
+			break
+		}
+		evidence := r.refused("result", Withheld, finding.Violation, args...)
+		if k.cancelled {
+			return nil
+		}
+		return r.toClient(ctx, errBadAnswer.outgoing(k.id, evidence))
+	case wire.Request:
+		if !v.ID.IsZero() {
+			r.enqueue(answer{v.Code, "pellucid: " + v.Reason}.outgoing(v.ID, nil))
+		}
+	}
+	r.refused("message", Dropped, finding.Violation, args...)
+	return nil
+}
+
+func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
+	r.passing.Store(true)
+	defer r.passing.Store(false)
+	switch m.Kind {
+	case wire.Request:
+		return r.serverRequest(ctx, m)
+	case wire.Notification:
+		return r.serverNotification(ctx, m)
+	}
+	k := r.calls.get(m.ID)
+	switch {
+	case k == nil:
+		r.refused("result", Dropped, finding.Unsolicited)
+		return nil
+	case k.id.IsZero():
+		r.calls.close(k.n)
+		r.ownPage(ctx, k, m)
+		return nil
+	}
+	p := passage{msg: m, method: k.method, id: k.id}
+	switch {
+	case k.method == mcpmsg.CallTool:
+		p.tool = r.surface.label(k.tool)
+	case m.Kind != wire.Response:
+	case k.method == mcpmsg.ListTools:
+		r.clientPage(k, m)
+	case k.method == mcpmsg.Initialize, k.method == mcpmsg.Discover:
+		if !m.Result.Get("capabilities").Get("tools").Exists() {
+			r.surface.settle(nil) // there is nothing to list
+		}
+		r.allowBatches(m.Result.Get("protocolVersion").Text() == "2025-03-26")
+	}
+	out := r.in.pass(p)
+	// Closed before the client can know, who may use the id again; and only
+	// after the walk, since a subscription's last message names its id.
+	if r.calls.close(k.n) == nil || k.cancelled {
+		return nil // the client has been told that it took too long, or waits no more
+	}
+	unreachable := r.unreachable(m)
+	if err := r.toClient(ctx, out); err != nil {
+		return err
+	}
+	return unreachable
+}
+
+// allowBatches admits arrays of messages on both sides: one revision has them.
+// What came in an array leaves message by message.
+func (r *relay) allowBatches(on bool) {
+	for _, c := range []wire.Conn{r.front, r.up} {
+		if lines, isLines := c.(*wire.Lines); isLines {
+			lines.AllowBatches(on)
+		}
+	}
+}
+
+// unreachable returns why the relay ends with the answer m: because the server
+// could not be reached from the start.
+func (r *relay) unreachable(m *wire.Message) error {
+	if !m.Local {
+		r.answered = true
+		return nil
+	}
+	r.quiet.warn("server could not be asked", "error", m.Cause)
+	if r.answered || !errors.Is(m.Cause, wire.ErrUnreachable) {
+		return nil
+	}
+	err := fmt.Errorf("%w: %w", ErrUpstreamGone, m.Cause)
+	r.failure.Store(&err)
+	return err
+}
+
+func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
+	if m.Method == mcpmsg.Sample && !r.cfg.DangerouslyAllowSampling {
+		r.refused("request", Dropped, finding.Denied)
+		r.enqueue(errDenied.outgoing(m.ID, nil))
+		return nil
+	}
+	a, refused := r.calls.ask(m.ID, m.Method, time.Now())
+	if refused != nil {
+		r.refused("request", Dropped, finding.Violation)
+		r.enqueue(refused.outgoing(m.ID, nil))
+		return nil
+	}
+	out := r.in.pass(passage{msg: m, method: m.Method, id: wire.IntID(a.n)})
+	if out == nil {
+		r.calls.answered(a.n, time.Now())
+		r.enqueue(errWithheld.outgoing(a.id, nil))
+	}
+	return r.toClient(ctx, out)
+}
+
+func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
+	p := passage{msg: m, method: m.Method}
+	switch m.Method {
+	case mcpmsg.Progress:
+		r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now())
+	case mcpmsg.ToolsChanged:
+		r.surface.stale()
+	case mcpmsg.Cancelled:
+		request := m.Params.Get("requestId")
+		if !request.Exists() {
+			break
+		}
+		id, valid := idOf(request)
+		if !valid {
+			r.refused("notification", Dropped, finding.Misshapen)
+			return nil
+		}
+		n, known := r.calls.asked(id)
+		if !known {
+			return nil // answered meanwhile
+		}
+		p.cancels = wire.IntID(n)
+	}
+	return r.toClient(ctx, r.in.pass(p))
+}
+
+// cloneRoute copies a route whose strings alias a message that will be reused:
+// a transport may keep them.
+func cloneRoute(in wire.Route) wire.Route {
+	in.Version, in.Name = strings.Clone(in.Version), strings.Clone(in.Name)
+	out := maps.Clone(in.Params)
+	clear(out)
+	for name, value := range in.Params {
+		out[name] = strings.Clone(value)
+	}
+	in.Params = out
+	return in
+}
+
+// idOf reads an id inside params.
+func idOf(v strictjson.Value) (id wire.ID, valid bool) {
+	const longest, last = 256, 1 << 53
+	switch v.Kind() {
+	case '"':
+		s := v.Text()
+		return wire.StringID(s), len(s) <= longest
+	case '0':
+		if n, isInt := v.Int64(); isInt && -last <= n && n <= last {
+			return wire.IntID(n), true
+		}
+	}
+	return wire.ID{}, false
+}
+
+// quiet logs what a hostile peer can cause at will: a few lines a second, and
+// how many there were besides.
+type quiet struct {
+	log     *slog.Logger
+	mu      sync.Mutex
+	since   time.Time
+	n       int
+	skipped int
+}
+
+const linesPerSecond = 10
+
+func (q *quiet) warn(msg string, args ...any) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now := time.Now(); now.Sub(q.since) >= time.Second {
+		if q.skipped > 0 {
+			q.log.Warn("more of the same, not shown", "lines", q.skipped)
+		}
+		q.since, q.n, q.skipped = now, 0, 0
+	}
+	if q.n++; q.n > linesPerSecond {
+		q.skipped++
+		return
+	}
+	q.log.Warn(msg, args...)
+}

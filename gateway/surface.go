@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// Bounds of what is remembered of a server's tools.
+const (
+	maxTools = 10_000
+	maxPages = 256
+)
+
+// surface is what a server has listed of its tools: only a name that it listed
+// may stand as a label.
+type surface struct {
+	mu    sync.Mutex
+	tools map[string][]mcpmsg.ParamHeader
+	known bool // and current
+}
+
+func (s *surface) current() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}
+
+// stale says that the server has announced a change. What was listed stays
+// known by name until the next listing replaces it.
+func (s *surface) stale() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = false
+}
+
+// settle takes a complete listing, or none if there can be none.
+func (s *surface) settle(l *listing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known = true; l != nil {
+		s.tools = l.tools
+	}
+}
+
+// label is the tool's name if it may be shown, else frame.Other.
+func (s *surface) label(tool string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, listed := s.tools[tool]; listed && frame.IsLabel(tool) {
+		return tool
+	}
+	return frame.Other
+}
+
+func (s *surface) headers(tool string) []mcpmsg.ParamHeader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool]
+}
+
+// A listing is a tools/list under way, page by page.
+type listing struct {
+	tools  map[string][]mcpmsg.ParamHeader
+	writes bool // a tool says readOnlyHint: false
+	next   string
+	pages  int
+}
+
+// page takes the page that cursor asked for. done means that no page follows;
+// a page out of order, or one too many, ends the listing: ok is false then.
+func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
+	if cursor == "" {
+		*l = listing{tools: map[string][]mcpmsg.ParamHeader{}}
+	} else if l.tools == nil || cursor != l.next {
+		return false, false
+	}
+	if l.pages++; l.pages > maxPages {
+		return false, false
+	}
+	for t := range result.Get("tools").Elements() {
+		if len(l.tools) == maxTools {
+			return false, false
+		}
+		hint := t.Get("annotations").Get("readOnlyHint")
+		l.writes = l.writes || hint.Kind() == 'f'
+		l.tools[strings.Clone(t.Get("name").Text())] = cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema")))
+	}
+	l.next = strings.Clone(result.Get("nextCursor").Text())
+	return l.next == "", true
+}
+
+// cloneHeaders copies what aliases a message that will be reused.
+func cloneHeaders(in []mcpmsg.ParamHeader) []mcpmsg.ParamHeader {
+	for i := range in {
+		in[i].Name = strings.Clone(in[i].Name)
+		path := make([]string, len(in[i].Path))
+		for k, name := range in[i].Path {
+			path[k] = strings.Clone(name)
+		}
+		in[i].Path = path
+	}
+	return in
+}
+
+// profile is the server's profile. Auto is decided by what the server declares.
+type profile struct {
+	mu     sync.Mutex
+	auto   bool
+	chosen Profile
+}
+
+func newProfile(p Profile) *profile {
+	if p == Auto {
+		return &profile{auto: true, chosen: MCP}
+	}
+	return &profile{chosen: p}
+}
+
+func (p *profile) current() Profile {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.chosen
+}
+
+// declared draws the consequence of a complete listing: text that was read from
+// a server that also writes must match what stands there.
+func (p *profile) declared(writes bool, log *slog.Logger) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.chosen
+	if !p.auto {
+		return
+	}
+	p.chosen = MCP
+	name := "mcp"
+	if writes {
+		p.chosen, name = Faithful, "faithful"
+	}
+	if was != p.chosen {
+		log.Info("profile chosen", "profile", name, "because_a_tool_writes", writes)
+	}
+}

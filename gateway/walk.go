@@ -1,0 +1,432 @@
+package gateway
+
+import (
+	"strings"
+	"unsafe"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// Bounds of single strings.
+const (
+	maxName   = 64 << 10 // octets of a name, URI or cursor; an inline image is longer
+	maxOpaque = 1 << 20  // octets of what is echoed unseen
+	maxFields = 256      // findings and uninspected places kept apart; beyond they are only counted
+)
+
+// A walker goes through one message's params, result or error beside its
+// shape, treats every string, and collects the edits. It is reused.
+type walker struct {
+	key    frame.Key
+	kind   frame.Kind
+	origin frame.Origin
+	text   *scrub.Scrubber // of what servers found elsewhere
+	keep   *scrub.Scrubber // of definitions and names: removals only
+	lookup func(int64) (raw []byte, ok bool)
+
+	evidence ID
+	digests  bool // of delivered texts are wanted
+	res      scrub.Result
+	edits    strictjson.Edits
+	path     []step
+	sum      []byte // digests of the delivered texts, one after the other
+	blocks   []block
+	fences   [][]byte // pooled octets that edits refer to
+
+	inspected    int
+	edited       bool // something was changed, removed or withheld
+	found        []frame.Finding
+	foundMore    []Count
+	notInspected []frame.NotInspected
+	uninspected  []Count
+	withheld     []Count
+}
+
+// A step is one level of the path to a string: a member's name out of the
+// table, or an ordinal.
+type step struct {
+	name    string
+	ordinal int
+}
+
+// A block is the text of one content block in its list, for the joined look.
+type block struct {
+	value strictjson.Value // the block
+	text  string           // clean
+}
+
+func (w *walker) reset() {
+	w.release()
+	w.path, w.sum, w.blocks = w.path[:0], w.sum[:0], w.blocks[:0]
+	w.inspected, w.edited = 0, false
+	clear(w.found)
+	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
+	clear(w.notInspected)
+	w.notInspected, w.uninspected, w.withheld = w.notInspected[:0], w.uninspected[:0], w.withheld[:0]
+}
+
+// release gives back what only the edits needed, once they have been applied.
+func (w *walker) release() {
+	w.edits.Reset()
+	for _, b := range w.fences {
+		wire.PutBuffer(b)
+	}
+	clear(w.fences)
+	w.fences = w.fences[:0]
+}
+
+// ok is the code of what need not be refused.
+const ok finding.Code = ""
+
+// object walks a typed object. It returns why it must be refused, or ok.
+func (w *walker) object(s *mcpmsg.Shape, v strictjson.Value) finding.Code {
+	n := 0
+	for name, value := range v.Members() {
+		f := s.Field(nameOctets(name))
+		if f != nil {
+			w.path = append(w.path, step{name: f.Name})
+			code := w.field(f, v, value)
+			w.path = w.path[:len(w.path)-1]
+			if code != ok {
+				return code
+			}
+		} else {
+			if isStray(s, name.Text()) {
+				return finding.CaseVariant
+			}
+			w.path = append(w.path, step{ordinal: n})
+			w.member(name, value, s.Rest)
+			w.path = w.path[:len(w.path)-1]
+		}
+		n++
+	}
+	return ok
+}
+
+// nameOctets returns a member's name without decoding it, where it has no escape.
+func nameOctets(name strictjson.Value) []byte {
+	raw := name.Raw()
+	raw = raw[1 : len(raw)-1]
+	if strings.IndexByte(asString(raw), '\\') < 0 {
+		return raw
+	}
+	return []byte(name.Text())
+}
+
+func isStray(s *mcpmsg.Shape, name string) bool {
+	for i := range s.Fields {
+		if known := s.Fields[i].Name; known != name && strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// field treats the value of a field, or each value of its list or map.
+func (w *walker) field(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
+	many := v.Kind() == '[' && (f.Arity == mcpmsg.List || f.Arity == mcpmsg.OneOrMany)
+	switch {
+	case v.Kind() == 'n':
+		return ok
+	case many:
+		return w.list(f, parent, v)
+	case f.Arity == mcpmsg.Map && v.Kind() == '{':
+		n := 0
+		for name, value := range v.Members() {
+			w.path = append(w.path, step{ordinal: n})
+			code := w.name(name)
+			if code == ok {
+				code = w.unit(f, v, value)
+			}
+			w.path = w.path[:len(w.path)-1]
+			if code != ok {
+				return code
+			}
+			n++
+		}
+		return ok
+	case f.Arity == mcpmsg.List || f.Arity == mcpmsg.Map:
+		return finding.Misshapen
+	}
+	return w.unit(f, parent, v)
+}
+
+func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
+	n, first := 0, len(w.blocks)
+	for e := range v.Elements() {
+		w.path = append(w.path, step{ordinal: n})
+		before := len(w.blocks)
+		code := w.unit(f, parent, e)
+		for i := range w.blocks[before:] {
+			w.blocks[before+i].value = e
+		}
+		w.path = w.path[:len(w.path)-1]
+		if code != ok {
+			return code
+		}
+		n++
+	}
+	if f.Unit == mcpmsg.Block {
+		w.joined(w.blocks[first:])
+	}
+	w.blocks = w.blocks[:first]
+	return ok
+}
+
+// unit treats one value and, where it must be refused and is a unit, gives it up.
+func (w *walker) unit(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
+	code := w.value(f, parent, v)
+	if code == ok || f.Unit == mcpmsg.Outer {
+		return code
+	}
+	if f.Unit == mcpmsg.Block {
+		w.edits.Replace(v, blockPlaceholder(w.evidence))
+	} else {
+		w.edits.Remove(v)
+	}
+	w.giveUp(code)
+	return ok
+}
+
+func (w *walker) giveUp(code finding.Code) {
+	w.edited = true
+	w.withheld = addCount(w.withheld, code, 1)
+	w.note(code, 1, nil)
+}
+
+func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
+	if f.Shape != nil {
+		if v.Kind() != '{' {
+			return finding.Misshapen
+		}
+		return w.object(f.Shape, v)
+	}
+	switch f.Treat {
+	case mcpmsg.Data:
+		return w.data(v, w.text)
+	case mcpmsg.Schema:
+		return w.data(v, w.keep)
+	case mcpmsg.Meta:
+		return w.meta(v)
+	}
+	switch v.Kind() {
+	case '"':
+	case '{', '[':
+		if f.Treat == mcpmsg.ToolText || f.Treat == mcpmsg.Opaque {
+			return finding.Misshapen
+		}
+		return w.data(v, w.text)
+	default:
+		return ok // numbers and literals hold no text
+	}
+	switch f.Treat {
+	case mcpmsg.ToolText:
+		w.toolText(v)
+		w.blocks = append(w.blocks, block{text: w.res.Clean.String()})
+	case mcpmsg.Definition:
+		w.scrub(v, w.keep)
+	case mcpmsg.Name:
+		return w.name(v)
+	case mcpmsg.Blob:
+		return w.blob(v, parent.Get("mimeType").Text())
+	case mcpmsg.Opaque:
+		if len(v.Raw()) > maxOpaque {
+			return finding.TooLong
+		}
+		w.skip(finding.Opaque)
+	default:
+		w.scrub(v, w.text)
+		if f.Name == "text" {
+			w.blocks = append(w.blocks, block{text: w.res.Clean.String()})
+		}
+	}
+	return ok
+}
+
+// joined looks at the texts of adjacent blocks as a model does, one behind the
+// other. A block that holds a part of a token spread over several is given up.
+func (w *walker) joined(blocks []block) {
+	if len(blocks) < 2 {
+		return
+	}
+	parts := make([]string, len(blocks))
+	for i := range blocks {
+		parts[i] = blocks[i].text
+	}
+	last := strictjson.Value{}
+	for _, span := range w.text.Joined(parts) {
+		if v := blocks[span.Part].value; v != last {
+			last = v
+			w.edits.Replace(v, blockPlaceholder(w.evidence))
+			w.giveUp(finding.SplitAcrossBlocks)
+		}
+	}
+}
+
+// member treats a member that nobody named; if it must be refused it is left out.
+func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
+	with := w.text
+	if rest == mcpmsg.Schema {
+		with = w.keep
+	}
+	code := w.name(name)
+	if code == ok {
+		code = w.data(v, with)
+	}
+	if code != ok {
+		w.edits.Remove(v)
+		w.giveUp(code)
+	}
+}
+
+// data treats any JSON at every depth.
+func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
+	n := 0
+	switch v.Kind() {
+	case '"':
+		w.scrub(v, with)
+	case '[':
+		for e := range v.Elements() {
+			w.path = append(w.path, step{ordinal: n})
+			code := w.data(e, with)
+			w.path = w.path[:len(w.path)-1]
+			if code != ok {
+				return code
+			}
+			n++
+		}
+	case '{':
+		for name, value := range v.Members() {
+			w.path = append(w.path, step{ordinal: n})
+			code := w.name(name)
+			switch {
+			case code != ok:
+			case string(nameOctets(name)) == "_meta":
+				code = w.meta(value)
+			default:
+				code = w.data(value, with)
+			}
+			w.path = w.path[:len(w.path)-1]
+			if code != ok {
+				return code
+			}
+			n++
+		}
+	}
+	return ok
+}
+
+// meta treats a _meta object: forged receipts go first, and each member stands
+// or falls alone.
+func (w *walker) meta(v strictjson.Value) finding.Code {
+	if v.Kind() != '{' {
+		return w.data(v, w.text)
+	}
+	n := 0
+	for name, value := range v.Members() {
+		w.path = append(w.path, step{ordinal: n})
+		n++
+		key := name.Text()
+		switch {
+		case len(key) >= len(frame.MetaPrefix) && strings.EqualFold(key[:len(frame.MetaPrefix)], frame.MetaPrefix):
+			w.edits.Remove(value)
+			w.giveUp(finding.ForgedProvenance)
+		case key == mcpmsg.KeySubscriber && value.Kind() == '0':
+			w.subscriber(value)
+		default:
+			w.member(name, value, mcpmsg.Data)
+		}
+		w.path = w.path[:len(w.path)-1]
+	}
+	return ok
+}
+
+// subscriber gives a subscription the id by which the client knows it.
+func (w *walker) subscriber(v strictjson.Value) {
+	if n, isInt := v.Int64(); isInt {
+		if raw, known := w.lookup(n); known {
+			w.edits.Replace(v, raw)
+		}
+	}
+}
+
+// name checks what is never rewritten.
+func (w *walker) name(v strictjson.Value) finding.Code {
+	if v.Kind() != '"' {
+		return ok
+	}
+	w.inspected++
+	s := v.Text()
+	if v.Mended() {
+		return finding.RefusedName
+	}
+	if len(s) > maxName && !strings.HasPrefix(s, "data:") {
+		return finding.TooLong
+	}
+	w.keep.Scrub(s, &w.res)
+	if w.res.Changed() {
+		w.noteEvents()
+		return finding.RefusedName
+	}
+	return ok
+}
+
+// scrub treats a string that may be rewritten.
+func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
+	w.clean(v, with)
+	if w.digests {
+		w.addDigest(digestOf(asOctets(w.res.Clean.String())))
+	}
+	if w.res.Changed() {
+		w.edits.ReplaceText(v, w.res.Clean.String())
+	}
+}
+
+// clean leaves v's clean text in w.res.
+func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
+	w.inspected++
+	with.Scrub(v.Text(), &w.res)
+	if v.Mended() {
+		w.edited = true
+		w.note(finding.SurrogateMended, 1, nil)
+	}
+	if w.res.Changed() {
+		w.edited = true
+	}
+	w.noteEvents()
+}
+
+// toolText treats the text of a tool's content block or error.
+func (w *walker) toolText(v strictjson.Value) {
+	w.clean(v, w.text)
+	clean := w.res.Clean
+	if w.kind != frame.KindFence {
+		w.addDigest(digestOf(asOctets(clean.String())))
+		if w.res.Changed() {
+			w.edits.ReplaceText(v, clean.String())
+		}
+		return
+	}
+	fence, sealed := w.key.AppendFence(wire.GetBuffer(len(clean.String())+fenceRoom), w.origin, clean)
+	w.fences = append(w.fences, fence)
+	w.addDigest(sealed.Digest)
+	if sealed.Neutralised > 0 {
+		w.edited = true
+		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
+	}
+	w.edits.ReplaceText(v, asString(fence))
+}
+
+// fenceRoom is enough for a fence without its body, most of the time.
+const fenceRoom = 1 << 10
+
+// asString is b as a string, without a copy. b must not be written to any more.
+func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// asOctets is s as octets, without a copy. They must not be written to.
+func asOctets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -1,0 +1,162 @@
+// Package mcpmsg knows the shapes of MCP's messages: THE table of where third-party text lives in every message
+// of every protocol version, and what a transport must know of a request.
+//
+// The table is one for all revisions, from 2024-11-05 to 2026-07-28: a member
+// that only one of them has is treated the same in each, so that nobody gains
+// by naming another version. What no row and no field names is [Data]: it is
+// scrubbed. The table can only ever say how a thing passes, not that it passes
+// unseen; [Opaque] is the one exception and has its reasons beside it.
+package mcpmsg
+
+// A Treatment says what happens to a string before a client may see it. The
+// zero value is the default for whatever nobody named.
+type Treatment uint8
+
+// The treatments.
+const (
+	Data       Treatment = iota // any JSON: member names as Name, strings as Text, at every depth
+	Text                        // scrubbed under the server's profile
+	ToolText                    // scrubbed and fenced
+	Definition                  // unchanged unless a character must go; removals only
+	Name                        // never rewritten: passes or is refused
+	Schema                      // any JSON: member names as Name, strings as Definition, at every depth
+	Blob                        // base64: text types are decoded, scrubbed and encoded again, others reported
+	Meta                        // as Data, once members under our own prefix have been removed
+	Opaque                      // octet for octet, capped
+)
+
+var treatmentNames = [...]string{"data", "text", "tool text", "definition", "name", "schema", "blob", "meta", "opaque"}
+
+func (t Treatment) String() string { return treatmentNames[t] }
+
+// Arity says how a field holds its values.
+type Arity uint8
+
+// The arities.
+const (
+	One       Arity = iota
+	List            // an array of them
+	Map             // an object of them; its member names are Name
+	OneOrMany       // one, or an array of them
+)
+
+// A Unit says what is given up when something inside it must be refused. The
+// smallest unit around the thing is taken; a member that nobody named, or of a
+// _meta, is a unit by itself.
+type Unit uint8
+
+// The units.
+const (
+	Outer Unit = iota // whatever surrounds this; at the root the whole message
+	Entry             // the entry is left out of its list
+	Block             // the content block becomes a placeholder text block
+)
+
+// A Field is a named member of an object.
+type Field struct {
+	Name  string
+	Treat Treatment // of strings; Shape decides where it is set
+	Shape *Shape    // of objects
+	Arity Arity
+	Unit  Unit
+}
+
+// A Shape is a typed object of the protocol. A member that differs from a
+// field in case only is refused, because some readers would take it for the
+// field; any other member that is no field is treated as Rest.
+type Shape struct {
+	Name   string
+	Rest   Treatment
+	Fields []Field
+	byName map[string]*Field
+}
+
+func shape(name string, rest Treatment, fields ...Field) *Shape {
+	s := &Shape{Name: name, Rest: rest}
+	s.set(fields...)
+	return s
+}
+
+// set adds fields; a shape that holds itself is completed by it.
+func (s *Shape) set(fields ...Field) {
+	s.Fields = append(s.Fields, fields...)
+	s.byName = make(map[string]*Field, len(s.Fields))
+	for i := range s.Fields {
+		s.byName[s.Fields[i].Name] = &s.Fields[i]
+	}
+}
+
+// Field returns the field that name spells exactly, or nil.
+func (s *Shape) Field(name []byte) *Field { return s.byName[string(name)] }
+
+// Part is the part of a message that a row speaks of.
+type Part uint8
+
+// The parts of a message that third parties fill.
+const (
+	Params Part = iota // of a request or notification
+	Result
+	Error
+)
+
+var partNames = [...]string{"params", "result", "error"}
+
+func (p Part) String() string { return partNames[p] }
+
+// A Mark says when a message gets a provenance member in its _meta.
+type Mark uint8
+
+// The marks.
+const (
+	OnChange Mark = iota // when something in it was changed
+	Always               // it carries third-party text by its nature
+)
+
+// A Row says how one part of one method's messages, sent by a server, is
+// treated. What a client sends passes unchanged.
+type Row struct {
+	Method string
+	Part   Part
+	Shape  *Shape
+	Mark   Mark
+	// Definitions: every string is treated as Definition instead of Text, since
+	// an honest surface must stay octet for octet the same.
+	Definitions bool
+	// Instructions: the result tells a model how to read this server, and gains
+	// the sentence that explains the fence.
+	Instructions bool
+	// Sampling: words that a server wants the client's model to act upon.
+	Sampling bool
+}
+
+// Lookup returns the row of a method's part. It is total: a method that nobody
+// named has a row whose members are Data.
+func Lookup(p Part, method string) *Row {
+	if r := index[rowKey{p, method}]; r != nil {
+		return r
+	}
+	return unknown[p]
+}
+
+type rowKey struct {
+	part   Part
+	method string
+}
+
+var (
+	index   = map[rowKey]*Row{}
+	unknown = [...]*Row{
+		Params: {Part: Params, Shape: plainParams},
+		Result: {Part: Result, Shape: plainResult},
+		Error:  {Part: Error, Shape: rpcError},
+	}
+)
+
+func init() {
+	for i := range rows {
+		index[rowKey{rows[i].Part, rows[i].Method}] = &rows[i]
+	}
+}
+
+// Rows returns the table. It must not be changed.
+func Rows() []Row { return rows }

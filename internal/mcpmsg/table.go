@@ -1,0 +1,212 @@
+package mcpmsg
+
+// Methods that the gateway itself has to know.
+const (
+	Initialize    = "initialize"
+	Discover      = "server/discover"
+	ListTools     = "tools/list"
+	CallTool      = "tools/call"
+	Sample        = "sampling/createMessage"
+	Elicit        = "elicitation/create"
+	Listen        = "subscriptions/listen"
+	Cancelled     = "notifications/cancelled"
+	Progress      = "notifications/progress"
+	ToolsChanged  = "notifications/tools/list_changed"
+	ReadResource  = "resources/read"
+	GetPrompt     = "prompts/get"
+	Complete      = "completion/complete"
+	ListRoots     = "roots/list"
+	TaskResult    = "tasks/result"
+	KeyVersion    = "io.modelcontextprotocol/protocolVersion"
+	KeyClientInfo = "io.modelcontextprotocol/clientInfo"
+	KeyClientCaps = "io.modelcontextprotocol/clientCapabilities"
+	KeySubscriber = "io.modelcontextprotocol/subscriptionId"
+)
+
+// Modern is the first revision without sessions.
+const Modern = "2026-07-28"
+
+// ResultTypes are the values of resultType that a result may have; any other is invalid.
+var ResultTypes = []string{"complete", "input_required", "task"}
+
+// Fields that many shapes share.
+var (
+	meta = Field{Name: "_meta", Treat: Meta}
+	// requestState is between a server and itself: a client must echo it octet
+	// for octet and never reads it, so there is nobody for it to mislead.
+	requestState  = Field{Name: "requestState", Treat: Opaque}
+	inputRequests = Field{Name: "inputRequests", Shape: inputRequest, Arity: Map}
+	resultType    = Field{Name: "resultType", Treat: Name}
+	cacheScope    = Field{Name: "cacheScope", Treat: Name}
+	nextCursor    = Field{Name: "nextCursor", Treat: Name}
+	// task is what a server answers instead of a result that takes its time.
+	task  = Field{Name: "task", Shape: taskShape}
+	icons = Field{Name: "icons", Shape: icon, Arity: List, Unit: Entry}
+)
+
+func name(n string) Field       { return Field{Name: n, Treat: Name} }
+func text(n string) Field       { return Field{Name: n, Treat: Text} }
+func definition(n string) Field { return Field{Name: n, Treat: Definition} }
+func schema(n string) Field     { return Field{Name: n, Treat: Schema} }
+func data(n string) Field       { return Field{Name: n, Treat: Data} }
+
+// params and result make the shape of a message's root.
+func params(n string, fields ...Field) *Shape { return shape(n, Data, append(fields, meta)...) }
+
+func result(n string, rest Treatment, fields ...Field) *Shape {
+	return shape(n, rest, append(fields, meta, resultType, inputRequests, requestState, cacheScope, nextCursor, task)...)
+}
+
+// list is the shape of a definitions list whose entries stand or fall alone.
+func list(n, member string, entry *Shape) *Shape {
+	return result(n, Schema, Field{Name: member, Shape: entry, Arity: List, Unit: Entry})
+}
+
+// What definitions are made of. A client sends back names and URIs, so they are
+// never rewritten.
+var (
+	icon = shape("Icon", Schema, name("src"), name("mimeType"), schema("sizes"), name("theme"))
+
+	implementation = shape("Implementation", Schema,
+		definition("name"), definition("title"), definition("version"), definition("description"), name("websiteUrl"), icons)
+
+	tool = shape("Tool", Schema, name("name"), definition("title"), definition("description"),
+		schema("inputSchema"), schema("outputSchema"), schema("annotations"), schema("execution"), icons, meta)
+
+	resource = shape("Resource", Schema, name("uri"), name("name"), definition("title"), definition("description"),
+		name("mimeType"), schema("annotations"), icons, meta)
+
+	resourceTemplate = shape("ResourceTemplate", Schema, name("uriTemplate"), name("name"), definition("title"),
+		definition("description"), name("mimeType"), schema("annotations"), icons, meta)
+
+	promptArgument = shape("PromptArgument", Schema, name("name"), definition("title"), definition("description"))
+
+	prompt = shape("Prompt", Schema, name("name"), definition("title"), definition("description"),
+		Field{Name: "arguments", Shape: promptArgument, Arity: List}, icons, meta)
+)
+
+// What results are made of. There is one shape for content blocks of every
+// type: a reader that ignores the type finds nothing that was treated as another's.
+var (
+	annotations = shape("Annotations", Data, Field{Name: "audience", Treat: Name, Arity: List}, text("lastModified"))
+
+	resourceContents = shape("ResourceContents", Data, name("uri"), name("mimeType"), text("text"),
+		Field{Name: "blob", Treat: Blob}, meta)
+
+	toolContent  = content("ToolContent", ToolText)
+	plainContent = content("Content", Text)
+
+	promptMessage = shape("PromptMessage", Data, name("role"),
+		Field{Name: "content", Shape: plainContent, Arity: OneOrMany, Unit: Block}, meta)
+
+	toolResult = result("CallToolResult", Data,
+		Field{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"))
+
+	taskShape = shape("Task", Data, taskFields...)
+)
+
+var taskFields = []Field{name("taskId"), name("status"), text("statusMessage"), text("createdAt"), text("lastUpdatedAt"),
+	{Name: "result", Shape: toolResultOfTask}, {Name: "error", Shape: toolError}}
+
+// toolResultOfTask is a finished task's result inside another message. It is
+// not toolResult because Go's initialisation allows no circle.
+var toolResultOfTask = shape("TaskToolResult", Data,
+	Field{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"), resultType, meta)
+
+func content(n string, t Treatment) *Shape {
+	s := shape(n, Data)
+	s.set(name("type"), Field{Name: "text", Treat: t}, Field{Name: "data", Treat: Blob}, name("mimeType"),
+		name("uri"), name("name"), text("title"), text("description"),
+		Field{Name: "resource", Shape: resourceContents}, Field{Name: "annotations", Shape: annotations}, icons, meta,
+		name("id"), name("toolUseId"), data("input"), data("structuredContent"),
+		Field{Name: "content", Shape: s, Arity: List, Unit: Block})
+	return s
+}
+
+// What a server asks of a client.
+var (
+	elicitation = params("ElicitRequestParams", text("message"), name("mode"), name("url"), name("elicitationId"),
+		schema("requestedSchema"), data("task"))
+
+	sampling = params("CreateMessageRequestParams",
+		Field{Name: "messages", Shape: promptMessage, Arity: List}, text("systemPrompt"), name("includeContext"),
+		Field{Name: "stopSequences", Treat: Text, Arity: List}, data("modelPreferences"), data("metadata"),
+		Field{Name: "tools", Shape: tool, Arity: List, Unit: Entry}, data("toolChoice"), data("task"))
+
+	taskID = params("TaskRequestParams", name("taskId"), name("cursor"))
+
+	// inputRequest is a request inside a result. Its params may be those of any
+	// of the three methods, which share no member with two meanings.
+	inputRequest = shape("InputRequest", Data, name("method"), Field{Name: "params", Shape: inputParams})
+	inputParams  = shape("InputRequestParams", Data, append(elicitation.Fields[:5:5], sampling.Fields...)...)
+)
+
+// Roots of messages that have nothing of their own.
+var (
+	plainParams = params("Params")
+	plainResult = result("Result", Data)
+
+	urlElicitation = shape("URLElicitation", Data, text("message"), name("mode"), name("url"), name("elicitationId"), meta)
+	errorData      = shape("ErrorData", Data, Field{Name: "elicitations", Shape: urlElicitation, Arity: List, Unit: Entry},
+		Field{Name: "requiredCapabilities", Treat: Schema}, Field{Name: "supported", Treat: Name, Arity: List}, text("requested"))
+	rpcError = shape("Error", Data, text("message"), Field{Name: "data", Shape: errorData})
+	// An error that answers a tool's call is read as the tool's answer.
+	toolError = shape("ToolError", Data, Field{Name: "message", Treat: ToolText}, Field{Name: "data", Shape: errorData})
+)
+
+// rows is the table.
+var rows = []Row{
+	// Definitions: what a server says of itself.
+	{Method: Initialize, Part: Result, Definitions: true, Instructions: true,
+		Shape: result("InitializeResult", Schema, name("protocolVersion"), schema("capabilities"),
+			Field{Name: "serverInfo", Shape: implementation}, definition("instructions"))},
+	{Method: Discover, Part: Result, Definitions: true, Instructions: true,
+		Shape: result("DiscoverResult", Schema, Field{Name: "supportedVersions", Treat: Name, Arity: List},
+			schema("capabilities"), Field{Name: "serverInfo", Shape: implementation}, definition("instructions"))},
+	{Method: ListTools, Part: Result, Definitions: true, Shape: list("ListToolsResult", "tools", tool)},
+	{Method: "resources/list", Part: Result, Definitions: true, Shape: list("ListResourcesResult", "resources", resource)},
+	{Method: "resources/templates/list", Part: Result, Definitions: true,
+		Shape: list("ListResourceTemplatesResult", "resourceTemplates", resourceTemplate)},
+	{Method: "prompts/list", Part: Result, Definitions: true, Shape: list("ListPromptsResult", "prompts", prompt)},
+
+	// Results: what a server found elsewhere.
+	{Method: CallTool, Part: Result, Mark: Always, Shape: toolResult},
+	{Method: CallTool, Part: Error, Shape: toolError},
+	{Method: TaskResult, Part: Result, Mark: Always, Shape: toolResult},
+	{Method: TaskResult, Part: Error, Shape: toolError},
+	{Method: ReadResource, Part: Result, Mark: Always,
+		Shape: result("ReadResourceResult", Data, Field{Name: "contents", Shape: resourceContents, Arity: List})},
+	{Method: GetPrompt, Part: Result, Mark: Always,
+		Shape: result("GetPromptResult", Data, text("description"), Field{Name: "messages", Shape: promptMessage, Arity: List})},
+	{Method: Complete, Part: Result, Mark: Always,
+		Shape: result("CompleteResult", Data, Field{Name: "completion",
+			Shape: shape("Completion", Data, Field{Name: "values", Treat: Text, Arity: List})})},
+	{Method: "tasks/get", Part: Result, Shape: result("GetTaskResult", Data, taskFields...)},
+	{Method: "tasks/cancel", Part: Result, Shape: result("CancelTaskResult", Data, taskFields...)},
+	{Method: "tasks/update", Part: Result, Shape: result("UpdateTaskResult", Data, taskFields...)},
+	{Method: "tasks/list", Part: Result,
+		Shape: result("ListTasksResult", Data, Field{Name: "tasks", Shape: taskShape, Arity: List, Unit: Entry})},
+
+	// Requests: words put before the user or the model.
+	{Method: Elicit, Part: Params, Mark: Always, Shape: elicitation},
+	{Method: Sample, Part: Params, Mark: Always, Sampling: true, Shape: sampling},
+	{Method: "tasks/get", Part: Params, Shape: taskID},
+	{Method: "tasks/result", Part: Params, Shape: taskID},
+	{Method: "tasks/cancel", Part: Params, Shape: taskID},
+	{Method: "tasks/list", Part: Params, Shape: taskID},
+
+	// Notifications.
+	{Method: "notifications/message", Part: Params,
+		Shape: params("LoggingMessageParams", name("level"), text("logger"), data("data"))},
+	{Method: Progress, Part: Params, Shape: params("ProgressParams", name("progressToken"), text("message"))},
+	{Method: Cancelled, Part: Params, Shape: params("CancelledParams", name("requestId"), text("reason"))},
+	{Method: "notifications/resources/updated", Part: Params,
+		Shape: params("ResourceUpdatedParams", name("uri"), text("title"))},
+	{Method: "notifications/elicitation/complete", Part: Params,
+		Shape: params("ElicitationCompleteParams", name("elicitationId"))},
+	{Method: "notifications/subscriptions/acknowledged", Part: Params,
+		Shape: params("AcknowledgedParams", Field{Name: "notifications",
+			Shape: shape("SubscriptionFilter", Data, Field{Name: "resourceSubscriptions", Treat: Name, Arity: List})})},
+	{Method: "notifications/tasks/status", Part: Params, Shape: params("TaskStatusParams", taskFields...)},
+	{Method: "notifications/tasks", Part: Params, Shape: params("TaskParams", taskFields...)},
+}
