@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/demo"
+	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// demoCmd plays the demonstration: what make run shows.
+type demoCmd struct {
+	Show  demoShowCmd  `cmd:"" default:"1" hidden:"" help:"Play the demonstration."`
+	Serve demoServeCmd `cmd:"" hidden:"" help:"Be the demonstration server, on standard input and output."`
+}
+
+func (demoCmd) Help() string {
+	return "Starts a server whose tools return poisoned and benign results, once alone and once behind " +
+		"\"pellucid wrap\", and shows what a client gets of each. Exit code 1 if any case is not as it should be."
+}
+
+type demoServeCmd struct{}
+
+func (demoServeCmd) Run() error { return demo.Serve(context.Background()) }
+
+type demoShowCmd struct{}
+
+func (demoShowCmd) Run(e *env) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("demo: find this program: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	out := bufio.NewWriter(e.Stdout)
+	defer out.Flush()
+	s := &show{w: out, p: paletteFor(e.Stdout, e.Getenv)}
+	s.opening()
+	err = demo.Play(ctx, self, func(o demo.Outcome) {
+		s.outcome(o)
+		out.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	s.closing(self)
+	if s.failed > 0 {
+		return errors.New("demo: " + plural(s.failed, "case") + " not as it should be")
+	}
+	return nil
+}
+
+// show writes the demonstration for a person. Its lines have at most showWidth
+// columns; a case is a headline and, under it, labelled fields.
+type show struct {
+	w               io.Writer
+	p               palette
+	played, failed  int
+	hidden, changed int
+}
+
+const (
+	showWidth  = 100
+	fieldAt    = 12 // column of what stands behind a label
+	fieldWidth = showWidth - fieldAt
+)
+
+func (s *show) opening() {
+	s.prose(s.p.bold("Pellucid, before and after"), "")
+	s.prose("", "A real MCP server with poisoned and honest tools runs twice: alone (before), and behind "+
+		"`pellucid wrap` (after). The same client calls both. What nobody would see is spelled out, as in "+
+		"\u2039U+200B\u203a. Behind Pellucid, the text of every tool stands in a fence; its genuineness is checked here "+
+		"with the key of this run, and only the text inside is shown.")
+}
+
+func (s *show) prose(title, text string) {
+	if title != "" {
+		fmt.Fprintln(s.w, title)
+	}
+	for _, line := range wrapText(text, showWidth) {
+		fmt.Fprintln(s.w, line)
+	}
+}
+
+func (s *show) field(label, text string, paint func(string) string) {
+	for _, line := range wrapText(text, fieldWidth) {
+		if paint != nil {
+			line = paint(line)
+		}
+		fmt.Fprintf(s.w, "    %-*s%s\n", fieldAt-4, label, line)
+		label = ""
+	}
+}
+
+func (s *show) outcome(o demo.Outcome) {
+	s.played++
+	fmt.Fprintf(s.w, "\n%2d  %s  %s\n", s.played, s.p.bold(o.Case.Tool), s.p.dim(o.Case.What))
+	before, after := replyLines(o.Before), replyLines(o.After)
+	same := o.Err == nil && before == after
+	if same {
+		s.field("both", before, nil)
+	} else {
+		s.changed++
+		s.field("before", before, nil)
+		for _, m := range replyHidden(o.Before) {
+			s.hidden++
+			s.field("hidden", finding.Quote(m.Message)+" in "+string(m.Kind), s.p.yellow)
+		}
+		s.field("after", after, nil)
+	}
+	if o.Err != nil {
+		s.failed++
+		s.field(s.p.red("FAILED")+"  ", printable(o.Err.Error()), s.p.red)
+		return
+	}
+	s.verdict(o.Case.Verdict)
+	if s.played == 1 {
+		s.field("fence", "what the model reads, whole, this once:", s.p.dim)
+		s.field("", printable(o.Fence), s.p.dim)
+	}
+}
+
+func (s *show) verdict(v string) {
+	fmt.Fprintf(s.w, "    %s%*s%s\n", s.p.green("ok"), fieldAt-6, "", s.p.green(v))
+}
+
+func (s *show) closing(self string) {
+	fmt.Fprintf(s.w, "\n%s\n", s.p.bold("In all"))
+	s.prose("", fmt.Sprintf("%s: %d as they should be, %d not. %s decoded; %d answers changed, %d were left octet for "+
+		"octet as they were.", plural(s.played, "case"), s.played-s.failed, s.failed,
+		plural(s.hidden, "hidden message"), s.changed, s.played-s.changed))
+	if s.failed == 0 {
+		s.prose("", "Every fence was genuine.")
+	}
+	fmt.Fprintf(s.w, "\n%s\n", s.p.bold("In front of your own server"))
+	s.prose("", "In your client's configuration, put `pellucid wrap --` before the server's command:")
+	fmt.Fprint(s.w, `
+  {
+    "mcpServers": {
+      "files": {
+        "command": "pellucid",
+        "args": ["wrap", "--name", "files", "--",
+                 "npx", "-y", "@modelcontextprotocol/server-filesystem", "/path"]
+      }
+    }
+  }
+
+`)
+	s.prose("", "For a server that speaks HTTP: \"args\": [\"wrap\", \"--name\", \"search\", \"--url\", \"https://server.example/mcp\"].")
+	s.prose("", "Where pellucid is not in the PATH, \"command\" is "+finding.Quote(self)+".")
+}
+
+// replyLines is what a client got, for a person.
+func replyLines(r demo.Reply) string {
+	var parts []string
+	for _, t := range r.Texts {
+		parts = append(parts, seen(strings.TrimSuffix(t, "\n")))
+	}
+	if r.Description != "" {
+		parts = append(parts, seen(r.Description))
+	}
+	if r.Structured != nil {
+		parts = append(parts, "structuredContent "+seen(compact(r.Structured)))
+	}
+	if r.ShowMeta {
+		parts = append(parts, "_meta "+seen(compact(r.Meta)))
+	}
+	text := strings.Join(parts, "\n")
+	if r.IsError {
+		text = "isError: " + text
+	}
+	return text
+}
+
+func replyHidden(r demo.Reply) []scrub.Hidden {
+	all := strings.Join(r.Texts, "\n") + "\n" + r.Description
+	if r.Structured != nil {
+		all += "\n" + compact(r.Structured)
+	}
+	return scrub.Reveal(all)
+}
+
+func compact(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "null"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// longNames are what printable says of a character behind its number.
+var longNames = regexp.MustCompile(`(\x{2039}U\+[0-9A-F]+) [^\x{203a}]*(\x{203a})`)
+
+// seen is printable with a long run of hidden characters in one word, and the
+// others by number only.
+func seen(text string) string {
+	const longRun = 16 // octets
+	var b strings.Builder
+	done := 0
+	for _, h := range scrub.Reveal(text) {
+		if h.End-h.Start < longRun {
+			continue
+		}
+		fmt.Fprintf(&b, "%s\u2039%d hidden characters\u203a", printable(text[done:h.Start]), utf8.RuneCountInString(text[h.Start:h.End]))
+		done = h.End
+	}
+	b.WriteString(printable(text[done:]))
+	return longNames.ReplaceAllString(b.String(), "$1$2")
+}
+
+// wrapText breaks text into lines of at most width columns, behind a space, comma
+// or brace where it can.
+func wrapText(text string, width int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		from, cut, col := 0, 0, 0
+		for i, r := range line {
+			w := columns(r)
+			if col+w > width && r != ' ' {
+				if cut == from {
+					cut = i
+				}
+				lines = append(lines, strings.TrimRight(line[from:cut], " "))
+				from = cut
+				col = textColumns(line[from:i])
+			}
+			if r == ' ' || r == ',' || r == '{' {
+				cut = i + 1
+			}
+			col += w
+		}
+		lines = append(lines, strings.TrimRight(line[from:], " "))
+	}
+	return lines
+}
+
+func textColumns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += columns(r)
+	}
+	return n
+}
+
+// columns is how wide a terminal draws r: near enough for the demonstration's
+// own texts.
+func columns(r rune) int {
+	switch {
+	case ucd.Of(r)&(ucd.Hidden|ucd.Mark) != 0:
+		return 0
+	case 0x1100 <= r && r < 0x1160, 0x2E80 <= r && r < 0xA4D0, 0xAC00 <= r && r < 0xD7A4,
+		0xFF01 <= r && r <= 0xFF60, 0x1F000 <= r:
+		return 2
+	}
+	return 1
+}

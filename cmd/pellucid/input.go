@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// maxInput bounds a text, or one row of many, in octets.
+const maxInput = 32 << 20
+
+// errTooLarge says that an input exceeds maxInput.
+var errTooLarge = errors.New("longer than 32 MiB")
+
+// openInput opens the file of that name; none and "-" stand for standard input.
+func openInput(name string, stdin io.Reader) (io.ReadCloser, error) {
+	if name == "" || name == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // the path once, and quoted
+		}
+		return nil, fmt.Errorf("open %s: %w", finding.Quote(name), err)
+	}
+	return f, nil
+}
+
+// readInput reads everything, up to maxInput octets.
+func readInput(name string, stdin io.Reader) ([]byte, error) {
+	r, err := openInput(name, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var b bytes.Buffer
+	n, err := b.ReadFrom(io.LimitReader(r, maxInput+1))
+	if err == nil && n > maxInput {
+		err = errTooLarge
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
+	}
+	return b.Bytes(), nil
+}
+
+// inputName returns what an input is called in a message.
+func inputName(name string) string {
+	if name == "" || name == "-" {
+		return "standard input"
+	}
+	return finding.Quote(name)
+}
+
+// A rows reader cuts an input into lines without holding more than one.
+type rows struct {
+	r   *bufio.Reader
+	buf []byte
+}
+
+func newRows(r io.Reader) *rows { return &rows{r: bufio.NewReaderSize(r, 64<<10)} }
+
+// next returns the next line without its line feed, valid until the call
+// after. Of a line that exceeds maxInput it returns the beginning, and
+// errTooLarge; the rest is skipped. At the end it returns io.EOF.
+func (rs *rows) next() ([]byte, error) {
+	rs.buf = rs.buf[:0]
+	long := false
+	for {
+		part, err := rs.r.ReadSlice('\n')
+		if err == nil {
+			part = part[:len(part)-1]
+		}
+		if long = long || len(rs.buf)+len(part) > maxInput; !long {
+			rs.buf = append(rs.buf, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err == io.EOF && len(part) == 0 && len(rs.buf) == 0:
+			return nil, io.EOF
+		case err != nil && err != io.EOF:
+			return nil, err
+		case long:
+			return rs.buf, errTooLarge
+		default:
+			return rs.buf, nil
+		}
+	}
+}
+
+// waiting reports whether nothing more has arrived yet, so that whoever waits
+// for what has been written should get it.
+func (rs *rows) waiting() bool { return rs.r.Buffered() == 0 }

@@ -1,0 +1,78 @@
+// Command pellucid is the trust boundary for the Model Context Protocol: third-party text goes in, evidence comes out.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line: one field, and one file, for each verb.
+type cli struct {
+	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
+	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
+	Href       hrefCmd       `cmd:"" help:"Say whether a stranger's URI is allowed, or why not."`
+	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
+	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
+	Version    versionCmd    `cmd:"" help:"Say which versions this binary is made of."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
+}
+
+// env is what a verb may touch of the world outside.
+type env struct {
+	Stdin  io.Reader
+	Stdout io.Writer // what was asked for, and nothing else
+	Stderr io.Writer // messages to people
+	Getenv func(string) string
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], &env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}))
+}
+
+// run parses args, runs the verb and returns the code to exit with.
+func run(args []string, e *env) int {
+	var c cli
+	k, err := newParser(&c, e)
+	if err != nil {
+		return report(e, err)
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+		k.Stdout, k.Exit = e.Stderr, func(int) { os.Exit(exitUsage) }
+	}
+	ctx, err := k.Parse(args)
+	if err != nil {
+		return report(e, withCode(exitUsage, err))
+	}
+	return report(e, ctx.Run(e))
+}
+
+func newParser(c *cli, e *env) (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("pellucid"),
+		kong.Description("The trust boundary for the Model Context Protocol: third-party text goes in, evidence comes out."),
+		kong.Writers(e.Stdout, e.Stderr),
+		kong.Exit(os.Exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Bind(e),
+	)
+}
+
+// report tells a person what went wrong, if anything did, and returns the exit code.
+func report(e *env, err error) int {
+	if err == nil {
+		return 0
+	}
+	if msg := err.Error(); msg != "" {
+		fmt.Fprintf(e.Stderr, "pellucid: %s\n", printable(msg))
+	}
+	var coded *exitError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return exitFailed
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pellucid": main})
+}
+
+func TestScripts(t *testing.T) {
+	data, _ := filepath.Abs("../../../shared/data")
+	if dir := os.Getenv("PELLUCID_DATA"); dir != "" {
+		data = dir
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       os.Getenv("PELLUCID_UPDATE_SCRIPTS") != "",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TEST_DATA", data)
+			env.Setenv("HIDDEN", "https://e.example/\u202e")
+			env.Setenv("ESC", "\x1b[31m\u202e")
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "data" {
+				return false, errors.New("no such condition")
+			}
+			_, err := os.Stat(filepath.Join(data, "corpora"))
+			return err == nil, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  cmdExits,
+			"octets": cmdOctets,
+			"holds":  cmdHolds,
+		},
+	})
+}
+
+// cmdExits runs a program that must end with one certain code:
+//
+//	exits CODE PROGRAM ARG...
+//
+// It reads what the last "stdin" command named.
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if ee, ok := err.(*exec.ExitError); ok {
+		got = ee.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// cmdOctets writes the octets that a Go string literal stands for:
+//
+//	octets FILE LITERAL [TIMES]
+func cmdOctets(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: octets FILE LITERAL [TIMES]")
+	}
+	s, err := unquote(args[1])
+	ts.Check(err)
+	times := 1
+	if len(args) == 3 {
+		times, err = strconv.Atoi(args[2])
+		ts.Check(err)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(s, times)), 0o666))
+}
+
+// unquote returns what a Go string literal stands for; the quotes around it are
+// left out, those in it stand as they are.
+func unquote(s string) (string, error) {
+	return strconv.Unquote(`"` + strings.ReplaceAll(s, `"`, `\"`) + `"`)
+}
+
+// cmdHolds compares a file, or stdout, with a Go string literal:
+//
+//	holds FILE LITERAL
+func cmdHolds(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: holds FILE LITERAL")
+	}
+	want, err := unquote(args[1])
+	ts.Check(err)
+	if got := ts.ReadFile(args[0]); (got == want) == neg {
+		ts.Fatalf("%s is %+q", args[0], got)
+	}
+}
+
+// TestDocsCLI holds docs/cli.md against what --help says. With
+// PELLUCID_UPDATE_DOCS set it rewrites a stale file, and still fails.
+func TestDocsCLI(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString("# Command line\n\nGenerated from the program's own help by `make docs`.\n")
+	var c cli
+	var out bytes.Buffer
+	k, err := newParser(&c, &env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Exit = func(int) {}
+	for _, p := range completionPlaces(k.Model.Node) {
+		out.Reset()
+		_, _ = k.Parse(append(strings.Fields(p.path)[1:], "--help")) // help ends the parse
+		b.WriteString("\n## " + p.path + "\n\n```\n" + strings.TrimSpace(out.String()) + "\n```\n")
+	}
+	const path = "../../docs/cli.md"
+	old, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if bytes.Equal(old, b.Bytes()) {
+		return
+	}
+	if os.Getenv("PELLUCID_UPDATE_DOCS") == "" {
+		t.Fatal("docs/cli.md is stale: run 'make docs'")
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Error("docs/cli.md was stale and has been rewritten")
+}

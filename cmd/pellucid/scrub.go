@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+type scrubCmd struct {
+	Profile string `enum:"mcp,faithful,veritas-0.1,surface" default:"mcp" help:"One of ${enum}."`
+	Max     int    `placeholder:"N" help:"Cut the text at N code points (mcp, faithful; default 1048576) or N octets (veritas-0.1; default 2000)."`
+	JSON    bool   `name:"json" xor:"form" help:"Print the text with everything that was found, as JSON."`
+	JSONL   bool   `name:"jsonl" xor:"form" help:"Read JSON lines and print them, with the member named by --key cleaned."`
+	Key     string `default:"text" placeholder:"NAME" help:"The member that --jsonl cleans."`
+	Explain bool   `xor:"form" help:"Show a person what was hidden and what became of it."`
+	File    string `arg:"" optional:"" completion:"files" help:"The text; standard input if absent or -."`
+}
+
+func (scrubCmd) Help() string {
+	return `Reads at most 32 MiB (with --jsonl, that much a row) of any octets and prints
+clean text. Exit codes: 0 done, also where much was removed; 1 the input cannot
+be read, a row of --jsonl has no text (it comes out with a member "error", and
+all the others are cleaned), or the profile surface, which changes nothing,
+refuses the text; 2 wrong usage.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *scrubCmd) Validate() error {
+	_, err := c.compile()
+	return err
+}
+
+func (c *scrubCmd) compile() (*scrub.Scrubber, error) {
+	profile, ok := scrub.ParseProfile(c.Profile)
+	if !ok {
+		return nil, errors.New("scrub: unknown profile")
+	}
+	p := scrub.Policy{Profile: profile}
+	switch {
+	case c.Max < 0:
+		return nil, errors.New("scrub: --max is negative")
+	case profile == scrub.Veritas:
+		p.MaxOctets = c.Max
+	case profile == scrub.Surface && c.Max != 0:
+		return nil, errors.New("scrub: the profile surface changes nothing, so it has no --max")
+	default:
+		p.MaxChars = c.Max
+	}
+	return scrub.Compile(p)
+}
+
+func (c *scrubCmd) Run(e *env) error {
+	s, err := c.compile()
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	if c.JSONL {
+		return c.runRows(e, s)
+	}
+	b, err := readInput(c.File, e.Stdin)
+	if err != nil {
+		return fmt.Errorf("scrub: %w", err)
+	}
+	in := string(b)
+	var r scrub.Result
+	s.Scrub(in, &r)
+	switch {
+	case c.JSON:
+		err = writeJSON(e.Stdout, newScrubReport(s, in, &r))
+	case c.Explain:
+		err = explain(e.Stdout, paletteFor(e.Stdout, e.Getenv), s, in, &r)
+	case r.Refused == 0:
+		_, err = io.WriteString(e.Stdout, r.Clean.String())
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("scrub: write: %w", err)
+	case r.Refused != 0:
+		return refusal(&r)
+	case r.Truncated():
+		fmt.Fprintln(e.Stderr, "pellucid: scrub: the text was cut at its ceiling (--max)")
+	}
+	return nil
+}
+
+// refusal is the error for a text that the profile refuses.
+func refusal(r *scrub.Result) error {
+	return fmt.Errorf("scrub: refused: %s, the first at octet %d", r.Refused.Code(), r.RefusedAt.Start)
+}
+
+// A scrubReport is what --json prints.
+type scrubReport struct {
+	Text              string          `json:"text"`
+	Changed           bool            `json:"changed"`
+	Refused           string          `json:"refused,omitempty"` // the class for which the text must not be used
+	Profile           string          `json:"profile"`
+	SanitationVersion string          `json:"sanitation_version"`
+	UnicodeVersion    string          `json:"unicode_version"`
+	ControlTokens     int             `json:"control_tokens"`
+	Events            []eventReport   `json:"events"`
+	Flags             []noteReport    `json:"flags"`
+	Hidden            []messageReport `json:"hidden"`
+}
+
+// An eventReport is a scrub.Event: [start,end) are octets of the input,
+// [out,out_end) of text.
+type eventReport struct {
+	Class  string `json:"class"`
+	Start  int    `json:"start"`
+	End    int    `json:"end"`
+	Out    int    `json:"out"`
+	OutEnd int    `json:"out_end"`
+}
+
+// A noteReport is a scrub.Note: found, and left as it is.
+type noteReport struct {
+	Class string `json:"class"`
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Count int    `json:"count"`
+}
+
+// A messageReport is a scrub.Hidden: what hidden characters said.
+type messageReport struct {
+	Kind    string `json:"kind"`
+	Start   int    `json:"start"`
+	End     int    `json:"end"`
+	Message string `json:"message"`
+}
+
+func newScrubReport(s *scrub.Scrubber, in string, r *scrub.Result) *scrubReport {
+	rep := &scrubReport{
+		Text:              r.Clean.String(),
+		Changed:           r.Changed(),
+		Refused:           string(r.Refused.Code()),
+		Profile:           s.Policy().Profile.String(),
+		SanitationVersion: scrub.Version,
+		UnicodeVersion:    scrub.UnicodeVersion,
+		ControlTokens:     r.Tokens,
+		Events:            []eventReport{},
+		Flags:             []noteReport{},
+		Hidden:            []messageReport{},
+	}
+	for _, ev := range r.Events {
+		rep.Events = append(rep.Events, eventReport{string(ev.Class.Code()), ev.Start, ev.End, ev.Out, ev.OutEnd})
+	}
+	for _, n := range r.Notes {
+		rep.Flags = append(rep.Flags, noteReport{string(n.Class.Code()), n.Start, n.End, n.Count})
+	}
+	for _, m := range scrub.Reveal(in) {
+		rep.Hidden = append(rep.Hidden, messageReport{string(m.Kind), m.Start, m.End, m.Message})
+	}
+	return rep
+}

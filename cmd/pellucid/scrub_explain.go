@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// explain tells a person what was hidden in a text and what became of it.
+// Whatever comes from the text goes through printable or finding.Quote.
+func explain(dst io.Writer, p palette, s *scrub.Scrubber, in string, r *scrub.Result) error {
+	w := bufio.NewWriter(dst)
+	out := r.Clean.String()
+	fmt.Fprintf(w, "%s %s, sanitation %s, Unicode %s\n", p.dim("profile"), s.Policy().Profile, scrub.Version, scrub.UnicodeVersion)
+	section(w, p, fmt.Sprintf("received, %s", plural(len(in), "octet")))
+	indent(w, printable(in))
+	explainMessages(w, p, in)
+	explainEvents(w, p, in, out, r)
+	explainNotes(w, p, r)
+	if r.Refused != 0 {
+		section(w, p, p.red("refused"))
+		fmt.Fprintf(w, "  %s, the first at octet %d\n", r.Refused.Code(), r.RefusedAt.Start)
+		return w.Flush()
+	}
+	if !r.Changed() {
+		section(w, p, p.green("delivered unchanged"))
+		return w.Flush()
+	}
+	section(w, p, fmt.Sprintf("delivered, %s", plural(len(out), "octet")))
+	indent(w, printable(out))
+	return w.Flush()
+}
+
+func section(w io.Writer, p palette, title string) { fmt.Fprintf(w, "\n%s\n", p.bold(title)) }
+
+func indent(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(w, "  %s\n", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+func explainMessages(w io.Writer, p palette, in string) {
+	messages := scrub.Reveal(in)
+	if len(messages) == 0 {
+		return
+	}
+	section(w, p, p.red("hidden text said"))
+	for _, m := range messages {
+		fmt.Fprintf(w, "  octets %d to %d, %s:\n", m.Start, m.End, m.Kind)
+		indent(w, "  "+p.yellow(strings.ReplaceAll(printable(m.Message), "\n", "\n  ")))
+	}
+}
+
+// explainEvents lists what was removed or changed, neighbours together.
+func explainEvents(w io.Writer, p palette, in, out string, r *scrub.Result) {
+	if len(r.Events) == 0 {
+		return
+	}
+	section(w, p, fmt.Sprintf("removed or changed, %s", plural(len(r.Events), "place")))
+	width := len(fmt.Sprint(len(in)))
+	for _, e := range scrub.Merge(nil, r.Events) {
+		fmt.Fprintf(w, "  %*d  %-26s %s", width, e.Start, e.Class.Code(), short(in[e.Start:e.End]))
+		if e.OutEnd > e.Out {
+			fmt.Fprintf(w, " became %s", finding.Quote(out[e.Out:e.OutEnd]))
+		}
+		if e.Count > 1 {
+			fmt.Fprintf(w, " %s", p.dim(fmt.Sprintf("(%d places)", e.Count)))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+func explainNotes(w io.Writer, p palette, r *scrub.Result) {
+	if len(r.Notes) == 0 {
+		return
+	}
+	section(w, p, "noted and left")
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "  %d  %s\n", n.Start, n.Class.Code())
+	}
+}
+
+// short names up to four characters by their code points, and quotes the rest.
+func short(s string) string {
+	const few = 4
+	var names []string
+	for _, r := range s {
+		if len(names) == few || 0x20 <= r && r < 0x7F || r == 0xFFFD {
+			return finding.Quote(s)
+		}
+		names = append(names, fmt.Sprintf("%U", r))
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// printable returns s for a terminal: whatever a person would not see, or a
+// terminal would obey, is spelled out.
+func printable(s string) string { return scrub.Visible(s, false) }
+
+// A palette colours words for a person; the zero palette does not.
+type palette struct{ on bool }
+
+// paletteFor returns colours for w where it is a terminal, unless the person
+// does not want any (https://no-color.org).
+func paletteFor(w io.Writer, getenv func(string) string) palette {
+	return palette{on: isTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+}
+
+// isTerminal reports whether a person looks at what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (p palette) paint(sgr, s string) string {
+	if !p.on {
+		return s
+	}
+	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
+}
+
+func (p palette) bold(s string) string   { return p.paint("1", s) }
+func (p palette) red(s string) string    { return p.paint("31", s) }
+func (p palette) green(s string) string  { return p.paint("32", s) }
+func (p palette) yellow(s string) string { return p.paint("33", s) }
+func (p palette) dim(s string) string    { return p.paint("2", s) }
+
+// plural returns "1 thing" or "n things".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// A progress is one line on standard error that says how far a verb has come:
+// rewritten in place on a terminal, and left out where nobody looks.
+type progress struct {
+	w    io.Writer
+	verb string
+}
+
+func newProgress(e *env, verb string) *progress {
+	if !isTerminal(e.Stderr) {
+		fmt.Fprintf(e.Stderr, "%s: measuring\n", verb)
+		return &progress{}
+	}
+	return &progress{e.Stderr, verb}
+}
+
+func (p *progress) say(what string) {
+	if p.w != nil {
+		fmt.Fprintf(p.w, "\r\x1b[K%s: %s", p.verb, printable(what))
+	}
+}
+
+func (p *progress) done() {
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
