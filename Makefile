@@ -19,7 +19,7 @@ CONCURRENT := ./gateway/... ./internal/wire/... ./internal/child/... ./internal/
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench lint docs e2e clean
+.PHONY: all build run test fmt vet race fuzz bench lint docs e2e peers clean
 
 all: test
 
@@ -74,11 +74,18 @@ docs:
 	PELLUCID_UPDATE_DOCS=1 go test -count=1 -run '^TestDocs' ./...
 
 # Third-party MCP servers and clients, from npm, with Pellucid between them.
-e2e: build
+e2e: peers
+	PELLUCID_E2E=1 go test -count=1 -timeout $(TIMEOUT) ./e2e/...
+
+# Installs them. With them in place `make test` runs those tests too.
+PEERS := .tools/e2e/node_modules/.package-lock.json
+peers: $(PEERS)
+
+$(PEERS): e2e/node/package-lock.json e2e/node/package.json e2e/node/.npmrc
 	mkdir -p .tools/e2e
-	cp e2e/node/package.json e2e/node/package-lock.json e2e/node/.npmrc .tools/e2e/
+	cp $^ .tools/e2e/
 	cd .tools/e2e && npm ci --no-progress
-	PELLUCID_E2E=1 PELLUCID_E2E_NODE="$(CURDIR)/.tools/e2e" go test -count=1 -timeout $(TIMEOUT) ./e2e/...
+	touch $@
 
 clean:
 	rm -rf bin .tools
