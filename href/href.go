@@ -81,7 +81,7 @@ func refuse(code finding.Code, offset int) error { return &Refusal{code, offset}
 
 // Parse checks s. The error is a *Refusal.
 //
-// spec: scrub/4.5
+// spec: RFC-VERITAS-MCP-GROUNDING 4.5
 func Parse(s string) (URI, error) {
 	if len(s) > MaxLen {
 		return URI{}, refuse(finding.URILength, MaxLen)

@@ -42,7 +42,6 @@ func addSeeds(f *testing.F) {
 // policies are those under which every property is tested.
 var policies = []Policy{
 	{},
-	{WithoutNFKC: true},
 	{MaxChars: 16},
 	{Profile: Faithful},
 	{Profile: Faithful, MaxChars: 16},
@@ -129,12 +128,12 @@ func checkPromises(t *testing.T, p Policy, in, out string) {
 			t.Fatalf("%+v: %+q -> %+q has %d octets", p, in, out, len(out))
 		}
 	}
-	if p.Profile == MCP && !p.WithoutNFKC || p.Profile == Veritas && !p.Ellipsis {
+	if p.Profile == MCP || p.Profile == Veritas && !p.Ellipsis {
 		if !ucd.NFKC.IsNormal(out) {
 			t.Fatalf("%+v: %+q -> %+q is not in NFKC", p, in, out)
 		}
 	}
-	if p.Profile == MCP && !p.WithoutNFKC || p.Profile == Veritas && !p.DangerouslyRFCSetOnly {
+	if p.Profile == MCP || p.Profile == Veritas && !p.DangerouslyRFCSetOnly {
 		for i, r := range out {
 			if forbidden(r) {
 				t.Fatalf("%+v: %+q -> %+q keeps %U at %d", p, in, out, r, i)

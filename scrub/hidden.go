@@ -21,9 +21,6 @@ func unifyLines(p *pass) {
 		case sub == ' ':
 			p.r.ed.replace(at, i, " ", OddSpace)
 		case r == '\r' && i < len(s) && s[i] == '\n':
-			if p.policy.WithoutNFKC {
-				break // kept: CR LF is no harm, and an honest text stays as it is
-			}
 			p.r.ed.drop(at, i, LineBreak)
 		default:
 			p.r.ed.replace(at, i, "\n", LineBreak)
@@ -41,9 +38,6 @@ func dropHidden(p *pass) {
 		}
 		i = at + w
 		if prop&ucd.Hidden == 0 && s[at] >= 0x80 {
-			continue
-		}
-		if s[at] == '\r' && p.policy.WithoutNFKC && i < len(s) && s[i] == '\n' {
 			continue
 		}
 		r, _, _ := ucd.Decode(s[at:])

@@ -73,12 +73,7 @@ type Policy struct {
 	// and of languages, instead of the verifier's 151 code points.
 	Wide bool
 
-	// WithoutNFKC leaves out mcp's normalisation and keeps CR LF, so that an
-	// honest definition stays as it is. Detection is not affected: it looks at
-	// the normalised view.
-	WithoutNFKC bool
-
-	// DangerouslyRFCSetOnly limits veritas-0.1's step 4.4 to the 155 code points
+	// DangerouslyRFCSetOnly limits veritas-0.1's step 4.4 to the 156 code points
 	// that the RFC names. Thousands of invisible characters then pass.
 	DangerouslyRFCSetOnly bool
 }
@@ -128,13 +123,10 @@ func Compile(p Policy) (*Scrubber, error) {
 	if p.Wide && p.Profile != Surface {
 		fault("Wide is set for %s", p.Profile)
 	}
-	if p.WithoutNFKC && p.Profile != MCP {
-		fault("WithoutNFKC is set for %s", p.Profile)
-	}
 	if len(faults) > 0 {
 		return nil, &PolicyError{Faults: faults}
 	}
-	s := &Scrubber{p: p, steps: compileSteps(p)}
+	s := &Scrubber{p: p, steps: profileSteps[p.Profile]}
 	s.quick, s.limit = p.Profile != Surface, p.MaxChars
 	if p.Profile == Veritas {
 		s.limit = p.MaxOctets

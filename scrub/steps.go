@@ -126,9 +126,3 @@ func Steps(p Profile) []Step {
 	}
 	return slices.Clone(profileSteps[p])
 }
-
-// compileSteps returns the list that the policy's options leave.
-func compileSteps(p Policy) []Step {
-	steps := Steps(p.Profile)
-	return slices.DeleteFunc(steps, func(s Step) bool { return p.WithoutNFKC && s.Name == "nfkc" })
-}

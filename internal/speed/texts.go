@@ -21,7 +21,8 @@ type Text struct {
 func Texts() []Text {
 	var out []Text
 	add := func(name, sample string) { out = append(out, Text{name, fit(sample)}) }
-	add("ascii", ascii)
+	add("ascii", strings.ReplaceAll(ascii, "\n", " "))
+	add("ascii-lines", ascii)
 	add("french", french)
 	add("german", german)
 	add("russian", russian)
