@@ -63,6 +63,7 @@ fuzz:
 bench: build
 	bin/pellucid bench scrub
 	bin/pellucid bench corpora
+	go test -count=1 -run '^Test(Latency|Memory)$$' -v ./e2e
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 lint: fmt

@@ -38,7 +38,7 @@ func (s *specimen) str(clean string) string {
 func (s *specimen) quote(text string) string {
 	if s.escaped {
 		var b strings.Builder
-		for _, u := range []rune(text) {
+		for _, u := range text {
 			if u > 0xffff {
 				u -= 0x10000
 				fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+u>>10, 0xdc00+u&0x3ff)

@@ -22,7 +22,7 @@ import (
 
 // demoCmd plays the demonstration: what make run shows.
 type demoCmd struct {
-	Show  demoShowCmd  `cmd:"" default:"1" hidden:"" help:"Play the demonstration."`
+	Show  demoShowCmd  `cmd:"" default:"1" help:"Play the demonstration."`
 	Serve demoServeCmd `cmd:"" hidden:"" help:"Be the demonstration server, on standard input and output."`
 }
 
