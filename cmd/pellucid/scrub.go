@@ -11,6 +11,7 @@ import (
 type scrubCmd struct {
 	Profile string `enum:"mcp,faithful,veritas-0.1,surface" default:"mcp" help:"One of ${enum}."`
 	Max     int    `placeholder:"N" help:"Cut the text at N code points (mcp, faithful; default 1048576) or N octets (veritas-0.1; default 2000)."`
+	Field   string `enum:",rationale,qualifications,quote" default:"" placeholder:"F" help:"Under veritas-0.1, the field that the text is, which sets its cap: rationale, qualifications (2000 octets) or quote (1000)."`
 	JSON    bool   `name:"json" xor:"form" help:"Print the text with everything that was found, as JSON."`
 	JSONL   bool   `name:"jsonl" xor:"form" help:"Read JSON lines and print them, with the member named by --key cleaned."`
 	Key     string `default:"text" placeholder:"NAME" help:"The member that --jsonl cleans."`
@@ -41,6 +42,12 @@ func (c *scrubCmd) compile() (*scrub.Scrubber, error) {
 	switch {
 	case c.Max < 0:
 		return nil, errors.New("scrub: --max is negative")
+	case c.Field != "" && profile != scrub.Veritas:
+		return nil, errors.New("scrub: --field is for the profile veritas-0.1")
+	case c.Field != "" && c.Max != 0:
+		return nil, errors.New("scrub: --field and --max exclude each other")
+	case c.Field == "quote":
+		p.MaxOctets = scrub.QuoteMaxOctets
 	case profile == scrub.Veritas:
 		p.MaxOctets = c.Max
 	case profile == scrub.Surface && c.Max != 0:
