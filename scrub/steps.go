@@ -72,7 +72,7 @@ var (
 		"strip-early", "RFC 4.4", "what 4.4 removes, before 4.2 too: it must not decide what 4.2 composes",
 		func(p *pass) {
 			if !p.policy.DangerouslyRFCSetOnly {
-				stripAll(p)
+				strip(p)
 			}
 		}, func(p *pass) bool { return !p.facts.hidden }, false,
 	}
