@@ -1,5 +1,7 @@
 package scrub
 
+import "sort"
+
 // An Event says what became of a part of the input: the octets [Start, End) are
 // in the output the octets [Out, OutEnd), which are none if they were dropped.
 // The Events of one text are sorted and do not overlap, and what stands between
@@ -199,15 +201,12 @@ func (ed *editor) finish() string {
 // sourceOf returns the octet of the input from which the octet at of the output
 // comes: the beginning of an event that made it.
 func sourceOf(events []Event, at int) int {
-	shift := 0
-	for _, e := range events {
-		if at < e.Out {
-			break
-		}
-		if at < e.OutEnd {
-			return e.Start
-		}
-		shift = e.End - e.OutEnd
+	n := sort.Search(len(events), func(i int) bool { return events[i].Out > at })
+	if n == 0 {
+		return at
 	}
-	return at + shift
+	if e := events[n-1]; at >= e.OutEnd {
+		return at + e.End - e.OutEnd
+	}
+	return events[n-1].Start
 }
