@@ -51,7 +51,7 @@ func upstream(t *testing.T, h http.HandlerFunc, opt HTTPOptions) (*HTTP, *notice
 			t.Errorf("Close: %v", err)
 		}
 		c.Close()
-		if d := time.Since(began); d > 2*time.Second {
+		if d := time.Since(began); d > 10*time.Second {
 			t.Errorf("Close took %v", d)
 		}
 		ts.CloseClientConnections()
