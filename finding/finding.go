@@ -68,6 +68,33 @@ const (
 	Opaque           Code = "opaque"            // not inspected: echoed, never read
 )
 
+// Why attest refuses an attestation.
+const (
+	NotJSON           Code = "not-json"            // no strict JSON
+	TooDeep           Code = "too-deep"            // nested beyond the limit
+	TooMany           Code = "too-many"            // more values than the limit
+	UnknownContext    Code = "unknown-context"     // an @context that is not bundled
+	UndefinedTerm     Code = "undefined-term"      // a member that the context does not define
+	MissingMember     Code = "missing-member"      // a member that must be there
+	UnknownVerdict    Code = "unknown-verdict"     // not in the registry of verdicts
+	UnknownDomain     Code = "unknown-domain"      // not in the registry of consensus domains
+	TypedTag          Code = "typed-tag"           // plain text only: HTML, SVG or MathML
+	TypedLink         Code = "typed-link"          // … a Markdown link, image or definition
+	TypedFence        Code = "typed-fence"         // … a closed code fence
+	TypedJSON         Code = "typed-json"          // … a JSON object or array
+	TypedEncoded      Code = "typed-encoded"       // … base64, base32 or hex that decodes to text
+	TypedEscapes      Code = "typed-escapes"       // … escapes that decode to text
+	TypedDataURI      Code = "typed-data-uri"      // … a data: URI
+	ClaimHashMismatch Code = "claim-hash-mismatch" // claim_hash is not the claim's
+	ProofMissing      Code = "proof-missing"       // not signed
+	ProofForm         Code = "proof-form"          // a proof of another kind or purpose
+	ProofKey          Code = "proof-key"           // signed with a key that is not the validator's
+	ProofTime         Code = "proof-time"          // signed in the future, or expired
+	ProofInvalid      Code = "proof-invalid"       // the signature does not verify
+	KeyUnavailable    Code = "key-unavailable"     // the key cannot be looked up now
+	Duplicate         Code = "duplicate"           // the same has been said already
+)
+
 // A Severity orders findings as SEP-2624 does.
 type Severity uint8
 
@@ -102,6 +129,11 @@ var severities = map[Code]Severity{
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
 	ForgedProvenance: Error, FenceLookalike: Error, Denied: Info, Violation: Error,
 	Unsolicited: Warn, BlobNotInspected: Info, Opaque: Info,
+	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
+	MissingMember: Error, UnknownVerdict: Error, UnknownDomain: Error, TypedTag: Error,
+	TypedLink: Error, TypedFence: Error, TypedJSON: Error, TypedEncoded: Error, TypedEscapes: Error,
+	TypedDataURI: Error, ClaimHashMismatch: Error, ProofMissing: Error, ProofForm: Error,
+	ProofKey: Error, ProofTime: Error, ProofInvalid: Error, KeyUnavailable: Warn, Duplicate: Info,
 }
 
 // Severity returns how severe c is, Error for a Code that is not of this package.
