@@ -1,0 +1,199 @@
+package consensus
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// A reader collects the problems of one document while it is read. Every method
+// that returns a value returns the zero value where it reports a problem.
+type reader struct{ problems Problems }
+
+// A place is a value of the document and where it stands.
+type place struct {
+	v   strictjson.Value
+	ptr string
+}
+
+// of is where the member called name stands; name is a constant of this package.
+func (p place) of(name string) place { return place{p.v.Get(name), p.ptr + "/" + name} }
+
+// at is the same place under an ordinal.
+func (p place) at(i int) place { return place{p.v, p.ptr + "/" + strconv.Itoa(i)} }
+
+// name is the n-th member's value, where the document's author chose the names.
+func (p place) name(n int, v strictjson.Value) place {
+	return place{v, p.ptr + "/#" + strconv.Itoa(n)}
+}
+
+func (d *reader) report(c Code, p place) {
+	d.problems = append(d.problems, Problem{c, p.ptr, p.v.Offset()})
+}
+
+// err is nil if no problem was reported.
+func (d *reader) err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	return d.problems.sorted()
+}
+
+// members says who reads which member of an object.
+type members map[string]func(place)
+
+// object reads an object of the members that are given and no other.
+func (d *reader) object(p place, m members, required ...string) {
+	if p.v.Kind() != '{' {
+		d.report(WrongType, p)
+		return
+	}
+	n := 0
+	for name, v := range p.v.Members() {
+		if read := m[name.Text()]; read != nil {
+			read(place{v, p.ptr + "/" + name.Text()})
+		} else {
+			d.report(MemberUnknown, p.name(n, name))
+		}
+		n++
+	}
+	for _, name := range required {
+		if !p.v.Get(name).Exists() {
+			d.report(MemberMissing, place{p.v, p.ptr + "/" + name})
+		}
+	}
+}
+
+// names reads an object whose names the author chose, at most most.
+func (d *reader) names(p place, most int, read func(name string, at, val place)) {
+	if p.v.Kind() != '{' {
+		d.report(WrongType, p)
+		return
+	}
+	n := 0
+	for name, v := range p.v.Members() {
+		if n == most {
+			d.report(TooMany, p.name(n, name))
+			return
+		}
+		read(strings.Clone(name.Text()), p.name(n, name), p.name(n, v))
+		n++
+	}
+}
+
+// array reads an array of one element or more, at most most.
+func (d *reader) array(p place, most int, read func(place)) {
+	if p.v.Kind() != '[' {
+		d.report(WrongType, p)
+		return
+	}
+	n := 0
+	for v := range p.v.Elements() {
+		at := place{v, p.ptr}.at(n)
+		if n == most {
+			d.report(TooMany, at)
+			return
+		}
+		read(at)
+		n++
+	}
+	if n == 0 {
+		d.report(Empty, p)
+	}
+}
+
+// text reads a string of at most most octets.
+func (d *reader) text(p place, most int) string {
+	return d.checked(p, most, func(string) bool { return true })
+}
+
+// checked reads a string of at most most octets that valid holds for.
+func (d *reader) checked(p place, most int, valid func(string) bool) string {
+	s := p.v.Text()
+	switch {
+	case p.v.Kind() != '"':
+		d.report(WrongType, p)
+	case len(s) > most:
+		d.report(TooLong, p)
+	case !valid(s):
+		d.report(Malformed, p)
+	default:
+		return strings.Clone(s)
+	}
+	return ""
+}
+
+// constant reads a string that can only be one of allowed.
+func (d *reader) constant(p place, allowed ...string) string {
+	s := p.v.Text()
+	switch {
+	case p.v.Kind() != '"':
+		d.report(WrongType, p)
+	case !slices.Contains(allowed, s):
+		d.report(NotAllowed, p)
+	default:
+		return strings.Clone(s)
+	}
+	return ""
+}
+
+func (d *reader) version(p place) string { return d.checked(p, 32, versionValid) }
+
+// versionValid: 1 to 32 octets of letters, digits, ".", "+" and "-".
+func versionValid(s string) bool {
+	return len(s) <= 32 && word(s, ".+-")
+}
+
+// score reads a number of at most most.
+func (d *reader) score(p place, most Score) Score {
+	if p.v.Kind() != '0' {
+		d.report(WrongType, p)
+		return 0
+	}
+	s, err := ParseScore(string(p.v.Raw()))
+	if err == nil && s > most {
+		err = OutOfRange
+	}
+	if err != nil {
+		d.report(err.(Code), p)
+		return 0
+	}
+	return s
+}
+
+// count reads an integer from 1 to most.
+func (d *reader) count(p place, most int) int {
+	if p.v.Kind() != '0' {
+		d.report(WrongType, p)
+		return 0
+	}
+	n, ok := p.v.Int64()
+	if !ok || n < 1 || n > int64(most) {
+		d.report(OutOfRange, p)
+		return 0
+	}
+	return int(n)
+}
+
+// rfc3339 is what package time is too lax about: a comma for the point, hours of
+// one digit, zones of 24:60 (golang/go#54580).
+var rfc3339 = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+
+// date reads a time as RFC 3339 spells it. The zero time means none in Go and is
+// refused.
+func (d *reader) date(p place) time.Time {
+	var t time.Time
+	s := d.checked(p, 40, func(s string) bool {
+		var err error
+		t, err = time.Parse(time.RFC3339, s)
+		return err == nil && !t.IsZero() && rfc3339.MatchString(s)
+	})
+	if s == "" {
+		return time.Time{}
+	}
+	return t.UTC()
+}
