@@ -1,0 +1,77 @@
+package conform
+
+// A clause is a line of docs/CONFORMANCE.md.
+type clause struct {
+	number string // of the RFC
+	asks   string
+	code   []string // package.Name of what does it, or a package
+	vector string   // the corpus's clause whose vectors are evidence; "": none
+}
+
+// veritas lists what the RFC asks of an adapter.
+var veritas = []clause{
+	{"3", "plain text only in rationale, qualifications and quotes; mistyped attestations are not stored and not returned", []string{"attest.Parse"}, "3"},
+	{"3", "verdict and consensus_domain are enumerations, claim_hash is 32 octets, validator_did a DID", []string{"attest.Registry", "consensus.Registry", "attest.ParseHash", "href.ParseDID"}, "3"},
+	{"4", "an ordered pipeline, each step mandatory", []string{"scrub.Steps"}, ""},
+	{"4.1", "caps of 2,000, 2,000 and 1,000 octets and of 5 quotes; what was cut is in _meta.truncated", []string{"attest.Projector", "attest.MaxQuotes"}, "4.1"},
+	{"4.2", "Normalization Form KC", []string{"internal/ucd.Append"}, "4.2"},
+	{"4.3", "confusables: reject, replace or flag; replacements are in _meta.confusables_replaced", []string{"scrub.Confusables", "internal/ucd.ASCIIPrototype"}, "4.3"},
+	{"4.4", "bidi, zero-width, variation selectors and tags are stripped; positions are in _meta.stripped_positions", []string{"internal/ucd.ClassOf", "internal/ucd.InRFCSet"}, "4.4"},
+	{"4.5", "URIs: RFC 3986, six schemes, no encoded hidden characters, 1,024 octets, shown as [hostname] \u2192 URI", []string{"href.Parse", "href.URI"}, "4.5"},
+	{"4.6", "residual tags and links are stripped; emphasis and backticks stay", []string{"scrub.Steps"}, "4.6"},
+	{"5.1", "the shape of the response", []string{"ground"}, "5.1"},
+	{"5.2", "_untrusted_text and _untrusted_quote are always there, each with @type and warning", []string{"ground"}, "5.2"},
+	{"6", "no summary by a model", []string{"ground"}, ""},
+	{"6", "nothing that a renderer evaluates; no URI that is not hardened", []string{"ground"}, "6"},
+	{"6", "nothing is dropped without a record in _meta", []string{"scrub.Replay", "attest.Meta"}, "6"},
+	{"7", "canonical hash 0.3: NFKC, confusables, strip, JCS, SHA-256; canonicalisation_version", []string{"attest.CanonicalHash", "attest.V03"}, "7"},
+	{"8.1", "sanitation_version is truthful", []string{"attest.Meta"}, "5.1"},
+	{"9", "the corpus is passed, and the rate and the deviations are published", []string{"corpus.All", "conform.Runner"}, ""},
+}
+
+// A departure is a difference from the RFC's letter.
+type departure struct{ clause, letter, ours, why string }
+
+// departures lists every one that the design decided on.
+var departures = []departure{
+	{"3", "no Markdown", "links, images and reference definitions with a destination and closed fences are refused; emphasis, headings, lists and code spans are not", "4.6 keeps emphasis and backticks, so clause 3 cannot mean them; a footnote [1] is no link"},
+	{"3", "no JSON-encoded sub-structures", "objects and arrays of 16 octets or more that hold members, strings or literals", "[1], [0, 1) and {a, b} are prose"},
+	{"3", "no encoded payloads", "runs of 24 or more characters of base64, base32 or hex that decode to text, 8 or more percent or \\u escapes that do, data: URIs", "hashes, keys and sequences are encoded too, and are what evidence is made of"},
+	{"3", "fields are type-checked", "as they are, in NFKC, and in NFKC without hidden characters", "whoever reads on may see any of the three"},
+	{"3", "HTML tags", "complete tags with the name of an HTML, SVG or MathML element, comments and declarations are refused; any other tag is stripped by 4.6", "a < b and c > d is prose"},
+	{"3", "verdict: VERIFIED, SUPPORTED, DISPUTED, FALSE, \u2026", "also QUALIFIED and UNVERIFIED, and what a registry file adds", "RFC-FACTCHECK has them; the list of the RFC is open"},
+	{"3", "claim_hash: bytes32", "also spelled sha256: and 64 hex digits", "RFC-FACTCHECK spells it so; it is recomputed either way"},
+	{"3", "mistyped attestations are rejected", "dangerously_ingest_untyped lets old records through to 4.6; sanitation_version is then none", "a federation may have to serve what it holds already"},
+	{"4", "the pipeline runs once", "the same order again until nothing changes", "e, U+200B, U+0301 is not in NFKC after one run, and <<b>script> is not free of tags"},
+	{"4", "reordering is non-conformant", "what 4.4 removes for what it is goes before 4.2 as well; the mandated order follows unchanged", "a hidden character must not decide what 4.2 composes; no vector of the corpus tells the two apart"},
+	{"4.1", "cut at the cap, and \u2026 appended", "the marker is part of the cap; the cut backs off to a normalisation boundary; the cap holds for the final text too", "a cap that the marker breaks is none; 1,998 octets of U+FDFA become 21,978"},
+	{"4.1", "\u2026", "the reader gets ...; an option emits U+2026", "4.2 follows 4.1 and makes it so"},
+	{"4.1", "at most 5 quotes", "the rest is dropped and recorded as {field: evidence, kept, dropped}; more than 64 are refused", "clause 6: nothing is dropped in silence"},
+	{"4.1", "caps for three fields", "a claim has that of a rationale, a title that of a quote", "they are a stranger's text too"},
+	{"4.2", "NFKC", "tables pinned to Unicode 15.0.0; without the stream-safe U+034F; what changes a number is in _meta.nfkc_lossy", "a hash must not change with a compiler; 10 to the 6th becomes 106"},
+	{"4.3", "confusables.txt, latest", "15.0.0", "a replacement must be the same on every replica and in every year"},
+	{"4.3", "any character with a mapping to another ASCII character", "only characters that are not ASCII themselves, and only mappings to exactly one ASCII character", "the data also map 0, 1, I and m, and would make IO of 10"},
+	{"4.3", "every such character", "scope literal does; scope mixed replaces only where a word pretends, and flags the rest; it never makes syntax", "literal alters 99 % of Russian and Greek words, against clause 9's negative tests"},
+	{"4.3", "reject", "the whole attestation, at ingestion", "a refused text must not be stored"},
+	{"4.4", "155 code points", "every hidden character: default ignorables, controls, fillers, noncharacters; dangerously_rfc_set_only limits it", "the list misses 4,019 of 4,174 default ignorable code points, each of which can carry a payload"},
+	{"4.4", "stripped", "line and paragraph separators and other line breaks become line feeds, the Ogham space a space", "words must not run together"},
+	{"4.4", "nothing of marks", "more than 8 non-starters on one base are dropped and recorded", "they are a hidden channel, and hide what stands around them"},
+	{"4.4", "stripping is silent", "it is always recorded", "clause 6 says so"},
+	{"4.5", "validated against RFC 3986", "also: a public host in its usual spelling, no user information, decoded up to four times without a hidden character, control or new delimiter; identifiers by their own syntax", "the grammar alone lets https://good@evil and %25E2%2580%25AE pass"},
+	{"4.5", "evidence and cited works", "validator_did too", "it is shown as well"},
+	{"4.5", "[hostname] \u2192 URI", "[did:method], [urn:nid] or [arxiv] where there is no host", "the clause allows such URIs"},
+	{"4.5", "rejected", "the attestation is refused at ingestion", "an entry without its source is another statement"},
+	{"4.6", "a robust HTML parser", "one linear scan with a stack, held against a parser in tests; an unterminated < loses only itself; no element switches to raw text", "strip passes recombine, and a parser drops what follows an open tag"},
+	{"4.6", "[text](url)", "also images, reference definitions and, but for their brackets, autolinks; titles go", "they are as clickable"},
+	{"4.6", "entities are not mentioned", "not decoded into markup; a reference to a hidden character is removed", "whoever decodes it has the character"},
+	{"5.1", "the example's nested frame has no warning", "every frame has it", "5.2 requires it"},
+	{"5.1", "query: echoed", "sanitised like any text", "it may be copied from a stranger's page"},
+	{"5.1", "the members of _meta", "also unicode_version, profile, nfkc_lossy, normalised, noted, deviations", "a record that says less cannot be replayed"},
+	{"5.1", "sanitation_version", "none while a loosening is on", "8.1 asks for the truth"},
+	{"5.2", "rationale, qualifications, quotes", "claims and titles are framed as well, or left out", "they are a stranger's text too"},
+	{"6", "recorded in _meta", "positions and classes, never the characters; at most 256 entries a field, of which the last covers the rest", "_meta stands outside of the frame"},
+	{"7", "homoglyph replacement and strip", "with 4.3's restriction to one ASCII character and 4.4's literal list, whatever the operator configures", "a hash must not depend on a setting"},
+	{"7", "duplicates by hash", "also by a deduplication key: fix point, all hidden characters, skeleton; what matches by skeleton alone is flagged", "the literal steps tell apart some texts that nobody can: an accent that joins its letter only once a joiner is gone"},
+	{"7", "nothing of renewals", "the same validator's later issue of the same statement takes the earlier one's place", "an attestation expires"},
+	{"9", "the Foundation's corpus", "our own, package corpus: MUST is the RFC's letter, SHOULD what we add", "the Foundation's is not public"},
+}

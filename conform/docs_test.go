@@ -1,0 +1,214 @@
+package conform
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/corpus"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+const (
+	docPath  = "../docs/CONFORMANCE.md"
+	docBegin = "<!-- veritas: written by 'make docs' -->\n"
+	docEnd   = "<!-- /veritas -->\n"
+	docHead  = "# Conformance\n\nWhat Pellucid does of each document that it implements, and where it departs from\nthe letter. A section is written by the tests of the package that knows.\n\n"
+)
+
+// TestDocsConformance holds the section about the grounding RFC against the
+// corpus, the code and what an adapter made of it scores. With
+// PELLUCID_UPDATE_DOCS set it rewrites a stale file, and still fails.
+func TestDocsConformance(t *testing.T) {
+	section := docBegin + veritasSection(t) + docEnd
+	old, err := os.ReadFile(docPath)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if len(old) == 0 {
+		old = []byte(docHead)
+	}
+	fresh := replaceSection(string(old), section)
+	if fresh == string(old) {
+		return
+	}
+	if os.Getenv("PELLUCID_UPDATE_DOCS") == "" {
+		t.Fatal("docs/CONFORMANCE.md is stale: run 'make docs'")
+	}
+	if err := os.WriteFile(docPath, []byte(fresh), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Error("docs/CONFORMANCE.md was stale and has been rewritten")
+}
+
+// replaceSection leaves the other sections as they are.
+func replaceSection(doc, section string) string {
+	before, rest, found := strings.Cut(doc, docBegin)
+	if !found {
+		return doc + section
+	}
+	_, after, _ := strings.Cut(rest, docEnd)
+	return before + section + after
+}
+
+func veritasSection(t *testing.T) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "## Veritas MCP grounding, RFC v0.1\n\n")
+	fmt.Fprintf(&b, "Corpus %s, sanitation %s, Unicode %s. A MUST vector is the RFC's letter, a SHOULD\nvector more than that. ", corpus.Version, scrub.Version, scrub.UnicodeVersion)
+	fmt.Fprintf(&b, "The rates are those of an adapter made of `attest` and\n`scrub`; package `conform` measures any other over MCP.\n\n### Pass rate by family\n\n")
+	rateTable(t, &b)
+	fmt.Fprintf(&b, "\n### Clauses\n\nVectors are MUST + SHOULD. Steps are those of `scrub.Steps(scrub.Veritas)`.\n\n")
+	clauseTable(t, &b)
+	fmt.Fprintf(&b, "\n### Deviations from the letter\n\n| clause | the letter | what we do | why |\n|---|---|---|---|\n")
+	for _, d := range departures {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.clause, cell(d.letter), cell(d.ours), cell(d.why))
+	}
+	return b.String()
+}
+
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "[", `\[`, "*", `\*`, "_", `\_`).Replace(s)
+}
+
+func rateTable(t *testing.T, b *bytes.Buffer) {
+	scopes := []corpus.Scope{corpus.Literal, corpus.Mixed}
+	var reps []*Report
+	for _, s := range scopes {
+		reps = append(reps, run(t, &Runner{Adapter: newReference(t, attest.Policy{Scope: scrubScope(s)}), Scope: s}))
+	}
+	b.WriteString("| family | MUST, literal | SHOULD, literal | MUST, mixed | SHOULD, mixed |\n|---|--:|--:|--:|--:|\n")
+	for i, f := range corpus.Families {
+		fmt.Fprintf(b, "| %s |", f)
+		for _, r := range reps {
+			tally := r.Families[i]
+			fmt.Fprintf(b, " %s | %s |", rate(tally.MustPassed, tally.Must), rate(tally.ShouldPassed, tally.Should))
+		}
+		b.WriteByte('\n')
+	}
+	var failed []string
+	for i, r := range reps {
+		for _, v := range r.Vectors {
+			if v.Status == "fail" {
+				failed = append(failed, fmt.Sprintf("* %s, scope %s: %s\n", v.ID, scopes[i], known[scopes[i].String()+" "+v.ID]))
+			}
+		}
+	}
+	if len(failed) > 0 {
+		b.WriteString("\nNot passed:\n\n" + strings.Join(failed, ""))
+	}
+}
+
+func clauseTable(t *testing.T, b *bytes.Buffer) {
+	vectors, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString("| clause | asks for | status | code | vectors |\n|---|---|---|---|--:|\n")
+	for _, c := range veritas {
+		must, should := 0, 0
+		for _, v := range vectors {
+			switch {
+			case !slices.Contains(v.Clauses, c.vector):
+			case v.Must:
+				must++
+			default:
+				should++
+			}
+		}
+		status, evidence := "met", "\u2013"
+		if slices.ContainsFunc(departures, func(d departure) bool { return d.clause == c.number }) {
+			status = "met, with deviations"
+		}
+		if c.vector != "" {
+			evidence = fmt.Sprintf("%d + %d", must, should)
+			if must == 0 {
+				t.Errorf("clause %s has no MUST vector", c.number)
+			}
+		}
+		var code []string
+		for _, ref := range c.code {
+			if !exists(t, ref) {
+				status = "not yet"
+			}
+			code = append(code, "`"+ref+"`")
+		}
+		for _, s := range scrub.Steps(scrub.Veritas) {
+			if s.Clause == "RFC "+c.number {
+				code = append(code, "step "+s.Name)
+			}
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", c.number, cell(c.asks), status, strings.Join(code, ", "), evidence)
+	}
+}
+
+// exists reports whether the package is there. A name that it does not declare is
+// a dangling reference.
+func exists(t *testing.T, ref string) bool {
+	dir, name, named := strings.Cut(ref, ".")
+	files, err := os.ReadDir(path.Join("..", dir))
+	if err != nil || len(files) == 0 {
+		return false
+	}
+	for _, f := range files {
+		if !named {
+			return true
+		}
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		src, err := parser.ParseFile(token.NewFileSet(), path.Join("..", dir, f.Name()), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(src.Decls, func(d ast.Decl) bool { return declares(d, name) }) {
+			return true
+		}
+	}
+	t.Errorf("%s: no such name", ref)
+	return false
+}
+
+func declares(d ast.Decl, name string) bool {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return d.Recv == nil && d.Name.Name == name
+	case *ast.GenDecl:
+		return slices.ContainsFunc(d.Specs, func(s ast.Spec) bool {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				return s.Name.Name == name
+			case *ast.ValueSpec:
+				return slices.ContainsFunc(s.Names, func(n *ast.Ident) bool { return n.Name == name })
+			}
+			return false
+		})
+	}
+	return false
+}
+
+// TestDeparturesHaveClauses: each is about a clause that the table has.
+func TestDeparturesHaveClauses(t *testing.T) {
+	for _, d := range departures {
+		if !slices.ContainsFunc(veritas, func(c clause) bool { return c.number == d.clause }) {
+			t.Errorf("%s: no such clause", d.clause)
+		}
+	}
+}
+
+func TestReplaceSection(t *testing.T) {
+	doc := "a\n" + docBegin + "old\n" + docEnd + "b\n"
+	if got := replaceSection(doc, docBegin+"new\n"+docEnd); got != "a\n"+docBegin+"new\n"+docEnd+"b\n" {
+		t.Error(got)
+	}
+	if got := replaceSection("a\n", "s\n"); got != "a\ns\n" {
+		t.Error(got)
+	}
+}
