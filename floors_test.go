@@ -31,6 +31,11 @@ scrub:                  finding internal/ucd
 href:                   finding internal/ucd
 
 frame:                  finding scrub internal/ucd internal/strictjson
+attest:                 finding scrub href internal/ucd internal/strictjson github.com/mr-tron/base58
+consensus:              href attest internal/ucd internal/strictjson
+
+corpus:
+conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
 
 internal/wire:          finding internal/strictjson
 internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire

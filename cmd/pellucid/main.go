@@ -15,6 +15,7 @@ type cli struct {
 	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
 	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
 	Href       hrefCmd       `cmd:"" help:"Say whether a stranger's URI is allowed, or why not."`
+	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
 	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
 	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
 	Version    versionCmd    `cmd:"" help:"Say which versions this binary is made of."`
