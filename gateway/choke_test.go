@@ -129,6 +129,11 @@ var passages = []struct {
 		body: `{"completion":{"values":["a\u200b","b"]}}`, want: []string{`"values":["a","b"]`, frame.MetaKey}, verd: Changed,
 	},
 	{
+		name: "places", method: "tools/call",
+		body: `{"content":[{"type":"text","text":"a"},{"type":"text","text":"\u200bb"}],"structuredContent":{"x":1,"y":["\u200bc"]}}`,
+		want: []string{`"field":"content/1/text"`, `"field":"structuredContent/#1/0"`}, verd: Changed,
+	},
+	{
 		name: "token split across blocks", method: "tools/call",
 		body: `{"content":[{"type":"text","text":"a <|im_"},{"type":"text","text":"start|> b"},{"type":"text","text":"honest"}]}`,
 		want: []string{placeholderBlock[:20], "honest"}, not: []string{"im_", "start"}, code: finding.SplitAcrossBlocks, verd: Changed,

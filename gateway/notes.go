@@ -73,7 +73,8 @@ func (w *walker) skip(why finding.Code) {
 	}
 }
 
-// place spells the path: names of the table as they are, others as ordinals.
+// place spells the path: names of the table as they are, others as #ordinal,
+// elements by their index.
 func (w *walker) place() string {
 	var b []byte
 	for i, s := range w.path {
@@ -84,7 +85,10 @@ func (w *walker) place() string {
 			b = append(b, s.name...)
 			continue
 		}
-		b = strconv.AppendInt(append(b, '#'), int64(s.ordinal), 10)
+		if !s.element { // a name that a third party chose
+			b = append(b, '#')
+		}
+		b = strconv.AppendInt(b, int64(s.ordinal), 10)
 	}
 	return string(b)
 }

@@ -48,10 +48,11 @@ type walker struct {
 }
 
 // A step is one level of the path to a string: a member's name out of the
-// table, or an ordinal.
+// table, else the ordinal of a member or of an element.
 type step struct {
 	name    string
 	ordinal int
+	element bool
 }
 
 // A block is the text of one content block in its list, for the joined look.
@@ -159,7 +160,7 @@ func (w *walker) field(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
 	n, first := 0, len(w.blocks)
 	for e := range v.Elements() {
-		w.path = append(w.path, step{ordinal: n})
+		w.path = append(w.path, step{ordinal: n, element: true})
 		before := len(w.blocks)
 		code := w.unit(f, parent, e)
 		for i := range w.blocks[before:] {
@@ -292,7 +293,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 		w.scrub(v, with)
 	case '[':
 		for e := range v.Elements() {
-			w.path = append(w.path, step{ordinal: n})
+			w.path = append(w.path, step{ordinal: n, element: true})
 			code := w.data(e, with)
 			w.path = w.path[:len(w.path)-1]
 			if code != ok {
