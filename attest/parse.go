@@ -115,7 +115,7 @@ func (d *decoder) claim(n *node) Claim {
 		d.refuse(finding.Misshapen, m.pointer, m.v)
 	}
 	c.Language = d.word(n, "language", false, isLanguage)
-	c.Topic = d.word(n, "topic", false, isTopic)
+	c.Topic = d.word(n, "topic", false, TopicValid)
 	c.Type = d.word(n, "type", false, isClaimType)
 	c.GroupID = d.word(n, "group_id", false, isURN)
 	return c
@@ -333,8 +333,10 @@ func isLanguage(s string) bool {
 	return len(s) <= 35 && parted(s, '-', func(p string) bool { return len(p) <= 8 && made(p, "") })
 }
 
-// isTopic: a colon path.
-func isTopic(s string) bool {
+// TopicValid reports whether s is a topic, as a claim may carry it: parts of ASCII
+// letters, digits, "-", "_" and ".", parted by ":", as in
+// technology:software:security, at most 256 octets.
+func TopicValid(s string) bool {
 	return len(s) <= 256 && parted(s, ':', func(p string) bool { return made(p, "-_.") })
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/href"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
@@ -155,11 +156,11 @@ func (c *compiler) domain(p place) {
 	}
 }
 
-func (c *compiler) topic(p place) string { return c.checked(p, maxTopic, TopicValid) }
+func (c *compiler) topic(p place) string { return c.checked(p, maxTopic, attest.TopicValid) }
 
 // override reads the override of the topic that is called name.
 func (c *compiler) override(name string, at, val place) {
-	if !TopicValid(name) {
+	if !attest.TopicValid(name) {
 		c.report(Malformed, at)
 	}
 	o := &override{topic: name}

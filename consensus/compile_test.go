@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -274,12 +276,12 @@ func checkProfile(t *testing.T, p *Profile) {
 		t.Fatalf("%+v", p)
 	}
 	for d, b := range p.domains {
-		if builtin.names[string(d)] != d || b.weight > One || b.minReputation > One || b.minValidators < 1 || slices.ContainsFunc(b.topics, func(s string) bool { return !TopicValid(s) }) {
+		if builtin.names[string(d)] != d || b.weight > One || b.minReputation > One || b.minValidators < 1 || slices.ContainsFunc(b.topics, func(s string) bool { return !attest.TopicValid(s) }) {
 			t.Fatalf("%s: %+v", d, b)
 		}
 	}
 	for topic, o := range p.overrides {
-		if !TopicValid(topic) || o.topic != topic || o.threshold != nil && *o.threshold >= One || o.minReputation != nil && *o.minReputation > One {
+		if !attest.TopicValid(topic) || o.topic != topic || o.threshold != nil && *o.threshold >= One || o.minReputation != nil && *o.minReputation > One {
 			t.Fatalf("%q: %+v", topic, o)
 		}
 		for d, w := range o.weights {

@@ -7,21 +7,6 @@ import (
 
 const maxTopic = 256 // octets
 
-// TopicValid reports whether s is a topic, as an attestation may carry it: parts
-// of ASCII letters, digits, "-", "_" and ".", parted by ":", as in
-// technology:software:security, at most 256 octets.
-func TopicValid(s string) bool {
-	if len(s) > maxTopic {
-		return false
-	}
-	for part := range strings.SplitSeq(s, ":") {
-		if !word(part, "-_.") {
-			return false
-		}
-	}
-	return true
-}
-
 // word reports whether s is not empty and made of ASCII letters, digits and the
 // characters of also.
 func word(s, also string) bool {
