@@ -15,7 +15,7 @@ TIMEOUT   ?= 10m
 PARALLEL  ?=
 
 # Packages that start goroutines: the race detector runs over these.
-CONCURRENT := ./gateway/... ./internal/wire/... ./internal/child/... ./internal/state/...
+CONCURRENT := ./gateway/... ./internal/wire/... ./internal/child/... ./internal/state/... ./internal/store/...
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 

@@ -34,6 +34,9 @@ frame:                  finding scrub internal/ucd internal/strictjson
 attest:                 finding scrub href internal/ucd internal/strictjson github.com/mr-tron/base58
 consensus:              href attest internal/ucd internal/strictjson
 
+ground:                 finding scrub href frame attest consensus internal/strictjson internal/ucd
+internal/store:         attest consensus ground github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+
 corpus:
 conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
 

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/pellucid-mcp/pellucid/ground"
+)
+
+func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	// A write that is refused is tried again by update; SQLite itself waits only
+	// as long, so that the two do not add up.
+	pragmas := fmt.Sprintf("&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", max(1, o.wait().Milliseconds()/2))
+	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
+	s := &Store{engine: sqliteEngine{}, wait: o.wait()}
+	s.write, err = sql.Open("sqlite", name+"?_txlock=immediate"+pragmas+
+		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(8192)")
+	if err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := migrate(ctx, s.write, goose.DialectSQLite3, "sqlite"); err != nil {
+		s.write.Close()
+		return nil, s.failOpen(ctx, err)
+	}
+	s.read, err = sql.Open("sqlite", name+"?_pragma=query_only(1)&_pragma=cache_size(-8192)"+pragmas)
+	if err != nil {
+		s.write.Close()
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	s.read.SetMaxOpenConns(o.readers())
+	s.read.SetMaxIdleConns(o.readers())
+	return s, nil
+}
+
+func (s *Store) failOpen(ctx context.Context, err error) error {
+	if errors.Is(err, ground.ErrNewerSchema) {
+		return fmt.Errorf("store: open: %w", err)
+	}
+	return s.fail(ctx, "open", err)
+}
+
+type sqliteEngine struct{}
+
+func (sqliteEngine) rebind(query string) string { return query }
+
+// lock does nothing: BEGIN IMMEDIATE has locked.
+func (sqliteEngine) lock(context.Context, *sql.Tx) error { return nil }
+
+func (sqliteEngine) classify(err error) (error, bool) {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return ground.ErrBusy, true
+	case lib.SQLITE_FULL:
+		return ground.ErrFull, false
+	}
+	return ground.ErrUnavailable, false
+}
+
+func (sqliteEngine) insertClaim(ctx context.Context, t *tx, c *claimRow, tokens []string) error {
+	err := t.exec(ctx, `INSERT INTO claims (id, hash, text, language, group_id, topic, live, total)
+		VALUES (?, ?, ?, ?, ?, ?, 0, 0)`, c.id, c.Hash[:], c.Text, c.Language, c.GroupID, c.Topic)
+	if err != nil {
+		return err
+	}
+	return t.exec(ctx, `INSERT INTO claim_index (rowid, tokens) VALUES (?, ?)`, c.id, strings.Join(tokens, " "))
+}
+
+func (sqliteEngine) reindexClaim(ctx context.Context, t *tx, id int64, tokens []string) error {
+	return t.exec(ctx, `UPDATE claim_index SET tokens = ? WHERE rowid = ?`, strings.Join(tokens, " "), id)
+}
+
+func (sqliteEngine) candidates(tokens []string) (query, expression string) {
+	// Tokens hold letters, digits and _ only; quoted, none of them is an operator.
+	return `SELECT rowid FROM claim_index WHERE claim_index MATCH ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`,
+		`"` + strings.Join(tokens, `" AND "`) + `"`
+}

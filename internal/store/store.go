@@ -1,0 +1,275 @@
+// Package store keeps attestations in SQLite or in Postgres, as ground.Store asks.
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/ground"
+)
+
+// Options are the settings of a store.
+type Options struct {
+	// Wait is how long a change waits for other writers before it fails with
+	// ground.ErrBusy; 0 stands for 5 seconds.
+	Wait time.Duration
+	// Readers is the greatest number of connections that read; 0 stands for 8.
+	Readers int
+}
+
+func (o Options) wait() time.Duration {
+	if o.Wait <= 0 {
+		return 5 * time.Second
+	}
+	return o.Wait
+}
+
+func (o Options) readers() int {
+	if o.Readers <= 0 {
+		return 8
+	}
+	return o.Readers
+}
+
+// Open opens the store at where, and makes or migrates it as needed: a
+// "postgres://" or "postgresql://" URL, anything else the path of an SQLite file,
+// which must not be on a network file system. A store that a later release has
+// migrated is refused with ground.ErrNewerSchema.
+func Open(ctx context.Context, where string, o Options) (*Store, error) {
+	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
+		return openPostgres(ctx, where, o)
+	}
+	return openSQLite(ctx, where, o)
+}
+
+// A Store is a ground.Store over a database.
+type Store struct {
+	read, write *sql.DB // the same where the engine lets writers share
+	engine      engine
+	wait        time.Duration
+	stmts       sync.Map // string → *sql.Stmt: what read has prepared; as many as the package has queries
+}
+
+var _ ground.Store = (*Store)(nil)
+
+// An engine is what SQLite and Postgres do differently.
+type engine interface {
+	// rebind writes the placeholders ? of query as the engine wants them.
+	rebind(query string) string
+	// lock keeps every other writer out until tx ends, so that numbers that are
+	// assigned under it are committed in their order.
+	lock(ctx context.Context, tx *sql.Tx) error
+	// classify returns the error of package ground that err amounts to; whether
+	// it is worth trying again at once.
+	classify(err error) (sentinel error, again bool)
+
+	insertClaim(ctx context.Context, tx *tx, c *claimRow, tokens []string) error
+	reindexClaim(ctx context.Context, tx *tx, id int64, tokens []string) error
+	// candidates returns a query for the ids of claims that have every one of the
+	// tokens, the newest first. Its parameters are the expression that is returned
+	// too, the id above which to look, and how many to return.
+	candidates(tokens []string) (query, expression string)
+}
+
+// Close implements ground.Store.
+func (s *Store) Close() error {
+	err := s.write.Close()
+	if s.read != s.write {
+		err = errors.Join(s.read.Close(), err)
+	}
+	return err
+}
+
+// fail makes an error of package ground of err.
+func (s *Store) fail(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("store: %s: %w", what, context.Cause(ctx))
+	}
+	for _, e := range []error{ground.ErrNotFound, ground.ErrInvalid} {
+		if errors.Is(err, e) {
+			return fmt.Errorf("store: %s: %w", what, err)
+		}
+	}
+	sentinel, _ := s.engine.classify(err)
+	if sentinel == nil {
+		sentinel = ground.ErrUnavailable
+	}
+	// The cause is the engine's: it may quote what is stored.
+	return &failure{what: what, sentinel: sentinel, cause: err}
+}
+
+// A failure says what failed, but keeps the engine's words to itself.
+type failure struct {
+	what            string
+	sentinel, cause error
+}
+
+func (f *failure) Error() string   { return "store: " + f.what + ": " + f.sentinel.Error() }
+func (f *failure) Unwrap() []error { return []error{f.sentinel, f.cause} }
+
+// A tx is a transaction that writes.
+type tx struct {
+	*sql.Tx
+	engine engine
+	stmts  map[string]*sql.Stmt
+}
+
+func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st := t.stmts[query]; st != nil {
+		return st, nil
+	}
+	st, err := t.PrepareContext(ctx, t.engine.rebind(query))
+	if err == nil {
+		t.stmts[query] = st
+	}
+	return st, err
+}
+
+func (t *tx) exec(ctx context.Context, query string, args ...any) error {
+	st, err := t.prepare(ctx, query)
+	if err == nil {
+		_, err = st.ExecContext(ctx, args...)
+	}
+	return err
+}
+
+// query calls scan for every row.
+func (t *tx) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := t.QueryContext(ctx, t.engine.rebind(query), args...)
+	return each(rows, err, scan)
+}
+
+func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	st, err := s.prepared(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(ctx, args...)
+	return each(rows, err, scan)
+}
+
+func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, ok := s.stmts.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := s.read.PrepareContext(ctx, s.engine.rebind(query))
+	if err != nil {
+		return nil, err
+	}
+	if other, raced := s.stmts.LoadOrStore(query, st); raced {
+		st.Close()
+		return other.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// update runs f in a transaction of its own, again while the engine is busy and
+// the time to wait has not passed. f must begin anew each time.
+func (s *Store) update(ctx context.Context, what string, f func(*tx) error) error {
+	deadline := time.Now().Add(s.wait)
+	for pause := 5 * time.Millisecond; ; pause *= 2 {
+		err := s.once(ctx, f)
+		if err == nil {
+			return nil
+		}
+		if _, again := s.engine.classify(err); !again || ctx.Err() != nil || time.Now().Add(pause).After(deadline) {
+			return s.fail(ctx, what, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Store) once(ctx context.Context, f func(*tx) error) error {
+	t, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback() // does nothing after Commit
+	if err := s.engine.lock(ctx, t); err != nil {
+		return err
+	}
+	if err := f(&tx{t, s.engine, map[string]*sql.Stmt{}}); err != nil {
+		return err
+	}
+	return t.Commit()
+}
+
+// chunk bounds the parameters of one statement: SQLite takes 32,766.
+const chunk = 400
+
+// marks returns "?,?,…" of n placeholders.
+func marks(n int) string { return strings.Repeat("?,", n-1) + "?" }
+
+// pad lengthens args to a power of two by repeating filler, so that lists of any
+// length need few queries.
+func pad(args []any, filler any) []any {
+	for n := len(args); n == 0 || n&(n-1) != 0; n++ {
+		args = append(args, filler)
+	}
+	return args
+}
+
+// tuples returns n times the row of placeholders.
+func tuples(n, width int) string {
+	row := "(" + marks(width) + ")"
+	return strings.Repeat(row+",", n-1) + row
+}
+
+// targetKey is by what a source or an attestation is found that somebody
+// depends on: a hash stands for itself.
+func targetKey(iri string) []byte {
+	if h, ok := attest.ParseHash(iri); ok {
+		return h[:]
+	}
+	sum := sha256.Sum256([]byte("iri\x00" + iri))
+	return sum[:]
+}
+
+// stampLayout sorts as the times do and loses nothing of them.
+const stampLayout = "2006-01-02T15:04:05.000000000Z"
+
+// stamp writes t; "" stands for the zero time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(stampLayout)
+}
+
+func parseStamp(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(stampLayout, s)
+}
+
+func hashOf(b []byte) (h attest.Hash) {
+	copy(h[:], b)
+	return h
+}
