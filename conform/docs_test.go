@@ -2,6 +2,7 @@ package conform
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -133,11 +134,12 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 				t.Errorf("clause %s has no MUST vector", c.number)
 			}
 		}
+		if len(c.code) == 0 {
+			status = "not yet"
+		}
 		var code []string
 		for _, ref := range c.code {
-			if !exists(t, ref) {
-				status = "not yet"
-			}
+			checkReference(t, ref)
 			code = append(code, "`"+ref+"`")
 		}
 		for _, s := range scrub.Steps(scrub.Veritas) {
@@ -145,21 +147,21 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 				code = append(code, "step "+s.Name)
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", c.number, cell(c.asks), status, strings.Join(code, ", "), evidence)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", c.number, cell(c.asks), status, cmp.Or(strings.Join(code, ", "), "\u2013"), evidence)
 	}
 }
 
-// exists reports whether the package is there. A name that it does not declare is
-// a dangling reference.
-func exists(t *testing.T, ref string) bool {
+// checkReference reports a package that is not there, or a name that it does not
+// declare.
+func checkReference(t *testing.T, ref string) {
 	dir, name, named := strings.Cut(ref, ".")
 	files, err := os.ReadDir(path.Join("..", dir))
 	if err != nil || len(files) == 0 {
-		return false
+		t.Errorf("%s: no such package", ref)
 	}
 	for _, f := range files {
 		if !named {
-			return true
+			return
 		}
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue
@@ -169,11 +171,10 @@ func exists(t *testing.T, ref string) bool {
 			t.Fatal(err)
 		}
 		if slices.ContainsFunc(src.Decls, func(d ast.Decl) bool { return declares(d, name) }) {
-			return true
+			return
 		}
 	}
 	t.Errorf("%s: no such name", ref)
-	return false
 }
 
 func declares(d ast.Decl, name string) bool {
