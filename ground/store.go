@@ -1,4 +1,4 @@
-// Package ground is the Veritas grounding adapter: attestations go in, framed answers come out.
+// Package ground says what the Veritas grounding adapter asks of the store that keeps its attestations.
 package ground
 
 import (
