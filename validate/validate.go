@@ -1,0 +1,383 @@
+// Package validate holds what a tool has answered against the schema that its server has declared.
+//
+// Both are a stranger's. A schema is compiled only below fixed bounds, reads
+// nothing but itself, and is evaluated only where a bound on the work, computed
+// before, allows it. What cannot be compiled or afforded is Unverifiable, which
+// is neither valid nor invalid: the operator's policy decides.
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// The bounds of a schema and of one evaluation.
+const (
+	MaxSchema  = 1 << 20 // octets
+	maxDepth   = 64      // levels of the schema's JSON
+	maxValues  = 1 << 17 // values and names in it
+	maxSchemas = 20_000  // subschemas
+	maxWork    = 5 << 20 // subschema evaluations, strings weighing by their length: about half a second
+)
+
+// A Reason says why a schema or a value cannot be judged. It is a constant of this
+// package, never text that a third party chose.
+type Reason string
+
+// The reasons.
+const (
+	NotJSON     Reason = "schema-not-json"
+	TooLarge    Reason = "schema-too-large"
+	NotSchema   Reason = "schema-invalid"     // not by the rules of its dialect, or of a dialect that is not known
+	Remote      Reason = "schema-remote"      // refers to what is not in it
+	BadPattern  Reason = "schema-pattern"     // a regular expression that cannot be compiled
+	Dynamic     Reason = "schema-dynamic"     // $dynamicRef or $recursiveRef
+	Looping     Reason = "schema-loop"        // a reference that leads to itself without going down
+	TooCostly   Reason = "schema-too-costly"  // for this value
+	EngineFault Reason = "schema-engine"      // the evaluation failed
+	ValueLimits Reason = "schema-value-limit" // a number that is not worth computing with
+)
+
+// Error makes a Reason an error.
+func (r Reason) Error() string { return "validate: " + string(r) }
+
+// A Verdict is what an evaluation came to.
+type Verdict uint8
+
+const (
+	// Valid: the value satisfies the schema.
+	Valid Verdict = iota + 1
+	// Invalid: it does not.
+	Invalid
+	// Unverifiable: nobody knows; see Result.Reason.
+	Unverifiable
+	// Absent: there was nothing to judge, and the protocol allows that.
+	Absent
+)
+
+func (v Verdict) String() string {
+	return [...]string{"none", "valid", "invalid", "unverifiable", "absent"}[min(v, 4)]
+}
+
+// A Result is a Verdict with its place. Nothing in it is third-party text.
+type Result struct {
+	Verdict Verdict
+	Reason  Reason // of Unverifiable
+	Keyword string // of Invalid: the schema keyword that failed first
+	Pointer string // of Invalid: where in the value; names are written #n, their ordinal from 0
+}
+
+// A Schema is a compiled schema, or the Reason why there is none. It is safe for
+// concurrent use.
+type Schema struct {
+	root   *jsonschema.Schema
+	reason Reason
+
+	mu   sync.Mutex
+	cost coster
+}
+
+// Compile compiles a schema, JSON Schema 2020-12 unless it says otherwise. What
+// cannot be compiled is a Schema that finds everything Unverifiable.
+func Compile(src []byte) *Schema {
+	root, err := compile(src)
+	s := &Schema{root: root}
+	if err == nil {
+		err = s.cost.init(root)
+	}
+	if err != nil {
+		s.reason = NotSchema
+		errors.As(err, &s.reason)
+	}
+	return s
+}
+
+// Reason is why nothing can be judged by s; "" if that is not so.
+func (s *Schema) Reason() Reason { return s.reason }
+
+func compile(src []byte) (root *jsonschema.Schema, err error) {
+	defer func() {
+		if recover() != nil { // by the library, on numbers that no int holds
+			root, err = nil, NotSchema
+		}
+	}()
+	var doc strictjson.Doc
+	if err := doc.Reset(src, strictjson.Limits{Bytes: MaxSchema, Depth: maxDepth, Values: maxValues}); err != nil {
+		var syntax *strictjson.SyntaxError
+		if errors.As(err, &syntax) && (syntax.Code == strictjson.CodeBytes || syntax.Code == strictjson.CodeDepth || syntax.Code == strictjson.CodeValues) {
+			return nil, TooLarge
+		}
+		return nil, NotJSON
+	}
+	value, err := decode(doc.Root())
+	if err != nil {
+		return nil, err
+	}
+	if !countable(doc.Root()) {
+		return nil, NotSchema
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(nowhere{})
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource(base, value); err != nil {
+		return nil, NotSchema
+	}
+	root, err = c.Compile(base)
+	var load *jsonschema.LoadURLError
+	var scheme *jsonschema.UnsupportedURLSchemeError
+	var pattern *jsonschema.InvalidRegexError
+	switch {
+	case err == nil:
+		return root, nil
+	case errors.As(err, &load), errors.As(err, &scheme):
+		return nil, Remote
+	case errors.As(err, &pattern), strings.Contains(err.Error(), "is not valid regex"):
+		return nil, BadPattern
+	}
+	return nil, NotSchema
+}
+
+// countable reports whether every length and number of items in a schema fits an
+// int32: the library lets greater ones overflow.
+func countable(v strictjson.Value) bool {
+	for name, m := range v.Members() {
+		if m.Kind() == '0' && counts[name.Text()] {
+			if f, err := strconv.ParseFloat(string(m.Raw()), 64); err != nil || f > math.MaxInt32 {
+				return false
+			}
+		}
+		if !countable(m) {
+			return false
+		}
+	}
+	for e := range v.Elements() {
+		if !countable(e) {
+			return false
+		}
+	}
+	return true
+}
+
+var counts = map[string]bool{
+	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true, "minContains": true, "maxContains": true,
+	"minProperties": true, "maxProperties": true,
+}
+
+// base is the URL of a schema without $id. Nothing is ever looked up there.
+const base = "schema:///declared"
+
+// nowhere loads nothing: the default of the library reads files.
+type nowhere struct{}
+
+func (nowhere) Load(string) (any, error) { return nil, errors.New("validate: not looked up") }
+
+// Check judges a value.
+func (s *Schema) Check(v strictjson.Value) Result {
+	if s.reason != "" {
+		return Result{Verdict: Unverifiable, Reason: s.reason}
+	}
+	s.mu.Lock()
+	work, err := s.cost.of(v)
+	s.mu.Unlock()
+	if err == nil && work > maxWork {
+		err = TooCostly
+	}
+	var value any
+	if err == nil {
+		value, err = decode(v)
+	}
+	if err != nil {
+		r := Result{Verdict: Unverifiable, Reason: EngineFault}
+		errors.As(err, &r.Reason)
+		return r
+	}
+	return s.run(v, value)
+}
+
+func (s *Schema) run(v strictjson.Value, value any) (r Result) {
+	defer func() {
+		if recover() != nil {
+			r = Result{Verdict: Unverifiable, Reason: EngineFault}
+		}
+	}()
+	err := s.root.Validate(value)
+	if err == nil {
+		return Result{Verdict: Valid}
+	}
+	var failed *jsonschema.ValidationError
+	if !errors.As(err, &failed) {
+		return Result{Verdict: Unverifiable, Reason: EngineFault}
+	}
+	failed = first(failed)
+	switch failed.ErrorKind.(type) {
+	case *kind.RefCycle:
+		return Result{Verdict: Unverifiable, Reason: Looping}
+	case *kind.InvalidJsonValue:
+		return Result{Verdict: Unverifiable, Reason: EngineFault}
+	}
+	return Result{Verdict: Invalid, Keyword: keyword(failed.ErrorKind), Pointer: pointer(v, failed.InstanceLocation)}
+}
+
+// first is the failure that is told of several: the library finds them in the
+// order of a map.
+func first(e *jsonschema.ValidationError) *jsonschema.ValidationError {
+	if len(e.Causes) == 0 {
+		return e
+	}
+	least := first(e.Causes[0])
+	for _, cause := range e.Causes[1:] {
+		c := first(cause)
+		if cmp.Or(slices.Compare(c.InstanceLocation, least.InstanceLocation),
+			strings.Compare(keyword(c.ErrorKind), keyword(least.ErrorKind))) < 0 {
+			least = c
+		}
+	}
+	return least
+}
+
+// Tool judges the result of a tool call. One that reports an error, or that has no
+// structuredContent, is Absent: clients of every revision get by with the text.
+func (s *Schema) Tool(result strictjson.Value) Result {
+	if failed, _ := result.Get("isError").Bool(); failed {
+		return Result{Verdict: Absent}
+	}
+	v := result.Get("structuredContent")
+	if !v.Exists() {
+		return Result{Verdict: Absent}
+	}
+	return s.Check(v)
+}
+
+// keyword is the schema keyword of a failure, as the specification spells it.
+func keyword(k jsonschema.ErrorKind) string {
+	path := k.KeywordPath()
+	if len(path) == 0 {
+		return "schema"
+	}
+	if name := path[0]; known[name] {
+		return name
+	}
+	return "schema"
+}
+
+var known = func() map[string]bool {
+	m := map[string]bool{}
+	for name := range strings.FieldsSeq(`type const enum format not allOf anyOf oneOf if then else
+		maxProperties minProperties required propertyNames properties patternProperties additionalProperties
+		dependencies dependentRequired dependentSchemas unevaluatedProperties maxItems minItems uniqueItems contains
+		minContains maxContains items additionalItems prefixItems unevaluatedItems minLength maxLength pattern
+		contentEncoding contentMediaType contentSchema maximum minimum exclusiveMaximum exclusiveMinimum multipleOf`) {
+		m[name] = true
+	}
+	return m
+}()
+
+// maxPointer bounds what is told of a place.
+const maxPointer = 16 // levels
+
+// pointer writes a place without the names that stand on it.
+func pointer(v strictjson.Value, at []string) string {
+	var b strings.Builder
+	for i, name := range at {
+		if i == maxPointer {
+			b.WriteString("/\u2026")
+			break
+		}
+		b.WriteByte('/')
+		switch v.Kind() {
+		case '[':
+			b.WriteString(name) // an index
+			n, err := strconv.Atoi(name)
+			if err != nil {
+				return b.String()
+			}
+			k := 0
+			for e := range v.Elements() {
+				if k == n {
+					v = e
+					break
+				}
+				k++
+			}
+		default:
+			k := 0
+			for m, e := range v.Members() {
+				if m.Text() == name {
+					fmt.Fprintf(&b, "#%d", k)
+					v = e
+					break
+				}
+				k++
+			}
+		}
+	}
+	return b.String()
+}
+
+// maxNumber bounds what is computed with exactly: octets of a number, and its
+// exponent.
+const (
+	maxNumber   = 64
+	maxExponent = 400
+)
+
+// decode makes of v what the library takes.
+func decode(v strictjson.Value) (any, error) {
+	switch v.Kind() {
+	case '{':
+		m := map[string]any{}
+		for name, e := range v.Members() {
+			x, err := decode(e)
+			if err != nil {
+				return nil, err
+			}
+			m[name.Text()] = x
+		}
+		return m, nil
+	case '[':
+		list := []any{}
+		for e := range v.Elements() {
+			x, err := decode(e)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, x)
+		}
+		return list, nil
+	case '"':
+		return v.Text(), nil
+	case 't', 'f':
+		b, _ := v.Bool()
+		return b, nil
+	case '0':
+		return number(v.Raw())
+	}
+	return nil, nil
+}
+
+func number(raw []byte) (any, error) {
+	mantissa, exponent, has := bytes.Cut(bytes.ToLower(raw), []byte{'e'})
+	if len(mantissa) > maxNumber {
+		return nil, ValueLimits
+	}
+	if has {
+		n, err := strconv.Atoi(string(exponent))
+		if err != nil || n > maxExponent || n < -maxExponent {
+			return nil, ValueLimits
+		}
+	}
+	return json.Number(raw), nil
+}
