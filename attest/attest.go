@@ -83,8 +83,9 @@ type Attestation struct {
 	// DangerouslyIngestUntyped not let it through; nil otherwise.
 	Untyped *Refusal
 
-	src []byte
-	doc strictjson.Doc // of src
+	src    []byte
+	doc    strictjson.Doc // of src
+	digest Hash           // of its JCS without the proof: what is signed, and hashed by 0.2
 }
 
 // Source returns the octets that Parse was given. They must not be changed.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/pellucid-mcp/pellucid/corpus"
 	"github.com/pellucid-mcp/pellucid/internal/corpora"
 )
 
@@ -42,36 +44,63 @@ func fullClean() *Statement {
 }
 
 // BenchmarkSanitation is the time to sanitise one attestation of three fields and
-// five quotes. "clean" is ASCII at the caps; "corpora" takes eight rows at a time
-// of every collection of attack and benign text.
+// five quotes. "clean" is ASCII at the caps; "vectors" takes eight vectors of the
+// conformance corpus at a time, "corpora" eight rows of every collection of attack
+// and benign text.
 func BenchmarkSanitation(b *testing.B) {
-	b.Run("clean", func(b *testing.B) {
-		a, pr := attestation(b, fullClean()), projector(b, Policy{})
-		var p Projection
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := pr.Project(a, &p); err != nil {
-				b.Fatal(err)
+	for _, bench := range []struct {
+		name string
+		all  func(*testing.B) []*Attestation
+	}{
+		{"clean", func(b *testing.B) []*Attestation { return []*Attestation{attestation(b, fullClean())} }},
+		{"vectors", vectorAttestations},
+		{"corpora", corporaAttestations},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			all, pr := bench.all(b), projector(b, Policy{})
+			var p Projection
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				if err := pr.Project(all[n%len(all)], &p); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-	})
-	b.Run("corpora", func(b *testing.B) {
-		all, pr := corpusAttestations(b), projector(b, Policy{})
-		var p Projection
-		b.ReportAllocs()
-		n := 0
-		for b.Loop() {
-			if err := pr.Project(all[n%len(all)], &p); err != nil {
-				b.Fatal(err)
-			}
-			n++
-		}
-	})
+		})
+	}
 }
 
-// corpusAttestations has at least one round in b.N, so that the mean is that of
-// all of them.
-func corpusAttestations(b *testing.B) []*Attestation {
+// A packer makes attestations of eight texts each.
+type packer struct {
+	texts [8]string
+	n     int
+	all   []*Attestation
+}
+
+func (p *packer) add(b *testing.B, text string) {
+	if len(text) == 0 || len(text) > 50_000 {
+		return
+	}
+	if p.texts[p.n%8] = text; p.n%8 == 7 {
+		p.all = append(p.all, attestation(b, full(p.texts)))
+	}
+	p.n++
+}
+
+func vectorAttestations(b *testing.B) []*Attestation {
+	vectors, err := corpus.All()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var p packer
+	for _, v := range vectors {
+		if utf8.ValidString(v.Payload) {
+			p.add(b, v.Payload)
+		}
+	}
+	return p.all
+}
+
+func corporaAttestations(b *testing.B) []*Attestation {
 	dir, err := corpora.Dir("..")
 	if errors.Is(err, corpora.ErrAbsent) {
 		b.Skip(err)
@@ -80,24 +109,16 @@ func corpusAttestations(b *testing.B) []*Attestation {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var out []*Attestation
-	var texts [8]string
-	n := 0
+	var p packer
 	for _, f := range files {
 		if err := corpora.Read(f, func(r corpora.Row) error {
-			if len(r.Text) == 0 || len(r.Text) > 50_000 {
-				return nil
-			}
-			if texts[n%8] = r.Text; n%8 == 7 {
-				out = append(out, attestation(b, full(texts)))
-			}
-			n++
+			p.add(b, r.Text)
 			return nil
 		}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	return out
+	return p.all
 }
 
 // BenchmarkIngest is what one attestation costs before it is stored.

@@ -127,11 +127,24 @@ type node struct {
 }
 
 type nodeMember struct {
-	prop    string
-	pointer string
-	v       strictjson.Value
-	nodes   []node // of kind object: one, or those of a list
+	prop     string
+	in, name string // the pointer of the object, and how that calls it
+	v        strictjson.Value
+	nodes    []node // of kind object: one, or those of a list
 }
+
+func (m *nodeMember) pointer() string { return m.in + "/" + m.name }
+
+// elementPointer is the pointer of an element of a list; a value that is in none has
+// the index noList.
+func (m *nodeMember) elementPointer(i int) string {
+	if i == noList {
+		return m.pointer()
+	}
+	return m.pointer() + "/" + strconv.Itoa(i)
+}
+
+const noList = -1
 
 // missing refuses the object for lack of a member, called as its context spells it.
 func (n *node) missing(prop string) *Refusal {
@@ -217,7 +230,7 @@ next:
 		if t == nil {
 			return &Refusal{Code: finding.UndefinedTerm, Pointer: n.pointer, Offset: name.Offset()}
 		}
-		m := nodeMember{prop: t.prop, pointer: n.pointer + "/" + t.name, v: v}
+		m := nodeMember{prop: t.prop, in: n.pointer, name: t.name, v: v}
 		if r := m.expand(t); r != nil {
 			return r
 		}
@@ -228,10 +241,10 @@ next:
 
 func (m *nodeMember) expand(t *term) *Refusal {
 	if !t.list {
-		return m.element(t, m.v, m.pointer)
+		return m.element(t, m.v, noList)
 	}
 	if m.v.Kind() != '[' {
-		return &Refusal{Code: finding.Misshapen, Pointer: m.pointer, Offset: m.v.Offset()}
+		return &Refusal{Code: finding.Misshapen, Pointer: m.pointer(), Offset: m.v.Offset()}
 	}
 	most := maxListed
 	if t.prop == "evidence" {
@@ -240,9 +253,9 @@ func (m *nodeMember) expand(t *term) *Refusal {
 	i := 0
 	for e := range m.v.Elements() {
 		if i == most {
-			return &Refusal{Code: finding.TooMany, Pointer: m.pointer, Offset: e.Offset()}
+			return &Refusal{Code: finding.TooMany, Pointer: m.pointer(), Offset: e.Offset()}
 		}
-		if r := m.element(t, e, m.pointer+"/"+strconv.Itoa(i)); r != nil {
+		if r := m.element(t, e, i); r != nil {
 			return r
 		}
 		i++
@@ -251,18 +264,18 @@ func (m *nodeMember) expand(t *term) *Refusal {
 }
 
 // element checks one value. JSON-LD drops a null, so here it is refused.
-func (m *nodeMember) element(t *term, v strictjson.Value, pointer string) *Refusal {
-	misshapen := &Refusal{Code: finding.Misshapen, Pointer: pointer, Offset: v.Offset()}
+func (m *nodeMember) element(t *term, v strictjson.Value, i int) *Refusal {
+	want := strictjson.Kind('"')
+	if t.kind == object {
+		want = '{'
+	}
+	if v.Kind() != want {
+		return &Refusal{Code: finding.Misshapen, Pointer: m.elementPointer(i), Offset: v.Offset()}
+	}
 	if t.kind != object {
-		if v.Kind() != '"' {
-			return misshapen
-		}
 		return nil
 	}
-	if v.Kind() != '{' {
-		return misshapen
-	}
-	n := node{pointer: pointer, at: v.Offset()}
+	n := node{pointer: m.elementPointer(i), at: v.Offset()}
 	var known []string
 	if t.prop == "proof" {
 		known = []string{"@context"} // a copy of the envelope's: see the proof's own check

@@ -58,6 +58,7 @@ type keyer struct {
 	text, skeleton hash.Hash
 	ucd            ucd.Buffer
 	buf            []byte
+	size           [8]byte
 }
 
 func (k *keyer) field(s string) {
@@ -77,30 +78,40 @@ var asciiSkeleton = func() (t [128]string) {
 	return t
 }()
 
+// asciiOther: the skeleton of the character is another text.
+var asciiOther = func() (t [128]bool) {
+	for c := range t {
+		t[c] = asciiSkeleton[c] != string(rune(c))
+	}
+	return t
+}()
+
 func (k *keyer) appendSkeleton(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
 			return k.ucd.AppendSkeleton(dst, s)
 		}
 	}
+	done := 0
 	for i := range len(s) {
-		dst = append(dst, asciiSkeleton[s[i]]...)
+		if asciiOther[s[i]] {
+			dst = append(append(dst, s[done:i]...), asciiSkeleton[s[i]]...)
+			done = i + 1
+		}
 	}
-	return dst
+	return append(dst, s[done:]...)
 }
 
 func (k *keyer) count(n int) {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(n))
-	k.text.Write(b[:])
-	k.skeleton.Write(b[:])
+	binary.BigEndian.PutUint64(k.size[:], uint64(n))
+	k.text.Write(k.size[:])
+	k.skeleton.Write(k.size[:])
 }
 
 // write hashes k.buf.
 func (k *keyer) write(h hash.Hash) {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(len(k.buf)))
-	h.Write(b[:])
+	binary.BigEndian.PutUint64(k.size[:], uint64(len(k.buf)))
+	h.Write(k.size[:])
 	h.Write(k.buf)
 }
 

@@ -52,6 +52,10 @@ func FuzzParse(f *testing.F) {
 	f.Add(signed(f, src))
 	f.Add(bytes.Replace(src, []byte(Context), []byte(FactcheckContext), 1))
 	f.Add(bytes.Replace(src, []byte(`"0.3"`), []byte(`"0.2"`), 1))
+	foreign := sample()
+	foreign.Rationale = "\u0456gnore \uff21\u200b"
+	f.Add(signed(f, foreign.AppendJSON(nil)))
+	f.Add(bytes.Replace(signed(f, foreign.AppendJSON(nil)), []byte(`"proof":{`), []byte(`"proof":{"expires":"\uff21",`), 1))
 	f.Add([]byte(`{"@context":"` + Context + `","@type":"veritas:Attestation","proof":{"@context":[]}}`))
 	f.Add([]byte(`{}`))
 	pr := projector(f, Policy{})
@@ -69,7 +73,10 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		_ = a.Identity()
+		// The digest is kept from Parse on; it must be that of a fresh reading.
+		if h, err := CanonicalHash(src, a.Version); err != nil || h != a.Identity().Hash {
+			t.Fatalf("hash %v, anew %v (%v)", a.Hash(), h, err)
+		}
 		_ = a.Verify(context.Background(), now, DIDKey{})
 		var p Projection
 		if err := pr.Project(a, &p); err != nil {

@@ -66,9 +66,16 @@ func StatedVersion(doc []byte) Version {
 
 // Hash is the canonical hash of the envelope, by the version that it names.
 func (a *Attestation) Hash() Hash {
-	h, r := canonicalHash(a.doc.Root(), a.Version)
-	if r != nil {
-		panic("attest: hash of what was parsed: " + r.Error()) // it holds no numbers
+	var e strictjson.Edits
+	if a.Version == V03 {
+		foldStrings(&e, a.doc.Root())
+	}
+	if e.Len() == 0 {
+		return a.digest
+	}
+	h, err := digest(&e, a.doc.Root())
+	if err != nil {
+		panic("attest: hash of what was parsed: " + err.Error()) // it holds no numbers
 	}
 	return h
 }
@@ -89,24 +96,31 @@ func canonicalHash(root strictjson.Value, v Version) (Hash, *Refusal) {
 		return Hash{}, &Refusal{Code: finding.Misshapen}
 	}
 	var e strictjson.Edits
-	e.Remove(root.Get("proof"))
 	if v == V03 {
 		foldStrings(&e, root)
 	}
-	b, err := canonical(&e, root)
+	h, err := digest(&e, root)
 	if err != nil {
 		return Hash{}, refuseJSON(err)
 	}
-	return sha256.Sum256(b), nil
+	return h, nil
+}
+
+// digest is the SHA-256 of the JCS of root with edits and without its proof.
+func digest(e *strictjson.Edits, root strictjson.Value) (Hash, error) {
+	e.Remove(root.Get("proof"))
+	b, err := canonical(e, root)
+	return sha256.Sum256(b), err
 }
 
 // canonical is the JCS of v with edits.
 func canonical(e *strictjson.Edits, v strictjson.Value) ([]byte, error) {
 	raw := v.Raw()
+	size := len(raw)
 	if e.Len() > 0 {
-		raw = e.Apply(nil, v)
+		raw = e.Apply(make([]byte, 0, size), v)
 	}
-	return strictjson.Canonical(make([]byte, 0, len(raw)), raw, strictjson.Limits{})
+	return strictjson.Canonical(make([]byte, 0, size), raw, strictjson.Limits{})
 }
 
 // foldStrings puts steps 2 to 4 of RFC §7 in the place of every string value.

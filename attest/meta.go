@@ -72,6 +72,41 @@ func (m *Meta) Add(prefix string, other *Meta) {
 	}
 }
 
+// Record sorts what was done to the text of one field into the lists of RFC §4 and
+// §6. Every event stands in exactly one of them.
+func (m *Meta) Record(field string, r *scrub.Result) { m.record(field, r, nil) }
+
+// record is Record with memory for the events, which it returns.
+func (m *Meta) record(field string, r *scrub.Result, merged []scrub.Entry) []scrub.Entry {
+	merged = scrub.Merge(merged[:0], r.Events)
+	for i := range merged {
+		e := &merged[i]
+		rec := Record{
+			Field: field, Class: e.Class.Code(), Start: e.Start, End: e.End, Out: e.Out, OutEnd: e.OutEnd, Count: e.Count,
+		}
+		switch e.Class {
+		case scrub.Truncated:
+			m.Truncated = append(m.Truncated, Truncation{Field: field, Record: rec})
+		case scrub.Confusable:
+			m.ConfusablesReplaced = append(m.ConfusablesReplaced, rec)
+		case scrub.NFKCLossy:
+			m.NFKCLossy = append(m.NFKCLossy, rec)
+		case scrub.NFKC, scrub.LineBreak, scrub.OddSpace, scrub.IllFormedUTF8:
+			m.Normalised = append(m.Normalised, rec)
+		default:
+			m.StrippedPositions = append(m.StrippedPositions, rec)
+		}
+	}
+	for _, n := range r.Notes {
+		code := n.Class.Code()
+		m.Noted = append(m.Noted, Record{Field: field, Class: code, Start: n.Start, End: n.End, Count: n.Count})
+		if code == finding.Confusable {
+			m.ConfusablesPresent = true
+		}
+	}
+	return merged
+}
+
 func (m *Meta) deviate(name string) {
 	for _, d := range m.Deviations {
 		if d == name {

@@ -2,7 +2,6 @@ package attest
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +63,11 @@ func Parse(src []byte, o Options) (*Attestation, error) {
 	}
 	a.ClaimHash = a.Claim.Hash(a.Version)
 	if hash.value != a.ClaimHash {
-		return nil, &Refusal{Code: finding.ClaimHashMismatch, Pointer: hash.at.pointer, Offset: hash.at.v.Offset()}
+		return nil, &Refusal{Code: finding.ClaimHashMismatch, Pointer: hash.at.pointer(), Offset: hash.at.v.Offset()}
+	}
+	var err error
+	if a.digest, err = digest(new(strictjson.Edits), a.doc.Root()); err != nil {
+		return nil, refuseJSON(err)
 	}
 	return a, nil
 }
@@ -94,7 +97,7 @@ func (d *decoder) attestation(a *Attestation, n *node) (hash statedHash) {
 	if hash.at = d.need(n, "claim_hash"); hash.at != nil {
 		var ok bool
 		if hash.value, ok = ParseHash(hash.at.v.Text()); !ok {
-			d.refuse(finding.Misshapen, hash.at.pointer, hash.at.v)
+			d.refuse(finding.Misshapen, hash.at.pointer(), hash.at.v)
 		}
 	}
 	a.Validator = d.did(n, "validator_did")
@@ -112,7 +115,7 @@ func (d *decoder) attestation(a *Attestation, n *node) (hash statedHash) {
 func (d *decoder) claim(n *node) Claim {
 	c := Claim{Text: d.text(n, "text")}
 	if m := d.need(n, "text"); m != nil && c.Text == "" {
-		d.refuse(finding.Misshapen, m.pointer, m.v)
+		d.refuse(finding.Misshapen, m.pointer(), m.v)
 	}
 	c.Language = d.word(n, "language", false, isLanguage)
 	c.Topic = d.word(n, "topic", false, TopicValid)
@@ -124,7 +127,7 @@ func (d *decoder) claim(n *node) Claim {
 func (d *decoder) verdict(n *node) Verdict {
 	v := Verdict(d.word(n, "verdict", true, nil))
 	if m := n.get("verdict"); m != nil && !d.options.Verdicts.Has(v) {
-		d.refuse(finding.UnknownVerdict, m.pointer, m.v)
+		d.refuse(finding.UnknownVerdict, m.pointer(), m.v)
 	}
 	return v
 }
@@ -136,7 +139,7 @@ func (d *decoder) domain(n *node, name string) string {
 	canonical, ok := d.options.Domain(name)
 	if !ok {
 		m := n.get("consensus_domain")
-		d.refuse(finding.UnknownDomain, m.pointer, m.v)
+		d.refuse(finding.UnknownDomain, m.pointer(), m.v)
 	}
 	return canonical
 }
@@ -171,7 +174,7 @@ func (d *decoder) times(a *Attestation, n *node) {
 	a.Issued = d.time(n, "issued", true)
 	a.Expires = d.time(n, "expires", false)
 	if m := n.get("expires"); m != nil && !a.Expires.After(a.Issued) {
-		d.refuse(finding.Misshapen, m.pointer, m.v)
+		d.refuse(finding.Misshapen, m.pointer(), m.v)
 	}
 }
 
@@ -184,7 +187,7 @@ func (d *decoder) dependsOn(a *Attestation, n *node) {
 	for v := range list.v.Elements() {
 		id := v.Text()
 		if !isDependency(id) {
-			d.refuse(finding.Misshapen, list.pointer+"/"+strconv.Itoa(i), v)
+			d.refuse(finding.Misshapen, list.elementPointer(i), v)
 		}
 		a.DependsOn = append(a.DependsOn, id)
 		i++
@@ -196,7 +199,7 @@ func (d *decoder) dependsOn(a *Attestation, n *node) {
 func (d *decoder) typing() *Refusal {
 	for _, m := range d.prose {
 		if code, at := notPlain(m.v.Text()); code != "" {
-			return &Refusal{Code: code, Pointer: m.pointer, Offset: at, Text: true}
+			return &Refusal{Code: code, Pointer: m.pointer(), Offset: at, Text: true}
 		}
 	}
 	return nil
@@ -243,7 +246,7 @@ func (d *decoder) word(n *node, prop string, required bool, ok func(string) bool
 	}
 	s := m.v.Text()
 	if ok != nil && !ok(s) {
-		d.refuse(finding.Misshapen, m.pointer, m.v)
+		d.refuse(finding.Misshapen, m.pointer(), m.v)
 	}
 	return s
 }
@@ -264,7 +267,7 @@ func (d *decoder) uri(n *node, prop string, required bool) href.URI {
 	}
 	u, err := href.Parse(m.v.Text())
 	if err != nil {
-		d.fail(refuseURI(err, m.pointer))
+		d.fail(refuseURI(err, m.pointer()))
 	}
 	return u
 }
@@ -276,7 +279,7 @@ func (d *decoder) did(n *node, prop string) string {
 	}
 	u, err := href.ParseDID(m.v.Text())
 	if err != nil {
-		d.fail(refuseURI(err, m.pointer))
+		d.fail(refuseURI(err, m.pointer()))
 	}
 	return u.String()
 }
@@ -288,7 +291,7 @@ func (d *decoder) time(n *node, prop string, required bool) time.Time {
 	}
 	t, ok := parseTime(m.v.Text())
 	if !ok {
-		d.refuse(finding.Misshapen, m.pointer, m.v)
+		d.refuse(finding.Misshapen, m.pointer(), m.v)
 	}
 	return t
 }

@@ -3,7 +3,6 @@ package attest
 import (
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/href"
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -123,7 +122,7 @@ func (p *Projection) clean(s *scrub.Scrubber, field, text string) (scrub.Clean, 
 			Code: p.result.Refused.Code(), Pointer: "/" + field, Offset: p.result.RefusedAt.Start, Text: true,
 		}
 	}
-	p.record(field)
+	p.merged = p.Meta.record(field, &p.result, p.merged)
 	return p.result.Clean, nil
 }
 
@@ -144,36 +143,4 @@ func (p *Projection) reset() {
 	p.Claim, p.Rationale, p.Qualifications = scrub.Clean{}, scrub.Clean{}, scrub.Clean{}
 	p.Evidence, p.CitedWorks = p.Evidence[:0], p.CitedWorks[:0]
 	p.Meta.reset()
-}
-
-// record sorts what was done to one field into the lists of RFC §4 and §6. Every
-// event stands in exactly one of them.
-func (p *Projection) record(field string) {
-	m := &p.Meta
-	p.merged = scrub.Merge(p.merged[:0], p.result.Events)
-	for i := range p.merged {
-		e := &p.merged[i]
-		rec := Record{
-			Field: field, Class: e.Class.Code(), Start: e.Start, End: e.End, Out: e.Out, OutEnd: e.OutEnd, Count: e.Count,
-		}
-		switch e.Class {
-		case scrub.Truncated:
-			m.Truncated = append(m.Truncated, Truncation{Field: field, Record: rec})
-		case scrub.Confusable:
-			m.ConfusablesReplaced = append(m.ConfusablesReplaced, rec)
-		case scrub.NFKCLossy:
-			m.NFKCLossy = append(m.NFKCLossy, rec)
-		case scrub.NFKC, scrub.LineBreak, scrub.OddSpace, scrub.IllFormedUTF8:
-			m.Normalised = append(m.Normalised, rec)
-		default:
-			m.StrippedPositions = append(m.StrippedPositions, rec)
-		}
-	}
-	for _, n := range p.result.Notes {
-		code := n.Class.Code()
-		m.Noted = append(m.Noted, Record{Field: field, Class: code, Start: n.Start, End: n.End, Count: n.Count})
-		if code == finding.Confusable {
-			m.ConfusablesPresent = true
-		}
-	}
 }

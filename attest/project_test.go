@@ -152,7 +152,7 @@ func TestMetaIsComplete(t *testing.T) {
 		for at <= len(a.Rationale) {
 			found := -1
 			for i, r := range all {
-				if r.Field == "rationale" && r.Start >= at && (found < 0 || r.Start < all[found].Start) {
+				if r.Field == "rationale" && r.Start >= at && (found < 0 || r.Start < all[found].Start || r.Start == all[found].Start && r.Out < all[found].Out) {
 					found = i
 				}
 			}

@@ -43,7 +43,11 @@ func TestVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := d.Root()
-	data, err := hashData(root, root.Get("proof"))
+	document, err := digest(new(strictjson.Edits), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := hashData(root.Get("proof"), document)
 	if err != nil {
 		t.Fatal(err)
 	}

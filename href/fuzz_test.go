@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/scrub"
 )
 
 // abnf is the grammar of RFC 3986, appendix A, for a URI with or without an
@@ -31,6 +32,9 @@ var abnf = func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+\-.]*:` + hierPart + `(?:\?` + tail + `)?(?:#` + tail + `)?$`)
 }()
 
+// didSyntax is that of DID Core 1.0, section 3.1, with what may follow.
+var didSyntax = regexp.MustCompile(`^did:([a-z0-9]+):((?:(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})*:)*(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})+)(?:[/?#]|$)`)
+
 func FuzzParse(f *testing.F) {
 	for _, tt := range allowed {
 		f.Add(tt.uri)
@@ -38,7 +42,15 @@ func FuzzParse(f *testing.F) {
 	for _, tt := range forbidden {
 		f.Add(tt.uri)
 	}
+	faithful, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var found scrub.Result
 	f.Fuzz(func(t *testing.T, s string) {
+		if id, end := didParts(s); (end > 0) != didSyntax.MatchString(s) || end > 0 && !didSyntax.MatchString(s[:end]) {
+			t.Fatalf("%+q: DID of %d to %d", s, id, end)
+		}
 		u, err := Parse(s)
 		if _, didErr := ParseDID(s); didErr == nil && err != nil {
 			t.Fatalf("%+q: ParseDID accepts what Parse refuses", s)
@@ -55,6 +67,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if back, ok := Bare(u.Rendered()); !ok || back != u || u.String() != s {
 			t.Fatalf("%+q: rendered %+q, and back %+q, %v", s, u.Rendered(), back, ok)
+		}
+		if faithful.Scrub(u.Rendered(), &found); found.Tokens > 0 || found.Changed() {
+			t.Fatalf("%+q holds a control token or worse: %+v", u.Rendered(), found.Events)
 		}
 		parsed, err := url.Parse(s)
 		if err != nil {

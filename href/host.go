@@ -158,6 +158,10 @@ func hostName(s string, i int) (string, error) {
 		labels[k] = strings.ToLower(label) // only now: it would turn U+0130 into "i"
 		at = end + len(".")
 	}
+	if len(labels) == 1 {
+		// Not public, and "[inst]", as it would be rendered, is a control token.
+		return "", refuse(finding.URIHost, i)
+	}
 	host := strings.Join(labels, ".")
 	for _, name := range local {
 		if host == name || strings.HasSuffix(host, "."+name) {

@@ -10,8 +10,10 @@
 //
 // No reader, however often it decodes, finds in it hidden characters, controls or
 // a delimiter that was not there before. The host is a public name or address in
-// its usual spelling. What stands behind the host is not promised to be benign:
-// an allowed URI is still a stranger's.
+// its usual spelling. No model finds a control token in it, as it stands or as it is
+// rendered; one that is escaped ("%3Cthink%3E", "&lt;think&gt;") is no token, and honest.
+// What stands behind the host is not promised to be benign: an allowed URI is still a
+// stranger's.
 //
 // For people it is rendered as "[host] → URI", which Bare undoes.
 package href

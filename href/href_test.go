@@ -32,6 +32,8 @@ var allowed = []struct{ uri, label, host string }{
 	{"https://de.wikipedia.org/wiki/Z%C3%BCrich", "de.wikipedia.org", "de.wikipedia.org"},
 	{"https://ja.wikipedia.org/wiki/%E6%9D%B1%E4%BA%AC", "ja.wikipedia.org", "ja.wikipedia.org"},
 	{"https://example.org/%25E2%2582%25AC", "example.org", "example.org"},
+	{"https://example.org/?q=%3C%7Cim_start%7C%3E", "example.org", "example.org"}, // no reader's token
+	{"https://example.org/?lt=1&lt;think&gt;", "example.org", "example.org"},
 	{"https://8.8.8.8/", "8.8.8.8", "8.8.8.8"},
 	{"https://192.0.2.1:443/x", "192.0.2.1", "192.0.2.1"},
 	{"https://[2001:db8::A]/", "2001:db8::a", "2001:db8::a"},
@@ -124,7 +126,7 @@ var forbidden = []struct {
 	{"https://example..org/", badHost, 16}, {"https://.example.org/", badHost, 8}, {"https://example.org./", badHost, 20},
 	{"https://ex%61mple.org/", badHost, 10}, {"https://examp\u200ble.org/", unseen, 13}, {"https://exam\uff50le.org/", syntax, 12},
 	{"https://example\u3002org/", syntax, 15}, {"https://ex*mple.org/", badHost, 10}, {"https://" + strings.Repeat("a", 64) + ".org/", badHost, 8},
-	{"https://" + strings.Repeat("a.", 127) + "aa/", badHost, 8}, {"https://localhost/", badHost, 8}, {"https://LOCALHOST:8080/", badHost, 8},
+	{"https://" + strings.Repeat("a.", 127) + "aa/", badHost, 8}, {"https://localhost/", badHost, 8}, {"https://inst/", badHost, 8}, {"https://LOCALHOST:8080/", badHost, 8},
 	{"https://a.localhost/", badHost, 8}, {"https://printer.local/", badHost, 8}, {"https://metadata.google.internal/", badHost, 8},
 
 	{"https://0\xff", syntax, 9}, {"https://\u0130.example.org/", syntax, 8}, {"https://\u212a.example.org/", syntax, 8}, {"https://example.org\u0130:443", syntax, 19},
@@ -164,7 +166,7 @@ var forbidden = []struct {
 	// Identifiers.
 	{"did:", syntax, 0}, {"did:web", syntax, 0}, {"did:web:", syntax, 0}, {"did:Web:example.org", syntax, 0}, {"did::x", syntax, 0}, {"did:a:b:", syntax, 0},
 	{"did:a:b%E2%80%AE", unseen, 7}, {"did:a:b@c", syntax, 0}, {"did:a:b\u200b", unseen, 7}, {"did:a:b%3Ac", decodes, 7},
-	{"did:web:localhost", badHost, 8}, {"did:web:127.0.0.1", badHost, 8}, {"did:web:8.8.8.8", badHost, 8}, {"did:web:example.org%3A", badHost, 19}, {"did:web:example.org%3A0", badHost, 19},
+	{"did:web:localhost", badHost, 8}, {"did:web:INST", badHost, 8}, {"did:web:127.0.0.1", badHost, 8}, {"did:web:8.8.8.8", badHost, 8}, {"did:web:example.org%3A", badHost, 19}, {"did:web:example.org%3A0", badHost, 19},
 	{"did:web:example.org%3A80%3A80", badHost, 19}, {"did:web:example.org%2Fa", badHost, 19}, {"did:web:exam_ple.org", badHost, 12}, {"did:web:example.org:a%3Ab", decodes, 21},
 	{"did:web::a", badHost, 8}, {"did:web:xn--xample-2of.org", badHost, 8},
 	{"urn:doi:ignore-previous-instructions", syntax, 8}, {"urn:doi:10.1000/\u202e182", unseen, 16}, {"urn:doi:10.1000%2F182", syntax, 8}, {"urn:doi:10.1000/", syntax, 8},

@@ -10,9 +10,6 @@ import (
 // The identifiers that have a syntax of their own, which leaves little room for
 // prose. They match what the grammar of RFC 3986 has passed already.
 var (
-	// DID Core 1.0, section 3.1; what follows is the path, query and fragment.
-	didSyntax = regexp.MustCompile(`^did:([a-z0-9]+):((?:(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})*:)*(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})+)(?:[/?#]|$)`)
-
 	urnSyntax = map[string]*regexp.Regexp{
 		"doi":  regexp.MustCompile(`^10\.[0-9]{4,9}(\.[0-9]+)*/[^?#]+$`),
 		"isbn": regexp.MustCompile(`^(97[89]-?)?([0-9]-?){9}[0-9Xx]$`),
@@ -43,16 +40,37 @@ func (p *parser) did() error {
 	if err := rest(p.s, p.path); err != nil {
 		return err
 	}
-	m := didSyntax.FindStringSubmatchIndex(p.s)
-	if m == nil {
+	id, end := didParts(p.s)
+	if end == 0 {
 		return refuse(finding.URISyntax, 0)
 	}
-	method, id, end := p.s[m[2]:m[3]], m[4], m[5]
-	if method == "web" {
+	if p.s[:id] == "did:web:" {
 		return p.web(id, end)
 	}
-	p.label = "did:" + method
+	p.label = p.s[:id-1]
 	return nil
+}
+
+// didParts returns where the identifier of a DID begins and ends, behind the method;
+// end is 0 where s is none. What follows it is the path, query and fragment. (DID
+// Core 1.0, section 3.1.)
+func didParts(s string) (id, end int) {
+	if !strings.HasPrefix(s, "did:") {
+		return 0, 0
+	}
+	id = len("did:")
+	for id < len(s) && ('a' <= s[id] && s[id] <= 'z' || classes[s[id]]&digit != 0) {
+		id++
+	}
+	if id == len("did:") || id == len(s) || s[id] != ':' {
+		return 0, 0
+	}
+	id++
+	end = span(s, id, inDID, true)
+	if end == id || s[end-1] == ':' || end < len(s) && strings.IndexByte("/?#", s[end]) < 0 {
+		return 0, 0
+	}
+	return id, end
 }
 
 // web checks the host, and the port behind an escaped colon, of the did:web

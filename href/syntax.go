@@ -14,7 +14,7 @@ const (
 	inQuery               // and "/" and "?"; in a fragment too
 	inScheme
 	inHost // letters, digits, hyphen
-	inDID  // idchar of DID Core, but for pct-encoded
+	inDID  // idchar of DID Core, but for pct-encoded, and ":"
 	digit
 )
 
@@ -34,7 +34,7 @@ var classes = func() (t [256]uint8) {
 	set("?", inQuery)
 	set("+-.", inScheme)
 	set("-", inHost)
-	set(".-_", inDID)
+	set(".-_:", inDID)
 	set(digits, digit)
 	return t
 }()

@@ -33,7 +33,7 @@ func confusables(p *pass) {
 		case Replace:
 			p.r.ed.replace(at, i, asciiStrings[c:c+1], Confusable)
 		case Reject:
-			start, end := sourceOf(p.r.Events, at), sourceOf(p.r.Events, i)
+			start, end := sourceOf(p.r.Events, at, i)
 			p.r.refuse(Confusable, Confusable, start, end)
 			p.noteConfusable(at, i)
 		case Flag:
@@ -44,7 +44,8 @@ func confusables(p *pass) {
 
 func (p *pass) noteConfusable(start, end int) {
 	if p.first {
-		p.r.note(Confusable, sourceOf(p.r.Events, start), sourceOf(p.r.Events, end))
+		from, to := sourceOf(p.r.Events, start, end)
+		p.r.note(Confusable, from, to)
 	}
 }
 

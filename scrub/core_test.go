@@ -63,7 +63,7 @@ func TestCompose(t *testing.T) {
 		for i := rng.Intn(3); i <= len(in); {
 			end := min(len(in), i+rng.Intn(3))
 			ed.replace(i, end, letters[:rng.Intn(4)], Class(1+rng.Intn(5)))
-			i = end + 1 + rng.Intn(4)
+			i = max(i+1, end+rng.Intn(4)) // neighbours too
 		}
 		return ed.finish(), slices.Clone(ed.events)
 	}
@@ -71,12 +71,47 @@ func TestCompose(t *testing.T) {
 		in := letters[:rng.Intn(len(letters)+1)]
 		mid, first := edit(in)
 		out, second := edit(mid)
-		joined := compose(nil, first, second)
+		joined := joinNeighbours(compose(nil, first, second))
 		if !Replay(in, mid, first) || !Replay(mid, out, second) || !Replay(in, out, joined) {
 			t.Fatalf("%q -> %q -> %q:\n%+v\n%+v\n%+v", in, mid, out, first, second, joined)
 		}
 		if kept(joined, in) > min(kept(first, in), kept(second, mid)) {
 			t.Fatalf("composed events cover less than one of the two")
+		}
+	}
+}
+
+// What a later step takes of a run leaves the events of the rest.
+func TestEventsApart(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		policy Policy
+		in     string
+		events []Event
+	}{
+		{"cut", Policy{Profile: Veritas, MaxOctets: 16}, strings.Repeat("\u0430", 20), []Event{{Confusable, 0, 12, 0, 6}, {Truncated, 12, 40, 6, 9}}},
+		{"token", Policy{}, "\uff21\uff22\uff1c|x|>\uff23", []Event{{NFKC, 0, 6, 0, 2}, {ControlToken, 6, 13, 2, 2}, {NFKC, 13, 16, 2, 3}}},
+		{"fraction", Policy{Profile: Veritas}, "\u00bc", []Event{{NFKCLossy, 0, 2, 0, 1}, {Confusable, 2, 2, 1, 2}, {NFKCLossy, 2, 2, 2, 3}}},
+		{"minus", Policy{Profile: Veritas}, "10\u207b", []Event{{NFKCLossy, 2, 5, 2, 2}, {Confusable, 5, 5, 2, 3}}},
+		{"neighbours", Policy{}, "\u00b2\u00b3\uff21\uff22", []Event{{NFKCLossy, 0, 4, 0, 2}, {NFKC, 4, 10, 2, 4}}},
+	} {
+		out, r := clean(t, compile(t, c.policy), c.in)
+		if d := cmp.Diff(c.events, r.Events); d != "" || !Replay(c.in, out, r.Events) {
+			t.Errorf("%s: %+q: %s", c.name, out, d)
+		}
+	}
+}
+
+// A note covers all that made what it is about.
+func TestNotePlaces(t *testing.T) {
+	for in, want := range map[string]Note{
+		"a \u00bc":             {Confusable, 2, 4, 1},
+		"\u200b\u0430":         {Confusable, 3, 5, 1},
+		"\uff21\uff22\u207b x": {Confusable, 6, 9, 1},
+	} {
+		_, r := clean(t, compile(t, Policy{Profile: Veritas, Confusables: Flag}), in)
+		if d := cmp.Diff([]Note{want}, r.Notes); d != "" {
+			t.Errorf("%+q: %s", in, d)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package scrub
 
-import "sort"
+import (
+	"sort"
+	"unicode/utf8"
+)
 
 // An Event says what became of a part of the input: the octets [Start, End) are
 // in the output the octets [Out, OutEnd), which are none if they were dropped.
@@ -34,7 +37,7 @@ func Replay(in, out string, events []Event) bool {
 func compose(dst, first, second []Event) []Event {
 	c := composer{first: first, second: second}
 	for len(c.first) > 0 || len(c.second) > 0 {
-		dst = appendEvent(dst, c.next())
+		dst = append(dst, c.next())
 	}
 	return dst
 }
@@ -116,15 +119,26 @@ func weight(c Class) int {
 	return 4
 }
 
-// appendEvent appends e, as one with its neighbour where that is of its class.
-func appendEvent(dst []Event, e Event) []Event {
-	if n := len(dst); n > 0 {
-		if l := &dst[n-1]; l.Class == e.Class && l.End == e.Start && l.OutEnd == e.Out {
-			l.End, l.OutEnd = e.End, e.OutEnd
-			return dst
+// follows reports whether e and what stands before it are one event.
+func (e *Event) follows(before *Event) bool {
+	return e.Class == before.Class && e.Start == before.End && e.Out == before.OutEnd
+}
+
+// joinNeighbours makes one event of neighbours of one class, in place. It comes
+// last: were they one event while steps go on, a step that touches the end of a run
+// would take all of it.
+func joinNeighbours(events []Event) []Event {
+	joined := events[:0]
+	for _, e := range events {
+		if n := len(joined); n > 0 {
+			if l := &joined[n-1]; e.follows(l) {
+				l.End, l.OutEnd = e.End, e.OutEnd
+				continue
+			}
 		}
+		joined = append(joined, e)
 	}
-	return append(dst, e)
+	return joined
 }
 
 // An Entry stands for Count events from the first's Start to the last's End.
@@ -187,7 +201,19 @@ func (ed *editor) copy(start int) int {
 
 // note records that in[start:end] has become out[at:].
 func (ed *editor) note(c Class, start, end, at int) {
-	ed.events = appendEvent(ed.events, Event{c, start, end, at, len(ed.out)})
+	ed.events = append(ed.events, Event{c, start, end, at, len(ed.out)})
+	ed.done = end
+}
+
+// noteApart records the same as a removal and an insertion for each character, so
+// that a later step which takes some of them leaves an event of class c.
+func (ed *editor) noteApart(c Class, start, end, at int) {
+	ed.events = append(ed.events, Event{c, start, end, at, at})
+	for at < len(ed.out) {
+		_, w := utf8.DecodeRune(ed.out[at:])
+		ed.events = append(ed.events, Event{c, end, end, at, at + w})
+		at += w
+	}
 	ed.done = end
 }
 
@@ -198,15 +224,34 @@ func (ed *editor) finish() string {
 	return string(ed.out)
 }
 
-// sourceOf returns the octet of the input from which the octet at of the output
-// comes: the beginning of an event that made it.
-func sourceOf(events []Event, at int) int {
-	n := sort.Search(len(events), func(i int) bool { return events[i].Out > at })
-	if n == 0 {
-		return at
+// sourceOf returns the octets of the input that [start, end) of the output comes
+// from: all those of every event that made a part of it.
+func sourceOf(events []Event, start, end int) (from, to int) {
+	n := sort.Search(len(events), func(i int) bool { return events[i].OutEnd > start })
+	switch {
+	case n < len(events) && events[n].Out <= start:
+		for n > 0 && events[n].apartFrom(&events[n-1]) {
+			n--
+		}
+		from = events[n].Start
+	case n > 0:
+		from = start + events[n-1].End - events[n-1].OutEnd
+	default:
+		from = start
 	}
-	if e := events[n-1]; at >= e.OutEnd {
-		return at + e.End - e.OutEnd
+	n = sort.Search(len(events), func(i int) bool { return events[i].Out >= end })
+	switch {
+	case n > 0 && end <= events[n-1].OutEnd:
+		to = events[n-1].End
+	case n > 0:
+		to = end + events[n-1].End - events[n-1].OutEnd
+	default:
+		to = end
 	}
-	return events[n-1].Start
+	return from, to
+}
+
+// apartFrom reports whether e is an insertion that noteApart put behind before.
+func (e *Event) apartFrom(before *Event) bool {
+	return e.Start == e.End && e.follows(before)
 }

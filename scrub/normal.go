@@ -81,13 +81,9 @@ func (p *pass) normaliseAlone(prop ucd.Prop, at, to int) {
 	if string(text) == s[at:to] {
 		return
 	}
-	class := NFKC
-	if prop&ucd.Lossy != 0 {
-		class = NFKCLossy
-	}
 	from := r.ed.copy(at)
 	r.ed.out = append(r.ed.out, text...)
-	r.ed.note(class, at, to, from)
+	r.ed.noteNormal(prop, at, to, from)
 }
 
 func hasMarks(cells []ucd.Cell) bool {
@@ -149,17 +145,24 @@ func (ed *editor) takeGroup(cells []ucd.Cell, start, end int) {
 	if spells(cells, ed.in[start:end]) {
 		return
 	}
-	class := NFKC
-	if prop, _ := ucd.Peek(ed.in, start); prop&ucd.Lossy != 0 {
-		class = NFKCLossy
-	}
 	at := ed.copy(start)
 	out := ed.out
 	for i := range cells {
 		out = utf8.AppendRune(out, cells[i].R)
 	}
 	ed.out = out
-	ed.note(class, start, end, at)
+	prop, _ := ucd.Peek(ed.in, start)
+	ed.noteNormal(prop, start, end, at)
+}
+
+// noteNormal records that in[start:end], whose first character has prop, has become
+// out[at:]. A fraction slash is replaced in its turn, and must not hide the loss.
+func (ed *editor) noteNormal(prop ucd.Prop, start, end, at int) {
+	if prop&ucd.Lossy != 0 {
+		ed.noteApart(NFKCLossy, start, end, at)
+	} else {
+		ed.note(NFKC, start, end, at)
+	}
 }
 
 // spells reports whether s is the UTF-8 of cells.

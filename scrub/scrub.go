@@ -78,6 +78,7 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 	}
 	r.Clean = Clean{p.text}
 	s.guard(p)
+	r.Events = joinNeighbours(r.Events)
 	*p = pass{}
 }
 
@@ -124,7 +125,7 @@ func (p *pass) end() bool {
 	p.text = ed.finish()
 	r := p.r
 	if len(r.Events) == 0 {
-		r.Events = append(r.Events, ed.events...)
+		r.Events, ed.events = ed.events, r.Events
 	} else {
 		r.spare = compose(r.spare[:0], r.Events, ed.events)
 		r.Events, r.spare = r.spare, r.Events

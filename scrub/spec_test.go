@@ -32,14 +32,22 @@ func TestSpec(t *testing.T) {
 			t.Errorf("the page lacks the class %s", c.Code())
 		}
 	}
-	const in = "A\u200b<|im_\u202estart|>\uff21e\u0301."
-	out, r := clean(t, compile(t, Policy{}), in)
-	rows := ""
-	for _, e := range r.Events {
-		rows += fmt.Sprintf("| `%s` | %d | %d | %d | %d |\n", e.Class.Code(), e.Start, e.End, e.Out, e.OutEnd)
-	}
-	if out != "AA\u00e9." || len(in) != 26 || !strings.Contains(page, rows) {
-		t.Errorf("the worked example is %q (%d octets), %+q\n%s", in, len(in), out, rows)
+	for _, x := range []struct {
+		policy  Policy
+		in, out string
+		octets  int
+	}{
+		{Policy{}, "A\u200b<|im_\u202estart|>\uff21e\u0301.", "AA\u00e9.", 26},
+		{Policy{Profile: Veritas}, "2\u00bd", "21/2", 3},
+	} {
+		out, r := clean(t, compile(t, x.policy), x.in)
+		rows := ""
+		for _, e := range r.Events {
+			rows += fmt.Sprintf("| `%s` | %d | %d | %d | %d |\n", e.Class.Code(), e.Start, e.End, e.Out, e.OutEnd)
+		}
+		if out != x.out || len(x.in) != x.octets || !strings.Contains(page, "|---|---|---|---|---|\n"+rows) {
+			t.Errorf("the worked example is %+q (%d octets), %+q\n%s", x.in, len(x.in), out, rows)
+		}
 	}
 	if n := len(tokens); n < 100 {
 		t.Errorf("%d tokens", n)

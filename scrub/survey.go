@@ -72,7 +72,7 @@ func plain(s string, limit int) bool {
 	for i < len(s) {
 		switch s[i] {
 		case '\n':
-			if startsRole(s, i+1) {
+			if i+1 < len(s) && opensLine[s[i+1]] && startsRole(s, i+1) {
 				return false
 			}
 		case '\t':
@@ -84,3 +84,6 @@ func plain(s string, limit int) bool {
 	}
 	return true
 }
+
+// opensLine: a line that begins with the octet may begin with a role.
+var opensLine = [256]bool{' ': true, '\t': true, 's': true, 'S': true, 'h': true, 'H': true, 'a': true, 'A': true}

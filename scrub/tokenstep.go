@@ -9,7 +9,7 @@ func dropTokens(p *pass) {
 	p.r.Tokens += m.count
 	if p.first {
 		for _, e := range m.notes {
-			from, to := sourceOf(p.r.Events, e.Start), sourceOf(p.r.Events, e.End)
+			from, to := sourceOf(p.r.Events, e.Start, e.End)
 			p.r.note(e.Class, from, to)
 		}
 	}

@@ -153,6 +153,12 @@ func Peek(s string, i int) (Prop, int) {
 				return propData[int(propIndex[uint32(c0&0x0F)<<6|uint32(c1&0x3F)])<<propShift|int(c2&0x3F)], 3
 			}
 		}
+	case i+3 < len(s):
+		c1, c2, c3 := s[i+1], s[i+2], s[i+3]
+		r := rune(c0&0x0F)<<18 | rune(c1&0x3F)<<12 | rune(c2&0x3F)<<6 | rune(c3&0x3F)
+		if c1&0xC0 == 0x80 && c2&0xC0 == 0x80 && c3&0xC0 == 0x80 && 0x10000 <= r && r <= MaxRune {
+			return Of(r), 4
+		}
 	}
 	r, w, ok := Decode(s[i:])
 	if !ok {
