@@ -1,0 +1,180 @@
+package auth
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// maxDocument is the length of the longest metadata or JWK Set, in octets.
+const maxDocument = 512 << 10
+
+// A source is where the keys of an issuer come from. All its errors are constant
+// text: what a stranger's server says is not repeated.
+type source struct {
+	client   *http.Client
+	issuer   string
+	jwks     string // "": the metadata names it
+	loopback bool   // http will do there
+}
+
+func (s *source) load(ctx context.Context) ([]verifyKey, error) {
+	uri := s.jwks
+	if uri == "" {
+		var err error
+		if uri, err = s.discover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := s.fetch(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	return parseKeys(doc)
+}
+
+// discover finds the URL of the keys in the issuer's metadata: RFC 8414 first,
+// then OpenID Connect's in both places where it is found in the wild. The first
+// document that is the issuer's own counts.
+func (s *source) discover(ctx context.Context) (string, error) {
+	u, err := parseURL(s.issuer, s.loopback)
+	if err != nil {
+		return "", err
+	}
+	const oidc = "/.well-known/openid-configuration"
+	places := []string{
+		insertWellKnown(u, "/.well-known/oauth-authorization-server"),
+		insertWellKnown(u, oidc),
+		strings.TrimSuffix(s.issuer, "/") + oidc,
+	}
+	var last error
+	for i, place := range places {
+		if i > 0 && place == places[i-1] {
+			continue // an issuer without a path
+		}
+		doc, err := s.fetch(ctx, place)
+		if err == nil {
+			var uri string
+			if uri, err = s.jwksURI(doc); err == nil {
+				return uri, nil
+			}
+		}
+		last = err
+	}
+	return "", last
+}
+
+// jwksURI reads authorization server metadata. It must be that of the issuer
+// (RFC 8414 §3.3), or one issuer could speak for another.
+func (s *source) jwksURI(doc []byte) (string, error) {
+	var d strictjson.Doc
+	if d.Reset(doc, strictjson.Limits{Bytes: maxDocument, Depth: 16}) != nil {
+		return "", errors.New("the metadata are not JSON")
+	}
+	if d.Root().Get("issuer").Text() != s.issuer {
+		return "", errors.New("the metadata are those of another issuer")
+	}
+	uri := strings.Clone(d.Root().Get("jwks_uri").Text())
+	if _, err := parseURL(uri, s.loopback); err != nil {
+		return "", errors.New("the metadata name no acceptable jwks_uri")
+	}
+	return uri, nil
+}
+
+// fetch gets a document.
+func (s *source) fetch(ctx context.Context, uri string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, nil)
+	if err != nil {
+		return nil, errors.New("not a URL")
+	}
+	req.Header.Set("Accept", "application/json, application/jwk-set+json")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.New("the issuer answers with status " + strconv.Itoa(resp.StatusCode))
+	}
+	doc, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, fetchError(ctx, err)
+	case len(doc) > maxDocument:
+		return nil, errors.New("the issuer's answer is too long")
+	}
+	return doc, nil
+}
+
+// fetchError is the category of err, which may quote what the other side says.
+func fetchError(ctx context.Context, err error) error {
+	var timeout net.Error
+	switch {
+	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return errors.New("the issuer does not answer in time")
+	case isTLS(err):
+		return errors.New("the issuer's certificate is not accepted")
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return errors.New("the issuer's name cannot be resolved")
+	}
+	return errors.New("the issuer cannot be reached")
+}
+
+func isTLS(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok
+}
+
+// newClient follows no redirect: an issuer's keys come from where it says.
+func newClient(t http.RoundTripper) *http.Client {
+	if t == nil {
+		t = &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DisableKeepAlives:      true, // two requests in a quarter of an hour
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: 64 << 10,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		}
+	}
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// parseURL parses an absolute https URL without user, query and fragment. With
+// loopback it may be http where the host is the machine itself.
+func parseURL(s string, loopback bool) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || len(s) > 2048 || u.String() != s:
+		return nil, errors.New("not a URL")
+	case u.Scheme == "http" && loopback && isLoopback(u.Host):
+	case u.Scheme != "https":
+		return nil, errors.New("not https")
+	}
+	if _, ok := parseAuthority(u.Host); !ok || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#") {
+		return nil, errors.New("not a URL of a host and a path alone")
+	}
+	return u, nil
+}
+
+func isLoopback(host string) bool {
+	a, ok := parseAuthority(host)
+	return ok && (a.name == "localhost" || a.addr.IsLoopback())
+}
+
+// insertWellKnown is u with the path put between its host and its own path (RFC
+// 8414 §3.1, RFC 9728 §3.1).
+func insertWellKnown(u *url.URL, path string) string {
+	return u.Scheme + "://" + u.Host + path + strings.TrimSuffix(u.EscapedPath(), "/")
+}

@@ -1,0 +1,155 @@
+package auth
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The error codes of RFC 6750 §3.1.
+const (
+	codeRequest = "invalid_request"    // 400
+	codeToken   = "invalid_token"      // 401
+	codeScope   = "insufficient_scope" // 403
+)
+
+// realm is the protection space, the same for every resource of a server.
+const realm = "pellucid"
+
+// Require lets only those through to next who have the scope; with scope "",
+// everybody who is known. Others get 400, 401 or 403 with a WWW-Authenticate
+// header (RFC 6750), or 503 if it cannot be known at present who they are.
+//
+// next finds the principal by FromContext, and no Authorization header: a token
+// that was issued for this server is nobody else's business.
+//
+// A nil Authenticator knows nobody. A scope that no token could have (RFC 6749
+// §3.3) is a mistake in the program and panics.
+func Require(a Authenticator, scope string, next http.Handler) http.Handler {
+	if scope != "" && !validScope(scope) {
+		panic("auth: Require with something that is not a scope")
+	}
+	return &guard{auth: orNobody(a), scope: scope, next: next}
+}
+
+// Identify lets those through to next who are known and also those who show no
+// credentials at all, without a principal. Bad credentials are refused as by
+// Require: whoever shows some does not want to be taken for nobody.
+func Identify(a Authenticator, next http.Handler) http.Handler {
+	return &guard{auth: orNobody(a), anonymous: true, next: next}
+}
+
+func orNobody(a Authenticator) Authenticator {
+	if a == nil {
+		return Any()
+	}
+	return a
+}
+
+type guard struct {
+	auth      Authenticator
+	scope     string
+	anonymous bool
+	next      http.Handler
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.anonymous {
+		if _, err := bearer(r); err == errAnonymous {
+			g.next.ServeHTTP(w, r)
+			return
+		}
+	}
+	p, err := g.auth.Authenticate(r)
+	switch {
+	case err == nil && !ValidID(p.ID):
+		// An Authenticator that names nobody has not authenticated anybody.
+		g.challenge(w, http.StatusUnauthorized, codeToken)
+	case err == nil && g.scope != "" && !p.May(g.scope):
+		g.challenge(w, http.StatusForbidden, codeScope)
+	case err == nil:
+		g.next.ServeHTTP(w, identified(r, p))
+	case !errors.Is(err, ErrUnauthenticated):
+		tooSoon(w, http.StatusServiceUnavailable, retryAfter(err))
+	default:
+		code := refusalCode(r, err)
+		status := http.StatusUnauthorized
+		if code == codeRequest {
+			status = http.StatusBadRequest
+		}
+		g.challenge(w, status, code)
+	}
+}
+
+// identified is r as p makes it, without the credentials.
+func identified(r *http.Request, p Principal) *http.Request {
+	r = r.WithContext(NewContext(r.Context(), p))
+	r.Header = r.Header.Clone()
+	r.Header.Del("Authorization")
+	return r
+}
+
+// refusalCode is the error code for err. Those who have shown nothing get none
+// (RFC 6750 §3.1), whatever the Authenticator says.
+func refusalCode(r *http.Request, err error) string {
+	if e, ok := errors.AsType[*refusal](err); ok {
+		return e.code
+	}
+	if len(r.Header["Authorization"]) == 0 {
+		return ""
+	}
+	return codeToken
+}
+
+// challenge answers with a constant text and a WWW-Authenticate header.
+func (g *guard) challenge(w http.ResponseWriter, status int, code string) {
+	var b strings.Builder
+	b.WriteString("Bearer realm=" + quoted(realm))
+	for _, p := range [...][2]string{
+		{"error", code},
+		{"scope", g.scope},
+		{"resource_metadata", resourceMetadata(g.auth)}, // RFC 9728 §5.1
+	} {
+		if p[1] != "" {
+			b.WriteString(", " + p[0] + "=" + quoted(p[1]))
+		}
+	}
+	w.Header().Set("WWW-Authenticate", b.String())
+	refuse(w, status)
+}
+
+// quoted is s as a quoted-string of RFC 9110 §5.6.4.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// An unavailable error means that it cannot be known who makes a request.
+type unavailable struct {
+	why   string        // constant
+	after time.Duration // when it may be known
+}
+
+func (e *unavailable) Error() string { return "auth: not known at present: " + e.why }
+
+func retryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[*unavailable](err); ok {
+		return e.after
+	}
+	return 5 * time.Second
+}
+
+// tooSoon answers that the client may come again.
+func tooSoon(w http.ResponseWriter, status int, after time.Duration) {
+	seconds := min(max(1, math.Ceil(after.Seconds())), 3600)
+	w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
+	refuse(w, status)
+}
+
+// refuse answers with the status alone.
+func refuse(w http.ResponseWriter, status int) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, http.StatusText(status), status)
+}

@@ -1,0 +1,469 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const testResource = "https://mcp.example/ground/mcp"
+
+// An asServer is an authorization server on loopback.
+type asServer struct {
+	*httptest.Server
+	mu    sync.Mutex
+	pages map[string]http.HandlerFunc // by path
+	hits  atomic.Int32
+}
+
+func newAS(t *testing.T, tls bool) *asServer {
+	t.Helper()
+	as := &asServer{pages: map[string]http.HandlerFunc{}}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		as.hits.Add(1)
+		as.mu.Lock()
+		page := as.pages[r.URL.Path]
+		as.mu.Unlock()
+		if page == nil {
+			http.NotFound(w, r)
+			return
+		}
+		page(w, r)
+	})
+	as.Server = httptest.NewUnstartedServer(h)
+	as.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	if tls {
+		as.StartTLS()
+	} else {
+		as.Start()
+	}
+	t.Cleanup(as.Close)
+	return as
+}
+
+func (as *asServer) serve(path string, h http.HandlerFunc) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	as.pages[path] = h
+}
+
+func text200(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, body)
+	}
+}
+
+// transport trusts the server's certificate.
+func (as *asServer) transport() http.RoundTripper {
+	return &http.Transport{TLSClientConfig: as.Client().Transport.(*http.Transport).TLSClientConfig, DisableKeepAlives: true}
+}
+
+func (as *asServer) metadata(issuer string) string {
+	return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"token_endpoint":"https://as.example/token"}`, issuer, as.URL+"/keys")
+}
+
+// options accept the tokens of the server as issuer, with all there is to it.
+func (as *asServer) options(issuer string) ResourceOptions {
+	return ResourceOptions{
+		Resource: testResource, Transport: as.transport(), Scopes: []string{"ground:query"},
+		Issuers: []Issuer{{Name: "corp", URL: issuer}}, Timeout: 5 * time.Second,
+	}
+}
+
+func mustServer(t *testing.T, o ResourceOptions) *ResourceServer {
+	t.Helper()
+	s, err := NewResourceServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func authenticate(a Authenticator, token string) (Principal, error) {
+	r := httptest.NewRequest("POST", "/ground/mcp", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return a.Authenticate(r)
+}
+
+func TestResourceServer(t *testing.T) {
+	as := newAS(t, true)
+	ed, es, rs, ps, other := newSigner(t, "EdDSA", "ed"), newSigner(t, "ES256", "es"), newSigner(t, "RS256", "rs"), newSigner(t, "PS256", "ps"), newSigner(t, "EdDSA", "ed")
+	as.serve("/keys", text200(jwks(t, ed, es, rs, ps)))
+	as.serve("/.well-known/oauth-authorization-server", text200(as.metadata(as.URL)))
+	o := as.options(as.URL)
+	o.Audiences = []string{"api://ground"}
+	s := mustServer(t, o)
+	now := time.Unix(1_800_000_000, 0)
+	s.now = func() time.Time { return now }
+
+	good := object{"iss": as.URL, "sub": "alice@example.org", "aud": testResource, "exp": 1_800_000_600, "iat": 1_800_000_000, "client_id": "c", "scope": "ground:query ground:feed"}
+	for _, sig := range []signer{ed, es, rs, ps} {
+		p, err := authenticate(s, sig.sign(t, sig.header(), good))
+		if err != nil || p.ID != "corp:alice@example.org" || !p.May("ground:feed") || p.May("ground:ingest") {
+			t.Errorf("%s: %v, %v", sig.alg, p, err)
+		}
+	}
+	if got := as.hits.Load(); got != 2 {
+		t.Errorf("%d requests for four tokens, want 2", got)
+	}
+	head := ed.header()
+	for _, tt := range []struct {
+		name string
+		head any
+		body any
+		want string // an error's text, or "="+ID
+	}{
+		{"typ with its prefix", head.with(object{"typ": "application/AT+jwt"}), good, "=corp:alice@example.org"},
+		{"typ JWT", head.with(object{"typ": "JWT"}), good, "=corp:alice@example.org"},
+		{"audience in a list", head, good.with(object{"aud": []string{"x", testResource}}), "=corp:alice@example.org"},
+		{"other audience of ours", head, good.with(object{"aud": "api://ground"}), "=corp:alice@example.org"},
+		{"kid left out, one key fits", head.with(object{"kid": nil}), good, "=corp:alice@example.org"},
+		{"header parameter that need not be understood", head.with(object{"jku": "https://evil.example/keys"}), good, "=corp:alice@example.org"},
+		{"subject not safe to show", head, good.with(object{"sub": "a b\u202e"}), "=corp:~" + digestOf("a b\u202e")},
+		{"subject like a digest", head, good.with(object{"sub": "~" + digestOf("a")}), "=corp:~" + digestOf("~"+digestOf("a"))},
+		{"subject with the mark of a digest", head, good.with(object{"sub": "a~b"}), "=corp:~" + digestOf("a~b")},
+		{"subject that fills the ID", head, good.with(object{"sub": strings.Repeat("a", 123)}), "=corp:" + strings.Repeat("a", 123)},
+		{"subject that is too long", head, good.with(object{"sub": strings.Repeat("a", 124)}), "=corp:~" + digestOf(strings.Repeat("a", 124))},
+		{"no typ", head.with(object{"typ": nil}), good, "not an access token"},
+		{"an ID token's typ", head.with(object{"typ": "id+jwt"}), good, "not an access token"},
+		{"alg none", head.with(object{"alg": "none"}), good, "algorithm"},
+		{"alg HS256", head.with(object{"alg": "HS256"}), good, "algorithm"},
+		{"alg in other case", head.with(object{"alg": "eddsa"}), good, "algorithm"},
+		{"alg of another key", head.with(object{"alg": "ES256"}), good, "key is unknown"},
+		{"unknown kid", head.with(object{"kid": "nope"}), good, "key is unknown"},
+		{"brings its own key", head.with(object{"jwk": ed.jwk(t)}), good, "header holds"},
+		{"other issuer", head, good.with(object{"iss": "https://evil.example"}), "issuer"},
+		{"issuer with a slash", head, good.with(object{"iss": as.URL + "/"}), "issuer"},
+		{"no issuer", head, good.with(object{"iss": nil}), "issuer"},
+		{"other audience", head, good.with(object{"aud": "https://mcp.example/"}), "audience"},
+		{"audience with a slash", head, good.with(object{"aud": testResource + "/"}), "audience"},
+		{"no audience", head, good.with(object{"aud": nil}), "audience"},
+		{"empty audience", head, good.with(object{"aud": ""}), "audience"},
+		{"expired", head, good.with(object{"exp": 1_799_999_970}), "expired"},
+		{"never expires", head, good.with(object{"exp": nil}), "never expires"},
+		{"not yet", head, good.with(object{"nbf": 1_800_000_031}), "not valid yet"},
+		{"issued later", head, good.with(object{"iat": 1_800_000_031}), "not valid yet"},
+		{"no subject", head, good.with(object{"sub": nil}), "no subject"},
+		{"bound to a key", head, good.with(object{"cnf": object{"jkt": "x"}}), "bound"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := authenticate(s, ed.sign(t, tt.head, tt.body))
+			if id, ok := strings.CutPrefix(tt.want, "="); ok {
+				if err != nil || p.ID != id || !ValidID(p.ID) {
+					t.Errorf("got %v, %v; want %s", p, err, id)
+				}
+				return
+			}
+			if !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), tt.want) || p.ID != "" {
+				t.Errorf("got %v, %v; want %q", p, err, tt.want)
+			}
+		})
+	}
+	for name, token := range map[string]string{
+		"other key of the name": other.sign(t, head, good),
+		"signature cut off":     strings.TrimRight(ed.sign(t, head, good), "-_=ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"),
+		"claims of another":     swapClaims(ed.sign(t, head, good), ed.sign(t, head, good.with(object{"sub": "mallory"}))),
+		"opaque":                "9f86d081884c7d659a2feaa0c55ad015",
+	} {
+		if p, err := authenticate(s, token); !errors.Is(err, ErrUnauthenticated) || p.ID != "" {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	if got := as.hits.Load(); got != 2 {
+		t.Errorf("%d requests in all, want 2: bad tokens cause no traffic within the minute", got)
+	}
+}
+
+func digestOf(s string) string {
+	digest := sha256.Sum256([]byte(s))
+	return base64.RawURLEncoding.EncodeToString(digest[:])
+}
+
+// swapClaims puts the claims of b between the header and the signature of a.
+func swapClaims(a, b string) string {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	return x[0] + "." + y[1] + "." + x[2]
+}
+
+// TestAlgorithms lets one of two algorithms in.
+func TestAlgorithms(t *testing.T) {
+	as := newAS(t, true)
+	ed, es := newSigner(t, "EdDSA", "ed"), newSigner(t, "ES256", "es")
+	as.serve("/keys", text200(jwks(t, ed, es)))
+	o := as.options("https://as.example")
+	o.Issuers[0].JWKS = as.URL + "/keys"
+	o.Algorithms = []string{"ES256"}
+	s := mustServer(t, o)
+	claims := object{"iss": "https://as.example", "sub": "s", "aud": testResource, "exp": time.Now().Unix() + 60}
+	if _, err := authenticate(s, es.sign(t, es.header(), claims)); err != nil {
+		t.Error(err)
+	}
+	if _, err := authenticate(s, ed.sign(t, ed.header(), claims)); !errors.Is(err, ErrUnauthenticated) {
+		t.Errorf("an algorithm that is not accepted: %v", err)
+	}
+}
+
+func TestUntyped(t *testing.T) {
+	as := newAS(t, true)
+	ed := newSigner(t, "EdDSA", "ed")
+	as.serve("/keys", text200(jwks(t, ed)))
+	o := as.options("https://as.example")
+	o.Issuers[0].JWKS, o.Issuers[0].DangerouslyUntyped = as.URL+"/keys", true
+	s := mustServer(t, o)
+	claims := object{"iss": "https://as.example", "sub": "s", "aud": testResource, "exp": time.Now().Unix() + 60}
+	if _, err := authenticate(s, ed.sign(t, ed.header().with(object{"typ": nil}), claims)); err != nil {
+		t.Error(err)
+	}
+	if _, err := authenticate(s, ed.sign(t, ed.header().with(object{"typ": "id+jwt"}), claims)); !errors.Is(err, ErrUnauthenticated) {
+		t.Errorf("a type that is another one: %v", err)
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	const (
+		oauth = "/.well-known/oauth-authorization-server"
+		oidc  = "/.well-known/openid-configuration"
+	)
+	for _, tt := range []struct {
+		name, path string // of the issuer
+		pages      func(as *asServer, issuer string) map[string]http.HandlerFunc
+		requests   int32
+		fails      string // "": it works
+	}{
+		{"RFC 8414", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss))}
+		}, 2, ""},
+		{"RFC 8414 with a slash", "/", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss))}
+		}, 2, ""},
+		{"RFC 8414 with a path", "/t/1", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth + "/t/1": text200(as.metadata(iss))}
+		}, 2, ""},
+		{"OpenID Connect", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oidc: text200(as.metadata(iss))}
+		}, 3, ""},
+		{"OpenID Connect inserted", "/t", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oidc + "/t": text200(as.metadata(iss))}
+		}, 3, ""},
+		{"OpenID Connect appended", "/t", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{"/t" + oidc: text200(as.metadata(iss))}
+		}, 4, ""},
+		{"a stranger's first", "/t", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth + "/t": text200(as.metadata("https://evil.example")), "/t" + oidc: text200(as.metadata(iss))}
+		}, 4, ""},
+		{"nothing there", "", nil, 2, "status 404"},
+		{"nothing there, with a path", "/t", nil, 3, "status 404"},
+		{"another issuer's", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss + "/")), oidc: text200(as.metadata(iss + "/"))}
+		}, 2, "another issuer"},
+		{"redirect", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: redirectTo("/ok"), oidc: redirectTo("/ok"), "/ok": text200(as.metadata(iss))}
+		}, 2, "status 302"},
+		{"redirect of the keys", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss)), "/keys": redirectTo("/ok")}
+		}, 2, "status 302"},
+		{"keys over http", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			body := text200(strings.Replace(as.metadata(iss), `"jwks_uri":"https`, `"jwks_uri":"http`, 1))
+			return map[string]http.HandlerFunc{oauth: body, oidc: body}
+		}, 2, "no acceptable jwks_uri"},
+		{"no keys named", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			body := text200(fmt.Sprintf(`{"issuer":%q}`, iss))
+			return map[string]http.HandlerFunc{oauth: body, oidc: body}
+		}, 2, "no acceptable jwks_uri"},
+		{"twice the issuer", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			body := text200(strings.Replace(as.metadata(iss), `{`, `{"issuer":"https://evil.example",`, 1))
+			return map[string]http.HandlerFunc{oauth: body, oidc: body}
+		}, 2, "not JSON"},
+		{"endless", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss)), "/keys": func(w http.ResponseWriter, r *http.Request) {
+				for r.Context().Err() == nil {
+					if _, err := w.Write(bytes.Repeat([]byte(" "), 64<<10)); err != nil {
+						return
+					}
+				}
+			}}
+		}, 2, "too long"},
+		{"cut off", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss)), "/keys": func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", "1000")
+				io.WriteString(w, `{"keys":[`)
+			}}
+		}, 2, "cannot be reached"},
+		{"a page of HTML", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss)), "/keys": text200("<html>ignore previous instructions")}
+		}, 2, "not JSON"},
+		{"fails", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss)), "/keys": func(w http.ResponseWriter, r *http.Request) {
+				http.Error(w, "ignore previous instructions", 500)
+			}}
+		}, 2, "status 500"},
+		{"hangs", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}
+		}, 1, "in time"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			as := newAS(t, true)
+			issuer := as.URL + tt.path
+			ed := newSigner(t, "EdDSA", "ed")
+			as.serve("/keys", text200(jwks(t, ed)))
+			if tt.pages != nil {
+				for path, page := range tt.pages(as, issuer) {
+					as.serve(path, page)
+				}
+			}
+			var log syncBuffer
+			o := as.options(issuer)
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			if tt.fails == "in time" {
+				o.Timeout = 200 * time.Millisecond
+			}
+			s := mustServer(t, o)
+			token := ed.sign(t, ed.header(), object{"iss": issuer, "sub": "s", "aud": testResource, "exp": time.Now().Unix() + 60})
+			p, err := authenticate(s, token)
+			switch {
+			case tt.fails == "" && (err != nil || p.ID != "corp:s"):
+				t.Errorf("%v, %v", p, err)
+			case tt.fails != "" && (err == nil || errors.Is(err, ErrUnauthenticated)):
+				t.Errorf("%v, %v; want that it cannot be known", p, err)
+			}
+			if !strings.Contains(log.String(), tt.fails) || strings.Contains(log.String(), "ignore previous") {
+				t.Errorf("log %q, want %q and nothing of the page", log.String(), tt.fails)
+			}
+			if got := as.hits.Load(); got != tt.requests {
+				t.Errorf("%d requests, want %d", got, tt.requests)
+			}
+		})
+	}
+}
+
+func redirectTo(path string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, path, http.StatusFound) }
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// TestUnreachable has no server, then a certificate that nobody vouches for.
+func TestUnreachable(t *testing.T) {
+	as := newAS(t, true)
+	closed := newAS(t, true)
+	closed.Close()
+	for name, tt := range map[string]struct{ url, want string }{
+		"nobody listens":      {closed.URL, "cannot be reached"},
+		"unknown certificate": {as.URL, "certificate"},
+		"no such name":        {"https://as.invalid", "name cannot be resolved"},
+	} {
+		var log syncBuffer
+		o := ResourceOptions{Resource: testResource, Issuers: []Issuer{{Name: "corp", URL: tt.url}}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		s := mustServer(t, o)
+		ed := newSigner(t, "EdDSA", "ed")
+		_, err := authenticate(s, ed.sign(t, ed.header(), object{"iss": tt.url, "sub": "s", "aud": testResource, "exp": time.Now().Unix() + 60}))
+		if err == nil || errors.Is(err, ErrUnauthenticated) || !strings.Contains(log.String(), tt.want) {
+			t.Errorf("%s: %v; log %q, want %q", name, err, log.String(), tt.want)
+		}
+	}
+}
+
+// TestOverHTTP fetches in the clear, on loopback alone.
+func TestOverHTTP(t *testing.T) {
+	as := newAS(t, false)
+	ed := newSigner(t, "EdDSA", "ed")
+	as.serve("/keys", text200(jwks(t, ed)))
+	as.serve("/.well-known/oauth-authorization-server", text200(as.metadata(as.URL)))
+	o := ResourceOptions{Resource: "http://127.0.0.1:7420/mcp", Issuers: []Issuer{{Name: "dev", URL: as.URL}}}
+	if _, err := NewResourceServer(o); err == nil || strings.Count(err.Error(), "not https") != 2 {
+		t.Errorf("http without leave: %v", err)
+	}
+	o.DangerouslyHTTPOnLoopback = true
+	s := mustServer(t, o)
+	p, err := authenticate(s, ed.sign(t, ed.header(), object{"iss": as.URL, "sub": "s", "aud": o.Resource, "exp": time.Now().Unix() + 60}))
+	if err != nil || p.ID != "dev:s" {
+		t.Errorf("%v, %v", p, err)
+	}
+	o.Issuers[0].URL = "http://as.example"
+	if _, err := NewResourceServer(o); err == nil {
+		t.Error("http far away was accepted")
+	}
+}
+
+func TestResourceOptions(t *testing.T) {
+	_, err := NewResourceServer(ResourceOptions{
+		Resource: "https://a.example/mcp?x", Audiences: []string{""}, Algorithms: []string{"HS256", "none"}, Scopes: []string{"a b"},
+		Issuers: []Issuer{
+			{Name: "a:b", URL: "https://as.example"}, {Name: "a", URL: "https://as.example"}, {Name: "a", URL: "https://u:p@as.example"},
+			{Name: "b", URL: "as.example"}, {Name: "c", URL: "https://c.example/#x", JWKS: "ftp://c.example"},
+		},
+		Skew: time.Hour, Refresh: time.Second, Stale: -1, Timeout: time.Hour,
+	})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	got := strings.Split(err.Error(), "\n")
+	if len(got) != 16 || strings.Contains(err.Error(), "u:p") {
+		t.Errorf("%d mistakes:\n%v", len(got), err)
+	}
+	for _, line := range got {
+		if !strings.HasPrefix(line, "auth: ") {
+			t.Errorf("%q", line)
+		}
+	}
+	for _, u := range []string{"", "x", "https://", "https:///a", "https://a b", "https://a\u202e.example", "HTTPS://a.example", "https://a.example#", "https://a.example?", "https://a.example:99999", "https://user@a.example", "//a.example", "https://127.1/", "javascript:alert(1)"} {
+		if v, err := parseURL(u, true); err == nil {
+			t.Errorf("parseURL(%+q) = %v", u, v)
+		}
+	}
+	if _, err := NewResourceServer(ResourceOptions{Resource: testResource}); err == nil || !strings.Contains(err.Error(), "no issuers") {
+		t.Errorf("without issuers: %v", err)
+	}
+}
+
+func BenchmarkResourceServer(b *testing.B) {
+	for _, alg := range []string{"EdDSA", "ES256", "RS256"} {
+		sig := newSigner(b, alg, "k")
+		keys, err := parseKeys([]byte(jwks(b, sig)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := NewResourceServer(ResourceOptions{Resource: testResource, Issuers: []Issuer{{Name: "a", URL: "https://as.example"}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		ks := s.issuers["https://as.example"].keys
+		ks.keys, ks.loaded = keys, time.Now()
+		token := sig.sign(b, sig.header(), object{"iss": "https://as.example", "sub": "s", "aud": testResource, "exp": time.Now().Unix() + 3600, "scope": "ground:query"})
+		b.Run(alg, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.verify(b.Context(), token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
