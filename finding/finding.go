@@ -55,17 +55,20 @@ const (
 
 // What the boundary finds in messages, and why it withholds or passes unread.
 const (
-	RefusedName      Code = "name-refused"      // hidden character or token in what is never rewritten
-	CaseVariant      Code = "case-variant"      // a member that some readers take for another
-	Misshapen        Code = "misshapen"         // not the type that the protocol gives it
-	TooLong          Code = "too-long"          // over a limit, and not to be cut
-	ForgedProvenance Code = "forged-provenance" // an upstream's member under our own prefix
-	FenceLookalike   Code = "fence-lookalike"   // text that imitates our tags
-	Denied           Code = "denied"            // policy forbids it
-	Violation        Code = "violation"         // a message that is no acceptable MCP
-	Unsolicited      Code = "unsolicited"       // an answer that nobody waits for
-	BlobNotInspected Code = "binary"            // not inspected: a blob that is no text
-	Opaque           Code = "opaque"            // not inspected: echoed, never read
+	RefusedName        Code = "name-refused"        // hidden character or token in what is never rewritten
+	CaseVariant        Code = "case-variant"        // a member that some readers take for another
+	Misshapen          Code = "misshapen"           // not the type that the protocol gives it
+	TooLong            Code = "too-long"            // over a limit, and not to be cut
+	ForgedProvenance   Code = "forged-provenance"   // an upstream's member under our own prefix
+	FenceLookalike     Code = "fence-lookalike"     // text that imitates our tags
+	SchemaInvalid      Code = "schema-invalid"      // not what the declared outputSchema allows
+	SchemaBroken       Code = "schema-broken"       // no longer, once it was made safe
+	SchemaUnverifiable Code = "schema-unverifiable" // nobody can judge by the declared outputSchema
+	Denied             Code = "denied"              // policy forbids it
+	Violation          Code = "violation"           // a message that is no acceptable MCP
+	Unsolicited        Code = "unsolicited"         // an answer that nobody waits for
+	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
+	Opaque             Code = "opaque"              // not inspected: echoed, never read
 )
 
 // Why attest refuses an attestation.
@@ -127,7 +130,7 @@ var severities = map[Code]Severity{
 	URISyntax: Error, URIScheme: Error, URIHost: Error, URILength: Error,
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
-	ForgedProvenance: Error, FenceLookalike: Error, Denied: Info, Violation: Error,
+	ForgedProvenance: Error, FenceLookalike: Error, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Violation: Error,
 	Unsolicited: Warn, BlobNotInspected: Info, Opaque: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
 	MissingMember: Error, UnknownVerdict: Error, UnknownDomain: Error, TypedTag: Error,

@@ -1,0 +1,246 @@
+// Package hold keeps what a person must look at: one queue of withheld items for the whole product.
+//
+// Whoever withholds something puts it here and answers with a constant text that
+// names the item. A person lists, looks, and releases it once or denies it; what
+// nobody decides on expires. No session and no other call waits for any of it.
+package hold
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// An Item is one withheld thing. Everything but Body is safe to show: labels,
+// codes, digests and times.
+type Item struct {
+	ID        string // 32 hex digits: the evidence id that the placeholder names
+	Server    string // label
+	Tool      string // label, or ""
+	Principal string // whose call it answered, or ""
+	Rule      string // what held it: "schema", "finding", "classifier:NAME", "pin"
+	Code      finding.Code
+	Call      Digest // of what was asked: a release answers the same question
+	Digest    Digest // of Body
+	Body      []byte // as it was received: third-party text; nil in a list
+	Octets    int    // of Body
+
+	Held    time.Time
+	Until   time.Time // when it expires
+	State   State
+	Decided time.Time // zero: not yet
+	By      string    // who decided; "" as long as nobody has
+}
+
+// A Digest is a SHA-256.
+type Digest [sha256.Size]byte
+
+// String is "sha256:" and 64 hex digits.
+func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
+
+// CallOf is the digest of a question: who asked which tool of which server what.
+// Arguments count octet for octet, as the client spelled them.
+func CallOf(principal, server, tool string, arguments []byte) Digest {
+	h := sha256.New()
+	for _, s := range []string{principal, server, tool} {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	h.Write(arguments)
+	return Digest(h.Sum(nil))
+}
+
+// A State says how far an item has come.
+type State string
+
+// The states. An item begins as Held; Taken, Denied and Expired are ends.
+const (
+	Held     State = "held"
+	Released State = "released" // to be delivered once
+	Taken    State = "taken"    // was delivered
+	Denied   State = "denied"
+	Expired  State = "expired" // shown of an item that is past its time and not yet swept
+)
+
+// Known reports whether s is one of the states.
+func (s State) Known() bool {
+	switch s {
+	case Held, Released, Taken, Denied, Expired:
+		return true
+	}
+	return false
+}
+
+// A Filter selects items. Members that are set must all hold.
+type Filter struct {
+	State  State // "": every one
+	Server string
+	Tool   string
+	Limit  int // 0 stands for 100, the most is 1,000
+}
+
+// The errors of a Store and of a Queue, to be compared with errors.Is.
+var (
+	ErrNotFound = errors.New("hold: no such item")
+	ErrDecided  = errors.New("hold: already decided, or expired")
+	ErrFull     = errors.New("hold: the queue is full")
+	ErrExists   = errors.New("hold: an item has that id already")
+)
+
+// A Store keeps items. Its methods may be called at the same time, also from
+// several processes on one store; what they have done is durable when they return
+// nil.
+type Store interface {
+	// AddHeld stores a new item, unless there are already most items that are held
+	// or released of its server (ErrFull).
+	AddHeld(ctx context.Context, it Item, most int) error
+	// ListHeld returns items without Body, the newest first.
+	ListHeld(ctx context.Context, f Filter, now time.Time) ([]Item, error)
+	// GetHeld returns an item with its Body.
+	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)
+	// DecideHeld takes an item from Held to Released or Denied; ErrDecided if it is
+	// no longer held. A denied item loses its Body.
+	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time) error
+	// TakeHeld takes the oldest released item for the call to Taken and returns it
+	// with its Body, which it then loses; ErrNotFound if there is none.
+	TakeHeld(ctx context.Context, call Digest, now time.Time) (Item, error)
+	// CountReleased is how many items wait to be taken.
+	CountReleased(ctx context.Context, now time.Time) (int, error)
+	// SweepHeld removes the Body of what has expired, and what was decided or has
+	// expired before old altogether. It returns how many items it removed.
+	SweepHeld(ctx context.Context, now, old time.Time) (int, error)
+}
+
+// Options are the bounds of a Queue; a zero member is its default.
+type Options struct {
+	Keep      time.Duration    // until an item expires; 24 h
+	Remember  time.Duration    // how long a decided or expired item is still listed; 30 days
+	PerServer int              // items held or released; 1,000
+	MaxBody   int              // octets of one item; 32 MiB
+	Recheck   time.Duration    // how long "nothing is released" is believed; 1 s
+	Now       func() time.Time // nil: time.Now
+}
+
+// A Queue holds items in a Store. It is safe for concurrent use.
+type Queue struct {
+	store Store
+	o     Options
+
+	mu      sync.Mutex
+	none    time.Time // when nothing was found released
+	refresh bool      // somebody is looking
+}
+
+// New makes a Queue.
+func New(s Store, o Options) *Queue {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&o.Keep, 24*time.Hour)
+	set(&o.Remember, 30*24*time.Hour)
+	set(&o.Recheck, time.Second)
+	if o.PerServer <= 0 {
+		o.PerServer = 1000
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 32 << 20
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Queue{store: s, o: o}
+}
+
+// Hold puts an item into the queue; Held, Until, State, Digest and Octets are set
+// here. A queue that is full loses nothing that it has: the new item is refused
+// with ErrFull, and stays withheld.
+func (q *Queue) Hold(ctx context.Context, it Item) error {
+	if len(it.Body) > q.o.MaxBody {
+		return ErrFull
+	}
+	now := q.o.Now().UTC()
+	it.Held, it.Until, it.State = now, now.Add(q.o.Keep), Held
+	it.Digest, it.Octets = sha256.Sum256(it.Body), len(it.Body)
+	return q.store.AddHeld(ctx, it, q.o.PerServer)
+}
+
+// Take returns what a person has released for the call, which is delivered this
+// once; false if there is nothing. It costs a query only while something is
+// released, or once in a while.
+func (q *Queue) Take(ctx context.Context, call Digest) (Item, bool) {
+	now := q.o.Now()
+	q.mu.Lock()
+	if q.refresh || !q.none.IsZero() && now.Sub(q.none) < q.o.Recheck && !now.Before(q.none) {
+		q.mu.Unlock()
+		return Item{}, false
+	}
+	q.refresh = true
+	q.mu.Unlock()
+	n, err := q.store.CountReleased(ctx, now)
+	q.mu.Lock()
+	q.refresh, q.none = false, time.Time{}
+	if err != nil || n == 0 {
+		q.none = now
+	}
+	q.mu.Unlock()
+	if err != nil || n == 0 {
+		return Item{}, false
+	}
+	it, err := q.store.TakeHeld(ctx, call, now)
+	if err != nil || Digest(sha256.Sum256(it.Body)) != it.Digest {
+		return Item{}, false
+	}
+	return it, true
+}
+
+// List returns items without their Body, the newest first.
+func (q *Queue) List(ctx context.Context, f Filter) ([]Item, error) {
+	return q.store.ListHeld(ctx, f, q.o.Now())
+}
+
+// Get returns an item with its Body, which is nil once it was taken or denied or
+// has expired.
+func (q *Queue) Get(ctx context.Context, id string) (Item, error) {
+	return q.store.GetHeld(ctx, id, q.o.Now())
+}
+
+// Release lets an item be delivered once, to whoever asks the same again before it
+// expires. by names the person.
+func (q *Queue) Release(ctx context.Context, id, by string) error {
+	err := q.store.DecideHeld(ctx, id, Released, by, q.o.Now())
+	q.mu.Lock()
+	q.none = time.Time{}
+	q.mu.Unlock()
+	return err
+}
+
+// Deny withholds an item for good.
+func (q *Queue) Deny(ctx context.Context, id, by string) error {
+	return q.store.DecideHeld(ctx, id, Denied, by, q.o.Now())
+}
+
+// Sweep removes what is no longer needed. It is to be called now and then.
+func (q *Queue) Sweep(ctx context.Context) (int, error) {
+	now := q.o.Now()
+	return q.store.SweepHeld(ctx, now, now.Add(-q.o.Remember))
+}
+
+// ValidID reports whether s may be the ID of an item.
+func ValidID(s string) bool {
+	if len(s) != 32 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
