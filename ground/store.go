@@ -111,7 +111,8 @@ type Stored struct {
 	Record
 	// Status is Retracted if an event retracts its hash or its ID, otherwise
 	// CascadePending if one retracts something that it depends on, or if it
-	// depends on an attestation that does not stand.
+	// depends on an attestation that does not stand: by its hash, or by the ID that
+	// the same validator gave it.
 	Status consensus.Status
 	// SupersededBy is the hash of the renewal that took its place, or zero.
 	SupersededBy attest.Hash
@@ -164,6 +165,9 @@ type Claim struct {
 	Live     int     // attestations that stand (expiry is not considered)
 	Total    int     // attestations that are not superseded
 	Score    float64 // greater is better; comparable within one answer only
+	// Match is the share of the query's words that the claim has, the rare ones
+	// counting for more: from 0 to 1, which it is for a query without words.
+	Match float64
 }
 
 // Attestations are those of one claim.

@@ -81,7 +81,21 @@ func (t *tx) decide(ctx context.Context, target []byte) error {
 type node struct {
 	id, claim int64
 	hash, iri attest.Hash // what others depend on it by
+	validator string
 	old, new  consensus.Status
+}
+
+// A fall is a target that is down. What somebody calls an attestation of theirs
+// counts for themselves only: else whoever takes another's id, or the IRI of a
+// source, could bring down what rests on that.
+type fall struct {
+	target    attest.Hash
+	validator string // whose dependants are meant; "": everybody's
+}
+
+// falls are those of an attestation that does not stand.
+func falls(hash, iri attest.Hash, validator string) []fall {
+	return []fall{{hash, ""}, {iri, validator}}
 }
 
 // A settlement is an attestation, or several, with everything that depends on
@@ -118,12 +132,12 @@ func (t *tx) grow(ctx context.Context, s *settlement, next []int64) ([]int64, er
 		err := t.query(ctx, func(r *sql.Rows) error {
 			n := node{new: consensus.Live}
 			var hash, iri []byte
-			err := r.Scan(&n.id, &n.claim, &hash, &iri, &n.old)
+			err := r.Scan(&n.id, &n.claim, &hash, &iri, &n.old, &n.validator)
 			n.hash, n.iri = hashOf(hash), hashOf(iri)
 			s.nodes[n.id] = &n
 			keys = append(keys, hash, iri)
 			return err
-		}, `SELECT id, claim, hash, iri_key, status FROM attestations WHERE id IN `+in, anys(part)...)
+		}, `SELECT id, claim, hash, iri_key, status, validator FROM attestations WHERE id IN `+in, anys(part)...)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +173,7 @@ func (t *tx) grow(ctx context.Context, s *settlement, next []int64) ([]int64, er
 // fallen returns the targets that are known to be down: retracted themselves, or
 // attestations outside of s that do not stand. It marks the nodes that are
 // retracted.
-func (t *tx) fallen(ctx context.Context, s *settlement) ([]attest.Hash, error) {
+func (t *tx) fallen(ctx context.Context, s *settlement) ([]fall, error) {
 	asked := map[attest.Hash]bool{}
 	for h := range s.dependants {
 		asked[h] = true
@@ -167,7 +181,8 @@ func (t *tx) fallen(ctx context.Context, s *settlement) ([]attest.Hash, error) {
 	for _, n := range s.nodes {
 		asked[n.hash], asked[n.iri] = true, true
 	}
-	down, retracted := map[attest.Hash]bool{}, map[attest.Hash]bool{}
+	var down []fall
+	retracted := map[attest.Hash]bool{}
 	keys := make([]any, 0, len(asked))
 	for h := range asked {
 		keys = append(keys, h[:])
@@ -177,7 +192,8 @@ func (t *tx) fallen(ctx context.Context, s *settlement) ([]attest.Hash, error) {
 		err := t.query(ctx, func(r *sql.Rows) error {
 			var target []byte
 			err := r.Scan(&target)
-			down[hashOf(target)], retracted[hashOf(target)] = true, true
+			down = append(down, fall{hashOf(target), ""})
+			retracted[hashOf(target)] = true
 			return err
 		}, `SELECT target FROM retractions WHERE target IN `+in, part...)
 		if err != nil {
@@ -186,12 +202,13 @@ func (t *tx) fallen(ctx context.Context, s *settlement) ([]attest.Hash, error) {
 		err = t.query(ctx, func(r *sql.Rows) error {
 			var id int64
 			var hash, iri []byte
-			err := r.Scan(&id, &hash, &iri)
+			var validator string
+			err := r.Scan(&id, &hash, &iri, &validator)
 			if s.nodes[id] == nil {
-				down[hashOf(hash)], down[hashOf(iri)] = true, true
+				down = append(down, falls(hashOf(hash), hashOf(iri), validator)...)
 			}
 			return err
-		}, `SELECT id, hash, iri_key FROM attestations WHERE status <> ? AND (hash IN `+in+` OR iri_key IN `+in+`)`,
+		}, `SELECT id, hash, iri_key, validator FROM attestations WHERE status <> ? AND (hash IN `+in+` OR iri_key IN `+in+`)`,
 			append([]any{int(consensus.Live)}, slices.Concat(part, part)...)...)
 		if err != nil {
 			return nil, err
@@ -200,21 +217,21 @@ func (t *tx) fallen(ctx context.Context, s *settlement) ([]attest.Hash, error) {
 	for _, n := range s.nodes {
 		if retracted[n.hash] || retracted[n.iri] {
 			n.new = consensus.Retracted
-			down[n.hash], down[n.iri] = true, true
+			down = append(down, falls(n.hash, n.iri, n.validator)...)
 		}
 	}
-	return slices.Collect(maps.Keys(down)), nil
+	return down, nil
 }
 
 // spread marks what depends on the targets that are down.
-func (s *settlement) spread(down []attest.Hash) {
+func (s *settlement) spread(down []fall) {
 	for len(down) > 0 {
-		target := down[len(down)-1]
+		f := down[len(down)-1]
 		down = down[:len(down)-1]
-		for _, id := range s.dependants[target] {
-			if n := s.nodes[id]; n != nil && n.new == consensus.Live {
+		for _, id := range s.dependants[f.target] {
+			if n := s.nodes[id]; n != nil && n.new == consensus.Live && (f.validator == "" || f.validator == n.validator) {
 				n.new = consensus.CascadePending
-				down = append(down, n.hash, n.iri)
+				down = append(down, falls(n.hash, n.iri, n.validator)...)
 			}
 		}
 	}

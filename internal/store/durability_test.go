@@ -83,7 +83,7 @@ func TestKill(t *testing.T) {
 }
 
 // raw opens the database without the store.
-func raw(t *testing.T, where string) *sql.DB {
+func raw(t testing.TB, where string) *sql.DB {
 	driver := "sqlite"
 	if strings.HasPrefix(where, "postgres") {
 		driver = "pgx"
@@ -158,11 +158,11 @@ func TestFull(t *testing.T) {
 }
 
 func TestGone(t *testing.T) {
-	where := server.database(t)
+	where := server.Database(t)
 	s := open(t, where, store.Options{})
 	put(t, s, record("a", "Here."))
 	// Drops every connection, and lets nobody in again.
-	admin := raw(t, server.url)
+	admin := raw(t, server.URL(t))
 	name := strings.TrimSuffix(where[strings.LastIndexByte(where, 0x2f)+1:], "?sslmode=disable")
 	if _, err := admin.Exec(`ALTER DATABASE ` + name + ` ALLOW_CONNECTIONS false`); err != nil {
 		t.Fatal(err)

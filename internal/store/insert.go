@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/consensus"
@@ -32,38 +33,28 @@ func (p *putting) touched() []*claimRow {
 }
 
 func (p *putting) insertClaims(ctx context.Context) error {
-	more := map[string]int{} // token → claims that did not have it
-	var domains []any
+	var claims, domains []any
+	more := map[string][]int64{} // token → claims that did not have it
 	for _, c := range p.touched() {
-		all := tokens(c.Text, c.GroupID, c.Topic, c.domains)
-		var err error
 		if c.isNew {
-			err = p.engine.insertClaim(ctx, p.tx, c, all)
-			for _, token := range all {
-				more[token]++
+			claims = append(claims, c.id, c.Hash[:], c.Text, c.Language, c.GroupID, c.Topic, c.added, c.added)
+			for _, token := range tokens(c.Text, c.GroupID, c.Topic) {
+				more[token] = append(more[token], c.id)
 			}
-		} else {
-			err = p.engine.reindexClaim(ctx, p.tx, c.id, all)
-			for _, d := range c.fresh {
-				more[domainFacet(d)]++
-			}
-		}
-		if err != nil {
-			return err
 		}
 		for _, d := range c.fresh {
 			domains = append(domains, c.id, d)
+			more[facet("d", d)] = append(more[facet("d", d)], c.id)
 		}
 	}
-	if err := p.insert(ctx, "claim_domains (claim, domain)", 2, "", domains); err != nil {
+	err := p.insert(ctx, "claims (id, hash, text, language, group_id, topic, live, total)", 8, "", claims)
+	if err == nil {
+		err = p.insert(ctx, "claim_domains (claim, domain)", 2, "", domains)
+	}
+	if err != nil {
 		return err
 	}
-	var counts []any
-	for _, token := range slices.Sorted(maps.Keys(more)) {
-		counts = append(counts, token, more[token])
-	}
-	return p.insert(ctx, "tokens (token, claims)", 2,
-		" ON CONFLICT (token) DO UPDATE SET claims = tokens.claims + excluded.claims", counts)
+	return p.index(ctx, more)
 }
 
 func (p *putting) insertAttestations(ctx context.Context) error {
@@ -74,7 +65,7 @@ func (p *putting) insertAttestations(ctx context.Context) error {
 			return err
 		}
 	}
-	var args []any
+	var args, originals []any
 	for n, i := range p.added {
 		r := &p.batch[i]
 		var by []byte
@@ -83,10 +74,15 @@ func (p *putting) insertAttestations(ctx context.Context) error {
 		}
 		args = append(args, p.lastID+int64(n)+1, r.Hash[:], string(r.HashVersion), r.Key.Text[:], r.Key.Skeleton[:],
 			r.ID, targetKey(r.ID), r.Validator, p.claims[r.ClaimHash].id, r.Domain, string(r.Verdict),
-			stamp(r.Issued), stamp(r.Expires), int(consensus.Live), by, octets(r.Projection), octets(r.Original))
+			stamp(r.Issued), stamp(r.Expires), int(consensus.Live), by, len(r.DependsOn), octets(r.Projection))
+		originals = append(originals, p.lastID+int64(n)+1, octets(r.Original))
 	}
-	return p.insert(ctx, `attestations (id, hash, version, dedup, skeleton, iri, iri_key, validator, claim, domain,
-		verdict, issued, expires, status, superseded_by, projection, original)`, 17, "", args)
+	err := p.insert(ctx, `attestations (id, hash, version, dedup, skeleton, iri, iri_key, validator, claim, domain,
+		verdict, issued, expires, status, superseded_by, depends, projection)`, 17, "", args)
+	if err != nil {
+		return err
+	}
+	return p.insert(ctx, "originals (attestation, original)", 2, "", originals)
 }
 
 // octets returns b, never nil, which would be NULL.
@@ -107,23 +103,24 @@ func (p *putting) insertDependencies(ctx context.Context) error {
 	return p.insert(ctx, "dependencies (attestation, position, target, iri)", 4, "", args)
 }
 
-// count brings the counters of the claims of the batch up to date.
+// count brings the counters of claims that were there before up to date.
 func (p *putting) count(ctx context.Context) error {
-	more := map[int64]int{} // claim → attestations that were not there
-	renewed := map[int64]bool{}
-	for _, i := range p.added {
-		id := p.claims[p.batch[i].ClaimHash].id
-		more[id]++
-		renewed[id] = renewed[id] || p.outcomes[i].Other != attest.Hash{}
-	}
-	for _, id := range slices.Sorted(maps.Keys(more)) {
-		var err error
-		if renewed[id] {
-			err = p.recount(ctx, id)
-		} else {
-			err = p.exec(ctx, `UPDATE claims SET live = live + ?, total = total + ? WHERE id = ?`, more[id], more[id], id)
+	var args []any
+	for _, c := range slices.SortedFunc(maps.Values(p.claims), func(a, b *claimRow) int { return cmp.Compare(a.id, b.id) }) {
+		if !c.isNew && c.added > 0 {
+			args = append(args, c.id, c.added)
 		}
+	}
+	for part := range slices.Chunk(args, 2*100) {
+		row := "(CAST(? AS bigint), CAST(? AS bigint))" // Postgres does not guess the types of a list
+		err := p.exec(ctx, `UPDATE claims SET live = live + v.column2, total = total + v.column2
+			FROM (VALUES `+row+strings.Repeat(","+row, len(part)/2-1)+`) AS v WHERE claims.id = v.column1`, part...)
 		if err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.renewed)) {
+		if err := p.recount(ctx, id); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,11 @@ func (e *postgresEngine) rebind(query string) string {
 
 // lock takes a lock that readers do not mind, and that ends after the commit.
 func (*postgresEngine) lock(ctx context.Context, tx *sql.Tx) error {
-	_, err := tx.ExecContext(ctx, `LOCK TABLE feed IN EXCLUSIVE MODE`)
+	if _, err := tx.ExecContext(ctx, `LOCK TABLE feed IN EXCLUSIVE MODE`); err != nil {
+		return err
+	}
+	// A plan that was made when a table was empty is a bad one soon after.
+	_, err := tx.ExecContext(ctx, `SET LOCAL plan_cache_mode = force_custom_plan`)
 	return err
 }
 
@@ -81,20 +85,4 @@ func (*postgresEngine) classify(err error) (error, bool) {
 		return ground.ErrFull, false
 	}
 	return ground.ErrUnavailable, false
-}
-
-func (*postgresEngine) insertClaim(ctx context.Context, t *tx, c *claimRow, tokens []string) error {
-	return t.exec(ctx, `INSERT INTO claims (id, hash, text, language, group_id, topic, live, total, tokens)
-		VALUES (?, ?, ?, ?, ?, ?, 0, 0, array_to_tsvector(?::text[]))`,
-		c.id, c.Hash[:], c.Text, c.Language, c.GroupID, c.Topic, tokens)
-}
-
-func (*postgresEngine) reindexClaim(ctx context.Context, t *tx, id int64, tokens []string) error {
-	return t.exec(ctx, `UPDATE claims SET tokens = array_to_tsvector(?::text[]) WHERE id = ?`, tokens, id)
-}
-
-func (*postgresEngine) candidates(tokens []string) (query, expression string) {
-	// Tokens hold letters, digits and _ only; quoted, none of them is an operator.
-	return `SELECT id FROM claims WHERE tokens @@ ?::tsquery AND id > ? ORDER BY id DESC LIMIT ?`,
-		"'" + strings.Join(tokens, "' & '") + "'"
 }

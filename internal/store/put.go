@@ -74,6 +74,7 @@ func storable(t time.Time) bool {
 type known struct {
 	attest.Identity
 	status consensus.Status
+	claim  int64
 	at     int // index in the batch, -1 if it is stored already
 }
 
@@ -83,6 +84,7 @@ type claimRow struct {
 	domains []string
 	fresh   []string // domains that are new to it
 	isNew   bool
+	added   int // attestations of the batch
 }
 
 // A putting is one batch on its way into the store.
@@ -102,6 +104,7 @@ type putting struct {
 	renewals     []attest.Hash       // its renewal
 	lastID       int64               // of the attestations
 	nextClaim    int64
+	renewed      map[int64]bool // claims that lose a superseded attestation
 }
 
 func (p *putting) run(ctx context.Context) error {
@@ -120,7 +123,7 @@ func (p *putting) load(ctx context.Context) error {
 	p.outcomes = make([]ground.Outcome, len(p.batch))
 	p.byHash, p.current = map[attest.Hash]known{}, map[attest.Hash]known{}
 	p.lookalike, p.claims = map[attest.Hash]attest.Hash{}, map[attest.Hash]*claimRow{}
-	p.supersededBy = map[int]attest.Hash{}
+	p.supersededBy, p.renewed = map[int]attest.Hash{}, map[int64]bool{}
 	err := p.QueryRowContext(ctx, `SELECT (SELECT coalesce(max(id), 0) FROM attestations), (SELECT coalesce(max(id), 0) FROM claims)`).
 		Scan(&p.lastID, &p.nextClaim)
 	if err != nil {
@@ -148,7 +151,7 @@ func (p *putting) loadPart(ctx context.Context, part []ground.Record) error {
 			var hash, text, skeleton []byte
 			var issued string
 			k := known{at: -1}
-			if err := r.Scan(&hash, &text, &skeleton, &issued, &k.status); err != nil {
+			if err := r.Scan(&hash, &text, &skeleton, &issued, &k.status, &k.claim); err != nil {
 				return err
 			}
 			k.Hash, k.Key = hashOf(hash), attest.DedupKey{Text: hashOf(text), Skeleton: hashOf(skeleton)}
@@ -159,7 +162,7 @@ func (p *putting) loadPart(ctx context.Context, part []ground.Record) error {
 		}
 	}
 	in := "(" + marks(len(part)) + ")"
-	const columns = `SELECT hash, dedup, skeleton, issued, status FROM attestations WHERE `
+	const columns = `SELECT hash, dedup, skeleton, issued, status, claim FROM attestations WHERE `
 	err := p.query(ctx, identities(p.byHash, func(k known) attest.Hash { return k.Hash }),
 		columns+`hash IN `+in, keys(func(r *ground.Record) attest.Hash { return r.Hash })...)
 	if err != nil {
@@ -175,7 +178,7 @@ func (p *putting) loadPart(ctx context.Context, part []ground.Record) error {
 		err := r.Scan(&skeleton, &hash)
 		p.lookalike[hashOf(skeleton)] = hashOf(hash)
 		return err
-	}, `SELECT s.skeleton, (SELECT hash FROM attestations a WHERE a.skeleton = s.skeleton ORDER BY hash LIMIT 1)
+	}, `SELECT s.skeleton, (SELECT hash FROM attestations a WHERE a.skeleton = s.skeleton ORDER BY id LIMIT 1)
 		FROM (SELECT DISTINCT skeleton FROM attestations WHERE skeleton IN `+in+`) s`,
 		keys(func(r *ground.Record) attest.Hash { return r.Key.Skeleton })...)
 	if err != nil {
@@ -212,7 +215,7 @@ func (p *putting) loadClaims(ctx context.Context, in string, hashes []any) error
 func (p *putting) relate(context.Context) error {
 	for i := range p.batch {
 		r := &p.batch[i]
-		fresh := known{r.Identity(), consensus.Live, i}
+		fresh := known{Identity: r.Identity(), status: consensus.Live, at: i}
 		o := &p.outcomes[i]
 		if k, ok := p.byHash[r.Hash]; ok {
 			*o = ground.Outcome{Disposition: ground.Duplicate, Status: k.status, Other: k.Hash}
@@ -229,17 +232,18 @@ func (p *putting) relate(context.Context) error {
 		} else if h, ok := p.lookalike[r.Key.Skeleton]; ok {
 			o.Lookalike = h
 		}
+		fresh.claim = p.noteClaim(r)
 		p.byHash[r.Hash], p.current[r.Key.Text] = fresh, fresh
 		if _, ok := p.lookalike[r.Key.Skeleton]; !ok {
 			p.lookalike[r.Key.Skeleton] = r.Hash
 		}
 		p.added = append(p.added, i)
-		p.noteClaim(r)
 	}
 	return nil
 }
 
 func (p *putting) supersede(k known, renewal attest.Hash) {
+	p.renewed[k.claim] = true
 	if k.at >= 0 {
 		p.supersededBy[k.at] = renewal
 		return
@@ -247,7 +251,8 @@ func (p *putting) supersede(k known, renewal attest.Hash) {
 	p.superseded, p.renewals = append(p.superseded, k.Hash), append(p.renewals, renewal)
 }
 
-func (p *putting) noteClaim(r *ground.Record) {
+// noteClaim counts r with its claim and returns the claim's id.
+func (p *putting) noteClaim(r *ground.Record) int64 {
 	c := p.claims[r.ClaimHash]
 	if c == nil {
 		p.nextClaim++
@@ -259,4 +264,6 @@ func (p *putting) noteClaim(r *ground.Record) {
 		c.domains = append(c.domains, r.Domain)
 		c.fresh = append(c.fresh, r.Domain)
 	}
+	c.added++
+	return c.id
 }

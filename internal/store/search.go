@@ -15,11 +15,13 @@ import (
 // The bounds of a search. The rarest of the words has the fewest claims to look
 // at; what has all words is looked for first, then what has each alone.
 const (
-	maxScan       = 1024 // claims with the rarest token that an intersection looks at
-	maxCandidates = 128  // claims that are ranked
+	maxScan       = 1024 // claims with the rarest token that are looked at
+	maxBlocks     = 256  // blocks of claims that are looked at for a token
+	maxCandidates = 128  // claims that are weighed by the words that they are known to have
+	maxRanked     = 64   // of those the best, whose text is read
 	enough        = 64   // claims with all words, if there are so many, leave those with one unsought
 	maxQuery      = 4096 // octets of Query.Text that are looked at
-	tryWords      = 8    // the rarest words that are looked for alone
+	maxLooked     = 8    // the rarest words, which are looked for; the others are ranked by
 	defaultLimit  = 10
 	maxLimit      = 100
 )
@@ -37,6 +39,7 @@ type searching struct {
 	all      int64 // claims in the store: the greatest id
 	required []term
 	words    []term // rarest first
+	unknown  int    // words asked for that no claim has
 	found    map[int64]bool
 	order    []int64
 	cut      bool
@@ -63,7 +66,7 @@ func (s *Store) search(ctx context.Context, q ground.Query) (ground.Hits, error)
 	if q.ClaimHash != (attest.Hash{}) {
 		claims, err = w.one(ctx, q)
 	} else {
-		if err = w.gather(ctx); err == nil {
+		if err = w.gather(ctx, max(limit, maxRanked)); err == nil {
 			ids := pad(anys(w.order), int64(-1))
 			claims, err = w.load(ctx, `id IN (`+marks(len(ids))+`)`, ids...)
 		}
@@ -111,19 +114,23 @@ func (w *searching) plan(ctx context.Context, q ground.Query) (bool, error) {
 	}
 	for _, token := range asked {
 		if n := counts[token]; n > 0 {
-			idf := math.Log(1 + (float64(w.all-int64(n))+0.5)/(float64(n)+0.5))
-			w.words = append(w.words, term{token, n, max(idf, 0.01)})
+			w.words = append(w.words, term{token, n, w.rarity(n)})
+		} else {
+			w.unknown++
 		}
 	}
-	rarest(w.required)
-	rarest(w.words)
+	slices.SortFunc(w.required, byRarity)
+	slices.SortFunc(w.words, byRarity)
 	return (len(w.required) == 0 || w.required[0].claims > 0) && (len(asked) == 0 || len(w.words) > 0), nil
 }
 
-func rarest(ts []term) {
-	slices.SortFunc(ts, func(a, b term) int {
-		return cmp.Or(cmp.Compare(a.claims, b.claims), strings.Compare(a.token, b.token))
-	})
+// rarity is the inverse document frequency of BM25 of a word that n claims have.
+func (w *searching) rarity(n int) float64 {
+	return max(0.01, math.Log(1+(float64(w.all-int64(n))+0.5)/(float64(n)+0.5)))
+}
+
+func byRarity(a, b term) int {
+	return cmp.Or(cmp.Compare(a.claims, b.claims), strings.Compare(a.token, b.token))
 }
 
 func (w *searching) counts(ctx context.Context, tokens []string) (map[string]int, error) {
@@ -144,58 +151,98 @@ func (w *searching) counts(ctx context.Context, tokens []string) (map[string]int
 	return out, err
 }
 
-// gather collects candidates: those with every word first, then those with one,
-// by rarity.
-func (w *searching) gather(ctx context.Context) error {
-	if err := w.intersect(ctx, slices.Concat(w.required, w.words)); err != nil {
+// gather collects candidates, those with every word first, then those with one, by
+// rarity, and keeps the best of them.
+func (w *searching) gather(ctx context.Context, keep int) error {
+	words := w.words
+	if len(words) > maxLooked {
+		words, w.cut = words[:maxLooked], true
+	}
+	// What every claim has tells nothing, unless it is all that is asked for.
+	required := slices.DeleteFunc(slices.Clone(w.required), func(t term) bool { return int64(t.claims) >= w.all })
+	if len(required)+len(words) == 0 {
+		required = w.required[:1]
+	}
+	terms := slices.Concat(required, words)
+	// Where even the rarest has very many claims, only the newest blocks, which
+	// should hold maxScan of them, are looked at.
+	floor := int64(0)
+	if least := int64(slices.MinFunc(terms, byRarity).claims); least > maxScan {
+		floor = w.all - w.all*maxScan/least
+		w.cut = true
+	}
+	names := make([]string, len(terms))
+	for i, t := range terms {
+		names[i] = t.token
+	}
+	sets, cut, err := w.lookup(ctx, names, floor/blockClaims)
+	if err != nil {
 		return err
 	}
-	if len(w.words) < 2 {
-		return nil
-	}
-	for i, t := range w.words {
-		if i == tryWords || len(w.order) >= maxCandidates || i == 0 && len(w.order) >= enough {
+	w.cut = w.cut || cut
+	w.intersect(sets, terms)
+	for i, t := range words {
+		if len(words) == 1 {
+			break
+		}
+		if len(w.order) >= maxCandidates || i == 0 && len(w.order) >= enough {
 			w.cut = true
-			return nil
+			break
 		}
-		if err := w.intersect(ctx, append(slices.Clone(w.required), t)); err != nil {
-			return err
-		}
+		w.intersect(sets, append(slices.Clone(required), t))
+	}
+	if len(w.order) > keep {
+		w.weigh(sets, words)
+		w.order, w.cut = w.order[:keep], true
 	}
 	return nil
 }
 
-// intersect adds claims that have every one of the terms, the newest first. Where
-// even the rarest of several has very many claims, it looks only at the newest
-// claims, as many as should hold maxScan of them.
-func (w *searching) intersect(ctx context.Context, terms []term) error {
-	rarest(terms)
-	floor, least := int64(0), int64(terms[0].claims)
-	if len(terms) > 1 && least > maxScan {
-		floor = w.all - w.all*maxScan/least
-		w.cut = true
+// weigh sorts the candidates by the weight of those of the words that the index
+// says they have, the heaviest first.
+func (w *searching) weigh(sets map[posting]*claimSet, words []term) {
+	weight := make(map[int64]float64, len(w.order))
+	for _, id := range w.order {
+		for _, t := range words {
+			if set := sets[posting{id / blockClaims, t.token}]; set != nil && set.has(id%blockClaims) {
+				weight[id] += t.weight
+			}
+		}
 	}
-	tokens := make([]string, len(terms))
-	for i, t := range terms {
-		tokens[i] = t.token
+	slices.SortStableFunc(w.order, func(a, b int64) int { return cmp.Compare(weight[b], weight[a]) })
+}
+
+// intersect adds claims that have every one of the terms, the newest first.
+func (w *searching) intersect(sets map[posting]*claimSet, terms []term) {
+	var blocks []int64
+	for at := range sets {
+		if at.token == terms[0].token {
+			blocks = append(blocks, at.block)
+		}
 	}
-	room := maxCandidates - len(w.order)
-	// Some of these may have been found with all words; ask for enough to tell.
-	query, expression := w.engine.candidates(tokens)
-	return w.query(ctx, func(r *sql.Rows) error {
-		var id int64
-		err := r.Scan(&id)
-		switch {
-		case w.found[id]:
-		case room == 0:
-			w.cut = true
-		default:
+	slices.Sort(blocks)
+	for _, block := range slices.Backward(blocks) {
+		common := *sets[posting{block, terms[0].token}]
+		for _, t := range terms[1:] {
+			if set := sets[posting{block, t.token}]; set != nil {
+				common.and(set)
+			} else {
+				common = claimSet{}
+			}
+		}
+		for offset := range common.descend {
+			id := block*blockClaims + offset
+			if w.found[id] {
+				continue
+			}
+			if len(w.order) == maxCandidates {
+				w.cut = true
+				return
+			}
 			w.found[id] = true
 			w.order = append(w.order, id)
-			room--
 		}
-		return err
-	}, query, expression, floor, maxCandidates+1)
+	}
 }
 
 // one finds a claim by its hash, if it has what else is asked for.
@@ -225,28 +272,34 @@ func (w *searching) load(ctx context.Context, where string, args ...any) ([]grou
 		var hash []byte
 		err := r.Scan(&hash, &c.Text, &c.Language, &c.GroupID, &c.Topic, &c.Live, &c.Total)
 		c.Hash = hashOf(hash)
-		c.Score = score(c.Text, w.words)
+		c.Score, c.Match = w.score(c.Text)
 		out = append(out, c)
 		return err
 	}, `SELECT hash, text, language, group_id, topic, live, total FROM claims WHERE `+where, args...)
 	return out, err
 }
 
-// score is BM25 with its usual constants, against claims of 20 words.
-func score(claim string, asked []term) float64 {
-	if len(asked) == 0 {
-		return 0
+// score is BM25 with its usual constants, against claims of 20 words, and the
+// share of the weight of all words asked for that the claim has.
+func (w *searching) score(claim string) (score, match float64) {
+	if len(w.words) == 0 {
+		return 0, 1
 	}
 	const k1, b, typical = 1.2, 0.75, 20
 	all := words(claim)
-	count := map[string]float64{}
-	for _, word := range all {
-		count[word]++
+	has, asked := 0.0, float64(w.unknown)*w.rarity(0)
+	for _, t := range w.words {
+		tf := 0.0
+		for _, word := range all {
+			if word == t.token {
+				tf++
+			}
+		}
+		score += t.weight * tf * (k1 + 1) / (tf + k1*(1-b+b*float64(len(all))/typical))
+		asked += t.weight
+		if tf > 0 {
+			has += t.weight
+		}
 	}
-	sum := 0.0
-	for _, t := range asked {
-		tf := count[t.token]
-		sum += t.weight * tf * (k1 + 1) / (tf + k1*(1-b+b*float64(len(all))/typical))
-	}
-	return sum
+	return score, has / asked
 }

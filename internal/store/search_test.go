@@ -91,6 +91,47 @@ func TestSearchCut(t *testing.T) {
 	})
 }
 
+// The index is kept in blocks of 4096 claims.
+func TestSearchBlocks(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, store.Options{})
+		var all []ground.Record
+		for i := range 4300 {
+			text := fmt.Sprintf("common claim n%d", i)
+			if i == 5 || i == 4200 {
+				text += " seldom"
+			}
+			all = append(all, record("a", text))
+		}
+		for part := range slices.Chunk(all, 3000) {
+			put(t, s, part...)
+		}
+		other := record("b", all[9].ClaimText)
+		other.Domain = "journalism-default"
+		put(t, s, other)
+		for _, tt := range []struct {
+			q    ground.Query
+			want []int // claims that come first, in any order
+		}{
+			{ground.Query{Text: "common n7 claim"}, []int{7}},
+			{ground.Query{Text: "common n4299"}, []int{4299}},
+			{ground.Query{Text: "seldom common"}, []int{5, 4200}},
+			{ground.Query{Text: "common", Domain: "journalism-default"}, []int{9}},
+			{ground.Query{Topic: "science", Domain: "journalism-default"}, []int{9}},
+		} {
+			got := search(t, s, tt.q)
+			for _, i := range tt.want {
+				if !slices.Contains(got[:min(len(got), len(tt.want))], all[i].ClaimText) {
+					t.Errorf("%+v: %d is not among the first of %+q", tt.q, i, got)
+				}
+			}
+			if (tt.q.Domain != "") != (len(got) == len(tt.want)) {
+				t.Errorf("%+v: %d claims", tt.q, len(got))
+			}
+		}
+	})
+}
+
 var hostile = []string{
 	`" OR "1"="1`, `a AND`, `NEAR(a b)`, `ice*`, `^ice`, `tokens:ice`, `-ice`, `'; DROP TABLE claims; --`, `a & ! | b:*`, `'ice':*A`,
 	"\x00", "ice\x00", "\xff\xfe", "\u202eice", "_tdeadbeef", "{ice}", `\`, `''`, "\U0010ffff", strings.Repeat("a", 1<<16),

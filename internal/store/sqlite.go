@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"strings"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -27,7 +26,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 	s := &Store{engine: sqliteEngine{}, wait: o.wait()}
 	s.write, err = sql.Open("sqlite", name+"?_txlock=immediate"+pragmas+
-		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(8192)")
+		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(8192)&_pragma=temp_store(MEMORY)")
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
@@ -72,23 +71,4 @@ func (sqliteEngine) classify(err error) (error, bool) {
 		return ground.ErrFull, false
 	}
 	return ground.ErrUnavailable, false
-}
-
-func (sqliteEngine) insertClaim(ctx context.Context, t *tx, c *claimRow, tokens []string) error {
-	err := t.exec(ctx, `INSERT INTO claims (id, hash, text, language, group_id, topic, live, total)
-		VALUES (?, ?, ?, ?, ?, ?, 0, 0)`, c.id, c.Hash[:], c.Text, c.Language, c.GroupID, c.Topic)
-	if err != nil {
-		return err
-	}
-	return t.exec(ctx, `INSERT INTO claim_index (rowid, tokens) VALUES (?, ?)`, c.id, strings.Join(tokens, " "))
-}
-
-func (sqliteEngine) reindexClaim(ctx context.Context, t *tx, id int64, tokens []string) error {
-	return t.exec(ctx, `UPDATE claim_index SET tokens = ? WHERE rowid = ?`, strings.Join(tokens, " "), id)
-}
-
-func (sqliteEngine) candidates(tokens []string) (query, expression string) {
-	// Tokens hold letters, digits and _ only; quoted, none of them is an operator.
-	return `SELECT rowid FROM claim_index WHERE claim_index MATCH ? AND rowid > ? ORDER BY rowid DESC LIMIT ?`,
-		`"` + strings.Join(tokens, `" AND "`) + `"`
 }

@@ -69,13 +69,6 @@ type engine interface {
 	// classify returns the error of package ground that err amounts to; whether
 	// it is worth trying again at once.
 	classify(err error) (sentinel error, again bool)
-
-	insertClaim(ctx context.Context, tx *tx, c *claimRow, tokens []string) error
-	reindexClaim(ctx context.Context, tx *tx, id int64, tokens []string) error
-	// candidates returns a query for the ids of claims that have every one of the
-	// tokens, the newest first. Its parameters are the expression that is returned
-	// too, the id above which to look, and how many to return.
-	candidates(tokens []string) (query, expression string)
 }
 
 // Close implements ground.Store.
@@ -252,7 +245,7 @@ func targetKey(iri string) []byte {
 }
 
 // stampLayout sorts as the times do and loses nothing of them.
-const stampLayout = "2006-01-02T15:04:05.000000000Z"
+const stampLayout = "2006-01-02T15:04:05.999999999"
 
 // stamp writes t; "" stands for the zero time.
 func stamp(t time.Time) string {

@@ -18,9 +18,9 @@ const (
 
 // words returns the words of s in order: runs of letters and digits, without
 // case, accents and compatibility forms; of scripts that are written without
-// spaces, pairs of neighbouring letters. Both engines index what words returns
-// and nothing else, so that neither's own idea of a word, nor its query syntax,
-// ever meets text that a user wrote.
+// spaces, pairs of neighbouring letters. The index holds what words
+// returns, so that no engine's own idea of a word, nor its query syntax, ever
+// meets text that a user wrote.
 func words(s string) []string {
 	if out, ok := asciiWords(s); ok {
 		return out
@@ -105,11 +105,10 @@ func facet(kind, value string) string {
 	return "_" + kind + hex.EncodeToString(sum[:12])
 }
 
-func domainFacet(domain string) string { return facet("d", domain) }
-
-// tokens returns the distinct tokens of a claim: its words, its group, its topic
-// and the topics above it, and the domains of its attestations.
-func tokens(text, group, topic string, domains []string) []string {
+// tokens returns the distinct tokens that a claim always has: its words, its
+// group, its topic and the topics above it. The domains of its attestations join
+// them as they come.
+func tokens(text, group, topic string) []string {
 	out := words(text)
 	if group != "" {
 		out = append(out, facet("g", group))
@@ -121,9 +120,6 @@ func tokens(text, group, topic string, domains []string) []string {
 	}
 	if topic != "" {
 		out = append(out, facet("t", topic))
-	}
-	for _, d := range domains {
-		out = append(out, domainFacet(d))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -7,8 +7,7 @@ CREATE TABLE claims (
   group_id text COLLATE "C" NOT NULL,
   topic text COLLATE "C" NOT NULL,
   live integer NOT NULL,
-  total integer NOT NULL,
-  tokens tsvector NOT NULL
+  total integer NOT NULL
 );
 
 CREATE TABLE claim_domains (
@@ -17,8 +16,14 @@ CREATE TABLE claim_domains (
   PRIMARY KEY (claim, domain)
 );
 
--- tokens: distinct tokens of the claim, as tokens() of package store makes them.
-CREATE INDEX claims_tokens ON claims USING gin (tokens) WITH (fastupdate = off);
+-- postings: claims of a block that have a token (postings.go); tokens: how many
+-- claims have it at all.
+CREATE TABLE postings (
+  token text COLLATE "C" NOT NULL,
+  block bigint NOT NULL,
+  claims bytea NOT NULL,
+  PRIMARY KEY (token, block)
+);
 
 CREATE TABLE tokens (
   token text COLLATE "C" NOT NULL PRIMARY KEY,
@@ -41,13 +46,20 @@ CREATE TABLE attestations (
   expires text COLLATE "C" NOT NULL,
   status integer NOT NULL,
   superseded_by bytea,
-  projection bytea NOT NULL,
-  original bytea NOT NULL
+  depends integer NOT NULL,
+  projection bytea NOT NULL
 );
 CREATE UNIQUE INDEX attestations_dedup ON attestations (dedup) WHERE superseded_by IS NULL;
-CREATE INDEX attestations_skeleton ON attestations (skeleton, hash);
+CREATE INDEX attestations_skeleton ON attestations (skeleton, id);
 CREATE INDEX attestations_iri ON attestations (iri_key);
-CREATE INDEX attestations_claim ON attestations (claim, status, issued DESC, hash) WHERE superseded_by IS NULL;
+-- Not partial: without statistics, Postgres would take it for whatever is not superseded.
+CREATE INDEX attestations_claim ON attestations (claim, superseded_by, status, issued DESC, hash);
+
+-- Apart, so that a search does not step over them.
+CREATE TABLE originals (
+  attestation bigint PRIMARY KEY REFERENCES attestations,
+  original bytea NOT NULL
+);
 
 CREATE TABLE dependencies (
   attestation bigint NOT NULL REFERENCES attestations,

@@ -16,10 +16,14 @@ CREATE TABLE claim_domains (
   PRIMARY KEY (claim, domain)
 ) WITHOUT ROWID;
 
--- Distinct tokens of a claim, as tokens() of package store makes them.
-CREATE VIRTUAL TABLE claim_index USING fts5 (
-  tokens, content='', contentless_delete=1, detail='none', tokenize="ascii tokenchars '_'"
-);
+-- postings: claims of a block that have a token (postings.go); tokens: how many
+-- claims have it at all.
+CREATE TABLE postings (
+  token TEXT NOT NULL,
+  block INTEGER NOT NULL,
+  claims BLOB NOT NULL,
+  PRIMARY KEY (token, block)
+) WITHOUT ROWID;
 
 CREATE TABLE tokens (
   token TEXT NOT NULL PRIMARY KEY,
@@ -42,13 +46,19 @@ CREATE TABLE attestations (
   expires TEXT NOT NULL,
   status INTEGER NOT NULL,
   superseded_by BLOB,
-  projection BLOB NOT NULL,
-  original BLOB NOT NULL
+  depends INTEGER NOT NULL,
+  projection BLOB NOT NULL
 );
 CREATE UNIQUE INDEX attestations_dedup ON attestations (dedup) WHERE superseded_by IS NULL;
-CREATE INDEX attestations_skeleton ON attestations (skeleton, hash);
+CREATE INDEX attestations_skeleton ON attestations (skeleton);
 CREATE INDEX attestations_iri ON attestations (iri_key);
-CREATE INDEX attestations_claim ON attestations (claim, status, issued DESC, hash) WHERE superseded_by IS NULL;
+CREATE INDEX attestations_claim ON attestations (claim, superseded_by, status, issued DESC, hash);
+
+-- Apart, so that a search does not step over them.
+CREATE TABLE originals (
+  attestation INTEGER PRIMARY KEY REFERENCES attestations,
+  original BLOB NOT NULL
+);
 
 CREATE TABLE dependencies (
   attestation INTEGER NOT NULL REFERENCES attestations,

@@ -1,0 +1,149 @@
+// Package pgtest starts a Postgres server for tests, where Postgres is installed.
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+)
+
+// A Server is one that starts once a test wants it. The zero value is ready.
+type Server struct {
+	once sync.Once
+	err  error
+	dir  string
+	url  string // of the database "postgres"
+	why  string // why there is none
+	proc *exec.Cmd
+	next atomic.Int64
+}
+
+// Database makes an empty database and returns its URL. Where Postgres is not
+// installed, the test is skipped.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	u, err := url.Parse(s.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("test%d", s.next.Add(1))
+	db, err := sql.Open("pgx", s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// URL is that of the database from which the server is administered.
+func (s *Server) URL(t testing.TB) string {
+	t.Helper()
+	s.once.Do(func() { s.err = s.start() })
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	if s.why != "" {
+		t.Skip(s.why)
+	}
+	return s.url
+}
+
+// Stop ends the server, if there is one, and removes what it has written.
+func (s *Server) Stop() {
+	if s.proc != nil {
+		s.proc.Process.Signal(syscall.SIGQUIT)
+		s.proc.Wait()
+	}
+	if s.dir != "" {
+		os.RemoveAll(s.dir)
+	}
+}
+
+// start starts a server as an unprivileged user; Postgres refuses to run as root.
+func (s *Server) start() error {
+	bin := programs()
+	if bin == "" {
+		s.why = "Postgres is not installed: no initdb"
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "pellucid-pg")
+	if err != nil {
+		return err
+	}
+	s.dir = dir
+	as, err := unprivileged(dir)
+	if err != nil {
+		s.why = "Postgres does not run as root, and there is no user nobody: " + err.Error()
+		return nil
+	}
+	data := filepath.Join(dir, "data")
+	run := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(bin, name), args...)
+		cmd.SysProcAttr = as
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+dir)
+		return cmd
+	}
+	if out, err := run("initdb", "-D", data, "-U", "test", "-A", "trust", "-E", "UTF8", "--no-locale", "-N").CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	var log bytes.Buffer
+	s.proc = run("postgres", "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", fmt.Sprint(port), "-c", "shared_buffers=128MB")
+	s.proc.Stderr = &log
+	if err := s.proc.Start(); err != nil {
+		return err
+	}
+	s.url = fmt.Sprintf("postgres://test@127.0.0.1:%d/postgres?sslmode=disable", port)
+	for range 100 {
+		if db, err := sql.Open("pgx", s.url); err == nil {
+			err = db.Ping()
+			db.Close()
+			if err == nil {
+				return nil
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("postgres did not start: %s", &log)
+}
+
+// programs is the folder that holds initdb and postgres; "" if there is none.
+func programs() string {
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
+		return filepath.Dir(found[len(found)-1])
+	}
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
