@@ -26,6 +26,7 @@ internal/ucd:
 internal/strictjson:    github.com/go-json-experiment/json
 internal/child:         finding golang.org/x/sys
 internal/state:
+internal/pgtest:        github.com/jackc/pgx
 
 scrub:                  finding internal/ucd
 href:                   finding internal/ucd
@@ -34,20 +35,26 @@ frame:                  finding scrub internal/ucd internal/strictjson
 attest:                 finding scrub href internal/ucd internal/strictjson github.com/mr-tron/base58
 consensus:              href attest internal/ucd internal/strictjson
 
-ground:                 finding scrub href frame attest consensus internal/strictjson internal/ucd
-internal/store:         attest consensus ground github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+internal/wire:          finding internal/strictjson
+internal/auth:          finding internal/strictjson github.com/go-jose/go-jose golang.org/x/time
+internal/didweb:        finding href attest
+internal/factcheck:     finding href attest internal/strictjson
+ground:                 finding scrub href frame attest consensus internal/strictjson internal/ucd internal/auth internal/wire github.com/modelcontextprotocol/go-sdk
+hold:                   finding
+internal/store:         finding attest consensus ground hold github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+
+validate:               internal/strictjson github.com/santhosh-tekuri/jsonschema
 
 corpus:
 conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
 
-internal/wire:          finding internal/strictjson
 internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
-gateway:                finding scrub href frame internal/strictjson internal/wire internal/mcpmsg
+gateway:                finding scrub href frame validate hold internal/strictjson internal/wire internal/mcpmsg
 
 internal/corpora:       finding scrub internal/strictjson golang.org/x/text
 internal/speed:         scrub internal/ucd golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
-cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json
+cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:
 `
 

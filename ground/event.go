@@ -1,0 +1,376 @@
+package ground
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// CascadeContext is the @context of a cascade event. It is compared, never fetched.
+const CascadeContext = "https://veritas-protocol.example/cascade/v0.1"
+
+const cascadeType = "veritas:CascadeEvent"
+
+// MaxEvent bounds the octets of a cascade event.
+const MaxEvent = 64 << 10
+
+// The codes of a Receipt for an event that nobody has to believe.
+const (
+	// CodeNotBelieved: the issuer is not one of Options.Issuers, and the event is
+	// not the withdrawal of an attestation by its own validator.
+	CodeNotBelieved = "issuer-not-believed"
+	// CodeTargetUnknown: no attestation has that hash yet, so that nobody knows
+	// whether the issuer is its validator.
+	CodeTargetUnknown = "target-unknown"
+)
+
+// String returns the name of the kind in an event document, "" for no kind.
+func (k EventKind) String() string {
+	switch k {
+	case Retract:
+		return "RETRACTED"
+	case Reverse:
+		return "REVERSED"
+	}
+	return ""
+}
+
+// A notice is a cascade event as its issuer wrote it.
+//
+// spec: cascade/1
+type notice struct {
+	hash   attest.Hash // canonical
+	kind   EventKind
+	target string
+	at     time.Time
+	issuer string
+	reason string // third-party text
+}
+
+// IngestEvent checks one signed cascade event, stores it and lets it act; every
+// attestation that it withdraws is withheld from then on. The error is that of
+// the context only, as for Ingest.
+func (a *Adapter) IngestEvent(ctx context.Context, submitter string, body []byte) (Receipt, Change, error) {
+	r, change := a.ingestEvent(ctx, body)
+	if err := ctx.Err(); err != nil {
+		return Receipt{}, Change{}, err
+	}
+	a.witness(submitter, body, r)
+	return r, change, nil
+}
+
+func (a *Adapter) ingestEvent(ctx context.Context, body []byte) (Receipt, Change) {
+	n, err := a.checkEvent(ctx, body)
+	if err != nil {
+		return refusal(body, err), Change{}
+	}
+	if r := a.believe(ctx, n); r.Code != "" {
+		r.Hash = n.hash.String()
+		return r, Change{}
+	}
+	r := Receipt{Accepted: true, Hash: n.hash.String()}
+	projection, err := a.projectEvent(n)
+	if err != nil {
+		return Receipt{Code: CodeInvalid, Hash: r.Hash}, Change{}
+	}
+	change, err := a.o.Store.Apply(ctx, Event{
+		Hash: n.hash, Kind: n.kind, Target: n.target, At: n.at, Original: body, Projection: projection,
+	})
+	switch {
+	case err != nil:
+		r.Accepted = false
+		r.Code, r.Retry = storeCode(err)
+	case change.Duplicate:
+		r.Accepted, r.Code, r.Repeats = false, CodeDuplicate, r.Hash
+	}
+	return r, change
+}
+
+// checkEvent takes an event through everything that comes before the question
+// whether it is believed. The error is a *attest.Refusal.
+//
+// spec: cascade/2
+func (a *Adapter) checkEvent(ctx context.Context, body []byte) (*notice, error) {
+	n, r := parseEvent(body)
+	if r != nil {
+		return nil, r
+	}
+	now := a.o.Now()
+	if n.at.After(now.Add(attest.MaxSkew)) {
+		return nil, &attest.Refusal{Code: finding.ProofTime, Pointer: "/at"}
+	}
+	p, err := attest.VerifyDocument(ctx, body, now, a.o.Keys)
+	if err != nil {
+		return nil, err
+	}
+	if p.DID() != n.issuer {
+		return nil, &attest.Refusal{Code: finding.ProofKey, Pointer: "/proof/verificationMethod"}
+	}
+	return n, nil
+}
+
+// believe says why the event does not count here; Code is "" if it does.
+//
+// A validator may only withdraw. Of the events on one target the latest decides,
+// whoever issued it: one that could reinstate its own attestation could undo what
+// an issuer has retracted.
+//
+// spec: cascade/3
+func (a *Adapter) believe(ctx context.Context, n *notice) Receipt {
+	if slices.Contains(a.o.Issuers, n.issuer) {
+		return Receipt{}
+	}
+	stranger := Receipt{Code: CodeNotBelieved, Pointer: "/issuer_did"}
+	h, ok := targetHash(n.target)
+	if !ok || n.kind != Retract {
+		return stranger
+	}
+	switch st, err := a.o.Store.ByHash(ctx, h); {
+	case errors.Is(err, ErrNotFound):
+		return Receipt{Code: CodeTargetUnknown, Pointer: "/target", Retry: true}
+	case err != nil:
+		code, retry := storeCode(err)
+		return Receipt{Code: code, Retry: retry}
+	case st.Validator != n.issuer:
+		return stranger
+	}
+	return Receipt{}
+}
+
+// eventMembers are those of an event, proofMembers those of its proof, each in
+// the order of docs/spec/cascade.md; all hold strings but proof.
+var (
+	eventMembers = []string{"@context", "@type", "id", "kind", "target", "at", "issuer_did", "reason", "proof"}
+	proofMembers = []string{"type", "cryptosuite", "created", "expires", "verificationMethod", "proofPurpose", "@context", "proofValue"}
+)
+
+// parseEvent reads an event strictly. What it does not look at is the proof, but
+// for the names of its members.
+func parseEvent(body []byte) (*notice, *attest.Refusal) {
+	if len(body) > MaxEvent {
+		return nil, &attest.Refusal{Code: finding.TooLong, Offset: MaxEvent}
+	}
+	hash, err := attest.CanonicalHash(body, attest.V02)
+	if err != nil {
+		var r *attest.Refusal
+		errors.As(err, &r)
+		return nil, r
+	}
+	var d strictjson.Doc
+	if err := d.Reset(body, strictjson.Limits{FoldedNames: true}); err != nil {
+		var se *strictjson.SyntaxError
+		errors.As(err, &se)
+		return nil, &attest.Refusal{Code: finding.NotJSON, Offset: se.Offset}
+	}
+	e := eventReader{root: d.Root()}
+	e.shape()
+	n := &notice{hash: hash, reason: strings.Clone(e.root.Get("reason").Text())}
+	n.kind = e.kind()
+	e.word("id", func(s string) bool { return isIRI(s) })
+	n.target = e.word("target", isTarget)
+	e.word("at", func(s string) bool {
+		var err error
+		n.at, err = time.Parse(time.RFC3339, s)
+		return err == nil && len(s) <= 40 && rfc3339.MatchString(s) && !n.at.IsZero()
+	})
+	n.issuer = e.did("issuer_did")
+	if e.refusal != nil {
+		return nil, e.refusal
+	}
+	return n, nil
+}
+
+// rfc3339 is what package time is too lax about: a comma for the point, hours of
+// one digit, zones of 24:60 (golang/go#54580).
+var rfc3339 = regexp.MustCompile(`^.{10}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+
+// An eventReader takes values out of an event. The first refusal stands; what
+// comes after it has no meaning.
+type eventReader struct {
+	root    strictjson.Value
+	refusal *attest.Refusal
+}
+
+func (e *eventReader) refuse(code finding.Code, pointer string, v strictjson.Value) {
+	if e.refusal == nil {
+		e.refusal = &attest.Refusal{Code: code, Pointer: pointer, Offset: v.Offset()}
+	}
+}
+
+// shape refuses another context, and what the context does not define.
+func (e *eventReader) shape() {
+	for _, name := range eventMembers {
+		optional := name == "reason" || name == "proof" // a missing proof has a code of its own
+		if !optional && !e.root.Get(name).Exists() {
+			e.refuse(finding.MissingMember, "/"+name, e.root)
+		}
+	}
+	if v := e.root.Get("@context"); v.Text() != CascadeContext {
+		e.refuse(finding.UnknownContext, "/@context", v)
+	}
+	if v := e.root.Get("@type"); v.Text() != cascadeType {
+		e.refuse(finding.Misshapen, "/@type", v)
+	}
+	for name, v := range e.root.Members() {
+		switch s := name.Text(); {
+		case !slices.Contains(eventMembers, s):
+			e.refuse(finding.UndefinedTerm, "", name)
+		case s == "proof" && v.Kind() != '{', s != "proof" && v.Kind() != '"':
+			e.refuse(finding.Misshapen, "/"+s, v)
+		}
+	}
+	for name, v := range e.root.Get("proof").Members() {
+		switch s := name.Text(); {
+		case !slices.Contains(proofMembers, s):
+			e.refuse(finding.UndefinedTerm, "/proof", name)
+		case v.Kind() != '"':
+			e.refuse(finding.ProofForm, "/proof/"+s, v)
+		}
+	}
+}
+
+func (e *eventReader) word(name string, ok func(string) bool) string {
+	v := e.root.Get(name)
+	s := strings.Clone(v.Text())
+	if !ok(s) {
+		e.refuse(finding.Misshapen, "/"+name, v)
+	}
+	return s
+}
+
+func (e *eventReader) kind() (k EventKind) {
+	e.word("kind", func(s string) bool {
+		k = map[string]EventKind{Retract.String(): Retract, Reverse.String(): Reverse}[s]
+		return k != 0
+	})
+	return k
+}
+
+func (e *eventReader) did(name string) string {
+	u, err := href.ParseDID(e.root.Get(name).Text())
+	var r *href.Refusal
+	if errors.As(err, &r) && e.refusal == nil {
+		e.refusal = &attest.Refusal{Code: r.Code, Pointer: "/" + name, Offset: r.Offset, Text: true}
+	}
+	return strings.Clone(u.String())
+}
+
+// targetHash is the hash that target names an attestation by; ok is false if it is
+// an IRI.
+func targetHash(target string) (h attest.Hash, ok bool) {
+	if !strings.HasPrefix(target, "sha256:") {
+		return attest.Hash{}, false
+	}
+	return attest.ParseHash(target)
+}
+
+// isTarget holds for what an attestation may depend on (attestation/1.1), and for
+// nothing else, which no event could ever act on.
+func isTarget(s string) bool {
+	_, ok := targetHash(s)
+	return ok || isIRI(s)
+}
+
+// isIRI holds for what an attestation may have as its id.
+func isIRI(s string) bool {
+	if rest, ok := strings.CutPrefix(s, "urn:"); ok && len(s) <= 256 {
+		nid, nss, _ := strings.Cut(rest, ":")
+		if len(nid) >= 2 && len(nid) <= 32 && madeOf(nid, "-") && madeOf(nss, "-_.:/~") {
+			return true
+		}
+	}
+	_, err := href.Parse(s)
+	return err == nil
+}
+
+// madeOf reports whether s is not empty and made of ASCII letters, digits and the
+// characters of also.
+func madeOf(s, also string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !('a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune(also, r))
+	}) < 0
+}
+
+// An eventView is what may be shown of an event.
+//
+// spec: cascade/5
+type eventView struct {
+	Kind   string          `json:"kind"`
+	Target string          `json:"target"`
+	At     time.Time       `json:"at"`
+	Issuer string          `json:"issuer_did"`
+	Text   untrustedReason `json:"_untrusted_text"`
+	Meta   json.RawMessage `json:"_meta"`
+}
+
+type untrustedReason struct {
+	label
+	Reason string `json:"reason"`
+}
+
+// projectEvent frames the event. A retraction is not refused for how its reason
+// is written, so under the policy Reject confusable characters are replaced.
+func (a *Adapter) projectEvent(n *notice) ([]byte, error) {
+	var res scrub.Result
+	var meta attest.Meta
+	a.echo.Scrub(n.reason, &res)
+	meta.Deviations = a.echo.Policy().Deviations()
+	meta.Record("reason", &res)
+	return json.Marshal(eventView{
+		Kind: n.kind.String(), Target: n.target, At: n.at.UTC(), Issuer: n.issuer,
+		Text: untrustedReason{untrusted, res.Clean.String()}, Meta: meta.AppendJSON(nil),
+	})
+}
+
+// NewEvent makes an event and signs it with key, in the name of its did:key.
+func NewEvent(kind EventKind, target, reason string, at time.Time, key attest.Key) ([]byte, error) {
+	return SignEvent(kind, target, reason, at, key, attest.SignOptions{Created: at})
+}
+
+// SignEvent is NewEvent for a key that is published as o says. Its id is random.
+func SignEvent(kind EventKind, target, reason string, at time.Time, key attest.Key, o attest.SignOptions) ([]byte, error) {
+	if o.Method == "" {
+		o.Method = key.Method()
+	}
+	issuer, _, _ := strings.Cut(o.Method, "#")
+	doc := []byte{'{'}
+	for _, m := range [...][2]string{
+		{"@context", CascadeContext}, {"@type", cascadeType}, {"id", "urn:uuid:" + randomUUID()}, {"kind", kind.String()},
+		{"target", target}, {"at", at.UTC().Format(time.RFC3339Nano)}, {"issuer_did", issuer}, {"reason", reason},
+	} {
+		if len(doc) > 1 {
+			doc = append(doc, ',')
+		}
+		doc = strictjson.AppendQuote(append(strictjson.AppendQuote(doc, m[0]), ':'), m[1])
+	}
+	doc, err := attest.Sign(append(doc, '}'), key, o)
+	if err != nil {
+		return nil, fmt.Errorf("ground: sign event: %w", err)
+	}
+	if _, r := parseEvent(doc); r != nil {
+		return nil, fmt.Errorf("ground: sign event: %w", r)
+	}
+	return doc, nil
+}
+
+// randomUUID is a UUID of version 4 (RFC 9562 5.4).
+func randomUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

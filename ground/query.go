@@ -1,0 +1,417 @@
+package ground
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/consensus"
+)
+
+// The bounds of a request and of its answer.
+const (
+	MaxQuery     = 64 << 10 // octets; the store looks at the first 4,096, and 2,000 are echoed
+	MaxDocument  = 64 << 10 // octets of a consumer's profile
+	DefaultLimit = 20       // attestations
+	MaxLimit     = 100
+
+	maxClaims    = 10   // that are searched for
+	maxGroup     = 100  // claims of a group
+	maxVotes     = 1000 // on one claim that are composed
+	maxVotesTold = 100  // that are explained one by one
+	maxWithheld  = 100
+
+	// maxShown bounds the entries of an answer and what _meta records of them, in
+	// octets. A validator can make one attestation need 180 KB of records; whoever
+	// does so is left out, not those beside.
+	maxShown = 512 << 10
+
+	// minMatch is the share of the query's words that a claim must have, by weight,
+	// to be what was asked about. Others are listed, but the verdict is not on them.
+	minMatch = 1.0 / 3
+)
+
+// A Request is a question to the adapter.
+type Request struct {
+	// Query is free text; or the hash of a claim, "sha256:…"; or a group, "urn:…".
+	// Words "topic:…" in free text limit the search to the topic and those below.
+	Query   string
+	Domain  string // consensus domain, identifier or alias; "": the profile's
+	Profile string // ID of a profile that the adapter holds, "": its default
+	// Document is a profile that the consumer brings along, in place of Profile.
+	Document []byte
+	Limit    int // greatest number of attestations returned; 0 stands for 20, the most is 100
+}
+
+// A Problem is why there is no answer. Its text is constant: a model may read it.
+type Problem string
+
+func (p Problem) Error() string { return "ground: " + string(p) }
+
+// The problems.
+const (
+	QueryEmpty        Problem = "the query is empty"
+	QueryTooLong      Problem = "the query is too long"
+	DomainUnknown     Problem = "the consensus domain is not registered"
+	DomainNotBelieved Problem = "the profile does not believe that consensus domain"
+	ProfileUnknown    Problem = "no profile has that identifier"
+	ProfileRefused    Problem = "the profile document is not valid"
+	HashMalformed     Problem = "the hash is malformed"
+	NotFound          Problem = "no attestation has that hash"
+	LimitOutOfRange   Problem = "the limit is out of range"
+	Unavailable       Problem = "the attestations cannot be read at present: try again later"
+)
+
+// Ground answers a request with a response envelope (RFC 5.1) as JSON: valid UTF-8
+// in which only what is inside of frames was written by validators. The verdict is
+// on one claim, the best match, or on the claims of the group that was asked for.
+// The error wraps a Problem, or is that of the context.
+func (a *Adapter) Ground(ctx context.Context, r Request) ([]byte, error) {
+	profile, domain, err := a.profile(&r)
+	if err != nil {
+		return nil, err
+	}
+	q, err := parseQuery(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	if r.Limit < 0 || r.Limit > MaxLimit {
+		return nil, LimitOutOfRange
+	}
+	q.Domain = string(domain)
+	out := a.newReply(r.Query)
+	out.envelope.Domain = nameOf(profile)
+	about, err := a.find(ctx, q, profile, out)
+	if err != nil {
+		return nil, a.unavailable(ctx, err)
+	}
+	if about == nil {
+		return out.json()
+	}
+	if err := a.answer(ctx, profile, about, cmp.Or(r.Limit, DefaultLimit), out); err != nil {
+		return nil, a.unavailable(ctx, err)
+	}
+	return out.json()
+}
+
+// unavailable hides the store's error behind a Problem, but for whoever unwraps.
+func (a *Adapter) unavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %w", Unavailable, err)
+}
+
+// profile is the one to compose by, and the domain that was asked for.
+func (a *Adapter) profile(r *Request) (*consensus.Profile, consensus.Domain, error) {
+	var domain consensus.Domain
+	if r.Domain != "" {
+		var err error
+		if domain, err = a.o.Domains.Resolve(r.Domain); err != nil {
+			return nil, "", DomainUnknown
+		}
+	}
+	var p *consensus.Profile
+	switch {
+	case r.Document != nil:
+		if len(r.Document) > MaxDocument {
+			return nil, "", ProfileRefused
+		}
+		var err error
+		if p, err = consensus.Compile(r.Document, a.o.Domains); err != nil {
+			return nil, "", fmt.Errorf("%w: %w", ProfileRefused, err)
+		}
+	case r.Profile != "":
+		if p = a.profiles[r.Profile]; p == nil {
+			return nil, "", ProfileUnknown
+		}
+	case domain != "":
+		return consensus.ForDomain(domain), domain, nil
+	default:
+		return a.o.Default, "", nil
+	}
+	if domain != "" {
+		var ok bool
+		if p, ok = p.Restrict(domain); !ok {
+			return nil, "", DomainNotBelieved
+		}
+	}
+	return p, domain, nil
+}
+
+// nameOf is the domain that p believes, or the profile's identifier where it
+// believes several.
+func nameOf(p *consensus.Profile) string {
+	if ds := p.Domains(); len(ds) == 1 {
+		return string(ds[0])
+	}
+	return p.ID()
+}
+
+// parseQuery reads the forms that Request.Query has.
+func parseQuery(s string) (Query, error) {
+	text := strings.TrimSpace(s)
+	switch {
+	case text == "":
+		return Query{}, QueryEmpty
+	case len(s) > MaxQuery:
+		return Query{}, QueryTooLong
+	case strings.HasPrefix(text, "sha256:"):
+		h, ok := attest.ParseHash(text)
+		if !ok {
+			return Query{}, HashMalformed
+		}
+		return Query{ClaimHash: h, Limit: 1}, nil
+	case strings.HasPrefix(text, "urn:") && !strings.ContainsAny(text, " \t\n"):
+		return Query{GroupID: text, Limit: maxGroup}, nil
+	}
+	q := Query{Limit: maxClaims}
+	words := strings.Fields(text)
+	rest := words[:0]
+	for _, w := range words {
+		if topic, ok := strings.CutPrefix(w, "topic:"); ok && q.Topic == "" && attest.TopicValid(topic) {
+			q.Topic = topic
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	q.Text = strings.Join(rest, " ")
+	return q, nil
+}
+
+// A subject is what the verdict is on, with the votes on it.
+type subject struct {
+	topic   string // that was asked for
+	records []Stored
+	votes   []consensus.Vote // of records
+}
+
+// find searches, tells of the claims that it found, and returns the first of them
+// on which there is a vote that counts, or the first; nil if none is what was
+// asked about.
+func (a *Adapter) find(ctx context.Context, q Query, p *consensus.Profile, out *reply) (*subject, error) {
+	hits, err := a.o.Store.Search(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out.more.Cut.Claims = hits.Cut
+	claims := hits.Claims
+	matching := len(claims)
+	if i := slices.IndexFunc(claims, func(c Claim) bool { return c.Match < minMatch }); i >= 0 {
+		claims = slices.Clone(claims)
+		slices.SortStableFunc(claims, func(x, y Claim) int { return cmp.Compare(level(y), level(x)) })
+		matching = slices.IndexFunc(claims, func(c Claim) bool { return c.Match < minMatch })
+	}
+	main, about, err := a.choose(ctx, q, p, claims[:matching], out)
+	if err != nil {
+		return nil, err
+	}
+	for i := range claims {
+		m := a.claim(&claims[i])
+		switch {
+		case i == main:
+			out.more.Claim = &m
+		case q.GroupID != "" || len(out.more.Others) < maxClaims:
+			out.more.Others = append(out.more.Others, m)
+		}
+	}
+	return about, nil
+}
+
+func level(c Claim) int {
+	if c.Match < minMatch {
+		return 0
+	}
+	return 1
+}
+
+// choose returns the index of the claim that the verdict is on, -1 for none. Claims
+// of a group are one subject: the first stands for them.
+func (a *Adapter) choose(ctx context.Context, q Query, p *consensus.Profile, claims []Claim, out *reply) (int, *subject, error) {
+	if len(claims) == 0 {
+		return -1, nil, nil
+	}
+	if q.GroupID != "" {
+		s, err := a.subject(ctx, q, claims, out)
+		return 0, s, err
+	}
+	var first *subject
+	for i := range claims {
+		if i > 0 && claims[i].Live == 0 {
+			continue
+		}
+		s, err := a.subject(ctx, q, claims[i:i+1], out)
+		if err != nil {
+			return -1, nil, err
+		}
+		if i == 0 {
+			first = s
+		}
+		if v, _ := consensus.Compose(p, q.Topic, a.o.Now(), s.votes); v.Validators > 0 {
+			return i, s, nil
+		}
+	}
+	return 0, first, nil
+}
+
+// subject fetches the votes on claims.
+func (a *Adapter) subject(ctx context.Context, q Query, claims []Claim, out *reply) (*subject, error) {
+	hashes := make([]attest.Hash, len(claims))
+	for i := range claims {
+		hashes[i] = claims[i].Hash
+	}
+	all, err := a.o.Store.Attestations(ctx, hashes, max(1, maxVotes/len(claims)))
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{topic: q.Topic}
+	for i := range all {
+		out.more.Cut.Votes = out.more.Cut.Votes || all[i].Cut
+		s.records = append(s.records, all[i].Records...)
+	}
+	for i := range s.records {
+		s.votes = append(s.votes, a.vote(&s.records[i]))
+	}
+	return s, nil
+}
+
+func (a *Adapter) vote(st *Stored) consensus.Vote {
+	known := a.o.Validators.Standing(st.Validator)
+	return consensus.Vote{
+		ID: st.Hash.String(), Validator: st.Validator, Verdict: st.Verdict, Domain: consensus.Domain(st.Domain), Topic: st.Topic,
+		Issued: st.Issued, Expires: st.Expires, Status: st.Status, Reputation: known.Reputation, Trust: known.Trust,
+	}
+}
+
+// answer composes the verdict and shows the attestations that it rests on.
+func (a *Adapter) answer(ctx context.Context, p *consensus.Profile, s *subject, limit int, out *reply) error {
+	verdict, why := consensus.Compose(p, s.topic, a.o.Now(), s.votes)
+	out.envelope.Summary = summary{verdict.Primary, verdict.Validators, verdict.Disagreement}
+	byID := make(map[string]*Stored, len(s.records))
+	for i := range s.records {
+		byID[s.votes[i].ID] = &s.records[i]
+	}
+	counted := make(map[attest.Verdict][]consensus.Entry)
+	for _, e := range why.Votes {
+		switch e.Reason {
+		case consensus.Counted:
+			counted[e.Verdict] = append(counted[e.Verdict], e)
+		case consensus.Pending, consensus.Withdrawn:
+			out.withhold(e.ID, string(e.Reason))
+		}
+	}
+	for _, es := range counted {
+		slices.SortFunc(es, func(x, y consensus.Entry) int {
+			return cmp.Or(y.Weight.Compare(x.Weight), byID[y.ID].Issued.Compare(byID[x.ID].Issued), cmp.Compare(x.ID, y.ID))
+		})
+	}
+	shown := 0
+	for e := range turns(why.Tallies, counted) {
+		if shown == limit {
+			out.more.Cut.Attestations = true
+			break
+		}
+		if err := a.add(ctx, byID[e.ID], out); err != nil {
+			return err
+		}
+		shown++
+	}
+	out.more.Explanation = newExplanation(verdict, why)
+	return nil
+}
+
+// turns yields what counted, the verdicts taking turns, so that a limit hides no
+// dissent.
+func turns(tallies []consensus.Tally, counted map[attest.Verdict][]consensus.Entry) func(yield func(consensus.Entry) bool) {
+	return func(yield func(consensus.Entry) bool) {
+		for i, more := 0, true; more; i++ {
+			more = false
+			for _, t := range tallies {
+				if es := counted[t.Verdict]; i < len(es) {
+					more = true
+					if !yield(es[i]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// add shows st, or tells that it is withheld where the policy of today refuses it.
+func (a *Adapter) add(ctx context.Context, st *Stored, out *reply) error {
+	p, err := a.show(ctx, st)
+	var refused *attest.Refusal
+	switch {
+	case errors.As(err, &refused):
+		out.withhold(st.Hash.String(), string(refused.Code))
+	case err != nil:
+		return err
+	case out.octets+p.octets > maxShown && len(out.envelope.Attestations) > 0:
+		out.more.Cut.Attestations = true
+	default:
+		out.show(st, p)
+	}
+	return nil
+}
+
+func (r *reply) withhold(hash, reason string) {
+	if len(r.more.Withheld) < maxWithheld {
+		r.more.Withheld = append(r.more.Withheld, withheld{hash, reason})
+	}
+}
+
+// Attestation returns the envelope of one attestation, by its canonical hash. One
+// that does not stand, has expired or is superseded is withheld: the envelope says
+// so. The error wraps a Problem, or is that of the context.
+func (a *Adapter) Attestation(ctx context.Context, hash string) ([]byte, error) {
+	h, ok := attest.ParseHash(hash)
+	if !ok {
+		return nil, HashMalformed
+	}
+	st, err := a.o.Store.ByHash(ctx, h)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, NotFound
+	case err != nil:
+		return nil, a.unavailable(ctx, err)
+	}
+	out := a.newReply(h.String())
+	out.envelope.Domain = st.Domain
+	m := a.claim(&Claim{Hash: st.ClaimHash, Text: st.ClaimText, Language: st.Language, GroupID: st.GroupID, Topic: st.Topic, Match: 1})
+	out.more.Claim = &m
+	switch reason := a.hidden(&st); {
+	case reason != "":
+		out.withhold(st.Hash.String(), string(reason))
+	default:
+		if err := a.add(ctx, &st, out); err != nil {
+			return nil, a.unavailable(ctx, err)
+		}
+	}
+	if n := len(out.envelope.Attestations); n > 0 {
+		m.Attestations = n
+		out.envelope.Summary = summary{Verdict: st.Verdict, Validators: n}
+	}
+	return out.json()
+}
+
+// hidden says why an attestation is not shown, "" if it is.
+func (a *Adapter) hidden(st *Stored) consensus.Reason {
+	switch {
+	case st.Status == consensus.Retracted:
+		return consensus.Withdrawn
+	case st.Status != consensus.Live:
+		return consensus.Pending
+	case st.SupersededBy != (attest.Hash{}):
+		return consensus.Superseded
+	case !st.Expires.IsZero() && !a.o.Now().Before(st.Expires):
+		return consensus.Expired
+	case st.Issued.After(a.o.Now().Add(attest.MaxSkew)):
+		return consensus.NotYetIssued
+	}
+	return ""
+}
