@@ -128,9 +128,30 @@ func (t *trial) meta(m strictjson.Value) {
 	if t.version == "" {
 		t.fault("5.1", "_meta lacks sanitation_version, or it is no text")
 	}
-	if !plainASCII(string(m.Raw())) {
+	if !plainOutside(m) {
 		t.fault("6", "_meta, which is outside of the frame, holds more than ASCII")
 	}
+}
+
+// plainOutside reports whether everything in v that is not framed is ASCII.
+func plainOutside(v strictjson.Value) bool {
+	switch v.Kind() {
+	case '{':
+		for name, m := range v.Members() {
+			if !plainASCII(name.Text()) || name.Text() != "_untrusted_text" && !plainOutside(m) {
+				return false
+			}
+		}
+	case '[':
+		for e := range v.Elements() {
+			if !plainOutside(e) {
+				return false
+			}
+		}
+	case '"':
+		return v.Text() == "" || plainASCII(v.Text())
+	}
+	return true
 }
 
 // active is what a renderer would act on.

@@ -211,6 +211,11 @@ func (t *trial) confusable() (must, may bool) {
 	if !framed(t.vector.Field) {
 		return false, false
 	}
+	return t.lookalikes()
+}
+
+// lookalikes is confusable for whatever the payload is of.
+func (t *trial) lookalikes() (must, may bool) {
 	for _, r := range string(ucd.Append(nil, ucd.NFKC, t.vector.Payload)) {
 		if prop := ucd.Of(r); prop&ucd.Confusable != 0 {
 			may = true

@@ -19,7 +19,12 @@ func (t *trial) judge(s *subject, ans Answer) {
 	t.shape(a)
 	t.beside(ans)
 	if t.vector.Field == "query" {
-		t.text("5.1", a.root.Get("query").Text())
+		text := a.root.Get("query").Text()
+		if _, may := t.lookalikes(); t.policy == Flag && may {
+			t.flagged(a, text, false)
+			return
+		}
+		t.text("5.1", text)
 		return
 	}
 	own := a.entriesOf(s.did)

@@ -174,26 +174,14 @@ func run(t testing.TB, r *Runner) *Report {
 	return rep
 }
 
-// known lists vectors that scrub or attest is known to fail, each with the reason.
-// One that passes must leave the list.
-var known = map[string]string{
-	"literal length-attack/017-growth":        "the event of a cut takes over the replacements that it touches",
-	"literal length-attack/018-growth-beyond": "the event of a cut takes over the replacements that it touches",
-	"literal length-attack/019-growth-quote":  "the event of a cut takes over the replacements that it touches",
-	"literal negative/213-lossy-fraction":     "a replaced fraction slash hides that NFKC made it",
-}
-
 func TestReference(t *testing.T) {
 	for _, scope := range []corpus.Scope{corpus.Literal, corpus.Mixed} {
 		t.Run(scope.String(), func(t *testing.T) {
 			rep := run(t, &Runner{Adapter: newReference(t, attest.Policy{Scope: scrubScope(scope)}), Scope: scope})
 			for _, v := range rep.Vectors {
-				_, knows := known[scope.String()+" "+v.ID]
 				switch {
-				case v.Status == "fail" && (!knows || v.Level == "MUST"):
+				case v.Status == "fail":
 					t.Errorf("%s %s: %v", v.Level, v.ID, v.Faults)
-				case v.Status == "pass" && knows:
-					t.Errorf("%s passes: take it off the list", v.ID)
 				case len(v.Notes) > 0:
 					t.Errorf("%s: %v", v.ID, v.Notes)
 				}
