@@ -28,7 +28,8 @@ type demoCmd struct {
 
 func (demoCmd) Help() string {
 	return "Starts a server whose tools return poisoned and benign results, once alone and once behind " +
-		"\"pellucid wrap\", and shows what a client gets of each. Exit code 1 if any case is not as it should be."
+		"\"pellucid wrap\", and shows what a client gets of each; then asks the grounding adapter a question. " +
+		"Exit code 1 if anything is not as it should be."
 }
 
 type demoServeCmd struct{}
@@ -55,6 +56,11 @@ func (demoShowCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	g, err := demo.Ground(ctx, self)
+	if err != nil {
+		return err
+	}
+	s.grounded(g)
 	s.closing(self)
 	if s.failed > 0 {
 		return errors.New("demo: " + plural(s.failed, "case") + " not as it should be")
@@ -72,9 +78,8 @@ type show struct {
 }
 
 const (
-	showWidth  = 100
-	fieldAt    = 12 // column of what stands behind a label
-	fieldWidth = showWidth - fieldAt
+	showWidth = 100
+	fieldAt   = 12 // column of what stands behind a label
 )
 
 func (s *show) opening() {
@@ -95,11 +100,17 @@ func (s *show) prose(title, text string) {
 }
 
 func (s *show) field(label, text string, paint func(string) string) {
-	for _, line := range wrapText(text, fieldWidth) {
+	writeField(s.w, fieldAt, label, text, paint)
+}
+
+// writeField writes text, broken into lines that begin at a column, with a label
+// before the first. So no line of text can pass for one of ours.
+func writeField(w io.Writer, column int, label, text string, paint func(string) string) {
+	for _, line := range wrapText(text, showWidth-column) {
 		if paint != nil {
 			line = paint(line)
 		}
-		fmt.Fprintf(s.w, "    %-*s%s\n", fieldAt-4, label, line)
+		fmt.Fprintf(w, "    %-*s%s\n", column-4, label, line)
 		label = ""
 	}
 }
@@ -130,6 +141,36 @@ func (s *show) outcome(o demo.Outcome) {
 		s.field("fence", "what the model reads, whole, this once:", s.p.dim)
 		s.field("", printable(o.Fence), s.p.dim)
 	}
+}
+
+// grounded shows what a model gets of what validators attest.
+func (s *show) grounded(g *demo.Grounded) {
+	fmt.Fprintf(s.w, "\n%s\n", s.p.bold("Grounding, before and after"))
+	s.prose("", "`pellucid ground serve` answers a question by signed attestations of validators that nobody has to "+
+		"trust. Here it serves its demonstration set, over MCP.")
+	fmt.Fprintln(s.w)
+	s.field("asked", demo.Question, nil)
+	if g.Err != nil {
+		s.failed++
+		s.field(s.p.red("FAILED")+"  ", printable(g.Err.Error()), s.p.red)
+		return
+	}
+	s.field("claim", printable(g.Claim), nil)
+	s.field("answer", g.Verdict+", by "+plural(g.Validators, "validator"), s.p.bold)
+	for _, said := range g.Said {
+		fmt.Fprintln(s.w)
+		s.field("says", said.Verdict+" "+printable(said.Validator), nil)
+		if said.Before == said.After {
+			s.field("both", printable(said.After), nil)
+		} else { // a letter of another alphabet looks like ours: it is spelled out too
+			s.field("before", scrub.Visible(said.Before, true), nil)
+			s.field("after", printable(said.After), nil)
+		}
+		s.field("quote", printable(said.Quote), nil)
+		s.field("source", printable(said.Source), nil)
+	}
+	fmt.Fprintln(s.w)
+	s.verdict(plural(g.Recorded, "change") + " recorded in _meta; every text in a frame that calls it untrusted")
 }
 
 func (s *show) verdict(v string) {

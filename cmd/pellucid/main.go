@@ -16,6 +16,8 @@ type cli struct {
 	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
 	Href       hrefCmd       `cmd:"" help:"Say whether a stranger's URI is allowed, or why not."`
 	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
+	Ground     groundCmd     `cmd:"" help:"Serve attestations to models, with a verdict composed of them, and keep the store."`
+	Conform    conformCmd    `cmd:"" help:"Score a grounding adapter, anybody's, against the adversarial corpus."`
 	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
 	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
 	Version    versionCmd    `cmd:"" help:"Say which versions this binary is made of."`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -26,16 +25,15 @@ import (
 // wrapCmd puts one server behind the boundary, with this process's standard
 // input and output as the client's end.
 type wrapCmd struct {
-	Profile   string        `enum:"auto,mcp,faithful" default:"auto" help:"How text is scrubbed: mcp, faithful (removals only), or auto: faithful if the server declares a tool that writes."`
-	Name      string        `default:"server" help:"Name of the server in frames and records."`
-	Frame     string        `enum:"fence,meta" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it."`
-	Env       []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
-	Cwd       string        `placeholder:"DIR" help:"Working directory of the server."`
-	URL       string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command."`
-	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
-	Timeout   time.Duration `default:"10m" help:"How long the server may be silent about a request."`
-	LogFormat string        `enum:"text,json" default:"text" help:"Format of the log on standard error: ${enum}."`
-	LogLevel  slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn, error."`
+	Profile string        `enum:"auto,mcp,faithful" default:"auto" help:"How text is scrubbed: mcp, faithful (removals only), or auto: faithful if the server declares a tool that writes."`
+	Name    string        `default:"server" help:"Name of the server in frames and records."`
+	Frame   string        `enum:"fence,meta" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it."`
+	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
+	Cwd     string        `placeholder:"DIR" help:"Working directory of the server."`
+	URL     string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command."`
+	Header  []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
+	Timeout time.Duration `default:"10m" help:"How long the server may be silent about a request."`
+	logFlags
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
 }
@@ -92,14 +90,6 @@ func (c *wrapCmd) check() error {
 	return nil
 }
 
-func (c *wrapCmd) logger(w io.Writer) *slog.Logger {
-	opt := &slog.HandlerOptions{Level: c.LogLevel}
-	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, opt))
-	}
-	return slog.New(slog.NewTextHandler(w, opt))
-}
-
 // config opens the state that the gateway needs.
 func (c *wrapCmd) config(log *slog.Logger) (gateway.Config, *state.Journal, error) {
 	profiles := map[string]gateway.Profile{"auto": gateway.Auto, "mcp": gateway.MCP, "faithful": gateway.Faithful}
@@ -111,11 +101,7 @@ func (c *wrapCmd) config(log *slog.Logger) (gateway.Config, *state.Journal, erro
 	if err != nil {
 		return cfg, nil, err
 	}
-	secret, err := dir.Key("install.key")
-	if err != nil {
-		return cfg, nil, err
-	}
-	if cfg.Key, err = frame.NewKey(secret); err != nil {
+	if cfg.Key, err = fenceKey(dir); err != nil {
 		return cfg, nil, err
 	}
 	journal, err := dir.Journal("decisions.jsonl", state.JournalOptions{})
@@ -141,7 +127,7 @@ func (s *journalSink) Record(d gateway.Decision) error {
 var serverLimits = strictjson.Limits{MendSurrogates: true}
 
 func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Config, e *env) error {
-	header, err := secretHeaders(c.Header, e.Getenv)
+	header, err := secretHeaders(c.Header, e.secrets())
 	if err != nil {
 		front.Close()
 		return withCode(exitConfig, err)
@@ -164,31 +150,17 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 	return err
 }
 
-// secretHeaders resolves NAME=env:VAR and NAME=file:PATH. A secret never stands
-// on the command line, where every user of the machine can read it.
-func secretHeaders(specs []string, getenv func(string) string) (http.Header, error) {
+// secretHeaders resolves NAME=env:VAR and NAME=file:PATH.
+func secretHeaders(specs []string, secret secrets) (http.Header, error) {
 	h := http.Header{}
 	for _, spec := range specs {
 		name, ref, found := strings.Cut(spec, "=")
-		value := ""
-		switch kind, where, _ := strings.Cut(ref, ":"); {
-		case !found || name == "":
+		if !found || name == "" {
 			return nil, errors.New("wrap: --header: want NAME=env:VAR or NAME=file:PATH")
-		case kind == "env":
-			if value = getenv(where); value == "" {
-				return nil, fmt.Errorf("wrap: --header %s: variable %s is not set", finding.Quote(name), finding.Quote(where))
-			}
-		case kind == "file":
-			b, err := os.ReadFile(where)
-			if err != nil {
-				return nil, fmt.Errorf("wrap: --header %s: %w", finding.Quote(name), err)
-			}
-			value = strings.TrimRight(string(b), "\r\n")
-		default:
-			return nil, fmt.Errorf("wrap: --header %s: a value is given by reference: env:VAR or file:PATH", finding.Quote(name))
 		}
-		if strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("wrap: --header %s: its value holds a line end", finding.Quote(name))
+		value, err := secret(ref)
+		if err != nil {
+			return nil, fmt.Errorf("wrap: --header %s: %w", finding.Quote(name), err)
 		}
 		h.Add(name, value)
 	}

@@ -105,7 +105,7 @@ type session struct {
 
 func connect(ctx context.Context, stateDir string, argv []string) (*session, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "PELLUCID_STATE="+stateDir)
+	cmd.Env = append(os.Environ(), "PELLUCID_STATE="+stateDir, "PELLUCID_DB=")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	c := mcp.NewClient(&mcp.Implementation{Name: "demo-client", Version: "1"}, nil)

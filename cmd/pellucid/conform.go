@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/conform"
+	"github.com/pellucid-mcp/pellucid/corpus"
+)
+
+// conformCmd scores any grounding adapter against the adversarial corpus.
+type conformCmd struct {
+	URL       string        `name:"url" help:"Streamable HTTP endpoint of the adapter."`
+	Feed      string        `default:"loaded" placeholder:"HOW" help:"How the adapter is fed: http=URL, command=CMD, or ${default}."`
+	FeedToken string        `placeholder:"REF" help:"Bearer token for http=URL: env:NAME or file:PATH."`
+	Token     string        `placeholder:"REF" help:"Bearer token for --url: env:NAME or file:PATH."`
+	Tool      string        `default:"ground" help:"Name of the adapter's tool."`
+	Scope     string        `enum:"literal,mixed" default:"literal" help:"Scope of confusable characters that the adapter is configured for: ${enum}."`
+	Policy    string        `enum:"replace,reject,flag" default:"replace" help:"Policy for them that it is configured for: ${enum}."`
+	Family    []string      `placeholder:"FAMILY" help:"Only the vectors of these families."`
+	Timeout   time.Duration `default:"30s" help:"How long the adapter may take over one query."`
+	Dump      bool          `help:"Print the signed attestations, one a line, and do nothing else: what an adapter is to be loaded with."`
+	JSON      bool          `name:"json" help:"Print the report as JSON: passed, failed, vectors[]."`
+
+	Command []string `arg:"" optional:"" passthrough:"" help:"The adapter's program and arguments, behind --."`
+}
+
+func (conformCmd) Help() string {
+	return `Each vector of the corpus is fed as a signed attestation and asked for again; what
+comes back is held to the Veritas grounding RFC. The adapter has to take validators
+that it does not know (their keys are did:key) and the built-in consensus domains.
+
+--feed says how it is fed. http=URL posts each attestation there; a reply 4xx, or one
+that says "accepted": false, refuses it. command=CMD runs CMD, whose words are parted
+by blanks, with each attestation on its standard input; exit code 0 accepts and 1
+refuses, and the first word of its output is the reason. loaded feeds nothing: what
+--dump prints is there already. Exit codes: 0 every MUST passed, 1 one did not, 2
+wrong usage, 3 a token is missing, 4 the adapter is unreachable.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *conformCmd) Validate() error {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	for _, f := range c.Family {
+		if !slices.Contains(corpus.Families, f) {
+			return fmt.Errorf("--family is one of %s", strings.Join(corpus.Families, ", "))
+		}
+	}
+	switch {
+	case c.Dump && (c.URL != "" || len(c.Command) > 0):
+		return errors.New("--dump does nothing else")
+	case !c.Dump && c.URL == "" && len(c.Command) == 0:
+		return errors.New("say which adapter: --url URL or -- COMMAND ARG…")
+	case c.URL != "" && len(c.Command) > 0:
+		return errors.New("--url and a command exclude each other")
+	case c.Token != "" && c.URL == "":
+		return errors.New("--token is for --url")
+	case c.Timeout <= 0:
+		return errors.New("--timeout must be positive")
+	}
+	how, what, given := strings.Cut(c.Feed, "=")
+	switch {
+	case how != "http" && c.FeedToken != "":
+		return errors.New("--feed-token is for --feed http=URL")
+	case (how == "http" || how == "command") && strings.TrimSpace(what) != "", how == "loaded" && !given:
+		return nil
+	}
+	return errors.New("--feed is http=URL, command=CMD or loaded")
+}
+
+func (c *conformCmd) Run(e *env) error {
+	vectors, err := c.vectors()
+	if err != nil {
+		return err
+	}
+	if c.Dump {
+		return c.dump(e, vectors)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	feed, err := c.feeder(e.secrets())
+	if err != nil {
+		return err
+	}
+	token, err := e.secrets().optional("conform: --token", c.Token)
+	if err != nil {
+		return err
+	}
+	s, err := conform.Dial(ctx, conform.Target{URL: c.URL, Command: c.Command, Tool: c.Tool, Token: token, Timeout: c.Timeout}, feed)
+	if err != nil {
+		return withCode(exitUnreachable, err)
+	}
+	defer s.Close()
+	rep, err := c.score(ctx, e, s, vectors)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = writeJSON(e.Stdout, rep)
+	} else {
+		err = rep.WriteText(e.Stdout)
+	}
+	if err == nil && !rep.Conforms {
+		return withCode(exitFailed, nil)
+	}
+	return err
+}
+
+// vectors are those that the adapter is to be scored by.
+func (c *conformCmd) vectors() ([]corpus.Vector, error) {
+	all, err := corpus.All()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(v corpus.Vector) bool {
+		return len(c.Family) > 0 && !slices.Contains(c.Family, v.Family)
+	}), nil
+}
+
+func (c *conformCmd) scope() corpus.Scope {
+	if c.Scope == "mixed" {
+		return corpus.Mixed
+	}
+	return corpus.Literal
+}
+
+func (c *conformCmd) dump(e *env, vectors []corpus.Vector) error {
+	w := bufio.NewWriter(e.Stdout)
+	for i := range vectors {
+		if !vectors[i].In(c.scope()) {
+			continue
+		}
+		for _, a := range conform.Attestations(&vectors[i]) {
+			w.Write(a)
+			w.WriteByte('\n')
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("conform: write: %w", err)
+	}
+	return nil
+}
+
+func (c *conformCmd) feeder(secret secrets) (conform.Feeder, error) {
+	how, what, _ := strings.Cut(c.Feed, "=")
+	switch how {
+	case "http":
+		token, err := secret.optional("conform: --feed-token", c.FeedToken)
+		return conform.HTTPFeeder{URL: what, Token: token}, err
+	case "command":
+		return conform.CommandFeeder(strings.Fields(what)), nil
+	}
+	return conform.Loaded{}, nil
+}
+
+func (c *conformCmd) score(ctx context.Context, e *env, a conform.Adapter, vectors []corpus.Vector) (*conform.Report, error) {
+	var run, failed atomic.Int64
+	b := newBar(e, "conform", int64(len(vectors)), func() string {
+		return fmt.Sprintf("%s, %d failed", plural(int(run.Load()), "vector"), failed.Load())
+	})
+	defer b.done()
+	r := conform.Runner{
+		Adapter: a, Scope: c.scope(), Policy: conform.Policy(c.Policy), Vectors: vectors,
+		Each: func(res *conform.Result) {
+			if res.Status == "fail" {
+				failed.Add(1)
+			}
+			b.at(run.Add(1))
+		},
+	}
+	return r.Run(ctx)
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/consensus"
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/didweb"
+	"github.com/pellucid-mcp/pellucid/internal/factcheck"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// groundCmd is the Veritas grounding adapter and what its operator needs.
+type groundCmd struct {
+	Serve   groundServeCmd   `cmd:"" help:"Answer queries over MCP, and take attestations."`
+	Import  groundImportCmd  `cmd:"" help:"Check attestations and store them."`
+	Query   groundQueryCmd   `cmd:"" help:"Ask the store, without a server."`
+	Retract groundRetractCmd `cmd:"" help:"Withdraw a source or an attestation, and what depends on it."`
+	Reverse groundReverseCmd `cmd:"" help:"Take a retraction back."`
+	Export  groundExportCmd  `cmd:"" help:"Print what the store holds, as JSON lines."`
+}
+
+// groundDB says where the attestations are.
+type groundDB struct {
+	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or ground.db in the state directory)."`
+}
+
+// What a verb does where there is no store.
+type missing uint8
+
+const (
+	isError  missing = iota
+	makeIt           // an empty one is made
+	showDemo         // the demonstration set is shown, unless a store was named
+)
+
+// A groundStore is an open store, which may be gone when it is closed.
+type groundStore struct {
+	ground.Store
+	demo string // directory of a store that holds the demonstration set
+}
+
+func (s *groundStore) Close() error {
+	err := s.Store.Close()
+	if s.demo != "" {
+		err = errors.Join(err, os.RemoveAll(s.demo))
+	}
+	return err
+}
+
+func isPostgres(where string) bool {
+	return strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://")
+}
+
+// open opens the store. Its name does not stand in the error: it may hold a password.
+func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*groundStore, error) {
+	where := c.DB
+	if where == "" {
+		where = filepath.Join(dir.Path(), "ground.db")
+	}
+	if !isPostgres(where) {
+		_, err := os.Stat(where)
+		switch {
+		case !errors.Is(err, fs.ErrNotExist):
+		case m == showDemo && c.DB == "":
+			return openDemo(ctx)
+		case m == makeIt:
+			if err := makePrivate(where); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, errors.New("ground: there is no store yet: pellucid ground import makes one")
+		}
+	}
+	s, err := store.Open(ctx, where, store.Options{})
+	return &groundStore{Store: s}, openError(err)
+}
+
+// makePrivate makes the file that a store is to be, for its owner alone: it holds
+// what has not been retracted yet. SQLite gives its other files the same mode.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return fmt.Errorf("ground: create %s: %w", finding.Quote(path), pe.Err)
+	} else if err != nil {
+		return fmt.Errorf("ground: create store: %w", err)
+	}
+	return f.Close()
+}
+
+// openError gives the error of store.Open its exit code.
+func openError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy), errors.Is(err, ground.ErrFull):
+		return withCode(exitUnreachable, err)
+	}
+	return withCode(exitConfig, err)
+}
+
+// openDemo opens a store that nobody keeps; loadDemo fills it.
+func openDemo(ctx context.Context) (*groundStore, error) {
+	dir, err := os.MkdirTemp("", "pellucid-ground-")
+	if err != nil {
+		return nil, fmt.Errorf("ground: make a temporary store: %w", err)
+	}
+	s, err := store.Open(ctx, filepath.Join(dir, "ground.db"), store.Options{})
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	return &groundStore{Store: s, demo: dir}, nil
+}
+
+// loadDemo fills the store with the demonstration set, if that is what it is for.
+func (s *groundStore) loadDemo(ctx context.Context, a *ground.Adapter, stderr io.Writer) error {
+	if s.demo == "" {
+		return nil
+	}
+	receipts, err := a.Ingest(ctx, "", factcheck.Demonstration())
+	if err != nil {
+		return err
+	}
+	for _, r := range receipts {
+		if !r.Accepted {
+			return fmt.Errorf("ground: the demonstration set was refused: %s", r.Code)
+		}
+	}
+	fmt.Fprintf(stderr, "There is no store yet: this is a demonstration set of %s. Nothing is kept;\n"+
+		"`pellucid ground import` or --db makes a store.\n", plural(len(receipts), "attestation"))
+	return nil
+}
+
+// groundRules are how attestations are checked and made safe: the same for all that
+// put them into one store.
+type groundRules struct {
+	Policy  string   `enum:"replace,reject,flag" default:"replace" help:"What is done with characters that are taken for ASCII ones: ${enum}."`
+	Scope   string   `enum:"literal,mixed" default:"literal" help:"Which of them: every one (literal), or where a word pretends (mixed)."`
+	Domains string   `placeholder:"FILE" help:"Registry of consensus domains; the built-in one if absent."`
+	Verdict []string `placeholder:"NAME" help:"Verdict that is known beside the built-in ones; may be repeated."`
+	DIDWeb  bool     `name:"did-web" help:"Fetch the keys of did:web identifiers, over https."`
+}
+
+func (r *groundRules) options(o *ground.Options) error {
+	o.Policy = attest.Policy{
+		Confusables: map[string]scrub.Confusables{"replace": scrub.Replace, "reject": scrub.Reject, "flag": scrub.Flag}[r.Policy],
+		Scope:       map[string]scrub.Scope{"literal": scrub.Literal, "mixed": scrub.Mixed}[r.Scope],
+	}
+	var err error
+	if o.Verdicts, err = attest.NewRegistry(r.Verdict...); err != nil {
+		return withCode(exitConfig, fmt.Errorf("ground: --verdict: %w", err))
+	}
+	if r.Domains != "" {
+		if o.Domains, err = parseFile(r.Domains, consensus.ParseRegistry); err != nil {
+			return withCode(exitConfig, fmt.Errorf("ground: --domains: %w", err))
+		}
+	}
+	if r.DIDWeb {
+		o.Keys = didweb.New(didweb.Options{})
+	}
+	return nil
+}
+
+// parseFile parses a file of the operator's.
+func parseFile[T any](name string, parse func([]byte) (T, error)) (T, error) {
+	b, err := readInput(name, strings.NewReader(""))
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return parse(b)
+}
+
+// refusals keeps what was not accepted, as lines of a journal.
+type refusals struct {
+	j    *state.Journal
+	fail func(error) // told of what could not be written
+}
+
+func openRefusals(dir *state.Dir, fail func(error)) (*refusals, error) {
+	j, err := dir.Journal("refusals.jsonl", state.JournalOptions{})
+	if err != nil {
+		return nil, withCode(exitConfig, err)
+	}
+	return &refusals{j, fail}, nil
+}
+
+func (r *refusals) record(x ground.Refused) {
+	line, err := json.Marshal(struct {
+		At        string `json:"at"`
+		Submitter string `json:"submitter,omitempty"`
+		Digest    string `json:"digest"`
+		ground.Receipt
+	}{x.At.UTC().Format("2006-01-02T15:04:05.000Z"), x.Submitter, x.Digest, x.Receipt})
+	if err == nil {
+		err = r.j.Append(line)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// openState opens the state directory.
+func openState() (*state.Dir, error) {
+	dir, err := state.Open()
+	if err != nil {
+		return nil, withCode(exitConfig, err)
+	}
+	return dir, nil
+}
+
+// fenceKey is the installation's key of the fences.
+func fenceKey(dir *state.Dir) (frame.Key, error) {
+	secret, err := dir.Key("install.key")
+	if err != nil {
+		return frame.Key{}, withCode(exitConfig, err)
+	}
+	return frame.NewKey(secret)
+}
+
+// operatorKey is the operator's own key for cascade events, made on first use. An
+// adapter on the same state believes it.
+func operatorKey(dir *state.Dir) (attest.Key, error) {
+	seed, err := dir.Key("operator.key")
+	if err != nil {
+		return attest.Key{}, withCode(exitConfig, err)
+	}
+	return attest.GenerateKey(bytes.NewReader(seed))
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+)
+
+type groundRetractCmd struct{ eventFlags }
+
+func (groundRetractCmd) Help() string {
+	return `Signs a cascade event and hands it in: the attestation, or whatever depends on the
+source, is withheld from then on, and so is all that depends on it in turn. The key is
+the operator's own, which an adapter on the same state directory believes whatever it
+is about. A validator's key withdraws that validator's own attestations. With --url
+the event is posted to a running adapter instead of being written to the store. Exit
+codes: 0 done, 1 refused, 2 wrong usage, 3 bad configuration, 4 the store or the
+adapter cannot be reached.`
+}
+
+func (c *groundRetractCmd) Run(e *env) error { return c.send(e, ground.Retract) }
+
+type groundReverseCmd struct{ eventFlags }
+
+func (groundReverseCmd) Help() string {
+	return `Takes a retraction back. Of the events on one target the latest decides. Keys and
+exit codes are as for retract, but that a validator cannot take back what somebody
+else may have retracted.`
+}
+
+func (c *groundReverseCmd) Run(e *env) error { return c.send(e, ground.Reverse) }
+
+// eventFlags are those of a cascade event.
+type eventFlags struct {
+	groundDB
+	Reason string    `placeholder:"TEXT" help:"Why, for people. It is third-party text to whoever reads it."`
+	Key    string    `placeholder:"FILE" completion:"files" help:"The key, as attest keygen wrote it; the operator's own if absent."`
+	Method string    `placeholder:"DID-URL" help:"Where the key is published, if not as its did:key."`
+	At     time.Time `placeholder:"TIME" help:"When it happened (RFC 3339); now if absent."`
+	Issuer []string  `sep:"none" placeholder:"DID" help:"Issuer whose events are believed in this store, as for serve; may be repeated."`
+	URL    string    `name:"url" help:"Post the event there, such as https://host/ground/events, instead of writing to the store."`
+	Token  string    `placeholder:"REF" help:"Bearer token for --url: env:NAME or file:PATH."`
+	JSON   bool      `name:"json" help:"Print the receipt as JSON."`
+	Target string    `arg:"" help:"IRI of a source, or the id or hash (sha256:…) of an attestation."`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *eventFlags) Validate() error {
+	switch {
+	case c.Token != "" && c.URL == "":
+		return errors.New("--token is for --url")
+	case c.URL != "" && (c.DB != "" && os.Getenv("PELLUCID_DB") == "" || len(c.Issuer) > 0):
+		return errors.New("--db and --issuer are not for --url")
+	case c.Method != "" && c.Key == "":
+		return errors.New("--method is for --key")
+	}
+	return nil
+}
+
+// An eventReceipt is what became of an event, in the form of POST /ground/events.
+type eventReceipt struct {
+	ground.Receipt
+	Live      int `json:"live"`
+	Pending   int `json:"cascade_pending"`
+	Retracted int `json:"retracted"`
+}
+
+func (c *eventFlags) send(e *env, kind ground.EventKind) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	operator, err := operatorKey(dir)
+	if err != nil {
+		return err
+	}
+	key := operator
+	if c.Key != "" {
+		if key, err = readKey(c.Key); err != nil {
+			return fmt.Errorf("ground: %w", err)
+		}
+	}
+	if c.At.IsZero() {
+		c.At = time.Now()
+	}
+	o := attest.SignOptions{Created: c.At, Method: c.Method}
+	if o.Method == "" {
+		o.Method = key.Method()
+	}
+	event, err := ground.SignEvent(kind, c.Target, c.Reason, c.At, key, o)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	var r eventReceipt
+	if c.URL != "" {
+		r, err = c.post(ctx, e, event)
+	} else {
+		r, err = c.apply(ctx, dir, operator.DID(), ownKey{key, o.Method}, event)
+	}
+	switch {
+	case err != nil:
+		return err
+	case storeFailed(r.Code):
+		return withCode(exitUnreachable, fmt.Errorf("ground: %s", r.Code))
+	}
+	return c.print(e.Stdout, kind, &r)
+}
+
+// apply hands the event to an adapter on the store.
+func (c *eventFlags) apply(ctx context.Context, dir *state.Dir, operator string, keys attest.KeyResolver, event []byte) (r eventReceipt, err error) {
+	s, err := c.open(ctx, dir, isError)
+	if err != nil {
+		return r, err
+	}
+	defer s.Close()
+	a, err := ground.New(ground.Options{Store: s, Keys: keys, Issuers: append(c.Issuer, operator)})
+	if err != nil {
+		return r, withCode(exitConfig, err)
+	}
+	receipt, change, err := a.IngestEvent(ctx, "operator", event)
+	return eventReceipt{receipt, change.Live, change.Pending, change.Retracted}, err
+}
+
+// maxEventReply bounds what is read of an adapter's reply, in octets.
+const maxEventReply = 64 << 10
+
+// post hands the event to a running adapter.
+func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r eventReceipt, err error) {
+	token, err := e.secrets().optional("ground: --token", c.Token)
+	if err != nil {
+		return r, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(event))
+	if err != nil {
+		return r, withCode(exitUsage, fmt.Errorf("ground: --url is not one: %s", finding.Quote(c.URL)))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	// A redirect would carry the event, and perhaps the token, somewhere else.
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return r, withCode(exitUnreachable, fmt.Errorf("ground: post: %w", err))
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxEventReply))
+	if err == nil && json.Unmarshal(body, &r) == nil && (r.Accepted || r.Code != "") {
+		return r, nil
+	}
+	return r, withCode(exitUnreachable, fmt.Errorf("ground: post: no receipt: status %d", res.StatusCode))
+}
+
+// print tells what became of the event.
+func (c *eventFlags) print(w io.Writer, kind ground.EventKind, r *eventReceipt) (err error) {
+	switch {
+	case c.JSON:
+		err = json.NewEncoder(w).Encode(r)
+	case r.Accepted:
+		_, err = fmt.Fprintf(w, "%s %s\n%d retracted, %d withheld for what they depend on, %d stand again\n",
+			kind, printable(r.Hash), r.Retracted, r.Pending, r.Live)
+	default:
+		_, err = fmt.Fprintf(w, "%s at %s\n", printable(r.Code), finding.Quote(r.Pointer))
+	}
+	if err == nil && !r.Accepted {
+		return withCode(exitFailed, nil)
+	}
+	return err
+}

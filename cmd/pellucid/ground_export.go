@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/pellucid-mcp/pellucid/ground"
+)
+
+type groundExportCmd struct {
+	groundDB
+	After uint64 `placeholder:"CURSOR" help:"Only what was stored after this cursor, as a line of an earlier export names it."`
+	Limit int    `placeholder:"N" help:"Greatest number of lines; all if absent."`
+}
+
+func (groundExportCmd) Help() string {
+	return `Prints attestations and cascade events in the order in which they were stored, one
+line each, in the form of the feed: cursor, kind, hash, and the original octets as a
+string. They are what third parties wrote, neither cleaned nor framed: for archives and
+other adapters, not for a model. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad
+configuration, 4 the store cannot be reached.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *groundExportCmd) Validate() error {
+	if c.Limit < 0 {
+		return errors.New("--limit must not be negative")
+	}
+	return nil
+}
+
+// exportPage is how many entries are held at once.
+const exportPage = 256
+
+func (c *groundExportCmd) Run(e *env) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	s, err := c.open(ctx, dir, isError)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	w := bufio.NewWriterSize(e.Stdout, 64<<10)
+	after, left := ground.Cursor(c.After), c.Limit
+	var line []byte
+	for {
+		n := exportPage
+		if c.Limit > 0 {
+			n = min(n, left)
+		}
+		if n == 0 {
+			break
+		}
+		page, err := s.Feed(ctx, after, n)
+		if err != nil {
+			return withCode(exitUnreachable, err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for i := range page {
+			line = append(page[i].AppendJSON(line[:0]), '\n')
+			if _, err := w.Write(line); err != nil {
+				return fmt.Errorf("ground: write: %w", err)
+			}
+		}
+		after, left = page[len(page)-1].Cursor, left-len(page)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("ground: write: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/pellucid-mcp/pellucid/ground"
+)
+
+type groundQueryCmd struct {
+	groundDB
+	groundRules
+	Domain     string   `placeholder:"DOMAIN" help:"Only what was said in this consensus domain."`
+	Profile    string   `placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) to compose the verdict by; every domain alike if absent."`
+	Validators string   `placeholder:"FILE" help:"Reputation of validators, and trust in them; all alike if absent."`
+	Limit      int      `default:"20" help:"Greatest number of attestations that are shown, up to 100."`
+	JSON       bool     `name:"json" help:"Print the response envelope that a model's host would get."`
+	Text       []string `arg:"" help:"What to ask: words, topic:PATH, the hash of a claim, or the URN of a group."`
+}
+
+func (groundQueryCmd) Help() string {
+	return `Searches the store, composes a verdict and prints it with the attestations that it
+rests on. All that validators wrote is theirs: it is cleaned, indented, and what a
+terminal would not show is spelled out. Where there is no store, a demonstration set
+is asked. Exit codes: 0 answered, even if nothing is known of it, 1 failed, 2 wrong
+usage, 3 bad configuration, 4 the store cannot be reached.`
+}
+
+func (c *groundQueryCmd) Run(e *env) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	var o ground.Options
+	if err := c.options(&o); err != nil {
+		return err
+	}
+	if c.Validators != "" {
+		if o.Validators, err = parseFile(c.Validators, ground.ParseValidators); err != nil {
+			return withCode(exitConfig, fmt.Errorf("ground: --validators: %w", err))
+		}
+	}
+	r := ground.Request{Query: strings.Join(c.Text, " "), Domain: c.Domain, Limit: c.Limit}
+	if c.Profile != "" {
+		if r.Document, err = readInput(c.Profile, strings.NewReader("")); err != nil {
+			return withCode(exitConfig, fmt.Errorf("ground: --profile: %w", err))
+		}
+	}
+	s, err := c.open(ctx, dir, showDemo)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	o.Store = s
+	a, err := ground.New(o)
+	if err != nil {
+		return withCode(exitConfig, err)
+	}
+	if err := s.loadDemo(ctx, a, e.Stderr); err != nil {
+		return err
+	}
+	answer, err := a.Ground(ctx, r)
+	if err != nil {
+		return queryError(err)
+	}
+	if c.JSON {
+		_, err = e.Stdout.Write(append(escapeJSON(answer), '\n'))
+		return err
+	}
+	return printAnswer(e.Stdout, paletteFor(e.Stdout, e.Getenv), answer)
+}
+
+// queryError gives a ground.Problem its exit code.
+func queryError(err error) error {
+	var p ground.Problem
+	switch {
+	case !errors.As(err, &p):
+		return err
+	case p == ground.Unavailable:
+		return withCode(exitUnreachable, err)
+	case p == ground.ProfileRefused:
+		return withCode(exitConfig, err)
+	}
+	return withCode(exitUsage, err)
+}
+
+// An answer is what is printed of a response envelope.
+type answer struct {
+	Domain  string `json:"consensus_domain"`
+	Summary struct {
+		Verdict      string `json:"primary_verdict"`
+		Validators   int    `json:"validator_count"`
+		Disagreement bool   `json:"disagreement_present"`
+	} `json:"verdict_summary"`
+	Attestations []struct {
+		Validator string `json:"validator_did"`
+		Verdict   string `json:"verdict"`
+		Domain    string `json:"consensus_domain"`
+		Text      struct {
+			Rationale      string `json:"rationale"`
+			Qualifications string `json:"qualifications"`
+			Evidence       []struct {
+				Quote struct {
+					Quote  string `json:"quote"`
+					Source string `json:"source_uri"`
+				} `json:"_untrusted_quote"`
+			} `json:"evidence"`
+		} `json:"_untrusted_text"`
+	} `json:"attestations"`
+	Meta struct {
+		Claim      *answerClaim  `json:"claim"`
+		Others     []answerClaim `json:"other_claims"`
+		Provenance []struct {
+			Hash   string `json:"hash"`
+			Issued string `json:"issued"`
+		} `json:"provenance"`
+		Withheld []struct {
+			Hash   string `json:"hash"`
+			Reason string `json:"reason"`
+		} `json:"withheld"`
+		Cut struct {
+			Claims       bool `json:"claims"`
+			Attestations bool `json:"attestations"`
+			Votes        bool `json:"votes"`
+		} `json:"cut"`
+		Explanation *struct {
+			Outcome string `json:"outcome"`
+			Tallies []struct {
+				Verdict    string `json:"verdict"`
+				Validators int    `json:"validator_count"`
+			} `json:"tallies"`
+		} `json:"explanation"`
+	} `json:"_meta"`
+}
+
+type answerClaim struct {
+	Hash string `json:"claim_hash"`
+	Text struct {
+		Claim string `json:"claim"`
+	} `json:"_untrusted_text"`
+}
+
+// answerAt is the column behind the labels of an answer.
+const answerAt = 20
+
+// printAnswer writes an answer for a person.
+func printAnswer(w io.Writer, p palette, envelope []byte) error {
+	var a answer
+	if err := json.Unmarshal(envelope, &a); err != nil {
+		return fmt.Errorf("ground: answer: %w", err)
+	}
+	out := &answerReport{w: bufio.NewWriter(w), p: p}
+	out.verdict(&a)
+	for i := range a.Attestations {
+		out.attestation(&a, i)
+	}
+	out.rest(&a)
+	return out.w.Flush()
+}
+
+// An answerReport writes an answer. Whatever is printed passes printable, and third-party
+// text stands behind the labels' column, so that none of it can pass for ours.
+type answerReport struct {
+	w *bufio.Writer
+	p palette
+}
+
+func (r *answerReport) field(label, text string) {
+	if text != "" {
+		writeField(r.w, answerAt, label, printable(text), nil)
+	}
+}
+
+func (r *answerReport) head(s string) {
+	fmt.Fprintf(r.w, "%s\n", r.p.bold(printable(strings.Join(strings.Fields(s), " "))))
+}
+
+func (r *answerReport) verdict(a *answer) {
+	s := a.Summary
+	what := s.Verdict + ": " + plural(s.Validators, "validator")
+	if s.Disagreement {
+		what += ", who disagree"
+	}
+	r.head(what)
+	if c := a.Meta.Claim; c != nil {
+		r.field("claim", c.Text.Claim)
+		r.field("claim hash", c.Hash)
+	} else {
+		r.field("claim", "none is known that matches")
+	}
+	r.field("believed", a.Domain)
+	if x := a.Meta.Explanation; x != nil {
+		r.field("outcome", x.Outcome)
+		for _, t := range x.Tallies {
+			r.field("votes", fmt.Sprintf("%s by %s", t.Verdict, plural(t.Validators, "validator")))
+		}
+	}
+}
+
+func (r *answerReport) attestation(a *answer, i int) {
+	t := &a.Attestations[i]
+	fmt.Fprintln(r.w)
+	r.head(t.Verdict)
+	r.field("validator", t.Validator)
+	r.field("domain", t.Domain)
+	if i < len(a.Meta.Provenance) {
+		r.field("issued", a.Meta.Provenance[i].Issued)
+		r.field("hash", a.Meta.Provenance[i].Hash)
+	}
+	r.field("rationale", t.Text.Rationale)
+	r.field("qualifications", t.Text.Qualifications)
+	for _, q := range t.Text.Evidence {
+		r.field("quote", q.Quote.Quote)
+		r.field("source", q.Quote.Source)
+	}
+}
+
+func (r *answerReport) rest(a *answer) {
+	m := &a.Meta
+	if len(m.Withheld)+len(m.Others) > 0 || m.Cut.Claims || m.Cut.Attestations || m.Cut.Votes {
+		fmt.Fprintln(r.w)
+		r.head("Besides")
+	}
+	for _, x := range m.Withheld {
+		r.field("withheld", x.Hash+" "+x.Reason)
+	}
+	for _, c := range m.Others {
+		r.field("other claim", c.Text.Claim)
+		r.field("", c.Hash)
+	}
+	if m.Cut.Attestations {
+		r.field("not shown", "attestations that counted as well: --limit shows more")
+	}
+	if m.Cut.Votes {
+		r.field("not composed", "votes beyond the greatest number that is looked at")
+	}
+	if m.Cut.Claims {
+		r.field("not searched", "claims beyond the greatest number that is looked at")
+	}
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/consensus"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+)
+
+type groundServeCmd struct {
+	Stdio bool   `help:"Speak MCP on standard input and output, instead of HTTP."`
+	HTTP  string `name:"http" placeholder:"ADDR" help:"Listen there (default 127.0.0.1:7420)."`
+	groundDB
+	groundRules
+	Profile        []string `sep:"none" placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) that a query may name; may be repeated."`
+	DefaultProfile string   `placeholder:"ID" help:"The one for queries that name none; every domain alike if absent."`
+	Validators     string   `placeholder:"FILE" completion:"files" help:"Reputation of validators, and trust in them; all alike if absent."`
+	Issuer         []string `sep:"none" placeholder:"DID" help:"Issuer whose cascade events are believed, beside this installation's operator; may be repeated."`
+	Tokens         string   `placeholder:"FILE" completion:"files" help:"Who has which bearer token and which scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
+	Token          string   `placeholder:"REF" help:"One bearer token with all scopes: env:NAME or file:PATH."`
+	RequireToken   bool     `help:"Ask for a token for queries too."`
+	AllowHost      []string `placeholder:"HOST" help:"Name or address under which clients reach this server, if not that of loopback; may be repeated."`
+	AllowOrigin    []string `placeholder:"ORIGIN" help:"Origin whose pages may ask from a browser, such as https://app.example; may be repeated."`
+	Peer           []string `sep:"none" placeholder:"URL" help:"Take over the feed of another aggregator, such as https://host/ground/feed; may be repeated."`
+	PeerToken      []string `sep:"none" placeholder:"REF" help:"Bearer token for the peer at the same place of the line: env:NAME or file:PATH."`
+	logFlags
+}
+
+// groundAddr is where the adapter listens if nobody says otherwise.
+const groundAddr = "127.0.0.1:7420"
+
+func (groundServeCmd) Help() string {
+	return `Serves the tools ground and attestation over MCP: at /ground/mcp, or with --stdio to
+the one client that started it. With tokens it also takes attestations at
+/ground/attestations and cascade events at /ground/events, and hands out its feed at
+/ground/feed. What is refused is recorded in refusals.jsonl in the state directory.
+Where there is no store, a demonstration set is served, and nothing is kept. Exit codes:
+0 ended by its client or a signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the
+store cannot be reached.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *groundServeCmd) Validate() error {
+	switch {
+	case c.Stdio && (c.HTTP != "" || c.Tokens != "" || c.Token != "" || c.RequireToken || len(c.AllowHost)+len(c.AllowOrigin) > 0):
+		return errors.New("--stdio has one client, whom it knows: --http, tokens, hosts and origins are not for it")
+	case c.RequireToken && c.Tokens == "" && c.Token == "":
+		return errors.New("--require-token needs --tokens or --token")
+	case len(c.PeerToken) > 0 && len(c.PeerToken) != len(c.Peer):
+		return errors.New("as many --peer-token as --peer, or none")
+	}
+	if err := auth.CheckLocal(c.AllowHost, c.AllowOrigin); err != nil {
+		return err
+	}
+	if c.HTTP == "" {
+		c.HTTP = groundAddr
+	}
+	if isLoopback(c.HTTP) {
+		return nil
+	}
+	switch {
+	case c.Tokens == "" && c.Token == "":
+		return errors.New("an address that is not loopback needs --tokens or --token: anybody could reach it")
+	case len(c.AllowHost) == 0:
+		return errors.New("an address that is not loopback needs --allow-host: under which name do clients reach it?")
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine can reach what listens on addr.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (c *groundServeCmd) Run(e *env) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	log := c.logger(e.Stderr)
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	journal, err := openRefusals(dir, func(err error) { log.Error("a refusal is not recorded", "err", err) })
+	if err != nil {
+		return err
+	}
+	defer journal.j.Close()
+	o := ground.Options{Refused: journal.record}
+	if err := c.configure(dir, &o); err != nil {
+		return err
+	}
+	who, err := c.authenticator(e.secrets())
+	if err != nil {
+		return err
+	}
+	peers, err := c.peers(e.secrets())
+	if err != nil {
+		return err
+	}
+	key, err := fenceKey(dir)
+	if err != nil {
+		return err
+	}
+	s, err := c.open(ctx, dir, c.ifMissing())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	o.Store = s
+	a, err := ground.New(o)
+	if err != nil {
+		return withCode(exitConfig, err)
+	}
+	if err := s.loadDemo(ctx, a, e.Stderr); err != nil {
+		return err
+	}
+	stopFollowing := follow(ctx, a, peers, log)
+	defer stopFollowing()
+	m := ground.MCPOptions{Key: key, Version: buildVersions().Version}
+	if c.Stdio {
+		return ended(ctx, a.ServeStdio(ctx, m, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
+	}
+	h := a.Handler(ground.HTTPOptions{MCP: m, Auth: who, RequireQueryScope: c.RequireToken, Log: log})
+	return c.listen(ctx, e.Stderr, auth.Local(c.AllowHost, c.AllowOrigin, h), who != nil, log)
+}
+
+// unclosed is an output that is not ours to close.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// ended is nil where it was a signal that ended it.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// ifMissing: a demonstration is for looking at only. What others hand in has to
+// be kept.
+func (c *groundServeCmd) ifMissing() missing {
+	if c.DB == "" && c.Tokens == "" && c.Token == "" && len(c.Peer) == 0 {
+		return showDemo
+	}
+	return makeIt
+}
+
+// configure reads what the operator has written.
+func (c *groundServeCmd) configure(dir *state.Dir, o *ground.Options) error {
+	if err := c.options(o); err != nil {
+		return err
+	}
+	for _, name := range c.Profile {
+		p, err := parseFile(name, func(b []byte) (*consensus.Profile, error) { return consensus.Compile(b, o.Domains) })
+		if err != nil {
+			return withCode(exitConfig, fmt.Errorf("ground: --profile: %w", err))
+		}
+		o.Profiles = append(o.Profiles, p)
+	}
+	if c.DefaultProfile != "" {
+		i := slices.IndexFunc(o.Profiles, func(p *consensus.Profile) bool { return p.ID() == c.DefaultProfile })
+		if i < 0 {
+			return withCode(exitConfig, errors.New("ground: --default-profile: no --profile has that identifier"))
+		}
+		o.Default = o.Profiles[i]
+	}
+	if c.Validators != "" {
+		var err error
+		if o.Validators, err = parseFile(c.Validators, ground.ParseValidators); err != nil {
+			return withCode(exitConfig, fmt.Errorf("ground: --validators: %w", err))
+		}
+	}
+	operator, err := operatorKey(dir)
+	if err != nil {
+		return err
+	}
+	o.Issuers = append(slices.Clone(c.Issuer), operator.DID())
+	return nil
+}
+
+// authenticator knows those who have tokens; nil if nobody has one.
+func (c *groundServeCmd) authenticator(secret secrets) (auth.Authenticator, error) {
+	var all []auth.Authenticator
+	if c.Tokens != "" {
+		a, err := parseFile(c.Tokens, func(b []byte) (auth.Authenticator, error) { return auth.ParseTokens(b, secret) })
+		if err != nil {
+			return nil, withCode(exitConfig, fmt.Errorf("ground: --tokens: %w", err))
+		}
+		all = append(all, a)
+	}
+	if c.Token != "" {
+		a, err := auth.ParseTokens(operatorToken(c.Token), secret)
+		if err != nil {
+			return nil, withCode(exitConfig, fmt.Errorf("ground: --token: %w", err))
+		}
+		all = append(all, a)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return auth.Any(all...), nil
+}
+
+// operatorToken is a token file with one token that may do everything.
+func operatorToken(ref string) []byte {
+	type token struct {
+		Principal string   `json:"principal"`
+		Scopes    []string `json:"scopes"`
+		Token     string   `json:"token"`
+	}
+	file, err := json.Marshal(map[string][]token{"tokens": {{
+		"operator", []string{ground.ScopeQuery, ground.ScopeIngest, ground.ScopeEvents, ground.ScopeFeed}, ref,
+	}}})
+	if err != nil {
+		panic("ground: write a token file: " + err.Error()) // strings always marshal
+	}
+	return file
+}
+
+func (c *groundServeCmd) peers(secret secrets) ([]ground.Peer, error) {
+	peers := make([]ground.Peer, len(c.Peer))
+	for i, url := range c.Peer {
+		peers[i].URL = url
+		if len(c.PeerToken) == 0 {
+			continue
+		}
+		var err error
+		if peers[i].Token, err = secret.optional("ground: --peer-token", c.PeerToken[i]); err != nil {
+			return nil, err
+		}
+	}
+	return peers, nil
+}
+
+// follow takes over the feeds of peers, until ctx ends or the function that it
+// returns is called, which waits.
+func follow(ctx context.Context, a *ground.Adapter, peers []ground.Peer, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for i := range peers {
+		wg.Go(func() {
+			if err := a.Follow(ctx, peers[i], log); ctx.Err() == nil {
+				log.Error("a peer is not followed any more", "peer", i+1, "err", err)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// What a client gets to finish once the server is to end.
+const (
+	requestGrace = time.Second     // an answer, a stream
+	shutdownWait = 5 * time.Second // everything
+)
+
+// listen serves h until ctx ends.
+func (c *groundServeCmd) listen(ctx context.Context, stderr io.Writer, h http.Handler, takes bool, log *slog.Logger) error {
+	l, err := net.Listen("tcp", c.HTTP)
+	if err != nil {
+		return fmt.Errorf("ground: %w", err)
+	}
+	base, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	srv := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	c.announce(stderr, l.Addr().String(), takes)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("ground: serve: %w", err)
+	case <-ctx.Done():
+	}
+	time.AfterFunc(requestGrace, cancel) // streams do not end by themselves
+	wait, done := context.WithTimeout(context.Background(), shutdownWait)
+	defer done()
+	if srv.Shutdown(wait) != nil {
+		srv.Close()
+	}
+	return nil
+}
+
+// announce tells a person what there is now, and what to do with it.
+func (c *groundServeCmd) announce(w io.Writer, addr string, takes bool) {
+	base := "http://" + addr + "/ground/"
+	fmt.Fprintf(w, "The grounding adapter answers at %smcp (streamable HTTP; tools ground and attestation).\n", base)
+	if c.RequireToken {
+		fmt.Fprint(w, "Queries need a token with the scope ground:query.\n")
+	} else {
+		fmt.Fprintf(w, "  ask    npx @modelcontextprotocol/inspector --cli %smcp --transport http \\\n"+
+			"           --method tools/call --tool-name ground --tool-arg query=\"sea level\"\n", base)
+	}
+	if takes {
+		fmt.Fprintf(w, "  feed   curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/jsonl\" \\\n"+
+			"           --data-binary @attestations.jsonl %sattestations\n", base)
+	} else {
+		fmt.Fprint(w, "  feed   pellucid ground import FILE   (over HTTP only with --tokens or --token)\n")
+	}
+	fmt.Fprint(w, "  end    Ctrl-C\n")
+}

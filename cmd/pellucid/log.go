@@ -1,0 +1,20 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+)
+
+// logFlags are those of a verb that keeps running.
+type logFlags struct {
+	LogFormat string     `enum:"text,json" default:"text" help:"Format of the log on standard error: ${enum}."`
+	LogLevel  slog.Level `default:"info" help:"Least level that is logged: debug, info, warn, error."`
+}
+
+func (f *logFlags) logger(w io.Writer) *slog.Logger {
+	opt := &slog.HandlerOptions{Level: f.LogLevel}
+	if f.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, opt))
+	}
+	return slog.New(slog.NewTextHandler(w, opt))
+}
