@@ -15,11 +15,12 @@ TIMEOUT   ?= 10m
 PARALLEL  ?=
 
 # Packages that start goroutines: the race detector runs over these.
-CONCURRENT := ./gateway/... ./internal/wire/... ./internal/child/... ./internal/state/... ./internal/store/...
+CONCURRENT := ./gateway/... ./ground/... ./internal/wire/... ./internal/auth/... ./internal/didweb/... ./internal/factcheck/... \
+  ./internal/child/... ./internal/state/... ./internal/store/...
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench lint docs e2e peers clean
+.PHONY: all build run test fmt vet race fuzz bench bench-store lint docs e2e peers clean
 
 all: test
 
@@ -65,6 +66,12 @@ bench: build
 	bin/pellucid bench corpora
 	go test -count=1 -run '^Test(Latency|Memory)$$' -v ./e2e
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+# Attestations imported and served, SQLite and Postgres side by side:
+# CLAIMS=200000 makes a million of them.
+CLAIMS ?= 20000
+bench-store:
+	PELLUCID_BENCH_CLAIMS=$(CLAIMS) go test -count=1 -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 2h ./internal/store
 
 lint: fmt
 	go vet ./...

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 	}
 	scratch = dir
 	code := m.Run()
+	databases.Stop()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
