@@ -1,0 +1,236 @@
+package surface
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// A Reason says why no surface could be made of a server's answers. It is a
+// constant of this package, never text that a third party chose.
+type Reason string
+
+// The reasons.
+const (
+	NotJSON      Reason = "surface-not-json"       // no strict JSON
+	TooLarge     Reason = "surface-too-large"      // more octets than Limits.Octets
+	TooManyItems Reason = "surface-too-many-items" // more entries than Limits.Items
+	EndlessList  Reason = "surface-endless-list"   // more pages than Limits.Pages
+	CyclicList   Reason = "surface-cyclic-list"    // a cursor that was there before
+	OutOfOrder   Reason = "surface-out-of-order"   // a page that nobody asked for
+	Misshapen    Reason = "surface-misshapen"      // not what the protocol calls an answer
+	TwiceNamed   Reason = "surface-name-twice"     // two entries of one name
+	Unsettled    Reason = "surface-unsettled"      // another answer each time it is asked
+	NoAnswer     Reason = "surface-no-answer"      // none in time, or no connection
+	NoServer     Reason = "surface-no-server"      // neither initialize nor server/discover was answered
+	Chatter      Reason = "surface-chatter"        // too many messages that answer nothing
+	NotADump     Reason = "surface-not-a-dump"     // not the format of docs/spec/surface.md
+	Unfinished   Reason = "surface-unfinished"     // a list whose last page is missing
+)
+
+// A RefusedError says that there is no surface to judge.
+type RefusedError struct {
+	Reason Reason
+	Method string // of the answer; "" if it is none's fault
+	Err    error  // more for the operator, or nil
+}
+
+func (e *RefusedError) Error() string {
+	s := "surface: refused: " + string(e.Reason)
+	if e.Method != "" {
+		s += ": " + e.Method
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns Err.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Limits bound one surface. The zero value is the strict default.
+type Limits struct {
+	Octets int // of all answers; 0 = 16 MiB
+	Pages  int // of one list; 0 = 256
+	Items  int // entries of all lists; 0 = 10,000
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{orDefault(l.Octets, 16<<20), orDefault(l.Pages, 256), orDefault(l.Items, 10_000)}
+}
+
+func orDefault(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return n
+}
+
+// maxCursor bounds a cursor, in octets.
+const maxCursor = 16 << 10
+
+// A Builder makes a Surface of a server's answers, for whoever has them already.
+// Collect asks for them.
+type Builder struct {
+	lim      Limits
+	octets   int
+	items    []Item
+	extras   map[string][]string // by method: what pages say beside their entries
+	progress map[string]*progress
+	answers  []answer
+	unlisted []Unlisted
+	caps     strictjson.Value
+	hello    bool
+}
+
+// progress is how far a list has come.
+type progress struct {
+	pages int
+	next  string
+	seen  map[string]bool // cursors
+	done  bool
+}
+
+// NewBuilder returns an empty Builder.
+func NewBuilder(lim Limits) *Builder {
+	return &Builder{lim: lim.withDefaults(), extras: map[string][]string{}, progress: map[string]*progress{}}
+}
+
+// Add takes the result of initialize, server/discover, or of one page of a list:
+// the one that cursor asked for, which is "" for the first. It copies result and
+// returns the cursor of the next page, "" if there is none. The error is a
+// *RefusedError; nothing more can be added after it.
+func (b *Builder) Add(method, cursor string, result []byte) (next string, err error) {
+	fail := func(r Reason, err error) (string, error) { return "", &RefusedError{r, method, err} }
+	if b.octets += len(result); b.octets > b.lim.Octets {
+		return fail(TooLarge, nil)
+	}
+	doc := new(strictjson.Doc)
+	if err := doc.Reset(bytes.Clone(result), strictjson.Limits{Bytes: b.lim.Octets, MendSurrogates: true}); err != nil {
+		return fail(NotJSON, err)
+	}
+	root := doc.Root()
+	if kind := root.Get("resultType"); root.Kind() != '{' || kind.Exists() && kind.Text() != "complete" {
+		return fail(Misshapen, nil)
+	}
+	if method == mcpmsg.Initialize || method == mcpmsg.Discover {
+		if b.hello {
+			return fail(OutOfOrder, nil)
+		}
+		b.hello, b.caps = true, root.Get("capabilities")
+		b.items = append(b.items, newItem(Key{Kind: Server}, appendCanonical(nil, root, isBookkeeping)))
+		b.answers = append(b.answers, answer{method, doc})
+		return "", nil
+	}
+	l := listOf(method)
+	if l == nil {
+		return fail(OutOfOrder, nil)
+	}
+	next, reason := b.page(l, cursor, root)
+	if reason != "" {
+		return fail(reason, nil)
+	}
+	b.answers = append(b.answers, answer{method, doc})
+	return next, nil
+}
+
+func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next string, _ Reason) {
+	p := b.progress[l.method]
+	if p == nil {
+		p = &progress{seen: map[string]bool{}}
+		b.progress[l.method] = p
+	}
+	cur := root.Get("nextCursor")
+	next = strings.Clone(cur.Text())
+	switch {
+	case p.done || cursor != p.next:
+		return "", OutOfOrder
+	case cur.Exists() && cur.Kind() != '"' && cur.Kind() != 'n', len(next) > maxCursor:
+		return "", Misshapen
+	case p.seen[next] && next != "":
+		return "", CyclicList
+	}
+	if p.pages++; p.pages == b.lim.Pages && next != "" {
+		return "", EndlessList
+	}
+	p.next, p.done, p.seen[next] = next, next == "", true
+	entries := root.Get(l.member)
+	if k := entries.Kind(); entries.Exists() && k != '[' && k != 'n' {
+		return "", Misshapen
+	}
+	for e := range entries.Elements() {
+		name := e.Get(l.key)
+		if name.Kind() != '"' || name.Text() == "" {
+			return "", Misshapen
+		}
+		if len(b.items) > b.lim.Items { // the server's own is not counted
+			return "", TooManyItems
+		}
+		b.items = append(b.items, newItem(Key{l.kind, strings.Clone(name.Text())}, appendCanonical(nil, e, nil)))
+	}
+	b.extra(l, root)
+	return next, ""
+}
+
+// extra keeps what a page says beside its entries: usually nothing.
+func (b *Builder) extra(l *list, root strictjson.Value) {
+	rest := string(appendCanonical(nil, root, func(name string, v strictjson.Value) bool {
+		return name == l.member && v.Kind() == '[' || isBookkeeping(name, v)
+	}))
+	if rest != "{}" && !slices.Contains(b.extras[l.method], rest) {
+		b.extras[l.method] = append(b.extras[l.method], rest)
+	}
+}
+
+// Refuse notes that the server answered the first page of a list with an error.
+func (b *Builder) Refuse(method string, code int64) error {
+	l := listOf(method)
+	if l == nil || b.progress[method] != nil {
+		return &RefusedError{OutOfOrder, method, nil}
+	}
+	b.progress[method] = &progress{done: true}
+	b.unlisted = append(b.unlisted, Unlisted{Method: l.method, Code: code})
+	return nil
+}
+
+// Surface returns what has been added, as a whole. The Builder is of no use
+// after. The error is a *RefusedError.
+func (b *Builder) Surface() (*Surface, error) {
+	if !b.hello {
+		return nil, &RefusedError{NoServer, "", nil}
+	}
+	for _, l := range lists {
+		if p := b.progress[l.method]; p != nil && !p.done {
+			return nil, &RefusedError{Unfinished, l.method, nil}
+		}
+		if rest := b.extras[l.method]; len(rest) > 0 {
+			slices.Sort(rest)
+			b.items = append(b.items, newItem(Key{List, l.method}, []byte("["+strings.Join(rest, ",")+"]")))
+		}
+	}
+	slices.SortStableFunc(b.items, func(x, y Item) int {
+		if c := x.Key.compare(y.Key); c != 0 {
+			return c
+		}
+		return bytes.Compare(x.Digest[:], y.Digest[:])
+	})
+	// Pages that overlap are honest; two things of one name are not.
+	b.items = slices.CompactFunc(b.items, func(x, y Item) bool { return x.Key == y.Key && x.Digest == y.Digest })
+	for i := 1; i < len(b.items); i++ {
+		if b.items[i].Key == b.items[i-1].Key {
+			return nil, &RefusedError{TwiceNamed, "", fmt.Errorf("%s %s", b.items[i].Kind, finding.Quote(b.items[i].Name))}
+		}
+	}
+	for i := range b.unlisted {
+		b.unlisted[i].Declared = b.caps.Get(listOf(b.unlisted[i].Method).capability).Kind() == '{'
+	}
+	return &Surface{
+		items: b.items, print: fingerprintOf(b.items), answers: b.answers, unlisted: b.unlisted, octets: b.octets,
+	}, nil
+}

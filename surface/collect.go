@@ -1,0 +1,287 @@
+package surface
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// CollectOptions shape Collect. The zero value is the strict default.
+type CollectOptions struct {
+	Limits Limits
+	// Timeout bounds the wait for one answer; 0 = 30 s. Bound the whole by ctx.
+	Timeout time.Duration
+	// Legacy leaves out the question whether the server speaks 2026-07-28.
+	Legacy bool
+	// Once believes the first listing. Otherwise everything is listed until two
+	// listings in succession agree, three times at most.
+	Once bool
+	// Version is the client's own, as it introduces itself.
+	Version string
+}
+
+const (
+	// maxChatter bounds the messages that come instead of an answer.
+	maxChatter = 1000
+	// maxListings bounds how often a server is asked for the same.
+	maxListings = 3
+)
+
+// Collect talks to a server over a fresh Conn, in the era that the server speaks,
+// and lists its surface. It calls no tool, answers ping and declines whatever else
+// the server asks. It does not close c, which is of no further use to a legacy
+// client: the handshake is done. The error is ctx's or a *RefusedError.
+func Collect(ctx context.Context, c wire.Conn, opt CollectOptions) (*Surface, error) {
+	if opt.Timeout <= 0 {
+		opt.Timeout = 30 * time.Second
+	}
+	t := &talk{conn: c, opt: opt}
+	method, hello, err := t.hello(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Gather(ctx, method, hello, t.ask, opt)
+}
+
+// An Ask puts one request to a server, whose conversation is open: a list's method,
+// with a cursor if that is not "". It returns the result. Where the server answers
+// with an error it returns an *AnswerError.
+type Ask func(ctx context.Context, method, cursor string) (result []byte, err error)
+
+// An AnswerError is an error with which a server answered.
+type AnswerError struct{ Code int64 }
+
+func (e *AnswerError) Error() string { return fmt.Sprintf("error %d", e.Code) }
+
+// Gather is Collect for whoever holds the conversation: method, which is initialize
+// or server/discover, has been answered by hello. The error is ask's or a
+// *RefusedError.
+func Gather(ctx context.Context, method string, hello []byte, ask Ask, opt CollectOptions) (*Surface, error) {
+	var last *Surface
+	for range maxListings {
+		b := NewBuilder(opt.Limits)
+		if _, err := b.Add(method, "", hello); err != nil {
+			return nil, err
+		}
+		for i := range lists {
+			if err := gatherList(ctx, b, lists[i].method, ask); err != nil {
+				return nil, err
+			}
+		}
+		s, err := b.Surface()
+		if err != nil || opt.Once || last != nil && last.print == s.print {
+			return s, err
+		}
+		last = s
+	}
+	return nil, &RefusedError{Unsettled, "", nil}
+}
+
+// gatherList asks for one list, page by page, and leaves it to b to say that it is enough.
+func gatherList(ctx context.Context, b *Builder, method string, ask Ask) error {
+	for cursor := ""; ; {
+		result, err := ask(ctx, method, cursor)
+		var said *AnswerError
+		if errors.As(err, &said) {
+			if cursor != "" {
+				return &RefusedError{Unfinished, method, said}
+			}
+			return b.Refuse(method, said.Code)
+		}
+		if err != nil {
+			return err
+		}
+		if cursor, err = b.Add(method, cursor, result); err != nil || cursor == "" {
+			return err
+		}
+	}
+}
+
+// talk is one conversation.
+type talk struct {
+	conn   wire.Conn
+	opt    CollectOptions
+	modern bool
+	id     int64
+}
+
+// hello opens the conversation in the newest era that the server speaks.
+func (t *talk) hello(ctx context.Context) (method string, result []byte, err error) {
+	if !t.opt.Legacy {
+		t.modern = true
+		result, err = t.ask(ctx, mcpmsg.Discover, "")
+		if err == nil && speaksModern(result) {
+			return mcpmsg.Discover, result, nil
+		}
+		if err != nil && (ctx.Err() != nil || isGone(err)) {
+			return "", nil, err
+		}
+		t.modern = false // whatever else a server does that does not know the question
+	}
+	result, err = t.ask(ctx, mcpmsg.Initialize, "")
+	var said *AnswerError
+	switch {
+	case errors.As(err, &said):
+		return "", nil, &RefusedError{NoServer, mcpmsg.Initialize, said}
+	case err != nil:
+		return "", nil, err
+	}
+	raw := wire.AppendRequest(nil, wire.ID{}, "notifications/initialized", nil)
+	err = t.write(ctx, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: "notifications/initialized"})
+	return mcpmsg.Initialize, result, err
+}
+
+// isGone reports whether there is nobody left to ask anything else.
+func isGone(err error) bool {
+	for _, gone := range []error{wire.ErrUnreachable, wire.ErrClosed, wire.ErrPeerClosed, io.EOF} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// speaksModern reports whether a result is that of server/discover of a server
+// that speaks the modern era.
+func speaksModern(result []byte) bool {
+	var d strictjson.Doc
+	if d.Reset(result, strictjson.Limits{MendSurrogates: true}) != nil {
+		return false
+	}
+	for v := range d.Root().Get("supportedVersions").Elements() {
+		if v.Text() == mcpmsg.Modern {
+			return true
+		}
+	}
+	return false
+}
+
+// params are those of a request in the era of the conversation.
+func (t *talk) params(method, cursor string) []byte {
+	version := t.opt.Version
+	if version == "" {
+		version = "0"
+	}
+	client := append(strictjson.AppendQuote([]byte(`{"name":"pellucid-check","version":`), version), '}')
+	if method == mcpmsg.Initialize {
+		return fmt.Appendf(nil, `{"protocolVersion":"%s","capabilities":{},"clientInfo":%s}`, newestLegacy(), client)
+	}
+	p := []byte{'{'}
+	if cursor != "" {
+		p = append(strictjson.AppendQuote(append(p, `"cursor":`...), cursor), ',')
+	}
+	if t.modern {
+		p = fmt.Appendf(p, `"_meta":{"%s":"%s","%s":%s,"%s":{}},`,
+			mcpmsg.KeyVersion, mcpmsg.Modern, mcpmsg.KeyClientInfo, client, mcpmsg.KeyClientCaps)
+	}
+	return closed(p, '}')
+}
+
+func newestLegacy() string {
+	versions := wire.Versions()
+	return versions[slices.IndexFunc(versions, func(v string) bool { return v < mcpmsg.Modern })]
+}
+
+// ask sends a request and returns a copy of its result. The error is ctx's, an
+// *AnswerError or a *RefusedError.
+func (t *talk) ask(ctx context.Context, method, cursor string) ([]byte, error) {
+	all := ctx
+	ctx, stop := context.WithTimeout(ctx, t.opt.Timeout)
+	defer stop()
+	t.id++
+	id := wire.IntID(t.id)
+	out := &wire.Outgoing{
+		Raw: wire.AppendRequest(nil, id, method, t.params(method, cursor)), Kind: wire.Request, ID: id, Method: method,
+	}
+	if t.modern {
+		out.Route.Version = mcpmsg.Modern
+	}
+	if err := t.write(ctx, out); err != nil {
+		return nil, lost(all, method, err)
+	}
+	for range maxChatter {
+		m, err := t.conn.Read(ctx)
+		var broken *wire.Violation
+		switch {
+		case errors.As(err, &broken) && broken.ID == id:
+			return nil, &RefusedError{NotJSON, method, broken}
+		case errors.As(err, &broken):
+			continue
+		case err != nil:
+			return nil, lost(all, method, err)
+		}
+		result, done, err := t.take(ctx, m, id, method)
+		m.Release()
+		if done || err != nil {
+			return result, lost(all, method, err)
+		}
+	}
+	return nil, &RefusedError{Chatter, method, nil}
+}
+
+// take looks at a message: done means that it answers request id.
+func (t *talk) take(ctx context.Context, m *wire.Message, id wire.ID, method string) (result []byte, done bool, err error) {
+	switch {
+	case m.Kind == wire.Request:
+		return nil, false, t.decline(ctx, m)
+	case m.Kind == wire.Notification || m.ID != id:
+		return nil, false, nil
+	case m.Local:
+		return nil, true, &RefusedError{NoAnswer, method, m.Cause}
+	case m.Kind == wire.ErrorResponse:
+		code, _ := m.Error.Get("code").Int64()
+		return nil, true, &AnswerError{code}
+	}
+	return bytes.Clone(m.Result.Raw()), true, nil
+}
+
+// decline answers what a server asks: ping, and nothing else.
+func (t *talk) decline(ctx context.Context, m *wire.Message) error {
+	shown := m.ID
+	if !m.Alias.IsZero() {
+		shown = m.Alias
+	}
+	out := &wire.Outgoing{Kind: wire.ErrorResponse, ID: m.ID, Method: m.Method}
+	if m.Method == "ping" {
+		out.Kind, out.Raw = wire.Response, wire.AppendResult(nil, shown, []byte("{}"))
+	} else {
+		out.Raw = wire.AppendError(nil, shown, []byte(`{"code":-32601,"message":"method not found"}`))
+	}
+	return t.write(ctx, out)
+}
+
+func (t *talk) write(ctx context.Context, out *wire.Outgoing) error {
+	if err := t.conn.Write(ctx, out); err != nil {
+		return lost(ctx, out.Method, err)
+	}
+	return nil
+}
+
+var errLate = errors.New("no answer in time")
+
+// lost makes of an error what Collect returns: the caller's own end stays what it
+// is, anything else is the server's.
+func lost(ctx context.Context, method string, err error) error {
+	var said *AnswerError
+	var refused *RefusedError
+	switch {
+	case err == nil, errors.As(err, &said), errors.As(err, &refused):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		err = errLate
+	}
+	if listOf(method) == nil && method != mcpmsg.Initialize && method != mcpmsg.Discover {
+		method = "" // a method that the server chose
+	}
+	return &RefusedError{NoAnswer, method, err}
+}

@@ -1,0 +1,147 @@
+package surface
+
+import (
+	"context"
+	"errors"
+)
+
+// A Conclusion is what a check comes to.
+type Conclusion string
+
+// The conclusions.
+const (
+	Clean    Conclusion = "clean"    // all of it may be seen
+	Differs  Conclusion = "changed"  // some items wait for a person, or are blocked; the others may be seen
+	Rejected Conclusion = "rejected" // none of it may be seen
+)
+
+// A Gate is the one check that every server passes before a word of it reaches a
+// model: at the start, after list_changed, and when it was reached anew. It is safe
+// for concurrent use if its parts are.
+type Gate struct {
+	Rules Rules
+	// Pins remember what was approved. nil: every surface is as the first.
+	Pins *Pins
+	// Review makes pass 2 for a server. nil: there is none, which an Outcome says.
+	Review func(server, transport string) *Review
+}
+
+// An Outcome is what came of one check, and what it rests on.
+type Outcome struct {
+	Conclusion Conclusion
+	Inspection *Inspection
+	Admission  *Admission // nil without Pins
+	// Reviewed: pass 2 was made, now or (Cached) before.
+	Reviewed, Cached bool
+	// Pinned: the surface was the server's first, and is its pin now.
+	Pinned bool
+	// Why is a *HiddenTextError or a *RejectedError of what was rejected.
+	Why error
+}
+
+// Live reports whether a model may see an item of the surface that was checked.
+func (o *Outcome) Live(k Key) bool {
+	switch {
+	case o.Conclusion == Rejected:
+		return false
+	case o.Admission == nil || o.Admission.First:
+		return true
+	}
+	return o.Admission.Live(k)
+}
+
+// Check judges a surface. The first that is clean is pinned. Of a server that has a
+// pin, what differs is held and only the rest is judged, so that one changed tool
+// does not take away the others. The error is ctx's or the store's: nobody may see
+// anything then. spec: surface/7
+func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) (*Outcome, error) {
+	o := &Outcome{Conclusion: Clean, Inspection: s.Inspect(g.Rules)}
+	first := true
+	if g.Pins != nil {
+		var err error
+		if o.Admission, err = g.Pins.Admit(ctx, server, transport, s); err != nil {
+			return nil, err
+		}
+		first = o.Admission.First
+	}
+	if first && o.Inspection.Err() != nil || !first && o.hiddenInLive() {
+		o.Conclusion, o.Why = Rejected, o.Inspection.Err()
+		return o, nil
+	}
+	judged := s
+	if !first {
+		judged = o.Admission.untouched()
+		if len(o.Admission.heldOf(s)) > 0 {
+			o.Conclusion = Differs
+		}
+	}
+	if err := g.review(ctx, server, transport, judged, o); err != nil {
+		return nil, err
+	}
+	if o.Conclusion == Rejected {
+		return o, nil
+	}
+	if first && g.Pins != nil {
+		switch err := g.Pins.Pin(ctx, server, transport, s); {
+		case errors.Is(err, ErrPinned): // another replica was faster: what it has pinned counts
+			return g.Check(ctx, server, transport, s)
+		case err != nil:
+			return nil, err
+		}
+		o.Pinned = true
+	}
+	return o, nil
+}
+
+// review makes pass 2 over what no person has judged.
+func (g *Gate) review(ctx context.Context, server, transport string, s *Surface, o *Outcome) error {
+	if g.Review == nil || len(s.items) == 0 {
+		return nil
+	}
+	cached, err := g.Review(server, transport).Verify(ctx, s)
+	var rejected *RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		o.Conclusion, o.Why = Rejected, err
+		return nil
+	case err != nil:
+		return err
+	}
+	o.Reviewed, o.Cached = true, cached
+	return nil
+}
+
+// hiddenInLive reports whether pass 1 has found something that would be seen.
+func (o *Outcome) hiddenInLive() bool {
+	for i := range o.Inspection.Hits {
+		h := &o.Inspection.Hits[i]
+		// What no item has, as a cursor, is nobody's to hold.
+		if st := o.Admission.State(h.Key); st == "" || st.Live() {
+			return true
+		}
+	}
+	return o.Inspection.More > 0
+}
+
+// untouched is what was pinned with the server and judged by no person since. It is
+// the same whatever the server shows now, so that a change of one item does not ask
+// about all the others again.
+func (a *Admission) untouched() *Surface {
+	var items []Item
+	for i := range a.pin.Items {
+		if it := &a.pin.Items[i]; it.Approved != "" && !it.ByHand {
+			items = append(items, it.approved())
+		}
+	}
+	return &Surface{items: items, print: fingerprintOf(items)}
+}
+
+// heldOf are the items of s that must not be seen.
+func (a *Admission) heldOf(s *Surface) (keys []Key) {
+	for _, it := range s.items {
+		if !a.Live(it.Key) {
+			keys = append(keys, it.Key)
+		}
+	}
+	return keys
+}

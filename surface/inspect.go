@@ -1,0 +1,223 @@
+package surface
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// A Hit is hidden text that pass 1 has found in one string.
+type Hit struct {
+	Place
+	Code       finding.Code // of the first hidden character
+	Start, End int          // octets of it in the decoded string
+	Text       string       // the string: third-party text, for [Hit.Shown] alone
+}
+
+// Shown is the string around the first hidden character with everything hidden
+// spelled out, for a person: one line of ASCII, a few hundred octets.
+func (h Hit) Shown() string {
+	const around = 48
+	from, to := max(0, h.Start-around), min(len(h.Text), h.End+3*around)
+	return finding.Quote(h.Text[from:h.Start]) + " " + finding.Quote(h.Text[h.Start:h.End]) + " " + finding.Quote(h.Text[h.End:to])
+}
+
+// Messages are what the hidden characters of the string say, where they can be
+// decoded. They are for a person, by finding.Quote, and never for a model.
+func (h Hit) Messages() []scrub.Hidden { return scrub.Reveal(h.Text) }
+
+// maxHits bounds what an Inspection spells out.
+const maxHits = 256
+
+// An Inspection is what pass 1 has found.
+type Inspection struct {
+	Hits   []Hit
+	More   int     // hits beyond those
+	Blobs  []Place // not inspected: data URIs that hold no text
+	Octets int     // of all answers
+}
+
+// A HiddenTextError rejects a surface in which text is hidden.
+type HiddenTextError struct{ Inspection *Inspection }
+
+// Error names the first place by its Pointer, so that it holds nothing of a third
+// party's.
+func (e *HiddenTextError) Error() string {
+	first := e.Inspection.Hits[0]
+	return fmt.Sprintf("surface: hidden text: %s at %s %s, octet %d, and %d more places",
+		first.Code, first.Key.Kind, first.Pointer, first.Start, len(e.Inspection.Hits)+e.Inspection.More-1)
+}
+
+// Err is a *HiddenTextError if anything was found, else nil.
+func (in *Inspection) Err() error {
+	if len(in.Hits) == 0 {
+		return nil
+	}
+	return &HiddenTextError{in}
+}
+
+// Touches reports whether hidden text stands in the item.
+func (in *Inspection) Touches(k Key) bool {
+	for i := range in.Hits {
+		if in.Hits[i].Key == k {
+			return true
+		}
+	}
+	return in.More > 0
+}
+
+// Rules shape pass 1. The zero value looks for exactly the 151 code points of
+// SUSPICIOUS_UNICODE; with Wide for them and for every other character that a
+// reader does not see, but for those that an emoji or a language needs.
+type Rules struct {
+	Wide bool
+	// DangerouslyAllow lists the digests of items whose hidden text a person has seen
+	// and accepts. Any change of such an item ends that.
+	DangerouslyAllow []Digest
+}
+
+var narrow, wide = mustCompile(scrub.Policy{Profile: scrub.Surface}), mustCompile(scrub.Policy{Profile: scrub.Surface, Wide: true})
+
+func mustCompile(p scrub.Policy) *scrub.Scrubber {
+	s, err := scrub.Compile(p)
+	if err != nil {
+		panic(err) // a constant of this package
+	}
+	return s
+}
+
+// Inspect is pass 1: it looks for hidden text in every string of every answer, names,
+// cursors and the text inside data URIs among them, on the raw text. It costs too
+// little to be remembered, so it is done at every start. spec: surface/5
+func (s *Surface) Inspect(r Rules) *Inspection {
+	in := &inspector{wide: r.Wide, out: &Inspection{Octets: s.octets}}
+	for _, it := range s.items {
+		if slices.Contains(r.DangerouslyAllow, it.Digest) {
+			in.allowed = append(in.allowed, it.Key)
+		}
+	}
+	for _, a := range s.answers {
+		in.answer(a)
+	}
+	return in.out
+}
+
+type inspector struct {
+	wide    bool
+	allowed []Key
+	result  scrub.Result
+	key     Key
+	out     *Inspection
+}
+
+// answer walks one result; places in an entry of a list count from the entry.
+func (in *inspector) answer(a answer) {
+	l := listOf(a.method)
+	root := a.doc.Root()
+	if l == nil {
+		in.key = Key{Kind: Server}
+		in.value(root, nil)
+		return
+	}
+	i := 0
+	for name, val := range root.Members() {
+		at := trail{nil, name, i}
+		in.key = Key{List, l.method}
+		in.visit(name, &at, true)
+		if name.Text() != l.member {
+			in.value(val, &at)
+		} else {
+			for e := range val.Elements() {
+				if !harmless(e.Raw()) {
+					in.key = Key{l.kind, e.Get(l.key).Text()}
+					walk(e, nil, in.visit)
+				}
+			}
+		}
+		i++
+	}
+}
+
+func (in *inspector) value(v strictjson.Value, t *trail) {
+	if !harmless(v.Raw()) {
+		walk(v, t, in.visit)
+	}
+}
+
+// harmless reports, without looking at the strings one by one, that none of them can
+// hold a hidden character or a data URI: all is ASCII, and of what JSON can escape
+// there are only quotes, backslashes, slashes, tabs and line feeds.
+func harmless(raw []byte) bool {
+	b := raw
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	if bytes.IndexByte(raw, 0x7f) >= 0 {
+		return false
+	}
+	for rest := raw; ; {
+		i := bytes.IndexByte(rest, '\\')
+		if i < 0 || i+1 == len(rest) {
+			break
+		}
+		switch rest[i+1] {
+		case 'u', 'b', 'f', 'r':
+			return false
+		}
+		rest = rest[i+2:]
+	}
+	for rest := raw; ; {
+		i := bytes.IndexByte(rest, ':')
+		if i < 0 {
+			return true
+		}
+		if i >= 4 && rest[i-1]|0x20 == 'a' && bytes.EqualFold(rest[i-4:i], []byte("data")) {
+			return false
+		}
+		rest = rest[i+1:]
+	}
+}
+
+func (in *inspector) visit(v strictjson.Value, t *trail, isName bool) {
+	text := v.Text()
+	in.check(text, t, isName, "")
+	if inner, form := insideDataURI(text); form == textInside {
+		in.check(inner, t, isName, "data URI")
+	} else if form == blobInside && len(in.out.Blobs) < maxHits {
+		in.out.Blobs = append(in.out.Blobs, t.place(in.key, isName))
+	}
+}
+
+func (in *inspector) check(text string, t *trail, isName bool, within string) {
+	if at, _, _ := ucd.Scan(text, 0, ucd.Hidden); at == len(text) {
+		return
+	}
+	narrow.Scrub(text, &in.result)
+	if in.result.Refused == 0 && in.wide {
+		wide.Scrub(text, &in.result)
+	}
+	if in.result.Refused == 0 || slices.Contains(in.allowed, in.key) {
+		return
+	}
+	if len(in.out.Hits) == maxHits {
+		in.out.More++
+		return
+	}
+	note := in.result.RefusedAt
+	h := Hit{Place: t.place(in.key, isName), Code: note.Class.Code(), Start: note.Start, End: note.End, Text: text}
+	h.Within = within
+	in.out.Hits = append(in.out.Hits, h)
+}

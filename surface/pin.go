@@ -1,0 +1,271 @@
+package surface
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// A State says whether a model may see an item.
+type State string
+
+// The states. An item is live in the first two and held in the others.
+const (
+	Pinned   State = "pinned"   // as it was when the server was first approved
+	Approved State = "approved" // as a person has approved it since
+	Pending  State = "pending"  // differs from that, or is new: a person has to look
+	Blocked  State = "blocked"  // a person has looked and said no
+)
+
+// Live reports whether a model may see an item in the state.
+func (s State) Live() bool { return s == Pinned || s == Approved }
+
+// A Pin is what is known of one server. It is a value: methods change the copy that
+// they are called on, and Pins persists it.
+type Pin struct {
+	Server    string // the operator's name for it
+	Transport string // how it was reached when it was pinned
+	Since     time.Time
+	Items     []PinnedItem // in order of their keys
+}
+
+// A PinnedItem is what is known of one item of a server. Its versions are canonical
+// JSON, third-party text.
+type PinnedItem struct {
+	Key
+	Was      string // the name under which it was approved, if that was another
+	Approved string // the version that may be seen; "" if none
+	Pending  string // the version that the server shows instead; "" if none
+	Blocked  []Digest
+	By       string    // who decided last; "" as long as nobody has
+	At       time.Time // when
+	ByHand   bool      // Approved is not what was first pinned
+}
+
+// State follows from what is known.
+func (p *PinnedItem) State() State {
+	switch {
+	case p.Pending != "" && slices.Contains(p.Blocked, p.pending().Digest):
+		return Blocked
+	case p.Pending != "":
+		return Pending
+	case p.Approved == "":
+		return Blocked
+	case p.ByHand:
+		return Approved
+	}
+	return Pinned
+}
+
+func (p *PinnedItem) pending() Item  { return newItem(p.Key, []byte(p.Pending)) }
+func (p *PinnedItem) approved() Item { return newItem(p.Key, []byte(p.Approved)) }
+
+// PendingDigest is the digest of the version that waits, or is blocked.
+func (p *PinnedItem) PendingDigest() Digest { return p.pending().Digest }
+
+// ApprovedDigest is the digest of the version that may be seen.
+func (p *PinnedItem) ApprovedDigest() Digest { return p.approved().Digest }
+
+// maxBlocked bounds the blocked versions of an item that are remembered. An older
+// one that comes back is pending again, which is not live either.
+const maxBlocked = 64
+
+// newPin pins everything that s says.
+func newPin(server, transport string, s *Surface, now time.Time) Pin {
+	p := Pin{Server: server, Transport: transport, Since: now.UTC()}
+	for _, it := range s.items {
+		p.Items = append(p.Items, PinnedItem{Key: it.Key, Approved: string(it.JSON), At: p.Since})
+	}
+	return p
+}
+
+// Item returns the item of that key, nil if there is none.
+func (p *Pin) Item(k Key) *PinnedItem {
+	i, ok := p.index(k)
+	if !ok {
+		return nil
+	}
+	return &p.Items[i]
+}
+
+func (p *Pin) index(k Key) (int, bool) {
+	return slices.BinarySearchFunc(p.Items, k, func(it PinnedItem, k Key) int { return it.Key.compare(k) })
+}
+
+// approved returns what may be seen, in order.
+func (p *Pin) approved() (items []Item) {
+	for i := range p.Items {
+		if p.Items[i].Approved != "" {
+			items = append(items, p.Items[i].approved())
+		}
+	}
+	return items
+}
+
+// observe takes note of what the server says now and reports whether that changed
+// the pin. What is neither approved, blocked nor said any more is forgotten, so
+// that a server cannot make a pin grow.
+func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
+	changes = Diff(p.approved(), s.items)
+	now := make(map[Key]Change, len(changes))
+	for _, c := range changes {
+		if c.Verdict != Removed {
+			now[c.Key] = c
+		}
+	}
+	for i := range p.Items {
+		it := &p.Items[i]
+		c, shown := now[it.Key]
+		delete(now, it.Key)
+		pending := ""
+		if shown && c.Verdict != Unchanged {
+			said, _ := find(s.items, it.Key)
+			pending = string(said.JSON)
+		}
+		if it.Pending != pending && !(pending == "" && it.Approved == "" && len(it.Blocked) > 0) {
+			it.Pending, dirty = pending, true
+		}
+	}
+	before := len(p.Items)
+	p.Items = slices.DeleteFunc(p.Items, func(it PinnedItem) bool { return it.Approved == "" && it.Pending == "" })
+	dirty = dirty || len(p.Items) != before
+	for k, c := range now {
+		said, _ := find(s.items, k)
+		p.Items = append(p.Items, PinnedItem{Key: k, Was: c.Was, Pending: string(said.JSON)})
+		dirty = true
+	}
+	slices.SortFunc(p.Items, func(a, b PinnedItem) int { return a.Key.compare(b.Key) })
+	return changes, dirty
+}
+
+// The reasons why a decision is not taken, to be compared with errors.Is.
+var (
+	ErrNotPinned = errors.New("surface: no such pin")
+	ErrPinned    = errors.New("surface: the server is pinned already")
+	ErrMoved     = errors.New("surface: the item is no longer what was decided on")
+)
+
+// approve makes the version of that digest the one that may be seen.
+func (p *Pin) approve(k Key, d Digest, by string, now time.Time) error {
+	it := p.Item(k)
+	if it == nil {
+		return ErrNotPinned
+	}
+	if it.Pending == "" || it.PendingDigest() != d {
+		return ErrMoved
+	}
+	it.Approved, it.Pending, it.ByHand, it.Was = it.Pending, "", true, ""
+	it.Blocked = slices.DeleteFunc(it.Blocked, func(b Digest) bool { return b == d })
+	it.By, it.At = by, now.UTC()
+	return nil
+}
+
+// block keeps the version of that digest from being seen, also one that was.
+func (p *Pin) block(k Key, d Digest, by string, now time.Time) error {
+	it := p.Item(k)
+	if it == nil {
+		return ErrNotPinned
+	}
+	switch {
+	case it.Pending != "" && it.PendingDigest() == d:
+	case it.Approved != "" && it.ApprovedDigest() == d:
+		if it.Pending == "" {
+			it.Pending = it.Approved
+		}
+		it.Approved, it.ByHand = "", false
+	default:
+		return ErrMoved
+	}
+	if !slices.Contains(it.Blocked, d) {
+		it.Blocked = append(it.Blocked, d)
+		it.Blocked = it.Blocked[max(0, len(it.Blocked)-maxBlocked):]
+	}
+	it.By, it.At = by, now.UTC()
+	return nil
+}
+
+// Changes compares what waits with what is approved, item by item; what does not
+// wait is left out.
+func (p *Pin) Changes() (changes []Change) {
+	for i := range p.Items {
+		it := &p.Items[i]
+		switch {
+		case it.Pending == "":
+		case it.Approved != "":
+			changes = append(changes, compare(it.approved(), it.pending()))
+		default:
+			c := whole(it.pending(), Added)
+			if old := p.Item(Key{it.Kind, it.Was}); it.Was != "" && old != nil && old.Approved != "" {
+				c = compare(old.approved(), it.pending())
+			}
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// pinFormat is the format of a record. spec: surface/7.3
+const pinFormat = "pellucid-pin/1"
+
+type pinRecord struct {
+	Format    string       `json:"format"`
+	Transport string       `json:"transport"`
+	Since     time.Time    `json:"since"`
+	Items     []itemRecord `json:"items"`
+}
+
+type itemRecord struct {
+	Kind     Kind      `json:"kind"`
+	Name     string    `json:"name"`
+	Was      string    `json:"was,omitempty"`
+	Approved string    `json:"approved,omitempty"`
+	Pending  string    `json:"pending,omitempty"`
+	Blocked  []Digest  `json:"blocked,omitempty"`
+	By       string    `json:"by,omitempty"`
+	At       time.Time `json:"at"`
+	ByHand   bool      `json:"by_hand,omitempty"`
+}
+
+func (p *Pin) record() ([]byte, error) {
+	r := pinRecord{Format: pinFormat, Transport: p.Transport, Since: p.Since}
+	for _, it := range p.Items {
+		r.Items = append(r.Items, itemRecord{it.Kind, it.Name, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.ByHand})
+	}
+	return json.Marshal(r)
+}
+
+// errBroken says that a record is none: nothing may go live on it.
+var errBroken = errors.New("surface: broken pin record")
+
+func parsePin(server string, b []byte) (Pin, error) {
+	var r pinRecord
+	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
+		return Pin{}, errors.Join(errBroken, err)
+	}
+	p := Pin{Server: server, Transport: r.Transport, Since: r.Since}
+	var doc strictjson.Doc
+	for _, it := range r.Items {
+		if (it.Kind == Server) != (it.Name == "") || it.Approved == "" && it.Pending == "" {
+			return Pin{}, errBroken
+		}
+		for _, version := range []string{it.Approved, it.Pending} {
+			if version != "" && doc.Reset([]byte(version), itemLimits) != nil {
+				return Pin{}, errBroken
+			}
+		}
+		p.Items = append(p.Items, PinnedItem{Key{it.Kind, it.Name}, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.ByHand})
+	}
+	inOrder := slices.IsSortedFunc(p.Items, func(a, b PinnedItem) int {
+		if c := a.Key.compare(b.Key); c != 0 {
+			return c
+		}
+		return 1 // twice the same
+	})
+	if r.Format != pinFormat || !inOrder {
+		return Pin{}, errBroken
+	}
+	return p, nil
+}

@@ -1,0 +1,213 @@
+// Package surface checks what a server says of itself before anybody acts on it: collection, fingerprint, hidden text, review, pins and differences.
+//
+// A surface is everything that initialize or server/discover and the four lists
+// answer. Its items are canonical and in order, so that two listings with the
+// same content have the same fingerprint, however the server has ordered them,
+// cut them into pages or spelled them. Pass 1 looks for hidden text; pass 2 asks
+// a Reviewer; Pins hold whatever differs from what was approved.
+//
+// The formats stand in docs/spec/surface.md.
+package surface
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// Version is that of docs/spec/surface.md: canonical form, fingerprint, dump.
+const Version = "1"
+
+// A Kind is what an Item describes.
+type Kind uint8
+
+// The kinds, in the order of a surface.
+const (
+	Server   Kind = iota // the answer to initialize or server/discover
+	List                 // what the answers of one list say beside its entries
+	Tool                 // by name
+	Prompt               // by name
+	Resource             // by URI
+	Template             // by URI template
+)
+
+var kindNames = [...]string{"server", "list", "tool", "prompt", "resource", "template"}
+
+// String is a constant.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// MarshalText makes a Kind a string in JSON.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (k *Kind) UnmarshalText(b []byte) error {
+	i := slices.Index(kindNames[:], string(b))
+	if i < 0 {
+		return errors.New("surface: no such kind of item")
+	}
+	*k = Kind(i)
+	return nil
+}
+
+// A Digest is a SHA-256.
+type Digest [sha256.Size]byte
+
+// String is "sha256:" and 64 hex digits.
+func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
+
+// MarshalText makes a Digest a string in JSON.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (d *Digest) UnmarshalText(b []byte) error {
+	digits, ok := strings.CutPrefix(string(b), "sha256:")
+	raw, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(raw) != len(d) || hex.EncodeToString(raw) != digits {
+		return errors.New("surface: no SHA-256")
+	}
+	copy(d[:], raw)
+	return nil
+}
+
+// A Key names an item within its surface.
+type Key struct {
+	Kind Kind   `json:"kind"`
+	Name string `json:"name,omitzero"` // third-party text; "" for Server, the method for List
+}
+
+func (k Key) compare(l Key) int {
+	if k.Kind != l.Kind {
+		return int(k.Kind) - int(l.Kind)
+	}
+	return strings.Compare(k.Name, l.Name)
+}
+
+// An Item is one thing that a server says of itself.
+type Item struct {
+	Key
+	JSON   []byte // canonical: third-party text, not to be changed
+	Digest Digest
+}
+
+// newItem computes the digest, which binds the key to the content.
+func newItem(key Key, canonical []byte) Item {
+	it := Item{Key: key, JSON: canonical}
+	it.Digest = digestOf("item", []byte(key.Kind.String()), []byte(key.Name), canonical)
+	return it
+}
+
+// digestOf is the SHA-256 of parts of which none can run into the next: each
+// stands behind its length. what keeps apart the uses. spec: surface/3
+func digestOf(what string, parts ...[]byte) Digest {
+	h := sha256.New()
+	add := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		h.Write(b)
+	}
+	add([]byte("dev.pellucid/surface/" + Version + "/" + what))
+	for _, p := range parts {
+		add(p)
+	}
+	return Digest(h.Sum(nil))
+}
+
+// fingerprintOf is the digest of all items, which are sorted.
+func fingerprintOf(items []Item) Digest {
+	digests := make([][]byte, len(items))
+	for i := range items {
+		digests[i] = items[i].Digest[:]
+	}
+	return digestOf("surface", digests...)
+}
+
+// An Unlisted is a list that the server did not give.
+type Unlisted struct {
+	Method   string
+	Code     int64 // of the error
+	Declared bool  // although its capabilities say that it has one
+}
+
+// codeNoMethod is JSON-RPC's for a method that the server does not have.
+const codeNoMethod = -32601
+
+// A Surface is all that a server says of itself. It is immutable.
+type Surface struct {
+	items    []Item
+	print    Digest
+	answers  []answer
+	unlisted []Unlisted
+	octets   int
+}
+
+// An answer is one result as the server sent it.
+type answer struct {
+	method string
+	doc    *strictjson.Doc
+}
+
+// Items are in order of kind and name. They are shared and must not be changed.
+func (s *Surface) Items() []Item { return s.items }
+
+// Item returns the item of that key.
+func (s *Surface) Item(k Key) (Item, bool) { return find(s.items, k) }
+
+func find(items []Item, k Key) (Item, bool) {
+	i, ok := slices.BinarySearchFunc(items, k, func(it Item, k Key) int { return it.Key.compare(k) })
+	if !ok {
+		return Item{}, false
+	}
+	return items[i], true
+}
+
+// Fingerprint covers everything that a model or a reviewer sees of the surface,
+// and neither order, paging nor spelling. spec: surface/3
+func (s *Surface) Fingerprint() Digest { return s.print }
+
+// Octets is the size of the answers as they were received.
+func (s *Surface) Octets() int { return s.octets }
+
+// Unlisted are the lists that the server answered with an error. That it has no
+// such list, and never said so, is the usual reason.
+func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
+
+// Whole reports whether nothing is missing: no list that the server declares
+// failed, and none failed for another reason than that it does not exist.
+func (s *Surface) Whole() bool {
+	return !slices.ContainsFunc(s.unlisted, func(u Unlisted) bool { return u.Declared || u.Code != codeNoMethod })
+}
+
+// A list is a method that lists entries.
+type list struct {
+	method, member string // of the result
+	kind           Kind
+	key            string // the member that names an entry
+	capability     string
+}
+
+// lists are in the order in which they are asked for.
+var lists = [...]list{
+	{mcpmsg.ListTools, "tools", Tool, "name", "tools"},
+	{"prompts/list", "prompts", Prompt, "name", "prompts"},
+	{"resources/list", "resources", Resource, "uri", "resources"},
+	{"resources/templates/list", "resourceTemplates", Template, "uriTemplate", "resources"},
+}
+
+func listOf(method string) *list {
+	for i := range lists {
+		if lists[i].method == method {
+			return &lists[i]
+		}
+	}
+	return nil
+}
