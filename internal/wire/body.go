@@ -58,8 +58,17 @@ func (c *HTTP) body(resp *http.Response) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := maxMessage(c.opt.Limits)
-	b := GetBuffer(int(min(max(resp.ContentLength+1, 0), readSize)))
+	return readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits))
+}
+
+// readWhole reads r to its end into a buffer of the pool. announced is how long
+// it is said to be, or negative.
+func readWhole(r io.Reader, announced int64, limit int) ([]byte, error) {
+	if announced > int64(limit) {
+		return nil, errBodyTooLong
+	}
+	// What is announced has not come yet: it costs its sender nothing.
+	b := GetBuffer(int(min(max(announced+1, 0), maxOneWrite)))
 	for idle := 0; ; idle++ {
 		if len(b) > limit {
 			PutBuffer(b)

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -186,7 +187,7 @@ func (c *HTTP) failed(f *flight, resp *http.Response) *refusal {
 		if b, err := c.body(resp); err == nil {
 			m, err := Decode(b, c.opt.Limits)
 			if err == nil && m.Kind == ErrorResponse && (m.ID.IsZero() || m.ID == f.id) {
-				m.ID, m.buf = f.id, b
+				m.ID, m.buf, m.Whole = f.id, b, true
 				c.answer(m)
 				return nil
 			}
@@ -202,11 +203,11 @@ func (c *HTTP) statusRefusal(resp *http.Response) *refusal {
 		c.lose()
 		return refuse(CodeSessionGone, ErrSessionGone)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return refuse(CodeUnauthorized, fmt.Errorf("wire: HTTP status %d", code))
+		return refuse(CodeUnauthorized, StatusError(code))
 	case code/100 == 3:
 		return refuse(CodeStatus, fmt.Errorf("wire: HTTP status %d: redirects are not followed", code))
 	default:
-		return refuse(CodeStatus, fmt.Errorf("wire: HTTP status %d", code))
+		return refuse(CodeStatus, StatusError(code))
 	}
 }
 
@@ -221,7 +222,7 @@ func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
 		PutBuffer(b)
 		return violationRefusal(err)
 	}
-	m.buf = b
+	m.buf, m.Whole = b, true
 	if (m.Kind != Response && m.Kind != ErrorResponse) || m.ID != f.id {
 		m.Release()
 		return refuse(CodeBadAnswer, errors.New("wire: the body answers another request"))
@@ -266,7 +267,7 @@ func (c *HTTP) settled(f *flight) bool {
 // stream handles an answer that is a stream of events, resuming it where a
 // legacy server allows that.
 func (c *HTTP) stream(ctx context.Context, f *flight, m *Outgoing, resp *http.Response) *refusal {
-	er, r := c.events(ctx, resp, func() bool { return c.settled(f) })
+	er, r := c.events(ctx, resp, f.id, func() bool { return c.settled(f) })
 	for tries := 0; r != nil && r.code == CodeCut && er.lastID != "" && !modern(m.Route.Version); tries++ {
 		if tries == maxResumes || !c.pause(ctx, tries, er.retry) {
 			break
@@ -279,7 +280,7 @@ func (c *HTTP) stream(ctx context.Context, f *flight, m *Outgoing, resp *http.Re
 			continue
 		}
 		last := er.lastID
-		er, r = c.events(ctx, next, func() bool { return c.settled(f) })
+		er, r = c.events(ctx, next, f.id, func() bool { return c.settled(f) })
 		next.Body.Close()
 		if er.lastID == "" {
 			er.lastID = last
@@ -290,8 +291,9 @@ func (c *HTTP) stream(ctx context.Context, f *flight, m *Outgoing, resp *http.Re
 	return r
 }
 
-// events delivers a stream's messages until enough says so (nil) or it ends.
-func (c *HTTP) events(ctx context.Context, resp *http.Response, enough func() bool) (*eventReader, *refusal) {
+// events delivers the messages of a stream, which is a request's or, if that is
+// zero, nobody's, until enough says so (nil) or it ends.
+func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventReader, *refusal) {
 	er := &eventReader{max: maxMessage(c.opt.Limits)}
 	body, err := decompress(resp)
 	if err != nil {
@@ -316,7 +318,7 @@ func (c *HTTP) events(ctx context.Context, resp *http.Response, enough func() bo
 			c.deliver(nil, err)
 			continue
 		}
-		m.buf = ev.data
+		m.buf, m.Related = ev.data, request
 		c.answer(m)
 		if enough() {
 			return er, nil
@@ -367,18 +369,35 @@ func (c *HTTP) listen() {
 	first := !c.listening && !c.opt.NoListen && !modern(c.version)
 	c.listening = true
 	c.mu.Unlock()
-	if first {
-		c.begin(c.listenLoop)
+	if !first {
+		return
+	}
+	there := make(chan struct{})
+	if !c.begin(func() { c.listenLoop(there) }) {
+		return
+	}
+	// What a server says before it is listened to is lost in many a server: the
+	// next message must not make it speak too soon.
+	t := time.NewTimer(listenWait)
+	defer t.Stop()
+	select {
+	case <-there:
+	case <-t.C:
+	case <-c.live.Done():
 	}
 }
 
-func (c *HTTP) listenLoop() {
+// listenLoop listens; there is closed once the server has answered.
+func (c *HTTP) listenLoop(there chan<- struct{}) {
+	answered := sync.OnceFunc(func() { close(there) })
+	defer answered()
 	lastID, asked := "", time.Duration(0)
 	for tries := 0; tries <= maxResumes; tries++ {
 		if tries > 0 && !c.pause(c.live, tries-1, asked) {
 			return
 		}
 		resp, status := c.resume(c.live, lastID, Route{})
+		answered()
 		switch {
 		case resp != nil:
 		case status == 0 || status >= http.StatusInternalServerError:
@@ -391,7 +410,7 @@ func (c *HTTP) listenLoop() {
 			return
 		}
 		heard, began := false, time.Now()
-		er, _ := c.events(c.live, resp, func() bool { heard = true; return false })
+		er, _ := c.events(c.live, resp, ID{}, func() bool { heard = true; return false })
 		resp.Body.Close()
 		if er.lastID != "" {
 			lastID = er.lastID

@@ -33,6 +33,9 @@ type HTTPOptions struct {
 	ProxyFromEnvironment bool
 	// TLS is the client's TLS configuration; nil = the system's roots.
 	TLS *tls.Config
+	// Transport is shared with other Conns: one that NewTransport made of the
+	// same options. nil = one of this Conn's own.
+	Transport *http.Transport
 	// AckWait is how long Write waits for the answer to a notification or a
 	// response, so that a message after it cannot overtake it. 0 = 5 s.
 	AckWait time.Duration
@@ -50,6 +53,7 @@ const (
 	cancelGrace      = 10 * time.Second // for a legacy answer that may follow a cancellation
 	deleteWait       = time.Second
 	lingerWait       = time.Second // for the end of a stream after its answer
+	listenWait       = time.Second // for the stream to listen to
 )
 
 // HTTP is a Conn to a streamable HTTP server as its client, in both eras:
@@ -64,6 +68,7 @@ type HTTP struct {
 	url    string
 	opt    HTTPOptions
 	client *http.Client
+	own    bool // its transport
 	in     chan incoming
 	room   chan struct{} // a token for each request in flight
 
@@ -114,13 +119,17 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	if opt.RetryWait == 0 {
 		opt.RetryWait = defaultRetryWait
 	}
+	own := opt.Transport == nil
+	if own {
+		opt.Transport = NewTransport(opt)
+	}
 	c := &HTTP{
-		url: u.String(), opt: opt,
+		url: u.String(), opt: opt, own: own,
 		in:      make(chan incoming),
 		room:    make(chan struct{}, maxInFlight),
 		flights: map[ID]*flight{},
 		client: &http.Client{
-			Transport: newTransport(opt),
+			Transport: opt.Transport,
 			// A redirect would take credentials and messages where the operator did not send them.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -130,7 +139,9 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	return c, nil
 }
 
-func newTransport(opt HTTPOptions) *http.Transport {
+// NewTransport returns a transport for the Conns to one upstream. Whoever makes
+// it closes its idle connections in the end.
+func NewTransport(opt HTTPOptions) *http.Transport {
 	t := &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:        opt.TLS,
@@ -325,7 +336,9 @@ func (c *HTTP) Close() error {
 		if session != "" {
 			c.drop()
 		}
-		c.client.CloseIdleConnections()
+		if c.own {
+			c.client.CloseIdleConnections()
+		}
 	})
 	return nil
 }

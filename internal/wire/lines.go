@@ -204,7 +204,7 @@ const maxOneWrite = 64 << 10
 // writeLine writes raw as one line. JSON allows line feeds between its tokens
 // only, so one that stands in raw becomes a space and changes nothing else.
 func writeLine(w io.Writer, scratch, raw []byte) ([]byte, error) {
-	folded := bytes.IndexByte(raw, '\n') >= 0 || bytes.IndexByte(raw, '\r') >= 0
+	folded := hasLineEnd(raw)
 	if len(raw) >= maxOneWrite && !folded {
 		if _, err := w.Write(raw); err != nil {
 			return scratch, err
@@ -214,11 +214,7 @@ func writeLine(w io.Writer, scratch, raw []byte) ([]byte, error) {
 	}
 	scratch = append(scratch[:0], raw...)
 	if folded {
-		for i, c := range scratch {
-			if c == '\n' || c == '\r' {
-				scratch[i] = ' '
-			}
-		}
+		fold(scratch)
 	}
 	scratch = append(scratch, '\n')
 	_, err := w.Write(scratch)
@@ -226,6 +222,18 @@ func writeLine(w io.Writer, scratch, raw []byte) ([]byte, error) {
 		scratch = nil
 	}
 	return scratch, err
+}
+
+func hasLineEnd(raw []byte) bool {
+	return bytes.IndexByte(raw, '\n') >= 0 || bytes.IndexByte(raw, '\r') >= 0
+}
+
+func fold(raw []byte) {
+	for i, c := range raw {
+		if c == '\n' || c == '\r' {
+			raw[i] = ' '
+		}
+	}
 }
 
 // peerError names the ways in which a peer that has gone shows itself.

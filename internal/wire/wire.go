@@ -45,6 +45,17 @@ const (
 	CodeCut          = 7404 // the upstream's answer ended early
 	CodeSessionGone  = 7405 // the upstream ended the session
 	CodeUnauthorized = 7406 // the upstream asked for credentials
+	CodeNoSession    = 7407 // the client names no session that it has here
+	CodeOverloaded   = 7408 // no room for another session or request, or shutting down
+)
+
+// JSON-RPC codes that MCP 2026-07-28 reserves for what its headers say.
+const (
+	CodeHeaderMismatch     = -32020 // a header and the body differ
+	CodeUnsupportedVersion = -32022
+	codeInvalidParams      = -32602
+	codeMethodNotFound     = -32601
+	codeMissingCapability  = -32021
 )
 
 // Sentinels. A caller branches on them with errors.Is.
@@ -68,6 +79,20 @@ type Message struct {
 	Params, Result, Error strictjson.Value
 	Doc                   *strictjson.Doc
 
+	// Alias is how the peer itself spells ID where its Conn has given the
+	// message an ID of its own, because another of its requests may bear the
+	// same; zero = ID. What is sent to the peer has to show it.
+	Alias ID
+	// Related is the request of ours on whose stream the message came; zero if
+	// it came on no request's stream, or the transport has no streams.
+	Related ID
+	// Whole says that an answer came as one body and not in a stream.
+	Whole bool
+	// Claim is what the peer's headers say of the message; nil where the
+	// transport has none, or the revision does not ask for them. Whoever decides
+	// does so on the body and refuses what differs.
+	Claim *Claim
+
 	// Local is set on an error response that this package made itself on
 	// behalf of a peer that did not answer: its text is constant and ours.
 	Local bool
@@ -90,13 +115,22 @@ func (m *Message) Release() {
 	putDoc(d)
 }
 
+// A Claim is what headers say of a message: decoded, and believed by nobody.
+type Claim struct {
+	Name   string            // Mcp-Name; empty = there is none
+	Params map[string]string // Mcp-Param-*, without prefix and in lower case
+}
+
 // Outgoing is a message on its way out, with what a transport must know of it.
 type Outgoing struct {
 	Raw    []byte // one message; a transport may retain it until the Conn is closed
 	Kind   Kind
-	ID     ID
+	ID     ID // of the Message that is answered; Raw may show its Alias
 	Method string
 	Route  Route
+
+	Related ID   // the peer's request that a request or notification belongs to; zero = none
+	Whole   bool // an answer that may go as one body, as it came
 }
 
 // Route is what streamable HTTP puts into headers. Values are given plain; the

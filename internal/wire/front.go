@@ -1,0 +1,279 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// An Era is one of the two ways in which MCP is spoken.
+type Era uint8
+
+// The eras.
+const (
+	Legacy Era = iota // 2024-11-05 to 2025-11-25: initialize, sessions, resumable streams
+	Modern            // from 2026-07-28: every request stands alone
+)
+
+// versions are the revisions that a client may speak, newest first.
+var versions = []string{firstModern, "2025-11-25", "2025-06-18", batchVersion, "2024-11-05"}
+
+const (
+	batchVersion    = "2025-03-26" // the one revision with arrays of messages
+	firstWithPrimes = "2025-11-25" // clients before it take an event without data for a broken message
+)
+
+// FrontOptions shapes a [Front]. Accept has to be set; all else is strict when zero.
+type FrontOptions struct {
+	// Accept serves one session, in a goroutine of its own; the session ends when
+	// it returns. ctx ends after the session has. The error goes to Notice.
+	Accept func(ctx context.Context, s *FrontSession) error
+	// Principal says who makes a request: a session belongs to whoever opened
+	// it and does not exist for anybody else. nil = everybody is one.
+	Principal func(*http.Request) string
+
+	Limits    strictjson.Limits // of one message; Bytes is MaxBody
+	MaxBody   int               // octets of a request's body; 0 = 32 MiB
+	Sessions  int               // open at once; 0 = 256
+	Requests  int               // POSTs under way; 0 = 1,024
+	Octets    int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
+	Replay    int               // octets that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
+	Idle      time.Duration     // after which a session that nothing happens in ends; 0 = 30 min
+	KeepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
+	Patience  time.Duration     // for a body to come (beside 64 KiB/s), and a write to leave; 0 = 30 s
+
+	// Notice is called with what the operator should know: one line, constants
+	// and escaped excerpts only. It may be called concurrently. nil drops it.
+	Notice func(string)
+}
+
+// Front serves one MCP endpoint over streamable HTTP, in both eras: what
+// clients send is handed out as a [FrontSession] for each legacy session, and
+// one for all modern requests of a principal.
+//
+// It believes the Host and Origin of every request: put auth.Local before it.
+// The http.Server needs a ReadHeaderTimeout, and no WriteTimeout, which would
+// cut streams; everything behind a request's header has its deadline here.
+type Front struct {
+	opt  FrontOptions
+	room chan struct{} // a token for each request under way
+	ctx  context.Context
+	kill context.CancelFunc
+	work sync.WaitGroup // one for each Accept
+	held atomic.Int64   // octets of Octets that are in use
+
+	mu       sync.Mutex
+	draining bool
+	live     int                      // Accepts that have not returned
+	sessions map[string]*FrontSession // legacy, by id
+	shared   map[string]*FrontSession // modern, by principal
+}
+
+var _ http.Handler = (*Front)(nil)
+
+// NewFront returns a Front. It panics without an Accept.
+func NewFront(opt FrontOptions) *Front {
+	if opt.Accept == nil {
+		panic("wire: Front without Accept")
+	}
+	orDefault(&opt.MaxBody, maxMessage(opt.Limits))
+	orDefault(&opt.Sessions, 256)
+	orDefault(&opt.Requests, 1024)
+	orDefault(&opt.Octets, 512<<20)
+	orDefault(&opt.Replay, 1<<20)
+	orDefault(&opt.Idle, 30*time.Minute)
+	orDefault(&opt.KeepAlive, 15*time.Second)
+	orDefault(&opt.Patience, 30*time.Second)
+	opt.Limits.Bytes = opt.MaxBody
+	f := &Front{opt: opt, room: make(chan struct{}, opt.Requests),
+		sessions: map[string]*FrontSession{}, shared: map[string]*FrontSession{}}
+	f.ctx, f.kill = context.WithCancel(context.Background())
+	return f
+}
+
+func orDefault[T int | time.Duration](v *T, otherwise T) {
+	if *v <= 0 {
+		*v = otherwise
+	}
+}
+
+// lingering is how many Accepts that have lost their session there may be for
+// each that has one, before no more are begun.
+const lingering = 2
+
+// strangerRest is how long a session must have rested before it makes room for
+// another principal's.
+const strangerRest = time.Minute
+
+// open begins a session, in the place of one that rests if there is no other.
+// f.mu is held.
+func (f *Front) open(era Era, principal string) *FrontSession {
+	full := len(f.sessions)+len(f.shared) >= f.opt.Sessions
+	if f.draining || f.live >= lingering*f.opt.Sessions || full && !f.evict(principal) {
+		return nil
+	}
+	s := newFrontSession(f, era, principal)
+	if era == Modern {
+		f.shared[principal] = s
+	} else {
+		s.id = rand.Text()
+		f.sessions[s.id] = s
+	}
+	f.live++
+	ctx, cancel := context.WithCancel(f.ctx)
+	f.work.Go(func() {
+		err := f.opt.Accept(ctx, s)
+		s.Close()
+		cancel()
+		f.mu.Lock()
+		f.live--
+		f.mu.Unlock()
+		if err != nil {
+			f.notice("session ended: " + finding.Quote(err.Error()))
+		}
+	})
+	return s
+}
+
+// evict ends the session that has rested longest. f.mu is held.
+func (f *Front) evict(principal string) bool {
+	var victim *FrontSession
+	var since time.Time
+	now := time.Now()
+	for _, sessions := range []map[string]*FrontSession{f.sessions, f.shared} {
+		for _, s := range sessions {
+			at, rests := s.rests()
+			if rests && (s.Principal == principal || now.Sub(at) >= strangerRest) && (victim == nil || at.Before(since)) {
+				victim, since = s, at
+			}
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	f.forgetLocked(victim)
+	victim.end()
+	return true
+}
+
+// lookup returns the legacy session with an id, if it is the principal's.
+func (f *Front) lookup(id, principal string) *FrontSession {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.sessions[id]; s != nil && s.Principal == principal {
+		return s
+	}
+	return nil
+}
+
+// begin opens a legacy session; nil if there is no room.
+func (f *Front) begin(principal string) *FrontSession {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open(Legacy, principal)
+}
+
+// share returns the session of all modern requests of a principal; nil if there is no room.
+func (f *Front) share(principal string) *FrontSession {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.shared[principal]; s != nil && !f.draining {
+		return s
+	}
+	return f.open(Modern, principal)
+}
+
+func (f *Front) forget(s *FrontSession) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forgetLocked(s)
+}
+
+func (f *Front) forgetLocked(s *FrontSession) {
+	if s.Era == Modern && f.shared[s.Principal] == s {
+		delete(f.shared, s.Principal)
+	}
+	if s.Era == Legacy {
+		delete(f.sessions, s.id)
+	}
+}
+
+// Sessions is how many sessions are open.
+func (f *Front) Sessions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.sessions) + len(f.shared)
+}
+
+const drainPoll = 20 * time.Millisecond
+
+// Shutdown refuses what is new, waits for the answers to what is under way,
+// ends every session and returns when all Accepts have. If ctx ends first, their
+// contexts are ended, what is under way is cut, and ctx's error is returned.
+func (f *Front) Shutdown(ctx context.Context) error {
+	f.mu.Lock()
+	f.draining = true
+	f.mu.Unlock()
+	poll := time.NewTicker(drainPoll)
+	defer poll.Stop()
+	for f.busy() && ctx.Err() == nil {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+		}
+	}
+	for _, s := range f.all() {
+		s.end()
+	}
+	done := make(chan struct{})
+	go func() { f.work.Wait(); close(done) }()
+	select {
+	case <-done:
+		f.kill()
+		return nil
+	case <-ctx.Done():
+		f.kill()
+		for _, s := range f.all() {
+			s.Close()
+		}
+		return ctx.Err()
+	}
+}
+
+func (f *Front) busy() bool {
+	return slices.ContainsFunc(f.all(), (*FrontSession).owes)
+}
+
+func (f *Front) all() (list []*FrontSession) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.sessions {
+		list = append(list, s)
+	}
+	for _, s := range f.shared {
+		list = append(list, s)
+	}
+	return list
+}
+
+func (f *Front) isDraining() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.draining
+}
+
+// full reports whether n octets more would be too many.
+func (f *Front) full(n int) bool { return f.held.Load()+int64(n) > int64(f.opt.Octets) }
+
+func (f *Front) notice(line string) {
+	if f.opt.Notice != nil {
+		f.opt.Notice(line)
+	}
+}

@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"iter"
+	"net/http"
+	"slices"
+)
+
+// batch handles an array of messages. Nothing of it goes on before all of it
+// has been found acceptable.
+func (x *exchange) batch(body []byte) {
+	version, once := single(x.r.Header, headerVersion)
+	if !once || modern(version) {
+		x.reject(ID{}, errBatch)
+		return
+	}
+	s, bad := x.session(version)
+	if bad == nil && s.negotiated() != batchVersion {
+		bad = &errBatch
+	}
+	if bad != nil {
+		x.reject(ID{}, *bad)
+		return
+	}
+	all, requests, err := sortBatch(DecodeBatch(body, x.f.opt.Limits))
+	switch {
+	case err != nil:
+		x.violation(err)
+		return
+	case slices.ContainsFunc(requests, func(m *Message) bool { return m.Method == "initialize" }):
+		x.reject(ID{}, errBatchInit)
+		return
+	case len(requests) > 0 && x.f.isDraining():
+		x.reject(ID{}, errEnding)
+		return
+	}
+	s.enter()
+	defer s.leave()
+	var st *stream
+	if len(requests) > 0 {
+		if st, err = s.open(requests...); err != nil {
+			x.reject(ID{}, errDuplicateID)
+			return
+		}
+	}
+	for i, m := range all {
+		err := s.submit(x.r.Context(), m)
+		if err == nil {
+			continue
+		}
+		if i == 0 {
+			if st != nil {
+				s.cancel(st, false)
+			}
+			x.reject(ID{}, errNoSession)
+			return
+		}
+		for _, m := range all[i:] { // what has been said is answered
+			s.withdraw(m.ID)
+		}
+		break
+	}
+	if st == nil {
+		x.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	x.letGo()
+	p := pump{exchange: x, st: st, turn: 1, stream: true}
+	p.run()
+}
+
+func sortBatch(in iter.Seq2[*Message, error]) (all, requests []*Message, err error) {
+	for m, err := range in {
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, m)
+		if m.Kind == Request {
+			requests = append(requests, m)
+		}
+	}
+	return all, requests, nil
+}

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+func isBatch(body []byte) bool {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return len(body) > 0 && body[0] == '['
+}
+
+// bodyRate is how fast a body has to come beyond the first Patience, octets a second.
+const bodyRate = 64 << 10
+
+// body reads the request's body whole: nothing of it goes on before it is all there.
+func (x *exchange) body() ([]byte, *rejection) {
+	if x.r.ContentLength > int64(x.f.opt.MaxBody) {
+		return nil, &errTooLong
+	}
+	in := &pacedReader{x: x, start: time.Now()}
+	b, err := readWhole(in, x.r.ContentLength, x.f.opt.MaxBody)
+	switch {
+	case errors.Is(err, errNoOctets):
+		return nil, &errFull
+	case errors.Is(err, errBodyTooLong):
+		return nil, &errTooLong
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &errTooSlow
+	case err != nil:
+		return nil, &errTooSlow // the client broke off: nobody reads this
+	}
+	x.rc.SetReadDeadline(time.Time{}) // the server's own rule again
+	return b, nil
+}
+
+var errNoOctets = errors.New("wire: no room for a body")
+
+// pacedReader allows a body the time that an honest one of its size needs, and
+// accounts for what has come.
+type pacedReader struct {
+	x     *exchange
+	start time.Time
+}
+
+func (p *pacedReader) Read(b []byte) (int, error) {
+	x := p.x
+	if x.f.full(0) {
+		return 0, errNoOctets
+	}
+	// A writer without deadlines (a test's) has no slow client either.
+	_ = x.rc.SetReadDeadline(p.start.Add(x.f.opt.Patience + time.Duration(x.held/bodyRate)*time.Second))
+	n, err := x.r.Body.Read(b)
+	x.held += int64(n)
+	x.f.held.Add(int64(n))
+	return n, err
+}
+
+// letGo ends the account for the body: it is gone, or another's.
+func (x *exchange) letGo() {
+	x.f.held.Add(-x.held)
+	x.held = 0
+}
+
+// single returns a header that may be there once. An absent one is empty.
+func single(h http.Header, name string) (value string, once bool) {
+	switch v := h[name]; len(v) {
+	case 0:
+		return "", true
+	case 1:
+		return v[0], true
+	default:
+		return "", false
+	}
+}
+
+// mediaTypeOf is a media type without its parameters, in lower case.
+func mediaTypeOf(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	return strings.ToLower(strings.TrimSpace(s))
+}
+
+func identity(codings []string) bool {
+	return len(codings) == 0 || len(codings) == 1 && strings.EqualFold(codings[0], "identity")
+}
+
+// accepts reports which of the two forms of an answer a client takes.
+func accepts(values []string) (jsonOK, streamOK bool) {
+	for _, value := range values {
+		for item := range strings.SplitSeq(value, ",") {
+			switch mediaTypeOf(item) {
+			case "application/json", "application/*":
+				jsonOK = true
+			case "text/event-stream", "text/*":
+				streamOK = true
+			case "*/*":
+				return true, true
+			}
+		}
+	}
+	return jsonOK, streamOK
+}

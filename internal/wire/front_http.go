@@ -1,0 +1,390 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// exchange is one HTTP request and its response.
+type exchange struct {
+	f         *Front
+	w         http.ResponseWriter
+	r         *http.Request
+	rc        *http.ResponseController
+	principal string
+	held      int64 // octets of the body, in Front.held
+}
+
+// ServeHTTP serves the endpoint.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{f: f, w: w, r: r, rc: http.NewResponseController(w)}
+	if f.opt.Principal != nil {
+		x.principal = f.opt.Principal(r)
+	}
+	if version, _ := single(r.Header, headerVersion); modern(version) && r.Method != http.MethodPost {
+		x.reject(ID{}, errAllowModern)
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		select {
+		case f.room <- struct{}{}:
+			defer func() { <-f.room }()
+			x.post()
+		default:
+			x.reject(ID{}, errFull)
+		}
+	case http.MethodGet:
+		x.get()
+	case http.MethodDelete:
+		x.delete()
+	default:
+		x.reject(ID{}, errAllow)
+	}
+}
+
+func (x *exchange) post() {
+	defer x.letGo()
+	jsonOK, streamOK := accepts(x.r.Header["Accept"])
+	switch {
+	case mediaTypeOf(x.r.Header.Get("Content-Type")) != "application/json":
+		x.reject(ID{}, errMedia)
+		return
+	case !identity(x.r.Header["Content-Encoding"]):
+		x.reject(ID{}, errCoding)
+		return
+	case !jsonOK || !streamOK:
+		x.reject(ID{}, errAccept)
+		return
+	}
+	body, bad := x.body()
+	if bad != nil {
+		x.w.Header().Set("Connection", "close") // what is left of the body is not read
+		x.reject(ID{}, *bad)
+		return
+	}
+	if isBatch(body) {
+		x.batch(body)
+		return
+	}
+	m, err := Decode(body, x.f.opt.Limits)
+	if err != nil {
+		PutBuffer(body)
+		x.violation(err)
+		return
+	}
+	m.buf = body
+	x.message(m)
+}
+
+// violation answers a body that is no acceptable message.
+func (x *exchange) violation(err error) {
+	var v *Violation
+	if !errors.As(err, &v) {
+		x.reject(ID{}, errMedia)
+		return
+	}
+	x.f.notice("client sent no acceptable message: " + v.Error() + ": " + v.Excerpt)
+	id := v.ID
+	if v.Kind != Request {
+		id = ID{}
+	}
+	x.reject(id, rejection{status: http.StatusBadRequest, code: v.Code, text: v.Reason})
+}
+
+// message finds out in which era the message is spoken. The body decides; a
+// header that says otherwise is refused.
+func (x *exchange) message(m *Message) {
+	version, once := single(x.r.Header, headerVersion)
+	meta := metaVersion(m.Params)
+	asked := m.ID
+	if m.Kind != Request {
+		asked = ID{}
+	}
+	var bad *rejection
+	switch {
+	case !once:
+		bad = &errRepeated
+	case meta.Exists() && version == "":
+		bad = &errNoVersion
+	case meta.Exists() && meta.Text() != version:
+		bad = &errVersion
+	case modern(version) && m.Kind == Request && !meta.Exists():
+		bad = &errMeta
+	case meta.Exists() && !slices.Contains(versions, version), modern(version) && version != firstModern:
+		u := unsupported(version)
+		bad = &u
+	}
+	if bad != nil {
+		x.reject(asked, *bad)
+		m.Release()
+		return
+	}
+	if modern(version) {
+		x.modern(m)
+		return
+	}
+	x.legacy(m, version)
+}
+
+// claims reads what the headers say of a modern message.
+func (x *exchange) claims(m *Message) *rejection {
+	method, once := single(x.r.Header, headerMethod)
+	if !once {
+		return &errRepeated
+	}
+	if method != m.Method {
+		return &errMethod
+	}
+	c := &Claim{}
+	name, once := single(x.r.Header, headerName)
+	if !once {
+		return &errRepeated
+	}
+	decoded, ok := DecodeHeader(name)
+	if !ok {
+		return &errEncoded
+	}
+	c.Name = decoded
+	for key, values := range x.r.Header {
+		param, is := strings.CutPrefix(key, headerParam)
+		if !is {
+			continue
+		}
+		if len(values) != 1 {
+			return &errRepeated
+		}
+		value, ok := DecodeHeader(values[0])
+		if !ok {
+			return &errEncoded
+		}
+		if c.Params == nil {
+			c.Params = map[string]string{}
+		}
+		c.Params[strings.ToLower(param)] = value
+	}
+	m.Claim = c
+	return nil
+}
+
+// attempts is how often a modern message tries to find a session that is not
+// just about to end.
+const attempts = 3
+
+func (x *exchange) modern(m *Message) {
+	asked := m.ID
+	if m.Kind != Request && m.Kind != Notification {
+		x.reject(ID{}, errResponse)
+		m.Release()
+		return
+	}
+	if bad := x.claims(m); bad != nil {
+		x.reject(asked, *bad)
+		m.Release()
+		return
+	}
+	if m.Method == "notifications/cancelled" {
+		// spec: here a request is cancelled by closing its stream. The ids of
+		// other requests of the principal are nobody's to name.
+		m.Release()
+		x.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	for range attempts {
+		s := x.f.share(x.principal)
+		if s == nil {
+			m.Release()
+			x.reject(asked, x.noRoom())
+			return
+		}
+		s.enter()
+		done := x.converse(s, asked, m)
+		s.leave()
+		if done {
+			return
+		}
+		x.f.forget(s)
+		m.ID = asked
+	}
+	m.Release()
+	x.reject(asked, errNoServer)
+}
+
+func (x *exchange) noRoom() rejection {
+	if x.f.isDraining() {
+		return errEnding
+	}
+	return errFull
+}
+
+func (x *exchange) legacy(m *Message, version string) {
+	asked := m.ID
+	if m.Kind != Request {
+		asked = ID{}
+	}
+	_, has := x.r.Header[headerSession]
+	if m.Kind == Request && m.Method == "initialize" && !has {
+		if version != "" && !slices.Contains(versions, version) {
+			x.reject(asked, unsupported(version))
+			m.Release()
+			return
+		}
+		x.initialize(m)
+		return
+	}
+	s, bad := x.session(version)
+	switch {
+	case bad != nil:
+	case m.Kind == Request && m.Method == "initialize":
+		bad = &errAgain
+	case m.Kind == Request && x.f.isDraining():
+		bad = &errEnding
+	}
+	if bad != nil {
+		x.reject(asked, *bad)
+		m.Release()
+		return
+	}
+	s.enter()
+	defer s.leave()
+	if !x.converse(s, asked, m) {
+		m.Release()
+		x.reject(asked, errNoSession)
+	}
+}
+
+func (x *exchange) initialize(m *Message) {
+	asked := m.ID
+	s := x.f.begin(x.principal)
+	if s == nil {
+		m.Release()
+		x.reject(asked, x.noRoom())
+		return
+	}
+	s.enter()
+	defer s.leave()
+	if !x.converse(s, asked, m) {
+		m.Release()
+		x.reject(asked, errNoServer)
+	}
+	if s.negotiated() == "" {
+		x.f.forget(s)
+		s.end()
+	}
+}
+
+// session finds the legacy session that the headers name.
+func (x *exchange) session(version string) (*FrontSession, *rejection) {
+	id, once := single(x.r.Header, headerSession)
+	if !once {
+		return nil, &errRepeated
+	}
+	if id == "" {
+		return nil, &errNoID
+	}
+	s := x.f.lookup(id, x.principal)
+	if s == nil {
+		return nil, &errNoSession
+	}
+	if version != "" && !slices.Contains(versions, version) && version != s.negotiated() {
+		u := unsupported(version)
+		return nil, &u
+	}
+	return s, nil
+}
+
+// converse gives one message to the session and answers it. It reports false,
+// and has written nothing, if the session is over; m is the caller's then.
+func (x *exchange) converse(s *FrontSession, asked ID, m *Message) bool {
+	if m.Kind != Request {
+		var withdrawn ID
+		if m.Kind == Notification && m.Method == "notifications/cancelled" {
+			withdrawn, _ = idOf(m.Params.Get("requestId"))
+		}
+		if err := s.submit(x.r.Context(), m); err != nil {
+			return x.unsaid(err, asked)
+		}
+		if !withdrawn.IsZero() {
+			s.withdraw(withdrawn)
+		}
+		x.w.WriteHeader(http.StatusAccepted)
+		return true
+	}
+	first := s.Era == Legacy && m.Method == "initialize"
+	st, err := s.open(m)
+	if errors.Is(err, errTaken) {
+		m.Release()
+		x.reject(asked, errDuplicateID)
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	if err := s.submit(x.r.Context(), m); err != nil {
+		s.cancel(st, false)
+		return x.unsaid(err, asked)
+	}
+	x.letGo()
+	p := pump{exchange: x, st: st, turn: 1, asked: asked, first: first}
+	p.run()
+	return true
+}
+
+// unsaid answers a message that Read did not take.
+func (x *exchange) unsaid(err error, asked ID) bool {
+	if err == io.EOF {
+		return false
+	}
+	x.reject(asked, errFull)
+	return true
+}
+
+// get lets a legacy client listen, or go on with a stream that broke.
+func (x *exchange) get() {
+	if _, streamOK := accepts(x.r.Header["Accept"]); !streamOK {
+		x.reject(ID{}, errAcceptGet)
+		return
+	}
+	version, _ := single(x.r.Header, headerVersion)
+	s, bad := x.session(version)
+	if bad != nil {
+		x.reject(ID{}, *bad)
+		return
+	}
+	var no, last int64
+	id, once := single(x.r.Header, headerEvent)
+	resume := id != ""
+	if resume || !once {
+		var ok bool
+		if no, last, ok = parseEventID(id); !ok || !once {
+			x.reject(ID{}, errEvent)
+			return
+		}
+	}
+	st, turn, ok := s.attach(no, last, resume)
+	if !ok {
+		x.reject(ID{}, errEvent)
+		return
+	}
+	s.enter()
+	defer s.leave()
+	p := pump{exchange: x, st: st, turn: turn, stream: true}
+	p.begin(-1)
+	p.run()
+}
+
+// delete ends a legacy session.
+func (x *exchange) delete() {
+	version, _ := single(x.r.Header, headerVersion)
+	s, bad := x.session(version)
+	if bad != nil {
+		x.reject(ID{}, *bad)
+		return
+	}
+	x.f.forget(s)
+	s.end()
+	x.w.WriteHeader(http.StatusNoContent)
+}

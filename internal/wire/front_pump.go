@@ -1,0 +1,276 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// pump writes a stream's events into one HTTP response. It is the only writer
+// of the response, so that a client which does not read keeps nobody else waiting.
+type pump struct {
+	*exchange
+	st    *stream
+	turn  int
+	asked ID   // the client's own id of its request
+	first bool // the request is initialize
+
+	stream  bool // it has to be a stream, whatever comes
+	started bool // the response's header has been written
+	retried bool // the client has been told when to come again
+}
+
+// retryWait is what a legacy client is asked to wait before it comes again.
+const retryWait = "retry: 1000\n"
+
+func (p *pump) run() {
+	defer p.rc.SetWriteDeadline(time.Time{}) // the server's own rule again
+	defer p.st.release(p.turn)
+	alive := time.NewTimer(p.f.opt.KeepAlive)
+	defer alive.Stop()
+	wake := p.st.waker(p.turn)
+	ended := p.st.s.ended
+	if p.st.no != 0 {
+		ended = nil // what has been asked is still answered
+	}
+	for {
+		switch v := p.writeReady(); v {
+		case finished:
+			p.finish()
+			return
+		case taken:
+			return
+		case broken:
+			p.leave()
+			return
+		}
+		select {
+		case <-wake:
+		case <-ended:
+			ended = nil
+		case <-p.st.s.closed:
+		case <-p.r.Context().Done():
+			p.leave()
+			return
+		case <-alive.C:
+			if p.keepAlive() != nil {
+				p.leave()
+				return
+			}
+			alive.Reset(p.f.opt.KeepAlive)
+		}
+	}
+}
+
+// broken is beside the verdicts of take: the client cannot be written to.
+const broken verdict = 100
+
+// writeReady writes what is there to be written.
+func (p *pump) writeReady() verdict {
+	wrote := false
+	for {
+		e, last, v := p.st.take(p.turn)
+		if v != ready {
+			if wrote && v == nothing && p.flush() != nil {
+				return broken
+			}
+			return v
+		}
+		if !wrote {
+			p.deadline()
+			wrote = true
+		}
+		if last && !p.started && !p.stream && p.asBody(&e) {
+			return finished
+		}
+		if p.event(&e, last) != nil {
+			return broken
+		}
+		if !e.kept {
+			PutBuffer(e.raw)
+		}
+		if last {
+			p.flush()
+			return finished
+		}
+	}
+}
+
+// asBody answers with one JSON body where the answer came as one, or where the
+// revision wants its error to show in the status.
+func (p *pump) asBody(e *frontEvent) bool {
+	status := http.StatusOK
+	if p.st.s.Era == Modern && e.kind == ErrorResponse {
+		status = statusOf(e.raw)
+	}
+	if status == http.StatusOK && !e.whole {
+		return false
+	}
+	p.sessionHeader()
+	p.whole(status, e.raw)
+	p.started = true
+	PutBuffer(e.raw)
+	return true
+}
+
+// statusOf is the HTTP status that goes with an error of the modern era.
+func statusOf(raw []byte) int {
+	m, err := Decode(raw, defaultLimits)
+	if err != nil {
+		return http.StatusOK
+	}
+	code, _ := m.Error.Get("code").Int64()
+	switch code {
+	case codeMethodNotFound:
+		return http.StatusNotFound
+	case codeInvalidParams, codeMissingCapability, CodeHeaderMismatch, CodeUnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// begin writes the header of a stream of known length, or of an open one if it
+// is negative.
+func (p *pump) begin(length int) {
+	h := p.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	p.sessionHeader()
+	if length >= 0 {
+		h.Set("Content-Length", strconv.Itoa(length))
+	}
+	p.started = true
+	if length >= 0 {
+		return
+	}
+	p.deadline()
+	p.w.WriteHeader(http.StatusOK)
+	if p.st.no == 0 {
+		// Some proxies hold a header back until something follows.
+		p.prime()
+		p.flush()
+	}
+}
+
+func (p *pump) sessionHeader() {
+	if p.first && p.st.s.negotiated() != "" {
+		p.w.Header().Set(headerSession, p.st.s.id)
+	}
+}
+
+// prime gives a silent stream something to be asked for again by.
+func (p *pump) prime() error {
+	b := p.retry(nil)
+	if no, ok := p.st.prime(); ok {
+		b = append(appendEventID(append(b, "id: "...), p.st.no, no), "\ndata:\n"...)
+	} else {
+		b = append(b, ':', '\n')
+	}
+	_, err := p.w.Write(append(b, '\n'))
+	return err
+}
+
+func (p *pump) retry(b []byte) []byte {
+	if p.retried || p.st.s.Era == Modern {
+		return b
+	}
+	p.retried = true
+	return append(b, retryWait...)
+}
+
+// event writes one event. alone means that nothing else will ever be in the stream.
+func (p *pump) event(e *frontEvent, last bool) error {
+	if hasLineEnd(e.raw) {
+		fold(e.raw) // between tokens: nothing else may hold them raw
+	}
+	head := p.retry(append(make([]byte, 0, 64), "event: message\n"...))
+	if e.kept {
+		head = append(appendEventID(append(head, "id: "...), p.st.no, e.no), '\n')
+	}
+	head = append(head, "data: "...)
+	if !p.started {
+		length := -1
+		if last {
+			length = len(head) + len(e.raw) + len(eventEnd)
+		}
+		p.begin(length)
+	}
+	for _, b := range [...][]byte{head, e.raw, eventEnd} {
+		if _, err := p.w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var eventEnd = []byte("\n\n")
+
+// keepAlive shows client and proxies that a silent stream is alive. An answer
+// that is long in coming becomes a stream.
+func (p *pump) keepAlive() error {
+	p.deadline()
+	if !p.started {
+		p.begin(-1)
+		if err := p.prime(); err != nil {
+			return err
+		}
+		return p.flush()
+	}
+	if _, err := p.w.Write([]byte(":\n\n")); err != nil {
+		return err
+	}
+	return p.flush()
+}
+
+// finish ends a response that has been told everything.
+func (p *pump) finish() {
+	switch {
+	case p.started:
+	case p.st.owes():
+		p.reject(p.asked, p.cutShort())
+	default: // the client has cancelled its request
+		p.begin(0)
+	}
+}
+
+func (p *pump) cutShort() rejection {
+	if p.st.s.Era == Legacy && !p.first {
+		return errNoSession
+	}
+	return errNoServer
+}
+
+// leave is what becomes of a stream whose client is gone. The rules are opposite:
+// in the modern era that cancels, in the legacy era it does not.
+func (p *pump) leave() {
+	if p.st.s.Era == Modern {
+		p.st.s.cancel(p.st, true)
+	}
+}
+
+func (p *pump) deadline() { _ = p.rc.SetWriteDeadline(time.Now().Add(p.f.opt.Patience)) }
+
+func (p *pump) flush() error {
+	err := p.rc.Flush()
+	if err != nil && errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// whole writes one JSON body.
+func (x *exchange) whole(status int, raw []byte) {
+	h := x.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(raw)))
+	_ = x.rc.SetWriteDeadline(time.Now().Add(x.f.opt.Patience))
+	x.w.WriteHeader(status)
+	if _, err := x.w.Write(raw); err == nil {
+		_ = x.rc.Flush() // with the deadline
+	}
+	_ = x.rc.SetWriteDeadline(time.Time{})
+}
+
+func appendInt(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }

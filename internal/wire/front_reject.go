@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// rejection is why an HTTP request gets no further. Its text is constant.
+type rejection struct {
+	status int
+	code   int
+	text   string
+	allow  string // methods, of status 405
+	data   []byte // raw JSON
+}
+
+var (
+	errAllow       = rejection{status: http.StatusMethodNotAllowed, code: CodeInvalid, text: "method not allowed", allow: "GET, POST, DELETE"}
+	errAllowModern = rejection{status: http.StatusMethodNotAllowed, code: CodeInvalid, text: "method not allowed in this revision", allow: "POST"}
+	errMedia       = rejection{status: http.StatusUnsupportedMediaType, code: CodeInvalid, text: "Content-Type is not application/json"}
+	errCoding      = rejection{status: http.StatusUnsupportedMediaType, code: CodeInvalid, text: "Content-Encoding is not accepted"}
+	errAccept      = rejection{status: http.StatusNotAcceptable, code: CodeInvalid, text: "Accept has to name application/json and text/event-stream"}
+	errAcceptGet   = rejection{status: http.StatusNotAcceptable, code: CodeInvalid, text: "Accept has to name text/event-stream"}
+	errTooLong     = rejection{status: http.StatusRequestEntityTooLarge, code: CodeInvalid, text: "body too long"}
+	errTooSlow     = rejection{status: http.StatusRequestTimeout, code: CodeInvalid, text: "body did not come in time"}
+	errFull        = rejection{status: http.StatusServiceUnavailable, code: CodeOverloaded, text: "too much under way: try again later"}
+	errEnding      = rejection{status: http.StatusServiceUnavailable, code: CodeOverloaded, text: "shutting down"}
+	errNoServer    = rejection{status: http.StatusServiceUnavailable, code: CodeOverloaded, text: "the server is not available"}
+	errNoID        = rejection{status: http.StatusBadRequest, code: CodeNoSession, text: "Mcp-Session-Id is missing"}
+	errNoSession   = rejection{status: http.StatusNotFound, code: CodeNoSession, text: "no such session"}
+	errAgain       = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "initialize in a session"}
+	errDuplicateID = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "a request with this id is already under way"}
+	errEvent       = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "Last-Event-ID names no event that is kept"}
+	errRepeated    = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "a header of MCP is there twice"}
+	errNoVersion   = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "Mcp-Protocol-Version is missing"}
+	errVersion     = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "Mcp-Protocol-Version and _meta differ"}
+	errMethod      = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "Mcp-Method and the body's method differ"}
+	errEncoded     = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "a header is not encoded as it says"}
+	errMeta        = rejection{status: http.StatusBadRequest, code: codeInvalidParams, text: "_meta names no protocol version"}
+	errResponse    = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "a response, which this revision does not have"}
+	errBatch       = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "a batch, which this revision does not have"}
+	errBatchInit   = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "initialize in a batch"}
+)
+
+// unsupported says which revisions there are, and which one was asked for.
+func unsupported(requested string) rejection {
+	data := []byte(`{"supported":[`)
+	for i, v := range versions {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = append(append(append(data, '"'), v...), '"')
+	}
+	data = append(data, ']')
+	if len(requested) <= 64 && validToken(requested) { // needs no escape
+		data = append(append(append(data, `,"requested":"`...), requested...), '"')
+	}
+	return rejection{status: http.StatusBadRequest, code: CodeUnsupportedVersion, text: "unsupported protocol version", data: append(data, '}')}
+}
+
+func (x *exchange) reject(id ID, why rejection) {
+	h := x.w.Header()
+	if why.allow != "" {
+		h.Set("Allow", why.allow)
+	}
+	if why.status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "1")
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	x.whole(why.status, AppendError(nil, id, why.object()))
+}
+
+func (why *rejection) object() []byte {
+	raw := appendInt([]byte(`{"code":`), why.code)
+	raw = strictjson.AppendQuote(append(raw, `,"message":`...), "pellucid: "+why.text)
+	if why.data != nil {
+		raw = append(append(raw, `,"data":`...), why.data...)
+	}
+	return append(raw, '}')
+}

@@ -1,0 +1,287 @@
+package wire
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// stream is what one HTTP request of a client is answered with, or the one on
+// which a legacy client listens (number 0). Its fields are guarded by s.mu.
+//
+// Events are counted from 1. A legacy stream that carries more than one answer
+// gets ids and keeps what it has written, within bounds, for a client that lost
+// its connection. A stream that nobody could ask for again keeps nothing.
+type stream struct {
+	s       *FrontSession
+	no      int64
+	owed    int // answers that are still to come
+	endless bool
+	alias   ID // of its one request, in the modern era
+
+	queue    []frontEvent
+	size     int           // octets in queue
+	last     int64         // number of the last event that came
+	next     int64         // of the next to be written
+	gone     int64         // of the last that was written and is not kept
+	wake     chan struct{} // of the response whose turn it is
+	turn     int           // the HTTP response that writes it; 0 = none
+	turns    int
+	numbered bool
+	dead     bool // its reader is gone for good
+}
+
+type frontEvent struct {
+	no    int64
+	raw   []byte
+	kind  Kind
+	id    ID // of the message
+	alias ID // as the client spells it, if that is different
+	whole bool
+	kept  bool // it bears its number as an id, and stays for a while
+}
+
+func (e *frontEvent) shown() ID {
+	if e.alias.IsZero() {
+		return e.id
+	}
+	return e.alias
+}
+
+func (e *frontEvent) answers() bool { return e.kind == Response || e.kind == ErrorResponse }
+
+// Bounds of what waits in a stream.
+const (
+	maxQueued = 1024 // events
+	maxKept   = 16   // finished streams of a session
+)
+
+func (st *stream) signal() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (st *stream) push(e frontEvent) {
+	if st.dead {
+		if !e.answers() {
+			st.s.lost(e)
+		}
+		return
+	}
+	if st.s.f.full(len(e.raw)) {
+		if !e.answers() {
+			st.s.lost(e)
+			return
+		}
+		e.raw = AppendError(nil, e.shown(), errFull.object())
+		e.kind, e.whole = ErrorResponse, true
+	}
+	st.last++
+	e.no = st.last
+	st.queue = append(st.queue, e)
+	st.count(len(e.raw))
+	st.trim()
+	st.signal()
+}
+
+// trim drops what has been written beyond the bounds, and then, where nobody
+// reads fast enough, the oldest of what is no answer.
+func (st *stream) trim() {
+	replay := st.s.f.opt.Replay
+	if st.s.f.full(st.s.f.opt.Octets / 2) { // what waits comes before what has been sent
+		replay = 0
+	}
+	for len(st.queue) > 0 && st.queue[0].no < st.next && (!st.numbered || st.overfull(replay)) {
+		st.gone = st.queue[0].no
+		st.drop(0)
+	}
+	most := max(st.s.f.opt.MaxBody, st.s.f.opt.Replay)
+	if st.turn == 0 {
+		most = st.s.f.opt.Replay
+	}
+	for i := 0; i < len(st.queue) && st.overfull(most); {
+		if e := st.queue[i]; e.no >= st.next && !e.answers() {
+			st.s.lost(e)
+			st.drop(i)
+		} else {
+			i++
+		}
+	}
+}
+
+func (st *stream) overfull(most int) bool { return st.size > most || len(st.queue) > maxQueued }
+
+// count accounts for n octets more, or less, that are held.
+func (st *stream) count(n int) {
+	st.size += n
+	st.s.f.held.Add(int64(n))
+}
+
+func (st *stream) drop(i int) {
+	st.count(-len(st.queue[i].raw))
+	if i == 0 { // the usual case, without moving the others
+		st.queue[0] = frontEvent{}
+		st.queue = st.queue[1:]
+		return
+	}
+	st.queue = slices.Delete(st.queue, i, i+1)
+}
+
+// waker returns what wakes a response, which is at once if its turn is over.
+func (st *stream) waker(turn int) <-chan struct{} {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if st.turn == turn {
+		return st.wake
+	}
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+type verdict uint8
+
+const (
+	nothing verdict = iota // nothing to write at present
+	ready
+	finished // nothing more will come
+	taken    // another response writes the stream now
+)
+
+// take returns the next event to be written by a response and whether it is
+// the last.
+func (st *stream) take(turn int) (e frontEvent, last bool, v verdict) {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if st.turn != turn {
+		return e, false, taken
+	}
+	if i := slices.IndexFunc(st.queue, func(e frontEvent) bool { return e.no >= st.next }); i >= 0 {
+		e = st.queue[i]
+		st.next = e.no + 1
+		last = st.no != 0 && st.owed == 0 && i == len(st.queue)-1
+		if !e.answers() || !last {
+			st.number()
+		}
+		e.kept = st.numbered
+		st.trim()
+		return e, last, ready
+	}
+	if st.no != 0 && st.owed <= 0 || st.s.isClosed || st.no == 0 && st.s.isEnded {
+		return e, false, finished
+	}
+	return e, false, nothing
+}
+
+// number gives ids to the events from here on where a client may use them.
+func (st *stream) number() { st.numbered = st.numbered || st.s.Era == Legacy }
+
+// prime returns the number of the event that the client is to have seen
+// before anything comes, and gives the stream ids; ok is false where the
+// revision does not know of such events.
+func (st *stream) prime() (no int64, ok bool) {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if st.s.Era == Modern || st.s.version < firstWithPrimes {
+		return 0, false
+	}
+	st.number()
+	return st.next - 1, true
+}
+
+// release ends a response's turn.
+func (st *stream) release(turn int) {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.turn != turn {
+		return
+	}
+	st.turn = 0
+	switch {
+	case s.isClosed, !st.numbered:
+		st.kill()
+	case st.no != 0:
+		s.keep(st)
+	}
+}
+
+// keep keeps a stream that nobody reads for a while, and forgets the oldest of
+// too many.
+func (s *FrontSession) keep(st *stream) {
+	s.kept = append(s.kept, st)
+	size := 0
+	for _, st := range s.kept {
+		size += st.size
+	}
+	for len(s.kept) > maxKept || size > s.f.opt.Replay && len(s.kept) > 0 {
+		size -= s.kept[0].size
+		s.kept[0].kill()
+		s.kept = s.kept[1:]
+	}
+}
+
+// kill forgets a stream that nobody will read any more.
+func (st *stream) kill() {
+	for _, e := range st.queue {
+		if e.no >= st.next && !e.answers() {
+			st.s.lost(e)
+		}
+	}
+	st.count(-st.size)
+	st.dead, st.queue = true, nil
+	if st.no != 0 {
+		delete(st.s.streams, st.no)
+	}
+}
+
+// attach gives the stream to another response, which goes on behind event last,
+// or where the one before left off if resume is false. ok is false for an event
+// that is not kept, or has never been.
+func (s *FrontSession) attach(no, last int64, resume bool) (st *stream, turn int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st = s.streams[no]
+	if st == nil || s.isEnded {
+		return nil, 0, false
+	}
+	if resume {
+		if last > st.last || last < st.gone && no != 0 || !st.numbered {
+			return nil, 0, false
+		}
+		st.next = last + 1
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(kept *stream) bool { return kept == st })
+	st.turns++
+	st.turn = st.turns
+	close(st.wake) // whoever had it
+	st.wake = make(chan struct{}, 1)
+	st.signal()
+	return st, st.turn, true
+}
+
+// appendEventID spells the id of an event, which means something in its session only.
+func appendEventID(dst []byte, stream, event int64) []byte {
+	dst = strconv.AppendInt(dst, stream, 10)
+	return strconv.AppendInt(append(dst, '-'), event, 10)
+}
+
+func parseEventID(s string) (stream, event int64, ok bool) {
+	a, b, ok := strings.Cut(s, "-")
+	if !ok {
+		return 0, 0, false
+	}
+	stream, err1 := strconv.ParseInt(a, 10, 64)
+	event, err2 := strconv.ParseInt(b, 10, 64)
+	ok = err1 == nil && err2 == nil && stream >= 0 && event >= 0 && event < 1<<62 && string(appendEventID(nil, stream, event)) == s
+	return stream, event, ok
+}
+
+// owes reports whether the stream ends before its answers have come.
+func (st *stream) owes() bool {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	return st.owed > 0
+}

@@ -1,0 +1,317 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// StatusError is the HTTP status with which an upstream refused a request.
+type StatusError int
+
+func (e StatusError) Error() string { return fmt.Sprintf("wire: HTTP status %d", int(e)) }
+
+// SSE is a Conn to a server of the transport of 2024-11-05, HTTP+SSE, as its client:
+// one stream from the server, whose first event names the URL that messages are
+// posted to. That URL has to be of the same origin: it gets the credentials.
+//
+// The stream is opened for the first message. A request that cannot be delivered is
+// answered by a Message with Local set; the Conn goes on. It ends with the stream,
+// which this transport cannot resume.
+type SSE struct {
+	url    *url.URL
+	opt    HTTPOptions
+	client *http.Client
+	in     chan incoming
+	room   chan struct{}
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	close  sync.Once
+	opener chan struct{} // a token: whoever has it may open the stream
+
+	mu     sync.Mutex
+	closed bool
+	post   string // where messages go; "": the stream is not open
+}
+
+var _ Conn = (*SSE)(nil)
+
+const endpointWait = 15 * time.Second
+
+// errStreamEnded is why an SSE ends.
+var errStreamEnded = errors.New("wire: the server ended its stream")
+
+// NewSSE returns a Conn to the server whose stream is at rawURL. Nothing is sent
+// before the first Write.
+func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
+	h, err := NewHTTP(rawURL, opt) // the same rules, defaults and transport
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(h.url)
+	if err != nil {
+		return nil, errors.New("wire: upstream URL: cannot be parsed")
+	}
+	c := &SSE{url: u, opt: h.opt, client: h.client, in: make(chan incoming), room: make(chan struct{}, maxInFlight),
+		opener: make(chan struct{}, 1)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.opener <- struct{}{}
+	return c, nil
+}
+
+// Read returns the next message of the upstream's stream.
+func (c *SSE) Read(ctx context.Context) (*Message, error) {
+	select {
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	default:
+	}
+	select {
+	case in := <-c.in:
+		return in.m, in.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.ctx.Done():
+		return nil, ErrClosed
+	}
+}
+
+func (c *SSE) deliver(m *Message, err error) {
+	select {
+	case c.in <- incoming{m, err}:
+	case <-c.ctx.Done():
+	}
+}
+
+// Write posts a message. For a request it returns at once; for anything else it
+// waits a little until the upstream has it.
+func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
+	done := make(chan struct{})
+	select {
+	case c.room <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return ErrClosed
+	}
+	started := c.begin(func() {
+		defer func() { <-c.room; close(done) }()
+		if r := c.tell(m); r != nil && c.ctx.Err() == nil {
+			c.notice("upstream: a message was not delivered: %v", r.cause)
+			if m.Kind == Request {
+				c.deliver(r.local(m.ID), nil)
+			}
+		}
+	})
+	if !started {
+		<-c.room
+		return ErrClosed
+	}
+	if m.Kind == Request {
+		return nil
+	}
+	t := time.NewTimer(c.opt.AckWait)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		c.notice("upstream takes long to accept a notification")
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return ErrClosed
+	}
+	return nil
+}
+
+func (c *SSE) begin(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.work.Go(f)
+	}
+	return !c.closed
+}
+
+func (c *SSE) request(ctx context.Context, method, to string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, to, body)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, c.opt.Header)
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "pellucid")
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	return req, nil
+}
+
+// tell posts m, and opens the stream if it is not open.
+func (c *SSE) tell(m *Outgoing) *refusal {
+	to, r := c.endpoint()
+	if r != nil {
+		return r
+	}
+	req, err := c.request(c.ctx, http.MethodPost, to, bytes.NewReader(m.Raw))
+	if err != nil {
+		return refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return doRefusal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return refuse(CodeStatus, StatusError(resp.StatusCode))
+	}
+	io.CopyN(io.Discard, resp.Body, 4<<10)
+	return nil
+}
+
+// endpoint is where messages go.
+func (c *SSE) endpoint() (string, *refusal) {
+	select {
+	case <-c.opener:
+	case <-c.ctx.Done():
+		return "", refuse(CodeUnreachable, ErrClosed)
+	}
+	defer func() { c.opener <- struct{}{} }()
+	c.mu.Lock()
+	to := c.post
+	c.mu.Unlock()
+	if to != "" {
+		return to, nil
+	}
+	return c.open()
+}
+
+// open opens the stream and waits for its first event.
+func (c *SSE) open() (string, *refusal) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	late := time.AfterFunc(endpointWait, cancel)
+	er, body, r := c.stream(ctx)
+	to := ""
+	if r == nil {
+		if to, r = c.first(er); r != nil {
+			body.Close()
+		}
+	}
+	if !late.Stop() && r == nil {
+		body.Close()
+		r = refuse(CodeCut, errors.New("wire: no endpoint in time"))
+	}
+	if r != nil {
+		cancel()
+		return "", r
+	}
+	c.mu.Lock()
+	c.post = to
+	c.mu.Unlock()
+	if !c.begin(func() { defer cancel(); defer body.Close(); c.listen(er) }) {
+		cancel()
+		body.Close()
+		return "", refuse(CodeUnreachable, ErrClosed)
+	}
+	return to, nil
+}
+
+func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
+	req, err := c.request(ctx, http.MethodGet, c.url.String(), nil)
+	if err != nil {
+		return nil, nil, refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, nil, doRefusal(err)
+	}
+	var r *refusal
+	switch code := resp.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		r = refuse(CodeUnauthorized, StatusError(code))
+	case code != http.StatusOK:
+		r = refuse(CodeStatus, StatusError(code))
+	case mediaType(resp) != "text/event-stream":
+		r = refuse(CodeBadAnswer, fmt.Errorf("wire: a stream with content type %s", finding.Quote(mediaType(resp))))
+	}
+	er := &eventReader{max: maxMessage(c.opt.Limits)}
+	if r == nil {
+		if er.r, err = decompress(resp); err == nil {
+			return er, resp.Body, nil
+		}
+		r = bodyRefusal(err)
+	}
+	resp.Body.Close()
+	return nil, nil, r
+}
+
+// first reads the event that names the endpoint.
+func (c *SSE) first(er *eventReader) (string, *refusal) {
+	ev, err := er.next()
+	if err != nil {
+		return "", refuse(CodeCut, errors.New("wire: no endpoint: "+quoteError(err)))
+	}
+	defer PutBuffer(ev.data)
+	if ev.name != "endpoint" {
+		return "", refuse(CodeBadAnswer, errors.New("wire: the first event names no endpoint"))
+	}
+	to, err := c.url.Parse(string(ev.data))
+	if err != nil || to.Scheme != c.url.Scheme || to.Host != c.url.Host || to.User != nil {
+		return "", refuse(CodeBadAnswer, errors.New("wire: the endpoint is not of the server's own origin"))
+	}
+	return to.String(), nil
+}
+
+// listen delivers the messages of the stream until it ends, and with it the Conn.
+func (c *SSE) listen(er *eventReader) {
+	for {
+		ev, err := er.next()
+		if err != nil {
+			c.deliver(nil, fmt.Errorf("%w: %s", errStreamEnded, quoteError(err)))
+			return
+		}
+		if ev.name != "" && ev.name != "message" || len(ev.data) == 0 {
+			PutBuffer(ev.data)
+			continue
+		}
+		m, err := Decode(ev.data, c.opt.Limits)
+		if err != nil {
+			PutBuffer(ev.data)
+			c.deliver(nil, err)
+			continue
+		}
+		m.buf = ev.data
+		c.deliver(m, nil)
+	}
+}
+
+// Close ends the stream, and returns when all is quiet.
+func (c *SSE) Close() error {
+	c.close.Do(func() {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		c.cancel()
+		c.work.Wait()
+		c.client.CloseIdleConnections()
+	})
+	return nil
+}
+
+func (c *SSE) notice(format string, args ...any) {
+	if c.opt.Notice != nil {
+		c.opt.Notice(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func sseConn(t *testing.T, url string) *SSE {
+	t.Helper()
+	c, err := NewSSE(url, HTTPOptions{Header: http.Header{"Authorization": {"Bearer x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func sseRequest(t *testing.T, c *SSE, n int64, method, params string) *Message {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	defer stop()
+	out := &Outgoing{Raw: AppendRequest(nil, IntID(n), method, []byte(params)), Kind: Request, ID: IntID(n), Method: method}
+	if err := c.Write(ctx, out); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := c.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.ID == IntID(n) {
+			return m
+		}
+	}
+}
+
+// TestSSEServer talks to the SDK's server of this transport.
+func TestSSEServer(t *testing.T) {
+	h := mcp.NewSSEHandler(func(*http.Request) *mcp.Server {
+		return mcp.NewServer(&mcp.Implementation{Name: "old", Version: "1"}, nil)
+	}, nil)
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	c := sseConn(t, srv.URL)
+	m := sseRequest(t, c, 1, "initialize", `{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+	if m.Result.Get("serverInfo").Get("name").Text() != "old" {
+		t.Fatalf("%s", m.Result.Raw())
+	}
+	note := &Outgoing{Raw: AppendRequest(nil, ID{}, "notifications/initialized", nil), Kind: Notification, Method: "notifications/initialized"}
+	if err := c.Write(context.Background(), note); err != nil {
+		t.Fatal(err)
+	}
+	if m := sseRequest(t, c, 2, "ping", `{}`); m.Kind != Response {
+		t.Errorf("%+v", m)
+	}
+	c.Close()
+	if _, err := c.Read(context.Background()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Read after Close: %v", err)
+	}
+	if err := c.Write(context.Background(), note); !errors.Is(err, ErrClosed) {
+		t.Errorf("Write after Close: %v", err)
+	}
+}
+
+// TestSSEBad: what is no such server is told, and costs nobody else anything.
+func TestSSEBad(t *testing.T) {
+	stolen := make(chan string, 1)
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen <- r.Header.Get("Authorization") }))
+	defer thief.Close()
+	stream := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, body)
+		}
+	}
+	for name, tc := range map[string]struct {
+		h    http.HandlerFunc
+		code int
+	}{
+		"other origin":   {stream("event: endpoint\ndata: " + thief.URL + "/x\n\n"), CodeBadAnswer},
+		"scheme-less":    {stream("event: endpoint\ndata: //evil.example/x\n\n"), CodeBadAnswer},
+		"credentials":    {stream("event: endpoint\ndata: http://u:p@HOST/x\n\n"), CodeBadAnswer},
+		"other event":    {stream("event: message\ndata: {}\n\n"), CodeBadAnswer},
+		"ends":           {stream(": hello\n\n"), CodeCut},
+		"not a stream":   {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, CodeBadAnswer},
+		"no such thing":  {http.NotFound, CodeStatus},
+		"who are you":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, CodeUnauthorized},
+		"somewhere else": {http.RedirectHandler(thief.URL, 302).ServeHTTP, CodeStatus},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(tc.h)
+			defer srv.Close()
+			c := sseConn(t, srv.URL)
+			m := sseRequest(t, c, 1, "ping", `{}`)
+			code, _ := m.Error.Get("code").Int64()
+			if !m.Local || int(code) != tc.code {
+				t.Errorf("%+v %s", m, m.Error.Raw())
+			}
+		})
+	}
+	select {
+	case s := <-stolen:
+		t.Errorf("credentials went to another origin: %q", s)
+	default:
+	}
+}
+
+// TestSSEEnds: with its stream the Conn ends.
+func TestSSEEnds(t *testing.T) {
+	end := make(chan bool)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: endpoint\ndata: /post?s=1\n\n", "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n", "data: junk\n\n")
+		w.(http.Flusher).Flush()
+		<-end
+	}))
+	defer srv.Close()
+	c := sseConn(t, srv.URL)
+	if m := sseRequest(t, c, 1, "ping", `{}`); m.Kind != Response {
+		t.Fatalf("%+v", m)
+	}
+	var v *Violation
+	if _, err := c.Read(context.Background()); !errors.As(err, &v) {
+		t.Errorf("junk: %v", err)
+	}
+	close(end)
+	if _, err := c.Read(context.Background()); !errors.Is(err, errStreamEnded) {
+		t.Errorf("%v", err)
+	}
+}
