@@ -1,0 +1,167 @@
+package era
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// published holds what is said to either side against the published schemas of
+// the revision that this side speaks.
+type published struct {
+	version map[string]string // by side
+	asked   map[string]string // method by side and raw id
+}
+
+func newPublished(t *testing.T, client, server string) *published {
+	if _, err := os.Stat(schemaDir()); err != nil {
+		t.Logf("messages are not held against the schemas (set PELLUCID_DATA): %v", err)
+	}
+	return &published{version: map[string]string{"c< ": client, "s< ": server}, asked: map[string]string{}}
+}
+
+func schemaDir() string {
+	dir := os.Getenv("PELLUCID_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	return filepath.Join(dir, "mcp-schema")
+}
+
+func (p *published) asks(side, line string) {
+	if m, err := wire.Decode([]byte(line), testLimits); err == nil && m.Kind == wire.Request {
+		p.asked[side+string(m.ID.Append(nil))] = m.Method
+	}
+}
+
+// names of the schemas' definitions, without Request, Notification or Result.
+var defined = map[string]string{
+	initialize: "Initialize", discover: "Discover", listen: "SubscriptionsListen", initialized: "Initialized", setLevel: "SetLevel",
+	subscribe: "Subscribe", unsubscribe: "Unsubscribe", ping: "Ping", "tools/list": "ListTools", "tools/call": "CallTool",
+	"resources/read": "ReadResource", "prompts/get": "GetPrompt", "elicitation/create": "Elicit", "roots/list": "ListRoots",
+	"sampling/createMessage": "CreateMessage", "notifications/progress": "Progress", logMessage: "LoggingMessage",
+	"notifications/cancelled": "Cancelled", acknowledged: "SubscriptionsAcknowledged", "notifications/tools/list_changed": "ToolListChanged",
+	resourceUpdated: "ResourceUpdated",
+}
+
+func (p *published) check(t *testing.T, lines []string) {
+	t.Helper()
+	for _, line := range lines {
+		side, raw := line[:3], line[3:]
+		m, err := wire.Decode([]byte(raw), testLimits)
+		if err != nil {
+			t.Errorf("no message: %v: %s", err, line)
+			continue
+		}
+		p.asks(side, raw)
+		version, name, value := p.version[side], defined[m.Method], []byte(raw)
+		switch m.Kind {
+		case wire.Request:
+			name += "Request"
+		case wire.Notification:
+			name += "Notification"
+		case wire.Response:
+			method := p.asked[side+string(m.ID.Append(nil))]
+			name, value = defined[method]+"Result", m.Result.Raw()
+			switch {
+			case m.Result.Get("resultType").Text() == "input_required":
+				name = "InputRequiredResult"
+			case method == ping || method == setLevel || method == subscribe || method == unsubscribe:
+				name = "EmptyResult"
+			case side == "s< ": // a client's own words
+				continue
+			}
+			if m.Result.Get("protocolVersion").Exists() { // a legacy client after all
+				continue
+			}
+		case wire.ErrorResponse:
+			continue // the same in every revision, and wire's to check
+		}
+		if m.Kind == wire.Response && name == "EmptyResult" && version == modernVersion {
+			t.Errorf("a result that the revision does not have: %s", line)
+		}
+		if err := conforms(version, name, value); err != nil {
+			t.Errorf("%s %s: %v\n%s", version, name, err, line)
+		}
+	}
+}
+
+var compiled struct {
+	sync.Mutex
+	compilers map[string]*jsonschema.Compiler
+	schemas   map[string]*jsonschema.Schema
+}
+
+// conforms reports what is wrong with a message; nothing where there are no schemas.
+func conforms(version, name string, raw []byte) error {
+	s, err := definition(version, name)
+	if err != nil || s == nil {
+		return err
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+func definition(version, name string) (*jsonschema.Schema, error) {
+	compiled.Lock()
+	defer compiled.Unlock()
+	if s := compiled.schemas[version+name]; s != nil {
+		return s, nil
+	}
+	b, err := os.ReadFile(filepath.Join(schemaDir(), version+".json"))
+	if err != nil {
+		return nil, nil
+	}
+	if compiled.compilers == nil {
+		compiled.compilers, compiled.schemas = map[string]*jsonschema.Compiler{}, map[string]*jsonschema.Schema{}
+	}
+	url := "mem:///" + version
+	if compiled.compilers[version] == nil {
+		c := jsonschema.NewCompiler()
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			return nil, err
+		}
+		if err := c.AddResource(url, doc); err != nil {
+			return nil, err
+		}
+		compiled.compilers[version] = c
+	}
+	key := "$defs"
+	if strings.Contains(string(b[:200]), "draft-07") {
+		key = "definitions"
+	}
+	s, err := compiled.compilers[version].Compile(url + "#/" + key + "/" + name)
+	if err != nil {
+		return nil, errors.New("no such definition")
+	}
+	compiled.schemas[version+name] = s
+	return s, nil
+}
+
+// TestConformsCanFail proves that the schemas are consulted.
+func TestConformsCanFail(t *testing.T) {
+	if s, err := definition(modernVersion, "CallToolResult"); s == nil {
+		t.Skipf("no schemas (set PELLUCID_DATA): %v", err)
+	}
+	if conforms(modernVersion, "CallToolResult", []byte(`{"content":[]}`)) == nil {
+		t.Error("a result without resultType conforms")
+	}
+	if err := conforms("2025-06-18", "CallToolResult", []byte(`{"content":[]}`)); err != nil {
+		t.Error(err)
+	}
+	if conforms(modernVersion, "NoSuch", []byte(`{}`)) == nil {
+		t.Error("a definition that is not there")
+	}
+}
