@@ -133,7 +133,7 @@ type Digest [sha256.Size]byte
 // String returns "sha256:" and 64 hex digits.
 func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
 
-// Sealed tells what AppendFence made.
+// Sealed tells what Key.AppendFence or LLM.Append made.
 type Sealed struct {
 	Digest      Digest // of the body as delivered, look-alikes neutralised
 	Neutralised int    // how many look-alikes of the fence's tags the body held

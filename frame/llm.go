@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"crypto/sha256"
 	"errors"
 
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
@@ -73,12 +74,12 @@ func (l *LLM) Instructions() string {
 type LLMOrigin struct{ Source, Model, Tool string }
 
 // Append appends the notice and the tag around body, in which every look-alike
-// of this tag and of a fence's is neutralised. It returns how many there were.
-func (l *LLM) Append(dst []byte, o LLMOrigin, body scrub.Clean) ([]byte, int) {
+// of this tag and of a fence's is neutralised.
+func (l *LLM) Append(dst []byte, o LLMOrigin, body scrub.Clean) ([]byte, Sealed) {
 	return l.append(dst, o, body.String())
 }
 
-func (l *LLM) append(dst []byte, o LLMOrigin, body string) ([]byte, int) {
+func (l *LLM) append(dst []byte, o LLMOrigin, body string) ([]byte, Sealed) {
 	dst = append(dst, l.notice...)
 	dst = append(dst, "\n\n<"...)
 	dst = append(dst, l.name...)
@@ -89,10 +90,12 @@ func (l *LLM) append(dst []byte, o LLMOrigin, body string) ([]byte, int) {
 	}
 	dst = appendAttr(dst, "tool", label(o.Tool))
 	dst = append(dst, ">\n"...)
+	bodyAt := len(dst)
 	dst, n := appendNeutral(dst, body, l.tag, fenceTag)
+	s := Sealed{Digest: sha256.Sum256(dst[bodyAt:]), Neutralised: n}
 	dst = append(dst, "\n</"...)
 	dst = append(dst, l.name...)
-	return append(dst, '>'), n
+	return append(dst, '>'), s
 }
 
 func appendAttr(dst []byte, name, lab string) []byte {

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"crypto/sha256"
 	"strings"
 	"testing"
 
@@ -52,12 +53,16 @@ func TestLLMEnvelope(t *testing.T) {
 			want = c.body
 		}
 		want = l.Notice() + "\n\n" + c.open + "\n" + want + "\n</perplexity-sonar-response>"
-		got, n := l.append(nil, c.origin, c.body)
+		got, sealed := l.append(nil, c.origin, c.body)
 		if d := cmp.Diff(want, string(got)); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
-		if changed := c.want != ""; changed != (n > 0) {
-			t.Errorf("%s: %d look-alikes", c.name, n)
+		if changed := c.want != ""; changed != (sealed.Neutralised > 0) {
+			t.Errorf("%s: %d look-alikes", c.name, sealed.Neutralised)
+		}
+		_, rest, _ := strings.Cut(want, c.open+"\n")
+		if body := strings.TrimSuffix(rest, "\n</perplexity-sonar-response>"); sealed.Digest != sha256.Sum256([]byte(body)) {
+			t.Errorf("%s: the digest is not of the body as delivered", c.name)
 		}
 		// No other closing tag, however it is looked at.
 		inner := string(got)[len(l.Notice()) : len(got)-len("</perplexity-sonar-response>")]

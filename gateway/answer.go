@@ -24,6 +24,7 @@ var (
 	errDenied     = answer{7506, "pellucid: denied by policy"}
 	errUnsent     = answer{7507, "pellucid: the request could not be passed on"}
 	errDuplicate  = answer{wire.CodeInvalid, "pellucid: a request with this id is already under way"}
+	errMismatch   = answer{wire.CodeHeaderMismatch, "pellucid: a header and the body differ"}
 	errClientGone = answer{7508, "pellucid: the client did not answer"}
 )
 
@@ -38,13 +39,22 @@ func (a answer) raw(evidence *ID) []byte {
 }
 
 func (a answer) outgoing(id wire.ID, evidence *ID) *wire.Outgoing {
-	return &wire.Outgoing{Raw: wire.AppendError(nil, id, a.raw(evidence)), Kind: wire.ErrorResponse, ID: id}
+	return &wire.Outgoing{Raw: wire.AppendError(nil, id, a.raw(evidence)), Kind: wire.ErrorResponse, ID: id, Whole: true}
+}
+
+// to answers a request of the client.
+func (a answer) to(k *call, evidence *ID) *wire.Outgoing {
+	out := a.outgoing(k.shown, evidence)
+	out.ID = k.id
+	k.done(a.outcome(), len(out.Raw))
+	return out
 }
 
 // Placeholders. The id is hexadecimal and ours.
 const (
 	placeholderBlock = `{"type":"text","text":"[pellucid withheld this content; evidence `
 	placeholderWhole = `[pellucid withheld this result; evidence `
+	placeholderHeld  = `[pellucid holds this result until a person has looked at it; evidence `
 )
 
 // blockPlaceholder stands for one content block.
@@ -52,9 +62,14 @@ func blockPlaceholder(id ID) []byte {
 	return append(append([]byte(placeholderBlock), id.String()...), `]"}`...)
 }
 
-// toolPlaceholder stands for the whole result of a tool. meta is the raw value of its provenance.
-func toolPlaceholder(id ID, typed bool, metaKey string, meta []byte) []byte {
-	dst := []byte(`{"content":[{"type":"text","text":"` + placeholderWhole + id.String() + `]"}],"isError":true`)
+// toolPlaceholder stands for the whole result of a tool; held says that a person
+// will find it in the queue. meta is the raw value of its provenance.
+func toolPlaceholder(id ID, held, typed bool, metaKey string, meta []byte) []byte {
+	text := placeholderWhole
+	if held {
+		text = placeholderHeld
+	}
+	dst := []byte(`{"content":[{"type":"text","text":"` + text + id.String() + `]"}],"isError":true`)
 	if typed {
 		dst = append(dst, `,"resultType":"complete"`...)
 	}

@@ -1,23 +1,32 @@
 package gateway
 
 import (
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
 // A call is a request on its way to the server and back.
 type call struct {
 	id     wire.ID // the client's; zero if the request is our own
+	shown  wire.ID // how the client spells it
 	n      int64   // ours
 	method string
 	tool   string // name as the client gave it; a label only if it was listed
 	cursor string
-	token  string // raw progressToken
-	meta   []byte // of a request of our own
+	token  string        // raw progressToken
+	meta   []byte        // of a request of our own
+	digest hold.Digest   // of the question, where results may be held
+	limit  time.Duration // of silence; 0: the server's
+	sent   string        // token that the server gets instead, because another request bears the same
+	claim  *wire.Claim   // what the client's headers say
+	watched
 
 	born, heard time.Time
 	endless     bool // a subscription: silence is no fault
@@ -34,15 +43,16 @@ type ask struct {
 
 // calls are the requests under way in both directions.
 type calls struct {
-	mu       sync.Mutex
-	limit    int
-	lastUp   int64
-	lastDown int64
-	up       map[int64]*call
-	byID     map[wire.ID]*call
-	byToken  map[string]*call
-	down     map[int64]*ask
-	askedBy  map[wire.ID]*ask
+	mu        sync.Mutex
+	limit     int
+	lastUp    int64
+	lastDown  int64
+	lastToken int64
+	up        map[int64]*call
+	byID      map[wire.ID]*call
+	byToken   map[string]*call
+	down      map[int64]*ask
+	askedBy   map[wire.ID]*ask
 }
 
 func newCalls(limit int) *calls {
@@ -66,8 +76,12 @@ func (c *calls) open(n *call) *answer {
 	if !n.id.IsZero() {
 		c.byID[n.id] = n
 	}
-	if n.token != "" && c.byToken[n.token] == nil {
-		c.byToken[n.token] = n
+	if n.token != "" {
+		for c.byToken[n.wireToken()] != nil {
+			c.lastToken++
+			n.sent = `"pellucid-` + strconv.FormatInt(c.lastToken, 10) + `"`
+		}
+		c.byToken[n.wireToken()] = n
 	}
 	return nil
 }
@@ -98,8 +112,8 @@ func (c *calls) closeLocked(old *call) *call {
 	if c.byID[old.id] == old {
 		delete(c.byID, old.id)
 	}
-	if c.byToken[old.token] == old {
-		delete(c.byToken, old.token)
+	if c.byToken[old.wireToken()] == old {
+		delete(c.byToken, old.wireToken())
 	}
 	return old
 }
@@ -123,16 +137,34 @@ func (c *calls) original(n int64) (raw []byte, known bool) {
 	if found == nil || found.id.IsZero() {
 		return nil, false
 	}
-	return found.id.Append(nil), true
+	return found.shown.Append(nil), true
 }
 
-// progress notes that the server works on what token stands for.
-func (c *calls) progress(token string, now time.Time) {
+// progress notes that the server works on what token stands for, and returns it.
+func (c *calls) progress(token string, now time.Time) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if found := c.byToken[token]; found != nil {
+	found := c.byToken[token]
+	if found != nil {
 		found.heard = now
 	}
+	return found
+}
+
+// only returns the one request that a client waits for; nil if there are none or several.
+func (c *calls) only() (one *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if k.id.IsZero() || k.cancelled || k.endless {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = k
+	}
+	return one
 }
 
 func (c *calls) idle() bool {
@@ -222,8 +254,9 @@ func (c *calls) expired(now time.Time, timeout time.Duration) (late []*call, una
 		human = human || a.human
 	}
 	for _, k := range c.up {
-		silent := now.Sub(k.heard) >= min(timeout, k.patience(timeout))
-		old := now.Sub(k.born) >= longestFactor*timeout
+		limit := k.patience(timeout)
+		silent := now.Sub(k.heard) >= limit
+		old := now.Sub(k.born) >= longestFactor*max(limit, timeout)
 		if !k.endless && (silent && !human || old) {
 			late = append(late, c.closeLocked(k))
 		}
@@ -239,17 +272,22 @@ const (
 
 func (k *call) patience(timeout time.Duration) time.Duration {
 	switch {
+	case k.limit > 0 && !k.cancelled:
+		return k.limit
 	case k.id.IsZero():
-		return listPatience
+		return min(timeout, listPatience)
 	case k.cancelled:
-		return cancelPatience
+		return min(timeout, cancelPatience)
 	}
 	return timeout
 }
 
 // newCall notes of a client's request what its answer will need.
 func newCall(m *wire.Message, now time.Time) *call {
-	k := &call{id: m.ID, method: m.Method, born: now, heard: now, endless: m.Method == mcpmsg.Listen}
+	k := &call{id: m.ID, shown: m.ID, claim: m.Claim, method: m.Method, born: now, heard: now, endless: m.Method == mcpmsg.Listen}
+	if !m.Alias.IsZero() {
+		k.shown = m.Alias
+	}
 	switch m.Method {
 	case mcpmsg.CallTool:
 		k.tool = clip(m.Params.Get("name").Text())
@@ -260,6 +298,27 @@ func newCall(m *wire.Message, now time.Time) *call {
 		k.token = string(token)
 	}
 	return k
+}
+
+// wireToken is the token by which the server knows the call.
+func (k *call) wireToken() string {
+	if k.sent != "" {
+		return k.sent
+	}
+	return k.token
+}
+
+// params are those of the client's request as the server gets them.
+func (k *call) params(m *wire.Message) []byte {
+	if k.sent == "" && k.trace == "" || m.Params.Kind() != '{' {
+		return rawParams(m)
+	}
+	var e strictjson.Edits
+	if k.sent != "" {
+		e.Replace(m.Params.Get("_meta").Get("progressToken"), []byte(k.sent))
+	}
+	k.continueTrace(&e, m)
+	return e.Apply(nil, m.Params)
 }
 
 const (

@@ -1,14 +1,18 @@
 package gateway
 
 import (
+	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // A passage is one message of the server on its way to the client.
@@ -18,25 +22,34 @@ type passage struct {
 	id     wire.ID // by which the client knows it; zero for notifications
 	// cancels is the id by which the client knows the request that a
 	// cancellation speaks of; zero leaves the params as they are.
-	cancels wire.ID
-	tool    string // label of the tool concerned; empty if none is
+	cancels  wire.ID
+	token    string           // raw progressToken as the client knows it; empty leaves it as it is
+	tool     string           // label of the tool concerned; empty if none is
+	name     string           // of that tool, as the server listed it; for its rule only
+	schema   *validate.Schema // that the server declared for its results; nil if none
+	call     hold.Digest      // of the question that it answers
+	output   []byte           // schema's source
+	released string           // item of the queue that a person has released, or ""
+	watched  *watched         // of the call that it answers; nil if it answers none
 }
 
-// inspector is the choke point and what it needs. It is used by one goroutine.
+// inspector is the choke point and what it needs.
 type inspector struct {
 	cfg   Config
-	scrub scrubbers
+	scrub compiled
 	prof  *profile
+	mu    sync.Mutex // of all below: a released result passes while the server speaks
 	ids   ids
 	w     walker
+	again strictjson.Doc // what is about to be delivered
 }
 
 func newInspector(cfg Config, p *profile, lookup func(int64) ([]byte, bool)) (*inspector, error) {
-	s, err := compile(cfg)
+	in := &inspector{cfg: cfg, scrub: compiled{}, prof: p, ids: newIDs(cfg.Rand)}
+	s, err := in.scrub.scrubbers(cfg.MaxChars)
 	if err != nil {
 		return nil, err
 	}
-	in := &inspector{cfg: cfg, scrub: s, prof: p, ids: newIDs(cfg.Rand)}
 	in.w = walker{key: cfg.Key, kind: cfg.Frame, keep: s.faithful, lookup: lookup}
 	return in, nil
 }
@@ -45,6 +58,8 @@ func newInspector(cfg Config, p *profile, lookup func(int64) ([]byte, bool)) (*i
 // server reaches the client. It returns what to deliver, or nil where nothing
 // is, and has recorded the decision.
 func (in *inspector) pass(p passage) *wire.Outgoing {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if p.msg.Local {
 		// Our own constant text about a server that could not be asked.
 		in.w.reset()
@@ -53,25 +68,42 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 	}
 	part, root, kind := partOf(p.msg)
 	row := mcpmsg.Lookup(part, p.method)
-	d, err := in.begin(p, row, root, kind)
+	rule := in.cfg.rule(p.name)
+	d, err := in.begin(p, row, rule, kind)
 	if err != nil {
-		in.cfg.Log.Error("no randomness for evidence ids", "error", err)
+		in.cfg.Log.Error("message cannot be inspected", "error", err)
 		return in.instead(p, nil)
 	}
-	code := in.walk(p, row, root)
+	d.Released = p.released
+	code := ok
+	if p.released == "" {
+		code = in.received(p, rule.Validation, d)
+	}
+	if code == ok {
+		code = in.walk(p, row, root)
+	}
+	if code == ok && p.released == "" {
+		code = in.holds(p, rule)
+	}
 	if code != ok {
 		return in.withhold(p, d, code)
 	}
-	var note []byte
+	p.schema = in.promised(p)
+	signals := in.signals(p, row, root, d)
 	if row.Mark == mcpmsg.Always || in.w.edited {
-		if kind != "error" { // an error has no place for it
-			note = in.provenance(d, row)
-		}
+		signals = append(signals, signal{frame.MetaKey, in.provenance(d, row)})
 	}
-	in.finish(p, row, root, note)
+	if kind == "error" {
+		signals = nil // an error has no place for them
+	}
+	in.finish(p, row, root, signals)
 	out, body := in.envelope(p, root)
+	if code := in.delivered(p, rule.Validation, d, body); code != ok {
+		wire.PutBuffer(out.Raw)
+		return in.withhold(p, d, code)
+	}
 	in.w.release()
-	if note != nil || in.w.edited || row.Mark == mcpmsg.Always {
+	if in.w.edited || row.Mark == mcpmsg.Always {
 		d.Verdict = Passed
 		if in.w.edited {
 			d.Verdict = Changed
@@ -95,38 +127,39 @@ func partOf(m *wire.Message) (mcpmsg.Part, strictjson.Value, string) {
 }
 
 // begin draws the evidence id and prepares the walk.
-func (in *inspector) begin(p passage, row *mcpmsg.Row, root strictjson.Value, kind string) (*Decision, error) {
+func (in *inspector) begin(p passage, row *mcpmsg.Row, rule Rule, kind string) (*Decision, error) {
 	id, err := in.ids.next()
+	if err != nil {
+		return nil, fmt.Errorf("no randomness for its evidence id: %w", err)
+	}
+	s, err := in.scrub.scrubbers(rule.MaxChars)
 	if err != nil {
 		return nil, err
 	}
 	w := &in.w
 	w.reset()
 	w.evidence, w.digests = id, row.Mark == mcpmsg.Always
-	profile := in.prof.current()
-	w.text = in.scrub.mcp
-	if profile == Faithful {
-		w.text = in.scrub.faithful
+	w.kind, w.llm = rule.Frame, nil
+	profile := rule.Profile
+	if profile == Auto {
+		profile = in.prof.current()
 	}
-	if row.Definitions {
-		w.text = in.scrub.faithful
+	w.text = s.mcp
+	if profile == Faithful || row.Definitions {
+		w.text = s.faithful
 	}
 	w.origin = frame.Origin{Server: in.cfg.Name, Tool: p.tool}
+	if w.kind == frame.KindLLM {
+		w.llm, w.origin.Model = rule.LLM, rule.LLM.model(p.msg.Result)
+	}
 	method := row.Method
 	if method == "" {
 		method = frame.Other
 	}
 	return &Decision{
 		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Tool: p.tool, Method: method, Kind: kind,
-		Profile: profileName(w.text, in.scrub), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
+		Profile: w.text.Policy().Profile.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 	}, nil
-}
-
-func profileName(s *scrub.Scrubber, all scrubbers) string {
-	if s == all.faithful {
-		return "faithful"
-	}
-	return "mcp"
 }
 
 // walk treats every string of the message. It returns why the whole message
@@ -175,50 +208,59 @@ func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
 }
 
 // finish makes the edits that are not about what was found.
-func (in *inspector) finish(p passage, row *mcpmsg.Row, root strictjson.Value, note []byte) {
+func (in *inspector) finish(p passage, row *mcpmsg.Row, root strictjson.Value, signals []signal) {
 	e := &in.w.edits
+	in.allowed(p, root)
+	in.announce(p, root)
 	if !p.cancels.IsZero() {
 		e.Replace(root.Get("requestId"), p.cancels.Append(nil))
 	}
-	if row.Instructions && in.cfg.Frame == frame.KindFence {
-		in.instruct(root)
+	if p.token != "" {
+		e.Replace(root.Get("progressToken"), []byte(p.token))
+	}
+	switch {
+	case !row.Instructions:
+	case in.cfg.Frame == frame.KindFence:
+		in.amend(root, "instructions", frame.Instructions)
+	case in.cfg.Frame == frame.KindLLM:
+		in.amend(root, "instructions", in.cfg.LLM.Envelope.Instructions())
 	}
 	if v := root.Get("structuredContent").Get("untrusted"); v.Kind() == 'f' && row.Mark == mcpmsg.Always {
 		e.Replace(v, []byte("true"))
 	}
-	if note == nil {
+	if len(signals) == 0 {
 		return
 	}
 	if meta := root.Get("_meta"); meta.Kind() == '{' {
-		e.Append(meta, frame.MetaKey, note)
+		for _, s := range signals {
+			e.Append(meta, s.key, s.raw)
+		}
 		return
 	}
-	object := append([]byte(`{"`+frame.MetaKey+`":`), note...)
-	e.Append(root, "_meta", append(object, '}'))
+	e.Append(root, "_meta", appendSignals(nil, signals))
 }
 
-// instruct adds to the server's instructions, clean by now, the sentence that
-// explains the fence.
-func (in *inspector) instruct(root strictjson.Value) {
-	v := root.Get("instructions")
+// amend adds a sentence of ours to a definition, clean by now, of an object.
+func (in *inspector) amend(object strictjson.Value, name, sentence string) {
+	v := object.Get(name)
 	if v.Kind() != '"' {
-		in.w.edits.Append(root, "instructions", strictjson.AppendQuote(nil, frame.Instructions))
+		in.w.edits.Append(object, name, strictjson.AppendQuote(nil, sentence))
 		return
 	}
-	in.scrub.faithful.Scrub(v.Text(), &in.w.res)
-	in.w.edits.ReplaceText(v, in.w.res.Clean.String()+"\n\n"+frame.Instructions)
+	in.w.keep.Scrub(v.Text(), &in.w.res)
+	in.w.edits.ReplaceText(v, in.w.res.Clean.String()+"\n\n"+sentence)
 }
 
 func (in *inspector) provenance(d *Decision, row *mcpmsg.Row) []byte {
 	w := &in.w
 	p := frame.Provenance{
-		Origin: frame.Origin{Server: d.Server, Tool: d.Tool}, Kind: in.cfg.Frame,
+		Origin: frame.Origin{Server: d.Server, Tool: d.Tool, Model: in.w.origin.Model}, Kind: in.w.kind,
 		Profile: d.Profile, SanitationVersion: d.SanitationVersion, UnicodeVersion: d.UnicodeVersion,
 		Evidence: d.ID.String(), Digest: w.delivered(), Inspected: w.inspected,
 		Findings: w.found, NotInspected: w.notInspected,
 	}
-	if row.Method != mcpmsg.CallTool && row.Method != mcpmsg.TaskResult {
-		p.Kind = frame.KindMeta // nothing else is fenced
+	if !isToolResult(row) {
+		p.Kind, p.Model = frame.KindMeta, "" // nothing else is framed
 	}
 	for _, c := range w.foundMore {
 		p.Findings = append(p.Findings, frame.Finding{Field: frame.Other, Code: c.Code, Count: c.N})
@@ -259,6 +301,7 @@ func (in *inspector) envelope(p passage, root strictjson.Value) (out *wire.Outgo
 // withhold delivers a constant text in the place of the message.
 func (in *inspector) withhold(p passage, d *Decision, code finding.Code) *wire.Outgoing {
 	in.w.giveUp(code)
+	p.watched.giveUp()
 	_, root, _ := partOf(p.msg)
 	d.Received = digestOf(root.Raw())
 	in.cfg.Log.Warn("message withheld", "code", string(code), "method", d.Method, "kind", d.Kind, "evidence", d.ID.String())
@@ -272,7 +315,7 @@ func (in *inspector) withhold(p passage, d *Decision, code finding.Code) *wire.O
 		row := mcpmsg.Lookup(mcpmsg.Result, p.method)
 		in.w.sum = in.w.sum[:0]
 		note := in.provenance(d, row)
-		raw := toolPlaceholder(d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
+		raw := toolPlaceholder(d.ID, in.review(p, d, code), p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
 		in.record(d)
 		return &wire.Outgoing{Raw: wire.AppendResult(nil, p.id, raw), Kind: wire.Response, ID: p.id}
 	}
@@ -290,6 +333,8 @@ func (in *inspector) instead(p passage, evidence *ID) *wire.Outgoing {
 
 // refuse records a message that never got as far as the choke point.
 func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	id, err := in.ids.next()
 	if err != nil {
 		return nil

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // A Sink keeps the record of decisions. Record is called from one goroutine at
@@ -72,6 +74,10 @@ type Decision struct {
 	Findings     []Count
 	NotInspected []Count
 	Withheld     []Count
+
+	Released   string          // item of the queue whose result this is, released by a person
+	Validation validate.Result // of structuredContent; zero: there was nothing to judge by
+	Grounding  *Grounding      // of a grounding adapter's answer; nil: it is none
 }
 
 // A Count is how often a code occurred.
@@ -115,6 +121,13 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 	dst = appendCounts(dst, "findings", d.Findings)
 	dst = appendCounts(dst, "not_inspected", d.NotInspected)
 	dst = appendCounts(dst, "withheld", d.Withheld)
+	if d.Released != "" {
+		dst = appendLabel(dst, "released", d.Released)
+	}
+	dst = appendValidation(dst, d.Validation)
+	if d.Grounding != nil {
+		dst = d.Grounding.appendJSON(append(dst, `,"grounding":`...))
+	}
 	return append(dst, '}')
 }
 
@@ -132,6 +145,20 @@ func appendDigest(dst []byte, name string, d frame.Digest) []byte {
 	}
 	dst = append(append(append(dst, `,"`...), name...), `":"sha256:`...)
 	return append(hex.AppendEncode(dst, d[:]), '"')
+}
+
+func appendValidation(dst []byte, r validate.Result) []byte {
+	if r.Verdict == 0 {
+		return dst
+	}
+	dst = append(append(dst, `,"validation":{"verdict":"`...), r.Verdict.String()...)
+	dst = append(dst, '"')
+	for _, m := range [...]struct{ name, value string }{{"reason", string(r.Reason)}, {"keyword", r.Keyword}, {"place", r.Pointer}} {
+		if m.value != "" {
+			dst = strictjson.AppendQuote(append(append(append(dst, `,"`...), m.name...), `":`...), m.value)
+		}
+	}
+	return append(dst, '}')
 }
 
 func appendCounts(dst []byte, name string, counts []Count) []byte {

@@ -15,7 +15,7 @@ import (
 
 // bareInspector is a choke point without anything around it.
 func bareInspector(t testing.TB, kind frame.Kind) *inspector {
-	cfg, err := Config{Name: "s", Sink: &memory{}, Frame: kind, DangerouslyAllowSampling: true,
+	cfg, err := Config{Name: "s", Sink: &memory{}, Frame: kind, LLM: sonar(t, "").LLM, DangerouslyAllowSampling: true,
 		Log: slog.New(slog.DiscardHandler)}.orDefault()
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,12 @@ func FuzzPass(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	in := bareInspector(f, frame.KindMeta)
+	meta, llm := bareInspector(f, frame.KindMeta), bareInspector(f, frame.KindLLM)
 	f.Fuzz(func(t *testing.T, method, body string, failed bool) {
+		in := meta
+		if len(body)%2 == 1 {
+			in = llm
+		}
 		line := `{"jsonrpc":"2.0","id":1,"result":` + body + `}`
 		if failed {
 			line = `{"jsonrpc":"2.0","id":1,"error":` + body + `}`

@@ -10,14 +10,15 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // Profile chooses how text is scrubbed.
@@ -34,19 +35,35 @@ const (
 type Config struct {
 	Name    string     // the operator's name of the server; shown if it is a label (frame.IsLabel)
 	Profile Profile    //
-	Frame   frame.Kind // KindFence, or KindMeta for tools whose text a program parses
+	Frame   frame.Kind // KindFence, KindMeta for tools whose text a program parses, or KindLLM
+	LLM     *LLM       // of KindLLM
 	Key     frame.Key  // of the fences
 	Sink    Sink       // gets one record for each decision
 	Log     *slog.Logger
+
+	// Observer is told of every session and request; nil: nobody is.
+	Observer Observer
 
 	Rand io.Reader        // of evidence ids; nil = crypto/rand
 	Now  func() time.Time // of records; nil = time.Now
 
 	// Timeout is how long the server may be silent about a request; a progress
 	// notification starts it anew, up to six times as long in all. 0 = 10 minutes.
-	Timeout  time.Duration
-	InFlight int // requests under way in each direction; 0 = 1,024
-	MaxChars int // ceiling of one text, in code points; 0 = 1,048,576
+	Timeout    time.Duration
+	InFlight   int // requests under way in each direction; 0 = 1,024
+	MaxChars   int // ceiling of one text, in code points; 0 = 1,048,576
+	Validation     // of structuredContent
+
+	// Hold keeps results that were withheld, for a person to decide on; nil: they
+	// are lost. Principal is whose calls the results answer.
+	Hold      *hold.Queue
+	Principal string
+
+	// Tools returns the rule of a tool, by the name that the server gave it, or nil
+	// where it has none of its own. It may be called at the same time.
+	Tools func(name string) *Rule
+	// Schemas keeps compiled outputSchemas for several servers; nil: for this one.
+	Schemas *validate.Cache
 
 	// DangerouslyAllowSampling lets the server put words before the client's
 	// model. They are scrubbed and marked; nothing can make them harmless.
@@ -86,13 +103,10 @@ func (c Config) orDefault() (Config, error) {
 	if c.Sink == nil {
 		return c, errors.New("gateway: configuration: no sink for decisions")
 	}
-	if c.Profile > Faithful {
-		return c, errors.New("gateway: configuration: unknown profile")
+	if err := c.rule("").check(); err != nil {
+		return c, err
 	}
-	if c.Frame != frame.KindFence && c.Frame != frame.KindMeta {
-		return c, errors.New("gateway: configuration: unknown kind of frame")
-	}
-	if c.Timeout < 0 || c.InFlight < 0 || c.MaxChars < 0 {
+	if c.InFlight < 0 {
 		return c, errors.New("gateway: configuration: negative limit")
 	}
 	if !frame.IsLabel(c.Name) {
@@ -113,18 +127,11 @@ func (c Config) orDefault() (Config, error) {
 	if c.InFlight == 0 {
 		c.InFlight = defaultInFlight
 	}
+	if c.Schemas == nil {
+		c.Schemas = new(validate.Cache)
+	}
 	return c, nil
 }
 
-// scrubbers are the compiled profiles that one server needs.
+// scrubbers are the compiled profiles for texts of one ceiling.
 type scrubbers struct{ mcp, faithful *scrub.Scrubber }
-
-func compile(c Config) (s scrubbers, err error) {
-	if s.mcp, err = scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: c.MaxChars}); err == nil {
-		s.faithful, err = scrub.Compile(scrub.Policy{Profile: scrub.Faithful, MaxChars: c.MaxChars})
-	}
-	if err != nil {
-		return s, fmt.Errorf("gateway: configuration: %w", err)
-	}
-	return s, nil
-}

@@ -22,17 +22,25 @@ type specimen struct {
 	n       int // positions so far
 	path    []string
 	brief   bool   // leave out the shapes that every result shares
+	poison  string // what stands there; "" = marker
 	at      string // the target's path
 }
 
 func (s *specimen) str(clean string) string {
 	text := clean
 	if s.n == s.target {
-		text = marker
+		text = s.hostile()
 		s.at = strings.Join(s.path, ".")
 	}
 	s.n++
 	return s.quote(text)
+}
+
+func (s *specimen) hostile() string {
+	if s.poison != "" {
+		return s.poison
+	}
+	return marker
 }
 
 func (s *specimen) quote(text string) string {
@@ -48,8 +56,7 @@ func (s *specimen) quote(text string) string {
 		}
 		return `"` + b.String() + `"`
 	}
-	q, _ := json.Marshal(text)
-	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(q))
+	return jsonQuote(text)
 }
 
 func (s *specimen) object(sh *mcpmsg.Shape, seen []*mcpmsg.Shape) string {
@@ -96,7 +103,7 @@ func (s *specimen) field(f *mcpmsg.Field, seen []*mcpmsg.Shape) string {
 		case mcpmsg.Blob:
 			text := "clean"
 			if s.n == s.target {
-				text, s.at = marker, strings.Join(s.path, ".")
+				text, s.at = s.hostile(), strings.Join(s.path, ".")
 			}
 			s.n++
 			return `"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"`

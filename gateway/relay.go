@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
@@ -58,6 +59,7 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 
 func (r *relay) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
+	ended := r.begun()
 	work := &r.work
 	client, server := make(chan error, 1), make(chan error, 1)
 	work.Go(func() { client <- r.readClient(ctx) })
@@ -80,6 +82,10 @@ func (r *relay) run(ctx context.Context) error {
 	r.front.Close()
 	r.up.Close()
 	work.Wait()
+	for _, k := range r.calls.all() {
+		k.done(OutcomeGone, 0)
+	}
+	ended(err)
 	return err
 }
 
@@ -118,7 +124,7 @@ func (r *relay) abandon(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, drainWait)
 	defer stop()
 	for _, k := range r.calls.all() {
-		if r.front.Write(ctx, errGone.outgoing(k.id, nil)) != nil {
+		if r.front.Write(ctx, errGone.to(k, nil)) != nil {
 			return
 		}
 	}
@@ -192,9 +198,27 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 
 func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	k := newCall(m, time.Now())
+	r.observe(m, &k.watched)
+	if k.method == mcpmsg.CallTool {
+		rule := r.cfg.rule(k.tool)
+		if rule.Denied {
+			defer m.Release()
+			r.refused("request", Dropped, finding.Denied)
+			return r.toClient(ctx, errDenied.to(k, nil))
+		}
+		k.limit = rule.Timeout
+		if r.cfg.Hold != nil {
+			k.digest = hold.CallOf(r.cfg.Principal, r.cfg.Name, k.tool, m.Params.Get("arguments").Raw())
+			if out, is := r.released(ctx, k); is {
+				defer m.Release()
+				k.done(OutcomeOK, len(out.Raw))
+				return r.toClient(ctx, out)
+			}
+		}
+	}
 	if refused := r.calls.open(k); refused != nil {
 		defer m.Release()
-		return r.toClient(ctx, refused.outgoing(m.ID, nil))
+		return r.toClient(ctx, refused.to(k, nil))
 	}
 	if r.mustList(k.method) {
 		kept, begin := r.holding.hold(m, k, r.surface.current)
@@ -212,9 +236,15 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	defer m.Release()
 	id := wire.IntID(k.n)
+	headers := r.surface.headers(k.tool)
+	route := cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
+	if k.claim != nil && !agree(&route, k.claim, headers) {
+		r.calls.close(k.n)
+		return r.toClient(ctx, errMismatch.to(k, nil))
+	}
+	k.sending(r.surface.label(k.tool))
 	return r.send(ctx, &wire.Outgoing{
-		Raw: wire.AppendRequest(nil, id, m.Method, rawParams(m)), Kind: wire.Request, ID: id, Method: m.Method,
-		Route: cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, r.surface.headers(k.tool))),
+		Raw: wire.AppendRequest(nil, id, m.Method, k.params(m)), Kind: wire.Request, ID: id, Method: m.Method, Route: route,
 	})
 }
 
@@ -238,6 +268,7 @@ func (r *relay) clientNotification(ctx context.Context, m *wire.Message) error {
 		if k == nil {
 			return nil // answered meanwhile, or never asked
 		}
+		k.done(OutcomeCancelled, 0)
 		if r.holding.drop(k) {
 			r.calls.close(k.n)
 			return nil // the server has not heard of it yet
@@ -262,7 +293,7 @@ func (r *relay) send(ctx context.Context, out *wire.Outgoing) error {
 	if out.Kind == wire.Request {
 		if n, isInt := out.ID.Int(); isInt {
 			if k := r.calls.close(n); k != nil && !k.id.IsZero() {
-				return r.toClient(ctx, errUnsent.outgoing(k.id, nil))
+				return r.toClient(ctx, errUnsent.to(k, nil))
 			}
 		}
 	}
@@ -339,7 +370,7 @@ func (r *relay) expire(ctx context.Context, now time.Time) bool {
 		if !r.holding.drop(k) {
 			r.enqueue(cancellation(k))
 		}
-		if r.toClient(ctx, errTimeout.outgoing(k.id, nil)) != nil {
+		if r.toClient(ctx, errTimeout.to(k, nil)) != nil {
 			return false
 		}
 	}

@@ -80,7 +80,11 @@ func TestRealPeers(t *testing.T) {
 
 func testRealPeers(t *testing.T, version string) {
 	key := frame.Key{}
-	s := sdkSession(t, key, version)
+	testPeer(t, sdkSession(t, key, version), key)
+}
+
+// testPeer asks sdkServer, behind a gateway, for everything that it has.
+func testPeer(t *testing.T, s *mcp.ClientSession, key frame.Key) {
 	ctx := t.Context()
 	tools, err := s.ListTools(ctx, nil)
 	if err != nil || len(tools.Tools) != 3 {

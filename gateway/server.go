@@ -60,7 +60,7 @@ func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
 		if k.cancelled {
 			return nil
 		}
-		return r.toClient(ctx, errBadAnswer.outgoing(k.id, evidence))
+		return r.toClient(ctx, errBadAnswer.to(k, evidence))
 	case wire.Request:
 		if !v.ID.IsZero() {
 			r.enqueue(answer{v.Code, "pellucid: " + v.Reason}.outgoing(v.ID, nil))
@@ -89,10 +89,14 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		r.ownPage(ctx, k, m)
 		return nil
 	}
-	p := passage{msg: m, method: k.method, id: k.id}
+	k.heardAnswer(m)
+	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched}
 	switch {
 	case k.method == mcpmsg.CallTool:
-		p.tool = r.surface.label(k.tool)
+		p.tool, p.name, p.call = r.surface.label(k.tool), k.tool, k.digest
+		if schema := r.surface.output(k.tool); schema != nil {
+			p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
+		}
 	case m.Kind != wire.Response:
 	case k.method == mcpmsg.ListTools:
 		r.clientPage(k, m)
@@ -109,7 +113,12 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		return nil // the client has been told that it took too long, or waits no more
 	}
 	unreachable := r.unreachable(m)
-	if err := r.toClient(ctx, out); err != nil {
+	if out != nil {
+		out.ID, out.Whole = k.id, m.Whole
+	}
+	err := r.toClient(ctx, out)
+	k.delivered(m, out)
+	if err != nil {
 		return err
 	}
 	return unreachable
@@ -157,15 +166,44 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	if out == nil {
 		r.calls.answered(a.n, time.Now())
 		r.enqueue(errWithheld.outgoing(a.id, nil))
+		return nil
+	}
+	if k := r.related(m); k != nil {
+		out.Related = k.id
 	}
 	return r.toClient(ctx, out)
 }
 
+// logMessage is the notification that a server logs by.
+const logMessage = "notifications/message"
+
+// related returns the client's request that a request or notification of the
+// server belongs to: the one on whose stream it came; else the one that it names
+// or, since what a server says over a pipe it says at work, the only one there is.
+func (r *relay) related(m *wire.Message) *call {
+	if !m.Related.IsZero() {
+		return r.calls.get(m.Related)
+	}
+	if m.Method == mcpmsg.Progress {
+		return r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now())
+	}
+	if id, valid := idOf(m.Params.Get("_meta").Get(mcpmsg.KeySubscriber)); valid {
+		return r.calls.get(id)
+	}
+	if m.Kind == wire.Request || m.Method == logMessage {
+		return r.calls.only()
+	}
+	return nil
+}
+
 func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 	p := passage{msg: m, method: m.Method}
+	k := r.related(m) // before the walk: m may be read no more behind it
 	switch m.Method {
 	case mcpmsg.Progress:
-		r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now())
+		if of := r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now()); of != nil && of.sent != "" {
+			p.token = of.token
+		}
 	case mcpmsg.ToolsChanged:
 		r.surface.stale()
 	case mcpmsg.Cancelled:
@@ -184,7 +222,11 @@ func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 		}
 		p.cancels = wire.IntID(n)
 	}
-	return r.toClient(ctx, r.in.pass(p))
+	out := r.in.pass(p)
+	if out != nil && k != nil {
+		out.Related = k.id
+	}
+	return r.toClient(ctx, out)
 }
 
 // cloneRoute copies a route whose strings alias a message that will be reused:

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"log/slog"
 	"strings"
 	"sync"
@@ -8,20 +9,29 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // Bounds of what is remembered of a server's tools.
 const (
 	maxTools = 10_000
 	maxPages = 256
+	// maxSchemas bounds the octets of all outputSchemas of a server.
+	maxSchemas = 16 << 20
 )
 
 // surface is what a server has listed of its tools: only a name that it listed
 // may stand as a label.
 type surface struct {
 	mu    sync.Mutex
-	tools map[string][]mcpmsg.ParamHeader
+	tools map[string]declared
 	known bool // and current
+}
+
+// declared is what a server has said of one tool.
+type declared struct {
+	headers []mcpmsg.ParamHeader
+	output  []byte // outputSchema; nil if there is none
 }
 
 func (s *surface) current() bool {
@@ -60,22 +70,31 @@ func (s *surface) label(tool string) string {
 func (s *surface) headers(tool string) []mcpmsg.ParamHeader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tools[tool]
+	return s.tools[tool].headers
+}
+
+// output is the outputSchema that the server has declared for the tool, nil if it
+// has not.
+func (s *surface) output(tool string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].output
 }
 
 // A listing is a tools/list under way, page by page.
 type listing struct {
-	tools  map[string][]mcpmsg.ParamHeader
+	tools  map[string]declared
 	writes bool // a tool says readOnlyHint: false
 	next   string
 	pages  int
+	octets int // of output schemas
 }
 
 // page takes the page that cursor asked for. done means that no page follows;
 // a page out of order, or one too many, ends the listing: ok is false then.
 func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
 	if cursor == "" {
-		*l = listing{tools: map[string][]mcpmsg.ParamHeader{}}
+		*l = listing{tools: map[string]declared{}}
 	} else if l.tools == nil || cursor != l.next {
 		return false, false
 	}
@@ -88,10 +107,24 @@ func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
 		}
 		hint := t.Get("annotations").Get("readOnlyHint")
 		l.writes = l.writes || hint.Kind() == 'f'
-		l.tools[strings.Clone(t.Get("name").Text())] = cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema")))
+		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema")))}
+		if schema := t.Get("outputSchema"); schema.Exists() {
+			d.output = l.keep(schema.Raw())
+		}
+		l.tools[strings.Clone(t.Get("name").Text())] = d
 	}
 	l.next = strings.Clone(result.Get("nextCursor").Text())
 	return l.next == "", true
+}
+
+// keep copies a schema. Of one that is too large, or comes after too many, only
+// its first octets are kept: they are no schema, so nothing can be judged by them.
+func (l *listing) keep(schema []byte) []byte {
+	if len(schema) > validate.MaxSchema || l.octets+len(schema) > maxSchemas {
+		schema = schema[:1]
+	}
+	l.octets += len(schema)
+	return bytes.Clone(schema)
 }
 
 // cloneHeaders copies what aliases a message that will be reused.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -24,6 +25,7 @@ const (
 type walker struct {
 	key    frame.Key
 	kind   frame.Kind
+	llm    *LLM // of KindLLM
 	origin frame.Origin
 	text   *scrub.Scrubber // of what servers found elsewhere
 	keep   *scrub.Scrubber // of definitions and names: removals only
@@ -37,6 +39,9 @@ type walker struct {
 	sum      []byte // digests of the delivered texts, one after the other
 	blocks   []block
 	fences   [][]byte // pooled octets that edits refer to
+
+	answer   []string // clean texts of a result's own blocks, of KindLLM
+	grounded bool     // a text names the type of a grounding adapter's answer
 
 	inspected    int
 	edited       bool // something was changed, removed or withheld
@@ -64,6 +69,8 @@ type block struct {
 func (w *walker) reset() {
 	w.release()
 	w.path, w.sum, w.blocks = w.path[:0], w.sum[:0], w.blocks[:0]
+	clear(w.answer)
+	w.answer, w.grounded = w.answer[:0], false
 	w.inspected, w.edited = 0, false
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
@@ -174,6 +181,11 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	}
 	if f.Unit == mcpmsg.Block {
 		w.joined(w.blocks[first:])
+		if w.llm != nil && len(w.path) == 1 {
+			for _, b := range w.blocks[first:] {
+				w.answer = append(w.answer, b.text)
+			}
+		}
 	}
 	w.blocks = w.blocks[:first]
 	return ok
@@ -181,11 +193,13 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 
 // unit treats one value and, where it must be refused and is a unit, gives it up.
 func (w *walker) unit(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
+	before := len(w.blocks)
 	code := w.value(f, parent, v)
 	if code == ok || f.Unit == mcpmsg.Outer {
 		return code
 	}
 	if f.Unit == mcpmsg.Block {
+		w.blocks = w.blocks[:before]
 		w.edits.Replace(v, blockPlaceholder(w.evidence))
 	} else {
 		w.edits.Remove(v)
@@ -265,6 +279,11 @@ func (w *walker) joined(blocks []block) {
 			last = v
 			w.edits.Replace(v, blockPlaceholder(w.evidence))
 			w.giveUp(finding.SplitAcrossBlocks)
+			for i := range blocks {
+				if blocks[i].value == v {
+					blocks[i].text = ""
+				}
+			}
 		}
 	}
 }
@@ -370,11 +389,25 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 		return finding.TooLong
 	}
 	w.keep.Scrub(s, &w.res)
-	if w.res.Changed() {
+	if w.res.Changed() || w.speaks(s) {
 		w.noteEvents()
 		return finding.RefusedName
 	}
 	return ok
+}
+
+// speaks reports whether a name, which w.res is about, claims a role of the
+// conversation: in words that would be removed from a text, or in a line of
+// several. In prose such lines may be honest; a name has no lines.
+func (w *walker) speaks(name string) bool {
+	if !slices.ContainsFunc(w.res.Notes, func(n scrub.Note) bool { return n.Class == scrub.RoleMarker }) {
+		return false
+	}
+	if strings.IndexByte(name, '\n') >= 0 {
+		return true
+	}
+	w.text.Scrub(name, &w.res)
+	return w.res.Tokens > 0
 }
 
 // scrub treats a string that may be rewritten.
@@ -399,6 +432,7 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	if w.res.Changed() {
 		w.edited = true
 	}
+	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
 	w.noteEvents()
 }
 
@@ -406,14 +440,19 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 func (w *walker) toolText(v strictjson.Value) {
 	w.clean(v, w.text)
 	clean := w.res.Clean
-	if w.kind != frame.KindFence {
+	if w.kind == frame.KindMeta {
 		w.addDigest(digestOf(asOctets(clean.String())))
 		if w.res.Changed() {
 			w.edits.ReplaceText(v, clean.String())
 		}
 		return
 	}
-	fence, sealed := w.key.AppendFence(wire.GetBuffer(len(clean.String())+fenceRoom), w.origin, clean)
+	fence, sealed := wire.GetBuffer(len(clean.String())+fenceRoom), frame.Sealed{}
+	if w.llm != nil {
+		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), clean)
+	} else {
+		fence, sealed = w.key.AppendFence(fence, w.origin, clean)
+	}
 	w.fences = append(w.fences, fence)
 	w.addDigest(sealed.Digest)
 	if sealed.Neutralised > 0 {

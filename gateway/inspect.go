@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// An Inspector lets single results of tools through the choke point, for a caller
+// that carries them itself. It is safe for concurrent use.
+type Inspector struct {
+	cfg  Config
+	pool sync.Pool // of *inspection
+}
+
+// NewInspector checks cfg, of which what is about sessions does not count.
+func NewInspector(cfg Config) (*Inspector, error) {
+	named := cfg.Name
+	cfg, err := cfg.orDefault()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Name = named
+	cfg.Hold = nil // nobody asks again for what a person releases
+	cfg.Sink = &oneByOne{sink: cfg.Sink}
+	i := &Inspector{cfg: cfg}
+	first, err := i.make()
+	if err != nil {
+		return nil, err
+	}
+	i.pool.Put(first)
+	return i, nil
+}
+
+// A ToolResult is the result of a tools/call, as a server gave it to somebody.
+type ToolResult struct {
+	Server string // shown if it is a label (frame.IsLabel); "": the Config's
+	Tool   string // likewise
+	Raw    []byte // JSON
+	// Schema is the outputSchema that the tool has declared; nil: none.
+	Schema []byte
+	// Profile is used where neither the Config nor a Rule says anything but Auto.
+	Profile Profile
+}
+
+// Inspect lets r through the choke point. clean is what may go to a client: always
+// a tool's result, and one of constant text if r had to be withheld. The decision
+// is in the record.
+func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) {
+	in, _ := i.pool.Get().(*inspection)
+	if in == nil {
+		if in, err = i.make(); err != nil {
+			return nil, Decision{}, err
+		}
+	}
+	defer i.pool.Put(in)
+	in.last = Decision{}
+	in.in.cfg.Name, in.in.prof = labelOr(r.Server, i.cfg.Name), newProfile(i.cfg.Profile)
+	if i.cfg.Profile == Auto {
+		in.in.prof = newProfile(r.Profile)
+	}
+	refused := ok
+	switch {
+	case in.in.cfg.rule(r.Tool).Denied:
+		refused = finding.Denied
+	case in.doc.Reset(r.Raw, strictjson.Limits{MendSurrogates: true}) != nil || in.doc.Root().Kind() != '{':
+		refused = finding.Violation
+	}
+	if refused != ok {
+		id := in.in.refuse("result", Withheld, refused)
+		if id == nil {
+			return nil, in.last, errors.New("gateway: no randomness for an evidence id")
+		}
+		note := frame.Provenance{
+			Origin: frame.Origin{Server: in.last.Server, Tool: labelOr(r.Tool, "")}, Kind: frame.KindMeta,
+			Profile: scrub.MCP.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
+			Evidence: id.String(), Findings: []frame.Finding{{Field: frame.Other, Code: refused, Count: 1}},
+		}
+		return toolPlaceholder(*id, false, false, frame.MetaKey, note.AppendJSON(nil)), in.last, nil
+	}
+	p := passage{
+		msg:    &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: in.doc.Root()},
+		method: mcpmsg.CallTool, id: wire.IntID(0), tool: labelOr(r.Tool, ""), name: r.Tool,
+	}
+	if r.Schema != nil {
+		p.output, p.schema = r.Schema, i.cfg.Schemas.Compile(r.Schema)
+	}
+	out := in.in.pass(p)
+	raw, isResult := bytes.CutPrefix(out.Raw, []byte(`{"jsonrpc":"2.0","id":0,"result":`))
+	if !isResult {
+		return nil, in.last, errors.New("gateway: result cannot be inspected")
+	}
+	// Its own octets: those of the pool serve the next message.
+	clean = bytes.Clone(raw[:len(raw)-1])
+	wire.PutBuffer(out.Raw)
+	return clean, in.last, nil
+}
+
+// labelOr is s if it may be shown, else or, else frame.Other.
+func labelOr(s, or string) string {
+	switch {
+	case frame.IsLabel(s):
+		return s
+	case frame.IsLabel(or):
+		return or
+	}
+	return frame.Other
+}
+
+// An inspection is an inspector that remembers its last decision.
+type inspection struct {
+	in   *inspector
+	doc  strictjson.Doc
+	sink Sink
+	last Decision
+}
+
+func (i *Inspector) make() (*inspection, error) {
+	n := &inspection{sink: i.cfg.Sink}
+	cfg := i.cfg
+	cfg.Sink = n
+	var err error
+	n.in, err = newInspector(cfg, newProfile(cfg.Profile), func(int64) ([]byte, bool) { return nil, false })
+	return n, err
+}
+
+// Record implements Sink.
+func (n *inspection) Record(d Decision) error {
+	n.last = d
+	return n.sink.Record(d)
+}
+
+// oneByOne is a Sink that several inspections share.
+type oneByOne struct {
+	mu   sync.Mutex
+	sink Sink
+}
+
+func (o *oneByOne) Record(d Decision) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sink.Record(d)
+}

@@ -1,0 +1,462 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// A course is a gateway on one route, between a client and a server that the test plays.
+type course struct {
+	t      *testing.T
+	client wire.Conn
+	modern bool
+	bodies []string // what the server says, by the number in the request
+	row    mcpmsg.Row
+	asked  chan bool
+}
+
+// A route is how the two sides of a gateway are reached.
+type route struct {
+	front, up string // "stdio" or "http"
+	modern    bool
+}
+
+func (r route) String() string {
+	era := "legacy"
+	if r.modern {
+		era = "modern"
+	}
+	return r.front + "-" + r.up + "-" + era
+}
+
+func routes() (list []route) {
+	for _, front := range []string{"stdio", "http"} {
+		for _, up := range []string{"stdio", "http"} {
+			list = append(list, route{front, up, false}, route{front, up, true})
+		}
+	}
+	return list
+}
+
+// newCourse opens a route, with a session of a client that has said hello.
+func newCourse(t *testing.T, r route, cfg Config) *course {
+	t.Helper()
+	c := &course{t: t, modern: r.modern}
+	dial := c.serveStdio
+	if r.up == "http" {
+		dial = c.serveHTTP()
+	}
+	run := func(ctx context.Context, front wire.Conn) error { return Run(ctx, front, dial(ctx), cfg) }
+	if r.front == "http" {
+		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession) error { return run(ctx, s) }})
+		c.client = c.dialHTTP(front)
+	} else {
+		a, b := pipeConns()
+		done := make(chan error, 1)
+		ctx, stop := context.WithCancel(context.Background())
+		go func() { done <- run(ctx, a) }()
+		c.client = post(b)
+		t.Cleanup(func() { stop(); c.client.Close(); <-done })
+	}
+	if !r.modern {
+		c.ask(0, mcpmsg.Initialize, `{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`)
+		c.read()
+		raw := wire.AppendRequest(nil, wire.ID{}, "notifications/initialized", nil)
+		c.write(&wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: "notifications/initialized"})
+	}
+	return c
+}
+
+// pipeConns are two ends of a pair of pipes.
+func pipeConns() (a, b *wire.Lines) {
+	ar, bw := io.Pipe()
+	br, aw := io.Pipe()
+	return wire.NewLines(ar, aw, wire.LinesOptions{Limits: testLimits}), wire.NewLines(br, bw, wire.LinesOptions{Limits: testLimits})
+}
+
+// posted is a Conn that writes behind the back of whoever reads it: pipes hold
+// nothing, and both ends of a course talk at the same time.
+type posted struct {
+	wire.Conn
+	box chan *wire.Outgoing
+}
+
+func post(conn wire.Conn) *posted {
+	p := &posted{conn, make(chan *wire.Outgoing, 1024)}
+	go func() {
+		for out := range p.box {
+			_ = conn.Write(context.Background(), out) // who reads will miss it
+		}
+	}()
+	return p
+}
+
+func (p *posted) Write(_ context.Context, out *wire.Outgoing) error {
+	p.box <- out
+	return nil
+}
+
+func (p *posted) Close() error {
+	close(p.box)
+	return p.Conn.Close()
+}
+
+// dialHTTP serves a front and returns a client of it.
+func (c *course) dialHTTP(front *wire.Front) wire.Conn {
+	server := httptest.NewServer(front)
+	client, err := wire.NewHTTP(server.URL, wire.HTTPOptions{Limits: testLimits})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		client.Close()
+		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		defer stop()
+		if err := front.Shutdown(ctx); err != nil {
+			c.t.Errorf("Shutdown: %v", err)
+		}
+		server.Close()
+	})
+	return client
+}
+
+func (c *course) serveStdio(ctx context.Context) wire.Conn {
+	a, b := pipeConns()
+	go c.serve(ctx, post(b))
+	return a
+}
+
+// serveHTTP lets our own front play the server's end of streamable HTTP.
+func (c *course) serveHTTP() func(context.Context) wire.Conn {
+	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession) error {
+		c.serve(ctx, s)
+		return nil
+	}})
+	server := httptest.NewServer(front)
+	c.t.Cleanup(func() {
+		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		defer stop()
+		_ = front.Shutdown(ctx)
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return func(context.Context) wire.Conn {
+		up, err := wire.NewHTTP(server.URL, wire.HTTPOptions{Limits: testLimits})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return up
+	}
+}
+
+// serve plays the server: each request is answered with the body of its number.
+func (c *course) serve(ctx context.Context, conn wire.Conn) {
+	defer conn.Close()
+	for {
+		m, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		if m.Kind != wire.Request {
+			continue
+		}
+		shown := m.ID
+		if !m.Alias.IsZero() {
+			shown = m.Alias
+		}
+		answer := func(kind wire.Kind, raw []byte) {
+			conn.Write(ctx, &wire.Outgoing{Raw: raw, Kind: kind, ID: m.ID})
+		}
+		n, numbered := m.Params.Get("n").Int64()
+		switch {
+		case !numbered && m.Method == mcpmsg.Initialize:
+			answer(wire.Response, wire.AppendResult(nil, shown, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`)))
+		case !numbered:
+			answer(wire.Response, wire.AppendResult(nil, shown, []byte(testTools)))
+		case c.row.Part == mcpmsg.Result:
+			answer(wire.Response, wire.AppendResult(nil, shown, []byte(c.bodies[n])))
+		case c.row.Part == mcpmsg.Error:
+			answer(wire.ErrorResponse, wire.AppendError(nil, shown, []byte(c.bodies[n])))
+		default:
+			out := &wire.Outgoing{Kind: wire.Notification, Method: c.row.Method, Related: m.ID}
+			if !strings.HasPrefix(c.row.Method, "notifications/") {
+				out.Kind, out.ID = wire.Request, wire.StringID(fmt.Sprint("ask", n))
+			}
+			out.Raw = wire.AppendRequest(nil, out.ID, c.row.Method, []byte(c.bodies[n]))
+			conn.Write(ctx, out)
+			answer(wire.Response, wire.AppendResult(nil, shown, []byte(`{"resultType":"complete","content":[]}`)))
+		}
+	}
+}
+
+func (c *course) write(out *wire.Outgoing) {
+	c.t.Helper()
+	ctx, stop := context.WithTimeout(c.t.Context(), 20*time.Second)
+	defer stop()
+	if err := c.client.Write(ctx, out); err != nil {
+		c.t.Errorf("write: %v", err)
+	}
+}
+
+// ask sends a request of the client; it belongs to the era by its _meta.
+func (c *course) ask(id int, method, params string) {
+	c.t.Helper()
+	if c.modern {
+		params = strings.TrimSuffix(params, "}") + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+	}
+	raw := wire.AppendRequest(nil, wire.IntID(int64(id)), method, []byte(params))
+	m, err := wire.Decode(raw, testLimits)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	c.write(&wire.Outgoing{Raw: raw, Kind: wire.Request, ID: wire.IntID(int64(id)), Method: method,
+		Route: cloneRoute(mcpmsg.RouteOf(method, m.Params, nil))})
+}
+
+func (c *course) read() *wire.Message {
+	c.t.Helper()
+	ctx, stop := context.WithTimeout(c.t.Context(), 20*time.Second)
+	defer stop()
+	m, err := c.client.Read(ctx)
+	if err != nil {
+		c.t.Fatalf("read: %v", err)
+	}
+	return m
+}
+
+// say has the server say each of bodies as the row's part, and returns every
+// message that reached the client.
+func (c *course) say(row mcpmsg.Row, bodies []string) (lines []string) {
+	c.t.Helper()
+	c.row, c.bodies = row, bodies
+	method, params := row.Method, `{"name":"read","uri":"file:x","n":%d}`
+	if row.Part == mcpmsg.Params {
+		method = mcpmsg.CallTool
+	}
+	for i := range bodies {
+		c.ask(i+1, method, fmt.Sprintf(params, i))
+	}
+	for left := len(bodies); left > 0; {
+		m := c.read()
+		lines = append(lines, string(m.Doc.Root().Raw()))
+		switch m.Kind {
+		case wire.Response, wire.ErrorResponse:
+			left--
+		case wire.Request:
+			c.write(&wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(`{}`)), Kind: wire.Response, ID: m.ID})
+		}
+	}
+	return lines
+}
+
+// carried reports whether a row's messages exist on a route at all.
+func (r route) carried(row mcpmsg.Row) bool {
+	request := row.Part == mcpmsg.Params && !strings.HasPrefix(row.Method, "notifications/")
+	switch {
+	case row.Method == mcpmsg.Initialize || row.Method == mcpmsg.Discover || row.Method == mcpmsg.ListTools:
+		return true
+	case row.Method == mcpmsg.Cancelled: // speaks of a request: TestMarker
+		return false
+	case request: // a modern server asks in its results
+		return !r.modern || r.front == "stdio" && r.up == "stdio"
+	}
+	return true
+}
+
+// literal is what no poison may bring to the client, whatever the scrubber thinks
+// of it: written down a second time on purpose.
+var literal = []string{"<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<<SYS>>", "<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>",
+	"<start_of_turn>", "<|start|>", "<|message|>", "<|system|>", "<|START_OF_TURN_TOKEN|>", "<\uff5cbegin\u2581of\u2581sentence\uff5c>",
+	"\u202a", "\u202e", "\u2066", "\u2069", "\u200b", "\U000e0041", "\u2062", "\u3164", "\ufff9", "\x1b", "\u009b", "\x00", "\ufeff"}
+
+// opaque is what nobody looks into, and so arrives as it is.
+const opaque = "\u200b opaque"
+
+type oracles struct{ mcp, faithful *scrub.Scrubber }
+
+// check demands that nothing in a line is what a scrubber would still remove.
+func (o oracles) check(t *testing.T, name, line string) {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		t.Fatalf("%s: not JSON: %v", name, err)
+	}
+	var res scrub.Result
+	eachString(v, func(s string) {
+		if s == opaque {
+			return
+		}
+		for _, l := range literal {
+			if strings.Contains(s, l) {
+				t.Errorf("%s: %+q arrived in %+q", name, l, s)
+				return
+			}
+		}
+		o.faithful.Scrub(s, &res)
+		if res.Tokens > 0 || res.Hidden() > 0 {
+			t.Errorf("%s: %+q holds %d hidden characters, %d tokens", name, s, res.Hidden(), res.Tokens)
+		}
+	})
+}
+
+// TestMatrix drives every string position of the table on every route with the
+// kinds of poison, plain and as \uXXXX. Each position gets one kind, another one on
+// the next route; $PELLUCID_MATRIX=full gives every position every kind in both
+// spellings, which takes hours. Without $PELLUCID_MATRIX two routes are walked in
+// every position and the others in every eighth: behind the transports it is the
+// same function.
+func TestMatrix(t *testing.T) {
+	mcp, err := scrub.Compile(scrub.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	faithful, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful})
+	if err != nil {
+		t.Fatal(err)
+	}
+	extent := os.Getenv("PELLUCID_MATRIX")
+	kinds := sortedKeys(poisons)
+	if len(kinds) < 48 {
+		t.Errorf("%d kinds", len(kinds))
+	}
+	for turn, r := range routes() {
+		stride := 1
+		if extent == "" && turn != 0 && turn != 7 {
+			stride = 8
+		}
+		t.Run(r.String(), func(t *testing.T) {
+			m := matrix{t: t, oracles: oracles{mcp, faithful}, kinds: kinds, full: extent == "full", stride: stride, turn: turn * 7}
+			for _, row := range markerRows() {
+				if r.carried(row) {
+					m.row(r, row)
+				}
+			}
+			t.Logf("%d positions, %d messages", m.positions, m.messages)
+		})
+	}
+}
+
+type matrix struct {
+	t *testing.T
+	oracles
+	kinds               []string
+	full                bool
+	stride              int
+	turn                int
+	positions, messages int
+}
+
+// batch is how many requests are under way at one time.
+const batch = 32
+
+func (m *matrix) row(r route, row mcpmsg.Row) {
+	m.t.Helper()
+	brief := row.Method != mcpmsg.CallTool
+	probe := specimen{target: -1, brief: brief}
+	m.said(r, row, []string{probe.object(row.Shape, nil)})
+	m.positions += probe.n
+	var bodies []string
+	add := func(target int, kind string, escaped bool) {
+		s := specimen{target: target, escaped: escaped, brief: brief, poison: poisons[kind]}
+		body := s.object(row.Shape, nil)
+		if row.Part == mcpmsg.Error {
+			body = `{"code":7,` + strings.TrimPrefix(body, "{")
+		}
+		bodies = append(bodies, body)
+	}
+	for target := m.turn % m.stride; target < probe.n; target += m.stride {
+		if !m.full {
+			m.turn++
+			add(target, m.kinds[m.turn%len(m.kinds)], m.turn/len(m.kinds)%2 == 1)
+			continue
+		}
+		for _, kind := range m.kinds {
+			add(target, kind, false)
+			add(target, kind, true)
+		}
+	}
+	for some := range slices.Chunk(bodies, batch) {
+		m.said(r, row, some)
+	}
+}
+
+// said checks what the client hears of bodies.
+func (m *matrix) said(r route, row mcpmsg.Row, bodies []string) {
+	cfg := Config{Name: "srv", Sink: &memory{}, DangerouslyAllowSampling: true}
+	var lines []string
+	m.t.Run(strings.ReplaceAll(row.Method, "/", "-"), func(t *testing.T) {
+		lines = newCourse(t, r, cfg).say(row, bodies)
+	})
+	for _, line := range lines {
+		m.check(m.t, r.String()+" "+row.Method, line)
+	}
+	m.messages += len(bodies)
+	if len(lines) < len(bodies) {
+		m.t.Errorf("%s %s: %d messages of %d", r, row.Method, len(lines), len(bodies))
+	}
+}
+
+func sortedKeys(m map[string]string) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// benignPlaces are where honest text must come through on every route.
+var benignPlaces = []struct {
+	method, body string
+	at           []any
+}{
+	{mcpmsg.CallTool, `{"content":[{"type":"text","text":%s}]}`, []any{"result", "content", 0, "text"}},
+	{mcpmsg.CallTool, `{"content":[],"structuredContent":{"a":[%s]}}`, []any{"result", "structuredContent", "a", 0}},
+	{mcpmsg.CallTool, `{"content":[{"type":"resource","resource":{"uri":"f:x","text":%s}}]}`, []any{"result", "content", 0, "resource", "text"}},
+	{mcpmsg.ReadResource, `{"contents":[{"uri":"f:x","text":%s}]}`, []any{"result", "contents", 0, "text"}},
+	{mcpmsg.GetPrompt, `{"messages":[{"role":"user","content":{"type":"text","text":%s}}]}`, []any{"result", "messages", 0, "content", "text"}},
+	{mcpmsg.Complete, `{"completion":{"values":[%s]}}`, []any{"result", "completion", "values", 0}},
+}
+
+// TestMatrixBenign: honest look-alikes come through unharmed under faithful, on every route.
+func TestMatrixBenign(t *testing.T) {
+	if len(benign) < 13 {
+		t.Errorf("%d controls", len(benign))
+	}
+	names := sortedKeys(benign)
+	key := frame.Key{}
+	for _, r := range routes() {
+		t.Run(r.String(), func(t *testing.T) {
+			c := newCourse(t, r, Config{Name: "srv", Sink: &memory{}, Profile: Faithful, Key: key})
+			for _, p := range benignPlaces {
+				row := *mcpmsg.Lookup(mcpmsg.Result, p.method)
+				for _, name := range names {
+					for _, escaped := range []bool{false, true} {
+						s := specimen{escaped: escaped}
+						lines := c.say(row, []string{fmt.Sprintf(p.body, s.quote(benign[name]))})
+						got := parse(t, lines[0]).text(p.at...)
+						if _, body, err := key.Open(got); err == nil {
+							got = body
+						}
+						if got != benign[name] {
+							t.Errorf("%s in %v: %+q, want %+q", name, p.at, got, benign[name])
+						}
+					}
+				}
+			}
+		})
+	}
+}

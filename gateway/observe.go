@@ -1,0 +1,252 @@
+package gateway
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// An Observer watches the traffic of sessions, for metrics and traces. It learns
+// no text of a third party. Its methods may be called concurrently and must not block.
+type Observer interface {
+	// Session is told that a session with a server begins; ended is called once,
+	// when it is over, and may be nil.
+	Session(server string) (ended func(error))
+	// Request is told of a request of the client; nil: nobody watches this one.
+	Request(Request) Exchange
+}
+
+// A Request is what an Observer learns of a client's request.
+type Request struct {
+	Server string // label
+	Method string // of the protocol, else frame.Other
+	Octets int    // of its params
+
+	// TraceParent and TraceState are the client's, out of _meta: of W3C form, or empty.
+	TraceParent, TraceState string
+}
+
+// An Exchange watches one request up to its answer. Each method is called at most
+// once and in this order; only Done is always called.
+type Exchange interface {
+	// Sent is told that the request goes to the server. The traceparent that it
+	// returns takes the place of the client's; "" leaves what the client sent.
+	Sent(tool string) (traceParent string)
+	// Answered is told that the server's answer has come, before it is looked at.
+	Answered(octets int)
+	// Done is told that the client has its answer, or will never get one.
+	Done(o Outcome, octets int)
+}
+
+// An Outcome says how a request ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeToolError Outcome = "tool_error"  // the tool says that it failed
+	OutcomeError     Outcome = "error"       // the server answered with an error
+	OutcomeWithheld  Outcome = "withheld"    // a constant text was delivered in its place
+	OutcomeRefused   Outcome = "refused"     // it never reached the server
+	OutcomeBad       Outcome = "bad_answer"  // the answer was no acceptable message
+	OutcomeTimeout   Outcome = "timeout"     // the server was silent for too long
+	OutcomeGone      Outcome = "gone"        // the server, or the session, ended first
+	OutcomeUnreached Outcome = "unreachable" // the server could not be asked
+	OutcomeCancelled Outcome = "cancelled"   // by the client
+)
+
+// Tee returns a Sink that gives each decision to all sinks in their order, and
+// fails if one of them does.
+func Tee(sinks ...Sink) Sink { return tee(sinks) }
+
+type tee []Sink
+
+func (t tee) Record(d Decision) error {
+	var err error
+	for _, s := range t {
+		err = errors.Join(err, s.Record(d))
+	}
+	return err
+}
+
+// watched is a call as an Observer sees it. Its methods do nothing where nobody watches.
+type watched struct {
+	exchange Exchange
+	over     atomic.Bool
+	withheld bool   // a constant text answers it; of the server's reader
+	trace    string // traceparent that the server gets
+}
+
+// begun tells the Observer, if there is one, of the session.
+func (r *relay) begun() (ended func(error)) {
+	if r.cfg.Observer != nil {
+		if ended = r.cfg.Observer.Session(r.cfg.Name); ended != nil {
+			return ended
+		}
+	}
+	return func(error) {}
+}
+
+// observe tells the Observer, if there is one, of the client's request m.
+func (r *relay) observe(m *wire.Message, w *watched) {
+	if r.cfg.Observer == nil {
+		return
+	}
+	meta := m.Params.Get("_meta")
+	w.exchange = r.cfg.Observer.Request(Request{
+		Server: r.cfg.Name, Method: methodLabel(m.Method), Octets: len(m.Params.Raw()),
+		TraceParent: traceParent(meta.Get(keyTraceParent)), TraceState: traceState(meta.Get(keyTraceState)),
+	})
+}
+
+// sending notes that the request goes to the server now.
+func (w *watched) sending(tool string) {
+	if w.exchange != nil && !w.over.Load() {
+		w.trace = w.exchange.Sent(tool)
+	}
+}
+
+// heardAnswer notes the server's answer.
+func (w *watched) heardAnswer(m *wire.Message) {
+	if w.exchange != nil && !w.over.Load() {
+		_, root, _ := partOf(m)
+		w.exchange.Answered(len(root.Raw()))
+	}
+}
+
+// giveUp notes that a constant text answers the call. w may be nil.
+func (w *watched) giveUp() {
+	if w != nil {
+		w.withheld = true
+	}
+}
+
+// done ends the watch; what comes after it is not heard of.
+func (w *watched) done(o Outcome, octets int) {
+	if w.exchange != nil && w.over.CompareAndSwap(false, true) {
+		w.exchange.Done(o, octets)
+	}
+}
+
+// delivered ends the watch of a call that m answers with out.
+func (w *watched) delivered(m *wire.Message, out *wire.Outgoing) {
+	if w.exchange == nil {
+		return
+	}
+	o, octets := OutcomeOK, 0
+	if out != nil {
+		octets = len(out.Raw)
+	}
+	switch {
+	case m.Local:
+		o = OutcomeUnreached
+	case w.withheld:
+		o = OutcomeWithheld
+	case m.Kind == wire.ErrorResponse:
+		o = OutcomeError
+	case m.Result.Get("isError").Kind() == 't':
+		o = OutcomeToolError
+	}
+	w.done(o, octets)
+}
+
+// outcome is that of a call which a answers.
+func (a answer) outcome() Outcome {
+	switch a.code {
+	case errTimeout.code:
+		return OutcomeTimeout
+	case errGone.code:
+		return OutcomeGone
+	case errBadAnswer.code:
+		return OutcomeBad
+	case errWithheld.code:
+		return OutcomeWithheld
+	case errUnsent.code:
+		return OutcomeUnreached
+	}
+	return OutcomeRefused
+}
+
+// W3C trace context, as MCP carries it in _meta.
+//
+// spec: SEP-414
+const (
+	keyTraceParent = "traceparent"
+	keyTraceState  = "tracestate"
+
+	traceParentLen = 55 // 00-<32 hex>-<16 hex>-<2 hex>
+	maxTraceState  = 512
+)
+
+// traceParent is the value if it is one of version 00, else "".
+func traceParent(v strictjson.Value) string {
+	s := v.Text()
+	if len(s) != traceParentLen || !strings.HasPrefix(s, "00-") || s[35] != '-' || s[52] != '-' {
+		return ""
+	}
+	for _, part := range [...]string{s[3:35], s[36:52], s[53:]} {
+		if strings.Trim(part, "0123456789abcdef") != "" {
+			return ""
+		}
+	}
+	return strings.Clone(s)
+}
+
+func traceState(v strictjson.Value) string {
+	s := v.Text()
+	if len(s) > maxTraceState || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return strings.Clone(s)
+}
+
+// continueTrace edits the params of m so that the server continues our trace.
+// Nothing but the request's own trace ever stands there: a server that several
+// clients share learns of each request who asked for it, and of no other.
+func (w *watched) continueTrace(e *strictjson.Edits, m *wire.Message) {
+	if w.trace == "" || m.Params.Kind() != '{' {
+		return
+	}
+	raw := strictjson.AppendQuote(nil, w.trace)
+	meta := m.Params.Get("_meta")
+	switch {
+	case !meta.Exists():
+		object := append([]byte(`{"`+keyTraceParent+`":`), raw...)
+		e.Append(m.Params, "_meta", append(object, '}'))
+	case meta.Kind() != '{':
+	case meta.Get(keyTraceParent).Exists():
+		e.Replace(meta.Get(keyTraceParent), raw)
+	default:
+		e.Append(meta, keyTraceParent, raw)
+	}
+}
+
+// methods are those that a client asks by.
+var methods = func() map[string]string {
+	known := map[string]string{}
+	add := func(list ...string) {
+		for _, m := range list {
+			known[m] = m
+		}
+	}
+	add("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", mcpmsg.Listen)
+	for _, row := range mcpmsg.Rows() {
+		if row.Part == mcpmsg.Result {
+			add(row.Method)
+		}
+	}
+	return known
+}()
+
+// methodLabel is the method if the protocol has it, else frame.Other.
+func methodLabel(method string) string {
+	if known, ok := methods[method]; ok {
+		return known
+	}
+	return frame.Other
+}

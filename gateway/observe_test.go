@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// watcher is an Observer that writes down what it is told.
+type watcher struct {
+	mu    sync.Mutex
+	log   []string
+	trace string
+	open  int
+}
+
+func (w *watcher) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+func (w *watcher) Session(server string) func(error) {
+	w.note("session %s", server)
+	return func(error) { w.note("ended") }
+}
+
+func (w *watcher) Request(r Request) Exchange {
+	w.mu.Lock()
+	w.open++
+	w.mu.Unlock()
+	w.note("%s from %q", r.Method, r.TraceParent)
+	return &watching{w}
+}
+
+type watching struct{ w *watcher }
+
+func (x *watching) Sent(tool string) string { x.w.note("sent %s", tool); return x.w.trace }
+func (x *watching) Answered(int)            { x.w.note("answered") }
+func (x *watching) Done(o Outcome, _ int) {
+	x.w.mu.Lock()
+	x.w.open--
+	x.w.mu.Unlock()
+	x.w.note("done %s", o)
+}
+
+func (w *watcher) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := strings.Join(w.log, ", ")
+	w.log = nil
+	return s
+}
+
+// eventually waits for what the observer is told behind an answer's delivery.
+func (w *watcher) eventually(t *testing.T, want string) {
+	t.Helper()
+	got := ""
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if more := w.take(); more != "" {
+			got = strings.TrimPrefix(got+", "+more, ", ")
+		}
+		if got == want {
+			return
+		}
+	}
+	t.Errorf("told %q, want %q", got, want)
+}
+
+const (
+	aliceTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	ourTrace   = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
+)
+
+func TestObserver(t *testing.T) {
+	w := &watcher{}
+	r := newRig(t, func(c *Config) {
+		c.Observer, c.Timeout = w, 300*time.Millisecond
+		c.Tools = func(name string) *Rule { return &Rule{Denied: name == "forbidden"} }
+	})
+	up := r.request("1", "tools/call", `{"name":"read"}`)
+	r.result(up, `{"content":[]}`)
+	w.eventually(t, `session srv, tools/call from "", sent read, answered, done ok`)
+	up = r.request("1", "tools/call", `{"name":"invented"}`)
+	r.result(up, `{"isError":true,"content":[]}`)
+	w.eventually(t, `tools/call from "", sent other, answered, done tool_error`)
+	up = r.request("1", "tools/call", `{"name":"read"}`)
+	r.result(up, `{"content":[],"structuredContent":{"a\u202e":1}}`)
+	w.eventually(t, `tools/call from "", sent read, answered, done withheld`)
+	up = r.request("1", "ping", "")
+	r.server.send(`{"jsonrpc":"2.0","id":` + up + `,"error":{"code":1,"message":"x"}}`)
+	r.client.next()
+	w.eventually(t, `ping from "", sent other, answered, done error`)
+	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forbidden"}}`)
+	r.client.next()
+	w.eventually(t, `tools/call from "", done refused`)
+	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"who/knows"}`)
+	r.server.next()
+	r.client.next() // it took too long
+	w.eventually(t, `other from "", sent other, done timeout`)
+	r.awaits("notifications/cancelled")
+	r.request("2", "ping", "")
+	r.client.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	w.eventually(t, `ping from "", sent other, done cancelled`)
+	r.awaits("notifications/cancelled")
+	r.request("3", "ping", "")
+	r.server.w.Close()
+	r.client.next()
+	r.end()
+	w.eventually(t, `ping from "", sent other, done gone, ended`)
+	if w.open != 0 {
+		t.Errorf("%d requests never ended", w.open)
+	}
+}
+
+// TestTrace: the server continues our trace of a request, and learns of nobody else's.
+func TestTrace(t *testing.T) {
+	w := &watcher{trace: ourTrace}
+	r := newRig(t, func(c *Config) { c.Observer = w })
+	heard := func(params string) string {
+		t.Helper()
+		r.client.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + params + `}`)
+		m := parse(t, r.server.next())
+		r.server.send(`{"jsonrpc":"2.0","id":` + string(m["id"]) + `,"result":{}}`)
+		r.client.next()
+		return string(m["params"])
+	}
+	for _, tt := range []struct{ sent, want, told string }{
+		{`{"a":1.50,"_meta":{"traceparent":"` + aliceTrace + `","x":1}}`, `{"a":1.50,"_meta":{"traceparent":"` + ourTrace + `","x":1}}`, aliceTrace},
+		{`{"_meta":{"x":1}}`, `{"_meta":{"x":1,"traceparent":"` + ourTrace + `"}}`, ""},
+		{`{"a":1}`, `{"a":1,"_meta":{"traceparent":"` + ourTrace + `"}}`, ""},
+		{`{"_meta":{"traceparent":"evil\n"}}`, `{"_meta":{"traceparent":"` + ourTrace + `"}}`, ""},
+	} {
+		w.take()
+		if got := heard(tt.sent); got != tt.want {
+			t.Errorf("%s: server heard %s, want %s", tt.sent, got, tt.want)
+		}
+		if told := w.take(); !strings.Contains(told, fmt.Sprintf("ping from %q", tt.told)) {
+			t.Errorf("%s: observer told %s", tt.sent, told)
+		}
+	}
+	w.trace = "" // without traces what the client sent passes
+	if sent := `{"_meta":{"traceparent":"` + aliceTrace + `"}}`; heard(sent) != sent {
+		t.Error("a client's own trace was changed")
+	}
+}

@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// An Exception lets a finding through although a Rule says to hold it.
+type Exception struct {
+	Code  finding.Code
+	Until time.Time // zero: for ever
+}
+
+// holds returns the first of what was found in a tool's result for which the rule
+// wants it held, or ok.
+func (in *inspector) holds(p passage, rule Rule) finding.Code {
+	if len(rule.Hold) == 0 || p.method != mcpmsg.CallTool || p.msg.Kind != wire.Response {
+		return ok
+	}
+	for _, f := range in.w.found {
+		if in.held(rule, f.Code) {
+			return f.Code
+		}
+	}
+	for _, c := range in.w.foundMore {
+		if in.held(rule, c.Code) {
+			return c.Code
+		}
+	}
+	return ok
+}
+
+func (in *inspector) held(rule Rule, code finding.Code) bool {
+	return slices.Contains(rule.Hold, code) && !slices.ContainsFunc(rule.Except, func(e Exception) bool {
+		return e.Code == code && (e.Until.IsZero() || in.cfg.Now().Before(e.Until))
+	})
+}
+
+// holdWait bounds what a result that is withheld waits for the queue. It is
+// withheld either way.
+const holdWait = 5 * time.Second
+
+// review gives a withheld result to the queue. It reports whether a person will
+// find it there.
+func (in *inspector) review(p passage, d *Decision, code finding.Code) bool {
+	if in.cfg.Hold == nil {
+		return false
+	}
+	ctx, stop := context.WithTimeout(context.Background(), holdWait)
+	defer stop()
+	err := in.cfg.Hold.Hold(ctx, hold.Item{
+		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: in.cfg.Principal, Rule: ruleOf(code), Code: code,
+		Call: p.call, Body: slices.Clone(p.msg.Result.Raw()),
+	})
+	if err != nil {
+		level := in.cfg.Log.Error
+		if errors.Is(err, hold.ErrFull) {
+			level = in.cfg.Log.Warn
+		}
+		level("withheld result not kept for review", "error", err, "evidence", d.ID.String())
+	}
+	return err == nil
+}
+
+// ruleOf names the kind of rule that withholds for a code.
+func ruleOf(code finding.Code) string {
+	switch code {
+	case finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable:
+		return "schema"
+	}
+	return "finding"
+}
+
+// released answers a call with a result that a person has released for it. The
+// server is not asked again: what it did for the call, it has done.
+func (r *relay) released(ctx context.Context, k *call) (*wire.Outgoing, bool) {
+	if r.cfg.Hold == nil || k.method != mcpmsg.CallTool {
+		return nil, false
+	}
+	it, taken := r.cfg.Hold.Take(ctx, k.digest)
+	if !taken {
+		return nil, false
+	}
+	message := append([]byte(`{"jsonrpc":"2.0","id":0,"result":`), it.Body...)
+	m, err := wire.Decode(append(message, '}'), strictjson.Limits{MendSurrogates: true})
+	if err != nil {
+		r.log.Error("released result is no result", "evidence", it.ID)
+		return nil, false
+	}
+	defer m.Release()
+	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID}
+	if schema := r.surface.output(k.tool); schema != nil { // by which what we add is judged, not the result
+		p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
+	}
+	out := r.in.pass(p)
+	if out != nil {
+		out.ID, out.Whole = k.id, true
+	}
+	return out, out != nil
+}

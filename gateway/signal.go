@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// A signal is a member of a result's _meta that is ours.
+type signal struct {
+	key string
+	raw []byte
+}
+
+// appendSignals appends them as an object. Their keys need no escape.
+func appendSignals(dst []byte, signals []signal) []byte {
+	for i, s := range signals {
+		dst = append(append(dst, "{,"[min(i, 1)], '"'), s.key...)
+		dst = append(append(dst, `":`...), s.raw...)
+	}
+	return append(dst, '}')
+}
+
+// signals finds what a program should know of a result, beside its provenance.
+func (in *inspector) signals(p passage, row *mcpmsg.Row, root strictjson.Value, d *Decision) (all []signal) {
+	if row.Mark != mcpmsg.Always || p.msg.Kind != wire.Response {
+		return nil
+	}
+	if in.w.llm != nil && isToolResult(row) && isAnswer(root) {
+		if raw := in.describe(p, root); raw != nil {
+			all = append(all, signal{llmKey, raw})
+		}
+	}
+	if in.w.grounded {
+		if raw := in.grounding(root, d); raw != nil {
+			all = append(all, signal{groundingKey, raw})
+		}
+	}
+	return all
+}
+
+// isToolResult reports whether the row's texts are framed.
+func isToolResult(row *mcpmsg.Row) bool {
+	return row.Method == mcpmsg.CallTool || row.Method == mcpmsg.TaskResult
+}
