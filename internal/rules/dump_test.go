@@ -1,0 +1,171 @@
+package rules
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+const everything = `
+version: 1
+listen: localhost:1
+store: postgres://u@h/d
+public_url: https://a.example/base
+http: {hosts: [a, b], origins: [https://o.example], max_body: 1025, sessions: 1, session_idle: 90s, rate: 0.25, burst: 2, concurrency: 3, drain: 0s}
+auth:
+  tokens: file:tokens.json
+  oauth: {issuers: [{url: https://i.example, name: i, jwks: https://i.example/k, dangerously_untyped: true}], audience: aud, scopes: [s], algorithms: [ES256]}
+telemetry: {metrics: false, otlp: http://127.0.0.1:4318, log: warn, log_format: json}
+defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classifiers: []}
+servers:
+  one:
+    command: ["x \u202e", "", "\U0001F600"]
+    env: {A: "", TOKEN: env:LAB, "odd.name": "b\\c\"d"}
+    cwd: /w
+    share: shared
+    prefix: o
+    scopes: [s, "t:u"]
+    dangerously_allow_sampling: true
+    frame: llm
+    llm: {provider: A B+, grounded: true, source: src, model: {t: m, "u v": ""}}
+    tools:
+      "a*": {allow: false, profile: faithful}
+      t: {llm: {tag: other-response, model: ""}}
+  two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse}
+  github: {mcp_json: ~/.config/claude/claude_desktop_config.json}
+exceptions:
+  - {server: one, code: nfkc, until: 2026-12-31T01:00:00.5+01:00, why: "x \u0007"}
+  - {server: two, tool: t, code: nfkc, until: 2026-12-31T00:00:00Z, why: y}
+`
+
+// TestEffective: what is shown means the same when it is read again.
+func TestEffective(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec", "config.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(doc)
+	for _, src := range []string{"version: 1", "version: 1\nhttp: {rate: 0}", everything, string(example[1])} {
+		r := parse(t, src)
+		again := parse(t, string(r.Effective()))
+		if diff := cmp.Diff(string(r.Effective()), string(again.Effective())); diff != "" {
+			t.Error(diff)
+		}
+		if !Equal(r, again) || r.Version() != again.Version() || !Diff(r, again).Empty() {
+			t.Errorf("read again it is another: %+v", Diff(r, again))
+		}
+		if strings.Contains(string(r.Effective()), secret) {
+			t.Errorf("a secret is shown:\n%s", r.Effective())
+		}
+	}
+}
+
+func TestEffectiveGolden(t *testing.T) {
+	got := string(parse(t, everything).Effective())
+	golden := filepath.Join("testdata", "effective.yaml")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestQuoted: any string comes through a dump as it is.
+func TestQuoted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.ReplaceAll(rapid.StringN(1, 40, 200).Draw(t, "s"), "\x00", "")
+		if s == "" || isReference(s) || secretText(s) {
+			return
+		}
+		src := fmt.Sprintf("version: 1\nservers: {a: {command: [%s, z], env: {A: %s}}}", quoted(s), quoted(s))
+		r, err := Parse([]byte(src), newFixed().options())
+		if err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
+		a := r.Server("a")
+		if a.Command[0] != s || a.Env[0].Value.Reveal() != s {
+			t.Fatalf("%q became %q and %q", s, a.Command[0], a.Env[0].Value.Reveal())
+		}
+	})
+}
+
+// TestVersion: evidence tells rules apart, whatever they look like, and says
+// nothing of a secret.
+func TestVersion(t *testing.T) {
+	const src = "version: 1\nservers: {a: {command: [x], env: {TOKEN: env:LAB}}, b: {command: [y]}}"
+	r := parse(t, src)
+	if v := r.Version(); !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(v) {
+		t.Error(v)
+	}
+	for _, same := range []string{src + " # x", "servers: {b: {command: [y]}, a: {env: {TOKEN: env:LAB}, command: [x]}}\nversion: 1", src + "\nlisten: 127.0.0.1:7420"} {
+		if parse(t, same).Version() != r.Version() {
+			t.Errorf("another version: %s", same)
+		}
+	}
+	if parse(t, strings.Replace(src, "[y]", "[z]", 1)).Version() == r.Version() {
+		t.Error("the same version for other rules")
+	}
+	w := newFixed()
+	w.env["LAB"] = "another"
+	other, err := Parse([]byte(src), w.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Version() != r.Version() || Equal(r, other) {
+		t.Error("a secret that has changed makes another version, or goes unnoticed")
+	}
+	if d := Diff(r, other); len(d.Ended) != 1 || d.Ended[0] != "a" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	const src = "version: 1\nauth: {tokens: file:tokens.json}\nservers:\n  a: {command: [x], timeout: 1m}\n  b: {url: \"https://b.example\", headers: {X: y}}\n"
+	old := parse(t, src)
+	for _, x := range []struct {
+		from, to string
+		want     Difference
+	}{
+		{"", "", Difference{}},
+		{"[x]", "[x, y]", Difference{Ended: []string{"a"}}},
+		{"a: {", "c: {", Difference{Ended: []string{"a"}, Added: []string{"c"}}},
+		{"timeout: 1m", "timeout: 2m", Difference{Ruled: []string{"a"}}},
+		{"timeout: 1m", "tools: {x: {allow: false}}", Difference{Ruled: []string{"a"}}},
+		{"timeout: 1m", "env: {A: b}, timeout: 1m", Difference{Ended: []string{"a"}}},
+		{"timeout: 1m", "share: shared, timeout: 1m", Difference{Ended: []string{"a"}}},
+		{"X: y", "X: z", Difference{Ended: []string{"b"}}},
+		{"b.example", "c.example", Difference{Ended: []string{"b"}}},
+		{"version: 1\n", "version: 1\ndefaults: {max_chars: 9}\n", Difference{Ruled: []string{"a", "b"}}},
+		{"version: 1\n", "version: 1\nlisten: 127.0.0.1:1\nhttp: {rate: 1}\ntelemetry: {log: debug}\nstore: file:x\npublic_url: https://x.example\n",
+			Difference{Sections: []string{"listen", "store", "public_url", "http", "telemetry"}}},
+		{"auth: {tokens: file:tokens.json}", "", Difference{Sections: []string{"auth"}}},
+		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
+	} {
+		got := Diff(old, parse(t, strings.Replace(src, x.from, x.to, 1)))
+		if diff := cmp.Diff(x.want, got); diff != "" || got.Empty() != (x.from == "") {
+			t.Errorf("%q for %q: %s", x.to, x.from, diff)
+		}
+	}
+	w := newFixed()
+	w.files["/etc/p/tokens.json"] = strings.ReplaceAll(w.files["/etc/p/tokens.json"], "lab", "someone")
+	other, err := Parse([]byte(src), w.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Difference{Sections: []string{"auth"}}, Diff(old, other)); diff != "" || Equal(old, other) {
+		t.Errorf("another token file: %s", diff)
+	}
+}

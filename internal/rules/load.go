@@ -1,0 +1,62 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// Load compiles the file at path. Relative paths in it begin in its directory,
+// unless o says otherwise. The error wraps Problems, or why the file cannot be
+// read.
+func Load(path string, o Options) (*Rules, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
+	}
+	if o.Dir == "" {
+		o.Dir = filepath.Dir(abs)
+	}
+	o = o.orSystem()
+	src, err := o.ReadFile(abs)
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rules: configuration %s cannot be read: %w", finding.Quote(path), err)
+	}
+	o.opened = nil // orSystem has wrapped ReadFile already
+	r, err := Parse(src, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", finding.Quote(path), err)
+	}
+	return r, nil
+}
+
+// readRegular reads a file, but nothing that never ends or that may make the
+// reader wait.
+func readRegular(name string) ([]byte, error) {
+	fi, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxClientFile+1))
+	if len(b) > maxClientFile {
+		return nil, errors.New("it is too long")
+	}
+	return b, err
+}

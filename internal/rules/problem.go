@@ -1,0 +1,82 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// A Problem is one mistake in a file. Its fields hold constants, labels, numbers
+// and what finding.Quote made of anything else; never a secret.
+type Problem struct {
+	Line, Column int    // from 1; 0: of the whole file
+	Path         string // of the member, as servers.files.timeout; "" for the file itself
+	Fault        string // what is wrong, and what is wanted
+	Excerpt      string // quoted, of what stands there; "" where that may be a secret
+}
+
+// String is the problem as one line.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Line > 0 {
+		b.WriteString("line " + strconv.Itoa(p.Line) + ", column " + strconv.Itoa(p.Column) + ": ")
+	}
+	if p.Path != "" {
+		b.WriteString(p.Path + ": ")
+	}
+	b.WriteString(p.Fault)
+	if p.Excerpt != "" {
+		b.WriteString(": " + p.Excerpt)
+	}
+	return b.String()
+}
+
+// Problems are the mistakes in a file, in its order, at most 64; after that one
+// that says so ends the list.
+type Problems []Problem
+
+const maxProblems = 64
+
+// Error lists all problems, each on its line.
+func (p Problems) Error() string {
+	var b strings.Builder
+	b.WriteString("rules: configuration refused:")
+	for _, x := range p {
+		b.WriteString("\n  " + x.String())
+	}
+	return b.String()
+}
+
+// sorted puts p in the order of the file and cuts it.
+func (p Problems) sorted() Problems {
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if len(p) > maxProblems {
+		p = append(p[:maxProblems:maxProblems], Problem{Fault: "more problems follow"})
+	}
+	return p
+}
+
+// A name of the file's author stands in a path as it is only where it cannot be
+// mistaken for anything else.
+func pathName(s string) string {
+	if isName(s) {
+		return s
+	}
+	return finding.Quote(s)
+}
+
+// isName: 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit.
+func isName(s string) bool {
+	return s != "" && len(s) <= 64 && isAlnum(s[0]) && strings.IndexFunc(s, func(r rune) bool {
+		return r > 0x7e || !isAlnum(byte(r)) && !strings.ContainsRune("._-", r)
+	}) < 0
+}
+
+func isAlnum(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
