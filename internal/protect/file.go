@@ -1,0 +1,114 @@
+package protect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A file is a client's file as it was read.
+type file struct {
+	real string // absolute, links followed
+	info fs.FileInfo
+	src  []byte
+}
+
+// readFile reads the file at path, or the one that it is a link to: that one is
+// replaced, and the link stays.
+func readFile(path string) (*file, error) {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("protect: %w", err)
+	}
+	before, err := os.Stat(abs)
+	if err != nil {
+		return nil, fmt.Errorf("protect: %w", err)
+	}
+	if !before.Mode().IsRegular() { // nor opened: a pipe would wait
+		return nil, fmt.Errorf("protect: %q is not a regular file", abs)
+	}
+	if err := ours(before); err != nil {
+		return nil, fmt.Errorf("protect: %q: %w", abs, err)
+	}
+	f, err := os.Open(abs)
+	if err != nil {
+		return nil, fmt.Errorf("protect: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("protect: %w", err)
+	}
+	if !os.SameFile(before, info) {
+		return nil, fmt.Errorf("protect: %q: %w", abs, ErrChanged)
+	}
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("protect: %w", err)
+	case len(src) > maxFile:
+		return nil, fmt.Errorf("protect: %q is larger than %d octets", abs, maxFile)
+	}
+	return &file{abs, info, src}, nil
+}
+
+// replace puts content in the place of the file, of the same mode and owner,
+// unless the file is not any more what was read.
+func (f *file) replace(content []byte) error {
+	return place(f.real, content, f.info.Mode().Perm(), func(tmp *os.File) error {
+		if err := keepOwner(tmp, f.info); err != nil {
+			return err
+		}
+		// As late as can be: between this and the rename lies one system call.
+		now, err := os.Lstat(f.real)
+		if err != nil || !os.SameFile(now, f.info) || !now.ModTime().Equal(f.info.ModTime()) {
+			return ErrChanged
+		}
+		src, err := os.ReadFile(f.real)
+		if err != nil || !bytes.Equal(src, f.src) {
+			return ErrChanged
+		}
+		return nil
+	})
+}
+
+// place writes a file under another name, and gives it its own when it is whole
+// and durable. last, if not nil, is asked before that.
+func place(path string, content []byte, mode fs.FileMode, last func(*os.File) error) (err error) {
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, ".pellucid-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	if _, err = tmp.Write(content); err != nil {
+		return err
+	}
+	if err = errors.Join(tmp.Chmod(mode), tmp.Sync()); err != nil {
+		return err
+	}
+	if last != nil {
+		if err = last(tmp); err != nil {
+			return err
+		}
+	}
+	if err = tmp.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}

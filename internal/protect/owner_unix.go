@@ -1,0 +1,48 @@
+//go:build unix
+
+package protect
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ours refuses a file whose owner is another user, unless this is root: what takes
+// its place would not be theirs any more, and what it says not ours to run.
+func ours(info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() == 0 || int(st.Uid) == os.Geteuid() {
+		return nil
+	}
+	return errors.New("it belongs to another user")
+}
+
+// keepOwner gives tmp the owner and the group of the file that it replaces.
+func keepOwner(tmp *os.File, info fs.FileInfo) error {
+	want, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	now, err := tmp.Stat()
+	if err != nil {
+		return err
+	}
+	if st, ok := now.Sys().(*syscall.Stat_t); ok && st.Uid == want.Uid && st.Gid == want.Gid {
+		return nil
+	}
+	if err := tmp.Chown(int(want.Uid), int(want.Gid)); err != nil {
+		return err
+	}
+	return tmp.Chmod(info.Mode().Perm()) // chown may have taken bits away
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

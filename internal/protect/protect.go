@@ -1,0 +1,187 @@
+// Package protect rewrites an MCP client's own configuration so that its servers run behind Pellucid.
+//
+// An edit is a splice: of the file nothing changes but the octets that say how a
+// server is started. Comments, formatting, order, unknown members and the values
+// of variables stay where they are. What an entry was before is kept in a record
+// of its own, one for each file, by which Undo restores it octet for octet, also
+// where the client has rewritten the file since.
+//
+//	{"command": "npx", "args": ["-y", "srv"], "env": {"TOKEN": "…"}}
+//
+// becomes
+//
+//	{"command": "/opt/pellucid", "args": ["wrap", "--name", "files", "--env", "TOKEN", "--", "npx", "-y", "srv"], "env": {"TOKEN": "…"}}
+//
+// and of a server with a URL the headers become variables of the entry, whose
+// values stay where they stand, so that no secret comes to stand on a command line.
+package protect
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Errors that a caller tells apart.
+var (
+	// ErrFormat: the file is not what a client reads.
+	ErrFormat = errors.New("not a configuration that can be edited safely")
+	// ErrChanged: the file is not what it was a moment ago; nothing was written.
+	ErrChanged = errors.New("the file was changed by somebody else meanwhile; nothing was written")
+	// ErrNoRecord: there is nothing to undo.
+	ErrNoRecord = errors.New("there is no record of a change by Pellucid")
+	// ErrEdited: an entry was edited since it was rewritten; to restore it would
+	// lose that work.
+	ErrEdited = errors.New("edited since it was put behind Pellucid")
+)
+
+// Options say how files are changed.
+type Options struct {
+	Binary  string   // absolute path of the program that clients are to start
+	Records string   // directory of the records; made if need be, for its owner alone
+	Skip    []string // names of servers that are left alone
+	// DangerouslyForce makes Undo restore what was edited since, and the whole
+	// back-up where the file cannot be read any more.
+	DangerouslyForce bool
+}
+
+// An Action says what becomes of one server.
+type Action string
+
+// The actions.
+const (
+	Wrapped  Action = "wrapped"  // put behind Pellucid
+	Already  Action = "already"  // was behind it, and stays
+	Skipped  Action = "skipped"  // left alone; Why says for what reason
+	Restored Action = "restored" // as it was before
+	Edited   Action = "edited"   // edited since, so it cannot be restored without a loss
+)
+
+// A Server is one entry of a file. At and Name are the file's own words.
+type Server struct {
+	At     []string // the objects that hold it, from the root
+	Name   string
+	Action Action
+	Why    string // constant; of one that is wrapped, advice
+	// Disabled says that the client does not start it at present.
+	Disabled bool
+
+	before, after []byte // of the entry
+}
+
+// A Change is what is to happen to one file.
+type Change struct {
+	Path    string // as it was given
+	Servers []Server
+
+	file   *file
+	after  []byte
+	record *record // to be kept; nil: removed
+	opt    Options
+}
+
+// Changes reports whether the file is to have other octets.
+func (c *Change) Changes() bool { return string(c.file.src) != string(c.after) }
+
+// Count returns the number of servers of that action.
+func (c *Change) Count(a Action) int {
+	n := 0
+	for _, s := range c.Servers {
+		if s.Action == a {
+			n++
+		}
+	}
+	return n
+}
+
+// Protect plans to put every server of the file at path behind Pellucid. The file
+// is read and nothing is written.
+func (o Options) Protect(path string, f Format) (*Change, error) {
+	file, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	old, err := o.readRecord(file.real)
+	if err != nil && !errors.Is(err, ErrNoRecord) {
+		return nil, err
+	}
+	// What an earlier run did is taken back first, so that there is one original,
+	// and a program that has moved is named by its new path.
+	original := file.src
+	var restored []Server
+	if old != nil {
+		if original, restored, err = old.restore(file.src, false); err != nil {
+			return nil, wrapFormat(path, err)
+		}
+	}
+	after, servers, err := o.rewrite(original, f)
+	if err != nil {
+		return nil, wrapFormat(path, err)
+	}
+	c := &Change{Path: path, Servers: servers, file: file, after: after, opt: o}
+	c.record = newRecord(file.real, original, after, servers)
+	if old != nil {
+		c.record.keep(old, restored)
+		for i, s := range c.Servers {
+			if s.Action == Wrapped && old.holds(s) {
+				c.Servers[i].Action = Already
+			}
+		}
+	}
+	return c, nil
+}
+
+// Undo plans to take Protect back: every entry becomes what it was. An entry that
+// somebody has edited since is an error that wraps ErrEdited, unless
+// DangerouslyForce is set; the Change says which. One that is gone stays gone.
+func (o Options) Undo(path string) (*Change, error) {
+	file, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := o.readRecord(file.real)
+	if err != nil {
+		return nil, err
+	}
+	after, servers, err := rec.restore(file.src, o.DangerouslyForce)
+	if err != nil && o.DangerouslyForce {
+		if after, err = o.readBackup(file.real); err == nil {
+			servers = nil
+		}
+	}
+	if err != nil {
+		return nil, wrapFormat(path, err)
+	}
+	c := &Change{Path: path, Servers: servers, file: file, after: after, opt: o}
+	if slices.ContainsFunc(servers, func(s Server) bool { return s.Action == Edited }) {
+		return c, fmt.Errorf("protect: %d of %d entries: %w", c.Count(Edited), len(servers), ErrEdited)
+	}
+	return c, nil
+}
+
+func wrapFormat(path string, err error) error {
+	return fmt.Errorf("protect: %q: %w: %w", path, ErrFormat, err)
+}
+
+// Apply writes the file, all of it or nothing, and keeps or removes the record. It
+// fails with ErrChanged where the file is not any more what was planned for.
+func (c *Change) Apply() error {
+	back := func() {}
+	if c.record != nil && c.Changes() && len(c.record.Entries) > 0 {
+		// First, so that at no time a file is changed that nobody can restore.
+		var err error
+		if back, err = c.opt.writeRecord(c.record); err != nil {
+			return err
+		}
+	}
+	if c.Changes() {
+		if err := c.file.replace(c.after); err != nil {
+			back()
+			return fmt.Errorf("protect: %q: %w", c.Path, err)
+		}
+	}
+	if c.record == nil {
+		return c.opt.removeRecord(c.file.real)
+	}
+	return nil
+}
