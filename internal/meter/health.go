@@ -1,0 +1,116 @@
+package meter
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Health answers those who ask whether the process is alive and ready. It says
+// which checks fail and never why: whoever may ask is anybody.
+type Health struct {
+	checks   []check
+	draining atomic.Bool
+
+	mu   sync.Mutex
+	at   time.Time
+	last map[string]string
+}
+
+type check struct {
+	name string
+	run  func(context.Context) error
+}
+
+// Times of the checks: anybody may ask, but not make us work more than so often.
+const (
+	checkWait = 2 * time.Second
+	checkKeep = time.Second
+)
+
+// Add adds a check of readiness. name is a constant of the program's. All checks
+// are to be added before the first question.
+func (h *Health) Add(name string, run func(context.Context) error) {
+	h.checks = append(h.checks, check{name, run})
+}
+
+// Drain makes Ready say no from now on, so that no new client comes.
+func (h *Health) Drain() { h.draining.Store(true) }
+
+// Live says that the process runs: {"status":"ok"}.
+func (h *Health) Live() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		writeHealth(w, r, http.StatusOK, healthAnswer{Status: "ok"})
+	})
+}
+
+// Ready says whether requests can be served: 200 and {"status":"ok","checks":{"store":"ok"}},
+// or 503 and a status of "failing" or "draining". A check is "ok", "failing" or "timeout".
+func (h *Health) Ready() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, status := healthAnswer{Status: "ok", Checks: h.run(r.Context())}, http.StatusOK
+		for _, result := range answer.Checks {
+			if result != "ok" {
+				answer.Status, status = "failing", http.StatusServiceUnavailable
+			}
+		}
+		if h.draining.Load() {
+			answer.Status, status = "draining", http.StatusServiceUnavailable
+		}
+		writeHealth(w, r, status, answer)
+	})
+}
+
+type healthAnswer struct {
+	Status string            `json:"status"`
+	Checks map[string]string `json:"checks,omitempty"`
+}
+
+func writeHealth(w http.ResponseWriter, r *http.Request, status int, answer healthAnswer) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// run runs the checks at the same time, unless it did so just now.
+func (h *Health) run(parent context.Context) map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.last != nil && time.Since(h.at) < checkKeep {
+		return h.last
+	}
+	// Whoever asked may hang up: the answer is for all who ask in this second.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(parent), checkWait)
+	defer stop()
+	type result struct{ name, state string }
+	results := make(chan result, len(h.checks))
+	out := make(map[string]string, len(h.checks))
+	for _, c := range h.checks {
+		out[c.name] = "timeout"
+		go func() {
+			state := "ok"
+			if c.run(ctx) != nil {
+				state = "failing"
+			}
+			results <- result{c.name, state}
+		}()
+	}
+	for range h.checks {
+		select {
+		case r := <-results:
+			out[r.name] = r.state
+		case <-ctx.Done():
+		}
+	}
+	h.at, h.last = time.Now(), out
+	return out
+}

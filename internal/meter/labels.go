@@ -1,0 +1,71 @@
+package meter
+
+import (
+	"sync/atomic"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+)
+
+// Bounds of approved names. What is beyond them is "other".
+const (
+	maxServers = 256
+	maxTools   = 1000 // of all servers together
+)
+
+// labels are the names that the operator has approved.
+type labels struct{ approved atomic.Pointer[approval] }
+
+type approval map[string]map[string]bool // server → tools
+
+func (l *labels) init() { l.approved.Store(&approval{}) }
+
+// Approve says which servers, and which of their tools, may be labels from now
+// on: names that the operator wrote into the configuration, or has pinned. What a
+// server merely lists is nothing that the operator has approved.
+func (m *Meter) Approve(servers map[string][]string) {
+	a := approval{}
+	tools := 0
+	for name, list := range servers {
+		if len(a) == maxServers || !frame.IsLabel(name) {
+			continue
+		}
+		a[name] = map[string]bool{}
+		for _, t := range list {
+			if tools < maxTools && frame.IsLabel(t) {
+				a[name][t] = true
+				tools++
+			}
+		}
+	}
+	m.labels.approved.Store(&a)
+}
+
+func (l *labels) server(name string) string {
+	if _, ok := (*l.approved.Load())[name]; ok {
+		return name
+	}
+	return frame.Other
+}
+
+// tool is "" where no tool is concerned.
+func (l *labels) tool(server, name string) string {
+	if name == "" || (*l.approved.Load())[server][name] {
+		return name
+	}
+	return frame.Other
+}
+
+func codeLabel(c finding.Code) string {
+	if c.Known() {
+		return string(c)
+	}
+	return frame.Other
+}
+
+func label(s string) string {
+	if frame.IsLabel(s) {
+		return s
+	}
+	return frame.Other
+}

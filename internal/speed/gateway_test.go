@@ -1,0 +1,127 @@
+package speed
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test program plays the roles of a measurement itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "play" {
+		role := Role{Name: os.Args[2]}
+		switch {
+		case len(os.Args) > 4 && os.Args[3] == "url":
+			role.Upstream = os.Args[4]
+		case len(os.Args) > 4 && os.Args[3] == "--":
+			role.Command = os.Args[4:]
+		}
+		if err := Play(role, os.Stdin, os.Stdout, os.Stderr); err != nil {
+			io.WriteString(os.Stderr, err.Error()+"\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func self(t *testing.T) func(Role) []string {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(r Role) []string {
+		args := []string{exe, "play", r.Name}
+		switch {
+		case r.Upstream != "":
+			args = append(args, "url", r.Upstream)
+		case len(r.Command) > 0:
+			args = append(append(args, "--"), r.Command...)
+		}
+		return args
+	}
+}
+
+func TestMeasureGateway(t *testing.T) {
+	report, err := MeasureGateway(t.Context(), GatewayOptions{
+		Self: self(t), Rounds: 1, Slice: 2 * time.Millisecond, Sessions: []int{1, 2}, Octets: []int{128, 1 << 10}, Events: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 2 scripts × 2 sizes × 2 numbers of sessions over HTTP; one size more, and one session, over pipes.
+	if want := (2*2*2 + 2*3) * len(Ways); len(report.Figures) != want {
+		t.Errorf("%d figures, want %d", len(report.Figures), want)
+	}
+	for _, f := range report.Figures {
+		if f.Calls == 0 || f.P50 <= 0 || f.P99 < f.P50 || f.Rate <= 0 {
+			t.Errorf("nothing measured: %+v", f)
+		}
+		if (f.Way == Direct) != (f.RSS == 0) && readUsage().RSS != 0 {
+			t.Errorf("memory: %+v", f)
+		}
+	}
+	if report.Events != 16 || report.Failed != 0 {
+		t.Errorf("%d events, %d failed", report.Events, report.Failed)
+	}
+	if len(report.Targets) == 0 {
+		t.Error("no target was judged")
+	}
+}
+
+func TestMeasureGatewayRefuses(t *testing.T) {
+	for _, o := range []GatewayOptions{
+		{}, {Self: self(t), Sessions: []int{0}}, {Self: self(t), Octets: []int{1 << 30}},
+		{Self: func(Role) []string { return []string{os.Args[0], "play", "nobody"} }},
+	} {
+		if _, err := MeasureGateway(t.Context(), o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	figures := func(added, cpu, rate float64, rss int64) *GatewayReport {
+		base := Figure{Transport: "http", Script: "ascii", Octets: 1 << 10, Sessions: 8}
+		one := base
+		one.Sessions = 1
+		with := func(f Figure, way string, added, cpu, rate float64, rss int64) Figure {
+			f.Way, f.AddedP50, f.CPU, f.Rate, f.RSS = way, added, cpu, rate, rss
+			return f
+		}
+		r := &GatewayReport{Events: 20_000, Figures: []Figure{
+			with(one, Reverse, 100, 100, 1000, 1), with(one, Checks, added, cpu, rate, rss),
+			with(base, Reverse, 100, 100, 1000, 1), with(base, Checks, added, cpu, rate, rss),
+			{Transport: "stdio", Script: "ascii", Octets: 128, Sessions: 1, Way: Checks, AddedP50: added, RSS: rss},
+		}}
+		r.judge()
+		return r
+	}
+	for _, target := range figures(149, 150, 850, 40e6).Targets {
+		if !target.Met {
+			t.Errorf("missed: %+v", target)
+		}
+	}
+	missed := 0
+	for _, target := range figures(151, 151, 849, 41e6).Targets {
+		if !target.Met {
+			missed++
+		} else if !strings.Contains(target.Name, "SSE") {
+			t.Errorf("met: %+v", target)
+		}
+	}
+	if missed != 6 { // stdio, added p50, CPU twice, calls/s, memory
+		t.Errorf("%d missed", missed)
+	}
+}
+
+func TestSample(t *testing.T) {
+	for _, script := range Scripts {
+		for _, n := range []int{0, 1, 2, 128, 4096, 100_000} {
+			if s := sample(script, n); len(s) != n || strings.ContainsRune(s, '\ufffd') {
+				t.Errorf("%s, %d: %d octets", script, n, len(s))
+			}
+		}
+	}
+}

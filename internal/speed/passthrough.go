@@ -1,0 +1,76 @@
+package speed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// relay copies messages between two Conns without a look at them. It exists to
+// be measured: it is what a proxy on our codec costs that checks nothing.
+func relay(ctx context.Context, front, up wire.Conn) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var mu sync.Mutex
+	shown := map[wire.ID]wire.ID{} // how the client spells the ids under way
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer stop()
+		copyMessages(ctx, up, front, func(m *wire.Message) *wire.Outgoing {
+			mu.Lock()
+			id, known := shown[m.ID]
+			delete(shown, m.ID)
+			mu.Unlock()
+			if !known {
+				return nil
+			}
+			out := &wire.Outgoing{Kind: m.Kind, ID: m.ID, Whole: m.Whole}
+			if m.Kind == wire.Response {
+				out.Raw = wire.AppendResult(nil, id, m.Result.Raw())
+			} else {
+				out.Raw = wire.AppendError(nil, id, m.Error.Raw())
+			}
+			return out
+		})
+	})
+	copyMessages(ctx, front, up, func(m *wire.Message) *wire.Outgoing {
+		if m.Kind == wire.Request {
+			id := m.ID
+			if !m.Alias.IsZero() {
+				id = m.Alias
+			}
+			mu.Lock()
+			shown[m.ID] = id
+			mu.Unlock()
+		}
+		return &wire.Outgoing{Raw: wire.AppendRequest(nil, m.ID, m.Method, m.Params.Raw()), Kind: m.Kind, ID: m.ID,
+			Method: m.Method, Route: mcpmsg.RouteOf(m.Method, m.Params, nil)}
+	})
+	stop()
+	front.Close()
+	up.Close()
+	work.Wait()
+	return nil
+}
+
+func copyMessages(ctx context.Context, from, to wire.Conn, make func(*wire.Message) *wire.Outgoing) {
+	for {
+		m, err := from.Read(ctx)
+		var v *wire.Violation
+		switch {
+		case errors.As(err, &v):
+			continue
+		case errors.Is(err, io.EOF), err != nil:
+			return
+		}
+		out := make(m)
+		m.Release()
+		if out != nil && to.Write(ctx, out) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package speed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/internal/meter"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// The ways between a client and a server that are compared.
+const (
+	Direct      = "direct"       // none
+	Reverse     = "ReverseProxy" // net/http/httputil's; over pipes, a process that copies octets
+	PassThrough = "pass-through" // our codec and sessions, and no look at what passes
+	Checks      = "all checks"   // the gateway as it is served: checks, fences, records, metrics
+)
+
+// Ways lists them in the order of tables.
+var Ways = []string{Direct, Reverse, PassThrough, Checks}
+
+// A Role is what one process of the measurement plays.
+type Role struct {
+	Name     string   // "upstream" or a way
+	Upstream string   // URL of the server; "" = over pipes
+	Command  []string // of the server, over pipes
+}
+
+// announce begins the one line on standard error by which a role says where its usage is asked.
+const announce = "speed: at "
+
+var limits = strictjson.Limits{MendSurrogates: true}
+
+// Play plays a role until in ends. It is what a child process of [MeasureGateway] runs.
+func Play(role Role, in io.Reader, out, errs io.Writer) error {
+	if role.Upstream == "" && role.Name != "upstream" || len(role.Command) > 0 {
+		return playPipe(role, in, out, errs)
+	}
+	handler, shutdown, err := role.handler()
+	if err != nil {
+		return err
+	}
+	s, err := serve(handler, errs)
+	if err != nil {
+		return err
+	}
+	if role.Name == "upstream" {
+		err = serveLines(in, out) // until in ends; over HTTP nothing comes here
+	} else {
+		_, err = io.Copy(io.Discard, in)
+	}
+	s.Close()
+	shutdown()
+	return err
+}
+
+// serve serves a handler, and this process's usage beside it, on a port of its own.
+func serve(handler http.Handler, errs io.Writer) (*http.Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("speed: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/usage", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(readUsage()) })
+	if handler != nil {
+		mux.Handle("/", handler)
+	}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go s.Serve(l)
+	fmt.Fprintf(errs, "%s%s\n", announce, l.Addr())
+	return s, nil
+}
+
+func (role Role) handler() (h http.Handler, shutdown func(), err error) {
+	nothing := func() {}
+	switch role.Name {
+	case "upstream":
+		return http.HandlerFunc(serveUpstream), nothing, nil
+	case Reverse:
+		target, err := url.Parse(role.Upstream)
+		if err != nil {
+			return nil, nil, fmt.Errorf("speed: %w", err)
+		}
+		proxy := &httputil.ReverseProxy{
+			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			Transport: sharedTransport(),
+		}
+		return buffered(proxy), nothing, nil
+	case PassThrough, Checks:
+		accept, err := role.accept()
+		if err != nil {
+			return nil, nil, err
+		}
+		front := wire.NewFront(wire.FrontOptions{Accept: accept})
+		return auth.Local(nil, nil, front), func() {
+			ctx, stop := context.WithTimeout(context.Background(), time.Second)
+			defer stop()
+			_ = front.Shutdown(ctx)
+		}, nil
+	}
+	return nil, nil, errors.New("speed: no such role")
+}
+
+func (role Role) accept() (func(context.Context, *wire.FrontSession) error, error) {
+	opt := wire.HTTPOptions{Limits: limits, Transport: sharedTransport()}
+	cfg, err := config()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, s *wire.FrontSession) error {
+		up, err := wire.NewHTTP(role.Upstream, opt)
+		if err != nil {
+			return err
+		}
+		if role.Name == PassThrough {
+			return relay(ctx, s, up)
+		}
+		return gateway.Run(ctx, s, up, cfg)
+	}, nil
+}
+
+// config is that of a gateway with everything on.
+func config() (gateway.Config, error) {
+	m, err := meter.New(meter.Options{})
+	if err != nil {
+		return gateway.Config{}, fmt.Errorf("speed: %w", err)
+	}
+	m.Approve(map[string][]string{"upstream": {toolName}})
+	return gateway.Config{Name: "upstream", Key: frame.Key{}, Observer: m,
+		Sink: gateway.Tee(gateway.NewLines(io.Discard), m)}, nil
+}
+
+// sharedTransport keeps as many connections as there are sessions at most: every
+// proxy has the same.
+func sharedTransport() *http.Transport {
+	t := wire.NewTransport(wire.HTTPOptions{})
+	t.MaxIdleConnsPerHost = 2 * mostSessions
+	return t
+}
+
+// buffered reads a request whole before it goes on: ReverseProxy alone cuts some
+// answers short.
+func buffered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// playPipe starts the server as its own child and stands between it and the pipes.
+func playPipe(role Role, in io.Reader, out, errs io.Writer) error {
+	s, err := serve(nil, errs)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p, err := child.Start(child.Command{Args: role.Command})
+	if err != nil {
+		return fmt.Errorf("speed: %w", err)
+	}
+	defer p.Stop(context.Background())
+	if role.Name == Reverse {
+		go func() {
+			io.Copy(p.Stdin, in)
+			p.Stdin.Close()
+		}()
+		_, err := io.Copy(out, p.Stdout)
+		return err
+	}
+	front := wire.NewLines(in, out, wire.LinesOptions{})
+	up := wire.NewLines(p.Stdout, p.Stdin, wire.LinesOptions{Limits: limits})
+	if role.Name == PassThrough {
+		return relay(context.Background(), front, up)
+	}
+	cfg, err := config()
+	if err != nil {
+		return err
+	}
+	return gateway.Run(context.Background(), front, up, cfg)
+}
+
+// IsRole reports whether Play knows the role.
+func IsRole(name string) bool {
+	switch name {
+	case "upstream", Reverse, PassThrough, Checks:
+		return true
+	}
+	return false
+}
