@@ -1,0 +1,48 @@
+package fleet
+
+import (
+	"strconv"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// Codes of this package's own errors, outside of what JSON-RPC reserves.
+const (
+	codeAbsent   = 7601 // the server is gone, or was never there
+	codeBusy     = 7602 // too much waits for the server
+	codeNoMethod = -32601
+	codeParams   = -32602
+	codeInvalid  = -32600
+)
+
+// The texts of this package's errors: constants, so that no third party has a say.
+const (
+	textAbsent    = "pellucid: the server is not available at present"
+	textBusy      = "pellucid: too many requests wait for the server"
+	textLost      = "pellucid: the server ended before it answered"
+	textNoTool    = "pellucid: no such tool"
+	textNoPrompt  = "pellucid: no such prompt"
+	textNoURI     = "pellucid: no such resource"
+	textNoTask    = "pellucid: no such task"
+	textNoRef     = "pellucid: nothing of that name to complete"
+	textNoMethod  = "pellucid: method not found"
+	textCursor    = "pellucid: the cursor is not one of ours"
+	textMismatch  = "pellucid: a header and the body differ"
+	textDuplicate = "pellucid: a request with this id is already under way"
+	textOrder     = "pellucid: initialize comes first, and once"
+	textLevel     = "pellucid: no such level"
+	textShared    = "pellucid: a shared server cannot ask a client"
+)
+
+// errorObject is the error member of a message.
+func errorObject(code int, text string) []byte {
+	dst := strconv.AppendInt([]byte(`{"code":`), int64(code), 10)
+	dst = strictjson.AppendQuote(append(dst, `,"message":`...), text)
+	return append(dst, '}')
+}
+
+// refusal answers a request with an error.
+func refusal(id, shown wire.ID, code int, text string) *wire.Outgoing {
+	return &wire.Outgoing{Raw: wire.AppendError(nil, shown, errorObject(code, text)), Kind: wire.ErrorResponse, ID: id, Whole: true}
+}

@@ -1,0 +1,150 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// SSE dials a server of the transport of 2024-11-05. The error is one of the URL.
+func SSE(url string, o wire.HTTPOptions) (Dialer, error) {
+	if _, err := wire.NewSSE(url, o); err != nil {
+		return nil, err
+	}
+	return func(context.Context) (wire.Conn, error) {
+		conn, err := wire.NewSSE(url, o)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	}, nil
+}
+
+// Auto dials a server by streamable HTTP and, if it does not speak that, by the
+// transport of 2024-11-05. The error is one of the URL.
+func Auto(url string, o wire.HTTPOptions) (Dialer, error) {
+	first, err := HTTP(url, o)
+	if err != nil {
+		return nil, err
+	}
+	second, err := SSE(url, o)
+	if err != nil {
+		return nil, err
+	}
+	old := new(atomic.Bool)
+	return func(ctx context.Context) (wire.Conn, error) {
+		if old.Load() {
+			return second(ctx)
+		}
+		conn, err := first(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &undecided{conn: conn, second: second, old: old}, nil
+	}, nil
+}
+
+// undecided is a Conn that begins as one to a streamable HTTP server.
+//
+// spec: MCP 2025-03-26, transports/backwards-compatibility
+type undecided struct {
+	second Dialer
+	old    *atomic.Bool
+
+	mu      sync.Mutex
+	conn    wire.Conn
+	decided bool
+	shut    bool
+	early   []*wire.Outgoing // requests that have no answer yet
+}
+
+const maxEarly = 64
+
+func (c *undecided) current() (conn wire.Conn, decided bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn, c.decided
+}
+
+func (c *undecided) Write(ctx context.Context, out *wire.Outgoing) error {
+	c.mu.Lock()
+	if !c.decided && out.Kind == wire.Request && len(c.early) < maxEarly {
+		c.early = append(c.early, out)
+	}
+	conn := c.conn
+	c.mu.Unlock()
+	return conn.Write(ctx, out)
+}
+
+func (c *undecided) Read(ctx context.Context) (*wire.Message, error) {
+	for {
+		conn, decided := c.current()
+		m, err := conn.Read(ctx)
+		if decided || err != nil {
+			return m, err
+		}
+		if !refusesHTTP(m) {
+			c.decide()
+			return m, nil
+		}
+		if err := c.change(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// refusesHTTP reports whether m says what a server of the old transport says to a POST.
+func refusesHTTP(m *wire.Message) bool {
+	var status wire.StatusError
+	if !m.Local || !errors.As(m.Cause, &status) {
+		return false
+	}
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
+}
+
+func (c *undecided) decide() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.decided, c.early = true, nil
+}
+
+// change says everything again the old way.
+func (c *undecided) change(ctx context.Context, was wire.Conn) error {
+	conn, err := c.second(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	if c.shut {
+		c.mu.Unlock()
+		conn.Close()
+		return wire.ErrClosed
+	}
+	early := c.early
+	c.conn, c.decided, c.early = conn, true, nil
+	c.mu.Unlock()
+	c.old.Store(true)
+	was.Close()
+	for _, out := range early {
+		if err := conn.Write(ctx, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *undecided) Close() error {
+	c.mu.Lock()
+	c.shut = true
+	conn := c.conn
+	c.mu.Unlock()
+	return conn.Close()
+}

@@ -1,0 +1,118 @@
+package fleet
+
+import (
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// notification passes a notification of the client on to whom it concerns.
+func (u *union) notification(m *wire.Message) {
+	if m.Method == mcpmsg.Cancelled {
+		if id, ok := idOf(m.Params.Get("requestId")); ok {
+			u.cancel(id)
+		}
+		return
+	}
+	var raw []byte
+	if m.Params.Exists() {
+		raw = m.Params.Raw()
+	}
+	raw = wire.AppendRequest(nil, wire.ID{}, m.Method, raw)
+	for _, r := range u.addressees(m) {
+		r.say(own(raw), maxNotes)
+	}
+}
+
+// addressees are those whom a notification of the client concerns.
+func (u *union) addressees(m *wire.Message) (runs []*run) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if m.Method == mcpmsg.Progress {
+		token := string(m.Params.Get("progressToken").Raw())
+		for _, q := range u.asks {
+			if q.token == token && token != "" {
+				runs = append(runs, q.run)
+			}
+		}
+		return runs
+	}
+	u.ready = u.ready || m.Method == methodInitialized // in one step: see run.greet
+	for _, mem := range u.members {
+		if mem.run != nil && mem.run.isGreeted() {
+			runs = append(runs, mem.run)
+		}
+	}
+	return runs
+}
+
+// cancel gives a turn up, and with it what servers do for it.
+func (u *union) cancel(id wire.ID) {
+	u.mu.Lock()
+	t := u.turns[id]
+	u.mu.Unlock()
+	if t == nil || t.method == mcpmsg.Initialize || !u.close(t) {
+		return
+	}
+	u.mu.Lock()
+	var errands []*errand
+	for id, e := range u.pending {
+		if e.turn == t {
+			errands = append(errands, e)
+			delete(u.pending, id)
+		}
+	}
+	u.mu.Unlock()
+	for _, e := range errands {
+		e.cancel()
+	}
+}
+
+// cancel tells the server that nobody waits any more.
+func (e *errand) cancel() {
+	params := append(e.id.Append([]byte(`{"requestId":`)), `,"reason":"cancelled"`...)
+	if e.run.m.u.era == wire.Modern {
+		params = append(params, `,"_meta":{"`+mcpmsg.KeyVersion+`":"`+mcpmsg.Modern+`"}`...)
+	}
+	e.run.say(own(wire.AppendRequest(nil, wire.ID{}, mcpmsg.Cancelled, append(params, '}'))), ownWaiting)
+}
+
+// answered takes the client's answer to a question of a server.
+func (u *union) answered(m *wire.Message) {
+	u.mu.Lock()
+	q := u.asks[m.ID]
+	delete(u.asks, m.ID)
+	if q != nil {
+		q.run.asked--
+	}
+	u.mu.Unlock()
+	if q == nil {
+		return
+	}
+	raw := wire.AppendError(nil, q.id, m.Error.Raw())
+	if m.Kind == wire.Response {
+		raw = wire.AppendResult(nil, q.id, m.Result.Raw())
+	}
+	q.run.say(own(raw), ownWaiting)
+}
+
+// announce tells the client that lists have changed.
+func (u *union) announce(kinds ...string) {
+	u.mu.Lock()
+	listens := make([]*listen, 0, len(u.listens))
+	for l := range u.listens {
+		listens = append(listens, l)
+	}
+	ready := u.ready
+	u.mu.Unlock()
+	for _, kind := range kinds {
+		method := "notifications/" + kind + "/list_changed"
+		if u.era == wire.Legacy && ready {
+			_ = u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, method, nil), Kind: wire.Notification, Method: method})
+		}
+		for _, l := range listens {
+			if l.wants(method) {
+				_ = u.toClient(l.notice(method))
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// ServerLimits are those of a server's messages. A server's lone surrogates are a
+// common slip and are mended; a client's are refused.
+var ServerLimits = strictjson.Limits{MendSurrogates: true}
+
+// ownLimits are those of messages that have been checked before.
+var ownLimits = strictjson.Limits{Bytes: 34 << 20} // a message of the usual limit, and what is added here
+
+// A Dialer opens a connection to a server.
+type Dialer func(ctx context.Context) (wire.Conn, error)
+
+// childWait is what a server gets for each step of its end. Clients close our
+// input, send SIGTERM after two seconds and SIGKILL after four; by then nothing
+// of the server must be left, or nobody would end it.
+const childWait = 700 * time.Millisecond
+
+// stopWait bounds the end of a child, whatever it does.
+const stopWait = 8 * time.Second
+
+// Child is the Conn to a server that was started for it.
+type Child struct {
+	*wire.Lines
+	proc *child.Process
+	exit child.Exit
+}
+
+// Start runs a stdio server. Its waits are 0.7 s where c does not say. The error
+// wraps child.ErrStart.
+func Start(c child.Command) (*Child, error) {
+	if c.CloseWait == 0 {
+		c.CloseWait = childWait
+	}
+	if c.TermWait == 0 {
+		c.TermWait = childWait
+	}
+	proc, err := child.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Child{Lines: wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits}), proc: proc}, nil
+}
+
+// Close stops the child before the pipes are closed under it.
+func (c *Child) Close() error {
+	ctx, stop := context.WithTimeout(context.Background(), stopWait)
+	defer stop()
+	exit, ended := c.proc.Stop(ctx)
+	c.exit = exit
+	err := c.Lines.Close()
+	if !ended {
+		return errors.New("fleet: the server could not be stopped")
+	}
+	return err
+}
+
+// Exit says how the child ended; it may be called once Close has returned.
+func (c *Child) Exit() child.Exit { return c.exit }
+
+// Command dials by starting a process.
+func Command(c child.Command) Dialer {
+	return func(context.Context) (wire.Conn, error) {
+		conn, err := Start(c)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	}
+}
+
+// HTTP dials a streamable HTTP server. Nothing is sent before the first message.
+// The error is one of the URL.
+func HTTP(url string, o wire.HTTPOptions) (Dialer, error) {
+	if _, err := wire.NewHTTP(url, o); err != nil {
+		return nil, err
+	}
+	return func(context.Context) (wire.Conn, error) {
+		conn, err := wire.NewHTTP(url, o)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	}, nil
+}

@@ -1,0 +1,129 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// note keeps what a new process will have to be told.
+func (h *handshake) note(out *wire.Outgoing) {
+	switch out.Method {
+	case mcpmsg.Initialize, methodSetLevel, methodSubscribe, methodUnsubscribe:
+	case methodInitialized:
+		h.ready = true
+		return
+	default:
+		return
+	}
+	m := own(out.Raw)
+	if m == nil {
+		return
+	}
+	params := bytes.Clone(m.Params.Raw())
+	uri := m.Params.Get("uri").Text()
+	switch out.Method {
+	case mcpmsg.Initialize:
+		*h = handshake{id: out.ID, params: params}
+	case methodSetLevel:
+		h.level = params
+	case methodSubscribe:
+		if h.watched == nil {
+			h.watched = map[string][]byte{}
+		}
+		if len(h.watched) < maxWatched {
+			h.watched[strings.Clone(uri)] = params
+		}
+	case methodUnsubscribe:
+		delete(h.watched, uri)
+	}
+}
+
+// replay brings a new process to where the old one was. It returns what the
+// process has lists of.
+func (l *link) replay(conn wire.Conn, past handshake, watched [][]byte) ([]string, error) {
+	ctx, stop := context.WithTimeout(l.ctx, handshakeWait)
+	defer stop()
+	ask := func(n int, method string, params []byte) (wire.ID, error) {
+		id := wire.StringID("pellucid-" + strconv.Itoa(n))
+		return id, conn.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, method, params),
+			Kind: wire.Request, ID: id, Method: method})
+	}
+	id, err := ask(0, mcpmsg.Initialize, past.params)
+	if err != nil {
+		return nil, err
+	}
+	m, err := awaitAnswer(ctx, conn, id)
+	if err != nil {
+		return nil, err
+	}
+	if m.Kind != wire.Response {
+		return nil, errors.New("fleet: the server would not be initialized again")
+	}
+	if version := m.Result.Get("protocolVersion").Text(); version != past.version {
+		return nil, errChangedVersion
+	}
+	allowBatches(conn, past.version)
+	var capabilities []string
+	for _, kind := range [...]string{"tools", "prompts", "resources"} {
+		if m.Result.Get("capabilities").Get(kind).Exists() {
+			capabilities = append(capabilities, kind)
+		}
+	}
+	if !past.ready {
+		return capabilities, nil
+	}
+	if err := conn.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, methodInitialized, nil),
+		Kind: wire.Notification, Method: methodInitialized}); err != nil {
+		return nil, err
+	}
+	again := slices.Clone(watched)
+	methods := slices.Repeat([]string{methodSubscribe}, len(watched))
+	if past.level != nil {
+		again, methods = append(again, past.level), append(methods, methodSetLevel)
+	}
+	for i, params := range again {
+		id, err := ask(i+1, methods[i], params)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := awaitAnswer(ctx, conn, id); err != nil {
+			return nil, err
+		}
+	}
+	return capabilities, nil
+}
+
+// awaitAnswer reads until id is answered. Whatever else a process says before it
+// has been greeted goes nowhere.
+func awaitAnswer(ctx context.Context, conn wire.Conn, id wire.ID) (*wire.Message, error) {
+	for {
+		m, err := conn.Read(ctx)
+		var v *wire.Violation
+		switch {
+		case errors.As(err, &v) && v.ID == id && !id.IsZero():
+			return nil, errors.New("fleet: the server's answer was not acceptable: " + v.Reason)
+		case errors.As(err, &v):
+			continue
+		case errors.Is(err, context.DeadlineExceeded):
+			return nil, errors.New("fleet: the server did not answer in time")
+		case err != nil:
+			return nil, err
+		}
+		if m.Kind == wire.Request {
+			if err := conn.Write(ctx, refusal(m.ID, m.ID, codeNoMethod, textNoMethod)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if m.ID == id && (m.Kind == wire.Response || m.Kind == wire.ErrorResponse) {
+			return m, nil
+		}
+	}
+}

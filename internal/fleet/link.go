@@ -1,0 +1,292 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// link is a Conn to a server that outlives the server: when its connection is
+// lost, what is under way is answered with a constant error, and a new connection
+// takes its place, with the handshake of the old one replayed. The other side is
+// told that every list may have changed, so that nothing is believed of the new
+// process because the old one said it.
+type link struct {
+	*port
+	up   *upstream
+	ctx  context.Context
+	stop context.CancelFunc
+	done chan struct{}
+
+	attempts int // of run
+
+	mu      sync.Mutex
+	conn    wire.Conn     // nil: there is none
+	settled chan struct{} // closed once conn, or that there is none, is known
+	waiting map[wire.ID]bool
+	asked   map[wire.ID]bool // by the server, on this connection
+	past    handshake
+}
+
+// handshake is what has to be said again to a new process.
+type handshake struct {
+	id      wire.ID // of initialize, while it is under way
+	params  []byte  // of initialize; nil: there was none
+	version string  // that was agreed upon; "": not yet
+	ready   bool    // the client has sent notifications/initialized
+	level   []byte  // params of the last logging/setLevel
+	watched map[string][]byte
+}
+
+const (
+	maxAsked   = 1024
+	maxWatched = 1024
+	// handshakeWait bounds what a new process may take to be as the old one was.
+	handshakeWait = 30 * time.Second
+	ownWaiting    = 1 << 16 // messages of our own: as many as requests under way
+)
+
+const (
+	methodInitialized = "notifications/initialized"
+	methodSubscribe   = "resources/subscribe"
+	methodUnsubscribe = "resources/unsubscribe"
+	methodSetLevel    = "logging/setLevel"
+)
+
+func newLink(ctx context.Context, up *upstream) *link {
+	l := &link{port: newPort(), up: up, done: make(chan struct{}), settled: make(chan struct{}),
+		waiting: map[wire.ID]bool{}, asked: map[wire.ID]bool{}}
+	l.ctx, l.stop = context.WithCancel(ctx)
+	go l.run()
+	return l
+}
+
+// Close ends the connection, and returns when nothing is left of it.
+func (l *link) Close() error {
+	l.off()
+	l.stop()
+	<-l.done
+	return nil
+}
+
+var errChangedVersion = errors.New("fleet: the server speaks another revision than before")
+
+func (l *link) run() {
+	defer close(l.done)
+	defer l.end()
+	pause := backoff{first: l.up.opt.FirstWait, most: l.up.opt.MostWait}
+	for l.ctx.Err() == nil {
+		began := time.Now()
+		err := l.once()
+		l.lose()
+		if l.ctx.Err() != nil || errors.Is(err, errChangedVersion) {
+			return
+		}
+		if time.Since(began) >= steady {
+			pause.reset()
+		}
+		wait := pause.step()
+		l.up.lost(err, wait)
+		if !sleep(l.ctx, wait) {
+			return
+		}
+		l.mu.Lock()
+		l.settled = make(chan struct{})
+		l.mu.Unlock()
+	}
+}
+
+// once is the life of one connection.
+func (l *link) once() error {
+	conn, release, err := l.up.dial(l.ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = l.attend(conn)
+	closeErr := conn.Close()
+	if c, isChild := conn.(*Child); isChild && l.ctx.Err() == nil {
+		err = fmt.Errorf("fleet: the process ended: %s", c.Exit())
+	}
+	if closeErr != nil {
+		l.up.log.Error("server left behind", "server", l.up.Name, "error", closeErr)
+	}
+	return err
+}
+
+// attend relays from conn until it is lost.
+func (l *link) attend(conn wire.Conn) error {
+	l.mu.Lock()
+	past := l.past
+	past.watched = nil
+	watched := make([][]byte, 0, len(l.past.watched))
+	for _, params := range l.past.watched {
+		watched = append(watched, params)
+	}
+	l.mu.Unlock()
+	var capabilities []string
+	if past.version != "" {
+		var err error
+		if capabilities, err = l.replay(conn, past, watched); err != nil {
+			return err
+		}
+	} else if past.params == nil {
+		capabilities = []string{"tools"}
+	}
+	l.mu.Lock()
+	l.conn = conn
+	close(l.settled)
+	l.mu.Unlock()
+	l.up.connected()
+	defer l.up.disconnected()
+	if l.attempts++; l.attempts > 1 {
+		for _, kind := range capabilities {
+			l.say(own(wire.AppendRequest(nil, wire.ID{}, "notifications/"+kind+"/list_changed", nil)), ownWaiting)
+		}
+	}
+	for {
+		m, err := conn.Read(l.ctx)
+		var v *wire.Violation
+		switch {
+		case errors.As(err, &v):
+			l.settle(v.Kind, v.ID)
+		case err != nil:
+			return err
+		default:
+			l.arrive(conn, m)
+		}
+		if !l.give(m, err) {
+			return wire.ErrClosed
+		}
+	}
+}
+
+// settle notes that a request has its answer.
+func (l *link) settle(k wire.Kind, id wire.ID) {
+	if k != wire.Response && k != wire.ErrorResponse {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, id)
+}
+
+// arrive notes what has come.
+func (l *link) arrive(conn wire.Conn, m *wire.Message) {
+	l.up.heard(m)
+	l.settle(m.Kind, m.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch m.Kind {
+	case wire.Request:
+		if len(l.asked) < maxAsked { // no answer goes back to what is beyond
+			l.asked[m.ID] = true
+		}
+	case wire.Response:
+		if !m.ID.IsZero() && m.ID == l.past.id {
+			l.past.id = wire.ID{}
+			l.past.version = strings.Clone(m.Result.Get("protocolVersion").Text())
+			allowBatches(conn, l.past.version)
+		}
+	}
+}
+
+// allowBatches admits arrays of messages: one revision has them.
+func allowBatches(conn wire.Conn, version string) {
+	if lines, is := conn.(interface{ AllowBatches(bool) }); is {
+		lines.AllowBatches(version == "2025-03-26")
+	}
+}
+
+// lose answers everything that the lost connection never will.
+func (l *link) lose() {
+	l.mu.Lock()
+	text := textLost
+	if l.conn == nil {
+		text = textAbsent
+	}
+	l.conn = nil
+	select {
+	case <-l.settled:
+	default:
+		close(l.settled)
+	}
+	waiting := l.waiting
+	l.waiting = map[wire.ID]bool{}
+	clear(l.asked)
+	if l.past.version == "" {
+		l.past.params, l.past.id = nil, wire.ID{} // the client will have to begin anew
+	}
+	l.mu.Unlock()
+	for id := range waiting {
+		l.say(constant(id, codeAbsent, text, nil), ownWaiting)
+	}
+}
+
+// Write gives the server a message. What cannot be asked at present is answered
+// with a constant error.
+func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
+	if err := l.await(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	conn := l.conn
+	switch {
+	case out.Kind == wire.Request && conn == nil:
+		l.mu.Unlock()
+		l.say(constant(out.ID, codeAbsent, textAbsent, nil), ownWaiting)
+		return nil
+	case out.Kind == wire.Request:
+		l.waiting[out.ID] = true
+	case out.Kind == wire.Response || out.Kind == wire.ErrorResponse:
+		if !l.asked[out.ID] {
+			l.mu.Unlock()
+			return nil // a process asked that is no more
+		}
+		delete(l.asked, out.ID)
+	case !out.Route.Cancels.IsZero():
+		delete(l.waiting, out.Route.Cancels)
+	}
+	l.past.note(out)
+	l.mu.Unlock()
+	if conn == nil {
+		return nil
+	}
+	err := conn.Write(ctx, out)
+	if err != nil {
+		l.mu.Lock()
+		delete(l.waiting, out.ID)
+		l.mu.Unlock()
+	}
+	return err
+}
+
+// await waits while a connection is being made.
+func (l *link) await(ctx context.Context) error {
+	l.mu.Lock()
+	settled := l.settled
+	l.mu.Unlock()
+	select {
+	case <-settled:
+		return nil
+	case <-l.closed:
+		return wire.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// why is an error for the operator: it may hold what a server said.
+func why(err error) string {
+	if err == nil || errors.Is(err, io.EOF) {
+		return "connection closed"
+	}
+	return finding.Quote(err.Error())
+}

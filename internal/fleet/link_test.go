@@ -1,0 +1,237 @@
+package fleet
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+func player(name, r string) Server {
+	return Server{Name: name, Dial: Command(role(r)), Child: true, Config: config(name)}
+}
+
+// TestRestart: a session outlives the process behind it.
+func TestRestart(t *testing.T) {
+	var log logged
+	changed := make(chan bool, 8)
+	f := fleetOf(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, player("p", "good"))
+	s := connect(t, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
+	}, one(f, "p"))
+	first := call(t, s, "pid", "")
+	if again := call(t, s, "pid", ""); again != first {
+		t.Fatalf("another process: %s, then %s", first, again)
+	}
+	for range 3 {
+		if _, err := tryCall(s, "pid", "die"); err == nil || !strings.Contains(err.Error(), textLost) {
+			t.Fatalf("call that kills: %v", err)
+		}
+		select {
+		case <-changed:
+		case <-time.After(patience):
+			t.Fatal("nobody says that the tools may have changed")
+		}
+		second := call(t, s, "pid", "")
+		if second == first {
+			t.Fatal("the same process")
+		}
+		first = second
+	}
+	if h := f.Health()[0]; h.State != Up || h.Failures != 0 || h.Connections != 1 {
+		t.Errorf("health: %+v", h)
+	}
+	if !strings.Contains(log.String(), "exit code 4") {
+		t.Errorf("log does not say how it ended:\n%s", log.String())
+	}
+}
+
+// TestGone: while there is no server, everything is answered at once with a constant error.
+func TestGone(t *testing.T) {
+	for _, r := range []string{"quitter", "missing"} {
+		t.Run(r, func(t *testing.T) {
+			srv := player("p", r)
+			if r == "missing" {
+				c := role(r)
+				c.Args[0] = "/nowhere/server"
+				srv.Dial = Command(c)
+			}
+			f := fleetOf(t, Options{FirstWait: time.Hour, MostWait: time.Hour}, srv)
+			l := newLink(f.ctx, f.get("p"))
+			defer l.Close()
+			began := time.Now()
+			request(t, l, 1, "initialize", `{}`)
+			m, err := l.Read(context.Background())
+			if err != nil || !m.Local {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			if d := time.Since(began); d > 2*time.Second {
+				t.Errorf("answered after %v", d)
+			}
+			if h := f.Health()[0]; h.State != Down || h.Why == "" {
+				t.Errorf("health: %+v", h)
+			}
+		})
+	}
+}
+
+// TestShared: one process for all sessions, each with ids of its own.
+func TestShared(t *testing.T) {
+	srv := player("p", "good")
+	srv.Shared = true
+	f := fleetOf(t, Options{}, srv)
+	var sessions []*mcp.ClientSession
+	for range 8 {
+		sessions = append(sessions, connect(t, nil, one(f, "p")))
+	}
+	want := call(t, sessions[0], "pid", "")
+	var wg sync.WaitGroup
+	for _, s := range sessions {
+		wg.Go(func() {
+			for range 50 {
+				if got, err := tryCall(s, "pid", ""); got != want || err != nil {
+					t.Errorf("%s, %v, want %s", got, err, want)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := call(t, sessions[1], "pid", "ask"); got != textShared {
+		t.Errorf("the server's question was answered %q", got)
+	}
+	if h := f.Health()[0]; h.Connections != 1 {
+		t.Errorf("%d connections", h.Connections)
+	}
+
+	// Its death is told to whoever waits, and the next has a new one.
+	if _, err := tryCall(sessions[2], "pid", "die"); err == nil {
+		t.Error("no error of a call that kills")
+	}
+	eventually(t, "a new process", func() bool {
+		got, err := tryCall(sessions[3], "pid", "")
+		return err == nil && got != want
+	})
+	if got := call(t, sessions[2], "pid", ""); got == want {
+		t.Error("the old process answers")
+	}
+}
+
+// TestSharedFlood: notifications of one call do not stop another session.
+func TestSharedFlood(t *testing.T) {
+	srv := player("p", "good")
+	srv.Shared = true
+	f := fleetOf(t, Options{}, srv)
+	a, b := connect(t, nil, one(f, "p")), connect(t, nil, one(f, "p"))
+	want := call(t, a, "pid", "")
+	if got := call(t, a, "pid", "flood"); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := call(t, b, "pid", ""); got != want {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestChildren: no more processes than allowed, and room again when one has ended.
+func TestChildren(t *testing.T) {
+	f := fleetOf(t, Options{Children: 1}, player("p", "good"))
+	l := newLink(f.ctx, f.get("p"))
+	request(t, l, 1, "ping", `{}`)
+	if m, err := l.Read(context.Background()); err != nil || m.Local {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	second := newLink(f.ctx, f.get("p"))
+	defer second.Close()
+	request(t, second, 1, "ping", `{}`)
+	if m, err := second.Read(context.Background()); err != nil || !m.Local {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	l.Close()
+	eventually(t, "room", func() bool {
+		request(t, second, 1, "ping", `{}`)
+		m, err := second.Read(context.Background())
+		for err == nil && m.ID.IsZero() {
+			m, err = second.Read(context.Background())
+		}
+		return err == nil && !m.Local
+	})
+}
+
+// TestSetEnds: a server that is another now ends its sessions, and no others.
+func TestSetEnds(t *testing.T) {
+	a, b := player("a", "good"), player("b", "good")
+	f := fleetOf(t, Options{}, a, b)
+	sa, sb := connect(t, nil, one(f, "a")), connect(t, nil, one(f, "b"))
+	call(t, sa, "pid", "")
+	want := call(t, sb, "pid", "")
+	a.Identity = "another"
+	b.Prefix = "bee"
+	if err := f.Set([]Server{a, b}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the session", func() bool {
+		_, err := tryCall(sa, "pid", "")
+		return err != nil
+	})
+	if got := call(t, sb, "pid", ""); got != want {
+		t.Error("the other session did not go on")
+	}
+}
+
+func TestSetMistakes(t *testing.T) {
+	f := fleetOf(t, Options{})
+	err := f.Set([]Server{
+		{Name: "-a", Dial: Command(role("good")), Config: config("a")},
+		{Name: "a_b", Dial: Command(role("good")), Config: config("a")},
+		{Name: "a.b", Dial: Command(role("good")), Config: config("a")},
+		{Name: "c"},
+		{Name: "c", Dial: Command(role("good")), Config: config("a")},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"server 1:", "a_b and a.b would have the same prefix a-b_", "server c: incomplete", "two of that name"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in:\n%v", want, err)
+		}
+	}
+	if len(f.Health()) != 0 {
+		t.Error("something has changed")
+	}
+}
+
+// TestAuto: a server of the old transport, found out by its refusal of the new one.
+func TestAuto(t *testing.T) {
+	for name, h := range map[string]http.Handler{
+		"old": mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return toolServer("s", "who") }, nil),
+		"new": mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return toolServer("s", "who") }, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(h)
+			defer srv.Close()
+			dial, err := Auto(srv.URL, wire.HTTPOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := fleetOf(t, Options{Translate: translate}, Server{Name: "s", Dial: dial, Config: config("s")})
+			for range 2 {
+				t.Run("session", func(t *testing.T) {
+					if got := call(t, connect(t, nil, one(f, "s")), "who", "x"); got != "s/who/x" {
+						t.Errorf("%q", got)
+					}
+				})
+			}
+		})
+	}
+	if _, err := Auto("ftp://x", wire.HTTPOptions{}); err == nil {
+		t.Error("no error of a URL that is none")
+	}
+}

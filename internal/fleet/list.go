@@ -1,0 +1,301 @@
+package fleet
+
+import (
+	"context"
+	"encoding/base64"
+	"math"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// member names of lists, by method; kind is the capability that goes with it.
+var lists = map[string]struct{ member, kind string }{
+	mcpmsg.ListTools: {"tools", "tools"},
+	methodPrompts:    {"prompts", "prompts"},
+	methodResources:  {"resources", "resources"},
+	methodTemplates:  {"resourceTemplates", "resources"},
+	methodTasks:      {"tasks", ""},
+}
+
+const (
+	maxCursor = 4 << 10 // of one server; a longer one ends its list
+	// maxList bounds the octets of one page, so that it fits into a message.
+	maxList = 30 << 20
+	// maxPages bounds what is fetched without a client that asked for it.
+	maxPages = 100
+)
+
+// list answers with a page that is made of one page of each server that has more.
+func (u *union) list(t *turn, m *wire.Message) error {
+	cursors, ok := u.cursors(m.Params.Get("cursor"))
+	if !ok {
+		m.Release()
+		return u.refuse(t, codeParams, textCursor)
+	}
+	meta := metaOf(m)
+	m.Release()
+	members := u.all()
+	if cursors != nil {
+		members = nil
+		for _, mem := range u.all() {
+			if _, more := cursors[mem.name()]; more {
+				members = append(members, mem)
+			}
+		}
+	}
+	parts := u.gather(t.ctx, members, u.f.opt.Patience, func(ctx context.Context, p *part) {
+		p.message = u.page(ctx, p, t.method, cursors[p.name], meta)
+	})
+	page := newPage(u, t.method)
+	for i := range parts {
+		page.add(&parts[i])
+	}
+	return u.result(t, page.finish())
+}
+
+// metaOf is what a request of ours needs of the client's _meta, raw; nil: nothing.
+func metaOf(m *wire.Message) []byte {
+	meta := m.Params.Get("_meta")
+	if meta.Kind() != '{' {
+		return nil
+	}
+	var e strictjson.Edits
+	e.Remove(meta.Get("progressToken"))
+	return e.Apply(nil, meta)
+}
+
+// noSuch is what a server answers that has no such list.
+var noSuch = own([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`))
+
+// page asks one member for one page; nil if it could not be had.
+func (u *union) page(ctx context.Context, p *part, method, cursor string, meta []byte) *wire.Message {
+	r, err := p.m.awake(ctx)
+	if err != nil {
+		return nil
+	}
+	if kind := lists[method].kind; r.offers.known && kind != "" && !r.offers.capabilities[kind] {
+		return noSuch
+	}
+	params := []byte{'{'}
+	if cursor != "" {
+		params = strictjson.AppendQuote(append(params, `"cursor":`...), cursor)
+	}
+	if meta != nil {
+		if cursor != "" {
+			params = append(params, ',')
+		}
+		params = append(append(params, `"_meta":`...), meta...)
+	}
+	m, err := r.ask(ctx, nil, method, append(params, '}'), nil)
+	switch {
+	case err != nil:
+		return nil
+	case m.Kind == wire.Response:
+		return m
+	}
+	if code, _ := m.Error.Get("code").Int64(); code == codeNoMethod {
+		return noSuch
+	}
+	return nil
+}
+
+// pages is a page in the making.
+type pages struct {
+	u       *union
+	method  string
+	member  string
+	dst     []byte
+	n       int
+	full    bool
+	more    map[string]string // cursors by server
+	absent  []string
+	notes   []byte
+	leftOut int
+	ttl     int64
+	names   []string // of servers, in order, for more
+}
+
+func newPage(u *union, method string) *pages {
+	p := &pages{u: u, method: method, member: lists[method].member, more: map[string]string{}, ttl: math.MaxInt64}
+	p.dst = append(append([]byte(`{"`), p.member...), `":[`...)
+	return p
+}
+
+// add takes what one server has contributed.
+func (g *pages) add(p *part) {
+	if p.message == nil || g.full {
+		g.absent = append(g.absent, p.name)
+		return
+	}
+	result := p.message.Result
+	for entry := range result.Get(g.member).Elements() {
+		raw := g.u.entry(g.method, p, entry)
+		switch {
+		case raw == nil:
+			g.leftOut++
+			continue
+		case len(g.dst)+len(raw) > maxList:
+			g.full = true
+			g.absent = append(g.absent, p.name)
+			return
+		case g.n > 0:
+			g.dst = append(g.dst, ',')
+		}
+		g.dst = append(g.dst, raw...)
+		g.n++
+	}
+	if cursor := result.Get("nextCursor").Text(); cursor != "" && len(cursor) <= maxCursor {
+		g.more[p.name] = cursor
+		g.names = append(g.names, p.name)
+	}
+	if p.message != noSuch {
+		ttl, _ := result.Get("ttlMs").Int64()
+		g.ttl = min(g.ttl, max(ttl, 0))
+	}
+	if note := result.Get("_meta").Get(frame.MetaKey); note.Exists() {
+		if g.notes != nil {
+			g.notes = append(g.notes, ',')
+		}
+		g.notes = append(strictjson.AppendQuote(g.notes, p.name), ':')
+		g.notes = append(g.notes, note.Raw()...)
+	}
+}
+
+// finish is the raw result.
+func (g *pages) finish() []byte {
+	dst := append(g.dst, ']')
+	if len(g.more) > 0 {
+		dst = strictjson.AppendQuote(append(dst, `,"nextCursor":`...), g.cursor())
+	}
+	if g.u.era == wire.Modern {
+		if g.ttl == math.MaxInt64 || g.absent != nil {
+			g.ttl = 0
+		}
+		dst = append(dst, `,"resultType":"complete","cacheScope":"private","ttlMs":`...)
+		dst = appendInt(dst, g.ttl)
+	}
+	var meta []byte
+	member := func(name string) []byte {
+		if meta != nil {
+			meta = append(meta, ',')
+		}
+		return append(strictjson.AppendQuote(meta, name), ':')
+	}
+	if g.absent != nil {
+		meta = appendNames(member(KeyAbsent), g.absent)
+	}
+	if g.leftOut > 0 {
+		meta = appendInt(member("dev.pellucid/leftOut"), int64(g.leftOut))
+	}
+	if g.notes != nil {
+		meta = append(append(append(member(keyServers), '{'), g.notes...), '}')
+	}
+	if meta != nil {
+		dst = append(append(append(dst, `,"_meta":{`...), meta...), '}')
+	}
+	return append(dst, '}')
+}
+
+// A cursor of ours holds those of the servers that have more.
+func (g *pages) cursor() string {
+	dst := []byte{'{'}
+	for i, name := range g.names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(strictjson.AppendQuote(dst, name), ':')
+		dst = strictjson.AppendQuote(dst, g.more[name])
+	}
+	return base64.RawURLEncoding.EncodeToString(append(dst, '}'))
+}
+
+// cursors reads a cursor of ours; nil if there is none.
+func (u *union) cursors(v strictjson.Value) (map[string]string, bool) {
+	if !v.Exists() {
+		return nil, true
+	}
+	src, err := base64.RawURLEncoding.Strict().DecodeString(v.Text())
+	if err != nil || v.Kind() != '"' {
+		return nil, false
+	}
+	var doc strictjson.Doc
+	if doc.Reset(src, strictjson.Limits{}) != nil || doc.Root().Kind() != '{' {
+		return nil, false
+	}
+	out := map[string]string{}
+	for name, cursor := range doc.Root().Members() {
+		if cursor.Kind() != '"' || len(cursor.Text()) > maxCursor {
+			return nil, false
+		}
+		out[clone(name.Text())] = clone(cursor.Text())
+	}
+	return out, true
+}
+
+func (m *member) name() string {
+	m.u.mu.Lock()
+	defer m.u.mu.Unlock()
+	return m.up.Name
+}
+
+// entry is one entry of a server's list as the client gets it; nil if it cannot be
+// told from another server's.
+func (u *union) entry(method string, p *part, v strictjson.Value) []byte {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	table := p.m.tools
+	switch method {
+	case methodPrompts:
+		table = p.m.prompts
+	case mcpmsg.ListTools:
+	case methodResources:
+		if !u.places.claim(p.m, v.Get("uri").Text()) {
+			return nil
+		}
+		return v.Raw()
+	case methodTemplates:
+		if !u.places.claimTemplate(p.m, v.Get("uriTemplate").Text()) {
+			return nil
+		}
+		return v.Raw()
+	default:
+		u.places.task(p.m, v.Get("taskId").Text())
+		return v.Raw()
+	}
+	name := v.Get("name")
+	out, ok := table.add(p.name, p.prefix, name.Text())
+	if !ok || name.Kind() != '"' {
+		return nil
+	}
+	var e strictjson.Edits
+	e.ReplaceText(name, out)
+	return e.Apply(nil, v)
+}
+
+// fetchAll fetches everything that one member has of a kind, as far as it can be had.
+func (u *union) fetchAll(ctx context.Context, p *part, method string, meta []byte) (all []*wire.Message) {
+	cursor := ""
+	for range maxPages {
+		m := u.page(ctx, p, method, cursor, meta)
+		if m == nil {
+			break
+		}
+		all = append(all, m)
+		if cursor = m.Result.Get("nextCursor").Text(); cursor == "" {
+			break
+		}
+	}
+	return all
+}
+
+// learnPages notes what a server has listed. The client gets nothing of it.
+func (u *union) learnPages(p *part, method string, pages []*wire.Message) {
+	for _, m := range pages {
+		for entry := range m.Result.Get(lists[method].member).Elements() {
+			u.entry(method, p, entry)
+		}
+	}
+}

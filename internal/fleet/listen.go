@@ -1,0 +1,157 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// listen is a subscription of a modern client, and those that go with it to the
+// servers.
+type listen struct {
+	t     *turn
+	flags map[string]bool // members of the filter, by name
+	meta  []byte          // raw
+	uris  map[*member][]string
+}
+
+// filters are the members of a filter, by the notification that they ask for.
+var filters = map[string]string{
+	"notifications/tools/list_changed":     "toolsListChanged",
+	"notifications/prompts/list_changed":   "promptsListChanged",
+	"notifications/resources/list_changed": "resourcesListChanged",
+}
+
+const maxListens = 256
+
+func (l *listen) wants(method string) bool { return l.flags[filters[method]] }
+
+// notice is a notification of ours in the subscription.
+func (l *listen) notice(method string) *wire.Outgoing {
+	params := append(l.t.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `}}`...)
+	return &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, method, params), Kind: wire.Notification,
+		Method: method, Related: l.t.id}
+}
+
+// listen begins a subscription. It is acknowledged at once, since lists change here
+// also when servers come and go, and then passed on to every server.
+func (u *union) listen(t *turn, m *wire.Message) error {
+	l := &listen{t: t, flags: map[string]bool{}, meta: metaOf(m), uris: map[*member][]string{}}
+	filter := m.Params.Get("notifications")
+	for _, name := range filters {
+		l.flags[name], _ = filter.Get(name).Bool()
+	}
+	var uris []string
+	for uri := range filter.Get("resourceSubscriptions").Elements() {
+		if len(uris) < maxWatched && uri.Kind() == '"' {
+			uris = append(uris, clone(uri.Text()))
+		}
+	}
+	m.Release()
+	var granted []string
+	for _, uri := range uris {
+		if mem := u.owner(t.ctx, uri, l.meta); mem != nil {
+			l.uris[mem] = append(l.uris[mem], uri)
+			granted = append(granted, uri)
+		}
+	}
+	u.mu.Lock()
+	full := len(u.listens) >= maxListens
+	if !full {
+		u.listens[l] = true
+	}
+	u.mu.Unlock()
+	if full {
+		return u.refuse(t, codeBusy, textBusy)
+	}
+	defer func() {
+		u.mu.Lock()
+		delete(u.listens, l)
+		u.mu.Unlock()
+	}()
+	params := append(l.t.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `},"notifications":`...)
+	params = append(l.filter(params, granted), '}')
+	const ack = "notifications/subscriptions/acknowledged"
+	err := u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, ack, params), Kind: wire.Notification, Method: ack, Related: t.id})
+	if err != nil {
+		return err
+	}
+	for _, mem := range u.all() {
+		u.work.Go(func() { u.follower(l, mem) })
+	}
+	<-t.ctx.Done()
+	return nil
+}
+
+// filter appends a SubscriptionFilter.
+func (l *listen) filter(dst []byte, uris []string) []byte {
+	dst = append(dst, '{')
+	for _, method := range [...]string{"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"} {
+		if l.wants(method) {
+			dst = append(strictjson.AppendQuote(dst, filters[method]), ":true,"...)
+		}
+	}
+	if uris != nil {
+		dst = append(appendNames(append(dst, `"resourceSubscriptions":`...), uris), ',')
+	}
+	if dst[len(dst)-1] == ',' {
+		dst = dst[:len(dst)-1]
+	}
+	return append(dst, '}')
+}
+
+// follower keeps up the subscription to one server, until the client's ends.
+func (u *union) follower(l *listen, mem *member) {
+	pause := backoff{first: 2 * u.f.opt.FirstWait, most: u.f.opt.MostWait}
+	for l.t.ctx.Err() == nil {
+		began := time.Now()
+		if r, err := mem.awake(l.t.ctx); err == nil {
+			params := l.filter([]byte(`{"notifications":`), l.uris[mem])
+			if l.meta != nil {
+				params = append(append(params, `,"_meta":`...), l.meta...)
+			}
+			m, err := r.ask(l.t.ctx, l.t, mcpmsg.Listen, append(params, '}'), l)
+			if err == nil && m.Kind == wire.ErrorResponse {
+				if code, _ := m.Error.Get("code").Int64(); code == codeNoMethod || code == codeParams {
+					return // it has nothing to tell
+				}
+			}
+		}
+		if time.Since(began) >= steady {
+			pause.reset()
+		}
+		if !sleep(l.t.ctx, pause.step()) {
+			return
+		}
+	}
+}
+
+// listening are the subscriptions that want a notification.
+func (u *union) listening(method string) (list []*listen) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for l := range u.listens {
+		if l.wants(method) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// subscribed passes on what came in a subscription to a server.
+func (r *run) subscribed(m *wire.Message, sub strictjson.Value) error {
+	id, _ := idOf(sub)
+	u := r.m.u
+	u.mu.Lock()
+	e := u.pending[id]
+	u.mu.Unlock()
+	if e == nil || e.run != r || e.listen == nil || m.Method == "notifications/subscriptions/acknowledged" {
+		return nil
+	}
+	var edits strictjson.Edits
+	edits.Replace(sub, e.turn.shown.Append(nil))
+	return u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, m.Method, edits.Apply(nil, m.Params)),
+		Kind: wire.Notification, Method: m.Method, Related: e.turn.id})
+}

@@ -1,0 +1,92 @@
+package fleet
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+)
+
+// Where all servers are one, a name is PREFIX_NAME. A prefix has no underscore, so
+// that the first one ends it, and a name says whose it is without a table.
+//
+// A name that would be too long, or that looks as if it had been cut already, has
+// its end replaced by the digest of server and name. Which name stands for which
+// does not depend on what other servers there are.
+
+const (
+	maxName    = 128 // octets of a prefixed name
+	digestSize = 8   // hexadecimal digits
+	maxNames   = 10_000
+)
+
+// prefixOf is the prefix of the server's names, without the underscore behind it.
+// What other characters a name may have besides letters and digits, not every
+// model's interface takes in the name of a tool.
+func prefixOf(s *Server) string {
+	return strings.NewReplacer("_", "-", ".", "-").Replace(cmp.Or(s.Prefix, s.Name))
+}
+
+// outer is the name that stands for a server's own. plain means that the own name
+// can be read off it.
+func outer(server, prefix, name string) (out string, plain bool) {
+	out = prefix + "_" + name
+	if len(out) <= maxName && !cut(out) {
+		return out, true
+	}
+	sum := sha256.Sum256([]byte(server + "\x00" + name))
+	end := "_" + hex.EncodeToString(sum[:digestSize/2])
+	keep := min(len(out), maxName-len(end))
+	for keep > 0 && keep < len(out) && !utf8.RuneStart(out[keep]) {
+		keep--
+	}
+	return out[:keep] + end, false
+}
+
+// cut reports whether a name ends as one does whose end was replaced.
+func cut(s string) bool {
+	if len(s) <= digestSize || s[len(s)-digestSize-1] != '_' {
+		return false
+	}
+	for _, c := range []byte(s[len(s)-digestSize:]) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// names are those of one kind that a server has listed and that cannot be read off
+// the prefixed name.
+type names map[string]string
+
+// add notes the name that stands for a server's own and returns it; false if it
+// means another one already, or there are too many.
+func (n names) add(server, prefix, name string) (string, bool) {
+	out, plain := outer(server, prefix, name)
+	if plain {
+		return out, true
+	}
+	if have, there := n[out]; there {
+		return out, have == name
+	}
+	if len(n) >= maxNames {
+		return "", false
+	}
+	n[strings.Clone(out)] = strings.Clone(name)
+	return out, true
+}
+
+// inner is the server's own name; known is false if only a listing could tell.
+func (n names) inner(prefix, out string) (name string, known bool) {
+	rest, ok := strings.CutPrefix(out, prefix+"_")
+	if !ok {
+		return "", false
+	}
+	if !cut(out) && len(out) <= maxName {
+		return rest, true
+	}
+	name, known = n[out]
+	return name, known
+}

@@ -1,0 +1,101 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+func TestOuter(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	for _, tc := range []struct{ server, name, want string }{
+		{"files", "read", "files_read"},
+		{"a_b", "c", "a-b_c"},
+		{"a", "b_c", "a_b_c"},
+		{"a.b", "c.d", "a-b_c.d"},
+		{"files", "", "files_"},
+		{"files", "x_0123abcd", "files_x_0123abcd_05c12ac1"},
+		{"files", "x_0123ABCD", "files_x_0123ABCD"},
+		{"files", "0123abcd", "files_0123abcd_4be96fb1"},
+		{"files", long, "files_" + long[:113] + "_b1b9c8a0"},
+		{"files", long + "y", "files_" + long[:113] + "_9d1c5b2f"},
+	} {
+		got, _ := outer(tc.server, prefixOf(&Server{Name: tc.server}), tc.name)
+		if strings.TrimRight(got, "0123456789abcdef") != strings.TrimRight(tc.want, "0123456789abcdef") || len(got) != len(tc.want) {
+			t.Errorf("%s %q: %q, want %q", tc.server, tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestOuterNamesOne: a name stands for one tool of one server, whatever others there
+// are, and is found again.
+func TestOuterNamesOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type tool struct{ server, name string }
+		whose := map[string]tool{}
+		tables := map[string]names{}
+		name := rapid.OneOf(rapid.StringMatching(`[ab_]{0,6}(_[0-9a-f]{8})?`), rapid.StringN(0, 200, 300))
+		servers := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab][ab_.-]{0,3}`), 1, 4,
+			func(s string) string { return prefixOf(&Server{Name: s}) }).Draw(t, "servers")
+		for range rapid.IntRange(1, 30).Draw(t, "n") {
+			server := rapid.SampledFrom(servers).Draw(t, "server")
+			prefix := prefixOf(&Server{Name: server})
+			if tables[server] == nil {
+				tables[server] = names{}
+			}
+			own := tool{server, name.Draw(t, "name")}
+			out, ok := tables[server].add(server, prefix, own.name)
+			if !ok {
+				t.Fatalf("%q of %s has no name", own.name, server)
+			}
+			if len(out) > maxName || utf8.ValidString(own.name) && !utf8.ValidString(out) {
+				t.Fatalf("%q", out)
+			}
+			if other, there := whose[out]; there && other != own {
+				t.Fatalf("%q stands for %q and %q", out, other, own)
+			}
+			whose[out] = own
+		}
+		for out, own := range whose {
+			for _, server := range servers {
+				inner, known := tables[server].inner(prefixOf(&Server{Name: server}), out)
+				if known != (server == own.server) || known && inner != own.name {
+					t.Fatalf("%q is %q of %s (%v), want %q", out, inner, server, known, own)
+				}
+			}
+		}
+	})
+}
+
+// FuzzCursor: whatever a client says that our cursor is.
+func FuzzCursor(f *testing.F) {
+	for _, s := range []string{`"eyJhIjoiYiJ9"`, `"e30"`, `""`, `1`, `null`, `"eyJhIjoxfQ"`, `"eyJhIjoiYiIsImEiOiJjIn0"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var doc strictjson.Doc
+		if doc.Reset(b, strictjson.Limits{}) != nil {
+			return
+		}
+		u := &union{}
+		cursors, ok := u.cursors(doc.Root())
+		if !ok || cursors == nil {
+			return
+		}
+		g := &pages{more: cursors}
+		for name := range cursors {
+			g.names = append(g.names, name)
+		}
+		if err := doc.Reset(strictjson.AppendQuote(nil, g.cursor()), strictjson.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		again, ok := u.cursors(doc.Root())
+		if !ok || len(again) != len(cursors) {
+			t.Fatalf("%q becomes %q", cursors, again)
+		}
+	})
+}

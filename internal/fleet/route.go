@@ -1,0 +1,287 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+
+// byName gives the call of a tool, or the request for a prompt, to the server that
+// the name's prefix says.
+func (u *union) byName(t *turn, m *wire.Message) error {
+	name := m.Params.Get("name")
+	code, text, method := codeParams, textNoTool, mcpmsg.ListTools
+	if t.method == mcpmsg.GetPrompt {
+		text, method = textNoPrompt, methodPrompts
+	}
+	mem := u.prefixed(name.Text())
+	if mem == nil {
+		m.Release()
+		return u.refuse(t, code, text)
+	}
+	if m.Claim != nil && m.Claim.Name != name.Text() {
+		m.Release()
+		return u.refuse(t, wire.CodeHeaderMismatch, textMismatch)
+	}
+	forward := func(inner string) error {
+		var e strictjson.Edits
+		e.ReplaceText(name, inner)
+		params, claim := e.Apply(nil, m.Params), claimed(m.Claim, inner)
+		m.Release()
+		return u.forward(t, mem, params, claim)
+	}
+	if inner, known := mem.inner(t.method, name.Text()); known {
+		return forward(inner)
+	}
+	meta := metaOf(m)
+	u.work.Go(func() {
+		p := mem.part()
+		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.Patience)
+		defer stop()
+		u.learnPages(&p, method, u.fetchAll(ctx, &p, method, meta))
+		if inner, known := mem.inner(t.method, name.Text()); known {
+			_ = forward(inner)
+			return
+		}
+		m.Release()
+		_ = u.refuse(t, code, text)
+	})
+	return nil
+}
+
+func (m *member) part() part {
+	m.u.mu.Lock()
+	defer m.u.mu.Unlock()
+	return part{m: m, name: m.up.Name, prefix: m.prefix}
+}
+
+// claimed is what the headers say of the message, with the name that its own
+// server knows.
+func claimed(c *wire.Claim, name string) *wire.Claim {
+	if c == nil {
+		return nil
+	}
+	return &wire.Claim{Name: name, Params: c.Params}
+}
+
+// prefixed is the member whose prefix a name bears.
+func (u *union) prefixed(name string) *member {
+	prefix, _, ok := strings.Cut(name, "_")
+	for _, m := range u.all() {
+		if ok && m.part().prefix == prefix {
+			return m
+		}
+	}
+	return nil
+}
+
+// inner is the server's own name for a prefixed one.
+func (m *member) inner(method, out string) (string, bool) {
+	m.u.mu.Lock()
+	defer m.u.mu.Unlock()
+	table := m.tools
+	if method != mcpmsg.CallTool {
+		table = m.prompts
+	}
+	return table.inner(m.prefix, out)
+}
+
+// forward gives a request to one server, at once if that is possible.
+func (u *union) forward(t *turn, mem *member, params []byte, claim *wire.Claim) error {
+	if r := mem.current(); r != nil && r.isGreeted() {
+		return u.put(t, r, params, claim)
+	}
+	u.work.Go(func() {
+		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.Patience)
+		defer stop()
+		r, err := mem.awake(ctx)
+		if err != nil {
+			_ = u.refuse(t, codeAbsent, textAbsent)
+			return
+		}
+		_ = u.put(t, r, params, claim)
+	})
+	return nil
+}
+
+func (u *union) put(t *turn, r *run, params []byte, claim *wire.Claim) error {
+	if t.ctx.Err() != nil {
+		return nil
+	}
+	if !r.send(&errand{turn: t}, t.method, params, claim) {
+		return u.refuse(t, codeBusy, textBusy)
+	}
+	return nil
+}
+
+// byURI gives a request to the server whose resource it is about.
+func (u *union) byURI(t *turn, m *wire.Message) error {
+	uri := clone(m.Params.Get("uri").Text())
+	params := append([]byte(nil), m.Params.Raw()...)
+	claim, meta := m.Claim, metaOf(m)
+	m.Release()
+	if claim != nil && claim.Name != uri && t.method == mcpmsg.ReadResource {
+		return u.refuse(t, wire.CodeHeaderMismatch, textMismatch)
+	}
+	mem := u.owner(t.ctx, uri, meta)
+	if mem == nil {
+		return u.refuse(t, u.codeNoResource(), textNoURI)
+	}
+	u.mu.Lock()
+	switch t.method {
+	case methodSubscribe:
+		if len(u.places.watched) < maxWatched {
+			u.places.watched[uri] = mem
+		}
+	case methodUnsubscribe:
+		delete(u.places.watched, uri)
+	}
+	u.mu.Unlock()
+	return u.forward(t, mem, params, claim)
+}
+
+// codeNoResource is the code that the revision has for this.
+func (u *union) codeNoResource() int {
+	if u.era == wire.Modern {
+		return codeParams
+	}
+	return -32002
+}
+
+func (u *union) watches(uri string, m *member) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.places.watched[uri] == m
+}
+
+// owner is whose a URI or URI template is; nil if nobody says so. What nobody has
+// listed belongs to the only server that has any.
+func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
+	look := func() *member {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		return u.places.owner(uri)
+	}
+	if m := look(); m != nil {
+		return m
+	}
+	methods := [...]string{methodTemplates, methodResources}
+	parts := u.gather(ctx, u.all(), u.f.opt.Patience, func(ctx context.Context, p *part) {
+		for i, method := range methods {
+			p.pages[i] = u.fetchAll(ctx, p, method, meta)
+		}
+		if r, err := p.m.awake(ctx); err == nil {
+			p.offers = r.offers
+		}
+	})
+	for i := range parts { // in their order, for the first has it
+		for k, method := range methods {
+			u.learnPages(&parts[i], method, parts[i].pages[k])
+		}
+	}
+	if m := look(); m != nil {
+		return m
+	}
+	var only *member
+	for _, p := range parts {
+		if p.offers.known && !p.offers.capabilities["resources"] {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = p.m
+	}
+	return only
+}
+
+// complete gives a request to the server whose prompt or template it is about.
+func (u *union) complete(t *turn, m *wire.Message) error {
+	defer m.Release()
+	ref := m.Params.Get("ref")
+	switch ref.Get("type").Text() {
+	case "ref/prompt":
+		name := ref.Get("name")
+		mem := u.prefixed(name.Text())
+		if mem == nil {
+			return u.refuse(t, codeParams, textNoRef)
+		}
+		inner, known := mem.inner(mcpmsg.GetPrompt, name.Text())
+		if !known {
+			p := mem.part()
+			ctx, stop := context.WithTimeout(t.ctx, u.f.opt.Patience)
+			defer stop()
+			u.learnPages(&p, methodPrompts, u.fetchAll(ctx, &p, methodPrompts, metaOf(m)))
+			if inner, known = mem.inner(mcpmsg.GetPrompt, name.Text()); !known {
+				return u.refuse(t, codeParams, textNoRef)
+			}
+		}
+		var e strictjson.Edits
+		e.ReplaceText(name, inner)
+		return u.forward(t, mem, e.Apply(nil, m.Params), m.Claim)
+	case "ref/resource":
+		if mem := u.owner(t.ctx, ref.Get("uri").Text(), metaOf(m)); mem != nil {
+			return u.forward(t, mem, append([]byte(nil), m.Params.Raw()...), m.Claim)
+		}
+	}
+	return u.refuse(t, codeParams, textNoRef)
+}
+
+// byTask gives a request to the server that began the task.
+func (u *union) byTask(t *turn, m *wire.Message) error {
+	defer m.Release()
+	u.mu.Lock()
+	mem := u.places.tasks[m.Params.Get("taskId").Text()]
+	u.mu.Unlock()
+	if mem == nil {
+		return u.refuse(t, codeParams, textNoTask)
+	}
+	return u.forward(t, mem, append([]byte(nil), m.Params.Raw()...), m.Claim)
+}
+
+// learn notes of an answer which resources and tasks a server speaks of, so that
+// the client can ask for them.
+func (u *union) learn(m *member, method string, raw []byte) {
+	switch method {
+	case mcpmsg.CallTool, mcpmsg.GetPrompt, mcpmsg.TaskResult:
+	default:
+		return
+	}
+	if !bytes.Contains(raw, []byte(`"uri"`)) && !bytes.Contains(raw, []byte(`"taskId"`)) {
+		return
+	}
+	msg := own(raw)
+	if msg == nil || msg.Kind != wire.Response {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.places.task(m, msg.Result.Get("task").Get("taskId").Text())
+	u.places.task(m, msg.Result.Get("taskId").Text())
+	for block := range msg.Result.Get("content").Elements() {
+		u.places.mention(m, block)
+	}
+	for message := range msg.Result.Get("messages").Elements() {
+		u.places.mention(m, message.Get("content"))
+		for block := range message.Get("content").Elements() {
+			u.places.mention(m, block)
+		}
+	}
+}
+
+// mention takes the URI of a content block.
+func (p *places) mention(m *member, block strictjson.Value) {
+	for _, v := range [...]strictjson.Value{block.Get("uri"), block.Get("resource").Get("uri")} {
+		uri := v.Text()
+		if uri != "" && p.mentioned[uri] == nil && len(p.mentioned) < maxPlaces && len(uri) <= maxURI {
+			p.mentioned[strings.Clone(uri)] = m
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// share makes one connection do for many sessions. Ids and progress tokens are its
+// own; the server is greeted once, and every session is given that answer. What the
+// server asks of a client is refused, for there is no telling of which.
+type share struct {
+	link *link
+	ctx  context.Context
+	work sync.WaitGroup
+	late chan *wire.Outgoing // to the server, when it reads
+
+	mu       sync.Mutex
+	over     bool
+	sessions map[*sharer]bool
+	last     int64 // id and progress token
+	pending  map[wire.ID]*shared
+	tokens   map[string]*shared
+	watched  map[string]map[*sharer]bool // by URI
+	greeting greeting
+	lowest   int // level that the server logs at; -1: not said
+}
+
+// shared is a request of a session under way.
+type shared struct {
+	of     *sharer
+	id     wire.ID // the session's
+	ours   wire.ID
+	route  wire.Route
+	token  string // the session's, raw
+	sent   string // ours
+	wanted string // revision, of initialize
+}
+
+// greeting is the one initialize.
+type greeting struct {
+	id      wire.ID
+	asked   bool
+	result  []byte // raw; nil: no answer yet
+	version string
+	waiting []*shared
+}
+
+// sharer is the Conn of one session.
+type sharer struct {
+	*port
+	s     *share
+	level int // the least that it wants logged; -1: not said
+}
+
+const sharedVersion = "2025-11-25"
+
+func newShare(l *link) *share {
+	s := &share{link: l, ctx: l.ctx, late: make(chan *wire.Outgoing, maxLate), sessions: map[*sharer]bool{},
+		pending: map[wire.ID]*shared{}, tokens: map[string]*shared{}, watched: map[string]map[*sharer]bool{}, lowest: -1}
+	s.work.Go(s.run)
+	s.work.Go(s.write)
+	return s
+}
+
+// maxLate bounds what waits for a server that does not read; the rest is lost to it.
+const maxLate = 1024
+
+// write gives the server what nobody waits for.
+func (s *share) write() {
+	for {
+		select {
+		case out := <-s.late:
+			_ = s.link.Write(s.ctx, out) // it is gone, or does not read
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *share) tell(out *wire.Outgoing) {
+	select {
+	case s.late <- out:
+	default:
+	}
+}
+
+func (s *share) session() *sharer {
+	c := &sharer{port: newPort(), s: s, level: -1}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		c.end()
+	}
+	s.sessions[c] = true
+	return c
+}
+
+func (s *share) close() {
+	s.link.Close()
+	s.work.Wait()
+}
+
+// run gives to the sessions what comes from the server.
+func (s *share) run() {
+	for {
+		m, err := s.link.Read(s.ctx)
+		if v := violation(err); v != nil {
+			s.violated(v)
+			continue
+		}
+		if err != nil {
+			break
+		}
+		s.arrive(m)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	for c := range s.sessions {
+		c.end()
+	}
+}
+
+func (s *share) violated(v *wire.Violation) {
+	if v.Kind != wire.Response && v.Kind != wire.ErrorResponse {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.take(v.ID); k != nil {
+		k.of.say(constant(k.id, codeAbsent, textLost, v), ownWaiting)
+	} else if !v.ID.IsZero() && v.ID == s.greeting.id {
+		s.greeted(constant(v.ID, codeAbsent, textLost, v))
+	}
+}
+
+func (s *share) arrive(m *wire.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch m.Kind {
+	case wire.Request:
+		code, text := codeNoMethod, textShared
+		out := refusal(m.ID, m.ID, code, text)
+		if m.Method == "ping" {
+			out = &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte("{}")), Kind: wire.Response, ID: m.ID}
+		}
+		m.Release()
+		s.tell(out)
+	case wire.Notification:
+		s.notification(m)
+	default:
+		if !m.ID.IsZero() && m.ID == s.greeting.id {
+			s.greeted(m)
+			return
+		}
+		k := s.take(m.ID)
+		if k == nil {
+			m.Release()
+			return
+		}
+		if sub := m.Result.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
+			m = edited(m, sub, k.id, m.Result)
+		}
+		m.ID = k.id
+		k.of.say(m, ownWaiting)
+	}
+}
+
+// edited is m with another id of a subscription.
+func edited(m *wire.Message, at strictjson.Value, id wire.ID, root strictjson.Value) *wire.Message {
+	var e strictjson.Edits
+	e.Replace(at, id.Append(nil))
+	body := e.Apply(nil, root)
+	raw := wire.AppendRequest(nil, wire.ID{}, m.Method, body)
+	if m.Kind == wire.Response {
+		raw = wire.AppendResult(nil, m.ID, body)
+	}
+	m.Release()
+	return own(raw)
+}
+
+// take forgets a request and returns it. s.mu is held.
+func (s *share) take(id wire.ID) *shared {
+	k := s.pending[id]
+	if k != nil {
+		delete(s.pending, id)
+		delete(s.tokens, k.sent)
+	}
+	return k
+}
+
+// greeted takes the answer to initialize. Those who wait for it get it once the
+// server has been told that it is heard: what they ask must not come before. s.mu is
+// held.
+func (s *share) greeted(m *wire.Message) {
+	if m.Kind != wire.Response {
+		for _, k := range s.greeting.waiting {
+			k.of.say(constant(k.id, codeAbsent, textAbsent, m.Cause), ownWaiting)
+		}
+		s.greeting = greeting{}
+		m.Release()
+		return
+	}
+	result := append([]byte(nil), m.Result.Raw()...)
+	version := clone(m.Result.Get("protocolVersion").Text())
+	m.Release()
+	s.greeting.id = wire.ID{}
+	s.work.Go(func() {
+		err := s.link.Write(s.ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, methodInitialized, nil),
+			Kind: wire.Notification, Method: methodInitialized})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		waiting := s.greeting.waiting
+		s.greeting.waiting = nil
+		if err == nil {
+			s.greeting.result, s.greeting.version = result, version
+		} else {
+			s.greeting = greeting{}
+		}
+		for _, w := range waiting {
+			if err == nil {
+				w.of.say(s.greeting.answer(w.id, w.wanted), ownWaiting)
+			} else {
+				w.of.say(constant(w.id, codeAbsent, textAbsent, err), ownWaiting)
+			}
+		}
+	})
+}
+
+// answer is the server's, in the older of two revisions.
+func (g *greeting) answer(id wire.ID, wanted string) *wire.Message {
+	m := own(wire.AppendResult(nil, id, g.result))
+	if v := m.Result.Get("protocolVersion"); validLegacy(wanted) && wanted < g.version {
+		var e strictjson.Edits
+		e.ReplaceText(v, wanted)
+		m = own(wire.AppendResult(nil, id, e.Apply(nil, m.Result)))
+	}
+	return m
+}
+
+func validLegacy(version string) bool {
+	switch version {
+	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25":
+		return true
+	}
+	return false
+}
+
+// notification gives one to those whom it concerns. s.mu is held.
+func (s *share) notification(m *wire.Message) {
+	raw := func(params []byte) []byte { return wire.AppendRequest(nil, wire.ID{}, m.Method, params) }
+	if sub := m.Params.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
+		id, _ := idOf(sub)
+		if k := s.pending[id]; k != nil {
+			k.of.say(edited(m, sub, k.id, m.Params), maxNotes)
+		}
+		return
+	}
+	switch m.Method {
+	case mcpmsg.Progress:
+		token := m.Params.Get("progressToken")
+		if k := s.tokens[string(token.Raw())]; k != nil {
+			var e strictjson.Edits
+			e.Replace(token, []byte(k.token))
+			k.of.say(own(raw(e.Apply(nil, m.Params))), maxNotes)
+		}
+	case mcpmsg.Cancelled: // of a request that was refused
+	case methodUpdated:
+		for c := range s.watched[m.Params.Get("uri").Text()] {
+			c.say(own(raw(m.Params.Raw())), maxNotes)
+		}
+	default:
+		level := levelOf(m.Params.Get("level").Text())
+		for c := range s.sessions {
+			if m.Method == methodMessage && c.level >= 0 && level < c.level {
+				continue
+			}
+			var params []byte
+			if m.Params.Exists() {
+				params = m.Params.Raw()
+			}
+			c.say(own(raw(params)), maxNotes)
+		}
+	}
+	m.Release()
+}
+
+// maxNotes bounds what waits for a session that does not read; further
+// notifications are lost to it.
+const maxNotes = 1024
+
+const (
+	methodUpdated = "notifications/resources/updated"
+	methodMessage = "notifications/message"
+)
+
+var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func levelOf(name string) int {
+	for i, l := range levels {
+		if l == name {
+			return i
+		}
+	}
+	return len(levels)
+}

@@ -1,0 +1,186 @@
+package fleet
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// Write gives the server a message of the session.
+func (c *sharer) Write(ctx context.Context, out *wire.Outgoing) error {
+	if c.isClosed() {
+		return wire.ErrClosed
+	}
+	switch out.Kind {
+	case wire.Request:
+		if out = c.request(out); out == nil {
+			return nil
+		}
+	case wire.Notification:
+		if out = c.note(out); out == nil {
+			return nil
+		}
+	default:
+		return nil // the server has asked for nothing
+	}
+	return c.s.link.Write(ctx, out)
+}
+
+// request gives the request an id of ours; nil if it is answered already.
+func (c *sharer) request(out *wire.Outgoing) *wire.Outgoing {
+	m := own(out.Raw)
+	if m == nil {
+		c.say(constant(out.ID, codeInvalid, textBusy, nil), ownWaiting)
+		return nil
+	}
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	k := &shared{of: c, id: out.ID, ours: wire.IntID(s.last), route: wire.Route{Version: out.Route.Version}}
+	var params []byte
+	if m.Params.Exists() {
+		params = m.Params.Raw()
+	}
+	switch out.Method {
+	case mcpmsg.Initialize:
+		return s.greet(k, m)
+	case "tasks/list": // those of other sessions are among them
+		c.say(constant(k.id, codeNoMethod, textNoMethod, nil), ownWaiting)
+		return nil
+	case methodSetLevel:
+		if params = s.setLevel(c, m); params == nil {
+			c.say(own(wire.AppendResult(nil, k.id, []byte("{}"))), ownWaiting)
+			return nil
+		}
+	case methodSubscribe:
+		s.watch(c, clone(m.Params.Get("uri").Text()))
+	case methodUnsubscribe:
+		if !s.unwatch(c, m.Params.Get("uri").Text()) {
+			c.say(own(wire.AppendResult(nil, k.id, []byte("{}"))), ownWaiting)
+			return nil
+		}
+	}
+	if token := m.Params.Get("_meta").Get("progressToken"); token.Exists() {
+		k.token, k.sent = string(token.Raw()), strconv.FormatInt(s.last, 10)
+		var e strictjson.Edits
+		e.Replace(token, []byte(k.sent))
+		params = e.Apply(nil, m.Params)
+		s.tokens[k.sent] = k
+	}
+	s.pending[k.ours] = k
+	return &wire.Outgoing{Raw: wire.AppendRequest(nil, k.ours, out.Method, params), Kind: wire.Request, ID: k.ours,
+		Method: out.Method, Route: out.Route}
+}
+
+// greet answers initialize, or asks the server. s.mu is held.
+func (s *share) greet(k *shared, m *wire.Message) *wire.Outgoing {
+	g := &s.greeting
+	wanted := clone(m.Params.Get("protocolVersion").Text())
+	if g.result != nil {
+		k.of.say(g.answer(k.id, wanted), ownWaiting)
+		return nil
+	}
+	k.wanted = wanted
+	g.waiting = append(g.waiting, k)
+	if g.asked {
+		return nil
+	}
+	g.asked, g.id = true, k.ours
+	// No capabilities: whatever the server asked of a client would be refused.
+	params := []byte(`{"protocolVersion":"` + sharedVersion + `","capabilities":{},"clientInfo":{"name":"pellucid","version":"1"}}`)
+	return &wire.Outgoing{Raw: wire.AppendRequest(nil, g.id, mcpmsg.Initialize, params), Kind: wire.Request, ID: g.id, Method: mcpmsg.Initialize}
+}
+
+// setLevel returns what the server is to be told, if anything: the lowest level
+// that any session wants. s.mu is held.
+func (s *share) setLevel(c *sharer, m *wire.Message) []byte {
+	level := levelOf(m.Params.Get("level").Text())
+	if level == len(levels) {
+		return m.Params.Raw() // the server will say what is wrong
+	}
+	c.level = level
+	if s.lowest >= 0 && level >= s.lowest {
+		return nil
+	}
+	s.lowest = level
+	return m.Params.Raw()
+}
+
+func (s *share) watch(c *sharer, uri string) {
+	if s.watched[uri] == nil {
+		if len(s.watched) >= maxWatched {
+			return
+		}
+		s.watched[uri] = map[*sharer]bool{}
+	}
+	s.watched[uri][c] = true
+}
+
+// unwatch reports whether nobody watches uri any more.
+func (s *share) unwatch(c *sharer, uri string) bool {
+	delete(s.watched[uri], c)
+	last := len(s.watched[uri]) == 0
+	if last {
+		delete(s.watched, uri)
+	}
+	return last
+}
+
+// note passes a notification on that means something to the server.
+func (c *sharer) note(out *wire.Outgoing) *wire.Outgoing {
+	if out.Method != mcpmsg.Cancelled || out.Route.Cancels.IsZero() {
+		return nil // what concerns this session alone means nothing to the server
+	}
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, k := range s.pending {
+		if k.of != c || k.id != out.Route.Cancels {
+			continue
+		}
+		s.take(id)
+		return cancellation(k)
+	}
+	return nil
+}
+
+func cancellation(k *shared) *wire.Outgoing {
+	r := k.route
+	r.Cancels = k.ours
+	params := append(k.ours.Append([]byte(`{"requestId":`)), '}')
+	return &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, mcpmsg.Cancelled, params),
+		Kind: wire.Notification, Method: mcpmsg.Cancelled, Route: r}
+}
+
+// Close ends the session; what it waits for is cancelled.
+func (c *sharer) Close() error {
+	c.off()
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, c)
+	var late []*wire.Outgoing
+	for id, k := range s.pending {
+		if k.of == c {
+			s.take(id)
+			late = append(late, cancellation(k))
+		}
+	}
+	for uri := range s.watched {
+		if s.watched[uri][c] && s.unwatch(c, uri) {
+			s.last++
+			params := append(strictjson.AppendQuote([]byte(`{"uri":`), uri), '}')
+			id := wire.IntID(s.last)
+			late = append(late, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, methodUnsubscribe, params),
+				Kind: wire.Request, ID: id, Method: methodUnsubscribe})
+		}
+	}
+	for _, out := range late {
+		s.tell(out)
+	}
+	return nil
+}

@@ -1,0 +1,474 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/internal/era"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// translate is how the gateway uses package era.
+func translate(_ string, c wire.Conn, _ wire.Era) wire.Conn {
+	return era.Adapt(c, era.Options{Patience: 500 * time.Millisecond})
+}
+
+func inside(name string, tools ...string) Server {
+	dial, _ := sdk(func() *mcp.Server { return toolServer(name, tools...) })
+	return Server{Name: name, Dial: dial, Config: config(name)}
+}
+
+func toolNames(t testing.TB, s *mcp.ClientSession) (names []string, meta mcp.Meta) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	cursor := ""
+	for {
+		r, err := s.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range r.Tools {
+			names = append(names, tool.Name)
+		}
+		if meta == nil {
+			meta = r.Meta
+		}
+		if cursor = r.NextCursor; cursor == "" {
+			return names, meta
+		}
+	}
+}
+
+// eras runs a test with a client of each era.
+func eras(t *testing.T, test func(t *testing.T, era wire.Era, opt *mcp.ClientOptions)) {
+	t.Run("legacy", func(t *testing.T) { test(t, wire.Legacy, &mcp.ClientOptions{}) })
+	t.Run("modern", func(t *testing.T) { test(t, wire.Modern, &mcp.ClientOptions{}) })
+}
+
+func TestUnion(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		progress := make(chan string, 8)
+		opt.ProgressNotificationHandler = func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			progress <- r.Params.Message
+		}
+		f := fleetOf(t, Options{Translate: translate}, inside("alpha", "who", "what"), inside("beta_2", "who"))
+		s := connect(t, opt, all(f, era))
+		got, meta := toolNames(t, s)
+		slices.Sort(got)
+		if want := []string{"alpha_what", "alpha_who", "beta-2_who"}; !slices.Equal(got, want) {
+			t.Fatalf("tools: %q, want %q", got, want)
+		}
+		if meta[KeyAbsent] != nil {
+			t.Errorf("absent: %v", meta)
+		}
+		for _, name := range got {
+			prefix, tool, _ := strings.Cut(name, "_")
+			want := strings.ReplaceAll(prefix, "-", "_") + "/" + tool + "/hello"
+			if text := call(t, s, name, "hello"); text != want {
+				t.Errorf("%s says %q, want %q", name, text, want)
+			}
+		}
+		ctx, stop := context.WithTimeout(context.Background(), patience)
+		defer stop()
+		params := &mcp.CallToolParams{Name: "alpha_who", Arguments: map[string]any{}}
+		params.SetProgressToken("tok")
+		if _, err := s.CallTool(ctx, params); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case msg := <-progress:
+			if msg != "half of alpha" {
+				t.Errorf("progress %q", msg)
+			}
+		case <-ctx.Done():
+			t.Error("no progress")
+		}
+		for _, bad := range []string{"who", "gamma_who", "alpha", "_who", "alpha_", "alpha_nothing_01234567", ""} {
+			if text, err := tryCall(s, bad, ""); err == nil && !strings.Contains(text, "unknown tool") {
+				t.Errorf("%q answers %q", bad, text)
+			}
+		}
+		testPrompts(t, ctx, s)
+		testResources(t, ctx, s)
+	})
+}
+
+func testPrompts(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
+	for _, server := range []string{"alpha", "beta_2"} {
+		name := strings.ReplaceAll(server, "_", "-") + "_greet"
+		r, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := r.Messages[0].Content.(*mcp.TextContent).Text; text != "I am "+server {
+			t.Errorf("%s: %q", name, text)
+		}
+		c, err := s.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: name},
+			Argument: mcp.CompleteParamsArgument{Name: "x", Value: "y"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Completion.Values[0]; got != server+":greet" {
+			t.Errorf("completion of %s: %q", name, got)
+		}
+		uri := "tpl://" + server + "/{x}"
+		if c, err = s.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: uri},
+			Argument: mcp.CompleteParamsArgument{Name: "x", Value: "y"}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Completion.Values[0]; got != server+":"+uri {
+			t.Errorf("completion of %s: %q", uri, got)
+		}
+	}
+	if _, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet"}); err == nil {
+		t.Error("a prompt without prefix is found")
+	}
+}
+
+func testResources(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
+	for uri, owner := range map[string]string{
+		"mem://alpha/one": "alpha", "mem://beta_2/one": "beta_2", "mem://both": "alpha",
+		"tpl://beta_2/z": "beta_2", "tpl://alpha/z": "alpha",
+	} {
+		r, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			t.Errorf("%s: %v", uri, err)
+			continue
+		}
+		if got := r.Contents[0].Text; got != owner+" has "+uri {
+			t.Errorf("%s: %q", uri, got)
+		}
+	}
+	if _, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "mem://nobody"}); err == nil || !strings.Contains(err.Error(), textNoURI) {
+		t.Errorf("a resource of nobody's: %v", err)
+	}
+	r, err := s.ListResources(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Resources) != 3 || r.Meta["dev.pellucid/leftOut"] != 1.0 {
+		t.Errorf("%d resources, %v", len(r.Resources), r.Meta)
+	}
+}
+
+// TestUnionInstructions: each server's are under a line of ours, that none can forge.
+func TestUnionInstructions(t *testing.T) {
+	f := fleetOf(t, Options{Version: "7"}, inside("alpha", "who"), inside("beta", "who"))
+	r := connect(t, nil, all(f, wire.Legacy)).InitializeResult()
+	if r.ServerInfo.Name != "pellucid" || r.ServerInfo.Version != "7" {
+		t.Errorf("%+v", r.ServerInfo)
+	}
+	want := "Of the server alpha, whose tools begin with alpha_:\n> Instructions of alpha.\n> Of the server other, whose tools begin with other_:\n\n" +
+		"Of the server beta, whose tools begin with beta_:\n> Instructions of beta.\n> Of the server other, whose tools begin with other_:\n\n"
+	if rest, ok := strings.CutPrefix(r.Instructions, want); !ok || strings.Count(rest, "\n") > 0 || rest == "" {
+		t.Errorf("instructions:\n%s", r.Instructions)
+	}
+	if r.Capabilities.Resources == nil || !r.Capabilities.Resources.Subscribe || r.Capabilities.Completions == nil {
+		t.Errorf("capabilities: %+v", r.Capabilities)
+	}
+}
+
+// TestUnionPages: every entry of every server comes once, whatever the sizes of their pages.
+func TestUnionPages(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		var servers []Server
+		want := []string{}
+		for i, n := range []int{7, 0, 3, 12} {
+			name := fmt.Sprintf("s%d", i)
+			var tools []string
+			for k := range n {
+				tools = append(tools, fmt.Sprintf("tool%d", k))
+				want = append(want, name+"_"+tools[k])
+			}
+			dial, _ := sdk(func() *mcp.Server {
+				s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{PageSize: i + 2})
+				for _, tool := range tools {
+					s.AddTool(&mcp.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)},
+						func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+							return &mcp.CallToolResult{}, nil
+						})
+				}
+				return s
+			})
+			servers = append(servers, Server{Name: name, Dial: dial, Config: config(name)})
+		}
+		f := fleetOf(t, Options{Translate: translate}, servers...)
+		s := connect(t, opt, all(f, era))
+		got, _ := toolNames(t, s)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+		for _, bad := range []string{"x", "e30=", "bnVsbA", "WzFd", "eyJhIjoxfQ"} {
+			if _, err := s.ListTools(context.Background(), &mcp.ListToolsParams{Cursor: bad}); err == nil || !strings.Contains(err.Error(), textCursor) {
+				t.Errorf("cursor %q: %v", bad, err)
+			}
+		}
+	})
+}
+
+// TestUnionSlow: a server that says nothing, and one that is not there, hold up nobody.
+func TestUnionSlow(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		f := fleetOf(t, Options{Translate: translate, Patience: 200 * time.Millisecond},
+			player("mute", "mute"), inside("alpha", "who"), player("quitter", "quitter"))
+		s := connect(t, opt, all(f, era))
+		names, meta := toolNames(t, s)
+		if !slices.Equal(names, []string{"alpha_who"}) {
+			t.Errorf("%q", names)
+		}
+		if got := fmt.Sprint(meta[KeyAbsent]); got != "[mute quitter]" {
+			t.Errorf("absent: %s", got)
+		}
+		if got := call(t, s, "alpha_who", "x"); got != "alpha/who/x" {
+			t.Errorf("%q", got)
+		}
+		for _, name := range []string{"mute_pid", "quitter_pid"} {
+			began := time.Now()
+			if _, err := tryCall(s, name, ""); err == nil || !strings.Contains(err.Error(), textAbsent) && era == wire.Legacy {
+				t.Errorf("%s: %v", name, err)
+			}
+			if d := time.Since(began); d > 2*time.Second {
+				t.Errorf("%s: after %v", name, d)
+			}
+		}
+	})
+}
+
+// TestUnionHang: a call that hangs does not keep others of the same session waiting,
+// and is cancelled.
+func TestUnionHang(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		f := fleetOf(t, Options{Translate: translate}, inside("alpha", "who"), inside("beta", "who"))
+		s := connect(t, opt, all(f, era))
+		ctx, stop := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "alpha_who", Arguments: map[string]any{"text": "hang"}})
+			if err == nil {
+				t.Error("no error of a call that hangs")
+			}
+		})
+		time.Sleep(50 * time.Millisecond)
+		for _, name := range []string{"alpha_who", "beta_who"} {
+			call(t, s, name, "x")
+		}
+		stop()
+		wg.Wait()
+		call(t, s, "alpha_who", "x")
+	})
+}
+
+// TestUnionChange: servers that come and go are announced, and the session goes on.
+func TestUnionChange(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		changed := make(chan bool, 64)
+		alpha, beta := inside("alpha", "who"), inside("beta", "who")
+		f := fleetOf(t, Options{Translate: translate}, alpha, beta)
+		s := connect(t, &mcp.ClientOptions{
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
+		}, all(f, era))
+		time.Sleep(100 * time.Millisecond) // until a modern client's subscription is there
+		expect := func(want ...string) {
+			t.Helper()
+			select {
+			case <-changed:
+			case <-time.After(patience):
+				t.Fatal("no notification")
+			}
+			eventually(t, fmt.Sprint(want), func() bool {
+				got, _ := toolNames(t, s)
+				slices.Sort(got)
+				return slices.Equal(got, want)
+			})
+		}
+		if err := f.Set([]Server{alpha, beta, inside("gamma", "who")}); err != nil {
+			t.Fatal(err)
+		}
+		expect("alpha_who", "beta_who", "gamma_who")
+		if got := call(t, s, "gamma_who", "x"); got != "gamma/who/x" {
+			t.Errorf("%q", got)
+		}
+		if err := f.Set([]Server{alpha}); err != nil {
+			t.Fatal(err)
+		}
+		expect("alpha_who")
+		if _, err := tryCall(s, "beta_who", "x"); err == nil {
+			t.Error("a server that is no more answers")
+		}
+		call(t, s, "alpha_who", "x")
+	})
+}
+
+// TestUnionRestart: a process of one server that ends and comes back.
+func TestUnionRestart(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		changed := make(chan bool, 16)
+		opt.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { changed <- true }
+		f := fleetOf(t, Options{Translate: translate}, player("p", "good"), inside("alpha", "who"))
+		s := connect(t, opt, all(f, era))
+		first := call(t, s, "p_pid", "")
+		time.Sleep(100 * time.Millisecond) // until a modern client's subscription is there
+		for len(changed) > 0 {
+			<-changed
+		}
+		if _, err := tryCall(s, "p_pid", "die"); err == nil || !strings.Contains(err.Error(), textLost) {
+			t.Errorf("%v", err)
+		}
+		call(t, s, "alpha_who", "x")
+		select {
+		case <-changed:
+		case <-time.After(patience):
+			t.Error("nobody says that the tools may have changed")
+		}
+		eventually(t, "a new process", func() bool {
+			got, err := tryCall(s, "p_pid", "")
+			return err == nil && got != first
+		})
+	})
+}
+
+// TestUnionMay: what a client may not see is not there.
+func TestUnionMay(t *testing.T) {
+	f := fleetOf(t, Options{Translate: translate}, inside("alpha", "who"), inside("beta", "who"))
+	s := connect(t, nil, func(ctx context.Context, c wire.Conn) error {
+		return f.ServeAll(ctx, Client{Conn: c, May: func(name string) bool { return name != "beta" }})
+	})
+	if got, _ := toolNames(t, s); !slices.Equal(got, []string{"alpha_who"}) {
+		t.Errorf("%q", got)
+	}
+	if _, err := tryCall(s, "beta_who", ""); err == nil || !strings.Contains(err.Error(), textNoTool) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestUnionQuestions: what servers ask of the client comes to it, and its answers to them.
+func TestUnionQuestions(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		ask := func(name string) Server {
+			dial, _ := sdk(func() *mcp.Server {
+				s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
+				s.AddTool(&mcp.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)},
+					func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						e, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "who asks? " + name})
+						if err != nil {
+							return nil, err
+						}
+						return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(e.Content["name"])}}}, nil
+					})
+				return s
+			})
+			return Server{Name: name, Dial: dial, Config: config(name)}
+		}
+		f := fleetOf(t, Options{Translate: translate}, ask("alpha"), ask("beta"))
+		s := connect(t, &mcp.ClientOptions{
+			ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				_, who, _ := strings.Cut(r.Params.Message, "? ")
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": who}}, nil
+			},
+		}, all(f, era))
+		var wg sync.WaitGroup
+		for _, name := range []string{"alpha", "beta"} {
+			wg.Go(func() {
+				for range 10 {
+					if got, err := tryCall(s, name+"_ask", ""); err != nil || got != name {
+						t.Errorf("%q, %v", got, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// TestUnionUpdates: changes of a resource come to whoever asked for them, from the
+// server whose it is and no other.
+func TestUnionUpdates(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		updates := make(chan string, 16)
+		opt.ResourceUpdatedHandler = func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updates <- r.Params.URI }
+		alpha, beta := toolServer("alpha", "who"), toolServer("beta", "who")
+		da, _ := sdk(func() *mcp.Server { return alpha })
+		db, _ := sdk(func() *mcp.Server { return beta })
+		f := fleetOf(t, Options{Translate: translate}, Server{Name: "alpha", Dial: da, Config: config("alpha")},
+			Server{Name: "beta", Dial: db, Config: config("beta")})
+		s := connect(t, opt, all(f, era))
+		ctx, stop := context.WithTimeout(context.Background(), patience)
+		defer stop()
+		for _, uri := range []string{"mem://beta/one", "mem://both"} { // the latter is alpha's
+			if err := s.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(200 * time.Millisecond) // until modern subscriptions are there
+		for _, from := range []*mcp.Server{alpha, beta} {
+			for _, uri := range []string{"mem://both", "mem://beta/one", "mem://alpha/one"} {
+				if err := from.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var got []string
+		for len(got) < 2 {
+			select {
+			case uri := <-updates:
+				got = append(got, uri)
+			case <-ctx.Done():
+				t.Fatalf("only %q", got)
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+		if slices.Sort(got); !slices.Equal(got, []string{"mem://beta/one", "mem://both"}) || len(updates) > 0 {
+			t.Errorf("%q, and %d more", got, len(updates))
+		}
+	})
+}
+
+// stuck is a front that its client does not read.
+type stuck struct {
+	wire.Conn
+	release chan struct{}
+}
+
+func (s *stuck) Write(ctx context.Context, out *wire.Outgoing) error {
+	if out.Kind == wire.Notification {
+		select {
+		case <-s.release:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s.Conn.Write(ctx, out)
+}
+
+// TestUnionFlood: a server that floods a client which does not read holds up neither
+// the answers of others nor the end.
+func TestUnionFlood(t *testing.T) {
+	f := fleetOf(t, Options{}, player("p", "good"), inside("alpha", "who"))
+	release := make(chan struct{})
+	s := connect(t, nil, func(ctx context.Context, c wire.Conn) error {
+		return f.ServeAll(ctx, Client{Conn: &stuck{c, release}})
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := tryCall(s, "p_pid", "flood"); err != nil {
+			t.Errorf("flood: %v", err)
+		}
+	})
+	time.Sleep(100 * time.Millisecond)
+	for range 20 {
+		call(t, s, "alpha_who", "x")
+	}
+	close(release)
+	wg.Wait()
+}
