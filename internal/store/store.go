@@ -43,7 +43,7 @@ func (o Options) readers() int {
 // which must not be on a network file system. A store that a later release has
 // migrated is refused with ground.ErrNewerSchema.
 func Open(ctx context.Context, where string, o Options) (*Store, error) {
-	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
+	if IsPostgres(where) {
 		return openPostgres(ctx, where, o)
 	}
 	return openSQLite(ctx, where, o)
