@@ -25,6 +25,7 @@ finding:
 internal/ucd:
 internal/strictjson:    github.com/go-json-experiment/json
 internal/child:         finding golang.org/x/sys
+internal/jsonc:
 internal/state:
 internal/pgtest:        github.com/jackc/pgx
 
@@ -41,6 +42,8 @@ internal/didweb:        finding href attest
 internal/factcheck:     finding href attest internal/strictjson
 ground:                 finding scrub href frame attest consensus internal/strictjson internal/ucd internal/auth internal/wire github.com/modelcontextprotocol/go-sdk
 hold:                   finding
+llm:                    finding internal/strictjson github.com/failsafe-go golang.org/x/time
+llm/llmtest:            llm internal/strictjson
 internal/store:         finding attest consensus ground hold github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 
 validate:               internal/strictjson github.com/santhosh-tekuri/jsonschema
@@ -49,12 +52,21 @@ corpus:
 conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
 
 internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
+internal/era:           internal/strictjson internal/wire internal/mcpmsg
+surface:                finding scrub internal/ucd internal/strictjson internal/wire internal/mcpmsg
 gateway:                finding scrub href frame validate hold internal/strictjson internal/wire internal/mcpmsg
 
+internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child
+internal/rules:         finding frame gateway internal/auth internal/jsonc internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+
+internal/plug:          finding frame scrub gateway internal/strictjson github.com/go-json-experiment/json
+internal/protect:       finding internal/jsonc internal/strictjson
+
 internal/corpora:       finding scrub internal/strictjson golang.org/x/text
-internal/speed:         scrub internal/ucd golang.org/x/text
+internal/meter:         finding scrub frame gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+internal/speed:         finding scrub frame gateway internal/ucd internal/strictjson internal/auth internal/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
-cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
+cmd/pellucid:           * github.com/alecthomas/kong github.com/fsnotify/fsnotify github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:
 `
 

@@ -96,9 +96,9 @@ func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
-		return fmt.Errorf("ground: create %s: %w", finding.Quote(path), pe.Err)
+		return fmt.Errorf("store: create %s: %w", finding.Quote(path), pe.Err)
 	} else if err != nil {
-		return fmt.Errorf("ground: create store: %w", err)
+		return fmt.Errorf("store: create: %w", err)
 	}
 	return f.Close()
 }

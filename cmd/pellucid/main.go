@@ -13,13 +13,18 @@ import (
 // cli is the command line: one field, and one file, for each verb.
 type cli struct {
 	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
+	Up         upCmd         `cmd:"" help:"Serve every configured server behind the boundary, over HTTP."`
+	Protect    protectCmd    `cmd:"" help:"Put every server of an MCP client behind the boundary, in the client's own configuration."`
 	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
 	Href       hrefCmd       `cmd:"" help:"Say whether a stranger's URI is allowed, or why not."`
 	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
 	Ground     groundCmd     `cmd:"" help:"Serve attestations to models, with a verdict composed of them, and keep the store."`
 	Conform    conformCmd    `cmd:"" help:"Score a grounding adapter, anybody's, against the adversarial corpus."`
+	Quarantine quarantineCmd `cmd:"" help:"Look at results that were held, and release or deny them."`
 	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
 	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
+	Doctor     doctorCmd     `cmd:"" help:"Say whether this installation is as it should be."`
+	Store      storeCmd      `cmd:"" help:"Migrate and back up the store."`
 	Version    versionCmd    `cmd:"" help:"Say which versions this binary is made of."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
 }

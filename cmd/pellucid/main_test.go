@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,9 +42,10 @@ func TestScripts(t *testing.T) {
 			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  cmdExits,
-			"octets": cmdOctets,
-			"holds":  cmdHolds,
+			"exits":   cmdExits,
+			"octets":  cmdOctets,
+			"holds":   cmdHolds,
+			"capture": cmdCapture,
 		},
 	})
 }
@@ -106,6 +108,22 @@ func cmdHolds(ts *testscript.TestScript, neg bool, args []string) {
 	if got := ts.ReadFile(args[0]); (got == want) == neg {
 		ts.Fatalf("%s is %+q", args[0], got)
 	}
+}
+
+// cmdCapture keeps what a group of a regular expression matches in the last stdout:
+//
+//	capture VARIABLE REGEXP
+func cmdCapture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture VARIABLE REGEXP")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	m := re.FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(m) != 2 {
+		ts.Fatalf("no match for %q with one group", args[1])
+	}
+	ts.Setenv(args[0], m[1])
 }
 
 // TestDocsCLI holds docs/cli.md against what --help says. With

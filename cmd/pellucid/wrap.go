@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/internal/fleet"
 	"github.com/pellucid-mcp/pellucid/internal/state"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -30,9 +31,10 @@ type wrapCmd struct {
 	Frame   string        `enum:"fence,meta" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it."`
 	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
 	Cwd     string        `placeholder:"DIR" help:"Working directory of the server."`
-	URL     string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command."`
+	URL     string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
 	Header  []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
 	Timeout time.Duration `default:"10m" help:"How long the server may be silent about a request."`
+	holdFlags
 	logFlags
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
@@ -58,11 +60,11 @@ func (c *wrapCmd) Run(e *env) error {
 		debug.SetMemoryLimit(wrapMemory)
 	}
 	log := c.logger(e.Stderr)
-	cfg, journal, err := c.config(log)
+	cfg, done, err := c.config(log)
 	if err != nil {
 		return withCode(exitConfig, err)
 	}
-	defer journal.Close()
+	defer done()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	front := wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{})
@@ -90,12 +92,16 @@ func (c *wrapCmd) check() error {
 	return nil
 }
 
-// config opens the state that the gateway needs.
-func (c *wrapCmd) config(log *slog.Logger) (gateway.Config, *state.Journal, error) {
+// config opens the state that the gateway needs; done closes it.
+func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err error) {
 	profiles := map[string]gateway.Profile{"auto": gateway.Auto, "mcp": gateway.MCP, "faithful": gateway.Faithful}
-	cfg := gateway.Config{Name: c.Name, Profile: profiles[c.Profile], Timeout: c.Timeout, Log: log}
+	cfg = gateway.Config{Name: c.Name, Profile: profiles[c.Profile], Timeout: c.Timeout, Log: log}
 	if c.Frame == "meta" {
 		cfg.Frame = frame.KindMeta
+	}
+	codes, err := c.codes()
+	if err != nil {
+		return cfg, nil, withCode(exitUsage, err)
 	}
 	dir, err := state.Open()
 	if err != nil {
@@ -109,22 +115,32 @@ func (c *wrapCmd) config(log *slog.Logger) (gateway.Config, *state.Journal, erro
 		return cfg, nil, err
 	}
 	cfg.Sink = &journalSink{j: journal}
-	return cfg, journal, nil
+	queue, stop, err := c.holdFlags.open(dir)
+	if err != nil {
+		journal.Close()
+		return cfg, nil, err
+	}
+	if cfg.Hold = queue; codes != nil {
+		rule := gateway.Rule{Frame: cfg.Frame, Hold: codes}
+		cfg.Tools = func(string) *gateway.Rule { return &rule }
+	}
+	return cfg, func() { stop(); journal.Close() }, nil
 }
 
 // journalSink keeps decisions as lines of a journal.
 type journalSink struct {
-	j   *state.Journal
+	j *state.Journal
+
+	mu  sync.Mutex
 	buf []byte
 }
 
 func (s *journalSink) Record(d gateway.Decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.buf = d.AppendJSON(s.buf[:0])
 	return s.j.Append(s.buf)
 }
-
-// A server's lone surrogates are a common slip and are mended; a client's are refused.
-var serverLimits = strictjson.Limits{MendSurrogates: true}
 
 func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Config, e *env) error {
 	header, err := secretHeaders(c.Header, e.secrets())
@@ -132,8 +148,13 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 		front.Close()
 		return withCode(exitConfig, err)
 	}
-	up, err := wire.NewHTTP(c.URL, wire.HTTPOptions{
-		Header: header, Limits: serverLimits, ProxyFromEnvironment: true,
+	address, err := c.address(e.secrets())
+	if err != nil {
+		front.Close()
+		return withCode(exitConfig, err)
+	}
+	up, err := wire.NewHTTP(address, wire.HTTPOptions{
+		Header: header, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
 		Notice: func(line string) { cfg.Log.Warn("server: " + line) },
 	})
 	if err != nil {
@@ -148,6 +169,18 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 		return withCode(exitUnreachable, err)
 	}
 	return err
+}
+
+// address is the URL, which may be given by reference: a key in its query is a secret.
+func (c *wrapCmd) address(secret secrets) (string, error) {
+	if !strings.HasPrefix(c.URL, "env:") && !strings.HasPrefix(c.URL, "file:") {
+		return c.URL, nil
+	}
+	value, err := secret(c.URL)
+	if err != nil {
+		return "", fmt.Errorf("wrap: --url: %w", err)
+	}
+	return value, nil
 }
 
 // secretHeaders resolves NAME=env:VAR and NAME=file:PATH.
@@ -168,7 +201,7 @@ func secretHeaders(specs []string, secret secrets) (http.Header, error) {
 }
 
 func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.Config) error {
-	cmd := child.Command{Args: c.Command, Dir: c.Cwd, CloseWait: childWait, TermWait: childWait,
+	cmd := child.Command{Args: c.Command, Dir: c.Cwd,
 		Stderr: func(line string) { cfg.Log.Info("server: " + line) }}
 	for _, spec := range c.Env {
 		if strings.Contains(spec, "=") {
@@ -177,44 +210,17 @@ func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.
 			cmd.Inherit = append(cmd.Inherit, spec)
 		}
 	}
-	proc, err := child.Start(cmd)
+	up, err := fleet.Start(cmd)
 	if err != nil {
 		front.Close()
 		return withCode(exitUnreachable, err)
 	}
-	up := &childConn{Lines: wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: serverLimits}), proc: proc}
 	err = gateway.Run(ctx, front, up, cfg)
 	switch {
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, gateway.ErrUpstreamGone):
-		return fmt.Errorf("wrap: the server ended: %s", up.exit)
-	}
-	return err
-}
-
-// childWait is what a server gets for each step of its end. Clients close our
-// input, send SIGTERM after two seconds and SIGKILL after four; by then nothing
-// of the server must be left, or nobody would end it.
-const childWait = 700 * time.Millisecond
-
-// childConn stops the child before the pipes are closed under it.
-type childConn struct {
-	*wire.Lines
-	proc *child.Process
-	exit child.Exit
-}
-
-const stopWait = 8 * time.Second
-
-func (c *childConn) Close() error {
-	ctx, stop := context.WithTimeout(context.Background(), stopWait)
-	defer stop()
-	exit, ended := c.proc.Stop(ctx)
-	c.exit = exit
-	err := c.Lines.Close()
-	if !ended {
-		return errors.New("wrap: the server could not be stopped")
+		return fmt.Errorf("wrap: the server ended: %s", up.Exit())
 	}
 	return err
 }

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/protect"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+)
+
+type doctorCmd struct {
+	Config string `short:"c" completion:"files" placeholder:"FILE" help:"Configuration to check (default: pellucid.yaml, if there is one)."`
+	storeDB
+	JSON bool `name:"json" help:"Print the findings as JSON."`
+}
+
+func (doctorCmd) Help() string {
+	return `Looks at the state directory, the key, the configuration, the store, the port and the
+clients' configurations, and changes none of them. Exit codes: 0 nothing is wrong, perhaps
+with warnings; 1 something is; 3 the configuration is refused.`
+}
+
+// How a check came out.
+const (
+	isOK     = "ok"
+	isWarned = "warning"
+	isFailed = "failed"
+)
+
+// A check is one thing that was looked at.
+type check struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Says   string `json:"says"`
+}
+
+// A doctorReport is what --json prints.
+type doctorReport struct {
+	OK     bool    `json:"ok"`
+	Checks []check `json:"checks"`
+}
+
+func (r *doctorReport) add(name, status, format string, args ...any) {
+	r.Checks = append(r.Checks, check{name, status, fmt.Sprintf(format, args...)})
+	r.OK = r.OK && status != isFailed
+}
+
+// doctorWait bounds what one check may wait for.
+const doctorWait = 5 * time.Second
+
+func (c *doctorCmd) Run(e *env) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r := &doctorReport{OK: true, Checks: []check{}}
+	v := buildVersions()
+	r.add("version", isOK, "%s", v.Version)
+	dir := c.state(r)
+	cfg, refused := c.config(r)
+	c.stores(ctx, r, dir, cfg)
+	c.port(ctx, r, cfg)
+	c.clients(r, e, dir)
+	err := error(nil)
+	if c.JSON {
+		err = writeJSON(e.Stdout, r)
+	} else {
+		err = r.write(e.Stdout, paletteFor(e.Stdout, e.Getenv))
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("doctor: write: %w", err)
+	case refused:
+		return withCode(exitConfig, nil)
+	case !r.OK:
+		return withCode(exitFailed, nil)
+	}
+	return nil
+}
+
+func (r *doctorReport) write(w io.Writer, p palette) error {
+	paint := map[string]func(string) string{isOK: p.green, isWarned: p.yellow, isFailed: p.red}
+	for _, c := range r.Checks {
+		mark := paint[c.Status](fmt.Sprintf("%-8s", c.Status))
+		if _, err := fmt.Fprintf(w, "%s %-10s %s\n", mark, c.Name, printable(c.Says)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// state looks at the directory and the key in it.
+func (c *doctorCmd) state(r *doctorReport) *state.Dir {
+	dir, err := state.Open()
+	if err != nil {
+		r.add("state", isFailed, "%v", err)
+		return nil
+	}
+	info, err := os.Stat(dir.Path())
+	switch {
+	case err != nil:
+		r.add("state", isFailed, "%v", err)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		r.add("state", isWarned, "%s has mode %04o: run chmod 700 on it", finding.Quote(dir.Path()), info.Mode().Perm())
+	default:
+		r.add("state", isOK, "%s", dir.Path())
+	}
+	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); errors.Is(err, fs.ErrNotExist) {
+		r.add("key", isOK, "none yet: it is made on first use")
+	} else if _, err := fenceKey(dir); err != nil {
+		r.add("key", isFailed, "%v", err)
+	} else {
+		r.add("key", isOK, "for its owner alone: back it up, fences cannot be checked without it")
+	}
+	return dir
+}
+
+// config compiles the configuration, if there is one.
+func (c *doctorCmd) config(r *doctorReport) (cfg *rules.Rules, refused bool) {
+	path := c.Config
+	if path == "" {
+		path = "pellucid.yaml"
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			r.add("config", isOK, "none: defaults")
+			return nil, false
+		}
+	}
+	cfg, err := rules.Load(path, rules.Options{})
+	if err != nil {
+		r.add("config", isFailed, "%v", err)
+		return nil, true
+	}
+	r.add("config", isOK, "%s: %s, %s", finding.Quote(path), plural(len(cfg.Servers), "server"), cfg.Version())
+	return cfg, false
+}
+
+// stores looks at the store that the flag or the configuration names, else at those
+// that there are.
+func (c *doctorCmd) stores(ctx context.Context, r *doctorReport, dir *state.Dir, cfg *rules.Rules) {
+	var all []string
+	switch {
+	case c.DB != "":
+		all = []string{c.DB}
+	case cfg != nil && cfg.Store.URL.Reveal() != "":
+		all = []string{cfg.Store.URL.Reveal()}
+	case cfg != nil && cfg.Store.Path != "":
+		all = []string{cfg.Store.Path}
+	case dir != nil:
+		if all = storesIn(dir); len(all) == 0 {
+			r.add("store", isOK, "none yet: it is made on first use")
+		}
+	}
+	for _, where := range all {
+		c.store(ctx, r, where)
+	}
+}
+
+func (c *doctorCmd) store(ctx context.Context, r *doctorReport, where string) {
+	ctx, stop := context.WithTimeout(ctx, doctorWait)
+	defer stop()
+	s, err := store.Inspect(ctx, where)
+	name := storeName(where)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.add("store", isOK, "%s: none yet: it is made on first use", name)
+	case err != nil:
+		r.add("store", isFailed, "%s: %v", name, err)
+	case s.Current > s.Known:
+		r.add("store", isFailed, "%s: schema %d is of a later release, this one knows %d: upgrade pellucid", name, s.Current, s.Known)
+	case s.Current < s.Known:
+		r.add("store", isWarned, "%s: schema %d, this release has %d: pellucid store migrate, after a back-up", name, s.Current, s.Known)
+	default:
+		r.add("store", isOK, "%s: reachable, schema %d", name, s.Current)
+	}
+}
+
+// port says who listens where the gateway would.
+func (c *doctorCmd) port(ctx context.Context, r *doctorReport, cfg *rules.Rules) {
+	addr := rules.DefaultListen
+	if cfg != nil {
+		addr = cfg.Listen
+	}
+	l, err := net.Listen("tcp", addr)
+	if err == nil {
+		l.Close()
+		r.add("port", isOK, "%s is free", addr)
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, doctorWait)
+	defer stop()
+	req, reqErr := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/healthz", nil)
+	if reqErr != nil {
+		r.add("port", isFailed, "%v", err)
+		return
+	}
+	resp, getErr := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if getErr != nil {
+		r.add("port", isFailed, "%s cannot be listened on, and no gateway answers there: %v", addr, err)
+		return
+	}
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		r.add("port", isOK, "%s: something answers /healthz there, a running gateway it seems", addr)
+	} else {
+		r.add("port", isFailed, "%s is taken by a server that is no gateway", addr)
+	}
+}
+
+// clients says which servers of which clients do not run behind the boundary.
+func (c *doctorCmd) clients(r *doctorReport, e *env, dir *state.Dir) {
+	if dir == nil {
+		return
+	}
+	opt, err := protectOptions(nil, false)
+	if err != nil {
+		r.add("clients", isFailed, "%v", err)
+		return
+	}
+	m, err := machine(e)
+	if err != nil {
+		r.add("clients", isFailed, "%v", err)
+		return
+	}
+	targets := protect.Locate(m, "")
+	if len(targets) == 0 {
+		r.add("clients", isOK, "no client's configuration was found")
+	}
+	for _, t := range targets {
+		change, err := opt.Protect(t.Path, t.Format)
+		if err != nil {
+			r.add(t.Client, isWarned, "%v", err)
+			continue
+		}
+		protected, total := change.Count(protect.Already), len(change.Servers)
+		says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, plural(total, "server"), t.Path)
+		switch {
+		case total == 0:
+			r.add(t.Client, isOK, "no servers: %s", t.Path)
+		case change.Count(protect.Wrapped) > 0:
+			r.add(t.Client, isWarned, "%s: run pellucid protect", says)
+		case protected < total:
+			r.add(t.Client, isWarned, "%s: pellucid protect --dry-run says why not the others", says)
+		default:
+			r.add(t.Client, isOK, "%s", says)
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+)
+
+// quarantineCmd is what a person does about results that were held.
+type quarantineCmd struct {
+	List    quarantineListCmd    `cmd:"" help:"List what is held."`
+	Show    quarantineShowCmd    `cmd:"" help:"Show an item, with what hides in it spelled out."`
+	Release quarantineReleaseCmd `cmd:"" help:"Let an item be delivered, once."`
+	Deny    quarantineDenyCmd    `cmd:"" help:"Withhold an item for good."`
+}
+
+// stateDB says where the queue is.
+type stateDB struct {
+	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the queue: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
+}
+
+// errNoStore: nothing was ever put there.
+var errNoStore = errors.New("quarantine: there is no database yet: nothing was ever held")
+
+// open opens the database; make says to make one where there is none. Its name does
+// not stand in the error: it may hold a password.
+func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.Store, error) {
+	where := c.DB
+	if where == "" {
+		where = filepath.Join(dir.Path(), "pellucid.db")
+	}
+	if !isPostgres(where) {
+		_, err := os.Stat(where)
+		switch {
+		case !errors.Is(err, fs.ErrNotExist):
+		case !make:
+			return nil, errNoStore
+		default:
+			if err := makePrivate(where); err != nil {
+				return nil, withCode(exitConfig, err)
+			}
+		}
+	}
+	s, err := store.Open(ctx, where, store.Options{})
+	return s, openError(err)
+}
+
+// queue calls do with the queue.
+func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	s, err := c.open(ctx, dir, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = do(ctx, hold.New(s, hold.Options{}))
+	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull) {
+		return withCode(exitUnreachable, err)
+	}
+	return err
+}
+
+type quarantineListCmd struct {
+	stateDB
+	State  string `enum:"held,released,taken,denied,expired,all" default:"held" help:"Which items: ${enum}."`
+	Server string `placeholder:"NAME" help:"Only of this server."`
+	Tool   string `placeholder:"NAME" help:"Only of this tool."`
+	Limit  int    `default:"100" help:"Greatest number of items that are listed, up to 1,000."`
+	JSON   bool   `name:"json" help:"Print one JSON object for each item, as JSON lines."`
+}
+
+func (quarantineListCmd) Help() string {
+	return `The newest item comes first. An item is a result that was withheld: a rule or a
+schema did not let it through, and its caller was told a constant text that names the
+item. It says nothing of its content but codes and sizes; show does.`
+}
+
+func (c *quarantineListCmd) Run(e *env) error {
+	var items []hold.Item
+	err := c.queue(func(ctx context.Context, q *hold.Queue) (err error) {
+		f := hold.Filter{State: hold.State(c.State), Server: c.Server, Tool: c.Tool, Limit: c.Limit}
+		if c.State == "all" {
+			f.State = ""
+		}
+		items, err = q.List(ctx, f)
+		return err
+	})
+	if err != nil && !errors.Is(err, errNoStore) {
+		return err
+	}
+	if c.JSON {
+		for i := range items {
+			if err := writeJSON(e.Stdout, newItemJSON(&items[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(items) == 0 {
+		fmt.Fprintln(e.Stderr, "Nothing to list.")
+		return nil
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tOCTETS")
+	for i := range items {
+		it := &items[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, minute(it.Held), minute(it.Until), toolOf(it), codeOf(it), it.Octets)
+	}
+	return w.Flush()
+}
+
+// minute is a time for a person.
+func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+// toolOf and codeOf are what the store holds of names, if they are such: whoever
+// writes to a shared database is not to write to this terminal.
+func toolOf(it *hold.Item) string {
+	name := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
+	if it.Tool == "" {
+		return name.Server
+	}
+	return name.Server + "/" + name.Tool
+}
+
+func codeOf(it *hold.Item) string {
+	if it.Code.Known() {
+		return string(it.Code)
+	}
+	return frame.Other
+}
+
+// itemID is the argument that names an item.
+type itemID struct {
+	ID string `arg:"" help:"Item: the evidence id that the placeholder names, 32 hexadecimal digits."`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *itemID) Validate() error {
+	if !hold.ValidID(c.ID) {
+		return errors.New("an item is named by 32 hexadecimal digits, in lower case")
+	}
+	return nil
+}
+
+// decision is what release and deny share.
+type decision struct {
+	stateDB
+	By   string `placeholder:"NAME" help:"Who decides; the name of this user if absent."`
+	JSON bool   `name:"json" help:"Print the item as JSON."`
+	itemID
+}
+
+// who is the person's name for the record.
+func (c *decision) who(e *env) string {
+	for _, name := range []string{c.By, e.Getenv("USER"), e.Getenv("USERNAME")} {
+		if frame.IsLabel(name) {
+			return name
+		}
+	}
+	return "operator"
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *decision) Validate() error {
+	if c.By != "" && !frame.IsLabel(c.By) {
+		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
+	}
+	return c.itemID.Validate()
+}
+
+func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
+	return c.queue(func(ctx context.Context, q *hold.Queue) error {
+		if err := do(q, ctx, c.ID, c.who(e)); err != nil {
+			return err
+		}
+		it, err := q.Get(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		it.Body = nil // that is for show
+		if c.JSON {
+			return writeJSON(e.Stdout, newItemJSON(&it))
+		}
+		say(e.Stdout, &it)
+		return nil
+	})
+}
+
+type quarantineReleaseCmd struct{ decision }
+
+func (quarantineReleaseCmd) Help() string {
+	return `A released result is delivered once: to the next call of the same tool with the same
+arguments, octet for octet, by the same principal, before the item expires. The
+server is not asked again for it. The result is scrubbed, framed and recorded as any
+other; it is let through although of a finding, not as it was received.`
+}
+
+func (c *quarantineReleaseCmd) Run(e *env) error {
+	return c.decide(e, (*hold.Queue).Release, func(w io.Writer, it *hold.Item) {
+		fmt.Fprintf(w, "Released. The next call of %s with the same arguments gets this result, scrubbed and\n"+
+			"framed, once, until %s; the server is not asked again.\n", toolOf(it), minute(it.Until))
+	})
+}
+
+type quarantineDenyCmd struct{ decision }
+
+func (quarantineDenyCmd) Help() string {
+	return `The item stays withheld and its content is removed. The caller was told so already,
+when it was held; the same question asked again goes to the server again.`
+}
+
+func (c *quarantineDenyCmd) Run(e *env) error {
+	return c.decide(e, (*hold.Queue).Deny, func(w io.Writer, it *hold.Item) {
+		fmt.Fprintf(w, "Denied. What %s had answered is removed.\n", toolOf(it))
+	})
+}
+
+// holdFlags say what wrap holds for review.
+type holdFlags struct {
+	Hold       []string `placeholder:"CODE,…" help:"Hold a tool's result for review where one of these is found in it (see docs/spec/scrub.md, \"hidden-tag\" for one), instead of delivering it without; implies --quarantine."`
+	Quarantine bool     `help:"Keep the results that are withheld, for pellucid quarantine."`
+	stateDB
+}
+
+func (f *holdFlags) codes() (codes []finding.Code, err error) {
+	for _, s := range f.Hold {
+		code := finding.Code(strings.TrimSpace(s))
+		if !code.Known() {
+			return nil, fmt.Errorf("wrap: --hold: %s is no finding", finding.Quote(s))
+		}
+		codes = append(codes, code)
+	}
+	return codes, nil
+}
+
+// open opens the queue, if one is wanted, and keeps it swept until stop is called.
+func (f *holdFlags) open(dir *state.Dir) (q *hold.Queue, stop func(), err error) {
+	if !f.Quarantine && len(f.Hold) == 0 {
+		return nil, func() {}, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := f.stateDB.open(ctx, dir, true)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	q = hold.New(s, hold.Options{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(sweepEvery)
+		defer tick.Stop()
+		for {
+			_, _ = q.Sweep(ctx) // what expired is never given out; this only saves room
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return q, func() { cancel(); <-done; s.Close() }, nil
+}
+
+const sweepEvery = time.Hour

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+type quarantineShowCmd struct {
+	stateDB
+	JSON bool `name:"json" help:"Print the item as JSON, with its body and what hides in it."`
+	itemID
+}
+
+func (quarantineShowCmd) Help() string {
+	return `Prints every text of the result as it was received. What a terminal would not show, or
+would obey, is spelled out; messages in hidden characters are decoded. It is all a
+stranger's text: read it, and do not paste it into a model. Once an item was taken or
+denied, or has expired, its body is gone.`
+}
+
+func (c *quarantineShowCmd) Run(e *env) error {
+	return c.queue(func(ctx context.Context, q *hold.Queue) error {
+		it, err := q.Get(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		texts := textsOf(it.Body)
+		if !c.JSON {
+			return showItem(e.Stdout, paletteFor(e.Stdout, e.Getenv), &it, texts)
+		}
+		out := newItemJSON(&it)
+		if it.Body != nil {
+			body := string(it.Body)
+			out.Body = &body
+		}
+		for _, t := range texts {
+			for _, h := range scrub.Reveal(t.text) {
+				out.Hidden = append(out.Hidden, hiddenJSON{t.place, fmt.Sprint(h.Kind), h.Start, h.End, h.Message})
+			}
+		}
+		return writeJSON(e.Stdout, out)
+	})
+}
+
+// itemJSON is an item for programs. Body and the messages in Hidden are a
+// stranger's text.
+type itemJSON struct {
+	ID        string       `json:"id"`
+	State     string       `json:"state"`
+	Server    string       `json:"server"`
+	Tool      string       `json:"tool,omitzero"`
+	Principal string       `json:"principal,omitzero"`
+	Rule      string       `json:"rule"`
+	Code      string       `json:"code"`
+	Call      string       `json:"call"`
+	Digest    string       `json:"digest"`
+	Octets    int          `json:"octets"`
+	Held      time.Time    `json:"held"`
+	Until     time.Time    `json:"until"`
+	Decided   time.Time    `json:"decided,omitzero"`
+	By        string       `json:"by,omitzero"`
+	Body      *string      `json:"body,omitzero"`
+	Hidden    []hiddenJSON `json:"hidden,omitzero"`
+}
+
+type hiddenJSON struct {
+	Place   string `json:"place"`
+	Kind    string `json:"kind"`
+	Start   int    `json:"start"`
+	End     int    `json:"end"`
+	Message string `json:"message"`
+}
+
+func newItemJSON(it *hold.Item) *itemJSON {
+	return &itemJSON{
+		ID: it.ID, State: string(it.State), Server: it.Server, Tool: it.Tool, Principal: it.Principal, Rule: it.Rule,
+		Code: codeOf(it), Call: it.Call.String(), Digest: it.Digest.String(), Octets: it.Octets,
+		Held: it.Held, Until: it.Until, Decided: it.Decided, By: it.By,
+	}
+}
+
+// showItem prints an item for a person.
+func showItem(dst io.Writer, p palette, it *hold.Item, texts []placed) error {
+	w := bufio.NewWriter(dst)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s %s\n", p.dim(fmt.Sprintf("%-10s", name)), printable(value))
+		}
+	}
+	row("item", it.ID)
+	row("state", string(it.State))
+	row("tool", toolOf(it))
+	row("principal", it.Principal)
+	row("held for", codeOf(it)+" ("+it.Rule+")")
+	row("held", minute(it.Held)+", until "+minute(it.Until))
+	if it.By != "" {
+		row("decided", minute(it.Decided)+" by "+it.By)
+	}
+	row("digest", it.Digest.String())
+	row("size", plural(it.Octets, "octet"))
+	if it.Body == nil {
+		section(w, p, "its content is gone: it was delivered or denied, or has expired")
+		return w.Flush()
+	}
+	for _, t := range texts {
+		section(w, p, t.place)
+		indent(w, printable(t.text))
+		explainMessages(w, p, t.text)
+	}
+	return w.Flush()
+}
+
+// A placed text is a string of a body with the place where it stands. Names that a
+// stranger chose are quoted in it.
+type placed struct{ place, text string }
+
+// textsOf lists every string of a body, the names of members too where they hide
+// something. What is no JSON is one text.
+func textsOf(body []byte) (all []placed) {
+	if body == nil {
+		return nil
+	}
+	var doc strictjson.Doc
+	if doc.Reset(body, strictjson.Limits{MendSurrogates: true}) != nil {
+		return []placed{{"the whole", string(body)}}
+	}
+	var walk func(place string, v strictjson.Value)
+	walk = func(place string, v strictjson.Value) {
+		switch v.Kind() {
+		case '{':
+			for name, m := range v.Members() {
+				text := name.Text()
+				at := strings.TrimPrefix(place+"/"+shownName(text), "/")
+				if printable(text) != text {
+					all = append(all, placed{"name at " + at, text})
+				}
+				walk(at, m)
+			}
+		case '[':
+			n := 0
+			for e := range v.Elements() {
+				walk(place+"/"+strconv.Itoa(n), e)
+				n++
+			}
+		case '"':
+			all = append(all, placed{place, v.Text()})
+		}
+	}
+	walk("", doc.Root())
+	return all
+}
+
+// shownName is a member's name on a path: as it is where it is a plain word.
+func shownName(s string) string {
+	plain := s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.$") == ""
+	if plain {
+		return s
+	}
+	return finding.Quote(s)
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// announce tells a person what there is now, and what to do with it.
+func (b *boundary) announce(addr string) {
+	w, r := b.env.Stderr, b.rules.Load()
+	base := "http://" + addr
+	if r.PublicURL != "" {
+		base = r.PublicURL
+	}
+	if b.src.path == "" {
+		fmt.Fprint(w, "No "+defaultConfig+" here, so this is a demonstration: a server with poisoned and honest tools,\n"+
+			"behind the boundary, and the grounding adapter with its demonstration set.\n")
+	} else {
+		fmt.Fprintf(w, "Rules of %s.\n", finding.Quote(b.src.path))
+	}
+	fmt.Fprintf(w, "Serving streamable HTTP, of every revision, at %s:\n", addr)
+	for _, s := range r.Servers {
+		fmt.Fprintf(w, "  %s/mcp/%s\n", base, s.Name)
+	}
+	fmt.Fprintf(w, "  %s/mcp   all of them as one, under the names PREFIX_NAME\n", base)
+	if b.ground != nil {
+		fmt.Fprintf(w, "  %s/ground/mcp   the grounding adapter\n", base)
+	}
+	if r.Telemetry.Metrics {
+		fmt.Fprintf(w, "  %s/metrics\n", base)
+	}
+	fmt.Fprintf(w, "  %s/healthz, /readyz\n", base)
+	if r.Auth.Set() {
+		fmt.Fprint(w, "Clients need a bearer token.\n")
+	}
+	if b.src.path == "" {
+		fmt.Fprintf(w, "  look   npx @modelcontextprotocol/inspector --cli %s/mcp --transport http \\\n"+
+			"           --method tools/call --tool-name demo_read_ticket\n"+
+			"  yours  docs/spec/config.md says what stands in %s; `pellucid protect` asks less of you\n", base, defaultConfig)
+	}
+	fmt.Fprint(w, "  end    Ctrl-C\n")
+}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/internal/era"
+	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/internal/meter"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/validate"
+)
+
+// boundary is the running gateway: the rules in force, the servers behind it and
+// the handler in front of them, each replaced in one step.
+type boundary struct {
+	env    *env
+	src    *source
+	listen string
+	log    *slog.Logger
+
+	key     frame.Key
+	journal *state.Journal
+	store   *store.Store
+	queue   *hold.Queue
+	sink    gateway.Sink
+	schemas validate.Cache
+	meter   *meter.Meter
+	health  meter.Health
+	fleet   *fleet.Fleet
+	ground  *upGround // nil: not served
+
+	rules   atomic.Pointer[rules.Rules]
+	handler atomic.Pointer[http.Handler]
+
+	mu     sync.Mutex // of what follows, and of reloading
+	fronts map[string]*wire.Front
+	union  *wire.Front
+	gone   sync.WaitGroup // of fronts that are ended
+}
+
+// openBoundary makes everything that must be there before the first request.
+func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
+	r, err := src.load(e)
+	if err != nil {
+		return nil, withCode(exitConfig, err)
+	}
+	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}}
+	b.log = (&logFlags{LogFormat: "text", LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
+	if r.Telemetry.LogJSON {
+		b.log = (&logFlags{LogFormat: "json", LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
+	}
+	if c.Listen != "" {
+		b.listen = c.Listen
+	}
+	if !isLoopback(b.listen) && !r.Auth.Set() {
+		return nil, withCode(exitConfig, errors.New("up: an address that is not loopback needs auth: anybody could reach it"))
+	}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if err := b.openState(r); err != nil {
+		return nil, err
+	}
+	v := buildVersions().Version
+	b.fleet = fleet.New(fleet.Options{Log: b.log, Version: v, Translate: b.translate})
+	b.union = b.front(r, b.serveAll)
+	if c.Ground || src.path == "" {
+		if b.ground, err = openUpGround(e, c, b.key, b.log); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
+		Children: func() int64 { return int64(b.fleet.Children()) },
+		Held:     b.waiting,
+		Servers:  func() int64 { return int64(len(b.rules.Load().Servers)) }}); err != nil {
+		return nil, err
+	}
+	if err := b.apply(r); err != nil {
+		return nil, withCode(exitConfig, err)
+	}
+	return b, nil
+}
+
+// waiting is how many results wait for a person; 1,000 stands for more. It is 0
+// where the store does not say.
+func (b *boundary) waiting() int64 {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	items, err := b.queue.List(ctx, hold.Filter{State: hold.Held, Limit: 1000})
+	if err != nil {
+		return 0
+	}
+	return int64(len(items))
+}
+
+// openState opens what outlives the process.
+func (b *boundary) openState(r *rules.Rules) error {
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	if b.key, err = fenceKey(dir); err != nil {
+		return err
+	}
+	if b.journal, err = dir.Journal("decisions.jsonl", state.JournalOptions{}); err != nil {
+		return withCode(exitConfig, err)
+	}
+	where := cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.env.Getenv("PELLUCID_DB"))
+	if b.store, err = (&stateDB{DB: where}).open(context.Background(), dir, true); err != nil {
+		return err
+	}
+	b.queue = hold.New(b.store, hold.Options{})
+	b.health.Add("store", func(ctx context.Context) error {
+		_, err := b.queue.List(ctx, hold.Filter{Limit: 1})
+		return err
+	})
+	v := buildVersions()
+	if b.meter, err = meter.New(meter.Options{Version: v.Version, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
+		return withCode(exitConfig, fmt.Errorf("up: telemetry: %w", err))
+	}
+	b.sink = sinks{&journalSink{j: b.journal}, b.meter}
+	return nil
+}
+
+// sinks gives each decision to several.
+type sinks []gateway.Sink
+
+func (s sinks) Record(d gateway.Decision) error {
+	errs := make([]error, len(s))
+	for i, to := range s {
+		errs[i] = to.Record(d)
+	}
+	return errors.Join(errs...)
+}
+
+func (b *boundary) close() {
+	b.gone.Wait()
+	if b.fleet != nil {
+		ctx, stop := context.WithTimeout(context.Background(), closeWait)
+		defer stop()
+		_ = b.fleet.Close(ctx)
+	}
+	if b.ground != nil {
+		b.ground.Close()
+	}
+	if b.store != nil {
+		b.store.Close()
+	}
+	if b.meter != nil {
+		ctx, stop := context.WithTimeout(context.Background(), closeWait)
+		defer stop()
+		if err := b.meter.Shutdown(ctx); err != nil {
+			b.log.Warn("traces lost", "error", err)
+		}
+	}
+	if b.journal != nil {
+		if err := b.journal.Close(); err != nil {
+			b.log.Error("decisions may be lost", "error", err)
+		}
+	}
+}
+
+// apply puts rules in force, or changes nothing. What is under way keeps the rules
+// that it began with, but for those of single tools.
+func (b *boundary) apply(r *rules.Rules) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	guard, err := b.guard(r)
+	if err != nil {
+		return err
+	}
+	plugged, err := b.plug(r, guard)
+	if err != nil {
+		return err
+	}
+	servers := make([]fleet.Server, len(r.Servers))
+	for i, s := range r.Servers {
+		if servers[i], err = b.server(s); err != nil {
+			return fmt.Errorf("up: server %s: %w", s.Name, err)
+		}
+	}
+	old := b.rules.Load()
+	b.rules.Store(r) // before any session of a new server can ask for them
+	if err := b.fleet.Set(servers); err != nil {
+		b.rules.Store(old)
+		return err
+	}
+	b.keepFronts(r)
+	h := b.routes(r, guard, plugged)
+	b.handler.Store(&h)
+	b.meter.Rules(r.Version())
+	approved := map[string][]string{}
+	for _, s := range r.Servers {
+		approved[s.Name] = nil
+	}
+	b.meter.Approve(approved)
+	return nil
+}
+
+// follow applies every new version of the rules, until ctx ends.
+func (b *boundary) follow(ctx context.Context) {
+	go b.sweep(ctx)
+	for range b.src.changes(ctx, b.log.Warn) {
+		old := b.rules.Load()
+		r, err := b.src.load(b.env)
+		if err == nil && rules.Equal(old, r) {
+			b.log.Info("configuration read: nothing has changed")
+			continue
+		}
+		if err == nil && !isLoopback(b.listen) && !r.Auth.Set() {
+			err = errors.New("up: an address that is not loopback needs auth")
+		}
+		if err == nil {
+			err = b.apply(r)
+		}
+		if err != nil {
+			b.log.Error("configuration not taken: what was in force stays", "error", err)
+			continue
+		}
+		d := rules.Diff(old, r)
+		b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
+		if r.Listen != old.Listen || r.HTTP.MaxBody != old.HTTP.MaxBody || r.HTTP.Sessions != old.HTTP.Sessions ||
+			r.HTTP.SessionIdle != old.HTTP.SessionIdle || r.Telemetry != old.Telemetry || r.Store != old.Store {
+			b.log.Warn("listen, store, telemetry and the bounds of sessions change with the next start only")
+		}
+	}
+}
+
+// sweepWait is how often the queue of held results loses what nobody needs any more.
+const sweepWait = time.Hour
+
+func (b *boundary) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepWait)
+	defer tick.Stop()
+	for {
+		if _, err := b.queue.Sweep(ctx); err != nil && ctx.Err() == nil {
+			b.log.Warn("the queue of held results was not swept", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// server is what the fleet has to know of a configured server.
+func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
+	out := fleet.Server{Name: s.Name, Prefix: s.Prefix, Identity: identity(s), Config: b.config(s.Name),
+		Child: s.Command != nil, Shared: s.Share == rules.Shared}
+	log := b.log.With("server", s.Name)
+	if out.Child {
+		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Stderr: func(line string) { log.Info("server: " + line) }}
+		for _, v := range s.Env {
+			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
+		}
+		out.Dial = fleet.Command(cmd)
+		return out, nil
+	}
+	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
+		Notice: func(line string) { log.Warn("server: " + line) }}
+	for _, h := range s.Headers {
+		o.Header.Add(h.Name, h.Value.Reveal())
+	}
+	dial := map[rules.Transport]func(string, wire.HTTPOptions) (fleet.Dialer, error){
+		rules.AutoTransport: fleet.Auto, rules.StreamableHTTP: fleet.HTTP, rules.SSE: fleet.SSE}[s.Transport]
+	var err error
+	out.Dial, err = dial(s.URL.Reveal(), o)
+	return out, err
+}
+
+// identity is a digest of all that a connection to the server depends on. It holds
+// what secrets stand for, and so never leaves the process.
+func identity(s *rules.Server) string {
+	type pair struct{ Name, Value string }
+	var all []pair
+	for _, list := range [][]rules.Variable{s.Env, s.Headers} {
+		all = append(all, pair{})
+		for _, v := range list {
+			all = append(all, pair{v.Name, v.Value.Reveal()})
+		}
+	}
+	b, err := json.Marshal([]any{s.Command, s.Cwd, s.URL.Reveal(), s.Transport, s.Share, all})
+	if err != nil {
+		panic("up: digest of a server: " + err.Error()) // strings and numbers always marshal
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// config is how a session's messages are treated. Rules of single tools are those in
+// force at the time of each call.
+func (b *boundary) config(name string) func(principal string) gateway.Config {
+	return func(principal string) gateway.Config {
+		rule := func(tool string) *gateway.Rule {
+			if s := b.rules.Load().Server(name); s != nil {
+				return s.Rule(tool)
+			}
+			return &gateway.Rule{Denied: true} // its sessions are about to end
+		}
+		s := b.rules.Load().Server(name)
+		if s == nil {
+			return gateway.Config{Name: name, Key: b.key, Sink: b.sink, Tools: rule}
+		}
+		cfg := b.treatment(s)
+		cfg.Observer, cfg.Hold, cfg.Principal, cfg.Tools = b.meter, b.queue, principalID(principal), rule
+		return cfg
+	}
+}
+
+// treatment is what the rules say of a server's messages.
+func (b *boundary) treatment(s *rules.Server) gateway.Config {
+	r := s.Rule("")
+	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, Log: b.log.With("server", s.Name), Schemas: &b.schemas,
+		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
+		Tools: s.Rule, DangerouslyAllowSampling: s.DangerouslyAllowSampling}
+}
+
+// translate lets a client of either era speak to the server. A legacy session begins
+// with initialize, which shows what the server is. A modern one may begin with
+// anything, so that the server itself is asked, unless it is not there to answer.
+func (b *boundary) translate(server string, conn wire.Conn, client wire.Era) wire.Conn {
+	s := b.rules.Load().Server(server)
+	o := era.Options{DangerouslyAllowSampling: s != nil && s.DangerouslyAllowSampling}
+	if client == wire.Legacy {
+		return era.Adapt(conn, o)
+	}
+	c, is, err := era.Upstream(context.Background(), conn, o) // bounded by its patience, and ended with conn
+	if err != nil || is == wire.Legacy && b.down(server) {
+		return era.Adapt(conn, o)
+	}
+	return c
+}
+
+func (b *boundary) down(server string) bool {
+	return slices.ContainsFunc(b.fleet.Health(), func(h fleet.Health) bool { return h.Name == server && h.State == fleet.Down })
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/plug"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+)
+
+// plug is the handler for other gateways and hosts that carry results themselves. A
+// result of a configured server is treated by its rules, any other by the defaults of
+// package gateway.
+func (b *boundary) plug(r *rules.Rules, g *guard) (http.Handler, error) {
+	own := make(map[string]*gateway.Inspector, len(r.Servers))
+	for _, s := range r.Servers {
+		var err error
+		if own[s.Name], err = gateway.NewInspector(b.treatment(s)); err != nil {
+			return nil, fmt.Errorf("up: server %s: %w", s.Name, err)
+		}
+	}
+	others, err := gateway.NewInspector(gateway.Config{Key: b.key, Sink: b.sink, Log: b.log, Schemas: &b.schemas})
+	if err != nil {
+		return nil, fmt.Errorf("up: %w", err)
+	}
+	h, err := plug.New(plug.Options{
+		Default: others, MaxBody: int64(r.HTTP.MaxBody),
+		Inspector: func(server string) *gateway.Inspector { return own[server] },
+	})
+	if err != nil || g.who == nil {
+		return h, err
+	}
+	return allowed([]string{plug.Scope}, h), nil
+}

@@ -1,0 +1,445 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// upstream is a server of the SDK's over HTTP, in both eras.
+func upstream(t *testing.T, name string, wait <-chan struct{}) string {
+	t.Helper()
+	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
+	type in struct {
+		Text string `json:"text,omitempty"`
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Repeats."}, func(ctx context.Context, _ *mcp.CallToolRequest, v in) (*mcp.CallToolResult, any, error) {
+		if v.Text == "wait" {
+			select {
+			case <-wait:
+			case <-ctx.Done():
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + " says <|im_start|>" + v.Text}}}, nil, nil
+	})
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// screen is what a person sees.
+type screen struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// gatewayRig is a running `pellucid up`.
+type gatewayRig struct {
+	t    *testing.T
+	file string
+	base string
+	err  *screen
+	b    *boundary
+	stop context.CancelFunc
+	done chan error
+}
+
+var listening = regexp.MustCompile(`, at (127\.0\.0\.1:[0-9]+):`)
+
+func startUp(t *testing.T, config string, env_ map[string]string) *gatewayRig {
+	t.Helper()
+	t.Setenv("PELLUCID_STATE", t.TempDir())
+	g := &gatewayRig{t: t, file: filepath.Join(t.TempDir(), "p.yaml"), err: &screen{}, done: make(chan error, 1)}
+	g.write(config)
+	src, err := fileSource(g.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &env{Stderr: g.err, Getenv: func(name string) string { return env_[name] }}
+	if g.b, err = openBoundary(e, &upCmd{Listen: "127.0.0.1:0"}, src); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	g.stop = stop
+	go func() { g.done <- g.b.serve(ctx, func() {}); g.b.close() }()
+	g.eventually("listening", func() bool {
+		m := listening.FindStringSubmatch(g.err.String())
+		if m != nil {
+			g.base = "http://" + m[1]
+		}
+		return m != nil
+	})
+	t.Cleanup(func() {
+		stop()
+		select {
+		case err := <-g.done:
+			if err != nil {
+				t.Errorf("serve: %v", err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("it does not end")
+		}
+	})
+	return g
+}
+
+func (g *gatewayRig) write(config string) {
+	g.t.Helper()
+	if err := os.WriteFile(g.file, []byte(config), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *gatewayRig) eventually(what string, ok func() bool) {
+	g.t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	g.t.Fatalf("not in time: %s\n%s", what, g.err)
+}
+
+// bearer adds a token to every request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b != "" {
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (g *gatewayRig) connect(path, token, version string) (*mcp.ClientSession, error) {
+	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	s, err := c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: g.base + path, HTTPClient: &http.Client{Transport: bearer(token)}},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		g.t.Cleanup(func() { s.Close() })
+	}
+	return s, err
+}
+
+func (g *gatewayRig) must(path, token, version string) *mcp.ClientSession {
+	g.t.Helper()
+	s, err := g.connect(path, token, version)
+	if err != nil {
+		g.t.Fatalf("%s: %v\n%s", path, err, g.err)
+	}
+	return s
+}
+
+// say calls a tool and returns the line inside of its fence.
+func (g *gatewayRig) say(s *mcp.ClientSession, tool, text string) (string, error) {
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"text": text}})
+	if err != nil {
+		return "", err
+	}
+	lines := strings.Split(r.Content[0].(*mcp.TextContent).Text, "\n")
+	if len(lines) < 4 {
+		return "", fmt.Errorf("no fence: %q", lines)
+	}
+	return lines[2], nil
+}
+
+func (g *gatewayRig) tools(s *mcp.ClientSession) (names []string) {
+	g.t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	r, err := s.ListTools(ctx, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, tool := range r.Tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (g *gatewayRig) get(path, host string) int {
+	g.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, g.base+path, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if host != "" {
+		req.Host = host
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// TestUp: one server and all of them, in both eras, and each with its rules.
+func TestUp(t *testing.T) {
+	g := startUp(t, fmt.Sprintf(`version: 1
+servers:
+  one: {url: %s}
+  two: {url: %s, prefix: second, tools: {echo: {allow: false}}}
+`, upstream(t, "one", nil), upstream(t, "two", nil)), nil)
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			s := g.must("/mcp/one", "", version)
+			if got, err := g.say(s, "echo", "x"); got != "one says x" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			s = g.must("/mcp", "", version)
+			if got := g.tools(s); !slices.Equal(got, []string{"one_echo"}) {
+				t.Errorf("%q", got)
+			}
+			if got, err := g.say(s, "one_echo", "y"); got != "one says y" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			if _, err := g.say(s, "second_echo", "y"); err == nil || !strings.Contains(err.Error(), "denied by policy") {
+				t.Errorf("a denied tool: %v", err)
+			}
+		})
+	}
+	for _, tc := range []struct {
+		path, host string
+		want       int
+	}{
+		{"/healthz", "", 200}, {"/readyz", "10.0.0.1:80", 200}, {"/metrics", "", 200}, {"/mcp", "evil.example", 403},
+		{"/metrics", "evil.example", 403}, {"/nothing", "", 404}, {"/mcp/three", "", 404}, {"/ground/mcp", "", 404},
+	} {
+		if got := g.get(tc.path, tc.host); got != tc.want {
+			t.Errorf("%s at host %q: %d, want %d", tc.path, tc.host, got, tc.want)
+		}
+	}
+}
+
+// TestUpAuth: nobody without a token, nothing without its scope, and no session but
+// one's own.
+func TestUpAuth(t *testing.T) {
+	alice, bob := strings.Repeat("alice-7f3a9b", 4), strings.Repeat("bob-15c8de02", 4)
+	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	if err := os.WriteFile(tokens, []byte(`{"tokens":[
+		{"principal":"alice","scopes":["mcp","files"],"token":"env:ALICE"},{"principal":"bob","scopes":["mcp"],"token":"env:BOB"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alice, bob = "Kq3"+alice[:10]+"xW9zLmN4vB7cYp2RtU8", "Zr5"+bob[:10]+"hJ6gFdS1aQeXoI0kMnV"
+	g := startUp(t, fmt.Sprintf(`version: 1
+auth: {tokens: "file:%s"}
+servers:
+  one: {url: %s, scopes: [files]}
+  two: {url: %s}
+`, tokens, upstream(t, "one", nil), upstream(t, "two", nil)), map[string]string{"ALICE": alice, "BOB": bob})
+	for _, path := range []string{"/mcp", "/mcp/one", "/mcp/two", "/metrics", "/v1/scrub"} {
+		if got := g.get(path, ""); got != http.StatusUnauthorized {
+			t.Errorf("%s without a token: %d", path, got)
+		}
+	}
+	for _, tc := range []struct {
+		token, path, want string
+	}{
+		{alice, "/mcp", "[one_echo two_echo]"}, {bob, "/mcp", "[two_echo]"}, {alice, "/mcp/one", "[echo]"}, {bob, "/mcp/one", ""}, {"x", "/mcp/two", ""},
+	} {
+		for _, version := range []string{"2025-11-25", "2026-07-28"} {
+			s, err := g.connect(tc.path, tc.token, version)
+			if err != nil {
+				if tc.want != "" {
+					t.Errorf("%s: %v", tc.path, err)
+				}
+				continue
+			}
+			if got := fmt.Sprint(g.tools(s)); got != tc.want {
+				t.Errorf("%s: %s, want %s", tc.path, got, tc.want)
+			}
+		}
+	}
+	s := g.must("/mcp/two", alice, "2025-11-25")
+	req, err := http.NewRequest(http.MethodPost, g.base+"/mcp/two", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Mcp-Session-Id": s.ID(), "Content-Type": "application/json",
+		"Accept": "application/json, text/event-stream", "Authorization": "Bearer " + bob} {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("another's session: %d", resp.StatusCode)
+	}
+}
+
+// TestUpReload: a new file takes effect in one step, a bad one not at all, and what
+// has not changed goes on.
+func TestUpReload(t *testing.T) {
+	one, two := upstream(t, "one", nil), upstream(t, "two", nil)
+	config := "version: 1\nservers:\n  one: {url: " + one + "}\n"
+	g := startUp(t, config, nil)
+	all, single := g.must("/mcp", "", "2025-11-25"), g.must("/mcp/one", "", "2025-11-25")
+	if got := g.tools(all); !slices.Equal(got, []string{"one_echo"}) {
+		t.Fatalf("%q", got)
+	}
+	g.write(config + "  two: {url: " + two + "}\n")
+	g.eventually("the new server", func() bool { return slices.Equal(g.tools(all), []string{"one_echo", "two_echo"}) })
+	if got, err := g.say(g.must("/mcp/two", "", ""), "echo", "x"); got != "two says x" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := g.say(single, "echo", "x"); got != "one says x" || err != nil {
+		t.Errorf("the session did not go on: %q, %v", got, err)
+	}
+
+	g.write(config + "  two: {url: " + two + ", share: often}\n  th ree: {}\n")
+	g.eventually("the complaint", func() bool { return strings.Contains(g.err.String(), "what was in force stays") })
+	if got := g.tools(all); !slices.Equal(got, []string{"one_echo", "two_echo"}) {
+		t.Errorf("%q", got)
+	}
+
+	g.write(config + "  two: {url: " + two + "}\ndefaults: {tools: {}}\n")
+	g.write("version: 1\nservers:\n  one: {url: " + one + ", tools: {echo: {allow: false}}}\n")
+	g.eventually("the new rule", func() bool {
+		_, err := g.say(single, "echo", "x")
+		return err != nil && strings.Contains(err.Error(), "denied by policy")
+	})
+	if got := g.get("/mcp/two", ""); got != http.StatusNotFound {
+		t.Errorf("a server that is no more: %d", got)
+	}
+}
+
+// TestUpDrain: what is under way when it is told to end still gets its answer.
+func TestUpDrain(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			wait := make(chan struct{})
+			g := startUp(t, "version: 1\nservers:\n  one: {url: "+upstream(t, "one", wait)+"}\n", nil)
+			answers := make(chan string, 2)
+			for path, tool := range map[string]string{"/mcp": "one_echo", "/mcp/one": "echo"} {
+				s := g.must(path, "", version)
+				if _, err := g.say(s, tool, "x"); err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					got, err := g.say(s, tool, "wait")
+					answers <- fmt.Sprint(got, err)
+				}()
+			}
+			time.Sleep(200 * time.Millisecond)
+			g.stop()
+			g.eventually("draining", func() bool { return g.get("/readyz", "") == http.StatusServiceUnavailable })
+			if _, err := g.connect("/mcp", "", version); err == nil {
+				t.Error("a new session while it ends")
+			}
+			close(wait)
+			for range 2 {
+				if got := <-answers; got != "one says wait<nil>" {
+					t.Errorf("%s", got)
+				}
+			}
+		})
+	}
+}
+
+// TestUpChurn: sessions leave nothing behind, whether they are ended or forgotten.
+// $PELLUCID_SOAK says how many there are.
+func TestUpChurn(t *testing.T) {
+	sessions := 300
+	if testing.Short() {
+		sessions = 50
+	}
+	if n, err := strconv.Atoi(os.Getenv("PELLUCID_SOAK")); err == nil {
+		sessions = n
+	}
+	g := startUp(t, "version: 1\nhttp: {sessions: 32, rate: 0}\nservers:\n  one: {url: "+upstream(t, "one", nil)+"}\n  two: {url: "+upstream(t, "two", nil)+"}\n", nil)
+	post := func(path, id, body string) (string, string) {
+		req, err := http.NewRequest(http.MethodPost, g.base+path, strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return "", ""
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if id != "" {
+			req.Header.Set("Mcp-Session-Id", id)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return "", ""
+		}
+		defer resp.Body.Close()
+		b := new(bytes.Buffer)
+		_, _ = b.ReadFrom(resp.Body)
+		return b.String(), resp.Header.Get("Mcp-Session-Id")
+	}
+	run := func(n int) {
+		for i := range n {
+			path, tool := "/mcp", "one_echo"
+			if i%2 == 0 {
+				path, tool = "/mcp/one", "echo"
+			}
+			_, id := post(path, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+			post(path, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			if out, _ := post(path, id, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"text":"x"}}}`); !strings.Contains(out, "one says x") {
+				t.Fatalf("session %d: %s", i, out)
+			}
+			if i%3 == 0 { // the others are forgotten, and make room for new ones
+				req, _ := http.NewRequest(http.MethodDelete, g.base+path, nil)
+				req.Header.Set("Mcp-Session-Id", id)
+				if resp, err := http.DefaultClient.Do(req); err == nil {
+					resp.Body.Close()
+				}
+			}
+		}
+	}
+	run(100) // as many as there is room for
+	before, heap := runtime.NumGoroutine(), heapInUse()
+	run(sessions)
+	g.eventually("as many goroutines as before", func() bool { return runtime.NumGoroutine() <= before+before/4 })
+	if n := g.b.sessions(); n > 64 {
+		t.Errorf("%d sessions", n)
+	}
+	now := heapInUse()
+	t.Logf("%d sessions: %d goroutines, then %d; heap %d KiB, then %d", sessions, before, runtime.NumGoroutine(), heap>>10, now>>10)
+	if now > 2*heap+(16<<20) {
+		t.Error("the heap has grown")
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
