@@ -29,6 +29,48 @@ var veritas = []clause{
 	{"9", "the corpus is passed, and the rate and the deviations are published", []string{"corpus.All", "conform.Runner"}, ""},
 }
 
+// responses lists what "MCP response sanitisation" asks of a client's side.
+var responses = []clause{
+	{"layer 1", "the typed shape of a result, each revision's", []string{"internal/mcpmsg.Rows", "finding.Misshapen"}, ""},
+	{"layer 1", "structuredContent against a declared outputSchema; what does not match is a hard rejection", []string{"validate.Schema", "gateway.Validation", "finding.SchemaInvalid"}, ""},
+	{"layer 1", "schema errors are logged with server and tool", []string{"gateway.Decision"}, ""},
+	{"layer 2", "NFKC", []string{"scrub.MCP", "internal/ucd.Append"}, ""},
+	{"layer 2", "control tokens and role markers of every model family go", []string{"scrub.Tokens", "scrub.ControlToken", "scrub.RoleMarker"}, ""},
+	{"layer 2", "invisible characters go", []string{"internal/ucd.ClassOf"}, ""},
+	{"layer 2", "a hard ceiling of characters", []string{"scrub.Policy"}, ""},
+	{"layer 3", "a labelled untrusted segment with server and tool", []string{"frame.Key", "frame.Origin"}, ""},
+	{"signals", "schema rejections and control tokens by server", []string{"internal/meter"}, ""},
+	{"options 3-5", "managed classifiers on top", nil, ""},
+}
+
+// provenance lists what the LLM provenance envelope asks of every answer.
+var provenance = []clause{
+	{"text", "the NOTICE, with the provider as a parameter", []string{"frame.LLM"}, ""},
+	{"text", "a named tag with untrusted, source, model and tool; no model for a search", []string{"frame.LLM", "frame.LLMOrigin"}, ""},
+	{"content", "structuredContent: response or results, untrusted: true, source, model, citations or structured_results", []string{"frame.LLMContent"}, ""},
+	{"schema", "outputSchema is extended with those members", []string{"frame.ExtendSchema"}, ""},
+	{"surface", "instructions and descriptions state the trust boundary", []string{"frame.LLM"}, ""},
+	{"gateway", "applied to every answer of the tools that the operator names", []string{"gateway.LLM"}, ""},
+}
+
+// others are the documents without vectors of their own.
+var others = []struct {
+	title   string
+	clauses []clause
+	// departures from the letter, each a sentence
+	departures []string
+}{
+	{"MCP response sanitisation", responses, []string{
+		"NFKC is the profile `mcp`; servers that write get `faithful`, removals only: text that was read must match what stands there.",
+		"Results without structuredContent are not failed for it: every revision lets a client get by with the text.",
+		"A schema that cannot be compiled or afforded is neither valid nor invalid; the operator decides.",
+	}},
+	{"LLM provenance envelope", provenance, []string{
+		"A look-alike of the tag in the body is neutralised, so that no answer can close it.",
+		"What an upstream says of itself is never overwritten; where it differs, ours stands in _meta only.",
+	}},
+}
+
 // A departure is a difference from the RFC's letter.
 type departure struct{ clause, letter, ours, why string }
 
