@@ -16,11 +16,12 @@ PARALLEL  ?=
 
 # Packages that start goroutines: the race detector runs over these.
 CONCURRENT := ./gateway/... ./ground/... ./internal/wire/... ./internal/auth/... ./internal/didweb/... ./internal/factcheck/... \
-  ./internal/child/... ./internal/state/... ./internal/store/...
+  ./internal/child/... ./internal/era/... ./internal/fleet/... ./internal/meter/... ./internal/plug/... ./internal/rules/... \
+  ./internal/state/... ./internal/store/...
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-store lint docs e2e peers clean
+.PHONY: all build run test fmt vet race fuzz bench bench-store lint docs e2e conformance soak peers clean
 
 all: test
 
@@ -84,6 +85,24 @@ docs:
 # Third-party MCP servers and clients, from npm, with Pellucid between them.
 e2e: peers
 	PELLUCID_E2E=1 go test -count=1 -timeout $(TIMEOUT) ./e2e/...
+
+# The official conformance suite, directly and behind Pellucid, three times each.
+conformance: peers
+	PELLUCID_E2E=1 PELLUCID_ROUNDS=3 go test -count=1 -timeout $(TIMEOUT) -run '^TestConformance' -v ./e2e
+
+# Hours' worth of traffic in minutes: SSE calls of 64 KiB, sessions without and
+# with a process each, floods, and every kind of poison in every place on every
+# route if MATRIX=full. Each prints what it found.
+CALLS    ?= 20000
+SESSIONS ?= 100000
+CHILDREN ?= 5000
+MATRIX   ?= every
+soak:
+	PELLUCID_CALLS=$(CALLS) PELLUCID_CHURN=$(SESSIONS) go test -count=1 -timeout 3h -v \
+	  -run '^(TestFrontVolume|TestFrontChurn|TestFlood|TestServerDoesNotRead)$$' ./gateway
+	go test -count=1 -timeout 1h -v -run '^(TestChurn|TestChurnChildren|TestSharedFlood)$$' ./internal/fleet
+	PELLUCID_SOAK=$(CHILDREN) go test -count=1 -timeout 1h -v -run '^TestSoak' ./e2e
+	PELLUCID_MATRIX=$(MATRIX) go test -count=1 -timeout 6h -v -run '^TestMatrix' ./gateway | grep -v '^ *---'
 
 # Installs them. With them in place `make test` runs those tests too.
 PEERS := .tools/e2e/node_modules/.package-lock.json

@@ -40,6 +40,10 @@ func helper(role string) int {
 		err := newToolServer().Run(context.Background(), &mcp.StdioTransport{})
 		fmt.Fprintln(os.Stderr, "modern:", err)
 		return 0
+	case "proxy":
+		return serveProxy()
+	case "client":
+		return runClient()
 	case "sleeper": // a grandchild that nobody asked for
 		time.Sleep(time.Hour)
 		return 0

@@ -1,0 +1,226 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// serveUp runs `pellucid up` with a configuration and returns where it is.
+func (in *install) serveUp(t testing.TB, config string) (base string, cmd *exec.Cmd) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pellucid.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command(in.bin, "up", "-c", file, "--listen", "127.0.0.1:0")
+	cmd.Env = in.env()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	lines := bufio.NewReader(stderr)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the gateway does not say where it is: %v", err)
+		}
+		if _, at, ok := strings.Cut(strings.TrimSuffix(line, ":\n"), "revision, at "); ok {
+			go io.Copy(io.Discard, lines) // it must not block on its pipe
+			return "http://" + at, cmd
+		}
+	}
+}
+
+// yamlCommand is a command in the configuration.
+func yamlCommand(argv []string) string {
+	b, _ := json.Marshal(argv) // JSON is YAML
+	return string(b)
+}
+
+// httpSession is a legacy client that sees the octets of results.
+type httpSession struct {
+	t       testing.TB
+	url, id string
+	n       int
+}
+
+func (s *httpSession) post(body string) []byte {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(soon(s.t), http.MethodPost, s.url, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if s.id != "" {
+		req.Header.Set("Mcp-Session-Id", s.id)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if s.id == "" {
+		s.id = resp.Header.Get("Mcp-Session-Id")
+	}
+	out, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// result returns the octets of the result.
+func (s *httpSession) result(method, params string) json.RawMessage {
+	s.t.Helper()
+	s.n++
+	out := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, s.n, method, params))
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimPrefix(line, "data: ")
+		var m struct{ ID, Result, Error json.RawMessage }
+		if json.Unmarshal([]byte(line), &m) != nil || string(m.ID) != fmt.Sprint(s.n) {
+			continue
+		}
+		if m.Error != nil {
+			s.t.Fatalf("%s: %s", method, m.Error)
+		}
+		return m.Result
+	}
+	s.t.Fatalf("%s: no answer in %q", method, out)
+	return nil
+}
+
+func openHTTP(t testing.TB, url string) *httpSession {
+	t.Helper()
+	s := &httpSession{t: t, url: url}
+	s.result("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}`)
+	s.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return s
+}
+
+// named gives the tools of a raw list by name, without the names.
+func named(t testing.TB, list json.RawMessage, prefix string) map[string]string {
+	t.Helper()
+	var r struct{ Tools []json.RawMessage }
+	if err := json.Unmarshal(list, &r); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, raw := range r.Tools {
+		var tool struct{ Name string }
+		if err := json.Unmarshal(raw, &tool); err != nil {
+			t.Fatal(err)
+		}
+		if own, ok := strings.CutPrefix(tool.Name, prefix); ok {
+			out[own] = strings.Replace(string(raw), `"name":"`+tool.Name+`"`, `"name":"`+own+`"`, 1)
+		}
+	}
+	return out
+}
+
+// TestUpReference: the reference servers behind one gateway. Their lists have the
+// octets that they have directly, each is called under its own prefix, one that is
+// killed comes back, and nothing is left when the gateway ends.
+func TestUpReference(t *testing.T) {
+	t.Parallel()
+	in, m := newInstall(t), mark()
+	config, direct := "version: 1\nservers:\n", map[string]map[string]string{}
+	for _, ref := range references {
+		argv := ref.server(t, m)
+		s := start(t, bare(argv...))
+		s.initializeWith(`{}`)
+		direct[ref.name] = named(t, s.result("tools/list", `{}`), "")
+		s.exit()
+		config += "  " + ref.name + ": {command: " + yamlCommand(argv) + "}\n"
+	}
+	base, cmd := in.serveUp(t, config)
+	all := openHTTP(t, base+"/mcp")
+	list := all.result("tools/list", `{}`)
+	for name, want := range direct {
+		for which, got := range map[string]map[string]string{
+			"as one": named(t, list, name+"_"), "alone": named(t, openHTTP(t, base+"/mcp/"+name).result("tools/list", `{}`), ""),
+		} {
+			if len(got) != len(want) || len(want) == 0 {
+				t.Errorf("%s, %s: %d tools, want %d", name, which, len(got), len(want))
+			}
+			for tool, octets := range want {
+				if got[tool] != octets {
+					t.Errorf("%s, %s: %s is\n%s\nand directly\n%s", name, which, tool, got[tool], octets)
+				}
+			}
+		}
+	}
+	var r mcp.CallToolResult
+	if err := json.Unmarshal(all.result("tools/call", `{"name":"everything_echo","arguments":{"message":"hello"}}`), &r); err != nil {
+		t.Fatal(err)
+	}
+	if body := in.opened(t, r.Content[0].(*mcp.TextContent).Text, "everything"); body != "Echo: hello" {
+		t.Errorf("%q", body)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the gateway ended with %v", err)
+	}
+	gone(t, m)
+}
+
+// TestUpStubborn: a gateway whose server ignores every request to end does end, and
+// the server with it.
+func TestUpStubborn(t *testing.T) {
+	t.Parallel()
+	in, m := newInstall(t), mark()
+	base, cmd := in.serveUp(t, "version: 1\nhttp: {drain: 1s}\nservers:\n  s: {command: "+yamlCommand(helperServer(t, "stubborn", m))+"}\n"+
+		"  shared: {share: shared, command: "+yamlCommand(helperServer(t, "stubborn", m))+"}\n")
+	for _, path := range []string{"/mcp", "/mcp/s", "/mcp/shared"} {
+		openHTTP(t, base+path).result("tools/list", `{}`)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the gateway ended with %v", err)
+	}
+	gone(t, m)
+}
+
+// TestUpInspector: the Inspector in each of its modes sees the same tools, at one
+// server and at all of them.
+func TestUpInspector(t *testing.T) {
+	t.Parallel()
+	in, m := newInstall(t), mark()
+	i := newInspector(t, in, nil)
+	base, _ := in.serveUp(t, "version: 1\nservers:\n  memory: {command: "+yamlCommand(withMemory(t.TempDir(), npmServer(t, "memory", m)))+"}\n"+
+		"  size: {command: "+yamlCommand(helperServer(t, "size", m))+", share: shared}\n")
+	for _, era := range []string{"legacy", "auto", "modern"} {
+		for path, want := range map[string]int{"/mcp": 10, "/mcp/memory": 9, "/mcp/size": 1} {
+			cmd := exec.CommandContext(soon(t), nodeBinary(i.modules), i.modules+"/.bin/mcp-inspector", "--cli", "--quiet", base+path,
+				"--transport", "http", "--protocol-era", era, "--method", "tools/list")
+			cmd.Env = append(os.Environ(), "HOME="+i.home, "MCP_INSPECTOR_SECRET_STORE=memory")
+			out, err := cmd.Output()
+			if err != nil {
+				t.Errorf("%s %s: %v", era, path, err)
+				continue
+			}
+			if got := len(named(t, out, "")); got != want {
+				t.Errorf("%s %s: %d tools, want %d", era, path, got, want)
+			}
+		}
+	}
+}
