@@ -26,14 +26,15 @@ import (
 // wrapCmd puts one server behind the boundary, with this process's standard
 // input and output as the client's end.
 type wrapCmd struct {
-	Profile string        `enum:"auto,mcp,faithful" default:"auto" help:"How text is scrubbed: mcp, faithful (removals only), or auto: faithful if the server declares a tool that writes."`
-	Name    string        `default:"server" help:"Name of the server in frames and records."`
-	Frame   string        `enum:"fence,meta" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it."`
-	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
-	Cwd     string        `placeholder:"DIR" help:"Working directory of the server."`
-	URL     string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
-	Header  []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
-	Timeout time.Duration `default:"10m" help:"How long the server may be silent about a request."`
+	Profile  string        `enum:"auto,mcp,faithful" default:"auto" help:"How text is scrubbed: mcp, faithful (removals only), or auto: faithful if the server declares a tool that writes."`
+	Name     string        `default:"server" help:"Name of the server in frames and records."`
+	Frame    string        `enum:"fence,meta" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it."`
+	Validate string        `enum:"enforce,audit,off" default:"enforce" help:"What becomes of structured content that its tool's outputSchema refuses: enforce withholds it, audit records it."`
+	Env      []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
+	Cwd      string        `placeholder:"DIR" help:"Working directory of the server."`
+	URL      string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
+	Header   []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
+	Timeout  time.Duration `default:"10m" help:"How long the server may be silent about a request."`
 	holdFlags
 	logFlags
 
@@ -96,6 +97,8 @@ func (c *wrapCmd) check() error {
 func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err error) {
 	profiles := map[string]gateway.Profile{"auto": gateway.Auto, "mcp": gateway.MCP, "faithful": gateway.Faithful}
 	cfg = gateway.Config{Name: c.Name, Profile: profiles[c.Profile], Timeout: c.Timeout, Log: log}
+	modes := map[string]gateway.Mode{"enforce": gateway.Enforce, "audit": gateway.Audit, "off": gateway.Off}
+	cfg.Validation = gateway.Validation{Mode: modes[c.Validate], PassUnverifiable: true}
 	if c.Frame == "meta" {
 		cfg.Frame = frame.KindMeta
 	}
@@ -121,7 +124,7 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 		return cfg, nil, err
 	}
 	if cfg.Hold = queue; codes != nil {
-		rule := gateway.Rule{Frame: cfg.Frame, Hold: codes}
+		rule := gateway.Rule{Frame: cfg.Frame, Validation: cfg.Validation, Hold: codes}
 		cfg.Tools = func(string) *gateway.Rule { return &rule }
 	}
 	return cfg, func() { stop(); journal.Close() }, nil
