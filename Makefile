@@ -17,7 +17,7 @@ PARALLEL  ?=
 # Packages that start goroutines: the race detector runs over these.
 CONCURRENT := ./gateway/... ./ground/... ./internal/wire/... ./internal/auth/... ./internal/didweb/... ./internal/factcheck/... \
   ./internal/child/... ./internal/era/... ./internal/fleet/... ./internal/meter/... ./internal/plug/... ./internal/rules/... \
-  ./internal/state/... ./internal/store/...
+  ./internal/state/... ./llm/... ./internal/store/...
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 

@@ -1,0 +1,246 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+)
+
+// unseen is what a provider adds to a request, at most, in tokens: roles, and the
+// text by which it explains tools to the model.
+const unseen = 1024
+
+// A completion is one request with all its attempts.
+type completion struct {
+	e       *Endpoint
+	req     *Request
+	body    []byte
+	output  int64 // tokens, at most
+	budgets budgets
+	most    price // of one attempt
+	begun   bool  // a piece was handed over
+
+	attempts int
+	r        Response
+	err      *Error
+}
+
+var _ Client = (*Endpoint)(nil)
+
+// Complete asks for one turn of the assistant, again where that may help. The
+// error is an *Error.
+func (e *Endpoint) Complete(ctx context.Context, req Request) (Response, error) {
+	c := &completion{e: e, req: &req, budgets: slices.Concat(e.o.Budgets, req.Budgets)}
+	if err := c.encode(); err != nil {
+		return Response{}, &Error{Code: CodeRequest, Err: err}
+	}
+	c.price()
+	policy := retrypolicy.NewBuilder[any]().
+		HandleIf(func(any, error) bool { return c.again() }).
+		ReturnLastFailure().
+		WithMaxRetries(e.o.Retries).
+		WithJitterFactor(jitter).
+		WithDelayFunc(func(failsafe.ExecutionAttempt[any]) time.Duration { return c.wait() }).
+		Build()
+	// What the policy returns is what the last attempt left in c, unless the context
+	// ended while nothing was under way.
+	_ = failsafe.With(policy).WithContext(ctx).Run(func() error {
+		c.attempt(ctx)
+		if c.err != nil {
+			return c.err
+		}
+		return nil
+	})
+	if c.err == nil && c.attempts > 0 {
+		c.r.Attempts = c.attempts
+		return c.r, nil
+	}
+	if c.err == nil || ctx.Err() != nil && c.err.Code != CodeCanceled {
+		c.err = &Error{Code: CodeCanceled, Err: context.Cause(ctx)}
+	}
+	c.err.Attempts = c.attempts
+	return Response{}, c.err
+}
+
+// encode writes the request and finds the bound of its answer.
+func (c *completion) encode() (err error) {
+	if c.req.InputTokens < 0 {
+		return errors.New("InputTokens is negative")
+	}
+	if c.req.Raw != nil {
+		c.body = c.req.Raw
+		c.output, err = c.req.rawBound(c.e.format.bounds())
+	} else {
+		c.output = c.req.maxTokens()
+		c.body, err = c.e.spell(c.req)
+	}
+	if err == nil && len(c.body) > c.e.o.MaxRequest {
+		err = errors.New("the request is too long")
+	}
+	return err
+}
+
+func (e *Endpoint) spell(r *Request) ([]byte, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	var w body
+	e.format.encode(&w, &e.o, r)
+	return w.b, w.err
+}
+
+// price is what an attempt may cost.
+func (c *completion) price() {
+	input := int64(c.req.InputTokens)
+	if input == 0 {
+		input = int64(len(c.body)) + unseen
+	}
+	c.most = price{calls: 1, tokens: input + c.output, cost: c.e.o.Prices.atMost(input, c.output)}
+}
+
+func (c *completion) again() bool {
+	return c.err != nil && c.err.again() && !c.begun && c.err.RetryAfter <= c.e.o.MaxWait
+}
+
+// jitter is the part of a wait by which it varies, so that clients that failed
+// together do not come back together.
+const jitter = 0.2
+
+// wait is how long to wait before the next attempt. What the provider has asked
+// for is lengthened so that jitter never undercuts it.
+func (c *completion) wait() time.Duration {
+	if c.e.o.Tape != nil {
+		return 0
+	}
+	d := c.e.o.Backoff
+	for range c.attempts - 1 {
+		d = min(2*d, c.e.o.MaxWait)
+	}
+	if asked := c.err.RetryAfter; asked > 0 {
+		d = max(d, asked+asked/4)
+	}
+	return d
+}
+
+// attempt makes one attempt and leaves in c how it went.
+func (c *completion) attempt(ctx context.Context) {
+	key, release, err := c.admit(ctx)
+	if err != nil {
+		c.r, c.err = Response{}, err
+		c.observe(Attempt{Number: c.attempts + 1, Start: time.Now(), Code: err.Code, Request: c.body})
+		return
+	}
+	c.attempts++
+	x := &exchange{e: c.e, req: c.req, body: c.body}
+	if c.req.Stream != nil {
+		x.emit = func(d Delta) error {
+			c.begun = true
+			return c.req.Stream(d)
+		}
+	}
+	start := time.Now()
+	r, err := x.do(ctx, key)
+	if err == nil {
+		err = r.settle(c.req)
+	}
+	if err != nil {
+		r = Response{Usage: r.Usage}
+	}
+	took := time.Since(start)
+	release(err)
+	cost := c.settle(r.Usage, x, err)
+	r.Request, r.Answer, r.Duration = c.body, x.answer, took
+	a := Attempt{
+		Number: c.attempts, Start: start, Duration: took, Sent: true, Status: x.status, Usage: r.Usage, Cost: cost,
+		Model: r.Model, Fingerprint: r.Fingerprint, Request: c.body, Answer: x.answer,
+	}
+	if c.r, c.err = r, err; err != nil {
+		a.Code = err.Code
+	}
+	c.observe(a)
+}
+
+// admit lets an attempt begin: it has a slot, its turn, the budgets' and the
+// circuit breaker's consent. release ends it.
+func (c *completion) admit(ctx context.Context) (key string, release func(*Error), err *Error) {
+	if c.e.o.Tape == nil {
+		if key, err = c.e.o.Key.reveal(); err != nil {
+			return "", nil, err
+		}
+	}
+	select {
+	case c.e.slots <- struct{}{}:
+	case <-ctx.Done():
+		return "", nil, &Error{Code: CodeCanceled, Err: ctx.Err()}
+	}
+	defer func() {
+		if err != nil {
+			<-c.e.slots
+		}
+	}()
+	if c.e.limiter != nil {
+		if c.e.limiter.Wait(ctx) != nil {
+			return "", nil, canceledBy(ctx)
+		}
+	}
+	if ctx.Err() != nil {
+		return "", nil, canceledBy(ctx)
+	}
+	if ceiling := c.budgets.reserve(c.most); ceiling != "" {
+		return "", nil, &Error{Code: CodeBudget, Ceiling: ceiling}
+	}
+	if b := c.e.breaker; b != nil && !b.TryAcquirePermit() {
+		c.budgets.settle(c.most, settleFree, false, Usage{}, 0)
+		return "", nil, &Error{Code: CodeCircuitOpen, RetryAfter: b.RemainingDelay()}
+	}
+	return key, c.release, nil
+}
+
+// canceledBy is the end of the caller's context, or one that is foreseen: a turn
+// that would come after its deadline.
+func canceledBy(ctx context.Context) *Error {
+	if err := ctx.Err(); err != nil {
+		return &Error{Code: CodeCanceled, Err: err}
+	}
+	return &Error{Code: CodeCanceled, Err: context.DeadlineExceeded}
+}
+
+func (c *completion) release(err *Error) {
+	<-c.e.slots
+	b := c.e.breaker
+	switch {
+	case b == nil:
+	case err != nil && err.broken():
+		b.RecordFailure()
+	case err == nil || err.Code != CodeCanceled && err.Code != CodeAborted && err.Code != CodeRateLimited:
+		b.RecordSuccess()
+	case b.State() == circuitbreaker.HalfOpenState:
+		b.RecordFailure() // the trial has shown nothing: its permit must not be lost
+	}
+}
+
+// settle charges the budgets.
+func (c *completion) settle(u Usage, x *exchange, err *Error) Micros {
+	how, cost := settleGuessed, Micros(0)
+	switch {
+	case u.Known:
+		how, cost = settleUsage, c.e.o.Prices.Cost(u)
+	case err != nil && (x.status >= 300 || x.unsent || err.Code == CodeCertificate || err.Code == CodeNotOnTape):
+		how = settleFree // an error costs nothing, but an answer that was cut does
+	}
+	c.budgets.settle(c.most, how, !x.unsent, u, cost)
+	return cost
+}
+
+func (c *completion) observe(a Attempt) {
+	for _, f := range []func(Attempt){c.e.o.Observe, c.req.Observe} {
+		if f != nil {
+			f(a)
+		}
+	}
+}

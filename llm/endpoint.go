@@ -1,0 +1,223 @@
+package llm
+
+import (
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"golang.org/x/time/rate"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// Options say which model is asked, and within which bounds. Format, BaseURL and
+// Model have to be set.
+type Options struct {
+	Format Format
+	// BaseURL is what the format's path is appended to: https://api.openai.com/v1,
+	// https://api.anthropic.com/v1, http://127.0.0.1:11434/v1. It is https unless its
+	// host is this machine; it holds no user, query or fragment.
+	BaseURL string
+	Model   string
+	Key     Key // the zero Key for endpoints that want none
+
+	Timeout     time.Duration // of one attempt; 0 = 2 min. Bound the whole by the context.
+	Idle        time.Duration // without an octet of an answer that has begun; 0 = 30 s
+	MaxRequest  int           // octets; 0 = 16 MiB, at most 32 MiB
+	MaxAnswer   int           // octets, of a stream altogether; 0 = 8 MiB, at most 32 MiB
+	Retries     int           // further attempts; 0 = 3, negative = none
+	Backoff     time.Duration // before the second attempt, doubled each time; 0 = 500 ms
+	MaxWait     time.Duration // before any attempt; 0 = 30 s. Who asks for more is not asked again.
+	Concurrency int           // attempts at the same time; 0 = 4
+	PerSecond   float64       // attempts; 0 = no limit
+	BreakAfter  int           // failures in a row open the circuit; 0 = 5, negative = never
+	BreakFor    time.Duration // how long it stays open; 0 = 30 s
+
+	Prices  Prices
+	Budgets []*Budget     // charged by every request
+	Observe func(Attempt) // called after every attempt, by the goroutine of Complete
+
+	// Members that some models refuse or want.
+	NoTemperature       bool // leave temperature out
+	MaxCompletionTokens bool // FormatChat: max_completion_tokens instead of max_tokens
+
+	// Transport carries the exchanges; nil = a connection to BaseURL.
+	Transport http.RoundTripper
+	Recorder  *Recorder // writes them down; nil = nobody does
+	Tape      *Tape     // answers instead of the endpoint; neither of the others then
+
+	// DangerouslyPlainHTTP lets BaseURL be http for any host: keys and conversations
+	// are readable on the way, and answers can be changed.
+	DangerouslyPlainHTTP bool
+	// DangerouslyRoots replaces the system's certificate authorities.
+	DangerouslyRoots *x509.CertPool
+}
+
+// A format writes requests and reads answers.
+type format interface {
+	path() string
+	sign(h http.Header, key string)
+	bounds() []string // names of the members that bound an answer
+	encode(w *body, o *Options, r *Request)
+	decode(v strictjson.Value) (Response, *Error)
+	stream(emit func(Delta) error) assembler
+}
+
+// An assembler puts an answer together from the events of a stream.
+type assembler interface {
+	event(name string, data []byte) (done bool, err *Error)
+	response() (Response, *Error)
+}
+
+var formats = map[Format]format{FormatChat: chat{}, FormatResponses: responses{}, FormatMessages: messages{}}
+
+// An Endpoint is a Client of one model at one address.
+type Endpoint struct {
+	o       Options
+	format  format
+	url     string
+	slots   chan struct{}
+	limiter *rate.Limiter                      // nil = no limit
+	breaker circuitbreaker.CircuitBreaker[any] // nil = none
+	carrier http.RoundTripper
+	own     *http.Transport // carrier, if it is ours to close
+}
+
+// New checks o. Whoever is done with the Endpoint closes it.
+func New(o Options) (*Endpoint, error) {
+	f := formats[o.Format]
+	if f == nil {
+		return nil, errors.New("llm: an unknown wire format")
+	}
+	if o.Model == "" {
+		return nil, errors.New("llm: no model")
+	}
+	base, plain, err := baseURL(o.BaseURL, o.DangerouslyPlainHTTP)
+	if err != nil {
+		return nil, err
+	}
+	if o.Prices.Input < 0 || o.Prices.Cached < 0 || o.Prices.CacheWrite < 0 || o.Prices.Output < 0 {
+		return nil, errors.New("llm: a price is negative")
+	}
+	if o.Tape != nil && (o.Transport != nil || o.Recorder != nil) {
+		return nil, errors.New("llm: a tape beside another way to answer or to record")
+	}
+	o.setDefaults()
+	e := &Endpoint{o: o, format: f, url: base + f.path(), slots: make(chan struct{}, o.Concurrency)}
+	if o.PerSecond > 0 {
+		e.limiter = rate.NewLimiter(rate.Limit(o.PerSecond), 1)
+	}
+	if o.BreakAfter > 0 {
+		e.breaker = circuitbreaker.NewBuilder[any]().WithFailureThreshold(uint(o.BreakAfter)).
+			WithSuccessThreshold(1).WithDelay(o.BreakFor).Build()
+	}
+	switch {
+	case o.Tape != nil:
+		e.limiter, e.breaker = nil, nil // the tape tells how it went
+		e.carrier = player{o.Tape}
+	case o.Transport != nil:
+		e.carrier = o.Transport
+	default:
+		e.own = newTransport(&e.o, plain && !o.DangerouslyPlainHTTP)
+		e.carrier = e.own
+	}
+	if o.Recorder != nil {
+		e.carrier = recorderOver{o.Recorder, e.carrier}
+	}
+	return e, nil
+}
+
+// maxOctets is the longest request or answer that fits into a line of a cassette.
+const maxOctets = 32 << 20
+
+func (o *Options) setDefaults() {
+	def(&o.Timeout, 2*time.Minute)
+	def(&o.Idle, 30*time.Second)
+	def(&o.MaxRequest, 16<<20)
+	def(&o.MaxAnswer, 8<<20)
+	def(&o.Backoff, 500*time.Millisecond)
+	def(&o.MaxWait, 30*time.Second)
+	def(&o.Concurrency, 4)
+	def(&o.BreakFor, 30*time.Second)
+	o.MaxRequest, o.MaxAnswer = min(o.MaxRequest, maxOctets), min(o.MaxAnswer, maxOctets)
+	o.Backoff = min(o.Backoff, o.MaxWait)
+	switch {
+	case o.Retries == 0:
+		o.Retries = 3
+	case o.Retries < 0:
+		o.Retries = 0
+	}
+	if o.BreakAfter == 0 {
+		o.BreakAfter = 5
+	}
+}
+
+func def[T int | time.Duration](v *T, usual T) {
+	if *v <= 0 {
+		*v = usual
+	}
+}
+
+// Model is the model that is asked for.
+func (e *Endpoint) Model() string { return e.o.Model }
+
+// Close closes connections that are idle. Requests under way are not ended.
+func (e *Endpoint) Close() {
+	if e.own != nil {
+		e.own.CloseIdleConnections()
+	}
+}
+
+// baseURL is the URL without a slash at its end, and whether it is plain http.
+func baseURL(s string, plainAnywhere bool) (base string, plain bool, err error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		return "", false, errors.New("llm: the base URL is none")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "":
+		return "", false, errors.New("llm: the base URL holds more than host and path")
+	case u.Scheme == "http" && !plainAnywhere && !isLoopback(u.Hostname()):
+		return "", false, errors.New("llm: the base URL is not https, and its host is not this machine")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", false, errors.New("llm: the base URL is not https")
+	}
+	return strings.TrimRight(s, "/"), u.Scheme == "http", nil
+}
+
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
+}
+
+// errNotLoopback is a name of this machine that leads elsewhere.
+var errNotLoopback = errors.New("llm: not a loopback address")
+
+// newTransport is a transport that asks no proxy, follows nothing and unpacks
+// nothing: what is received is what is kept as evidence.
+func newTransport(o *Options, loopbackOnly bool) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	if loopbackOnly {
+		dialer.Control = onlyLoopback
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	t := &http.Transport{
+		DialContext:            dialer.DialContext,
+		Protocols:              protocols,
+		DisableCompression:     true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		MaxIdleConnsPerHost:    o.Concurrency,
+		IdleConnTimeout:        30 * time.Second,
+	}
+	if o.DangerouslyRoots != nil {
+		t.TLSClientConfig = tlsConfig(o.DangerouslyRoots)
+	}
+	return t
+}

@@ -1,0 +1,147 @@
+package llm
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// FuzzEvents: a stream says the same however it is cut into reads.
+func FuzzEvents(f *testing.F) {
+	for _, tt := range wireCases {
+		if tt.stream {
+			f.Add([]byte(tt.text))
+		}
+	}
+	f.Add([]byte("\xef\xbb\xbfdata\r\rdata:a\r\ndata: b\n\nevent: x\n\n: c\ndata:d\r\n\r\nid: 1\n\ndata: lost\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		want := eventsOf(bytes.NewReader(src))
+		if got := eventsOf(iotest.OneByteReader(bytes.NewReader(src))); !cmp.Equal(got, want) {
+			t.Errorf("in single octets: %q, at once: %q", got, want)
+		}
+		if got := modelEvents(src); !cmp.Equal(got, want) {
+			t.Errorf("%q, by the book: %q", want, got)
+		}
+	})
+}
+
+func eventsOf(r io.Reader) (all []string) {
+	e := newEventReader(r)
+	for {
+		name, data, err := e.next()
+		if err != nil {
+			return all
+		}
+		all = append(all, name+"|"+string(data))
+	}
+}
+
+// modelEvents reads events as the standard words it, on the whole text.
+func modelEvents(src []byte) (all []string) {
+	text := strings.ReplaceAll(string(src), "\r\n", "\n")
+	text = strings.ReplaceAll(text, "\r", "\n")
+	text = strings.TrimPrefix(text, "\ufeff")
+	name, any := "", false
+	var data []string
+	lines := bufio.NewScanner(strings.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	lines.Split(func(b []byte, _ bool) (int, []byte, error) {
+		if i := bytes.IndexByte(b, '\n'); i >= 0 {
+			return i + 1, b[:i], nil
+		}
+		return 0, nil, nil
+	})
+	for lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case lines.Text() == "":
+			if any {
+				all = append(all, name+"|"+strings.Join(data, "\n"))
+			}
+			name, data, any = "", nil, false
+		case field == "data":
+			data, any = append(data, value), true
+		case field == "event":
+			name = value[:min(len(value), 64)]
+		}
+	}
+	return all
+}
+
+// FuzzAnswer: any octets are an answer or an error of this package; what is an
+// answer is consistent.
+func FuzzAnswer(f *testing.F) {
+	for _, tt := range wireCases {
+		f.Add(string(tt.format), tt.stream, tt.text)
+	}
+	f.Fuzz(func(t *testing.T, format string, stream bool, text string) {
+		if formats[Format(format)] == nil {
+			t.Skip()
+		}
+		r, err := complete(t, Format(format), stream, text)
+		if err != nil {
+			if err.Code == "" || strings.Contains(err.Error(), "\n") || len(err.Error()) > 80 {
+				t.Errorf("%q", err.Error())
+			}
+			return
+		}
+		switch {
+		case r.Stop == "", (r.Stop == StopCalls) && len(r.Calls) == 0, r.Whole() && len(r.Calls) > 0:
+			t.Errorf("stop %q with %d calls", r.Stop, len(r.Calls))
+		case len(r.Calls) > maxCalls, len(r.Text) > len(text), !utf8.ValidString(r.Text):
+			t.Error("more than was said")
+		case r.Usage.Input < 0 || r.Usage.Output < 0 || r.Usage.Cached+r.Usage.CacheWrite > r.Usage.Input:
+			t.Errorf("usage %+v", r.Usage)
+		}
+		for _, c := range r.Calls {
+			if _, bad := parse(c.Arguments); c.Problem == "" && (bad != nil || c.Name != "get_weather" || c.ID == "") {
+				t.Errorf("a call without a problem: %+v", c)
+			}
+		}
+	})
+}
+
+// FuzzCassette: what is read is written as it was meant, and read again.
+func FuzzCassette(f *testing.F) {
+	for _, rec := range []recording{
+		{path: "/chat/completions", request: []byte("{}"), status: 200, header: [][2]string{{"Content-Type", "application/json"}}, answer: []byte("{\"a\":\"\u202e\"}\n"), end: endWhole},
+		{path: "/messages", request: []byte(`{"a":1}`), status: 429, answer: []byte{0xff}, end: endCut},
+		{path: "/responses", request: []byte(`{}`), end: endTimeout},
+		{path: "/responses", request: []byte(`{}`), end: endUnreachable},
+	} {
+		f.Add(rec.appendLine([]byte(first + "\n")))
+	}
+	f.Add([]byte(first + "\n"))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		var all []recording
+		if err := readCassette(bytes.NewReader(src), func(r recording) { all = append(all, r) }); err != nil {
+			if len(err.Error()) > 100 {
+				t.Errorf("%q", err.Error())
+			}
+			return
+		}
+		out := []byte(first + "\n")
+		for _, rec := range all {
+			out = rec.appendLine(out)
+		}
+		if i := bytes.IndexFunc(out, func(r rune) bool { return r != '\n' && (r < ' ' || r > '~') }); i >= 0 {
+			t.Errorf("%q stands raw", out[i])
+		}
+		var again []recording
+		if err := readCassette(iotest.HalfReader(bytes.NewReader(out)), func(r recording) { again = append(again, r) }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(all, again, cmp.AllowUnexported(recording{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// A Key is a reference to a secret, which is read when a request is signed and
+// kept nowhere. However it is printed, also inside another value, it shows the
+// reference and never the secret. The zero Key is none: for local endpoints.
+type Key struct {
+	ref  string
+	read func() (string, error) // a function, because fmt prints even fields that are not exported
+}
+
+// NewKey is a key that read reveals. ref names it to people.
+func NewKey(ref string, read func() (string, error)) Key { return Key{ref, read} }
+
+// maxKey is the longest secret accepted, in octets.
+const maxKey = 8 << 10
+
+// ParseKey is the key that ref refers to: env:NAME or file:PATH. The variable or
+// file is read for every attempt, so that a new secret needs no restart.
+func ParseKey(ref string) (Key, error) {
+	kind, where, _ := strings.Cut(ref, ":")
+	if where == "" {
+		kind = ""
+	}
+	switch kind {
+	case "env":
+		return NewKey(ref, func() (string, error) { return os.Getenv(where), nil }), nil
+	case "file":
+		return NewKey(ref, func() (string, error) { return readKey(where) }), nil
+	}
+	return Key{}, errors.New("llm: want a reference to a key: env:NAME or file:PATH")
+}
+
+func readKey(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxKey+3)) // its line end is not counted
+	return strings.TrimRight(string(b), "\r\n"), err
+}
+
+// reveal reads the secret; "" for the zero Key.
+func (k Key) reveal() (string, *Error) {
+	if k.read == nil {
+		return "", nil
+	}
+	s, err := k.read()
+	if err != nil || s == "" || len(s) > maxKey {
+		return "", failure(CodeKey)
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return "", failure(CodeKey)
+		}
+	}
+	return s, nil
+}
+
+// String is the reference.
+func (k Key) String() string {
+	if k.read == nil {
+		return "none"
+	}
+	return k.ref
+}
+
+// Format prints the reference, whatever the verb.
+func (k Key) Format(f fmt.State, _ rune) { io.WriteString(f, finding.Quote(k.String())) }
+
+// MarshalText is the reference.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// LogValue is the reference.
+func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

@@ -1,0 +1,201 @@
+// Package llm completes conversations with language models of several providers, under limits, with every octet kept.
+//
+// It speaks three wire formats (see Format) by thin clients of its own, because
+// what was asked and what was answered is evidence: a Response holds the octets of
+// both, and nothing is retried, waited for or paid for that an observer does not
+// see. What a model or its provider says is third-party text: it stands in a
+// Response and in octets, never in an error.
+package llm
+
+import (
+	"context"
+	"time"
+)
+
+// A Client completes conversations. Its methods may be called at the same time.
+type Client interface {
+	// Complete asks for one turn of the assistant. The error is an *Error.
+	Complete(ctx context.Context, req Request) (Response, error)
+}
+
+// A Request is a conversation to be continued by one turn. The zero values ask for
+// the most reproducible answer: temperature 0, no tools, no stream.
+type Request struct {
+	System   string
+	Messages []Message // at least one
+	Tools    []Tool
+	Choice   Choice // of tools
+
+	MaxTokens   int     // of the answer; 0 = 4096
+	Temperature float64 // 0 to 2
+	Seed        *int64  // for providers that have one (FormatChat); nil = none
+
+	// CachePrefix marks the end of tools and system for the provider's prompt cache,
+	// where a format has such a mark (FormatMessages); others cache by themselves.
+	CachePrefix bool
+
+	// InputTokens is an upper bound that the caller knows for the tokens of this
+	// request, by which budgets reserve: a variant from which only something was taken
+	// away costs no more than its base did. 0 = one token an octet of the request and
+	// 1,024 for what the provider adds, which no tokenizer of today exceeds.
+	InputTokens int
+
+	// Budgets are charged by this request, beside the client's own. One that has not
+	// enough left refuses an attempt before it is made.
+	Budgets []*Budget
+
+	// Raw, if it is not nil, is sent as it is instead of all that stands above but
+	// InputTokens: a conversation that this type cannot hold, or one of which every
+	// octet matters. It is a strict JSON object in the endpoint's format, names its
+	// model, bounds its answer by a member of its own, wants one answer, and asks for a
+	// stream if and only if Stream is set. Calls of tools that Tools does not name are
+	// marked as unknown all the same.
+	Raw []byte
+
+	// Stream asks for the answer in pieces and is called with each, by the goroutine
+	// of Complete. An error ends the call. Once a piece was handed over there is no
+	// further attempt: who has seen the beginning of one answer gets no other's.
+	Stream func(Delta) error
+
+	// Observe is called after every attempt, beside the client's own.
+	Observe func(Attempt)
+}
+
+// A Role is the author of a message.
+type Role uint8
+
+// The roles. The zero Role is User.
+const (
+	User Role = iota
+	Assistant
+	ToolResult
+)
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Role  Role
+	Text  string
+	Calls []ToolCall // of an assistant
+
+	CallID string // of a tool result: the call that it answers
+	Failed bool   // of a tool result: the tool reported an error; lost where a format cannot say so
+}
+
+// A Tool may be called by the model.
+type Tool struct {
+	Name, Description string
+	Schema            []byte // of the arguments: a JSON object; nil = an object of anything
+}
+
+// A Choice says which tools the model may call.
+type Choice uint8
+
+// The choices. The zero Choice leaves it to the model.
+const (
+	ChooseAuto Choice = iota
+	ChooseNone
+	ChooseAny // at least one
+)
+
+// A ToolCall is a call that the model proposes, or proposed. Its strings are
+// third-party text.
+type ToolCall struct {
+	ID, Name  string
+	Arguments []byte // as the model spelled them; a strict JSON object if Problem is ""
+	Problem   Problem
+}
+
+// A Problem says what is wrong with a tool call. Such a call is reported, not
+// mended, and not dropped: whoever would execute it has to refuse.
+type Problem string
+
+// The problems. The empty Problem is none.
+const (
+	ProblemName      Problem = "bad-name"         // empty or longer than 256 octets
+	ProblemUnknown   Problem = "unknown-tool"     // not one of the request's
+	ProblemID        Problem = "bad-id"           // empty or longer than 256 octets
+	ProblemTwice     Problem = "duplicate-id"     // that of another call of this answer
+	ProblemArguments Problem = "bad-arguments"    // not strict JSON: cut off, duplicate names, more than one value
+	ProblemNoObject  Problem = "arguments-type"   // JSON, but not an object
+	ProblemKind      Problem = "unsupported-kind" // a call of something that is no function
+)
+
+// A Stop says why an answer ended.
+type Stop string
+
+// The reasons, the same for every provider.
+const (
+	StopEnd      Stop = "end"        // the model had said all
+	StopCalls    Stop = "tool-calls" // it waits for the results of its calls
+	StopLength   Stop = "length"     // MaxTokens or the context was used up
+	StopSequence Stop = "sequence"
+	StopRefusal  Stop = "refusal"        // the model refused
+	StopFilter   Stop = "content-filter" // the provider held the answer back
+	StopPause    Stop = "pause"          // the provider wants to be asked to go on
+	StopOther    Stop = "other"          // not said, or a reason that this package does not know
+)
+
+// A Response is one turn of the assistant. Its strings are third-party text.
+type Response struct {
+	Text      string
+	Refusal   string // in the model's words, where the provider keeps them apart
+	Reasoning string // where the provider shows it
+	Calls     []ToolCall
+	Stop      Stop
+	Usage     Usage
+
+	ID          string // of the answer, by the provider
+	Model       string // that has answered, by the provider: may name a version
+	Fingerprint string // of the provider's system; "" if it has none
+
+	Attempts int           // made for this request, the last included
+	Duration time.Duration // of the last attempt
+
+	Request, Answer Octets // of the last attempt
+}
+
+// Whole reports whether the model ended by itself: it was neither cut off nor
+// refused nor wanted anything else.
+func (r *Response) Whole() bool {
+	return r.Stop == StopEnd && r.Refusal == "" && len(r.Calls) == 0
+}
+
+// Usage is what an answer has consumed, in tokens, as the provider counts.
+type Usage struct {
+	Known      bool  // the provider has said; the rest is 0 otherwise
+	Input      int64 // all of the request, cached or not
+	Cached     int64 // of Input: read from the prompt cache
+	CacheWrite int64 // of Input: written to it
+	Output     int64 // all of the answer, reasoning included
+	Reasoning  int64 // of Output
+}
+
+// A DeltaKind says what a piece of an answer belongs to.
+type DeltaKind uint8
+
+// The kinds.
+const (
+	DeltaText DeltaKind = iota
+	DeltaReasoning
+	DeltaRefusal
+	DeltaCall      // a tool call begins: Call holds its id and name
+	DeltaArguments // more of the arguments of a tool call
+)
+
+// A Delta is a piece of an answer that is still coming in: third-party text.
+type Delta struct {
+	Kind  DeltaKind
+	Text  string
+	Index int      // of the tool call, from 0
+	Call  ToolCall // of DeltaCall: ID and Name, unchecked
+}
+
+// A Format is a wire format.
+type Format string
+
+// The formats.
+const (
+	FormatChat      Format = "openai-chat"        // POST BASE/chat/completions
+	FormatResponses Format = "openai-responses"   // POST BASE/responses
+	FormatMessages  Format = "anthropic-messages" // POST BASE/messages
+)
