@@ -25,7 +25,6 @@ type course struct {
 	modern bool
 	bodies []string // what the server says, by the number in the request
 	row    mcpmsg.Row
-	asked  chan bool
 }
 
 // A route is how the two sides of a gateway are reached.

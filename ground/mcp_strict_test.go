@@ -142,15 +142,25 @@ func TestMCPBusy(t *testing.T) {
 	srv := httptest.NewServer(newAdapter(t, ground.Options{}).MCPHandler(mcpOptions))
 	defer srv.Close()
 	defer http.DefaultClient.CloseIdleConnections()
-	for range ground.MaxQueries + 4 { // some for the room that a ping takes for a moment
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	stall := func() {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		conns = append(conns, conn)
 		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 	}
+	for range ground.MaxQueries {
+		stall()
+	}
 	for range 100 {
+		stall() // for one that found the room taken by the ping before
 		status, answer := post(t, srv.URL, rpc("ping", "{}"))
 		if status == 503 && strings.Contains(answer, `"code":7603`) {
 			return

@@ -87,7 +87,7 @@ func wording(text string) (score int, family Family, at int) {
 
 // scrubbed counts the chat templates' own tokens.
 func scrubbed(text string) int {
-	if strings.IndexAny(text, ucd.OpenerSet) < 0 && isASCII(text) {
+	if !strings.ContainsAny(text, ucd.OpenerSet) && isASCII(text) {
 		return 0
 	}
 	var r scrub.Result

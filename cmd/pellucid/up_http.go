@@ -22,7 +22,6 @@ func (b *boundary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type guard struct {
 	who      auth.Authenticator // nil: everybody is welcome
 	metadata http.Handler       // RFC 9728; nil: none
-	resource string             // its path
 	outer    func(http.Handler) http.Handler
 	inner    func(http.Handler) http.Handler
 }

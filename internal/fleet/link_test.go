@@ -76,7 +76,11 @@ func TestGone(t *testing.T) {
 			if d := time.Since(began); d > 2*time.Second {
 				t.Errorf("answered after %v", d)
 			}
-			if h := f.Health()[0]; h.State != Down || h.Why == "" {
+			h := f.Health()[0] // told a moment after the client was
+			for end := time.Now().Add(5 * time.Second); h.State != Down && time.Now().Before(end); h = f.Health()[0] {
+				time.Sleep(time.Millisecond)
+			}
+			if h.State != Down || h.Why == "" {
 				t.Errorf("health: %+v", h)
 			}
 		})

@@ -213,7 +213,6 @@ func (s *lineSession) call(script string, octets int) error {
 type lap struct {
 	times   []time.Duration
 	elapsed time.Duration
-	used    usage
 }
 
 // drive lets sessions call for a while, all at the same time.

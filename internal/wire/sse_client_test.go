@@ -93,7 +93,7 @@ func TestSSEBad(t *testing.T) {
 		"not a stream":   {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, CodeBadAnswer},
 		"no such thing":  {http.NotFound, CodeStatus},
 		"who are you":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, CodeUnauthorized},
-		"somewhere else": {http.RedirectHandler(thief.URL, 302).ServeHTTP, CodeStatus},
+		"somewhere else": {http.RedirectHandler(thief.URL, http.StatusFound).ServeHTTP, CodeStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(tc.h)
