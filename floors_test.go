@@ -44,7 +44,6 @@ ground:                 finding scrub href frame attest consensus internal/stric
 hold:                   finding
 llm:                    finding internal/strictjson github.com/failsafe-go golang.org/x/time
 llm/llmtest:            llm internal/strictjson
-internal/store:         finding attest consensus ground hold github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 
 validate:               internal/strictjson github.com/santhosh-tekuri/jsonschema
 
@@ -54,6 +53,7 @@ conform:                finding attest corpus internal/strictjson internal/ucd g
 internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
 internal/era:           internal/strictjson internal/wire internal/mcpmsg
 surface:                finding scrub internal/ucd internal/strictjson internal/wire internal/mcpmsg
+internal/store:         finding attest consensus ground hold surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 gateway:                finding scrub href frame validate hold internal/strictjson internal/wire internal/mcpmsg
 
 internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child

@@ -14,6 +14,8 @@ import (
 type cli struct {
 	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
 	Up         upCmd         `cmd:"" help:"Serve every configured server behind the boundary, over HTTP."`
+	Check      checkCmd      `cmd:"" help:"Look at what servers say of themselves, before a client does."`
+	Pins       pinsCmd       `cmd:"" help:"Look at what servers say otherwise than before, and approve or block it."`
 	Protect    protectCmd    `cmd:"" help:"Put every server of an MCP client behind the boundary, in the client's own configuration."`
 	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
 	Href       hrefCmd       `cmd:"" help:"Say whether a stranger's URI is allowed, or why not."`

@@ -1,4 +1,5 @@
-// Package store keeps attestations in SQLite or in Postgres, as ground.Store asks.
+// Package store keeps attestations, held results and pins in SQLite or in Postgres, as
+// ground.Store, hold.Store, surface.PinStore and surface.Cache ask.
 package store
 
 import (

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// What a server comes to beside the conclusions of package surface.
+const (
+	unreachable = "unreachable"
+	notChecked  = "not-checked"
+)
+
+// A preflight is what --json prints. Names, texts, messages and the sides of fields
+// are strangers' text.
+type preflight struct {
+	Conclusion string           `json:"conclusion"`
+	Servers    []*checkedServer `json:"servers"`
+	Shadows    []checkedShadow  `json:"shadows,omitzero"`
+}
+
+type checkedServer struct {
+	Name         string           `json:"name,omitzero"`
+	Client       string           `json:"client,omitzero"`
+	File         string           `json:"file,omitzero"`
+	Conclusion   string           `json:"conclusion"`
+	Why          string           `json:"why,omitzero"`
+	Stderr       []string         `json:"stderr,omitzero"`
+	Fingerprint  *surface.Digest  `json:"fingerprint,omitzero"`
+	Items        int              `json:"items"`
+	Octets       int              `json:"octets"`
+	Pinned       bool             `json:"pinned"` // now, for the first time
+	Moved        bool             `json:"moved,omitzero"`
+	Hidden       []checkedHidden  `json:"hidden,omitzero"`
+	MoreHidden   int              `json:"more_hidden,omitzero"`
+	Changes      []checkedChange  `json:"changes,omitzero"`
+	Wording      []checkedWording `json:"wording,omitzero"`
+	NotInspected []string         `json:"not_inspected"`
+}
+
+type checkedHidden struct {
+	Kind     surface.Kind `json:"kind"`
+	Item     string       `json:"item,omitzero"`
+	Pointer  string       `json:"pointer"`
+	Code     finding.Code `json:"code"`
+	Start    int          `json:"start"`
+	End      int          `json:"end"`
+	Shown    string       `json:"shown"`
+	Messages []string     `json:"messages,omitzero"`
+
+	place string
+}
+
+type checkedChange struct {
+	Kind       surface.Kind    `json:"kind"`
+	Item       string          `json:"item,omitzero"`
+	Was        string          `json:"was,omitzero"`
+	Verdict    surface.Verdict `json:"verdict"`
+	State      surface.State   `json:"state,omitzero"` // of what the server shows now
+	Digest     *surface.Digest `json:"digest,omitzero"`
+	Fields     []checkedField  `json:"fields,omitzero"`
+	MoreFields int             `json:"more_fields,omitzero"`
+	Hidden     []string        `json:"hidden,omitzero"`
+
+	key surface.Key
+}
+
+type checkedField struct {
+	Path    string          `json:"path"`
+	Verdict surface.Verdict `json:"verdict"`
+	Old     string          `json:"old"`
+	New     string          `json:"new"`
+}
+
+type checkedWording struct {
+	Place  string         `json:"place"`
+	Family surface.Family `json:"family"`
+	Score  int            `json:"score"`
+	Shown  string         `json:"shown"`
+}
+
+type checkedShadow struct {
+	How    string `json:"how"`
+	Server string `json:"server"`
+	Place  string `json:"place"`
+	Other  string `json:"other"`
+	Tool   string `json:"tool"`
+}
+
+// fill tells what came of a server that could be read.
+func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
+	sum := s.Fingerprint()
+	r.Conclusion, r.Fingerprint, r.Pinned = string(o.Conclusion), &sum, o.Pinned
+	r.Items, r.Octets = len(s.Items()), s.Octets()
+	if o.Why != nil {
+		r.Why = o.Why.Error()
+	}
+	for i := range o.Inspection.Hits {
+		h := &o.Inspection.Hits[i]
+		hidden := checkedHidden{Kind: h.Key.Kind, Item: h.Key.Name, Pointer: h.Pointer, Code: h.Code,
+			Start: h.Start, End: h.End, Shown: h.Shown(), place: h.Place.String()}
+		for _, m := range h.Messages() {
+			hidden.Messages = append(hidden.Messages, m.Message)
+		}
+		r.Hidden = append(r.Hidden, hidden)
+	}
+	r.MoreHidden = o.Inspection.More
+	if a := o.Admission; a != nil && !a.First {
+		r.Moved = a.Moved
+		for _, c := range a.Changes {
+			if c.Verdict != surface.Unchanged {
+				r.Changes = append(r.Changes, newChange(c, a.State(c.Key), surface.Field.Show))
+			}
+		}
+	}
+	for _, w := range s.Lint() {
+		r.Wording = append(r.Wording, checkedWording{w.Place.String(), w.Family, w.Score, w.Shown()})
+	}
+	r.omitted(s, o)
+}
+
+// omitted lists what nobody has looked at.
+func (r *checkedServer) omitted(s *surface.Surface, o *surface.Outcome) {
+	not := func(format string, args ...any) {
+		r.NotInspected = append(r.NotInspected, fmt.Sprintf(format, args...))
+	}
+	if !o.Reviewed {
+		not("the meaning of the words: the review by a model (pass 2) was not made")
+	}
+	for _, u := range s.Unlisted() {
+		switch {
+		case u.Declared:
+			not("%s: the server says that it has this list, and answered with error %d", u.Method, u.Code)
+		case u.Code != noSuchMethod:
+			not("%s: the server answered with error %d", u.Method, u.Code)
+		}
+	}
+	for _, b := range o.Inspection.Blobs {
+		not("%s: a data URI that holds no text", b)
+	}
+}
+
+// noSuchMethod is JSON-RPC's.
+const noSuchMethod = -32601
+
+// newChange shows a change; show is how long texts are cut.
+func newChange(c surface.Change, st surface.State, show func(surface.Field) (string, string)) checkedChange {
+	out := checkedChange{Kind: c.Kind, Item: c.Name, Was: c.Was, Verdict: c.Verdict, State: st, MoreFields: c.MoreFields, Hidden: c.Hidden, key: c.Key}
+	if c.New != (surface.Digest{}) {
+		d := c.New
+		out.Digest = &d
+	}
+	for _, f := range c.Fields {
+		old, new := show(f)
+		out.Fields = append(out.Fields, checkedField{f.Path, f.Verdict, old, new})
+	}
+	return out
+}
+
+// conclude makes the worst of all servers the conclusion.
+func (r *preflight) conclude() {
+	for _, is := range []string{string(surface.Rejected), string(surface.Differs), unreachable, string(surface.Clean)} {
+		for _, s := range r.Servers {
+			if s.Conclusion == is {
+				r.Conclusion = is
+				return
+			}
+		}
+	}
+	r.Conclusion = notChecked
+}
+
+func (r *preflight) exit() error {
+	switch r.Conclusion {
+	case string(surface.Clean):
+		return nil
+	case string(surface.Rejected):
+		return withCode(exitRejected, nil)
+	case string(surface.Differs):
+		return withCode(exitChanged, nil)
+	case unreachable:
+		return withCode(exitNoServer, nil)
+	}
+	return errors.New("check: nothing was checked")
+}
+
+// write tells a person.
+func (r *preflight) write(dst io.Writer, p palette) error {
+	w := bufio.NewWriter(dst)
+	count := map[string]int{}
+	for i, s := range r.Servers {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		s.write(w, p)
+		count[s.Conclusion]++
+	}
+	if len(r.Shadows) > 0 {
+		section(w, p, "one server in another's light")
+		for _, s := range r.Shadows {
+			what := map[string]string{string(surface.SameName): "has the same name as", string(surface.LookAlike): "looks like",
+				string(surface.Mentions): "talks about"}[s.How]
+			fmt.Fprintf(w, "  %s: %s %s %s of %s\n", printable(s.Server), printable(s.Place), what, finding.Quote(s.Tool), printable(s.Other))
+		}
+	}
+	if len(r.Servers) > 1 {
+		var parts []string
+		for _, is := range []string{string(surface.Clean), string(surface.Differs), string(surface.Rejected), unreachable, notChecked} {
+			if count[is] > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", count[is], is))
+			}
+		}
+		fmt.Fprintf(w, "\n%s: %s\n", plural(len(r.Servers), "server"), strings.Join(parts, ", "))
+	}
+	return w.Flush()
+}
+
+func (r *checkedServer) write(w io.Writer, p palette) {
+	name := r.Name
+	if name == "" {
+		name = "surface"
+	}
+	fmt.Fprint(w, p.bold(printable(name)))
+	if r.File != "" {
+		fmt.Fprintf(w, "  %s", printable(r.File))
+	}
+	fmt.Fprintln(w)
+	paint := map[string]func(string) string{string(surface.Clean): p.green, string(surface.Differs): p.yellow}[r.Conclusion]
+	if paint == nil {
+		paint = p.red
+	}
+	row := func(label, format string, args ...any) {
+		fmt.Fprintf(w, "  %-13s %s\n", label, printable(fmt.Sprintf(format, args...)))
+	}
+	if r.Why != "" {
+		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s", r.Why)
+	} else {
+		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", plural(r.Items, "item"), thousands(r.Octets))
+	}
+	for _, line := range r.Stderr {
+		row("it said", "%s", line)
+	}
+	if r.Fingerprint != nil {
+		row("fingerprint", "%s", r.Fingerprint)
+	}
+	if r.Pinned {
+		row("pinned", "now: what differs from this later waits for you")
+	}
+	if r.Moved {
+		row("note", "it is reached in another way than when it was pinned")
+	}
+	r.writeHidden(w, p, row)
+	for _, c := range r.Changes {
+		c.write(w, p)
+	}
+	if r.Conclusion == string(surface.Differs) {
+		row("decide", "pellucid pins diff %s, then approve or block", shellWord(r.Name))
+	}
+	for _, x := range r.Wording {
+		row("wording", "%s: %s (%d): %s", x.Place, x.Family, x.Score, x.Shown)
+	}
+	for _, x := range r.NotInspected {
+		row("not inspected", "%s", x)
+	}
+}
+
+func (r *checkedServer) writeHidden(w io.Writer, p palette, row func(label, format string, args ...any)) {
+	for _, h := range r.Hidden {
+		row("hidden text", "%s, octets %d to %d: %s", h.place, h.Start, h.End, h.Code)
+		fmt.Fprintf(w, "    %s\n", printable(h.Shown))
+		for _, m := range h.Messages {
+			fmt.Fprintf(w, "    it says: %s\n", p.yellow(strings.ReplaceAll(printable(m), "\n", "\n      ")))
+		}
+	}
+	if r.MoreHidden > 0 {
+		row("hidden text", "and in %d more places", r.MoreHidden)
+	}
+}
+
+// write shows what became of an item, field by field.
+func (c *checkedChange) write(w io.Writer, p palette) {
+	fmt.Fprintf(w, "  %-13s %s", c.Verdict, printable(c.key.String()))
+	if c.Was != "" {
+		fmt.Fprintf(w, ", before %s", finding.Quote(c.Was))
+	}
+	if c.State != "" {
+		fmt.Fprintf(w, ": %s", c.State)
+	}
+	if c.Digest != nil {
+		fmt.Fprintf(w, "  %s", p.dim(c.Digest.String()))
+	}
+	fmt.Fprintln(w)
+	for _, f := range c.Fields {
+		fmt.Fprintf(w, "    %s\n", printable(f.Path))
+		if f.Verdict != surface.Added {
+			fmt.Fprintf(w, "    %s\n", p.red("- "+hanging(f.Old)))
+		}
+		if f.Verdict != surface.Removed {
+			fmt.Fprintf(w, "    %s\n", p.green("+ "+hanging(f.New)))
+		}
+	}
+	if c.MoreFields > 0 {
+		fmt.Fprintf(w, "    and %s more\n", plural(c.MoreFields, "field"))
+	}
+	for _, at := range c.Hidden {
+		fmt.Fprintf(w, "    %s: %s\n", p.red("hidden text"), printable(at))
+	}
+}
+
+// hanging is a text for a person, whose lines stand under each other.
+func hanging(s string) string { return strings.ReplaceAll(printable(s), "\n", "\n      ") }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// A target is one thing to check: a command, a URL or a saved surface.
+type target struct {
+	name      string // that it is pinned under; "" of a saved surface without one
+	entry     string // what the file calls it
+	client    string // whose file it is, if that was found
+	file      string // that names it; "" of a command that was typed
+	transport string // descriptor without secrets, for the pin
+
+	command []string // what dial starts; nil otherwise
+	detail  []string // what else the person should know of the command, escaped
+	dial    fleet.Dialer
+	dump    []byte // a saved surface; nil: dial
+
+	problem  error // why it cannot be reached at all
+	declined bool  // a person does not want it started
+
+	mu   sync.Mutex
+	tail []string // the last lines of the server's standard error, escaped
+}
+
+// descriptor stands for how a server is reached. Arguments and URLs may hold secrets,
+// so it is a digest.
+func descriptor(kind string, parts ...string) string {
+	b, _ := json.Marshal(parts) // strings always marshal
+	sum := sha256.Sum256(b)
+	return kind + ":" + hex.EncodeToString(sum[:16])
+}
+
+// commandTarget is a command that was typed. Without a name it is pinned under one
+// that the same command has again.
+func commandTarget(name string, command, environ []string) *target {
+	t := &target{name: name, command: command, transport: descriptor("stdio", command...)}
+	if t.name == "" {
+		base := command[0][strings.LastIndexAny(command[0], `/\`)+1:]
+		t.name = base + "-" + t.transport[len("stdio:"):][:8]
+	}
+	cmd := child.Command{Args: command}
+	for _, spec := range environ {
+		if strings.Contains(spec, "=") {
+			cmd.Env = append(cmd.Env, spec)
+		} else {
+			cmd.Inherit = append(cmd.Inherit, spec)
+		}
+	}
+	t.start(cmd)
+	return t
+}
+
+func dumpTarget(name, path string, b []byte) *target {
+	return &target{name: name, file: path, transport: "dump", dump: b}
+}
+
+// unnamed reports whether there is nothing to pin it under.
+func (t *target) unnamed() bool { return t.name == "" }
+
+// start makes cmd what is dialled.
+func (t *target) start(cmd child.Command) {
+	cmd.Stderr = t.hear
+	t.dial = fleet.Command(cmd)
+}
+
+// maxTail bounds what is kept of a server's standard error, in lines.
+const maxTail = 5
+
+func (t *target) hear(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tail = append(t.tail, line)
+	t.tail = t.tail[max(0, len(t.tail)-maxTail):]
+}
+
+func (t *target) said() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.tail)
+}
+
+// title names a target for a person.
+func (t *target) title() string {
+	s := printable(t.name)
+	if t.name == "" {
+		s = "surface"
+	}
+	if t.file != "" {
+		s += " (" + printable(t.file) + ")"
+	}
+	return s
+}
+
+// shown is the exact command, each argument as it is where it is plain and else quoted.
+func (t *target) shown() string {
+	words := make([]string, len(t.command))
+	for i, w := range t.command {
+		words[i] = shellWord(w)
+	}
+	s := "  " + strings.Join(words, " ") + "\n"
+	for _, d := range t.detail {
+		s += "  " + d + "\n"
+	}
+	return s
+}
+
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@=+,%"
+
+// readsTerminal reports whether a person may answer on r.
+func readsTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && isTerminal(f)
+}
+
+// collect reads what a target says of itself.
+func (c *checkCmd) collect(ctx context.Context, t *target) (*surface.Surface, error) {
+	switch {
+	case t.problem != nil:
+		return nil, t.problem
+	case t.dump != nil:
+		return surface.ParseDump(t.dump, surface.Limits{})
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it has not said all within %s", c.Timeout))
+	defer stop()
+	s, err := t.ask(ctx, false)
+	var refused *surface.RefusedError
+	if errors.As(err, &refused) && refused.Reason == surface.NoAnswer && ctx.Err() == nil {
+		// Some servers end when the first thing that they hear is not initialize.
+		s, err = t.ask(ctx, true)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return s, err
+}
+
+// ask opens a connection, lists the surface and closes it.
+func (t *target) ask(ctx context.Context, legacy bool) (*surface.Surface, error) {
+	conn, err := t.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return surface.Collect(ctx, conn, surface.CollectOptions{Version: buildVersions().Version, Legacy: legacy})
+}

@@ -1,0 +1,10 @@
+-- +goose Up
+CREATE TABLE pins (
+  server TEXT NOT NULL PRIMARY KEY,
+  version INTEGER NOT NULL,
+  record BLOB
+) WITHOUT ROWID;
+CREATE TABLE verdicts (
+  digest BLOB NOT NULL PRIMARY KEY,
+  entry BLOB NOT NULL
+) WITHOUT ROWID;
