@@ -50,8 +50,11 @@ type HiddenTextError struct{ Inspection *Inspection }
 // party's.
 func (e *HiddenTextError) Error() string {
 	first := e.Inspection.Hits[0]
-	return fmt.Sprintf("surface: hidden text: %s at %s %s, octet %d, and %d more places",
-		first.Code, first.Key.Kind, first.Pointer, first.Start, len(e.Inspection.Hits)+e.Inspection.More-1)
+	text := fmt.Sprintf("surface: hidden text: %s at %s %s, octet %d", first.Code, first.Key.Kind, first.Pointer, first.Start)
+	if more := len(e.Inspection.Hits) + e.Inspection.More - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more places", more)
+	}
+	return text
 }
 
 // Err is a *HiddenTextError if anything was found, else nil.
