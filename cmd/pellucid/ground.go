@@ -62,17 +62,13 @@ func (s *groundStore) Close() error {
 	return err
 }
 
-func isPostgres(where string) bool {
-	return strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://")
-}
-
 // open opens the store. Its name does not stand in the error: it may hold a password.
 func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*groundStore, error) {
 	where := c.DB
 	if where == "" {
 		where = filepath.Join(dir.Path(), "ground.db")
 	}
-	if !isPostgres(where) {
+	if !store.IsPostgres(where) {
 		_, err := os.Stat(where)
 		switch {
 		case !errors.Is(err, fs.ErrNotExist):

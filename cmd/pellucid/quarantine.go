@@ -45,7 +45,7 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
-	if !isPostgres(where) {
+	if !store.IsPostgres(where) {
 		_, err := os.Stat(where)
 		switch {
 		case !errors.Is(err, fs.ErrNotExist):

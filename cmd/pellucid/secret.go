@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
 
 // A secrets function returns what a reference stands for: env:NAME is a variable,
@@ -15,27 +12,10 @@ import (
 type secrets func(ref string) (string, error)
 
 func (e *env) secrets() secrets {
-	return func(ref string) (string, error) {
-		value := ""
-		switch kind, where, _ := strings.Cut(ref, ":"); kind {
-		case "env":
-			if value = e.Getenv(where); value == "" {
-				return "", fmt.Errorf("variable %s is not set", finding.Quote(where))
-			}
-		case "file":
-			b, err := os.ReadFile(where)
-			if err != nil {
-				return "", err
-			}
-			value = strings.TrimRight(string(b), "\r\n")
-		default:
-			return "", errors.New("a value is given by reference: env:VAR or file:PATH")
-		}
-		if strings.ContainsAny(value, "\r\n\x00") {
-			return "", errors.New("its value holds a line end")
-		}
-		return value, nil
-	}
+	return rules.Options{Getenv: func(name string) (string, bool) {
+		value := e.Getenv(name)
+		return value, value != ""
+	}}.Resolve
 }
 
 // optional is the secret that ref stands for, or "" where there is no ref.

@@ -54,7 +54,7 @@ func storesIn(dir *state.Dir) []string {
 // storeName is what a store is called in a message: of a URL, which may hold a
 // password, nothing but that it is one.
 func storeName(where string) string {
-	if isPostgres(where) {
+	if store.IsPostgres(where) {
 		return "postgres"
 	}
 	return filepath.Base(where)

@@ -51,7 +51,13 @@ const (
 	maxText   = 4096     // octets of a string of the file
 )
 
-// resolve returns what a reference stands for: one line, without its line end.
+// Resolve returns what a reference stands for, env:NAME or file:PATH: one line,
+// without its line end. The error holds nothing of it.
+func (o Options) Resolve(ref string) (string, error) {
+	o = o.orSystem()
+	return o.resolve(ref)
+}
+
 func (o *Options) resolve(ref string) (string, error) {
 	value := ""
 	kind, where, _ := strings.Cut(ref, ":")
@@ -69,7 +75,7 @@ func (o *Options) resolve(ref string) (string, error) {
 		}
 		value = strings.TrimRight(string(b), "\r\n")
 	default:
-		return "", errors.New("want a reference: env:NAME or file:PATH")
+		return "", errors.New("a value is given by reference: env:NAME or file:PATH")
 	}
 	switch {
 	case value == "":

@@ -65,14 +65,13 @@ const (
 // Local set; the Conn goes on. Only the loss of a session ends it: after the
 // answers to everything in flight, Read returns ErrSessionGone.
 type HTTP struct {
+	inbox  // its context is the Conn's: ended by Close
 	url    string
 	opt    HTTPOptions
 	client *http.Client
-	own    bool // its transport
-	in     chan incoming
+	own    bool          // its transport
 	room   chan struct{} // a token for each request in flight
 
-	ctx    context.Context // of the Conn: ended by Close
 	cancel context.CancelFunc
 	live   context.Context // of all work: ended by Close or by the loss of the session
 	kill   context.CancelCauseFunc
@@ -125,7 +124,7 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	}
 	c := &HTTP{
 		url: u.String(), opt: opt, own: own,
-		in:      make(chan incoming),
+		inbox:   inbox{in: make(chan incoming)},
 		room:    make(chan struct{}, maxInFlight),
 		flights: map[ID]*flight{},
 		client: &http.Client{
@@ -158,33 +157,6 @@ func NewTransport(opt HTTPOptions) *http.Transport {
 	return t
 }
 
-// Read returns the next message of any of the upstream's streams.
-func (c *HTTP) Read(ctx context.Context) (*Message, error) {
-	select {
-	case <-c.ctx.Done():
-		return nil, ErrClosed
-	default:
-	}
-	select {
-	case in, ok := <-c.in:
-		if !ok {
-			return nil, ErrSessionGone
-		}
-		return in.m, in.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-c.ctx.Done():
-		return nil, ErrClosed
-	}
-}
-
-func (c *HTTP) deliver(m *Message, err error) {
-	select {
-	case c.in <- incoming{m, err}:
-	case <-c.ctx.Done():
-	}
-}
-
 // Write sends a message. For a request it returns at once and the answer comes
 // by Read; for anything else it waits a little until the upstream has it.
 func (c *HTTP) Write(ctx context.Context, m *Outgoing) error {
@@ -200,18 +172,7 @@ func (c *HTTP) Write(ctx context.Context, m *Outgoing) error {
 	if !c.begin(func() { defer close(acked); c.tell(m) }) {
 		return c.endError()
 	}
-	t := time.NewTimer(c.opt.AckWait)
-	defer t.Stop()
-	select {
-	case <-acked:
-	case <-t.C:
-		c.notice("upstream takes long to accept a notification")
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ctx.Done():
-		return ErrClosed
-	}
-	return nil
+	return c.acknowledged(ctx, acked, c.opt.AckWait, func() { c.notice("upstream takes long to accept a notification") })
 }
 
 func (c *HTTP) endError() error {

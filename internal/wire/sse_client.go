@@ -28,13 +28,12 @@ func (e StatusError) Error() string { return fmt.Sprintf("wire: HTTP status %d",
 // answered by a Message with Local set; the Conn goes on. It ends with the stream,
 // which this transport cannot resume.
 type SSE struct {
+	inbox
 	url    *url.URL
 	opt    HTTPOptions
 	client *http.Client
-	in     chan incoming
 	room   chan struct{}
 
-	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	close  sync.Once
@@ -63,35 +62,11 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 	if err != nil {
 		return nil, errors.New("wire: upstream URL: cannot be parsed")
 	}
-	c := &SSE{url: u, opt: h.opt, client: h.client, in: make(chan incoming), room: make(chan struct{}, maxInFlight),
+	c := &SSE{url: u, opt: h.opt, client: h.client, inbox: inbox{in: make(chan incoming)}, room: make(chan struct{}, maxInFlight),
 		opener: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.opener <- struct{}{}
 	return c, nil
-}
-
-// Read returns the next message of the upstream's stream.
-func (c *SSE) Read(ctx context.Context) (*Message, error) {
-	select {
-	case <-c.ctx.Done():
-		return nil, ErrClosed
-	default:
-	}
-	select {
-	case in := <-c.in:
-		return in.m, in.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-c.ctx.Done():
-		return nil, ErrClosed
-	}
-}
-
-func (c *SSE) deliver(m *Message, err error) {
-	select {
-	case c.in <- incoming{m, err}:
-	case <-c.ctx.Done():
-	}
 }
 
 // Write posts a message. For a request it returns at once; for anything else it
@@ -121,18 +96,7 @@ func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
 	if m.Kind == Request {
 		return nil
 	}
-	t := time.NewTimer(c.opt.AckWait)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-		c.notice("upstream takes long to accept a notification")
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ctx.Done():
-		return ErrClosed
-	}
-	return nil
+	return c.acknowledged(ctx, done, c.opt.AckWait, func() { c.notice("upstream takes long to accept a notification") })
 }
 
 func (c *SSE) begin(f func()) bool {
