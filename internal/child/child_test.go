@@ -179,6 +179,21 @@ func pidOf(t *testing.T, s string) int {
 	return pid
 }
 
+// grandchildOf returns the id that the child tells. The grandchild has the same
+// standard output, and may be heard first.
+func grandchildOf(t *testing.T, br *bufio.Reader) int {
+	t.Helper()
+	for {
+		s, err := br.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(s, "grandchild") {
+			return pidOf(t, s)
+		}
+	}
+}
+
 func TestEchoThenStop(t *testing.T) {
 	p := start(t, "echo", Command{})
 	io.WriteString(p.Stdin, "hello\n")
@@ -240,7 +255,7 @@ func TestGrandchildrenDie(t *testing.T) {
 	for _, role := range []string{"parent", "parent-exits"} {
 		t.Run(role, func(t *testing.T) {
 			p := start(t, role, Command{})
-			pid := pidOf(t, line(t, p.Stdout))
+			pid := grandchildOf(t, bufio.NewReader(p.Stdout))
 			within(t, 8*time.Second, "Stop", func() { p.Stop(t.Context()) })
 			gone(t, pid)
 		})
@@ -253,14 +268,7 @@ func TestEscapedGrandchildHoldsNobody(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			p := start(t, role, Command{drain: 300 * time.Millisecond})
 			br := bufio.NewReader(p.Stdout)
-			s, err := br.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			for !strings.HasPrefix(s, "grandchild") {
-				s, _ = br.ReadString('\n')
-			}
-			pid := pidOf(t, s)
+			pid := grandchildOf(t, br)
 			defer syscall.Kill(pid, syscall.SIGKILL)
 			within(t, 5*time.Second, "end of stdout", func() { io.Copy(io.Discard, br) })
 			within(t, 5*time.Second, "Exit", func() { p.Exit() })
