@@ -5,15 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -228,16 +225,4 @@ func retryAfter(h http.Header) time.Duration {
 		return max(time.Until(at), 0)
 	}
 	return 0
-}
-
-func tlsConfig(roots *x509.CertPool) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-}
-
-// onlyLoopback refuses to connect a name of this machine to anywhere else.
-func onlyLoopback(_, address string, _ syscall.RawConn) error {
-	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().Unmap().IsLoopback() {
-		return errNotLoopback
-	}
-	return nil
 }

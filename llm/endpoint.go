@@ -3,16 +3,14 @@ package llm
 import (
 	"crypto/x509"
 	"errors"
-	"net"
+	"fmt"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"golang.org/x/time/rate"
 
+	"github.com/pellucid-mcp/pellucid/internal/egress"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -98,9 +96,9 @@ func New(o Options) (*Endpoint, error) {
 	if o.Model == "" {
 		return nil, errors.New("llm: no model")
 	}
-	base, plain, err := baseURL(o.BaseURL, o.DangerouslyPlainHTTP)
+	base, plain, err := egress.Base(o.BaseURL, o.DangerouslyPlainHTTP)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("llm: %w", err)
 	}
 	if o.Prices.Input < 0 || o.Prices.Cached < 0 || o.Prices.CacheWrite < 0 || o.Prices.Output < 0 {
 		return nil, errors.New("llm: a price is negative")
@@ -124,7 +122,7 @@ func New(o Options) (*Endpoint, error) {
 	case o.Transport != nil:
 		e.carrier = o.Transport
 	default:
-		e.own = newTransport(&e.o, plain && !o.DangerouslyPlainHTTP)
+		e.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.DangerouslyPlainHTTP, Idle: o.Concurrency, Roots: o.DangerouslyRoots})
 		e.carrier = e.own
 	}
 	if o.Recorder != nil {
@@ -172,52 +170,4 @@ func (e *Endpoint) Close() {
 	if e.own != nil {
 		e.own.CloseIdleConnections()
 	}
-}
-
-// baseURL is the URL without a slash at its end, and whether it is plain http.
-func baseURL(s string, plainAnywhere bool) (base string, plain bool, err error) {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "":
-		return "", false, errors.New("llm: the base URL is none")
-	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "":
-		return "", false, errors.New("llm: the base URL holds more than host and path")
-	case u.Scheme == "http" && !plainAnywhere && !isLoopback(u.Hostname()):
-		return "", false, errors.New("llm: the base URL is not https, and its host is not this machine")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", false, errors.New("llm: the base URL is not https")
-	}
-	return strings.TrimRight(s, "/"), u.Scheme == "http", nil
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
-}
-
-// errNotLoopback is a name of this machine that leads elsewhere.
-var errNotLoopback = errors.New("llm: not a loopback address")
-
-// newTransport is a transport that asks no proxy, follows nothing and unpacks
-// nothing: what is received is what is kept as evidence.
-func newTransport(o *Options, loopbackOnly bool) *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	if loopbackOnly {
-		dialer.Control = onlyLoopback
-	}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	t := &http.Transport{
-		DialContext:            dialer.DialContext,
-		Protocols:              protocols,
-		DisableCompression:     true,
-		TLSHandshakeTimeout:    10 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-		MaxIdleConnsPerHost:    o.Concurrency,
-		IdleConnTimeout:        30 * time.Second,
-	}
-	if o.DangerouslyRoots != nil {
-		t.TLSClientConfig = tlsConfig(o.DangerouslyRoots)
-	}
-	return t
 }
