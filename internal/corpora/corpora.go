@@ -45,10 +45,11 @@ func Dir(root string) (string, error) {
 
 // A Row is one text of a collection.
 type Row struct {
-	ID     string
-	Attack bool
-	Family string
-	Text   string
+	ID      string
+	Attack  bool
+	Family  string
+	Licence string
+	Text    string
 }
 
 // Files lists the collections in the corpora folder of dir, in order of name.
@@ -103,10 +104,11 @@ func readRows(r io.Reader, yield func(Row) error) error {
 			return fmt.Errorf("row %d: no text, or a kind that is neither attack nor benign", n)
 		}
 		row := Row{
-			ID:     strings.Clone(root.Get("id").Text()),
-			Attack: kind == "attack",
-			Family: strings.Clone(root.Get("family").Text()),
-			Text:   strings.Clone(text.Text()),
+			ID:      strings.Clone(root.Get("id").Text()),
+			Attack:  kind == "attack",
+			Family:  strings.Clone(root.Get("family").Text()),
+			Licence: strings.Clone(root.Get("licence").Text()),
+			Text:    strings.Clone(text.Text()),
 		}
 		if err := yield(row); err != nil {
 			return fmt.Errorf("row %d: %w", n, err)

@@ -1,0 +1,153 @@
+// Package classify asks classifiers of injections about text, behind one interface.
+//
+// A text is asked about in chunks that lose nothing, within bounds of time, number
+// and cost; answers are remembered; and what an answer that does not come means is
+// configured, never accidental.
+//
+// A classifier refines what the boundary has decided; it is never the boundary. What
+// it misses is still scrubbed, framed and recorded.
+package classify
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Classifier judges texts: a managed service, a judge, a model. Its methods may be
+// called at the same time.
+type Classifier interface {
+	// Classify returns one Score for each text, in their order. The texts are within
+	// Limits. An error means that none of them was judged; it must hold nothing of
+	// the texts, of the answer, or of a key.
+	Classify(ctx context.Context, texts []string) ([]Score, error)
+	// Limits are what one call may hold.
+	Limits() Limits
+	// Version changes when answers may: API version, model, configuration. It is a
+	// label of at most 64 octets of a-z A-Z 0-9 . _ -
+	Version() string
+}
+
+// Limits of one call to a Classifier.
+type Limits struct {
+	Texts int // 0: 1
+	Chars int // code points of one text; 0: no limit
+	Total int // code points of all of them; 0: no limit
+	// Raw: the classifier wants text as it was received, not the normalised view.
+	Raw bool
+}
+
+// A Score is what a Classifier says of a text.
+type Score struct {
+	P       float64 // 0 to 1; a classifier that says only yes or no says 1 or 0
+	Flagged bool    // by the classifier's own limit
+	Code    Code    // its reason, if it gives one
+}
+
+// A Code is a provider's reason: a label of at most 64 octets of a-z A-Z 0-9 . _ -.
+// A provider makes one by [CodeOf], since what it is sent is third-party text.
+type Code string
+
+// CodeOf is the code that s spells, or "other".
+func CodeOf(s string) Code {
+	if s == "" || len(s) > 64 {
+		return "other"
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return "other"
+		}
+	}
+	return Code(s)
+}
+
+// A Reason says why a text was not judged. It is a constant.
+type Reason string
+
+// The reasons. [Timeout] to [OverBudget] are failures, for which [Fail] says what to
+// do; [Narrow] is none.
+const (
+	Judged      Reason = ""
+	Timeout     Reason = "timeout"
+	Unavailable Reason = "unavailable"     // not reached, or it refused to answer
+	Malformed   Reason = "malformed"       // it answered what is no answer
+	Contrary    Reason = "contradiction"   // it says yes and no at once
+	Broken      Reason = "circuit-open"    // it failed so often that it is left alone
+	OverBudget  Reason = "over-budget"     // of calls, of characters, or of work at one time
+	Narrow      Reason = "narrow-surface"  // the tool's answers cannot hold an injection
+	TooLong     Reason = "text-too-long"   // beyond what is judged of one item
+	Canceled    Reason = "no-longer-asked" // the caller has gone
+)
+
+// Errors of a Classifier that say more than that it failed, to be wrapped.
+var (
+	ErrMalformed = errors.New("classify: not an answer of this provider")
+	ErrContrary  = errors.New("classify: the answer contradicts itself")
+	ErrRefused   = errors.New("classify: the provider refused to answer")
+)
+
+// A Segment is a text of a result.
+type Segment struct {
+	View string // normalised: what is judged, and what a model will read
+	Raw  string // as received, for those that want it; "" stands for View
+}
+
+// A Verdict is what a Panel's member has made of a result.
+type Verdict struct {
+	Name    string // of the member, from the configuration
+	Version string
+	Mode    Mode
+	// Outcome is what shall become of the result. In Shadow it is what would.
+	Outcome Outcome
+
+	Segments []Judgement
+	P        float64 // the highest of the segments'
+	Code     Code    // of that segment
+	Reason   Reason  // Judged if every segment was; else why not the first that was not
+	Cached   int     // chunks that were remembered
+	Asked    int     // chunks that were sent
+	Latency  time.Duration
+}
+
+// A Judgement is that of one segment: of its worst chunk.
+type Judgement struct {
+	Score
+	Reason Reason
+}
+
+// An Outcome is what shall become of a result.
+type Outcome uint8
+
+// The outcomes, the stricter the higher.
+const (
+	Pass     Outcome = iota
+	Hold             // for a person
+	Withhold         // for good
+)
+
+func (o Outcome) String() string { return [...]string{"pass", "hold", "withhold"}[min(o, Withhold)] }
+
+// A Mode says whether a verdict acts.
+type Mode uint8
+
+// The modes. The zero value is the strict one.
+const (
+	Enforce Mode = iota
+	Shadow       // judged after delivery, and recorded
+)
+
+func (m Mode) String() string { return [...]string{"enforce", "shadow"}[min(m, Shadow)] }
+
+// A Fail says what shall become of a result that could not be judged.
+type Fail uint8
+
+// The fail modes. The zero value holds.
+const (
+	FailHold Fail = iota
+	FailOpen
+	FailClosed
+)
+
+func (f Fail) outcome() Outcome { return [...]Outcome{Hold, Pass, Withhold}[min(f, FailClosed)] }

@@ -1,0 +1,227 @@
+// Package local is a linear model of what injections look like, in pure Go and
+// without a download. It refines; it is never a boundary.
+//
+// A text is read as tokens; each has features (the word, pairs and triples with
+// those before it, runs of five octets in it) that are hashed into 2^20 weights of
+// one octet, and the kinds of words that orders to models are made of, with their
+// pairs. The score is that of the worst window of 24 or 64 tokens. MODEL.md says how
+// it was trained, on what, and where it fails.
+package local
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// A Model scores texts. It does not change and may be used at the same time.
+type Model struct {
+	weights []int8 // of Buckets
+	scale   float32
+	bias    float32
+	limit   float32
+	version string
+}
+
+//go:embed weights.bin
+var weights []byte
+
+// Default is the model that comes with the program.
+var Default = sync.OnceValue(func() *Model {
+	m, err := Parse(weights)
+	if err != nil {
+		panic("local: the weights that come with the program: " + err.Error()) // a test reads them
+	}
+	return m
+})
+
+// A Score is what a Model says of a text.
+type Score struct {
+	// P is between 0 and 1 and grows with the likeness to an injection. It is no
+	// probability that the text is one: that depends on where it comes from.
+	P float32
+	// Start and End are the octets of the window that P is of; 0, 0 if the text has
+	// no token.
+	Start, End int
+}
+
+const magic = "PELLUCID-LINEAR\x00"
+
+const headerSize = len(magic) + 4 + 4 + 4 + 4 + 16
+
+var errModel = errors.New("local: not a model of this form")
+
+// Parse reads weights as [Model.Bytes] writes them:
+//
+//	16 octets  "PELLUCID-LINEAR\x00"
+//	 4 octets  Form, little endian, as all numbers
+//	 4 octets  scale of a weight, IEEE 754
+//	 4 octets  bias, IEEE 754
+//	 4 octets  limit, IEEE 754
+//	16 octets  version, ASCII, filled up with zeros
+//	 n octets  the weights, zeros in runs: an octet that is not 0 is a weight,
+//	           0 is followed by the length of the run as an unsigned varint
+func Parse(b []byte) (*Model, error) {
+	if len(b) < headerSize || string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[len(magic):]) != Form {
+		return nil, errModel
+	}
+	b = b[len(magic)+4:]
+	m := &Model{weights: make([]int8, Buckets),
+		scale: math.Float32frombits(binary.LittleEndian.Uint32(b)), bias: math.Float32frombits(binary.LittleEndian.Uint32(b[4:])),
+		limit: math.Float32frombits(binary.LittleEndian.Uint32(b[8:]))}
+	if !finite(m.scale) || !finite(m.bias) || m.scale <= 0 || !(m.limit > 0 && m.limit < 1) {
+		return nil, errModel
+	}
+	v := b[12:28]
+	n := 0
+	for n < len(v) && v[n] > ' ' && v[n] < 0x7f {
+		n++
+	}
+	m.version = string(v[:n])
+	at := 0
+	for b = b[28:]; len(b) > 0; {
+		w := int8(b[0])
+		b = b[1:]
+		if w != 0 {
+			if at == Buckets {
+				return nil, errModel
+			}
+			m.weights[at] = w
+			at++
+			continue
+		}
+		run, k := binary.Uvarint(b)
+		if k <= 0 || run == 0 || run > uint64(Buckets-at) {
+			return nil, errModel
+		}
+		b, at = b[k:], at+int(run)
+	}
+	if at != Buckets {
+		return nil, errModel
+	}
+	return m, nil
+}
+
+func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
+
+// New makes a Model of trained weights: the logit of a window is bias plus the sum
+// of its features' weights over [Norm] of their number. limit is the score from which
+// a text counts as an injection by default.
+func New(weights []float32, bias, limit float32, version string) (*Model, error) {
+	if len(weights) != Buckets || len(version) > 16 || !(limit > 0 && limit < 1) {
+		return nil, errModel
+	}
+	m := &Model{weights: make([]int8, Buckets), bias: bias, limit: limit, version: version}
+	var most float32
+	for _, w := range weights {
+		most = max(most, w, -w)
+	}
+	if !finite(most) || !finite(bias) || most == 0 {
+		return nil, fmt.Errorf("local: weights: %w", errModel)
+	}
+	m.scale = most / 127
+	for i, w := range weights {
+		m.weights[i] = int8(math.RoundToEven(float64(w / m.scale)))
+	}
+	return m, nil
+}
+
+// Bytes is the model as [Parse] reads it.
+func (m *Model) Bytes() []byte {
+	b := append([]byte(nil), magic...)
+	b = binary.LittleEndian.AppendUint32(b, Form)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.scale))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.bias))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.limit))
+	var v [16]byte
+	copy(v[:], m.version)
+	b = append(b, v[:]...)
+	for i := 0; i < len(m.weights); {
+		if m.weights[i] != 0 {
+			b = append(b, byte(m.weights[i]))
+			i++
+			continue
+		}
+		run := i
+		for i < len(m.weights) && m.weights[i] == 0 {
+			i++
+		}
+		b = binary.AppendUvarint(append(b, 0), uint64(i-run))
+	}
+	return b
+}
+
+// Version names the model: its form and the data it was trained on.
+func (m *Model) Version() string { return fmt.Sprintf("linear-%d-%s", Form, m.version) }
+
+// Limit is the score from which a text counts as an injection where nobody says
+// otherwise: 1 % of the benign texts of families that were left out of training
+// reached it.
+func (m *Model) Limit() float32 { return m.limit }
+
+// floor is the number of features below which a window is not taken for a small
+// one: two words say little.
+const floor = 256
+
+// Norm is the divisor of a sum over so many features.
+func Norm(features int) float32 {
+	return float32(math.Sqrt(float64(max(features, floor))))
+}
+
+// Score judges a text, which should be the normalised view of it: without hidden
+// characters and with compatibility forms folded. Time is linear in its length and
+// nothing is allocated.
+func (m *Model) Score(text string) Score {
+	var r Reader
+	var ring [widest]token
+	var wins [len(Windows)]sums
+	var best Score
+	r.Reset(text)
+	n := 0
+	for ; r.Next(); n++ {
+		t := token{count: int32(r.Count), start: r.start, end: r.at}
+		for _, f := range r.Features[:r.Count] {
+			t.sum += int32(m.weights[f])
+		}
+		for i, size := range Windows {
+			w := &wins[i]
+			if w.sum, w.count = w.sum+t.sum, w.count+t.count; n >= size {
+				left := &ring[(n-size)%widest]
+				w.sum, w.count = w.sum-left.sum, w.count-left.count
+			}
+		}
+		ring[n%widest] = t
+		for i, size := range Windows {
+			if n+1 >= size {
+				wins[i].raise(&best, ring[(n+1-size)%widest].start, r.at)
+			}
+		}
+	}
+	if n == 0 {
+		return Score{}
+	}
+	if n < Windows[0] {
+		wins[0].raise(&best, ring[0].start, ring[n-1].end)
+	}
+	best.P = float32(1 / (1 + math.Exp(-float64(best.P*m.scale+m.bias))))
+	return best
+}
+
+// A token is what a window loses when it moves on.
+type token struct {
+	sum, count int32
+	start, end int
+}
+
+// sums are those of a window.
+type sums struct{ sum, count int32 }
+
+// raise makes the window the best if it is, or the first.
+func (w *sums) raise(best *Score, start, end int) {
+	if p := float32(w.sum) / Norm(int(w.count)); best.End == 0 || p > best.P {
+		*best = Score{p, start, end}
+	}
+}

@@ -1,0 +1,318 @@
+package classify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"golang.org/x/time/rate"
+)
+
+// Options of a [Member]. Classifier and Name have to be set; the zero value of all
+// else is the strict or the usual choice.
+type Options struct {
+	Name       string // label, from the configuration
+	Classifier Classifier
+	Mode       Mode
+	Fail       Fail
+	Limit      float64 // P from which a text is flagged; 0: as the classifier says
+	Flagged    Outcome // of a flagged text; Pass stands for Hold
+
+	Timeout    time.Duration // of all calls about one result; 0 = 2 s
+	Concurrent int           // calls at one time; 0 = 8
+	Most       int           // octets of one result that are judged; 0 = 1 MiB
+	// Calls a minute; 0 = 600. What is beyond it is a failure, not a delay.
+	Calls int
+	// Chars a day, code points; 0 = no limit. Counted by this process.
+	Chars int64
+	Cache Cache // nil: nothing is remembered
+
+	Now func() time.Time // nil: time.Now
+}
+
+// A Cache remembers scores. Its methods may be called at the same time.
+type Cache interface {
+	Get(key Digest) (Score, bool)
+	Put(key Digest, s Score)
+}
+
+// A Member is a classifier with its bounds. It may be used at the same time.
+type Member struct {
+	o       Options
+	room    chan struct{}
+	calls   *rate.Limiter
+	breaker circuitbreaker.CircuitBreaker[any]
+
+	mu    sync.Mutex
+	day   int64 // since the epoch, UTC
+	chars int64 // of that day
+}
+
+// The breaker: so many failures in a row open it, for so long.
+const (
+	breakAfter = 5
+	breakFor   = 30 * time.Second
+)
+
+// New checks the options.
+func New(o Options) (*Member, error) {
+	switch {
+	case o.Classifier == nil:
+		return nil, errors.New("classify: no classifier")
+	case CodeOf(o.Name) != Code(o.Name):
+		return nil, errors.New("classify: the name is not a label")
+	case CodeOf(o.Classifier.Version()) != Code(o.Classifier.Version()):
+		return nil, errors.New("classify: the version is not a label")
+	case o.Mode > Shadow || o.Fail > FailClosed || o.Flagged > Withhold:
+		return nil, errors.New("classify: unknown mode")
+	case o.Limit < 0 || o.Limit > 1 || math.IsNaN(o.Limit):
+		return nil, errors.New("classify: the limit is not between 0 and 1")
+	case o.Timeout < 0 || o.Concurrent < 0 || o.Most < 0 || o.Calls < 0 || o.Chars < 0:
+		return nil, errors.New("classify: negative bound")
+	}
+	o.Flagged = cmp.Or(o.Flagged, Hold)
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
+	o.Concurrent = cmp.Or(o.Concurrent, 8)
+	o.Most = cmp.Or(o.Most, 1<<20)
+	o.Calls = cmp.Or(o.Calls, 600)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Member{o: o,
+		room:    make(chan struct{}, o.Concurrent),
+		calls:   rate.NewLimiter(rate.Every(time.Minute/time.Duration(o.Calls)), max(1, o.Calls/4)),
+		breaker: circuitbreaker.NewBuilder[any]().WithFailureThreshold(breakAfter).WithDelay(breakFor).Build(),
+	}, nil
+}
+
+// Name is the member's label.
+func (m *Member) Name() string { return m.o.Name }
+
+// Mode says whether its verdicts act.
+func (m *Member) Mode() Mode { return m.o.Mode }
+
+// Skipped is the verdict on a result that need not be judged.
+func (m *Member) Skipped(why Reason) Verdict {
+	return Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Reason: why}
+}
+
+// Judge asks about every segment of a result. It returns when all is answered, when
+// its time is up, or when ctx ends; there is always a verdict.
+func (m *Member) Judge(ctx context.Context, segments []Segment) Verdict {
+	begin := m.o.Now()
+	v := Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Segments: make([]Judgement, len(segments))}
+	ctx, stop := context.WithTimeout(ctx, m.o.Timeout)
+	defer stop()
+	list := m.cut(segments, &v)
+	m.ask(ctx, list, &v)
+	m.conclude(list, &v)
+	v.Latency = m.o.Now().Sub(begin)
+	return v
+}
+
+// cut makes chunks of the segments, and answers those that are remembered.
+func (m *Member) cut(segments []Segment, v *Verdict) (list []*chunk) {
+	l := m.o.Classifier.Limits()
+	left := m.o.Most
+	for i, s := range segments {
+		text := s.View
+		if l.Raw && s.Raw != "" {
+			text = s.Raw
+		}
+		if text == "" {
+			continue
+		}
+		if len(text) > left {
+			// A part that was judged clean would say nothing of the rest.
+			v.Segments[i].Reason = TooLong
+			continue
+		}
+		left -= len(text)
+		most := l.Chars
+		if l.Total > 0 && (most == 0 || most > l.Total) {
+			most = l.Total
+		}
+		for _, piece := range chunks(text, most) {
+			c := &chunk{segment: i, text: piece, chars: utf8.RuneCountInString(piece)}
+			if m.o.Cache != nil {
+				if c.score, c.known = m.o.Cache.Get(m.key(piece)); c.known {
+					v.Cached++
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// ask puts what is not known to the classifier.
+func (m *Member) ask(ctx context.Context, list []*chunk, v *Verdict) {
+	var open []*chunk
+	for _, c := range list {
+		if !c.known {
+			open = append(open, c)
+		}
+	}
+	var work sync.WaitGroup
+	var mu sync.Mutex
+	for _, batch := range batches(open, m.o.Classifier.Limits()) {
+		v.Asked += len(batch)
+		work.Go(func() {
+			why := m.call(ctx, batch)
+			if why == Judged {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, c := range batch {
+				if j := &v.Segments[c.segment]; j.Reason == Judged {
+					j.Reason = why
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+// call is one call. It fills in the scores of the batch, or says why not.
+func (m *Member) call(ctx context.Context, batch []*chunk) Reason {
+	select {
+	case m.room <- struct{}{}:
+		defer func() { <-m.room }()
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+	if !m.calls.AllowN(m.o.Now(), 1) || !m.afford(batch) {
+		return OverBudget
+	}
+	if !m.breaker.TryAcquirePermit() {
+		return Broken
+	}
+	texts := make([]string, len(batch))
+	for i, c := range batch {
+		texts[i] = c.text
+	}
+	scores, err := m.o.Classifier.Classify(ctx, texts)
+	if err == nil {
+		err = check(scores, len(batch))
+	}
+	if err != nil {
+		why := reasonOf(ctx, err)
+		if why != Canceled {
+			m.breaker.RecordFailure()
+		} else {
+			m.breaker.RecordSuccess() // it is not the classifier's fault
+		}
+		return why
+	}
+	m.breaker.RecordSuccess()
+	for i, c := range batch {
+		c.score, c.known = scores[i], true
+		c.score.Code = codeOrNone(c.score.Code)
+		if m.o.Cache != nil {
+			m.o.Cache.Put(m.key(c.text), c.score)
+		}
+	}
+	return Judged
+}
+
+func codeOrNone(c Code) Code {
+	if c == "" {
+		return ""
+	}
+	return CodeOf(string(c))
+}
+
+// check says what is wrong with scores as such.
+func check(scores []Score, n int) error {
+	if len(scores) != n {
+		return ErrMalformed
+	}
+	for _, s := range scores {
+		if !(s.P >= 0 && s.P <= 1) {
+			return ErrMalformed
+		}
+	}
+	return nil
+}
+
+// afford charges the day with the batch, unless it would be too much.
+func (m *Member) afford(batch []*chunk) bool {
+	if m.o.Chars == 0 {
+		return true
+	}
+	var n int64
+	for _, c := range batch {
+		n += int64(c.chars)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if day := m.o.Now().Unix() / 86400; day > m.day { // a clock that goes back gives nothing back
+		m.day, m.chars = day, 0
+	}
+	if n > m.o.Chars-m.chars {
+		return false
+	}
+	m.chars += n
+	return true
+}
+
+func reasonOf(ctx context.Context, err error) Reason {
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case errors.Is(err, ErrMalformed):
+		return Malformed
+	case errors.Is(err, ErrContrary):
+		return Contrary
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	}
+	return Unavailable
+}
+
+func ended(ctx context.Context) Reason {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return Timeout
+	}
+	return Canceled
+}
+
+// conclude makes the verdict of what the chunks were given.
+func (m *Member) conclude(list []*chunk, v *Verdict) {
+	for _, c := range list {
+		if !c.known {
+			continue
+		}
+		s := c.score
+		if m.o.Limit > 0 {
+			s.Flagged = s.P >= m.o.Limit
+		}
+		j := &v.Segments[c.segment]
+		if s.P > j.P || s.Flagged && !j.Flagged {
+			flagged := j.Flagged || s.Flagged
+			j.Score = s
+			j.Flagged = flagged
+		}
+	}
+	for i := range v.Segments {
+		j := &v.Segments[i]
+		if j.P > v.P || v.Code == "" && j.Flagged {
+			v.P, v.Code = max(v.P, j.P), j.Code
+		}
+		if j.Flagged {
+			v.Outcome = max(v.Outcome, m.o.Flagged)
+		}
+		if j.Reason != Judged {
+			v.Outcome = max(v.Outcome, m.o.Fail.outcome())
+			if v.Reason == Judged {
+				v.Reason = j.Reason
+			}
+		}
+	}
+}

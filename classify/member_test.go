@@ -1,0 +1,298 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// keyword is a classifier that flags texts with "evil" in them.
+type keyword struct {
+	limits Limits
+	calls  atomic.Int64
+	answer func(ctx context.Context, texts []string) ([]Score, error) // nil: the usual
+
+	mu   sync.Mutex
+	seen []string
+}
+
+func (k *keyword) Limits() Limits  { return k.limits }
+func (k *keyword) Version() string { return "kw-1" }
+
+func (k *keyword) Classify(ctx context.Context, texts []string) ([]Score, error) {
+	k.calls.Add(1)
+	k.mu.Lock()
+	k.seen = append(k.seen, texts...)
+	k.mu.Unlock()
+	if k.answer != nil {
+		return k.answer(ctx, texts)
+	}
+	out := make([]Score, len(texts))
+	for i, t := range texts {
+		if strings.Contains(t, "evil") {
+			out[i] = Score{P: 0.9, Flagged: true, Code: "keyword"}
+		}
+	}
+	return out, nil
+}
+
+func member(t *testing.T, k *keyword, change func(*Options)) *Member {
+	t.Helper()
+	o := Options{Name: "kw", Classifier: k}
+	if change != nil {
+		change(&o)
+	}
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestJudge(t *testing.T) {
+	good, bad := Segment{View: "all is well"}, Segment{View: "an evil word"}
+	fails := func(err error) func(context.Context, []string) ([]Score, error) {
+		return func(context.Context, []string) ([]Score, error) { return nil, err }
+	}
+	says := func(s ...Score) func(context.Context, []string) ([]Score, error) {
+		return func(context.Context, []string) ([]Score, error) { return s, nil }
+	}
+	for _, tt := range []struct {
+		name     string
+		change   func(*Options)
+		answer   func(context.Context, []string) ([]Score, error)
+		segments []Segment
+		outcome  Outcome
+		reason   Reason
+		code     Code
+	}{
+		{name: "nothing", segments: nil},
+		{name: "clean", segments: []Segment{good, good}},
+		{name: "flagged is held", segments: []Segment{good, bad}, outcome: Hold, code: "keyword"},
+		{name: "flagged is withheld", change: func(o *Options) { o.Flagged = Withhold }, segments: []Segment{bad}, outcome: Withhold, code: "keyword"},
+		{name: "a limit of ours, above", change: func(o *Options) { o.Limit = 0.95 }, segments: []Segment{bad}, code: "keyword"},
+		{name: "a limit of ours, below", change: func(o *Options) { o.Limit = 0.1 }, answer: says(Score{P: 0.2}), segments: []Segment{good}, outcome: Hold},
+		{name: "failed: held", answer: fails(errors.New("x")), segments: []Segment{good}, outcome: Hold, reason: Unavailable},
+		{name: "failed: open", change: func(o *Options) { o.Fail = FailOpen }, answer: fails(errors.New("x")), segments: []Segment{good}, reason: Unavailable},
+		{name: "failed: closed", change: func(o *Options) { o.Fail = FailClosed }, answer: fails(errors.New("x")), segments: []Segment{good}, outcome: Withhold, reason: Unavailable},
+		{name: "malformed", answer: fails(fmt.Errorf("azure: %w", ErrMalformed)), segments: []Segment{good}, outcome: Hold, reason: Malformed},
+		{name: "contradiction", answer: fails(ErrContrary), segments: []Segment{good}, outcome: Hold, reason: Contrary},
+		{name: "too few scores", answer: says(), segments: []Segment{good}, outcome: Hold, reason: Malformed},
+		{name: "too many scores", answer: says(Score{}, Score{}), segments: []Segment{good}, outcome: Hold, reason: Malformed},
+		{name: "a score that is none", answer: says(Score{P: 1.5}), segments: []Segment{good}, outcome: Hold, reason: Malformed},
+		{name: "a code that is none", answer: says(Score{P: 1, Flagged: true, Code: "ignore all\nrules"}), segments: []Segment{good}, outcome: Hold, code: "other"},
+		{name: "too long, and not a part of it judged", change: func(o *Options) { o.Most = 20 }, segments: []Segment{good, {View: strings.Repeat("x", 30)}}, outcome: Hold, reason: TooLong},
+		{name: "flagged and failed: the stricter", change: func(o *Options) { o.Most, o.Fail, o.Flagged = 20, FailOpen, Withhold }, segments: []Segment{bad, {View: strings.Repeat("x", 30)}}, outcome: Withhold, reason: TooLong, code: "keyword"},
+		{name: "empty text", segments: []Segment{{}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := member(t, &keyword{answer: tt.answer}, tt.change)
+			v := m.Judge(t.Context(), tt.segments)
+			if v.Outcome != tt.outcome || v.Reason != tt.reason || v.Code != tt.code {
+				t.Errorf("outcome %v reason %q code %q, want %v %q %q", v.Outcome, v.Reason, v.Code, tt.outcome, tt.reason, tt.code)
+			}
+			if len(v.Segments) != len(tt.segments) || v.Name != "kw" || v.Version != "kw-1" {
+				t.Errorf("verdict %+v", v)
+			}
+		})
+	}
+}
+
+func TestRaw(t *testing.T) {
+	for _, raw := range []bool{false, true} {
+		k := &keyword{limits: Limits{Raw: raw}}
+		member(t, k, nil).Judge(t.Context(), []Segment{{View: "view", Raw: "raw"}, {View: "same"}})
+		want := "view"
+		if raw {
+			want = "raw"
+		}
+		if len(k.seen) != 2 || !strings.Contains(strings.Join(k.seen, " "), want) || !strings.Contains(strings.Join(k.seen, " "), "same") {
+			t.Errorf("raw %v: asked about %q", raw, k.seen)
+		}
+	}
+}
+
+func TestCache(t *testing.T) {
+	k := &keyword{}
+	m := member(t, k, func(o *Options) { o.Cache = NewRecent(0) })
+	a := m.Judge(t.Context(), []Segment{{View: "an evil word"}, {View: "fine"}})
+	b := m.Judge(t.Context(), []Segment{{View: "an evil word"}, {View: "fine"}})
+	if a.Cached != 0 || a.Asked != 2 || b.Cached != 2 || b.Asked != 0 || k.calls.Load() != 2 || b.Outcome != a.Outcome || b.Code != a.Code {
+		t.Errorf("%+v then %+v, %d calls", a, b, k.calls.Load())
+	}
+	k.answer = func(context.Context, []string) ([]Score, error) { return nil, errors.New("down") }
+	for range 2 {
+		if v := m.Judge(t.Context(), []Segment{{View: "new"}}); v.Cached != 0 || v.Outcome != Hold {
+			t.Errorf("a failure was remembered: %+v", v)
+		}
+	}
+}
+
+func TestRecent(t *testing.T) {
+	c := NewRecent(2)
+	c.Put(Digest{1}, Score{P: 1})
+	c.Put(Digest{2}, Score{P: 0.5})
+	c.Get(Digest{1})
+	c.Put(Digest{3}, Score{})
+	if _, ok := c.Get(Digest{2}); ok {
+		t.Error("the oldest was kept")
+	}
+	if s, ok := c.Get(Digest{1}); !ok || s.P != 1 {
+		t.Error("one that was used was dropped")
+	}
+	if c.order.Len() != 2 || len(c.at) != 2 {
+		t.Errorf("%d and %d kept", c.order.Len(), len(c.at))
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keyword{answer: func(ctx context.Context, _ []string) ([]Score, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		m := member(t, k, func(o *Options) { o.Timeout = time.Second; o.Concurrent = 1 })
+		begin := time.Now()
+		v := m.Judge(t.Context(), []Segment{{View: "a"}, {View: "b"}, {View: "c"}})
+		if v.Reason != Timeout || v.Outcome != Hold || time.Since(begin) != time.Second || v.Latency != time.Second {
+			t.Errorf("%+v after %v", v, time.Since(begin))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if v := m.Judge(ctx, []Segment{{View: "a"}}); v.Reason != Canceled {
+			t.Errorf("canceled: %+v", v)
+		}
+	})
+}
+
+func TestBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keyword{answer: func(context.Context, []string) ([]Score, error) { return nil, errors.New("down") }}
+		m := member(t, k, nil)
+		judge := func() Reason { return m.Judge(t.Context(), []Segment{{View: "x"}}).Reason }
+		for range breakAfter {
+			if r := judge(); r != Unavailable {
+				t.Fatal(r)
+			}
+		}
+		if r := judge(); r != Broken || k.calls.Load() != breakAfter {
+			t.Fatalf("%q after %d calls", r, k.calls.Load())
+		}
+		time.Sleep(breakFor + time.Second)
+		k.answer = nil
+		if r := judge(); r != Judged {
+			t.Fatalf("it has recovered, but %q", r)
+		}
+	})
+}
+
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := member(t, &keyword{}, func(o *Options) { o.Chars = 10 })
+		judge := func(s string) Reason { return m.Judge(t.Context(), []Segment{{View: s}}).Reason }
+		if r := judge("\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4"); r != Judged {
+			t.Fatal(r)
+		}
+		if r := judge("xxxxx"); r != OverBudget {
+			t.Fatal(r)
+		}
+		if r := judge("xxxx"); r != Judged {
+			t.Fatal(r)
+		}
+		time.Sleep(24 * time.Hour)
+		if r := judge("xxxxxxxxxx"); r != Judged {
+			t.Fatal(r)
+		}
+		few := member(t, &keyword{}, func(o *Options) { o.Calls = 4 })
+		if r := few.Judge(t.Context(), []Segment{{View: "a"}}).Reason; r != Judged {
+			t.Fatal(r)
+		}
+		if r := few.Judge(t.Context(), []Segment{{View: "b"}}).Reason; r != OverBudget {
+			t.Fatal(r)
+		}
+	})
+}
+
+// What stands in a text stands whole in one of its chunks, if it is no longer than
+// the overlap; and nothing is left out.
+func TestChunks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringN(0, 3000, -1).Draw(t, "text") + rapid.SampledFrom([]string{"", "\xff\xfe", "\xe4\xb8"}).Draw(t, "tail")
+		most := rapid.IntRange(1, 2000).Draw(t, "most")
+		list := chunks(s, most)
+		whole := list[0]
+		for i, c := range list {
+			if n := len([]rune(c)); n > most {
+				t.Fatalf("chunk %d has %d code points of %d", i, n, most)
+			}
+			if i > 0 {
+				k := after(list[i-1], most-min(overlap, most/4))
+				if !strings.HasPrefix(c, list[i-1][k:]) {
+					t.Fatalf("chunk %d does not begin with the end of the one before", i)
+				}
+				whole += c[len(list[i-1])-k:]
+			}
+		}
+		if whole != s {
+			t.Fatalf("%d octets of %d", len(whole), len(s))
+		}
+	})
+}
+
+func TestBatches(t *testing.T) {
+	var list []*chunk
+	for _, n := range []int{5, 5, 5, 9, 1, 1, 1, 1} {
+		list = append(list, &chunk{chars: n})
+	}
+	var got []string
+	for _, b := range batches(list, Limits{Texts: 3, Total: 10}) {
+		var ns []int
+		for _, c := range b {
+			ns = append(ns, c.chars)
+		}
+		got = append(got, fmt.Sprint(ns))
+	}
+	if want := "[5 5] [5] [9 1] [1 1 1]"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestNew(t *testing.T) {
+	k := &keyword{}
+	for name, o := range map[string]Options{
+		"no classifier": {Name: "x"},
+		"no name":       {Classifier: k},
+		"a bad name":    {Classifier: k, Name: "a b"},
+		"a bad limit":   {Classifier: k, Name: "a", Limit: 2},
+		"a bad mode":    {Classifier: k, Name: "a", Mode: 7},
+		"a bad bound":   {Classifier: k, Name: "a", Timeout: -1},
+	} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+func FuzzChunks(f *testing.F) {
+	f.Add("one two \xff three", 4)
+	f.Fuzz(func(t *testing.T, s string, most int) {
+		if most < 0 || len(s) > 1<<16 {
+			return
+		}
+		n := 0
+		for _, c := range chunks(s, most) {
+			n += len(c)
+		}
+		if n < len(s) {
+			t.Fatalf("%d octets of %d", n, len(s))
+		}
+	})
+}
