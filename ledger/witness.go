@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+)
+
+// A Witness is the public key of somebody who cosigns checkpoints: a vkey of type
+// 0x04 (C2SP tlog-cosignature, Ed25519). It is a note.Verifier.
+type Witness struct{ key Key }
+
+// ParseWitness reads a vkey of type 0x04.
+func ParseWitness(vkey string) (*Witness, error) {
+	k, err := parseKey(vkey, typeCosignature)
+	if err != nil {
+		return nil, err
+	}
+	return &Witness{*k}, nil
+}
+
+// String is the vkey.
+func (w *Witness) String() string { return w.key.encode(typeCosignature) }
+
+// Name is what the witness calls itself.
+func (w *Witness) Name() string { return w.key.name }
+
+// KeyHash is the key ID of signed notes.
+func (w *Witness) KeyHash() uint32 { return w.key.hash }
+
+// Verify reports whether sig, a time and a signature, is the witness's for a
+// checkpoint's text.
+func (w *Witness) Verify(text, sig []byte) bool {
+	if len(sig) != 8+ed25519.SignatureSize || binary.BigEndian.Uint64(sig) > math.MaxInt64 {
+		return false
+	}
+	return ed25519.Verify(w.key.public, cosigned(text, binary.BigEndian.Uint64(sig)), sig[8:])
+}
+
+// cosigned is what a cosignature is made over.
+func cosigned(text []byte, unix uint64) []byte {
+	return append(fmt.Appendf(nil, "cosignature/v1\ntime %d\n", unix), text...)
+}
+
+func cosignedAt(sig []byte) time.Time {
+	return time.Unix(int64(binary.BigEndian.Uint64(sig)), 0).UTC()
+}
+
+// A Cosigner signs checkpoints as a witness. Whoever has one must sign only what is
+// consistent with everything that it signed before.
+type Cosigner struct {
+	witness *Witness
+	private crypto.Signer
+}
+
+// NewCosigner makes a Cosigner of an Ed25519 key that signs nothing else.
+func NewCosigner(name string, private crypto.Signer) (*Cosigner, error) {
+	s, err := NewSigner(name, private)
+	if err != nil {
+		return nil, err
+	}
+	return &Cosigner{&Witness{*newKey(name, s.key.public, typeCosignature)}, private}, nil
+}
+
+// Witness is the public half.
+func (c *Cosigner) Witness() *Witness { return c.witness }
+
+// Cosign returns the signature line for a checkpoint; now is when that is.
+func (c *Cosigner) Cosign(cp Checkpoint, now time.Time) ([]byte, error) {
+	unix := uint64(max(now.Unix(), 0))
+	sig, err := c.private.Sign(nil, cosigned([]byte(cp.text()), unix), crypto.Hash(0))
+	if err != nil {
+		return nil, fmt.Errorf("ledger: cosign: %w", err)
+	}
+	return signatureLine(c.witness.Name(), c.witness.KeyHash(), append(binary.BigEndian.AppendUint64(nil, unix), sig...)), nil
+}
