@@ -19,6 +19,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"unsafe"
 
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -95,8 +96,13 @@ const maxLabel = 128
 // [A-Za-z0-9._/:@+-], the first one of [A-Za-z0-9@]. Nothing in a label can end an
 // attribute, hide a character or spell a sentence with spaces.
 func IsLabel(s string) bool {
-	return only(s, lower+upper+digit+"@._/:+-", maxLabel) && only(s[:1], lower+upper+digit+"@", 1)
+	return only(s, &labelSet, maxLabel) && labelFirst[s[0]]
 }
+
+var (
+	labelSet   = setOf(lower + upper + digit + "@._/:+-")
+	labelFirst = setOf(lower + upper + digit + "@")
+)
 
 const (
 	lower = "abcdefghijklmnopqrstuvwxyz"
@@ -104,9 +110,27 @@ const (
 	digit = "0123456789"
 )
 
+// An octetSet is looked up rather than searched: every message has a dozen labels.
+type octetSet [256]bool
+
+func setOf(octets string) (set octetSet) {
+	for i := range len(octets) {
+		set[octets[i]] = true
+	}
+	return set
+}
+
 // only reports whether s is made of 1 to limit octets of set.
-func only(s, set string, limit int) bool {
-	return s != "" && len(s) <= limit && strings.TrimLeft(s, set) == ""
+func only(s string, set *octetSet, limit int) bool {
+	if s == "" || len(s) > limit {
+		return false
+	}
+	for i := range len(s) {
+		if !set[s[i]] {
+			return false
+		}
+	}
+	return true
 }
 
 // The parts of a fence. Everything between them is a label, hex, or the body.
@@ -155,8 +179,44 @@ func (k Key) AppendFence(dst []byte, o Origin, body scrub.Clean) ([]byte, Sealed
 func (k Key) appendFence(dst []byte, o Origin, body string) ([]byte, Sealed) {
 	var s Sealed
 	o = o.Labels()
+	dst, at := appendHead(dst, o)
+	bodyAt := len(dst)
+	dst, s.Neutralised = appendNeutral(dst, body, fenceTag)
+	s.Digest = sha256.Sum256(dst[bodyAt:])
+	return k.seal(dst, at, o, s.Digest), s
+}
+
+// AppendAround appends to dst what a fence has before its body and, from
+// dst[split:] on, what it has behind it, for whoever need not copy the body: the
+// three in a row are what AppendFence makes. It reports false, and appends
+// nothing, if body holds a look-alike of the tags and so cannot stay as it is.
+func (k Key) AppendAround(dst []byte, o Origin, body scrub.Clean) (out []byte, split int, s Sealed, ok bool) {
+	return k.appendAround(dst, o, body.String())
+}
+
+func (k Key) appendAround(dst []byte, o Origin, body string) (out []byte, split int, s Sealed, ok bool) {
+	if _, w := next(body, 0, fenceTag); w > 0 {
+		return dst, 0, Sealed{}, false
+	}
+	o = o.Labels()
+	dst, at := appendHead(dst, o)
+	s.Digest = sha256.Sum256(octets(body))
+	split = len(dst)
+	return k.seal(dst, at, o, s.Digest), split, s, true
+}
+
+// octets is s without a copy; they must not be written to.
+func octets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// places are where in a fence the hex digits go that depend on its body.
+type places struct{ nonce, digest int }
+
+// appendHead appends a fence up to its body. The digest is of what is delivered,
+// so that it and the nonce are filled in later, by seal.
+func appendHead(dst []byte, o Origin) ([]byte, places) {
+	var at places
 	dst = append(dst, Notice+"\n"+openStart...)
-	nonceAt := len(dst)
+	at.nonce = len(dst)
 	dst = append(dst, noHex[:nonceLen]...)
 	dst = append(dst, attrServer...)
 	dst = append(dst, o.Server...)
@@ -167,20 +227,19 @@ func (k Key) appendFence(dst []byte, o Origin, body string) ([]byte, Sealed) {
 		dst = append(dst, o.Model...)
 	}
 	dst = append(dst, attrDigest...)
-	digestAt := len(dst)
+	at.digest = len(dst)
 	dst = append(dst, noHex[:digestLen]...)
-	dst = append(dst, openEnd...)
-	bodyAt := len(dst)
-	dst, s.Neutralised = appendNeutral(dst, body, fenceTag)
-	// The digest is of what is delivered, so that it and the nonce can only be
-	// filled in now.
-	s.Digest = sha256.Sum256(dst[bodyAt:])
-	hex.Encode(dst[digestAt:], s.Digest[:])
-	nonce := k.nonce(o, s.Digest)
-	copy(dst[nonceAt:], nonce[:])
+	return append(dst, openEnd...), at
+}
+
+// seal fills in the head of the fence in dst and appends the closing tag.
+func (k Key) seal(dst []byte, at places, o Origin, d Digest) []byte {
+	hex.Encode(dst[at.digest:], d[:])
+	nonce := k.nonce(o, d)
+	copy(dst[at.nonce:], nonce[:])
 	dst = append(dst, closeStart...)
 	dst = append(dst, nonce[:]...)
-	return append(dst, closeEnd...), s
+	return append(dst, closeEnd...)
 }
 
 // noHex holds the place of hex digits until they are known.

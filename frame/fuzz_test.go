@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"crypto/sha256"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -42,6 +43,16 @@ func FuzzFence(f *testing.F) {
 		}
 		if tags != 2 {
 			t.Fatalf("%d tags in %+q", tags, fenced)
+		}
+		around, split, sealed, ok := k.appendAround([]byte("before "), o, body)
+		if ok != (delivered == body) {
+			t.Fatalf("AppendAround says %v of %+q", ok, body)
+		}
+		if whole := string(around[:split]) + body + string(around[split:]); ok && (whole != "before "+fenced || sealed.Digest != sha256.Sum256([]byte(body))) {
+			t.Fatalf("%+q, in parts %+q", fenced, whole)
+		}
+		if !ok && string(around) != "before " {
+			t.Fatalf("something was appended: %+q", around)
 		}
 		again, n := appendNeutral(nil, delivered, fenceTag)
 		if n != 0 || string(again) != delivered {

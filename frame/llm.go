@@ -29,12 +29,18 @@ type LLM struct {
 	tag                    tag
 }
 
+var (
+	providerSet = setOf(lower + upper + digit + " ._+-")
+	slugSet     = setOf(lower + digit + "-")
+	slugFirst   = setOf(lower)
+)
+
 // CompileLLM checks p.
 func CompileLLM(p LLMPolicy) (*LLM, error) {
-	if !only(p.Provider, lower+upper+digit+" ._+-", 64) {
+	if !only(p.Provider, &providerSet, 64) {
 		return nil, errors.New("frame: llm provider: want 1 to 64 of [A-Za-z0-9 ._+-]")
 	}
-	if !only(p.Slug, lower+digit+"-", 48) || !only(p.Slug[:1], lower, 1) {
+	if !only(p.Slug, &slugSet, 48) || !slugFirst[p.Slug[0]] {
 		return nil, errors.New("frame: llm slug: want 1 to 48 of [a-z0-9-], the first a letter")
 	}
 	grounded := ""
@@ -80,6 +86,29 @@ func (l *LLM) Append(dst []byte, o LLMOrigin, body scrub.Clean) ([]byte, Sealed)
 }
 
 func (l *LLM) append(dst []byte, o LLMOrigin, body string) ([]byte, Sealed) {
+	dst = l.appendHead(dst, o)
+	bodyAt := len(dst)
+	dst, n := appendNeutral(dst, body, l.tag, fenceTag)
+	s := Sealed{Digest: sha256.Sum256(dst[bodyAt:]), Neutralised: n}
+	return l.appendTail(dst), s
+}
+
+// AppendAround is [Key.AppendAround] for this envelope.
+func (l *LLM) AppendAround(dst []byte, o LLMOrigin, body scrub.Clean) (out []byte, split int, s Sealed, ok bool) {
+	return l.appendAround(dst, o, body.String())
+}
+
+func (l *LLM) appendAround(dst []byte, o LLMOrigin, body string) (out []byte, split int, s Sealed, ok bool) {
+	if _, w := next(body, 0, l.tag, fenceTag); w > 0 {
+		return dst, 0, Sealed{}, false
+	}
+	dst = l.appendHead(dst, o)
+	split = len(dst)
+	s.Digest = sha256.Sum256(octets(body))
+	return l.appendTail(dst), split, s, true
+}
+
+func (l *LLM) appendHead(dst []byte, o LLMOrigin) []byte {
 	dst = append(dst, l.notice...)
 	dst = append(dst, "\n\n<"...)
 	dst = append(dst, l.name...)
@@ -89,13 +118,13 @@ func (l *LLM) append(dst []byte, o LLMOrigin, body string) ([]byte, Sealed) {
 		dst = appendAttr(dst, "model", label(o.Model))
 	}
 	dst = appendAttr(dst, "tool", label(o.Tool))
-	dst = append(dst, ">\n"...)
-	bodyAt := len(dst)
-	dst, n := appendNeutral(dst, body, l.tag, fenceTag)
-	s := Sealed{Digest: sha256.Sum256(dst[bodyAt:]), Neutralised: n}
+	return append(dst, ">\n"...)
+}
+
+func (l *LLM) appendTail(dst []byte) []byte {
 	dst = append(dst, "\n</"...)
 	dst = append(dst, l.name...)
-	return append(dst, '>'), s
+	return append(dst, '>')
 }
 
 func appendAttr(dst []byte, name, lab string) []byte {

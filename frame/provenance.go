@@ -176,9 +176,11 @@ func appendMember(dst []byte, name, value string) []byte {
 	return append(dst, '"')
 }
 
+var pathSet = setOf(lower + upper + digit + "_#*$./-")
+
 // path returns f if it is made of letters, digits and _ # * $ . / - only.
 func path(f string) string {
-	if only(f, lower+upper+digit+"_#*$./-", maxPath) {
+	if only(f, &pathSet, maxPath) {
 		return f
 	}
 	return Other

@@ -28,14 +28,16 @@ type edit struct {
 	seq  int
 	name string // of a new member
 	raw  []byte
-	text string
+
+	before, text, behind string
 }
 
 type operation uint8
 
 const (
 	opRaw  operation = iota // the value becomes raw
-	opText                  // the value becomes text, quoted
+	opText                  // the value becomes a string of before, text and behind
+	opWrap                  // the string stays as it is spelled, between before and behind
 	opDrop                  // the value goes, with its comma and name
 	opAdd                   // the container gets a new last member or element
 )
@@ -75,6 +77,19 @@ func (e *Edits) Replace(v Value, raw []byte) { e.add(v, edit{op: opRaw, raw: raw
 
 // ReplaceText puts s, as a string, in the place of v, a value or a member's name.
 func (e *Edits) ReplaceText(v Value, s string) { e.add(v, edit{op: opText, text: s}) }
+
+// ReplaceTextWithin is ReplaceText of before+s+behind, of which each should be UTF-8.
+func (e *Edits) ReplaceTextWithin(v Value, before, s, behind string) {
+	e.add(v, edit{op: opText, before: before, text: s, behind: behind})
+}
+
+// Surround puts before and behind, which should be UTF-8, into the string v, around
+// what it holds, which keeps its spelling. It does nothing if v is no string.
+func (e *Edits) Surround(v Value, before, behind string) {
+	if v.Kind() == '"' {
+		e.add(v, edit{op: opWrap, before: before, behind: behind})
+	}
+}
 
 // Remove takes away an element, or a member given its name or its value, with
 // its comma. The value that is given to Apply itself is in no container and
@@ -177,7 +192,14 @@ func (w *rewriter) value(i uint32) {
 	ed := w.change(i)
 	switch {
 	case ed != nil && ed.op == opText:
-		w.dst = AppendQuote(w.dst, ed.text)
+		w.dst = appendInside(append(w.dst, '"'), ed.before)
+		w.dst = appendInside(w.dst, ed.text)
+		w.dst = append(appendInside(w.dst, ed.behind), '"')
+		w.skip(n.next)
+	case ed != nil && ed.op == opWrap:
+		w.dst = appendInside(append(w.dst, '"'), ed.before)
+		w.dst = append(w.dst, w.src[n.start&offset+1:n.end&offset-1]...)
+		w.dst = append(appendInside(w.dst, ed.behind), '"')
 		w.skip(n.next)
 	case ed != nil:
 		w.dst = append(w.dst, ed.raw...)

@@ -49,6 +49,12 @@ func TestApply(t *testing.T) {
 		{"nothing", func(e *Edits, v Value) {}, `{ "a" : 1.50 , "b" : [ 1 , "x\u0041" , { "c" : null } ] , "d":{} , "e":[ ] }`},
 		{"replace a number", func(e *Edits, v Value) { e.Replace(at(v, "a"), raw("[2]")) }, `{ "a" : [2] , "b" : [ 1 , "x\u0041" , { "c" : null } ] , "d":{} , "e":[ ] }`},
 		{"replace a text", func(e *Edits, v Value) { e.ReplaceText(at(v, "b", "#1"), "\n\"") }, `{ "a" : 1.50 , "b" : [ 1 , "\n\"" , { "c" : null } ] , "d":{} , "e":[ ] }`},
+		{"surround a text", func(e *Edits, v Value) { e.Surround(at(v, "b", "#1"), "\n<", ">\"") }, `{ "a" : 1.50 , "b" : [ 1 , "\n<x\u0041>\"" , { "c" : null } ] , "d":{} , "e":[ ] }`},
+		{"surround what is no text", func(e *Edits, v Value) { e.Surround(at(v, "a"), "<", ">"); e.Surround(Value{}, "<", ">") }, `{ "a" : 1.50 , "b" : [ 1 , "x\u0041" , { "c" : null } ] , "d":{} , "e":[ ] }`},
+		{"a text in parts", func(e *Edits, v Value) {
+			e.Surround(at(v, "b", "#1"), "no", "")
+			e.ReplaceTextWithin(at(v, "b", "#1"), "\n<", at(v, "b", "#1").Text(), ">")
+		}, `{ "a" : 1.50 , "b" : [ 1 , "\n<xA>" , { "c" : null } ] , "d":{} , "e":[ ] }`},
 		{"replace a name", func(e *Edits, v Value) { e.ReplaceText(at(v, "b", "#2", "c!"), "C") }, `{ "a" : 1.50 , "b" : [ 1 , "x\u0041" , { "C" : null } ] , "d":{} , "e":[ ] }`},
 		{"name and value", func(e *Edits, v Value) { e.Replace(at(v, "a"), raw("0")); e.ReplaceText(at(v, "a!"), "z") }, `{ "z" : 0 , "b" : [ 1 , "x\u0041" , { "c" : null } ] , "d":{} , "e":[ ] }`},
 		{"remove the first member", func(e *Edits, v Value) { e.Remove(at(v, "a")) }, `{ "b" : [ 1 , "x\u0041" , { "c" : null } ] , "d":{} , "e":[ ] }`},

@@ -192,6 +192,10 @@ func FuzzEdits(f *testing.F) {
 				e.Append(v, string(ops), []byte(`"new"`))
 			case 5:
 				e.AppendElement(v, []byte(`[]`))
+			case 6:
+				e.Surround(v, string(ops), "\x00\"")
+			case 7:
+				e.ReplaceTextWithin(v, "\n", v.Text(), string(ops))
 			}
 			if op&16 == 0 {
 				inside()

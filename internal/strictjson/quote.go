@@ -8,7 +8,11 @@ const hexDigits = "0123456789abcdef"
 // that RFC 8259 allows, which are also those of RFC 8785. s should be UTF-8;
 // every octet that is not becomes U+FFFD, so that the result always is.
 func AppendQuote(dst []byte, s string) []byte {
-	dst = append(dst, '"')
+	return append(appendInside(append(dst, '"'), s), '"')
+}
+
+// appendInside appends what AppendQuote puts between the quotes.
+func appendInside(dst []byte, s string) []byte {
 	src := aliasBytes(s)
 	for i := 0; i < len(src); {
 		end, seen := plainRun(src, i)
@@ -22,7 +26,7 @@ func AppendQuote(dst []byte, s string) []byte {
 			i++
 		}
 	}
-	return append(dst, '"')
+	return dst
 }
 
 func appendRepaired(dst, src []byte) []byte {

@@ -64,6 +64,9 @@ func (v Value) Text() string {
 	return alias(appendUnescaped(make([]byte, 0, len(raw)), raw))
 }
 
+// Escaped reports whether v is a string that Text has to decode into memory of its own.
+func (v Value) Escaped() bool { return v.Kind() == '"' && v.d.nodes[v.i].end&isEscaped != 0 }
+
 // AppendText appends the decoded string to dst; nothing if v is not a string.
 func (v Value) AppendText(dst []byte) []byte {
 	raw, escaped := v.inside()
