@@ -8,38 +8,50 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
-// Buffers come in powers of two, so that a grown one serves the next message
-// and none is pinned at the size of the largest message ever seen: above
-// maxPooled they are left to the collector.
+// Buffers come in classes, so that a grown one serves the next message and none is
+// pinned at the size of the largest message ever seen: above maxPooled they are
+// left to the collector. There are four classes between two powers of two: a
+// message of just over a megabyte is not to cost two.
 const (
 	minBuffer = 4 << 10
 	maxPooled = 2 << 20
+	steps     = 4
 )
 
 var (
-	minClass = bits.Len(minBuffer - 1)
-	buffers  [10]sync.Pool // of *[]byte; classes 4 KiB … 2 MiB
-	docs     = sync.Pool{New: func() any { return new(strictjson.Doc) }}
+	minBits = bits.Len(minBuffer - 1)
+	buffers [9*steps + 1]sync.Pool // of *[]byte; classes 4 KiB … 2 MiB
+	docs    = sync.Pool{New: func() any { return new(strictjson.Doc) }}
 )
+
+// classOf is the class of buffers with room for n octets, minBuffer at least, and that room.
+func classOf(n int) (class, room int) {
+	width := bits.Len(uint(n-1)) - 1 // 1<<width < n <= 2<<width
+	step := 1 << (width - bits.Len(steps-1))
+	k := (n - 1 - 1<<width) / step
+	return (width-minBits)*steps + k + 1, 1<<width + (k+1)*step
+}
 
 // GetBuffer returns an empty slice with room for at least n octets.
 func GetBuffer(n int) []byte {
 	n = max(n, minBuffer)
-	class := bits.Len(uint(n-1)) - minClass
 	if n > maxPooled {
 		return make([]byte, 0, n)
 	}
+	class, room := classOf(n)
 	if p, ok := buffers[class].Get().(*[]byte); ok {
 		return (*p)[:0]
 	}
-	return make([]byte, 0, 1<<(class+minClass))
+	return make([]byte, 0, room)
 }
 
 // PutBuffer takes back a slice from GetBuffer; the caller forgets it.
 func PutBuffer(b []byte) {
-	if n := cap(b); n >= minBuffer && n <= maxPooled && n&(n-1) == 0 {
-		b = b[:0]
-		buffers[bits.Len(uint(n-1))-minClass].Put(&b)
+	if n := cap(b); n >= minBuffer && n <= maxPooled {
+		if class, room := classOf(n); room == n {
+			b = b[:0]
+			buffers[class].Put(&b)
+		}
 	}
 }
 

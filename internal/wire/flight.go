@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -90,20 +89,7 @@ func (c *HTTP) tell(m *Outgoing) {
 }
 
 func (c *HTTP) send(ctx context.Context, m *Outgoing) (*http.Response, *refusal) {
-	req, err := c.request(ctx, http.MethodPost, bytes.NewReader(m.Raw), m.Route)
-	if err != nil {
-		return nil, refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
-	}
-	if m.Method == "initialize" {
-		// spec: transports/version-header: sent after initialization only.
-		req.Header.Del(headerSession)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if modern(req.Header.Get(headerVersion)) {
-		setRoute(req.Header, m)
-	}
-	resp, err := c.client.Do(req)
+	resp, err := c.do(ctx, http.MethodPost, c.postHeader(m), m.Raw)
 	if err != nil {
 		return nil, doRefusal(err)
 	}
@@ -154,6 +140,9 @@ func linger(resp *http.Response, f *flight) {
 
 func mediaType(resp *http.Response) string {
 	ct := resp.Header.Get("Content-Type")
+	if ct == "application/json" || ct == "text/event-stream" { // nearly always
+		return ct
+	}
 	t, _, err := mime.ParseMediaType(ct)
 	if err != nil && t == "" {
 		return ct
@@ -172,7 +161,7 @@ func (c *HTTP) welcome(f *flight, resp *http.Response) *refusal {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.session = s
+	c.session, c.posts = s, nil
 	return nil
 }
 
@@ -250,7 +239,7 @@ func (c *HTTP) answer(m *Message) {
 		}
 		if f != nil && f.method == "initialize" && m.Kind == Response {
 			if v := m.Result.Get("protocolVersion").Text(); validVersion(v) {
-				c.version = strings.Clone(v)
+				c.version, c.posts = strings.Clone(v), nil
 			}
 		}
 		c.mu.Unlock()
@@ -344,15 +333,12 @@ func (c *HTTP) pause(ctx context.Context, try int, asked time.Duration) bool {
 // resume asks for the events after lastID. It returns no response and status 0
 // if the server could not be asked.
 func (c *HTTP) resume(ctx context.Context, lastID string, route Route) (*http.Response, int) {
-	req, err := c.request(ctx, http.MethodGet, nil, route)
-	if err != nil {
-		return nil, -1
-	}
-	req.Header.Set("Accept", "text/event-stream")
+	h := c.header(route)
+	h.Set("Accept", "text/event-stream")
 	if lastID != "" {
-		req.Header.Set(headerEvent, lastID)
+		h.Set(headerEvent, lastID)
 	}
-	resp, err := c.client.Do(req)
+	resp, err := c.do(ctx, http.MethodGet, h, nil)
 	if err != nil {
 		return nil, 0
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -65,12 +66,11 @@ const (
 // Local set; the Conn goes on. Only the loss of a session ends it: after the
 // answers to everything in flight, Read returns ErrSessionGone.
 type HTTP struct {
-	inbox  // its context is the Conn's: ended by Close
-	url    string
-	opt    HTTPOptions
-	client *http.Client
-	own    bool          // its transport
-	room   chan struct{} // a token for each request in flight
+	inbox // its context is the Conn's: ended by Close
+	url   *url.URL
+	opt   HTTPOptions
+	own   bool          // its transport
+	room  chan struct{} // a token for each request in flight
 
 	cancel context.CancelFunc
 	live   context.Context // of all work: ended by Close or by the loss of the session
@@ -85,6 +85,7 @@ type HTTP struct {
 	session   string
 	version   string // negotiated by initialize
 	listening bool
+	posts     http.Header // of what a legacy session posts; shared, never changed
 }
 
 // flight is a request on its way to its answer.
@@ -123,15 +124,10 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 		opt.Transport = NewTransport(opt)
 	}
 	c := &HTTP{
-		url: u.String(), opt: opt, own: own,
+		url: u, opt: opt, own: own,
 		inbox:   inbox{in: make(chan incoming)},
 		room:    make(chan struct{}, maxInFlight),
 		flights: map[ID]*flight{},
-		client: &http.Client{
-			Transport: opt.Transport,
-			// A redirect would take credentials and messages where the operator did not send them.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.live, c.kill = context.WithCancelCause(c.ctx)
@@ -298,7 +294,7 @@ func (c *HTTP) Close() error {
 			c.drop()
 		}
 		if c.own {
-			c.client.CloseIdleConnections()
+			c.opt.Transport.CloseIdleConnections()
 		}
 	})
 	return nil
@@ -307,39 +303,74 @@ func (c *HTTP) Close() error {
 func (c *HTTP) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), deleteWait)
 	defer cancel()
-	req, err := c.request(ctx, http.MethodDelete, nil, Route{})
-	if err != nil {
-		return
-	}
-	if resp, err := c.client.Do(req); err == nil {
+	if resp, err := c.do(ctx, http.MethodDelete, c.header(Route{}), nil); err == nil {
 		resp.Body.Close()
 	}
 }
 
-// request builds a request with everything but what mirrors a message.
-func (c *HTTP) request(ctx context.Context, method string, body io.Reader, r Route) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.url, body)
-	if err != nil {
-		return nil, err
+// do makes one round trip. Redirects are not followed: one would take credentials and
+// messages where the operator did not send them. Nothing else of what an http.Client
+// does is wanted, and it copies every header.
+func (c *HTTP) do(ctx context.Context, method string, h http.Header, body []byte) (*http.Response, error) {
+	req := &http.Request{Method: method, URL: c.url, Host: c.url.Host, Header: h,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if body != nil {
+		req.ContentLength = int64(len(body))
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	maps.Copy(req.Header, c.opt.Header)
+	return c.opt.Transport.RoundTrip(req.WithContext(ctx))
+}
+
+// header is that of a request, with everything but what mirrors a message.
+func (c *HTTP) header(r Route) http.Header {
 	c.mu.Lock()
-	session, version := c.session, c.version
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	return c.headerLocked(r)
+}
+
+func (c *HTTP) headerLocked(r Route) http.Header {
+	h := make(http.Header, len(c.opt.Header)+8)
+	maps.Copy(h, c.opt.Header)
+	version := c.version
 	if validVersion(r.Version) {
 		version = r.Version
 	}
 	if version != "" {
-		req.Header.Set(headerVersion, version)
+		h.Set(headerVersion, version)
 	}
-	if session != "" && !modern(version) {
-		req.Header.Set(headerSession, session)
+	if c.session != "" && !modern(version) {
+		h.Set(headerSession, c.session)
 	}
-	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", "pellucid")
+	if h.Get("User-Agent") == "" {
+		h.Set("User-Agent", "pellucid")
 	}
-	req.Header.Set("Accept-Encoding", "gzip")
-	return req, nil
+	h.Set("Accept-Encoding", "gzip")
+	return h
+}
+
+// postHeader is that of a message. A legacy session's is the same for all.
+func (c *HTTP) postHeader(m *Outgoing) http.Header {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := m.Method != "initialize" && !validVersion(m.Route.Version) && !modern(c.version)
+	if same && c.posts != nil {
+		return c.posts
+	}
+	h := c.headerLocked(m.Route)
+	if m.Method == "initialize" {
+		// spec: transports/version-header: sent after initialization only.
+		h.Del(headerSession)
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	if modern(h.Get(headerVersion)) {
+		setRoute(h, m)
+	}
+	if same {
+		c.posts = h
+	}
+	return h
 }
 
 func (c *HTTP) notice(format string, args ...any) {

@@ -58,12 +58,13 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(h.url)
-	if err != nil {
-		return nil, errors.New("wire: upstream URL: cannot be parsed")
-	}
-	c := &SSE{url: u, opt: h.opt, client: h.client, inbox: inbox{in: make(chan incoming)}, room: make(chan struct{}, maxInFlight),
+	c := &SSE{url: h.url, opt: h.opt, inbox: inbox{in: make(chan incoming)}, room: make(chan struct{}, maxInFlight),
 		opener: make(chan struct{}, 1)}
+	c.client = &http.Client{
+		Transport: h.opt.Transport,
+		// A redirect would take credentials and messages where the operator did not send them.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.opener <- struct{}{}
 	return c, nil

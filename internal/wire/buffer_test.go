@@ -1,0 +1,34 @@
+package wire
+
+import "testing"
+
+// TestBufferClasses: every size has a class with room for it, no larger than needed
+// by a quarter, and a buffer goes back to the class that it came from.
+func TestBufferClasses(t *testing.T) {
+	last, lastRoom := 0, minBuffer
+	for n := minBuffer; n <= maxPooled; n++ {
+		class, room := classOf(n)
+		if room < n || n > minBuffer && room > n+n/4 {
+			t.Fatalf("%d octets get %d", n, room)
+		}
+		if class != last && class != last+1 || (class == last) != (room == lastRoom) {
+			t.Fatalf("%d octets are of class %d with room for %d, those before of %d with %d", n, class, room, last, lastRoom)
+		}
+		if again, same := classOf(room); again != class || same != room {
+			t.Fatalf("a buffer of %d octets, of class %d, goes back to class %d", room, class, again)
+		}
+		last, lastRoom = class, room
+	}
+	if last != len(buffers)-1 || lastRoom != maxPooled {
+		t.Errorf("the last class is %d with %d octets", last, lastRoom)
+	}
+	for _, n := range []int{0, 1, minBuffer, minBuffer + 1, 100_000, maxPooled, maxPooled + 1} {
+		b := GetBuffer(n)
+		if len(b) != 0 || cap(b) < n {
+			t.Errorf("GetBuffer(%d) has %d of %d octets", n, len(b), cap(b))
+		}
+		PutBuffer(b)
+	}
+	PutBuffer(make([]byte, 0, minBuffer+1)) // of no class
+	PutBuffer(nil)
+}
