@@ -1,0 +1,352 @@
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+)
+
+// A Policy is a compiled Source. It is safe for concurrent use.
+type Policy struct {
+	onError Action
+	by      [2][]*rule // by direction, the strictest first
+	pool    sync.Pool  // of *evaluation
+}
+
+type rule struct {
+	out          Outcome
+	audit        bool
+	when, unless cel.Program // nil: the constant true
+	excepts      bool        // there is unless
+}
+
+// Compile compiles a Source. The error is Problems, all of them.
+func Compile(s Source) (*Policy, error) {
+	p := &Policy{onError: cmp.Or(s.OnError, Hold)}
+	var problems Problems
+	if p.onError != Hold && p.onError != Deny {
+		problems = append(problems, Problem{Rule: -1, Member: "on_error", Fault: "want hold or deny"})
+	}
+	if len(s.Rules) > MaxRules {
+		problems = append(problems, Problem{Rule: -1, Member: "rules", Fault: fmt.Sprintf("more than %d", MaxRules)})
+		s.Rules = s.Rules[:MaxRules]
+	}
+	seen := map[string]bool{}
+	for i, r := range s.Rules {
+		found := r.check()
+		if seen[r.Name] {
+			found = append(found, Problem{Member: "name", Fault: "another rule has this name"})
+		}
+		seen[r.Name] = true
+		c := &rule{audit: s.Audit || r.Audit,
+			out: Outcome{Action: r.Then, Rule: r.Name, Profile: r.Profile, Question: r.Question}}
+		c.when, found = expression(found, "when", r.When)
+		if r.Unless != "" {
+			c.excepts = true
+			c.unless, found = expression(found, "unless", r.Unless)
+		}
+		for _, f := range found {
+			f.Rule = i
+			problems = append(problems, f)
+		}
+		if len(found) == 0 {
+			p.by[r.On] = append(p.by[r.On], c)
+		}
+	}
+	if problems != nil {
+		return nil, problems
+	}
+	for _, list := range p.by {
+		slices.SortStableFunc(list, func(a, b *rule) int { return cmp.Compare(b.out.Action, a.out.Action) })
+	}
+	return p, nil
+}
+
+func expression(found []Problem, member, text string) (cel.Program, []Problem) {
+	p, faults := compile(text)
+	for _, f := range faults {
+		f.Member = member
+		found = append(found, f)
+	}
+	return p, found
+}
+
+// check finds what is wrong beside the expressions.
+func (r *Rule) check() (out []Problem) {
+	fail := func(member, fault string) { out = append(out, Problem{Member: member, Fault: fault}) }
+	if !isRuleName(r.Name) {
+		fail("name", "want 1 to 64 of a-z 0-9 -, the first a letter or digit")
+	}
+	switch {
+	case r.On > Call:
+		r.On = Result
+		fail("on", "want call or result")
+	case r.Then > Deny:
+		fail("then", "want "+strings.Join(actionWords[:], ", "))
+	case r.Then == Sanitise && r.On == Call:
+		fail("then", "sanitise is for results: a call is the client's own")
+	case r.Then == Sanitise && !slices.Contains(Profiles, r.Profile):
+		fail("profile", "want the profile to sanitise under: "+strings.Join(Profiles, ", "))
+	case r.Then != Sanitise && r.Profile != "":
+		fail("profile", "is for then: sanitise")
+	case r.Then == Ask && (r.Question == "" || len(r.Question) > MaxQuestion):
+		fail("question", fmt.Sprintf("want the question to ask, of 1 to %d octets", MaxQuestion))
+	case r.Then != Ask && r.Question != "":
+		fail("question", "is for then: ask")
+	}
+	return out
+}
+
+// Rules returns how many rules there are for a direction.
+func (p *Policy) Rules(d Direction) int { return len(p.by[min(d, Call)]) }
+
+// Decide decides on an event, which it does not keep. It takes no longer than the
+// costs of the rules allow, and panics for no event.
+func (p *Policy) Decide(event *Event) Decision {
+	rules := p.by[min(event.Direction, Call)]
+	if len(rules) == 0 {
+		return Decision{}
+	}
+	e, _ := p.pool.Get().(*evaluation)
+	if e == nil {
+		e = new(evaluation)
+	}
+	e.begin(event)
+	var d Decision
+	for _, r := range rules {
+		// The rest wants no more than r does, unless it fails.
+		if d.Action >= max(r.out.Action, p.onError) && d.Rule != "" {
+			break
+		}
+		out := r.out
+		switch matched, err := e.matches(r); {
+		case err != nil:
+			out = Outcome{Action: p.onError, Rule: r.out.Rule, Failed: true}
+		case !matched:
+			continue
+		}
+		if !r.audit && (d.Rule == "" || out.Action > d.Action) {
+			d.Outcome = out
+		}
+		if r.audit && (d.Would.Rule == "" || out.Action > d.Would.Action) {
+			d.Would = out
+		}
+	}
+	if d.Rule != "" && d.Would.Action <= d.Action {
+		d.Would = Outcome{}
+	}
+	e.event = nil
+	p.pool.Put(e)
+	return d
+}
+
+// An evaluation is the event that is decided on, as CEL sees it. Values that CEL
+// wants on the heap are kept for the next event, which often has the same.
+type evaluation struct {
+	event        *Event
+	server, tool text
+	trust        [2]number
+	size         ref.Val
+	sized        int
+	scopes       ref.Val
+}
+
+type text struct {
+	s string
+	v ref.Val
+}
+
+func (t *text) of(s string) ref.Val {
+	if len(s) > MaxName {
+		s = "other"
+	}
+	if t.v == nil || t.s != s {
+		t.s, t.v = strings.Clone(s), types.String(strings.Clone(s))
+	}
+	return t.v
+}
+
+type number struct {
+	f float64
+	v ref.Val
+}
+
+func (n *number) of(f float64) ref.Val {
+	if f != f {
+		f = 0 // what nobody knows is not trusted
+	}
+	if n.v == nil || n.f != f {
+		n.f, n.v = f, types.Double(f)
+	}
+	return n.v
+}
+
+func (e *evaluation) begin(event *Event) {
+	e.event, e.scopes = event, nil
+}
+
+var errNoBoolean = errors.New("policy: a rule made no boolean")
+
+// matches evaluates a rule. Whatever goes wrong is an error: over-cost, overflow, a
+// score that there is not.
+func (e *evaluation) matches(r *rule) (matched bool, err error) {
+	defer func() {
+		if recover() != nil { // a bug below must not end the gateway, nor let anything through
+			matched, err = false, errNoBoolean
+		}
+	}()
+	if matched, err = e.eval(r.when); !matched || err != nil || !r.excepts {
+		return matched, err
+	}
+	except, err := e.eval(r.unless)
+	return !except, err
+}
+
+func (e *evaluation) eval(p cel.Program) (bool, error) {
+	if p == nil {
+		return true, nil
+	}
+	out, _, err := p.Eval(e)
+	if err != nil {
+		return false, err
+	}
+	b, ok := out.(types.Bool)
+	if !ok {
+		return false, errNoBoolean
+	}
+	return bool(b), nil
+}
+
+// ResolveName implements CEL's Activation.
+func (e *evaluation) ResolveName(name string) (any, bool) {
+	ev := e.event
+	switch name {
+	case "direction":
+		return directions[min(ev.Direction, Call)], true
+	case "server":
+		return e.server.of(ev.Server), true
+	case "tool":
+		return e.tool.of(ev.Tool), true
+	case "hints.read_only":
+		return types.Bool(ev.ReadOnly), true
+	case "hints.destructive":
+		return types.Bool(ev.Destructive), true
+	case "hints.open_world":
+		return types.Bool(ev.OpenWorld), true
+	case "privileged":
+		return types.Bool(ev.Privileged), true
+	case "findings":
+		return (*findings)(e), true
+	case "severity":
+		return types.Int(e.severity()), true
+	case "not_inspected":
+		return types.Int(ev.NotInspected), true
+	case "scores":
+		return (*scores)(e), true
+	case "size":
+		if e.size == nil || e.sized != ev.Size {
+			e.size, e.sized = types.Int(ev.Size), ev.Size
+		}
+		return e.size, true
+	case "trust.server":
+		return e.trust[0].of(ev.ServerTrust), true
+	case "trust.tool":
+		return e.trust[1].of(ev.ToolTrust), true
+	case "principal.scopes":
+		return e.scopeList(), true
+	}
+	return nil, false
+}
+
+// Parent implements CEL's Activation.
+func (e *evaluation) Parent() interpreter.Activation { return nil }
+
+var directions = [...]ref.Val{types.String("result"), types.String("call")}
+
+func (e *evaluation) scopeList() ref.Val {
+	if e.scopes == nil {
+		list := e.event.Scopes
+		list = list[:min(len(list), MaxScopes)]
+		if slices.ContainsFunc(list, func(s string) bool { return len(s) > MaxName }) {
+			list = slices.DeleteFunc(slices.Clone(list), func(s string) bool { return len(s) > MaxName })
+		}
+		e.scopes = types.NewStringList(types.DefaultTypeAdapter, list)
+	}
+	return e.scopes
+}
+
+// severity is that of the worst finding: 0 none, 1 info, 2 warn, 3 error.
+func (e *evaluation) severity() (worst int) {
+	for _, c := range e.event.Findings {
+		if c.N > 0 {
+			worst = max(worst, int(c.Code.Severity())+1)
+		}
+	}
+	return worst
+}
+
+func (e *evaluation) count(code string) ref.Val {
+	n := 0
+	for _, c := range e.event.Findings {
+		if string(c.Code) == code {
+			n += c.N
+		}
+	}
+	return types.Int(n)
+}
+
+func (e *evaluation) class(class string) ref.Val {
+	n := 0
+	for _, c := range e.event.Findings {
+		if classOf(c.Code) == class {
+			n += c.N
+		}
+	}
+	return types.Int(n)
+}
+
+func (e *evaluation) score(name string) (float64, bool) {
+	i := slices.IndexFunc(e.event.Scores, func(s Score) bool { return s.Name == name })
+	if i < 0 {
+		return 0, false
+	}
+	return known(e.event.Scores[i].Value), true
+}
+
+// known is a score, the worst for one that is no number.
+func known(f float64) float64 {
+	if f != f {
+		return 1
+	}
+	return f
+}
+
+// scoreOf is an error where the classifier has not judged: what nobody has looked at
+// is not harmless.
+func (e *evaluation) scoreOf(name string) ref.Val {
+	if f, ok := e.score(name); ok {
+		return types.Double(f)
+	}
+	return types.NewErr("policy: this classifier has not judged")
+}
+
+func (e *evaluation) hasScore(name string) ref.Val {
+	_, ok := e.score(name)
+	return types.Bool(ok)
+}
+
+func (e *evaluation) worst() ref.Val {
+	worst := 0.0
+	for _, s := range e.event.Scores {
+		worst = max(worst, known(s.Value))
+	}
+	return types.Double(worst)
+}
