@@ -87,7 +87,7 @@ func read(t testing.TB, c wire.Conn) *wire.Message {
 }
 
 func TestUpstream(t *testing.T) {
-	const ours = `{"jsonrpc":"2.0","id":1073741825,`
+	const ours, again = `{"jsonrpc":"2.0","id":1073741825,`, `{"jsonrpc":"2.0","id":1073741826,`
 	for _, tt := range []struct {
 		name  string
 		say   []string
@@ -97,6 +97,9 @@ func TestUpstream(t *testing.T) {
 	}{
 		{"modern", []string{ours + `"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`}, nil, wire.Modern, false},
 		{"no such method", []string{ours + `"error":{"code":-32601,"message":"x"}}`}, nil, wire.Legacy, false},
+		{"asked again", []string{ours + notNow + `}`, again + `"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`}, nil, wire.Modern, false},
+		{"asked for ever", []string{ours + notNow + `}`, again + notNow + `}`}, nil, wire.Legacy, false},
+		{"another revision", []string{ours + `"error":{"code":-32022,"message":"","data":{"supported":["2025-11-25"]}}}`}, nil, wire.Legacy, false},
 		{"code 0", []string{ours + `"error":{"code":0,"message":""}}`}, nil, wire.Legacy, false},
 		{"wrong shape", []string{ours + `"result":{"supportedVersions":"2026-07-28","capabilities":[]}}`}, nil, wire.Legacy, false},
 		{"no overlap", []string{ours + `"result":{"supportedVersions":["2027-01-01"],"capabilities":{}}}`}, nil, wire.Legacy, false},

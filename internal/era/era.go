@@ -129,15 +129,13 @@ func Upstream(ctx context.Context, up wire.Conn, o Options) (*Conn, wire.Era, er
 const maxEarly = 64 // messages that a server may send before it answers the probe
 
 func probe(ctx context.Context, c *Conn) (modern bool, err error) {
-	id := c.s.ownID()
-	out := &wire.Outgoing{Raw: wire.AppendRequest(nil, id, discover, []byte(probeParams)), Kind: wire.Request,
-		ID: id, Method: discover, Route: wire.Route{Version: modernVersion}}
 	within, stop := context.WithTimeout(ctx, c.s.o.Patience)
 	defer stop()
-	if err := c.up.Write(within, out); err != nil {
+	id, err := c.sayHello(within)
+	if err != nil {
 		return false, err
 	}
-	for {
+	for again := true; ; {
 		m, err := c.up.Read(within)
 		var v *wire.Violation
 		switch {
@@ -151,6 +149,12 @@ func probe(ctx context.Context, c *Conn) (modern bool, err error) {
 			return false, err
 		case m.ID == id && m.Kind == wire.ErrorResponse && m.Local && errors.Is(m.Cause, wire.ErrUnreachable):
 			return false, m.Cause
+		case m.ID == id && again && isModernRefusal(m):
+			m.Release()
+			again = false
+			if id, err = c.sayHello(within); err != nil {
+				return false, err
+			}
 		case m.ID == id && (m.Kind == wire.Response || m.Kind == wire.ErrorResponse):
 			modern = isDiscovery(m)
 			m.Release()
@@ -162,4 +166,11 @@ func probe(ctx context.Context, c *Conn) (modern bool, err error) {
 			return false, errors.New("era: server does not answer the first request")
 		}
 	}
+}
+
+// sayHello asks the server what it is.
+func (c *Conn) sayHello(ctx context.Context) (wire.ID, error) {
+	id := c.s.ownID()
+	return id, c.up.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, discover, []byte(probeParams)), Kind: wire.Request,
+		ID: id, Method: discover, Route: wire.Route{Version: modernVersion}})
 }

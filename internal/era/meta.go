@@ -27,6 +27,23 @@ func isDiscovery(m *wire.Message) bool {
 	return false
 }
 
+// isModernRefusal reports whether m refuses the revision of a request, and names
+// ours as one that would do: the server is modern, and wants to be asked again.
+func isModernRefusal(m *wire.Message) bool {
+	if m == nil || m.Kind != wire.ErrorResponse {
+		return false
+	}
+	if code, _ := m.Error.Get("code").Int64(); code != codeUnsupportedVersion {
+		return false
+	}
+	for v := range m.Error.Get("data").Get("supported").Elements() {
+		if v.Text() == modernVersion {
+			return true
+		}
+	}
+	return false
+}
+
 // isLegacy reports whether v is a revision with sessions.
 func isLegacy(v string) bool {
 	for _, known := range legacyVersions {

@@ -9,6 +9,9 @@ import (
 
 const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`
 
+// notNow refuses the revision that it names.
+const notNow = `"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"],"requested":"2026-07-28"}}`
+
 func TestAdapt(t *testing.T) {
 	for _, tt := range []struct{ name, script string }{
 		{"modern client, modern server", `
@@ -23,6 +26,29 @@ func TestAdapt(t *testing.T) {
 	s< {…"id":1073741825,"method":"server/discover","params":{META}}
 	s> {…"id":1073741825,"result":` + discovered + `}
 	s< {…"id":1,"method":"tools/list","params":{META}}`},
+		{"modern client, modern server that wants to be asked again", `
+	c> {…"id":1,"method":"server/discover","params":{META}}
+	s< {…"id":1,"method":"server/discover","params":{META}}
+	s> {…"id":1,` + notNow + `}
+	c< {…"id":1,` + notNow + `}
+	c> {…"id":2,"method":"server/discover","params":{META}}
+	s< {…"id":2,"method":"server/discover","params":{META}}
+	s> {…"id":2,"result":` + discovered + `}
+	c< {…"id":2,"result":` + discovered + `}`},
+		{"modern client that does not discover, modern server that wants to be asked again", `
+	c> {…"id":1,"method":"tools/list","params":{META}}
+	s< {…"id":1073741825,"method":"server/discover","params":{META}}
+	s> {…"id":1073741825,` + notNow + `}
+	s< {…"id":1073741826,"method":"server/discover","params":{META}}
+	s> {…"id":1073741826,"result":` + discovered + `}
+	s< {…"id":1,"method":"tools/list","params":{META}}`},
+		{"a server that wants to be asked for ever", `
+	c> {…"id":1,"method":"tools/list","params":{META}}
+	s< {…"id":1073741825,"method":"server/discover","params":{META}}
+	s> {…"id":1073741825,` + notNow + `}
+	s< {…"id":1073741826,"method":"server/discover","params":{META}}
+	s> {…"id":1073741826,` + notNow + `}
+	s< {…"id":1073741827,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`},
 		{"modern client, legacy server", `
 	c> {…"id":1,"method":"server/discover","params":{META}}
 	s< {…"id":1,"method":"server/discover","params":{META}}

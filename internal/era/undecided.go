@@ -18,6 +18,7 @@ type undecided struct {
 	asked  wire.ID          // the client's own request is the test
 	due    time.Time        // for its answer, where the server may be deaf to it
 	legacy bool             // first is initialize
+	second bool             // the server has wanted to be asked again
 }
 
 var _ translator = (*undecided)(nil)
@@ -110,7 +111,7 @@ func (u *undecided) answered(m *wire.Message, now time.Time) {
 	case isDiscovery(m):
 		u.pass(m)
 		u.become(newToModern(u.sides), nil, now)
-	case unreachable(m):
+	case unreachable(m), isModernRefusal(m): // it is the client's to ask again
 		u.pass(m)
 		u.again(now)
 	default:
@@ -124,6 +125,9 @@ func (u *undecided) discovered(m *wire.Message, now time.Time) {
 	switch {
 	case isDiscovery(m):
 		u.become(newToModern(u.sides), u.first, now)
+	case isModernRefusal(m) && !u.second:
+		u.second = true
+		u.ask(discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
 	case unreachable(m):
 		u.failLike(m, u.first.ID)
 		u.again(now)

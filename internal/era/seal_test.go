@@ -1,0 +1,110 @@
+package era
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// sealedFor is a client's Conn and what stands for its transport.
+func sealedFor(t *testing.T, s *Sealer, server, principal string) (wire.Conn, *fake) {
+	t.Helper()
+	f := newFake()
+	t.Cleanup(func() { f.Close() })
+	return s.Client(f, server, principal), f
+}
+
+// TestSeal: the server gets back the octets that it gave, from the client that it
+// gave them to, and nobody else's.
+func TestSeal(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	sealer := func(key string) *Sealer {
+		s, err := NewSealer([]byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.now = func() time.Time { return now }
+		return s
+	}
+	s := sealer("key")
+	const state = `a"b\u00e9 ` + "\u200b"
+	alice, wireOf := sealedFor(t, s, "files", "alice")
+	raw := wire.AppendResult(nil, wire.IntID(1), []byte(`{"resultType":"input_required","x":1.50,"requestState":`+string(quoted(state))+`}`))
+	done := make(chan error, 1)
+	go func() {
+		done <- alice.Write(t.Context(), &wire.Outgoing{Raw: raw, Kind: wire.Response, ID: wire.IntID(1)})
+	}()
+	out := <-wireOf.out
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	m, err := wire.Decode(out.Raw, testLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := m.Result.Get("requestState").Text()
+	if strings.Contains(sealed, "a") && strings.Contains(sealed, `"`) || string(m.Result.Get("x").Raw()) != "1.50" || len(sealed) < 40 {
+		t.Fatalf("client got %s", out.Raw)
+	}
+	other := sealer("another key")
+	flipped := sealed[:len(sealed)-4] + "AAAA"
+	for _, tt := range []struct {
+		name              string
+		s                 *Sealer
+		server, principal string
+		state             string
+		later             time.Duration
+		ok                bool
+	}{
+		{"the same", s, "files", "alice", string(quoted(sealed)), 0, true},
+		{"a replica with the same key", sealer("key"), "files", "alice", string(quoted(sealed)), time.Minute, true},
+		{"another principal", s, "files", "bob", string(quoted(sealed)), 0, false},
+		{"another server", s, "mail", "alice", string(quoted(sealed)), 0, false},
+		{"names that run together", s, "file", "s\x00alice", string(quoted(sealed)), 0, false},
+		{"a replica with another key", other, "files", "alice", string(quoted(sealed)), 0, false},
+		{"too late", s, "files", "alice", string(quoted(sealed)), sealWait, false},
+		{"changed", s, "files", "alice", string(quoted(flipped)), 0, false},
+		{"unsealed", s, "files", "alice", string(quoted(state)), 0, false},
+		{"empty", s, "files", "alice", `""`, 0, false},
+		{"no string", s, "files", "alice", `{"a":1}`, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			start := now
+			now = now.Add(tt.later)
+			defer func() { now = start }()
+			c, f := sealedFor(t, tt.s, tt.server, tt.principal)
+			for _, spelled := range []string{"requestState", `request\u0053tate`} {
+				f.say(t, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","`+spelled+`":`+tt.state+`,"n":1.0}}`)
+				f.say(t, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)
+				first := make(chan *wire.Message, 1)
+				go func() { first <- read(t, c) }()
+				if tt.ok {
+					m := <-first
+					if got := m.Params.Get("requestState").Text(); got != state || m.ID != wire.IntID(7) || string(m.Params.Get("n").Raw()) != "1.0" {
+						t.Errorf("server gets %s", m.Doc.Root().Raw())
+					}
+					m = read(t, c)
+					if m.ID != wire.IntID(8) {
+						t.Errorf("then %s", m.Doc.Root().Raw())
+					}
+					continue
+				}
+				out := <-f.out
+				if !strings.Contains(string(out.Raw), `"id":7,"error":{"code":-32602,"message":"`+errState.text) {
+					t.Errorf("client gets %s", out.Raw)
+				}
+				if m := <-first; m.ID != wire.IntID(8) {
+					t.Errorf("server gets %s", m.Doc.Root().Raw())
+				}
+			}
+		})
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if _, err := alice.Read(ctx); err == nil {
+		t.Error("a message out of nothing")
+	}
+}
