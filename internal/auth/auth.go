@@ -68,7 +68,9 @@ func validScope(s string) bool {
 //
 // An Authenticator that has a method ResourceMetadata() string names the URL of
 // the protected resource metadata (RFC 9728) that Require gives to those who
-// have no valid token; "" is none. One that wraps another hands it on.
+// have no valid token; "" is none. One with a method RequiredScopes() []string
+// names scopes that Require tells them to ask for. One that wraps another hands
+// both on.
 type Authenticator interface {
 	Authenticate(r *http.Request) (Principal, error)
 }
@@ -142,6 +144,23 @@ func (of anyOf) ResourceMetadata() string {
 		}
 	}
 	return ""
+}
+
+// RequiredScopes are the first ones that there are.
+func (of anyOf) RequiredScopes() []string {
+	for _, a := range of {
+		if s := requiredScopes(a); len(s) > 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+func requiredScopes(a Authenticator) []string {
+	if r, ok := a.(interface{ RequiredScopes() []string }); ok {
+		return r.RequiredScopes()
+	}
+	return nil
 }
 
 func resourceMetadata(a Authenticator) string {

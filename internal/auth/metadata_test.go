@@ -104,6 +104,6 @@ func TestChallengeNamesMetadata(t *testing.T) {
 		if w.Code != 401 {
 			t.Errorf("%s: %d", name, w.Code)
 		}
-		checkChallenge(t, w.Header(), map[string]string{"scope": "ground:query", "resource_metadata": url})
+		checkChallenge(t, w.Header(), map[string]string{"scope": "ground:feed ground:query", "resource_metadata": url})
 	}
 }

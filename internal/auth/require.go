@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,20 @@ func Require(a Authenticator, scope string, next http.Handler) http.Handler {
 		panic("auth: Require with something that is not a scope")
 	}
 	return &guard{auth: orNobody(a), scope: scope, next: next}
+}
+
+// RequireAlso lets only those through to next who have all scopes. It stands behind
+// a Require of the same Authenticator and refuses as that does.
+func RequireAlso(a Authenticator, scopes []string, next http.Handler) http.Handler {
+	g := &guard{auth: orNobody(a), scope: strings.Join(scopes, " ")}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, _ := FromContext(r.Context())
+		if slices.ContainsFunc(scopes, func(s string) bool { return !p.May(s) }) {
+			g.challenge(w, http.StatusForbidden, codeScope)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Identify lets those through to next who are known and also those who show no
@@ -77,8 +92,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		code := refusalCode(r, err)
 		status := http.StatusUnauthorized
-		if code == codeRequest {
+		switch code {
+		case codeRequest:
 			status = http.StatusBadRequest
+		case codeScope:
+			status = http.StatusForbidden
 		}
 		g.challenge(w, status, code)
 	}
@@ -104,13 +122,16 @@ func refusalCode(r *http.Request, err error) string {
 	return codeToken
 }
 
-// challenge answers with a constant text and a WWW-Authenticate header.
+// challenge answers with a constant text and a WWW-Authenticate header, which names
+// every scope that this request needs: clients ask for those and no others.
 func (g *guard) challenge(w http.ResponseWriter, status int, code string) {
+	scopes := slices.Concat(requiredScopes(g.auth), strings.Fields(g.scope))
+	slices.Sort(scopes)
 	var b strings.Builder
 	b.WriteString("Bearer realm=" + quoted(realm))
 	for _, p := range [...][2]string{
 		{"error", code},
-		{"scope", g.scope},
+		{"scope", strings.Join(slices.Compact(scopes), " ")},
 		{"resource_metadata", resourceMetadata(g.auth)}, // RFC 9728 §5.1
 	} {
 		if p[1] != "" {

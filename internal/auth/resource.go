@@ -37,7 +37,8 @@ type ResourceOptions struct {
 	// which are all that there are.
 	Algorithms []string
 
-	// Scopes are those that a client may ask for, in the metadata.
+	// Scopes are those that every token must have, all of them. The metadata tell
+	// clients to ask for them; what single handlers want besides is told by those.
 	Scopes []string
 
 	Skew    time.Duration // between the clocks of issuer and server; 30 s, at most 5 min
@@ -82,6 +83,7 @@ type ResourceServer struct {
 	resource    *url.URL
 	audiences   []string
 	algorithms  []jose.SignatureAlgorithm
+	scopes      []string
 	issuers     map[string]*issuer // by URL
 	metadata    []byte             // RFC 9728
 	metadataURL string
@@ -147,6 +149,7 @@ func NewResourceServer(o ResourceOptions) (*ResourceServer, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
+	s.scopes = slices.Clone(o.Scopes)
 	s.metadata = metadataDocument(o)
 	return s, nil
 }
@@ -243,7 +246,11 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 	if !isSigned(token, h.alg, keys) {
 		return Principal{}, invalid("the token's signature is wrong")
 	}
-	return Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes}, nil
+	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes}
+	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.May(scope) }) {
+		return Principal{}, &refusal{codeScope, "the token lacks a scope of the resource"}
+	}
+	return p, nil
 }
 
 // principalID is the ID of an issuer's subject. A subject that is not safe to
@@ -258,3 +265,6 @@ func principalID(issuer, subject string) string {
 
 // ResourceMetadata is the URL of the document that Metadata serves.
 func (s *ResourceServer) ResourceMetadata() string { return s.metadataURL }
+
+// RequiredScopes are those that every token must have.
+func (s *ResourceServer) RequiredScopes() []string { return s.scopes }

@@ -77,7 +77,7 @@ func (as *asServer) metadata(issuer string) string {
 // options accept the tokens of the server as issuer, with all there is to it.
 func (as *asServer) options(issuer string) ResourceOptions {
 	return ResourceOptions{
-		Resource: testResource, Transport: as.transport(), Scopes: []string{"ground:query"},
+		Resource: testResource, Transport: as.transport(),
 		Issuers: []Issuer{{Name: "corp", URL: issuer}}, Timeout: 5 * time.Second,
 	}
 }
@@ -95,6 +95,41 @@ func authenticate(a Authenticator, token string) (Principal, error) {
 	r := httptest.NewRequest("POST", "/ground/mcp", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	return a.Authenticate(r)
+}
+
+// TestRequiredScopes: what the metadata tell clients to ask for, a token must have.
+func TestRequiredScopes(t *testing.T) {
+	as, ed := newAS(t, true), newSigner(t, "EdDSA", "ed")
+	as.serve("/keys", text200(jwks(t, ed)))
+	as.serve("/.well-known/oauth-authorization-server", text200(as.metadata(as.URL)))
+	o := as.options(as.URL)
+	o.Scopes = []string{"mcp", "a"}
+	s := mustServer(t, o)
+	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
+	h := Require(Any(knows("x", Principal{ID: "x"}), s), "", RequireAlso(s, []string{"files"}, inner))
+	for scope, want := range map[string]struct {
+		status int
+		scopes string
+	}{
+		"":              {403, `scope="a mcp"`},
+		"mcp":           {403, `scope="a mcp"`},
+		"mcp files":     {403, `scope="a mcp"`},
+		"a mcp":         {403, `scope="a files mcp"`},
+		"mcp b files a": {200, ""},
+	} {
+		r, w := httptest.NewRequest("POST", "/ground/mcp", nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer "+ed.sign(t, ed.header(), object{"iss": as.URL, "sub": "alice", "aud": testResource, "exp": time.Now().Unix() + 60, "scope": scope}))
+		h.ServeHTTP(w, r)
+		got := w.Header().Get("WWW-Authenticate")
+		if w.Code != want.status || !strings.Contains(got, want.scopes) || w.Code == 403 && (!strings.Contains(got, `error="insufficient_scope"`) || !strings.Contains(got, `resource_metadata="`+s.ResourceMetadata()+`"`)) {
+			t.Errorf("%q: %d %s", scope, w.Code, got)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("POST", "/ground/mcp", nil))
+	if got := w.Header().Get("WWW-Authenticate"); w.Code != 401 || !strings.Contains(got, `scope="a mcp"`) || strings.Contains(got, "error=") {
+		t.Errorf("nobody: %d %s", w.Code, got)
+	}
 }
 
 func TestResourceServer(t *testing.T) {
