@@ -124,7 +124,7 @@ func (b *Builder) Add(method, cursor string, result []byte) (next string, err er
 			return fail(OutOfOrder, nil)
 		}
 		b.hello, b.caps = true, root.Get("capabilities")
-		b.items = append(b.items, newItem(Key{Kind: Server}, appendCanonical(nil, root, isBookkeeping)))
+		b.items = append(b.items, HelloItem(root))
 		b.answers = append(b.answers, answer{method, doc})
 		return "", nil
 	}
@@ -165,14 +165,14 @@ func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next stri
 		return "", Misshapen
 	}
 	for e := range entries.Elements() {
-		name := e.Get(l.key)
-		if name.Kind() != '"' || name.Text() == "" {
+		it, ok := EntryItem(l.method, e)
+		if !ok {
 			return "", Misshapen
 		}
 		if len(b.items) > b.lim.Items { // the server's own is not counted
 			return "", TooManyItems
 		}
-		b.items = append(b.items, newItem(Key{l.kind, strings.Clone(name.Text())}, appendCanonical(nil, e, nil)))
+		b.items = append(b.items, it)
 	}
 	b.extra(l, root)
 	return next, ""
@@ -180,10 +180,7 @@ func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next stri
 
 // extra keeps what a page says beside its entries: usually nothing.
 func (b *Builder) extra(l *list, root strictjson.Value) {
-	rest := string(appendCanonical(nil, root, func(name string, v strictjson.Value) bool {
-		return name == l.member && v.Kind() == '[' || isBookkeeping(name, v)
-	}))
-	if rest != "{}" && !slices.Contains(b.extras[l.method], rest) {
+	if rest := beside(l, root); rest != "" && !slices.Contains(b.extras[l.method], rest) {
 		b.extras[l.method] = append(b.extras[l.method], rest)
 	}
 }

@@ -118,6 +118,12 @@ func (t *talk) hello(ctx context.Context) (method string, result []byte, err err
 	if !t.opt.Legacy {
 		t.modern = true
 		result, err = t.ask(ctx, mcpmsg.Discover, "")
+		var said *AnswerError
+		if errors.As(err, &said) && said.Code == wire.CodeUnsupportedVersion {
+			// It is of the modern era, and names the revisions that it would have instead;
+			// there is one that it could mean.
+			result, err = t.ask(ctx, mcpmsg.Discover, "")
+		}
 		if err == nil && speaksModern(result) {
 			return mcpmsg.Discover, result, nil
 		}

@@ -24,6 +24,9 @@ type Gate struct {
 	Pins *Pins
 	// Review makes pass 2 for a server. nil: there is none, which an Outcome says.
 	Review func(server, transport string) *Review
+	// HoldFirst lets nothing of a first surface be seen before a person has approved
+	// it, item by item. It needs Pins.
+	HoldFirst bool
 }
 
 // An Outcome is what came of one check, and what it rests on.
@@ -81,15 +84,26 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 	if o.Conclusion == Rejected {
 		return o, nil
 	}
-	if first && g.Pins != nil {
-		switch err := g.Pins.Pin(ctx, server, transport, s); {
-		case errors.Is(err, ErrPinned): // another replica was faster: what it has pinned counts
-			return g.Check(ctx, server, transport, s)
-		case err != nil:
+	if !first || g.Pins == nil {
+		return o, nil
+	}
+	pin := g.Pins.Pin
+	if g.HoldFirst {
+		pin = g.Pins.Hold
+	}
+	switch err := pin(ctx, server, transport, s); {
+	case errors.Is(err, ErrPinned): // another replica was faster: what it has pinned counts
+		return g.Check(ctx, server, transport, s)
+	case err != nil:
+		return nil, err
+	case g.HoldFirst:
+		if o.Admission, err = g.Pins.Admit(ctx, server, transport, s); err != nil {
 			return nil, err
 		}
-		o.Pinned = true
+		o.Conclusion = Differs
+		return o, nil
 	}
+	o.Pinned = true
 	return o, nil
 }
 

@@ -30,7 +30,14 @@ type Pin struct {
 	Transport string // how it was reached when it was pinned
 	Since     time.Time
 	Items     []PinnedItem // in order of their keys
+	// Rejected says why the server's surface was last refused as a whole, for a person
+	// and escaped; "" if it was not. A server that was never anything else has no items.
+	Rejected   string
+	RejectedAt time.Time
 }
+
+// unborn reports whether nothing was ever pinned: the next surface is the first.
+func (p *Pin) unborn() bool { return len(p.Items) == 0 && p.Since.IsZero() }
 
 // A PinnedItem is what is known of one item of a server. Its versions are canonical
 // JSON, third-party text.
@@ -211,10 +218,12 @@ func (p *Pin) Changes() (changes []Change) {
 const pinFormat = "pellucid-pin/1"
 
 type pinRecord struct {
-	Format    string       `json:"format"`
-	Transport string       `json:"transport"`
-	Since     time.Time    `json:"since"`
-	Items     []itemRecord `json:"items"`
+	Format     string       `json:"format"`
+	Transport  string       `json:"transport"`
+	Since      time.Time    `json:"since"`
+	Items      []itemRecord `json:"items"`
+	Rejected   string       `json:"rejected,omitempty"`
+	RejectedAt time.Time    `json:"rejected_at,omitzero"`
 }
 
 type itemRecord struct {
@@ -230,7 +239,7 @@ type itemRecord struct {
 }
 
 func (p *Pin) record() ([]byte, error) {
-	r := pinRecord{Format: pinFormat, Transport: p.Transport, Since: p.Since}
+	r := pinRecord{Format: pinFormat, Transport: p.Transport, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
 	for _, it := range p.Items {
 		r.Items = append(r.Items, itemRecord{it.Kind, it.Name, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.ByHand})
 	}
@@ -245,7 +254,7 @@ func parsePin(server string, b []byte) (Pin, error) {
 	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
 		return Pin{}, errors.Join(errBroken, err)
 	}
-	p := Pin{Server: server, Transport: r.Transport, Since: r.Since}
+	p := Pin{Server: server, Transport: r.Transport, Since: r.Since, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
 	var doc strictjson.Doc
 	for _, it := range r.Items {
 		if (it.Kind == Server) != (it.Name == "") || it.Approved == "" && it.Pending == "" {

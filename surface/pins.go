@@ -9,18 +9,19 @@ import (
 
 // A PinStore keeps one record for each server. Its methods may be called at the
 // same time, also from several processes on one store; what they have done is
-// durable when they return nil.
+// durable when they return nil. The record of a change goes into the ledger with
+// the change, or neither does; nil: there is none.
 type PinStore interface {
 	// LoadPin returns the server's record and its version, which is above 0; nil and 0
 	// if there is none.
 	LoadPin(ctx context.Context, server string) (record []byte, version int64, err error)
 	// SavePin stores a record if the version is still what LoadPin returned, and
 	// ErrConflict otherwise.
-	SavePin(ctx context.Context, server string, record []byte, version int64) error
+	SavePin(ctx context.Context, server string, record []byte, version int64, evidence []byte) error
 	// ListPins returns the names of the servers that have a record, in order.
 	ListPins(ctx context.Context) ([]string, error)
 	// DropPin removes a server's record, if there is one.
-	DropPin(ctx context.Context, server string) error
+	DropPin(ctx context.Context, server string, evidence []byte) error
 }
 
 // ErrConflict is a PinStore's answer to a record that somebody else has changed.
@@ -32,8 +33,57 @@ const maxTries = 16
 // Pins compare what servers say with what was approved. It is safe for concurrent
 // use as far as its store is.
 type Pins struct {
-	store PinStore
-	now   func() time.Time
+	store    PinStore
+	now      func() time.Time
+	evidence func(PinEvent) ([]byte, error)
+}
+
+// A PinEvent is a change of a pin, told to whoever keeps the record.
+type PinEvent struct {
+	Server string
+	Time   time.Time
+	Act    PinAct
+	By     string // the person, of ActApprove and ActBlock
+	// Digest is that of the item's version, of ActApprove and ActBlock, and the
+	// surface's fingerprint, of ActPin and ActDiffer; zero: none is known.
+	Digest  Digest
+	Waiting int // items that are not live afterwards
+}
+
+// A PinAct says what a PinEvent did. The zero value is none.
+type PinAct uint8
+
+// What becomes of pins.
+const (
+	ActPin     PinAct = iota + 1 // the first surface was approved as a whole
+	ActDiffer                    // the server says something else than before
+	ActApprove                   // a person let a version through
+	ActBlock                     // a person held a version
+	ActDrop                      // the pin was forgotten
+	ActReject                    // the surface was refused as a whole
+	ActSuspend                   // an approval of the first use was taken back
+)
+
+// WithEvidence has every change recorded in the ledger, with the change or not at
+// all: evidence returns the record. What cannot be recorded does not happen.
+func (p *Pins) WithEvidence(evidence func(PinEvent) ([]byte, error)) *Pins {
+	return &Pins{p.store, p.now, evidence}
+}
+
+// record returns the ledger's record of e; pin, if it is known, is how it will be.
+func (p *Pins) record(e PinEvent, pin *Pin) ([]byte, error) {
+	if p.evidence == nil {
+		return nil, nil
+	}
+	e.Time = p.now()
+	if pin != nil {
+		for i := range pin.Items {
+			if !pin.Items[i].State().Live() {
+				e.Waiting++
+			}
+		}
+	}
+	return p.evidence(e)
 }
 
 // NewPins returns Pins over a store. now is the clock; nil stands for time.Now.
@@ -41,7 +91,7 @@ func NewPins(store PinStore, now func() time.Time) *Pins {
 	if now == nil {
 		now = time.Now
 	}
-	return &Pins{store, now}
+	return &Pins{store: store, now: now}
 }
 
 // An Admission says which items of a surface may be seen.
@@ -108,8 +158,9 @@ func (a *Admission) ApprovedJSON(k Key) []byte {
 // and when the server was reached anew. Without an Admission nothing is live.
 func (p *Pins) Admit(ctx context.Context, server, transport string, s *Surface) (*Admission, error) {
 	var a *Admission
-	err := p.change(ctx, server, func(pin *Pin) (bool, error) {
-		if pin == nil {
+	e := PinEvent{Server: server, Act: ActDiffer, Digest: s.Fingerprint()}
+	err := p.change(ctx, e, func(pin *Pin) (bool, error) {
+		if pin == nil || pin.unborn() {
 			a = &Admission{First: true}
 			return false, nil
 		}
@@ -126,12 +177,45 @@ func (p *Pins) Admit(ctx context.Context, server, transport string, s *Surface) 
 // Pin approves everything that a server says, the first time. ErrPinned: it has a
 // pin, so that only Approve may let more through.
 func (p *Pins) Pin(ctx context.Context, server, transport string, s *Surface) error {
+	return p.first(ctx, server, newPin(server, transport, s, p.now()), s.Fingerprint())
+}
+
+// Hold pins a server of which nothing is approved: every item waits for a person. It
+// is what Pin is where a first surface is not trusted. ErrPinned: as Pin.
+func (p *Pins) Hold(ctx context.Context, server, transport string, s *Surface) error {
 	pin := newPin(server, transport, s, p.now())
+	for i := range pin.Items {
+		it := &pin.Items[i]
+		it.Pending, it.Approved, it.At = it.Approved, "", time.Time{}
+	}
+	return p.first(ctx, server, pin, s.Fingerprint())
+}
+
+func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) error {
 	record, err := pin.record()
 	if err != nil {
 		return fmt.Errorf("surface: pin: %w", err)
 	}
-	if err := p.store.SavePin(ctx, server, record, 0); errors.Is(err, ErrConflict) {
+	old, version, err := p.store.LoadPin(ctx, server)
+	if err != nil {
+		return fmt.Errorf("surface: load pin: %w", err)
+	}
+	if version > 0 {
+		if is, err := parsePin(server, old); err != nil {
+			return err
+		} else if !is.unborn() {
+			return ErrPinned
+		}
+	}
+	e := PinEvent{Server: server, Act: ActPin, Digest: print}
+	if len(pin.approved()) == 0 {
+		e.Act = ActDiffer
+	}
+	evidence, err := p.record(e, &pin)
+	if err != nil {
+		return fmt.Errorf("surface: pin: %w", err)
+	}
+	if err := p.store.SavePin(ctx, server, record, version, evidence); errors.Is(err, ErrConflict) {
 		return ErrPinned
 	} else if err != nil {
 		return fmt.Errorf("surface: pin: %w", err)
@@ -143,17 +227,19 @@ func (p *Pins) Pin(ctx context.Context, server, transport string, s *Surface) er
 // one that a person was shown. by names the person. ErrMoved: the server shows
 // another one by now.
 func (p *Pins) Approve(ctx context.Context, server string, k Key, d Digest, by string) error {
-	return p.decide(ctx, server, func(pin *Pin) error { return pin.approve(k, d, by, p.now()) })
+	e := PinEvent{Server: server, Act: ActApprove, By: by, Digest: d}
+	return p.decide(ctx, e, func(pin *Pin) error { return pin.approve(k, d, by, p.now()) })
 }
 
 // Block holds the version of an item that has this digest, pending or approved.
 // Another version of it will be pending.
 func (p *Pins) Block(ctx context.Context, server string, k Key, d Digest, by string) error {
-	return p.decide(ctx, server, func(pin *Pin) error { return pin.block(k, d, by, p.now()) })
+	e := PinEvent{Server: server, Act: ActBlock, By: by, Digest: d}
+	return p.decide(ctx, e, func(pin *Pin) error { return pin.block(k, d, by, p.now()) })
 }
 
-func (p *Pins) decide(ctx context.Context, server string, do func(*Pin) error) error {
-	return p.change(ctx, server, func(pin *Pin) (bool, error) {
+func (p *Pins) decide(ctx context.Context, e PinEvent, do func(*Pin) error) error {
+	return p.change(ctx, e, func(pin *Pin) (bool, error) {
 		if pin == nil {
 			return false, ErrNotPinned
 		}
@@ -177,19 +263,25 @@ func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 }
 
 // Drop forgets a server: it will be reviewed and pinned as if it were new.
-func (p *Pins) Drop(ctx context.Context, server string) error { return p.store.DropPin(ctx, server) }
+func (p *Pins) Drop(ctx context.Context, server string) error {
+	evidence, err := p.record(PinEvent{Server: server, Act: ActDrop}, nil)
+	if err != nil {
+		return fmt.Errorf("surface: drop pin: %w", err)
+	}
+	return p.store.DropPin(ctx, server, evidence)
+}
 
 // change loads a pin, nil if there is none, lets do change it, and stores it where
-// do says that it has, again if somebody else was faster.
-func (p *Pins) change(ctx context.Context, server string, do func(*Pin) (dirty bool, err error)) error {
+// do says that it has, again if somebody else was faster. e says what do does.
+func (p *Pins) change(ctx context.Context, e PinEvent, do func(*Pin) (dirty bool, err error)) error {
 	for range maxTries {
-		record, version, err := p.store.LoadPin(ctx, server)
+		record, version, err := p.store.LoadPin(ctx, e.Server)
 		if err != nil {
 			return fmt.Errorf("surface: load pin: %w", err)
 		}
 		var pin *Pin
 		if version > 0 {
-			loaded, err := parsePin(server, record)
+			loaded, err := parsePin(e.Server, record)
 			if err != nil {
 				return err
 			}
@@ -202,7 +294,11 @@ func (p *Pins) change(ctx context.Context, server string, do func(*Pin) (dirty b
 		if record, err = pin.record(); err != nil {
 			return fmt.Errorf("surface: save pin: %w", err)
 		}
-		err = p.store.SavePin(ctx, server, record, version)
+		evidence, err := p.record(e, pin)
+		if err != nil {
+			return fmt.Errorf("surface: save pin: %w", err)
+		}
+		err = p.store.SavePin(ctx, e.Server, record, version, evidence)
 		if err == nil {
 			return nil
 		}

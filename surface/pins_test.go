@@ -34,7 +34,7 @@ func (m *memory) LoadPin(_ context.Context, server string) ([]byte, int64, error
 	return m.pins[server], m.version[server], m.fail
 }
 
-func (m *memory) SavePin(_ context.Context, server string, record []byte, version int64) error {
+func (m *memory) SavePin(_ context.Context, server string, record []byte, version int64, _ []byte) error {
 	if race := m.race; race != nil {
 		m.race = nil
 		race()
@@ -52,7 +52,7 @@ func (m *memory) ListPins(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(m.pins)), m.fail
 }
 
-func (m *memory) DropPin(_ context.Context, server string) error {
+func (m *memory) DropPin(_ context.Context, server string, _ []byte) error {
 	delete(m.pins, server)
 	delete(m.version, server)
 	return m.fail

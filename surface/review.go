@@ -16,6 +16,7 @@ import (
 // A Question is one turn with a model that has no tools and no history.
 type Question struct {
 	System, User string
+	Tokens       int // of both, an upper estimate
 }
 
 // An Answer is all that the model has said.
@@ -185,11 +186,13 @@ func (r *Review) question(n, of int, material string) (Question, error) {
 		return Question{}, errors.New("no randomness for a delimiter")
 	}
 	mark := "surface-" + hex.EncodeToString(nonce[:])
-	return Question{
+	q := Question{
 		System: fmt.Sprintf(rubric, mark),
 		User: fmt.Sprintf("Part %d of %d.\n-----BEGIN %s-----\n%s\n-----END %s-----\n%s",
 			n, of, mark, strings.TrimRight(material, "\n"), mark, closing),
-	}, nil
+	}
+	q.Tokens = tokensOf(q.System) + tokensOf(q.User)
+	return q, nil
 }
 
 // CacheKey is the key under which an OK is remembered: the same surface, asked the

@@ -212,6 +212,8 @@ func TestReviewChunks(t *testing.T) {
 	for i, q := range a.questions {
 		if n := tokensOf(q.User); n > 8000+400 {
 			t.Errorf("question %d has %d tokens", i+1, n)
+		} else if q.Tokens != n+tokensOf(q.System) {
+			t.Errorf("question %d says that it has %d tokens", i+1, q.Tokens)
 		}
 		joined.WriteString(q.User)
 		if steps[i] != (Step{i + 1, len(a.questions), steps[i].Tokens}) || steps[i].Tokens == 0 {

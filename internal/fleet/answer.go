@@ -11,6 +11,7 @@ import (
 const (
 	codeAbsent   = 7601 // the server is gone, or was never there
 	codeBusy     = 7602 // too much waits for the server
+	codeRejected = 7603 // what the server says of itself was refused
 	codeNoMethod = -32601
 	codeParams   = -32602
 	codeInvalid  = -32600
@@ -19,6 +20,7 @@ const (
 // The texts of this package's errors: constants, so that no third party has a say.
 const (
 	textAbsent    = "pellucid: the server is not available at present"
+	textRejected  = "pellucid: the server is rejected, its operator knows why"
 	textBusy      = "pellucid: too many requests wait for the server"
 	textLost      = "pellucid: the server ended before it answered"
 	textNoTool    = "pellucid: no such tool"

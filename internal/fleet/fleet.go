@@ -36,6 +36,11 @@ type Server struct {
 
 	// Config says how its messages are treated, for a session that begins now.
 	Config func(principal string) gateway.Config
+
+	// Verify returns once what the server says of itself has been checked; until then
+	// no session of it begins, and with an error none does. It may be called at the same
+	// time, and remembers what it found. nil: nobody checks.
+	Verify func(ctx context.Context) error
 }
 
 // A Client is whom a session serves.
@@ -225,7 +230,7 @@ type Health struct {
 	Connections int       // to it
 	Failures    int       // since it last answered
 	Since       time.Time // of State
-	Why         string    // of Down; for the operator, escaped
+	Why         string    // of Down and Rejected; for the operator, escaped
 }
 
 // A State is that of a server.
@@ -236,6 +241,8 @@ const (
 	Idle State = "idle" // nobody has wanted anything of it
 	Up   State = "up"
 	Down State = "down" // it could not be reached, or ended, and has not answered since
+	// Rejected: what it says of itself was refused, so that nobody reaches it.
+	Rejected State = "rejected"
 )
 
 // Health is how every server does, in the order of the configuration.

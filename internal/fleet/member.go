@@ -92,8 +92,12 @@ func (m *member) current() *run {
 
 func (r *run) serve(up *upstream) {
 	began := time.Now()
-	err := up.serve(r.m.u.ctx, Client{Conn: r, Era: r.m.u.era, Principal: r.m.u.principal})
 	u := r.m.u
+	verified := up.verify(u.ctx) == nil
+	if verified && time.Since(began) >= u.f.opt.Patience {
+		u.announce(listed[:]...) // it was left out of lists meanwhile
+	}
+	err := up.serve(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal})
 	u.mu.Lock()
 	if r.m.run == r {
 		r.m.run = nil
@@ -101,7 +105,9 @@ func (r *run) serve(up *upstream) {
 	if time.Since(began) >= steady {
 		r.m.pause.reset()
 	}
-	r.m.next = time.Now().Add(r.m.pause.step())
+	if r.m.next = time.Now().Add(r.m.up.opt.FirstWait); verified { // else it is for Verify to be patient
+		r.m.next = time.Now().Add(r.m.pause.step())
+	}
 	var lost []*errand
 	for id, e := range u.pending {
 		if e.run == r {

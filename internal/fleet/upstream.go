@@ -66,6 +66,13 @@ func (u *upstream) serve(ctx context.Context, c Client) error {
 		return ErrNoServer
 	}
 	defer u.f.work.Done()
+	if err := u.verify(ctx); err != nil {
+		if u.ctx.Err() != nil {
+			c.Conn.Close()
+			return ErrNoServer
+		}
+		return turnAway(ctx, c.Conn, err)
+	}
 	var conn wire.Conn
 	if u.Shared {
 		conn = u.session()

@@ -1,0 +1,372 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var ctx = context.Background()
+
+// store is a PinStore.
+type store struct {
+	mu      sync.Mutex
+	pins    map[string][]byte
+	version map[string]int64
+	fail    error
+}
+
+func newStore() *store { return &store{pins: map[string][]byte{}, version: map[string]int64{}} }
+
+func (s *store) LoadPin(_ context.Context, server string) ([]byte, int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pins[server] == nil {
+		return nil, 0, s.fail
+	}
+	return s.pins[server], s.version[server], s.fail
+}
+
+func (s *store) SavePin(_ context.Context, server string, record []byte, version int64, _ []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if is := s.version[server]; version != is && !(version == 0 && s.pins[server] == nil) {
+		return surface.ErrConflict
+	}
+	s.pins[server] = record
+	s.version[server]++
+	return s.fail
+}
+
+func (s *store) ListPins(context.Context) ([]string, error) { return nil, s.fail }
+
+func (s *store) DropPin(_ context.Context, server string, _ []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pins, server)
+	return s.fail
+}
+
+func (s *store) versions(context.Context) (map[string]int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]int64{}
+	for server := range s.pins {
+		out[server] = s.version[server]
+	}
+	return out, s.fail
+}
+
+// rig is Admissions over a store, with servers whose surfaces a test sets.
+type rig struct {
+	t *testing.T
+	*Admissions
+	store    *store
+	pins     *surface.Pins
+	mu       sync.Mutex
+	says     map[string]string // by server: its tools, or an error
+	probes   atomic.Int64
+	approved map[string][]string
+	configs  map[string]Config
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, store: newStore(), says: map[string]string{}, configs: map[string]Config{}}
+	r.pins = surface.NewPins(r.store, nil)
+	r.Admissions = New(Options{Pins: r.pins, Versions: r.store.versions, Every: 5 * time.Millisecond,
+		Tools: func(m map[string][]string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.approved = maps.Clone(m)
+		}})
+	t.Cleanup(r.Close)
+	return r
+}
+
+func tool(name, description string) string {
+	return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object"}}`, name, description)
+}
+
+func dump(tools string) *surface.Surface {
+	s, err := surface.ParseDump([]byte(`{"initialize":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}},"tools/list":[{"tools":[`+tools+`]}]}`), surface.Limits{})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// serve configures a server that says tools; what begins with "!" is an error.
+func (r *rig) serve(name, tools string, p Policy) {
+	r.mu.Lock()
+	r.says[name] = tools
+	r.mu.Unlock()
+	r.configs[name] = Config{Name: name, Identity: "1", Transport: "t", Policy: p, Collect: func(ctx context.Context) (*surface.Surface, error) {
+		r.probes.Add(1)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		switch says := r.says[name]; {
+		case says == "!gone":
+			return nil, &surface.RefusedError{Reason: surface.NoAnswer}
+		case strings.HasPrefix(says, "!"):
+			return nil, &surface.RefusedError{Reason: surface.Reason(says[1:])}
+		default:
+			return dump(says), nil
+		}
+	}}
+	var all []Config
+	for _, c := range r.configs {
+		all = append(all, c)
+	}
+	r.Set(all)
+}
+
+func item(name, description string) surface.Item {
+	it, _ := dump(tool(name, description)).Item(surface.Key{Kind: surface.Tool, Name: name})
+	return it
+}
+
+func (r *rig) admits(server, name, description string, want bool) {
+	r.t.Helper()
+	if got := r.Server(server).Admits(item(name, description)); got != want {
+		r.t.Errorf("%s: %s %q: admitted %v, want %v", server, name, description, got, want)
+	}
+}
+
+func (r *rig) verified(server string) {
+	r.t.Helper()
+	if err := r.Verify(ctx, server); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) eventually(what string, is func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+func TestVerifyOnce(t *testing.T) {
+	r := newRig(t)
+	r.serve("a", tool("x", "X."), Policy{})
+	r.admits("a", "x", "X.", false) // nothing before it was checked
+	var work sync.WaitGroup
+	for range 20 {
+		work.Go(func() { r.verified("a") })
+	}
+	work.Wait()
+	if n := r.probes.Load(); n != 1 {
+		t.Errorf("%d probes, want 1", n)
+	}
+	r.admits("a", "x", "X.", true)
+	r.admits("a", "x", "Y.", false)
+	r.admits("a", "y", "X.", false)
+	if r.Server("a").Approved(surface.Key{Kind: surface.Server}) == nil {
+		t.Error("the server's own words are not known")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if fmt.Sprint(r.approved) != "map[a:[x]]" {
+		t.Errorf("approved: %v", r.approved)
+	}
+}
+
+func TestRejected(t *testing.T) {
+	for name, says := range map[string]string{"hidden": tool("x", "X\u200b."), "endless": "!surface-endless-list"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.serve("a", says, Policy{})
+			for range 2 { // without being asked again
+				if err := r.Verify(ctx, "a"); !errors.Is(err, ErrRejected) || strings.Contains(err.Error(), "\u200b") {
+					t.Errorf("%+q", err)
+				}
+			}
+			if n := r.probes.Load(); n != 1 {
+				t.Errorf("%d probes", n)
+			}
+			r.admits("a", "x", "X\u200b.", false)
+			pin, err := r.pins.Get(ctx, "a")
+			if err != nil || pin.Rejected == "" || len(pin.Items) > 0 {
+				t.Errorf("%+v, %v", pin, err)
+			}
+			r.serve("a", tool("x", "X."), Policy{}) // the operator has read the configuration again
+			r.verified("a")
+			r.admits("a", "x", "X.", true)
+			if pin, err := r.pins.Get(ctx, "a"); err != nil || pin.Rejected != "" || len(pin.Items) == 0 {
+				t.Errorf("%+v, %v", pin, err)
+			}
+		})
+	}
+}
+
+// TestAllowed: an operator can accept hidden text, of one version of one item.
+func TestAllowed(t *testing.T) {
+	r := newRig(t)
+	it := item("x", "X\u200b.")
+	r.serve("a", tool("x", "X\u200b."), Policy{DangerouslyAllow: []surface.Digest{it.Digest}})
+	r.verified("a")
+	r.admits("a", "x", "X\u200b.", true)
+	r.admits("a", "x", "X\u200b..", false)
+}
+
+// TestBack: a server that could not be asked is asked again by itself.
+func TestBack(t *testing.T) {
+	r := newRig(t)
+	r.serve("a", "!gone", Policy{})
+	if err := r.Verify(ctx, "a"); err == nil || errors.Is(err, ErrRejected) {
+		t.Errorf("%v", err)
+	}
+	r.mu.Lock()
+	r.says["a"] = tool("x", "X.")
+	r.mu.Unlock()
+	r.eventually("it is back", func() bool { return r.Server("a").Admits(item("x", "X.")) })
+}
+
+// TestDecisions: what persons decide in the store takes effect.
+func TestDecisions(t *testing.T) {
+	r := newRig(t)
+	r.serve("a", tool("x", "X."), Policy{})
+	r.verified("a")
+	s := r.Server("a")
+	changed := s.Changed()
+	s.Differs([]surface.Item{item("x", "X!"), item("new", "N.")})
+	waits := func(name string) func() bool {
+		return func() bool {
+			pin, err := r.pins.Get(ctx, "a")
+			it := pin.Item(surface.Key{Kind: surface.Tool, Name: name})
+			return err == nil && it != nil && it.Pending != ""
+		}
+	}
+	r.eventually("x waits", waits("x"))
+	r.eventually("new waits", waits("new"))
+	r.eventually("new is held", func() bool { return s.Held(surface.Key{Kind: surface.Tool, Name: "new"}) })
+	r.admits("a", "x", "X.", true)
+	if err := r.pins.Approve(ctx, "a", item("x", "X!").Key, item("x", "X!").Digest, "me"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("x is another", func() bool { return s.Admits(item("x", "X!")) })
+	r.admits("a", "x", "X.", false)
+	select {
+	case <-changed:
+	default:
+		t.Error("nobody is told")
+	}
+	if err := r.pins.Block(ctx, "a", item("x", "X!").Key, item("x", "X!").Digest, "me"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("x is blocked", func() bool { return !s.Admits(item("x", "X!")) })
+	r.store.mu.Lock()
+	r.store.fail = errors.New("no store")
+	r.store.mu.Unlock()
+	time.Sleep(20 * time.Millisecond)
+	r.admits("a", "x", "X!", false)
+	r.store.mu.Lock()
+	r.store.fail = nil
+	r.store.mu.Unlock()
+	if err := r.pins.Drop(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("it is pinned anew", func() bool { return s.Admits(item("x", "X.")) && r.probes.Load() == 2 })
+}
+
+func TestModes(t *testing.T) {
+	for _, c := range []struct {
+		policy                     Policy
+		pinned, other, hidden, pin bool
+	}{
+		{Policy{}, true, false, false, true},
+		{Policy{HoldFirst: true}, false, false, false, true},
+		{Policy{Mode: Audit}, true, true, false, true},
+		{Policy{Mode: Off}, true, true, false, false},
+	} {
+		t.Run(fmt.Sprint(c.policy), func(t *testing.T) {
+			r := newRig(t)
+			r.serve("a", tool("x", "X."), c.policy)
+			r.verified("a")
+			r.admits("a", "x", "X.", c.pinned)
+			r.admits("a", "x", "Y.", c.other)
+			r.admits("a", "x", "Y\u202e", c.hidden)
+			again := item("x", "Y\u202e")
+			again.JSON = nil
+			if r.Server("a").Admits(again) {
+				t.Error("what pass 1 has refused is admitted by its digest")
+			}
+			if _, err := r.pins.Get(ctx, "a"); (err == nil) != c.pin {
+				t.Errorf("pin: %v", err)
+			}
+		})
+	}
+}
+
+func TestShadows(t *testing.T) {
+	for _, hold := range []bool{false, true} {
+		r := newRig(t)
+		r.serve("a", tool("read_file", "Reads."), Policy{HoldShadows: hold})
+		r.serve("b", tool("read_fi1e", "Reads.")+","+tool("honest", "H."), Policy{HoldShadows: hold})
+		r.verified("a")
+		r.verified("b")
+		r.admits("a", "read_file", "Reads.", true)
+		r.admits("b", "read_fi1e", "Reads.", !hold)
+		r.admits("b", "honest", "H.", true)
+		if !hold {
+			continue
+		}
+		it := item("read_fi1e", "Reads.")
+		if err := r.pins.Approve(ctx, "b", it.Key, it.Digest, "me"); err != nil {
+			t.Fatal(err)
+		}
+		r.eventually("a person has looked", func() bool { return r.Server("b").Admits(it) })
+		r.serve("c", tool("other", "O."), Policy{HoldShadows: true})
+		r.verified("c")
+		r.admits("b", "read_fi1e", "Reads.", true)
+	}
+}
+
+// TestIdentity: another command is checked anew, against the same pin.
+func TestIdentity(t *testing.T) {
+	r := newRig(t)
+	r.serve("a", tool("x", "X."), Policy{})
+	r.verified("a")
+	c := r.configs["a"]
+	c.Identity = "2"
+	r.mu.Lock()
+	r.says["a"] = tool("x", "Y.")
+	r.mu.Unlock()
+	r.Set([]Config{c})
+	r.admits("a", "x", "X.", false)
+	r.verified("a")
+	r.admits("a", "x", "X.", true)
+	r.admits("a", "x", "Y.", false)
+	r.Set(nil)
+	if err := r.Verify(ctx, "a"); err == nil {
+		t.Error("a server that is no more")
+	}
+}
+
+// BenchmarkAdmits is what a call of a tool costs more than without an Admission.
+func BenchmarkAdmits(b *testing.B) {
+	s := newServer(&Admissions{}, Config{})
+	s.table.Store(ofSurface(dump(tool("x", "X.") + "," + tool("y", "Y."))))
+	it := item("x", "X.")
+	it.JSON = nil
+	b.ReportAllocs()
+	for b.Loop() {
+		if !s.Admits(it) {
+			b.Fatal("refused")
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// ErrRejected is what Server.Verify returns, wrapped, of a server that must not be
+// used: it is as good as not there, whoever asks.
+var ErrRejected = errors.New("fleet: the server is rejected")
+
+// Verify checks a server by its Server.Verify, and notes in its Health what came of it.
+// The error is ErrNoServer, ctx's, or that of Server.Verify.
+func (f *Fleet) Verify(ctx context.Context, name string) error {
+	u := f.get(name)
+	if u == nil {
+		return fmt.Errorf("%w: %s", ErrNoServer, finding.Quote(name))
+	}
+	return u.verify(ctx)
+}
+
+// Announce tells the clients of all servers that lists may have changed: a server is
+// there that was not.
+func (f *Fleet) Announce() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Probe opens a connection to a server beside those of all sessions, for whoever looks
+// at it, and closes it when talk returns.
+func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Context, wire.Conn) error) error {
+	u := f.get(name)
+	if u == nil {
+		return fmt.Errorf("%w: %s", ErrNoServer, finding.Quote(name))
+	}
+	if !f.begin() {
+		return ErrNoServer
+	}
+	defer f.work.Done()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(u.ctx, stop)()
+	conn, release, err := u.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = talk(ctx, conn)
+	if closeErr := conn.Close(); closeErr != nil {
+		u.log.Error("server left behind", "error", closeErr)
+	}
+	return err
+}
+
+func (u *upstream) verify(ctx context.Context) error {
+	if u.Verify == nil {
+		return nil
+	}
+	err := u.Verify(ctx)
+	switch {
+	case err == nil:
+		u.admitted()
+	case errors.Is(err, ErrRejected):
+		u.rejected(err)
+	case ctx.Err() == nil:
+		u.failed(err)
+	}
+	return err
+}
+
+// rejected notes that the server must not be used.
+func (c *condition) rejected(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why = finding.Quote(err.Error()); c.state != Rejected {
+		c.state, c.since = Rejected, time.Now()
+	}
+}
+
+// admitted notes that it may be, after all.
+func (c *condition) admitted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == Rejected || c.state == Down && c.live == 0 {
+		c.state, c.since, c.why, c.failures = Idle, time.Now(), "", 0
+	}
+}
+
+// Pauses of turning a client away: what it asks in a burst is all answered, and then
+// its session ends, so that the next one finds the server as it is by then.
+const (
+	turnAwayRest = 2 * time.Second
+	turnAwayMost = 30 * time.Second
+)
+
+// turnAway answers every request of a client with a constant error.
+func turnAway(ctx context.Context, front wire.Conn, reason error) error {
+	defer front.Close()
+	ctx, stop := context.WithTimeout(ctx, turnAwayMost)
+	defer stop()
+	code, text := codeAbsent, textAbsent
+	if errors.Is(reason, ErrRejected) {
+		code, text = codeRejected, textRejected
+	}
+	for {
+		one, rest := context.WithTimeout(ctx, turnAwayRest)
+		m, err := front.Read(one)
+		rest()
+		if v := violation(err); v != nil {
+			continue
+		}
+		if err != nil {
+			return nil // the client is gone, or has nothing more to ask
+		}
+		id, shown, isRequest := m.ID, m.ID, m.Kind == wire.Request
+		if !m.Alias.IsZero() {
+			shown = m.Alias
+		}
+		m.Release()
+		if !isRequest {
+			continue
+		}
+		if err := front.Write(ctx, refusal(id, shown, code, text)); err != nil {
+			return nil
+		}
+	}
+}

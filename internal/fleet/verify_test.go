@@ -1,0 +1,73 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// TestVerify: a server is dialled for no session before it was verified, one that is
+// rejected never is, and whoever asks gets a constant error.
+func TestVerify(t *testing.T) {
+	dial, dials := sdk(func() *mcp.Server { return toolServer("s", "x") })
+	var verdict atomic.Pointer[error]
+	rejected := fmt.Errorf("%w: because \u202e", ErrRejected)
+	verdict.Store(&rejected)
+	f := New(Options{})
+	t.Cleanup(func() { _ = f.Close(context.Background()) })
+	if err := f.Set([]Server{{Name: "s", Dial: dial, Config: config("s"), Verify: func(context.Context) error { return *verdict.Load() }}}); err != nil {
+		t.Fatal(err)
+	}
+	session := func() string {
+		fromClient, client := io.Pipe()
+		answers, toClient := io.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			done <- f.Serve(context.Background(), "s", Client{Conn: wire.NewLines(fromClient, toClient, wire.LinesOptions{}), Era: wire.Legacy})
+		}()
+		go fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		line := make([]byte, 1<<16)
+		n, err := answers.Read(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, answers) }()
+		client.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		return string(line[:n])
+	}
+	if got := session(); !strings.Contains(got, textRejected) || strings.Contains(got, "because") || dials.Load() != 0 {
+		t.Errorf("%q after %d dials", got, dials.Load())
+	}
+	if h := f.Health()[0]; h.State != Rejected || !strings.Contains(h.Why, `because \u202e`) {
+		t.Errorf("%+v", h)
+	}
+	gone := errors.New("gone")
+	verdict.Store(&gone)
+	if got := session(); !strings.Contains(got, textAbsent) || dials.Load() != 0 {
+		t.Errorf("%q", got)
+	}
+	if h := f.Health()[0]; h.State != Down {
+		t.Errorf("%+v", h)
+	}
+	verdict.Store(new(error))
+	if got := session(); !strings.Contains(got, `"serverInfo"`) || dials.Load() != 1 {
+		t.Errorf("%q after %d dials", got, dials.Load())
+	}
+	if err := f.Probe(context.Background(), "s", func(context.Context, wire.Conn) error { return gone }); !errors.Is(err, gone) || dials.Load() != 2 {
+		t.Errorf("%v", err)
+	}
+	if err := f.Verify(context.Background(), "t"); !errors.Is(err, ErrNoServer) {
+		t.Error(err)
+	}
+}
