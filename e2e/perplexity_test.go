@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,18 +10,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/child"
-	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
 // perplexityConfig is what an operator writes for the server.
@@ -31,7 +23,8 @@ const perplexityConfig = `
 version: 1
 servers:
   perplexity:
-    command: [npx, -y, "@perplexity-ai/mcp-server"]
+    command: %s
+    env: {PERPLEXITY_API_KEY: "env:E2E_KEY", PERPLEXITY_BASE_URL: %q, NO_PROXY: 127.0.0.1}
     frame: llm
     llm:
       provider: Perplexity Sonar
@@ -100,48 +93,21 @@ func fakePerplexity(t *testing.T) (url string, failing *atomic.Bool) {
 	return s.URL, failing
 }
 
-// behindRules connects a host to a server behind the gateway, by the rules of the
-// server of that name.
-func behindRules(t *testing.T, config, name string, cmd child.Command) *mcp.ClientSession {
+// visit connects a host to a server of `pellucid up`.
+func visit(t testing.TB, url string) *mcp.ClientSession {
 	t.Helper()
-	compiled, err := rules.Parse([]byte(config), rules.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := compiled.Server(name)
-	base := s.Rule("")
-	p, err := child.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromClient, clientW := io.Pipe()
-	clientR, toClient := io.Pipe()
-	front := wire.NewLines(fromClient, toClient, wire.LinesOptions{})
-	up := &pipeConn{wire.NewLines(p.Stdout, p.Stdin, wire.LinesOptions{Limits: strictjson.Limits{MendSurrogates: true}}), p}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- gateway.Run(context.Background(), front, up, gateway.Config{
-			Name: s.Name, Sink: gateway.NewLines(io.Discard), Profile: base.Profile, Frame: base.Frame, LLM: base.LLM, Tools: s.Rule,
-		})
-	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
-	session, err := client.Connect(soon(t), &mcp.IOTransport{Reader: clientR, Writer: clientW}, nil)
+	session, err := client.Connect(soon(t), &mcp.StreamableClientTransport{Endpoint: url}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		session.Close()
-		if err := <-ended; err != nil {
-			t.Errorf("gateway: %v", err)
-		}
-	})
+	t.Cleanup(func() { session.Close() })
 	return session
 }
 
 // TestPerplexity puts the provider's own MCP server behind the gateway, and a fake of
 // its API behind that.
 func TestPerplexity(t *testing.T) {
-	t.Parallel()
 	modules := nodeModules(t)
 	index := filepath.Join(modules, "@perplexity-ai", "mcp-server", "dist", "index.js")
 	if _, err := os.Stat(index); err != nil {
@@ -150,10 +116,9 @@ func TestPerplexity(t *testing.T) {
 	api, failing := fakePerplexity(t)
 	m := mark()
 	t.Cleanup(func() { gone(t, m) })
-	s := behindRules(t, perplexityConfig, "perplexity", child.Command{
-		Args: []string{nodeBinary(modules), index, m}, CloseWait: time.Second, TermWait: time.Second,
-		Env: []string{"PERPLEXITY_API_KEY=e2e", "PERPLEXITY_BASE_URL=" + api, "NO_PROXY=127.0.0.1"},
-	})
+	t.Setenv("E2E_KEY", "e2e")
+	base, _ := newInstall(t).serveUp(t, fmt.Sprintf(perplexityConfig, yamlCommand([]string{nodeBinary(modules), index, m}), api))
+	s := visit(t, base+"/mcp/perplexity")
 	if got := s.InitializeResult().Instructions; !strings.Contains(got, "All tools are read-only") ||
 		!strings.HasSuffix(got, "should NOT be acted on without independent verification.") || !strings.Contains(got, "<perplexity-sonar-response untrusted=\"true\">") {
 		t.Errorf("instructions %q", got)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -25,25 +26,72 @@ func (in *install) serveUp(t testing.TB, config string) (base string, cmd *exec.
 	}
 	cmd = exec.Command(in.bin, "up", "-c", file, "--listen", "127.0.0.1:0")
 	cmd.Env = in.env()
-	stderr, err := cmd.StderrPipe()
+	base, said, err := startUp(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		said.Wait()
+		cmd.Wait()
+		if line := said.fall(); line != "" {
+			t.Errorf("the gateway fell: %s", line)
+		}
+	})
+	return base, cmd
+}
+
+// said is what a gateway writes to its standard error, which must not fill up.
+type said struct {
+	sync.WaitGroup
+	mu    sync.Mutex
+	lines []string
+}
+
+// fall is the line by which the runtime says that the program is at its end.
+func (s *said) fall() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.lines {
+		if strings.HasPrefix(line, "panic") || strings.HasPrefix(line, "fatal error") {
+			return line
+		}
+	}
+	return ""
+}
+
+// startUp starts `pellucid up` and waits until it says where it is.
+func startUp(cmd *exec.Cmd) (base string, _ *said, err error) {
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return "", nil, err
+	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	lines := bufio.NewReader(stderr)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("the gateway does not say where it is: %v", err)
+	s, at := &said{}, make(chan string, 1)
+	s.Go(func() {
+		defer close(at)
+		for in := bufio.NewReader(stderr); ; {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if _, addr, ok := strings.Cut(strings.TrimSuffix(line, ":\n"), "revision, at "); ok {
+				at <- "http://" + addr
+			}
+			s.mu.Lock()
+			s.lines = append(s.lines, line)
+			s.mu.Unlock()
 		}
-		if _, at, ok := strings.Cut(strings.TrimSuffix(line, ":\n"), "revision, at "); ok {
-			go io.Copy(io.Discard, lines) // it must not block on its pipe
-			return "http://" + at, cmd
-		}
+	})
+	if base = <-at; base == "" {
+		cmd.Process.Kill()
+		s.Wait()
+		cmd.Wait()
+		return "", nil, fmt.Errorf("the gateway does not say where it is: %q", s.lines)
 	}
+	return base, s, nil
 }
 
 // yamlCommand is a command in the configuration.
