@@ -88,7 +88,7 @@ func (r *record) restore(src []byte, force bool) ([]byte, []Server, error) {
 			continue
 		}
 		now := t.raw(v)
-		s := Server{At: e.At, Name: e.Name, Action: Restored, Disabled: disabled(v), before: bytes.Clone(now), after: e.Before}
+		s := Server{At: e.At, Name: e.Name, Action: Restored, Disabled: Disabled(v), before: bytes.Clone(now), after: e.Before}
 		own, wrapped := unwrap(t, v, e)
 		switch {
 		case bytes.Equal(now, e.After), sameValue(now, e.After), force && !sameValue(now, e.Before):

@@ -117,7 +117,7 @@ func (o Options) rewrite(src []byte, f Format) ([]byte, []Server, error) {
 	labels := map[string]bool{}
 	for _, h := range t.holders(f.Paths) {
 		for name, v := range h.obj.Members() {
-			s := Server{At: h.at, Name: strings.Clone(name.Text()), Disabled: disabled(v)}
+			s := Server{At: h.at, Name: strings.Clone(name.Text()), Disabled: Disabled(v)}
 			e := entry{t: t, v: v, binary: o.Binary, label: label(s.Name, labels)}
 			var own []splice
 			switch why := e.rewrite(); {
@@ -151,7 +151,8 @@ func shift(list []splice, from int) []splice {
 	return out
 }
 
-func disabled(v strictjson.Value) bool {
+// Disabled reports whether an entry says that its client does not start it at present.
+func Disabled(v strictjson.Value) bool {
 	return v.Get("disabled").Kind() == 't' || v.Get("enabled").Kind() == 'f'
 }
 
