@@ -1,0 +1,318 @@
+package counterfactual
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// An Answer is one turn of a model. Its strings are third-party text.
+type Answer struct {
+	Text, Reasoning, Refusal string
+	Calls                    []Call
+}
+
+// A Call is a tool call that a model proposed.
+type Call struct {
+	ID, Name  string
+	Arguments []byte // as the model spelled them
+}
+
+// A Policy says which tools are privileged and which of their arguments are
+// critical. The first rule whose pattern matches counts. The zero Policy takes
+// every tool for fully privileged.
+type Policy struct {
+	Rules []ToolRule
+}
+
+// A ToolRule is one line of a Policy.
+type ToolRule struct {
+	// Tool is a tool's name, in which * stands for any run of characters.
+	Tool string
+	// Privilege in thousandths; 0 = may be called by anybody.
+	Privilege int
+	// Critical and Free name arguments, at any depth. What neither names is critical if
+	// it is called like something that decides where an action goes or how much it takes.
+	Critical, Free []string
+}
+
+// readOnly are the verbs with which the names of tools begin that only look.
+var readOnly = []string{"get", "list", "read", "search", "find", "fetch", "view", "show", "describe", "query", "lookup", "count", "check"}
+
+// GuessPolicy takes tools for harmless whose name begins with a verb that only
+// looks, and all others for privileged. It is for first looks and benchmarks: a
+// tool may be called what it is not.
+func GuessPolicy() *Policy {
+	p := &Policy{}
+	for _, verb := range readOnly {
+		p.Rules = append(p.Rules, ToolRule{Tool: verb}, ToolRule{Tool: verb + "_*"}, ToolRule{Tool: verb + "-*"}, ToolRule{Tool: "*." + verb + "_*"})
+	}
+	return p
+}
+
+// rule is the rule for a tool.
+func (p *Policy) rule(tool string) ToolRule {
+	if p != nil {
+		for _, r := range p.Rules {
+			if glob(r.Tool, tool) {
+				return r
+			}
+		}
+	}
+	return ToolRule{Privilege: 1000}
+}
+
+// Privilege is that of a tool, in thousandths.
+func (p *Policy) Privilege(tool string) int { return min(max(p.rule(tool).Privilege, 0), 1000) }
+
+// glob matches s against a pattern with *, in time linear in s for each star.
+func glob(pattern, s string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	s, ok := strings.CutPrefix(s, head)
+	if !ok || !star {
+		return ok && s == ""
+	}
+	parts := strings.Split(rest, "*")
+	last := parts[len(parts)-1]
+	for _, part := range parts[:len(parts)-1] {
+		_, s, ok = strings.Cut(s, part)
+		if !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(s, last)
+}
+
+// An ActionKind says what an Action is.
+type ActionKind string
+
+// The kinds of actions.
+const (
+	ActionCall ActionKind = "call"
+	ActionAtom ActionKind = "atom" // of a text: what a reader may act on
+)
+
+// An Action is what a model proposes, in canonical form. Its strings are
+// third-party text.
+type Action struct {
+	Kind      ActionKind
+	Tool      string // of a call; the kind of atom otherwise: url, email, iban, amount, command
+	Privilege int
+	// Malformed: the arguments are no JSON object. Their octets are one critical
+	// argument then.
+	Malformed bool
+	Critical  []Argument
+	Free      []Argument
+}
+
+// An Argument is one value, canonical, under the names that lead to it. Elements
+// of an array share one path.
+type Argument struct{ Path, Value string }
+
+// Bounds of an Action: arguments beyond are one more argument, a digest of the rest.
+const (
+	maxArguments = 256
+	maxValue     = 4096
+	maxActions   = 256
+)
+
+// Action is c under the policy.
+func (p *Policy) Action(c Call) Action {
+	rule := p.rule(c.Name)
+	a := Action{Kind: ActionCall, Tool: c.Name, Privilege: min(max(rule.Privilege, 0), 1000)}
+	var doc strictjson.Doc
+	args := c.Arguments
+	if len(strings.TrimSpace(string(args))) == 0 {
+		args = []byte("{}")
+	}
+	if err := doc.Reset(args, strictjson.Limits{Bytes: 1 << 20, Depth: 32, Values: 1 << 16}); err != nil || doc.Root().Kind() != '{' {
+		a.Malformed = true
+		a.Critical = []Argument{{"", squeeze(cutValue(string(args)))}}
+		return a
+	}
+	var all []Argument
+	var prose []bool
+	flatten(doc.Root(), "", func(path string, v strictjson.Value) {
+		text := v.Text()
+		if v.Kind() != '"' {
+			text = string(v.Raw())
+		}
+		all = append(all, Argument{path, Canonical(text)})
+		prose = append(prose, isProse(text))
+	})
+	for i, arg := range all {
+		if rule.critical(arg.Path, prose[i]) {
+			a.Critical = append(a.Critical, arg)
+		} else {
+			a.Free = append(a.Free, arg)
+		}
+	}
+	a.Critical, a.Free = bounded(a.Critical), bounded(a.Free)
+	return a
+}
+
+func bounded(args []Argument) []Argument {
+	slices.SortFunc(args, func(x, y Argument) int {
+		if c := strings.Compare(x.Path, y.Path); c != 0 {
+			return c
+		}
+		return strings.Compare(x.Value, y.Value)
+	})
+	if len(args) <= maxArguments {
+		return args
+	}
+	h := sha256.New()
+	for _, a := range args[maxArguments:] {
+		h.Write([]byte(a.Path + "\x00" + a.Value + "\x00"))
+	}
+	return append(args[:maxArguments:maxArguments], Argument{"\x00rest", hex.EncodeToString(h.Sum(nil))})
+}
+
+// flatten calls f with every scalar under v.
+func flatten(v strictjson.Value, path string, f func(path string, v strictjson.Value)) {
+	switch v.Kind() {
+	case '{':
+		for name, val := range v.Members() {
+			p := name.Text()
+			if path != "" {
+				p = path + "." + p
+			}
+			flatten(val, p, f)
+		}
+	case '[':
+		for e := range v.Elements() {
+			flatten(e, path, f)
+		}
+	case 'n':
+	default:
+		f(path, v)
+	}
+}
+
+// criticalWords are the words of arguments' names that say where an action goes,
+// how much it takes, or what is executed.
+var criticalWords = []string{
+	"recipient", "recipients", "to", "cc", "bcc", "email", "emails", "mail", "url", "urls", "uri", "link", "href",
+	"host", "domain", "webhook", "endpoint", "path", "file", "filename", "files", "directory", "dir", "folder", "amount", "price",
+	"sum", "total", "quantity", "iban", "account", "bic", "wallet", "address", "id", "ids", "user", "username",
+	"channel", "phone", "number", "command", "cmd", "code", "script", "sql", "password", "token", "key", "role",
+	"permission", "permissions", "participants", "attendees", "members", "owner", "target", "destination",
+}
+
+// critical reports whether an argument has to be equal.
+func (r ToolRule) critical(path string, prose bool) bool {
+	_, leaf := cutLast(path, ".")
+	named := func(list []string) bool { return slices.Contains(list, path) || slices.Contains(list, leaf) }
+	switch {
+	case named(r.Critical):
+		return true
+	case named(r.Free):
+		return false
+	case prose:
+		return false
+	}
+	return slices.ContainsFunc(words(leaf), func(w string) bool { return slices.Contains(criticalWords, w) })
+}
+
+func cutLast(s, sep string) (before, after string) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):]
+	}
+	return "", s
+}
+
+// words splits a name at every ASCII character but letters and digits, and before a
+// capital letter, in lower case.
+func words(name string) []string {
+	var out []string
+	var w []byte
+	flush := func() {
+		if len(w) > 0 {
+			out = append(out, string(w))
+			w = nil
+		}
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'A' <= c && c <= 'Z':
+			if i > 0 && 'a' <= name[i-1] && name[i-1] <= 'z' {
+				flush()
+			}
+			w = append(w, c+'a'-'A')
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
+			w = append(w, c)
+		default:
+			flush()
+		}
+	}
+	flush()
+	return out
+}
+
+// isProse reports whether a value is written for a reader: more than 12 words.
+func isProse(s string) bool {
+	return len(s) > 2*maxValue || len(strings.Fields(s)) > 12
+}
+
+// Digest identifies an action: its tool and its canonical arguments.
+func (a *Action) Digest() string {
+	h := sha256.New()
+	field := func(s string) {
+		var n [4]byte
+		binary.BigEndian.PutUint32(n[:], uint32(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	field("dev.pellucid/action/1")
+	field(string(a.Kind))
+	field(a.Tool)
+	for _, list := range [][]Argument{a.Critical, a.Free} {
+		field(strconv.Itoa(len(list)))
+		for _, x := range list {
+			field(x.Path)
+			field(x.Value)
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// label is s where it may be shown.
+func label(s string) string {
+	if frame.IsLabel(s) {
+		return s
+	}
+	return frame.Other
+}
+
+// Actions are all that an answer proposes, in its order: its tool calls; if it has
+// none, the atoms of its text.
+func (p *Policy) Actions(a *Answer) []Action {
+	var out []Action
+	for _, c := range a.Calls[:min(len(a.Calls), maxActions)] {
+		out = append(out, p.Action(c))
+	}
+	if len(a.Calls) > 0 {
+		return out
+	}
+	return Atoms(a.Text)
+}
+
+// Targets are the actions of an answer that need an explanation: its privileged
+// calls, each once, or the atoms of its text. At most MaxTargets.
+func (p *Policy) Targets(a *Answer) []Action {
+	var out []Action
+	seen := map[string]bool{}
+	for _, x := range p.Actions(a) {
+		if d := x.Digest(); !seen[d] && (x.Kind == ActionAtom || x.Privilege > 0) && len(out) < MaxTargets {
+			seen[d] = true
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,134 @@
+package counterfactual
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math"
+	"slices"
+)
+
+// A Calibration is what was measured of one model.
+type Calibration struct {
+	Model string `json:"model"` // ModelDigest
+
+	// Repeats: of Trials in which everything that caused an action was shown, the
+	// action recurred in Repeats. Slips and SlipTrials: the same where it was not.
+	Repeats    int `json:"repeats"`
+	Trials     int `json:"trials"`
+	Slips      int `json:"slips"`
+	SlipTrials int `json:"slip_trials"`
+
+	// Null holds, by the id of a metric, its values between answers to the same
+	// request, ascending.
+	Null map[string][]int `json:"null,omitempty"`
+}
+
+// ModelDigest binds a model's id and the fingerprint of the provider's system.
+func ModelDigest(model, fingerprint string) string {
+	h := sha256.New()
+	h.Write([]byte("dev.pellucid/model/1\x00"))
+	sum := sha256.Sum256([]byte(model))
+	h.Write(sum[:])
+	sum = sha256.Sum256([]byte(fingerprint))
+	h.Write(sum[:])
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// miss is how often each bound that Rates gives may be wrong.
+const miss = 0.05
+
+// Rates are the bounds that the calibration supports: P1 from below, P0 from above
+// (Clopper and Pearson, 1934, 95 % one-sided each). With no trials they are
+// Uncalibrated's.
+func (c *Calibration) Rates() (Rates, error) {
+	if c.Repeats < 0 || c.Repeats > c.Trials || c.Slips < 0 || c.Slips > c.SlipTrials || max(c.Trials, c.SlipTrials) > 1<<20 {
+		return Rates{}, errors.New("counterfactual: calibrate: impossible counts")
+	}
+	r := Uncalibrated
+	r.Model = c.Model
+	if c.Trials > 0 {
+		r.P1 = int(math.Floor(1e6 * LowerBound(c.Repeats, c.Trials, miss)))
+	}
+	if c.SlipTrials > 0 {
+		r.P0 = int(math.Ceil(1e6 * UpperBound(c.Slips, c.SlipTrials, miss)))
+	}
+	return r, nil
+}
+
+// Add counts one answer: whether the cause was shown, and whether the action
+// recurred.
+func (c *Calibration) Add(shown, recurs bool) {
+	n := 0
+	if recurs {
+		n = 1
+	}
+	if shown {
+		c.Trials++
+		c.Repeats += n
+	} else {
+		c.SlipTrials++
+		c.Slips += n
+	}
+}
+
+// AddNull records the values of metrics between two answers to the same request.
+func (c *Calibration) AddNull(metrics []Metric, values []int) {
+	if c.Null == nil {
+		c.Null = map[string][]int{}
+	}
+	for i, m := range metrics[:min(len(metrics), len(values))] {
+		list := c.Null[m.ID]
+		at, _ := slices.BinarySearch(list, values[i])
+		c.Null[m.ID] = slices.Insert(list, at, values[i])
+	}
+}
+
+// LowerBound is the exact one-sided lower confidence bound for a rate of which k of
+// n trials were seen, wrong with chance alpha at most.
+func LowerBound(k, n int, alpha float64) float64 {
+	if k <= 0 || n <= 0 {
+		return 0
+	}
+	return root(func(p float64) bool { return 1-binomial(k-1, n, p) < alpha })
+}
+
+// UpperBound is the upper one.
+func UpperBound(k, n int, alpha float64) float64 {
+	if k >= n || n <= 0 {
+		return 1
+	}
+	return root(func(p float64) bool { return binomial(k, n, p) > alpha })
+}
+
+// root is the p up to which below holds.
+func root(below func(float64) bool) float64 {
+	lo, hi := 0.0, 1.0
+	for range 60 {
+		if mid := (lo + hi) / 2; below(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// binomial is the chance of at most k successes in n trials.
+func binomial(k, n int, p float64) float64 {
+	if p <= 0 {
+		return 1
+	}
+	if p >= 1 {
+		return 0
+	}
+	sum := 0.0
+	lp, lq := math.Log(p), math.Log1p(-p)
+	ln, _ := math.Lgamma(float64(n + 1))
+	for i := 0; i <= k; i++ {
+		a, _ := math.Lgamma(float64(i + 1))
+		b, _ := math.Lgamma(float64(n - i + 1))
+		sum += math.Exp(ln - a - b + float64(i)*lp + float64(n-i)*lq)
+	}
+	return min(sum, 1)
+}

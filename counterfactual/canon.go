@@ -1,0 +1,389 @@
+package counterfactual
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/internal/ucd"
+)
+
+// Canonical is a value in the one spelling by which two answers are compared:
+// numbers, dates, e-mail addresses, URLs and IBANs have one each, and any other
+// text is compared by NFKC, without regard to ASCII case and white space. It
+// recognises a value by its form; what has none of these is text.
+func Canonical(s string) string {
+	s = cutValue(s)
+	t := strings.TrimSpace(s)
+	for _, form := range []func(string) (string, bool){canonNumber, canonDate, canonEmail, canonIBAN, canonURL} {
+		if c, ok := form(t); ok {
+			return c
+		}
+	}
+	return squeeze(t)
+}
+
+func cutValue(s string) string {
+	if len(s) <= 16*maxValue {
+		return s
+	}
+	s = s[:16*maxValue]
+	for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// squeeze is s in NFKC and ASCII lower case, each run of white space one space.
+func squeeze(s string) string {
+	if ucd.PlainASCII(s) != len(s) {
+		s = string(ucd.Append(nil, ucd.NFKC, s))
+	}
+	out := make([]byte, 0, len(s))
+	space := false
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c == ' ' || '\t' <= c && c <= '\r':
+			space = len(out) > 0
+			continue
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		if space {
+			out = append(out, ' ')
+			space = false
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// canonNumber takes a decimal number, with an exponent as JSON writes it, with a
+// currency's sign or commas between thousands.
+func canonNumber(s string) (string, bool) {
+	for _, sign := range []string{"$", "\u20ac", "\u00a3", "\u00a5"} {
+		s = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(s, sign), sign))
+	}
+	neg := strings.HasPrefix(s, "-")
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
+	if len(s) == 0 || len(s) > 64 {
+		return "", false
+	}
+	if strings.ContainsAny(s, "eE") {
+		// JSON's exponents: an exact spelling would be long, a float64 is what peers read.
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || s[0] < '0' || s[0] > '9' || strings.ContainsAny(s, "xXpP_") {
+			return "", false
+		}
+		if s = strconv.FormatFloat(f, 'f', -1, 64); len(s) > 400 {
+			return "", false
+		}
+	}
+	whole, fraction, point := strings.Cut(s, ".")
+	if strings.Contains(whole, ",") {
+		parts := strings.Split(whole, ",")
+		for i, p := range parts {
+			if !digits(p) || i > 0 && len(p) != 3 || i == 0 && len(p) > 3 {
+				return "", false
+			}
+		}
+		whole = strings.Join(parts, "")
+	}
+	if !digits(whole) || point && !digits(fraction) {
+		return "", false
+	}
+	whole = strings.TrimLeft(whole, "0")
+	fraction = strings.TrimRight(fraction, "0")
+	if whole == "" {
+		whole = "0"
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	if neg && whole != "0" {
+		whole = "-" + whole
+	}
+	return "n:" + whole, true
+}
+
+var months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+
+// canonDate takes year-month-day with -, / or ., day.month.year with dots, and days
+// with a month's English name, each with or without a time behind it. Day and month
+// with slashes are no date: nobody can tell which is which.
+func canonDate(s string) (string, bool) {
+	if len(s) < 8 || len(s) > 40 {
+		return "", false
+	}
+	day, clock := s, ""
+	if i := strings.IndexAny(s, "T "); i >= 8 && i <= 10 && s[0] >= '0' && s[0] <= '9' {
+		day, clock = s[:i], strings.TrimSpace(s[i+1:])
+	}
+	y, m, d, ok := parseDay(day)
+	if !ok {
+		if y, m, d, ok = parseNamedDay(s); !ok {
+			return "", false
+		}
+		clock = ""
+	}
+	clock, ok = canonClock(clock)
+	if !ok || m < 1 || m > 12 || d < 1 || d > 31 {
+		return "", false
+	}
+	pad := func(n, w int) string { t := strconv.Itoa(n); return strings.Repeat("0", max(0, w-len(t))) + t }
+	return "d:" + pad(y, 4) + "-" + pad(m, 2) + "-" + pad(d, 2) + clock, true
+}
+
+func parseDay(s string) (y, m, d int, ok bool) {
+	for _, sep := range []string{"-", "/", "."} {
+		p := strings.Split(s, sep)
+		if len(p) != 3 || !digits(p[0]) || !digits(p[1]) || !digits(p[2]) {
+			continue
+		}
+		if sep == "." && len(p[2]) == 4 {
+			p[0], p[2] = p[2], p[0]
+		}
+		if len(p[0]) != 4 || len(p[1]) > 2 || len(p[2]) > 2 {
+			return 0, 0, 0, false
+		}
+		y, _ = strconv.Atoi(p[0])
+		m, _ = strconv.Atoi(p[1])
+		d, _ = strconv.Atoi(p[2])
+		return y, m, d, true
+	}
+	return 0, 0, 0, false
+}
+
+// parseNamedDay takes "5 January 2024" and "January 5th, 2024".
+func parseNamedDay(s string) (y, m, d int, ok bool) {
+	f := strings.Fields(strings.ReplaceAll(squeeze(s), ",", " "))
+	if len(f) != 3 {
+		return 0, 0, 0, false
+	}
+	if len(f[0]) >= 3 && !digits(f[0][:1]) {
+		f[0], f[1] = f[1], f[0]
+	}
+	for _, suffix := range []string{"st", "nd", "rd", "th", "."} {
+		f[0] = strings.TrimSuffix(f[0], suffix)
+	}
+	for i, name := range months {
+		if strings.HasPrefix(f[1], name) && digits(f[0]) && len(f[0]) <= 2 && digits(f[2]) && len(f[2]) == 4 {
+			d, _ = strconv.Atoi(f[0])
+			y, _ = strconv.Atoi(f[2])
+			return y, i + 1, d, true
+		}
+	}
+	return 0, 0, 0, false
+}
+
+// canonClock is a time of day behind a date, seconds of 0 left out.
+func canonClock(s string) (string, bool) {
+	if s == "" {
+		return "", true
+	}
+	s = strings.TrimSuffix(strings.TrimSuffix(s, "Z"), "+00:00")
+	s, _, _ = strings.Cut(s, ".")
+	p := strings.Split(s, ":")
+	if len(p) < 2 || len(p) > 3 {
+		return "", false
+	}
+	for i, x := range p {
+		if !digits(x) || len(x) > 2 {
+			return "", false
+		}
+		if len(x) == 1 {
+			p[i] = "0" + x
+		}
+	}
+	if len(p) == 3 && p[2] == "00" {
+		p = p[:2]
+	}
+	return "T" + strings.Join(p, ":"), true
+}
+
+// canonEmail takes one address, with or without mailto: or angle brackets.
+func canonEmail(s string) (string, bool) {
+	s = strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(s, "<"), ">"), "mailto:")
+	name, domain, ok := strings.Cut(s, "@")
+	if !ok || name == "" || !strings.Contains(domain, ".") || strings.ContainsAny(s, " \t\n,;:/<>\"") || strings.Contains(domain, "@") {
+		return "", false
+	}
+	return "e:" + squeeze(s), true
+}
+
+// canonIBAN takes two letters, two digits and 11 to 30 letters or digits, with
+// spaces or hyphens between groups. Its check digits are not checked: an attacker's
+// account is no less one.
+func canonIBAN(s string) (string, bool) {
+	s = strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' || r == 0xA0 {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) < 15 || len(s) > 34 || !digits(s[2:4]) {
+		return "", false
+	}
+	b := []byte(s)
+	many := 0
+	for i, c := range b {
+		switch {
+		case 'a' <= c && c <= 'z':
+			b[i] = c - 'a' + 'A'
+		case 'A' <= c && c <= 'Z':
+		case '0' <= c && c <= '9':
+			many++
+		default:
+			return "", false
+		}
+	}
+	if b[0] < 'A' || b[1] < 'A' || many < 8 {
+		return "", false
+	}
+	return "i:" + string(b), true
+}
+
+// canonURL takes an http or https URL, or a bare host name that begins with www.
+// The scheme, a default port and a single slash at the end make no difference.
+func canonURL(s string) (string, bool) {
+	low := squeeze(s)
+	rest, ok := strings.CutPrefix(low, "https://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(low, "http://"); !ok && !strings.HasPrefix(low, "www.") {
+			return "", false
+		}
+	}
+	if strings.ContainsAny(rest, " <>\"") || rest == "" {
+		return "", false
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host := strings.TrimSuffix(strings.TrimSuffix(rest[:end], ":443"), ":80")
+	// The path keeps its case.
+	tail := s[len(s)-min(len(s), len(rest)-end):]
+	if len(low) != len(s) {
+		tail = rest[end:]
+	}
+	return "u:" + strings.TrimSuffix(host, ".") + strings.TrimSuffix(unescape(tail), "/"), true
+}
+
+// unescape undoes percent escapes of letters, digits and -._~, which mean the same
+// either way.
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				c := byte(n)
+				if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+					out = append(out, c)
+					i += 2
+					continue
+				}
+			}
+		}
+		out = append(out, s[i])
+	}
+	return string(out)
+}
+
+// Atoms are what a reader of a text may act on: URLs, e-mail addresses, IBANs,
+// amounts of money and commands, each once, in their order.
+func Atoms(text string) []Action {
+	var out []Action
+	seen := map[string]bool{}
+	add := func(kind, value string) {
+		if a := (Action{Kind: ActionAtom, Tool: kind, Critical: []Argument{{kind, value}}}); !seen[kind+value] && len(out) < maxActions {
+			seen[kind+value] = true
+			out = append(out, a)
+		}
+	}
+	text = cutValue(text)
+	fields := strings.Fields(text)
+	for i, f := range fields {
+		t := strings.Trim(f, "()[]{}<>\"'`*,;:!?")
+		bare := strings.TrimRight(t, ".")
+		if c, ok := canonURL(bare); ok {
+			add("url", c)
+		} else if c, ok := canonEmail(bare); ok {
+			add("email", c)
+		} else if c, ok := canonIBAN(bare); ok {
+			add("iban", c)
+		} else if c, ok := groupedIBAN(fields[i:]); ok {
+			add("iban", c)
+		} else if c, ok := amount(fields, i); ok {
+			add("amount", c)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if c, ok := command(line); ok {
+			add("command", c)
+		}
+	}
+	return out
+}
+
+// groupedIBAN takes an IBAN in groups of four.
+func groupedIBAN(f []string) (string, bool) {
+	if len(f[0]) != 4 || !digits(f[0][2:]) {
+		return "", false
+	}
+	var b strings.Builder
+	for _, g := range f[:min(len(f), 9)] {
+		g = strings.TrimRight(g, ".,;:!?)")
+		if len(g) > 4 || g == "" {
+			break
+		}
+		b.WriteString(g)
+		if len(g) < 4 {
+			break
+		}
+	}
+	return canonIBAN(b.String())
+}
+
+// amount takes a number with a currency's sign or code before or behind it.
+func amount(f []string, i int) (string, bool) {
+	t := strings.TrimRight(strings.Trim(f[i], "()[]\"'`*,;:!?"), ".")
+	sign := strings.ContainsAny(t, "$\u20ac\u00a3\u00a5")
+	c, ok := canonNumber(t)
+	if !ok {
+		return "", false
+	}
+	for _, j := range []int{i - 1, i + 1} {
+		if j >= 0 && j < len(f) {
+			switch strings.Trim(f[j], ".,;:!?()*") {
+			case "USD", "EUR", "GBP", "JPY", "CHF", "dollars", "euros", "pounds", "$", "\u20ac", "\u00a3":
+				sign = true
+			}
+		}
+	}
+	return c, sign
+}
+
+// command takes a line that a shell would be given.
+func command(line string) (string, bool) {
+	s := strings.TrimSpace(line)
+	s = strings.TrimSpace(strings.TrimPrefix(strings.Trim(s, "`"), "$ "))
+	first, _, _ := strings.Cut(s, " ")
+	switch first {
+	case "curl", "wget", "rm", "sudo", "bash", "sh", "chmod", "ssh", "scp", "nc", "pip", "npm", "npx", "docker", "kubectl", "powershell", "eval":
+		return squeeze(s), strings.Contains(s, " ")
+	}
+	return "", false
+}

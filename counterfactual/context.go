@@ -1,0 +1,342 @@
+package counterfactual
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// A Format is a wire format of contexts and answers.
+type Format string
+
+// The formats.
+const (
+	FormatChat      Format = "openai-chat"
+	FormatMessages  Format = "anthropic-messages"
+	FormatResponses Format = "openai-responses"
+)
+
+// ParseOptions say what is known of a context beside its octets. The zero value
+// trusts nothing but what system, user and the list of tools say.
+type ParseOptions struct {
+	// Key verifies frames: what one holds has a known origin. nil: nothing has.
+	Key *frame.Key
+	// UntrustedTool says of which tools the descriptions are untrusted too; nil: of none.
+	UntrustedTool func(name string) bool
+	// Trust is the weight of a source in thousandths; nil: 0.
+	Trust func(Source) int
+}
+
+// Parse takes a request apart: a JSON object as it is sent to the provider, or the
+// bare array of its messages. src is copied.
+func Parse(f Format, src []byte, opt ParseOptions) (*Assembly, error) {
+	a := &Assembly{Format: f, src: bytes.Clone(src), doc: new(strictjson.Doc)}
+	if err := a.doc.Reset(a.src, strictjson.Limits{}); err != nil {
+		return nil, fmt.Errorf("counterfactual: parse context: %w", err)
+	}
+	r := &reader{a: a, opt: opt, calls: map[string]strictjson.Value{}}
+	root := a.doc.Root()
+	var ok bool
+	switch f {
+	case FormatChat:
+		ok = r.chat(root)
+	case FormatMessages:
+		ok = r.messages(root)
+	case FormatResponses:
+		ok = r.responses(root)
+	default:
+		return nil, errors.New("counterfactual: parse context: no such format")
+	}
+	if !ok {
+		return nil, errors.New("counterfactual: parse context: not a context of this format")
+	}
+	if len(a.Segments) > MaxSegments {
+		return nil, errors.New("counterfactual: parse context: too many segments")
+	}
+	r.group()
+	return a, a.seal()
+}
+
+// Sniff guesses the format of a request; "" if it looks like none. A recorded run
+// is none: see ParseRun.
+func Sniff(src []byte) Format {
+	var doc strictjson.Doc
+	if doc.Reset(src, strictjson.Limits{}) != nil {
+		return ""
+	}
+	root := doc.Root()
+	list := root.Get("messages")
+	switch {
+	case root.Get("input").Exists():
+		return FormatResponses
+	case root.Kind() == '[':
+		list = root
+	case root.Get("system").Exists() || root.Get("anthropic_version").Exists():
+		return FormatMessages
+	}
+	if list.Kind() != '[' {
+		return ""
+	}
+	for m := range list.Elements() {
+		if m.Get("tool_calls").Exists() || m.Get("role").Text() == "tool" || m.Get("role").Text() == "system" {
+			return FormatChat
+		}
+		for b := range m.Get("content").Elements() {
+			switch b.Get("type").Text() {
+			case "tool_use", "tool_result", "thinking":
+				return FormatMessages
+			}
+		}
+	}
+	return FormatChat
+}
+
+// reader takes one context apart.
+type reader struct {
+	a     *Assembly
+	opt   ParseOptions
+	calls map[string]strictjson.Value // by id: the call, for its name and arguments
+	kinds []elementKind               // of the list's elements
+}
+
+type elementKind uint8
+
+const (
+	elementFixed elementKind = iota
+	elementCall
+	elementResult
+)
+
+func (r *reader) odd(code string, v strictjson.Value) {
+	const most = 1000
+	if len(r.a.Odd) < most {
+		r.a.Odd = append(r.a.Odd, Oddity{code, v.Offset()})
+	}
+}
+
+func (r *reader) trusted(role string, v strictjson.Value) {
+	if v.Exists() {
+		r.a.Trusted = append(r.a.Trusted, Part{role, len(v.Raw())})
+	}
+}
+
+// system takes a trusted text. Frames in it are segments all the same: a server's
+// instructions may stand there.
+func (r *reader) system(v strictjson.Value) {
+	if v.Kind() != '"' {
+		r.trusted("system", v)
+		return
+	}
+	r.trusted("system", v)
+	r.a.Instructions = join(r.a.Instructions, r.pieces(v, slotSystem, Source{Class: ClassUnknown}, ""))
+}
+
+// user takes what the user wrote.
+func (r *reader) user(v strictjson.Value, block string) {
+	r.trusted("user", v)
+	if v.Kind() != '"' {
+		r.a.slots = append(r.a.slots, slot{v: v, role: slotTask, block: block, pieces: []piece{{segment: -1}}})
+		return
+	}
+	r.a.Task = join(r.a.Task, r.pieces(v, slotTask, Source{Class: ClassUnknown}, ""))
+}
+
+// agent takes the agent's own text. Where untrusted text stands before it, it may
+// repeat that, and no variant shows it.
+func (r *reader) agent(v strictjson.Value) {
+	if v.Text() == "" {
+		return
+	}
+	r.trusted("agent", v)
+	if len(r.a.Segments) > 0 {
+		r.a.slots = append(r.a.slots, slot{v: v, role: slotAgent})
+	}
+}
+
+// untrusted takes a text, or a block that is none and that raw would replace.
+func (r *reader) untrusted(src Source, v strictjson.Value, call, raw string) {
+	if v.Kind() == '"' {
+		r.pieces(v, slotSegment, src, call)
+		return
+	}
+	if !v.Exists() || v.Kind() == 'n' {
+		return
+	}
+	r.odd(OddNoText, v)
+	i := r.segment(Segment{Source: src, Digest: sha256.Sum256(v.Raw()), Call: call})
+	r.a.slots = append(r.a.slots, slot{v: v, block: raw, pieces: []piece{{segment: i}}})
+}
+
+// pieces cuts a text at the frames in it, adds a slot for it, and returns what is
+// no segment.
+func (r *reader) pieces(v strictjson.Value, role slotRole, src Source, call string) string {
+	text := v.Text()
+	s := slot{v: v, role: role}
+	own := ""
+	at := 0
+	plain := func(end int) {
+		if at == end {
+			return
+		}
+		part := text[at:end]
+		i := -1
+		if role != slotSegment {
+			own = join(own, part)
+		} else if strings.TrimSpace(part) != "" {
+			i = r.segment(Segment{Source: src, Text: part, Digest: sha256.Sum256([]byte(part)), Call: call})
+		}
+		s.pieces = append(s.pieces, piece{at, end, i})
+		at = end
+	}
+	if r.opt.Key != nil {
+		for f := range r.opt.Key.Scan(text) {
+			if !f.Verified {
+				r.odd(OddForged, v)
+				continue
+			}
+			plain(f.Start)
+			class := src.Class
+			if role != slotSegment {
+				class = ClassToolResult
+			}
+			i := r.segment(Segment{
+				Source: Source{Class: class, Origin: f.Origin, Verified: true},
+				Text:   f.Body, Digest: sha256.Sum256([]byte(f.Body)), Call: call,
+			})
+			s.pieces = append(s.pieces, piece{f.Start, f.End, i})
+			at = f.End
+		}
+	}
+	plain(len(text))
+	if len(s.pieces) > 0 {
+		r.a.slots = append(r.a.slots, s)
+	}
+	return own
+}
+
+func (r *reader) segment(s Segment) int {
+	i := len(r.a.Segments)
+	s.ID = "s" + strconv.Itoa(i+1)
+	if r.opt.Trust != nil {
+		s.Trust = min(max(r.opt.Trust(s.Source), 0), 1000)
+	}
+	r.a.Segments = append(r.a.Segments, s)
+	return i
+}
+
+// tool takes the descriptions of a tool, its own and those in its schema, as one
+// segment, if they are not trusted.
+func (r *reader) tool(name string, places ...strictjson.Value) {
+	if r.opt.UntrustedTool == nil || !r.opt.UntrustedTool(name) {
+		return
+	}
+	var texts []strictjson.Value
+	for _, v := range places {
+		texts = descriptions(texts, v, true)
+	}
+	if len(texts) == 0 {
+		return
+	}
+	var all []string
+	for _, v := range texts {
+		all = append(all, v.Text())
+	}
+	text := strings.Join(all, "\n")
+	i := r.segment(Segment{Source: Source{Class: ClassDescription, Origin: frame.Origin{Tool: label(name)}}, Text: text, Digest: sha256.Sum256([]byte(text))})
+	for _, v := range texts {
+		r.a.slots = append(r.a.slots, slot{v: v, pieces: []piece{{0, len(v.Text()), i}}})
+	}
+}
+
+// descriptions appends v, if it is a string, or every "description" and "title" in
+// it. A property may be called so too: then it is an object and no string.
+func descriptions(dst []strictjson.Value, v strictjson.Value, itself bool) []strictjson.Value {
+	switch v.Kind() {
+	case '"':
+		if itself && v.Text() != "" {
+			dst = append(dst, v)
+		}
+	case '{':
+		for name, val := range v.Members() {
+			dst = descriptions(dst, val, name.Text() == "description" || name.Text() == "title")
+		}
+	case '[':
+		for e := range v.Elements() {
+			dst = descriptions(dst, e, false)
+		}
+	}
+	return dst
+}
+
+// call remembers a tool call for its result.
+func (r *reader) call(id string, v strictjson.Value) {
+	if id != "" {
+		r.calls[id] = v
+	}
+}
+
+// result is the source of a result, by the call that it answers, and what the agent
+// wrote to get it.
+func (r *reader) result(id string, at strictjson.Value) (Source, string) {
+	src := Source{Class: ClassToolResult}
+	v, ok := r.calls[id]
+	if !ok {
+		r.odd(OddOrphan, at)
+		return src, ""
+	}
+	if fn := v.Get("function"); fn.Kind() == '{' {
+		v = fn
+	}
+	src.Origin.Tool = label(v.Get("name").Text())
+	for _, name := range []string{"arguments", "input", "args"} {
+		if args := v.Get(name); args.Kind() == '"' {
+			return src, args.Text()
+		} else if args.Exists() {
+			return src, string(args.Raw())
+		}
+	}
+	return src, ""
+}
+
+// group finds the rounds: calls and the results behind them.
+func (r *reader) group() {
+	var neighbours []round
+	flush := func() {
+		if len(neighbours) > 0 {
+			r.a.rounds = append(r.a.rounds, neighbours)
+		}
+		neighbours = nil
+	}
+	for i := 0; i < len(r.kinds); {
+		if r.kinds[i] != elementCall {
+			flush()
+			i++
+			continue
+		}
+		start := i
+		for i < len(r.kinds) && r.kinds[i] == elementCall {
+			i++
+		}
+		for i < len(r.kinds) && r.kinds[i] == elementResult {
+			i++
+		}
+		neighbours = append(neighbours, round{start, i})
+	}
+	flush()
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	if b == "" {
+		return a
+	}
+	return a + "\n" + b
+}

@@ -1,0 +1,211 @@
+package counterfactual
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// Render is the request that shows the assembly as v says. What v does not touch
+// keeps its octets. In every variant the agent's own text behind the first
+// segment is blanked and its tool calls are kept.
+func (a *Assembly) Render(v Variant) ([]byte, error) {
+	if !a.fits(v) {
+		return nil, errors.New("counterfactual: render: the variant is not of this assembly")
+	}
+	v = v.same()
+	kept := shown(v.Kept, a.parent)
+	var e strictjson.Edits
+	for i := range a.slots {
+		s := &a.slots[i]
+		if s.v.Kind() != '"' || s.block != "" && s.role == slotAgent {
+			if s.withheld(kept, v.MaskUser) {
+				e.Replace(s.v, []byte(s.block))
+			}
+			continue
+		}
+		if text := a.text(s, kept, v); text != s.v.Text() {
+			e.ReplaceText(s.v, text)
+		}
+	}
+	for _, d := range a.drops {
+		e.Remove(d)
+	}
+	if v.Order != 0 {
+		return a.reordered(&e, v.Order)
+	}
+	return e.Apply(make([]byte, 0, len(a.src)), a.doc.Root()), nil
+}
+
+func (a *Assembly) fits(v Variant) bool {
+	all := AllOf(len(a.Segments))
+	if !all.Contains(v.Kept) || !all.Contains(v.Weak) || v.Level > LevelWithheld {
+		return false
+	}
+	s := v.Span
+	if s == (Span{}) {
+		return true
+	}
+	return s.Segment >= 0 && s.Segment < len(a.Segments) && a.single(s.Segment) &&
+		0 <= s.Start && s.Start < s.End && s.End <= len(a.Segments[s.Segment].Text)
+}
+
+// single reports whether a segment's text stands in one place.
+func (a *Assembly) single(segment int) bool { return a.places[segment] == 1 }
+
+// withheld is for slots that are replaced whole.
+func (s *slot) withheld(kept Set, maskUser bool) bool {
+	switch s.role {
+	case slotAgent:
+		return true
+	case slotTask:
+		return maskUser
+	}
+	return !kept.Has(s.pieces[0].segment)
+}
+
+// text is what a slot reads in a variant.
+func (a *Assembly) text(s *slot, kept Set, v Variant) string {
+	if s.role == slotAgent {
+		return agentPlaceholder
+	}
+	text := s.v.Text()
+	var b strings.Builder
+	b.Grow(len(text))
+	masked := false
+	for _, p := range s.pieces {
+		part := text[p.start:p.end]
+		switch {
+		case p.segment < 0 && s.role == slotTask && v.MaskUser:
+			if !masked {
+				b.WriteString(taskPlaceholder)
+			}
+			masked = true
+		case p.segment < 0:
+			b.WriteString(part)
+		case !kept.Has(p.segment):
+			b.WriteString(Placeholder)
+		case v.Span.Segment == p.segment && v.Span.End > 0:
+			b.WriteString(excerpt(a.Segments[p.segment].Text, v.Span))
+		case v.Weak.Has(p.segment):
+			whole := a.Segments[p.segment].Text
+			if !a.single(p.segment) {
+				whole = part
+			}
+			b.WriteString(attenuate(whole, v.Level))
+		default:
+			b.WriteString(part)
+		}
+	}
+	return b.String()
+}
+
+// excerpt is the span of a text, with placeholders where something is left out.
+func excerpt(text string, s Span) string {
+	out := text[s.Start:s.End]
+	if s.Start > 0 {
+		out = Placeholder + "\n" + out
+	}
+	if s.End < len(text) {
+		out += "\n" + Placeholder
+	}
+	return out
+}
+
+// reordered is the request with edits e and the rounds in the order of a seed. Only
+// neighbours change places, so the user's turns stay between the same rounds; where
+// there is nothing but one round, its results do.
+func (a *Assembly) reordered(e *strictjson.Edits, seed uint64) ([]byte, error) {
+	if a.list.Kind() != '[' {
+		return e.Apply(nil, a.doc.Root()), nil
+	}
+	elements := slices.Collect(a.list.Elements())
+	order := a.permutation(len(elements), seed)
+	list := []byte{'['}
+	for _, i := range order {
+		if slices.Contains(a.drops, elements[i]) {
+			continue
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = e.Apply(list, elements[i])
+	}
+	list = append(list, ']')
+	if a.list == a.doc.Root() {
+		return list, nil
+	}
+	e.Replace(a.list, list)
+	return e.Apply(make([]byte, 0, len(a.src)), a.doc.Root()), nil
+}
+
+// permutation is the order of n elements of the list that a seed gives.
+func (a *Assembly) permutation(n int, seed uint64) []int {
+	d := draw(seed)
+	order := make([]int, 0, n)
+	at := 0
+	for _, neighbours := range a.rounds {
+		for at < neighbours[0].start {
+			order = append(order, at)
+			at++
+		}
+		perm := slices.Clone(neighbours)
+		d.shuffle(len(perm), func(i, j int) { perm[i], perm[j] = perm[j], perm[i] })
+		for _, r := range perm {
+			for i := r.start; i < r.end; i++ {
+				order = append(order, i)
+			}
+		}
+		at = neighbours[len(neighbours)-1].end
+	}
+	for ; at < n; at++ {
+		order = append(order, at)
+	}
+	return order
+}
+
+// A Manifest is everything that it takes to rebuild a variant out of its assembly.
+type Manifest struct {
+	Assembly  string  `json:"assembly"` // Assembly.ID
+	Transform string  `json:"transform"`
+	Variant   Variant `json:"variant"`
+}
+
+// Manifest describes v.
+func (a *Assembly) Manifest(v Variant) Manifest {
+	return Manifest{Assembly: a.id, Transform: TransformVersion, Variant: v}
+}
+
+// Rebuild makes the octets that m describes.
+func (a *Assembly) Rebuild(m Manifest) ([]byte, error) {
+	if m.Assembly != a.id {
+		return nil, errors.New("counterfactual: rebuild: the manifest is of another assembly")
+	}
+	if m.Transform != TransformVersion {
+		return nil, errors.New("counterfactual: rebuild: the manifest is of another version")
+	}
+	return a.Render(m.Variant)
+}
+
+// ParseManifest reads what JSON writes.
+func ParseManifest(b []byte) (Manifest, error) {
+	var m Manifest
+	if err := strictjson.Unmarshal(b, &m, strictjson.Limits{Bytes: 1 << 20}); err != nil {
+		return Manifest{}, fmt.Errorf("counterfactual: parse manifest: %w", err)
+	}
+	again, err := m.JSON()
+	if err != nil {
+		return Manifest{}, err
+	}
+	if !bytes.Equal(again, b) {
+		return Manifest{}, errors.New("counterfactual: parse manifest: not in canonical form")
+	}
+	return m, nil
+}
+
+// JSON is m in canonical form.
+func (m Manifest) JSON() ([]byte, error) { return canonicalJSON(m) }

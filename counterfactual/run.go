@@ -1,0 +1,198 @@
+package counterfactual
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// A Run is a recorded run of an agent: an object whose member messages holds the
+// conversation, in which a message of role assistant may have tool_calls of the form
+// {id, function, args} and a message of role tool names its call in tool_call_id.
+// OpenAI's own form of tool calls is read as well.
+type Run struct {
+	doc   *strictjson.Doc
+	list  []strictjson.Value
+	turns []int // places of the assistant's messages
+}
+
+// ParseRun reads a recorded run.
+func ParseRun(src []byte) (*Run, error) {
+	r := &Run{doc: new(strictjson.Doc)}
+	if err := r.doc.Reset([]byte(string(src)), strictjson.Limits{MendSurrogates: true}); err != nil {
+		return nil, fmt.Errorf("counterfactual: parse run: %w", err)
+	}
+	list := r.doc.Root()
+	if list.Kind() == '{' {
+		list = list.Get("messages")
+	}
+	if list.Kind() != '[' {
+		return nil, errors.New("counterfactual: parse run: no messages")
+	}
+	for m := range list.Elements() {
+		if m.Get("role").Text() == "assistant" {
+			r.turns = append(r.turns, len(r.list))
+		}
+		r.list = append(r.list, m)
+	}
+	return r, nil
+}
+
+// Turns is how often the model spoke.
+func (r *Run) Turns() int { return len(r.turns) }
+
+// Turn is the context in which the model spoke for the i-th time, from 0, as a
+// request of FormatChat, and what it answered.
+func (r *Run) Turn(i int, opt ParseOptions) (*Assembly, *Answer, error) {
+	if i < 0 || i >= len(r.turns) {
+		return nil, nil, errors.New("counterfactual: recorded run: no such turn")
+	}
+	a, err := Parse(FormatChat, r.Context(i), opt)
+	return a, r.Answer(i), err
+}
+
+// Answer is what the model said in turn i.
+func (r *Run) Answer(i int) *Answer {
+	m := r.list[r.turns[i]]
+	a := &Answer{Text: contentText(m.Get("content"))}
+	for c := range m.Get("tool_calls").Elements() {
+		name, args := runCall(c)
+		a.Calls = append(a.Calls, Call{ID: c.Get("id").Text(), Name: name, Arguments: args})
+	}
+	return a
+}
+
+// Context is the request before turn i.
+func (r *Run) Context(i int) []byte {
+	b := []byte(`{"messages":[`)
+	for k, m := range r.list[:r.turns[i]] {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = appendChat(b, m)
+	}
+	return append(b, `]}`...)
+}
+
+// appendChat appends a message as chat completions have it.
+func appendChat(b []byte, m strictjson.Value) []byte {
+	role := m.Get("role").Text()
+	b = strictjson.AppendQuote(append(b, `{"role":`...), role)
+	b = strictjson.AppendQuote(append(b, `,"content":`...), contentText(m.Get("content")))
+	if role == "tool" {
+		b = strictjson.AppendQuote(append(b, `,"tool_call_id":`...), m.Get("tool_call_id").Text())
+	}
+	n := 0
+	for c := range m.Get("tool_calls").Elements() {
+		if n++; n == 1 {
+			b = append(b, `,"tool_calls":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		name, args := runCall(c)
+		b = strictjson.AppendQuote(append(b, `{"id":`...), c.Get("id").Text())
+		b = strictjson.AppendQuote(append(b, `,"type":"function","function":{"name":`...), name)
+		b = strictjson.AppendQuote(append(b, `,"arguments":`...), string(args))
+		b = append(b, `}}`...)
+	}
+	if n > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+func runCall(c strictjson.Value) (name string, args []byte) {
+	fn := c.Get("function")
+	if fn.Kind() == '{' {
+		return fn.Get("name").Text(), []byte(fn.Get("arguments").Text())
+	}
+	args = c.Get("args").Raw()
+	if args == nil {
+		args = []byte("{}")
+	}
+	return fn.Text(), args
+}
+
+// contentText is the text of a content: a string, or the blocks' text or content.
+func contentText(v strictjson.Value) string {
+	if v.Kind() == '"' {
+		return v.Text()
+	}
+	out := ""
+	for b := range v.Elements() {
+		for _, name := range []string{"text", "content"} {
+			if t := b.Get(name); t.Kind() == '"' {
+				out = join(out, t.Text())
+				break
+			}
+		}
+	}
+	return out
+}
+
+// ParseAnswer reads the body of a provider's answer, not streamed. Of several
+// choices the first one counts.
+func ParseAnswer(f Format, body []byte) (*Answer, error) {
+	var doc strictjson.Doc
+	if err := doc.Reset([]byte(string(body)), strictjson.Limits{}); err != nil {
+		return nil, fmt.Errorf("counterfactual: parse answer: %w", err)
+	}
+	root := doc.Root()
+	a := &Answer{}
+	switch f {
+	case FormatChat:
+		for c := range root.Get("choices").Elements() {
+			m := c.Get("message")
+			a.Text, a.Refusal = contentText(m.Get("content")), m.Get("refusal").Text()
+			a.Reasoning = m.Get("reasoning_content").Text()
+			for t := range m.Get("tool_calls").Elements() {
+				name, args := runCall(t)
+				a.Calls = append(a.Calls, Call{t.Get("id").Text(), name, args})
+			}
+			return a, nil
+		}
+	case FormatMessages:
+		if root.Get("content").Kind() == '[' {
+			for b := range root.Get("content").Elements() {
+				a.block(b)
+			}
+			return a, nil
+		}
+	case FormatResponses:
+		if root.Get("output").Kind() == '[' {
+			for item := range root.Get("output").Elements() {
+				a.item(item)
+			}
+			return a, nil
+		}
+	}
+	return nil, errors.New("counterfactual: parse answer: not an answer of this format")
+}
+
+func (a *Answer) block(b strictjson.Value) {
+	switch b.Get("type").Text() {
+	case "text":
+		a.Text = join(a.Text, b.Get("text").Text())
+	case "thinking":
+		a.Reasoning = join(a.Reasoning, b.Get("thinking").Text())
+	case "tool_use":
+		a.Calls = append(a.Calls, Call{b.Get("id").Text(), b.Get("name").Text(), b.Get("input").Raw()})
+	}
+}
+
+func (a *Answer) item(v strictjson.Value) {
+	switch v.Get("type").Text() {
+	case "message":
+		for b := range v.Get("content").Elements() {
+			a.Text = join(a.Text, b.Get("text").Text())
+			a.Refusal = join(a.Refusal, b.Get("refusal").Text())
+		}
+	case "reasoning":
+		a.Reasoning = join(a.Reasoning, contentText(v.Get("summary")))
+	case "function_call":
+		a.Calls = append(a.Calls, Call{v.Get("call_id").Text(), v.Get("name").Text(), []byte(v.Get("arguments").Text())})
+	case "custom_tool_call":
+		a.Calls = append(a.Calls, Call{v.Get("call_id").Text(), v.Get("name").Text(), []byte(v.Get("input").Text())})
+	}
+}

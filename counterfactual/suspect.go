@@ -1,0 +1,133 @@
+package counterfactual
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Problem is what a Plan needs to know of the assembly to explain the targets. Rates,
+// budget and the like are the caller's to fill in; baseTokens is what the base
+// request and its answer cost, 0 if that is not known.
+func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
+	p := Problem{Assembly: a.id, Segments: make([]Unit, len(a.Segments))}
+	p.Budget.BaseTokens = cmp.Or(baseTokens, int64(len(a.src)+2)/3)
+	twins := a.Twins()
+	task := " " + strings.Join(words(squeeze(cutValue(a.Task))), " ") + " "
+	for i := range a.Segments {
+		s := &a.Segments[i]
+		u := Unit{
+			ID: s.ID, Digest: s.Digest.String(), Source: s.Source.Label(), Capsule: s.Capsule,
+			Parents: a.Ancestors(i).List(), Twins: twins[i], Named: s.named(task), Octets: len(s.Text),
+		}
+		// A token is at least three octets of most texts; the base request says better.
+		u.Tokens = int(p.Budget.BaseTokens * int64(len(s.Text)) / int64(max(len(a.src), 1)))
+		if a.single(i) {
+			u.Cuts = cuts(s.Text)
+		}
+		p.Segments[i] = u
+	}
+	given := Judge{Trusted: join(a.Task, a.Instructions)}
+	for i := range targets {
+		t := &targets[i]
+		out := Target{Digest: t.Digest(), Tool: label(t.Tool), Privilege: t.Privilege, UserGiven: len(t.Critical) > 0}
+		for _, arg := range t.Critical {
+			out.Critical = append(out.Critical, label(arg.Path))
+			out.UserGiven = out.UserGiven && given.given(arg.Value)
+		}
+		p.Targets = append(p.Targets, out)
+	}
+	p.Order = a.suspicion(targets)
+	return p
+}
+
+// named reports whether the user's task names where the segment came from: a word
+// of the tool's name that is no verb for reading, or a word of what the agent asked
+// the tool for.
+func (s *Segment) named(task string) bool {
+	list := words(s.Source.Origin.Tool)
+	if len(s.Call) <= maxValue {
+		list = append(list, words(s.Call)...)
+	}
+	for _, w := range list {
+		if len(w) >= 4 && !slices.Contains(readOnly, w) && !strings.Contains(stopWords, " "+w+" ") &&
+			(strings.Contains(task, " "+w+" ") || strings.Contains(task, " "+strings.TrimSuffix(w, "s")+" ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// suspicion orders the segments by how likely they are to have caused the targets:
+// by how many of their arguments stand in the text, how much of it sounds like
+// control, and how late it came. It costs no call and decides nothing.
+func (a *Assembly) suspicion(targets []Action) []int {
+	n := len(a.Segments)
+	score := make([]int, n)
+	values := distinctive(targets)
+	for i := range a.Segments {
+		text := plainWords(a.Segments[i].Text)
+		for _, v := range values {
+			if strings.Contains(text, v) {
+				score[i] += 2000 / len(values)
+			}
+		}
+		score[i] += 60*min(controlSentences(a.Segments[i].Text), 10) + 500*(i+1)/n
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(score[j], score[i]) })
+	return order
+}
+
+// distinctive are the values of targets that are worth looking for in a text.
+func distinctive(targets []Action) []string {
+	const most = 32
+	var out []string
+	for i := range targets {
+		for _, list := range [][]Argument{targets[i].Critical, targets[i].Free} {
+			for _, a := range list {
+				v := a.Value
+				if len(v) > 2 && v[1] == ':' {
+					v = v[2:]
+				}
+				if v = plainWords(v[:min(len(v), 64)]); len(v) >= 3 && len(out) < most && !slices.Contains(out, v) {
+					out = append(out, v)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// plainWords is text in ASCII lower case without anything but letters, digits and
+// what is not ASCII.
+func plainWords(text string) string {
+	out := make([]byte, 0, len(text))
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'A' <= c && c <= 'Z':
+			out = append(out, c+'a'-'A')
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// controlSentences counts sentences of the beginning that sound like control.
+func controlSentences(text string) int {
+	const most = 64
+	n, seen := 0, 0
+	for s := range sentences(text[:min(len(text), 1<<13)]) {
+		if seen++; seen > most {
+			break
+		}
+		if soundsLikeControl(s) {
+			n++
+		}
+	}
+	return n
+}
