@@ -35,11 +35,22 @@ type Options struct {
 	// Refused is told of every attestation and event that was not accepted, as
 	// evidence. It may be called at the same time; nil: nobody is told.
 	Refused func(Refused)
+	// Evidence makes the ledger's records of what is accepted; nil: there are none.
+	Evidence Evidence
 
 	// DangerouslyIngestUntyped is attest.Options's.
 	DangerouslyIngestUntyped bool
 
 	Now func() time.Time // nil: time.Now
+}
+
+// Evidence makes the ledger's records of what a Store is about to keep. What cannot be
+// recorded is not kept.
+type Evidence interface {
+	// Put is of a batch, and of what becomes of each of its records.
+	Put(batch []Record, outcomes []Outcome) ([][]byte, error)
+	// Apply is of an event.
+	Apply(Event) ([]byte, error)
 }
 
 // An Adapter answers queries from a Store, and puts into it what it has checked.

@@ -86,7 +86,7 @@ func (a *Adapter) ingestEvent(ctx context.Context, body []byte) (Receipt, Change
 	if err != nil {
 		return Receipt{Code: CodeInvalid, Hash: r.Hash}, Change{}
 	}
-	change, err := a.o.Store.Apply(ctx, Event{
+	change, err := a.apply(ctx, Event{
 		Hash: n.hash, Kind: n.kind, Target: n.target, At: n.at, Original: body, Projection: projection,
 	})
 	switch {
@@ -97,6 +97,17 @@ func (a *Adapter) ingestEvent(ctx context.Context, body []byte) (Receipt, Change
 		r.Accepted, r.Code, r.Repeats = false, CodeDuplicate, r.Hash
 	}
 	return r, change
+}
+
+func (a *Adapter) apply(ctx context.Context, e Event) (Change, error) {
+	var evidence []byte
+	if a.o.Evidence != nil {
+		var err error
+		if evidence, err = a.o.Evidence.Apply(e); err != nil {
+			return Change{}, err
+		}
+	}
+	return a.o.Store.Apply(ctx, e, evidence)
 }
 
 // checkEvent takes an event through everything that comes before the question

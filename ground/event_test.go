@@ -282,9 +282,9 @@ type recorder struct {
 	events []ground.Event
 }
 
-func (r *recorder) Apply(ctx context.Context, e ground.Event) (ground.Change, error) {
+func (r *recorder) Apply(ctx context.Context, e ground.Event, evidence []byte) (ground.Change, error) {
 	r.events = append(r.events, e)
-	return r.Store.Apply(ctx, e)
+	return r.Store.Apply(ctx, e, evidence)
 }
 
 // TestEventProjection: a reason is shown as every other stranger's text is.

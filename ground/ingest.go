@@ -134,7 +134,11 @@ func (a *Adapter) put(ctx context.Context, batch []Record) []Receipt {
 		return nil
 	}
 	receipts := make([]Receipt, len(batch))
-	outcomes, err := a.o.Store.Put(ctx, batch)
+	var evidence func([]Outcome) ([][]byte, error)
+	if a.o.Evidence != nil {
+		evidence = func(outcomes []Outcome) ([][]byte, error) { return a.o.Evidence.Put(batch, outcomes) }
+	}
+	outcomes, err := a.o.Store.Put(ctx, batch, evidence)
 	switch {
 	case err == nil:
 		for i := range batch {

@@ -455,11 +455,11 @@ type fullStore struct {
 	is atomic.Bool
 }
 
-func (s *fullStore) Put(ctx context.Context, batch []ground.Record) ([]ground.Outcome, error) {
+func (s *fullStore) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.Outcome) ([][]byte, error)) ([]ground.Outcome, error) {
 	if s.is.Load() {
 		return nil, ground.ErrFull
 	}
-	return s.Store.Put(ctx, batch)
+	return s.Store.Put(ctx, batch, evidence)
 }
 
 // TestRate: an operator may slow a follower down.

@@ -21,8 +21,11 @@ import (
 type Store interface {
 	// Put stores a batch, whole or not at all, and says what became of each
 	// record, in the order of the batch. A record is compared with what is stored
-	// and with what precedes it in the batch, as attest.Relate does.
-	Put(ctx context.Context, batch []Record) ([]Outcome, error)
+	// and with what precedes it in the batch, as attest.Relate does. evidence makes
+	// the ledger's records of what became of them, which are stored with the batch;
+	// it may be called more than once, and what it fails with Put does. nil: there
+	// are none.
+	Put(ctx context.Context, batch []Record, evidence func([]Outcome) ([][]byte, error)) ([]Outcome, error)
 
 	// Search returns the claims that match q, the best first.
 	Search(ctx context.Context, q Query) (Hits, error)
@@ -41,7 +44,8 @@ type Store interface {
 	// of the attestations that it concerns and of everything that depends on them,
 	// however indirectly. Of the events on one target the latest decides, whatever
 	// the order in which they came. An event that is stored already changes nothing.
-	Apply(ctx context.Context, e Event) (Change, error)
+	// With any other the ledger's record of it is stored; nil: there is none.
+	Apply(ctx context.Context, e Event, evidence []byte) (Change, error)
 
 	// Feed returns what was stored after the given cursor, in the order of
 	// commitment and without gaps: what is missing was not committed. It returns

@@ -94,20 +94,22 @@ var (
 
 // A Store keeps items. Its methods may be called at the same time, also from
 // several processes on one store; what they have done is durable when they return
-// nil.
+// nil. The record of a change goes into the ledger with the change, or neither does;
+// nil: there is none.
 type Store interface {
 	// AddHeld stores a new item, unless there are already most items that are held
 	// or released of its server (ErrFull).
-	AddHeld(ctx context.Context, it Item, most int) error
+	AddHeld(ctx context.Context, it Item, most int, evidence []byte) error
 	// ListHeld returns items without Body, the newest first.
 	ListHeld(ctx context.Context, f Filter, now time.Time) ([]Item, error)
 	// GetHeld returns an item with its Body.
 	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)
 	// DecideHeld takes an item from Held to Released or Denied; ErrDecided if it is
 	// no longer held. A denied item loses its Body.
-	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time) error
+	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time, evidence []byte) error
 	// TakeHeld takes the oldest released item for the call to Taken and returns it
-	// with its Body, which it then loses; ErrNotFound if there is none.
+	// with its Body, which it then loses; ErrNotFound if there is none. The record
+	// of its delivery, which names it, is that of the message.
 	TakeHeld(ctx context.Context, call Digest, now time.Time) (Item, error)
 	// CountReleased is how many items wait to be taken.
 	CountReleased(ctx context.Context, now time.Time) (int, error)
@@ -124,6 +126,11 @@ type Options struct {
 	MaxBody   int              // octets of one item; 32 MiB
 	Recheck   time.Duration    // how long "nothing is released" is believed; 1 s
 	Now       func() time.Time // nil: time.Now
+
+	// Evidence returns the ledger's record of an item that comes to be as it is given:
+	// held, released or denied. What cannot be recorded does not happen. nil: nothing
+	// is recorded.
+	Evidence func(Item) ([]byte, error)
 }
 
 // A Queue holds items in a Store. It is safe for concurrent use.
@@ -168,7 +175,18 @@ func (q *Queue) Hold(ctx context.Context, it Item) error {
 	now := q.o.Now().UTC()
 	it.Held, it.Until, it.State = now, now.Add(q.o.Keep), Held
 	it.Digest, it.Octets = sha256.Sum256(it.Body), len(it.Body)
-	return q.store.AddHeld(ctx, it, q.o.PerServer)
+	evidence, err := q.evidence(it)
+	if err != nil {
+		return err
+	}
+	return q.store.AddHeld(ctx, it, q.o.PerServer, evidence)
+}
+
+func (q *Queue) evidence(it Item) ([]byte, error) {
+	if q.o.Evidence == nil {
+		return nil, nil
+	}
+	return q.o.Evidence(it)
 }
 
 // Take returns what a person has released for the call, which is delivered this
@@ -214,7 +232,7 @@ func (q *Queue) Get(ctx context.Context, id string) (Item, error) {
 // Release lets an item be delivered once, to whoever asks the same again before it
 // expires. by names the person.
 func (q *Queue) Release(ctx context.Context, id, by string) error {
-	err := q.store.DecideHeld(ctx, id, Released, by, q.o.Now())
+	err := q.decide(ctx, id, Released, by)
 	q.mu.Lock()
 	q.none = time.Time{}
 	q.mu.Unlock()
@@ -223,7 +241,23 @@ func (q *Queue) Release(ctx context.Context, id, by string) error {
 
 // Deny withholds an item for good.
 func (q *Queue) Deny(ctx context.Context, id, by string) error {
-	return q.store.DecideHeld(ctx, id, Denied, by, q.o.Now())
+	return q.decide(ctx, id, Denied, by)
+}
+
+func (q *Queue) decide(ctx context.Context, id string, to State, by string) error {
+	now := q.o.Now()
+	var evidence []byte
+	if q.o.Evidence != nil {
+		it, err := q.store.GetHeld(ctx, id, now)
+		if err != nil {
+			return err
+		}
+		it.State, it.By, it.Decided = to, by, now.UTC() // as it will be, unless the store refuses
+		if evidence, err = q.evidence(it); err != nil {
+			return err
+		}
+	}
+	return q.store.DecideHeld(ctx, id, to, by, now, evidence)
 }
 
 // Sweep removes what is no longer needed. It is to be called now and then.

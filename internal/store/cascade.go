@@ -13,15 +13,17 @@ import (
 )
 
 // Apply implements ground.Store.
-func (s *Store) Apply(ctx context.Context, e ground.Event) (ground.Change, error) {
+func (s *Store) Apply(ctx context.Context, e ground.Event, evidence []byte) (ground.Change, error) {
 	if e.Hash == (attest.Hash{}) || e.Target == "" || e.Kind != ground.Retract && e.Kind != ground.Reverse ||
 		!storable(e.At) || !text(e.Target) {
 		return ground.Change{}, fmt.Errorf("store: apply: %w: event without hash, kind, target or time", ground.ErrInvalid)
 	}
 	var change ground.Change
 	err := s.update(ctx, "apply", func(t *tx) (err error) {
-		change, err = t.apply(ctx, e)
-		return err
+		if change, err = t.apply(ctx, e); err != nil || change.Duplicate {
+			return err
+		}
+		return t.pend(ctx, evidence)
 	})
 	return change, err
 }

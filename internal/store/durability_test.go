@@ -26,7 +26,7 @@ func importForever(where string) {
 		for i := range perBatch {
 			batch = append(batch, numbered(n*perBatch+i))
 		}
-		if _, err = s.Put(ctx, batch); err == nil {
+		if _, err = s.Put(ctx, batch, nil); err == nil {
 			fmt.Println(n)
 		}
 	}
@@ -115,7 +115,7 @@ func TestLocked(t *testing.T) {
 			}
 		}
 		r, began := record("a", "Locked."), time.Now()
-		if _, err := s.Put(ctx, []ground.Record{r}); !errors.Is(err, ground.ErrBusy) {
+		if _, err := s.Put(ctx, []ground.Record{r}, nil); !errors.Is(err, ground.ErrBusy) {
 			t.Errorf("Put while locked: %v", err)
 		}
 		if d := time.Since(began); d > 20*time.Second {
@@ -149,7 +149,7 @@ func TestFull(t *testing.T) {
 	s.LimitPages(t, 80)
 	big := record("a", "Big.")
 	big.Original = make([]byte, 1<<20)
-	if _, err := s.Put(ctx, []ground.Record{big}); !errors.Is(err, ground.ErrFull) {
+	if _, err := s.Put(ctx, []ground.Record{big}, nil); !errors.Is(err, ground.ErrFull) {
 		t.Fatalf("Put into a full store: %v", err)
 	}
 	if _, err := s.ByHash(ctx, big.Hash); !errors.Is(err, ground.ErrNotFound) {
@@ -170,7 +170,7 @@ func TestGone(t *testing.T) {
 	if _, err := admin.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, name); err != nil {
 		t.Fatal(err)
 	}
-	_, put := s.Put(ctx, []ground.Record{record("a", "Gone.")})
+	_, put := s.Put(ctx, []ground.Record{record("a", "Gone.")}, nil)
 	_, find := s.Search(ctx, ground.Query{Text: "here"})
 	for what, err := range map[string]error{"Put": put, "Search": find} {
 		if !errors.Is(err, ground.ErrUnavailable) || strings.Contains(err.Error(), name) {

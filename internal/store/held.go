@@ -43,7 +43,7 @@ func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 }
 
 // AddHeld implements hold.Store.
-func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int) error {
+func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []byte) error {
 	var refused error
 	err := s.update(ctx, "hold", func(t *tx) error {
 		refused = nil
@@ -64,6 +64,9 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int) error {
 		if n >= most {
 			refused = hold.ErrFull
 			return nil
+		}
+		if err := t.pend(ctx, evidence); err != nil {
+			return err
 		}
 		return t.exec(ctx, `INSERT INTO held (`+heldColumns+`, body) VALUES (`+marks(15)+`)`,
 			it.ID, it.Server, it.Tool, it.Principal, it.Rule, string(it.Code), it.Call[:], it.Digest[:], it.Octets,
@@ -125,7 +128,7 @@ func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Ite
 }
 
 // DecideHeld implements hold.Store.
-func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by string, now time.Time) error {
+func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by string, now time.Time, evidence []byte) error {
 	var refused error
 	err := s.update(ctx, "decide", func(t *tx) error {
 		refused = hold.ErrNotFound
@@ -141,7 +144,11 @@ func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by str
 		case state != hold.Held:
 			refused = hold.ErrDecided
 			return nil
-		case to == hold.Denied:
+		}
+		if err := t.pend(ctx, evidence); err != nil {
+			return err
+		}
+		if to == hold.Denied {
 			return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, body = NULL WHERE id = ?`, string(to), by, stamp(now), id)
 		}
 		return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ? WHERE id = ?`, string(to), by, stamp(now), id)

@@ -27,7 +27,7 @@ func (s *Store) LoadPin(ctx context.Context, server string) (record []byte, vers
 }
 
 // SavePin implements surface.PinStore.
-func (s *Store) SavePin(ctx context.Context, server string, record []byte, version int64) error {
+func (s *Store) SavePin(ctx context.Context, server string, record []byte, version int64, evidence []byte) error {
 	var refused error
 	err := s.update(ctx, "save pin", func(t *tx) error {
 		refused = nil
@@ -41,8 +41,14 @@ func (s *Store) SavePin(ctx context.Context, server string, record []byte, versi
 		case err != nil:
 			return err
 		case !found && version == 0:
+			if err := t.pend(ctx, evidence); err != nil {
+				return err
+			}
 			return t.exec(ctx, `INSERT INTO pins (server, version, record) VALUES (?, 1, ?)`, server, record)
 		case found && (dropped && version == 0 || !dropped && version == is):
+			if err := t.pend(ctx, evidence); err != nil {
+				return err
+			}
 			return t.exec(ctx, `UPDATE pins SET version = ?, record = ? WHERE server = ?`, is+1, record, server)
 		}
 		refused = surface.ErrConflict
@@ -64,8 +70,11 @@ func (s *Store) ListPins(ctx context.Context) ([]string, error) {
 }
 
 // DropPin implements surface.PinStore.
-func (s *Store) DropPin(ctx context.Context, server string) error {
+func (s *Store) DropPin(ctx context.Context, server string, evidence []byte) error {
 	return s.update(ctx, "drop pin", func(t *tx) error {
+		if err := t.pend(ctx, evidence); err != nil {
+			return err
+		}
 		return t.exec(ctx, `UPDATE pins SET version = version + 1, record = NULL WHERE server = ? AND record IS NOT NULL`, server)
 	})
 }

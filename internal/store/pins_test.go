@@ -25,7 +25,7 @@ func TestPinRecords(t *testing.T) {
 		}
 		save := func(server, record string, version int64, conflict bool) {
 			t.Helper()
-			err := s.SavePin(ctx, server, []byte(record), version)
+			err := s.SavePin(ctx, server, []byte(record), version, nil)
 			if conflict && !errors.Is(err, surface.ErrConflict) || !conflict && err != nil {
 				t.Errorf("save %q at %d: %v", server, version, err)
 			}
@@ -44,7 +44,7 @@ func TestPinRecords(t *testing.T) {
 			t.Errorf("list %q, %v", got, err)
 		}
 		for range 2 { // what is not there is gone
-			if err := s.DropPin(ctx, "files"); err != nil {
+			if err := s.DropPin(ctx, "files", nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -76,7 +76,7 @@ func TestPinRace(t *testing.T) {
 			var all sync.WaitGroup
 			for n := range 8 {
 				all.Go(func() {
-					err := stores[n%2].SavePin(ctx, "files", fmt.Append(nil, n), version)
+					err := stores[n%2].SavePin(ctx, "files", fmt.Append(nil, n), version, nil)
 					switch {
 					case err == nil:
 						saved.Add(1)

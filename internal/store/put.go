@@ -15,7 +15,7 @@ import (
 )
 
 // Put implements ground.Store.
-func (s *Store) Put(ctx context.Context, batch []ground.Record) ([]ground.Outcome, error) {
+func (s *Store) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.Outcome) ([][]byte, error)) ([]ground.Outcome, error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
@@ -34,7 +34,14 @@ func (s *Store) Put(ctx context.Context, batch []ground.Record) ([]ground.Outcom
 			return err
 		}
 		out = p.outcomes
-		return nil
+		if evidence == nil {
+			return nil
+		}
+		records, err := evidence(out)
+		if err != nil {
+			return err
+		}
+		return t.pend(ctx, records...)
 	})
 	if err != nil {
 		return nil, err

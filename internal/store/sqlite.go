@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -31,7 +32,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
 	s.write.SetMaxOpenConns(1)
-	if err := migrate(ctx, s.write, goose.DialectSQLite3, "sqlite"); err != nil {
+	if err := s.migrateSQLite(ctx); err != nil {
 		s.write.Close()
 		return nil, s.failOpen(ctx, err)
 	}
@@ -43,6 +44,23 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	s.read.SetMaxOpenConns(o.readers())
 	s.read.SetMaxIdleConns(o.readers())
 	return s, nil
+}
+
+// migrateSQLite migrates, again if another process does so at the same time: there is
+// no lock for both the version and the schema, so that one of them fails, and then
+// finds that it is done.
+func (s *Store) migrateSQLite(ctx context.Context) (err error) {
+	for pause := 10 * time.Millisecond; pause < time.Second; pause *= 2 {
+		err = migrate(ctx, s.write, goose.DialectSQLite3, "sqlite")
+		if err == nil || errors.Is(err, ground.ErrNewerSchema) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return err
 }
 
 func (s *Store) failOpen(ctx context.Context, err error) error {

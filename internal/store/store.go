@@ -56,6 +56,7 @@ type Store struct {
 	engine      engine
 	wait        time.Duration
 	stmts       sync.Map // string → *sql.Stmt: what read has prepared; as many as the package has queries
+	writes      sync.Map // the same of write
 }
 
 var _ ground.Store = (*Store)(nil)
@@ -153,14 +154,23 @@ func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, query str
 }
 
 func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	if st, ok := s.stmts.Load(query); ok {
+	return s.prepare(ctx, s.read, &s.stmts, query)
+}
+
+// writing prepares a statement that changes something and is a transaction of its own.
+func (s *Store) writing(ctx context.Context, query string) (*sql.Stmt, error) {
+	return s.prepare(ctx, s.write, &s.writes, query)
+}
+
+func (s *Store) prepare(ctx context.Context, db *sql.DB, known *sync.Map, query string) (*sql.Stmt, error) {
+	if st, ok := known.Load(query); ok {
 		return st.(*sql.Stmt), nil
 	}
-	st, err := s.read.PrepareContext(ctx, s.engine.rebind(query))
+	st, err := db.PrepareContext(ctx, s.engine.rebind(query))
 	if err != nil {
 		return nil, err
 	}
-	if other, raced := s.stmts.LoadOrStore(query, st); raced {
+	if other, raced := known.LoadOrStore(query, st); raced {
 		st.Close()
 		return other.(*sql.Stmt), nil
 	}
@@ -180,12 +190,24 @@ func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
 	return rows.Err()
 }
 
-// update runs f in a transaction of its own, again while the engine is busy and
-// the time to wait has not passed. f must begin anew each time.
+// update runs f in a transaction of its own that keeps every other writer out, again
+// while the engine is busy and the time to wait has not passed. f must begin anew each
+// time.
 func (s *Store) update(ctx context.Context, what string, f func(*tx) error) error {
+	return s.updating(ctx, what, f, func(t *sql.Tx) error { return s.engine.lock(ctx, t) })
+}
+
+// updating is update with another way of keeping writers out.
+func (s *Store) updating(ctx context.Context, what string, f func(*tx) error, lock func(*sql.Tx) error) error {
+	return s.retry(ctx, what, func() error { return s.once(ctx, f, lock) })
+}
+
+// retry does what changes the store, again while the engine is busy and the time to
+// wait has not passed.
+func (s *Store) retry(ctx context.Context, what string, do func() error) error {
 	deadline := time.Now().Add(s.wait)
 	for pause := 5 * time.Millisecond; ; pause *= 2 {
-		err := s.once(ctx, f)
+		err := do()
 		if err == nil {
 			return nil
 		}
@@ -199,13 +221,13 @@ func (s *Store) update(ctx context.Context, what string, f func(*tx) error) erro
 	}
 }
 
-func (s *Store) once(ctx context.Context, f func(*tx) error) error {
+func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) error) error {
 	t, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer t.Rollback() // does nothing after Commit
-	if err := s.engine.lock(ctx, t); err != nil {
+	if err := lock(t); err != nil {
 		return err
 	}
 	if err := f(&tx{t, s.engine, map[string]*sql.Stmt{}}); err != nil {

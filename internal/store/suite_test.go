@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if keys := os.Getenv("PELLUCID_STORE_KEYS"); keys != "" {
+		n, _ := strconv.Atoi(os.Getenv("PELLUCID_STORE_RECORDS"))
+		if err := recordForever(nil, os.Getenv("PELLUCID_STORE_CHILD"), keys, n); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if where := os.Getenv("PELLUCID_STORE_CHILD"); where != "" {
 		importForever(where)
 		return
@@ -75,7 +84,7 @@ func record(validator, claim string) ground.Record {
 
 func put(t testing.TB, s *store.Store, batch ...ground.Record) []ground.Outcome {
 	t.Helper()
-	out, err := s.Put(ctx, batch)
+	out, err := s.Put(ctx, batch, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,14 +225,14 @@ func TestPutRefusesWhole(t *testing.T) {
 		} {
 			good, bad := record("a", "Good."), record("a", "Bad.")
 			spoil(&bad)
-			if _, err := s.Put(ctx, []ground.Record{good, bad}); !errors.Is(err, ground.ErrInvalid) {
+			if _, err := s.Put(ctx, []ground.Record{good, bad}, nil); !errors.Is(err, ground.ErrInvalid) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if _, err := s.ByHash(ctx, good.Hash); !errors.Is(err, ground.ErrNotFound) {
 				t.Errorf("%s: half of a batch was stored: %v", name, err)
 			}
 		}
-		if _, err := s.Put(ctx, make([]ground.Record, ground.MaxBatch+1)); !errors.Is(err, ground.ErrInvalid) {
+		if _, err := s.Put(ctx, make([]ground.Record, ground.MaxBatch+1), nil); !errors.Is(err, ground.ErrInvalid) {
 			t.Errorf("long batch: %v", err)
 		}
 	})
@@ -254,7 +263,7 @@ func TestCascade(t *testing.T) {
 		apply := func(kind ground.EventKind, target string, at time.Duration) ground.Change {
 			t.Helper()
 			n++
-			c, err := s.Apply(ctx, ground.Event{Hash: hash("event %d", n), Kind: kind, Target: target, At: day.Add(at), Original: []byte("event")})
+			c, err := s.Apply(ctx, ground.Event{Hash: hash("event %d", n), Kind: kind, Target: target, At: day.Add(at), Original: []byte("event")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +295,7 @@ func TestCascade(t *testing.T) {
 			}
 		}
 		e := ground.Event{Hash: hash("event 1"), Kind: ground.Retract, Target: "https://source.example/1", At: day}
-		if c, err := s.Apply(ctx, e); err != nil || !c.Duplicate {
+		if c, err := s.Apply(ctx, e, nil); err != nil || !c.Duplicate {
 			t.Errorf("replayed event: %+v, %v", c, err)
 		}
 		apply(ground.Retract, "urn:x:b:Unborn.", 40)
@@ -308,7 +317,7 @@ func TestFeed(t *testing.T) {
 			s := open(t, where, store.Options{Wait: 30 * time.Second})
 			wg.Go(func() {
 				for i := range each {
-					if _, err := s.Put(ctx, []ground.Record{record(fmt.Sprint(w), fmt.Sprint("claim ", i))}); err != nil {
+					if _, err := s.Put(ctx, []ground.Record{record(fmt.Sprint(w), fmt.Sprint("claim ", i))}, nil); err != nil {
 						t.Error(err)
 					}
 				}

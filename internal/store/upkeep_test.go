@@ -53,7 +53,7 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Put(ctx, []ground.Record{numbered(1), numbered(2)}); err != nil {
+	if _, err := s.Put(ctx, []ground.Record{numbered(1), numbered(2)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	into := filepath.Join(t.TempDir(), "b.db")
@@ -82,7 +82,7 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	receipts, err := b.Put(ctx, []ground.Record{numbered(1), numbered(2), numbered(3)})
+	receipts, err := b.Put(ctx, []ground.Record{numbered(1), numbered(2), numbered(3)}, nil)
 	if err != nil || len(receipts) != 3 {
 		t.Fatalf("%v, %v", receipts, err)
 	}

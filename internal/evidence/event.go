@@ -1,0 +1,157 @@
+package evidence
+
+import (
+	"crypto/sha256"
+
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/validate"
+)
+
+// message is the event of a decision about a message.
+func (r *Recorder) message(d *gateway.Decision) *ledger.Event {
+	e := &ledger.Event{
+		ID: ledger.ID(d.ID), Time: d.Time, Kind: ledger.Message,
+		Server: d.Server, Tool: d.Tool, Method: d.Method, Shape: d.Kind, Verdict: string(d.Verdict), Profile: d.Profile,
+		Versions:  []ledger.Version{{Of: "sanitation", Version: d.SanitationVersion}, {Of: "unicode", Version: d.UnicodeVersion}},
+		Inspected: int64(d.Inspected), Findings: counts(d.Findings), NotInspected: counts(d.NotInspected), Withheld: counts(d.Withheld),
+	}
+	e.Subjects = digests(e.Subjects, ledger.Received, d.Received)
+	e.Subjects = digests(e.Subjects, ledger.Delivered, d.Delivered)
+	e.Subjects = names(e.Subjects, ledger.Principal, d.Principal)
+	if id, err := ledger.ParseID(d.Released); err == nil {
+		e.Kind, e.Of = ledger.ResultTaken, id
+	}
+	if len(d.Withheld) > 0 && (d.Verdict == gateway.Withheld || d.Verdict == gateway.Dropped) {
+		e.Reason = string(d.Withheld[0].Code)
+	}
+	if d.Validation.Verdict == validate.Invalid || d.Validation.Verdict == validate.Unverifiable {
+		e.Rule = "schema"
+	}
+	return e
+}
+
+// Held words what becomes of a result that waits for a person: hold.Options.Evidence.
+func (r *Recorder) Held(it hold.Item) ([]byte, error) {
+	kinds := map[hold.State]ledger.Kind{hold.Held: ledger.ResultHeld, hold.Released: ledger.ResultReleased, hold.Denied: ledger.ResultDenied}
+	e := &ledger.Event{Kind: kinds[it.State], Time: it.Held, Server: it.Server, Tool: it.Tool, Rule: it.Rule, Reason: string(it.Code)}
+	if id, err := ledger.ParseID(it.ID); err == nil {
+		e.Of = id
+	}
+	e.Subjects = digests(e.Subjects, ledger.Held, it.Digest)
+	e.Subjects = digests(e.Subjects, ledger.Call, it.Call)
+	e.Subjects = names(e.Subjects, ledger.Principal, it.Principal)
+	if it.State != hold.Held {
+		e.Actor, e.Time = "person", it.Decided
+		e.Subjects = names(e.Subjects, ledger.By, it.By)
+	}
+	return r.Seal(e)
+}
+
+// Pin words what becomes of a server's pin: for surface.Pins.WithEvidence.
+func (r *Recorder) Pin(p surface.PinEvent) ([]byte, error) {
+	e := &ledger.Event{Time: p.Time, Server: p.Server, Numbers: []ledger.Number{{Name: "waiting", N: int64(p.Waiting)}}}
+	role := ledger.Surface
+	switch p.Act {
+	case surface.ActPin:
+		e.Kind = ledger.SurfaceVerified
+	case surface.ActReject:
+		e.Kind = ledger.SurfaceRejected
+	case surface.ActApprove:
+		e.Kind, role, e.Actor = ledger.SurfaceApproved, ledger.Item, "person"
+	case surface.ActBlock:
+		e.Kind, role, e.Actor = ledger.SurfaceBlocked, ledger.Item, "person"
+	case surface.ActDrop:
+		e.Kind = ledger.SurfaceDropped
+	case surface.ActSuspend:
+		e.Kind, e.Reason = ledger.SurfaceChanged, "suspended"
+	default:
+		e.Kind = ledger.SurfaceChanged
+	}
+	e.Subjects = digests(e.Subjects, role, p.Digest)
+	e.Subjects = names(e.Subjects, ledger.By, p.By)
+	return r.Seal(e)
+}
+
+// Loaded records that rules took effect, and has every later record name them.
+func (r *Recorder) Loaded(version string, effective []byte) {
+	r.Rules(version)
+	r.Note(&ledger.Event{Kind: ledger.RulesLoaded, Versions: []ledger.Version{{Of: "rules", Version: version}},
+		Subjects: []ledger.Subject{{Role: ledger.Rules, Digest: sha256.Sum256(effective)}}})
+}
+
+// Attestations words what a grounding adapter accepts: a ground.Evidence.
+type Attestations struct{ Recorder *Recorder }
+
+var _ ground.Evidence = Attestations{}
+
+// Put implements ground.Evidence. A duplicate changes nothing, and has no record.
+func (a Attestations) Put(batch []ground.Record, outcomes []ground.Outcome) (records [][]byte, err error) {
+	for i := range outcomes {
+		e := &ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "added",
+			Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(batch[i].Hash)}}}
+		switch outcomes[i].Disposition {
+		case ground.Duplicate:
+			continue
+		case ground.Renewed:
+			e.Verdict = "renewed"
+		}
+		e.Subjects = names(e.Subjects, ledger.By, batch[i].Validator)
+		record, err := a.Recorder.Seal(e)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// Apply implements ground.Evidence.
+func (a Attestations) Apply(ev ground.Event) ([]byte, error) {
+	verdict := "retracted"
+	if ev.Kind == ground.Reverse {
+		verdict = "reversed"
+	}
+	return a.Recorder.Seal(&ledger.Event{Kind: ledger.AttestationEvent, Verdict: verdict,
+		Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(ev.Hash)}}})
+}
+
+// Refused records what the adapter did not accept.
+func (a Attestations) Refused(f ground.Refused) {
+	e := &ledger.Event{Kind: ledger.AttestationRefused, Time: f.At, Reason: string(f.Receipt.Code)}
+	if h, ok := attest.ParseHash(f.Digest); ok {
+		e.Subjects = digests(e.Subjects, ledger.Received, h)
+	}
+	e.Subjects = names(e.Subjects, ledger.By, f.Submitter)
+	a.Recorder.Note(e)
+}
+
+func digests[D ~[sha256.Size]byte](list []ledger.Subject, role ledger.Role, d D) []ledger.Subject {
+	if d == (D{}) {
+		return list
+	}
+	return append(list, ledger.Subject{Role: role, Digest: ledger.Digest(d)})
+}
+
+// names adds the digest of a name, which never stands in a record itself.
+func names(list []ledger.Subject, role ledger.Role, name string) []ledger.Subject {
+	if name == "" {
+		return list
+	}
+	return append(list, ledger.Subject{Role: role, Digest: sha256.Sum256([]byte(name))})
+}
+
+func counts(list []gateway.Count) []ledger.Count {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]ledger.Count, len(list))
+	for i, c := range list {
+		out[i] = ledger.Count{Code: c.Code, N: int64(c.N)}
+	}
+	return out
+}

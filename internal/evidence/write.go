@@ -1,0 +1,128 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// write takes what waits in groups, each in one transaction, until Close.
+func (r *Recorder) write() {
+	defer close(r.done)
+	for first := range r.queue {
+		if first.done == nil && r.o.Gather > 0 { // nobody waits for it
+			first = r.gather(first)
+		}
+		group := r.take(first)
+		r.store(group)
+	}
+}
+
+// gather lets the queue fill for a while, or until somebody waits for what is in it.
+// Nobody can see into a channel, so it looks at how much there is.
+func (r *Recorder) gather(first job) job {
+	if !r.o.BestEffort {
+		return first
+	}
+	for end := time.Now().Add(r.o.Gather); time.Now().Before(end) && len(r.queue) < r.o.Group && !r.ending(); {
+		time.Sleep(r.o.Gather / 8)
+	}
+	return first
+}
+
+func (r *Recorder) ending() bool {
+	if !r.mu.TryRLock() {
+		return true // somebody closes
+	}
+	defer r.mu.RUnlock()
+	return r.closed
+}
+
+// take returns the first job and those behind it that are there already.
+func (r *Recorder) take(first job) []job {
+	group := []job{first}
+	for len(group) < r.o.Group {
+		select {
+		case j, open := <-r.queue:
+			if !open {
+				return group
+			}
+			group = append(group, j)
+			continue
+		default:
+		}
+		break
+	}
+	return group
+}
+
+// store writes a group. Those who wait are told of a failure; what nobody waits for is
+// tried again until it is written, or the Recorder ends.
+func (r *Recorder) store(group []job) {
+	var records [][]byte
+	var kept []job
+	for _, j := range group {
+		if j.event != nil {
+			var err error
+			if j.record, err = r.Seal(j.event); err != nil {
+				r.o.Log.Error("an event cannot be recorded", "error", err)
+				r.lose(1)
+				continue
+			}
+			j.event = nil
+		}
+		records, kept = append(records, j.record), append(kept, j)
+	}
+	told := r.lost.Load()
+	if told > 0 {
+		lost := &ledger.Event{Kind: ledger.RecordsLost, Reason: "not-written", Numbers: []ledger.Number{{Name: "lost", N: told}}}
+		if record, err := r.Seal(lost); err == nil {
+			records = append(records, record)
+		}
+	}
+	for attempt := 0; len(records) > 0; attempt++ {
+		ctx, stop := context.WithTimeout(context.Background(), r.o.Wait)
+		err := r.o.Store.Add(ctx, records)
+		stop()
+		if err == nil {
+			r.written(kept, told)
+			return
+		}
+		if attempt == 0 {
+			r.o.Log.Error("records cannot be written", "records", len(records), "error", err)
+		}
+		if r.failed.Add(1); attempt == 0 {
+			records, kept = refuse(kept, records[len(kept):], err)
+		}
+		if r.ending() {
+			r.lose(int64(len(kept)))
+			return
+		}
+		time.Sleep(r.o.Retry)
+	}
+}
+
+func (r *Recorder) written(kept []job, told int64) {
+	r.lost.Add(-told)
+	r.recorded.Add(int64(len(kept)))
+	for _, j := range kept {
+		if j.done != nil {
+			j.done <- nil
+		}
+	}
+	r.o.Wake()
+}
+
+// refuse tells those who wait, and returns what nobody waits for.
+func refuse(group []job, more [][]byte, err error) (records [][]byte, kept []job) {
+	for _, j := range group {
+		if j.done != nil {
+			j.done <- fmt.Errorf("%w: %w", ErrNotRecorded, err)
+			continue
+		}
+		records, kept = append(records, j.record), append(kept, j)
+	}
+	return append(records, more...), kept
+}

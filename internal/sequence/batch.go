@@ -1,0 +1,207 @@
+package sequence
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// integrate signs what waits and carries the log on with it. The lease is ours.
+func (s *Sequencer) integrate(ctx context.Context, waiting []Pending) error {
+	b := &Batch{Signer: s.held.Signer}
+	var known map[ledger.ID]bool
+	signed, err := s.sign(waiting)
+	if err == nil {
+		known, err = s.known(ctx, signed)
+	}
+	if err != nil {
+		return err
+	}
+	if s.held.Size == 0 {
+		if err := s.own(b, s.installed(s.key.Key())); err != nil {
+			return err
+		}
+	}
+	broken := int64(0)
+	for i, e := range signed {
+		b.Done = append(b.Done, waiting[i].Seq)
+		switch {
+		case e.Envelope == nil:
+			broken++
+		case known[e.ID]:
+		default:
+			known[e.ID] = true
+			b.Entries = append(b.Entries, e)
+		}
+	}
+	if broken > 0 {
+		s.o.Log.Error("records that waited cannot be read: their loss is recorded", "records", broken)
+		lost := &ledger.Event{Kind: ledger.RecordsLost, Reason: "unreadable", Numbers: []ledger.Number{{Name: "lost", N: broken}}}
+		if err := s.own(b, lost); err != nil {
+			return err
+		}
+	}
+	return s.commit(ctx, b, s.key)
+}
+
+// sign makes entries, yet without an index, of what waits. The Envelope of one that
+// cannot be read is nil: it must not keep the others waiting for ever.
+func (s *Sequencer) sign(waiting []Pending) ([]Entry, error) {
+	signed := make([]Entry, len(waiting))
+	err := spread(len(waiting), func(i int) (err error) {
+		sealed, st, err := ledger.ReadSealed(waiting[i].Record)
+		if err == nil {
+			signed[i], err = s.entry(sealed, st)
+		}
+		if errors.Is(err, errSign) {
+			return err
+		}
+		return nil
+	})
+	return signed, err
+}
+
+var errSign = errors.New("sequence: sign")
+
+func (s *Sequencer) entry(sealed ledger.Sealed, st *ledger.Statement) (Entry, error) {
+	envelope, err := ledger.Sign(sealed.Statement, s.key)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", errSign, err)
+	}
+	return Entry{ID: st.ID, Time: st.Time, Server: st.Server, Kind: st.Kind, Envelope: envelope, Opening: sealed.Opening}, nil
+}
+
+// known are those that the log has already: of a change that was made twice because
+// nobody could say whether it had been made.
+func (s *Sequencer) known(ctx context.Context, signed []Entry) (map[ledger.ID]bool, error) {
+	if !s.slow || len(signed) == 0 {
+		return map[ledger.ID]bool{}, nil // the log refuses one that it has: then it is looked for
+	}
+	ids := make([]ledger.ID, len(signed))
+	for i := range signed {
+		ids[i] = signed[i].ID
+	}
+	return s.o.Store.Known(ctx, ids)
+}
+
+// own adds a record of the sequencer itself.
+func (s *Sequencer) own(b *Batch, e *ledger.Event) error {
+	var salt ledger.Salt
+	rand.Read(e.ID[:]) // never fails
+	rand.Read(salt[:])
+	e.Time = s.o.Now()
+	sealed, err := e.Seal(salt)
+	if err != nil {
+		return err
+	}
+	entry, err := s.entry(sealed, &ledger.Statement{Event: *e})
+	if err == nil {
+		b.Entries = append(b.Entries, entry)
+	}
+	return err
+}
+
+// installed is the event that from the next record on this key signs.
+func (s *Sequencer) installed(k *ledger.Key) *ledger.Event {
+	vkey := k.String()
+	return &ledger.Event{Kind: ledger.KeyInstalled, Key: vkey,
+		Subjects: []ledger.Subject{{Role: ledger.KeyRole, Digest: sha256.Sum256([]byte(vkey))}}}
+}
+
+// spread does work for every number below n, on as many processors as there are.
+func spread(n int, work func(i int) error) error {
+	workers := min(runtime.GOMAXPROCS(0), (n+31)/32)
+	errs := make([]error, workers)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < n && errs[w] == nil; i += workers {
+				errs[w] = work(i)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// commit numbers the entries, signs the new checkpoint and stores the batch.
+func (s *Sequencer) commit(ctx context.Context, b *Batch, key *ledger.Signer, old ...*ledger.Signer) (err error) {
+	leaves := make([]ledger.Hash, len(b.Entries))
+	if err := spread(len(leaves), func(i int) error {
+		b.Entries[i].Index = s.held.Size + int64(i)
+		leaves[i] = ledger.LeafHash(b.Entries[i].Envelope)
+		return nil
+	}); err != nil {
+		return err
+	}
+	b.Tiles = s.tree.Append(leaves)
+	b.Checkpoint, err = ledger.SignCheckpoint(s.tree.Size(), s.tree.Root(), key, old...)
+	if err != nil {
+		return fmt.Errorf("sequence: sign the checkpoint: %w", err)
+	}
+	next, err := s.o.Store.Integrate(ctx, *s.held, b)
+	if err != nil {
+		return err
+	}
+	s.held = &next
+	s.size.Store(next.Size)
+	s.integrated.Add(int64(len(b.Entries)))
+	if s.o.Witness != nil {
+		s.o.Witness(b.Checkpoint)
+	}
+	return nil
+}
+
+// Rotate has another key sign from now on, and returns the index of the record that
+// says so. The lease is taken from whoever has it.
+func (s *Sequencer) Rotate(ctx context.Context, next *ledger.Signer) (int64, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.unlock()
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if s.held == nil {
+			if ours, err := s.claim(ctx, true); err != nil {
+				return 0, err
+			} else if !ours {
+				continue
+			}
+		}
+		index, err := s.rotate(ctx, next)
+		s.key = next
+		if err == nil {
+			return index, s.release(ctx)
+		}
+		s.drop()
+		if !errors.Is(err, ErrLost) {
+			return 0, err
+		}
+	}
+}
+
+func (s *Sequencer) rotate(ctx context.Context, next *ledger.Signer) (int64, error) {
+	old := s.key
+	if next.Name() != old.Name() || next.Key().ID() == old.Key().ID() {
+		return 0, errors.New("sequence: rotate: want another key under the origin of the log")
+	}
+	if s.held.Size == 0 {
+		if err := s.integrate(ctx, nil); err != nil {
+			return 0, err
+		}
+	}
+	b := &Batch{Signer: next.Key().ID()}
+	if err := s.own(b, s.installed(next.Key())); err != nil {
+		return 0, err
+	}
+	index := s.held.Size
+	return index, s.commit(ctx, b, next, old)
+}

@@ -1,0 +1,354 @@
+// Package sequence carries a log on: whoever holds its lease signs, numbers and integrates what waits.
+//
+// Any number of processes may run a [Sequencer] on one store. One of them holds the
+// lease; the others look on, and take it over once its holder has shown no sign of
+// life for a while by their own clock: no clock is compared with another's. What a
+// former holder still does comes to nothing, since every integration checks the
+// number of the lease and the size of the log in its own transaction. The lease is
+// given back when nothing waits, so that an idle log costs no write.
+package sequence
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// Options are what a Sequencer is made of. The zero value of each member but Store,
+// Origin and Keys is its default.
+type Options struct {
+	Store  Store
+	Origin string // of a log that is yet to begin
+	Keys   Keys
+
+	Gather time.Duration // how long what has come waits for more; 200 ms
+	Poll   time.Duration // how often it is looked for what other processes have stored; 500 ms
+	TTL    time.Duration // how long a holder may show no sign of life; 3 s
+	Batch  int           // records that are integrated at once; 2,048
+
+	// Witness is told of every new checkpoint; it must not block. nil: nobody is.
+	Witness func(checkpoint []byte)
+
+	Log *slog.Logger     // nil: nothing is logged
+	Now func() time.Time // of the sequencer's own records and for waiting; nil: time.Now
+}
+
+// Keys finds the private keys of a log.
+type Keys interface {
+	// First returns the key that a new log begins with.
+	First(origin string) (*ledger.Signer, error)
+	// Find returns the key of that keyid; ErrNoKey if it is not here.
+	Find(origin, keyid string) (*ledger.Signer, error)
+}
+
+// ErrNoKey means that this process cannot sign for the log: another one has to.
+var ErrNoKey = errors.New("sequence: the log's key is not here")
+
+// ErrStored means that what is stored of the log does not fit its checkpoint. Nothing
+// is added to it: pellucid ledger verify says what is wrong.
+var ErrStored = errors.New("sequence: the stored log does not fit its checkpoint")
+
+// maxOctets bounds what is read of a batch.
+const maxOctets = 16 << 20
+
+// A Sequencer carries a log on. Its methods may be called at the same time.
+type Sequencer struct {
+	o      Options
+	holder string
+	wake   chan struct{}
+
+	turn chan struct{} // of what follows: one at a time
+	held *Head         // nil: the lease is not ours
+	tree *ledger.Tree  // of held
+	key  *ledger.Signer
+	idle time.Time // since when nothing waits
+	seen Head      // somebody else's lease, and
+	at   time.Time // when it last changed
+	slow bool      // an integration has failed: look for what is known first
+
+	size, integrated atomic.Int64
+	last             atomic.Int64 // when nothing waited last, Unix nanoseconds
+}
+
+// New makes a Sequencer.
+func New(o Options) *Sequencer {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&o.Gather, 200*time.Millisecond)
+	set(&o.Poll, 500*time.Millisecond)
+	set(&o.TTL, 3*time.Second)
+	if o.Batch <= 0 {
+		o.Batch = 2048
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	var id [16]byte
+	rand.Read(id[:]) // never fails
+	s := &Sequencer{o: o, holder: hex.EncodeToString(id[:]), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	s.last.Store(o.Now().UnixNano())
+	return s
+}
+
+// Wake says that something waits. It does not block.
+func (s *Sequencer) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Figures are what a Sequencer has seen of its log.
+type Figures struct {
+	Size       int64         // of the log
+	Integrated int64         // records that this process has added
+	Lag        time.Duration // for how long something has been waiting
+}
+
+// Figures returns them as they are now.
+func (s *Sequencer) Figures() Figures {
+	lag := s.o.Now().Sub(time.Unix(0, s.last.Load()))
+	if lag <= s.o.Poll+s.o.Gather { // within what is looked for
+		lag = 0
+	}
+	return Figures{s.size.Load(), s.integrated.Load(), lag}
+}
+
+// Run carries the log on until ctx ends, and then a last time, so that what this
+// process has stored does not have to wait for another.
+func (s *Sequencer) Run(ctx context.Context) {
+	quiet := quiet{log: s.o.Log, now: s.o.Now}
+	for {
+		more, err := s.Once(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		quiet.note(err)
+		wait, wake := s.o.Poll, s.wake
+		switch {
+		case err == nil && more:
+			continue
+		case err != nil:
+			wake = nil // a busy caller must not make a broken store busier
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+			continue
+		case <-wake:
+			select { // more comes while this is waited for
+			case <-ctx.Done():
+			case <-time.After(s.o.Gather):
+			}
+		}
+	}
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastWait)
+	defer stop()
+	if err := s.Flush(last); err != nil {
+		s.o.Log.Warn("what waits for the ledger is left to another process", "error", err)
+	}
+}
+
+// lastWait bounds what a process that ends still does for the log.
+const lastWait = 2 * time.Second
+
+// Flush integrates all that waits and gives the lease back. Where another process
+// holds it, nothing is done: it will see to it.
+func (s *Sequencer) Flush(ctx context.Context) error {
+	for {
+		more, err := s.Once(ctx)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	return s.release(ctx)
+}
+
+func (s *Sequencer) lock(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Sequencer) unlock() { <-s.turn }
+
+// Once integrates at most one batch, if the lease is or becomes ours. more says that
+// something still waits which we could integrate.
+func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
+	if err := s.lock(ctx); err != nil {
+		return false, err
+	}
+	defer s.unlock()
+	waiting, err := s.o.Store.Pending(ctx, s.o.Batch, maxOctets)
+	if err != nil {
+		return false, err
+	}
+	now := s.o.Now()
+	if len(waiting) == 0 {
+		s.last.Store(now.UnixNano())
+		if s.held != nil && now.Sub(s.idle).Abs() > s.o.Poll {
+			return false, s.release(ctx)
+		}
+		return false, nil
+	}
+	s.idle = now
+	if s.held == nil {
+		if ours, err := s.claim(ctx, false); err != nil || !ours {
+			return false, err
+		}
+		// What was read before the lease was ours may be in the log by now.
+		if waiting, err = s.o.Store.Pending(ctx, s.o.Batch, maxOctets); err != nil || len(waiting) == 0 {
+			return false, err
+		}
+	}
+	err = s.integrate(ctx, waiting)
+	if err != nil {
+		s.drop()
+		s.slow = true
+		if errors.Is(err, ErrLost) {
+			return false, nil
+		}
+		return false, err
+	}
+	s.slow = false
+	if len(waiting) < s.o.Batch {
+		s.last.Store(now.UnixNano())
+		return false, nil
+	}
+	return true, nil
+}
+
+// drop forgets what was known of the log.
+func (s *Sequencer) drop() { s.held, s.tree, s.key = nil, nil, nil }
+
+func (s *Sequencer) release(ctx context.Context) error {
+	if s.held == nil {
+		return nil
+	}
+	held := *s.held
+	s.drop()
+	if err := s.o.Store.Release(ctx, held); err != nil && !errors.Is(err, ErrLost) {
+		return err
+	}
+	return nil
+}
+
+// claim takes the lease if nobody has it, or whoever has it seems to be dead; force
+// takes it in any case, which does no harm but to the holder's work of a moment.
+func (s *Sequencer) claim(ctx context.Context, force bool) (ours bool, err error) {
+	head, err := s.o.Store.Head(ctx)
+	if errors.Is(err, ErrNoLog) {
+		head, err = s.begin(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	s.size.Store(head.Size)
+	if !force && head.Holder != "" && head.Holder != s.holder {
+		now := s.o.Now()
+		if head.Fence != s.seen.Fence || head.Beat != s.seen.Beat || now.Before(s.at) {
+			s.seen, s.at = head, now
+			return false, nil
+		}
+		if now.Sub(s.at) < s.o.TTL {
+			return false, nil
+		}
+	}
+	key, err := s.o.Keys.Find(head.Origin, head.Signer)
+	if err != nil {
+		return false, err
+	}
+	tree, err := s.open(ctx, head, key)
+	if err != nil {
+		return false, err
+	}
+	held, err := s.o.Store.Claim(ctx, s.holder, head)
+	switch {
+	case errors.Is(err, ErrLost):
+		return false, nil
+	case err != nil:
+		return false, err
+	case held.Size != head.Size || held.Signer != head.Signer:
+		return false, nil // cannot be: the beat is checked
+	}
+	s.held, s.tree, s.key, s.slow = &held, tree, key, true // what a holder before us has failed with may be in the log
+	return true, nil
+}
+
+// begin makes the log, or finds that another process has.
+func (s *Sequencer) begin(ctx context.Context) (Head, error) {
+	key, err := s.o.Keys.First(s.o.Origin)
+	if err != nil {
+		return Head{}, err
+	}
+	if err := s.o.Store.Begin(ctx, key.Name(), key.Key().ID()); err != nil {
+		return Head{}, err
+	}
+	return s.o.Store.Head(ctx)
+}
+
+// open reads the right edge of the log, and checks it.
+func (s *Sequencer) open(ctx context.Context, head Head, key *ledger.Signer) (*ledger.Tree, error) {
+	tree, err := ledger.OpenTree(head.Size, func(level int, n int64, width int) ([]byte, error) {
+		return s.o.Store.Tile(ctx, level, n, width)
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, ErrStored
+	}
+	if err != nil || head.Size == 0 {
+		return tree, err
+	}
+	c, err := ledger.OpenCheckpoint(head.Checkpoint, []*ledger.Key{key.Key()}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStored, err)
+	}
+	if c.Size != head.Size || c.Root != tree.Root() {
+		return nil, ErrStored
+	}
+	return tree, nil
+}
+
+// quiet logs an error once, until it is another one or some time has passed.
+type quiet struct {
+	log  *slog.Logger
+	now  func() time.Time
+	last string
+	at   time.Time
+}
+
+func (q *quiet) note(err error) {
+	if err == nil {
+		if q.last != "" {
+			q.log.Info("the ledger is carried on again")
+		}
+		q.last = ""
+		return
+	}
+	if text := err.Error(); text != q.last || q.now().Sub(q.at).Abs() > time.Minute {
+		q.last, q.at = text, q.now()
+		q.log.Error("the ledger cannot be carried on: records wait", "error", err)
+	}
+}

@@ -1,0 +1,92 @@
+package sequence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// A Store keeps a log and what waits to go into it. Its methods may be called at the
+// same time, also from several processes on one store; what they have done is durable
+// when they return nil.
+type Store interface {
+	ledger.Source
+
+	// Add stores sealed records (ledger.Sealed.Octets) that no other change goes with.
+	// One that is stored twice comes into the log once.
+	Add(ctx context.Context, records [][]byte) error
+	// Pending returns what waits, the oldest first, at most limit records and not much
+	// more than octets of them.
+	Pending(ctx context.Context, limit, octets int) ([]Pending, error)
+	// Waiting is how many records wait; at most limit are counted.
+	Waiting(ctx context.Context, limit int) (int, error)
+
+	// Head returns how far the log has come; ErrNoLog before Begin.
+	Head(ctx context.Context) (Head, error)
+	// Begin makes an empty log, unless there is one already.
+	Begin(ctx context.Context, origin, signer string) error
+	// Claim takes the lease for holder if the head is still as the caller has seen it,
+	// and returns the new one; ErrLost if it is not.
+	Claim(ctx context.Context, holder string, seen Head) (Head, error)
+	// Release gives the lease back, if it is still the caller's.
+	Release(ctx context.Context, held Head) error
+	// Known returns those of the ids that stand in the log.
+	Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]bool, error)
+	// Integrate carries the log on from the head that the caller holds, whole or not
+	// at all, and returns the new one. ErrLost: somebody else holds it by now.
+	Integrate(ctx context.Context, held Head, b *Batch) (Head, error)
+}
+
+// The errors of a Store, to be compared with errors.Is.
+var (
+	ErrNoLog = errors.New("sequence: there is no log yet")
+	ErrLost  = errors.New("sequence: somebody else carries the log on")
+)
+
+// A Head is how far a log has come and who carries it on.
+type Head struct {
+	Origin     string
+	Signer     string // keyid of the key that signs the next record
+	Size       int64
+	Checkpoint []byte // nil before the first
+	Holder     string // of the lease; "": nobody
+	Fence      int64  // grows with every holder
+	Beat       int64  // grows with whatever a holder does
+}
+
+// A Pending is a record that waits.
+type Pending struct {
+	Seq    int64
+	Record []byte // ledger.Sealed.Octets
+}
+
+// A Batch is what the log grows by.
+type Batch struct {
+	Done       []int64 // what no longer waits
+	Entries    []Entry
+	Tiles      []ledger.TileData
+	Checkpoint []byte
+	Signer     string // from now on
+}
+
+// An Entry is a record of the log.
+type Entry struct {
+	Index    int64
+	ID       ledger.ID
+	Time     time.Time
+	Server   string
+	Kind     ledger.Kind
+	Envelope []byte
+	Opening  []byte // nil once it was erased, and where it is not asked for
+}
+
+// A Filter selects entries. Members that are set must all hold.
+type Filter struct {
+	Since, Until time.Time // Until is not part of it
+	Server       string
+	Kind         ledger.Kind
+	Before       int64 // only of a lower index; 0: all
+	Limit        int   // 0 stands for 100, the most is 1,000
+}
