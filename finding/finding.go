@@ -66,6 +66,8 @@ const (
 	SchemaUnverifiable Code = "schema-unverifiable" // nobody can judge by the declared outputSchema
 	Denied             Code = "denied"              // policy forbids it
 	Unapproved         Code = "unapproved"          // not what was approved of what the server says of itself
+	Suspected          Code = "suspected-injection" // a classifier takes it for one
+	Unjudged           Code = "not-judged"          // a classifier that has to could not judge it
 	Violation          Code = "violation"           // a message that is no acceptable MCP
 	Unsolicited        Code = "unsolicited"         // an answer that nobody waits for
 	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
@@ -131,7 +133,7 @@ var severities = map[Code]Severity{
 	URISyntax: Error, URIScheme: Error, URIHost: Error, URILength: Error,
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
-	ForgedProvenance: Error, FenceLookalike: Error, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Violation: Error,
+	ForgedProvenance: Error, FenceLookalike: Error, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
 	Unsolicited: Warn, BlobNotInspected: Info, Opaque: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
 	MissingMember: Error, UnknownVerdict: Error, UnknownDomain: Error, TypedTag: Error,

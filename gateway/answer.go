@@ -26,6 +26,9 @@ var (
 	errDuplicate  = answer{wire.CodeInvalid, "pellucid: a request with this id is already under way"}
 	errMismatch   = answer{wire.CodeHeaderMismatch, "pellucid: a header and the body differ"}
 	errClientGone = answer{7508, "pellucid: the client did not answer"}
+	errUnapproved = answer{7509, "pellucid: held until a person has looked at it"}
+	errUnrecorded = answer{7510, "pellucid: withheld: the decision about the result could not be recorded"}
+	errCallHeld   = answer{7511, "pellucid: this call waits for a person; once it is released, the same call goes through"}
 )
 
 // raw is the error object. evidence, where there is one, names the decision.
@@ -55,6 +58,7 @@ const (
 	placeholderBlock = `{"type":"text","text":"[pellucid withheld this content; evidence `
 	placeholderWhole = `[pellucid withheld this result; evidence `
 	placeholderHeld  = `[pellucid holds this result until a person has looked at it; evidence `
+	placeholderTool  = `[pellucid holds this tool until a person has looked at it; evidence `
 )
 
 // blockPlaceholder stands for one content block.
@@ -62,13 +66,9 @@ func blockPlaceholder(id ID) []byte {
 	return append(append([]byte(placeholderBlock), id.String()...), `]"}`...)
 }
 
-// toolPlaceholder stands for the whole result of a tool; held says that a person
-// will find it in the queue. meta is the raw value of its provenance.
-func toolPlaceholder(id ID, held, typed bool, metaKey string, meta []byte) []byte {
-	text := placeholderWhole
-	if held {
-		text = placeholderHeld
-	}
+// toolPlaceholder stands for the whole result of a tool. text is one of those above;
+// typed says that results have a resultType. meta is the raw value of its provenance.
+func toolPlaceholder(text string, id ID, typed bool, metaKey string, meta []byte) []byte {
 	dst := []byte(`{"content":[{"type":"text","text":"` + text + id.String() + `]"}],"isError":true`)
 	if typed {
 		dst = append(dst, `,"resultType":"complete"`...)

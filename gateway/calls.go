@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // A call is a request on its way to the server and back.
@@ -26,11 +27,14 @@ type call struct {
 	limit  time.Duration // of silence; 0: the server's
 	sent   string        // token that the server gets instead, because another request bears the same
 	claim  *wire.Claim   // what the client's headers say
+	item   surface.Key   // what it is about; without a name if that is nothing a server lists
+	wants  uint32        // of a subscription: bits of changing
 	watched
 
 	born, heard time.Time
 	endless     bool // a subscription: silence is no fault
 	cancelled   bool // by the client, who waits no longer
+	answered    bool // by the server; classifiers are asked about it
 }
 
 // An ask is a request of the server on its way to the client and back.
@@ -95,6 +99,17 @@ func (c *calls) get(id wire.ID) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.up[n]
+}
+
+// answering notes that the server has answered the call, which stays under way; false
+// if it had before.
+func (c *calls) answering(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !k.answered
+	k.answered = true
+	k.heard = time.Now()
+	return first
 }
 
 // close forgets the call with our number n and returns it; nil if there is none.
@@ -288,9 +303,10 @@ func newCall(m *wire.Message, now time.Time) *call {
 	if !m.Alias.IsZero() {
 		k.shown = m.Alias
 	}
+	k.item, k.wants = itemOf(m), wants(m)
 	switch m.Method {
 	case mcpmsg.CallTool:
-		k.tool = clip(m.Params.Get("name").Text())
+		k.tool = clip(k.item.Name)
 	case mcpmsg.ListTools:
 		k.cursor = strings.Clone(m.Params.Get("cursor").Text())
 	}

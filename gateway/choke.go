@@ -29,23 +29,34 @@ type passage struct {
 	schema   *validate.Schema // that the server declared for its results; nil if none
 	call     hold.Digest      // of the question that it answers
 	output   []byte           // schema's source
+	hints    toolHints        // of that tool
 	released string           // item of the queue that a person has released, or ""
 	watched  *watched         // of the call that it answers; nil if it answers none
+	narrow   bool             // schema's source is (narrowSchema)
+	judged   *judged          // what classifiers have to do with it; nil: nothing
 }
 
 // inspector is the choke point and what it needs.
 type inspector struct {
-	cfg   Config
-	scrub compiled
-	prof  *profile
-	mu    sync.Mutex // of all below: a released result passes while the server speaks
-	ids   ids
-	w     walker
-	again strictjson.Doc // what is about to be delivered
+	cfg    Config
+	scrub  compiled
+	prof   *profile
+	mu     sync.Mutex // of all below: a released result passes while the server speaks
+	ids    ids
+	w      walker
+	again  strictjson.Doc // what is about to be delivered
+	counts []Count        // for a policy
+
+	suspect suspect // the classifier that withholds the message
+	seer    seer    // for classifiers; has a lock of its own
+	quiet   *quiet  // of what classifiers say; likewise
+
+	admitted strictjson.Doc // what is left of what a server says of itself
+	seen     *unapproved    // what of it was left out; has a lock of its own
 }
 
 func newInspector(cfg Config, p *profile, lookup func(int64) ([]byte, bool)) (*inspector, error) {
-	in := &inspector{cfg: cfg, scrub: compiled{}, prof: p, ids: newIDs(cfg.Rand)}
+	in := &inspector{cfg: cfg, scrub: compiled{}, prof: p, ids: newIDs(cfg.Rand), seen: new(unapproved), quiet: &quiet{log: cfg.Log}}
 	s, err := in.scrub.scrubbers(cfg.MaxChars)
 	if err != nil {
 		return nil, err
@@ -75,8 +86,18 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 		return in.instead(p, nil)
 	}
 	d.Released = p.released
-	code := ok
-	if p.released == "" {
+	in.suspect = suspect{}
+	came := root
+	var received earlyDigest
+	if row.Mark == mcpmsg.Always {
+		received.begin(came.Raw())
+		defer received.wait() // before the octets serve another message
+	}
+	root, cut, code := in.admit(p, came)
+	if cut > 0 {
+		in.w.leftOut(finding.Unapproved, cut)
+	}
+	if code == ok && p.released == "" {
 		code = in.received(p, rule.Validation, d)
 	}
 	if code == ok {
@@ -84,6 +105,12 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 	}
 	if code == ok && p.released == "" {
 		code = in.holds(p, rule)
+	}
+	if code == ok {
+		code = in.classified(p, rule, d)
+	}
+	if code == ok {
+		code = in.decides(p, row, rule, root, d)
 	}
 	if code != ok {
 		return in.withhold(p, d, code)
@@ -108,8 +135,13 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 		if in.w.edited {
 			d.Verdict = Changed
 		}
-		d.Received, d.Delivered = digestOf(root.Raw()), digestOf(body)
-		in.record(d)
+		d.Received, d.Delivered = received.of(came.Raw()), digestOf(body)
+		if err := in.record(d); err != nil && in.mustRecord(p) {
+			wire.PutBuffer(out.Raw)
+			return in.unrecorded(p)
+		}
+		in.verdicts(p, d)
+		p.judged.isShown(d)
 	}
 	return out
 }
@@ -157,7 +189,7 @@ func (in *inspector) begin(p passage, row *mcpmsg.Row, rule Rule, kind string) (
 		method = frame.Other
 	}
 	return &Decision{
-		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Tool: p.tool, Method: method, Kind: kind,
+		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Tool: p.tool, Method: method, Kind: kind, Principal: in.cfg.Principal,
 		Profile: w.text.Policy().Profile.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 	}, nil
 }
@@ -315,11 +347,17 @@ func (in *inspector) withhold(p passage, d *Decision, code finding.Code) *wire.O
 		row := mcpmsg.Lookup(mcpmsg.Result, p.method)
 		in.w.sum = in.w.sum[:0]
 		note := in.provenance(d, row)
-		raw := toolPlaceholder(d.ID, in.review(p, d, code), p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
+		text := placeholderWhole
+		if in.review(p, d, code) {
+			text = placeholderHeld // a person will find it in the queue
+		}
+		raw := toolPlaceholder(text, d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
 		in.record(d)
+		in.verdicts(p, d)
 		return &wire.Outgoing{Raw: wire.AppendResult(nil, p.id, raw), Kind: wire.Response, ID: p.id}
 	}
 	in.record(d)
+	in.verdicts(p, d)
 	return in.instead(p, &d.ID)
 }
 
@@ -347,7 +385,7 @@ func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
 	return &id
 }
 
-func (in *inspector) record(d *Decision) {
+func (in *inspector) record(d *Decision) error {
 	w := &in.w
 	if d.Profile != "" { // it was walked
 		d.Inspected = w.inspected
@@ -360,7 +398,9 @@ func (in *inspector) record(d *Decision) {
 		d.NotInspected = append(d.NotInspected, w.uninspected...)
 		d.Withheld = append(d.Withheld, w.withheld...)
 	}
-	if err := in.cfg.Sink.Record(*d); err != nil {
+	err := in.cfg.Sink.Record(*d)
+	if err != nil {
 		in.cfg.Log.Error("decision not recorded", "evidence", d.ID.String(), slog.Any("error", err))
 	}
+	return err
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
@@ -55,13 +57,24 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // nothing of it went. tool is absent where no tool is concerned. The three
 // objects count by code and are absent when empty; withheld counts the items
 // that gave way to a placeholder, or were left out, beside what was delivered.
+// Where a rule of a policy has matched there are
+//
+//	"policy":{"action":"sanitise","rule":"distrusted"},"would":{"action":"hold","rule":"unread"}
+//
+// Where classifiers were asked, or need not be, there is
+//
+//	"classified":[{"score":0.97,"name":"shields","version":"prompt-shields-2024-09-01","mode":"enforce","outcome":"hold"}]
+//
+// as in Classified. In policy there is "failed":true beside a rule that could not be evaluated; would is what rules in
+// audit mode would have done that is stricter.
 type Decision struct {
 	ID        ID
 	Time      time.Time
 	Server    string
 	Tool      string // empty: none
 	Method    string // of the table, else frame.Other
-	Kind      string // "result", "error", "request", "notification"
+	Kind      string // "result", "error", "request", "notification"; "call": of the client, by a policy
+	Principal string // whose session it is; not part of the line
 	Verdict   Verdict
 	Received  frame.Digest
 	Delivered frame.Digest // zero: nothing was
@@ -78,6 +91,11 @@ type Decision struct {
 	Released   string          // item of the queue whose result this is, released by a person
 	Validation validate.Result // of structuredContent; zero: there was nothing to judge by
 	Grounding  *Grounding      // of a grounding adapter's answer; nil: it is none
+	Policy     PolicyDecision  // zero: no rule of a policy has matched
+
+	// Classified are the verdicts of classifiers that were asked before delivery or
+	// need not be asked; those in shadow mode have records of their own.
+	Classified []classify.Verdict
 }
 
 // A Count is how often a code occurred.
@@ -125,6 +143,9 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 		dst = appendLabel(dst, "released", d.Released)
 	}
 	dst = appendValidation(dst, d.Validation)
+	dst = d.Policy.appendJSON(dst, "policy")
+	dst = d.Policy.Would.appendJSON(dst, "would")
+	dst = appendVerdicts(dst, d.Classified)
 	if d.Grounding != nil {
 		dst = d.Grounding.appendJSON(append(dst, `,"grounding":`...))
 	}
@@ -211,3 +232,36 @@ func (s ids) next() (id ID, err error) {
 }
 
 func digestOf(b []byte) frame.Digest { return sha256.Sum256(b) }
+
+// An earlyDigest is computed beside the walk where the message is long enough for
+// another processor's help to be worth the asking.
+type earlyDigest struct{ done chan frame.Digest }
+
+// worthHelp is how many octets cost several times as much to hash as a goroutine to wake.
+const worthHelp = 64 << 10
+
+func (e *earlyDigest) begin(b []byte) {
+	if len(b) < worthHelp || runtime.GOMAXPROCS(0) == 1 {
+		return
+	}
+	done := make(chan frame.Digest, 1)
+	e.done = done
+	go func() { done <- digestOf(b) }()
+}
+
+// of is the digest of b, with which it was begun if it was.
+func (e *earlyDigest) of(b []byte) frame.Digest {
+	if e.done == nil {
+		return digestOf(b)
+	}
+	d := <-e.done
+	e.done = nil
+	return d
+}
+
+// wait returns once nobody reads the octets any more.
+func (e *earlyDigest) wait() {
+	if e.done != nil {
+		<-e.done
+	}
+}

@@ -59,11 +59,25 @@ type Config struct {
 	Hold      *hold.Queue
 	Principal string
 
+	// RequireEvidence withholds what the Sink cannot record of the results of tools, but
+	// for those that a Rule says are Unprivileged.
+	RequireEvidence bool
+
 	// Tools returns the rule of a tool, by the name that the server gave it, or nil
 	// where it has none of its own. It may be called at the same time.
 	Tools func(name string) *Rule
 	// Schemas keeps compiled outputSchemas for several servers; nil: for this one.
 	Schemas *validate.Cache
+
+	// Admission says what the server may say of itself; nil: whatever it likes, as far
+	// as its text can be made safe.
+	Admission Admission
+
+	// Policy decides beside the Rules; nil: nothing does.
+	Policy Policy
+
+	// Classifiers judge what tools answer; nil: nothing does.
+	Classifiers *Classifiers
 
 	// DangerouslyAllowSampling lets the server put words before the client's
 	// model. They are scrubbed and marked; nothing can make them harmless.

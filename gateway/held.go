@@ -102,6 +102,9 @@ func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
 		return
 	}
 	done, inOrder := r.listing.page(k.cursor, m.Result)
+	if r.cfg.Admission != nil && inOrder {
+		r.differs(m)
+	}
 	switch {
 	case !inOrder:
 		r.quiet.warn("server's list of tools is too long or out of order")

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"sync"
 
+	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
@@ -83,7 +85,7 @@ func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) 
 			Profile: scrub.MCP.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 			Evidence: id.String(), Findings: []frame.Finding{{Field: frame.Other, Code: refused, Count: 1}},
 		}
-		return toolPlaceholder(*id, false, false, frame.MetaKey, note.AppendJSON(nil)), in.last, nil
+		return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note.AppendJSON(nil)), in.last, nil
 	}
 	p := passage{
 		msg:    &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: in.doc.Root()},
@@ -91,7 +93,9 @@ func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) 
 	}
 	if r.Schema != nil {
 		p.output, p.schema = r.Schema, i.cfg.Schemas.Compile(r.Schema)
+		p.narrow = i.cfg.Classifiers != nil && narrowSchema(r.Schema)
 	}
+	i.ask(in.in, &p)
 	out := in.in.pass(p)
 	raw, isResult := bytes.CutPrefix(out.Raw, []byte(`{"jsonrpc":"2.0","id":0,"result":`))
 	if !isResult {
@@ -100,7 +104,37 @@ func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) 
 	// Its own octets: those of the pool serve the next message.
 	clean = bytes.Clone(raw[:len(raw)-1])
 	wire.PutBuffer(out.Raw)
+	i.behind(in.in, &p)
 	return clean, in.last, nil
+}
+
+// ask has classifiers judge the result before it is looked at.
+func (i *Inspector) ask(in *inspector, p *passage) {
+	if p.judged = in.cfg.judges(p); p.judged == nil {
+		return
+	}
+	p.judged.skip()
+	asked := p.judged.asks(classify.Enforce)
+	if len(asked) == 0 {
+		return
+	}
+	// Each within its own time.
+	p.judged.verdicts = append(p.judged.verdicts, askAll(context.Background(), asked, in.see(*p, wantsRaw(asked)))...)
+}
+
+// behind has classifiers judge a copy of the result, whose octets are the caller's.
+func (i *Inspector) behind(in *inspector, p *passage) {
+	asked := p.judged.asks(classify.Shadow)
+	if len(asked) == 0 || !p.judged.shown {
+		return
+	}
+	doc := new(strictjson.Doc)
+	if doc.Reset(bytes.Clone(p.msg.Result.Raw()), strictjson.Limits{MendSurrogates: true}) != nil {
+		return // never: it was parsed before
+	}
+	q := *p
+	q.msg = &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: doc.Root()}
+	in.behind(q, asked, func() {})
 }
 
 // labelOr is s if it may be shown, else or, else frame.Other.

@@ -108,7 +108,9 @@ func (s *specimen) field(f *mcpmsg.Field, seen []*mcpmsg.Shape) string {
 			s.n++
 			return `"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"`
 		case mcpmsg.Opaque:
-			return `"\u200b opaque"`
+			if f.Name == "requestState" { // no other member may be, whatever the table says
+				return `"\u200b opaque"`
+			}
 		}
 		return s.str(sample(f.Name))
 	}
@@ -133,6 +135,14 @@ func sample(name string) string {
 		return "elicitation/create"
 	case "mimeType":
 		return "text/plain"
+	case "protocolVersion":
+		return "2025-11-25"
+	case "supportedVersions":
+		return mcpmsg.Modern
+	case "level":
+		return "error"
+	case "mode":
+		return "form"
 	}
 	return "clean " + name
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/era"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
@@ -20,9 +22,10 @@ import (
 
 // A course is a gateway on one route, between a client and a server that the test plays.
 type course struct {
-	t      *testing.T
+	t *testing.T
+	route
 	client wire.Conn
-	modern bool
+	hello  string   // how the server answers the handshake; "" = as it should
 	bodies []string // what the server says, by the number in the request
 	row    mcpmsg.Row
 }
@@ -30,35 +33,49 @@ type course struct {
 // A route is how the two sides of a gateway are reached.
 type route struct {
 	front, up string // "stdio" or "http"
-	modern    bool
+	modern    bool   // the client's era
+	cross     bool   // the server is of the other one
 }
 
 func (r route) String() string {
-	era := "legacy"
+	name := r.front + "-" + r.up + "-legacy"
 	if r.modern {
-		era = "modern"
+		name = r.front + "-" + r.up + "-modern"
 	}
-	return r.front + "-" + r.up + "-" + era
+	if r.cross {
+		name += "-crossed"
+	}
+	return name
 }
+
+// serves reports whether the server is modern.
+func (r route) serves() bool { return r.modern != r.cross }
 
 func routes() (list []route) {
 	for _, front := range []string{"stdio", "http"} {
 		for _, up := range []string{"stdio", "http"} {
-			list = append(list, route{front, up, false}, route{front, up, true})
+			list = append(list, route{front, up, false, false}, route{front, up, true, false},
+				route{front, up, false, true}, route{front, up, true, true})
 		}
 	}
 	return list
 }
 
-// newCourse opens a route, with a session of a client that has said hello.
-func newCourse(t *testing.T, r route, cfg Config) *course {
+// openCourse opens a route.
+func openCourse(t *testing.T, r route, hello string, cfg Config) *course {
 	t.Helper()
-	c := &course{t: t, modern: r.modern}
+	c := &course{t: t, route: r, hello: hello}
 	dial := c.serveStdio
 	if r.up == "http" {
 		dial = c.serveHTTP()
 	}
-	run := func(ctx context.Context, front wire.Conn) error { return Run(ctx, front, dial(ctx), cfg) }
+	run := func(ctx context.Context, front wire.Conn) error {
+		up := dial(ctx)
+		if r.cross {
+			up = era.Adapt(up, era.Options{DangerouslyAllowSampling: true})
+		}
+		return Run(ctx, front, up, cfg)
+	}
 	if r.front == "http" {
 		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession) error { return run(ctx, s) }})
 		c.client = c.dialHTTP(front)
@@ -70,13 +87,30 @@ func newCourse(t *testing.T, r route, cfg Config) *course {
 		c.client = post(b)
 		t.Cleanup(func() { stop(); c.client.Close(); <-done })
 	}
+	return c
+}
+
+// newCourse opens a route, with a session of a client that has said hello.
+func newCourse(t *testing.T, r route, cfg Config) *course {
+	t.Helper()
+	c := openCourse(t, r, "", cfg)
 	if !r.modern {
-		c.ask(0, mcpmsg.Initialize, `{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`)
-		c.read()
+		c.greet()
 		raw := wire.AppendRequest(nil, wire.ID{}, "notifications/initialized", nil)
 		c.write(&wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: "notifications/initialized"})
 	}
 	return c
+}
+
+// greet is the handshake of the client's era. It returns what the client hears.
+func (c *course) greet() string {
+	c.t.Helper()
+	if c.modern {
+		c.ask(0, mcpmsg.Discover, `{"x":0}`)
+	} else {
+		c.ask(0, mcpmsg.Initialize, `{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`)
+	}
+	return string(c.read().Doc.Root().Raw())
 }
 
 // pipeConns are two ends of a pair of pipes.
@@ -180,25 +214,50 @@ func (c *course) serve(ctx context.Context, conn wire.Conn) {
 			conn.Write(ctx, &wire.Outgoing{Raw: raw, Kind: kind, ID: m.ID})
 		}
 		n, numbered := m.Params.Get("n").Int64()
+		request := c.row.Part == mcpmsg.Params && !strings.HasPrefix(c.row.Method, "notifications/")
 		switch {
-		case !numbered && m.Method == mcpmsg.Initialize:
-			answer(wire.Response, wire.AppendResult(nil, shown, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`)))
+		case c.cross && (m.Method == mcpmsg.Initialize) == c.serves() && (m.Method == mcpmsg.Initialize || m.Method == mcpmsg.Discover):
+			answer(wire.ErrorResponse, wire.AppendError(nil, shown, []byte(`{"code":-32601,"message":"no such method"}`)))
+		case m.Method == mcpmsg.Initialize && (c.cross || !numbered), m.Method == mcpmsg.Discover && c.cross:
+			answer(wire.Response, wire.AppendResult(nil, shown, []byte(cmp.Or(c.hello, handshakes[m.Method]))))
 		case !numbered:
 			answer(wire.Response, wire.AppendResult(nil, shown, []byte(testTools)))
 		case c.row.Part == mcpmsg.Result:
 			answer(wire.Response, wire.AppendResult(nil, shown, []byte(c.bodies[n])))
 		case c.row.Part == mcpmsg.Error:
 			answer(wire.ErrorResponse, wire.AppendError(nil, shown, []byte(c.bodies[n])))
+		case request && c.cross && c.serves() && !m.Params.Get("inputResponses").Exists():
+			answer(wire.Response, wire.AppendResult(nil, shown, fmt.Appendf(nil,
+				`{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":%q,"params":%s}}}`, c.row.Method, c.bodies[n])))
 		default:
-			out := &wire.Outgoing{Kind: wire.Notification, Method: c.row.Method, Related: m.ID}
-			if !strings.HasPrefix(c.row.Method, "notifications/") {
-				out.Kind, out.ID = wire.Request, wire.StringID(fmt.Sprint("ask", n))
+			if !request || !c.cross || !c.serves() {
+				out := &wire.Outgoing{Kind: wire.Notification, Method: c.row.Method, Related: m.ID}
+				if request {
+					out.Kind, out.ID = wire.Request, wire.StringID(fmt.Sprint("ask", n))
+				}
+				out.Raw = wire.AppendRequest(nil, out.ID, c.row.Method, c.withToken(c.bodies[n], m))
+				conn.Write(ctx, out)
 			}
-			out.Raw = wire.AppendRequest(nil, out.ID, c.row.Method, []byte(c.bodies[n]))
-			conn.Write(ctx, out)
 			answer(wire.Response, wire.AppendResult(nil, shown, []byte(`{"resultType":"complete","content":[]}`)))
 		}
 	}
+}
+
+// handshakes are how a server of each era says hello.
+var handshakes = map[string]string{
+	mcpmsg.Initialize: `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"s","version":"1"}}`,
+	mcpmsg.Discover:   `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private"}`,
+}
+
+// withToken puts into body the token by which the request wants to hear of progress.
+func (c *course) withToken(body string, m *wire.Message) []byte {
+	if token := m.Params.Get("_meta").Get("progressToken"); token.Exists() {
+		for _, escaped := range []bool{false, true} {
+			s := specimen{escaped: escaped}
+			body = strings.Replace(body, s.quote("clean progressToken"), string(token.Raw()), 1)
+		}
+	}
+	return []byte(body)
 }
 
 func (c *course) write(out *wire.Outgoing) {
@@ -213,8 +272,13 @@ func (c *course) write(out *wire.Outgoing) {
 // ask sends a request of the client; it belongs to the era by its _meta.
 func (c *course) ask(id int, method, params string) {
 	c.t.Helper()
-	if c.modern {
-		params = strings.TrimSuffix(params, "}") + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+	if method != mcpmsg.Initialize {
+		own := ""
+		if c.modern {
+			own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"debug",` +
+				`"io.modelcontextprotocol/clientCapabilities":{"sampling":{},"elicitation":{}},`
+		}
+		params = strings.TrimSuffix(params, "}") + fmt.Sprintf(`,"_meta":{%s"progressToken":"token %d"}}`, own, id)
 	}
 	raw := wire.AppendRequest(nil, wire.IntID(int64(id)), method, []byte(params))
 	m, err := wire.Decode(raw, testLimits)
@@ -266,6 +330,12 @@ func (c *course) say(row mcpmsg.Row, bodies []string) (lines []string) {
 func (r route) carried(row mcpmsg.Row) bool {
 	request := row.Part == mcpmsg.Params && !strings.HasPrefix(row.Method, "notifications/")
 	switch {
+	case r.cross && row.Method == mcpmsg.Initialize:
+		return !r.serves()
+	case r.cross && row.Method == mcpmsg.Discover:
+		return r.serves()
+	case r.cross && row.Method != mcpmsg.Cancelled:
+		return true
 	case row.Method == mcpmsg.Initialize || row.Method == mcpmsg.Discover || row.Method == mcpmsg.ListTools:
 		return true
 	case row.Method == mcpmsg.Cancelled: // speaks of a request: TestMarker
@@ -313,8 +383,8 @@ func (o oracles) check(t *testing.T, name, line string) {
 }
 
 // TestMatrix drives every string position of the table on every route with the
-// kinds of poison, plain and as \uXXXX. Each position gets one kind, another one on
-// the next route; $PELLUCID_MATRIX=full gives every position every kind in both
+// kinds of poison, plain and as \uXXXX. Each position gets the marker and one kind, another
+// one on the next route; $PELLUCID_MATRIX=full gives every position every kind in both
 // spellings, which takes hours. Without $PELLUCID_MATRIX two routes are walked in
 // every position and the others in every eighth: behind the transports it is the
 // same function.
@@ -334,7 +404,7 @@ func TestMatrix(t *testing.T) {
 	}
 	for turn, r := range routes() {
 		stride := 1
-		if extent == "" && turn != 0 && turn != 7 {
+		if extent == "" && r != (route{"stdio", "stdio", false, false}) && r != (route{"http", "http", true, false}) {
 			stride = 8
 		}
 		t.Run(r.String(), func(t *testing.T) {
@@ -366,39 +436,51 @@ func (m *matrix) row(r route, row mcpmsg.Row) {
 	m.t.Helper()
 	brief := row.Method != mcpmsg.CallTool
 	probe := specimen{target: -1, brief: brief}
-	m.said(r, row, []string{probe.object(row.Shape, nil)})
-	m.positions += probe.n
-	var bodies []string
-	add := func(target int, kind string, escaped bool) {
-		s := specimen{target: target, escaped: escaped, brief: brief, poison: poisons[kind]}
-		body := s.object(row.Shape, nil)
-		if row.Part == mcpmsg.Error {
-			body = `{"code":7,` + strings.TrimPrefix(body, "{")
-		}
-		bodies = append(bodies, body)
+	clean := m.said(r, row, []string{probe.object(row.Shape, nil)})
+	if heard := `"method":"` + row.Method + `"`; slices.Contains(spoken, row.Method) && !strings.Contains(strings.Join(clean, "\n"), heard) {
+		m.t.Errorf("%s %s: the client has heard nothing of it: %q", r, row.Method, clean)
 	}
+	m.positions += probe.n
+	var shots []specimen
 	for target := m.turn % m.stride; target < probe.n; target += m.stride {
 		if !m.full {
 			m.turn++
-			add(target, m.kinds[m.turn%len(m.kinds)], m.turn/len(m.kinds)%2 == 1)
+			one := specimen{target: target, poison: poisons[m.kinds[m.turn%len(m.kinds)]], escaped: m.turn/len(m.kinds)%2 == 1}
+			shots = append(shots, one, specimen{target: target, escaped: !one.escaped}) // the marker may arrive nowhere
 			continue
 		}
 		for _, kind := range m.kinds {
-			add(target, kind, false)
-			add(target, kind, true)
+			shots = append(shots, specimen{target: target, poison: poisons[kind]}, specimen{target: target, poison: poisons[kind], escaped: true})
 		}
 	}
-	for some := range slices.Chunk(bodies, batch) {
-		m.said(r, row, some)
+	for some := range slices.Chunk(shots, batch) {
+		bodies := make([]string, len(some))
+		for i, s := range some {
+			s.brief = brief
+			bodies[i] = s.object(row.Shape, nil)
+			if row.Part == mcpmsg.Error {
+				bodies[i] = `{"code":7,` + strings.TrimPrefix(bodies[i], "{")
+			}
+		}
+		m.said(r, row, bodies)
 	}
 }
 
+// spoken is what every client hears of that can hear of it at all.
+var spoken = []string{mcpmsg.Elicit, mcpmsg.Sample, mcpmsg.Progress, "notifications/message"}
+
 // said checks what the client hears of bodies.
-func (m *matrix) said(r route, row mcpmsg.Row, bodies []string) {
+func (m *matrix) said(r route, row mcpmsg.Row, bodies []string) (lines []string) {
 	cfg := Config{Name: "srv", Sink: &memory{}, DangerouslyAllowSampling: true}
-	var lines []string
+	hello := r.cross && (row.Method == mcpmsg.Initialize || row.Method == mcpmsg.Discover)
 	m.t.Run(strings.ReplaceAll(row.Method, "/", "-"), func(t *testing.T) {
-		lines = newCourse(t, r, cfg).say(row, bodies)
+		if !hello {
+			lines = newCourse(t, r, cfg).say(row, bodies)
+			return
+		}
+		for _, body := range bodies { // a server says it once
+			t.Run("", func(t *testing.T) { lines = append(lines, openCourse(t, r, body, cfg).greet()) })
+		}
 	})
 	for _, line := range lines {
 		m.check(m.t, r.String()+" "+row.Method, line)
@@ -407,6 +489,7 @@ func (m *matrix) said(r route, row mcpmsg.Row, bodies []string) {
 	if len(lines) < len(bodies) {
 		m.t.Errorf("%s %s: %d messages of %d", r, row.Method, len(lines), len(bodies))
 	}
+	return lines
 }
 
 func sortedKeys(m map[string]string) (keys []string) {

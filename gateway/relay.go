@@ -27,15 +27,17 @@ type relay struct {
 	front, up wire.Conn
 	in        *inspector
 	prof      *profile
-	surface   surface
+	surface   toolList
+	news      news
 	calls     *calls
 	holding   holding
 	toServer  chan *wire.Outgoing
 	quiet     quiet
 	work      sync.WaitGroup
-	passing   atomic.Bool // a message of the server is on its way to the client
+	passing   atomic.Int64 // messages of the server on their way to the client
+	judging   atomic.Int64 // octets of those that wait for classifiers
 	failure   atomic.Pointer[error]
-	answered  bool // the server has answered something; of the server's reader
+	answered  atomic.Bool // the server has answered something
 	listing   listing
 	clientOwn listing // what the client lists itself
 }
@@ -53,6 +55,8 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 		calls: newCalls(cfg.InFlight), toServer: make(chan *wire.Outgoing, queueLength),
 	}
 	r.quiet.log = cfg.Log
+	r.surface.admission = cfg.Admission
+	r.listing.versions, r.clientOwn.versions = cfg.Admission != nil, cfg.Admission != nil
 	r.in, err = newInspector(cfg, r.prof, r.calls.original)
 	return r, err
 }
@@ -66,6 +70,7 @@ func (r *relay) run(ctx context.Context) error {
 	work.Go(func() { server <- r.readServer(ctx) })
 	work.Go(func() { r.writeServer(ctx) })
 	work.Go(func() { r.watch(ctx) })
+	work.Go(func() { r.tell(ctx) })
 
 	var err error
 	select {
@@ -96,7 +101,7 @@ func (r *relay) drain(ctx context.Context, server <-chan error) error {
 	defer over.Stop()
 	poll := time.NewTicker(drainWait / 200)
 	defer poll.Stop()
-	for !r.calls.idle() || r.passing.Load() {
+	for !r.calls.idle() || r.passing.Load() > 0 {
 		select {
 		case <-poll.C:
 		case <-over.C:
@@ -123,8 +128,22 @@ func (r *relay) failed() error {
 func (r *relay) abandon(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, drainWait)
 	defer stop()
+	r.settle(ctx)
 	for _, k := range r.calls.all() {
 		if r.front.Write(ctx, errGone.to(k, nil)) != nil {
+			return
+		}
+	}
+}
+
+// settle waits for what the server has said and is not yet with the client.
+func (r *relay) settle(ctx context.Context) {
+	poll := time.NewTicker(drainWait / 200)
+	defer poll.Stop()
+	for r.passing.Load() > 0 {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -235,6 +254,14 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 // forward sends the client's request under our number. It owns m.
 func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	defer m.Release()
+	if r.withheld(k) {
+		r.calls.close(k.n)
+		return r.toClient(ctx, r.refuseUnapproved(m, k))
+	}
+	if out := r.refusedByPolicy(ctx, m, k); out != nil {
+		r.calls.close(k.n)
+		return r.toClient(ctx, out)
+	}
 	id := wire.IntID(k.n)
 	headers := r.surface.headers(k.tool)
 	route := cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
@@ -256,6 +283,9 @@ func rawParams(m *wire.Message) []byte {
 }
 
 func (r *relay) clientNotification(ctx context.Context, m *wire.Message) error {
+	if m.Method == methodInitialized {
+		r.news.ready.Store(true)
+	}
 	out := &wire.Outgoing{Kind: wire.Notification, Method: m.Method}
 	out.Route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, nil))
 	params := rawParams(m)

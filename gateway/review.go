@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
@@ -39,7 +40,11 @@ func (in *inspector) holds(p passage, rule Rule) finding.Code {
 }
 
 func (in *inspector) held(rule Rule, code finding.Code) bool {
-	return slices.Contains(rule.Hold, code) && !slices.ContainsFunc(rule.Except, func(e Exception) bool {
+	return slices.Contains(rule.Hold, code) && !in.excepted(rule, code)
+}
+
+func (in *inspector) excepted(rule Rule, code finding.Code) bool {
+	return slices.ContainsFunc(rule.Except, func(e Exception) bool {
 		return e.Code == code && (e.Until.IsZero() || in.cfg.Now().Before(e.Until))
 	})
 }
@@ -51,13 +56,13 @@ const holdWait = 5 * time.Second
 // review gives a withheld result to the queue. It reports whether a person will
 // find it there.
 func (in *inspector) review(p passage, d *Decision, code finding.Code) bool {
-	if in.cfg.Hold == nil {
+	if in.cfg.Hold == nil || d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
 		return false
 	}
 	ctx, stop := context.WithTimeout(context.Background(), holdWait)
 	defer stop()
 	err := in.cfg.Hold.Hold(ctx, hold.Item{
-		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: in.cfg.Principal, Rule: ruleOf(code), Code: code,
+		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: in.cfg.Principal, Rule: in.heldBy(d, code), Code: code,
 		Call: p.call, Body: slices.Clone(p.msg.Result.Raw()),
 	})
 	if err != nil {
@@ -68,6 +73,14 @@ func (in *inspector) review(p passage, d *Decision, code finding.Code) bool {
 		level("withheld result not kept for review", "error", err, "evidence", d.ID.String())
 	}
 	return err == nil
+}
+
+// heldBy names what holds a result.
+func (in *inspector) heldBy(d *Decision, code finding.Code) string {
+	if in.suspect.name != "" {
+		return "classifier:" + in.suspect.name
+	}
+	return d.heldBy(code)
 }
 
 // ruleOf names the kind of rule that withholds for a code.

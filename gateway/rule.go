@@ -24,6 +24,10 @@ type Rule struct {
 	Timeout  time.Duration // 0: as the server's
 	Validation
 
+	// Unprivileged: its results are delivered even if Config.RequireEvidence asks for a
+	// record and there can be none. What a server says of its tools does not count.
+	Unprivileged bool
+
 	// Hold lists findings for which a result is held for review instead of being
 	// delivered without them, and Except where not.
 	Hold   []finding.Code

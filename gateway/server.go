@@ -31,7 +31,6 @@ func (r *relay) readServer(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", ErrUpstreamGone, err)
 		default:
 			err = r.fromServer(ctx, m)
-			m.Release()
 		}
 		if err != nil {
 			return err
@@ -70,9 +69,16 @@ func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
 	return nil
 }
 
+// fromServer passes a message of the server on. It owns m.
 func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
-	r.passing.Store(true)
-	defer r.passing.Store(false)
+	r.passing.Add(1)
+	defer r.passing.Add(-1)
+	kept := false // by whoever judges it
+	defer func() {
+		if !kept {
+			m.Release()
+		}
+	}()
 	switch m.Kind {
 	case wire.Request:
 		return r.serverRequest(ctx, m)
@@ -94,8 +100,10 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 	switch {
 	case k.method == mcpmsg.CallTool:
 		p.tool, p.name, p.call = r.surface.label(k.tool), k.tool, k.digest
+		p.hints = r.surface.hints(k.tool)
 		if schema := r.surface.output(k.tool); schema != nil {
 			p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
+			p.narrow = r.surface.narrow(k.tool)
 		}
 	case m.Kind != wire.Response:
 	case k.method == mcpmsg.ListTools:
@@ -104,31 +112,18 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		if !m.Result.Get("capabilities").Get("tools").Exists() {
 			r.surface.settle(nil) // there is nothing to list
 		}
+		r.news.greeted(m.Result.Get("capabilities"))
 		r.allowBatches(m.Result.Get("protocolVersion").Text() == "2025-03-26")
 	}
-	out := r.in.pass(p)
-	// Closed before the client can know, who may use the id again; and only
-	// after the walk, since a subscription's last message names its id.
-	if r.calls.close(k.n) == nil || k.cancelled {
-		return nil // the client has been told that it took too long, or waits no more
-	}
-	unreachable := r.unreachable(m)
-	if out != nil {
-		out.ID, out.Whole = k.id, m.Whole
-	}
-	err := r.toClient(ctx, out)
-	k.delivered(m, out)
-	if err != nil {
-		return err
-	}
-	return unreachable
+	kept = true
+	return r.answer(ctx, k, p, m.Release)
 }
 
 // allowBatches admits arrays of messages on both sides: one revision has them.
 // What came in an array leaves message by message.
 func (r *relay) allowBatches(on bool) {
 	for _, c := range []wire.Conn{r.front, r.up} {
-		if lines, isLines := c.(*wire.Lines); isLines {
+		if lines, can := c.(interface{ AllowBatches(bool) }); can {
 			lines.AllowBatches(on)
 		}
 	}
@@ -138,11 +133,11 @@ func (r *relay) allowBatches(on bool) {
 // could not be reached from the start.
 func (r *relay) unreachable(m *wire.Message) error {
 	if !m.Local {
-		r.answered = true
+		r.answered.Store(true)
 		return nil
 	}
 	r.quiet.warn("server could not be asked", "error", m.Cause)
-	if r.answered || !errors.Is(m.Cause, wire.ErrUnreachable) {
+	if r.answered.Load() || !errors.Is(m.Cause, wire.ErrUnreachable) {
 		return nil
 	}
 	err := fmt.Errorf("%w: %w", ErrUpstreamGone, m.Cause)

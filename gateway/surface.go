@@ -9,6 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/surface"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
@@ -20,21 +21,25 @@ const (
 	maxSchemas = 16 << 20
 )
 
-// surface is what a server has listed of its tools: only a name that it listed
-// may stand as a label.
-type surface struct {
-	mu    sync.Mutex
-	tools map[string]declared
-	known bool // and current
+// toolList is what a server has listed of its tools: only a name that it listed, and
+// that is approved, may stand as a label.
+type toolList struct {
+	admission Admission // nil: everything is
+	mu        sync.Mutex
+	tools     map[string]declared
+	known     bool // and current
 }
 
 // declared is what a server has said of one tool.
 type declared struct {
 	headers []mcpmsg.ParamHeader
 	output  []byte // outputSchema; nil if there is none
+	hints   toolHints
+	narrow  bool           // output admits nothing that could hold an injection
+	version surface.Digest // of all that it has said
 }
 
-func (s *surface) current() bool {
+func (s *toolList) current() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known
@@ -42,14 +47,14 @@ func (s *surface) current() bool {
 
 // stale says that the server has announced a change. What was listed stays
 // known by name until the next listing replaces it.
-func (s *surface) stale() {
+func (s *toolList) stale() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = false
 }
 
 // settle takes a complete listing, or none if there can be none.
-func (s *surface) settle(l *listing) {
+func (s *toolList) settle(l *listing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known = true; l != nil {
@@ -58,16 +63,28 @@ func (s *surface) settle(l *listing) {
 }
 
 // label is the tool's name if it may be shown, else frame.Other.
-func (s *surface) label(tool string) string {
+func (s *toolList) label(tool string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, listed := s.tools[tool]; listed && frame.IsLabel(tool) {
-		return tool
+	d, listed := s.tools[tool]
+	if !listed || !frame.IsLabel(tool) {
+		return frame.Other
 	}
-	return frame.Other
+	if a := s.admission; a != nil && !a.Admits(surface.Item{Key: surface.Key{Kind: surface.Tool, Name: tool}, Digest: d.version}) {
+		return frame.Other
+	}
+	return tool
 }
 
-func (s *surface) headers(tool string) []mcpmsg.ParamHeader {
+// version is the digest of what the server has said of a tool.
+func (s *toolList) version(tool string) (d surface.Digest, listed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, listed := s.tools[tool]
+	return t.version, listed
+}
+
+func (s *toolList) headers(tool string) []mcpmsg.ParamHeader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools[tool].headers
@@ -75,26 +92,35 @@ func (s *surface) headers(tool string) []mcpmsg.ParamHeader {
 
 // output is the outputSchema that the server has declared for the tool, nil if it
 // has not.
-func (s *surface) output(tool string) []byte {
+func (s *toolList) output(tool string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools[tool].output
+}
+
+// narrow reports whether the tool's outputSchema is.
+func (s *toolList) narrow(tool string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].narrow
 }
 
 // A listing is a tools/list under way, page by page.
 type listing struct {
 	tools  map[string]declared
 	writes bool // a tool says readOnlyHint: false
-	next   string
-	pages  int
-	octets int // of output schemas
+
+	versions bool // digests of the tools are wanted
+	next     string
+	pages    int
+	octets   int // of output schemas
 }
 
 // page takes the page that cursor asked for. done means that no page follows;
 // a page out of order, or one too many, ends the listing: ok is false then.
 func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
 	if cursor == "" {
-		*l = listing{tools: map[string]declared{}}
+		*l = listing{tools: map[string]declared{}, versions: l.versions}
 	} else if l.tools == nil || cursor != l.next {
 		return false, false
 	}
@@ -107,9 +133,14 @@ func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
 		}
 		hint := t.Get("annotations").Get("readOnlyHint")
 		l.writes = l.writes || hint.Kind() == 'f'
-		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema")))}
+		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema"))), hints: hintsOf(t.Get("annotations"))}
 		if schema := t.Get("outputSchema"); schema.Exists() {
 			d.output = l.keep(schema.Raw())
+			d.narrow = narrowSchema(d.output)
+		}
+		if l.versions {
+			it, _ := surface.EntryItem(mcpmsg.ListTools, t)
+			d.version = it.Digest
 		}
 		l.tools[strings.Clone(t.Get("name").Text())] = d
 	}

@@ -38,7 +38,8 @@ type walker struct {
 	path     []step
 	sum      []byte // digests of the delivered texts, one after the other
 	blocks   []block
-	fences   [][]byte // pooled octets that edits refer to
+	plain    []byte   // room for decoded texts: the last of pooled
+	pooled   [][]byte // octets that edits and texts refer to
 
 	answer   []string // clean texts of a result's own blocks, of KindLLM
 	grounded bool     // a text names the type of a grounding adapter's answer
@@ -81,11 +82,25 @@ func (w *walker) reset() {
 // release gives back what only the edits needed, once they have been applied.
 func (w *walker) release() {
 	w.edits.Reset()
-	for _, b := range w.fences {
+	for _, b := range w.pooled {
 		wire.PutBuffer(b)
 	}
-	clear(w.fences)
-	w.fences = w.fences[:0]
+	clear(w.pooled)
+	w.plain, w.pooled = nil, w.pooled[:0]
+}
+
+// plainText is v's text, which lives until release.
+func (w *walker) plainText(v strictjson.Value) string {
+	if !v.Escaped() {
+		return v.Text()
+	}
+	if n := len(v.Raw()); cap(w.plain)-len(w.plain) < n {
+		w.plain = wire.GetBuffer(max(n, 2*cap(w.plain)))
+		w.pooled = append(w.pooled, w.plain)
+	}
+	start := len(w.plain)
+	w.plain = v.AppendText(w.plain)
+	return asString(w.plain[start:])
 }
 
 // ok is the code of what need not be refused.
@@ -208,10 +223,13 @@ func (w *walker) unit(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	return ok
 }
 
-func (w *walker) giveUp(code finding.Code) {
+func (w *walker) giveUp(code finding.Code) { w.leftOut(code, 1) }
+
+// leftOut notes that n items are not delivered.
+func (w *walker) leftOut(code finding.Code, n int) {
 	w.edited = true
-	w.withheld = addCount(w.withheld, code, 1)
-	w.note(code, 1, nil)
+	w.withheld = addCount(w.withheld, code, n)
+	w.note(code, n, nil)
 }
 
 func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
@@ -295,7 +313,13 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 		with = w.keep
 	}
 	code := w.name(name)
-	if code == ok {
+	switch {
+	case code != ok:
+	case isOurs(name):
+		code = finding.ForgedProvenance
+	case string(nameOctets(name)) == "_meta":
+		code = w.meta(v)
+	default:
 		code = w.data(v, with)
 	}
 	if code != ok {
@@ -326,6 +350,9 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 			code := w.name(name)
 			switch {
 			case code != ok:
+			case isOurs(name):
+				w.edits.Remove(value)
+				w.giveUp(finding.ForgedProvenance)
 			case string(nameOctets(name)) == "_meta":
 				code = w.meta(value)
 			default:
@@ -341,6 +368,12 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 	return ok
 }
 
+// isOurs reports whether a member claims to be a receipt, wherever it stands.
+func isOurs(name strictjson.Value) bool {
+	key := asString(nameOctets(name))
+	return len(key) >= len(frame.MetaPrefix) && strings.EqualFold(key[:len(frame.MetaPrefix)], frame.MetaPrefix)
+}
+
 // meta treats a _meta object: forged receipts go first, and each member stands
 // or falls alone.
 func (w *walker) meta(v strictjson.Value) finding.Code {
@@ -351,12 +384,11 @@ func (w *walker) meta(v strictjson.Value) finding.Code {
 	for name, value := range v.Members() {
 		w.path = append(w.path, step{ordinal: n})
 		n++
-		key := name.Text()
 		switch {
-		case len(key) >= len(frame.MetaPrefix) && strings.EqualFold(key[:len(frame.MetaPrefix)], frame.MetaPrefix):
+		case isOurs(name):
 			w.edits.Remove(value)
 			w.giveUp(finding.ForgedProvenance)
-		case key == mcpmsg.KeySubscriber && value.Kind() == '0':
+		case name.Text() == mcpmsg.KeySubscriber && value.Kind() == '0':
 			w.subscriber(value)
 		default:
 			w.member(name, value, mcpmsg.Data)
@@ -424,7 +456,7 @@ func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 // clean leaves v's clean text in w.res.
 func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.inspected++
-	with.Scrub(v.Text(), &w.res)
+	with.Scrub(w.plainText(v), &w.res)
 	if v.Mended() {
 		w.edited = true
 		w.note(finding.SurrogateMended, 1, nil)
@@ -447,19 +479,47 @@ func (w *walker) toolText(v strictjson.Value) {
 		}
 		return
 	}
+	if w.around(v, clean) {
+		return
+	}
 	fence, sealed := wire.GetBuffer(len(clean.String())+fenceRoom), frame.Sealed{}
 	if w.llm != nil {
 		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), clean)
 	} else {
 		fence, sealed = w.key.AppendFence(fence, w.origin, clean)
 	}
-	w.fences = append(w.fences, fence)
+	w.pooled = append(w.pooled, fence)
 	w.addDigest(sealed.Digest)
 	if sealed.Neutralised > 0 {
 		w.edited = true
 		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
 	}
 	w.edits.ReplaceText(v, asString(fence))
+}
+
+// around frames a text of which nothing is copied before it is delivered. It reports
+// false if the text holds what looks like its frame.
+func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
+	var fence []byte
+	var split int
+	var sealed frame.Sealed
+	fits := false
+	if w.llm != nil {
+		fence, split, sealed, fits = w.llm.Envelope.AppendAround(wire.GetBuffer(fenceRoom), w.llm.origin(w.origin), clean)
+	} else {
+		fence, split, sealed, fits = w.key.AppendAround(wire.GetBuffer(fenceRoom), w.origin, clean)
+	}
+	w.pooled = append(w.pooled, fence)
+	if fits {
+		w.addDigest(sealed.Digest)
+		before, behind := asString(fence[:split]), asString(fence[split:])
+		if w.res.Changed() {
+			w.edits.ReplaceTextWithin(v, before, clean.String(), behind)
+		} else {
+			w.edits.Surround(v, before, behind)
+		}
+	}
+	return fits
 }
 
 // fenceRoom is enough for a fence without its body, most of the time.

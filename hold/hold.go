@@ -24,7 +24,7 @@ type Item struct {
 	Server    string // label
 	Tool      string // label, or ""
 	Principal string // whose call it answered, or ""
-	Rule      string // what held it: "schema", "finding", "classifier:NAME", "pin"
+	Rule      string // what held it: "schema", "finding", "classifier:NAME", "policy:RULE", "policy-call:RULE", "pin"
 	Code      finding.Code
 	Call      Digest // of what was asked: a release answers the same question
 	Digest    Digest // of Body

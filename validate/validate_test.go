@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -113,16 +114,13 @@ func TestTool(t *testing.T) {
 
 // TestSurfaces: every output schema of the surfaces of real servers can be judged by.
 func TestSurfaces(t *testing.T) {
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "mcp-surfaces", "*.json"))
+	dir, err := datadir.Find("..", "mcp-surfaces")
 	if err != nil {
-		t.Fatal(err)
+		t.Skip(err)
 	}
-	if len(files) == 0 {
-		t.Skip("no data/mcp-surfaces: set PELLUCID_DATA")
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d surfaces: %v", len(files), err)
 	}
 	schemas := 0
 	var find func(v strictjson.Value)

@@ -1,0 +1,291 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// A Policy decides about calls of tools and their results, after all that the Rules
+// say. Whatever it decides is about that one call: no session waits, and none ends.
+type Policy interface {
+	// Decide may be called at the same time. It keeps nothing of the event.
+	Decide(PolicyEvent) PolicyDecision
+}
+
+// A PolicyEvent is what a Policy decides on. It holds no third-party text.
+type PolicyEvent struct {
+	Call         bool   // before the server gets it; else its result, before the client does
+	Server, Tool string // labels
+	Principal    string
+
+	// What the server has said of the tool, with the defaults of MCP.
+	ReadOnly, Destructive, OpenWorld bool
+	Unprivileged                     bool // as the Rule says
+
+	Findings     []Count // of a result, with what had to be withheld of it
+	NotInspected int     // values that passed without a look inside
+	Scores       []PolicyScore
+	Size         int // octets of the result as it came, or of the call's params
+}
+
+// A PolicyScore is what a classifier gives an answer that it has judged.
+type PolicyScore struct {
+	Classifier string // label
+	P          float64
+}
+
+// A PolicyAction is what becomes of a call or its result, the strictest last.
+type PolicyAction uint8
+
+// The actions.
+const (
+	PolicyAllow    PolicyAction = iota // what would become of it anyway
+	PolicySanitise                     // the result is scrubbed under the profile MCP
+	PolicyAsk                          // a person is asked: held, with a question
+	PolicyHold                         // held until a person has looked at it
+	PolicyDeny                         // refused
+)
+
+var policyActions = [...]string{"allow", "sanitise", "ask", "hold", "deny"}
+
+// String is the action as a record spells it.
+func (a PolicyAction) String() string { return policyActions[min(a, PolicyDeny)] }
+
+// A PolicyOutcome is what one rule of a Policy wants.
+type PolicyOutcome struct {
+	Action   PolicyAction
+	Rule     string // label; "": no rule has matched
+	Question string // of PolicyAsk: the operator's words, told to people
+	Failed   bool   // the rule could not be evaluated
+}
+
+// A PolicyDecision is what becomes of it, and what stricter rules that only watch
+// would have made of it.
+type PolicyDecision struct {
+	PolicyOutcome
+	Would PolicyOutcome
+}
+
+// toolHints are the annotations of a tool. The zero value is what MCP assumes of one
+// that has none.
+type toolHints struct{ readOnly, harmless, closed bool }
+
+func hintsOf(annotations strictjson.Value) toolHints {
+	return toolHints{
+		readOnly: annotations.Get("readOnlyHint").Kind() == 't',
+		harmless: annotations.Get("destructiveHint").Kind() == 'f',
+		closed:   annotations.Get("openWorldHint").Kind() == 'f',
+	}
+}
+
+// hints are those that the server has given the tool.
+func (s *toolList) hints(tool string) toolHints {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].hints
+}
+
+func (c *Config) policyEvent(tool string, h toolHints, rule *Rule) PolicyEvent {
+	return PolicyEvent{Server: c.Name, Tool: tool, Principal: c.Principal,
+		ReadOnly: h.readOnly, Destructive: !h.harmless, OpenWorld: !h.closed, Unprivileged: rule.Unprivileged}
+}
+
+// decides asks the policy about what answers a call, which was walked. It returns why
+// that is withheld, or ok; where it wants a stricter profile, it was walked again.
+func (in *inspector) decides(p passage, row *mcpmsg.Row, rule Rule, root strictjson.Value, d *Decision) finding.Code {
+	if in.cfg.Policy == nil || p.method != mcpmsg.CallTool || p.released != "" ||
+		p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
+		return ok
+	}
+	w := &in.w
+	e := in.cfg.policyEvent(p.tool, p.hints, &rule)
+	e.Size = len(root.Raw())
+	in.counts = in.counts[:0]
+	for _, f := range w.found {
+		in.counts = addCount(in.counts, f.Code, f.Count)
+	}
+	for _, list := range [][]Count{w.foundMore, w.withheld} {
+		for _, c := range list {
+			in.counts = addCount(in.counts, c.Code, c.N)
+		}
+	}
+	for _, c := range w.uninspected {
+		e.NotInspected += c.N
+	}
+	e.Findings, e.Scores = in.counts, scoresOf(d.Classified)
+	d.Policy = in.cfg.Policy.Decide(e)
+	in.cfg.tellPolicy(d)
+	switch d.Policy.Action {
+	case PolicyAllow:
+		return ok
+	case PolicySanitise:
+		return in.walkAgain(p, row, rule, root, d)
+	}
+	return finding.Denied
+}
+
+// walkAgain scrubs under the profile MCP what was scrubbed under another.
+func (in *inspector) walkAgain(p passage, row *mcpmsg.Row, rule Rule, root strictjson.Value, d *Decision) finding.Code {
+	s, err := in.scrub.scrubbers(rule.MaxChars)
+	if err != nil {
+		return finding.Denied // never: they were compiled for the first walk
+	}
+	w := &in.w
+	if w.text == s.mcp {
+		return ok
+	}
+	w.reset()
+	w.text, d.Profile = s.mcp, scrub.MCP.String()
+	if code := in.judge(d.Validation, rule.Validation, d); code != ok { // its notes went with the first walk
+		return code
+	}
+	if code := in.walk(p, row, root); code != ok {
+		return code
+	}
+	return in.holds(p, rule)
+}
+
+// tellPolicy tells the operator what a rule has done, or would have.
+func (c *Config) tellPolicy(d *Decision) {
+	for _, o := range [...]struct {
+		PolicyOutcome
+		what string
+	}{{d.Policy.PolicyOutcome, "policy decides"}, {d.Policy.Would, "policy would decide"}} {
+		if o.Rule == "" || o.Action == PolicyAllow {
+			continue
+		}
+		args := []any{"action", o.Action.String(), "rule", o.Rule, "tool", d.Tool, "kind", d.Kind, "evidence", d.ID.String()}
+		if o.Failed {
+			args = append(args, "failed", true)
+		}
+		if o.Question != "" {
+			args = append(args, "question", o.Question)
+		}
+		c.Log.Info(o.what, args...)
+	}
+}
+
+// heldBy names what holds a result: a rule of the policy, or the kind of rule.
+func (d *Decision) heldBy(code finding.Code) string {
+	if a := d.Policy.Action; a == PolicyAsk || a == PolicyHold {
+		return "policy:" + d.Policy.Rule
+	}
+	return ruleOf(code)
+}
+
+// refusedByPolicy asks the policy about a call before the server gets it. It returns
+// the answer to one that the server must not get, or nil.
+func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *wire.Outgoing {
+	if r.cfg.Policy == nil || k.method != mcpmsg.CallTool {
+		return nil
+	}
+	rule := r.cfg.rule(k.tool)
+	e := r.cfg.policyEvent(r.surface.label(k.tool), r.surface.hints(k.tool), &rule)
+	e.Call, e.Size = true, len(m.Params.Raw())
+	decided := r.cfg.Policy.Decide(e)
+	if decided.Action < PolicyAsk && decided.Would.Rule == "" {
+		return nil
+	}
+	verdict := Dropped
+	switch {
+	case decided.Action < PolicyAsk:
+		verdict = Passed
+	case decided.Action != PolicyDeny && r.approved(ctx, k):
+		return nil // a person has looked at this very call
+	}
+	d := r.in.callDecision(e, m, verdict, decided)
+	if d == nil {
+		return errDenied.to(k, nil)
+	}
+	r.cfg.tellPolicy(d)
+	switch {
+	case verdict == Passed:
+		return nil
+	case decided.Action != PolicyDeny && r.holdCall(ctx, d, m, k):
+		return errCallHeld.to(k, &d.ID)
+	}
+	return errDenied.to(k, &d.ID)
+}
+
+// callDecision records what was decided about a call; nil if there is no randomness
+// for its id.
+func (in *inspector) callDecision(e PolicyEvent, m *wire.Message, v Verdict, decided PolicyDecision) *Decision {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	id, err := in.ids.next()
+	if err != nil {
+		return nil
+	}
+	d := &Decision{ID: id, Time: in.cfg.Now(), Server: e.Server, Tool: e.Tool, Method: mcpmsg.CallTool, Kind: "call",
+		Principal: e.Principal, Verdict: v, Received: digestOf(m.Params.Raw()), Policy: decided,
+		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion}
+	if v == Passed {
+		d.Delivered = d.Received
+	} else {
+		d.Withheld = []Count{{finding.Denied, 1}}
+	}
+	if err := in.record(d); err != nil && v == Passed && in.cfg.RequireEvidence {
+		return nil
+	}
+	return d
+}
+
+// approval is by which a call is found that a person has let through. It differs from
+// the digest of the question, under which results are released.
+func (k *call) approval() hold.Digest {
+	return sha256.Sum256(append([]byte("pellucid call\n"), k.digest[:]...))
+}
+
+// approved reports whether a person has let this call through, which counts once.
+func (r *relay) approved(ctx context.Context, k *call) bool {
+	if r.cfg.Hold == nil {
+		return false
+	}
+	_, taken := r.cfg.Hold.Take(ctx, k.approval())
+	return taken
+}
+
+// holdCall gives a call to the queue. Whoever makes the same call once a person has
+// released it gets through.
+func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *call) bool {
+	if r.cfg.Hold == nil {
+		return false
+	}
+	ctx, stop := context.WithTimeout(ctx, holdWait)
+	defer stop()
+	err := r.cfg.Hold.Hold(ctx, hold.Item{
+		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: r.cfg.Principal, Rule: "policy-call:" + d.Policy.Rule,
+		Code: finding.Denied, Call: k.approval(), Body: slices.Clone(m.Params.Raw()),
+	})
+	if err != nil {
+		r.quiet.warn("call not kept for review", "error", err, "evidence", d.ID.String())
+	}
+	return err == nil
+}
+
+func (o PolicyOutcome) appendJSON(dst []byte, name string) []byte {
+	if o.Rule == "" {
+		return dst
+	}
+	rule := o.Rule
+	if !frame.IsLabel(rule) {
+		rule = frame.Other
+	}
+	dst = append(append(append(dst, `,"`...), name...), `":{"action":"`...)
+	dst = append(append(append(dst, o.Action.String()...), `","rule":"`...), rule...)
+	dst = append(dst, '"')
+	if o.Failed {
+		dst = strconv.AppendBool(append(dst, `,"failed":`...), true)
+	}
+	return append(dst, '}')
+}

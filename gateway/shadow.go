@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// ShadowOptions bound a Shadow. The zero value of each is its default.
+type ShadowOptions struct {
+	Workers int   // answers that are judged at one time; 4
+	Waiting int   // answers that wait; 256
+	Octets  int64 // of those that wait or are judged; 32 MiB
+}
+
+// A Shadow asks classifiers about answers that have been delivered. Whoever delivers
+// never waits for it: what does not fit is not asked about, and that is recorded. It
+// may serve any number of sessions.
+type Shadow struct {
+	o       ShadowOptions
+	jobs    chan shadowJob
+	ctx     context.Context
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+	octets  atomic.Int64
+	pending atomic.Int64
+	dropped atomic.Int64
+
+	mu     sync.RWMutex // of closed, against sending
+	closed bool
+}
+
+type shadowJob struct {
+	octets int64
+	work   func(context.Context)
+	free   func()
+}
+
+// NewShadow starts one.
+func NewShadow(o ShadowOptions) *Shadow {
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	if o.Waiting <= 0 {
+		o.Waiting = 256
+	}
+	if o.Octets <= 0 {
+		o.Octets = 32 << 20
+	}
+	s := &Shadow{o: o, jobs: make(chan shadowJob, o.Waiting)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	for range o.Workers {
+		s.done.Go(s.run)
+	}
+	return s
+}
+
+// Dropped is how many answers nobody was asked about.
+func (s *Shadow) Dropped() int64 { return s.dropped.Load() }
+
+// Pending is how many answers wait or are judged.
+func (s *Shadow) Pending() int64 { return s.pending.Load() }
+
+// Close judges what waits, as far as ctx lets it, and drops the rest.
+func (s *Shadow) Close(ctx context.Context) {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.jobs)
+	}
+	s.mu.Unlock()
+	defer context.AfterFunc(ctx, s.stop)()
+	s.done.Wait()
+	s.stop()
+}
+
+// offer takes a job, or says that it has not.
+func (s *Shadow) offer(j shadowJob) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.closed && s.octets.Add(j.octets) <= s.o.Octets {
+		s.pending.Add(1)
+		select {
+		case s.jobs <- j:
+			return true
+		default:
+		}
+		s.pending.Add(-1)
+	}
+	if !s.closed {
+		s.octets.Add(-j.octets)
+	}
+	s.dropped.Add(1)
+	return false
+}
+
+func (s *Shadow) run() {
+	for j := range s.jobs {
+		j.work(s.ctx)
+		j.free()
+		s.octets.Add(-j.octets)
+		s.pending.Add(-1)
+	}
+}

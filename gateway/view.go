@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/classify"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// A view is the text of one answer, as a model will read it.
+type view struct {
+	segments []classify.Segment
+	tooLong  bool
+}
+
+// Bounds of a view.
+const (
+	maxView = 16 << 20 // octets of an answer that are read at all
+	// segmentLen is from how many octets on a segment takes no further text: shorter
+	// ones would be many questions, longer ones hide what they hold.
+	segmentLen = 2000
+	// shared is what a segment repeats of the end of the one before, in octets, so
+	// that what is spread over two texts stands whole in one.
+	shared = 400
+)
+
+// A seer makes views. It is safe for concurrent use.
+type seer struct {
+	mu   sync.Mutex
+	made map[int]*scrub.Scrubber // by ceiling
+}
+
+// scrubber makes the normalised view of texts that are delivered under a profile. Of
+// what MCP would cut nothing is seen, since nothing is delivered. Faithful delivers
+// another form, so that all of it is seen.
+func (s *seer) scrubber(p Profile, chars int) *scrub.Scrubber {
+	if p == Faithful {
+		chars = maxView
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made := s.made[chars]; made != nil {
+		return made
+	}
+	made, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: chars})
+	if err != nil {
+		return nil // no message passes under such a rule
+	}
+	if s.made == nil {
+		s.made = map[int]*scrub.Scrubber{}
+	}
+	s.made[chars] = made
+	return made
+}
+
+// viewOf is the view of an answer: all its strings in order, with the names of members that
+// the protocol does not fix. Octets that are no text are left out. raw wants beside it
+// what was received.
+func viewOf(root strictjson.Value, with *scrub.Scrubber, raw bool) *view {
+	if len(root.Raw()) > maxView || with == nil {
+		return &view{tooLong: true}
+	}
+	b := viewBuilder{with: with, wantsRaw: raw}
+	b.object(root, fixed)
+	b.flush()
+	return &view{segments: b.out}
+}
+
+// fixed are the names of members that say nothing: those of the protocol.
+var fixed = map[string]bool{"content": true, "structuredContent": true, "isError": true, "_meta": true, "resultType": true,
+	"message": true, "data": true, "code": true}
+
+// ofBlocks are those of a content block and of an embedded resource.
+var ofBlocks = map[string]bool{"type": true, "text": true, "data": true, "blob": true, "mimeType": true, "uri": true, "name": true,
+	"title": true, "description": true, "resource": true, "annotations": true, "audience": true, "priority": true,
+	"lastModified": true, "size": true, "icons": true, "src": true, "sizes": true, "_meta": true}
+
+type viewBuilder struct {
+	with     *scrub.Scrubber
+	wantsRaw bool
+	res      scrub.Result
+	view     strings.Builder // of the segment that is being made
+	raw      strings.Builder
+	begun    bool // it holds more than what it repeats
+	out      []classify.Segment
+}
+
+// object adds the members of an object; known names are not repeated.
+func (b *viewBuilder) object(v strictjson.Value, known map[string]bool) {
+	mime := v.Get("mimeType").Text()
+	for name, value := range v.Members() {
+		key := name.Text()
+		inside := known
+		switch {
+		case !known[key]:
+			b.add(key)
+			inside = nil
+		case known["blob"] && value.Kind() == '"' && (key == "data" || key == "blob"):
+			b.blob(value.Text(), mime)
+			continue
+		case known["blob"] && key == "type":
+			continue
+		case key == "content":
+			inside = ofBlocks
+		case key == "structuredContent", key == "_meta", key == "data", key == "annotations":
+			inside = nil
+		}
+		b.value(value, inside)
+	}
+}
+
+func (b *viewBuilder) value(v strictjson.Value, known map[string]bool) {
+	switch v.Kind() {
+	case '"':
+		b.add(v.Text())
+	case '[':
+		for e := range v.Elements() {
+			b.value(e, known)
+		}
+	case '{':
+		b.object(v, known)
+	}
+}
+
+// blob adds base64 of a text; what is not that is a string like any other, unless it
+// is octets that nobody reads.
+func (b *viewBuilder) blob(s, mimeType string) {
+	kind := blobKind(mimeType)
+	if kind == binary && isBase64(s) {
+		return
+	}
+	plain, _, err := decodeBase64(s)
+	switch {
+	case err != nil:
+		b.add(s)
+	case kind == textual, utf8.Valid(plain):
+		b.add(asString(plain))
+	}
+}
+
+func (b *viewBuilder) add(text string) {
+	if text == "" {
+		return
+	}
+	if b.view.Len() >= segmentLen {
+		b.next()
+	}
+	b.begun = true
+	b.with.Scrub(text, &b.res)
+	b.view.WriteString(b.res.Clean.String())
+	b.view.WriteByte('\n')
+	if b.wantsRaw {
+		b.raw.WriteString(text)
+		b.raw.WriteByte('\n')
+	}
+}
+
+// next begins a segment with the end of the one before.
+func (b *viewBuilder) next() {
+	view, raw := tail(b.view.String()), tail(b.raw.String())
+	b.flush()
+	b.view.WriteString(view)
+	b.raw.WriteString(raw)
+}
+
+func (b *viewBuilder) flush() {
+	if b.begun {
+		b.out = append(b.out, classify.Segment{View: b.view.String(), Raw: b.raw.String()})
+	}
+	b.view, b.raw, b.begun = strings.Builder{}, strings.Builder{}, false
+}
+
+// tail is the end of s, from the beginning of a character on.
+func tail(s string) string {
+	i := max(0, len(s)-shared)
+	for i < len(s) && !utf8.RuneStart(s[i]) {
+		i++
+	}
+	return s[i:]
+}
