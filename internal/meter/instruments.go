@@ -16,6 +16,8 @@ type instruments struct {
 	released   counter
 	octets     counter
 	gates      counter
+	classified counter
+	questions  counter
 
 	sessions, requests gauge
 
@@ -23,6 +25,8 @@ type instruments struct {
 	upstream  histogram // semconv: as we see the server
 	session   histogram // semconv
 	added     histogram
+
+	classifier histogram
 }
 
 type (
@@ -66,6 +70,8 @@ func newInstruments(m metric.Meter) (i instruments, err error) {
 	i.released = count("pellucid.released", "", "Held results that were delivered because a person released them.", "server")
 	i.octets = count("pellucid.octets", "By", "Octets of requests (client), of answers as they came (server) and as they went (delivered).", "server", "flow")
 	i.gates = count("pellucid.gate.requests", "", "HTTP requests that a check let pass or refused.", "gate", "outcome")
+	i.classified = count("pellucid.classifier.verdicts", "", "Answers of tools that classifiers were to judge: clean, flagged, not_judged, skipped or dropped.", "server", "classifier", "mode", "verdict", "reason")
+	i.questions = count("pellucid.classifier.chunks", "", "Pieces of text that classifiers were asked about, or that were remembered.", "classifier", "source")
 	i.sessions = level("pellucid.sessions.active", "Sessions between a client and a server.", "server")
 	i.requests = level("pellucid.requests.active", "Requests of clients under way.", "server")
 
@@ -84,6 +90,10 @@ func newInstruments(m metric.Meter) (i instruments, err error) {
 		metric.WithDescription("What the boundary added to a request that was answered, waiting for the list of tools included."))
 	errs = append(errs, err)
 	i.added = histogram{added, five([]string{"server", "mcp.method.name"}), &sets{}}
+	asked, err := m.Float64Histogram("pellucid.classifier.duration", metric.WithUnit("s"), bounds,
+		metric.WithDescription("How long a classifier took about one answer."))
+	errs = append(errs, err)
+	i.classifier = histogram{asked, five([]string{"classifier", "mode"}), &sets{}}
 	return i, errors.Join(errs...)
 }
 

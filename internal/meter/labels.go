@@ -62,10 +62,3 @@ func codeLabel(c finding.Code) string {
 	}
 	return frame.Other
 }
-
-func label(s string) string {
-	if frame.IsLabel(s) {
-		return s
-	}
-	return frame.Other
-}

@@ -27,6 +27,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -115,7 +116,7 @@ func (m *Meter) Shutdown(ctx context.Context) error {
 
 // Rules tells which version of the rules is in force: a digest of ours.
 func (m *Meter) Rules(version string) {
-	version = label(version)
+	version = frame.Label(version)
 	m.rules.Store(&version)
 }
 
@@ -126,6 +127,17 @@ type Gauges struct {
 	Children func() int64 // processes of servers
 	Held     func() int64 // results that wait for a person
 	Servers  func() int64 // configured
+
+	Ledger // of the evidence
+}
+
+// Ledger are the gauges of the evidence.
+type Ledger struct {
+	Pending    func() int64 // records that are not yet part of the log
+	Size       func() int64 // records of the log
+	Integrated func() int64 // records that this process has added
+	Lost       func() int64 // events that could not be recorded
+	Lag        func() int64 // milliseconds since nothing was pending
 }
 
 // Watch adds gauges. It is to be called once.
@@ -138,6 +150,11 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.children", "Processes of servers that run.", g.Children},
 		{"pellucid.held.items", "Results that wait for a person.", g.Held},
 		{"pellucid.servers", "Servers that are configured.", g.Servers},
+		{"pellucid.ledger.pending", "Records that are not yet part of the log.", g.Pending},
+		{"pellucid.ledger.size", "Records of the log.", g.Size},
+		{"pellucid.ledger.integrated", "Records that this process has added to the log.", g.Integrated},
+		{"pellucid.ledger.lost", "Events that could not be recorded.", g.Lost},
+		{"pellucid.ledger.lag_milliseconds", "For how long something has been pending.", g.Lag},
 	} {
 		if one.read == nil {
 			continue
@@ -157,7 +174,7 @@ func (m *Meter) Watch(g Gauges) error {
 // info are the metrics that say what runs: always 1, their labels are the news.
 func (m *Meter) info(opt Options) error {
 	build := metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("version", label(opt.Version)), attribute.String("commit", label(opt.Commit)),
+		attribute.String("version", frame.Label(opt.Version)), attribute.String("commit", frame.Label(opt.Commit)),
 		attribute.String("go", runtime.Version()), attribute.String("sanitation", scrub.Version), attribute.String("unicode", scrub.UnicodeVersion)))
 	_, err := m.meter.Int64ObservableGauge("pellucid.build.info", metric.WithDescription("Which program this is."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 )
 
@@ -31,7 +32,7 @@ func array(values []string) (out [5]string) {
 func (m *Meter) Record(d gateway.Decision) error {
 	server := m.labels.server(d.Server)
 	tool := m.labels.tool(d.Server, d.Tool)
-	m.i.decisions.add(1, server, label(d.Method), label(d.Kind), label(string(d.Verdict)))
+	m.i.decisions.add(1, server, frame.Label(d.Method), frame.Label(d.Kind), frame.Label(string(d.Verdict)))
 	for _, c := range d.Findings {
 		m.i.findings.add(c.N, server, "treated", codeLabel(c.Code))
 		if isToken(c.Code) {

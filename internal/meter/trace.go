@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 )
 
@@ -44,7 +45,7 @@ func (m *Meter) startTraces(opt Options) error {
 	}
 	m.traces = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(share))),
-		sdktrace.WithResource(resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("pellucid"), semconv.ServiceVersion(label(opt.Version)))))
+		sdktrace.WithResource(resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("pellucid"), semconv.ServiceVersion(frame.Label(opt.Version)))))
 	m.tracer = m.traces.Tracer(scope)
 	return nil
 }

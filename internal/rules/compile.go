@@ -6,7 +6,6 @@ import (
 	"errors"
 	"hash"
 	"log/slog"
-	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/loopback"
+	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
 )
 
 // Options are what a file is read with. The zero value is the system's.
@@ -24,9 +25,6 @@ type Options struct {
 
 	Getenv   func(name string) (value string, ok bool) // nil: os.LookupEnv
 	ReadFile func(name string) ([]byte, error)         // nil: of regular files, at most 32 MiB
-
-	// Classifiers are the names that may stand under classifiers.
-	Classifiers []string
 
 	opened func(name string) // told of every file that is read
 }
@@ -50,7 +48,7 @@ func Parse(src []byte, o Options) (*Rules, error) {
 	if problems != nil {
 		return nil, problems
 	}
-	c := &compiler{opt: o.orSystem(), secret: fingerprint{sha256.New()}, out: newRules()}
+	c := &compiler{src: string(src), opt: o.orSystem(), secret: fingerprint{sha256.New()}, out: newRules()}
 	if !c.version(place{node: root}) {
 		return nil, c.problems.sorted()
 	}
@@ -65,6 +63,7 @@ func Parse(src []byte, o Options) (*Rules, error) {
 
 type compiler struct {
 	reader
+	src    string // the file: where in it an expression stands
 	opt    Options
 	secret fingerprint // of what Effective does not show
 	out    *Rules
@@ -79,9 +78,11 @@ func newRules() *Rules {
 			MaxBody: 32 << 20, Sessions: 256, SessionIdle: 30 * time.Minute, Drain: 10 * time.Second,
 			Limits: auth.Limits{Rate: 50, Burst: 100, Concurrent: 64},
 		},
-		Telemetry: Telemetry{Metrics: true},
-		defaults:  newSettings(),
-		byName:    map[string]*Server{},
+		Telemetry:   Telemetry{Metrics: true},
+		Admission:   newAdmission(),
+		Classifiers: map[string]*Classifier{Local: newClassifier(Local)},
+		defaults:    newSettings(),
+		byName:      map[string]*Server{},
 	}
 }
 
@@ -127,18 +128,27 @@ func (c *compiler) version(root place) bool {
 func (c *compiler) file(root place) {
 	out := c.out
 	var servers, exceptions, http, authn, listen place
+	if n := root.member("classifiers"); n != nil {
+		c.classifiers(place{n, "classifiers"})
+	}
 	keep := func(to *place) func(place) { return func(p place) { *to = p } }
 	c.object(root, members{
-		"version":    func(place) {},
-		"listen":     func(p place) { listen = p; c.listen(p) },
-		"store":      c.store,
-		"public_url": func(p place) { out.PublicURL = c.publicURL(p) },
-		"http":       keep(&http),
-		"auth":       keep(&authn),
-		"telemetry":  c.telemetry,
-		"defaults":   func(p place) { c.object(p, c.settings(&out.defaults, ofDefaults)) },
-		"servers":    keep(&servers),
-		"exceptions": keep(&exceptions),
+		"version":     func(place) {},
+		"listen":      func(p place) { listen = p; c.listen(p) },
+		"store":       c.store,
+		"public_url":  func(p place) { out.PublicURL = c.publicURL(p) },
+		"http":        keep(&http),
+		"auth":        keep(&authn),
+		"telemetry":   c.telemetry,
+		"review":      c.review,
+		"evidence":    c.evidence,
+		"policy":      c.policy,
+		"trust":       c.trust,
+		"admission":   func(p place) { c.admission(p, &out.Admission) },
+		"defaults":    func(p place) { c.object(p, c.settings(&out.defaults, ofDefaults)) },
+		"classifiers": func(place) {}, // read before what refers to them
+		"servers":     keep(&servers),
+		"exceptions":  keep(&exceptions),
 	})
 	// What refers to others is read behind them.
 	if http.node != nil {
@@ -178,11 +188,7 @@ func isListen(s string) bool {
 
 // reach checks what a listener beyond loopback needs.
 func (c *compiler) reach(listen, root place) {
-	host, _, _ := net.SplitHostPort(c.out.Listen)
-	if listen.node == nil || host == "localhost" {
-		return
-	}
-	if a, err := netip.ParseAddr(host); err != nil || a.IsLoopback() {
+	if loopback.Listener(c.out.Listen) {
 		return
 	}
 	if root.member("auth") == nil {
@@ -251,17 +257,12 @@ func (c *compiler) publicURL(p place) string {
 		c.report(p, "has a host that no request can name")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		c.report(p, "want a URL without a user, query or fragment")
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
 		c.report(p, "want an https URL; http is for loopback")
 	default:
 		return strings.TrimSuffix(s, "/")
 	}
 	return ""
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
 // unlimited is a rate that nobody reaches, in requests a second.
@@ -338,30 +339,23 @@ func urlFault(v Value) string {
 
 func (c *compiler) exception(p place) {
 	var e Exception
-	var until string
+	until := func(s string) (ok bool) {
+		e.Until, ok = rfc3339.Parse(s)
+		return ok
+	}
 	c.object(p, members{
 		"server": func(p place) {
 			e.Server = c.checked(p, "the name of a server of this file", func(s string) bool { return c.out.byName[s] != nil })
 		},
 		"tool":  func(p place) { e.Tool = c.checked(p, "the name of a tool, not a pattern", isToolName) },
 		"code":  func(p place) { e.Code = finding.Code(c.checked(p, "the code of a finding", isCode)) },
-		"until": func(p place) { until = c.checked(p, "a time, such as 2026-12-31T00:00:00Z", isTime) },
+		"until": func(p place) { c.checked(p, "a time, such as 2026-12-31T00:00:00Z", until) },
 		"why":   func(p place) { e.Why = c.text(p, 1024) },
 	}, "server", "code", "until", "why")
-	if until != "" {
-		t, _ := time.Parse(time.RFC3339, until)
-		e.Until = t.UTC()
-	}
 	c.out.Exceptions = append(c.out.Exceptions, e)
 }
 
 func isCode(s string) bool { return finding.Code(s).Known() }
-
-// isTime leaves out the hours of one digit and the commas that package time takes.
-func isTime(s string) bool {
-	t, err := time.Parse(time.RFC3339, s)
-	return err == nil && !t.IsZero() && s[13] == ':' && !strings.Contains(s, ",")
-}
 
 // each unjoins err.
 func each(err error) []error {

@@ -85,4 +85,10 @@ var sections = []struct {
 		return a.Auth.print == b.Auth.print && same(func(d *dumper) { d.auth(&a.Auth) }, func(d *dumper) { d.auth(&b.Auth) })
 	}},
 	{"telemetry", func(a, b *Rules) bool { return a.Telemetry == b.Telemetry }},
+	{"review", sameReview},
+	{"classifiers", sameClassifiers},
+	{"evidence", sameEvidence},
+	{"policy", samePolicy},
+	{"trust", sameTrust},
+	{"admission", func(a, b *Rules) bool { return a.Admission == b.Admission }},
 }

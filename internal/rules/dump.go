@@ -77,6 +77,12 @@ func dump(r *Rules) []byte {
 		d.object("auth", func() { d.auth(&r.Auth) })
 	}
 	d.object("telemetry", func() { d.telemetry(&r.Telemetry) })
+	d.review(r.Review)
+	d.evidence(&r.Evidence)
+	d.policy(r.Policy)
+	d.trust(r.Trust)
+	d.admission(&r.Admission)
+	d.classifiers(r.Classifiers)
 	d.object("defaults", func() { d.settings(&r.defaults, ofDefaults) })
 	if len(r.Servers) > 0 {
 		d.object("servers", func() {
@@ -166,12 +172,13 @@ func (d *dumper) settings(s *settings, at level) {
 	d.word("unverifiable", map[bool]string{true: "pass", false: "hold"}[s.validation.PassUnverifiable])
 	d.integer("max_chars", s.maxChars)
 	d.duration("timeout", s.timeout)
+	d.boolean("privileged", s.privileged)
 	codes := make([]string, len(s.hold))
 	for i, c := range s.hold {
 		codes[i] = string(c)
 	}
 	d.line("hold: [", strings.Join(codes, ", "), "]")
-	d.list("classifiers", s.classifiers)
+	d.list("classify", s.classifiers)
 	if s.llm.provider != "" {
 		d.object("llm", func() { d.llm(&s.llm) })
 	}
@@ -216,6 +223,7 @@ func (d *dumper) server(s *Server) {
 		}
 		d.word("share", []string{"session", "shared"}[s.Share])
 	}
+	d.admission(&s.Admission)
 	d.quote("prefix", s.Prefix)
 	d.list("scopes", s.Scopes)
 	d.boolean("dangerously_allow_sampling", s.DangerouslyAllowSampling)

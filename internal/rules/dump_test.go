@@ -22,7 +22,17 @@ auth:
   tokens: file:tokens.json
   oauth: {issuers: [{url: https://i.example, name: i, jwks: https://i.example/k, dangerously_untyped: true}], audience: aud, scopes: [s], algorithms: [ES256]}
 telemetry: {metrics: false, otlp: http://127.0.0.1:4318, log: warn, log_format: json}
-defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classifiers: []}
+review: {provider: anthropic, url: https://api.example/v1, model: m-1, key: env:LAB, reasoning: true, timeout: 90s, tokens: 16000, chunk_tokens: 4000}
+classifiers:
+  local: {limit: 0.5, mode: enforce, fail: open}
+  a: {provider: azure, url: https://a.example, key: env:LAB, api_version: 2025-09-01, mode: shadow, fail: closed, flagged: withhold, limit: 0.25}
+  b: {provider: bedrock, url: https://b.example, region: r-1, guardrail: "arn:aws:x/y", version: "2", access_key: env:LAB, secret_key: env:LAB, session_token: env:LAB, timeout: 1s}
+  n: {provider: nemo, url: http://127.0.0.1:1, config: c, model: m, chars: 1000000, calls: 3}
+  m: {provider: model-armor, url: https://m.example, key: env:LAB, project: p, location: l, template: t, all_tools: true}
+  l: {provider: lakera, url: https://l.example, key: env:LAB, project: p, concurrent: 2}
+  h: {provider: http, url: http://h.example, model: piguard-1, texts: 4, text_chars: 500, dangerously_plain_http: true, max_octets: 64KiB}
+  j: {provider: judge, url: https://j.example/v1, model: m-1, format: anthropic, key: env:LAB, reasoning: true, text_chars: 6000}
+defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classify: [local, b]}
 servers:
   one:
     command: ["x \u202e", "", "\U0001F600"]
@@ -35,9 +45,9 @@ servers:
     frame: llm
     llm: {provider: A B+, grounded: true, source: src, model: {t: m, "u v": ""}}
     tools:
-      "a*": {allow: false, profile: faithful}
+      "a*": {allow: false, profile: faithful, classify: []}
       t: {llm: {tag: other-response, model: ""}}
-  two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse}
+  two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse, admission: {pins: audit, wide: true, timeout: 90s}}
   github: {mcp_json: ~/.config/claude/claude_desktop_config.json}
 exceptions:
   - {server: one, code: nfkc, until: 2026-12-31T01:00:00.5+01:00, why: "x \u0007"}
@@ -67,20 +77,7 @@ func TestEffective(t *testing.T) {
 }
 
 func TestEffectiveGolden(t *testing.T) {
-	got := string(parse(t, everything).Effective())
-	golden := filepath.Join("testdata", "effective.yaml")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
-	}
+	wantGolden(t, "effective.yaml", string(parse(t, everything).Effective()))
 }
 
 // TestQuoted: any string comes through a dump as it is.
@@ -151,6 +148,7 @@ func TestDiff(t *testing.T) {
 		{"version: 1\n", "version: 1\ndefaults: {max_chars: 9}\n", Difference{Ruled: []string{"a", "b"}}},
 		{"version: 1\n", "version: 1\nlisten: 127.0.0.1:1\nhttp: {rate: 1}\ntelemetry: {log: debug}\nstore: file:x\npublic_url: https://x.example\n",
 			Difference{Sections: []string{"listen", "store", "public_url", "http", "telemetry"}}},
+		{"version: 1\n", "version: 1\nreview: {provider: anthropic, url: https://a.example, model: m}\n", Difference{Sections: []string{"review"}}},
 		{"auth: {tokens: file:tokens.json}", "", Difference{Sections: []string{"auth"}}},
 		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
 	} {

@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte(everything))
+	f.Add([]byte(policyFile))
 	for _, s := range []string{"version: 1", "version: 1\nx: [[[[", "- - - -", "{", "a: |\n  b\nc: >-\n  d", "\"\\xff\": 1", "? a", "&a *a", "!!x", "--- 1\n...", "a: 'b''c'",
 		"version: 1\nservers:\n- a:\n  - b: c", "version: 1\nlisten: \"\\u202e\"", "%TAG", "\t:", "a:\n\tb: c"} {
 		f.Add([]byte(s))

@@ -88,7 +88,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\ntelemetry: {log: loud}", `line 2, column 18: telemetry.log: want debug, info, warn or error: "loud"`},
 		{"version: 1\ntelemetry: {otlp: grpc://x}", "line 2, column 19: telemetry.otlp: want an http or https URL, or a reference to one"},
 		{"version: 1\ndefaults: {hold: [made-up]}", `line 2, column 19: defaults.hold[0]: want the code of a finding: "made-up"`},
-		{"version: 1\ndefaults: {classifiers: [x]}", `line 2, column 26: defaults.classifiers[0]: want a classifier that this version has: "x"`},
+		{"version: 1\ndefaults: {classify: [x]}", `line 2, column 23: defaults.classify[0]: want the name of a classifier of this file, or local: "x"`},
 		{"version: 1\ndefaults: {max_chars: 7}", `line 2, column 23: defaults.max_chars: want an integer from 8 to 33554432: "7"`},
 		{"version: 1\ndefaults: {timeout: 25h}", `line 2, column 21: defaults.timeout: want a duration from 1s to 24h, such as 90s or 10m: "25h"`},
 		{"version: 1\ndefaults: {allow: false}", "line 2, column 12: defaults.allow: there is no such member"},
@@ -169,26 +169,31 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestListing shows a whole file of mistakes as people see it.
-func TestListing(t *testing.T) {
-	src, err := os.ReadFile(filepath.Join("testdata", "mistakes.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := problemsOf(t, string(src)).Error() + "\n"
-	golden := filepath.Join("testdata", "mistakes.txt")
+// wantGolden holds got to a file of testdata, or writes it.
+func wantGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(golden)
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestListing shows a whole file of mistakes as people see it.
+func TestListing(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join("testdata", "mistakes.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGolden(t, "mistakes.txt", problemsOf(t, string(src)).Error()+"\n")
 }
 
 func TestManyProblems(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/trust"
 )
 
 // Rules are a compiled file. They are shared by all that is under way: nobody
@@ -26,6 +27,13 @@ type Rules struct {
 	HTTP      HTTP
 	Auth      Auth
 	Telemetry Telemetry
+	Review    *Review // nil: no model is asked
+	Evidence  Evidence
+	Policy    *Policy        // nil: none
+	Trust     *trust.Options // nil: the usual ones
+	Admission Admission
+
+	Classifiers map[string]*Classifier // by name; Local is always there
 
 	Servers    []*Server // by name
 	Exceptions []Exception
@@ -38,6 +46,10 @@ type Rules struct {
 
 // Server returns the server of that name, nil if there is none.
 func (r *Rules) Server(name string) *Server { return r.byName[name] }
+
+// DefaultClassifiers are the names of those that judge what no server of the file
+// answers.
+func (r *Rules) DefaultClassifiers() []string { return r.defaults.classifiers }
 
 // Effective is the configuration with every default filled in, as a file of the
 // same format that means the same. Secrets stand in it as references; what was
@@ -126,6 +138,8 @@ type Server struct {
 	URL       Value
 	Headers   []Variable // by name
 	Transport Transport
+
+	Admission Admission
 
 	Scopes                   []string // that a principal needs, all of them
 	DangerouslyAllowSampling bool

@@ -34,8 +34,8 @@ func newFixed() fixed {
 			"/home/me/.config/claude/claude_desktop_config.json": `{"mcpServers":{"github":{"command":"docker",` +
 				`"args":["run","-i","ghcr.io/github/github-mcp-server"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"` + secret + `"}}}}`,
 		},
-		env: map[string]string{"LAB": secret, "MANY_LINES": "a\nb", "LEADS_NOWHERE": `{"tokens":[{"principal":"a","scopes":["b"],"token":"file:/none"}]}`, "FILES_TOKEN": secret, "DATABASE_URL": "postgres://p:" + secret + "@db/p",
-			"KEYED_URL": "https://mcp.example.org/mcp?api_key=" + secret},
+		env: map[string]string{"LAB": secret, "MANY_LINES": "a\nb", "LEADS_NOWHERE": `{"tokens":[{"principal":"a","scopes":["b"],"token":"file:/none"}]}`, "FILES_TOKEN": secret, "SHIELDS_KEY": secret, "DATABASE_URL": "postgres://p:" + secret + "@db/p",
+			"KEYED_URL": "https://mcp.example.org/mcp?api_key=" + secret, "REVIEW_KEY": secret},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/loopback"
 )
 
 // servers reads all servers, in the order of the file.
@@ -40,7 +41,7 @@ func (c *compiler) servers(p place, authSet bool) {
 }
 
 func (c *compiler) server(name string, p place) *Server {
-	s := &Server{Name: name, Prefix: name, settings: c.out.defaults}
+	s := &Server{Name: name, Prefix: name, Admission: c.out.Admission, settings: c.out.defaults}
 	var tools, client place
 	m := c.settings(&s.settings, ofServer)
 	m["command"] = func(p place) { s.Command = c.command(p) }
@@ -66,6 +67,7 @@ func (c *compiler) server(name string, p place) *Server {
 	m["prefix"] = func(p place) {
 		s.Prefix = c.checked(p, "a prefix of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", isName)
 	}
+	m["admission"] = func(p place) { c.admission(p, &s.Admission) }
 	m["scopes"] = func(p place) { s.Scopes = c.scopes(p) }
 	m["dangerously_allow_sampling"] = func(p place) { s.DangerouslyAllowSampling = c.boolean(p) }
 	m["tools"] = func(p place) { tools = p }
@@ -297,7 +299,7 @@ func (c *compiler) isSelf(raw string) bool {
 // authority is host and port, every loopback address being the same.
 func authority(u *url.URL) string {
 	host, port := strings.ToLower(u.Hostname()), u.Port()
-	if isLoopback(host) {
+	if loopback.Host(host) {
 		host = "localhost"
 	}
 	if port == "" {

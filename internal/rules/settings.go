@@ -28,6 +28,7 @@ type settings struct {
 	maxChars    int
 	timeout     time.Duration
 	hold        []finding.Code
+	privileged  bool
 	classifiers []string
 	llm         llmSettings
 }
@@ -43,9 +44,11 @@ type llmSettings struct {
 
 func newSettings() settings {
 	return settings{
-		validation: gateway.Validation{PassUnverifiable: true},
-		maxChars:   1 << 20,
-		timeout:    10 * time.Minute,
+		validation:  gateway.Validation{PassUnverifiable: true},
+		maxChars:    1 << 20,
+		privileged:  true,
+		timeout:     10 * time.Minute,
+		classifiers: []string{Local},
 	}
 }
 
@@ -76,8 +79,9 @@ func (c *compiler) settings(s *settings, at level) members {
 		"unverifiable": func(p place) {
 			s.validation.PassUnverifiable = choice(&c.reader, p, []string{"pass", "hold"}, []bool{true, false})
 		},
-		"max_chars": func(p place) { s.maxChars = c.integer(p, minChars, maxChars) },
-		"timeout":   func(p place) { s.timeout = c.duration(p, time.Second, maxTimeout) },
+		"max_chars":  func(p place) { s.maxChars = c.integer(p, minChars, maxChars) },
+		"privileged": func(p place) { s.privileged = c.boolean(p) },
+		"timeout":    func(p place) { s.timeout = c.duration(p, time.Second, maxTimeout) },
 		"hold": func(p place) {
 			s.hold = nil
 			for _, code := range c.checkedList(p, maxNames, "the code of a finding", isCode) {
@@ -85,12 +89,7 @@ func (c *compiler) settings(s *settings, at level) members {
 			}
 			slices.Sort(s.hold)
 		},
-		"classifiers": func(p place) {
-			s.classifiers = c.checkedList(p, 16, "a classifier that this version has", func(name string) bool {
-				return slices.Contains(c.opt.Classifiers, name)
-			})
-			slices.Sort(s.classifiers)
-		},
+		"classify": func(p place) { s.classifiers = c.classifierList(p) },
 		"profile": func(p place) {
 			from := 0
 			if at == ofTool {
@@ -148,7 +147,7 @@ func (c *compiler) tool(s settings, p place) *Tool {
 	t := &Tool{
 		Rule: gateway.Rule{
 			Denied: s.denied, Profile: s.profile, Frame: s.frame, MaxChars: s.maxChars,
-			Timeout: s.timeout, Validation: s.validation, Hold: s.hold,
+			Timeout: s.timeout, Validation: s.validation, Hold: s.hold, Unprivileged: !s.privileged,
 		},
 		Classifiers: s.classifiers,
 	}

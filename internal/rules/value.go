@@ -58,6 +58,15 @@ func (o Options) Resolve(ref string) (string, error) {
 	return o.resolve(ref)
 }
 
+// Reference is the Value of a reference, which prints as it.
+func (o Options) Reference(ref string) (Value, error) {
+	text, err := o.Resolve(ref)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{ref: ref, text: text}, nil
+}
+
 func (o *Options) resolve(ref string) (string, error) {
 	value := ""
 	kind, where, _ := strings.Cut(ref, ":")
