@@ -151,23 +151,6 @@ func FuzzMultibase(f *testing.F) {
 	})
 }
 
-// FuzzTime: what is read as RFC 3339 has one meaning.
-func FuzzTime(f *testing.F) {
-	f.Add("2026-04-25T10:00:00Z")
-	f.Add("2026-04-25T10:00:00.123+02:00")
-	f.Add("2026-04-25T1:00:00,5Z")
-	f.Fuzz(func(t *testing.T, s string) {
-		at, ok := parseTime(s)
-		if !ok {
-			return
-		}
-		var strict = at
-		if err := strict.UnmarshalText([]byte(s)); err != nil || !strict.Equal(at) {
-			t.Fatalf("%+q is %v or %v", s, at, strict)
-		}
-	})
-}
-
 // FuzzVerifyDocument: total, and no signature is found in what was not signed.
 func FuzzVerifyDocument(f *testing.F) {
 	src := signed(f, []byte(`{"@context":["x"],"a":{"b":[1.5,"\u00e9"]}}`))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -86,7 +87,7 @@ type statedHash struct {
 }
 
 func (d *decoder) attestation(a *Attestation, n *node) (hash statedHash) {
-	a.ID = d.word(n, "id", true, isID)
+	a.ID = d.word(n, "id", true, IDValid)
 	a.Version = V02
 	if n.get("canonicalisation_version") != nil {
 		a.Version = Version(d.word(n, "canonicalisation_version", true, isVersion))
@@ -186,7 +187,7 @@ func (d *decoder) dependsOn(a *Attestation, n *node) {
 	i := 0
 	for v := range list.v.Elements() {
 		id := v.Text()
-		if !isDependency(id) {
+		if !DependencyValid(id) {
 			d.refuse(finding.Misshapen, list.elementPointer(i), v)
 		}
 		a.DependsOn = append(a.DependsOn, id)
@@ -289,39 +290,11 @@ func (d *decoder) time(n *node, prop string, required bool) time.Time {
 	if m == nil {
 		return time.Time{}
 	}
-	t, ok := parseTime(m.v.Text())
+	t, ok := rfc3339.Parse(m.v.Text())
 	if !ok {
 		d.refuse(finding.Misshapen, m.pointer(), m.v)
 	}
 	return t
-}
-
-// parseTime reads RFC 3339 to the letter; package time is laxer. The zero time
-// means "none" to Go, so it is no time here.
-func parseTime(s string) (time.Time, bool) {
-	const shape = "0000-00-00T00:00:00"
-	if len(s) <= len(shape) || len(s) > 40 || !shaped(s[:len(shape)], shape) {
-		return time.Time{}, false
-	}
-	zone := strings.TrimLeft(s[len(shape):], ".0123456789")
-	if zone != "Z" && !(shaped(zone, "+00:00") || shaped(zone, "-00:00")) {
-		return time.Time{}, false
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	return t.UTC(), err == nil && !t.IsZero()
-}
-
-// shaped reports whether s is like shape, where a 0 stands for any digit.
-func shaped(s, shape string) bool {
-	if len(s) != len(shape) {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] != shape[i] && (shape[i] != '0' || !digit(s[i])) {
-			return false
-		}
-	}
-	return true
 }
 
 func isVersion(s string) bool { return s == string(V02) || s == string(V03) }
@@ -353,8 +326,9 @@ func isURN(s string) bool {
 	return ok && len(s) <= 256 && len(nid) >= 2 && len(nid) <= 32 && made(nid, "-") && made(nss, "-_.:/~")
 }
 
-// isID: what may name an attestation.
-func isID(s string) bool {
+// IDValid reports whether s may name an attestation, or an event: a URN or a URI
+// that href allows.
+func IDValid(s string) bool {
 	if isURN(s) {
 		return true
 	}
@@ -362,13 +336,14 @@ func isID(s string) bool {
 	return err == nil
 }
 
-// isDependency: an attestation by id or hash, or a source by URI.
-func isDependency(s string) bool {
+// DependencyValid reports whether s may be what an attestation depends on: an
+// attestation by id or hash, or a source by URI.
+func DependencyValid(s string) bool {
 	if strings.HasPrefix(s, hashPrefix) {
 		_, ok := ParseHash(s)
 		return ok
 	}
-	return isID(s)
+	return IDValid(s)
 }
 
 // parted reports whether s is one or more parts that are ok.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -153,7 +154,7 @@ func (p *stated) time(member string) (time.Time, bool) {
 	if !m.Exists() {
 		return time.Time{}, true
 	}
-	return parseTime(m.Text())
+	return rfc3339.Parse(m.Text())
 }
 
 // check holds the proof's times against the clock.

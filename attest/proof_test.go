@@ -15,20 +15,18 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
 // vector reads a file of the W3C's test vector for eddsa-jcs-2022.
 func vector(t *testing.T, name string) []byte {
 	t.Helper()
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
+	dir, err := datadir.Find("..", "eddsa-jcs-2022")
+	if err != nil {
+		t.Skip(err)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "eddsa-jcs-2022", name))
-	if os.IsNotExist(err) {
-		t.Skip("no data: set PELLUCID_DATA to the folder that holds eddsa-jcs-2022/")
-	}
+	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}

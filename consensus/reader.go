@@ -1,12 +1,12 @@
 package consensus
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -179,21 +179,12 @@ func (d *reader) count(p place, most int) int {
 	return int(n)
 }
 
-// rfc3339 is what package time is too lax about: a comma for the point, hours of
-// one digit, zones of 24:60 (golang/go#54580).
-var rfc3339 = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
-
-// date reads a time as RFC 3339 spells it. The zero time means none in Go and is
-// refused.
+// date reads a time as RFC 3339 spells it.
 func (d *reader) date(p place) time.Time {
 	var t time.Time
-	s := d.checked(p, 40, func(s string) bool {
-		var err error
-		t, err = time.Parse(time.RFC3339, s)
-		return err == nil && !t.IsZero() && rfc3339.MatchString(s)
+	d.checked(p, 40, func(s string) (ok bool) {
+		t, ok = rfc3339.Parse(s)
+		return ok
 	})
-	if s == "" {
-		return time.Time{}
-	}
-	return t.UTC()
+	return t
 }

@@ -75,14 +75,15 @@ type Origin struct{ Server, Tool, Model string }
 
 // Labels returns o as a fence shows it.
 func (o Origin) Labels() Origin {
-	o.Server, o.Tool = label(o.Server), label(o.Tool)
+	o.Server, o.Tool = Label(o.Server), Label(o.Tool)
 	if o.Model != "" {
-		o.Model = label(o.Model)
+		o.Model = Label(o.Model)
 	}
 	return o
 }
 
-func label(s string) string {
+// Label is s if it is a label, else Other.
+func Label(s string) string {
 	if IsLabel(s) {
 		return s
 	}

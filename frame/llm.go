@@ -113,11 +113,11 @@ func (l *LLM) appendHead(dst []byte, o LLMOrigin) []byte {
 	dst = append(dst, "\n\n<"...)
 	dst = append(dst, l.name...)
 	dst = append(dst, ` untrusted="true"`...)
-	dst = appendAttr(dst, "source", label(o.Source))
+	dst = appendAttr(dst, "source", Label(o.Source))
 	if o.Model != "" {
-		dst = appendAttr(dst, "model", label(o.Model))
+		dst = appendAttr(dst, "model", Label(o.Model))
 	}
-	dst = appendAttr(dst, "tool", label(o.Tool))
+	dst = appendAttr(dst, "tool", Label(o.Tool))
 	return append(dst, ">\n"...)
 }
 
@@ -174,10 +174,10 @@ func (c *LLMContent) members() []member {
 	m := []member{
 		{body, strictjson.AppendQuote(nil, c.Body.String())},
 		{"untrusted", []byte("true")},
-		{"source", strictjson.AppendQuote(nil, label(c.Source))},
+		{"source", strictjson.AppendQuote(nil, Label(c.Source))},
 	}
 	if c.Model != "" {
-		m = append(m, member{"model", strictjson.AppendQuote(nil, label(c.Model))})
+		m = append(m, member{"model", strictjson.AppendQuote(nil, Label(c.Model))})
 	}
 	return append(m, member{list, raw})
 }

@@ -172,7 +172,7 @@ func appendMember(dst []byte, name, value string) []byte {
 	dst = append(dst, `,"`...)
 	dst = append(dst, name...)
 	dst = append(dst, `":"`...)
-	dst = append(dst, label(value)...)
+	dst = append(dst, Label(value)...)
 	return append(dst, '"')
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -68,7 +68,7 @@ func (a *Adapter) IngestEvent(ctx context.Context, submitter string, body []byte
 	if err := ctx.Err(); err != nil {
 		return Receipt{}, Change{}, err
 	}
-	a.witness(submitter, body, r)
+	a.witness(submitter, body, r, "")
 	return r, change, nil
 }
 
@@ -87,7 +87,7 @@ func (a *Adapter) ingestEvent(ctx context.Context, body []byte) (Receipt, Change
 		return Receipt{Code: CodeInvalid, Hash: r.Hash}, Change{}
 	}
 	change, err := a.apply(ctx, Event{
-		Hash: n.hash, Kind: n.kind, Target: n.target, At: n.at, Original: body, Projection: projection,
+		Hash: n.hash, Kind: n.kind, Target: n.target, At: n.at, Original: body, Projection: projection, Against: a.against(ctx, n),
 	})
 	switch {
 	case err != nil:
@@ -161,6 +161,20 @@ func (a *Adapter) believe(ctx context.Context, n *notice) Receipt {
 	return Receipt{}
 }
 
+// against is the validator of the attestation that another withdraws, or lets stand
+// again; "" where it is its own, or none that is known.
+func (a *Adapter) against(ctx context.Context, n *notice) string {
+	h, ok := targetHash(n.target)
+	if !ok || a.o.Evidence == nil {
+		return ""
+	}
+	st, err := a.o.Store.ByHash(ctx, h)
+	if err != nil || st.Validator == n.issuer {
+		return "" // its own withdrawal is honest
+	}
+	return st.Validator
+}
+
 // eventMembers are those of an event, proofMembers those of its proof, each in
 // the order of docs/spec/cascade.md; all hold strings but proof.
 var (
@@ -190,12 +204,11 @@ func parseEvent(body []byte) (*notice, *attest.Refusal) {
 	e.shape()
 	n := &notice{hash: hash, reason: strings.Clone(e.root.Get("reason").Text())}
 	n.kind = e.kind()
-	e.word("id", func(s string) bool { return isIRI(s) })
-	n.target = e.word("target", isTarget)
-	e.word("at", func(s string) bool {
-		var err error
-		n.at, err = time.Parse(time.RFC3339, s)
-		return err == nil && len(s) <= 40 && rfc3339.MatchString(s) && !n.at.IsZero()
+	e.word("id", attest.IDValid)
+	n.target = e.word("target", attest.DependencyValid)
+	e.word("at", func(s string) (ok bool) {
+		n.at, ok = rfc3339.Parse(s)
+		return ok
 	})
 	n.issuer = e.did("issuer_did")
 	if e.refusal != nil {
@@ -203,10 +216,6 @@ func parseEvent(body []byte) (*notice, *attest.Refusal) {
 	}
 	return n, nil
 }
-
-// rfc3339 is what package time is too lax about: a comma for the point, hours of
-// one digit, zones of 24:60 (golang/go#54580).
-var rfc3339 = regexp.MustCompile(`^.{10}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 
 // An eventReader takes values out of an event. The first refusal stands; what
 // comes after it has no meaning.
@@ -286,33 +295,6 @@ func targetHash(target string) (h attest.Hash, ok bool) {
 		return attest.Hash{}, false
 	}
 	return attest.ParseHash(target)
-}
-
-// isTarget holds for what an attestation may depend on (attestation/1.1), and for
-// nothing else, which no event could ever act on.
-func isTarget(s string) bool {
-	_, ok := targetHash(s)
-	return ok || isIRI(s)
-}
-
-// isIRI holds for what an attestation may have as its id.
-func isIRI(s string) bool {
-	if rest, ok := strings.CutPrefix(s, "urn:"); ok && len(s) <= 256 {
-		nid, nss, _ := strings.Cut(rest, ":")
-		if len(nid) >= 2 && len(nid) <= 32 && madeOf(nid, "-") && madeOf(nss, "-_.:/~") {
-			return true
-		}
-	}
-	_, err := href.Parse(s)
-	return err == nil
-}
-
-// madeOf reports whether s is not empty and made of ASCII letters, digits and the
-// characters of also.
-func madeOf(s, also string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !('a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune(also, r))
-	}) < 0
 }
 
 // An eventView is what may be shown of an event.

@@ -48,6 +48,7 @@ type Refused struct {
 	Submitter string // principal of the submitter, or ""
 	Digest    string // "sha256:…" of the octets
 	Receipt   Receipt
+	Validator string // whose signature was verified before it was refused for what it says; "": nobody's
 }
 
 // Ingest checks attestations, stores those that pass, and returns a receipt for
@@ -57,12 +58,14 @@ type Refused struct {
 func (a *Adapter) Ingest(ctx context.Context, submitter string, bodies [][]byte) ([]Receipt, error) {
 	receipts := make([]Receipt, len(bodies))
 	records := make([]*Record, len(bodies)) // nil: refused
+	signers := make([]string, len(bodies))  // of what was refused although its signature holds
 	each(len(bodies), func(i int) {
-		if r, err := a.check(ctx, bodies[i]); err != nil {
-			receipts[i] = refusal(bodies[i], err)
-		} else {
-			records[i] = r
+		r, signer, err := a.check(ctx, bodies[i])
+		if err != nil {
+			receipts[i], signers[i] = refusal(bodies[i], err), signer
+			return
 		}
+		records[i] = r
 	})
 	var batch []Record
 	var at []int
@@ -81,7 +84,7 @@ func (a *Adapter) Ingest(ctx context.Context, submitter string, bodies [][]byte)
 		return nil, err
 	}
 	for i := range receipts {
-		a.witness(submitter, bodies[i], receipts[i])
+		a.witness(submitter, bodies[i], receipts[i], signers[i])
 	}
 	return receipts, nil
 }
@@ -101,22 +104,23 @@ func each(n int, f func(int)) {
 }
 
 // check takes an attestation through everything that comes before the store, in
-// the order of docs/spec/attestation.md. The error is a *attest.Refusal.
-func (a *Adapter) check(ctx context.Context, body []byte) (*Record, error) {
+// the order of docs/spec/attestation.md. The error is a *attest.Refusal; signer is
+// whose signature was verified before it.
+func (a *Adapter) check(ctx context.Context, body []byte) (_ *Record, signer string, _ error) {
 	att, err := attest.Parse(body, a.parse)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := att.Verify(ctx, a.o.Now(), a.o.Keys); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var p attest.Projection
 	if err := a.projector.Project(att, &p); err != nil {
-		return nil, err
+		return nil, att.Validator, err
 	}
 	projection, err := a.projection(att, &p)
 	if err != nil {
-		return nil, err
+		return nil, att.Validator, err
 	}
 	id := att.Identity()
 	return &Record{
@@ -125,7 +129,7 @@ func (a *Adapter) check(ctx context.Context, body []byte) (*Record, error) {
 		GroupID: att.Claim.GroupID, Topic: att.Claim.Topic,
 		Domain: att.Domain, Verdict: att.Verdict, Issued: att.Issued, Expires: att.Expires,
 		DependsOn: att.DependsOn, Original: att.Source(), Projection: projection,
-	}, nil
+	}, att.Validator, nil
 }
 
 // put stores a batch and says what became of each.
@@ -193,9 +197,9 @@ func statusName(s consensus.Status) string {
 
 // witness tells of what was not accepted. A replay is none: every federation sends
 // each attestation as often as it has peers.
-func (a *Adapter) witness(submitter string, body []byte, r Receipt) {
+func (a *Adapter) witness(submitter string, body []byte, r Receipt, signer string) {
 	if r.Accepted || a.o.Refused == nil || r.Repeats != "" && r.Repeats == r.Hash {
 		return
 	}
-	a.o.Refused(Refused{At: a.o.Now(), Submitter: submitter, Digest: attest.Hash(sha256.Sum256(body)).String(), Receipt: r})
+	a.o.Refused(Refused{At: a.o.Now(), Submitter: submitter, Digest: attest.Hash(sha256.Sum256(body)).String(), Receipt: r, Validator: signer})
 }

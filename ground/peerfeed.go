@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -41,7 +41,7 @@ func newPeerFeed(p Peer) (*peerFeed, error) {
 	switch {
 	case err != nil:
 		return nil, errors.New("the URL is malformed")
-	case u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
+	case u.Scheme != "https" && !(u.Scheme == "http" && loopback.Host(u.Hostname())):
 		return nil, errors.New("the URL is not https, and not http on this machine")
 	case u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("the URL has no host, or a user, a query or a fragment")
@@ -60,11 +60,6 @@ func newPeerFeed(p Peer) (*peerFeed, error) {
 	f.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	f.client.Jar = nil
 	return f, nil
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (f *peerFeed) close() {

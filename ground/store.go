@@ -199,6 +199,10 @@ type Event struct {
 
 	Original   []byte
 	Projection []byte
+
+	// Against is whose attestation somebody else withdraws, or lets stand again; "":
+	// nobody's. It is for Options.Evidence only.
+	Against string
 }
 
 // A Change is what an event has changed.

@@ -1,73 +1,55 @@
 package scrub
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
-	"path/filepath"
+	"errors"
+	"iter"
 	"strings"
 	"testing"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/pellucid-mcp/pellucid/internal/corpora"
 )
 
-// corpora returns the folder of the text collections, or skips the test.
-func corpora(t testing.TB) string {
+// rows yields the collections whose name begins so, or skips the test.
+func rows(t testing.TB, prefix string) iter.Seq[corpora.Row] {
 	t.Helper()
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
+	dir, err := corpora.Dir("..")
+	if err != nil {
+		t.Skip(err)
 	}
-	dir = filepath.Join(dir, "corpora")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no text collections: set PELLUCID_DATA to the folder that holds corpora/")
+	paths, err := corpora.Files(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return dir
-}
-
-type row struct {
-	ID     string `json:"id"`
-	Family string `json:"family"`
-	Text   string `json:"text"`
-	Notes  string `json:"notes"`
-}
-
-// rows reads the collections whose file name matches.
-func rows(t testing.TB, pattern string) (all []row) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(corpora(t), pattern))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no %s: %v", pattern, err)
-	}
-	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(z)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			var r row
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+	return func(yield func(corpora.Row) bool) {
+		n, stop := 0, errors.New("enough")
+		for _, path := range paths {
+			if !strings.HasPrefix(corpora.Name(path), prefix) {
+				continue
+			}
+			err := corpora.Read(path, func(r corpora.Row) error {
+				n++
+				if !yield(r) {
+					return stop
+				}
+				return nil
+			})
+			if errors.Is(err, stop) {
+				return
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, r)
 		}
-		if err := lines.Err(); err != nil {
-			t.Fatal(err)
+		if n == 0 {
+			t.Fatalf("no rows of %s", prefix)
 		}
 	}
-	return all
 }
 
 // tokenOf returns the control token that the row was made with.
-func tokenOf(r row) string {
+func tokenOf(r corpora.Row) string {
 	token, ok := strings.CutPrefix(r.Notes, "token=")
 	if !ok {
 		return ""
@@ -79,7 +61,7 @@ func tokenOf(r row) string {
 // Under mcp no attack row keeps a hidden code point or a control token.
 func TestAttackCorpora(t *testing.T) {
 	s := compile(t, Policy{})
-	for _, r := range rows(t, "attack_*.jsonl.gz") {
+	for r := range rows(t, "attack_") {
 		out, res := clean(t, s, r.Text)
 		for _, c := range out {
 			if forbidden(c) {
@@ -100,7 +82,7 @@ func TestAttackCorpora(t *testing.T) {
 }
 
 // checkToken: the row's own token is gone, where it was there.
-func checkToken(t *testing.T, r row, out string, res *Result) {
+func checkToken(t *testing.T, r corpora.Row, out string, res *Result) {
 	token := tokenOf(r)
 	switch {
 	case token == "<script>" || token == "_untrusted_text":
@@ -130,7 +112,7 @@ func TestBenignCorpora(t *testing.T) {
 	m := compile(t, Policy{})
 	all, kept, tokens := 0, 0, 0
 	for _, file := range []string{"multilingual", "unicode", "code", "tool_results"} {
-		for _, r := range rows(t, "benign_"+file+".jsonl.gz") {
+		for r := range rows(t, "benign_"+file) {
 			all++
 			out, res := clean(t, s, r.Text)
 			if norm.NFC.String(out) == norm.NFC.String(r.Text) {
@@ -143,7 +125,7 @@ func TestBenignCorpora(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range rows(t, "benign_*.jsonl.gz") {
+	for r := range rows(t, "benign_") {
 		if n := EncodedTokens(r.Text); n > 0 {
 			t.Logf("%s %s: %d encoded tokens", r.ID, r.Family, n)
 		}

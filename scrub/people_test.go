@@ -71,7 +71,7 @@ func TestReveal(t *testing.T) {
 
 // The corpora's hidden messages are decoded.
 func TestRevealCorpora(t *testing.T) {
-	for _, r := range rows(t, "attack_unicode_derived.jsonl.gz") {
+	for r := range rows(t, "attack_unicode_derived") {
 		switch r.Family {
 		case "derived-tags", "derived-tags-language-wrapped", "derived-tags-after-black-flag",
 			"derived-variation-selector-bytes", "derived-zero-width-binary",

@@ -155,22 +155,17 @@ func newClient(t http.RoundTripper) *http.Client {
 // loopback it may be http where the host is the machine itself.
 func parseURL(s string, loopback bool) (*url.URL, error) {
 	u, err := url.Parse(s)
-	switch {
-	case err != nil || len(s) > 2048 || u.String() != s:
+	if err != nil || len(s) > 2048 || u.String() != s {
 		return nil, errors.New("not a URL")
-	case u.Scheme == "http" && loopback && isLoopback(u.Host):
-	case u.Scheme != "https":
+	}
+	host, ok := parseAuthority(u.Host)
+	if u.Scheme != "https" && !(u.Scheme == "http" && loopback && host.loopback()) {
 		return nil, errors.New("not https")
 	}
-	if _, ok := parseAuthority(u.Host); !ok || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#") {
+	if !ok || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#") {
 		return nil, errors.New("not a URL of a host and a path alone")
 	}
 	return u, nil
-}
-
-func isLoopback(host string) bool {
-	a, ok := parseAuthority(host)
-	return ok && (a.name == "localhost" || a.addr.IsLoopback())
 }
 
 // insertWellKnown is u with the path put between its host and its own path (RFC

@@ -72,7 +72,7 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (l *local) allowsHost(h authority) bool {
 	if l.loopback {
-		return h.name == "localhost" || h.addr.IsLoopback()
+		return h.loopback()
 	}
 	return slices.ContainsFunc(l.hosts, func(a authority) bool {
 		return a == h || a.port == 0 && a.name == h.name && a.addr == h.addr
@@ -113,6 +113,8 @@ type authority struct {
 	addr netip.Addr
 	port uint16
 }
+
+func (a authority) loopback() bool { return a.name == "localhost" || a.addr.IsLoopback() }
 
 // parseAuthority parses a host and perhaps a port, strictly.
 func parseAuthority(s string) (a authority, ok bool) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -79,8 +80,8 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 			}
 		}
 		if t.Expires != nil {
-			var err error
-			if e.expires, err = time.Parse(time.RFC3339, *t.Expires); err != nil {
+			var ok bool
+			if e.expires, ok = rfc3339.Parse(*t.Expires); !ok {
 				mistake("expires", "not a time of RFC 3339: "+finding.Quote(*t.Expires))
 			}
 		}

@@ -1,8 +1,8 @@
-// Package corpora measures scrubbing on collections of attack and benign text, by checks that share nothing with the scrubber.
+// Package corpora reads collections of attack and benign text.
 //
-// A collection is a folder of NAME.jsonl.gz files; a row has the members id,
-// kind ("attack" or "benign"), family and text. The collections themselves are
-// not part of this repository.
+// They are a folder of NAME.jsonl.gz files; a row has the members id, kind
+// ("attack" or "benign"), family and text, and may have licence and notes. The
+// collections themselves are not part of this repository.
 package corpora
 
 import (
@@ -18,29 +18,24 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
 // maxRow bounds one row, in octets.
 const maxRow = 16 << 20
 
-// Env names the folder that holds the test data, "corpora" among it.
-const Env = "PELLUCID_DATA"
-
 // ErrAbsent says that there is no such collection on this machine.
-var ErrAbsent = errors.New("corpora: no data: set " + Env + " to the folder that holds corpora/")
+var ErrAbsent = errors.New("corpora: no data: set " + datadir.Env + " to the folder that holds corpora/")
 
-// Dir returns the folder of the test data: what Env says, or else
-// ../shared/data beside root, the root of the repository.
+// Dir returns the folder of the test data, which holds corpora; root is that of the
+// repository. The error is ErrAbsent.
 func Dir(root string) (string, error) {
-	dir := os.Getenv(Env)
-	if dir == "" {
-		dir = filepath.Join(root, "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "corpora")); err != nil {
+	path, err := datadir.Find(root, "corpora")
+	if err != nil {
 		return "", ErrAbsent
 	}
-	return dir, nil
+	return filepath.Dir(path), nil
 }
 
 // A Row is one text of a collection.
@@ -50,6 +45,7 @@ type Row struct {
 	Family  string
 	Licence string
 	Text    string
+	Notes   string // how it was made
 }
 
 // Files lists the collections in the corpora folder of dir, in order of name.
@@ -109,6 +105,7 @@ func readRows(r io.Reader, yield func(Row) error) error {
 			Family:  strings.Clone(root.Get("family").Text()),
 			Licence: strings.Clone(root.Get("licence").Text()),
 			Text:    strings.Clone(text.Text()),
+			Notes:   strings.Clone(root.Get("notes").Text()),
 		}
 		if err := yield(row); err != nil {
 			return fmt.Errorf("row %d: %w", n, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
 )
 
@@ -84,57 +85,25 @@ func fencedTwice[O any](r *mcp.CallToolResult, open func(string) (O, string, err
 	return nil
 }
 
-// grounding is what is read of a response envelope.
-type grounding struct {
-	Summary struct {
-		Verdict      string `json:"primary_verdict"`
-		Validators   int    `json:"validator_count"`
-		Disagreement bool   `json:"disagreement_present"`
-	} `json:"verdict_summary"`
-	Attestations []struct {
-		Validator string `json:"validator_did"`
-		Verdict   string `json:"verdict"`
-		Text      struct {
-			Type      string `json:"@type"`
-			Warning   string `json:"warning"`
-			Rationale string `json:"rationale"`
-			Evidence  []struct {
-				Quote struct {
-					Quote  string `json:"quote"`
-					Source string `json:"source_uri"`
-				} `json:"_untrusted_quote"`
-			} `json:"evidence"`
-		} `json:"_untrusted_text"`
-	} `json:"attestations"`
-	Meta struct {
-		Replaced []any `json:"confusables_replaced"`
-		Stripped []any `json:"stripped_positions"`
-		Claim    *struct {
-			Text struct {
-				Claim string `json:"claim"`
-			} `json:"_untrusted_text"`
-		} `json:"claim"`
-	} `json:"_meta"`
-}
-
 func (g *Grounded) read(structured any) error {
 	raw, err := json.Marshal(structured)
 	if err != nil {
 		return err
 	}
-	var a grounding
-	if err := json.Unmarshal(raw, &a); err != nil || a.Meta.Claim == nil {
+	a, err := ground.ParseAnswer(raw)
+	if err != nil || a.Meta.Claim == nil {
 		return errors.New("the answer is not on the claim")
 	}
-	g.Claim, g.Verdict = a.Meta.Claim.Text.Claim, a.Summary.Verdict
+	g.Claim, g.Verdict = a.Meta.Claim.Text.Claim, string(a.Summary.Verdict)
 	g.Validators, g.Disagreement = a.Summary.Validators, a.Summary.Disagreement
 	g.Recorded = len(a.Meta.Replaced) + len(a.Meta.Stripped)
 	wrote := rationales()
-	for _, t := range a.Attestations {
+	for i := range a.Attestations {
+		t := &a.Attestations[i]
 		if t.Text.Type != "veritas:UntrustedValidatorText" || t.Text.Warning == "" {
 			return errors.New("a text stands without its frame")
 		}
-		said := Said{Verdict: t.Verdict, Validator: t.Validator, Before: wrote[t.Validator+g.Claim], After: t.Text.Rationale}
+		said := Said{Verdict: string(t.Verdict), Validator: t.Validator, Before: wrote[t.Validator+g.Claim], After: t.Text.Rationale}
 		if len(t.Text.Evidence) > 0 {
 			said.Quote, said.Source = t.Text.Evidence[0].Quote.Quote, t.Text.Evidence[0].Quote.Source
 		}

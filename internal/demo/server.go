@@ -9,11 +9,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Serve answers on standard input and output until the client is gone.
-func Serve(ctx context.Context) error {
+// Serve answers on standard input and output until the client is gone. With results
+// alone it leaves out the tools whose own description is poisoned, for which a server
+// would not become live.
+func Serve(ctx context.Context, results bool) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "demo", Version: "1"}, nil)
 	for i := range Cases {
 		c := &Cases[i]
+		if results && c.describes() {
+			continue
+		}
 		description := c.describe
 		if description == "" {
 			description = "Returns " + c.What + "."

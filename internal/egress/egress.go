@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/loopback"
 )
 
 // Base is s without a slash at its end, if it is a URL of scheme, host and path
@@ -27,7 +29,7 @@ func Base(s string, plainAnywhere bool) (base string, plain bool, err error) {
 		return "", false, errors.New("the base URL is none")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "":
 		return "", false, errors.New("the base URL holds more than host and path")
-	case u.Scheme == "http" && !plainAnywhere && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !plainAnywhere && !loopback.Host(u.Hostname()):
 		return "", false, errors.New("the base URL is not https, and its host is not this machine")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", false, errors.New("the base URL is not https")
@@ -35,16 +37,11 @@ func Base(s string, plainAnywhere bool) (base string, plain bool, err error) {
 	return strings.TrimRight(s, "/"), u.Scheme == "http", nil
 }
 
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
-}
-
 // Options of a transport.
 type Options struct {
 	// LoopbackOnly refuses to connect to anywhere else, whatever a name resolves to.
 	LoopbackOnly bool
-	Idle         int            // connections that are kept to a host; 0 = 4
+	Idle         int            // connections that are kept to a host, if they are more than 4
 	Roots        *x509.CertPool // nil: the system's
 }
 

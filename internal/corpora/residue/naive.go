@@ -1,4 +1,4 @@
-package corpora
+package residue
 
 import (
 	"slices"

@@ -1,10 +1,12 @@
-package corpora
+// Package residue measures what scrubbing leaves of attack and benign text, by checks that share nothing with the scrubber.
+package residue
 
 import (
 	"fmt"
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/pellucid-mcp/pellucid/internal/corpora"
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
 
@@ -69,17 +71,17 @@ func Measure(dir string, progress func(string)) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, err := Files(dir)
+	paths, err := corpora.Files(dir)
 	if err != nil {
 		return nil, err
 	}
 	m := &measurement{mcp: mcp, faithful: faithful, report: &Report{Misses: []string{}}}
 	for _, path := range paths {
 		if progress != nil {
-			progress(Name(path))
+			progress(corpora.Name(path))
 		}
-		m.collection, m.at = Name(path), map[string]int{}
-		if err := Read(path, m.row); err != nil {
+		m.collection, m.at = corpora.Name(path), map[string]int{}
+		if err := corpora.Read(path, m.row); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +97,7 @@ type measurement struct {
 	at            map[string]int // family → index into report.Families
 }
 
-func (m *measurement) row(row Row) error {
+func (m *measurement) row(row corpora.Row) error {
 	i, ok := m.at[row.Family]
 	if !ok {
 		i = len(m.report.Families)
