@@ -17,19 +17,21 @@ PARALLEL  ?=
 # Packages that start goroutines: the race detector runs over these.
 CONCURRENT := ./gateway/... ./ground/... ./internal/wire/... ./internal/auth/... ./internal/didweb/... ./internal/factcheck/... \
   ./internal/child/... ./internal/era/... ./internal/fleet/... ./internal/meter/... ./internal/plug/... ./internal/rules/... \
-  ./internal/state/... ./llm/... ./internal/store/...
+  ./internal/state/... ./internal/admit/... ./llm/... ./classify/... ./ledger/... ./internal/store/... ./internal/sequence/... ./internal/evidence/...
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-store lint docs e2e conformance soak peers clean
+.PHONY: all build run test fmt vet race fuzz bench bench-store bench-ledger surface-figures lint docs e2e conformance soak peers clean
 
 all: test
 
 build:
-	go build -trimpath -o bin/pellucid ./cmd/pellucid
+	go build -trimpath -ldflags "-s -w" -o bin/pellucid ./cmd/pellucid
 
+# Shows what the boundary does, then serves it on 127.0.0.1:7420 until Ctrl-C.
 run: build
 	bin/pellucid demo
+	bin/pellucid up
 
 test: fmt vet
 	go test -timeout $(TIMEOUT) ./...
@@ -74,6 +76,18 @@ CLAIMS ?= 20000
 bench-store:
 	PELLUCID_BENCH_CLAIMS=$(CLAIMS) go test -count=1 -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 2h ./internal/store
 
+# What evidence costs: a record sealed, signed, integrated and verified (in memory, 2 KB
+# a record), then the gateway with and without it and beside a bare commit.
+RECORDS ?= 1000000
+bench-ledger:
+	go test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 1h ./ledger -records $(RECORDS)
+	go test -count=1 -run '^$$' -bench . -benchtime 1x -v ./internal/evidence
+
+# What the check of servers' own words finds in the test data, by family, and what it costs.
+surface-figures:
+	go test -count=1 -v -run '^(TestInspectReal|TestInspectCorpora|TestLintCorpora)$$' ./surface
+	go test -run '^$$' -bench '^BenchmarkInspect$$' -benchtime $(BENCHTIME) -count 4 ./surface
+
 lint: fmt
 	go vet ./...
 	$(STATICCHECK) ./...
@@ -86,7 +100,8 @@ docs:
 e2e: peers
 	PELLUCID_E2E=1 go test -count=1 -timeout $(TIMEOUT) ./e2e/...
 
-# The official conformance suite, directly and behind Pellucid, three times each.
+# The official conformance suite, directly and behind `pellucid up` over HTTP, over pipes
+# and with `pellucid wrap` in between, three times each. It prints the table.
 conformance: peers
 	PELLUCID_E2E=1 PELLUCID_ROUNDS=3 go test -count=1 -timeout $(TIMEOUT) -run '^TestConformance' -v ./e2e
 

@@ -23,27 +23,42 @@ const module = "github.com/pellucid-mcp/pellucid"
 const floors = `
 finding:
 internal/ucd:
+internal/rfc3339:
 internal/strictjson:    github.com/go-json-experiment/json
 internal/child:         finding golang.org/x/sys
 internal/jsonc:
+internal/interval:
+internal/datadir:
+internal/loopback:
+internal/egress:        internal/loopback
 internal/state:
 internal/pgtest:        github.com/jackc/pgx
 
 scrub:                  finding internal/ucd
 href:                   finding internal/ucd
 
+classify:               github.com/failsafe-go golang.org/x/time
+classify/local:         classify
+classify/judge:         classify
+classify/remote:        classify internal/egress internal/strictjson github.com/aws/aws-sdk-go-v2
 frame:                  finding scrub internal/ucd internal/strictjson
-attest:                 finding scrub href internal/ucd internal/strictjson github.com/mr-tron/base58
-consensus:              href attest internal/ucd internal/strictjson
+ledger:                 finding frame internal/strictjson golang.org/x/mod
+attest:                 finding scrub href internal/ucd internal/rfc3339 internal/strictjson github.com/mr-tron/base58
+consensus:              href attest internal/ucd internal/rfc3339 internal/strictjson
+counterfactual:         finding frame internal/ucd internal/strictjson
 
 internal/wire:          finding internal/strictjson
-internal/auth:          finding internal/strictjson github.com/go-jose/go-jose golang.org/x/time
+internal/auth:          finding internal/rfc3339 internal/strictjson github.com/go-jose/go-jose golang.org/x/time
 internal/didweb:        finding href attest
 internal/factcheck:     finding href attest internal/strictjson
-ground:                 finding scrub href frame attest consensus internal/strictjson internal/ucd internal/auth internal/wire github.com/modelcontextprotocol/go-sdk
+ground:                 finding scrub href frame attest consensus internal/rfc3339 internal/strictjson internal/ucd internal/auth internal/loopback internal/wire github.com/modelcontextprotocol/go-sdk
 hold:                   finding
-llm:                    finding internal/strictjson github.com/failsafe-go golang.org/x/time
+trust:                  finding
+policy:                 finding cel.dev/cel-go
+llm:                    finding internal/egress internal/strictjson github.com/failsafe-go golang.org/x/time
 llm/llmtest:            llm internal/strictjson
+counterfactual/run:     counterfactual llm internal/strictjson
+guard:                  finding frame hold counterfactual counterfactual/run llm internal/auth internal/egress internal/strictjson
 
 validate:               internal/strictjson github.com/santhosh-tekuri/jsonschema
 
@@ -53,17 +68,24 @@ conform:                finding attest corpus internal/strictjson internal/ucd g
 internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
 internal/era:           internal/strictjson internal/wire internal/mcpmsg
 surface:                finding scrub internal/ucd internal/strictjson internal/wire internal/mcpmsg
-internal/store:         finding attest consensus ground hold surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                finding scrub href frame validate hold internal/strictjson internal/wire internal/mcpmsg
+internal/pinfile:       surface internal/state internal/strictjson
+internal/sequence:      finding ledger internal/state
+internal/standing:      finding ledger trust internal/sequence
+internal/store:         finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+gateway:                finding scrub href frame classify validate hold surface internal/strictjson internal/wire internal/mcpmsg
+internal/evidence:      attest classify gateway ground hold ledger surface trust validate internal/standing
+internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 
 internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child
-internal/rules:         finding frame gateway internal/auth internal/jsonc internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/rules:         finding frame classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          finding frame scrub gateway internal/strictjson github.com/go-json-experiment/json
 internal/protect:       finding internal/jsonc internal/strictjson
 
-internal/corpora:       finding scrub internal/strictjson golang.org/x/text
-internal/meter:         finding scrub frame gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+internal/corpora:       finding internal/datadir internal/strictjson
+internal/corpora/residue: scrub internal/corpora golang.org/x/text
+classify/local/train:   scrub classify/local internal/corpora internal/interval
+internal/meter:         finding scrub frame classify gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 internal/speed:         finding scrub frame gateway internal/ucd internal/strictjson internal/auth internal/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
 cmd/pellucid:           * github.com/alecthomas/kong github.com/fsnotify/fsnotify github.com/go-json-experiment/json github.com/vbauerster/mpb
@@ -72,7 +94,7 @@ e2e:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `finding scrub href frame attest consensus counterfactual internal/ucd internal/strictjson`
+const core = `finding scrub href frame attest consensus counterfactual internal/ucd internal/rfc3339 internal/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.

@@ -132,20 +132,13 @@ func (w words) page(cursor string) string {
 }
 
 func serveAdversary(a adversary) int {
-	in, out := bufio.NewReaderSize(os.Stdin, 1<<20), bufio.NewWriter(os.Stdout)
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return 0
-		}
-		var m message
-		if json.Unmarshal(line, &m) != nil || m.ID == nil {
-			continue
-		}
+	out := bufio.NewWriter(os.Stdout)
+	for m := range requests(os.Stdin) {
 		before, answer := a.answer(m)
 		fmt.Fprint(out, before, answer, "\n")
 		out.Flush()
 	}
+	return 0
 }
 
 // stdio is the configuration of the server as a command.

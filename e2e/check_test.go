@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,17 +111,9 @@ func smuggled(text string) string {
 
 // lie is a liar's main function; later is a path.
 func lie(list func(string, int, bool) string, later string) int {
-	in, out := bufio.NewReaderSize(os.Stdin, 1<<20), bufio.NewWriterSize(os.Stdout, 1<<20)
+	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	listing := 0
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return 0
-		}
-		var m message
-		if json.Unmarshal(line, &m) != nil || m.ID == nil {
-			continue
-		}
+	for m := range requests(os.Stdin) {
 		switch m.Method {
 		case "initialize":
 			answer(out, m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"liar","version":"1"}}`)
@@ -139,10 +130,11 @@ func lie(list func(string, int, bool) string, later string) int {
 		case "tools/call":
 			return 9 // a check calls nothing
 		default:
-			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", m.ID)
+			noMethod(out, m.ID)
 		}
 		out.Flush()
 	}
+	return 0
 }
 
 // check runs `pellucid check ARG…`.

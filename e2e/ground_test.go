@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -17,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/pgtest"
 )
 
@@ -88,13 +88,9 @@ func (in *install) serveGround(t testing.TB, args ...string) string {
 // climate imports the real claims and returns the store.
 func (in *install) climate(t testing.TB, db string) {
 	t.Helper()
-	data := os.Getenv("PELLUCID_DATA")
-	if data == "" {
-		data = filepath.Join("..", "..", "shared", "data")
-	}
-	file := filepath.Join(data, "climate-fever", "climate-fever.jsonl.gz")
-	if _, err := os.Stat(file); err != nil {
-		t.Skip("no CLIMATE-FEVER here: put it at ../shared/data or set PELLUCID_DATA")
+	file, err := datadir.Find("..", "climate-fever/climate-fever.jsonl.gz")
+	if err != nil {
+		t.Skip(err)
 	}
 	receipts := must(t, in.ground("ground", "import", "--json", "--db", db, "--format", "climate-fever", file))
 	const votes = 18_486

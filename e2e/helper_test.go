@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"os"
 	"os/exec"
@@ -55,7 +57,7 @@ func helper(role string) int {
 // serveLines is a server written by hand, because an SDK would not let it
 // misbehave. It has one read-only tool; what a call of it does is the role.
 func serveLines(role string) int {
-	in, out := bufio.NewReaderSize(os.Stdin, 1<<20), bufio.NewWriterSize(os.Stdout, 1<<20)
+	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	if role == "stubborn" {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		exec.Command(os.Args[0], helperArg, "sleeper", os.Args[3]).Start()
@@ -63,18 +65,7 @@ func serveLines(role string) int {
 	if role == "babbler" {
 		babble(out)
 	}
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			if role == "stubborn" {
-				time.Sleep(time.Hour)
-			}
-			return 0
-		}
-		var m message
-		if json.Unmarshal(line, &m) != nil || m.ID == nil {
-			continue
-		}
+	for m := range requests(os.Stdin) {
 		switch m.Method {
 		case "initialize":
 			answer(out, m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"helper","version":"1"}}`)
@@ -85,10 +76,35 @@ func serveLines(role string) int {
 				return code
 			}
 		default:
-			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", m.ID)
+			noMethod(out, m.ID)
 		}
 		out.Flush()
 	}
+	if role == "stubborn" {
+		time.Sleep(time.Hour)
+	}
+	return 0
+}
+
+// requests yields every request of a client on r, until that ends.
+func requests(r io.Reader) iter.Seq[message] {
+	in := bufio.NewReaderSize(r, 1<<20)
+	return func(yield func(message) bool) {
+		for {
+			line, err := in.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			var m message
+			if json.Unmarshal(line, &m) == nil && m.ID != nil && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+func noMethod(out io.Writer, id json.RawMessage) {
+	fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", id)
 }
 
 func answer(out *bufio.Writer, id json.RawMessage, result string) {

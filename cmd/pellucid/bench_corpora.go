@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/internal/corpora/residue"
 )
 
 type benchCorporaCmd struct {
@@ -25,7 +25,7 @@ was missed, or there are no data.`
 
 func (c *benchCorporaCmd) Run(e *env) error {
 	progress := newProgress(e, "bench corpora")
-	report, err := corpora.Measure(c.Data, progress.say)
+	report, err := residue.Measure(c.Data, progress.say)
 	progress.done()
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -46,9 +46,9 @@ func (c *benchCorporaCmd) Run(e *env) error {
 	return nil
 }
 
-func printCorpora(w *bufio.Writer, p palette, r *corpora.Report) {
+func printCorpora(w *bufio.Writer, p palette, r *residue.Report) {
 	const columns = "%-38s %6s  %11s %11s %11s  %6s %6s %7s %6s"
-	line := func(f *corpora.Family, name string) string {
+	line := func(f *residue.Family, name string) string {
 		arrow := func(before, after int) string { return fmt.Sprintf("%d > %d", before, after) }
 		return fmt.Sprintf(columns, name, fmt.Sprint(f.Rows),
 			arrow(f.Hidden, f.HiddenAfter), arrow(f.Tokens, f.TokensAfter), arrow(f.Messages, f.MessagesAfter),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
@@ -40,11 +42,16 @@ type checkCmd struct {
 	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, beside the harmless ones that it always gets; without a value it is passed on from this process."`
 	Timeout time.Duration `default:"2m" help:"How long a server gets to start and to say all it has to say."`
 	JSON    bool          `name:"json" help:"Print the report as JSON."`
+	SARIF   string        `name:"sarif" completion:"files" placeholder:"FILE" help:"Write the findings into FILE as SARIF 2.1.0 too, for code scanning."`
+	Config  string        `short:"c" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up: its servers, unless others are named, and the model of its review."`
+	Review  reviewFlags   `embed:""`
 	pinDB
 
 	Args []string `arg:"" optional:"" name:"file" completion:"files" help:"Configurations of clients, or saved surfaces; -- and a command instead checks that one."`
 
 	files, command []string
+	typed          bool         // there was a --
+	configuration  *rules.Rules // of Config
 }
 
 func (checkCmd) Help() string {
@@ -52,8 +59,12 @@ func (checkCmd) Help() string {
 and ends it: every server of the user's own clients and of the project here, those of
 FILE, or the one command behind --. Hidden text rejects a server. What a server said
 when it was first seen is pinned; what differs later waits for pellucid pins. Wording
-that manipulates and names that another server has are told and decide nothing.
-Before a command of a configuration is started it is shown and asked about. The text
+that manipulates and names that another server has are told and decide nothing. With
+--review-model, or a review in --config, a language model judges the words too: it gets
+them as data, and no tools, and anything but its bare OK rejects. An OK is remembered,
+so that an unchanged server costs no second question. Before a command of a
+configuration is started it is shown and asked about; what a file has disabled is
+skipped unless --server names it. The text
 of a report is a stranger's: read it, and do not paste it into a model. Exit codes: 0
 clean; 1 failed, or nothing was checked; 2 wrong usage, or nobody to ask; 3 a file is
 no configuration; 10 changed; 11 rejected; 12 a server cannot be reached; of several
@@ -65,6 +76,13 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	c.split(k.Args)
 	if err := c.usage(); err != nil {
 		return withCode(exitUsage, err)
+	}
+	if err := c.configure(e); err != nil {
+		return err
+	}
+	review, err := c.reviewRules(e)
+	if err != nil {
+		return err
 	}
 	targets, err := c.targets(e)
 	if err != nil {
@@ -78,14 +96,34 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	gate, done, err := c.gate(ctx)
+	progress := newVerifying(e, targets)
+	gate, done, err := c.gate(ctx, review, progress)
 	if err != nil {
+		progress.done()
 		return err
 	}
 	defer done()
-	r, err := c.all(ctx, e, gate, targets)
+	r, err := c.all(ctx, progress, gate, targets)
+	progress.done()
 	if err != nil {
 		return err
+	}
+	if err := c.write(e, r); err != nil {
+		return err
+	}
+	return r.exit()
+}
+
+// write says what came of it, in every form that was asked for.
+func (c *checkCmd) write(e *env, r *preflight) (err error) {
+	if c.SARIF != "" {
+		var b bytes.Buffer
+		if err := writeJSON(&b, newSARIF(r)); err != nil {
+			return err
+		}
+		if err := writeFile(c.SARIF, b.Bytes()); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		err = writeJSON(e.Stdout, r)
@@ -95,13 +133,40 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return fmt.Errorf("check: write: %w", err)
 	}
-	return r.exit()
+	return nil
+}
+
+func writeFile(path string, b []byte) error {
+	err := os.WriteFile(path, b, 0o666)
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if err != nil {
+		return fmt.Errorf("check: write %s: %w", finding.Quote(path), err)
+	}
+	return nil
+}
+
+// configure reads what --config names. Its pins and verdicts are those of the gateway.
+func (c *checkCmd) configure(e *env) (err error) {
+	if c.Config == "" {
+		return nil
+	}
+	if c.configuration, err = rules.Load(c.Config, e.references()); err != nil {
+		return withCode(exitConfig, fmt.Errorf("check: %w", err))
+	}
+	if at := c.configuration.Store; c.DB == "" {
+		c.DB = cmp.Or(at.Path, at.URL.Reveal())
+	}
+	return nil
 }
 
 // split tells files from the command: kong makes one list of both.
 func (c *checkCmd) split(args []string) {
 	c.files = c.Args
 	if i := slices.Index(args, "--"); i >= 0 {
+		c.typed = true
 		at := max(0, len(c.Args)-len(args[i+1:]))
 		c.files, c.command = c.Args[:at], c.Args[at:]
 	}
@@ -115,6 +180,8 @@ func (c *checkCmd) usage() error {
 		}
 	}
 	switch {
+	case c.typed && len(c.command) == 0:
+		return errors.New("check: there is no command behind --")
 	case ways > 1:
 		return errors.New("check: files, --surface and a command exclude each other")
 	case len(c.Env) > 0 && len(c.command) == 0:
@@ -130,7 +197,7 @@ func (c *checkCmd) usage() error {
 func (c *checkCmd) ask(e *env, targets []*target) error {
 	var open []*target
 	for _, t := range targets {
-		if t.file != "" && t.command != nil && t.problem == nil {
+		if t.file != "" && t.command != nil && t.problem == nil && (!t.disabled || c.Server != "") {
 			open = append(open, t)
 		}
 	}
@@ -170,7 +237,7 @@ func isYes(line string) bool {
 
 // pinDB says where the pins are.
 type pinDB struct {
-	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the pins: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
+	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the pins: a postgres:// URL, or the path of an SQLite file (default: $$${env}; else pins of wrap and check are files in the state directory, and those of up are in its pellucid.db)."`
 }
 
 // open opens the pins. Without a database, make says to make one; else there are none.
@@ -186,37 +253,61 @@ func (c *pinDB) open(ctx context.Context, make bool) (s *store.Store, err error)
 	return s, err
 }
 
-// gate is the check that every server passes.
-func (c *checkCmd) gate(ctx context.Context) (*surface.Gate, func(), error) {
-	g := &surface.Gate{Rules: surface.Rules{Wide: c.Wide}}
+// places opens what keeps pins and verdicts: the database, where one is named or the
+// configuration of up is given, else files.
+func (c *checkCmd) places(ctx context.Context) (surface.PinStore, surface.Cache, func(), error) {
+	if c.DB == "" && c.configuration == nil {
+		files, err := openFiles()
+		return files, files, func() {}, err
+	}
 	s, err := c.pinDB.open(ctx, !c.NoPin)
+	if err != nil || s == nil {
+		return nil, nil, func() {}, err
+	}
+	return s, s, func() { s.Close() }, nil
+}
+
+// gate is the check that every server passes. Verdicts are remembered beside the pins.
+func (c *checkCmd) gate(ctx context.Context, review *rules.Review, progress *verifying) (*surface.Gate, func(), error) {
+	g := &surface.Gate{Rules: surface.Rules{Wide: c.Wide}}
+	pins, cache, done, err := c.places(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	switch {
-	case s == nil:
-		return g, func() {}, nil
-	case c.NoPin:
-		g.Pins = surface.NewPins(unchanged{s}, nil)
-	default:
-		g.Pins = surface.NewPins(s, nil)
+	if pins != nil {
+		g.Pins = surface.NewPins(pins, nil)
+		if c.NoPin {
+			g.Pins, cache = surface.NewPins(unchanged{pins}, nil), unlearned{cache}
+		}
 	}
-	return g, func() { s.Close() }, nil
+	if review == nil {
+		return g, done, nil
+	}
+	reviewing, err := newReviewing(review, cache, progress.part)
+	if err != nil {
+		done()
+		return nil, nil, withCode(exitUsage, fmt.Errorf("check: the review: %w", err))
+	}
+	g.Review = reviewing.review
+	return g, func() { reviewing.Close(); done() }, nil
 }
 
 // unchanged is a store in which nothing is saved.
 type unchanged struct{ surface.PinStore }
 
-func (unchanged) SavePin(context.Context, string, []byte, int64) error { return nil }
+func (unchanged) SavePin(context.Context, string, []byte, int64, []byte) error { return nil }
+
+// unlearned is a cache to which nothing is added.
+type unlearned struct{ surface.Cache }
+
+func (unlearned) PutVerdict(context.Context, surface.Digest, []byte) error { return nil }
 
 // all checks the targets and puts the report together.
-func (c *checkCmd) all(ctx context.Context, e *env, gate *surface.Gate, targets []*target) (*preflight, error) {
+func (c *checkCmd) all(ctx context.Context, progress *verifying, gate *surface.Gate, targets []*target) (*preflight, error) {
 	r := &preflight{Conclusion: string(surface.Clean), Servers: []*checkedServer{}}
 	surfaces := map[string]*surface.Surface{}
 	for _, t := range targets {
-		if isTerminal(e.Stderr) {
-			fmt.Fprintf(e.Stderr, "verifying %s\n", t.title())
-		}
+		progress.begin(t)
 		one, s, err := c.one(ctx, gate, t)
 		if err != nil {
 			return nil, err
@@ -228,15 +319,21 @@ func (c *checkCmd) all(ctx context.Context, e *env, gate *surface.Gate, targets 
 	}
 	r.conclude()
 	for _, sh := range surface.Shadows(surfaces) {
-		r.Shadows = append(r.Shadows, checkedShadow{string(sh.How), sh.Server, strings.TrimSpace(sh.Place.String()), sh.Other, sh.Tool})
+		r.Shadows = append(r.Shadows, checkedShadow{string(sh.How), sh.Server, strings.TrimSpace(sh.Place.String()), sh.Other, sh.Tool, sh.Place.Key, sh.Place.Path})
 	}
 	return r, nil
 }
 
+var errInterrupted = errors.New("check: interrupted, so there is no report")
+
 // one checks one server. The error is of what no server is to blame for.
 func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*checkedServer, *surface.Surface, error) {
 	out := &checkedServer{Name: t.name, Client: t.client, File: t.file, NotInspected: []string{}}
-	if t.declined {
+	switch {
+	case t.disabled && c.Server == "":
+		out.Conclusion, out.Why = skipped, "the file has disabled it; --server NAME checks it all the same"
+		return out, nil, nil
+	case t.declined:
 		out.Conclusion, out.Why = notChecked, "not started: you said no"
 		return out, nil, nil
 	}
@@ -245,7 +342,7 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return nil, nil, fmt.Errorf("check: %w", context.Cause(ctx))
+		return nil, nil, errInterrupted
 	case errors.As(err, &refused) && refused.Reason != surface.NoAnswer && refused.Reason != surface.NoServer:
 		out.Conclusion, out.Why = string(surface.Rejected), err.Error()
 		return out, nil, nil
@@ -254,12 +351,8 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 		return out, nil, nil
 	}
 	if c.Dump != "" {
-		if err := os.WriteFile(c.Dump, s.AppendDump(nil), 0o666); err != nil {
-			var pe *fs.PathError
-			if errors.As(err, &pe) {
-				err = pe.Err
-			}
-			return nil, nil, fmt.Errorf("check: write %s: %w", finding.Quote(c.Dump), err)
+		if err := writeFile(c.Dump, s.AppendDump(nil)); err != nil {
+			return nil, nil, err
 		}
 	}
 	g := *gate
@@ -267,7 +360,9 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 		g.Pins = nil // a saved surface is nobody's without a name
 	}
 	o, err := g.Check(ctx, t.name, t.transport, s)
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
+		return nil, nil, errInterrupted
+	} else if err != nil {
 		return nil, nil, fmt.Errorf("check: %w", err)
 	}
 	o.Pinned = o.Pinned && !c.NoPin
@@ -311,6 +406,9 @@ func (c *checkCmd) dumped(e *env, path string) (*target, error) {
 
 func (c *checkCmd) configured(e *env) ([]*target, error) {
 	read := &configReader{getenv: e.Getenv}
+	if len(c.files) == 0 && c.configuration != nil {
+		return configuredTargets(c.Config, c.configuration), nil
+	}
 	if len(c.files) == 0 {
 		m, err := machine(e)
 		if err != nil {

@@ -52,7 +52,7 @@ func (r *configReader) parse(client, path string, f protect.Format, b []byte) (a
 		b = jsonc.Plain(b)
 	}
 	if err := doc.Reset(b, strictjson.Limits{MendSurrogates: true}); err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("check: %s is no configuration of a client: %w", finding.Quote(path), err))
+		return nil, withCode(exitConfig, fmt.Errorf("check: %s is no configuration of a client, nor a saved surface (one of pellucid up is given by --config): %w", finding.Quote(path), err))
 	}
 	found := false
 	for _, at := range f.Paths {
@@ -64,6 +64,7 @@ func (r *configReader) parse(client, path string, f protect.Format, b []byte) (a
 				if client != "" { // two clients may have two servers of one name
 					t.name = strings.Join(append(append([]string{client}, under...), entry), "/")
 				}
+				t.disabled = protect.Disabled(v)
 				r.read(t, v)
 				all = append(all, t)
 			}
@@ -126,6 +127,17 @@ func entryError(err error) error {
 		fault = fault[i:]
 	}
 	return errors.New(fault)
+}
+
+// configuredTargets are the servers of a configuration of pellucid up, under the names
+// that they have there.
+func configuredTargets(path string, r *rules.Rules) []*target {
+	all := make([]*target, len(r.Servers))
+	for i, s := range r.Servers {
+		all[i] = &target{file: path, entry: s.Name, name: s.Name}
+		all[i].reach(s)
+	}
+	return all
 }
 
 // reach says how a server is started or dialled.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/surface"
@@ -15,6 +16,7 @@ import (
 const (
 	unreachable = "unreachable"
 	notChecked  = "not-checked"
+	skipped     = "skipped" // disabled
 )
 
 // A preflight is what --json prints. Names, texts, messages and the sides of fields
@@ -31,17 +33,22 @@ type checkedServer struct {
 	File         string           `json:"file,omitzero"`
 	Conclusion   string           `json:"conclusion"`
 	Why          string           `json:"why,omitzero"`
+	Said         string           `json:"said,omitzero"` // by the reviewer that rejected
 	Stderr       []string         `json:"stderr,omitzero"`
 	Fingerprint  *surface.Digest  `json:"fingerprint,omitzero"`
 	Items        int              `json:"items"`
 	Octets       int              `json:"octets"`
-	Pinned       bool             `json:"pinned"` // now, for the first time
+	Reviewed     bool             `json:"reviewed"`        // by a model, now or
+	Cached       bool             `json:"cached,omitzero"` // before
+	Pinned       bool             `json:"pinned"`          // now, for the first time
 	Moved        bool             `json:"moved,omitzero"`
 	Hidden       []checkedHidden  `json:"hidden,omitzero"`
 	MoreHidden   int              `json:"more_hidden,omitzero"`
 	Changes      []checkedChange  `json:"changes,omitzero"`
 	Wording      []checkedWording `json:"wording,omitzero"`
 	NotInspected []string         `json:"not_inspected"`
+
+	review bool // by pass 2 it was rejected
 }
 
 type checkedHidden struct {
@@ -55,6 +62,8 @@ type checkedHidden struct {
 	Messages []string     `json:"messages,omitzero"`
 
 	place string
+	key   surface.Key
+	path  string
 }
 
 type checkedChange struct {
@@ -83,6 +92,9 @@ type checkedWording struct {
 	Family surface.Family `json:"family"`
 	Score  int            `json:"score"`
 	Shown  string         `json:"shown"`
+
+	key  surface.Key
+	path string
 }
 
 type checkedShadow struct {
@@ -91,6 +103,9 @@ type checkedShadow struct {
 	Place  string `json:"place"`
 	Other  string `json:"other"`
 	Tool   string `json:"tool"`
+
+	key  surface.Key
+	path string
 }
 
 // fill tells what came of a server that could be read.
@@ -98,13 +113,17 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 	sum := s.Fingerprint()
 	r.Conclusion, r.Fingerprint, r.Pinned = string(o.Conclusion), &sum, o.Pinned
 	r.Items, r.Octets = len(s.Items()), s.Octets()
+	r.Reviewed, r.Cached = o.Reviewed, o.Cached
 	if o.Why != nil {
-		r.Why = o.Why.Error()
+		r.Why, r.Said = o.Why.Error(), reviewerSaid(o.Why)
+		if plain := reviewFailure(o.Why); plain != "" {
+			r.Why, r.review = plain+": "+r.Why, true
+		}
 	}
 	for i := range o.Inspection.Hits {
 		h := &o.Inspection.Hits[i]
 		hidden := checkedHidden{Kind: h.Key.Kind, Item: h.Key.Name, Pointer: h.Pointer, Code: h.Code,
-			Start: h.Start, End: h.End, Shown: h.Shown(), place: h.Place.String()}
+			Start: h.Start, End: h.End, Shown: h.Shown(), place: h.Place.String(), key: h.Key, path: h.Path}
 		for _, m := range h.Messages() {
 			hidden.Messages = append(hidden.Messages, m.Message)
 		}
@@ -120,7 +139,7 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 		}
 	}
 	for _, w := range s.Lint() {
-		r.Wording = append(r.Wording, checkedWording{w.Place.String(), w.Family, w.Score, w.Shown()})
+		r.Wording = append(r.Wording, checkedWording{w.Place.String(), w.Family, w.Score, w.Shown(), w.Key, w.Path})
 	}
 	r.omitted(s, o)
 }
@@ -130,7 +149,7 @@ func (r *checkedServer) omitted(s *surface.Surface, o *surface.Outcome) {
 	not := func(format string, args ...any) {
 		r.NotInspected = append(r.NotInspected, fmt.Sprintf(format, args...))
 	}
-	if !o.Reviewed {
+	if !o.Reviewed && !r.review {
 		not("the meaning of the words: the review by a model (pass 2) was not made")
 	}
 	for _, u := range s.Unlisted() {
@@ -211,7 +230,7 @@ func (r *preflight) write(dst io.Writer, p palette) error {
 	}
 	if len(r.Servers) > 1 {
 		var parts []string
-		for _, is := range []string{string(surface.Clean), string(surface.Differs), string(surface.Rejected), unreachable, notChecked} {
+		for _, is := range []string{string(surface.Clean), string(surface.Differs), string(surface.Rejected), unreachable, notChecked, skipped} {
 			if count[is] > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", count[is], is))
 			}
@@ -243,11 +262,17 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 	} else {
 		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", plural(r.Items, "item"), thousands(r.Octets))
 	}
+	if r.Said != "" {
+		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", hanging(cutText(r.Said, maxSaidShown)))
+	}
 	for _, line := range r.Stderr {
 		row("it said", "%s", line)
 	}
 	if r.Fingerprint != nil {
 		row("fingerprint", "%s", r.Fingerprint)
+	}
+	if r.Reviewed {
+		row("reviewed", "%s", map[bool]string{false: "OK, now", true: "OK, remembered"}[r.Cached])
 	}
 	if r.Pinned {
 		row("pinned", "now: what differs from this later waits for you")
@@ -268,6 +293,20 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 	for _, x := range r.NotInspected {
 		row("not inspected", "%s", x)
 	}
+}
+
+// maxSaidShown is how much of a reviewer's answer is shown, in octets; --json has more.
+const maxSaidShown = 1000
+
+// cutText is the beginning of s, of at most most octets, between characters.
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + " …"
 }
 
 func (r *checkedServer) writeHidden(w io.Writer, p palette, row func(label, format string, args ...any)) {

@@ -33,6 +33,7 @@ type target struct {
 
 	problem  error // why it cannot be reached at all
 	declined bool  // a person does not want it started
+	disabled bool  // the file says that the client does not start it
 
 	mu   sync.Mutex
 	tail []string // the last lines of the server's standard error, escaped

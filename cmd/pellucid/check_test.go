@@ -172,11 +172,14 @@ func TestAskEach(t *testing.T) {
 	}
 }
 
-// TestDeclined: what nobody wants started is not, and is not clean.
+// TestDeclined: what nobody wants started, or its file has disabled, is not, and is not
+// clean.
 func TestDeclined(t *testing.T) {
 	no := &target{name: "a", file: "f.json", command: []string{"/no/such"}, declined: true}
-	r, err := new(checkCmd).all(t.Context(), &env{Stderr: io.Discard}, &surface.Gate{}, []*target{no})
-	if err != nil || r.Conclusion != notChecked || r.exit() == nil {
+	off := &target{name: "b", file: "f.json", command: []string{"/no/such"}, disabled: true}
+	all := []*target{no, off}
+	r, err := new(checkCmd).all(t.Context(), newVerifying(&env{Stderr: io.Discard}, all), &surface.Gate{}, all)
+	if err != nil || r.Conclusion != notChecked || r.exit() == nil || r.Servers[1].Conclusion != skipped {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

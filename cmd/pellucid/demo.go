@@ -32,9 +32,11 @@ func (demoCmd) Help() string {
 		"Exit code 1 if anything is not as it should be."
 }
 
-type demoServeCmd struct{}
+type demoServeCmd struct {
+	Results bool `help:"Only tools whose results are poisoned, none whose description is."`
+}
 
-func (demoServeCmd) Run() error { return demo.Serve(context.Background()) }
+func (c demoServeCmd) Run() error { return demo.Serve(context.Background(), c.Results) }
 
 type demoShowCmd struct{}
 

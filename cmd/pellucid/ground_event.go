@@ -128,7 +128,13 @@ func (c *eventFlags) apply(ctx context.Context, dir *state.Dir, operator string,
 		return r, err
 	}
 	defer s.Close()
-	a, err := ground.New(ground.Options{Store: s, Keys: keys, Issuers: append(c.Issuer, operator)})
+	o := ground.Options{Store: s, Keys: keys, Issuers: append(c.Issuer, operator)}
+	kept, err := recordGround(ctx, s, dir, &o, false, nil)
+	if err != nil {
+		return r, openError(err)
+	}
+	defer kept.close()
+	a, err := ground.New(o)
 	if err != nil {
 		return r, withCode(exitConfig, err)
 	}

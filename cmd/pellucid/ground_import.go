@@ -77,6 +77,11 @@ func (c *groundImportCmd) Run(e *env) error {
 			journal.record(r)
 		}
 	}
+	kept, err := recordGround(ctx, s, dir, &o, false, nil)
+	if err != nil {
+		return openError(err)
+	}
+	defer kept.close()
 	a, err := ground.New(o)
 	if err != nil {
 		return withCode(exitConfig, err)

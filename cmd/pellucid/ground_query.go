@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/ground"
 )
@@ -94,77 +94,21 @@ func queryError(err error) error {
 	return withCode(exitUsage, err)
 }
 
-// An answer is what is printed of a response envelope.
-type answer struct {
-	Domain  string `json:"consensus_domain"`
-	Summary struct {
-		Verdict      string `json:"primary_verdict"`
-		Validators   int    `json:"validator_count"`
-		Disagreement bool   `json:"disagreement_present"`
-	} `json:"verdict_summary"`
-	Attestations []struct {
-		Validator string `json:"validator_did"`
-		Verdict   string `json:"verdict"`
-		Domain    string `json:"consensus_domain"`
-		Text      struct {
-			Rationale      string `json:"rationale"`
-			Qualifications string `json:"qualifications"`
-			Evidence       []struct {
-				Quote struct {
-					Quote  string `json:"quote"`
-					Source string `json:"source_uri"`
-				} `json:"_untrusted_quote"`
-			} `json:"evidence"`
-		} `json:"_untrusted_text"`
-	} `json:"attestations"`
-	Meta struct {
-		Claim      *answerClaim  `json:"claim"`
-		Others     []answerClaim `json:"other_claims"`
-		Provenance []struct {
-			Hash   string `json:"hash"`
-			Issued string `json:"issued"`
-		} `json:"provenance"`
-		Withheld []struct {
-			Hash   string `json:"hash"`
-			Reason string `json:"reason"`
-		} `json:"withheld"`
-		Cut struct {
-			Claims       bool `json:"claims"`
-			Attestations bool `json:"attestations"`
-			Votes        bool `json:"votes"`
-		} `json:"cut"`
-		Explanation *struct {
-			Outcome string `json:"outcome"`
-			Tallies []struct {
-				Verdict    string `json:"verdict"`
-				Validators int    `json:"validator_count"`
-			} `json:"tallies"`
-		} `json:"explanation"`
-	} `json:"_meta"`
-}
-
-type answerClaim struct {
-	Hash string `json:"claim_hash"`
-	Text struct {
-		Claim string `json:"claim"`
-	} `json:"_untrusted_text"`
-}
-
 // answerAt is the column behind the labels of an answer.
 const answerAt = 20
 
 // printAnswer writes an answer for a person.
 func printAnswer(w io.Writer, p palette, envelope []byte) error {
-	var a answer
-	if err := json.Unmarshal(envelope, &a); err != nil {
-		return fmt.Errorf("ground: answer: %w", err)
+	a, err := ground.ParseAnswer(envelope)
+	if err != nil {
+		return err
 	}
 	out := &answerReport{w: bufio.NewWriter(w), p: p}
-	out.verdict(&a)
+	out.verdict(a)
 	for i := range a.Attestations {
-		out.attestation(&a, i)
+		out.attestation(a, i)
 	}
-	out.rest(&a)
+	out.rest(a)
 	return out.w.Flush()
 }
 
@@ -185,9 +129,9 @@ func (r *answerReport) head(s string) {
 	fmt.Fprintf(r.w, "%s\n", r.p.bold(printable(strings.Join(strings.Fields(s), " "))))
 }
 
-func (r *answerReport) verdict(a *answer) {
+func (r *answerReport) verdict(a *ground.Answer) {
 	s := a.Summary
-	what := s.Verdict + ": " + plural(s.Validators, "validator")
+	what := string(s.Verdict) + ": " + plural(s.Validators, "validator")
 	if s.Disagreement {
 		what += ", who disagree"
 	}
@@ -200,21 +144,21 @@ func (r *answerReport) verdict(a *answer) {
 	}
 	r.field("believed", a.Domain)
 	if x := a.Meta.Explanation; x != nil {
-		r.field("outcome", x.Outcome)
+		r.field("outcome", string(x.Outcome))
 		for _, t := range x.Tallies {
 			r.field("votes", fmt.Sprintf("%s by %s", t.Verdict, plural(t.Validators, "validator")))
 		}
 	}
 }
 
-func (r *answerReport) attestation(a *answer, i int) {
+func (r *answerReport) attestation(a *ground.Answer, i int) {
 	t := &a.Attestations[i]
 	fmt.Fprintln(r.w)
-	r.head(t.Verdict)
+	r.head(string(t.Verdict))
 	r.field("validator", t.Validator)
 	r.field("domain", t.Domain)
 	if i < len(a.Meta.Provenance) {
-		r.field("issued", a.Meta.Provenance[i].Issued)
+		r.field("issued", a.Meta.Provenance[i].Issued.Format(time.RFC3339Nano))
 		r.field("hash", a.Meta.Provenance[i].Hash)
 	}
 	r.field("rationale", t.Text.Rationale)
@@ -225,7 +169,7 @@ func (r *answerReport) attestation(a *answer, i int) {
 	}
 }
 
-func (r *answerReport) rest(a *answer) {
+func (r *answerReport) rest(a *ground.Answer) {
 	m := &a.Meta
 	if len(m.Withheld)+len(m.Others) > 0 || m.Cut.Claims || m.Cut.Attestations || m.Cut.Votes {
 		fmt.Fprintln(r.w)

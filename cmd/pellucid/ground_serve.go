@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 )
 
@@ -71,7 +71,7 @@ func (c *groundServeCmd) Validate() error {
 	if c.HTTP == "" {
 		c.HTTP = groundAddr
 	}
-	if isLoopback(c.HTTP) {
+	if loopback.Listener(c.HTTP) {
 		return nil
 	}
 	switch {
@@ -81,16 +81,6 @@ func (c *groundServeCmd) Validate() error {
 		return errors.New("an address that is not loopback needs --allow-host: under which name do clients reach it?")
 	}
 	return nil
-}
-
-// isLoopback reports whether only this machine can reach what listens on addr.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (c *groundServeCmd) Run(e *env) error {
@@ -128,6 +118,11 @@ func (c *groundServeCmd) Run(e *env) error {
 	}
 	defer s.Close()
 	o.Store = s
+	kept, err := recordGround(ctx, s, dir, &o, true, log)
+	if err != nil {
+		return openError(err)
+	}
+	defer kept.close()
 	a, err := ground.New(o)
 	if err != nil {
 		return withCode(exitConfig, err)
@@ -286,11 +281,8 @@ func (c *groundServeCmd) listen(ctx context.Context, stderr io.Writer, h http.Ha
 	}
 	base, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return base },
-		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	srv := newServer(h, log)
+	srv.BaseContext = func(net.Listener) context.Context { return base }
 	c.announce(stderr, l.Addr().String(), takes)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()

@@ -20,18 +20,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/store"
 )
 
-func TestIsLoopback(t *testing.T) {
-	for addr, want := range map[string]bool{
-		"127.0.0.1:7420": true, "127.9.9.9:0": true, "[::1]:80": true, "localhost:80": true,
-		":80": false, "0.0.0.0:80": false, "[::]:80": false, "192.0.2.1:80": false, "localhost.example:80": false,
-		"127.0.0.1": false, "127.0.0.1.example:80": false, "": false,
-	} {
-		if got := isLoopback(addr); got != want {
-			t.Errorf("%q: %v", addr, got)
-		}
-	}
-}
-
 // A failing store is a real one whose Put fails some times.
 type failing struct {
 	ground.Store
@@ -39,11 +27,11 @@ type failing struct {
 	times atomic.Int64
 }
 
-func (f *failing) Put(ctx context.Context, batch []ground.Record) ([]ground.Outcome, error) {
+func (f *failing) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.Outcome) ([][]byte, error)) ([]ground.Outcome, error) {
 	if f.times.Add(-1) >= 0 {
 		return nil, fmt.Errorf("put: %w", f.err)
 	}
-	return f.Store.Put(ctx, batch)
+	return f.Store.Put(ctx, batch, evidence)
 }
 
 // entries yields the demonstration set.

@@ -18,11 +18,17 @@ type cli struct {
 	Pins       pinsCmd       `cmd:"" help:"Look at what servers say otherwise than before, and approve or block it."`
 	Protect    protectCmd    `cmd:"" help:"Put every server of an MCP client behind the boundary, in the client's own configuration."`
 	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
+	Classify   classifyCmd   `cmd:"" help:"Say how much a text looks like an injection, as classifiers see it."`
 	Href       hrefCmd       `cmd:"" help:"Say whether a stranger's URI is allowed, or why not."`
 	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
 	Ground     groundCmd     `cmd:"" help:"Serve attestations to models, with a verdict composed of them, and keep the store."`
 	Conform    conformCmd    `cmd:"" help:"Score a grounding adapter, anybody's, against the adversarial corpus."`
+	Guard      guardCmd      `cmd:"" help:"Stand in front of a model's provider, and hold tool calls that strangers' text has caused."`
 	Quarantine quarantineCmd `cmd:"" help:"Look at results that were held, and release or deny them."`
+	Policy     policyCmd     `cmd:"" help:"Try the rules of a policy."`
+	Trust      trustCmd      `cmd:"" help:"Show how far servers are trusted, and make the scores again of the log."`
+	Ledger     ledgerCmd     `cmd:"" help:"Look at the record of decisions, prove and verify it."`
+	Ccr        ccrCmd        `cmd:"" help:"Find the piece of a context that took control of a model, and measure how well."`
 	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
 	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
 	Doctor     doctorCmd     `cmd:"" help:"Say whether this installation is as it should be."`

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 
@@ -28,30 +24,8 @@ type pinsCmd struct {
 	Block   pinsBlockCmd   `cmd:"" help:"Hold the version of an item until it is another one."`
 }
 
-// errNoPins: nothing was ever pinned.
-var errNoPins = errors.New("pins: there is no database yet: nothing was ever pinned")
-
-// do calls f with the pins.
-func (c *pinDB) do(f func(context.Context, *surface.Pins) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	s, err := c.open(ctx, false)
-	switch {
-	case err != nil:
-		return err
-	case s == nil:
-		return errNoPins
-	}
-	defer s.Close()
-	err = f(ctx, surface.NewPins(s, nil))
-	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull) {
-		return withCode(exitUnreachable, err)
-	}
-	return err
-}
-
 type pinsListCmd struct {
-	pinDB
+	pinPlaces
 	Server string `arg:"" optional:"" help:"Only this server."`
 	JSON   bool   `name:"json" help:"Print one JSON object for each server, as JSON lines."`
 }
@@ -64,11 +38,15 @@ type pinRow struct {
 	Live    int       `json:"live"`
 	Pending int       `json:"pending"`
 	Blocked int       `json:"blocked"`
+	In      pinPlace  `json:"in"`
+
+	Rejected   string    `json:"rejected,omitzero"` // why the server is, as a whole; escaped
+	RejectedAt time.Time `json:"rejected_at,omitzero"`
 }
 
 func (c *pinsListCmd) Run(e *env) error {
 	var rows []pinRow
-	err := c.do(func(ctx context.Context, pins *surface.Pins) error {
+	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
 		servers, err := pins.List(ctx)
 		for _, server := range servers {
 			if c.Server != "" && c.Server != server {
@@ -78,7 +56,7 @@ func (c *pinsListCmd) Run(e *env) error {
 			if err != nil {
 				return err
 			}
-			rows = append(rows, newPinRow(&pin))
+			rows = append(rows, newPinRow(in, &pin))
 		}
 		return err
 	})
@@ -98,15 +76,23 @@ func (c *pinsListCmd) Run(e *env) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tSINCE\tITEMS\tLIVE\tPENDING\tBLOCKED")
+	fmt.Fprintln(w, "SERVER\tSINCE\tITEMS\tLIVE\tPENDING\tBLOCKED\tIN")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", shellWord(r.Server), minute(r.Since), r.Items, r.Live, r.Pending, r.Blocked)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", shellWord(r.Server), minute(r.Since), r.Items, r.Live, r.Pending, r.Blocked, r.In)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Rejected != "" {
+			fmt.Fprintf(e.Stdout, "%s is rejected since %s: %s\n", shellWord(r.Server), minute(r.RejectedAt), printable(r.Rejected))
+		}
+	}
+	return nil
 }
 
-func newPinRow(pin *surface.Pin) pinRow {
-	r := pinRow{Server: pin.Server, Since: pin.Since, Items: len(pin.Items)}
+func newPinRow(in pinPlace, pin *surface.Pin) pinRow {
+	r := pinRow{Server: pin.Server, In: in, Since: pin.Since, Items: len(pin.Items), Rejected: pin.Rejected, RejectedAt: pin.RejectedAt}
 	for i := range pin.Items {
 		switch pin.Items[i].State() {
 		case surface.Pending:
@@ -122,10 +108,34 @@ func newPinRow(pin *surface.Pin) pinRow {
 
 // pinArgs are what show and diff share.
 type pinArgs struct {
-	pinDB
-	Server string `arg:"" help:"Server, as list names it."`
+	pinPlaces
+	Server string `arg:"" optional:"" help:"Server, as list names it; all of them if absent."`
 	Item   string `arg:"" optional:"" help:"Item: its name, its kind and name as in tool/search, or the digest of a version."`
 	JSON   bool   `name:"json" help:"Print it as JSON, one object for each item."`
+}
+
+// every calls f for the server that a person has named, or for all of them, and says
+// which one it is about where there are several.
+func (c *pinArgs) every(f func(ctx context.Context, pin *surface.Pin) error) error {
+	if c.Server != "" {
+		return c.of(c.Server, func(ctx context.Context, _ *surface.Pins, pin surface.Pin) error { return f(ctx, &pin) })
+	}
+	return c.each(func(ctx context.Context, _ pinPlace, pins *surface.Pins) error {
+		servers, err := pins.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, server := range servers {
+			pin, err := pins.Get(ctx, server)
+			if err == nil {
+				err = f(ctx, &pin)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // errNoItem: what a person named is not there, or is several.
@@ -158,6 +168,7 @@ func (c *pinArgs) items(pin *surface.Pin) (out []*surface.PinnedItem, err error)
 
 // pinnedItem is an item for programs. Approved and Pending are a stranger's text.
 type pinnedItem struct {
+	Server   string           `json:"server"`
 	Kind     surface.Kind     `json:"kind"`
 	Name     string           `json:"name,omitzero"`
 	Was      string           `json:"was,omitzero"`
@@ -170,8 +181,8 @@ type pinnedItem struct {
 	At       time.Time        `json:"at"`
 }
 
-func newPinnedItem(it *surface.PinnedItem) pinnedItem {
-	return pinnedItem{it.Kind, it.Name, it.Was, it.State(), versionOf(it), it.Approved, it.Pending, it.Blocked, it.By, it.At}
+func newPinnedItem(server string, it *surface.PinnedItem) pinnedItem {
+	return pinnedItem{server, it.Kind, it.Name, it.Was, it.State(), versionOf(it), it.Approved, it.Pending, it.Blocked, it.By, it.At}
 }
 
 // versionOf is the digest of what the server shows.
@@ -187,7 +198,10 @@ func versionOf(it *surface.PinnedItem) surface.Digest {
 	return surface.Digest{}
 }
 
-type pinsShowCmd struct{ pinArgs }
+type pinsShowCmd struct {
+	pinArgs
+	Pending bool `help:"Only what waits for a decision."`
+}
 
 func (pinsShowCmd) Help() string {
 	return `Without an item: every item with its state and digest. With one: its versions as they
@@ -196,18 +210,17 @@ stranger's text: read it, and do not paste it into a model.`
 }
 
 func (c *pinsShowCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, pins *surface.Pins) error {
-		pin, err := pins.Get(ctx, c.Server)
+	return c.every(func(_ context.Context, pin *surface.Pin) error {
+		items, err := c.items(pin)
 		if err != nil {
 			return err
 		}
-		items, err := c.items(&pin)
-		if err != nil {
-			return err
+		if c.Pending {
+			items = slices.DeleteFunc(items, func(it *surface.PinnedItem) bool { return it.State() != surface.Pending })
 		}
 		if c.JSON {
 			for _, it := range items {
-				if err := writeJSON(e.Stdout, newPinnedItem(it)); err != nil {
+				if err := writeJSON(e.Stdout, newPinnedItem(pin.Server, it)); err != nil {
 					return err
 				}
 			}
@@ -215,6 +228,9 @@ func (c *pinsShowCmd) Run(e *env) error {
 		}
 		w := bufio.NewWriter(e.Stdout)
 		p := paletteFor(e.Stdout, e.Getenv)
+		if c.Server == "" && len(items) > 0 {
+			section(w, p, shellWord(pin.Server))
+		}
 		for _, it := range items {
 			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), printable(it.Key.String()), p.dim(versionOf(it).String()))
 			if it.By != "" {
@@ -248,16 +264,14 @@ version and no other.`
 }
 
 func (c *pinsDiffCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, pins *surface.Pins) error {
-		pin, err := pins.Get(ctx, c.Server)
-		if err != nil {
-			return err
-		}
-		if _, err := c.items(&pin); err != nil {
+	shown := 0
+	err := c.every(func(_ context.Context, pin *surface.Pin) error {
+		if _, err := c.items(pin); err != nil {
 			return err
 		}
 		w := bufio.NewWriter(e.Stdout)
-		shown := 0
+		p := paletteFor(e.Stdout, e.Getenv)
+		headed := c.Server != ""
 		for _, ch := range pin.Changes() {
 			it := pin.Item(ch.Key)
 			if it == nil || !named(it, c.Item) {
@@ -266,138 +280,30 @@ func (c *pinsDiffCmd) Run(e *env) error {
 			shown++
 			out := newChange(ch, it.State(), surface.Field.ShowAll)
 			if c.JSON {
-				if err := writeJSON(w, out); err != nil {
+				row := pinnedChange{pin.Server, out}
+				if err := writeJSON(w, row); err != nil {
 					return err
 				}
 				continue
 			}
-			out.write(w, paletteFor(e.Stdout, e.Getenv))
-		}
-		if shown == 0 && !c.JSON {
-			fmt.Fprintln(e.Stderr, "Nothing waits.")
+			if !headed {
+				section(w, p, shellWord(pin.Server))
+				headed = true
+			}
+			out.write(w, p)
 		}
 		return w.Flush()
 	})
-}
-
-// pinDecision is what approve and block share.
-type pinDecision struct {
-	pinDB
-	By     string `placeholder:"NAME" help:"Who decides; the name of this user if absent."`
-	JSON   bool   `name:"json" help:"Print the item as JSON."`
-	Server string `arg:"" help:"Server, as list names it."`
-	Item   string `arg:"" help:"Item: the digest that diff shows; or, where somebody can be asked, its name, or kind and name as in tool/search."`
-}
-
-// Validate is called by kong; its error is one of usage.
-func (c *pinDecision) Validate() error {
-	if c.By != "" && !frame.IsLabel(c.By) {
-		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
+	if err == nil && shown == 0 && !c.JSON {
+		fmt.Fprintln(e.Stderr, "Nothing waits.")
 	}
-	return nil
+	return err
 }
 
-type decide func(p *surface.Pins, ctx context.Context, server string, k surface.Key, d surface.Digest, by string) error
-
-// decide asks about an item that was not named by its digest: whoever decides has seen
-// that version.
-func (c *pinDecision) decide(e *env, verb string, do decide, past string) error {
-	return c.do(func(ctx context.Context, pins *surface.Pins) error {
-		pin, err := pins.Get(ctx, c.Server)
-		if err != nil {
-			return err
-		}
-		it, digest, err := c.version(&pin)
-		switch {
-		case err != nil:
-			return err
-		case verb == "approve" && it.Pending == "":
-			return errors.New("pins: nothing of this item waits")
-		}
-		if c.Item != digest.String() {
-			if err := c.confirm(e, &pin, it, digest, verb); err != nil {
-				return err
-			}
-		}
-		who := (&decision{By: c.By}).who(e)
-		if err := do(pins, ctx, c.Server, it.Key, digest, who); err != nil {
-			return err
-		}
-		if !c.JSON {
-			_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", past, printable(it.Key.String()), printable(c.Server), digest)
-			return err
-		}
-		if pin, err = pins.Get(ctx, c.Server); err != nil {
-			return err
-		}
-		if now := pin.Item(it.Key); now != nil {
-			return writeJSON(e.Stdout, newPinnedItem(now))
-		}
-		return nil
-	})
-}
-
-// version finds the item, and which version of it is meant: the one that the server
-// shows, unless the digest of the approved one is given.
-func (c *pinDecision) version(pin *surface.Pin) (*surface.PinnedItem, surface.Digest, error) {
-	items, err := (&pinArgs{Item: c.Item}).items(pin)
-	switch {
-	case err != nil:
-		return nil, surface.Digest{}, err
-	case len(items) > 1:
-		return nil, surface.Digest{}, withCode(exitUsage, errors.New("pins: several items are called so: say its kind too, as in tool/search, or the digest"))
-	}
-	it := items[0]
-	if it.Approved != "" && c.Item == it.ApprovedDigest().String() {
-		return it, it.ApprovedDigest(), nil
-	}
-	return it, versionOf(it), nil
-}
-
-// confirm shows the version to the person who decides about it.
-func (c *pinDecision) confirm(e *env, pin *surface.Pin, it *surface.PinnedItem, d surface.Digest, verb string) error {
-	ask := withCode(exitUsage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", shellWord(pin.Server)))
-	if !isTerminal(e.Stderr) || !readsTerminal(e.Stdin) {
-		return ask
-	}
-	for _, ch := range pin.Changes() {
-		if ch.Key == it.Key {
-			out := newChange(ch, it.State(), surface.Field.ShowAll)
-			out.write(e.Stderr, paletteFor(e.Stderr, e.Getenv))
-		}
-	}
-	fmt.Fprintf(e.Stderr, "%s %s, %s? [y/N] ", verb, printable(it.Key.String()), d)
-	line, err := bufio.NewReader(e.Stdin).ReadString('\n')
-	if err != nil {
-		fmt.Fprintln(e.Stderr)
-		return ask
-	}
-	if !isYes(line) {
-		return errors.New("pins: nothing was decided")
-	}
-	return nil
-}
-
-type pinsApproveCmd struct{ pinDecision }
-
-func (pinsApproveCmd) Help() string {
-	return `From now on the item may be seen as it is. A version that the server has replaced
-meanwhile is not approved: the digest says which one was seen.`
-}
-
-func (c *pinsApproveCmd) Run(e *env) error {
-	return c.decide(e, "approve", (*surface.Pins).Approve, "Approved")
-}
-
-type pinsBlockCmd struct{ pinDecision }
-
-func (pinsBlockCmd) Help() string {
-	return `The version stays held, also where it was approved before. Another version of the item
-waits for a decision of its own.`
-}
-
-func (c *pinsBlockCmd) Run(e *env) error {
-	return c.decide(e, "block", (*surface.Pins).Block, "Blocked")
+// A pinnedChange is a change and whose it is.
+type pinnedChange struct {
+	Server string `json:"server"`
+	checkedChange
 }
 
 // shellWord is a name that a person may copy: as it is where it is plain, else quoted.

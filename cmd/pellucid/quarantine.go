@@ -74,7 +74,16 @@ func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
 		return err
 	}
 	defer s.Close()
-	err = do(ctx, hold.New(s, hold.Options{}))
+	var o hold.Options
+	kept, err := recordsOf(ctx, s, dir)
+	if err != nil {
+		return openError(err)
+	}
+	if kept != nil {
+		defer kept.close()
+		o.Evidence = kept.Held
+	}
+	err = do(ctx, hold.New(s, o))
 	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull) {
 		return withCode(exitUnreachable, err)
 	}
@@ -254,18 +263,13 @@ func (f *holdFlags) codes() (codes []finding.Code, err error) {
 	return codes, nil
 }
 
-// open opens the queue, if one is wanted, and keeps it swept until stop is called.
-func (f *holdFlags) open(dir *state.Dir) (q *hold.Queue, stop func(), err error) {
-	if !f.Quarantine && len(f.Hold) == 0 {
-		return nil, func() {}, nil
-	}
+// wanted reports whether there is to be a queue.
+func (f *holdFlags) wanted() bool { return f.Quarantine || len(f.Hold) > 0 }
+
+// open opens the queue, and keeps it swept until stop is called.
+func (f *holdFlags) open(s *store.Store, o hold.Options) (q *hold.Queue, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := f.stateDB.open(ctx, dir, true)
-	if err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	q = hold.New(s, hold.Options{})
+	q = hold.New(s, o)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -280,7 +284,7 @@ func (f *holdFlags) open(dir *state.Dir) (q *hold.Queue, stop func(), err error)
 			}
 		}
 	}()
-	return q, func() { cancel(); <-done; s.Close() }, nil
+	return q, func() { cancel(); <-done }
 }
 
 const sweepEvery = time.Hour

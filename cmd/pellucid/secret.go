@@ -11,11 +11,14 @@ import (
 // the machine can read it.
 type secrets func(ref string) (string, error)
 
-func (e *env) secrets() secrets {
+func (e *env) secrets() secrets { return e.references().Resolve }
+
+// references say what stands behind a reference, here.
+func (e *env) references() rules.Options {
 	return rules.Options{Getenv: func(name string) (string, bool) {
 		value := e.Getenv(name)
 		return value, value != ""
-	}}.Resolve
+	}}
 }
 
 // optional is the secret that ref stands for, or "" where there is no ref.

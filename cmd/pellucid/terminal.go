@@ -53,23 +53,30 @@ func plural(n int, thing string) string {
 }
 
 // A progress is one line on standard error that says how far a verb has come:
-// rewritten in place on a terminal, and left out where nobody looks.
+// rewritten in place on a terminal, and said once where nobody looks.
 type progress struct {
-	w    io.Writer
-	verb string
+	w      io.Writer
+	prefix string
 }
 
 func newProgress(e *env, verb string) *progress {
+	p := newProgressOf(e, verb+": measuring")
+	p.prefix = verb + ": "
+	return p
+}
+
+// newProgressOf says plain where there is no terminal.
+func newProgressOf(e *env, plain string) *progress {
 	if !isTerminal(e.Stderr) {
-		fmt.Fprintf(e.Stderr, "%s: measuring\n", verb)
+		fmt.Fprintln(e.Stderr, plain)
 		return &progress{}
 	}
-	return &progress{e.Stderr, verb}
+	return &progress{w: e.Stderr}
 }
 
 func (p *progress) say(what string) {
 	if p.w != nil {
-		fmt.Fprintf(p.w, "\r\x1b[K%s: %s", p.verb, printable(what))
+		fmt.Fprintf(p.w, "\r\x1b[K%s%s", p.prefix, printable(what))
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -74,10 +73,7 @@ func (b *boundary) serve(ctx context.Context, again func()) error {
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	srv := &http.Server{
-		Handler: b, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(b.log.Handler(), slog.LevelWarn),
-	}
+	srv := newServer(b, b.log)
 	b.announce(l.Addr().String())
 	watch, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()

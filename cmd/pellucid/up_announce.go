@@ -14,8 +14,9 @@ func (b *boundary) announce(addr string) {
 		base = r.PublicURL
 	}
 	if b.src.path == "" {
-		fmt.Fprint(w, "No "+defaultConfig+" here, so this is a demonstration: a server with poisoned and honest tools,\n"+
-			"behind the boundary, and the grounding adapter with its demonstration set.\n")
+		fmt.Fprint(w, "No "+defaultConfig+" here, so this is a demonstration: a server whose tools return poisoned\n"+
+			"and honest text, behind the boundary; one whose own description is poisoned, which is rejected;\n"+
+			"and the grounding adapter with its demonstration set.\n")
 	} else {
 		fmt.Fprintf(w, "Rules of %s.\n", finding.Quote(b.src.path))
 	}

@@ -18,14 +18,18 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/admit"
 	"github.com/pellucid-mcp/pellucid/internal/child"
 	"github.com/pellucid-mcp/pellucid/internal/era"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/meter"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/trust"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
@@ -37,24 +41,37 @@ type boundary struct {
 	listen string
 	log    *slog.Logger
 
-	key     frame.Key
-	journal *state.Journal
-	store   *store.Store
-	queue   *hold.Queue
-	sink    gateway.Sink
-	schemas validate.Cache
-	meter   *meter.Meter
-	health  meter.Health
-	fleet   *fleet.Fleet
-	ground  *upGround // nil: not served
+	key      frame.Key
+	sealer   *era.Sealer
+	journal  *state.Journal // nil: evidence is not off
+	records  *records       // nil: it is
+	requires bool           // that a result is recorded before it is delivered
+	store    *store.Store
+	queue    *hold.Queue
+	sink     gateway.Sink
+	schemas  validate.Cache
+	meter    *meter.Meter
+	trust    *trust.Book
+	scored   trust.Options // by which scores are made until the next start
+	scores   trustFile     // where there is no ledger
+	follows  func()        // ends the following of the ledger; nil: there is none
+	health   meter.Health
+	fleet    *fleet.Fleet
+	admit    *admit.Admissions
+	pins     *surface.Pins
+	review   atomic.Pointer[reviewing] // nil: no model is asked about servers
+	ground   *upGround                 // nil: not served
+	jury     atomic.Pointer[jury]
+	shadow   *gateway.Shadow
 
 	rules   atomic.Pointer[rules.Rules]
 	handler atomic.Pointer[http.Handler]
 
-	mu     sync.Mutex // of what follows, and of reloading
-	fronts map[string]*wire.Front
-	union  *wire.Front
-	gone   sync.WaitGroup // of fronts that are ended
+	mu         sync.Mutex // of what follows, and of reloading
+	fronts     map[string]*wire.Front
+	union      *wire.Front
+	admissions []admit.Config // in force
+	gone       sync.WaitGroup // of fronts that are ended
 }
 
 // openBoundary makes everything that must be there before the first request.
@@ -71,7 +88,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	if c.Listen != "" {
 		b.listen = c.Listen
 	}
-	if !isLoopback(b.listen) && !r.Auth.Set() {
+	if !loopback.Listener(b.listen) && !r.Auth.Set() {
 		return nil, withCode(exitConfig, errors.New("up: an address that is not loopback needs auth: anybody could reach it"))
 	}
 	defer func() {
@@ -84,6 +101,8 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	}
 	v := buildVersions().Version
 	b.fleet = fleet.New(fleet.Options{Log: b.log, Version: v, Translate: b.translate})
+	b.openAdmissions()
+	b.shadow = gateway.NewShadow(gateway.ShadowOptions{})
 	b.union = b.front(r, b.serveAll)
 	if c.Ground || src.path == "" {
 		if b.ground, err = openUpGround(e, c, b.key, b.log); err != nil {
@@ -93,6 +112,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
+		Ledger:   b.ledgerGauges(),
 		Servers:  func() int64 { return int64(len(b.rules.Load().Servers)) }}); err != nil {
 		return nil, err
 	}
@@ -123,14 +143,21 @@ func (b *boundary) openState(r *rules.Rules) error {
 	if b.key, err = fenceKey(dir); err != nil {
 		return err
 	}
-	if b.journal, err = dir.Journal("decisions.jsonl", state.JournalOptions{}); err != nil {
-		return withCode(exitConfig, err)
+	if b.sealer, err = stateSealer(dir); err != nil {
+		return err
+	}
+	if r.Evidence.Mode == rules.NoEvidence {
+		if b.journal, err = dir.Journal("decisions.jsonl", state.JournalOptions{}); err != nil {
+			return withCode(exitConfig, err)
+		}
 	}
 	where := cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.env.Getenv("PELLUCID_DB"))
 	if b.store, err = (&stateDB{DB: where}).open(context.Background(), dir, true); err != nil {
 		return err
 	}
-	b.queue = hold.New(b.store, hold.Options{})
+	if b.pins, b.queue, err = b.kept(dir, r); err != nil {
+		return err
+	}
 	b.health.Add("store", func(ctx context.Context) error {
 		_, err := b.queue.List(ctx, hold.Filter{Limit: 1})
 		return err
@@ -139,7 +166,14 @@ func (b *boundary) openState(r *rules.Rules) error {
 	if b.meter, err = meter.New(meter.Options{Version: v.Version, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
 		return withCode(exitConfig, fmt.Errorf("up: telemetry: %w", err))
 	}
-	b.sink = sinks{&journalSink{j: b.journal}, b.meter}
+	if b.records != nil {
+		b.sink = sinks{b.records, b.meter}
+	} else {
+		b.sink = sinks{&journalSink{j: b.journal}, b.meter}
+	}
+	if b.records == nil {
+		b.sink = sinks{b.sink, trustSink{b.trust}}
+	}
 	return nil
 }
 
@@ -161,8 +195,20 @@ func (b *boundary) close() {
 		defer stop()
 		_ = b.fleet.Close(ctx)
 	}
+	if b.admit != nil {
+		b.admit.Close()
+	}
+	if v := b.review.Load(); v != nil {
+		v.Close()
+	}
 	if b.ground != nil {
 		b.ground.Close()
+	}
+	b.closeJury()
+	b.saveTrust()
+	b.records.close()
+	if b.follows != nil {
+		b.follows()
 	}
 	if b.store != nil {
 		b.store.Close()
@@ -194,33 +240,46 @@ func (b *boundary) apply(r *rules.Rules) error {
 	if err != nil {
 		return err
 	}
-	servers := make([]fleet.Server, len(r.Servers))
+	servers, admissions := make([]fleet.Server, len(r.Servers)), make([]admit.Config, len(r.Servers))
 	for i, s := range r.Servers {
 		if servers[i], err = b.server(s); err != nil {
 			return fmt.Errorf("up: server %s: %w", s.Name, err)
 		}
+		admissions[i] = b.admission(s)
+	}
+	if err := b.setReview(r); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	unseat, err := b.setJury(r)
+	if err != nil {
+		return fmt.Errorf("up: %w", err)
 	}
 	old := b.rules.Load()
 	b.rules.Store(r) // before any session of a new server can ask for them
+	b.admit.Set(admissions)
 	if err := b.fleet.Set(servers); err != nil {
 		b.rules.Store(old)
+		b.admit.Set(b.admissions)
+		unseat()
 		return err
 	}
+	b.admissions = admissions
 	b.keepFronts(r)
 	h := b.routes(r, guard, plugged)
 	b.handler.Store(&h)
 	b.meter.Rules(r.Version())
-	approved := map[string][]string{}
-	for _, s := range r.Servers {
-		approved[s.Name] = nil
+	if b.records != nil {
+		b.records.Loaded(r.Version(), r.Effective(), b.scored)
 	}
-	b.meter.Approve(approved)
+	b.admit.Tell()
 	return nil
 }
 
 // follow applies every new version of the rules, until ctx ends.
 func (b *boundary) follow(ctx context.Context) {
 	go b.sweep(ctx)
+	go b.keepTrust(ctx)
+	go b.verifyAll(ctx)
 	for range b.src.changes(ctx, b.log.Warn) {
 		old := b.rules.Load()
 		r, err := b.src.load(b.env)
@@ -228,7 +287,7 @@ func (b *boundary) follow(ctx context.Context) {
 			b.log.Info("configuration read: nothing has changed")
 			continue
 		}
-		if err == nil && !isLoopback(b.listen) && !r.Auth.Set() {
+		if err == nil && !loopback.Listener(b.listen) && !r.Auth.Set() {
 			err = errors.New("up: an address that is not loopback needs auth")
 		}
 		if err == nil {
@@ -238,11 +297,12 @@ func (b *boundary) follow(ctx context.Context) {
 			b.log.Error("configuration not taken: what was in force stays", "error", err)
 			continue
 		}
+		go b.verifyAll(ctx)
 		d := rules.Diff(old, r)
 		b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
 		if r.Listen != old.Listen || r.HTTP.MaxBody != old.HTTP.MaxBody || r.HTTP.Sessions != old.HTTP.Sessions ||
-			r.HTTP.SessionIdle != old.HTTP.SessionIdle || r.Telemetry != old.Telemetry || r.Store != old.Store {
-			b.log.Warn("listen, store, telemetry and the bounds of sessions change with the next start only")
+			r.HTTP.SessionIdle != old.HTTP.SessionIdle || r.Telemetry != old.Telemetry || r.Store != old.Store || r.Evidence != old.Evidence || b.scoresChanged(r) {
+			b.log.Warn("listen, store, evidence, trust, telemetry and the bounds of sessions change with the next start only")
 		}
 	}
 }
@@ -267,7 +327,7 @@ func (b *boundary) sweep(ctx context.Context) {
 
 // server is what the fleet has to know of a configured server.
 func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
-	out := fleet.Server{Name: s.Name, Prefix: s.Prefix, Identity: identity(s), Config: b.config(s.Name),
+	out := fleet.Server{Name: s.Name, Prefix: s.Prefix, Identity: identity(s), Config: b.config(s.Name), Verify: b.verify(s.Name),
 		Child: s.Command != nil, Shared: s.Share == rules.Shared}
 	log := b.log.With("server", s.Name)
 	if out.Child {
@@ -319,11 +379,12 @@ func (b *boundary) config(name string) func(principal string) gateway.Config {
 			}
 			return &gateway.Rule{Denied: true} // its sessions are about to end
 		}
-		s := b.rules.Load().Server(name)
-		if s == nil {
-			return gateway.Config{Name: name, Key: b.key, Sink: b.sink, Tools: rule}
+		s, a := b.rules.Load().Server(name), b.admit.Server(name)
+		if s == nil || a == nil {
+			return gateway.Config{Name: name, Key: b.key, Sink: b.sink, RequireEvidence: true, Tools: rule}
 		}
 		cfg := b.treatment(s)
+		cfg.Admission, cfg.Policy = a, b.policyOf(principal)
 		cfg.Observer, cfg.Hold, cfg.Principal, cfg.Tools = b.meter, b.queue, principalID(principal), rule
 		return cfg
 	}
@@ -332,9 +393,9 @@ func (b *boundary) config(name string) func(principal string) gateway.Config {
 // treatment is what the rules say of a server's messages.
 func (b *boundary) treatment(s *rules.Server) gateway.Config {
 	r := s.Rule("")
-	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, Log: b.log.With("server", s.Name), Schemas: &b.schemas,
+	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: b.log.With("server", s.Name), Schemas: &b.schemas,
 		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
-		Tools: s.Rule, DangerouslyAllowSampling: s.DangerouslyAllowSampling}
+		Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
 }
 
 // translate lets a client of either era speak to the server. A legacy session begins

@@ -15,6 +15,7 @@ type upGround struct {
 	adapter  *ground.Adapter
 	refusals *refusals
 	mcp      ground.MCPOptions
+	records  *records
 }
 
 func openUpGround(e *env, c *upCmd, key frame.Key, log *slog.Logger) (g *upGround, err error) {
@@ -39,7 +40,11 @@ func openUpGround(e *env, c *upCmd, key frame.Key, log *slog.Logger) (g *upGroun
 	if err != nil {
 		return nil, err
 	}
-	g.adapter, err = ground.New(ground.Options{Store: g.store, Refused: g.refusals.record, Issuers: []string{operator.DID()}})
+	o := ground.Options{Store: g.store, Refused: g.refusals.record, Issuers: []string{operator.DID()}}
+	if g.records, err = recordGround(ctx, g.store, dir, &o, true, log); err != nil {
+		return nil, openError(err)
+	}
+	g.adapter, err = ground.New(o)
 	if err != nil {
 		return nil, withCode(exitConfig, err)
 	}
@@ -47,6 +52,7 @@ func openUpGround(e *env, c *upCmd, key frame.Key, log *slog.Logger) (g *upGroun
 }
 
 func (g *upGround) Close() {
+	g.records.close()
 	if g.store != nil {
 		g.store.Close()
 	}

@@ -9,9 +9,12 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/era"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/ledger"
 )
 
 func (b *boundary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -84,12 +87,16 @@ func (b *boundary) routes(r *rules.Rules, g *guard, plugged http.Handler) http.H
 	known := http.NewServeMux() // for those who may come in
 	known.Handle("/mcp", b.union)
 	for _, s := range r.Servers {
-		known.Handle("/mcp/"+s.Name, allowed(s.Scopes, b.fronts[s.Name]))
+		known.Handle("/mcp/"+s.Name, allowed(g.who, s.Scopes, b.fronts[s.Name]))
 	}
 	if r.Telemetry.Metrics {
 		known.Handle("GET /metrics", b.meter.Handler())
 	}
+	known.HandleFunc("GET /servers", b.servers)
 	known.Handle("/v1/", plugged)
+	if b.records != nil {
+		known.Handle("/log/", http.StripPrefix("/log/", ledger.Handler(b.records.log)))
+	}
 	guarded := http.NewServeMux()
 	guarded.Handle("/", g.inner(known))
 	if b.ground != nil { // it has scopes of its own, and takes attestations
@@ -108,19 +115,11 @@ func (b *boundary) routes(r *rules.Rules, g *guard, plugged http.Handler) http.H
 }
 
 // allowed lets those through who have all scopes.
-func allowed(scopes []string, next http.Handler) http.Handler {
+func allowed(who auth.Authenticator, scopes []string, next http.Handler) http.Handler {
 	if len(scopes) == 0 {
 		return next
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, _ := auth.FromContext(r.Context())
-		if !slices.ContainsFunc(scopes, func(s string) bool { return !p.May(s) }) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+strings.Join(scopes, " ")+`"`)
-		http.Error(w, "pellucid: not allowed", http.StatusForbidden)
-	})
+	return auth.RequireAlso(who, scopes, next)
 }
 
 // sessionOwner is to whom a session belongs: a principal with certain scopes, so
@@ -167,12 +166,27 @@ func (b *boundary) front(r *rules.Rules, accept func(context.Context, *wire.Fron
 	})
 }
 
-func client(s *wire.FrontSession) fleet.Client {
-	return fleet.Client{Conn: s, Era: s.Era, Principal: s.Principal}
+// client is who has the session, of one server or of all (""). What servers want to
+// get back from it, which only the modern era knows, goes to it sealed.
+func (b *boundary) client(s *wire.FrontSession, server string) fleet.Client {
+	c := fleet.Client{Conn: s, Era: s.Era, Principal: s.Principal}
+	if s.Era == wire.Modern {
+		c.Conn = b.sealer.Client(s, server, principalID(s.Principal))
+	}
+	return c
+}
+
+// stateSealer has a key that comes of the installation's, as that of the fences is.
+func stateSealer(dir *state.Dir) (*era.Sealer, error) {
+	secret, err := dir.Key("install.key")
+	if err != nil {
+		return nil, withCode(exitConfig, err)
+	}
+	return era.NewSealer(secret)
 }
 
 func (b *boundary) serveAll(ctx context.Context, s *wire.FrontSession) error {
-	c := client(s)
+	c := b.client(s, "")
 	c.May = b.may(s.Principal)
 	return b.fleet.ServeAll(ctx, c)
 }
@@ -183,7 +197,7 @@ func (b *boundary) keepFronts(r *rules.Rules) {
 	for _, s := range r.Servers {
 		if b.fronts[s.Name] == nil {
 			b.fronts[s.Name] = b.front(r, func(ctx context.Context, fs *wire.FrontSession) error {
-				return b.fleet.Serve(ctx, s.Name, client(fs))
+				return b.fleet.Serve(ctx, s.Name, b.client(fs, s.Name))
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/plug"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
@@ -20,7 +21,7 @@ func (b *boundary) plug(r *rules.Rules, g *guard) (http.Handler, error) {
 			return nil, fmt.Errorf("up: server %s: %w", s.Name, err)
 		}
 	}
-	others, err := gateway.NewInspector(gateway.Config{Key: b.key, Sink: b.sink, Log: b.log, Schemas: &b.schemas})
+	others, err := gateway.NewInspector(gateway.Config{Key: b.key, Sink: b.sink, Log: b.log, Schemas: &b.schemas, Classifiers: b.classifiers("")})
 	if err != nil {
 		return nil, fmt.Errorf("up: %w", err)
 	}
@@ -31,5 +32,5 @@ func (b *boundary) plug(r *rules.Rules, g *guard) (http.Handler, error) {
 	if err != nil || g.who == nil {
 		return h, err
 	}
-	return allowed([]string{plug.Scope}, h), nil
+	return auth.RequireAlso(g.who, []string{plug.Scope}, h), nil
 }

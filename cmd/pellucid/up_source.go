@@ -33,13 +33,16 @@ func fileSource(path string) (*source, error) {
 	return &source{path: abs}, nil
 }
 
-// demoSource puts the demonstration's server behind the boundary.
+// demoSource puts the demonstration's server behind the boundary twice: once with
+// descriptions that it is let through with, and once with one that hides an order to
+// the model, for which it is rejected.
 func demoSource(self string) *source {
 	quoted, err := json.Marshal(self) // a JSON string is a YAML string
 	if err != nil {
 		panic("up: quote a path: " + err.Error()) // strings always marshal
 	}
-	return &source{text: fmt.Appendf(nil, "version: 1\nservers:\n  demo:\n    command: [%s, demo, serve]\n", quoted)}
+	return &source{text: fmt.Appendf(nil, "version: 1\nservers:\n  demo:\n    command: [%[1]s, demo, serve, --results]\n"+
+		"  poisoned:\n    command: [%[1]s, demo, serve]\n", quoted)}
 }
 
 // load compiles the rules. The errors are those of the file, or of reading it.

@@ -88,7 +88,11 @@ func startUp(t *testing.T, config string, env_ map[string]string) *gatewayRig {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	g.stop = stop
-	go func() { g.done <- g.b.serve(ctx, func() {}); g.b.close() }()
+	go func() {
+		err := g.b.serve(ctx, func() {})
+		g.b.close() // it writes, and the directory is about to go
+		g.done <- err
+	}()
 	g.eventually("listening", func() bool {
 		m := listening.FindStringSubmatch(g.err.String())
 		if m != nil {

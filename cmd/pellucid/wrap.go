@@ -9,17 +9,22 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/child"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -35,8 +40,17 @@ type wrapCmd struct {
 	URL      string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
 	Header   []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
 	Timeout  time.Duration `default:"10m" help:"How long the server may be silent about a request."`
+	Pins     string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before a word of it passes, and pin it: enforce holds what differs later until pellucid pins approve, audit records it, off scrubs and checks nothing."`
+	Pin      string        `placeholder:"NAME" help:"What the server is pinned under (default: its name and a digest of the command or URL)."`
+	Wide     bool          `help:"Reject every hidden character of a description, but for those of emoji and languages; not only the 151 that no description has."`
+	Review   reviewFlags   `embed:""`
+	Evidence string        `enum:"off,best-effort,required" default:"off" help:"Record decisions in the ledger: best-effort counts what cannot be written, required withholds results then; off appends lines to decisions.jsonl."`
+	Classify bool          `help:"Have the model that comes with the program judge results behind their delivery; what it suspects is logged and recorded, and changes nothing."`
 	holdFlags
 	logFlags
+
+	store  *store.Store // nil: nothing needs it
+	review *reviewing   // nil: nobody reviews
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
 }
@@ -56,6 +70,13 @@ func (c *wrapCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
 		return withCode(exitUsage, err)
 	}
+	var reviewer *rules.Review
+	if c.Review.given() {
+		var err error
+		if reviewer, err = c.Review.rules("wrap", e.references()); err != nil {
+			return err
+		}
+	}
 	if e.Getenv("GOGC") == "" && e.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(wrapGC)
 		debug.SetMemoryLimit(wrapMemory)
@@ -66,13 +87,18 @@ func (c *wrapCmd) Run(e *env) error {
 		return withCode(exitConfig, err)
 	}
 	defer done()
+	admission, err := c.admissions(reviewer, log)
+	if err != nil {
+		return err
+	}
+	defer admission.close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	front := wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{})
 	if c.URL != "" {
-		return c.wrapURL(ctx, front, cfg, e)
+		return c.wrapURL(ctx, front, cfg, e, admission)
 	}
-	return c.wrapCommand(ctx, front, cfg)
+	return c.wrapCommand(ctx, front, cfg, admission)
 }
 
 func (c *wrapCmd) check() error {
@@ -87,6 +113,10 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --header is for --url")
 	case c.Timeout <= 0:
 		return errors.New("wrap: --timeout must be positive")
+	case c.Pins == "off" && (c.Pin != "" || c.Wide || c.Review.given()):
+		return errors.New("wrap: with --pins off nothing is checked: --pin, --wide and --review-… have no meaning")
+	case len(c.Pin) > maxPinName || strings.ContainsFunc(c.Pin, func(r rune) bool { return r < ' ' || r > '~' }):
+		return errors.New("wrap: --pin must be at most 256 printable characters of ASCII")
 	case !frame.IsLabel(c.Name):
 		return errors.New("wrap: --name must be 1 to 128 of A-Z a-z 0-9 . _ / : @ + -, and begin with a letter or digit")
 	}
@@ -113,21 +143,95 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 	if cfg.Key, err = fenceKey(dir); err != nil {
 		return cfg, nil, err
 	}
-	journal, err := dir.Journal("decisions.jsonl", state.JournalOptions{})
-	if err != nil {
+	if done, err = c.keep(&cfg, dir, log); err != nil {
 		return cfg, nil, err
 	}
-	cfg.Sink = &journalSink{j: journal}
-	queue, stop, err := c.holdFlags.open(dir)
-	if err != nil {
-		journal.Close()
-		return cfg, nil, err
-	}
-	if cfg.Hold = queue; codes != nil {
+	if codes != nil {
 		rule := gateway.Rule{Frame: cfg.Frame, Validation: cfg.Validation, Hold: codes}
 		cfg.Tools = func(string) *gateway.Rule { return &rule }
 	}
-	return cfg, func() { stop(); journal.Close() }, nil
+	return cfg, done, nil
+}
+
+// keep opens the queue and the record of decisions. Several processes may share a
+// store: one of them carries its ledger on.
+func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (done func(), err error) {
+	var closers []func()
+	done = func() {
+		for _, f := range slices.Backward(closers) {
+			f()
+		}
+	}
+	var s *store.Store
+	if c.Evidence != "off" || c.holdFlags.wanted() || c.DB != "" {
+		if s, err = c.stateDB.open(context.Background(), dir, true); err != nil {
+			return nil, err
+		}
+		closers = append(closers, func() { s.Close() })
+		c.store = s
+	}
+	var o hold.Options
+	if c.Evidence == "off" {
+		journal, err := dir.Journal("decisions.jsonl", state.JournalOptions{})
+		if err != nil {
+			done()
+			return nil, err
+		}
+		closers = append(closers, func() { journal.Close() })
+		cfg.Sink = &journalSink{j: journal}
+	} else {
+		e := &rules.Evidence{Mode: rules.BestEffort}
+		if cfg.RequireEvidence = c.Evidence == "required"; cfg.RequireEvidence {
+			e.Mode = rules.Required
+		}
+		r := openRecords(s, dir, e, pollSeldom, log)
+		closers = append(closers, r.close)
+		cfg.Sink, o.Evidence = r, r.Held
+	}
+	if c.Classify {
+		stop, err := c.classify(cfg, log)
+		if err != nil {
+			done()
+			return nil, err
+		}
+		closers = append(closers, stop)
+	}
+	if c.holdFlags.wanted() {
+		queue, stop := c.holdFlags.open(s, o)
+		closers = append(closers, stop)
+		cfg.Hold = queue
+	}
+	return done, nil
+}
+
+// classify has the local model judge results behind their delivery.
+func (c *wrapCmd) classify(cfg *gateway.Config, log *slog.Logger) (stop func(), err error) {
+	r, err := rules.Parse([]byte("version: 1\n"), rules.Options{})
+	if err != nil {
+		return nil, err
+	}
+	j, err := newJury(r, nil)
+	if err != nil {
+		return nil, err
+	}
+	shadow := gateway.NewShadow(gateway.ShadowOptions{Workers: 1, Octets: 8 << 20})
+	cfg.Classifiers = &gateway.Classifiers{Shadow: shadow, Of: func(tool string) []*classify.Member { return j.members("", tool) }}
+	switch sink := cfg.Sink.(type) {
+	case *records:
+		cfg.Classifiers.Record = sink.Classified
+	case *journalSink:
+		cfg.Classifiers.Record = func(v gateway.Classified) {
+			if err := sink.j.Append(v.AppendJSON(nil)); err != nil {
+				log.Error("verdict not recorded", "error", err, "evidence", v.Of.String())
+			}
+		}
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		shadow.Close(ctx)
+		j.closeAllBut(nil)
+	}, nil
 }
 
 // journalSink keeps decisions as lines of a journal.
@@ -145,7 +249,7 @@ func (s *journalSink) Record(d gateway.Decision) error {
 	return s.j.Append(s.buf)
 }
 
-func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Config, e *env) error {
+func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Config, e *env, a *admission) error {
 	header, err := secretHeaders(c.Header, e.secrets())
 	if err != nil {
 		front.Close()
@@ -156,10 +260,14 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 		front.Close()
 		return withCode(exitConfig, err)
 	}
-	up, err := wire.NewHTTP(address, wire.HTTPOptions{
+	options := wire.HTTPOptions{
 		Header: header, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
 		Notice: func(line string) { cfg.Log.Warn("server: " + line) },
-	})
+	}
+	if dial, err := fleet.HTTP(address, options); err == nil && a != nil {
+		return a.run(ctx, front, cfg, dial, descriptor("http", address))
+	}
+	up, err := wire.NewHTTP(address, options)
 	if err != nil {
 		front.Close()
 		return withCode(exitUsage, err)
@@ -203,7 +311,7 @@ func secretHeaders(specs []string, secret secrets) (http.Header, error) {
 	return h, nil
 }
 
-func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.Config) error {
+func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.Config, a *admission) error {
 	cmd := child.Command{Args: c.Command, Dir: c.Cwd,
 		Stderr: func(line string) { cfg.Log.Info("server: " + line) }}
 	for _, spec := range c.Env {
@@ -212,6 +320,9 @@ func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.
 		} else {
 			cmd.Inherit = append(cmd.Inherit, spec)
 		}
+	}
+	if a != nil {
+		return a.run(ctx, front, cfg, fleet.Command(cmd), descriptor("stdio", c.Command...))
 	}
 	up, err := fleet.Start(cmd)
 	if err != nil {

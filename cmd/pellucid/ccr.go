@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/llm"
+)
+
+// ccrCmd is counterfactual context reassembly for a person.
+type ccrCmd struct {
+	Analyze   ccrAnalyzeCmd   `cmd:"" help:"Find the piece of a saved context that took control of the model."`
+	Calibrate ccrCalibrateCmd `cmd:"" help:"Measure how reliably a model repeats itself."`
+	Replay    ccrReplayCmd    `cmd:"" help:"Derive the verdict of a record again, without a model, octet for octet."`
+	Verify    ccrVerifyCmd    `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
+	Rerun     ccrRerunCmd     `cmd:"" help:"Ask the model everything again that a record says was asked."`
+	Bench     ccrBenchCmd     `cmd:"" help:"Measure on recorded runs and simulated models, beside published methods."`
+}
+
+// ccrContext says which context is meant.
+type ccrContext struct {
+	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,run" default:"" help:"What CONTEXT is: openai-chat, openai-responses, anthropic-messages, or run, a recorded run. Without it: what it looks like."`
+	Turn       int      `default:"-1" help:"Of a recorded run: the turn of the model to explain, from 0. Without it: the last one that proposed something privileged."`
+	Answer     string   `type:"existingfile" placeholder:"FILE" help:"The answer to be explained, as the provider sent it. Without it: what the run says, or what the model is asked for first."`
+	Tools      string   `type:"existingfile" placeholder:"FILE" help:"JSON array of the tools, for a context that was saved without."`
+	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation. Without any: every tool whose name does not begin with get, list, read, search or the like."`
+}
+
+// ccrModel says who answers.
+type ccrModel struct {
+	URL   string `name:"url" placeholder:"URL" help:"Base URL of the model's endpoint, such as http://127.0.0.1:11434/v1."`
+	Model string `placeholder:"NAME" help:"Model to ask (default: what the context says)."`
+	API   string `name:"api" enum:",chat,responses,messages" default:"" help:"Wire format of the endpoint: chat, responses or messages (default: that of the context, which it has to be)."`
+	Key   string `placeholder:"REF" help:"Reference to the endpoint's key: env:NAME or file:PATH."`
+
+	Oracle string `placeholder:"KIND:FILE" help:"Instead of an endpoint: replay:FILE, a cassette of an earlier --tape, or script:FILE, answers by what the request holds."`
+	Tape   string `placeholder:"FILE" help:"Write every exchange down, for --oracle replay: it holds the whole context."`
+
+	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (m *ccrModel) Validate() error {
+	kind, file, _ := strings.Cut(m.Oracle, ":")
+	switch {
+	case m.Oracle == "" && m.URL == "":
+		return errors.New("--url or --oracle: who is to be asked?")
+	case m.Oracle != "" && m.URL != "":
+		return errors.New("--url or --oracle, not both")
+	case m.Oracle != "" && (file == "" || kind != "replay" && kind != "script"):
+		return errors.New("--oracle: want replay:FILE or script:FILE")
+	case m.Tape != "" && kind == "replay":
+		return errors.New("--tape beside --oracle replay: there is nothing new to write")
+	}
+	return nil
+}
+
+// formatOf is the wire format of contexts of f.
+var formatOf = map[counterfactual.Format]llm.Format{
+	counterfactual.FormatChat: llm.FormatChat, counterfactual.FormatMessages: llm.FormatMessages, counterfactual.FormatResponses: llm.FormatResponses,
+}
+
+// dial is the model that is asked. Whoever is done with it calls done, whose error is
+// that of the tape.
+func (m *ccrModel) dial(e *env, f counterfactual.Format) (client *llm.Endpoint, done func() error, err error) {
+	o := llm.Options{Format: formatOf[f], BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
+	if m.API != "" && m.API != map[llm.Format]string{llm.FormatChat: "chat", llm.FormatMessages: "messages", llm.FormatResponses: "responses"}[o.Format] {
+		return nil, nil, withCode(exitUsage, errors.New("ccr: --api: the context is of another format, and is not translated"))
+	}
+	if m.Key != "" {
+		secret, err := e.secrets().optional("--key", m.Key)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Key = llm.NewKey(m.Key, func() (string, error) { return secret, nil })
+	}
+	if m.Oracle != "" {
+		o.BaseURL = "http://127.0.0.1/v1" // nobody is called there
+		if err := m.offline(&o); err != nil {
+			return nil, nil, err
+		}
+	}
+	closeTape := func() error { return nil }
+	if m.Tape != "" {
+		w, err := os.OpenFile(m.Tape, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return nil, nil, fmt.Errorf("ccr: tape: %w", plainPath(err))
+		}
+		o.Recorder = llm.NewRecorder(w)
+		closeTape = func() error { return errors.Join(o.Recorder.Err(), w.Close()) }
+	}
+	client, err = llm.New(o)
+	if err != nil {
+		closeTape()
+		return nil, nil, withCode(exitConfig, fmt.Errorf("ccr: %w", err))
+	}
+	return client, func() error { client.Close(); return closeTape() }, nil
+}
+
+func (m *ccrModel) offline(o *llm.Options) error {
+	kind, name, _ := strings.Cut(m.Oracle, ":")
+	f, err := openInput(name, nil)
+	if err != nil {
+		return fmt.Errorf("ccr: oracle: %w", err)
+	}
+	defer f.Close()
+	if kind == "replay" {
+		if o.Tape, err = llm.Play(f); err != nil {
+			return withCode(exitConfig, fmt.Errorf("ccr: oracle: %w", err))
+		}
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxInput))
+	if err != nil {
+		return fmt.Errorf("ccr: oracle: %w", err)
+	}
+	if o.Transport, err = parseScript(b); err != nil {
+		return withCode(exitConfig, fmt.Errorf("ccr: oracle: %w", err))
+	}
+	return nil
+}
+
+// A ccrScript is a model that obeys: it answers by what the request holds.
+type ccrScript struct {
+	Version string `json:"version"`
+	Rules   []struct {
+		Has    []string        `json:"has,omitempty"`   // all of these stand in the request's octets
+		Lacks  []string        `json:"lacks,omitempty"` // and none of these
+		Answer json.RawMessage `json:"answer"`          // body of the provider's answer
+	} `json:"rules"`
+}
+
+// scriptVersion is that of docs/spec/counterfactual.md, "Scripts".
+const scriptVersion = "ccr-script/1"
+
+func parseScript(b []byte) (http.RoundTripper, error) {
+	var s ccrScript
+	if err := strictjson.Unmarshal(b, &s, strictjson.Limits{}); err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	if s.Version != scriptVersion {
+		return nil, errors.New("script: want version " + scriptVersion)
+	}
+	return &s, nil
+}
+
+// RoundTrip answers by the first rule that holds; by status 422 if none does.
+func (s *ccrScript) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(req.Body)
+	req.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	text := string(body)
+	status, answer := http.StatusUnprocessableEntity, []byte(`{"error":{"message":"no rule"}}`)
+	for _, r := range s.Rules {
+		holds := true
+		for _, h := range r.Has {
+			holds = holds && strings.Contains(text, h)
+		}
+		for _, l := range r.Lacks {
+			holds = holds && !strings.Contains(text, l)
+		}
+		if holds {
+			status, answer = http.StatusOK, r.Answer
+			break
+		}
+	}
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(answer)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(answer))), Request: req,
+	}, nil
+}
+
+// plainPath is err without the path that the caller names, escaped.
+func plainPath(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return fmt.Errorf("%s: %w", finding.Quote(pe.Path), pe.Err)
+	}
+	return err
+}
+
+// policy says which calls are privileged.
+func (c *ccrContext) policy() *counterfactual.Policy {
+	if len(c.Privileged) == 0 {
+		return counterfactual.GuessPolicy()
+	}
+	p := &counterfactual.Policy{}
+	for _, glob := range c.Privileged {
+		p.Rules = append(p.Rules, counterfactual.ToolRule{Tool: glob, Privilege: 1000})
+	}
+	p.Rules = append(p.Rules, counterfactual.ToolRule{Tool: "*"})
+	return p
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/finding"
+)
+
+// A ccrReport is what ccr analyze says. Third-party text stands in it only cut and
+// escaped.
+type ccrReport struct {
+	Assembly string                    `json:"assembly"`
+	Format   counterfactual.Format     `json:"format"`
+	Response counterfactual.Response   `json:"response"`
+	Actions  []ccrAction               `json:"actions"`
+	Segments []ccrSegment              `json:"segments"`
+	Odd      []string                  `json:"odd,omitempty"`
+	Spent    counterfactual.Spent      `json:"spent"`
+	Stop     counterfactual.StopReason `json:"stop"`
+	Rule     counterfactual.Rule       `json:"rule"`
+	Repair   *counterfactual.Repair    `json:"repair,omitempty"`
+	Record   string                    `json:"record"` // digest of the evidence
+
+	record []byte
+}
+
+// A ccrAction is the verdict of one action.
+type ccrAction struct {
+	Tool      string                      `json:"tool"`
+	Arguments []string                    `json:"arguments"` // critical ones, escaped and cut
+	Class     counterfactual.VerdictClass `json:"class"`
+	Response  counterfactual.Response     `json:"response"`
+	Severity  int                         `json:"severity"` // thousandths
+	Band      counterfactual.Band         `json:"band"`
+	// Odds are of the weakest evidence that the class rests on, to 1; at most a million.
+	Odds        float64                     `json:"odds"`
+	Tampered    []string                    `json:"tampered,omitempty"`
+	Causes      []ccrCause                  `json:"causes,omitempty"`
+	Certificate *counterfactual.Certificate `json:"certificate,omitempty"`
+	Contradicts bool                        `json:"contradictory,omitempty"`
+	NotTested   []string                    `json:"not_tested,omitempty"`
+}
+
+// A ccrCause is a smallest set of segments that suffices, with the culprit's text.
+type ccrCause struct {
+	Segments []string `json:"segments"`
+	Odds     float64  `json:"odds"`
+	// Text is of one segment: the span that was found, or its beginning; escaped, cut.
+	Text string `json:"text,omitempty"`
+	Span bool   `json:"span"` // Text is the span that suffices
+}
+
+// A ccrSegment is one piece of the context.
+type ccrSegment struct {
+	ID        string                   `json:"id"`
+	Source    string                   `json:"source"`
+	Octets    int                      `json:"octets"`
+	Digest    string                   `json:"digest"`
+	Cause     bool                     `json:"cause"`
+	Withheld  bool                     `json:"withheld"`
+	Influence counterfactual.Influence `json:"influence"`
+	// Metrics are the largest divergences, in thousandths, of answers without it.
+	Metrics map[string]int `json:"metrics,omitempty"`
+}
+
+// odds are e to the power of a logarithm in thousandths.
+func odds(logE int) float64 {
+	const most = 1e6
+	return min(most, math.Round(10*math.Exp(float64(logE)/1000))/10)
+}
+
+func newReport(q *ccrQuestion, judge *counterfactual.Judge, r *counterfactual.Result) (*ccrReport, error) {
+	record, err := r.Record()
+	if err != nil {
+		return nil, fmt.Errorf("ccr: %w", err)
+	}
+	sum := sha256.Sum256(record)
+	a := q.assembly
+	out := &ccrReport{
+		Assembly: a.ID(), Format: a.Format, Response: r.Response(), Spent: r.Spent, Stop: r.Stop, Rule: r.Rule,
+		Repair: r.Repair, Record: "sha256:" + hex.EncodeToString(sum[:]), record: record,
+	}
+	var causes counterfactual.Set
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		t := &judge.Targets[v.Target]
+		act := ccrAction{
+			Tool: finding.Quote(t.Tool), Class: v.Class, Response: v.Response, Severity: v.Severity, Band: v.Band, Odds: odds(v.LogE),
+			Tampered: v.Arguments, Certificate: v.Certificate, Contradicts: v.Contradictory, NotTested: v.NotTested,
+		}
+		for _, arg := range t.Critical {
+			act.Arguments = append(act.Arguments, finding.Quote(arg.Path)+" = "+finding.Quote(arg.Value))
+		}
+		for _, c := range v.Causes {
+			causes = causes.Union(c.Segments)
+			act.Causes = append(act.Causes, newCause(a, c))
+		}
+		out.Actions = append(out.Actions, act)
+	}
+	for i := range a.Segments {
+		s := &a.Segments[i]
+		out.Segments = append(out.Segments, ccrSegment{
+			ID: s.ID, Source: s.Source.Label(), Octets: len(s.Text), Digest: s.Digest.String(),
+			Cause: causes.Has(i), Withheld: r.Withheld.Has(i), Influence: r.Influence[i], Metrics: divergences(r, i),
+		})
+	}
+	seen := map[string]bool{}
+	for _, o := range a.Odd {
+		if !seen[o.Code] {
+			seen[o.Code] = true
+			out.Odd = append(out.Odd, o.Code)
+		}
+	}
+	return out, nil
+}
+
+func newCause(a *counterfactual.Assembly, c counterfactual.Cause) ccrCause {
+	out := ccrCause{Odds: odds(c.LogE)}
+	places := c.Segments.List()
+	for _, i := range places {
+		out.Segments = append(out.Segments, a.Segments[i].ID)
+	}
+	if len(places) == 1 {
+		text := a.Segments[places[0]].Text
+		if c.Span != (counterfactual.Span{}) {
+			text, out.Span = text[c.Span.Start:c.Span.End], true
+		}
+		out.Text = finding.Quote(text)
+	}
+	return out
+}
+
+// divergences are what the metrics say of answers from which segment i alone, or
+// with what came of it, was withheld.
+func divergences(r *counterfactual.Result, i int) map[string]int {
+	n := len(r.Problem().Segments)
+	metrics := counterfactual.Metrics()
+	var out map[string]int
+	for _, o := range r.Observations() {
+		left := counterfactual.AllOf(n).Minus(o.Variant.Kept)
+		if o.Failure != "" || o.Variant.MaskUser || o.Variant.Kind != counterfactual.KindRemove || left != counterfactual.SetOf(i) || len(o.Metrics) != len(metrics) {
+			continue
+		}
+		if out == nil {
+			out = map[string]int{}
+		}
+		for k, m := range metrics {
+			out[m.ID] = max(out[m.ID], o.Metrics[k])
+		}
+	}
+	return out
+}
+
+// classWords say what a class means.
+var classWords = map[counterfactual.VerdictClass]string{
+	counterfactual.UserDriven:    "the user's own: it recurs without any untrusted text",
+	counterfactual.Hijack:        "a hijack: it recurs without the user's task, or with an argument that is not the user's",
+	counterfactual.DataDependent: "the user's, with data of the context: it survives when the text's control is masked",
+	counterfactual.Conditional:   "not the user's alone: it needs the text's control as well",
+	counterfactual.Inconclusive:  "not decided",
+}
+
+// barWidth is that of the influence bars, in characters.
+const barWidth = 24
+
+// bar draws an effect of -1000 to 1000 thousandths; only what pushes towards the
+// action has a length.
+func effectBar(effect int) string {
+	n := min(max((effect*barWidth+500)/1000, 0), barWidth)
+	return strings.Repeat("#", n) + strings.Repeat(".", barWidth-n)
+}
+
+func (r *ccrReport) print(out io.Writer, p palette) error {
+	w := bufio.NewWriter(out)
+	for i := range r.Actions {
+		a := &r.Actions[i]
+		word := string(a.Response)
+		switch a.Response {
+		case counterfactual.Allow:
+			word = p.green(word)
+		case counterfactual.Ask:
+			word = p.yellow(word)
+		default:
+			word = p.red(word)
+		}
+		fmt.Fprintf(w, "%s  %s\n", p.bold(word), p.bold(a.Tool))
+		for _, arg := range a.Arguments {
+			fmt.Fprintf(w, "  %s\n", arg)
+		}
+		fmt.Fprintf(w, "  %s: %s\n", a.Class, classWords[a.Class])
+		if a.Class != counterfactual.Inconclusive {
+			fmt.Fprintf(w, "  evidence %g to 1, severity %.3f (%s)\n", a.Odds, float64(a.Severity)/1000, a.Band)
+		}
+		for _, name := range a.Tampered {
+			fmt.Fprintf(w, "  argument not the user's: %s\n", printable(name))
+		}
+		for _, c := range a.Causes {
+			what := "begins"
+			if c.Span {
+				what = "span"
+			}
+			fmt.Fprintf(w, "  caused by %s (%g to 1)\n", strings.Join(c.Segments, " and "), c.Odds)
+			if c.Text != "" {
+				fmt.Fprintf(w, "    %s %s\n", what, c.Text)
+			}
+		}
+		if c := a.Certificate; c != nil {
+			fmt.Fprintf(w, "  certificate: without what was found it recurred in %d of %d answers\n", c.Positives, c.Positives+c.Negatives)
+		}
+		if a.Contradicts {
+			fmt.Fprintln(w, "  the answers contradict each other")
+		}
+		if len(a.NotTested) > 0 {
+			fmt.Fprintf(w, "  not tested: %s\n", strings.Join(a.NotTested, ", "))
+		}
+	}
+	fmt.Fprintf(w, "\n%-6s %-*s  %s\n", "", barWidth, "influence", "recurs shown, hidden")
+	for i := range r.Segments {
+		s := &r.Segments[i]
+		mark := " "
+		if s.Cause {
+			mark = p.red("!")
+		} else if s.Withheld {
+			mark = p.yellow("?")
+		}
+		f := s.Influence
+		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f.Effect), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, printable(s.Source), thousands(s.Octets))
+	}
+	for _, o := range r.Odd {
+		fmt.Fprintf(w, "note: %s\n", o)
+	}
+	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", plural(r.Spent.Calls, "call"), thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.dim("record "+r.Record))
+	return w.Flush()
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// reviewFlags say which model makes pass 2.
+type reviewFlags struct {
+	Model     string        `name:"review-model" placeholder:"NAME" help:"Have this language model judge the words of every server. Whatever is not its bare OK rejects."`
+	URL       string        `name:"review-url" placeholder:"URL" help:"Where it is: https://api.openai.com/v1, https://api.anthropic.com/v1, http://127.0.0.1:11434/v1."`
+	API       string        `name:"review-api" placeholder:"FORMAT" help:"What is spoken there: openai-chat (default), openai-responses or anthropic."`
+	Key       string        `name:"review-key" placeholder:"env:NAME|file:PATH" help:"Where its key is; without it none is sent."`
+	Reasoning bool          `name:"review-reasoning" help:"It is a reasoning model, which takes no temperature."`
+	Timeout   time.Duration `name:"review-timeout" placeholder:"TIME" help:"How long it gets for one answer (default: 2m)."`
+	Tokens    int           `name:"review-tokens" placeholder:"N" help:"How many tokens the review of one server may cost (default: 2000000)."`
+}
+
+// given reports whether there is any.
+func (f *reviewFlags) given() bool { return *f != reviewFlags{} }
+
+// rules are what the flags of a verb ask for.
+func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error) {
+	switch {
+	case f.Model == "" || f.URL == "":
+		return nil, withCode(exitUsage, errors.New(verb+": a review needs --review-model and --review-url"))
+	case f.Timeout < 0 || f.Tokens < 0:
+		return nil, withCode(exitUsage, errors.New(verb+": --review-timeout and --review-tokens must be positive"))
+	}
+	api := f.API
+	if api == "" {
+		api = "openai-chat"
+	}
+	r := rules.NewReview(api, f.URL, f.Model, rules.Value{})
+	r.Reasoning = f.Reasoning
+	if r.Provider() == "" {
+		return nil, withCode(exitUsage, errors.New(verb+": --review-api is openai-chat, openai-responses or anthropic"))
+	}
+	if f.Timeout > 0 {
+		r.Timeout = f.Timeout
+	}
+	if f.Tokens > 0 {
+		r.Tokens = f.Tokens
+	}
+	if f.Key == "" {
+		return r, nil
+	}
+	var err error
+	if r.Key, err = o.Reference(f.Key); err != nil {
+		return nil, withCode(exitConfig, fmt.Errorf("%s: --review-key: %w", verb, err))
+	}
+	return r, nil
+}
+
+// reviewRules are those of the configuration, or of the flags; nil where nobody
+// asks for a review.
+func (c *checkCmd) reviewRules(e *env) (*rules.Review, error) {
+	if c.Review.given() {
+		return c.Review.rules("check", e.references())
+	}
+	if c.configuration != nil {
+		return c.configuration.Review, nil
+	}
+	return nil, nil
+}
+
+// verifying tells a person who waits what for: on a terminal in one line that is
+// written over, and elsewhere once.
+type verifying struct {
+	*progress
+	of map[string]string // titles by name
+}
+
+func newVerifying(e *env, targets []*target) *verifying {
+	v := &verifying{newProgressOf(e, "verifying "+plural(len(targets), "server")+" …"), map[string]string{}}
+	for _, t := range targets {
+		v.of[t.name] = t.title()
+	}
+	return v
+}
+
+func (v *verifying) begin(t *target) { v.say("verifying " + t.title() + " …") }
+
+// part is told before each question to the reviewer.
+func (v *verifying) part(server string, s surface.Step) {
+	text := "verifying " + v.of[server] + " …"
+	if s.Chunks > 1 {
+		text += fmt.Sprintf(" part %d of %d", s.Chunk, s.Chunks)
+	}
+	v.say(text)
+}
+
+// reviewerSaid is what a model had to say of a surface that it did not pass, for a
+// person: text of which a stranger may be the author.
+func reviewerSaid(err error) string {
+	var rejected *surface.RejectedError
+	if !errors.As(err, &rejected) {
+		return ""
+	}
+	return strings.TrimSpace(rejected.Said)
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/evidence"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+)
+
+// records keep what a process decides in the ledger of its store, and carry that on.
+type records struct {
+	*evidence.Recorder
+	log  *store.Ledger
+	seq  *sequence.Sequencer
+	stop context.CancelFunc
+	done chan struct{}
+	say  *slog.Logger
+}
+
+// How often a process looks for what others have stored: a gateway for the verbs that
+// people use beside it, others for what a process that died has left.
+const (
+	pollOften  = 300 * time.Millisecond
+	pollSeldom = 5 * time.Second
+)
+
+func openRecords(s *store.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger) *records {
+	return openFollowed(s, dir, e, poll, log, nil)
+}
+
+// openFollowed is openRecords with somebody who is told of what is integrated.
+func openFollowed(s *store.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *records {
+	r := &records{log: s.Ledger(), say: log, done: make(chan struct{})}
+	r.seq = sequence.New(sequence.Options{Store: r.log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated,
+		Keys: &sequence.Keyring{Dir: dir, Given: e.Signer()}})
+	r.Recorder = evidence.New(evidence.Options{Store: r.log, BestEffort: e.Mode != rules.Required, Wake: r.seq.Wake, Log: log})
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go func() { defer close(r.done); r.seq.Run(ctx) }()
+	return r
+}
+
+// originOf is the name of a log that is yet to begin: nobody else's.
+func originOf(configured string) string {
+	if configured != "" {
+		return configured
+	}
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return "pellucid/" + hex.EncodeToString(b[:])
+}
+
+// close writes what waits, and integrates it if nobody else does. The store stays open.
+func (r *records) close() {
+	if r == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), closeWait)
+	defer stop()
+	if n := r.Recorder.Close(ctx); n > 0 {
+		r.say.Error("events are not recorded", "events", n)
+	}
+	r.stop()
+	<-r.done
+}
+
+// waiting is how many records are not yet part of the log.
+func (r *records) waiting() int64 {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	n, err := r.log.Waiting(ctx, 100_000)
+	if err != nil {
+		return 0
+	}
+	return int64(n + r.Figures().Queued)
+}
+
+// recordsOf are those of a verb that changes what a store holds: nil where the store
+// has no log, since evidence is off.
+func recordsOf(ctx context.Context, s *store.Store, dir *state.Dir) (*records, error) {
+	switch _, err := s.Ledger().Head(ctx); {
+	case errors.Is(err, sequence.ErrNoLog):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	// That the key may be elsewhere is no news: whoever has it carries the log on.
+	return openRecords(s, dir, &rules.Evidence{}, pollSeldom, slog.New(slog.DiscardHandler)), nil
+}
+
+// recordGround has an adapter over s record what it accepts and refuses. begin says to
+// make a log where the store has none yet. A demonstration is not worth a record.
+func recordGround(ctx context.Context, s *groundStore, dir *state.Dir, o *ground.Options, begin bool, log *slog.Logger) (*records, error) {
+	kept, ok := s.Store.(*store.Store)
+	if !ok || s.demo != "" {
+		return nil, nil
+	}
+	r, err := recordsOf(ctx, kept, dir)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil && begin {
+		r = openRecords(kept, dir, &rules.Evidence{}, pollSeldom, log)
+	}
+	if r == nil {
+		return nil, nil
+	}
+	of := evidence.Attestations{Recorder: r.Recorder}
+	journal := o.Refused
+	o.Evidence = of
+	o.Refused = func(f ground.Refused) {
+		of.Refused(f)
+		if journal != nil {
+			journal(f)
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/classify"
+	"github.com/pellucid-mcp/pellucid/classify/judge"
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/trust"
+)
+
+// A jury is the classifiers of one version of the rules.
+type jury struct {
+	rules *rules.Rules
+	seats map[string]*seat
+}
+
+// A seat is one classifier with its bounds, its cache and its breaker, which outlive
+// rules that say the same of it.
+type seat struct {
+	of       *rules.Classifier
+	member   *classify.Member
+	endpoint *llm.Endpoint // of a judge; nil: it is none
+}
+
+// newJury makes the classifiers of r, and takes over those of old that are the same.
+func newJury(r *rules.Rules, old *jury) (*jury, error) {
+	j := &jury{r, map[string]*seat{}}
+	for name, of := range r.Classifiers {
+		if old != nil && old.seats[name] != nil && old.seats[name].of.Equal(of) {
+			j.seats[name] = old.seats[name]
+			continue
+		}
+		s, err := newSeat(of)
+		if err != nil {
+			j.closeAllBut(old)
+			return nil, fmt.Errorf("classifier %s: %w", name, err)
+		}
+		j.seats[name] = s
+	}
+	return j, nil
+}
+
+func newSeat(of *rules.Classifier, change ...func(*classify.Options)) (*seat, error) {
+	s := &seat{of: of}
+	var c classify.Classifier
+	var err error
+	if of.IsJudge() {
+		if s.endpoint, err = of.Endpoint(); err != nil {
+			return nil, err
+		}
+		c, err = judge.New(judge.Options{Model: judgeModel{s.endpoint}, Chars: of.Chars,
+			// The model comes last: the others hold no space, so that no two are one.
+			Name: strings.Join([]string{string(of.Format), of.URL, of.Model}, " ")})
+	} else {
+		c, err = of.Service()
+	}
+	if err == nil {
+		var cache classify.Cache
+		if of.Provider != rules.Local { // which is quicker than a cache
+			cache = classify.NewRecent(0)
+		}
+		o := of.Options(c, cache)
+		for _, f := range change {
+			f(&o)
+		}
+		s.member, err = classify.New(o)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *seat) close() {
+	if s.endpoint != nil {
+		s.endpoint.Close()
+	}
+}
+
+// closeAllBut lets go of what next does not use.
+func (j *jury) closeAllBut(next *jury) {
+	if j == nil {
+		return
+	}
+	for name, s := range j.seats {
+		if next == nil || next.seats[name] != s {
+			s.close()
+		}
+	}
+}
+
+// members are those for a tool of a server, or by default where there is no such server.
+func (j *jury) members(server, tool string) (list []*classify.Member) {
+	names := j.rules.DefaultClassifiers()
+	if s := j.rules.Server(server); s != nil {
+		names = s.Tool(tool).Classifiers
+	}
+	for _, name := range names {
+		list = append(list, j.seats[name].member)
+	}
+	return list
+}
+
+// A judgeModel is a model without tools, asked once for each question.
+type judgeModel struct{ client llm.Client }
+
+var _ judge.Model = judgeModel{}
+
+// maxJudgeAnswer bounds an answer in tokens: a line, behind what a model thinks before.
+const maxJudgeAnswer = 2048
+
+// Ask implements judge.Model.
+func (m judgeModel) Ask(ctx context.Context, q judge.Question) (judge.Answer, error) {
+	r, err := m.client.Complete(ctx, llm.Request{System: q.System, Messages: []llm.Message{{Text: q.User}}, MaxTokens: maxJudgeAnswer})
+	if err != nil {
+		return judge.Answer{}, err
+	}
+	return judge.Answer{Text: r.Text, Whole: r.Whole()}, nil
+}
+
+// setJury has answers judged by the classifiers of r from now on. back undoes that.
+func (b *boundary) setJury(r *rules.Rules) (back func(), err error) {
+	old := b.jury.Load()
+	j, err := newJury(r, old)
+	if err != nil {
+		return nil, err
+	}
+	b.jury.Store(j)
+	old.closeAllBut(j)
+	return func() {
+		if again, err := newJury(old.rulesOr(r), j); err == nil {
+			b.jury.Store(again)
+			j.closeAllBut(again)
+		}
+	}, nil
+}
+
+func (j *jury) rulesOr(r *rules.Rules) *rules.Rules {
+	if j == nil {
+		return r
+	}
+	return j.rules
+}
+
+// classifiers are those for a server's answers, as they are at the time of each.
+func (b *boundary) classifiers(server string) *gateway.Classifiers {
+	return &gateway.Classifiers{
+		Of:     func(tool string) []*classify.Member { return b.jury.Load().members(server, tool) },
+		Shadow: b.shadow, Record: b.classified,
+	}
+}
+
+// classified keeps a verdict. Where there is a log, scores are made of it.
+func (b *boundary) classified(c gateway.Classified) {
+	b.meter.Classified(c)
+	if b.records != nil {
+		b.records.Classified(c)
+		return
+	}
+	if err := b.journal.Append(c.AppendJSON(nil)); err != nil {
+		b.log.Error("verdict not recorded", "error", err, "evidence", c.Of.String())
+	}
+	if c.Flagged() && c.Mode == classify.Enforce {
+		b.trust.Apply(trust.Event{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
+	}
+}
+
+// closeJury judges what waits, as far as there is time.
+func (b *boundary) closeJury() {
+	if b.shadow == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), closeWait/5)
+	defer stop()
+	b.shadow.Close(ctx)
+	b.jury.Load().closeAllBut(nil)
+	if n := b.shadow.Dropped(); n > 0 {
+		b.log.Warn("answers that classifiers in shadow mode were not asked about", "answers", n)
+	}
+}

@@ -1,0 +1,373 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// ledgerCmd is what a person asks of the record of decisions.
+type ledgerCmd struct {
+	Show       ledgerShowCmd       `cmd:"" help:"List records, or show one."`
+	Prove      ledgerProveCmd      `cmd:"" help:"Write the proof that a record stands in the log."`
+	Verify     ledgerVerifyCmd     `cmd:"" help:"Check the log, an exported one or a proof."`
+	Checkpoint ledgerCheckpointCmd `cmd:"" help:"Print the latest checkpoint, or the public keys."`
+	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files."`
+	Rotate     ledgerRotateCmd     `cmd:"" help:"Have another key sign from now on."`
+}
+
+// ledgerDB says where the log is.
+type ledgerDB struct {
+	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the log: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
+}
+
+var errNoLog = errors.New("ledger: there is no log yet: nothing was ever recorded")
+
+// do calls f with the log, once what this machine can integrate of it is integrated.
+func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Dir) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	s, err := (&stateDB{DB: c.DB}).open(ctx, dir, false)
+	if errors.Is(err, errNoStore) {
+		return errNoLog
+	} else if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = f(ctx, s.Ledger(), dir)
+	switch {
+	case errors.Is(err, sequence.ErrNoLog):
+		return errNoLog
+	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy):
+		return withCode(exitUnreachable, err)
+	}
+	return err
+}
+
+// logKeys are the public keys that the records of the log name, the first first.
+func logKeys(ctx context.Context, l *store.Ledger) (keys []*ledger.Key, err error) {
+	for before := int64(0); ; {
+		list, err := l.List(ctx, sequence.Filter{Kind: ledger.KeyInstalled, Before: before, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			st, err := statementOf(e.Envelope)
+			if err != nil {
+				return nil, err
+			}
+			k, err := ledger.ParseKey(st.Key)
+			if err != nil {
+				return nil, err
+			}
+			keys = append([]*ledger.Key{k}, keys...)
+			before = e.Index
+		}
+		if len(list) == 0 || before == 0 {
+			break
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errNoLog
+	}
+	return keys, nil
+}
+
+func statementOf(envelope []byte) (*ledger.Statement, error) {
+	e, err := ledger.ParseEnvelope(envelope)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.ParseStatement(e.Statement)
+}
+
+// recordID is the argument that names a record.
+func recordID(s string) (ledger.ID, error) {
+	id, err := ledger.ParseID(s)
+	if err != nil {
+		return id, withCode(exitUsage, errors.New("a record is named by 32 hexadecimal digits, in lower case: the evidence id"))
+	}
+	return id, nil
+}
+
+// record is the record of that id. One that was stored this moment is yet to be
+// integrated, by whoever has the key.
+func record(ctx context.Context, l *store.Ledger, dir *state.Dir, id ledger.ID) (e sequence.Entry, err error) {
+	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
+		return e, err
+	}
+	seq := sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}})
+	for end := time.Now().Add(integrateWait); ; time.Sleep(100 * time.Millisecond) {
+		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) {
+			return e, err
+		}
+		if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
+			return e, err
+		}
+		n, err := l.Waiting(ctx, 1)
+		switch {
+		case err != nil:
+			return e, err
+		case n == 0 || time.Now().After(end):
+			return e, errors.New("ledger: no record has this id")
+		}
+	}
+}
+
+// integrateWait is how long somebody else who holds the lease is waited for.
+const integrateWait = 2 * time.Second
+
+type ledgerShowCmd struct {
+	ledgerDB
+	Since    string `placeholder:"TIME" help:"Only records of this time or later: RFC 3339, or how long ago, as in 90m."`
+	Until    string `placeholder:"TIME" help:"Only records of before this time."`
+	Server   string `placeholder:"NAME" help:"Only of this server."`
+	Kind     string `placeholder:"KIND" help:"Only of this kind, as in docs/spec/evidence.md."`
+	Limit    int    `default:"100" help:"Greatest number of records that are listed, up to 1,000."`
+	Before   int64  `placeholder:"INDEX" help:"Only records in front of this one."`
+	Openings bool   `help:"With --json, the plain digests and the salt of each record as well. They are not for the public."`
+	JSON     bool   `name:"json" help:"Print one JSON object for each record, as JSON lines."`
+	ID       string `arg:"" optional:"" help:"Only this record: an evidence id."`
+}
+
+func (ledgerShowCmd) Help() string {
+	return `The newest record comes first. A record says what was decided about what, by digests
+and codes; no word of a third party stands in it. Times are those of the machine that
+recorded, and order nothing: the index does.`
+}
+
+// A recordRow is what --json prints.
+type recordRow struct {
+	Index     int64          `json:"index"`
+	Statement jsontext.Value `json:"statement"`
+	Opening   jsontext.Value `json:"opening,omitzero"`
+}
+
+func (c *ledgerShowCmd) Run(e *env) error {
+	f := sequence.Filter{Server: c.Server, Kind: ledger.Kind(c.Kind), Before: c.Before, Limit: c.Limit}
+	var err error
+	if f.Since, err = moment(c.Since); err == nil {
+		f.Until, err = moment(c.Until)
+	}
+	if err == nil && c.Kind != "" && !f.Kind.Known() {
+		err = errors.New("ledger: --kind: there is no such kind")
+	}
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	return c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+		list, err := c.list(ctx, l, dir, f)
+		if err != nil {
+			return err
+		}
+		w := bufio.NewWriter(e.Stdout)
+		show := c.table
+		if c.JSON {
+			show = c.lines
+		}
+		if err := show(w, list); err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			fmt.Fprintln(e.Stderr, "Nothing to list.")
+		}
+		return w.Flush()
+	})
+}
+
+func (c *ledgerShowCmd) list(ctx context.Context, l *store.Ledger, dir *state.Dir, f sequence.Filter) ([]sequence.Entry, error) {
+	if c.ID == "" {
+		return l.List(ctx, f)
+	}
+	id, err := recordID(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	one, err := record(ctx, l, dir, id)
+	return []sequence.Entry{one}, err
+}
+
+func (c *ledgerShowCmd) lines(w *bufio.Writer, list []sequence.Entry) error {
+	for i := range list {
+		st, err := statementOf(list[i].Envelope)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", list[i].Index, err)
+		}
+		row := recordRow{Index: list[i].Index, Statement: st.Octets}
+		if _, err := ledger.ParseOpening(list[i].Opening); c.Openings && err == nil {
+			row.Opening = list[i].Opening
+		}
+		if err := writeJSON(w, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *ledgerShowCmd) table(out *bufio.Writer, list []sequence.Entry) error {
+	if len(list) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "INDEX\tTIME\tKIND\tOF\tVERDICT\tID")
+	for i := range list {
+		st, err := statementOf(list[i].Envelope)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", list[i].Index, err)
+		}
+		of := st.Server
+		if st.Tool != "" {
+			of += "/" + st.Tool
+		}
+		verdict := strings.Trim(st.Verdict+" "+st.Reason, " ")
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", list[i].Index, st.Time.UTC().Format(time.RFC3339), st.Kind, of, verdict, st.ID)
+	}
+	return w.Flush()
+}
+
+// moment reads a time, or how long ago it is.
+func moment(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil {
+		return time.Now().Add(-d), nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return t, errors.New("ledger: want a time as RFC 3339 writes it, or how long ago it is, as in 90m")
+	}
+	return t, nil
+}
+
+type ledgerCheckpointCmd struct {
+	ledgerDB
+	Keys bool `help:"Print the verifier keys of the log instead, the first first: hand them to whoever is to verify."`
+	JSON bool `name:"json" help:"Print both as JSON."`
+}
+
+func (ledgerCheckpointCmd) Help() string {
+	return `A checkpoint is a C2SP signed note: the log's name, its size, its root and a signature.
+Whoever keeps one can show later that records were taken away or changed since.`
+}
+
+// A checkpointReport is what --json prints.
+type checkpointReport struct {
+	Checkpoint string   `json:"checkpoint"`
+	Size       int64    `json:"size"`
+	Keys       []string `json:"keys"`
+	Pending    int      `json:"pending"` // up to 1,000
+}
+
+func (c *ledgerCheckpointCmd) Run(e *env) error {
+	return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+		head, err := l.Head(ctx)
+		if err != nil {
+			return err
+		}
+		keys, err := logKeys(ctx, l)
+		if err != nil {
+			return err
+		}
+		r := checkpointReport{Checkpoint: string(head.Checkpoint), Size: head.Size}
+		for _, k := range keys {
+			r.Keys = append(r.Keys, k.String())
+		}
+		if r.Pending, err = l.Waiting(ctx, 1000); err != nil {
+			return err
+		}
+		switch {
+		case c.JSON:
+			return writeJSON(e.Stdout, r)
+		case c.Keys:
+			_, err = fmt.Fprintln(e.Stdout, strings.Join(r.Keys, "\n"))
+			return err
+		}
+		_, err = fmt.Fprint(e.Stdout, r.Checkpoint)
+		return err
+	})
+}
+
+type ledgerRotateCmd struct {
+	ledgerDB
+	Key  string `placeholder:"env:NAME|file:PATH" help:"The new key, PRIVATE+KEY+…, by reference (default: another one of the state directory)."`
+	Old  string `placeholder:"env:NAME|file:PATH" help:"The present key, where it is not one of the state directory."`
+	JSON bool   `name:"json" help:"Print the result as JSON."`
+}
+
+func (ledgerRotateCmd) Help() string {
+	return `The log records the change, signed by the old key, so that whoever trusts the first key
+can follow. A running gateway takes up the new key by itself where both are of the
+state directory; otherwise put its reference into the configuration and start it anew.`
+}
+
+// A rotateReport is what --json prints.
+type rotateReport struct {
+	Index int64  `json:"index"`
+	Key   string `json:"key"`
+}
+
+func (c *ledgerRotateCmd) Run(e *env) error {
+	return c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+		head, err := l.Head(ctx)
+		if err != nil {
+			return err
+		}
+		keys := &sequence.Keyring{Dir: dir}
+		if keys.Given, err = signerOf(e, "--old", c.Old); err != nil {
+			return err
+		}
+		next, err := signerOf(e, "--key", c.Key)
+		if err != nil {
+			return err
+		}
+		if next == nil {
+			if next, err = keys.Next(head.Origin); err != nil {
+				return err
+			}
+		}
+		seq := sequence.New(sequence.Options{Store: l, Keys: keys, Log: slog.New(slog.DiscardHandler)})
+		index, err := seq.Rotate(ctx, next)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return writeJSON(e.Stdout, rotateReport{index, next.Key().String()})
+		}
+		_, err = fmt.Fprintf(e.Stdout, "Record %d says so: from the next one on this key signs.\n%s\n", index, next.Key())
+		return err
+	})
+}
+
+// signerOf is the private key that a reference stands for, nil where there is none.
+func signerOf(e *env, flag, ref string) (*ledger.Signer, error) {
+	text, err := e.secrets().optional("ledger: "+flag, ref)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	s, err := ledger.ParseSigner(strings.TrimSpace(text))
+	if err != nil {
+		return nil, withCode(exitConfig, fmt.Errorf("ledger: %s: %w", flag, err))
+	}
+	return s, nil
+}

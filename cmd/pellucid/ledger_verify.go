@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+type ledgerProveCmd struct {
+	ledgerDB
+	ID string `arg:"" help:"Record: the evidence id that a placeholder or _meta names."`
+}
+
+func (ledgerProveCmd) Help() string {
+	return `The proof is a text, C2SP tlog-proof, that holds the record, its place and a checkpoint:
+with the log's public key (pellucid ledger checkpoint --keys) it is all that anybody
+needs to check it, offline: pellucid ledger verify --proof FILE --key KEY.`
+}
+
+func (c *ledgerProveCmd) Run(e *env) error {
+	id, err := recordID(c.ID)
+	if err != nil {
+		return err
+	}
+	return c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+		one, err := record(ctx, l, dir, id)
+		if err != nil {
+			return err
+		}
+		p, err := ledger.Prove(ctx, l, one.Index)
+		if err != nil {
+			return err
+		}
+		_, err = e.Stdout.Write(p.Octets())
+		return err
+	})
+}
+
+type ledgerExportCmd struct {
+	ledgerDB
+	Openings bool   `help:"Write the plain digests and salts of the records too. They are not for the public."`
+	Dir      string `arg:"" completion:"files" help:"Directory, which must not exist or be empty."`
+}
+
+func (ledgerExportCmd) Help() string {
+	return `The files are those of C2SP tlog-tiles: a web server that serves them serves the log.
+pellucid ledger verify DIR checks them, and so can anybody else's verifier.`
+}
+
+func (c *ledgerExportCmd) Run(e *env) error {
+	return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+		if list, err := os.ReadDir(c.Dir); err == nil && len(list) > 0 {
+			return withCode(exitUsage, errors.New("ledger: export: the directory is not empty"))
+		}
+		var op ledger.Opener
+		if c.Openings {
+			op = l
+		}
+		mode := os.FileMode(0o644)
+		if c.Openings {
+			mode = 0o600
+		}
+		files := 0
+		err := ledger.Export(ctx, l, op, func(path string, data []byte) error {
+			files++
+			name := filepath.Join(c.Dir, filepath.FromSlash(path))
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(name, data, mode)
+		})
+		if errors.Is(err, ledger.ErrNotFound) {
+			return errNoLog
+		} else if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(e.Stderr, "%s.\n", plural(files, "file"))
+		return err
+	})
+}
+
+type ledgerVerifyCmd struct {
+	ledgerDB
+	Key     []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust, as ledger checkpoint --keys prints it. One is enough: the records name the later ones."`
+	Witness []string `sep:"none" placeholder:"VKEY" help:"Public key of a witness that must have cosigned the checkpoint."`
+	Quorum  int      `help:"How many of the witnesses must have; 0 stands for all."`
+	Older   []string `type:"existingfile" placeholder:"FILE" help:"A checkpoint that you kept: the log must have grown from it."`
+	Proof   string   `type:"existingfile" placeholder:"FILE" help:"Check this proof instead of a log."`
+	JSON    bool     `name:"json" help:"Print the report as JSON."`
+	Dir     string   `arg:"" optional:"" completion:"files" help:"Exported log; without it the log in the store is checked, and the store's own rows."`
+}
+
+func (ledgerVerifyCmd) Help() string {
+	return `Every record, tile, signature and checkpoint is checked, and what is wrong is named. For
+an export or a proof nothing else is needed: no network, no store, no clock. The log in
+the store is checked with --key, or by the key of its own first record, which does not
+show that it is the log that it was. Exit codes: 0 all holds; 1 something does not.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *ledgerVerifyCmd) Validate() error {
+	switch {
+	case len(c.Key) == 0 && (c.Dir != "" || c.Proof != ""):
+		return errors.New("--key: whom is to be trusted? See pellucid ledger checkpoint --keys")
+	case c.Dir != "" && c.Proof != "":
+		return errors.New("a directory or --proof, not both")
+	}
+	return nil
+}
+
+// A verifyReport is what --json prints.
+type verifyReport struct {
+	OK         bool            `json:"ok"`
+	Origin     string          `json:"origin,omitempty"`
+	Size       int64           `json:"size"`
+	Records    int64           `json:"records"`
+	Openings   int64           `json:"openings"`
+	Problems   []verifyProblem `json:"problems"`
+	More       int64           `json:"more"`
+	NotChecked []string        `json:"not_checked"`
+}
+
+type verifyProblem struct {
+	Place string `json:"place"`
+	Fault string `json:"fault"`
+}
+
+func (c *ledgerVerifyCmd) Run(e *env) error {
+	o, err := c.options()
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var r *ledger.Report
+	switch {
+	case c.Proof != "":
+		return c.proof(e, o)
+	case c.Dir != "":
+		r, err = ledger.VerifyExport(ctx, os.DirFS(c.Dir), o)
+	default:
+		r, err = c.stored(e, o)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.tell(e, r); err != nil {
+		return err
+	}
+	if !r.OK() {
+		return withCode(exitFailed, nil)
+	}
+	return nil
+}
+
+func (c *ledgerVerifyCmd) options() (o ledger.VerifyOptions, err error) {
+	o.Quorum = c.Quorum
+	for _, s := range c.Key {
+		k, err := ledger.ParseKey(s)
+		if err != nil {
+			return o, err
+		}
+		o.Keys = append(o.Keys, k)
+	}
+	for _, s := range c.Witness {
+		w, err := ledger.ParseWitness(s)
+		if err != nil {
+			return o, err
+		}
+		o.Witnesses = append(o.Witnesses, w)
+	}
+	for _, name := range c.Older {
+		b, err := readSmall(name)
+		if err != nil {
+			return o, err
+		}
+		o.Older = append(o.Older, b)
+	}
+	return o, nil
+}
+
+// readSmall reads a checkpoint or a proof.
+func readSmall(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 1 << 20
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(b) > most {
+		err = errors.New("ledger: the file is too long")
+	}
+	return b, err
+}
+
+func (c *ledgerVerifyCmd) proof(e *env, o ledger.VerifyOptions) error {
+	b, err := readSmall(c.Proof)
+	if err != nil {
+		return err
+	}
+	p, err := ledger.ParseProof(b)
+	if err != nil {
+		return err
+	}
+	got, err := p.Verify(o.Keys, o.Witnesses, o.Quorum)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(e.Stdout, recordRow{Index: got.Index, Statement: got.Statement.Octets})
+	}
+	if !got.Signed {
+		fmt.Fprintln(e.Stderr, "The record's own signature is by a key that was not given: the checkpoint vouches for it.")
+	}
+	_, err = fmt.Fprintf(e.Stdout, "Record %d of the %d of %s holds: %s %s\n", got.Index, got.Checkpoint.Size, got.Checkpoint.Origin, got.Statement.Kind, got.Statement.ID)
+	return err
+}
+
+// rowFault is a row that does not say what the record says.
+const rowFault ledger.Fault = "the row in the store differs from the record"
+
+// stored checks the log in the store, and the columns beside the records.
+func (c *ledgerVerifyCmd) stored(e *env, o ledger.VerifyOptions) (r *ledger.Report, err error) {
+	err = c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+		if len(o.Keys) == 0 {
+			keys, err := logKeys(ctx, l)
+			if err != nil {
+				return err
+			}
+			o.Keys = keys[:1]
+			fmt.Fprintln(e.Stderr, "No --key: the log is held against the key that its own first record names.")
+		}
+		rows := rowReader{ctx: ctx, l: l}
+		o.Each = func(index int64, _ []byte, s *ledger.Statement) ledger.Fault {
+			row, ok := rows.at(index)
+			if !ok || row.ID != s.ID || row.Kind != s.Kind || row.Server != s.Server || !row.Time.Equal(s.Time) {
+				return rowFault
+			}
+			return ""
+		}
+		if r, err = ledger.Verify(ctx, l, o); err != nil {
+			return err
+		}
+		return rows.err
+	})
+	return r, err
+}
+
+// A rowReader reads rows in order, many at once.
+type rowReader struct {
+	ctx  context.Context
+	l    *store.Ledger
+	rows []sequence.Entry
+	err  error
+}
+
+func (r *rowReader) at(index int64) (sequence.Entry, bool) {
+	if len(r.rows) == 0 || index < r.rows[0].Index || index > r.rows[len(r.rows)-1].Index {
+		if r.rows, r.err = r.l.Rows(r.ctx, index, 4096); r.err != nil {
+			return sequence.Entry{}, false
+		}
+	}
+	for len(r.rows) > 0 && r.rows[0].Index < index {
+		r.rows = r.rows[1:]
+	}
+	if len(r.rows) == 0 || r.rows[0].Index != index {
+		return sequence.Entry{}, false
+	}
+	return r.rows[0], true
+}
+
+func (c *ledgerVerifyCmd) tell(e *env, r *ledger.Report) error {
+	out := verifyReport{OK: r.OK(), Records: r.Records, Openings: r.Openings, Problems: []verifyProblem{}, More: r.More, NotChecked: append([]string{}, r.NotChecked...)}
+	if r.Checkpoint != nil {
+		out.Origin, out.Size = r.Checkpoint.Origin, r.Checkpoint.Size
+	}
+	for _, p := range r.Problems {
+		out.Problems = append(out.Problems, verifyProblem{p.Place, string(p.Fault)})
+	}
+	if c.JSON {
+		return writeJSON(e.Stdout, out)
+	}
+	var b bytes.Buffer
+	for _, p := range r.Problems {
+		fmt.Fprintln(&b, printable(p.String()))
+	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "and %d more\n", r.More)
+	}
+	if r.OK() {
+		fmt.Fprintf(&b, "%s of %s hold, with %s.\n", plural(int(r.Records), "record"), finding.Quote(out.Origin), plural(int(r.Openings), "opening"))
+	} else {
+		fmt.Fprintln(&b, "The log does not hold.")
+	}
+	if len(r.NotChecked) > 0 {
+		fmt.Fprintf(&b, "Not checked: %s.\n", strings.Join(r.NotChecked, "; "))
+	}
+	_, err := e.Stdout.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/pinfile"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// A pinPlace is where pins are. Without --db those of wrap and check are files in the
+// state directory, which cost a small process nothing; those of up are in its database.
+type pinPlace string
+
+const (
+	inFiles    pinPlace = "files"
+	inDatabase pinPlace = "database"
+)
+
+// openFiles opens the pins and verdicts that are files.
+func openFiles() (*pinfile.Store, error) {
+	dir, err := openState()
+	if err != nil {
+		return nil, err
+	}
+	s, err := pinfile.Open(dir)
+	if err != nil {
+		return nil, withCode(exitConfig, err)
+	}
+	return s, nil
+}
+
+// pinPlaces says whose pins a person means.
+type pinPlaces struct {
+	pinDB
+	Files bool `help:"Only pins in files of the state directory, which are those of wrap and check without --db."`
+}
+
+// errNoPins: nothing was ever pinned.
+var errNoPins = errors.New("pins: there are none yet: nothing was ever pinned")
+
+// each calls f with the pins of every place that is meant and there.
+func (c *pinPlaces) each(f func(context.Context, pinPlace, *surface.Pins) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	none := true
+	if c.Files || c.DB == "" {
+		files, err := openFiles()
+		if err != nil {
+			return err
+		}
+		names, err := files.ListPins(ctx)
+		if err != nil {
+			return withCode(exitConfig, err)
+		}
+		if len(names) > 0 {
+			none = false
+			if err := f(ctx, inFiles, surface.NewPins(files, nil)); err != nil {
+				return err
+			}
+		}
+	}
+	if !c.Files {
+		there, err := c.database(ctx, f)
+		if err != nil {
+			return err
+		}
+		none = none && !there
+	}
+	if none {
+		return errNoPins
+	}
+	return nil
+}
+
+// database calls f with the pins of the database, if there is one. What is decided
+// about them goes into its ledger.
+func (c *pinPlaces) database(ctx context.Context, f func(context.Context, pinPlace, *surface.Pins) error) (there bool, err error) {
+	s, err := c.open(ctx, false)
+	if err != nil || s == nil {
+		return false, err
+	}
+	defer s.Close()
+	pins := surface.NewPins(s, nil)
+	dir, err := openState()
+	if err != nil {
+		return true, err
+	}
+	kept, err := recordsOf(ctx, s, dir)
+	if err != nil {
+		return true, openError(err)
+	}
+	if kept != nil {
+		defer kept.close()
+		pins = pins.WithEvidence(kept.Pin)
+	}
+	err = f(ctx, inDatabase, pins)
+	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull) {
+		return true, withCode(exitUnreachable, err)
+	}
+	return true, err
+}
+
+// of calls f with the pin of a server, in the one place that has it.
+func (c *pinPlaces) of(server string, f func(context.Context, *surface.Pins, surface.Pin) error) error {
+	var found []pinPlace
+	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
+		switch _, err := pins.Get(ctx, server); {
+		case errors.Is(err, surface.ErrNotPinned):
+			return nil
+		case err != nil:
+			return err
+		}
+		found = append(found, in)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return surface.ErrNotPinned
+	case len(found) > 1:
+		return withCode(exitUsage, fmt.Errorf("pins: %s is pinned in files and in the database, as two servers: say which one by --files or --db", shellWord(server)))
+	}
+	return c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
+		if in != found[0] {
+			return nil
+		}
+		pin, err := pins.Get(ctx, server)
+		if err != nil {
+			return err
+		}
+		return f(ctx, pins, pin)
+	})
+}

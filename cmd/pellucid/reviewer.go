@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// A reviewing makes pass 2 by one language model, for any number of servers at the
+// same time. Whoever has it closes it.
+type reviewing struct {
+	of       *rules.Review
+	endpoint *llm.Endpoint
+	cache    surface.Cache
+	progress func(server string, s surface.Step)
+}
+
+// newReviewing is the review that r asks for. cache may be nil, and so may progress,
+// which is told before each question; server is a stranger's text there.
+func newReviewing(r *rules.Review, cache surface.Cache, progress func(server string, s surface.Step)) (*reviewing, error) {
+	endpoint, err := r.Endpoint()
+	if err != nil {
+		return nil, err
+	}
+	return &reviewing{r, endpoint, cache, progress}, nil
+}
+
+// Close lets go of idle connections.
+func (v *reviewing) Close() { v.endpoint.Close() }
+
+// review is that of one surface, for surface.Gate.Review. It has a budget of its own,
+// so that no server is paid for by another.
+func (v *reviewing) review(server, transport string) *surface.Review {
+	out := &surface.Review{
+		Reviewer: &reviewer{v.endpoint, llm.NewBudget(llm.Limits{Calls: llm.Unlimited, Tokens: int64(v.of.Tokens), Cost: llm.Unlimited})},
+		// The model comes last: the others hold no space, so that no two are one.
+		Model:     strings.Join([]string{v.of.Provider(), v.of.URL, v.of.Model}, " "),
+		Transport: transport, Cache: v.cache,
+		ChunkTokens: v.of.ChunkTokens, TotalTokens: v.of.Tokens, Timeout: v.of.Timeout,
+	}
+	if v.progress != nil {
+		out.Progress = func(s surface.Step) { v.progress(server, s) }
+	}
+	return out
+}
+
+// A reviewer is a model without tools, asked once for each question.
+type reviewer struct {
+	client llm.Client
+	budget *llm.Budget
+}
+
+var _ surface.Reviewer = (*reviewer)(nil)
+
+const (
+	// maxReviewAnswer bounds an answer in tokens: two letters or a paragraph, behind
+	// what a model thinks before.
+	maxReviewAnswer = 8192
+	// unseenTokens is what a provider may add to a question.
+	unseenTokens = 1024
+)
+
+// Review passes on what the model says. Its answer is whole only if it ended by
+// itself: what was cut, refused, filtered or would call a tool is not.
+func (v *reviewer) Review(ctx context.Context, q surface.Question) (surface.Answer, error) {
+	r, err := v.client.Complete(ctx, llm.Request{
+		System: q.System, Messages: []llm.Message{{Text: q.User}},
+		MaxTokens: maxReviewAnswer, InputTokens: q.Tokens + unseenTokens, Budgets: []*llm.Budget{v.budget},
+	})
+	if err != nil {
+		return surface.Answer{}, err
+	}
+	a := surface.Answer{Text: r.Text, Whole: r.Whole()}
+	if r.Refusal != "" {
+		a.Text = r.Refusal
+	}
+	return a, nil
+}
+
+// reviewFailure says in a person's words why pass 2 rejected, beside the error.
+func reviewFailure(err error) string {
+	var rejected *surface.RejectedError
+	var failed *llm.Error
+	if !errors.As(err, &rejected) {
+		return ""
+	}
+	switch errors.As(err, &failed); {
+	case rejected.Why == surface.Flagged:
+		return "the reviewer did not answer with a bare OK"
+	case rejected.Why == surface.CutOff:
+		return "the reviewer's answer was cut off, refused or filtered, or wanted a tool"
+	case rejected.Why == surface.ReviewLate:
+		return "the reviewer did not answer in time"
+	case rejected.Why == surface.OverBudget:
+		return "the surface is too large for the budget of a review"
+	case failed != nil && failed.Code == llm.CodeBudget:
+		return "the budget of this server's review is used up"
+	case failed != nil && failed.Code == llm.CodeUnreachable:
+		return "the reviewer's endpoint cannot be reached"
+	case failed != nil && failed.Code == llm.CodeUnauthorized:
+		return "the reviewer's endpoint does not accept the key"
+	case failed != nil && failed.Code == llm.CodeCircuitOpen:
+		return "the reviewer's endpoint has failed too often, and is not asked for a while"
+	}
+	return "the reviewer's endpoint gave no usable answer"
+}

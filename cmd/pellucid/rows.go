@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// A rowEdit says what becomes of a row, an object, whose text is under the key. If it
+// returns an error, the row comes out with its edits and a member "error".
+type rowEdit func(row, text strictjson.Value, e *strictjson.Edits) error
+
+// editRows edits every row of JSON lines. Rows come out in the order and the spelling
+// in which they came in; nothing is lost, whatever a row holds. done says in a message
+// what verb has done with a row.
+func editRows(e *env, file, key, done, verb string, edit rowEdit) error {
+	in, err := openInput(file, e.Stdin)
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	defer in.Close()
+	strict, err := scrub.Compile(scrub.Policy{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	w := bufio.NewWriterSize(e.Stdout, 64<<10)
+	x := rowEditor{key: key, edit: edit, strict: strict}
+	total, bad, err := x.copy(w, newRows(in), file)
+	if ferr := w.Flush(); err == nil && ferr != nil {
+		err = fmt.Errorf("write: %w", ferr)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", verb, err)
+	case bad > 0:
+		return fmt.Errorf(`%s: %d of %s could not be %s and carry a member "error"`, verb, bad, plural(total, "row"), done)
+	}
+	return nil
+}
+
+type rowEditor struct {
+	key    string
+	edit   rowEdit
+	strict *scrub.Scrubber // for what is no row
+
+	doc    strictjson.Doc
+	object bool // the row is an object that can take one member more
+	edits  strictjson.Edits
+	result scrub.Result
+	out    []byte
+}
+
+func (x *rowEditor) copy(w *bufio.Writer, in *rows, file string) (total, bad int, err error) {
+	for {
+		line, err := in.next()
+		if err != nil && !errors.Is(err, errTooLarge) {
+			if err == io.EOF {
+				err = nil
+			} else {
+				err = fmt.Errorf("read %s: %w", inputName(file), err)
+			}
+			return total, bad, err
+		}
+		x.object = false
+		var out []byte
+		if err == nil {
+			out, err = x.row(line)
+		}
+		total++
+		if err != nil {
+			bad++
+			out = x.failed(line, total, err)
+		}
+		if _, err := w.Write(append(out, '\n')); err != nil {
+			return total, bad, fmt.Errorf("write: %w", err)
+		}
+		if in.waiting() {
+			if err := w.Flush(); err != nil {
+				return total, bad, fmt.Errorf("write: %w", err)
+			}
+		}
+	}
+}
+
+// row returns the row, edited. An empty line stays one.
+func (x *rowEditor) row(line []byte) ([]byte, error) {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(bytes.TrimSpace(line)) == 0 {
+		return line, nil
+	}
+	if err := x.doc.Reset(line, strictjson.Limits{Bytes: maxInput, MendSurrogates: true}); err != nil {
+		return nil, err
+	}
+	root := x.doc.Root()
+	if root.Kind() != '{' {
+		return nil, errors.New("not an object")
+	}
+	x.object = true
+	x.edits.Reset()
+	text := root.Get(x.key)
+	if text.Kind() != '"' {
+		return nil, errors.New("no text under the key")
+	}
+	if err := x.edit(root, text, &x.edits); err != nil {
+		return nil, err
+	}
+	x.out = x.edits.Apply(x.out[:0], root)
+	return x.out, nil
+}
+
+// failed returns what comes out for a row that could not be edited. An object gains a
+// member "error". Anything else stands, cleaned, as a string under "row".
+func (x *rowEditor) failed(line []byte, n int, err error) []byte {
+	why := strictjson.AppendQuote(nil, fmt.Sprintf("row %d: %v", n, err))
+	if x.object {
+		x.edits.Append(x.doc.Root(), "error", why)
+		return x.edits.Apply(x.out[:0], x.doc.Root())
+	}
+	x.strict.Scrub(string(line), &x.result)
+	out := append([]byte(`{"error":`), why...)
+	out = append(out, `,"row":`...)
+	out = strictjson.AppendQuote(out, x.result.Clean.String())
+	return append(out, '}')
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/standing"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/trust"
+)
+
+// trustCmd is what a person asks about scores.
+type trustCmd struct {
+	Show   trustShowCmd   `cmd:"" help:"Show the scores of servers, their tools and validators."`
+	Replay trustReplayCmd `cmd:"" help:"Make the scores again of the log, or of an exported one, from its first record on."`
+}
+
+type trustFlags struct {
+	At   string `placeholder:"TIME" help:"As they are at this time, since time alone moves them: RFC 3339, or how long ago (default: now)."`
+	JSON bool   `name:"json" help:"Print one JSON object for each score, as JSON lines."`
+}
+
+// A scoreRow is what --json prints.
+type scoreRow struct {
+	Server    string `json:"server,omitzero"`
+	Tool      string `json:"tool,omitzero"`
+	Validator string `json:"validator,omitzero"`
+	Score     string `json:"score"`
+}
+
+func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
+	at, err := moment(c.At)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	if at.IsZero() {
+		at = time.Now()
+	}
+	out := bufio.NewWriter(e.Stdout)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	n := 0
+	for o, score := range s.All(at.Unix()) {
+		if n++; n == 1 && !c.JSON {
+			fmt.Fprintln(w, "SCORE\tOF")
+		}
+		if !c.JSON {
+			name := o.Server
+			switch {
+			case o.Tool != "":
+				name += "/" + o.Tool
+			case o.Validator != "":
+				name = "validator " + o.Validator
+			}
+			fmt.Fprintf(w, "%s\t%s\n", score, printable(name))
+		} else if err := writeJSON(out, scoreRow{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(e.Stderr, "%s, by the first %s of the log.\n", plural(n, "score"), plural(int(size), "record"))
+	return errors.Join(w.Flush(), out.Flush())
+}
+
+type trustShowCmd struct {
+	ledgerDB
+	trustFlags
+}
+
+func (trustShowCmd) Help() string {
+	return `A score says how far something is trusted, from 0 to 1; docs/spec/trust.md says how it is
+made. Whatever no record has named is at rest, and not listed. The scores are those of
+the gateways that run on the store, with what the log has had since.`
+}
+
+func (c *trustShowCmd) Run(e *env) error {
+	return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+		state, size, err := currentScores(ctx, l)
+		if err != nil {
+			return err
+		}
+		return c.print(e, state, size)
+	})
+}
+
+// currentScores are those of the whole log, by the options that it names last.
+func currentScores(ctx context.Context, l *store.Ledger) (*trust.State, int64, error) {
+	head, err := l.Head(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	o, err := standing.Latest(ctx, l, head.Size)
+	if err != nil {
+		return nil, 0, err
+	}
+	state, from := trust.New(o), int64(0)
+	if snapshot, size, err := l.LoadScores(ctx, o.Name()); err != nil {
+		return nil, 0, err
+	} else if kept, err := trust.Restore(snapshot, o); snapshot != nil && err == nil && size <= head.Size {
+		state, from = kept, size
+	}
+	return state, head.Size, standing.Apply(ctx, l, from, head.Size, state)
+}
+
+type trustReplayCmd struct {
+	ledgerDB
+	trustFlags
+	Size int64  `placeholder:"N" help:"Only the first N records (default: all of them)."`
+	Dir  string `arg:"" optional:"" completion:"files" help:"Exported log; without it the log in the store is replayed, and the snapshot beside it compared."`
+}
+
+func (trustReplayCmd) Help() string {
+	return `Scores are made of the records of the log and of nothing else, so that whoever has the
+log has the scores. An export is replayed offline; its signatures are what ledger verify
+is for. In the store, the snapshot that gateways begin with must be what the log gives.
+Exit codes: 0 made; 1 a record cannot be read, or the snapshot is another.`
+}
+
+func (c *trustReplayCmd) Run(e *env) error {
+	if c.Dir == "" {
+		return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
+	}
+	d := ledger.Dir(os.DirFS(c.Dir))
+	size, err := d.Size()
+	if err != nil {
+		return err
+	}
+	return c.replay(context.Background(), e, d, size)
+}
+
+func (c *trustReplayCmd) upTo(size int64) int64 {
+	if c.Size > 0 {
+		return min(c.Size, size)
+	}
+	return size
+}
+
+func (c *trustReplayCmd) replay(ctx context.Context, e *env, src standing.Reader, size int64) error {
+	size = c.upTo(size)
+	state, err := standing.Replay(ctx, src, size, nil)
+	if err != nil {
+		return err
+	}
+	return c.print(e, state, size)
+}
+
+// errScores: somebody has changed the snapshot, or the log.
+var errScores = errors.New("trust: the snapshot in the store is not what the log gives")
+
+func (c *trustReplayCmd) stored(ctx context.Context, e *env, l *store.Ledger) error {
+	head, err := l.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.replay(ctx, e, l, head.Size); err != nil {
+		return err
+	}
+	o, err := standing.Latest(ctx, l, head.Size)
+	if err != nil {
+		return err
+	}
+	kept, at, err := l.LoadScores(ctx, o.Name())
+	if err != nil || kept == nil {
+		return err
+	}
+	if at > head.Size {
+		return errScores
+	}
+	state, err := standing.Replay(ctx, l, at, &o)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(state.Snapshot(), kept) {
+		return errScores
+	}
+	_, err = fmt.Fprintf(e.Stderr, "The snapshot in the store, of %s, is what the log gives.\n", plural(int(at), "record"))
+	return err
+}

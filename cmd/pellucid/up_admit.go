@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/admit"
+	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// openAdmissions makes the check that every server passes before its first session.
+func (b *boundary) openAdmissions() {
+	b.admit = admit.New(admit.Options{
+		Pins: b.pins, Versions: b.store.PinVersions, Tools: b.meter.Approve, Log: b.log,
+		Review: func() func(server, transport string) *surface.Review {
+			if v := b.review.Load(); v != nil {
+				return v.review
+			}
+			return nil
+		},
+		Back: func(string) { b.fleet.Announce() }, Out: func(server string) { b.fleet.Cut(server) },
+	})
+}
+
+// setReview has servers judged by the model that r names from now on. A check that is
+// under way keeps the one that it began with.
+func (b *boundary) setReview(r *rules.Rules) error {
+	old := b.review.Load()
+	if old != nil && old.of == r.Review {
+		return nil
+	}
+	var v *reviewing
+	if r.Review != nil {
+		var err error
+		if v, err = newReviewing(r.Review, b.store, b.verifying); err != nil {
+			return err
+		}
+	}
+	if b.review.Store(v); old != nil {
+		old.Close()
+	}
+	return nil
+}
+
+// verifying tells the operator how far a review is.
+func (b *boundary) verifying(server string, s surface.Step) {
+	b.log.Info("verifying a server by a model", "server", server, "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
+}
+
+// admission is what the check has to know of a configured server.
+func (b *boundary) admission(s *rules.Server) admit.Config {
+	a := s.Admission
+	c := admit.Config{Name: s.Name, Identity: identity(s), Transport: descriptor("http", s.URL.Reveal()),
+		Policy: admit.Policy{Mode: admissionModes[a.Pins], HoldFirst: a.HoldFirst, Wide: a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
+	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
+		var d surface.Digest
+		if d.UnmarshalText([]byte(text)) == nil { // as package rules has made sure
+			c.Policy.DangerouslyAllow = append(c.Policy.DangerouslyAllow, d)
+		}
+	}
+	if s.Command != nil {
+		c.Transport = descriptor("stdio", s.Command...)
+	}
+	c.Collect = func(ctx context.Context) (*surface.Surface, error) {
+		return probe(ctx, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+			return b.fleet.Probe(ctx, s.Name, talk)
+		})
+	}
+	return c
+}
+
+var admissionModes = map[rules.Pins]admit.Mode{rules.PinsEnforce: admit.Enforce, rules.PinsAudit: admit.Audit, rules.PinsOff: admit.Off}
+
+// probe lists a surface over a connection that connect opens and closes.
+func probe(ctx context.Context, connect func(context.Context, func(context.Context, wire.Conn) error) error) (s *surface.Surface, err error) {
+	for _, legacy := range []bool{false, true} {
+		err = connect(ctx, func(ctx context.Context, conn wire.Conn) (err error) {
+			s, err = surface.Collect(ctx, conn, surface.CollectOptions{Version: buildVersions().Version, Legacy: legacy})
+			return err
+		})
+		var refused *surface.RefusedError
+		if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil {
+			break // else: some servers end when the first thing that they hear is not initialize
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// verify is what the fleet asks before a session begins.
+func (b *boundary) verify(name string) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		err := b.admit.Verify(ctx, name)
+		if errors.Is(err, admit.ErrRejected) {
+			err = fmt.Errorf("%w: %w", fleet.ErrRejected, err)
+		}
+		return err
+	}
+}
+
+// checksAtOnce bounds the servers that are checked at the same time when the gateway
+// starts; whoever comes for one that waits does not wait for the others.
+const checksAtOnce = 4
+
+// verifyAll checks every server that has not been, so that what is wrong is known
+// before anybody comes.
+func (b *boundary) verifyAll(ctx context.Context) {
+	room := make(chan struct{}, checksAtOnce)
+	var work sync.WaitGroup
+	defer work.Wait()
+	for _, s := range b.rules.Load().Servers {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		work.Go(func() {
+			defer func() { <-room }()
+			err := b.fleet.Verify(ctx, s.Name)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, fleet.ErrRejected) && !errors.Is(err, fleet.ErrNoServer) {
+				b.log.Warn("server could not be checked: nobody reaches it", "server", s.Name, "why", finding.Quote(err.Error()))
+			}
+		})
+	}
+}
+
+// A serverStatus is how one server does, for who runs the gateway.
+type serverStatus struct {
+	Name        string      `json:"name"`
+	State       fleet.State `json:"state"`
+	Since       time.Time   `json:"since"`
+	Connections int         `json:"connections"`
+	Failures    int         `json:"failures"`
+	Why         string      `json:"why,omitzero"` // escaped
+}
+
+// servers tells how every server does that the asking principal may see.
+func (b *boundary) servers(w http.ResponseWriter, r *http.Request) {
+	may := b.may(sessionOwner(r))
+	out := struct {
+		Servers []serverStatus `json:"servers"`
+	}{[]serverStatus{}}
+	for _, h := range b.fleet.Health() {
+		if may(h.Name) {
+			out.Servers = append(out.Servers, serverStatus{h.Name, h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why})
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = writeJSON(w, out)
+}

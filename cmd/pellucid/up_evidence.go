@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/meter"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/standing"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/trust"
+)
+
+// kept are the pins and the queue of the store, with their evidence unless it is off,
+// and opens the scores of servers, which are the log's then.
+func (b *boundary) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Queue, error) {
+	pins := surface.NewPins(b.store, nil)
+	if r.Trust != nil {
+		b.scored = *r.Trust
+	}
+	b.scored = b.scored.OrDefault()
+	if r.Evidence.Mode == rules.NoEvidence {
+		return pins, hold.New(b.store, hold.Options{}), b.openTrust(dir)
+	}
+	f, err := standing.Open(context.Background(), b.store.Ledger(), b.scored, b.log)
+	if err != nil {
+		return nil, nil, openError(err)
+	}
+	b.trust = f.Book()
+	b.records = openFollowed(b.store, dir, &r.Evidence, pollOften, b.log, f.Integrated)
+	b.requires = r.Evidence.Mode == rules.Required
+	b.follows = followScores(f)
+	return pins.WithEvidence(b.records.Pin), hold.New(b.store, hold.Options{Evidence: b.records.Held}), nil
+}
+
+// catchWait bounds how long the first request waits for a log that is far ahead of the
+// scores; they follow it from then on.
+const catchWait = 5 * time.Second
+
+// followScores has f follow its log until stop is called.
+func followScores(f *standing.Follower) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	first, enough := context.WithTimeout(ctx, catchWait)
+	_ = f.Catch(first) // what it has not read, or why it cannot, is for Follow
+	enough()
+	done := make(chan struct{})
+	go func() { defer close(done); f.Follow(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+// scoresChanged reports whether rules want scores that are made otherwise than those
+// of this process.
+func (b *boundary) scoresChanged(r *rules.Rules) bool {
+	var o trust.Options
+	if r.Trust != nil {
+		o = *r.Trust
+	}
+	return o.OrDefault() != b.scored
+}
+
+// begunAnew: a snapshot that does not fit is no reason not to start: everything is at rest then.
+func (b *boundary) begunAnew(err error) error {
+	if errors.Is(err, trust.ErrSnapshot) {
+		b.log.Warn("the scores of servers begin anew: those that were kept are of another version, or other options")
+		return nil
+	}
+	return err
+}
+
+func (b *boundary) ledgerGauges() meter.Ledger {
+	if b.records == nil {
+		return meter.Ledger{}
+	}
+	return meter.Ledger{
+		Pending:    b.records.waiting,
+		Size:       func() int64 { return b.records.seq.Figures().Size },
+		Integrated: func() int64 { return b.records.seq.Figures().Integrated },
+		Lost:       func() int64 { return b.records.Figures().Lost },
+		Lag:        func() int64 { return b.records.seq.Figures().Lag.Milliseconds() },
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/evidence"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/standing"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/policy"
+	"github.com/pellucid-mcp/pellucid/trust"
+)
+
+// TestTrustEvent: what a decision says of its server, and what it does not.
+func TestTrustEvent(t *testing.T) {
+	count := func(codes ...finding.Code) (out []gateway.Count) {
+		for _, c := range codes {
+			out = append(out, gateway.Count{Code: c, N: 1})
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name string
+		d    gateway.Decision
+		want trust.Kind // "": none
+	}{
+		{"clean", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed}, trust.Clean},
+		{"a note", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Changed, Findings: count(finding.NFKC)}, trust.Clean},
+		{"odd", gateway.Decision{Method: "tools/call", Kind: "result", Findings: count(finding.NFKC, finding.RoleMarker)}, trust.FindingWarn},
+		{"hostile", gateway.Decision{Method: "tools/call", Kind: "error", Findings: count(finding.HiddenTag, finding.RoleMarker)}, trust.FindingError},
+		{"hostile in part", gateway.Decision{Method: "tools/call", Kind: "result", Withheld: count(finding.RefusedName)}, trust.FindingError},
+		{"no schema's", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Withheld: count(finding.SchemaInvalid)}, trust.Rejected},
+		{"no schema's, watched", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed, Findings: count(finding.SchemaInvalid)}, trust.FindingError},
+		{"no message", gateway.Decision{Method: "other", Kind: "message", Verdict: gateway.Dropped, Withheld: count(finding.Violation)}, trust.Rejected},
+		{"a list in which nothing is", gateway.Decision{Method: "tools/list", Kind: "result", Verdict: gateway.Passed}, ""},
+		{"held by a score", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Withheld: count(finding.Denied)}, ""},
+		{"the client's call", gateway.Decision{Method: "tools/call", Kind: "call", Verdict: gateway.Dropped, Withheld: count(finding.Denied)}, ""},
+		{"a false alarm", gateway.Decision{Method: "tools/call", Kind: "result", Released: "x", Findings: count(finding.HiddenTag)}, trust.HeldReleased},
+		{"a tool that waits", gateway.Decision{Method: "tools/list", Kind: "result", Verdict: gateway.Changed, Withheld: count(finding.Unapproved)}, ""},
+	} {
+		tt.d.Server, tt.d.Tool = "s", "t"
+		if tt.d.Released != "" {
+			tt.d.Released = strings.Repeat("0a", 16)
+		}
+		e, counts := standing.Of(evidence.Message(&tt.d))
+		if counts != (tt.want != "") || counts && (e.Kind != tt.want || e.Origin != (trust.Origin{Server: "s", Tool: "t"})) {
+			t.Errorf("%s: %+v", tt.name, e)
+		}
+	}
+}
+
+// TestSessionPolicy: a tool through which hostile text comes is asked about, each
+// call by itself, and time brings it back.
+func TestSessionPolicy(t *testing.T) {
+	r, err := rules.Parse([]byte("version: 1\npolicy:\n  preset: standard\n  rules:\n    - {name: scoped, on: call, when: '!(\"mail\" in principal.scopes) && server == \"mail\"', then: deny}\n"), rules.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &boundary{trust: trust.NewBook(trust.New(trust.Options{}))}
+	b.rules.Store(r)
+	sink := trustSink{b.trust}
+	p := b.policyOf("ann mcp mail")
+	result := gateway.PolicyEvent{Server: "files", Tool: "read", Findings: []gateway.Count{{Code: finding.HiddenTag, N: 1}}}
+	if d := p.Decide(result); d.Action != gateway.PolicyAllow {
+		t.Errorf("a stranger's: %+v", d)
+	}
+	now := time.Now()
+	for range 5 {
+		sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
+	}
+	if d := p.Decide(result); d.Action != gateway.PolicyHold || d.Rule != "distrusted-hidden" {
+		t.Errorf("after five: %+v", d)
+	}
+	if d := p.Decide(gateway.PolicyEvent{Server: "mail", Tool: "read", Findings: result.Findings}); d.Action != gateway.PolicyAllow {
+		t.Errorf("another server's: %+v", d)
+	}
+	sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
+	call := gateway.PolicyEvent{Call: true, Server: "files", Tool: "read"}
+	if d := p.Decide(call); d.Action != gateway.PolicyAsk || d.Question == "" {
+		t.Errorf("call: %+v", d)
+	}
+	for _, harmless := range []func(*gateway.PolicyEvent){
+		func(e *gateway.PolicyEvent) { e.ReadOnly = true }, func(e *gateway.PolicyEvent) { e.Unprivileged = true }, func(e *gateway.PolicyEvent) { e.Tool = "list" }} {
+		e := call
+		if harmless(&e); p.Decide(e).Action != gateway.PolicyAllow {
+			t.Errorf("%+v: %+v", e, p.Decide(e))
+		}
+	}
+	mail := gateway.PolicyEvent{Call: true, Server: "mail", Tool: "send", Unprivileged: true}
+	if p.Decide(mail).Action != gateway.PolicyAllow || b.policyOf("bob mcp").Decide(mail).Action != gateway.PolicyDeny || b.policyOf("").Decide(mail).Action != gateway.PolicyDeny {
+		t.Error("scopes do not count")
+	}
+	none, err := rules.Parse([]byte("version: 1"), rules.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.rules.Store(none)
+	if d := p.Decide(call); d != (gateway.PolicyDecision{}) {
+		t.Errorf("without a policy: %+v", d)
+	}
+}
+
+// TestActions keeps the two vocabularies together.
+func TestActions(t *testing.T) {
+	for a := policy.Allow; a <= policy.Deny; a++ {
+		if got := gateway.PolicyAction(a).String(); got != a.String() {
+			t.Errorf("%s is %s", a, got)
+		}
+	}
+}
+
+// TestTrustKept: scores outlive the process; a file that does not fit is no reason not to start.
+func TestTrustKept(t *testing.T) {
+	path := t.TempDir()
+	dir, err := state.OpenAt(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(r *rules.Rules) *boundary {
+		b := &boundary{log: slog.New(slog.DiscardHandler)}
+		if r.Trust != nil {
+			b.scored = *r.Trust
+		}
+		if err := b.openTrust(dir); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := open(&rules.Rules{})
+	o := trust.Origin{Server: "s", Tool: "t"}
+	b.trust.Apply(trust.Event{Time: 1000, Kind: trust.Hijack, Origin: o})
+	b.saveTrust()
+	if got := open(&rules.Rules{}).trust.Score(o, 1000); got != 300_000 {
+		t.Errorf("read again: %v", got)
+	}
+	if got := open(&rules.Rules{Trust: &trust.Options{Rest: 500_000}}).trust.Score(o, 1000); got != 500_000 {
+		t.Errorf("other options: %v", got)
+	}
+	if left, _ := filepath.Glob(filepath.Join(path, ".trust-*")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := os.WriteFile(filepath.Join(path, "trust"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := open(&rules.Rules{}).trust.Score(o, 1000); got != 700_000 {
+		t.Errorf("damaged: %v", got)
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/admit"
+	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// wrapModes are the values of --pins.
+var wrapModes = map[string]admit.Mode{"enforce": admit.Enforce, "audit": admit.Audit, "off": admit.Off}
+
+const (
+	maxPinName  = 256      // of --pin
+	defaultName = "server" // as --name says
+)
+
+// An admission is the check of the one server that is wrapped.
+type admission struct {
+	c      *wrapCmd
+	opt    admit.Options
+	review *reviewing
+	cut    atomic.Pointer[admit.Conn]
+	out    atomic.Bool // the server was rejected after all
+}
+
+// admissions opens what the check needs; nil where there is none. Pins and verdicts are
+// files unless a database is named: it would be the larger part of this process.
+func (c *wrapCmd) admissions(review *rules.Review, log *slog.Logger) (*admission, error) {
+	if c.Pins == "off" {
+		return nil, nil
+	}
+	a := &admission{c: c}
+	a.opt = admit.Options{Log: log, Out: func(string) {
+		a.out.Store(true)
+		if conn := a.cut.Load(); conn != nil {
+			conn.Cut()
+		}
+	}}
+	var cache surface.Cache
+	if c.DB != "" {
+		a.opt.Pins, a.opt.Versions, cache = surface.NewPins(c.store, nil), c.store.PinVersions, c.store
+	} else {
+		files, err := openFiles()
+		if err != nil {
+			return nil, err
+		}
+		a.opt.Pins, cache = surface.NewPins(files, nil), files
+		a.opt.Version = files.PinVersion
+	}
+	if review == nil {
+		return a, nil
+	}
+	verifying := func(server string, s surface.Step) {
+		log.Info("verifying the server by a model", "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
+	}
+	var err error
+	if a.review, err = newReviewing(review, cache, verifying); err != nil {
+		return nil, withCode(exitUsage, fmt.Errorf("wrap: the review: %w", err))
+	}
+	a.opt.Review = func() func(server, transport string) *surface.Review { return a.review.review }
+	return a, nil
+}
+
+func (a *admission) close() {
+	if a != nil && a.review != nil {
+		a.review.Close()
+	}
+}
+
+// pinned is what the server is pinned under. Without a name it is what check says of the
+// same command; with one, another command or URL is another server.
+func (c *wrapCmd) pinned(transport string) string {
+	_, digest, _ := strings.Cut(transport, ":")
+	switch {
+	case c.Pin != "":
+		return c.Pin
+	case c.Name != defaultName:
+		return c.Name + "-" + digest[:8]
+	case len(c.Command) > 0:
+		return commandTarget("", c.Command, nil).name
+	}
+	return "url-" + digest[:8]
+}
+
+// run is gateway.Run of a server that is checked before a word of it passes.
+func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config, dial fleet.Dialer, transport string) error {
+	c := a.c
+	all := admit.New(a.opt)
+	defer all.Close()
+	all.Set([]admit.Config{{
+		Name: c.Name, Pin: c.pinned(transport), Transport: transport, Policy: admit.Policy{Mode: wrapModes[c.Pins], Wide: c.Wide},
+		Collect: func(ctx context.Context) (*surface.Surface, error) {
+			return probe(ctx, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+				conn, err := dial(ctx)
+				if err != nil {
+					return err
+				}
+				defer conn.Close()
+				return talk(ctx, conn)
+			})
+		},
+	}})
+	server := all.Server(c.Name)
+	cfg.Admission = server
+	var last atomic.Pointer[fleet.Child]
+	up := server.Conn(ctx, func(ctx context.Context) (wire.Conn, error) {
+		conn, err := dial(ctx)
+		if child, is := conn.(*fleet.Child); is {
+			last.Store(child)
+		}
+		return conn, err
+	}, buildVersions().Version)
+	a.cut.Store(up)
+	err := gateway.Run(ctx, front, up, cfg)
+	switch {
+	case errors.Is(err, admit.ErrRejected):
+		return withCode(exitRejected, fmt.Errorf("wrap: %w", err))
+	case a.out.Load():
+		return withCode(exitRejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
+	case err == nil, ctx.Err() != nil:
+		return nil
+	case errors.Is(err, child.ErrStart), errors.Is(err, wire.ErrUnreachable):
+		return withCode(exitUnreachable, err)
+	}
+	if child := last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
+		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
+	}
+	return err
+}
