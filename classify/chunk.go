@@ -43,6 +43,8 @@ type chunk struct {
 	chars   int
 	score   Score
 	known   bool
+	why     Reason // not known because
+	same    *chunk // of equal text, which is asked about instead; nil: none
 }
 
 // batches groups what is to be asked into calls within the limits.

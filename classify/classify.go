@@ -11,6 +11,7 @@ package classify
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -106,9 +107,15 @@ type Verdict struct {
 	P        float64 // the highest of the segments'
 	Code     Code    // of that segment
 	Reason   Reason  // Judged if every segment was; else why not the first that was not
+	Err      error   // of that Reason, if there was one; holds nothing of the text, of an answer, or of a key
 	Cached   int     // chunks that were remembered
 	Asked    int     // chunks that were sent
 	Latency  time.Duration
+}
+
+// Flagged reports whether a segment was.
+func (v *Verdict) Flagged() bool {
+	return slices.ContainsFunc(v.Segments, func(j Judgement) bool { return j.Flagged })
 }
 
 // A Judgement is that of one segment: of its worst chunk.
@@ -149,5 +156,7 @@ const (
 	FailOpen
 	FailClosed
 )
+
+func (f Fail) String() string { return [...]string{"hold", "open", "closed"}[min(f, FailClosed)] }
 
 func (f Fail) outcome() Outcome { return [...]Outcome{Hold, Pass, Withhold}[min(f, FailClosed)] }

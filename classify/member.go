@@ -25,12 +25,14 @@ type Options struct {
 
 	Timeout    time.Duration // of all calls about one result; 0 = 2 s
 	Concurrent int           // calls at one time; 0 = 8
-	Most       int           // octets of one result that are judged; 0 = 1 MiB
+	Most       int           // octets of one result that are judged; 0 = 4 MiB
 	// Calls a minute; 0 = 600. What is beyond it is a failure, not a delay.
 	Calls int
 	// Chars a day, code points; 0 = no limit. Counted by this process.
 	Chars int64
 	Cache Cache // nil: nothing is remembered
+	// All: also what a narrow surface answers, which cannot hold an injection.
+	All bool
 
 	Now func() time.Time // nil: time.Now
 }
@@ -78,7 +80,7 @@ func New(o Options) (*Member, error) {
 	o.Flagged = cmp.Or(o.Flagged, Hold)
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Concurrent = cmp.Or(o.Concurrent, 8)
-	o.Most = cmp.Or(o.Most, 1<<20)
+	o.Most = cmp.Or(o.Most, 4<<20)
 	o.Calls = cmp.Or(o.Calls, 600)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -96,9 +98,20 @@ func (m *Member) Name() string { return m.o.Name }
 // Mode says whether its verdicts act.
 func (m *Member) Mode() Mode { return m.o.Mode }
 
-// Skipped is the verdict on a result that need not be judged.
+// Raw says that it wants text as it was received.
+func (m *Member) Raw() bool { return m.o.Classifier.Limits().Raw }
+
+// All says that it judges even what a narrow surface answers.
+func (m *Member) All() bool { return m.o.All }
+
+// Skipped is the verdict on a result that nobody asks about. If why is a failure, it
+// is treated as one.
 func (m *Member) Skipped(why Reason) Verdict {
-	return Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Reason: why}
+	v := Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Reason: why}
+	if why != Judged && why != Narrow {
+		v.Outcome = m.o.Fail.outcome()
+	}
+	return v
 }
 
 // Judge asks about every segment of a result. It returns when all is answered, when
@@ -119,6 +132,7 @@ func (m *Member) Judge(ctx context.Context, segments []Segment) Verdict {
 func (m *Member) cut(segments []Segment, v *Verdict) (list []*chunk) {
 	l := m.o.Classifier.Limits()
 	left := m.o.Most
+	first := map[string]*chunk{} // of each text
 	for i, s := range segments {
 		text := s.View
 		if l.Raw && s.Raw != "" {
@@ -138,13 +152,17 @@ func (m *Member) cut(segments []Segment, v *Verdict) (list []*chunk) {
 			most = l.Total
 		}
 		for _, piece := range chunks(text, most) {
-			c := &chunk{segment: i, text: piece, chars: utf8.RuneCountInString(piece)}
+			c := &chunk{segment: i, text: piece, same: first[piece]}
+			list = append(list, c)
+			if c.same != nil {
+				continue
+			}
+			first[piece], c.chars = c, utf8.RuneCountInString(piece)
 			if m.o.Cache != nil {
 				if c.score, c.known = m.o.Cache.Get(m.key(piece)); c.known {
 					v.Cached++
 				}
 			}
-			list = append(list, c)
 		}
 	}
 	return list
@@ -154,25 +172,23 @@ func (m *Member) cut(segments []Segment, v *Verdict) (list []*chunk) {
 func (m *Member) ask(ctx context.Context, list []*chunk, v *Verdict) {
 	var open []*chunk
 	for _, c := range list {
-		if !c.known {
+		if !c.known && c.same == nil {
 			open = append(open, c)
 		}
 	}
 	var work sync.WaitGroup
-	var mu sync.Mutex
+	var mu sync.Mutex // of v.Err
 	for _, batch := range batches(open, m.o.Classifier.Limits()) {
 		v.Asked += len(batch)
 		work.Go(func() {
-			why := m.call(ctx, batch)
-			if why == Judged {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
+			why, err := m.call(ctx, batch)
 			for _, c := range batch {
-				if j := &v.Segments[c.segment]; j.Reason == Judged {
-					j.Reason = why
-				}
+				c.why = why
+			}
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				v.Err = cmp.Or(v.Err, err)
 			}
 		})
 	}
@@ -180,18 +196,19 @@ func (m *Member) ask(ctx context.Context, list []*chunk, v *Verdict) {
 }
 
 // call is one call. It fills in the scores of the batch, or says why not.
-func (m *Member) call(ctx context.Context, batch []*chunk) Reason {
+func (m *Member) call(ctx context.Context, batch []*chunk) (Reason, error) {
 	select {
 	case m.room <- struct{}{}:
 		defer func() { <-m.room }()
 	case <-ctx.Done():
-		return ended(ctx)
+		return ended(ctx), nil
 	}
 	if !m.calls.AllowN(m.o.Now(), 1) || !m.afford(batch) {
-		return OverBudget
+		return OverBudget, nil
 	}
 	if !m.breaker.TryAcquirePermit() {
-		return Broken
+		m.refund(batch) // or an outage would use up the day
+		return Broken, nil
 	}
 	texts := make([]string, len(batch))
 	for i, c := range batch {
@@ -203,12 +220,12 @@ func (m *Member) call(ctx context.Context, batch []*chunk) Reason {
 	}
 	if err != nil {
 		why := reasonOf(ctx, err)
-		if why != Canceled {
+		// A call that was given up says nothing of the classifier, but one that was to
+		// try it after a pause has to say something.
+		if why != Canceled || m.breaker.IsHalfOpen() {
 			m.breaker.RecordFailure()
-		} else {
-			m.breaker.RecordSuccess() // it is not the classifier's fault
 		}
-		return why
+		return why, err
 	}
 	m.breaker.RecordSuccess()
 	for i, c := range batch {
@@ -218,7 +235,7 @@ func (m *Member) call(ctx context.Context, batch []*chunk) Reason {
 			m.o.Cache.Put(m.key(c.text), c.score)
 		}
 	}
-	return Judged
+	return Judged, nil
 }
 
 func codeOrNone(c Code) Code {
@@ -246,10 +263,7 @@ func (m *Member) afford(batch []*chunk) bool {
 	if m.o.Chars == 0 {
 		return true
 	}
-	var n int64
-	for _, c := range batch {
-		n += int64(c.chars)
-	}
+	n := charsOf(batch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if day := m.o.Now().Unix() / 86400; day > m.day { // a clock that goes back gives nothing back
@@ -260,6 +274,20 @@ func (m *Member) afford(batch []*chunk) bool {
 	}
 	m.chars += n
 	return true
+}
+
+// refund gives back what afford has charged for a batch that was not sent.
+func (m *Member) refund(batch []*chunk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.chars = max(0, m.chars-charsOf(batch))
+}
+
+func charsOf(batch []*chunk) (n int64) {
+	for _, c := range batch {
+		n += int64(c.chars)
+	}
+	return n
 }
 
 func reasonOf(ctx context.Context, err error) Reason {
@@ -286,10 +314,17 @@ func ended(ctx context.Context) Reason {
 // conclude makes the verdict of what the chunks were given.
 func (m *Member) conclude(list []*chunk, v *Verdict) {
 	for _, c := range list {
-		if !c.known {
+		of := c
+		if c.same != nil {
+			of = c.same
+		}
+		if !of.known {
+			if j := &v.Segments[c.segment]; j.Reason == Judged {
+				j.Reason = of.why
+			}
 			continue
 		}
-		s := c.score
+		s := of.score
 		if m.o.Limit > 0 {
 			s.Flagged = s.P >= m.o.Limit
 		}

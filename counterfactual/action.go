@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -227,6 +226,18 @@ func cutLast(s, sep string) (before, after string) {
 	return "", s
 }
 
+// letter is c in lower case where it is of a word, an ASCII letter or digit or not
+// ASCII; else 0.
+func letter(c byte) byte {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
+		return c
+	}
+	return 0
+}
+
 // words splits a name at every ASCII character but letters and digits, and before a
 // capital letter, in lower case.
 func words(name string) []string {
@@ -239,16 +250,12 @@ func words(name string) []string {
 		}
 	}
 	for i := range len(name) {
-		switch c := name[i]; {
-		case 'A' <= c && c <= 'Z':
-			if i > 0 && 'a' <= name[i-1] && name[i-1] <= 'z' {
-				flush()
-			}
-			w = append(w, c+'a'-'A')
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
-			w = append(w, c)
-		default:
+		c := letter(name[i])
+		if c == 0 || c != name[i] && i > 0 && 'a' <= name[i-1] && name[i-1] <= 'z' {
 			flush()
+		}
+		if c != 0 {
+			w = append(w, c)
 		}
 	}
 	flush()
@@ -280,14 +287,6 @@ func (a *Action) Digest() string {
 		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
-// label is s where it may be shown.
-func label(s string) string {
-	if frame.IsLabel(s) {
-		return s
-	}
-	return frame.Other
 }
 
 // Actions are all that an answer proposes, in its order: its tool calls; if it has

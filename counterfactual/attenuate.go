@@ -106,13 +106,9 @@ func soundsLikeControl(sentence string) bool {
 	for i := range len(sentence[:min(len(sentence), maxValue)]) + 1 {
 		var c byte
 		if i < len(sentence) {
-			c = sentence[i]
+			c = letter(sentence[i])
 		}
-		switch {
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
-		default:
+		if c == 0 {
 			if n == 0 {
 				continue
 			}

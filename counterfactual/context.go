@@ -248,7 +248,7 @@ func (r *reader) tool(name string, places ...strictjson.Value) {
 		all = append(all, v.Text())
 	}
 	text := strings.Join(all, "\n")
-	i := r.segment(Segment{Source: Source{Class: ClassDescription, Origin: frame.Origin{Tool: label(name)}}, Text: text, Digest: sha256.Sum256([]byte(text))})
+	i := r.segment(Segment{Source: Source{Class: ClassDescription, Origin: frame.Origin{Tool: frame.Label(name)}}, Text: text, Digest: sha256.Sum256([]byte(text))})
 	for _, v := range texts {
 		r.a.slots = append(r.a.slots, slot{v: v, pieces: []piece{{0, len(v.Text()), i}}})
 	}
@@ -293,7 +293,7 @@ func (r *reader) result(id string, at strictjson.Value) (Source, string) {
 	if fn := v.Get("function"); fn.Kind() == '{' {
 		v = fn
 	}
-	src.Origin.Tool = label(v.Get("name").Text())
+	src.Origin.Tool = frame.Label(v.Get("name").Text())
 	for _, name := range []string{"arguments", "input", "args"} {
 		if args := v.Get(name); args.Kind() == '"' {
 			return src, args.Text()

@@ -3,6 +3,7 @@ package counterfactual
 import (
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -264,7 +265,7 @@ func (r *reader) item(item strictjson.Value) elementKind {
 		return elementResult
 	case typ == "mcp_call":
 		src := Source{Class: ClassToolResult}
-		src.Origin.Tool = label(item.Get("name").Text())
+		src.Origin.Tool = frame.Label(item.Get("name").Text())
 		r.untrusted(src, item.Get("output"), item.Get("arguments").Text(), `"`+Placeholder+`"`)
 	case typ == "item_reference":
 		r.odd(OddUnseen, item)

@@ -188,12 +188,8 @@ func fingerprints(dst []uint64, text string) []uint64 {
 		last   = -1 // that was kept
 	)
 	for i := range len(text) {
-		c := text[i]
-		switch {
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
-		default:
+		c := letter(text[i])
+		if c == 0 {
 			continue
 		}
 		h = h*base + uint64(c) - out*uint64(ring[n%printLength])

@@ -3,6 +3,8 @@ package counterfactual
 import (
 	"slices"
 	"strings"
+
+	"github.com/pellucid-mcp/pellucid/frame"
 )
 
 // DefaultTheta is how similar free text has to be, in thousandths.
@@ -86,12 +88,8 @@ func trigrams(s string) map[[3]byte]int {
 	var g [3]byte
 	n := 0
 	for i := range len(s[:min(len(s), maxValue)]) {
-		c := s[i]
-		switch {
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
-		default:
+		c := letter(s[i])
+		if c == 0 {
 			continue
 		}
 		g[0], g[1], g[2] = g[1], g[2], c
@@ -181,7 +179,7 @@ func (j *Judge) tampered(target *Action, list []Action) []string {
 			}
 			for _, b := range list[i].Critical {
 				if b.Path == a.Path && j.given(b.Value) {
-					out = append(out, label(a.Path))
+					out = append(out, frame.Label(a.Path))
 				}
 			}
 		}

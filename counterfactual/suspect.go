@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/pellucid-mcp/pellucid/frame"
 )
 
 // Problem is what a Plan needs to know of the assembly to explain the targets. Rates,
@@ -30,9 +32,9 @@ func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
 	given := Judge{Trusted: join(a.Task, a.Instructions)}
 	for i := range targets {
 		t := &targets[i]
-		out := Target{Digest: t.Digest(), Tool: label(t.Tool), Privilege: t.Privilege, UserGiven: len(t.Critical) > 0}
+		out := Target{Digest: t.Digest(), Tool: frame.Label(t.Tool), Privilege: t.Privilege, UserGiven: len(t.Critical) > 0}
 		for _, arg := range t.Critical {
-			out.Critical = append(out.Critical, label(arg.Path))
+			out.Critical = append(out.Critical, frame.Label(arg.Path))
 			out.UserGiven = out.UserGiven && given.given(arg.Value)
 		}
 		p.Targets = append(p.Targets, out)
@@ -107,10 +109,7 @@ func distinctive(targets []Action) []string {
 func plainWords(text string) string {
 	out := make([]byte, 0, len(text))
 	for i := range len(text) {
-		switch c := text[i]; {
-		case 'A' <= c && c <= 'Z':
-			out = append(out, c+'a'-'A')
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
+		if c := letter(text[i]); c != 0 {
 			out = append(out, c)
 		}
 	}

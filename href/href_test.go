@@ -1,17 +1,14 @@
 package href
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/corpora"
 )
 
 // allowed are URIs of every form with their rendering's label and their host.
@@ -244,36 +241,22 @@ func TestBare(t *testing.T) {
 
 // The rows of the public corpus that are there to attack a reader of URIs.
 func TestCorpus(t *testing.T) {
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	file, err := os.Open(filepath.Join(dir, "corpora", "attack_normalisation_order.jsonl.gz"))
+	dir, err := corpora.Dir("..")
 	if err != nil {
-		t.Skip("no corpus: set PELLUCID_DATA to the test data")
+		t.Skip(err)
 	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(unzipped)
-	lines.Buffer(nil, 1<<20)
 	n := 0
-	for lines.Scan() {
-		var row struct{ ID, Kind, Family, Text string }
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
+	err = corpora.Read(filepath.Join(dir, "corpora", "attack_normalisation_order.jsonl.gz"), func(row corpora.Row) error {
 		if row.Family != "uri-hardening" {
-			continue
+			return nil
 		}
 		n++
-		if _, err := Parse(row.Text); (err != nil) != (row.Kind == "attack") {
-			t.Errorf("%s (%s): %s: %v", row.ID, row.Kind, finding.Quote(row.Text), err)
+		if _, err := Parse(row.Text); (err != nil) != row.Attack {
+			t.Errorf("%s: %s: %v", row.ID, finding.Quote(row.Text), err)
 		}
-	}
-	if err := lines.Err(); err != nil || n == 0 {
+		return nil
+	})
+	if err != nil || n == 0 {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }

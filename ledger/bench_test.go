@@ -39,6 +39,23 @@ func BenchmarkSeal(b *testing.B) {
 	perSecond(b, 1)
 }
 
+// BenchmarkReadSealed is what the sequencer pays to look at a record that waits.
+func BenchmarkReadSealed(b *testing.B) {
+	e := message(1)
+	sealed, err := e.Seal(Salt{1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	octets := sealed.Octets()
+	b.ReportAllocs()
+	for range b.N {
+		if _, _, err := ReadSealed(octets); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perSecond(b, 1)
+}
+
 // BenchmarkIntegrate is what the sequencer pays for a record, in batches of 1,000:
 // signing, hashing, tiles and one checkpoint; no store.
 func BenchmarkIntegrate(b *testing.B) {

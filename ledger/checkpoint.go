@@ -68,7 +68,7 @@ func readCheckpoint(msg []byte) (Checkpoint, error) {
 		return Checkpoint{}, errCheckpoint
 	}
 	lines := strings.Split(string(text), "\n")
-	if len(lines) != 3 || !validOrigin(lines[0]) {
+	if len(lines) != 3 || !ValidOrigin(lines[0]) {
 		return Checkpoint{}, errCheckpoint
 	}
 	size, err1 := strconv.ParseInt(lines[1], 10, 64)

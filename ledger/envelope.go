@@ -86,7 +86,7 @@ func ParseEnvelope(b []byte) (*Envelope, error) {
 
 func validKeyID(s string) bool {
 	name, hash, ok := strings.Cut(s, "+")
-	return ok && validOrigin(name) && len(hash) == 8 && lowerHex(hash)
+	return ok && ValidOrigin(name) && len(hash) == 8 && lowerHex(hash)
 }
 
 // Verify reports whether the envelope is signed by k.

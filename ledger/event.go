@@ -289,15 +289,8 @@ func (o *object) raw(name, s string) {
 
 func (o *object) label(name, s string) {
 	if s != "" {
-		o.raw(name, label(s))
+		o.raw(name, frame.Label(s))
 	}
-}
-
-func label(s string) string {
-	if frame.IsLabel(s) {
-		return s
-	}
-	return frame.Other
 }
 
 // named writes an object of numbers whose names are labels, in order. Names that
@@ -307,7 +300,7 @@ func (o *object) named(name string, list []Number) {
 		return
 	}
 	for i := range list {
-		list[i].Name = label(list[i].Name)
+		list[i].Name = frame.Label(list[i].Name)
 	}
 	slices.SortStableFunc(list, func(a, b Number) int { return cmp.Compare(a.Name, b.Name) })
 	o.name(name)
@@ -342,7 +335,7 @@ func (o *object) versions(name string, list []Version) {
 	}
 	list = slices.Clone(list)
 	for i := range list {
-		list[i] = Version{label(list[i].Of), label(list[i].Version)}
+		list[i] = Version{frame.Label(list[i].Of), frame.Label(list[i].Version)}
 	}
 	slices.SortStableFunc(list, func(a, b Version) int { return cmp.Compare(a.Of, b.Of) })
 	list = slices.CompactFunc(list, func(a, b Version) bool { return a.Of == b.Of })

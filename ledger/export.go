@@ -130,6 +130,9 @@ func (d *Directory) read(path string, limit int) ([]byte, error) {
 	return b, nil
 }
 
+// Size is that of the export's checkpoint, which is not checked.
+func (d *Directory) Size() (int64, error) { return d.size() }
+
 // Checkpoint returns the checkpoint of the export.
 func (d *Directory) Checkpoint(context.Context) ([]byte, error) {
 	return d.read(checkpointPath, maxCheckpoint)

@@ -55,14 +55,16 @@ func parseKey(vkey string, kind byte) (*Key, error) {
 // splitKey takes name, "+", 8 hex digits, "+" and base64 apart: a type and size octets.
 func splitKey(s string, size int) (name string, material []byte, ok bool) {
 	name, rest, ok := strings.Cut(s, "+")
-	if !ok || !validOrigin(name) || len(rest) < 9 || rest[8] != '+' {
+	if !ok || !ValidOrigin(name) || len(rest) < 9 || rest[8] != '+' {
 		return "", nil, false
 	}
 	material, ok = decodeBase64([]byte(rest[9:]))
 	return name, material, ok && len(material) == 1+size
 }
 
-func validOrigin(s string) bool { return frame.IsLabel(s) && !strings.Contains(s, "+") }
+// ValidOrigin reports whether a log may be called so: a label (frame.IsLabel) without
+// the + that ends it in a key.
+func ValidOrigin(s string) bool { return frame.IsLabel(s) && !strings.Contains(s, "+") }
 
 func newKey(name string, public ed25519.PublicKey, kind byte) *Key {
 	h := sha256.New()
@@ -113,7 +115,7 @@ type Signer struct {
 // NewSigner makes a Signer of an Ed25519 private key, which may live elsewhere.
 // The origin names the log for ever: a URL without its scheme, say example.com/log.
 func NewSigner(origin string, private crypto.Signer) (*Signer, error) {
-	if !validOrigin(origin) {
+	if !ValidOrigin(origin) {
 		return nil, errOrigin
 	}
 	public, ok := private.Public().(ed25519.PublicKey)
@@ -129,7 +131,7 @@ const privatePrefix = "PRIVATE+KEY+"
 // one line without its line feed, "PRIVATE+KEY+" name "+" hash "+" base64, as
 // golang.org/x/mod/sumdb/note has it. rand is crypto/rand.Reader.
 func GenerateKey(rand io.Reader, origin string) (string, error) {
-	if !validOrigin(origin) {
+	if !ValidOrigin(origin) {
 		return "", errOrigin
 	}
 	seed := make([]byte, ed25519.SeedSize)

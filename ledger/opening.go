@@ -14,7 +14,8 @@ import (
 func appendOpening(dst []byte, id ID, salt Salt, subjects []Subject) []byte {
 	o := object{dst: append(dst, `{"digests":{`...)}
 	for _, s := range subjects {
-		o.raw(string(s.Role), hex.EncodeToString(s.Digest[:]))
+		o.name(string(s.Role))
+		o.dst = append(hex.AppendEncode(append(o.dst, '"'), s.Digest[:]), '"')
 	}
 	o = object{dst: append(o.dst, '}'), some: true}
 	o.raw("id", id.String())
@@ -40,7 +41,12 @@ const maxOpening = 4 << 10 // octets
 // ParseOpening reads the opening of a record, strictly: it must be spelled as Seal
 // spells it.
 func ParseOpening(b []byte) (*Opening, error) {
-	var d strictjson.Doc
+	var p parser
+	return p.opening(b)
+}
+
+func (p *parser) opening(b []byte) (*Opening, error) {
+	d := &p.doc
 	if len(b) > maxOpening || d.Reset(b, strictjson.Limits{Depth: 4}) != nil {
 		return nil, errOpeningForm
 	}
@@ -56,7 +62,8 @@ func ParseOpening(b []byte) (*Opening, error) {
 		decodeHex(s.Digest[:], v.Text())
 		o.Subjects = append(o.Subjects, s)
 	}
-	if !inOrder(o.Subjects) || !bytes.Equal(appendOpening(nil, o.ID, o.Salt, o.Subjects), b) {
+	p.buf = appendOpening(p.buf[:0], o.ID, o.Salt, o.Subjects)
+	if !inOrder(o.Subjects) || !bytes.Equal(p.buf, b) {
 		return nil, errOpeningForm
 	}
 	return o, nil

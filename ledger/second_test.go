@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 )
 
 // TestSecondVerifier runs the verifier of docs/spec/verify, which shares no code
@@ -35,18 +34,7 @@ func TestSecondVerifier(t *testing.T) {
 	l.add(t, message(1))
 	l.integrate(t)
 	l.openings[7] = nil
-	w := testWitness(t, "witness.example/w1")
-	c, err := readCheckpoint(l.checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := w.Cosign(c, time.Unix(1700000000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.checkpoint, err = AddCosignature(l.checkpoint, line, []*Key{l.signer.Key()}, []*Witness{w.Witness()}); err != nil {
-		t.Fatal(err)
-	}
+	w := l.cosigned(t)
 	vkey, witness := l.signer.Key().String(), w.Witness().String()
 
 	t.Run("whole", func(t *testing.T) {

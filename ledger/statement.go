@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -144,20 +145,24 @@ func ParseSealed(b []byte) (Sealed, error) {
 
 // ReadSealed is ParseSealed for who wants to know what the statement says as well.
 func ReadSealed(b []byte) (Sealed, *Statement, error) {
-	statement, opening, ok := bytes.Cut(b, []byte{'\n'})
+	p := parsers.Get().(*parser)
+	defer parsers.Put(p)
+	statement, opening, ok := bytes.Cut(bytes.Clone(b), []byte{'\n'})
 	if !ok {
 		return Sealed{}, nil, errStatement
 	}
-	s, err := ParseStatement(statement)
+	s, err := p.statement(statement)
 	if err != nil {
 		return Sealed{}, nil, err
 	}
-	o, err := ParseOpening(opening)
+	o, err := p.opening(opening)
 	if err != nil {
 		return Sealed{}, nil, err
 	}
 	if err := o.Check(s); err != nil {
 		return Sealed{}, nil, err
 	}
-	return Sealed{s.ID, s.Octets, bytes.Clone(opening)}, s, nil
+	return Sealed{s.ID, s.Octets, opening}, s, nil
 }
+
+var parsers = sync.Pool{New: func() any { return new(parser) }}

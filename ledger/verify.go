@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -99,8 +100,9 @@ func belongs(path string, size int64) bool {
 	if level, n, w, ok := parseTilePath(path); ok {
 		return w == width(size, max(level, 0), n)
 	}
-	if level, n, w, ok := parseTilePath("tile/entries" + path[min(len(path), len("openings")):]); ok && level == entries {
-		return path == tilePath(openings, n, w) && w == width(size, 0, n)
+	if rest, ok := strings.CutPrefix(path, "openings/"); ok { // one beside each bundle
+		level, n, w, ok := parseTilePath("tile/entries/" + rest)
+		return ok && level == entries && w == width(size, 0, n)
 	}
 	return false
 }

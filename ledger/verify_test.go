@@ -77,19 +77,7 @@ func TestFlippedBitsSampled(t *testing.T) {
 		l.add(t, message(i))
 	}
 	l.integrate(t)
-	w := testWitness(t, "witness.example/w1")
-	c, err := readCheckpoint(l.checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := w.Cosign(c, time.Unix(1700000000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := testSigner(t, "first").Key()
-	if l.checkpoint, err = AddCosignature(l.checkpoint, line, []*Key{l.signer.Key()}, []*Witness{w.Witness()}); err != nil {
-		t.Fatal(err)
-	}
+	w, first := l.cosigned(t), testSigner(t, "first").Key()
 	dir := l.export(t, true)
 	o := VerifyOptions{Keys: []*Key{first}, Witnesses: []*Witness{w.Witness()}, Workers: 1}
 	if r := verify(t, dir, o); !r.OK() || len(r.NotChecked) > 0 || len(r.Keys) != 2 || len(r.Checkpoint.Cosigned) != 1 {
@@ -143,6 +131,24 @@ func testWitness(t testing.TB, name string) *Cosigner {
 	seed := sha256.Sum256([]byte("test witness " + name))
 	w, err := NewCosigner(name, ed25519.NewKeyFromSeed(seed[:]))
 	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// cosigned has a witness sign the checkpoint.
+func (l *memLog) cosigned(t testing.TB) *Cosigner {
+	t.Helper()
+	w := testWitness(t, "witness.example/w1")
+	c, err := readCheckpoint(l.checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := w.Cosign(c, time.Unix(1700000000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.checkpoint, err = AddCosignature(l.checkpoint, line, []*Key{l.signer.Key()}, []*Witness{w.Witness()}); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -81,6 +81,9 @@ func (x *exchange) exchange(ctx context.Context, cancel context.CancelCauseFunc,
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {accept}, "User-Agent": {"pellucid"}}
 	x.e.format.sign(req.Header, key)
+	for name, values := range x.req.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
 	resp, err := x.e.carrier.RoundTrip(req)
 	if err != nil {
 		var dial *net.OpError

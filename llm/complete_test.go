@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -266,6 +267,23 @@ func TestRaw(t *testing.T) {
 		}
 		if err != nil || r.Text != "OK" || string(s.Asks()[0].Raw) != tt.raw || b.Spent().Tokens != 57 {
 			t.Errorf("%s: %v, spent %+v", tt.name, err, b.Spent())
+		}
+	}
+}
+
+// TestHeader: what a request brings along goes out in the place of the format's own,
+// and is not observed.
+func TestHeader(t *testing.T) {
+	for _, f := range formats {
+		seen := make(chan http.Header, 1)
+		e, _ := fake(t, f, func(a llmtest.Ask) llmtest.Reply { seen <- a.Header; return llmtest.Reply{Text: "OK"} }, func(o *llm.Options) { o.Key = llm.Key{} })
+		req := hello()
+		req.Header = http.Header{"Authorization": {"Bearer " + secret}, "X-Api-Key": {secret}, "anthropic-version": {"2026-10-21"}}
+		if _, err := e.Complete(ctx(t), req); err != nil {
+			t.Fatal(err)
+		}
+		if h := <-seen; h.Get("Authorization") != "Bearer "+secret || len(h.Values("Anthropic-Version")) != 1 || h.Get("Anthropic-Version") != "2026-10-21" {
+			t.Errorf("%s: %v", f, h)
 		}
 	}
 }

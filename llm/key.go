@@ -68,6 +68,16 @@ func (k Key) reveal() (string, *Error) {
 	return s, nil
 }
 
+// Secret reads the secret, for who signs requests elsewhere; "" for the zero Key and
+// where it cannot be read.
+func (k Key) Secret() string {
+	s, _ := k.reveal()
+	return s
+}
+
+// IsZero reports whether k is the zero Key.
+func (k Key) IsZero() bool { return k.read == nil }
+
 // String is the reference.
 func (k Key) String() string {
 	if k.read == nil {

@@ -9,6 +9,7 @@ package llm
 
 import (
 	"context"
+	"net/http"
 	"time"
 )
 
@@ -51,6 +52,11 @@ type Request struct {
 	// stream if and only if Stream is set. Calls of tools that Tools does not name are
 	// marked as unknown all the same.
 	Raw []byte
+
+	// Header goes out beside the headers of the format, and in the place of those of the
+	// same name, the key's among them: a proxy asks in its client's name. It is kept
+	// nowhere: no tape, error or Attempt holds it.
+	Header http.Header
 
 	// Stream asks for the answer in pieces and is called with each, by the goroutine
 	// of Complete. An error ends the call. Once a piece was handed over there is no

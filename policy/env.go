@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,15 +60,15 @@ var literals = map[string]struct {
 	valid func(string) bool
 }{
 	"count":   {"the code of a finding", func(s string) bool { return finding.Code(s).Known() }},
-	"class":   {"hidden, token, markup, uri, schema or other", func(s string) bool { return strings.Contains(classes, " "+s+" ") }},
+	"class":   {"one of " + strings.Join(classes, ", "), func(s string) bool { return slices.Contains(classes, s) }},
 	"of":      {"the name of a classifier", isRuleName},
 	"has":     {"the name of a classifier", isRuleName},
 	"matches": {"a regular expression", func(string) bool { return true }}, // which CEL has checked
 }
 
-const classes = " hidden token markup uri schema other "
+var classes = []string{"hidden", "token", "markup", "uri", "schema", "other"}
 
-// classOf is the class of a code.
+// classOf is the class of a code, one of classes.
 func classOf(c finding.Code) string {
 	switch {
 	case strings.HasPrefix(string(c), "hidden-"), c == finding.SuspiciousUnicode:
@@ -146,8 +147,8 @@ func (bounds) EstimateCallCost(function, overload string, _ *cost.AstNode, _ []c
 // askCost is that of a question to findings or scores.
 const askCost = 8
 
-// compile compiles one expression; nil stands for the constant true. The fault is a
-// Problem without its rule.
+// compile compiles one expression; nil stands for the constant true. The problems do
+// not say in which rule and member they are.
 func compile(text string) (cel.Program, []Problem) {
 	env, err := environment()
 	if err != nil {
@@ -188,8 +189,8 @@ func compile(text string) (cel.Program, []Problem) {
 	return p, nil
 }
 
-// checkLiterals finds the arguments that no event could ever meet, so that a typing
-// error is none that nobody notices.
+// checkLiterals finds the arguments that no event could ever meet: a misspelt code is
+// refused, and does not make a rule that never matches.
 func checkLiterals(a *ast.AST) (out []Problem) {
 	for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.KindMatcher(ast.CallKind)) {
 		c := call.AsCall()
@@ -229,7 +230,7 @@ func isRuleName(s string) bool {
 // A Problem is one mistake in a Source.
 type Problem struct {
 	Rule         int    // index in Source.Rules; -1: none of them
-	Member       string // "name", "when", "unless", "then", "profile", "question", "on_error"
+	Member       string // "name", "on", "when", "unless", "then", "profile", "question"; of no rule: "rules", "on_error"
 	Line, Column int    // in the expression, from 1; 0: the member as a whole
 	Fault        string // printable ASCII
 }
@@ -242,7 +243,11 @@ func (p Problems) Error() string {
 	var b strings.Builder
 	b.WriteString("policy: refused:")
 	for _, x := range p {
-		fmt.Fprintf(&b, "\n  rules[%d].%s", x.Rule, x.Member)
+		b.WriteString("\n  ")
+		if x.Rule >= 0 {
+			fmt.Fprintf(&b, "rules[%d].", x.Rule)
+		}
+		b.WriteString(x.Member)
 		if x.Line > 0 {
 			fmt.Fprintf(&b, ", line %d, column %d", x.Line, x.Column)
 		}

@@ -169,7 +169,8 @@ func (t *text) of(s string) ref.Val {
 		s = "other"
 	}
 	if t.v == nil || t.s != s {
-		t.s, t.v = strings.Clone(s), types.String(strings.Clone(s))
+		t.s = strings.Clone(s)
+		t.v = types.String(t.s)
 	}
 	return t.v
 }

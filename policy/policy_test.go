@@ -87,7 +87,8 @@ func TestRefused(t *testing.T) {
 		{"size > 0.5", 1, 6, "found no matching overload"},
 		{`findings.count("hidden-tags") > 0`, 1, 16, `want the code of a finding, not "hidden-tags"`},
 		{`findings.count(server) > 0`, 1, 16, "want the code of a finding in quotes"},
-		{`findings.class("emoji") > 0`, 1, 16, "want hidden, token, markup, uri, schema or other"},
+		{`findings.class("emoji") > 0`, 1, 16, "want one of hidden, token, markup, uri, schema, other"},
+		{`findings.class("hidden token") > 0`, 1, 16, `other, not "hidden token"`},
 		{`scores.of("a b") > 0.5`, 1, 11, "want the name of a classifier"},
 		{`tool.matches(server)`, 1, 14, "want a regular expression in quotes"},
 		{`tool.matches("(")`, 1, 1, "missing"},
@@ -154,8 +155,8 @@ func TestRefusedRules(t *testing.T) {
 	if _, err := Compile(Source{Rules: []Rule{ok, ok}}); err == nil {
 		t.Error("two rules of one name")
 	}
-	if _, err := Compile(Source{OnError: Sanitise}); err == nil {
-		t.Error("a failure that is let through")
+	if _, err := Compile(Source{OnError: Sanitise}); err == nil || err.Error() != "policy: refused:\n  on_error: want hold or deny" {
+		t.Errorf("a failure that is let through: %v", err)
 	}
 	if _, err := Compile(Source{Rules: make([]Rule, MaxRules+1)}); err == nil {
 		t.Error("too many rules")

@@ -44,6 +44,7 @@ func Collect(ctx context.Context, c wire.Conn, opt CollectOptions) (*Surface, er
 		opt.Timeout = 30 * time.Second
 	}
 	t := &talk{conn: c, opt: opt}
+	t.others = t.declined
 	method, hello, err := t.hello(ctx)
 	if err != nil {
 		return nil, err
@@ -105,32 +106,25 @@ func gatherList(ctx context.Context, b *Builder, method string, ask Ask) error {
 	}
 }
 
+// methodInitialized greets a legacy server.
+const methodInitialized = "notifications/initialized"
+
 // talk is one conversation.
 type talk struct {
 	conn   wire.Conn
 	opt    CollectOptions
 	modern bool
 	id     int64
+	// others is given what the server says beside answers, which it owns.
+	others func(ctx context.Context, m *wire.Message) error
 }
 
 // hello opens the conversation in the newest era that the server speaks.
 func (t *talk) hello(ctx context.Context) (method string, result []byte, err error) {
 	if !t.opt.Legacy {
-		t.modern = true
-		result, err = t.ask(ctx, mcpmsg.Discover, "")
-		var said *AnswerError
-		if errors.As(err, &said) && said.Code == wire.CodeUnsupportedVersion {
-			// It is of the modern era, and names the revisions that it would have instead;
-			// there is one that it could mean.
-			result, err = t.ask(ctx, mcpmsg.Discover, "")
+		if result, err = t.discover(ctx); t.modern || err != nil {
+			return mcpmsg.Discover, result, err
 		}
-		if err == nil && speaksModern(result) {
-			return mcpmsg.Discover, result, nil
-		}
-		if err != nil && (ctx.Err() != nil || isGone(err)) {
-			return "", nil, err
-		}
-		t.modern = false // whatever else a server does that does not know the question
 	}
 	result, err = t.ask(ctx, mcpmsg.Initialize, "")
 	var said *AnswerError
@@ -140,9 +134,29 @@ func (t *talk) hello(ctx context.Context) (method string, result []byte, err err
 	case err != nil:
 		return "", nil, err
 	}
-	raw := wire.AppendRequest(nil, wire.ID{}, "notifications/initialized", nil)
-	err = t.write(ctx, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: "notifications/initialized"})
+	raw := wire.AppendRequest(nil, wire.ID{}, methodInitialized, nil)
+	err = t.write(ctx, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: methodInitialized})
 	return mcpmsg.Initialize, result, err
+}
+
+// discover asks whether the server speaks the modern era, which modern is set by. The
+// error is that nobody is left to ask anything else.
+func (t *talk) discover(ctx context.Context) (result []byte, err error) {
+	t.modern = true
+	result, err = t.ask(ctx, mcpmsg.Discover, "")
+	var said *AnswerError
+	if errors.As(err, &said) && said.Code == wire.CodeUnsupportedVersion {
+		// It is of the modern era, and names the revisions that it would have instead;
+		// there is one that it could mean.
+		result, err = t.ask(ctx, mcpmsg.Discover, "")
+	}
+	if t.modern = err == nil && speaksModern(result); t.modern {
+		return result, nil
+	}
+	if err != nil && (ctx.Err() != nil || isGone(err)) {
+		return nil, err
+	}
+	return nil, nil // whatever a server does that does not know the question
 }
 
 // isGone reports whether there is nobody left to ask anything else.
@@ -210,6 +224,22 @@ func (t *talk) ask(ctx context.Context, method, cursor string) ([]byte, error) {
 	if t.modern {
 		out.Route.Version = mcpmsg.Modern
 	}
+	m, err := t.exchange(ctx, all, out)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	if m.Kind == wire.ErrorResponse {
+		code, _ := m.Error.Get("code").Int64()
+		return nil, &AnswerError{code}
+	}
+	return bytes.Clone(m.Result.Raw()), nil
+}
+
+// exchange sends a request and returns its answer. ctx ends when that has taken too
+// long, all when the caller does. The error is all's or a *RefusedError.
+func (t *talk) exchange(ctx, all context.Context, out *wire.Outgoing) (*wire.Message, error) {
+	method, id := out.Method, out.ID
 	if err := t.write(ctx, out); err != nil {
 		return nil, lost(all, method, err)
 	}
@@ -218,35 +248,47 @@ func (t *talk) ask(ctx context.Context, method, cursor string) ([]byte, error) {
 		var broken *wire.Violation
 		switch {
 		case errors.As(err, &broken) && broken.ID == id:
-			return nil, &RefusedError{NotJSON, method, broken}
+			return nil, &RefusedError{unread(broken, NotJSON), method, broken}
 		case errors.As(err, &broken):
 			continue
 		case err != nil:
 			return nil, lost(all, method, err)
 		}
-		result, done, err := t.take(ctx, m, id, method)
-		m.Release()
-		if done || err != nil {
-			return result, lost(all, method, err)
+		switch {
+		case m.Kind == wire.Request || m.Kind == wire.Notification:
+			err = t.others(ctx, m)
+		case m.ID != id:
+			m.Release()
+		case m.Local:
+			err = &RefusedError{unread(m.Cause, NoAnswer), method, m.Cause}
+			m.Release()
+		default:
+			return m, nil
+		}
+		if err != nil {
+			return nil, lost(all, method, err)
 		}
 	}
 	return nil, &RefusedError{Chatter, method, nil}
 }
 
-// take looks at a message: done means that it answers request id.
-func (t *talk) take(ctx context.Context, m *wire.Message, id wire.ID, method string) (result []byte, done bool, err error) {
-	switch {
-	case m.Kind == wire.Request:
-		return nil, false, t.decline(ctx, m)
-	case m.Kind == wire.Notification || m.ID != id:
-		return nil, false, nil
-	case m.Local:
-		return nil, true, &RefusedError{NoAnswer, method, m.Cause}
-	case m.Kind == wire.ErrorResponse:
-		code, _ := m.Error.Get("code").Int64()
-		return nil, true, &AnswerError{code}
+// declined answers ping, refuses whatever else the server asks, and has no use for
+// what it tells.
+func (t *talk) declined(ctx context.Context, m *wire.Message) error {
+	defer m.Release()
+	if m.Kind == wire.Notification {
+		return nil
 	}
-	return bytes.Clone(m.Result.Raw()), true, nil
+	return t.decline(ctx, m)
+}
+
+// unread is the reason for which there is no answer to look at: another than usual if
+// it is too long to be held.
+func unread(err error, usual Reason) Reason {
+	if errors.Is(err, wire.ErrTooLong) {
+		return TooLarge
+	}
+	return usual
 }
 
 // decline answers what a server asks: ping, and nothing else.

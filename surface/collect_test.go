@@ -125,6 +125,7 @@ func TestCollectHostile(t *testing.T) {
 		answer script
 		want   Reason
 	}{
+		{"a page longer than a message may be", list(tools(tool("big", strings.Repeat("x", 33<<20)))), TooLarge},
 		{"endless pagination", endless, EndlessList},
 		{"cursor to itself", list(`{"tools":[],"nextCursor":"a"}`), CyclicList},
 		{"circle of cursors", func(method, cursor string) string {

@@ -66,6 +66,21 @@ func (b *Book) Score(o Origin, now int64) Score {
 	return b.state.Score(o, now)
 }
 
+// Replace has the Book hold another State, which it owns from now on and which the
+// next Save writes.
+func (b *Book) Replace(s *State) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state, b.dirty = s, true
+}
+
+// Snapshot is that of the State.
+func (b *Book) Snapshot() []byte {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.state.Snapshot()
+}
+
 // Save gives a Store the snapshot, if anything has changed since the last Save.
 func (b *Book) Save(ctx context.Context, st Store) error {
 	b.mu.Lock()

@@ -78,7 +78,13 @@ var errEvent = errors.New("trust: event: not as AppendText writes it")
 // events have to be replayed.
 var ErrSnapshot = errors.New("trust: no snapshot of this version and these options")
 
-const magic = "pellucid-trust " + Version
+// Name names the arithmetic of o: scores of one name can be compared.
+//
+//	<version> <rest> <floor> <half-life in seconds>
+func (o Options) Name() string {
+	o = o.OrDefault()
+	return fmt.Sprintf("%s %d %d %d", Version, o.Rest, o.Floor, o.HalfLife/time.Second)
+}
 
 // Snapshot is the State as text: the same State always makes the same octets.
 //
@@ -90,7 +96,7 @@ const magic = "pellucid-trust " + Version
 // Servers stand in the order of their names, each before its tools; validators
 // come last. Every line ends with a line feed.
 func (s *State) Snapshot() []byte {
-	b := fmt.Appendf(nil, "%s %d %d %d %d %d\n", magic, s.o.Rest, s.o.Floor, s.o.HalfLife/time.Second, s.servers.swept, s.validators.swept)
+	b := fmt.Appendf(nil, "pellucid-trust %s %d %d\n", s.o.Name(), s.servers.swept, s.validators.swept)
 	for o, r := range s.records() {
 		switch {
 		case o.Validator != "":

@@ -181,11 +181,11 @@ func (s *State) relaxed(r *record, now int64) Score {
 	if n <= 0 {
 		return r.score
 	}
-	if gap := r.score - s.o.Rest; gap < 0 {
+	gap := r.score - s.o.Rest
+	if gap < 0 {
 		return s.o.Rest - decayed(-gap, n)
-	} else {
-		return s.o.Rest + decayed(gap, n)
 	}
+	return s.o.Rest + decayed(gap, n)
 }
 
 // decay holds, for n quanta, 2^(-n/64) in units of 2^-32.

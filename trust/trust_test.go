@@ -383,6 +383,10 @@ func TestBook(t *testing.T) {
 	if server, tool := again.Scores(files, 0); err != nil || server != 500_000 || tool != 300_000 || again.Score(files, 0) != tool {
 		t.Errorf("%v, %v, %v", server, tool, err)
 	}
+	again.Replace(apply(New(Options{}), []Event{{0, Rejected, files, false}}))
+	if err := again.Save(ctx, st); err != nil || !bytes.Equal(st.snapshot, again.Snapshot()) {
+		t.Errorf("what was replayed is not saved: %v", err)
+	}
 	if other, err := Open(ctx, st, Options{Rest: 1}); !errors.Is(err, ErrSnapshot) || other == nil {
 		t.Errorf("other options: %v", err)
 	}

@@ -4,11 +4,14 @@ package remote
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/classify"
@@ -34,7 +37,7 @@ type Service struct {
 // maxAnswer is the longest answer that is read, in octets.
 const maxAnswer = 1 << 20
 
-// errRefused is any status but 200. Which one says nothing that a caller could act
+// A statusError is any status but 200. Which one says nothing that a caller could act
 // on, and the body is the service's.
 type statusError int
 
@@ -158,21 +161,22 @@ func alone(texts []string) (string, error) {
 	return texts[0], nil
 }
 
-// version is a label of a service's version and a digest of what else its answers
-// depend on.
+// version is a label of a service's version and of all else that its answers depend
+// on: the parts, or what can be shown of them and a digest.
 func version(parts ...string) string {
-	out := ""
-	for i, p := range parts {
-		if i > 0 {
-			out += "-"
-		}
-		for j := range len(p) {
-			c := p[j]
-			if classify.CodeOf(string(rune(c))) != classify.Code(rune(c)) {
-				c = '_'
-			}
-			out += string(rune(c))
-		}
+	plain := strings.Join(parts, "-")
+	if v := classify.CodeOf(plain); string(v) == plain {
+		return plain
 	}
-	return out[:min(len(out), 64)]
+	sum := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(sum, "%d:%s", len(p), p)
+	}
+	shown := strings.Map(func(r rune) rune {
+		if classify.CodeOf(string(r)) != classify.Code(r) {
+			return '_'
+		}
+		return r
+	}, plain)
+	return shown[:min(len(shown), 47)] + "-" + hex.EncodeToString(sum.Sum(nil)[:8])
 }

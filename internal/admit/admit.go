@@ -64,6 +64,9 @@ type Options struct {
 	// Versions returns the version of every pin that there is, by server: cheap, for it
 	// is asked often.
 	Versions func(ctx context.Context) (map[string]int64, error)
+	// Version returns that of one server's pin, 0 if there is none, and is asked instead
+	// of Versions where it is set: for whoever has one server.
+	Version func(ctx context.Context, server string) (int64, error)
 	// Review is asked before each check what makes pass 2, see surface.Gate; nil, or
 	// what returns nil: nothing does.
 	Review func() func(server, transport string) *surface.Review
@@ -71,7 +74,10 @@ type Options struct {
 	Tools func(byServer map[string][]string)
 	// Back is told of a server that was admitted after it could not be asked; nil:
 	// nobody is.
-	Back  func(server string)
+	Back func(server string)
+	// Out is told of a server whose sessions must end: what they go by no longer holds,
+	// for the server was rejected or is to be checked anew. nil: nobody is.
+	Out   func(server string)
 	Log   *slog.Logger  // nil: none
 	Every time.Duration // pause between two looks at the store; 0 = 1 s
 }
@@ -110,6 +116,9 @@ func New(opt Options) *Admissions {
 	if opt.Back == nil {
 		opt.Back = func(string) {}
 	}
+	if opt.Out == nil {
+		opt.Out = func(string) {}
+	}
 	a := &Admissions{opt: opt, log: opt.Log, list: map[string]*Server{}, told: map[string]bool{}, shadow: make(chan struct{}, 1)}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	a.work.Go(a.follow)
@@ -125,6 +134,15 @@ func (a *Admissions) Close() {
 // Set says which servers there are from now on. What is known of one stays where its
 // Identity does.
 func (a *Admissions) Set(list []Config) {
+	for _, s := range a.set(list) {
+		if s.table.Swap(newTable()) != nil { // whatever session is left sees nothing more
+			a.opt.Out(s.config().Name)
+		}
+	}
+}
+
+// set returns the servers that are no longer followed.
+func (a *Admissions) set(list []Config) (over []*Server) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old := a.list
@@ -138,6 +156,12 @@ func (a *Admissions) Set(list []Config) {
 		}
 		a.list[c.Name] = s
 	}
+	for name, s := range old {
+		if a.list[name] != s {
+			over = append(over, s)
+		}
+	}
+	return over
 }
 
 const defaultTimeout = 2 * time.Minute
@@ -192,7 +216,7 @@ func (a *Admissions) look() {
 	}
 	ctx, stop := context.WithTimeout(a.ctx, storeWait)
 	defer stop()
-	versions, err := a.opt.Versions(ctx)
+	versions, err := a.versions(ctx, servers)
 	if err != nil {
 		if a.ctx.Err() == nil {
 			a.log.Warn("pins cannot be read: what was approved before stays in force", "error", err)
@@ -202,6 +226,23 @@ func (a *Admissions) look() {
 	for _, s := range servers {
 		s.reread(ctx, versions[s.config().Pin])
 	}
+}
+
+// versions returns the versions of the pins of servers, by what they are pinned under.
+func (a *Admissions) versions(ctx context.Context, servers map[string]*Server) (map[string]int64, error) {
+	if a.opt.Version == nil {
+		return a.opt.Versions(ctx)
+	}
+	out := map[string]int64{}
+	for _, s := range servers {
+		pin := s.config().Pin
+		version, err := a.opt.Version(ctx, pin)
+		if err != nil {
+			return nil, err
+		}
+		out[pin] = version
+	}
+	return out, nil
 }
 
 // storeWait bounds what the store may take for one look.

@@ -80,12 +80,14 @@ type rig struct {
 	probes   atomic.Int64
 	approved map[string][]string
 	configs  map[string]Config
+	out      atomic.Int64 // how often sessions had to end
 }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, store: newStore(), says: map[string]string{}, configs: map[string]Config{}}
 	r.pins = surface.NewPins(r.store, nil)
 	r.Admissions = New(Options{Pins: r.pins, Versions: r.store.versions, Every: 5 * time.Millisecond,
+		Out: func(string) { r.out.Add(1) },
 		Tools: func(m map[string][]string) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -369,4 +371,76 @@ func BenchmarkAdmits(b *testing.B) {
 			b.Fatal("refused")
 		}
 	}
+}
+
+// TestOut: sessions end when their server is rejected after all, and when it is to be
+// checked by other rules; not when it is as it was.
+func TestOut(t *testing.T) {
+	r := newRig(t)
+	r.serve("a", tool("x", "X."), Policy{})
+	r.verified("a")
+	r.serve("a", tool("x", "X\u200b."), Policy{}) // says something else, and nobody asks
+	if n := r.out.Load(); n != 0 {
+		t.Errorf("out %d times", n)
+	}
+	if err := r.pins.Drop(ctx, "a"); err != nil { // somebody wants it to be looked at anew
+		t.Fatal(err)
+	}
+	r.eventually("the server is out", func() bool { return r.out.Load() == 1 })
+	r.admits("a", "x", "X.", false)
+	if err := r.Verify(ctx, "a"); !errors.Is(err, ErrRejected) {
+		t.Error(err)
+	}
+
+	r = newRig(t)
+	r.serve("a", tool("x", "X."), Policy{})
+	r.verified("a")
+	old := r.Server("a")
+	r.serve("a", tool("x", "X."), Policy{Wide: true})
+	if n := r.out.Load(); n != 1 || old.Admits(item("x", "X.")) {
+		t.Errorf("other rules: out %d times", n)
+	}
+	r.serve("b", tool("y", "Y."), Policy{})
+	if n := r.out.Load(); n != 1 {
+		t.Errorf("another server: out %d times", n)
+	}
+}
+
+// TestBeyond: a resource is not read by a template that waits.
+func TestBeyond(t *testing.T) {
+	r := newRig(t)
+	if s := newServer(r.Admissions, Config{Name: "n"}); !s.Beyond("files:///1", nil) {
+		t.Error("within reach before it was checked")
+	}
+	dump := func(templates string) *surface.Surface {
+		s, err := surface.ParseDump([]byte(`{"initialize":{"protocolVersion":"2025-11-25","capabilities":{"resources":{}},"serverInfo":{"name":"s","version":"1"}},
+			"resources/list":[{"resources":[{"uri":"notes://open","name":"o"}]}],"resources/templates/list":[{"resourceTemplates":[`+templates+`]}]}`), surface.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	files, notes := `{"uriTemplate":"files:///{x}","name":"f"}`, `{"uriTemplate":"notes://{id}","name":"n"}`
+	says := dump(files)
+	r.configs["a"] = Config{Name: "a", Collect: func(context.Context) (*surface.Surface, error) { return says, nil }}
+	r.Set([]Config{r.configs["a"]})
+	r.verified("a")
+	beyond := func(uri string, want bool, held ...string) {
+		t.Helper()
+		if got := r.Server("a").Beyond(uri, held); got != want {
+			t.Errorf("%s: %v, want %v", uri, got, want)
+		}
+	}
+	beyond("notes://1", false) // nobody has said a word of it
+	beyond("notes://1", true, "notes://{id}")
+	beyond("files:///1", true, "files:///{x}") // a session was shown another version
+	it, _ := dump(notes).Item(surface.Key{Kind: surface.Template, Name: "notes://{id}"})
+	r.Server("a").Differs([]surface.Item{it})
+	r.eventually("it is known", func() bool { return r.Server("a").Beyond("notes://1", nil) })
+	beyond("files:///1", false)
+	beyond("notes://open", false)
+	if err := r.pins.Approve(ctx, "a", it.Key, it.Digest, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("it is approved", func() bool { return !r.Server("a").Beyond("notes://1", nil) })
 }

@@ -30,7 +30,8 @@ type Server struct {
 	octets    int                          // of noticed
 	nextWrite time.Time                    // of noticed
 	writeRest time.Duration
-	refused   map[surface.Digest]bool // by pass 1, where nothing is pinned
+	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned
+	collect   func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
 }
 
 var _ gateway.Admission = (*Server)(nil)
@@ -108,6 +109,15 @@ func (s *Server) Verify(ctx context.Context) error {
 	return s.why
 }
 
+// verifyBy is Verify whose check, if there is one, uses another collect than the
+// Config's. An error of collect's own, which is none of the surface, changes nothing.
+func (s *Server) verifyBy(ctx context.Context, collect func(context.Context) (*surface.Surface, error)) error {
+	s.mu.Lock()
+	s.collect, s.next = collect, time.Time{}
+	s.mu.Unlock()
+	return s.Verify(ctx)
+}
+
 // check judges the server and settles its state.
 func (s *Server) check(done chan struct{}) {
 	t, seen, err := s.judge(s.a.ctx)
@@ -117,9 +127,13 @@ func (s *Server) check(done chan struct{}) {
 	s.mu.Lock()
 	s.surface = seen
 	s.mu.Unlock()
+	live := s.table.Load() != nil // there may be sessions
 	s.put(t)
 	if err == nil {
 		s.a.compare() // before anybody sees it
+	}
+	if live && errors.Is(err, ErrRejected) {
+		s.a.opt.Out(s.config().Name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +170,15 @@ func (s *Server) retry() {
 func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	c, log := s.config(), s.a.log
 	began := time.Now()
-	ask, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, fmt.Errorf("admit: it has not said all within %s", c.Policy.Timeout))
-	seen, err := c.Collect(ask)
+	ask, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, late(c.Policy.Timeout))
+	s.mu.Lock()
+	collect := s.collect
+	s.collect = nil
+	s.mu.Unlock()
+	if collect == nil {
+		collect = c.Collect
+	}
+	seen, err := collect(ask)
 	if err != nil && ask.Err() != nil {
 		err = context.Cause(ask)
 	}
@@ -208,10 +229,13 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	return t, seen, nil
 }
 
+// late is why a collection was given up.
+func late(limit time.Duration) error { return fmt.Errorf("it has not said all within %s", limit) }
+
 // pin reads what is approved.
 func (s *Server) pin(ctx context.Context) (*table, error) {
 	c := s.config()
-	versions, err := s.a.opt.Versions(ctx) // first: a later decision is seen at the next look
+	versions, err := s.a.versions(ctx, map[string]*Server{c.Name: s}) // first: a later decision is seen at the next look
 	if err != nil {
 		return nil, fmt.Errorf("admit: %w", err)
 	}

@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -62,6 +63,31 @@ func (s *Server) Approved(k surface.Key) []byte {
 func (s *Server) Held(k surface.Key) bool {
 	t := s.table.Load()
 	return t == nil || len(t.approved) == 0 || s.config().Policy.Mode == Enforce && t.held[k]
+}
+
+// Beyond implements gateway.Admission.
+func (s *Server) Beyond(uri string, held []string) bool {
+	t := s.table.Load()
+	if t == nil || len(t.approved) == 0 {
+		return true
+	}
+	if _, listed := t.approved[surface.Key{Kind: surface.Resource, Name: uri}]; listed {
+		return false // for what it is itself
+	}
+	all := held
+	if s.config().Policy.Mode == Enforce {
+		all = append(slices.Clone(held), t.out...)
+	}
+	if len(all) == 0 {
+		return false
+	}
+	var open []string
+	for k := range t.approved {
+		if k.Kind == surface.Template && !slices.Contains(held, k.Name) {
+			open = append(open, k.Name)
+		}
+	}
+	return surface.Beyond(uri, all, open)
 }
 
 // Changed implements gateway.Admission.

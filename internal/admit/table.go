@@ -12,6 +12,7 @@ type table struct {
 	approved map[surface.Key]surface.Digest
 	own      map[surface.Key][]byte // canonical, of Server and List
 	held     map[surface.Key]bool   // nothing of the item may be seen
+	out      []string               // templates of held
 }
 
 func newTable() *table {
@@ -44,6 +45,9 @@ func ofPin(p *surface.Pin, version int64) *table {
 			t.add(surface.Item{Key: it.Key, JSON: []byte(it.Approved), Digest: it.ApprovedDigest()})
 		} else {
 			t.held[it.Key] = true
+			if it.Kind == surface.Template {
+				t.out = append(t.out, it.Name)
+			}
 		}
 	}
 	return t

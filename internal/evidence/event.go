@@ -2,18 +2,21 @@ package evidence
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/trust"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
-// message is the event of a decision about a message.
-func (r *Recorder) message(d *gateway.Decision) *ledger.Event {
+// Message is the event of a decision about a message.
+func Message(d *gateway.Decision) *ledger.Event {
 	e := &ledger.Event{
 		ID: ledger.ID(d.ID), Time: d.Time, Kind: ledger.Message,
 		Server: d.Server, Tool: d.Tool, Method: d.Method, Shape: d.Kind, Verdict: string(d.Verdict), Profile: d.Profile,
@@ -31,6 +34,30 @@ func (r *Recorder) message(d *gateway.Decision) *ledger.Event {
 	}
 	if d.Validation.Verdict == validate.Invalid || d.Validation.Verdict == validate.Unverifiable {
 		e.Rule = "schema"
+	}
+	if p := d.Policy; p.Rule != "" && p.Action != gateway.PolicyAllow {
+		e.Actor, e.Rule = "policy", policyRule+p.Rule
+		if e.Reason == "" {
+			e.Reason = policyRule + p.Action.String()
+		}
+	}
+	return e
+}
+
+// policyRule begins the name of a rule of a policy.
+const policyRule = "policy:"
+
+// would is the event that a rule which only watches would have been stricter; nil if
+// none would.
+func would(d *gateway.Decision) *ledger.Event {
+	w := d.Policy.Would
+	if w.Rule == "" {
+		return nil
+	}
+	e := &ledger.Event{Time: d.Time, Kind: ledger.PolicyDecided, Of: ledger.ID(d.ID), Server: d.Server, Tool: d.Tool, Shape: d.Kind,
+		Actor: "policy", Rule: policyRule + w.Rule, Verdict: w.Action.String(), Reason: "would"}
+	if w.Failed {
+		e.Reason = "would-failed"
 	}
 	return e
 }
@@ -77,10 +104,11 @@ func (r *Recorder) Pin(p surface.PinEvent) ([]byte, error) {
 	return r.Seal(e)
 }
 
-// Loaded records that rules took effect, and has every later record name them.
-func (r *Recorder) Loaded(version string, effective []byte) {
+// Loaded records that rules took effect, and has every later record name them. scores
+// are by what those of this process are made.
+func (r *Recorder) Loaded(version string, effective []byte, scores trust.Options) {
 	r.Rules(version)
-	r.Note(&ledger.Event{Kind: ledger.RulesLoaded, Versions: []ledger.Version{{Of: "rules", Version: version}},
+	r.Note(&ledger.Event{Kind: ledger.RulesLoaded, Versions: []ledger.Version{{Of: "rules", Version: version}}, Numbers: standing.Numbers(scores),
 		Subjects: []ledger.Subject{{Role: ledger.Rules, Digest: sha256.Sum256(effective)}}})
 }
 
@@ -100,6 +128,7 @@ func (a Attestations) Put(batch []ground.Record, outcomes []ground.Outcome) (rec
 		case ground.Renewed:
 			e.Verdict = "renewed"
 		}
+		e.Rule = validator(batch[i].Validator)
 		e.Subjects = names(e.Subjects, ledger.By, batch[i].Validator)
 		record, err := a.Recorder.Seal(e)
 		if err != nil {
@@ -116,18 +145,31 @@ func (a Attestations) Apply(ev ground.Event) ([]byte, error) {
 	if ev.Kind == ground.Reverse {
 		verdict = "reversed"
 	}
-	return a.Recorder.Seal(&ledger.Event{Kind: ledger.AttestationEvent, Verdict: verdict,
+	return a.Recorder.Seal(&ledger.Event{Kind: ledger.AttestationEvent, Verdict: verdict, Rule: validator(ev.Against),
 		Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(ev.Hash)}}})
 }
 
 // Refused records what the adapter did not accept.
 func (a Attestations) Refused(f ground.Refused) {
 	e := &ledger.Event{Kind: ledger.AttestationRefused, Time: f.At, Reason: string(f.Receipt.Code)}
+	if f.Validator != "" {
+		e.Rule, e.Reason = validator(f.Validator), standing.Refused(e.Reason)
+	}
 	if h, ok := attest.ParseHash(f.Digest); ok {
 		e.Subjects = digests(e.Subjects, ledger.Received, h)
 	}
 	e.Subjects = names(e.Subjects, ledger.By, f.Submitter)
 	a.Recorder.Note(e)
+}
+
+// validator names a validator whose signature was verified by the digest of its name.
+// It is not salted: a validator signs in public, and a score needs to know one again.
+func validator(name string) string {
+	if name == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(name))
+	return standing.Validator + hex.EncodeToString(sum[:])
 }
 
 func digests[D ~[sha256.Size]byte](list []ledger.Subject, role ledger.Role, d D) []ledger.Subject {

@@ -121,7 +121,10 @@ func (r *Recorder) Figures() Figures {
 
 // Record implements gateway.Sink.
 func (r *Recorder) Record(d gateway.Decision) error {
-	e := r.message(&d)
+	e := Message(&d)
+	if w := would(&d); w != nil {
+		r.Note(w)
+	}
 	if r.o.BestEffort {
 		r.Note(e)
 		return nil

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
 )
 
@@ -239,13 +238,9 @@ func TestStop(t *testing.T) {
 
 func dataFile(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("no data: set PELLUCID_DATA to the folder that holds climate-fever/")
+	path, err := datadir.Find("../..", name)
+	if err != nil {
+		t.Skip(err)
 	}
 	return path
 }

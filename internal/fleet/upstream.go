@@ -34,10 +34,11 @@ type condition struct {
 	since    time.Time
 	why      string
 	shared   *share
+	over     chan struct{} // closed, and replaced, when sessions have to end
 }
 
 func newUpstream(f *Fleet, s Server) *upstream {
-	c := &condition{name: s.Name, f: f, opt: &f.opt, log: f.log.With("server", s.Name), state: Idle, since: time.Now()}
+	c := &condition{name: s.Name, f: f, opt: &f.opt, log: f.log.With("server", s.Name), state: Idle, since: time.Now(), over: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return &upstream{s, c}
 }
@@ -66,6 +67,7 @@ func (u *upstream) serve(ctx context.Context, c Client) error {
 		return ErrNoServer
 	}
 	defer u.f.work.Done()
+	over := u.until()
 	if err := u.verify(ctx); err != nil {
 		if u.ctx.Err() != nil {
 			c.Conn.Close()
@@ -82,7 +84,18 @@ func (u *upstream) serve(ctx context.Context, c Client) error {
 	if t := u.opt.Translate; t != nil {
 		conn = t(u.Name, conn, c.Era)
 	}
+	watch := make(chan struct{})
+	go func() {
+		defer close(watch)
+		select {
+		case <-over:
+			conn.Close() // so that the client is told that the server is gone
+		case <-ctx.Done():
+		}
+	}()
 	err := gateway.Run(ctx, c.Conn, conn, u.Config(c.Principal))
+	stop()
+	<-watch
 	if u.ctx.Err() != nil {
 		return ErrNoServer
 	}

@@ -33,6 +33,34 @@ func (f *Fleet) Announce() {
 	f.changed = make(chan struct{})
 }
 
+// Cut ends the sessions of a server, and the process or connection that they share.
+// What is under way is answered with a constant error; whoever comes back finds the
+// server as Verify does by then.
+func (f *Fleet) Cut(name string) {
+	if u := f.get(name); u != nil {
+		u.cut()
+	}
+}
+
+func (c *condition) cut() {
+	c.mu.Lock()
+	close(c.over)
+	c.over = make(chan struct{})
+	sh := c.shared
+	c.shared = nil
+	c.mu.Unlock()
+	if sh != nil {
+		sh.close()
+	}
+}
+
+// until returns what is closed when the sessions that begin now have to end.
+func (c *condition) until() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
+}
+
 // Probe opens a connection to a server beside those of all sessions, for whoever looks
 // at it, and closes it when talk returns.
 func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Context, wire.Conn) error) error {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -70,4 +72,63 @@ func TestVerify(t *testing.T) {
 	if err := f.Verify(context.Background(), "t"); !errors.Is(err, ErrNoServer) {
 		t.Error(err)
 	}
+}
+
+// TestCut: a session that is under way ends with a constant error when its server is
+// rejected after all, shared or not, and the next one is turned away.
+func TestCut(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprint("shared ", shared), func(t *testing.T) {
+			dial, _ := sdk(func() *mcp.Server { return toolServer("s", "x") })
+			var verdict atomic.Pointer[error]
+			verdict.Store(new(error))
+			f := fleetOf(t, Options{}, Server{Name: "s", Dial: dial, Config: config("s"), Shared: shared,
+				Verify: func(context.Context) error { return *verdict.Load() }})
+			fromClient, client := io.Pipe()
+			answers, toClient := io.Pipe()
+			done := make(chan error, 1)
+			go func() {
+				done <- f.Serve(context.Background(), "s", Client{Conn: wire.NewLines(fromClient, toClient, wire.LinesOptions{}), Era: wire.Legacy})
+			}()
+			lines := bufio.NewScanner(answers)
+			lines.Buffer(nil, 1<<20)
+			say := func(line string) {
+				if _, err := fmt.Fprintln(client, line); err != nil {
+					t.Error(err)
+				}
+			}
+			hear := func(want string) {
+				t.Helper()
+				for lines.Scan() {
+					if strings.Contains(lines.Text(), want) {
+						return
+					}
+				}
+				t.Errorf("%s did not come", want)
+			}
+			say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+			hear(`"serverInfo"`)
+			say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","arguments":{"text":"1"}}}`)
+			hear(`s/x/1`)
+			say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"text":"hang"}}}`)
+			time.Sleep(50 * time.Millisecond)
+			rejected := fmt.Errorf("%w: because", ErrRejected)
+			verdict.Store(&rejected)
+			f.Cut("s")
+			hear(`"id":3,"error":{"code":7503,`)
+			go func() { _, _ = io.Copy(io.Discard, answers) }()
+			select {
+			case <-done:
+			case <-time.After(patience):
+				t.Fatal("the session goes on")
+			}
+			client.Close()
+			if err := f.Verify(context.Background(), "s"); !errors.Is(err, ErrRejected) || f.Health()[0].Connections != 0 {
+				t.Errorf("%v, %+v", err, f.Health()[0])
+			}
+		})
+	}
+	f := fleetOf(t, Options{})
+	f.Cut("nobody")
 }

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 )
 
 // TestTableCoversSchemas derives every position at which a server can put a
@@ -29,13 +30,13 @@ func TestTableCoversSchemas(t *testing.T) {
 }
 
 func loadDefs(t *testing.T, rev string) map[string]any {
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "mcp-schema", rev+".json"))
+	path, err := datadir.Find("../..", "mcp-schema/"+rev+".json")
 	if err != nil {
-		t.Skipf("no schemas (set PELLUCID_DATA): %v", err)
+		t.Skip(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(b, &doc); err != nil {

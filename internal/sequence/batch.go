@@ -74,7 +74,7 @@ func (s *Sequencer) entry(sealed ledger.Sealed, st *ledger.Statement) (Entry, er
 	if err != nil {
 		return Entry{}, fmt.Errorf("%w: %w", errSign, err)
 	}
-	return Entry{ID: st.ID, Time: st.Time, Server: st.Server, Kind: st.Kind, Envelope: envelope, Opening: sealed.Opening}, nil
+	return Entry{ID: st.ID, Time: st.Time, Server: st.Server, Kind: st.Kind, Envelope: envelope, Opening: sealed.Opening, Statement: st}, nil
 }
 
 // known are those that the log has already: of a change that was made twice because
@@ -152,6 +152,9 @@ func (s *Sequencer) commit(ctx context.Context, b *Batch, key *ledger.Signer, ol
 	s.held = &next
 	s.size.Store(next.Size)
 	s.integrated.Add(int64(len(b.Entries)))
+	if s.o.Integrated != nil {
+		s.o.Integrated(b.Entries)
+	}
 	if s.o.Witness != nil {
 		s.o.Witness(b.Checkpoint)
 	}

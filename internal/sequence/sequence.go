@@ -36,6 +36,10 @@ type Options struct {
 	// Witness is told of every new checkpoint; it must not block. nil: nobody is.
 	Witness func(checkpoint []byte)
 
+	// Integrated is told what was added to the log, in order, each with its Statement.
+	// It keeps nothing of it. nil: nobody is told.
+	Integrated func([]Entry)
+
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // of the sequencer's own records and for waiting; nil: time.Now
 }

@@ -80,6 +80,8 @@ type Entry struct {
 	Kind     ledger.Kind
 	Envelope []byte
 	Opening  []byte // nil once it was erased, and where it is not asked for
+
+	Statement *ledger.Statement // of Envelope, where it was integrated this moment
 }
 
 // A Filter selects entries. Members that are set must all hold.

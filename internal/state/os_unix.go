@@ -14,6 +14,12 @@ const closeBeforeRename = false
 // place gives the file tmp the name path, unless that exists (fs.ErrExist).
 func place(tmp, path string) error { return os.Link(tmp, path) }
 
+// replace gives the file tmp the name path, in the place of what has it.
+func replace(tmp, path string) error { return os.Rename(tmp, path) }
+
+// openShared opens a file that another process may replace meanwhile.
+func openShared(path string) (*os.File, error) { return os.Open(path) }
+
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -22,6 +23,28 @@ func place(tmp, path string) error {
 		return err
 	}
 	return syscall.MoveFile(from, to)
+}
+
+// replace gives the file tmp the name path, in the place of what has it. A reader that
+// has the old one open without sharing its deletion is waited for.
+func replace(tmp, path string) error {
+	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		err := os.Rename(tmp, path)
+		if err == nil || !errors.Is(err, errSharing) && !errors.Is(err, fs.ErrPermission) || time.Since(began) > lockPatience {
+			return err
+		}
+	}
+}
+
+// openShared opens a file that another process may replace meanwhile: not while its
+// rename is under way.
+func openShared(path string) (*os.File, error) {
+	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		f, err := os.Open(path)
+		if err == nil || !errors.Is(err, errSharing) || time.Since(began) > lockPatience {
+			return f, err
+		}
+	}
 }
 
 func syncDir(string) error { return nil }

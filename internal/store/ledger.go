@@ -396,3 +396,18 @@ func (l *Ledger) Rows(ctx context.Context, first int64, n int) ([]sequence.Entry
 	}, `SELECT idx, id, at, server, kind, opening FROM ledger_entries WHERE idx >= ? ORDER BY idx LIMIT ?`, first, n)
 	return out, l.s.fail(ctx, "read rows", err)
 }
+
+// LoadScores implements standing.Store.
+func (l *Ledger) LoadScores(ctx context.Context, options string) (snapshot []byte, size int64, err error) {
+	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&size, &snapshot) },
+		`SELECT size, snapshot FROM trust_scores WHERE options = ?`, options)
+	return snapshot, size, l.s.fail(ctx, "load scores", err)
+}
+
+// SaveScores implements standing.Store.
+func (l *Ledger) SaveScores(ctx context.Context, options string, snapshot []byte, size int64) error {
+	return l.update(ctx, "save scores", func(t *tx) error {
+		return t.exec(ctx, `INSERT INTO trust_scores (options, size, snapshot) VALUES (?, ?, ?) ON CONFLICT (options)
+			DO UPDATE SET size = excluded.size, snapshot = excluded.snapshot WHERE excluded.size > trust_scores.size`, options, size, octets(snapshot))
+	})
+}

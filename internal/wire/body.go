@@ -17,7 +17,7 @@ import (
 var defaultLimits strictjson.Limits
 
 var (
-	errBodyTooLong = errors.New("wire: body too long")
+	errBodyTooLong = fmt.Errorf("%w: body", ErrTooLong)
 	errEncoding    = errors.New("wire: content encoding")
 )
 

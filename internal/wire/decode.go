@@ -28,6 +28,12 @@ type Violation struct {
 	Excerpt string
 }
 
+// reasonTooLong is the Reason of what is longer than the limits allow.
+const reasonTooLong = "message too long"
+
+// Is lets errors.Is find ErrTooLong.
+func (v *Violation) Is(target error) bool { return target == ErrTooLong && v.Reason == reasonTooLong }
+
 func (v *Violation) Error() string {
 	return fmt.Sprintf("wire: %s (%d) at octet %d", v.Reason, v.Code, v.Offset)
 }

@@ -117,7 +117,7 @@ func (lr *lineReader) fill() {
 // wait for its id.
 func (lr *lineReader) skip() error {
 	var s envelopeScan
-	v := &Violation{Code: CodeInvalid, Reason: "message too long", Excerpt: excerpt(lr.buf[lr.off:])}
+	v := &Violation{Code: CodeInvalid, Reason: reasonTooLong, Excerpt: excerpt(lr.buf[lr.off:])}
 	piece := lr.buf[lr.off:]
 	lr.buf, lr.off, lr.scanned = nil, 0, 0
 	for {

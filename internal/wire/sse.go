@@ -2,12 +2,12 @@ package wire
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"io"
 	"time"
 )
 
-var errEventTooLong = errors.New("wire: server-sent event too long")
+var errEventTooLong = fmt.Errorf("%w: server-sent event", ErrTooLong)
 
 // event is one server-sent event. data is in a buffer of the pool and the receiver's own.
 type event struct {

@@ -66,6 +66,9 @@ var (
 	ErrSessionGone = errors.New("wire: session ended by the peer")
 	// ErrClosed: the Conn was closed on this side.
 	ErrClosed = errors.New("wire: connection closed")
+	// ErrTooLong: a message is longer than the limits allow. A [Violation] is one where
+	// the rest could be skipped, else it is a Message's Cause.
+	ErrTooLong = errors.New("wire: message too long")
 	// ErrPeerClosed: the peer no longer takes messages.
 	ErrPeerClosed = errors.New("wire: peer closed its input")
 )

@@ -69,7 +69,8 @@ func (h *handler) signed(f llm.Format, header http.Header) bool {
 	case h.key == "":
 		return true
 	case f == llm.FormatMessages:
-		return header.Get("X-Api-Key") == h.key
+		// The older way, and that of the official SDK from 1.0 on.
+		return header.Get("X-Api-Key") == h.key || header.Get("Authorization") == "Bearer "+h.key
 	}
 	return header.Get("Authorization") == "Bearer "+h.key
 }

@@ -1,0 +1,230 @@
+package guard
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// chatReading reads a stream of chat completions.
+type chatReading struct {
+	collected
+	head strictjson.Value // the first chunk
+}
+
+func newChat(p *counterfactual.Policy) reading { return &chatReading{collected: collected{policy: p}} }
+
+func (r *chatReading) event(e sseEvent) part {
+	if !e.any {
+		return r.part(partPreamble)
+	}
+	if string(e.data) == "[DONE]" {
+		return partEnd
+	}
+	v := parse(e.data)
+	if _, stray := v.Strays([]string{"choices", "error"}); stray || !v.Exists() {
+		return r.odd()
+	}
+	if v.Get("error").Kind() == '{' {
+		return partFault
+	}
+	if !r.head.Exists() {
+		r.head = parse(append([]byte(nil), e.data...))
+	}
+	if u := v.Get("usage"); u.Kind() == '{' {
+		r.input, r.output = count(u.Get("prompt_tokens")), count(u.Get("completion_tokens"))
+	}
+	is := partPreamble
+	for c := range v.Get("choices").Elements() {
+		is = max(is, r.choice(c))
+	}
+	return r.part(is)
+}
+
+func (r *chatReading) choice(c strictjson.Value) part {
+	d := c.Get("delta")
+	if _, stray := d.Strays([]string{"content", "tool_calls", "function_call"}); stray || says(d.Get("function_call")) {
+		return r.odd()
+	}
+	if _, stray := c.Strays([]string{"delta", "message"}); stray || c.Get("message").Exists() {
+		return r.odd()
+	}
+	if i := c.Get("index"); i.Exists() && count(i) != 0 {
+		return r.odd() // one was asked for
+	}
+	is := partPreamble
+	if says(c.Get("finish_reason")) {
+		is = partShown
+	}
+	for name, v := range d.Members() {
+		switch name.Text() {
+		case "role":
+		case "content":
+			r.text.WriteString(v.Text())
+			fallthrough
+		default:
+			if says(v) {
+				is = partShown
+			}
+		case "tool_calls":
+			for t := range v.Elements() {
+				is = max(is, partShown, r.piece(t))
+			}
+		}
+	}
+	return is
+}
+
+// piece takes in a piece of a call. Without an index each is a call of its own.
+func (r *chatReading) piece(t strictjson.Value) part {
+	fn := t.Get("function")
+	if kind := t.Get("type"); kind.Exists() && kind.Kind() != 'n' && kind.Text() != "function" && kind.Text() != "" {
+		return r.odd()
+	}
+	_, strayed := t.Strays([]string{"function", "index"})
+	if _, stray := fn.Strays([]string{"name", "arguments"}); stray || strayed {
+		return r.odd()
+	}
+	i := len(r.calls)
+	if at := t.Get("index"); at.Kind() == '0' {
+		i = int(count(at))
+	}
+	name := fn.Get("name").Text()
+	switch {
+	case i > len(r.calls) || i >= maxCalls:
+		return r.odd()
+	case i == len(r.calls):
+		r.call(t.Get("id").Text(), name)
+	case name != "" && name != r.calls[i].name:
+		return r.odd() // a call becomes another
+	}
+	r.calls[i].arguments.WriteString(fn.Get("arguments").Text())
+	return r.part(partShown)
+}
+
+// maxCalls is how many calls an answer may propose.
+const maxCalls = 128
+
+// tail ends the stream as another chunk of the same answer.
+func (r *chatReading) tail(text string) []byte {
+	w := &writer{}
+	w.chatChunk(r.head, func() { w.raw(`{"content":`); w.text("\n\n" + text); w.raw("}") }, "")
+	finish := `"stop"`
+	if r.passed() {
+		finish = `"tool_calls"`
+	}
+	w.chatChunk(r.head, func() { w.raw("{}") }, finish)
+	w.raw("data: [DONE]\n\n")
+	return w.b
+}
+
+// chatChunk writes a chunk of the answer that head is a part of.
+func (w *writer) chatChunk(head strictjson.Value, delta func(), finish string) {
+	w.event("", func() {
+		w.raw(`{"id":`)
+		w.or(head.Get("id"), `"chatcmpl-pellucid"`)
+		w.raw(`,"object":"chat.completion.chunk","created":`)
+		w.or(head.Get("created"), "0")
+		w.raw(`,"model":`)
+		w.or(head.Get("model"), `""`)
+		if v := head.Get("system_fingerprint"); v.Exists() {
+			w.raw(`,"system_fingerprint":`)
+			w.value(v.Raw())
+		}
+		w.raw(`,"choices":[{"index":0,"delta":`)
+		delta()
+		if finish == "" {
+			finish = "null"
+		}
+		w.raw(`,"logprobs":null,"finish_reason":` + finish + `}]}`)
+	})
+}
+
+func chatWhole(root strictjson.Value) *answer {
+	u := root.Get("usage")
+	a := &answer{input: count(u.Get("prompt_tokens")), output: count(u.Get("completion_tokens"))}
+	choices := root.Get("choices")
+	_, a.strange = root.Strays([]string{"choices"})
+	a.strange = a.strange || choices.Len() > 1
+	for c := range choices.Elements() {
+		m := c.Get("message")
+		_, above := c.Strays([]string{"message"})
+		_, stray := m.Strays([]string{"content", "tool_calls", "function_call"})
+		a.strange = a.strange || above || stray || says(m.Get("function_call"))
+		for t := range m.Get("tool_calls").Elements() {
+			kind := t.Get("type")
+			_, stray := t.Get("function").Strays([]string{"name", "arguments"})
+			a.strange = a.strange || stray || t.Get("function").Kind() != '{' || kind.Exists() && kind.Text() != "function"
+		}
+	}
+	return a
+}
+
+func chatRefusal(id, model, text string) []byte {
+	w := &writer{}
+	w.raw(`{"id":"chatcmpl-pellucid-` + id + `","object":"chat.completion","created":0,"model":`)
+	w.text(model)
+	w.raw(`,"choices":[{"index":0,"message":{"role":"assistant","content":`)
+	w.text(text)
+	w.raw(`,"refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`)
+	return w.b
+}
+
+func chatEvents(root strictjson.Value) []byte {
+	w := &writer{}
+	finish := `"stop"`
+	for c := range root.Get("choices").Elements() {
+		m := c.Get("message")
+		w.chatChunk(root, func() {
+			w.raw(`{"role":"assistant","content":`)
+			w.or(m.Get("content"), "null")
+			if v := m.Get("refusal"); says(v) {
+				w.raw(`,"refusal":`)
+				w.value(v.Raw())
+			}
+			if calls := m.Get("tool_calls"); says(calls) {
+				w.raw(`,"tool_calls":[`)
+				w.chatCalls(calls)
+				w.raw("]")
+			}
+			w.raw("}")
+		}, "")
+		if v := c.Get("finish_reason"); says(v) {
+			finish = string(v.Raw())
+		}
+		break
+	}
+	w.chatChunk(root, func() { w.raw("{}") }, finish)
+	w.raw("data: [DONE]\n\n")
+	return w.b
+}
+
+func (w *writer) chatCalls(calls strictjson.Value) {
+	i := 0
+	for t := range calls.Elements() {
+		if i > 0 {
+			w.raw(",")
+		}
+		w.raw(`{"index":` + strconv.Itoa(i) + `,"id":`)
+		w.or(t.Get("id"), `""`)
+		w.raw(`,"type":"function","function":`)
+		w.or(t.Get("function"), "{}")
+		w.raw("}")
+		i++
+	}
+}
+
+// openAIFault is the body of an error of OpenAI's.
+func openAIFault(kind, text string) []byte {
+	w := &writer{}
+	w.raw(`{"error":{"message":`)
+	w.text(text)
+	w.raw(`,"type":`)
+	w.text(kind)
+	w.raw(`,"param":null,"code":`)
+	w.text("pellucid_" + strings.TrimSuffix(kind, "_error"))
+	w.raw("}}")
+	return w.b
+}

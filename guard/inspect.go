@@ -1,0 +1,213 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/auth"
+)
+
+// inspect is one of the routes on which a model answers.
+func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
+	done, ok := g.admit(w, f)
+	if !ok {
+		return
+	}
+	defer done()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(g.o.MaxRequest)))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		g.counters.exchanged("too-large")
+		g.fault(w, f, http.StatusRequestEntityTooLarge, "the request is too long")
+		return
+	case err != nil:
+		panic(http.ErrAbortHandler) // the client has gone
+	}
+	model, wrong := f.checked(body)
+	if r.Header.Get("Content-Encoding") != "" {
+		wrong = "a compressed body cannot be inspected"
+	}
+	if wrong != "" && g.o.Mode == Enforce {
+		g.counters.exchanged("refused-request")
+		g.fault(w, f, http.StatusBadRequest, wrong)
+		return
+	}
+	x := &exchange{f: f, id: newID(), body: body, model: strings.Clone(model), header: g.probeHeader(r)}
+	if p, ok := auth.FromContext(r.Context()); ok {
+		x.principal = p.ID
+	}
+	ctx, alive, cancel := g.patience(r.Context())
+	defer cancel()
+	resp, err := g.send(ctx, r, bytes.NewReader(body), int64(len(body)))
+	if err != nil {
+		g.unreachable(w, r, f, ctx)
+		return
+	}
+	defer resp.Body.Close()
+	alive()
+	in := &incoming{g: g, x: x, r: r, resp: resp, ctx: ctx, alive: alive}
+	switch {
+	case resp.StatusCode != http.StatusOK || wrong != "":
+		g.counters.exchanged("not-inspected")
+		in.passAll(w)
+	case resp.Header.Get("Content-Encoding") != "" && g.o.Mode == Enforce:
+		g.counters.exchanged("refused-answer")
+		g.fault(w, f, http.StatusBadGateway, "the provider's answer is compressed")
+	case isEvents(resp.Header):
+		in.stream(w)
+	default:
+		in.whole(w)
+	}
+}
+
+// probeHeader is what probes have in common with the request: whose they are, and
+// which version of the interface they speak.
+func (g *Guard) probeHeader(r *http.Request) http.Header {
+	h := http.Header{}
+	for name, values := range r.Header {
+		if strings.HasPrefix(name, "Anthropic-") || strings.HasPrefix(name, "Openai-") || name == "Authorization" || name == "X-Api-Key" || name == "Http-Referer" || name == "X-Title" {
+			h[name] = values
+		}
+	}
+	g.sign(h)
+	return h
+}
+
+// incoming is an answer that comes in.
+type incoming struct {
+	g     *Guard
+	x     *exchange
+	r     *http.Request
+	resp  *http.Response
+	ctx   context.Context // that the answer is read under
+	alive func()
+}
+
+func (in *incoming) passAll(w http.ResponseWriter) {
+	copyHeader(w.Header(), in.resp.Header, true)
+	w.WriteHeader(in.resp.StatusCode)
+	copyFlushed(w, in.resp.Body, in.alive)
+}
+
+// aborted ends an answer that has broken off.
+func (in *incoming) aborted() {
+	in.g.counters.exchanged("cut")
+	panic(http.ErrAbortHandler)
+}
+
+// whole reads an answer that is no stream.
+func (in *incoming) whole(w http.ResponseWriter) {
+	g := in.g
+	var all []byte
+	for buf := make([]byte, 32<<10); ; {
+		n, err := in.resp.Body.Read(buf)
+		in.alive()
+		all = append(all, buf[:n]...)
+		if len(all) > g.o.MaxAnswer {
+			in.tooLong(w, all)
+			return
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if in.r.Context().Err() != nil {
+				in.aborted()
+			}
+			g.unreachable(w, in.r, in.x.f, in.ctx)
+			return
+		}
+	}
+	a := in.x.f.read(all)
+	if !a.privileged(g.policy) {
+		g.counters.exchanged("forwarded")
+		in.deliver(w, all, nil)
+		return
+	}
+	if g.o.Mode == Audit {
+		g.counters.exchanged("audited")
+		in.deliver(w, all, nil)
+		g.auditLater(in.x, a)
+		return
+	}
+	o := g.decide(in.r.Context(), in.x, a, true, false)
+	switch {
+	case o.act == Forwarded:
+		in.deliver(w, all, &o)
+	case o.act == Repaired:
+		in.deliver(w, o.body, &o)
+	default:
+		in.deliver(w, in.x.f.refusal(in.x.id, in.x.model, in.x.refusalText(&o)), &o)
+	}
+	g.counters.exchanged(string(o.act))
+}
+
+// tooLong is an answer of which more has come than can be held.
+func (in *incoming) tooLong(w http.ResponseWriter, begun []byte) {
+	in.g.counters.exchanged("too-long")
+	if in.g.o.Mode == Enforce {
+		in.g.fault(w, in.x.f, http.StatusBadGateway, "the provider's answer is too long to be inspected")
+		return
+	}
+	in.resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(begun), in.resp.Body))
+	in.passAll(w)
+}
+
+func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *outcome) {
+	copyHeader(w.Header(), in.resp.Header, true)
+	in.mark(w, o)
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(body) // the client has gone
+}
+
+// mark says in the header what was decided, where it is not too late for that.
+func (in *incoming) mark(w http.ResponseWriter, o *outcome) {
+	if o != nil && o.reason != ReasonTrusted {
+		w.Header().Set("Pellucid-Act", string(o.act))
+		w.Header().Set("Pellucid-Evidence", in.x.id)
+	}
+}
+
+// auditLater runs a decision behind the answer's back.
+func (g *Guard) auditLater(x *exchange, a *answer) {
+	select {
+	case g.audits <- struct{}{}:
+	default:
+		g.counters.exchanged("audit-skipped")
+		return
+	}
+	go func() {
+		defer func() { <-g.audits }()
+		if g.behind.Err() == nil {
+			g.decide(g.behind, x, a, true, true)
+		}
+	}()
+}
+
+// beat writes a sign of life while f runs: a comment, which no client shows.
+func (in *incoming) beat(w http.ResponseWriter, f func()) {
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() { defer close(done); f() })
+	t := time.NewTicker(in.g.o.Beat)
+	defer t.Stop()
+	out := http.NewResponseController(w)
+	for {
+		select {
+		case <-done:
+			wait.Wait()
+			return
+		case <-t.C:
+			if _, err := io.WriteString(w, ": held\n\n"); err == nil {
+				_ = out.Flush() // the next write says that the client has gone
+			}
+		}
+	}
+}

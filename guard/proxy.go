@@ -1,0 +1,256 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// routes are the handlers by path. What no line names passes through.
+func (g *Guard) routes() http.Handler {
+	known := http.NewServeMux()
+	for _, f := range formats {
+		known.HandleFunc("POST "+f.path, func(w http.ResponseWriter, r *http.Request) { g.inspect(f, w, r) })
+	}
+	known.HandleFunc("/v1/", g.pass)
+	known.HandleFunc("GET /metrics", g.metrics)
+	var h http.Handler = known
+	if g.o.Auth != nil {
+		h = bearer(auth.Require(g.o.Auth, g.o.Scope, h))
+	}
+	// Another spelling of a path could be another route here than at the provider.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path.Clean(r.URL.Path) || r.URL.RawPath != "" || strings.ToLower(r.URL.Path) != r.URL.Path && uninspected(r) {
+			g.fault(w, formats[0], http.StatusBadRequest, "the path is not in its plain form")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// bearer lets a client that sends its key as Anthropic's do say the same to auth.
+func bearer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if keys := r.Header.Values("X-Api-Key"); len(keys) == 1 && r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Bearer "+keys[0])
+		}
+		r.Header.Del("X-Api-Key")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// uninspected reports whether an answer may hold calls that nobody looks at: jobs,
+// sessions and stored answers.
+func uninspected(r *http.Request) bool {
+	rest := strings.ToLower(strings.TrimPrefix(r.URL.Path, "/v1/"))
+	first, second, _ := strings.Cut(rest, "/")
+	switch first {
+	case "threads", "assistants", "batches", "realtime", "conversations", "sessions", "agents", "deployments", "live":
+		return true
+	case "responses":
+		return second != "input_tokens"
+	case "chat", "messages":
+		return second != "count_tokens"
+	}
+	return false
+}
+
+// pass hands a request on, and its answer back.
+func (g *Guard) pass(w http.ResponseWriter, r *http.Request) {
+	if g.o.Mode == Enforce && uninspected(r) {
+		g.counters.exchanged("refused-route")
+		g.fault(w, formats[0], http.StatusForbidden, "answers of this route cannot be inspected")
+		return
+	}
+	done, ok := g.admit(w, formats[0])
+	if !ok {
+		return
+	}
+	defer done()
+	g.counters.exchanged("passed-through")
+	ctx, alive, cancel := g.patience(r.Context())
+	defer cancel()
+	resp, err := g.send(ctx, r, http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
+	if err != nil {
+		g.unreachable(w, r, formats[0], ctx)
+		return
+	}
+	defer resp.Body.Close()
+	copyHeader(w.Header(), resp.Header, true)
+	w.WriteHeader(resp.StatusCode)
+	copyFlushed(w, resp.Body, alive)
+}
+
+// maxUpload is how long a body may be that only passes through: a file.
+const maxUpload = 512 << 20
+
+// admit takes a place among the requests under way.
+func (g *Guard) admit(w http.ResponseWriter, f *format) (done func(), ok bool) {
+	select {
+	case g.active <- struct{}{}:
+		return func() { <-g.active }, true
+	default:
+		g.counters.exchanged("busy")
+		w.Header().Set("Retry-After", "1")
+		g.fault(w, f, http.StatusServiceUnavailable, "too many requests are under way")
+		return nil, false
+	}
+}
+
+var errIdle = errors.New("guard: the upstream is silent")
+
+// patience is a context that ends where the upstream is silent for too long; alive
+// says that it was not.
+func (g *Guard) patience(parent context.Context) (ctx context.Context, alive func(), cancel func()) {
+	ctx, end := context.WithCancelCause(parent)
+	t := time.AfterFunc(g.o.Idle, func() { end(errIdle) })
+	return ctx, func() { t.Reset(g.o.Idle) }, func() { t.Stop(); end(nil) }
+}
+
+// send asks the upstream what a client has asked.
+func (g *Guard) send(ctx context.Context, r *http.Request, body io.Reader, length int64) (*http.Response, error) {
+	url := g.base + strings.TrimPrefix(r.URL.Path, "/v1")
+	if r.URL.RawQuery != "" {
+		url += "?" + r.URL.RawQuery
+	}
+	if length == 0 {
+		body = http.NoBody
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, url, body)
+	if err != nil {
+		return nil, err
+	}
+	req.ContentLength = length
+	copyHeader(req.Header, r.Header, false)
+	g.sign(req.Header)
+	return g.carrier.RoundTrip(req)
+}
+
+// sign puts the guard's own key into the place of the client's, if it has one.
+// Anthropic's has a header of its own in the version of 2023.
+func (g *Guard) sign(h http.Header) {
+	if g.o.Key.IsZero() {
+		return
+	}
+	h.Del("Authorization")
+	h.Del("X-Api-Key")
+	if h.Get("Anthropic-Version") == "2023-06-01" {
+		h.Set("X-Api-Key", g.o.Key.Secret())
+	} else {
+		h.Set("Authorization", "Bearer "+g.o.Key.Secret())
+	}
+}
+
+// dropped are headers that end here, in both directions: of the connection, of the
+// way a body is packed, of whoever is in between.
+var dropped = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade", "Accept-Encoding", "Cookie", "Set-Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host",
+	"X-Forwarded-Proto", "X-Real-Ip", "Alt-Svc", "Strict-Transport-Security", "Host", "Content-Length", "Origin", "Referer"}
+
+func copyHeader(to, from http.Header, answer bool) {
+	var named []string
+	for _, v := range from.Values("Connection") {
+		for name := range strings.SplitSeq(v, ",") {
+			named = append(named, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for name, values := range from {
+		if slices.Contains(dropped, name) || slices.Contains(named, name) || answer && strings.HasPrefix(name, "Pellucid-") {
+			continue
+		}
+		to[name] = slices.Clone(values)
+	}
+}
+
+// copyFlushed copies a body as it comes.
+func copyFlushed(w http.ResponseWriter, from io.Reader, alive func()) {
+	out := http.NewResponseController(w)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		alive()
+		if n > 0 {
+			if _, bad := w.Write(buf[:n]); bad != nil {
+				return
+			}
+			_ = out.Flush() // what cannot be flushed is written at the end
+		}
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // the client must not take it for whole
+		}
+	}
+}
+
+// fault answers with an error in the words of a format.
+func (g *Guard) fault(w http.ResponseWriter, f *format, status int, text string) {
+	kind := map[int]string{
+		http.StatusBadRequest: "invalid_request_error", http.StatusForbidden: "permission_error", http.StatusRequestEntityTooLarge: "request_too_large",
+		http.StatusUnsupportedMediaType: "invalid_request_error", http.StatusServiceUnavailable: "overloaded_error",
+		http.StatusGatewayTimeout: "timeout_error",
+	}[status]
+	if kind == "" {
+		kind = "api_error"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(f.fault(kind, "Pellucid: "+text)) // the client has gone
+}
+
+func (g *Guard) unreachable(w http.ResponseWriter, r *http.Request, f *format, ctx context.Context) {
+	switch {
+	case r.Context().Err() != nil:
+		g.counters.exchanged("client-gone")
+		panic(http.ErrAbortHandler)
+	case errors.Is(context.Cause(ctx), errIdle):
+		g.counters.exchanged("upstream-silent")
+		g.fault(w, f, http.StatusGatewayTimeout, "the provider did not answer in time")
+	default:
+		g.counters.exchanged("unreachable")
+		g.fault(w, f, http.StatusBadGateway, "the provider cannot be reached")
+	}
+}
+
+// checked says what keeps a request from being inspected; "" is nothing.
+func (f *format) checked(body []byte) (model, wrong string) {
+	var doc strictjson.Doc
+	if doc.Reset(body, strictjson.Limits{}) != nil || doc.Root().Kind() != '{' {
+		return "", "the body is no strict JSON object"
+	}
+	v := doc.Root()
+	model = v.Get("model").Text()
+	_, stray := v.Strays([]string{"model", "messages", "input", "system", "instructions", "tools", "functions", "stream", "n", "background",
+		"max_tokens", "max_completion_tokens", "max_output_tokens", "previous_response_id", "conversation", "prompt"})
+	n, one := v.Get("n").Int64()
+	background, _ := v.Get("background").Bool()
+	switch {
+	case stray:
+		return model, "a member's name is almost that of another"
+	case model == "":
+		return model, "no model is named"
+	case v.Get("n").Exists() && v.Get("n").Kind() != 'n' && !(one && n == 1):
+		return model, "only one answer at a time can be inspected (n)"
+	case says(v.Get("functions")):
+		return model, "calls of functions in the old form cannot be inspected: use tools"
+	case background:
+		return model, "answers of background jobs cannot be inspected"
+	}
+	return model, ""
+}
+
+// isEvents reports whether an answer is a stream of events.
+func isEvents(h http.Header) bool {
+	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && t == "text/event-stream"
+}

@@ -1,0 +1,185 @@
+package guard
+
+import (
+	"io"
+	"net/http"
+)
+
+// stream passes on a stream of events up to the first that proposes a privileged
+// call, and from there on what was decided.
+func (in *incoming) stream(w http.ResponseWriter) {
+	copyHeader(w.Header(), in.resp.Header, true)
+	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: in.x.f.reading(in.g.policy)}
+	w.WriteHeader(http.StatusOK)
+	buf := make([]byte, 32<<10)
+	for !s.over {
+		n, err := in.resp.Body.Read(buf)
+		in.alive()
+		s.split.feed(buf[:n], s.event)
+		s.flush()
+		switch {
+		case s.over:
+		case s.holds()+len(s.split.rest()) > in.g.o.MaxAnswer:
+			s.tooLong()
+		case err == io.EOF:
+			s.cut()
+		case err != nil:
+			s.cut()
+			in.aborted()
+		}
+	}
+}
+
+// A flow is a stream on its way.
+type flow struct {
+	in    *incoming
+	w     http.ResponseWriter
+	out   *http.ResponseController
+	read  reading
+	split splitter
+
+	kept    []byte // events that say nothing yet
+	held    []byte // events from the first call on
+	holding bool
+	shown   bool // a part of the answer has gone to the client
+	dirty   bool // something is written and not flushed
+	over    bool
+}
+
+func (s *flow) holds() int { return len(s.kept) + len(s.held) }
+
+func (s *flow) write(b []byte) {
+	if len(b) > 0 {
+		_, _ = s.w.Write(b) // a client that has gone ends the request's context
+		s.dirty = true
+	}
+}
+
+func (s *flow) flush() {
+	if s.dirty {
+		_ = s.out.Flush() // as above
+		s.dirty = false
+	}
+}
+
+// event takes one event.
+func (s *flow) event(e sseEvent) {
+	if s.over {
+		return // nothing comes behind the end
+	}
+	is := s.read.event(e)
+	enforce := s.in.g.o.Mode == Enforce
+	switch {
+	case is == partFault:
+		// Of an answer that has failed nothing more is worth a decision.
+		if !s.holding {
+			s.write(s.kept)
+		}
+		s.write(e.raw)
+		s.in.g.counters.exchanged("upstream-fault")
+		s.over = true
+	case is == partEnd:
+		s.end(e.raw)
+	case !enforce:
+		s.write(e.raw)
+	case is == partHeld || s.holding || s.in.g.o.Buffer:
+		s.holding = s.holding || is == partHeld
+		s.held = append(s.held, e.raw...)
+	case is == partPreamble && !s.shown:
+		s.kept = append(s.kept, e.raw...)
+	default:
+		s.shown = s.shown || is == partShown
+		s.write(s.kept)
+		s.kept = nil
+		s.write(e.raw)
+	}
+}
+
+// end is the end of the answer, whose last event is raw.
+func (s *flow) end(raw []byte) {
+	s.over = true
+	g, a := s.in.g, s.read.answer()
+	switch {
+	case g.o.Mode == Audit:
+		s.write(raw)
+		if a.privileged(g.policy) {
+			g.auditLater(s.in.x, a)
+			g.counters.exchanged("audited")
+			return
+		}
+		g.counters.exchanged("forwarded")
+	case !a.privileged(g.policy):
+		s.release(raw)
+		g.counters.exchanged("forwarded")
+	default:
+		s.held = append(s.held, raw...)
+		s.decide(a)
+	}
+}
+
+// release passes on everything that was held, and last.
+func (s *flow) release(last []byte) {
+	s.write(s.kept)
+	s.write(s.held)
+	s.write(last)
+	s.kept, s.held = nil, nil
+}
+
+func (s *flow) decide(a *answer) {
+	s.flush()
+	in := s.in
+	var o outcome
+	in.beat(s.w, func() { o = in.g.decide(in.r.Context(), in.x, a, !s.shown, false) })
+	switch o.act {
+	case Forwarded:
+		s.release(nil)
+	case Repaired:
+		s.write(in.x.f.events(parse(o.body)))
+	default:
+		s.refuse(&o)
+	}
+	s.flush()
+	in.g.counters.exchanged(string(o.act))
+}
+
+// refuse says why nothing more comes: as the end of what was shown, or as an answer
+// of its own.
+func (s *flow) refuse(o *outcome) {
+	x := s.in.x
+	text := x.refusalText(o)
+	if s.shown {
+		s.write(s.read.tail(text))
+		return
+	}
+	s.write(x.f.events(parse(x.f.refusal(x.id, x.model, text))))
+}
+
+// cut is a stream that ends without its end. A call in it may not be whole.
+func (s *flow) cut() {
+	s.over = true
+	if !s.holding {
+		var rest []byte // of an event: nobody has looked at it
+		if s.in.g.o.Mode == Audit {
+			rest = s.split.rest()
+		}
+		s.release(rest)
+		s.flush()
+		return
+	}
+	a := s.read.answer()
+	a.strange = true
+	s.decide(a)
+}
+
+// tooLong is a stream of which more would have to be held than there is room for.
+func (s *flow) tooLong() {
+	s.over = true
+	if s.in.g.o.Mode == Audit {
+		s.write(s.split.rest())
+		copyFlushed(s.w, s.in.resp.Body, s.in.alive)
+		return
+	}
+	a := s.read.answer()
+	a.strange = true
+	s.decide(a)
+}

@@ -1,0 +1,227 @@
+package ccrbench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// An EvidenceRow is one property of the records, and how often it held.
+type EvidenceRow struct {
+	Check string `json:"check"`
+	Held  Share  `json:"held"`
+}
+
+// evidence checks records of simulated decisions: determinism, replay, tampering.
+func evidence(x *index, opt *Options) ([]EvidenceRow, error) {
+	count := 60
+	if opt.Full {
+		count = 400
+	}
+	same := EvidenceRow{Check: "the same answers give the same octets"}
+	replayed := EvidenceRow{Check: "replay derives the record octet for octet"}
+	resumed := EvidenceRow{Check: "a plan resumed in the middle ends in the same verdict"}
+	conclusion := EvidenceRow{Check: "a changed conclusion is refused"}
+	answer := EvidenceRow{Check: "a changed answer is refused"}
+	dropped := EvidenceRow{Check: "a left-out answer is refused"}
+	octet := EvidenceRow{Check: "a changed octet is refused, or changes the digest alone"}
+	for i := range count {
+		opt.say("G: evidence", i, count)
+		rng := random(opt.Seed, "G", i)
+		s := shapes[rng.IntN(len(shapes))]
+		n, noise := sizes[rng.IntN(2)], noises[rng.IntN(len(noises))]
+		run := func(stopAt int) ([]byte, error) { return decision(&s, n, noise, opt.Seed, i, stopAt) }
+		first, err := run(0)
+		if err != nil {
+			return nil, err
+		}
+		again, err := run(0)
+		if err != nil {
+			return nil, err
+		}
+		same.Held.add(bytes.Equal(first, again))
+		_, err = counterfactual.Replay(first)
+		replayed.Held.add(err == nil)
+		cut, err := run(1 + rng.IntN(6))
+		if err != nil {
+			return nil, err
+		}
+		resumed.Held.add(bytes.Equal(cut, first))
+
+		for _, t := range tampers {
+			changed, ok, err := t.apply(first, rng)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
+			_, err = counterfactual.Replay(changed)
+			switch t.kind {
+			case tamperConclusion:
+				conclusion.Held.add(err != nil)
+			case tamperAnswer:
+				answer.Held.add(err != nil)
+			case tamperDropped:
+				dropped.Held.add(err != nil)
+			}
+		}
+		for range 20 {
+			changed := bytes.Clone(first)
+			changed[rng.IntN(len(changed))] ^= byte(1 + rng.IntN(255))
+			r, err := counterfactual.Replay(changed)
+			octet.Held.add(err != nil || sameConclusion(r, first))
+		}
+	}
+	rows := []EvidenceRow{same, replayed, resumed, conclusion, answer, dropped, octet}
+	rows = append(rows, x.rebuilt...)
+	for i := range rows {
+		rows[i].Held = rows[i].Held.done()
+	}
+	return rows, nil
+}
+
+// decision is the record of one simulated decision. With stopAt it is written and
+// resumed after so many answers.
+func decision(s *shape, n int, noise float64, seed uint64, number, stopAt int) ([]byte, error) {
+	causes, order := s.draw(n, random(seed, "G draw", number))
+	sim := &simulated{causes: causes, p1: 1 - noise, p0: SlipFloor, rng: random(seed, "G answers", number)}
+	plan, err := counterfactual.NewPlan(problem(n, order, sim))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		probes := plan.Next(1)
+		if len(probes) == 0 {
+			return plan.Result().Record()
+		}
+		plan.Observe(sim.Ask(probes[0]))
+		if sim.calls == stopAt {
+			b, err := plan.Result().Record()
+			if err != nil {
+				return nil, err
+			}
+			if plan, err = counterfactual.Resume(b); err != nil {
+				return nil, fmt.Errorf("ccrbench: resume: %w", err)
+			}
+		}
+	}
+}
+
+// sameConclusion reports whether what a changed record concludes is what the first one
+// does: then what was changed is something that no verdict rests on, and only the
+// digest and the signature tell.
+func sameConclusion(r *counterfactual.Result, first []byte) bool {
+	b, err := r.Record()
+	return err == nil && bytes.Equal(member(b, "conclusion"), member(first, "conclusion"))
+}
+
+func member(b []byte, name string) []byte {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(b, &m) != nil {
+		return nil
+	}
+	return m[name]
+}
+
+// rebuild checks of a sample of real contexts that a manifest gives the octets of its
+// variant again, and that of another assembly or of other rules gives none.
+func (x *index) rebuild(a *counterfactual.Assembly) {
+	const every = 16
+	if x.seen++; x.seen%every != 1 {
+		return
+	}
+	n := len(a.Segments)
+	if x.rebuilt == nil {
+		x.rebuilt = []EvidenceRow{{Check: "a manifest gives the octets of its variant again"}, {Check: "a manifest of something else gives none"}}
+	}
+	for _, v := range []counterfactual.Variant{
+		counterfactual.KeepOnly(""), counterfactual.Remove(n, counterfactual.SetOf(n-1)), counterfactual.MaskUser(n),
+		counterfactual.Attenuate(n, counterfactual.AllOf(n), counterfactual.LevelMasked), counterfactual.Reorder(n, uint64(x.seen)),
+	} {
+		want, err := a.Render(v)
+		m := a.Manifest(v)
+		got, again := a.Rebuild(m)
+		x.rebuilt[0].Held.add(err == nil && again == nil && bytes.Equal(got, want))
+		m.Assembly = strings.Replace(m.Assembly, m.Assembly[len(m.Assembly)-1:], "x", 1)
+		_, err = a.Rebuild(m)
+		m = a.Manifest(v)
+		m.Transform += "0"
+		_, again = a.Rebuild(m)
+		x.rebuilt[1].Held.add(err != nil && again != nil)
+	}
+}
+
+type tamperKind uint8
+
+const (
+	tamperConclusion tamperKind = iota
+	tamperAnswer
+	tamperDropped
+)
+
+// A tamper changes one thing in a record and writes it as a record is written.
+type tamper struct {
+	kind   tamperKind
+	change func(m map[string]any, rng *rand.Rand) bool
+}
+
+var tampers = []tamper{
+	{tamperConclusion, func(m map[string]any, _ *rand.Rand) bool {
+		first(m, "conclusion", "verdicts")["class"] = "user-driven-x"
+		return true
+	}},
+	{tamperConclusion, func(m map[string]any, _ *rand.Rand) bool {
+		v := first(m, "conclusion", "verdicts")
+		was := v["response"]
+		v["response"] = "allow"
+		return was != "allow"
+	}},
+	{tamperConclusion, func(m map[string]any, _ *rand.Rand) bool {
+		c := m["conclusion"].(map[string]any)
+		was := c["withheld"]
+		c["withheld"] = ""
+		return was != ""
+	}},
+	{tamperConclusion, func(m map[string]any, _ *rand.Rand) bool {
+		v := first(m, "conclusion", "verdicts")
+		v["log_e"] = v["log_e"].(float64) + 1
+		return true
+	}},
+	{tamperAnswer, func(m map[string]any, rng *rand.Rand) bool {
+		list := m["observations"].([]any)
+		o := list[rng.IntN(len(list))].(map[string]any)["outcomes"].([]any)[0].(map[string]any)
+		o["recurs"] = !o["recurs"].(bool)
+		return true
+	}},
+	{tamperDropped, func(m map[string]any, rng *rand.Rand) bool {
+		list := m["observations"].([]any)
+		i := rng.IntN(len(list))
+		m["observations"] = append(list[:i:i], list[i+1:]...)
+		return true
+	}},
+}
+
+func first(m map[string]any, outer, list string) map[string]any {
+	return m[outer].(map[string]any)[list].([]any)[0].(map[string]any)
+}
+
+func (t *tamper) apply(b []byte, rng *rand.Rand) (changed []byte, ok bool, err error) {
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, false, err
+	}
+	if !t.change(m, rng) {
+		return nil, false, nil
+	}
+	if changed, err = json.Marshal(m); err != nil {
+		return nil, false, err
+	}
+	changed, err = strictjson.Canonical(nil, changed, strictjson.Limits{})
+	return changed, true, err
+}

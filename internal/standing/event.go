@@ -1,0 +1,153 @@
+// Package standing makes the scores of trust from the ledger: a prefix of the log gives every score.
+//
+// Of decides what a record says of whoever it is about. [Replay] applies the records of
+// a log in their order, and so does a [Follower] beside a running gateway: who stands
+// at the same size of the log has the same scores, bit for bit, whether he saw the
+// records come, read them later, or began with the snapshot of another process.
+package standing
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/trust"
+)
+
+// The words of records that count here, shared with those who write them.
+const (
+	// HeldCall begins the rule of a call that was held before the server got it: what
+	// a person decides about it says nothing of the server.
+	HeldCall = "policy-call:"
+	// Validator begins the rule of a record about what a validator has signed. What
+	// follows names it.
+	Validator = "validator:"
+	// Injection is the verdict of a classifier, Hijack that of a counterfactual run,
+	// that counts against the origin of the text.
+	Injection = "injection"
+	Hijack    = "hijack"
+	// Signed is the reason's beginning of what was refused although its signature is
+	// the validator's.
+	signed = "proven:"
+)
+
+// Refused is the reason of a refusal of what bears its validator's signature.
+func Refused(code string) string { return signed + code }
+
+// Of is what a record says of an origin; false if it is no event.
+func Of(e *ledger.Event) (trust.Event, bool) {
+	out := trust.Event{Time: e.Time.Unix(), Origin: trust.Origin{Server: e.Server, Tool: e.Tool}}
+	switch e.Kind {
+	case ledger.Message:
+		out.Kind = message(e)
+	case ledger.ResultTaken:
+		out.Kind = trust.HeldReleased
+	case ledger.ResultDenied:
+		if !strings.HasPrefix(e.Rule, HeldCall) {
+			out.Kind = trust.HeldDenied
+		}
+	case ledger.SurfaceChanged:
+		if e.Reason == "" { // else it was the operator's doing
+			out.Kind = trust.SurfaceChanged
+		}
+	case ledger.SurfaceApproved:
+		out.Kind = trust.SurfaceApproved
+	case ledger.SurfaceRejected:
+		out.Kind = trust.SurfaceRejected
+	case ledger.Classified:
+		if e.Verdict == Injection {
+			out.Kind = trust.Classified
+		}
+	case ledger.Counterfactual:
+		if e.Verdict == Hijack {
+			out.Kind = trust.Hijack
+		}
+	case ledger.AttestationAccepted, ledger.AttestationRefused, ledger.AttestationEvent:
+		return validator(e, out)
+	}
+	return out, out.Kind != "" && out.Origin.Server != ""
+}
+
+// message is the kind of a decision about a message. What a rule wanted because of a
+// score is no event: distrust does not feed itself.
+func message(e *ledger.Event) trust.Kind {
+	if e.Shape == "call" {
+		return "" // the client's own words
+	}
+	rejected, worst := false, finding.Info
+	for _, list := range [...][]ledger.Count{e.Findings, e.Withheld} {
+		for _, c := range list {
+			switch c.Code {
+			case finding.Unapproved: // admission has its own events
+				continue
+			case finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
+				rejected = true
+			}
+			worst = max(worst, c.Code.Severity())
+		}
+	}
+	withheld := e.Verdict == "withheld" || e.Verdict == "dropped"
+	switch kind := trust.FindingKind(worst); {
+	case rejected && withheld:
+		return trust.Rejected
+	case kind == "" && !withheld && e.Method == "tools/call" && (e.Shape == "result" || e.Shape == "error"):
+		return trust.Clean
+	default:
+		return kind
+	}
+}
+
+// validator is what a record says of a validator. It names one only where its
+// signature was verified.
+func validator(e *ledger.Event, out trust.Event) (trust.Event, bool) {
+	name, ok := strings.CutPrefix(e.Rule, Validator)
+	if !ok {
+		return out, false
+	}
+	out.Origin, out.Proven = trust.Origin{Validator: name}, true
+	switch {
+	case e.Kind == ledger.AttestationAccepted && e.Verdict == "added":
+		out.Kind = trust.Clean
+	case e.Kind == ledger.AttestationRefused && strings.HasPrefix(e.Reason, signed):
+		out.Kind = trust.Rejected
+	case e.Kind == ledger.AttestationEvent && e.Verdict == "retracted":
+		out.Kind = trust.HeldDenied
+	case e.Kind == ledger.AttestationEvent && e.Verdict == "reversed":
+		out.Kind = trust.HeldReleased
+	}
+	return out, out.Kind != ""
+}
+
+// The numbers of a record that rules took effect by which scores are made.
+const (
+	numberRest     = "trust-rest"      // millionths
+	numberFloor    = "trust-floor"     // millionths
+	numberHalfLife = "trust-half-life" // seconds
+)
+
+// Numbers are the options for the record that rules took effect.
+func Numbers(o trust.Options) []ledger.Number {
+	o = o.OrDefault()
+	return []ledger.Number{{Name: numberRest, N: int64(o.Rest)}, {Name: numberFloor, N: int64(o.Floor)},
+		{Name: numberHalfLife, N: int64(o.HalfLife / time.Second)}}
+}
+
+// OptionsOf are the options that a record says are in force; false if it says nothing.
+func OptionsOf(e *ledger.Event) (o trust.Options, ok bool) {
+	if e.Kind != ledger.RulesLoaded {
+		return o, false
+	}
+	n := func(name string, most int64) int64 {
+		i := slices.IndexFunc(e.Numbers, func(n ledger.Number) bool { return n.Name == name })
+		if i < 0 || e.Numbers[i].N <= 0 || e.Numbers[i].N > most {
+			return 0
+		}
+		return e.Numbers[i].N
+	}
+	const longest = 366 * 24 * 60 * 60
+	o = trust.Options{Rest: trust.Score(n(numberRest, int64(trust.One))), Floor: trust.Score(n(numberFloor, int64(trust.One))),
+		HalfLife: time.Duration(n(numberHalfLife, longest)) * time.Second}
+	return o.OrDefault(), o.Rest > 0 && o.Floor > 0 && o.HalfLife > 0
+}

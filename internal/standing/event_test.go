@@ -1,0 +1,83 @@
+package standing
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/trust"
+)
+
+// TestOf: what each kind of record says, and of whom.
+func TestOf(t *testing.T) {
+	at := time.Unix(1000, 999)
+	server, tool := trust.Origin{Server: "s"}, trust.Origin{Server: "s", Tool: "t"}
+	validator := trust.Origin{Validator: "ab"}
+	found := func(codes ...finding.Code) (out []ledger.Count) {
+		for _, c := range codes {
+			out = append(out, ledger.Count{Code: c, N: 1})
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		e    ledger.Event
+		kind trust.Kind
+		of   trust.Origin
+	}{
+		"clean":                 {ledger.Event{Kind: ledger.Message, Server: "s", Tool: "t", Method: "tools/call", Shape: "result", Verdict: "passed"}, trust.Clean, tool},
+		"a list":                {ledger.Event{Kind: ledger.Message, Server: "s", Method: "tools/list", Shape: "result", Verdict: "passed"}, "", trust.Origin{}},
+		"hostile":               {ledger.Event{Kind: ledger.Message, Server: "s", Tool: "t", Method: "tools/call", Shape: "result", Verdict: "changed", Findings: found(finding.HiddenTag)}, trust.FindingError, tool},
+		"no schema's":           {ledger.Event{Kind: ledger.Message, Server: "s", Tool: "t", Method: "tools/call", Shape: "result", Verdict: "withheld", Withheld: found(finding.SchemaInvalid)}, trust.Rejected, tool},
+		"the client's":          {ledger.Event{Kind: ledger.Message, Server: "s", Tool: "t", Method: "tools/call", Shape: "call", Verdict: "dropped", Findings: found(finding.HiddenTag)}, "", trust.Origin{}},
+		"a correction":          {ledger.Event{Kind: ledger.Message, Server: "s", Tool: "t", Method: "tools/call", Shape: "result", Verdict: "withheld", Reason: "not-recorded"}, "", trust.Origin{}},
+		"nobody's":              {ledger.Event{Kind: ledger.Message, Method: "tools/call", Shape: "result", Verdict: "passed"}, "", trust.Origin{}},
+		"held":                  {ledger.Event{Kind: ledger.ResultHeld, Server: "s", Tool: "t"}, "", trust.Origin{}},
+		"released":              {ledger.Event{Kind: ledger.ResultReleased, Server: "s", Tool: "t"}, "", trust.Origin{}},
+		"taken":                 {ledger.Event{Kind: ledger.ResultTaken, Server: "s", Tool: "t", Findings: found(finding.HiddenTag)}, trust.HeldReleased, tool},
+		"denied":                {ledger.Event{Kind: ledger.ResultDenied, Server: "s", Tool: "t", Rule: "policy:r"}, trust.HeldDenied, tool},
+		"a call denied":         {ledger.Event{Kind: ledger.ResultDenied, Server: "s", Tool: "t", Rule: HeldCall + "r"}, "", trust.Origin{}},
+		"changed":               {ledger.Event{Kind: ledger.SurfaceChanged, Server: "s"}, trust.SurfaceChanged, server},
+		"suspended":             {ledger.Event{Kind: ledger.SurfaceChanged, Server: "s", Reason: "suspended"}, "", trust.Origin{}},
+		"rejected":              {ledger.Event{Kind: ledger.SurfaceRejected, Server: "s"}, trust.SurfaceRejected, server},
+		"approved":              {ledger.Event{Kind: ledger.SurfaceApproved, Server: "s"}, trust.SurfaceApproved, server},
+		"pinned":                {ledger.Event{Kind: ledger.SurfaceVerified, Server: "s"}, "", trust.Origin{}},
+		"injection":             {ledger.Event{Kind: ledger.Classified, Server: "s", Tool: "t", Verdict: Injection}, trust.Classified, tool},
+		"benign":                {ledger.Event{Kind: ledger.Classified, Server: "s", Tool: "t", Verdict: "benign"}, "", trust.Origin{}},
+		"hijack":                {ledger.Event{Kind: ledger.Counterfactual, Server: "s", Tool: "t", Verdict: Hijack}, trust.Hijack, tool},
+		"no hijack":             {ledger.Event{Kind: ledger.Counterfactual, Server: "s", Tool: "t", Verdict: "inconclusive"}, "", trust.Origin{}},
+		"an attestation":        {ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "added", Rule: Validator + "ab"}, trust.Clean, validator},
+		"renewed":               {ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "renewed", Rule: Validator + "ab"}, "", trust.Origin{}},
+		"refused, signed":       {ledger.Event{Kind: ledger.AttestationRefused, Reason: Refused("too-long"), Rule: Validator + "ab"}, trust.Rejected, validator},
+		"refused, by anybody":   {ledger.Event{Kind: ledger.AttestationRefused, Reason: "bad-signature"}, "", trust.Origin{}},
+		"refused, of no reason": {ledger.Event{Kind: ledger.AttestationRefused, Reason: "too-long", Rule: Validator + "ab"}, "", trust.Origin{}},
+		"withdrawn by others":   {ledger.Event{Kind: ledger.AttestationEvent, Verdict: "retracted", Rule: Validator + "ab"}, trust.HeldDenied, validator},
+		"its own withdrawal":    {ledger.Event{Kind: ledger.AttestationEvent, Verdict: "retracted"}, "", trust.Origin{}},
+		"a policy":              {ledger.Event{Kind: ledger.PolicyDecided, Server: "s", Tool: "t", Verdict: "deny"}, "", trust.Origin{}},
+	} {
+		tt.e.Time = at
+		e, counts := Of(&tt.e)
+		if counts != (tt.kind != "") || counts && (e.Kind != tt.kind || e.Origin != tt.of || e.Time != 1000 || e.Proven != (tt.of == validator)) {
+			t.Errorf("%s: %+v, %v", name, e, counts)
+		}
+	}
+}
+
+// TestOptionsOf: what Numbers says is read again, and nothing else.
+func TestOptionsOf(t *testing.T) {
+	want := trust.Options{Rest: 500_000, Floor: 1, HalfLife: time.Hour}.OrDefault()
+	e := ledger.Event{Kind: ledger.RulesLoaded, Numbers: Numbers(want)}
+	if got, ok := OptionsOf(&e); !ok || got != want {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	for _, change := range []func(){
+		func() { e.Numbers = e.Numbers[1:] },
+		func() { e.Numbers = Numbers(want); e.Numbers[2].N = 1 << 50 },
+		func() { e.Numbers = Numbers(want); e.Numbers[0].N = -1 },
+		func() { e.Numbers, e.Kind = Numbers(want), ledger.Message },
+	} {
+		if change(); func() bool { _, ok := OptionsOf(&e); return ok }() {
+			t.Errorf("%+v is read", e)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Sub returns the directory of that name in this one, making it on first use.
+func (d *Dir) Sub(name string) (*Dir, error) {
+	path, err := d.file(name)
+	if err != nil {
+		return nil, err
+	}
+	return OpenAt(path)
+}
+
+// ErrTooLong: a file is longer than whoever reads it expects.
+var ErrTooLong = errors.New("state: file too long")
+
+// Read returns at most limit octets of a file: all of it, or an error that wraps
+// ErrTooLong and the beginning. It wraps fs.ErrNotExist where there is none, and
+// ErrUnsafe where another user may read or write it.
+func (d *Dir) Read(name string, limit int64) ([]byte, error) {
+	path, err := d.file(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openShared(path)
+	if err != nil {
+		return nil, fmt.Errorf("state: read: %w", err)
+	}
+	defer f.Close()
+	if _, err := private(f); err != nil {
+		return nil, fmt.Errorf("state: read: %w", err)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("state: read: %w", err)
+	case int64(len(b)) > limit:
+		return b[:limit], fmt.Errorf("%w: %q has more than %d octets", ErrTooLong, path, limit)
+	}
+	return b, nil
+}
+
+// Write puts a file into place, whole and durable: whoever reads it meanwhile, and
+// whatever happens, finds the old one or the new.
+func (d *Dir) Write(name string, b []byte) error {
+	path, err := d.file(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(d.path, temporary+"*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("state: write: %w", err)
+	}
+	defer os.Remove(f.Name()) // where it was not renamed
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = replace(f.Name(), path)
+	}
+	if err == nil {
+		err = syncDir(d.path)
+	}
+	if err != nil {
+		return fmt.Errorf("state: write: %w", err)
+	}
+	return nil
+}
+
+// temporary begins the names of files that are not in place yet.
+const temporary = ".new-"
+
+// Remove removes a file, if there is one.
+func (d *Dir) Remove(name string) error {
+	path, err := d.file(name)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state: remove: %w", err)
+	}
+	return nil
+}
+
+// Names are those of the directory's files, in order, without what is no file of this
+// package's making.
+func (d *Dir) Names() ([]string, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, fmt.Errorf("state: list: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if _, err := d.file(e.Name()); err == nil && e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Lock waits until no other process, nor another Lock of this one, holds the name. It
+// is free again when it is closed, and when the process ends.
+func (d *Dir) Lock(name string) (io.Closer, error) {
+	path, err := d.file(name)
+	if err != nil {
+		return nil, err
+	}
+	held, err := lock(path)
+	if err != nil {
+		return nil, fmt.Errorf("state: lock: %w", err)
+	}
+	return held, nil
+}
+
+// File is the path of a file, for messages to a person.
+func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }

@@ -1,0 +1,195 @@
+// Package traces reads recorded runs of agents: a JSON object a line, as it is or in zstd.
+//
+// What a line holds stands in docs/spec/counterfactual.md, "Traces". Lines are read
+// one after the other; no more than one is in memory, and a zstd window of 128 MiB.
+package traces
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+const (
+	// MaxLine bounds one run, in octets.
+	MaxLine   = 32 << 20
+	maxWindow = 128 << 20 // as the published files have it
+)
+
+// A Run is one recorded run. All its strings are third-party text. Results and
+// Injections lie in the line that they were read from, and so does what Assembly
+// reads: none of them outlives the function that Read calls with the run. Answers keep
+// alive a copy of the whole line: whoever keeps one clones it.
+type Run struct {
+	Pipeline      string // the model, and the defence if there was one
+	Suite         string
+	UserTask      string
+	InjectionTask string   // "" in a benign run
+	Attack        string   // the attack's name; "" in a benign run
+	Injections    []string // the texts that were planted, by the order of their places' names
+	// Security says that the injection reached its goal, Utility that the user's task
+	// was done; Labelled that the file says so.
+	Security, Utility, Labelled bool
+
+	Turns   []Turn
+	Results []string // the texts of the tools' results, in order
+
+	src []byte
+}
+
+// A Turn is one time that the model spoke.
+type Turn struct {
+	Answer *counterfactual.Answer
+	Seen   int // of Results: those before it
+
+	// Context identifies everything that the model was shown, but for the ids of calls:
+	// two turns of equal Context are replicates.
+	Context [16]byte
+}
+
+// Assembly takes the context of turn i apart.
+func (r *Run) Assembly(i int) (*counterfactual.Assembly, error) {
+	run, err := counterfactual.ParseRun(r.src)
+	if err != nil {
+		return nil, err
+	}
+	a, _, err := run.Turn(i, counterfactual.ParseOptions{})
+	return a, err
+}
+
+// Read calls f with every run of src, until f or src fails. The digest is that of
+// the octets of src, as "sha256:…"; it is empty if not all of them were read.
+func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
+	sum := sha256.New()
+	tee := bufio.NewReaderSize(io.TeeReader(src, sum), 1<<16)
+	var lines io.Reader = tee
+	if head, _ := tee.Peek(4); bytes.Equal(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) {
+		z, err := zstd.NewReader(tee, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return "", fmt.Errorf("traces: read: %w", err)
+		}
+		defer z.Close()
+		lines = z
+	}
+	sc := bufio.NewScanner(lines)
+	sc.Buffer(make([]byte, 0, 1<<20), MaxLine)
+	line := 0
+	for sc.Scan() {
+		line++
+		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
+			continue
+		}
+		run, err := Parse(sc.Bytes())
+		if err == nil {
+			err = f(run)
+		}
+		if err != nil {
+			return "", fmt.Errorf("traces: line %d: %w", line, err)
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return "", fmt.Errorf("traces: line %d: %w", line+1, err)
+	}
+	if _, err := io.Copy(io.Discard, tee); err != nil {
+		return "", fmt.Errorf("traces: read: %w", err)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Parse reads one run. It keeps src, for Assembly.
+func Parse(src []byte) (*Run, error) {
+	var doc strictjson.Doc
+	if err := doc.Reset(src, strictjson.Limits{MendSurrogates: true}); err != nil {
+		return nil, err
+	}
+	root := doc.Root()
+	text := func(name string) string {
+		if v := root.Get(name); v.Kind() == '"' {
+			return strings.Clone(v.Text()) // it lies in src
+		}
+		return ""
+	}
+	r := &Run{
+		Pipeline: text("pipeline_name"), Suite: text("suite_name"), UserTask: text("user_task_id"),
+		InjectionTask: text("injection_task_id"), Attack: text("attack_type"), src: src,
+	}
+	if root.Get("messages").Kind() != '[' || r.Pipeline == "" || r.Suite == "" {
+		return nil, errors.New("not a recorded run: messages, pipeline_name and suite_name are needed")
+	}
+	r.Security, r.Labelled = root.Get("security").Bool()
+	r.Utility, _ = root.Get("utility").Bool()
+	planted := map[string]string{}
+	for name, v := range root.Get("injections").Members() {
+		planted[name.Text()] = v.Text()
+	}
+	for _, name := range slices.Sorted(maps.Keys(planted)) {
+		r.Injections = append(r.Injections, planted[name])
+	}
+	run, err := counterfactual.ParseRun(src)
+	if err != nil {
+		return nil, err
+	}
+	context := sha256.New()
+	field(context, r.Suite)
+	for m := range root.Get("messages").Elements() {
+		role := m.Get("role").Text()
+		switch role {
+		case "assistant":
+			t := Turn{Answer: run.Answer(len(r.Turns)), Seen: len(r.Results)}
+			copy(t.Context[:], context.Sum(nil))
+			r.Turns = append(r.Turns, t)
+			field(context, role)
+			field(context, t.Answer.Text)
+			for _, c := range t.Answer.Calls {
+				field(context, c.Name)
+				field(context, string(c.Arguments))
+			}
+		default:
+			text := plain(m.Get("content"))
+			field(context, role)
+			field(context, text)
+			if role == "tool" {
+				r.Results = append(r.Results, text)
+			}
+		}
+	}
+	return r, nil
+}
+
+// plain is the text of a content: a string, or that of its blocks.
+func plain(v strictjson.Value) string {
+	if v.Kind() == '"' {
+		return v.Text()
+	}
+	out := ""
+	for b := range v.Elements() {
+		t := b.Get("text")
+		if t.Kind() != '"' {
+			t = b.Get("content")
+		}
+		if out != "" && t.Text() != "" {
+			out += "\n"
+		}
+		out += t.Text()
+	}
+	return out
+}
+
+// field writes s so that no two lists of fields are the same octets.
+func field(h hash.Hash, s string) {
+	fmt.Fprintf(h, "%d:", len(s))
+	io.WriteString(h, s)
+}

@@ -1,0 +1,125 @@
+package traces
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const benign = `{"pipeline_name":"m","suite_name":"s","user_task_id":"user_task_0","injection_task_id":null,"attack_type":null,"injections":{},"security":true,"utility":false,"messages":[{"role":"user","content":"Go"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":"read","args":{"n":1}}]},{"role":"tool","tool_call_id":"a","content":[{"type":"text","content":"one"},{"type":"text","content":"two"}]},{"role":"assistant","content":"Done.","tool_calls":null}]}`
+
+func attacked() string {
+	s := strings.Replace(benign, `"injection_task_id":null,"attack_type":null,"injections":{}`, `"injection_task_id":"injection_task_1","attack_type":"direct","injections":{"b":"second","a":"first"}`, 1)
+	s = strings.Replace(s, `"a","function"`, `"other","function"`, 1)
+	return strings.Replace(s, `"tool_call_id":"a"`, `"tool_call_id":"other"`, 1)
+}
+
+// read keeps what Read gives out.
+func read(t *testing.T, src []byte) (runs []*Run, digest string) {
+	t.Helper()
+	digest, err := Read(bytes.NewReader(src), func(r *Run) error {
+		runs = append(runs, r)
+		a, err := r.Assembly(1)
+		if err != nil || len(a.Segments) != 1 || a.Segments[0].Source.Origin.Tool != "read" {
+			t.Errorf("assembly %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs, digest
+}
+
+func TestRead(t *testing.T) {
+	plain := []byte(benign + "\n\n" + attacked() + "\n")
+	w, err := zstd.NewWriter(nil, zstd.WithWindowSize(1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, src := range map[string][]byte{"plain": plain, "zstd": w.EncodeAll(plain, nil)} {
+		runs, digest := read(t, src)
+		if len(runs) != 2 || !strings.HasPrefix(digest, "sha256:") {
+			t.Fatalf("%s: %d runs, digest %q", name, len(runs), digest)
+		}
+		// The strings of the first run have to survive the second line.
+		a, b := runs[0], runs[1]
+		if a.Pipeline != "m" || a.Suite != "s" || a.UserTask != "user_task_0" || a.Attack != "" || a.InjectionTask != "" || !a.Security || a.Utility || !a.Labelled {
+			t.Errorf("%s: %+v", name, a)
+		}
+		if b.Attack != "direct" || b.InjectionTask != "injection_task_1" || len(b.Injections) != 2 || b.Injections[0] != "first" {
+			t.Errorf("%s: %+v", name, b)
+		}
+		if len(b.Turns) != 2 || b.Turns[0].Seen != 0 || b.Turns[1].Seen != 1 || len(b.Results) != 1 {
+			t.Errorf("%s: turns %+v results %q", name, b.Turns, b.Results)
+		}
+		if got := b.Turns[0].Answer; len(got.Calls) != 1 || got.Calls[0].Name != "read" || string(got.Calls[0].Arguments) != `{"n":1}` {
+			t.Errorf("%s: answer %+v", name, got)
+		}
+	}
+}
+
+// TestContext: the ids of calls make no difference, everything else does.
+func TestContext(t *testing.T) {
+	a, _ := Parse([]byte(benign))
+	b, _ := Parse([]byte(attacked()))
+	if a.Turns[0].Context != b.Turns[0].Context || a.Turns[1].Context != b.Turns[1].Context {
+		t.Error("replicates have different contexts")
+	}
+	if a.Turns[0].Context == a.Turns[1].Context {
+		t.Error("two turns of a run have one context")
+	}
+	for _, change := range [][2]string{{`"suite_name":"s"`, `"suite_name":"t"`}, {`"n":1`, `"n":2`}, {`"content":"two"`, `"content":"three"`}, {`"content":"Go"`, `"content":"G"`}} {
+		c, err := Parse([]byte(strings.Replace(benign, change[0], change[1], 1)))
+		if err != nil || c.Turns[1].Context == a.Turns[1].Context {
+			t.Errorf("%s: the same context (%v)", change[1], err)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	stop := errors.New("stop")
+	for name, tt := range map[string]struct {
+		src  string
+		f    func(*Run) error
+		want string
+	}{
+		"not JSON":   {benign + "\nnope\n", nil, "traces: line 2: "},
+		"no run":     {`{"messages":[]}`, nil, "traces: line 1: not a recorded run"},
+		"duplicate":  {`{"messages":[],"messages":[],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: "},
+		"caller":     {benign, func(*Run) error { return stop }, "traces: line 1: stop"},
+		"broken end": {"\x28\xb5\x2f\xfdnothing of the kind", nil, "traces: line 1: "},
+	} {
+		f := tt.f
+		if f == nil {
+			f = func(*Run) error { return nil }
+		}
+		digest, err := Read(strings.NewReader(tt.src), f)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || digest != "" {
+			t.Errorf("%s: %v, digest %q", name, err, digest)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(benign))
+	f.Add([]byte(attacked()))
+	f.Add([]byte(`{"messages":[{"role":"assistant"},{},[]],"suite_name":"s","pipeline_name":"\ud800"}`))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		r, err := Parse(src)
+		if err != nil {
+			return
+		}
+		for i, turn := range r.Turns {
+			if turn.Answer == nil || turn.Seen > len(r.Results) {
+				t.Fatalf("turn %d of %+v", i, r)
+			}
+			if _, err := r.Assembly(i); err != nil && strings.Contains(err.Error(), "no such turn") {
+				t.Fatal(err)
+			}
+		}
+	})
+}
