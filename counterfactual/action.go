@@ -226,8 +226,8 @@ func cutLast(s, sep string) (before, after string) {
 	return "", s
 }
 
-// letter is c in lower case where it is of a word, an ASCII letter or digit or not
-// ASCII; else 0.
+// letter is c in lower case where it belongs to a word: an ASCII letter or digit, or what
+// is not ASCII; else 0.
 func letter(c byte) byte {
 	switch {
 	case 'A' <= c && c <= 'Z':

@@ -242,7 +242,10 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 
 // analyze asks, and makes the report.
 func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *ccrQuestion, client llm.Client) (*ccrReport, error) {
-	if err := q.base(ctx, client); err != nil {
+	first, cancel := context.WithTimeout(ctx, c.Time)
+	err := q.base(first, client)
+	cancel()
+	if err != nil {
 		return nil, err
 	}
 	judge, err := q.judge()

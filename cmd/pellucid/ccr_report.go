@@ -26,7 +26,8 @@ type ccrReport struct {
 	Stop     counterfactual.StopReason `json:"stop"`
 	Rule     counterfactual.Rule       `json:"rule"`
 	Repair   *counterfactual.Repair    `json:"repair,omitempty"`
-	Record   string                    `json:"record"` // digest of the evidence
+	Metrics  divergences               `json:"metrics,omitempty"` // of the whole context
+	Record   string                    `json:"record"`            // digest of the evidence
 
 	record []byte
 }
@@ -66,9 +67,12 @@ type ccrSegment struct {
 	Cause     bool                     `json:"cause"`
 	Withheld  bool                     `json:"withheld"`
 	Influence counterfactual.Influence `json:"influence"`
-	// Metrics are the largest divergences, in thousandths, of answers without it.
-	Metrics map[string]int `json:"metrics,omitempty"`
+	Metrics   divergences              `json:"metrics,omitempty"`
 }
+
+// divergences are the largest ones that were seen, in thousandths: by perturbation,
+// then by metric.
+type divergences map[string]map[string]int
 
 // odds are e to the power of a logarithm in thousandths.
 func odds(logE int) float64 {
@@ -108,9 +112,10 @@ func newReport(q *ccrQuestion, judge *counterfactual.Judge, r *counterfactual.Re
 		s := &a.Segments[i]
 		out.Segments = append(out.Segments, ccrSegment{
 			ID: s.ID, Source: s.Source.Label(), Octets: len(s.Text), Digest: s.Digest.String(),
-			Cause: causes.Has(i), Withheld: r.Withheld.Has(i), Influence: r.Influence[i], Metrics: divergences(r, i),
+			Cause: causes.Has(i), Withheld: r.Withheld.Has(i), Influence: r.Influence[i],
 		})
 	}
+	out.measure(r)
 	seen := map[string]bool{}
 	for _, o := range a.Odd {
 		if !seen[o.Code] {
@@ -137,25 +142,57 @@ func newCause(a *counterfactual.Assembly, c counterfactual.Cause) ccrCause {
 	return out
 }
 
-// divergences are what the metrics say of answers from which segment i alone, or
-// with what came of it, was withheld.
-func divergences(r *counterfactual.Result, i int) map[string]int {
-	n := len(r.Problem().Segments)
-	metrics := counterfactual.Metrics()
-	var out map[string]int
-	for _, o := range r.Observations() {
-		left := counterfactual.AllOf(n).Minus(o.Variant.Kept)
-		if o.Failure != "" || o.Variant.MaskUser || o.Variant.Kind != counterfactual.KindRemove || left != counterfactual.SetOf(i) || len(o.Metrics) != len(metrics) {
-			continue
-		}
-		if out == nil {
-			out = map[string]int{}
-		}
-		for k, m := range metrics {
-			out[m.ID] = max(out[m.ID], o.Metrics[k])
+// measure takes in what the metrics say of each answer.
+func (r *ccrReport) measure(from *counterfactual.Result) {
+	n := len(r.Segments)
+	all := counterfactual.AllOf(n)
+	for _, o := range from.Observations() {
+		v := &o.Variant
+		switch {
+		case v.Span != counterfactual.Span{}:
+		case v.MaskUser:
+			r.Metrics = r.Metrics.with("mask-user", o.Metrics)
+		case v.Order != 0:
+			r.Metrics = r.Metrics.with("reorder", o.Metrics)
+		case v.Weak != "" && v.Level != counterfactual.LevelPlain:
+			r.single(v.Weak, fmt.Sprint("attenuate-", v.Level), o.Metrics)
+		default:
+			if v.Kept == all {
+				r.Metrics = r.Metrics.with("base", o.Metrics)
+			}
+			if v.Kept == "" {
+				r.Metrics = r.Metrics.with("withhold-all", o.Metrics)
+			}
+			r.single(all.Minus(v.Kept), "remove", o.Metrics)
+			r.single(v.Kept, "keep-only", o.Metrics)
 		}
 	}
-	return out
+}
+
+// single takes in what concerns a set of one segment.
+func (r *ccrReport) single(set counterfactual.Set, kind string, values []int) {
+	if set.Len() == 1 {
+		s := &r.Segments[set.List()[0]]
+		s.Metrics = s.Metrics.with(kind, values)
+	}
+}
+
+// with is d with the values of all metrics for one perturbation.
+func (d divergences) with(kind string, values []int) divergences {
+	metrics := counterfactual.Metrics()
+	if len(values) != len(metrics) {
+		return d
+	}
+	if d == nil {
+		d = divergences{}
+	}
+	if d[kind] == nil {
+		d[kind] = map[string]int{}
+	}
+	for i, m := range metrics {
+		d[kind][m.ID] = max(d[kind][m.ID], values[i])
+	}
+	return d
 }
 
 // classWords say what a class means.

@@ -70,7 +70,7 @@ func client(t testing.TB, m llmtest.Model) (*llm.Endpoint, *llmtest.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	e, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: s.URL, Model: "m", Backoff: time.Millisecond, Concurrency: 16})
+	e, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: s.URL, Model: "m", Backoff: time.Millisecond, Concurrency: 16, BreakAfter: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +205,15 @@ func TestCeilings(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestCutOff: an answer that ran out of room is none, whatever it does not say.
+func TestCutOff(t *testing.T) {
+	e, _ := client(t, llmtest.Always(llmtest.Reply{Text: "I will now", Stop: llm.StopLength}))
+	out, err := run.New(run.Options{Client: e}).Run(t.Context(), job(t, request(3, 1)))
+	if err != nil || out.Result.Verdicts[0].Class != counterfactual.Inconclusive || out.Result.Spent.Failed == 0 {
+		t.Errorf("%v, %+v", err, out.Result)
 	}
 }
 

@@ -11,18 +11,15 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 )
 
 // recorded is the development set of the test data.
 func recorded(t *testing.T) Source {
 	t.Helper()
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	name := filepath.Join(dir, "agentdojo-traces", "banking-slack.jsonl.zst")
-	if _, err := os.Stat(name); err != nil {
-		t.Skip("no recorded runs: set PELLUCID_DATA")
+	name, err := datadir.Find("../..", "agentdojo-traces/banking-slack.jsonl.zst")
+	if err != nil {
+		t.Skip(err)
 	}
 	return Source{filepath.Base(name), func() (io.ReadCloser, error) { return os.Open(name) }}
 }
