@@ -133,6 +133,9 @@ func TestHostileAnswers(t *testing.T) {
 					} else if !strings.Contains(string(b), tt.holds) {
 						t.Errorf("body %.300q", b)
 					}
+					if stream && tt.reply.Fault == llmtest.Cut && !strings.Contains(string(b), "withheld") {
+						t.Errorf("no word of the cut: %.300q", b)
+					}
 					if strings.Contains(string(b), `"send_money"`) || strings.Contains(string(b), "mallory") {
 						t.Errorf("a call arrived: %.300q", b)
 					}
