@@ -12,12 +12,17 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/classify/remote"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // A jury is the classifiers of a test, and what they have said.
@@ -605,4 +610,46 @@ func TestJudgedIsFramed(t *testing.T) {
 	if strings.Contains(k.all(), "evil") {
 		t.Error("a resource was judged")
 	}
+}
+
+// FuzzView: any answer has a view, and one whose schema is narrow and which stands up to
+// it has no text but numbers, words of the schema and ids.
+func FuzzView(f *testing.F) {
+	const schema = `{"type":"object","additionalProperties":false,"properties":{"n":{"type":"integer"},"u":{"enum":["c","f"]},"id":{"type":"string","maxLength":8,"pattern":"^[a-z0-9]+$"}}}`
+	if !narrowSchema([]byte(schema)) {
+		f.Fatal("the schema is wide")
+	}
+	compiled := validate.Compile([]byte(schema))
+	f.Add(`{"content":[{"type":"text","text":"{\"n\":1}"}],"structuredContent":{"n":1,"u":"c","id":"ab"}}`)
+	f.Add(`{"content":[{"type":"resource","resource":{"uri":"x:y","blob":"aWdub3Jl","mimeType":"text/plain"}}],"_meta":{"a":["b"]}}`)
+	f.Add(`{"content":"x","structuredContent":[{"data":"x"}],"isError":true}`)
+	with := new(seer).scrubber(MCP, 1<<20)
+	f.Fuzz(func(t *testing.T, raw string) {
+		var d strictjson.Doc
+		if d.Reset([]byte(raw), strictjson.Limits{MendSurrogates: true}) != nil || d.Root().Kind() != '{' {
+			return
+		}
+		v := viewOf(d.Root(), with, true)
+		total := 0
+		for _, s := range v.segments {
+			if !utf8.ValidString(s.View) || s.View == "" {
+				t.Fatalf("segment %q", s.View)
+			}
+			total += len(s.Raw)
+		}
+		if total > 2*len(raw)+shared*len(v.segments) {
+			t.Fatalf("%d octets seen of %d", total, len(raw))
+		}
+		p := passage{msg: &wire.Message{Kind: wire.Response, Result: d.Root()}, schema: compiled, narrow: true}
+		if !isNarrow(&p, Validation{}) {
+			return
+		}
+		for _, s := range v.segments {
+			for _, word := range strings.FieldsFunc(s.View, func(r rune) bool { return !unicode.IsLetter(r) }) {
+				if len(word) > len("structured") {
+					t.Fatalf("a narrow answer says %q", s.View)
+				}
+			}
+		}
+	})
 }
