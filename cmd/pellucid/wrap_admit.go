@@ -114,15 +114,21 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	server := all.Server(c.Name)
 	cfg.Admission = server
 	var last atomic.Pointer[fleet.Child]
-	up := server.Conn(ctx, func(ctx context.Context) (wire.Conn, error) {
+	up, err := server.Conn(ctx, func(ctx context.Context) (wire.Conn, error) {
 		conn, err := dial(ctx)
 		if child, is := conn.(*fleet.Child); is {
 			last.Store(child)
 		}
 		return conn, err
 	}, buildVersions().Version)
+	if err != nil {
+		front.Close()
+		return withCode(exitUnreachable, err)
+	}
 	a.cut.Store(up)
-	err := gateway.Run(ctx, front, up, cfg)
+	if err = gateway.Run(ctx, front, up, cfg); err == nil && ctx.Err() == nil {
+		err = up.Err() // the client has left before it heard of it
+	}
 	switch {
 	case errors.Is(err, admit.ErrRejected):
 		return withCode(exitRejected, fmt.Errorf("wrap: %w", err))

@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -57,26 +58,40 @@ const methodInitialized = "notifications/initialized"
 // errCut: the sessions of the server must end.
 var errCut = errors.New("admit: rejected after all")
 
-// Conn dials at once, and begins the check with the client's first request. Reading
-// returns the reason why a server is not admitted, see Verify. version is the client's
-// that collects.
-func (s *Server) Conn(ctx context.Context, dial func(context.Context) (wire.Conn, error), version string) *Conn {
+// Conn dials, and begins the check with the client's first request. Reading returns the
+// reason why a server is not admitted, see Verify. version is the client's that
+// collects. The error is dial's.
+func (s *Server) Conn(ctx context.Context, dial func(context.Context) (wire.Conn, error), version string) (*Conn, error) {
 	c := &Conn{server: s, dial: dial, opt: surface.CollectOptions{Version: version}, done: make(chan struct{}),
 		early: make(chan *wire.Message), more: make(chan struct{}, 1), ready: make(chan struct{}), met: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancel(ctx)
+	if err := c.redial(ctx); err != nil {
+		c.stop()
+		return nil, err
+	}
 	go func() {
 		defer close(c.done)
 		defer close(c.ready)
 		c.err = c.run()
 	}()
-	return c
+	return c, nil
+}
+
+// Err is why the server was not admitted; nil if it was, or was not asked to the end.
+func (c *Conn) Err() error {
+	select {
+	case <-c.ready:
+	default:
+		return nil
+	}
+	if errors.Is(c.err, context.Canceled) || errors.Is(c.err, wire.ErrClosed) {
+		return nil
+	}
+	return c.err
 }
 
 // run has the server checked.
 func (c *Conn) run() error {
-	if err := c.redial(c.ctx); err != nil {
-		return err
-	}
 	for {
 		first, err := c.first()
 		if err != nil {
@@ -90,12 +105,16 @@ func (c *Conn) run() error {
 		}
 		stop()
 		if errors.Is(err, errLegacy) {
-			if err := c.refuse(first); err != nil {
+			if err := c.refuse(first, codeNoMethod, textNoMethod); err != nil {
 				return err
 			}
 			continue
 		}
-		err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, err })
+		collected := err
+		err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, collected })
+		if errors.Is(err, ErrRejected) {
+			_ = c.refuse(first, codeRejected, textRejected)
+		}
 		if err != nil {
 			return err
 		}
@@ -110,7 +129,11 @@ var errLegacy = errors.New("admit: the server is of the older era")
 // collect lists the surface in the way that a request of the client begins. o is nil if
 // the connection is a new one by then.
 func (c *Conn) collect(ctx context.Context, first *wire.Outgoing) (s *surface.Surface, o *surface.Opening, err error) {
-	o = surface.NewOpening(c.current(), c.opt)
+	conn := c.current()
+	if conn == nil {
+		return nil, nil, wire.ErrClosed
+	}
+	o = surface.NewOpening(conn, c.opt)
 	switch first.Method {
 	case mcpmsg.Initialize:
 		s, err = o.Initialize(ctx, first)
@@ -140,7 +163,7 @@ func (c *Conn) collect(ctx context.Context, first *wire.Outgoing) (s *surface.Su
 // mayAgain reports whether a new connection may have what this one has not.
 func (c *Conn) mayAgain(ctx context.Context, first *wire.Outgoing, o *surface.Opening, err error) bool {
 	var refused *surface.RefusedError
-	if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil {
+	if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil || errors.Is(err, wire.ErrUnreachable) {
 		return false
 	}
 	return first.Method != mcpmsg.Initialize ||
@@ -197,9 +220,17 @@ func (c *Conn) first() (*wire.Outgoing, error) {
 	}
 }
 
-// refuse answers the client as a server of the older era does, without a word of it.
-func (c *Conn) refuse(out *wire.Outgoing) error {
-	raw := wire.AppendError(nil, out.ID, []byte(`{"code":-32601,"message":"pellucid: method not found"}`))
+// What a client is told without a word of the server's.
+const (
+	codeNoMethod = -32601 // as a server of the older era says
+	textNoMethod = "pellucid: method not found"
+	codeRejected = 7603 // as package fleet says
+	textRejected = "pellucid: the server is rejected, its operator knows why"
+)
+
+// refuse answers the client in the server's place.
+func (c *Conn) refuse(out *wire.Outgoing, code int, text string) error {
+	raw := wire.AppendError(nil, out.ID, fmt.Appendf(nil, `{"code":%d,"message":%q}`, code, text))
 	m, err := wire.Decode(raw, strictjson.Limits{})
 	if err != nil {
 		return err
