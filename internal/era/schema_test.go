@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -22,19 +22,14 @@ type published struct {
 }
 
 func newPublished(t *testing.T, client, server string) *published {
-	if _, err := os.Stat(schemaDir()); err != nil {
-		t.Logf("messages are not held against the schemas (set PELLUCID_DATA): %v", err)
+	if _, err := datadir.Find("../..", schemas); err != nil {
+		t.Logf("messages are not held against the schemas: %v", err)
 	}
 	return &published{version: map[string]string{"c< ": client, "s< ": server}, asked: map[string]string{}}
 }
 
-func schemaDir() string {
-	dir := os.Getenv("PELLUCID_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	return filepath.Join(dir, "mcp-schema")
-}
+// schemas is the folder of the published ones.
+const schemas = "mcp-schema"
 
 func (p *published) asks(side, line string) {
 	if m, err := wire.Decode([]byte(line), testLimits); err == nil && m.Kind == wire.Request {
@@ -119,9 +114,13 @@ func definition(version, name string) (*jsonschema.Schema, error) {
 	if s := compiled.schemas[version+name]; s != nil {
 		return s, nil
 	}
-	b, err := os.ReadFile(filepath.Join(schemaDir(), version+".json"))
+	path, err := datadir.Find("../..", schemas+"/"+version+".json")
 	if err != nil {
 		return nil, nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
 	if compiled.compilers == nil {
 		compiled.compilers, compiled.schemas = map[string]*jsonschema.Compiler{}, map[string]*jsonschema.Schema{}
@@ -152,8 +151,8 @@ func definition(version, name string) (*jsonschema.Schema, error) {
 
 // TestConformsCanFail proves that the schemas are consulted.
 func TestConformsCanFail(t *testing.T) {
-	if s, err := definition(modernVersion, "CallToolResult"); s == nil {
-		t.Skipf("no schemas (set PELLUCID_DATA): %v", err)
+	if _, err := datadir.Find("../..", schemas); err != nil {
+		t.Skip(err)
 	}
 	if conforms(modernVersion, "CallToolResult", []byte(`{"content":[]}`)) == nil {
 		t.Error("a result without resultType conforms")

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 )
 
 // benchTexts are messages as they go over the wire.
@@ -28,7 +29,7 @@ func benchTexts(b *testing.B) map[string][]byte {
 		"russian": text("\u0421\u044a\u0435\u0448\u044c \u0435\u0449\u0451 \u044d\u0442\u0438\u0445 \u043c\u044f\u0433\u043a\u0438\u0445 \u0431\u0443\u043b\u043e\u043a. ", 10<<10),
 		"numbers": []byte("[" + strings.Repeat("[1,-2.5,31415926535,6.02e23,0],", 500) + "[]]"),
 	}
-	if src, err := os.ReadFile(filepath.Join(dataDir(), "mcp-surfaces", "server-memory.json")); err == nil {
+	if src, err := realSurface(); err == nil {
 		texts["surface"] = src
 	}
 	return texts
@@ -103,9 +104,9 @@ func BenchmarkRewrite(b *testing.B) {
 }
 
 func BenchmarkCanonical(b *testing.B) {
-	src, err := os.ReadFile(filepath.Join(dataDir(), "mcp-surfaces", "server-memory.json"))
+	src, err := realSurface()
 	if err != nil {
-		b.Skip("set PELLUCID_DATA to the test data")
+		b.Skip(err)
 	}
 	var out []byte
 	b.SetBytes(int64(len(src)))
@@ -114,4 +115,13 @@ func BenchmarkCanonical(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// realSurface is what a public server says of itself.
+func realSurface() ([]byte, error) {
+	path, err := datadir.Find("../..", "mcp-surfaces/server-memory.json")
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
 }

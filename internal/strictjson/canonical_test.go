@@ -8,13 +8,18 @@ import (
 	"testing"
 
 	"github.com/gowebpki/jcs"
+
+	"github.com/pellucid-mcp/pellucid/internal/datadir"
 )
 
 func TestCanonicalVectors(t *testing.T) {
-	dir := filepath.Join(dataDir(), "jcs")
-	inputs, _ := filepath.Glob(filepath.Join(dir, "input", "*.json"))
-	if len(inputs) == 0 {
-		t.Skip("no vectors of RFC 8785: set PELLUCID_DATA to the test data")
+	dir, err := datadir.Find("../..", "jcs")
+	if err != nil {
+		t.Skip(err)
+	}
+	inputs, err := filepath.Glob(filepath.Join(dir, "input", "*.json"))
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("%d vectors of RFC 8785: %v", len(inputs), err)
 	}
 	for _, input := range inputs {
 		name := filepath.Base(input)
