@@ -59,6 +59,8 @@ llm:                    finding internal/egress internal/strictjson github.com/f
 llm/llmtest:            llm internal/strictjson
 counterfactual/run:     counterfactual llm internal/strictjson
 guard:                  finding frame hold counterfactual counterfactual/run llm internal/auth internal/egress internal/strictjson
+internal/traces:        counterfactual internal/strictjson github.com/klauspost/compress
+internal/ccrbench:      counterfactual internal/interval internal/strictjson internal/traces
 
 validate:               internal/strictjson github.com/santhosh-tekuri/jsonschema
 

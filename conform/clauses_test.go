@@ -40,7 +40,7 @@ var responses = []clause{
 	{"layer 2", "a hard ceiling of characters", []string{"scrub.Policy"}, ""},
 	{"layer 3", "a labelled untrusted segment with server and tool", []string{"frame.Key", "frame.Origin"}, ""},
 	{"signals", "schema rejections and control tokens by server", []string{"internal/meter"}, ""},
-	{"options 3-5", "managed classifiers on top", nil, ""},
+	{"options 3-5", "managed classifiers on top", []string{"classify.Member", "classify/remote.Azure", "classify/remote.Bedrock", "classify/remote.NeMo", "gateway.Classifiers", "finding.Suspected"}, ""},
 }
 
 // provenance lists what the LLM provenance envelope asks of every answer.

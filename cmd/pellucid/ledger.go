@@ -118,7 +118,7 @@ func record(ctx context.Context, l *store.Ledger, dir *state.Dir, id ledger.ID) 
 	}
 	seq := sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}})
 	for end := time.Now().Add(integrateWait); ; time.Sleep(100 * time.Millisecond) {
-		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) {
+		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
 			return e, err
 		}
 		if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,9 +21,24 @@ import (
 func TestProtectedServers(t *testing.T) {
 	got := make(chan *http.Request, 16)
 	remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got <- r
+		select {
+		case got <- r:
+		default:
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"remote","version":"1"}}}`)
+		switch {
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case m.Method == "initialize":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"remote","version":"1"}}}`, m.ID)
+		default:
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+		}
 	}))
 	defer remote.Close()
 	self, err := os.Executable()
@@ -60,7 +76,8 @@ func TestProtectedServers(t *testing.T) {
 	if err := json.Unmarshal(protected, &file); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"local": `"serverInfo"`, "remote": `"remote"`} {
+	// The local one is rejected, for the descriptions of the demonstration hide text.
+	for name, want := range map[string]string{"local": `"code":7603`, "remote": `"remote"`} {
 		s := file.MCPServers[name]
 		if s.Command != self || s.Args[0] != "wrap" || strings.Contains(strings.Join(s.Args, " "), "s3cret") {
 			t.Fatalf("%s: %q %q", name, s.Command, s.Args)
@@ -89,7 +106,7 @@ func TestProtectedServers(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, line, err)
 		}
 		in.Close()
-		if err := cmd.Wait(); err != nil {
+		if err := cmd.Wait(); (err == nil) != (name == "remote") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

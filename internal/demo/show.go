@@ -60,7 +60,7 @@ func Play(ctx context.Context, self string, report func(Outcome)) (err error) {
 		return err
 	}
 	defer direct.Close()
-	wrapped, err := connect(ctx, dir, append([]string{self, "wrap", "--log-level=warn", "--name", Server, "--"}, serve...))
+	wrapped, err := connect(ctx, dir, append([]string{self, "wrap", "--log-level=warn", "--pins=off", "--name", Server, "--"}, serve...))
 	if err != nil {
 		return err
 	}

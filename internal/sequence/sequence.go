@@ -25,7 +25,7 @@ import (
 // Origin and Keys is its default.
 type Options struct {
 	Store  Store
-	Origin string // of a log that is yet to begin
+	Origin string // of a log that is yet to begin; "": another process begins it
 	Keys   Keys
 
 	Gather time.Duration // how long what has come waits for more; 200 ms
@@ -304,6 +304,9 @@ func (s *Sequencer) claim(ctx context.Context, force bool) (ours bool, err error
 
 // begin makes the log, or finds that another process has.
 func (s *Sequencer) begin(ctx context.Context) (Head, error) {
+	if s.o.Origin == "" {
+		return Head{}, ErrNoLog // whoever knows its name begins it
+	}
 	key, err := s.o.Keys.First(s.o.Origin)
 	if err != nil {
 		return Head{}, err
