@@ -79,18 +79,18 @@ var rawCases = map[string]struct {
 	"header, no meta":    {rpc("tools/list", "{}"), []string{"Mcp-Protocol-Version", modernVersion}, 400, -32602},
 	"header mismatch":    {rpc("tools/list", "{"+modernMeta("2027-"+marker)+"}"), []string{"Mcp-Protocol-Version", modernVersion}, 400, -32020},
 	"unknown version":    {rpc("tools/list", "{"+modernMeta("2999-"+marker)+"}"), []string{"Mcp-Protocol-Version", "2999-" + marker, "Mcp-Method", "tools/list"}, 400, -32022},
-	"unknown old":        {rpc("tools/list", "{}"), []string{"Mcp-Protocol-Version", "1999-" + marker}, 400, 7605},
+	"unknown old":        {rpc("tools/list", "{}"), []string{"Mcp-Protocol-Version", "1999-" + marker}, 400, 7805},
 	"params of no type":  {rpc("tools/call", `{"name":{"`+marker+`":1}}`), nil, 200, -32602},
 	"no params":          {rpc("tools/call", `{}`), nil, 200, -32602},
 	"cursor":             {rpc("tools/list", `{"cursor":"`+marker+`"}`), nil, 200, -32602},
-	"content type":       {rpc("ping", "{}"), []string{"Content-Type", "text/plain; a=" + marker}, 415, 7605},
-	"accept":             {rpc("ping", "{}"), []string{"Accept", marker}, 400, 7605},
-	"last event":         {rpc("ping", "{}"), []string{"Last-Event-ID", marker}, 400, 7605},
+	"content type":       {rpc("ping", "{}"), []string{"Content-Type", "text/plain; a=" + marker}, 415, 7805},
+	"accept":             {rpc("ping", "{}"), []string{"Accept", marker}, 400, 7805},
+	"last event":         {rpc("ping", "{}"), []string{"Last-Event-ID", marker}, 400, 7805},
 	"response":           {`{"jsonrpc":"2.0","id":1,"result":{}}`, nil, 202, 0},
 	"notification":       {`{"jsonrpc":"2.0","method":"notifications/` + marker + `"}`, nil, 202, 0},
 	"bad notification":   {`{"jsonrpc":"2.0","method":"notifications/x","params":1}`, nil, 202, 0},
 	"known notification": {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, 0},
-	"too long":           {rpc("tools/call", `{"name":"ground","arguments":{"query":"`+strings.Repeat("a", 1<<20)+`"}}`), nil, 413, 7602},
+	"too long":           {rpc("tools/call", `{"name":"ground","arguments":{"query":"`+strings.Repeat("a", 1<<20)+`"}}`), nil, 413, 7802},
 }
 
 // TestMCPStrict: what is not strict JSON-RPC never reaches the decoder of go-sdk,
@@ -162,7 +162,7 @@ func TestMCPBusy(t *testing.T) {
 	for range 100 {
 		stall() // for one that found the room taken by the ping before
 		status, answer := post(t, srv.URL, rpc("ping", "{}"))
-		if status == 503 && strings.Contains(answer, `"code":7603`) {
+		if status == 503 && strings.Contains(answer, `"code":7803`) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -40,12 +40,11 @@ var (
 	errVersion          = rpcError{-32022, "the protocol version is not supported"}
 	errNoResource       = rpcError{-32602, "there is no such resource"}
 	errNoResourceLegacy = rpcError{-32002, errNoResource.text}
-	// Codes outside of what JSON-RPC reserves.
-	errUnavailable = rpcError{7601, string(Unavailable)}
-	errTooLong     = rpcError{7602, "the message is too long"}
-	errTooMany     = rpcError{7603, "too many requests under way"}
-	errTooSlow     = rpcError{7604, "the message did not arrive in time"}
-	errRefused     = rpcError{7605, "the request was refused"}
+	errUnavailable      = rpcError{wire.CodeUnavailable, string(Unavailable)}
+	errTooLong          = rpcError{wire.CodeGroundTooLong, "the message is too long"}
+	errTooMany          = rpcError{wire.CodeGroundBusy, "too many requests under way"}
+	errTooSlow          = rpcError{wire.CodeTooSlow, "the message did not arrive in time"}
+	errRefused          = rpcError{wire.CodeRefused, "the request was refused"}
 )
 
 var rpcErrors = []rpcError{

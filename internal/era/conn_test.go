@@ -215,7 +215,7 @@ func TestExpiry(t *testing.T) {
 	for {
 		select {
 		case out := <-f.out:
-			if out.Kind == wire.ErrorResponse && strings.Contains(string(out.Raw), "7607") {
+			if out.Kind == wire.ErrorResponse && strings.Contains(string(out.Raw), "7707") {
 				return
 			}
 		case <-time.After(5 * time.Second):
@@ -237,7 +237,7 @@ func TestParked(t *testing.T) {
 		call := string(g.s.up[0].ID.Append(nil))
 		g.server(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))
 		for _, line := range g.said() {
-			if strings.Contains(line, `"code":7606`) {
+			if strings.Contains(line, `"code":7706`) {
 				refused++
 			}
 		}

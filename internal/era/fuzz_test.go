@@ -2,6 +2,7 @@ package era
 
 import (
 	"bytes"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -120,4 +121,41 @@ func (g *stage) judge(owed map[wire.ID]int) {
 		}
 	}
 	g.s.up, g.s.down = nil, nil
+}
+
+// FuzzOpen: whatever a client presents, only what was sealed for it, and in time, is
+// opened; and that to what it was.
+func FuzzOpen(f *testing.F) {
+	s, err := NewSealer([]byte("key"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	now := time.Unix(1_800_000_000, 0)
+	s.now = func() time.Time { return now }
+	f.Add("state", "files\x00alice", "", uint8(0))
+	f.Add("", "", s.seal("state", "files\x00alice"), uint8(7))
+	f.Add("\u202e", "a", "====", uint8(255))
+	f.Fuzz(func(t *testing.T, state, owner, presented string, at uint8) {
+		_, _ = s.open(presented, owner)
+		sealed := s.seal(state, owner)
+		if got, ok := s.open(sealed, owner); !ok || got != state {
+			t.Fatalf("%q came back as %q, %v", state, got, ok)
+		}
+		if _, ok := s.open(sealed, owner+"x"); ok {
+			t.Fatal("opened for another")
+		}
+		b, err := base64.RawURLEncoding.DecodeString(sealed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[int(at)%len(b)] ^= 1 << (at % 8)
+		if _, ok := s.open(base64.RawURLEncoding.EncodeToString(b), owner); ok {
+			t.Fatal("opened although changed")
+		}
+		now = now.Add(sealWait)
+		if _, ok := s.open(sealed, owner); ok {
+			t.Fatal("opened after its time")
+		}
+		now = now.Add(-sealWait)
+	})
 }

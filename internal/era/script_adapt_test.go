@@ -69,14 +69,14 @@ func TestAdapt(t *testing.T) {
 	s> {…"id":1,"result":{"supportedVersions":["2030-01-01"],"capabilities":{}}}
 	s< {…"id":1073741825,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
 	s> {…"id":1073741825,"result":{"protocolVersion":"2030-01-01","capabilities":{}}}
-	c< {…"id":1,"error":{"code":7602,"message":"pellucid: the server could not be initialized"}}`},
+	c< {…"id":1,"error":{"code":7702,"message":"pellucid: the server could not be initialized"}}`},
 		{"a server that speaks neither, and then does", `
 	c> {…"id":1,"method":"server/discover","params":{META}}
 	s< {…"id":1,"method":"server/discover","params":{META}}
 	s> {…"id":1,"error":{"code":1,"message":""}}
 	s< {…"id":1073741825,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
 	s> {…"id":1073741825,"error":{"code":1,"message":""}}
-	c< {…"id":1,"error":{"code":7602,"message":"pellucid: the server could not be initialized"}}
+	c< {…"id":1,"error":{"code":7702,"message":"pellucid: the server could not be initialized"}}
 	c> {…"id":2,"method":"server/discover","params":{META}}
 	s< {…"id":2,"method":"server/discover","params":{META}}
 	s> {…"id":2,"result":` + discovered + `}

@@ -85,7 +85,7 @@ func TestLegacyBeforeModern(t *testing.T) {
 	c> {…"id":2,"method":"tools/call","params":{"name":"t","task":{}}}
 	s< {…"id":2,"method":"tools/call","params":{"name":"t",META}}
 	s> {…"id":2,"result":{"resultType":"task","taskId":"x"}}
-	c< {…"id":2,"error":{"code":7605,"message":"pellucid: the server's answer was not acceptable MCP"}}`},
+	c< {…"id":2,"error":{"code":7705,"message":"pellucid: the server's answer was not acceptable MCP"}}`},
 		{"errors", "2025-11-25", opened + `
 	c> {…"id":2,"method":"resources/read","params":{"uri":"a:b"}}
 	s< {…"id":2,"method":"resources/read","params":{"uri":"a:b",META}}
@@ -109,7 +109,7 @@ func TestLegacyBeforeModern(t *testing.T) {
 		{"input that the client refuses", "2025-11-25", asked + `
 	c> {…"id":1073741827,"error":{"code":1,"message":"no"}}
 	c< {…"method":"notifications/cancelled","params":{"requestId":1073741826}}
-	c< {…"id":2,"error":{"code":7604,"message":"pellucid: the client did not give the input that the server asked for"}}
+	c< {…"id":2,"error":{"code":7704,"message":"pellucid: the client did not give the input that the server asked for"}}
 	c> {…"id":1073741826,"result":{"action":"accept"}}`},
 		{"input that the client was never asked for", "2025-11-25", asked + `
 	c> {…"id":99,"result":{"roots":[]}}
@@ -123,17 +123,17 @@ func TestLegacyBeforeModern(t *testing.T) {
 	c> {…"id":2,"method":"tools/call","params":{"name":"t"}}
 	s< {…"id":2,"method":"tools/call","params":{"name":"t",META}}
 	s> {…"id":2,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}}}}
-	c< {…"id":2,"error":{"code":7604,"message":"pellucid: the client did not give the input that the server asked for"}}`},
+	c< {…"id":2,"error":{"code":7704,"message":"pellucid: the client did not give the input that the server asked for"}}`},
 		{"a result that asks for nothing at all", "2025-11-25", opened + `
 	c> {…"id":2,"method":"tools/call","params":{"name":"t"}}
 	s< {…"id":2,"method":"tools/call","params":{"name":"t",META}}
 	s> {…"id":2,"result":{"resultType":"input_required"}}
-	c< {…"id":2,"error":{"code":7605,"message":"pellucid: the server's answer was not acceptable MCP"}}`},
+	c< {…"id":2,"error":{"code":7705,"message":"pellucid: the server's answer was not acceptable MCP"}}`},
 		{"input for what cannot ask", "2025-11-25", opened + `
 	c> {…"id":2,"method":"tools/list"}
 	s< {…"id":2,"method":"tools/list","params":{META}}
 	s> {…"id":2,"result":{"resultType":"input_required","requestState":"x"}}
-	c< {…"id":2,"error":{"code":7605,"message":"pellucid: the server's answer was not acceptable MCP"}}`},
+	c< {…"id":2,"error":{"code":7705,"message":"pellucid: the server's answer was not acceptable MCP"}}`},
 		{"a server that wants time", "2025-11-25", opened + `
 	c> {…"id":2,"method":"tools/call","params":{"name":"t"}}
 	s< {…"id":2,"method":"tools/call","params":{"name":"t",META}}
@@ -148,7 +148,7 @@ func TestLegacyBeforeModern(t *testing.T) {
 	t> 4s
 	s< {…"id":1073741828,"method":"tools/call","params":{"name":"t","requestState":"y",META}}
 	s> {…"id":1073741828,"result":{"resultType":"input_required","requestState":"y"}}
-	c< {…"id":2,"error":{"code":7603,"message":"pellucid: the server asked for input too often"}}`},
+	c< {…"id":2,"error":{"code":7703,"message":"pellucid: the server asked for input too often"}}`},
 		{"lists", "2025-11-25", opened + `
 	c> {…"method":"notifications/initialized"}
 	s< {…"id":1073741826,"method":"subscriptions/listen","params":{META,"notifications":{"toolsListChanged":true}}}
@@ -176,12 +176,12 @@ func TestLegacyBeforeModern(t *testing.T) {
 	s< {…"id":1073741826,"method":"subscriptions/listen","params":{META,"notifications":{"resourceSubscriptions":["a:b"]}}}
 	s> {…"method":"notifications/subscriptions/acknowledged","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/subscriptionId":1073741826}}}
 	s< {…"method":"notifications/cancelled","params":{"requestId":1073741826}}
-	c< {…"id":2,"error":{"code":7608,"message":"pellucid: the server did not accept the subscription"}}
+	c< {…"id":2,"error":{"code":7708,"message":"pellucid: the server did not accept the subscription"}}
 	c> {…"id":3,"method":"resources/subscribe","params":{"uri":"a:b"}}
 	s< {…"id":1073741827,"method":"subscriptions/listen","params":{META,"notifications":{"resourceSubscriptions":["a:b"]}}}
 	t> 11s
 	s< {…"method":"notifications/cancelled","params":{"requestId":1073741827}}
-	c< {…"id":3,"error":{"code":7601,"message":"pellucid: the server did not answer in time"}}`},
+	c< {…"id":3,"error":{"code":7701,"message":"pellucid: the server did not answer in time"}}`},
 		{"progress, oldest", "2024-11-05", opened + `
 	c> {…"id":2,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}
 	s< {…"id":2,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p",` + caps[9:] + `}}
@@ -220,13 +220,13 @@ func TestEndlessInput(t *testing.T) {
 		}
 	}
 	said := g.said()
-	if questions != defaultRounds || len(said) == 0 || !strings.Contains(said[len(said)-1], `"code":7603`) {
+	if questions != defaultRounds || len(said) == 0 || !strings.Contains(said[len(said)-1], `"code":7703`) {
 		t.Errorf("%d questions, then %v", questions, said)
 	}
 }
 
 func TestHugeState(t *testing.T) {
-	for size, want := range map[int]string{maxState - 2: `"requestState":"`, maxState: `"code":7605`, 10 << 20: `"code":7605`} {
+	for size, want := range map[int]string{maxState - 2: `"requestState":"`, maxState: `"code":7705`, 10 << 20: `"code":7705`} {
 		g := newStage(t, "legacy", Options{})
 		g.client(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
 		g.server(`{"jsonrpc":"2.0","id":1073741825,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`)

@@ -275,7 +275,7 @@ func TestModernBeforeLegacy(t *testing.T) {
 	s< {…"id":"q","error":{"code":-32601,"message":"pellucid: the client cannot be asked"}}`},
 		{"a client that does not come back", calledAs + `
 	t> 11m
-	s< {…"id":"q","error":{"code":7607,"message":"pellucid: the client did not come back in time"}}
+	s< {…"id":"q","error":{"code":7707,"message":"pellucid: the client did not come back in time"}}
 	s< {…"method":"notifications/cancelled","params":{"requestId":1073741826}}
 	c> ` + retry + `
 	c< {…"id":3,"error":{"code":-32602,"message":"pellucid: unknown or expired requestState"}}`},
@@ -382,8 +382,8 @@ func TestModernBeforeLegacy(t *testing.T) {
 	s< {…"id":1073741825,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
 	c> {…"id":2,"method":"tools/list","params":{META}}
 	t> 11s
-	c< {…"id":1,"error":{"code":7602,"message":"pellucid: the server could not be initialized"}}
-	c< {…"id":2,"error":{"code":7602,"message":"pellucid: the server could not be initialized"}}`},
+	c< {…"id":1,"error":{"code":7702,"message":"pellucid: the server could not be initialized"}}
+	c< {…"id":2,"error":{"code":7702,"message":"pellucid: the server could not be initialized"}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			play(t, "modern", Options{}, tt.script, newPublished(t, modernVersion, lastLegacy))

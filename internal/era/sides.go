@@ -58,7 +58,7 @@ const (
 )
 
 // A fault is an error of our own. Its text is constant. Codes beyond JSON-RPC's
-// lie outside -32768..-32000, which it reserves.
+// are those of package wire.
 type fault struct {
 	code int
 	text string
@@ -73,14 +73,14 @@ var (
 	errParams       = &fault{codeInvalidParams, "pellucid: params are not acceptable"}
 	errAgain        = &fault{codeInvalidRequest, "pellucid: already initialized"}
 	errID           = &fault{codeInvalidRequest, "pellucid: id is out of range"}
-	errSilent       = &fault{7601, "pellucid: the server did not answer in time"}
-	errHandshake    = &fault{7602, "pellucid: the server could not be initialized"}
-	errRounds       = &fault{7603, "pellucid: the server asked for input too often"}
-	errInput        = &fault{7604, "pellucid: the client did not give the input that the server asked for"}
-	errAnswer       = &fault{7605, "pellucid: the server's answer was not acceptable MCP"}
-	errBusy         = &fault{7606, "pellucid: too many requests under way"}
-	errExpired      = &fault{7607, "pellucid: the client did not come back in time"}
-	errUnsubscribed = &fault{7608, "pellucid: the server did not accept the subscription"}
+	errSilent       = &fault{wire.CodeSilent, "pellucid: the server did not answer in time"}
+	errHandshake    = &fault{wire.CodeHandshake, "pellucid: the server could not be initialized"}
+	errRounds       = &fault{wire.CodeRounds, "pellucid: the server asked for input too often"}
+	errInput        = &fault{wire.CodeInput, "pellucid: the client did not give the input that the server asked for"}
+	errAnswer       = &fault{wire.CodeEraAnswer, "pellucid: the server's answer was not acceptable MCP"}
+	errBusy         = &fault{wire.CodeEraBusy, "pellucid: too many requests under way"}
+	errExpired      = &fault{wire.CodeExpired, "pellucid: the client did not come back in time"}
+	errUnsubscribed = &fault{wire.CodeUnsubscribed, "pellucid: the server did not accept the subscription"}
 )
 
 func (f *fault) raw(data []byte) []byte {

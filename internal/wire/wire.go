@@ -30,34 +30,6 @@ const (
 	ErrorResponse
 )
 
-// JSON-RPC codes that a [Violation] carries.
-const (
-	CodeParse   = -32700 // not strict JSON
-	CodeInvalid = -32600 // JSON, but not a message, or over a limit
-)
-
-// Codes of the error responses that this package makes itself (Message.Local).
-// They lie outside -32768..-32000, which JSON-RPC reserves.
-const (
-	CodeUnreachable  = 7401 // no connection to the upstream
-	CodeStatus       = 7402 // the upstream answered with an HTTP status of failure
-	CodeBadAnswer    = 7403 // the upstream's answer was no acceptable message
-	CodeCut          = 7404 // the upstream's answer ended early
-	CodeSessionGone  = 7405 // the upstream ended the session
-	CodeUnauthorized = 7406 // the upstream asked for credentials
-	CodeNoSession    = 7407 // the client names no session that it has here
-	CodeOverloaded   = 7408 // no room for another session or request, or shutting down
-)
-
-// JSON-RPC codes that MCP 2026-07-28 reserves for what its headers say.
-const (
-	CodeHeaderMismatch     = -32020 // a header and the body differ
-	CodeUnsupportedVersion = -32022
-	codeInvalidParams      = -32602
-	codeMethodNotFound     = -32601
-	codeMissingCapability  = -32021
-)
-
 // Sentinels. A caller branches on them with errors.Is.
 var (
 	// ErrUnreachable: no connection to the peer could be made (refused, no such host, TLS).
