@@ -46,11 +46,14 @@ type Inspection struct {
 // A HiddenTextError rejects a surface in which text is hidden.
 type HiddenTextError struct{ Inspection *Inspection }
 
-// Error names the first place by its Pointer, so that it holds nothing of a third
-// party's.
+// Error names the first place, the item's name quoted.
 func (e *HiddenTextError) Error() string {
 	first := e.Inspection.Hits[0]
-	text := fmt.Sprintf("surface: hidden text: %s at %s %s, octet %d", first.Code, first.Key.Kind, first.Pointer, first.Start)
+	item := first.Key.Kind.String()
+	if first.Key.Name != "" {
+		item += " " + finding.Quote(first.Key.Name)
+	}
+	text := fmt.Sprintf("surface: hidden text: %s at %s %s, octet %d", first.Code, item, first.Pointer, first.Start)
 	if more := len(e.Inspection.Hits) + e.Inspection.More - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more places", more)
 	}

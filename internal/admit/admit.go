@@ -77,7 +77,10 @@ type Options struct {
 	Back func(server string)
 	// Out is told of a server whose sessions must end: what they go by no longer holds,
 	// for the server was rejected or is to be checked anew. nil: nobody is.
-	Out   func(server string)
+	Out func(server string)
+	// Alone says that there is never more than one server: none is compared with
+	// another, so that no surface has to be kept.
+	Alone bool
 	Log   *slog.Logger  // nil: none
 	Every time.Duration // pause between two looks at the store; 0 = 1 s
 }

@@ -224,7 +224,7 @@ func (c *Conn) first() (*wire.Outgoing, error) {
 const (
 	codeNoMethod = -32601 // as a server of the older era says
 	textNoMethod = "pellucid: method not found"
-	codeRejected = 7603 // as package fleet says
+	codeRejected = wire.CodeRejected
 	textRejected = "pellucid: the server is rejected, its operator knows why"
 )
 
@@ -324,7 +324,7 @@ func (c *Conn) Read(ctx context.Context) (*wire.Message, error) {
 		return nil, ctx.Err()
 	}
 	if c.err != nil {
-		return nil, c.err
+		return nil, over{c.err}
 	}
 	if len(c.said) > 0 {
 		if len(c.said) <= c.kept {
@@ -346,6 +346,14 @@ func (c *Conn) Read(ctx context.Context) (*wire.Message, error) {
 	}
 	return conn.Read(ctx)
 }
+
+// over is the reason for which there is no connection, or none any more. A reader goes on
+// after a *wire.Violation, so that none may be found in it.
+type over struct{ reason error }
+
+func (o over) Error() string { return o.reason.Error() }
+
+func (o over) Is(target error) bool { return errors.Is(o.reason, target) }
 
 // Cut closes the connection: the client is told that the server is gone.
 func (c *Conn) Cut() { c.drop() }

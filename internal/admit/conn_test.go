@@ -216,6 +216,26 @@ func TestConnRejected(t *testing.T) {
 	p.counts(t, 1, 1, 1)
 }
 
+// TestConnBroken: what was no message when the server was asked is the end, not a message
+// to skip: a reader that went on would come back for ever.
+func TestConnBroken(t *testing.T) {
+	r := newRig(t)
+	base := legacy("X.")
+	c := r.opened(&peer{answer: func(p *peer, method, id string, params json.RawMessage) string {
+		if method == "tools/list" {
+			return result(id, `{"tools":[{"name":"x","name":"y"}]}`)
+		}
+		return base(p, method, id, params)
+	}})
+	say(t, c, askHello)
+	hears(t, c, `"code":7603`)
+	_, err := c.Read(ctx)
+	var broken *wire.Violation
+	if !errors.Is(err, ErrRejected) || errors.As(err, &broken) || !errors.As(c.Err(), &broken) {
+		t.Errorf("%v, of the check %v", err, c.Err())
+	}
+}
+
 // TestConnDiscover: a client of the newer era falls back to the handshake, and hears no
 // word of the server before it was checked.
 func TestConnDiscover(t *testing.T) {

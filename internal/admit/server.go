@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
@@ -124,9 +125,11 @@ func (s *Server) check(done chan struct{}) {
 	if err != nil {
 		t = newTable()
 	}
-	s.mu.Lock()
-	s.surface = seen
-	s.mu.Unlock()
+	if !s.a.opt.Alone {
+		s.mu.Lock()
+		s.surface = seen
+		s.mu.Unlock()
+	}
 	live := s.table.Load() != nil // there may be sessions
 	s.put(t)
 	if err == nil {
@@ -271,7 +274,15 @@ func (s *Server) tell(seen *surface.Surface, o *surface.Outcome) {
 	for i := range o.Inspection.Hits[:min(len(o.Inspection.Hits), maxTold)] {
 		h := &o.Inspection.Hits[i]
 		it, _ := seen.Item(h.Key)
-		s.a.log.Error("hidden text", "server", name, "code", string(h.Code), "kind", h.Key.Kind.String(), "digest", it.Digest.String(), "place", h.Pointer, "text", h.Shown())
+		args := []any{"server", name, "code", string(h.Code), "kind", h.Key.Kind.String(), "item", finding.Quote(h.Key.Name),
+			"digest", it.Digest.String(), "place", h.Pointer, "text", h.Shown()}
+		messages := h.Messages()
+		for _, m := range messages[:min(len(messages), maxTold)] {
+			if m.Message != "" {
+				args = append(args, "says", finding.Quote(m.Message))
+			}
+		}
+		s.a.log.Error("hidden text", args...)
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
-// Codes of this package's own errors, outside of what JSON-RPC reserves.
+// Codes of this package's own errors.
 const (
-	codeAbsent   = 7601 // the server is gone, or was never there
-	codeBusy     = 7602 // too much waits for the server
-	codeRejected = 7603 // what the server says of itself was refused
+	codeAbsent   = wire.CodeAbsent
+	codeBusy     = wire.CodeQueued
+	codeRejected = wire.CodeRejected
 	codeNoMethod = -32601
 	codeParams   = -32602
 	codeInvalid  = -32600

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -283,10 +283,29 @@ func (l *link) await(ctx context.Context) error {
 	}
 }
 
-// why is an error for the operator: it may hold what a server said.
+// maxWhy bounds what an operator is told of one failure, in octets.
+const maxWhy = 1 << 10
+
+// why is an error for the operator: whole, since what a server has said is quoted and
+// short wherever an error repeats it, and escaped, in case that it is not.
 func why(err error) string {
 	if err == nil || errors.Is(err, io.EOF) {
 		return "connection closed"
 	}
-	return finding.Quote(err.Error())
+	var b []byte
+	for _, r := range err.Error() {
+		if b = appendPlain(b, r); len(b) > maxWhy {
+			return string(b[:maxWhy]) + "..."
+		}
+	}
+	return string(b)
+}
+
+// appendPlain appends r, escaped unless it is a printable character of ASCII.
+func appendPlain(b []byte, r rune) []byte {
+	if ' ' <= r && r <= '~' {
+		return append(b, byte(r))
+	}
+	quoted := strconv.QuoteRuneToASCII(r)
+	return append(b, quoted[1:len(quoted)-1]...)
 }

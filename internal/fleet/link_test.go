@@ -2,6 +2,9 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -237,5 +240,22 @@ func TestAuto(t *testing.T) {
 	}
 	if _, err := Auto("ftp://x", wire.HTTPOptions{}); err == nil {
 		t.Error("no error of a URL that is none")
+	}
+}
+
+// TestWhy: an operator is told the whole reason, escaped, and no novel.
+func TestWhy(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: b: \"c\"":                    `a: b: "c"`,
+		"\x1b[31m\u202e\n\xff":           `\x1b[31m\u202e\n\ufffd`,
+		strings.Repeat("a", maxWhy):      strings.Repeat("a", maxWhy),
+		strings.Repeat("\u202e", maxWhy): strings.Repeat(`\u202e`, maxWhy)[:maxWhy] + "...",
+	} {
+		if got := why(errors.New(text)); got != want {
+			t.Errorf("%+q: %s", text, got)
+		}
+	}
+	if got := why(fmt.Errorf("read: %w", io.EOF)); got != "connection closed" {
+		t.Error(got)
 	}
 }

@@ -177,6 +177,24 @@ func TestUnionInstructions(t *testing.T) {
 	}
 }
 
+// TestUnionLeavesOut: what a server alone can is not what all of them can, and is said
+// where there is only that server.
+func TestUnionLeavesOut(t *testing.T) {
+	dial, _ := sdk(func() *mcp.Server {
+		return mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{}, Experimental: map[string]any{"tasks": map[string]any{}}}})
+	})
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		f := fleetOf(t, Options{}, Server{Name: "one", Dial: dial, Config: config("one")})
+		if c := connect(t, opt, all(f, era)).InitializeResult().Capabilities; c.Experimental != nil || c.Tools == nil {
+			t.Errorf("all: %+v", c)
+		}
+		if c := connect(t, opt, one(f, "one")).InitializeResult().Capabilities; c.Experimental == nil {
+			t.Errorf("the one: %+v", c)
+		}
+	})
+}
+
 // TestUnionPages: every entry of every server comes once, whatever the sizes of their pages.
 func TestUnionPages(t *testing.T) {
 	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -107,7 +108,7 @@ func (u *upstream) verify(ctx context.Context) error {
 func (c *condition) rejected(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.why = finding.Quote(err.Error()); c.state != Rejected {
+	if c.why = strings.TrimPrefix(why(err), ErrRejected.Error()+": "); c.state != Rejected {
 		c.state, c.since = Rejected, time.Now()
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestVerify(t *testing.T) {
 	dial, dials := sdk(func() *mcp.Server { return toolServer("s", "x") })
 	var verdict atomic.Pointer[error]
-	rejected := fmt.Errorf("%w: because \u202e", ErrRejected)
+	rejected := fmt.Errorf("%w: because \u202e %s", ErrRejected, strings.Repeat("of this, ", 20))
 	verdict.Store(&rejected)
 	f := New(Options{})
 	t.Cleanup(func() { _ = f.Close(context.Background()) })
@@ -51,7 +51,7 @@ func TestVerify(t *testing.T) {
 	if got := session(); !strings.Contains(got, textRejected) || strings.Contains(got, "because") || dials.Load() != 0 {
 		t.Errorf("%q after %d dials", got, dials.Load())
 	}
-	if h := f.Health()[0]; h.State != Rejected || !strings.Contains(h.Why, `because \u202e`) {
+	if h := f.Health()[0]; h.State != Rejected || h.Why != `because \u202e `+strings.Repeat("of this, ", 20) {
 		t.Errorf("%+v", h)
 	}
 	gone := errors.New("gone")
