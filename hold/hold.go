@@ -6,6 +6,7 @@
 package hold
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,7 +29,7 @@ type Item struct {
 	Code      finding.Code
 	Call      Digest // of what was asked: a release answers the same question
 	Digest    Digest // of Body
-	Body      []byte // as it was received: third-party text; nil in a list
+	Body      []byte // as it was received: third-party text, or Sealed; nil in a list
 	Octets    int    // of Body
 
 	Held    time.Time
@@ -90,7 +91,18 @@ var (
 	ErrDecided  = errors.New("hold: already decided, or expired")
 	ErrFull     = errors.New("hold: the queue is full")
 	ErrExists   = errors.New("hold: an item has that id already")
+	ErrSealed   = errors.New("hold: the item is encrypted to its reviewers: one of their keys has to open it")
+	ErrOpened   = errors.New("hold: what was opened is not what was held")
 )
+
+// sealed is how an age file begins; nothing that MCP carries does.
+const sealed = "age-encryption.org/v1\n"
+
+// Sealed reports whether the Body of an item is encrypted: Options.Seal.
+func (it *Item) Sealed() bool { return bytes.HasPrefix(it.Body, []byte(sealed)) }
+
+// Opened reports whether body is what was held.
+func (it *Item) Opened(body []byte) bool { return sha256.Sum256(body) == it.Digest }
 
 // A Store keeps items. Its methods may be called at the same time, also from
 // several processes on one store; what they have done is durable when they return
@@ -105,8 +117,9 @@ type Store interface {
 	// GetHeld returns an item with its Body.
 	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)
 	// DecideHeld takes an item from Held to Released or Denied; ErrDecided if it is
-	// no longer held. A denied item loses its Body.
-	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time, evidence []byte) error
+	// no longer held. A denied item loses its Body; the Body of a released one becomes
+	// body, unless that is nil.
+	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time, body, evidence []byte) error
 	// TakeHeld takes the oldest released item for the call to Taken and returns it
 	// with its Body, which it then loses; ErrNotFound if there is none. The record
 	// of its delivery, which names it, is that of the message.
@@ -114,8 +127,9 @@ type Store interface {
 	// CountReleased is how many items wait to be taken.
 	CountReleased(ctx context.Context, now time.Time) (int, error)
 	// SweepHeld removes the Body of what has expired, and what was decided or has
-	// expired before old altogether. It returns how many items it removed.
-	SweepHeld(ctx context.Context, now, old time.Time) (int, error)
+	// expired before old altogether. It returns how many items it removed. evidence, if
+	// not nil, gives the record of each item that expires, as it will be.
+	SweepHeld(ctx context.Context, now, old time.Time, evidence func(Item) ([]byte, error)) (int, error)
 }
 
 // Options are the bounds of a Queue; a zero member is its default.
@@ -128,9 +142,14 @@ type Options struct {
 	Now       func() time.Time // nil: time.Now
 
 	// Evidence returns the ledger's record of an item that comes to be as it is given:
-	// held, released or denied. What cannot be recorded does not happen. nil: nothing
+	// held, released, denied or expired. What cannot be recorded does not happen. nil: nothing
 	// is recorded.
 	Evidence func(Item) ([]byte, error)
+
+	// Seal encrypts a Body as an age file before it is stored, so that only a reviewer's
+	// key reads it until it is released; what cannot be sealed is not kept. nil, or what
+	// it returns is: a Body is stored as it is.
+	Seal func(body []byte) ([]byte, error)
 }
 
 // A Queue holds items in a Store. It is safe for concurrent use.
@@ -178,6 +197,15 @@ func (q *Queue) Hold(ctx context.Context, it Item) error {
 	evidence, err := q.evidence(it)
 	if err != nil {
 		return err
+	}
+	if q.o.Seal != nil {
+		sealed, err := q.o.Seal(it.Body)
+		if err != nil {
+			return err
+		}
+		if sealed != nil {
+			it.Body = sealed
+		}
 	}
 	return q.store.AddHeld(ctx, it, q.o.PerServer, evidence)
 }
@@ -230,9 +258,15 @@ func (q *Queue) Get(ctx context.Context, id string) (Item, error) {
 }
 
 // Release lets an item be delivered once, to whoever asks the same again before it
-// expires. by names the person.
+// expires. by names the person. An item that is sealed is not released: ErrSealed.
 func (q *Queue) Release(ctx context.Context, id, by string) error {
-	err := q.decide(ctx, id, Released, by)
+	return q.ReleaseOpened(ctx, id, by, nil)
+}
+
+// ReleaseOpened is Release of an item whose Body somebody who may has opened; nil stands
+// for one that is not sealed.
+func (q *Queue) ReleaseOpened(ctx context.Context, id, by string, body []byte) error {
+	err := q.decide(ctx, id, Released, by, body)
 	q.mu.Lock()
 	q.none = time.Time{}
 	q.mu.Unlock()
@@ -241,29 +275,34 @@ func (q *Queue) Release(ctx context.Context, id, by string) error {
 
 // Deny withholds an item for good.
 func (q *Queue) Deny(ctx context.Context, id, by string) error {
-	return q.decide(ctx, id, Denied, by)
+	return q.decide(ctx, id, Denied, by, nil)
 }
 
-func (q *Queue) decide(ctx context.Context, id string, to State, by string) error {
+func (q *Queue) decide(ctx context.Context, id string, to State, by string, body []byte) error {
 	now := q.o.Now()
 	var evidence []byte
-	if q.o.Evidence != nil {
+	if q.o.Evidence != nil || to == Released {
 		it, err := q.store.GetHeld(ctx, id, now)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case to == Released && body == nil && it.Sealed():
+			return ErrSealed
+		case body != nil && !it.Opened(body):
+			return ErrOpened
 		}
 		it.State, it.By, it.Decided = to, by, now.UTC() // as it will be, unless the store refuses
 		if evidence, err = q.evidence(it); err != nil {
 			return err
 		}
 	}
-	return q.store.DecideHeld(ctx, id, to, by, now, evidence)
+	return q.store.DecideHeld(ctx, id, to, by, now, body, evidence)
 }
 
 // Sweep removes what is no longer needed. It is to be called now and then.
 func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	now := q.o.Now()
-	return q.store.SweepHeld(ctx, now, now.Add(-q.o.Remember))
+	return q.store.SweepHeld(ctx, now, now.Add(-q.o.Remember), q.o.Evidence)
 }
 
 // ValidID reports whether s may be the ID of an item.

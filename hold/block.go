@@ -1,0 +1,188 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Block withholds what a source delivers, whoever asks for it, because text of that
+// source has taken control of a model. It is of one text, of a tool, or of a server.
+type Block struct {
+	ID       string // 32 hex digits
+	Server   string // label
+	Tool     string // label; "": every tool
+	Text     Digest // of a text as it was delivered; zero: every text
+	Evidence string // id of the decision that it follows from
+	Severity int    // of that, in thousandths
+
+	Since  time.Time
+	Until  time.Time // when it ends by itself
+	Lifted time.Time // zero: not before
+	By     string    // who lifted it
+}
+
+// Scope is how much a Block withholds: "text", "tool" or "server".
+func (b *Block) Scope() string {
+	switch {
+	case b.Text != (Digest{}):
+		return "text"
+	case b.Tool != "":
+		return "tool"
+	}
+	return "server"
+}
+
+// Covers reports whether b withholds an answer with these texts.
+func (b *Block) Covers(server, tool string, texts []Digest) bool {
+	return b.Server == server && (b.Tool == "" || b.Tool == tool) && (b.Text == Digest{} || slices.Contains(texts, b.Text))
+}
+
+// A BlockStore keeps Blocks. Its methods may be called at the same time, also from
+// several processes on one store. Records go with their changes, as in a Store.
+type BlockStore interface {
+	// AddBlock stores b, unless one of the same source is in force (ErrExists) or most
+	// are (ErrFull).
+	AddBlock(ctx context.Context, b Block, most int, evidence []byte) error
+	// ListBlocks returns those in force, and with all the others that are still known,
+	// the newest first.
+	ListBlocks(ctx context.Context, now time.Time, all bool) ([]Block, error)
+	// GetBlock returns one; ErrNotFound.
+	GetBlock(ctx context.Context, id string) (Block, error)
+	// LiftBlock ends one before its time; ErrNotFound, ErrDecided if it has ended.
+	LiftBlock(ctx context.Context, id, by string, now time.Time, evidence []byte) error
+	// SweepBlocks forgets what has ended before old.
+	SweepBlocks(ctx context.Context, old time.Time) error
+}
+
+// BlockOptions are the bounds of Blocks; a zero member is its default.
+type BlockOptions struct {
+	Keep     time.Duration // until a Block ends; 24 h
+	Remember time.Duration // how long one that has ended is still listed; 30 days
+	Most     int           // in force; 10,000
+	Recheck  time.Duration // how long what is in force is believed; 1 s
+	Wait     time.Duration // for the store, by whoever delivers a result; 1 s
+	Now      func() time.Time
+
+	// Evidence returns the ledger's record of a Block that comes to be, or is lifted.
+	// What cannot be recorded does not happen. nil: nothing is recorded.
+	Evidence func(Block) ([]byte, error)
+}
+
+// Blocks are the Blocks of a BlockStore. It is safe for concurrent use.
+type Blocks struct {
+	store BlockStore
+	o     BlockOptions
+
+	mu     sync.Mutex
+	list   []Block   // in force when it was read
+	read   time.Time // zero: never
+	asking bool
+}
+
+// NewBlocks makes Blocks.
+func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&o.Keep, 24*time.Hour)
+	set(&o.Remember, 30*24*time.Hour)
+	set(&o.Recheck, time.Second)
+	set(&o.Wait, time.Second)
+	if o.Most <= 0 {
+		o.Most = 10_000
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Blocks{store: s, o: o}
+}
+
+// Add puts b in force; Since and Until are set here. One of the same source that is in
+// force already suffices.
+func (bs *Blocks) Add(ctx context.Context, b Block) error {
+	b.Since = bs.o.Now().UTC()
+	b.Until = b.Since.Add(bs.o.Keep)
+	if err := bs.store.SweepBlocks(ctx, b.Since.Add(-bs.o.Remember)); err != nil {
+		return err
+	}
+	evidence, err := bs.evidence(b)
+	if err == nil {
+		err = bs.store.AddBlock(ctx, b, bs.o.Most, evidence)
+	}
+	if errors.Is(err, ErrExists) {
+		return nil
+	}
+	bs.forget()
+	return err
+}
+
+// Lift ends a Block. by names the person.
+func (bs *Blocks) Lift(ctx context.Context, id, by string) error {
+	b, err := bs.store.GetBlock(ctx, id)
+	if err != nil {
+		return err
+	}
+	b.Lifted, b.By = bs.o.Now().UTC(), by
+	evidence, err := bs.evidence(b)
+	if err == nil {
+		err = bs.store.LiftBlock(ctx, id, by, b.Lifted, evidence)
+	}
+	bs.forget()
+	return err
+}
+
+func (bs *Blocks) evidence(b Block) ([]byte, error) {
+	if bs.o.Evidence == nil {
+		return nil, nil
+	}
+	return bs.o.Evidence(b)
+}
+
+// Get returns a Block.
+func (bs *Blocks) Get(ctx context.Context, id string) (Block, error) {
+	return bs.store.GetBlock(ctx, id)
+}
+
+// List returns the Blocks in force, or all that are known, the newest first.
+func (bs *Blocks) List(ctx context.Context, all bool) ([]Block, error) {
+	return bs.store.ListBlocks(ctx, bs.o.Now(), all)
+}
+
+// forget has the next Covering look into the store.
+func (bs *Blocks) forget() {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	bs.read = time.Time{}
+}
+
+// Covering returns the Block that withholds an answer, or false. It costs a query once
+// in a while, for one caller at a time; the others use what is known. A store that
+// does not answer ends no Block: what was in force stays so until its time.
+func (bs *Blocks) Covering(server, tool string, texts []Digest) (Block, bool) {
+	now := bs.o.Now()
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if !bs.asking && (bs.read.IsZero() || now.Sub(bs.read).Abs() >= bs.o.Recheck) {
+		bs.asking = true
+		bs.mu.Unlock()
+		ctx, stop := context.WithTimeout(context.Background(), bs.o.Wait)
+		list, err := bs.store.ListBlocks(ctx, now, false)
+		stop()
+		bs.mu.Lock()
+		bs.asking, bs.read = false, now
+		if err == nil {
+			bs.list = list
+		}
+	}
+	for _, b := range bs.list {
+		if now.Before(b.Until) && b.Covers(server, tool, texts) {
+			return b, true
+		}
+	}
+	return Block{}, false
+}
