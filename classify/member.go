@@ -26,6 +26,10 @@ type Options struct {
 	Timeout    time.Duration // of all calls about one result; 0 = 2 s
 	Concurrent int           // calls at one time; 0 = 8
 	Most       int           // octets of one result that are judged; 0 = 4 MiB
+	// Rest is how long a place among Concurrent stays taken after a call, as a multiple of
+	// what the call took; 0 = not at all. It keeps a classifier that computes in this
+	// process from taking all of it.
+	Rest float64
 	// Calls a minute; 0 = 600. What is beyond it is a failure, not a delay.
 	Calls int
 	// Chars a day, code points; 0 = no limit. Counted by this process.
@@ -74,6 +78,8 @@ func New(o Options) (*Member, error) {
 		return nil, errors.New("classify: unknown mode")
 	case o.Limit < 0 || o.Limit > 1 || math.IsNaN(o.Limit):
 		return nil, errors.New("classify: the limit is not between 0 and 1")
+	case !(o.Rest >= 0 && o.Rest <= 100):
+		return nil, errors.New("classify: the rest is not between 0 and 100")
 	case o.Timeout < 0 || o.Concurrent < 0 || o.Most < 0 || o.Calls < 0 || o.Chars < 0:
 		return nil, errors.New("classify: negative bound")
 	}
@@ -199,7 +205,7 @@ func (m *Member) ask(ctx context.Context, list []*chunk, v *Verdict) {
 func (m *Member) call(ctx context.Context, batch []*chunk) (Reason, error) {
 	select {
 	case m.room <- struct{}{}:
-		defer func() { <-m.room }()
+		defer m.leave(m.o.Now())
 	case <-ctx.Done():
 		return ended(ctx), nil
 	}
@@ -256,6 +262,15 @@ func check(scores []Score, n int) error {
 		}
 	}
 	return nil
+}
+
+// leave gives back the place that was taken at the time began, once it has rested.
+func (m *Member) leave(began time.Time) {
+	if rest := time.Duration(m.o.Rest * float64(m.o.Now().Sub(began))); rest > 0 {
+		time.AfterFunc(rest, func() { <-m.room })
+		return
+	}
+	<-m.room
 }
 
 // afford charges the day with the batch, unless it would be too much.

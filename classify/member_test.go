@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -171,6 +172,32 @@ func TestTimeout(t *testing.T) {
 			t.Errorf("canceled: %+v", v)
 		}
 	})
+}
+
+// TestRest: who rests is not asked meanwhile, and whoever has asked does not wait for it.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keyword{answer: func(_ context.Context, texts []string) ([]Score, error) {
+			time.Sleep(100 * time.Millisecond)
+			return make([]Score, len(texts)), nil
+		}}
+		m := member(t, k, func(o *Options) { o.Concurrent, o.Rest = 1, 3 })
+		for i, want := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 400 * time.Millisecond} {
+			if v := m.Judge(t.Context(), []Segment{{View: fmt.Sprint(i)}}); v.Reason != Judged || v.Latency != want {
+				t.Errorf("%d: %s after %v, want %v", i, v.Reason, v.Latency, want)
+			}
+		}
+		time.Sleep(time.Second)
+		if v := m.Judge(t.Context(), []Segment{{View: "x"}}); v.Latency != 100*time.Millisecond {
+			t.Errorf("it rests on: %v", v.Latency)
+		}
+		time.Sleep(time.Second)
+	})
+	for _, rest := range []float64{-1, math.NaN(), 101} {
+		if _, err := New(Options{Name: "kw", Classifier: &keyword{}, Rest: rest}); err == nil {
+			t.Errorf("a rest of %v", rest)
+		}
+	}
 }
 
 func TestBreaker(t *testing.T) {

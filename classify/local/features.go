@@ -38,8 +38,9 @@ type Reader struct {
 	// Hashes of the tokens before, 0 where there are none.
 	last, before uint64
 
-	seen  [memory]kindAt // words of the lexicon before, the newest first
-	count int            // of tokens
+	kindOf *kinds
+	seen   [memory]kindAt // words of the lexicon before, the newest first
+	count  int            // of tokens
 
 	word [maxWord + 2]byte // the token in lower case between two marks
 	n    int
@@ -52,7 +53,7 @@ type Reader struct {
 // Reset begins a text.
 func (r *Reader) Reset(text string) {
 	r.text, r.start, r.at, r.last, r.before, r.Count = text, 0, 0, 0, 0, 0
-	r.seen, r.count = [memory]kindAt{}, 0
+	r.seen, r.count, r.kindOf = [memory]kindAt{}, 0, lexiconKinds()
 }
 
 // kindAt is a word of the lexicon and where it stood.
@@ -89,7 +90,7 @@ func (r *Reader) Next() bool {
 	r.stems()
 	r.Words = r.Count
 	r.count++
-	if k := kindOf(h); k != 0 {
+	if k := r.kindOf.of(h); k != 0 {
 		r.kinds(k)
 	}
 	r.before, r.last = r.last, h|1

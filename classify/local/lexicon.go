@@ -1,6 +1,9 @@
 package local
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // lexicon sorts words by what they do in an order given to a model. Of pairs and
 // triples of these kinds, whatever stands between, weights are learned too: they
@@ -61,10 +64,14 @@ var lexicon = [...]string{
 }
 
 // kinds finds the kind of a word, from 1, by its hash.
-var kinds = func() (t [4096]struct {
+type kinds [4096]struct {
 	hash uint32
 	kind uint8
-}) {
+}
+
+// lexiconKinds is made when a text is first read: most runs of the program read none.
+var lexiconKinds = sync.OnceValue(func() *kinds {
+	t := new(kinds)
 	for k, words := range lexicon {
 		for w := range strings.FieldsSeq(words) {
 			h := uint64(offset)
@@ -82,15 +89,16 @@ var kinds = func() (t [4096]struct {
 		}
 	}
 	return t
-}()
+})
 
-func kindOf(h uint64) uint8 {
-	i := h % uint64(len(kinds))
-	for kinds[i].kind != 0 {
-		if kinds[i].hash == uint32(h>>32) {
-			return kinds[i].kind
+// of is the kind of the word with the hash h; 0: it has none.
+func (t *kinds) of(h uint64) uint8 {
+	i := h % uint64(len(t))
+	for t[i].kind != 0 {
+		if t[i].hash == uint32(h>>32) {
+			return t[i].kind
 		}
-		i = (i + 1) % uint64(len(kinds))
+		i = (i + 1) % uint64(len(t))
 	}
 	return 0
 }

@@ -162,8 +162,12 @@ func alone(texts []string) (string, error) {
 }
 
 // version is a label of a service's version and of all else that its answers depend
-// on: the parts, or what can be shown of them and a digest.
+// on: the parts, or what can be shown of them and a digest. What is empty at the end is
+// what nobody has configured.
 func version(parts ...string) string {
+	for len(parts) > 1 && parts[len(parts)-1] == "" {
+		parts = parts[:len(parts)-1]
+	}
 	plain := strings.Join(parts, "-")
 	if v := classify.CodeOf(plain); string(v) == plain {
 		return plain

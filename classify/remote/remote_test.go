@@ -256,6 +256,25 @@ func TestKeyOfNobody(t *testing.T) {
 	}
 }
 
+func TestVersions(t *testing.T) {
+	for _, tt := range []struct {
+		parts []string
+		want  string
+	}{
+		{[]string{"lakera-v2", "p1"}, "lakera-v2-p1"},
+		{[]string{"lakera-v2", ""}, "lakera-v2"},
+		{[]string{"nemo", "", "m"}, "nemo--m"},
+	} {
+		if got := version(tt.parts...); got != tt.want {
+			t.Errorf("version(%q) = %q, want %q", tt.parts, got, tt.want)
+		}
+	}
+	a, b := version("nemo", "c", "meta/llama"), version("nemo", "c", "meta_llama")
+	if a == b || classify.CodeOf(a) != classify.Code(a) {
+		t.Errorf("versions %q and %q", a, b)
+	}
+}
+
 func FuzzAnswers(f *testing.F) {
 	f.Add(`{"flagged":true,"breakdown":[{"detected":true}]}`)
 	f.Add(`{"sanitizationResult":{"filterMatchState":"MATCH_FOUND","filterResults":{"a":{"b":{"matchState":"MATCH_FOUND"}}}}}`)

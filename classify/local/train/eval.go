@@ -92,25 +92,33 @@ func limitOf(js []judgement) float32 {
 }
 
 type tally struct {
-	family string
-	attack bool
-	n      int
-	model  int
-	phrase int
+	family  string
+	attack  bool
+	n       int
+	flagged []int // by column
 }
 
-func (t *tally) add(j judgement, limit float32) {
-	t.n++
-	if j.p > limit {
-		t.model++
+// A column is one that judges, in the order of the table.
+type column struct {
+	name  string
+	flags func(j judgement) bool
+}
+
+// columns are the model at its limit, the phrases, and detectors of others as they come.
+func columns(limit float32, others []detector) []column {
+	list := []column{
+		{"model", func(j judgement) bool { return j.p > limit }},
+		{"phrases", func(j judgement) bool { return phrases.MatchString(j.clean) }},
 	}
-	if phrases.MatchString(j.clean) {
-		t.phrase++
+	for _, d := range others {
+		list = append(list, column{d.name, func(j judgement) bool { return d.flags[j.clean] }})
 	}
+	return list
 }
 
 // table writes what was flagged by family, as Markdown.
-func table(w io.Writer, js []judgement, limit float32) {
+func table(w io.Writer, js []judgement, limit float32, others []detector) {
+	by := columns(limit, others)
 	var attacks, benign []*tally
 	for _, j := range js {
 		list := &benign
@@ -120,39 +128,62 @@ func table(w io.Writer, js []judgement, limit float32) {
 		i := slices.IndexFunc(*list, func(t *tally) bool { return t.family == j.family })
 		if i < 0 {
 			i = len(*list)
-			*list = append(*list, &tally{family: j.family, attack: j.attack})
+			*list = append(*list, &tally{family: j.family, attack: j.attack, flagged: make([]int, len(by))})
 		}
-		(*list)[i].add(j, limit)
+		t := (*list)[i]
+		t.n++
+		for k, c := range by {
+			if c.flags(j) {
+				t.flagged[k]++
+			}
+		}
 	}
-	fmt.Fprintf(w, "Limit %.4f: the score that 1 %% of %d left-out benign texts exceed. Intervals are Wilson's, 95 %%.\n", limit, sum(benign).n)
-	section(w, "Attacks: recall", attacks)
-	section(w, "Benign texts: false alarms", benign)
-	fmt.Fprintf(w, "\n| figure | model | phrases |\n|---|---|---|\n")
-	row(w, "AgentDojo construction, recall (`ipi-agentdojo-629`)", only(attacks, "ipi-agentdojo-629"))
-	row(w, "AgentDojo construction, false alarms (`agentdojo-97-benign`)", only(benign, "agentdojo-97-benign"))
-	row(w, "NotInject, false alarms", only(benign, "notinject-"))
-	row(w, "tool results as JSON, false alarms", only(benign, "tool-result-json"))
+	fmt.Fprintf(w, "Limit %.4f: the score that 1 %% of %d left-out benign texts exceed. Intervals are Wilson's, 95 %%.\n", limit, only(benign, "", by).n)
+	section(w, "Attacks: recall", attacks, by)
+	section(w, "Benign texts: false alarms", benign, by)
+	head(w, "figure", by)
+	figure := func(what string, t tally) { line(w, fmt.Sprintf("%s, n = %d", what, t.n), t) }
+	figure("AgentDojo construction, recall (`ipi-agentdojo-629`)", only(attacks, "ipi-agentdojo-629", by))
+	figure("AgentDojo construction, false alarms (`agentdojo-97-benign`)", only(benign, "agentdojo-97-benign", by))
+	figure("NotInject, false alarms", only(benign, "notinject-", by))
+	figure("tool results as JSON, false alarms", only(benign, "tool-result-json", by))
+	figure("all benign texts, false alarms", only(benign, "", by))
 }
 
-func section(w io.Writer, title string, list []*tally) {
+func head(w io.Writer, what string, by []column) {
+	fmt.Fprintf(w, "\n| %s |", what)
+	for _, c := range by {
+		fmt.Fprintf(w, " %s |", c.name)
+	}
+	fmt.Fprintf(w, "\n|%s\n", strings.Repeat("---|", len(by)+1+strings.Count(what, "|")))
+}
+
+func section(w io.Writer, title string, list []*tally, by []column) {
 	slices.SortFunc(list, func(a, b *tally) int { return cmp.Compare(a.family, b.family) })
-	fmt.Fprintf(w, "\n| %s | n | model | phrases |\n|---|---|---|---|\n", title)
+	head(w, title+" | n", by)
 	for _, t := range list {
-		fmt.Fprintf(w, "| %s | %d | %s | %s |\n", t.family, t.n, interval.Format(t.model, t.n), interval.Format(t.phrase, t.n))
+		line(w, fmt.Sprintf("%s | %d", t.family, t.n), *t)
 	}
 }
 
-func row(w io.Writer, what string, t tally) {
-	fmt.Fprintf(w, "| %s, n = %d | %s | %s |\n", what, t.n, interval.Format(t.model, t.n), interval.Format(t.phrase, t.n))
+func line(w io.Writer, what string, t tally) {
+	fmt.Fprintf(w, "| %s |", what)
+	for _, k := range t.flagged {
+		fmt.Fprintf(w, " %s |", interval.Format(k, t.n))
+	}
+	fmt.Fprintln(w)
 }
 
-func only(list []*tally, prefix string) (out tally) {
+// only adds up the families whose names begin so.
+func only(list []*tally, prefix string, by []column) tally {
+	out := tally{flagged: make([]int, len(by))}
 	for _, t := range list {
 		if strings.HasPrefix(t.family, prefix) {
-			out.n, out.model, out.phrase = out.n+t.n, out.model+t.model, out.phrase+t.phrase
+			out.n += t.n
+			for k, n := range t.flagged {
+				out.flagged[k] += n
+			}
 		}
 	}
 	return out
 }
-
-func sum(list []*tally) tally { return only(list, "") }

@@ -3,6 +3,8 @@
 //
 //	go run ./classify/local/train          prints the table
 //	go run ./classify/local/train -write   also writes the weights and the table in MODEL.md
+//
+// With -beside PROGRAM the table has columns for detectors of others; see beside.
 package main
 
 import (
@@ -23,14 +25,15 @@ import (
 func main() {
 	root := flag.String("root", ".", "root of the repository")
 	write := flag.Bool("write", false, "write weights.bin and the table in MODEL.md")
+	others := flag.String("beside", "", "program that asks other detectors, with its arguments")
 	flag.Parse()
-	if err := run(*root, *write, os.Stdout, os.Stderr); err != nil {
+	if err := run(*root, *write, *others, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "train:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root string, write bool, out, progress io.Writer) error {
+func run(root string, write bool, others string, out, progress io.Writer) error {
 	dir, err := corpora.Dir(root)
 	if err != nil {
 		return err
@@ -39,13 +42,30 @@ func run(root string, write bool, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	peers, err := beside(others, all, progress)
+	if err != nil {
+		return err
+	}
 	js := leaveOut(all, kind, progress)
 	limit := limitOf(js)
 	var tab bytes.Buffer
-	table(&tab, js, limit)
+	table(&tab, js, limit, peers)
 	if _, err := out.Write(tab.Bytes()); err != nil || !write {
 		return err
 	}
+	m, err := model(all, kind, limit)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(root, "classify", "local")
+	if err := os.WriteFile(filepath.Join(folder, "weights.bin"), m.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return card(filepath.Join(folder, "MODEL.md"), tab.Bytes())
+}
+
+// model is that of all texts that may be trained on.
+func model(all []*text, kind []bool, limit float32) (*local.Model, error) {
 	var in []*text
 	for _, t := range all {
 		if t.free {
@@ -53,15 +73,7 @@ func run(root string, write bool, out, progress io.Writer) error {
 		}
 	}
 	m := train(in, kind)
-	model, err := local.New(m.w, m.b, limit, digestOf(in))
-	if err != nil {
-		return err
-	}
-	folder := filepath.Join(root, "classify", "local")
-	if err := os.WriteFile(filepath.Join(folder, "weights.bin"), model.Bytes(), 0o644); err != nil {
-		return err
-	}
-	return card(filepath.Join(folder, "MODEL.md"), tab.Bytes())
+	return local.New(m.w, m.b, limit, digestOf(in))
 }
 
 // digestOf names the texts that a model was trained on.
