@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -24,6 +23,7 @@ const (
 	ResultReleased      Kind = "result-released"      // a person released it
 	ResultTaken         Kind = "result-taken"         // a released result was delivered
 	ResultDenied        Kind = "result-denied"        // a person denied it
+	ResultExpired       Kind = "result-expired"       // nobody decided in time, or it was not taken
 	SurfaceVerified     Kind = "surface-verified"     // what a server says of itself was reviewed and pinned
 	SurfaceChanged      Kind = "surface-changed"      // it is no longer what was pinned
 	SurfaceRejected     Kind = "surface-rejected"     // the review refused it
@@ -42,7 +42,7 @@ const (
 	RecordsLost         Kind = "records-lost"         // so many events could not be recorded (Number "lost")
 )
 
-var kinds = []Kind{Message, ResultHeld, ResultReleased, ResultTaken, ResultDenied,
+var kinds = []Kind{Message, ResultHeld, ResultReleased, ResultTaken, ResultDenied, ResultExpired,
 	SurfaceVerified, SurfaceChanged, SurfaceRejected, SurfaceApproved, SurfaceBlocked, SurfaceDropped,
 	AttestationAccepted, AttestationRefused, AttestationEvent, RulesLoaded, Classified,
 	Counterfactual, TrustChanged, PolicyDecided, KeyInstalled, RecordsLost}
@@ -206,12 +206,23 @@ func inYears(t time.Time) bool { y := t.UTC().Year(); return 0 <= y && y <= 9999
 // Commit is the salted digest that stands in a statement: HMAC-SHA-256 with the
 // salt as its key over the role, a zero octet and the plain digest.
 func Commit(salt Salt, role Role, d Digest) Digest {
-	m := hmac.New(sha256.New, salt[:])
-	m.Write([]byte(role))
-	m.Write([]byte{0})
-	m.Write(d[:])
-	return Digest(m.Sum(nil))
+	// As RFC 2104 has it: crypto/hmac would allocate five times for each digest.
+	var inner [sha256.BlockSize + maxRole + 1 + sha256.Size]byte
+	var outer [sha256.BlockSize + sha256.Size]byte
+	for i := range sha256.BlockSize {
+		inner[i], outer[i] = 0x36, 0x5c
+	}
+	for i, b := range salt {
+		inner[i], outer[i] = inner[i]^b, outer[i]^b
+	}
+	m := append(append(append(inner[:sha256.BlockSize], role...), 0), d[:]...)
+	sum := sha256.Sum256(m)
+	copy(outer[sha256.BlockSize:], sum[:])
+	return sha256.Sum256(outer[:])
 }
+
+// maxRole is the length of the longest role; a longer one would only cost an allocation.
+const maxRole = 9
 
 // The constants of a statement.
 const (

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,26 @@ func TestSeal(t *testing.T) {
 		`{"digest":{"hmacSha256":"` + hexOf(received) + `"},"name":"received"}]}`
 	if diff := cmp.Diff(want, string(s.Statement)); diff != "" {
 		t.Errorf("statement (-want +got):\n%s", diff)
+	}
+}
+
+func TestCommitIsHMAC(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var salt Salt
+		var d Digest
+		copy(salt[:], rapid.SliceOfN(rapid.Byte(), len(salt), len(salt)).Draw(t, "salt"))
+		copy(d[:], rapid.SliceOfN(rapid.Byte(), len(d), len(d)).Draw(t, "digest"))
+		role := Role(rapid.StringN(0, 20, 20).Draw(t, "role")) // longer than any
+		m := hmac.New(sha256.New, salt[:])
+		m.Write(append(append([]byte(role), 0), d[:]...))
+		if got := Commit(salt, role, d); !bytes.Equal(got[:], m.Sum(nil)) {
+			t.Fatalf("Commit(%x, %q, %x) = %x", salt, role, d, got)
+		}
+	})
+	for _, r := range roles {
+		if len(r) > maxRole {
+			t.Errorf("%s is longer than maxRole", r)
+		}
 	}
 }
 

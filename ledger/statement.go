@@ -139,15 +139,16 @@ func decodeHex(dst []byte, s string) bool {
 
 // ParseSealed reads Sealed.Octets.
 func ParseSealed(b []byte) (Sealed, error) {
-	s, _, err := ReadSealed(b)
+	s, _, err := ReadSealed(bytes.Clone(b))
 	return s, err
 }
 
-// ReadSealed is ParseSealed for who wants to know what the statement says as well.
+// ReadSealed is ParseSealed for who wants to know what the statement says as well. b
+// must not change afterwards.
 func ReadSealed(b []byte) (Sealed, *Statement, error) {
 	p := parsers.Get().(*parser)
 	defer parsers.Put(p)
-	statement, opening, ok := bytes.Cut(bytes.Clone(b), []byte{'\n'})
+	statement, opening, ok := bytes.Cut(b, []byte{'\n'})
 	if !ok {
 		return Sealed{}, nil, errStatement
 	}

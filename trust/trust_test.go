@@ -253,6 +253,24 @@ func TestBounds(t *testing.T) {
 	})
 }
 
+// TestOneHour: what a caller can do to an honest server that echoes him, as
+// docs/spec/trust.md has it: only by kinds that need nobody else.
+func TestOneHour(t *testing.T) {
+	s, o := New(Options{}), Origin{Server: "echo", Tool: "say"}
+	for range 1000 {
+		for _, k := range []Kind{FindingWarn, FindingError, Rejected, Classified} {
+			s.Apply(Event{7200, k, o, false})
+		}
+	}
+	server, tool := s.Score(Origin{Server: "echo"}, 7200), s.Score(o, 7200)
+	if tool != 50_000 || server != 700_000-486_000 {
+		t.Errorf("server %v, tool %v", server, tool)
+	}
+	if s.Score(Origin{Server: "echo", Tool: "other"}, 7200) != 700_000 {
+		t.Error("another tool's score has moved")
+	}
+}
+
 // TestRecovery: whatever has happened, time alone brings every score back, never
 // further away, and nothing is left of it in the end.
 func TestRecovery(t *testing.T) {

@@ -52,7 +52,11 @@ func ways(tb testing.TB) []func() way {
 			run, stop := context.WithCancel(ctx)
 			ended := make(chan struct{})
 			go func() { defer close(ended); seq.Run(run) }()
-			r := evidence.New(evidence.Options{Store: s.Ledger(), BestEffort: bestEffort, Wake: seq.Wake})
+			o := evidence.Options{Store: s.Ledger(), BestEffort: bestEffort, Wake: seq.Wake}
+			if bestEffort {
+				o.Store = seq
+			}
+			r := evidence.New(o)
 			return way{name, r, !bestEffort, func() int64 {
 				if n := r.Close(ctx); n > 0 {
 					tb.Errorf("%s: %d lost", name, n)

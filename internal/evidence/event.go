@@ -3,6 +3,7 @@ package evidence
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/gateway"
@@ -63,8 +64,9 @@ func would(d *gateway.Decision) *ledger.Event {
 }
 
 // Held words what becomes of a result that waits for a person: hold.Options.Evidence.
+// An item that a person released, and nobody took, expires as any other.
 func (r *Recorder) Held(it hold.Item) ([]byte, error) {
-	kinds := map[hold.State]ledger.Kind{hold.Held: ledger.ResultHeld, hold.Released: ledger.ResultReleased, hold.Denied: ledger.ResultDenied}
+	kinds := map[hold.State]ledger.Kind{hold.Held: ledger.ResultHeld, hold.Released: ledger.ResultReleased, hold.Denied: ledger.ResultDenied, hold.Expired: ledger.ResultExpired}
 	e := &ledger.Event{Kind: kinds[it.State], Time: it.Held, Server: it.Server, Tool: it.Tool, Rule: it.Rule, Reason: string(it.Code)}
 	if id, err := ledger.ParseID(it.ID); err == nil {
 		e.Of = id
@@ -72,7 +74,10 @@ func (r *Recorder) Held(it hold.Item) ([]byte, error) {
 	e.Subjects = digests(e.Subjects, ledger.Held, it.Digest)
 	e.Subjects = digests(e.Subjects, ledger.Call, it.Call)
 	e.Subjects = names(e.Subjects, ledger.Principal, it.Principal)
-	if it.State != hold.Held {
+	switch it.State {
+	case hold.Expired:
+		e.Actor, e.Time = "expiry", time.Time{} // now
+	case hold.Released, hold.Denied:
 		e.Actor, e.Time = "person", it.Decided
 		e.Subjects = names(e.Subjects, ledger.By, it.By)
 	}

@@ -38,7 +38,7 @@ type Options struct {
 
 	Queue  int           // records that wait to be written; 8,192
 	Group  int           // records of one transaction; 1,024
-	Gather time.Duration // how long BestEffort waits for more before it writes; 20 ms
+	Gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
 	Wait   time.Duration // how long Record waits; 10 s
 	Retry  time.Duration // between attempts of BestEffort; 500 ms
 
@@ -80,7 +80,7 @@ func New(o Options) *Recorder {
 			*d = v
 		}
 	}
-	set(&o.Gather, 20*time.Millisecond)
+	set(&o.Gather, 50*time.Millisecond)
 	set(&o.Wait, 10*time.Second)
 	set(&o.Retry, 500*time.Millisecond)
 	if o.Queue <= 0 {

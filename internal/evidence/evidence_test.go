@@ -216,7 +216,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for want, word := range map[ledger.Kind]func() ([]byte, error){
-		ledger.ResultHeld: held(hold.Held), ledger.ResultReleased: held(hold.Released), ledger.ResultDenied: held(hold.Denied),
+		ledger.ResultHeld: held(hold.Held), ledger.ResultReleased: held(hold.Released), ledger.ResultDenied: held(hold.Denied), ledger.ResultExpired: held(hold.Expired),
 		ledger.SurfaceVerified: pin(surface.ActPin), ledger.SurfaceChanged: pin(surface.ActDiffer), ledger.SurfaceApproved: pin(surface.ActApprove),
 		ledger.SurfaceBlocked: pin(surface.ActBlock), ledger.SurfaceDropped: pin(surface.ActDrop), ledger.SurfaceRejected: pin(surface.ActReject),
 		ledger.AttestationEvent: func() ([]byte, error) {

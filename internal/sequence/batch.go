@@ -30,7 +30,9 @@ func (s *Sequencer) integrate(ctx context.Context, waiting []Pending) error {
 	}
 	broken := int64(0)
 	for i, e := range signed {
-		b.Done = append(b.Done, waiting[i].Seq)
+		if seq := waiting[i].Seq; seq != 0 {
+			b.Done = append(b.Done, seq)
+		}
 		switch {
 		case e.Envelope == nil:
 			broken++

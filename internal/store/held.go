@@ -128,7 +128,7 @@ func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Ite
 }
 
 // DecideHeld implements hold.Store.
-func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by string, now time.Time, evidence []byte) error {
+func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by string, now time.Time, body, evidence []byte) error {
 	var refused error
 	err := s.update(ctx, "decide", func(t *tx) error {
 		refused = hold.ErrNotFound
@@ -148,8 +148,11 @@ func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by str
 		if err := t.pend(ctx, evidence); err != nil {
 			return err
 		}
-		if to == hold.Denied {
-			return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, body = NULL WHERE id = ?`, string(to), by, stamp(now), id)
+		if to == hold.Denied || body != nil {
+			if to == hold.Denied {
+				body = nil
+			}
+			return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, body = ? WHERE id = ?`, string(to), by, stamp(now), body, id)
 		}
 		return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ? WHERE id = ?`, string(to), by, stamp(now), id)
 	})
@@ -187,12 +190,15 @@ func (s *Store) CountReleased(ctx context.Context, now time.Time) (n int, err er
 }
 
 // SweepHeld implements hold.Store.
-func (s *Store) SweepHeld(ctx context.Context, now, old time.Time) (removed int, err error) {
+func (s *Store) SweepHeld(ctx context.Context, now, old time.Time, evidence func(hold.Item) ([]byte, error)) (removed int, err error) {
 	err = s.update(ctx, "sweep held", func(t *tx) error {
 		gone := `state NOT IN ('held', 'released') AND (decided <> '' AND decided < ? OR decided = '' AND until < ?)`
 		err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&removed) }, `SELECT count(*) FROM held WHERE `+gone, stamp(old), stamp(old))
 		if err == nil {
 			err = t.exec(ctx, `DELETE FROM held WHERE `+gone, stamp(old), stamp(old))
+		}
+		if err == nil && evidence != nil {
+			err = t.pendExpired(ctx, now, evidence)
 		}
 		if err == nil {
 			err = t.exec(ctx, `UPDATE held SET state = 'expired', body = NULL WHERE state IN ('held', 'released') AND until <= ?`, stamp(now))
@@ -200,4 +206,22 @@ func (s *Store) SweepHeld(ctx context.Context, now, old time.Time) (removed int,
 		return err
 	})
 	return removed, err
+}
+
+// pendExpired stores the records of what expires with the transaction.
+func (t *tx) pendExpired(ctx context.Context, now time.Time, evidence func(hold.Item) ([]byte, error)) error {
+	var records [][]byte
+	err := t.query(ctx, func(r *sql.Rows) error {
+		it, err := scanHeld(r, now)
+		if err != nil {
+			return err
+		}
+		record, err := evidence(it)
+		records = append(records, record)
+		return err
+	}, `SELECT `+heldColumns+` FROM held WHERE state IN ('held', 'released') AND until <= ? ORDER BY until, id`, stamp(now))
+	if err != nil {
+		return err
+	}
+	return t.pend(ctx, records...)
 }

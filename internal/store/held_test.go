@@ -126,6 +126,52 @@ func TestHold(t *testing.T) {
 	})
 }
 
+// TestHoldSealed: what is sealed is released by whoever opens it, and by nobody else.
+func TestHoldSealed(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		const head = "age-encryption.org/v1\n"
+		fails := errors.New("no")
+		var refuse error
+		q := hold.New(open(t, where, store.Options{}), hold.Options{Now: func() time.Time { return day }, Seal: func(body []byte) ([]byte, error) {
+			return append([]byte(head), bytes.Repeat([]byte{'x'}, len(body))...), refuse
+		}})
+		for n := range 2 {
+			if err := q.Hold(ctx, held(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		it, err := q.Get(ctx, heldID(0))
+		if err != nil || !it.Sealed() || bytes.Contains(it.Body, held(0).Body) || !it.Opened(held(0).Body) || it.Octets != len(held(0).Body) {
+			t.Errorf("%+v, %v", it, err)
+		}
+		if err := q.Release(ctx, heldID(0), "ann"); !errors.Is(err, hold.ErrSealed) {
+			t.Errorf("released sealed: %v", err)
+		}
+		if err := q.ReleaseOpened(ctx, heldID(0), "ann", []byte("another")); !errors.Is(err, hold.ErrOpened) {
+			t.Errorf("released as something else: %v", err)
+		}
+		if _, ok := q.Take(ctx, held(0).Call); ok {
+			t.Error("taken before it was released")
+		}
+		if err := q.ReleaseOpened(ctx, heldID(0), "ann", held(0).Body); err != nil {
+			t.Error(err)
+		}
+		if it, ok := q.Take(ctx, held(0).Call); !ok || !bytes.Equal(it.Body, held(0).Body) {
+			t.Errorf("%+v, %t", it, ok)
+		}
+		if err := q.Deny(ctx, heldID(1), "ann"); err != nil {
+			t.Errorf("denying needs no key: %v", err)
+		}
+		if it, err := q.Get(ctx, heldID(1)); err != nil || it.Body != nil {
+			t.Errorf("denied: %+v, %v", it, err)
+		}
+		refuse = fails
+		if err := q.Hold(ctx, held(2)); !errors.Is(err, fails) {
+			t.Errorf("what cannot be sealed: %v", err)
+		}
+	})
+}
+
 // TestTakeOnce: however many ask, from however many processes, one gets it.
 func TestTakeOnce(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {

@@ -46,7 +46,11 @@ func recordForever(t testing.TB, where, keys string, n int) error {
 		if err != nil {
 			return err
 		}
-		if err := l.Add(ctx, [][]byte{rec}); err != nil {
+		keep := l.Add
+		if i%2 == 0 {
+			keep = seq.Add
+		}
+		if err := keep(ctx, [][]byte{rec}); err != nil {
 			return err
 		}
 		seq.Wake()
@@ -228,21 +232,25 @@ func (f *faulty) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 // made: what was not acknowledged is repeated, as whoever records does.
 func TestLedgerFaults(t *testing.T) {
 	where := func(t *testing.T) string { return filepath.Join(t.TempDir(), "l.db") }
-	for _, persist := range []bool{false, true} {
+	for _, c := range []struct{ persist, direct bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		struck := true
 		for at := 1; struck && at < 100; at++ {
-			t.Run(fmt.Sprintf("persist=%v/%d", persist, at), func(t *testing.T) {
+			t.Run(fmt.Sprintf("persist=%v/direct=%v/%d", c.persist, c.direct, at), func(t *testing.T) {
 				place, keys := where(t), keyring(t)
-				f := &faulty{Store: open(t, place, store.Options{}).Ledger(), left: at, persist: persist}
+				f := &faulty{Store: open(t, place, store.Options{}).Ledger(), left: at, persist: c.persist}
 				seq := sequencer(f, keys)
+				keep := f.Add
+				if c.direct {
+					keep = seq.Add
+				}
 				var all []ledger.ID
-				for range 4 {
+				for range 6 {
 					rec := sealed(t, "a")
 					one, err := ledger.ParseSealed(rec)
 					if err != nil {
 						t.Fatal(err)
 					}
-					for f.Add(ctx, [][]byte{rec}) != nil {
+					for keep(ctx, [][]byte{rec}) != nil {
 					}
 					all = append(all, one.ID)
 					seq.Once(ctx)
@@ -276,7 +284,7 @@ func TestLedgerFull(t *testing.T) {
 	for range 2000 {
 		rec := sealed(t, strings.Repeat("a", 100))
 		one, _ := ledger.ParseSealed(rec)
-		if err := l.Add(ctx, [][]byte{rec}); err != nil {
+		if err := seq.Add(ctx, [][]byte{rec}); err != nil {
 			break
 		}
 		all = append(all, one.ID)

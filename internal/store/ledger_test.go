@@ -181,6 +181,64 @@ func TestLedgerOnce(t *testing.T) {
 
 // TestLedgerBroken: what waits and cannot be read does not keep the rest waiting, and
 // is not passed over in silence.
+// TestLedgerDirect: while a sequencer has the lease, records go into the log at once;
+// one that has lost it without knowing loses nothing.
+func TestLedgerDirect(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		l, keys := open(t, where, store.Options{}).Ledger(), keyring(t)
+		seq, other := sequencer(l, keys), sequencer(l, keys)
+		size := func() int64 {
+			h, err := l.Head(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h.Size
+		}
+		keep := func(records ...[]byte) {
+			t.Helper()
+			if err := seq.Add(ctx, records); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keep(sealed(t, "a"))
+		if n := waiting(t, l); n != 1 {
+			t.Errorf("without the lease %d records wait", n)
+		}
+		if _, err := seq.Once(ctx); err != nil {
+			t.Fatal(err)
+		}
+		again := sealed(t, "b")
+		keep(again, sealed(t, "b"))
+		if n, s := waiting(t, l), size(); n != 0 || s != 4 {
+			t.Errorf("with the lease %d records wait, and the log has %d", n, s)
+		}
+		keep(again) // as after a failure of which nobody knows what it did
+		flush(t, seq)
+		if s := size(); s != 4 {
+			t.Errorf("a record that comes twice: the log has %d", s)
+		}
+		next, err := keys.Next(origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep(sealed(t, "c"))
+		if _, err := seq.Once(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Rotate(ctx, next); err != nil { // takes the lease
+			t.Fatal(err)
+		}
+		keep(sealed(t, "c"), sealed(t, "c"))
+		if n, s := waiting(t, l), size(); n != 2 || s != 6 {
+			t.Errorf("with a lease that was lost %d records wait, and the log has %d", n, s)
+		}
+		flush(t, seq)
+		if r := verified(t, l, keys); r.Records != 8 {
+			t.Errorf("the log has %d records", r.Records)
+		}
+	})
+}
+
 func TestLedgerBroken(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		l, keys := open(t, where, store.Options{}).Ledger(), keyring(t)
@@ -307,9 +365,26 @@ func TestEvidenceWithChange(t *testing.T) {
 		other := it
 		other.ID = strings.Repeat("b", 32)
 		expect("hold beyond the bound", 0, func() error { return s.AddHeld(ctx, other, 1, rec) })
-		expect("release", 1, func() error { return s.DecideHeld(ctx, it.ID, hold.Released, "me", now, rec) })
-		expect("deny what is released", 0, func() error { return s.DecideHeld(ctx, it.ID, hold.Denied, "me", now, rec) })
-		expect("deny what is not there", 0, func() error { return s.DecideHeld(ctx, other.ID, hold.Denied, "me", now, rec) })
+		expect("release", 1, func() error { return s.DecideHeld(ctx, it.ID, hold.Released, "me", now, nil, rec) })
+		expect("deny what is released", 0, func() error { return s.DecideHeld(ctx, it.ID, hold.Denied, "me", now, nil, rec) })
+		expect("deny what is not there", 0, func() error { return s.DecideHeld(ctx, other.ID, hold.Denied, "me", now, nil, rec) })
+		expire := func(err error) func() error {
+			return func() error {
+				_, e := s.SweepHeld(ctx, now.Add(2*time.Hour), now, func(it hold.Item) ([]byte, error) {
+					if it.State != hold.Expired || it.Body != nil {
+						t.Errorf("%+v", it)
+					}
+					return rec, err
+				})
+				return e
+			}
+		}
+		expect("sweep that cannot be recorded", 0, expire(errors.New("no")))
+		if got, err := s.GetHeld(ctx, it.ID, now); err != nil || got.State != hold.Released {
+			t.Errorf("expired without its record: %+v, %v", got, err)
+		}
+		expect("sweep", 1, expire(nil))
+		expect("sweep again", 0, expire(nil))
 		expect("pin", 1, func() error { return s.SavePin(ctx, "s", []byte("{}"), 0, rec) })
 		expect("conflict", 0, func() error { return s.SavePin(ctx, "s", []byte("{}"), 0, rec) })
 		expect("pin again", 1, func() error { return s.SavePin(ctx, "s", []byte("{}"), 1, rec) })

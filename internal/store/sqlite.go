@@ -26,8 +26,8 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	pragmas := fmt.Sprintf("&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", max(1, o.wait().Milliseconds()/2))
 	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 	s := &Store{engine: sqliteEngine{}, wait: o.wait()}
-	s.write, err = sql.Open("sqlite", name+"?_txlock=immediate"+pragmas+
-		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(8192)&_pragma=temp_store(MEMORY)")
+	s.write, err = sql.Open("sqlite", name+"?_txlock=immediate"+pragmas+fmt.Sprintf("&_pragma=cache_size(-%d)", o.cacheKiB())+
+		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(8192)&_pragma=temp_store(MEMORY)")
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}

@@ -23,6 +23,10 @@ type Options struct {
 	Wait time.Duration
 	// Readers is the greatest number of connections that read; 0 stands for 8.
 	Readers int
+	// Cache is how many octets of pages the connection that writes to an SQLite file
+	// keeps, as far as they are used; 0 stands for 64 MiB, which an import of a
+	// million attestations wants and a log that only grows does not.
+	Cache int
 }
 
 func (o Options) wait() time.Duration {
@@ -30,6 +34,13 @@ func (o Options) wait() time.Duration {
 		return 5 * time.Second
 	}
 	return o.Wait
+}
+
+func (o Options) cacheKiB() int {
+	if o.Cache <= 0 {
+		return 64 << 10
+	}
+	return max(1, o.Cache>>10)
 }
 
 func (o Options) readers() int {

@@ -1,0 +1,24 @@
+package evidence
+
+import (
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// Block words that a source is withheld from now on, or no longer:
+// hold.BlockOptions.Evidence.
+func (r *Recorder) Block(b hold.Block) ([]byte, error) {
+	e := &ledger.Event{Kind: ledger.Counterfactual, Time: b.Since, Server: b.Server, Tool: b.Tool, Verdict: "quarantined", Rule: "quarantine-" + b.Scope(),
+		Numbers: []ledger.Number{{Name: "severity", N: int64(b.Severity)}}}
+	if id, err := ledger.ParseID(b.Evidence); err == nil {
+		e.Of = id
+	}
+	if b.Text != (hold.Digest{}) {
+		e.Subjects = digests(e.Subjects, ledger.Input, b.Text)
+	}
+	if !b.Lifted.IsZero() {
+		e.Verdict, e.Actor, e.Time = "lifted", "person", b.Lifted
+		e.Subjects = names(e.Subjects, ledger.By, b.By)
+	}
+	return r.Seal(e)
+}
