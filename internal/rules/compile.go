@@ -142,8 +142,10 @@ func (c *compiler) file(root place) {
 		"telemetry":   c.telemetry,
 		"review":      c.review,
 		"evidence":    c.evidence,
+		"quarantine":  c.quarantine,
 		"policy":      c.policy,
 		"trust":       c.trust,
+		"guard":       c.guard,
 		"admission":   func(p place) { c.admission(p, &out.Admission) },
 		"defaults":    func(p place) { c.object(p, c.settings(&out.defaults, ofDefaults)) },
 		"classifiers": func(place) {}, // read before what refers to them

@@ -88,7 +88,9 @@ var sections = []struct {
 	{"review", sameReview},
 	{"classifiers", sameClassifiers},
 	{"evidence", sameEvidence},
+	{"quarantine", sameQuarantine},
 	{"policy", samePolicy},
 	{"trust", sameTrust},
+	{"guard", sameGuard},
 	{"admission", func(a, b *Rules) bool { return a.Admission == b.Admission }},
 }

@@ -23,6 +23,22 @@ auth:
   oauth: {issuers: [{url: https://i.example, name: i, jwks: https://i.example/k, dangerously_untyped: true}], audience: aud, scopes: [s], algorithms: [ES256]}
 telemetry: {metrics: false, otlp: http://127.0.0.1:4318, log: warn, log_format: json}
 review: {provider: anthropic, url: https://api.example/v1, model: m-1, key: env:LAB, reasoning: true, timeout: 90s, tokens: 16000, chunk_tokens: 4000}
+guard:
+  upstream: https://p.example/v1
+  key: env:LAB
+  mode: audit
+  fail: open
+  buffer: true
+  guess: false
+  untrusted_tools: ["x_*"]
+  tools: {"send_*": {privilege: 0.9, critical: [to], free: [memo]}, "*": {privilege: 0}, pay: {}}
+  budget: {calls: 20, concurrency: 2, time: 90s, factor: 4, min_tokens: 100}
+  strategy: stratified
+  refine: true
+  calibration: cal.json
+  severity: {low: 0, medium: 0.2, high: 0.4, critical: 1}
+  blame: 0
+  quarantine: {scope: server, from: 0.125, for: 36h}
 classifiers:
   local: {limit: 0.5, mode: enforce, fail: open}
   a: {provider: azure, url: https://a.example, key: env:LAB, api_version: 2025-09-01, mode: shadow, fail: closed, flagged: withhold, limit: 0.25}

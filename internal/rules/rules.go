@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/capture"
 	"github.com/pellucid-mcp/pellucid/trust"
 )
 
@@ -29,8 +30,10 @@ type Rules struct {
 	Telemetry Telemetry
 	Review    *Review // nil: no model is asked
 	Evidence  Evidence
-	Policy    *Policy        // nil: none
-	Trust     *trust.Options // nil: the usual ones
+	Reviewers *capture.Recipients // of what is held; nil: it is kept as it is
+	Policy    *Policy             // nil: none
+	Trust     *trust.Options      // nil: the usual ones
+	Guard     *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
 	Admission Admission
 
 	Classifiers map[string]*Classifier // by name; Local is always there

@@ -158,16 +158,12 @@ func (c *compiler) tool(s settings, p place) *Tool {
 		c.report(p, "frame: llm needs llm.provider")
 		return t
 	}
-	slug := s.llm.slug()
-	envelope, err := frame.CompileLLM(frame.LLMPolicy{Provider: s.llm.provider, Slug: slug, WebGrounded: s.llm.grounded})
+	llm, err := LLM{Provider: s.llm.provider, Tag: s.llm.tag, Source: s.llm.source, Grounded: s.llm.grounded}.Compile()
 	if err != nil {
-		c.report(p, "%s", strings.TrimPrefix(err.Error(), "frame: "))
+		c.report(p, "%s", err)
 		return t
 	}
-	t.Rule.LLM = &gateway.LLM{Envelope: envelope, Source: s.llm.source}
-	if s.llm.source == "" {
-		t.Rule.LLM.Source = slug
-	}
+	t.Rule.LLM = llm
 	if s.llm.model != nil {
 		t.Rule.LLM.Model = *s.llm.model
 		t.Rule.LLM.Search = *s.llm.model == ""
@@ -176,14 +172,7 @@ func (c *compiler) tool(s settings, p place) *Tool {
 }
 
 // slug is that of the tag, or made from the provider's name.
-func (l *llmSettings) slug() string {
-	if l.tag != "" {
-		return strings.TrimSuffix(l.tag, llmSuffix)
-	}
-	return strings.Join(strings.FieldsFunc(strings.ToLower(l.provider), func(r rune) bool {
-		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
-	}), "-")
-}
+func (l *llmSettings) slug() string { return LLM{Provider: l.provider, Tag: l.tag}.slug() }
 
 // compileTools makes the tables of a server. What is given by a tool's name, beside
 // its settings, makes a rule of the tool's own, of what applies to it.
