@@ -215,8 +215,9 @@ type lap struct {
 	elapsed time.Duration
 }
 
-// drive lets sessions call for a while, all at the same time.
-func drive(sessions []session, script string, octets int, slice time.Duration, most int) (l lap, err error) {
+// drive lets sessions call for a while, all at the same time, each with a pause behind
+// every call.
+func drive(sessions []session, script string, octets int, slice, pause time.Duration, most int) (l lap, err error) {
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	begin := time.Now()
@@ -228,6 +229,10 @@ func drive(sessions []session, script string, octets int, slice time.Duration, m
 				failed = s.call(script, octets)
 				now := time.Now()
 				times = append(times, now.Sub(at))
+				if pause > 0 {
+					time.Sleep(pause)
+					now = time.Now()
+				}
 				at = now
 			}
 			mu.Lock()

@@ -17,10 +17,20 @@ type GatewayOptions struct {
 
 	Rounds   int           // each way is measured once a round; 0 = 5
 	Slice    time.Duration // how long in each round; 0 = 100 ms
+	Pause    time.Duration // of a session behind each call; what a way does behind its answers falls into it
 	Sessions []int         // nil = 1, 8, 32
 	Octets   []int         // of results; nil = 128, 1 KiB, 10 KiB, 64 KiB, 1 MiB
 	Events   int           // calls of 64 KiB over SSE; 0 = 20,000, less than 0 = none
 	Progress func(string)  // may be nil
+
+	// Layers are measured beside the ways, over HTTP only; neither pipes nor events are.
+	Layers []Layer
+}
+
+// A Layer is a way that the caller plays, by [Host], in a process of its own.
+type Layer struct {
+	Name string // of the way and of the Role
+	Path string // where the server is
 }
 
 func (o GatewayOptions) orDefault() (GatewayOptions, error) {
@@ -105,6 +115,9 @@ func MeasureGateway(ctx context.Context, o GatewayOptions) (*GatewayReport, erro
 	if err := report.overHTTP(ctx, o); err != nil {
 		return nil, err
 	}
+	if len(o.Layers) > 0 {
+		return report, nil // what was promised is not of layers
+	}
 	if err := report.overPipes(ctx, o); err != nil {
 		return nil, err
 	}
@@ -120,13 +133,13 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 	}
 	defer upstream.stop()
 	ways := []*way{{name: Direct, url: upstream.base + "/"}}
-	for _, name := range Ways[1:] {
-		p, err := start(o.Self(Role{Name: name, Upstream: upstream.base + "/"}))
+	for _, l := range append(httpWays(), o.Layers...) {
+		p, err := start(o.Self(Role{Name: l.Name, Upstream: upstream.base + "/"}))
 		if err != nil {
 			return err
 		}
 		defer p.stop()
-		ways = append(ways, &way{name: name, url: p.base + "/", p: p})
+		ways = append(ways, &way{name: l.Name, url: p.base + l.Path, p: p})
 	}
 	client := &http.Client{Transport: sharedTransport(), Timeout: callWait}
 	defer client.CloseIdleConnections()
@@ -149,7 +162,18 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 			}
 		}
 	}
+	if len(o.Layers) > 0 {
+		return nil
+	}
 	return r.events(ctx, o, upstream, client)
+}
+
+// httpWays are those of a process each.
+func httpWays() (list []Layer) {
+	for _, name := range Ways[1:] {
+		list = append(list, Layer{name, "/"})
+	}
+	return list
 }
 
 // overPipes measures stdio on both sides; each way has a server of its own.
@@ -230,14 +254,14 @@ func (w *way) close() {
 func (r *GatewayReport) measure(ctx context.Context, o GatewayOptions, ways []*way, at Figure) error {
 	for _, w := range ways {
 		w.times, w.elapsed, w.cpu, w.rss = nil, 0, 0, 0
-		if _, err := drive(w.sessions, at.Script, at.Octets, o.Slice, 3); err != nil { // warm
+		if _, err := drive(w.sessions, at.Script, at.Octets, o.Slice, 0, 3); err != nil { // warm
 			return fmt.Errorf("%w (%s)", err, w.name)
 		}
 	}
 	for round := range o.Rounds {
 		for i := range ways {
 			w := ways[(i+round)%len(ways)]
-			if err := w.lap(at, o.Slice); err != nil {
+			if err := w.lap(at, o.Slice, o.Pause); err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
@@ -257,7 +281,7 @@ func (r *GatewayReport) measure(ctx context.Context, o GatewayOptions, ways []*w
 	return nil
 }
 
-func (w *way) lap(at Figure, slice time.Duration) error {
+func (w *way) lap(at Figure, slice, pause time.Duration) error {
 	var before, after usage
 	var err error
 	if w.p != nil {
@@ -265,7 +289,7 @@ func (w *way) lap(at Figure, slice time.Duration) error {
 			return err
 		}
 	}
-	l, err := drive(w.sessions, at.Script, at.Octets, slice, 0)
+	l, err := drive(w.sessions, at.Script, at.Octets, slice, pause, 0)
 	if err != nil {
 		return fmt.Errorf("%w (%s)", err, w.name)
 	}
@@ -309,7 +333,7 @@ func (r *GatewayReport) events(ctx context.Context, o GatewayOptions, upstream *
 	for r.Events < o.Events && ctx.Err() == nil {
 		o.Progress(fmt.Sprintf("SSE, %d of %d calls", r.Events, o.Events))
 		most := min(step, (o.Events-r.Events+sessions-1)/sessions)
-		l, err := drive(w.sessions, Scripts[0], octets, time.Minute, most)
+		l, err := drive(w.sessions, Scripts[0], octets, time.Minute, 0, most)
 		r.Events += len(l.times)
 		if err != nil {
 			r.Failed++

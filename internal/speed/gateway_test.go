@@ -12,6 +12,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "play" {
 		role := Role{Name: os.Args[2]}
+		if role.Name == "again" { // a layer of a test
+			role.Name = Checks
+		}
 		switch {
 		case len(os.Args) > 4 && os.Args[3] == "url":
 			role.Upstream = os.Args[4]
@@ -67,6 +70,28 @@ func TestMeasureGateway(t *testing.T) {
 	}
 	if len(report.Targets) == 0 {
 		t.Error("no target was judged")
+	}
+}
+
+// TestMeasureLayers: what the caller plays is measured beside the ways, over HTTP only,
+// and the pause between calls is nobody's time.
+func TestMeasureLayers(t *testing.T) {
+	const pause = 20 * time.Millisecond
+	report, err := MeasureGateway(t.Context(), GatewayOptions{Self: self(t), Rounds: 1, Slice: 3 * pause, Pause: pause,
+		Sessions: []int{1}, Octets: []int{128}, Layers: []Layer{{"again", "/"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(Scripts) * (len(Ways) + 1); len(report.Figures) != want || report.Events != 0 || report.Targets != nil {
+		t.Errorf("%d figures, want %d; %d events, %v", len(report.Figures), want, report.Events, report.Targets)
+	}
+	for _, f := range report.Figures {
+		if f.Calls == 0 || f.Calls > 4 || f.P50 > 19_000 {
+			t.Errorf("%s: %d calls, p50 %v us", f.Way, f.Calls, f.P50)
+		}
+	}
+	if last := report.Figures[len(report.Figures)-1]; last.Way != "again" {
+		t.Errorf("the last is %s", last.Way)
 	}
 }
 

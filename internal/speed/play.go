@@ -54,17 +54,27 @@ func Play(role Role, in io.Reader, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if role.Name != "upstream" {
+		defer shutdown()
+		return Host(handler, in, errs)
+	}
 	s, err := serve(handler, errs)
 	if err != nil {
 		return err
 	}
-	if role.Name == "upstream" {
-		err = serveLines(in, out) // until in ends; over HTTP nothing comes here
-	} else {
-		_, err = io.Copy(io.Discard, in)
+	defer s.Close()
+	return serveLines(in, out) // until in ends; over HTTP nothing comes here
+}
+
+// Host serves a handler in the place of one of the ways until in ends. It is what the
+// child process of a [Layer] runs.
+func Host(h http.Handler, in io.Reader, errs io.Writer) error {
+	s, err := serve(h, errs)
+	if err != nil {
+		return err
 	}
-	s.Close()
-	shutdown()
+	defer s.Close()
+	_, err = io.Copy(io.Discard, in)
 	return err
 }
 
