@@ -8,27 +8,26 @@ import (
 )
 
 // An answer is an error of our own. Its text is constant: not one octet of it
-// was chosen by a third party. The codes lie outside -32768..-32000, which
-// JSON-RPC reserves, but for the two that JSON-RPC defines for this.
+// was chosen by a third party. The codes are those of package wire.
 type answer struct {
 	code int
 	text string
 }
 
 var (
-	errWithheld   = answer{7501, "pellucid: withheld: the server's answer could not be made safe"}
-	errTimeout    = answer{7502, "pellucid: the server did not answer in time"}
-	errGone       = answer{7503, "pellucid: the server is gone"}
-	errBusy       = answer{7504, "pellucid: too many requests under way"}
-	errBadAnswer  = answer{7505, "pellucid: the server's answer was not acceptable MCP"}
-	errDenied     = answer{7506, "pellucid: denied by policy"}
-	errUnsent     = answer{7507, "pellucid: the request could not be passed on"}
+	errWithheld   = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer could not be made safe"}
+	errTimeout    = answer{wire.CodeTimeout, "pellucid: the server did not answer in time"}
+	errGone       = answer{wire.CodeGone, "pellucid: the server is gone"}
+	errBusy       = answer{wire.CodeBusy, "pellucid: too many requests under way"}
+	errBadAnswer  = answer{wire.CodeUnacceptable, "pellucid: the server's answer was not acceptable MCP"}
+	errDenied     = answer{wire.CodeDenied, "pellucid: denied by policy"}
+	errUnsent     = answer{wire.CodeUnsent, "pellucid: the request could not be passed on"}
 	errDuplicate  = answer{wire.CodeInvalid, "pellucid: a request with this id is already under way"}
 	errMismatch   = answer{wire.CodeHeaderMismatch, "pellucid: a header and the body differ"}
-	errClientGone = answer{7508, "pellucid: the client did not answer"}
-	errUnapproved = answer{7509, "pellucid: held until a person has looked at it"}
-	errUnrecorded = answer{7510, "pellucid: withheld: the decision about the result could not be recorded"}
-	errCallHeld   = answer{7511, "pellucid: this call waits for a person; once it is released, the same call goes through"}
+	errClientGone = answer{wire.CodeClientGone, "pellucid: the client did not answer"}
+	errUnapproved = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}
+	errUnrecorded = answer{wire.CodeUnrecorded, "pellucid: withheld: the decision about the result could not be recorded"}
+	errCallHeld   = answer{wire.CodeCallHeld, "pellucid: this call waits for a person; once it is released, the same call goes through"}
 )
 
 // raw is the error object. evidence, where there is one, names the decision.

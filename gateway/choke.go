@@ -46,6 +46,7 @@ type inspector struct {
 	w      walker
 	again  strictjson.Doc // what is about to be delivered
 	counts []Count        // for a policy
+	texts  []hold.Digest  // for Blocks
 
 	suspect suspect // the classifier that withholds the message
 	seer    seer    // for classifiers; has a lock of its own
@@ -105,6 +106,9 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 	}
 	if code == ok && p.released == "" {
 		code = in.holds(p, rule)
+	}
+	if code == ok {
+		code = in.blocked(p, row, d)
 	}
 	if code == ok {
 		code = in.classified(p, rule, d)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -406,7 +407,9 @@ func TestShadowOverflows(t *testing.T) {
 func TestShadowBounds(t *testing.T) {
 	s := NewShadow(ShadowOptions{Octets: 100})
 	done := make(chan struct{})
-	job := func(n int64) shadowJob { return shadowJob{n, func(context.Context) { <-done }, func() {}} }
+	job := func(n int64) shadowJob {
+		return shadowJob{octets: n, work: func(context.Context) { <-done }, free: func() {}}
+	}
 	if !s.offer(job(60)) || s.offer(job(60)) || !s.offer(job(40)) || s.offer(job(1)) {
 		t.Error("the bound of octets does not hold")
 	}
@@ -418,6 +421,21 @@ func TestShadowBounds(t *testing.T) {
 	if (*Shadow)(nil).offer(job(1)) {
 		t.Error("nobody takes a job")
 	}
+}
+
+// TestShadowWaits: a job begins once the answer has had time to be delivered, and not
+// before, so that it does not hold that up.
+func TestShadowWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShadow(ShadowOptions{Workers: 1})
+		begin := time.Now()
+		var began time.Duration
+		s.offer(shadowJob{work: func(context.Context) { began = time.Since(begin) }, free: func() {}})
+		s.Close(t.Context())
+		if began != shadowWait {
+			t.Errorf("it began after %v, want %v", began, shadowWait)
+		}
+	})
 }
 
 // TestView: every text that a model may read is seen once, whole, without hidden

@@ -59,6 +59,10 @@ type Config struct {
 	Hold      *hold.Queue
 	Principal string
 
+	// Blocks withhold what sources answer whose text has taken control of a model; nil:
+	// there are none.
+	Blocks *hold.Blocks
+
 	// RequireEvidence withholds what the Sink cannot record of the results of tools, but
 	// for those that a Rule says are Unprivileged.
 	RequireEvidence bool

@@ -228,11 +228,6 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 		k.limit = rule.Timeout
 		if r.cfg.Hold != nil {
 			k.digest = hold.CallOf(r.cfg.Principal, r.cfg.Name, k.tool, m.Params.Get("arguments").Raw())
-			if out, is := r.released(ctx, k); is {
-				defer m.Release()
-				k.done(OutcomeOK, len(out.Raw))
-				return r.toClient(ctx, out)
-			}
 		}
 	}
 	if refused := r.calls.open(k); refused != nil {
@@ -257,6 +252,11 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	if r.withheld(k) {
 		r.calls.close(k.n)
 		return r.toClient(ctx, r.refuseUnapproved(m, k))
+	}
+	if out, is := r.released(ctx, k); is {
+		r.calls.close(k.n)
+		k.done(OutcomeOK, len(out.Raw))
+		return r.toClient(ctx, out)
 	}
 	if out := r.refusedByPolicy(ctx, m, k); out != nil {
 		r.calls.close(k.n)

@@ -146,6 +146,28 @@ func TestReviewRelease(t *testing.T) {
 	}
 }
 
+// TestReviewNewSession: what was released comes under the name of its tool also where the
+// call is the first that a session says.
+func TestReviewNewSession(t *testing.T) {
+	w := newWard(t, hold.Options{})
+	text, _ := w.ask(question, poisoned)
+	if err := w.queue.Release(context.Background(), w.heldID(text), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	other := newRig(t, func(c *Config) { c.Hold, c.Principal, c.Now = w.queue, "ann", w.clock.time })
+	other.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + question + `}`)
+	list := parse(t, other.server.next())
+	if list.str("method") != "tools/list" {
+		t.Fatalf("the server hears %s", list["method"])
+	}
+	other.server.send(`{"jsonrpc":"2.0","id":` + string(list["id"]) + `,"result":{"tools":[` + tool("read", "") + `]}}`)
+	got := parse(t, other.client.next())
+	other.server.none()
+	if name := got.text("result", "_meta", frame.MetaKey, "tool"); name != "read" || other.last().Tool != "read" {
+		t.Errorf("tool %q: %s", name, got["result"])
+	}
+}
+
 // TestReviewPrincipal: a release answers whoever asked, and nobody else.
 func TestReviewPrincipal(t *testing.T) {
 	w := newWard(t, hold.Options{})

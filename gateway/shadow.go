@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ShadowOptions bound a Shadow. The zero value of each is its default.
@@ -32,6 +33,7 @@ type Shadow struct {
 
 type shadowJob struct {
 	octets int64
+	due    time.Time // set by offer
 	work   func(context.Context)
 	free   func()
 }
@@ -81,6 +83,7 @@ func (s *Shadow) offer(j shadowJob) bool {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	j.due = time.Now().Add(shadowWait)
 	if !s.closed && s.octets.Add(j.octets) <= s.o.Octets {
 		s.pending.Add(1)
 		select {
@@ -97,8 +100,13 @@ func (s *Shadow) offer(j shadowJob) bool {
 	return false
 }
 
+// shadowWait is what an answer has to get to the client before it is judged: a worker
+// that begins at once takes the processor that was about to send it.
+const shadowWait = 2 * time.Millisecond
+
 func (s *Shadow) run() {
 	for j := range s.jobs {
+		time.Sleep(time.Until(j.due))
 		j.work(s.ctx)
 		j.free()
 		s.octets.Add(-j.octets)
