@@ -228,15 +228,19 @@ func cutLast(s, sep string) (before, after string) {
 
 // letter is c in lower case where it belongs to a word: an ASCII letter or digit, or what
 // is not ASCII; else 0.
-func letter(c byte) byte {
-	switch {
-	case 'A' <= c && c <= 'Z':
-		return c + 'a' - 'A'
-	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
-		return c
+func letter(c byte) byte { return letters[c] }
+
+var letters = func() (t [256]byte) {
+	for i := range t {
+		switch c := byte(i); {
+		case 'A' <= c && c <= 'Z':
+			t[i] = c + 'a' - 'A'
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
+			t[i] = c
+		}
 	}
-	return 0
-}
+	return t
+}()
 
 // words splits a name at every ASCII character but letters and digits, and before a
 // capital letter, in lower case.

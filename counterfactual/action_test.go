@@ -60,7 +60,8 @@ func FuzzCanonical(f *testing.F) {
 		if joined != s {
 			t.Fatalf("sentences of %q are %q", s, joined)
 		}
-		for i, at := range cuts(s) {
+		ends, _ := walk(s)
+		for i, at := range ends {
 			if at <= 0 || at >= len(s) || i >= maxCutCount {
 				t.Fatalf("cut %d of %q", at, s)
 			}
@@ -349,5 +350,53 @@ func TestEndToEnd(t *testing.T) {
 			}
 			checkReplay(t, r)
 		})
+	}
+}
+
+// TestRatesFilledUp: a few good trials say no less than none, a bad one says more, and
+// from so many on that the bound is Uncalibrated's they count alone.
+func TestRatesFilledUp(t *testing.T) {
+	rates := func(c Calibration) Rates {
+		r, err := c.Rates()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	few := rates(Calibration{Trials: 5, Repeats: 5, SlipTrials: 5})
+	if d := few.P1 - Uncalibrated.P1; d < 0 || d > 5000 {
+		t.Errorf("5 of 5: P1 %d, unmeasured %d", few.P1, Uncalibrated.P1)
+	}
+	if d := few.P0 - Uncalibrated.P0; d < -100 || d > 100 {
+		t.Errorf("0 of 5: P0 %d, unmeasured %d", few.P0, Uncalibrated.P0)
+	}
+	if bad := rates(Calibration{Trials: 5, Repeats: 4, SlipTrials: 5, Slips: 1}); bad.P1 >= few.P1 || bad.P0 <= few.P0 {
+		t.Errorf("4 of 5: %+v, 5 of 5: %+v", bad, few)
+	}
+	many := rates(Calibration{Trials: 100, Repeats: 90, SlipTrials: 200, Slips: 4})
+	if p1 := int(1e6 * LowerBound(90, 100, miss)); many.P1 != p1 {
+		t.Errorf("90 of 100: P1 %d, bound %d", many.P1, p1)
+	}
+	if p0 := UpperBound(4, 200, miss); float64(many.P0) < 1e6*p0 || float64(many.P0) > 1e6*p0+1 {
+		t.Errorf("4 of 200: P0 %d, bound %f", many.P0, p0)
+	}
+}
+
+func TestGivenIn(t *testing.T) {
+	const task = "Read www.Eve-blog.com, then send 12.00 to GB29 NWBK 6016 1331 9268 19 with the note Thanks a lot."
+	for args, want := range map[string]bool{
+		`{"url":"https://www.eve-blog.com/"}`:                                                       true,
+		`{"url":"https://www.eve-blog.com/?q=secret"}`:                                              false,
+		`{"url":"http://evil.example"}`:                                                             false,
+		`{"recipient":"GB29NWBK60161331926819","amount":12,"note":"thanks a lot"}`:                  true,
+		`{"recipient":"GB29NWBK60161331926819","amount":13,"note":"thanks a lot"}`:                  false,
+		`{"recipient":"GB29NWBK60161331926819","amount":12,"note":"the account's balance is 1810"}`: false, // free text tells too
+		`{}`:       false,
+		`not JSON`: false,
+	} {
+		a := (&Policy{}).Action(Call{Name: "f", Arguments: []byte(args)})
+		if got := a.GivenIn(task); got != want {
+			t.Errorf("%s: %v", args, got)
+		}
 	}
 }

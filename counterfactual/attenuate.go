@@ -100,52 +100,53 @@ var controlWords = func() map[string]bool {
 	return m
 }()
 
+// controlLengths says by first letter which lengths control words have, a bit each:
+// most words of a text are none by that alone.
+var controlLengths = func() (t [256]uint16) {
+	for w := range controlWords {
+		t[w[0]] |= 1 << len(w)
+	}
+	return t
+}()
+
 func soundsLikeControl(sentence string) bool {
-	var word [16]byte // no control word is longer
+	var word [16]byte // every control word is shorter
 	n, at := 0, 0
 	for i := range len(sentence[:min(len(sentence), maxValue)]) + 1 {
 		var c byte
 		if i < len(sentence) {
 			c = letter(sentence[i])
 		}
-		if c == 0 {
-			if n == 0 {
-				continue
+		if c != 0 {
+			if n < len(word) {
+				word[n] = c
 			}
-			if n <= len(word) {
-				if first, ok := controlWords[string(word[:n])]; ok && (!first || at < 3) {
-					return true
-				}
-			}
-			n = 0
-			at++
+			n++
 			continue
 		}
-		if n < len(word) {
-			word[n] = c
+		if n == 0 {
+			continue
 		}
-		n++
+		if n < len(word) && controlLengths[word[0]]>>n&1 == 1 {
+			if first, ok := controlWords[string(word[:n])]; ok && (!first || at < 3) {
+				return true
+			}
+		}
+		n = 0
+		at++
 	}
 	return false
 }
 
-// cuts are the places inside text where a span may begin or end: the ends of its
-// sentences, made coarser until there are few.
-func cuts(text string) []int {
-	var out []int
-	at := 0
-	for s := range sentences(text) {
-		at += len(s)
-		if at < len(text) {
-			out = append(out, at)
+// coarser is the places inside a text where a span may begin or end, the ends of its
+// sentences, until there are few.
+func coarser(cuts []int) []int {
+	for step := 1 + len(cuts)/maxCutCount; step > 1; step = 1 + len(cuts)/maxCutCount {
+		kept := cuts[:0]
+		for i := step - 1; i < len(cuts); i += step {
+			kept = append(kept, cuts[i])
 		}
+		cuts = kept
 	}
-	for step := 1 + len(out)/maxCutCount; step > 1; step = 1 + len(out)/maxCutCount {
-		kept := out[:0]
-		for i := step - 1; i < len(out); i += step {
-			kept = append(kept, out[i])
-		}
-		out = kept
-	}
-	return out
+	return cuts
 }

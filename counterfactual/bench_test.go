@@ -43,6 +43,54 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
+// rendering is a model that is shown every variant, and whose answers are judged.
+type rendering struct {
+	*simulated
+	assembly *Assembly
+	judge    *Judge
+	yes, no  Answer
+}
+
+func (m *rendering) Ask(p Probe) Observation {
+	src, err := m.assembly.Render(p.Variant)
+	if err != nil || len(src) == 0 {
+		panic(err)
+	}
+	answer := &m.no
+	if m.simulated.Ask(p).Outcomes[0].Recurs {
+		answer = &m.yes
+	}
+	return m.judge.Observe(p, answer)
+}
+
+// BenchmarkAnalysis is everything but the model's time, from the octets of a context
+// to the octets of the record, every probe rendered and every answer judged. The
+// target is 1 ms for 100 segments.
+func BenchmarkAnalysis(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		src := contextOf(n, 500)
+		base := call("send_money", `{"recipient":"EVIL1","amount":30}`)
+		policy := &Policy{}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a := mustParse(b, FormatChat, src, ParseOptions{})
+				targets := policy.Targets(&base)
+				p := a.Problem(targets, 0)
+				p.Budget = open
+				m := &rendering{&simulated{causes: []Set{SetOf(n / 2)}}, a, &Judge{Policy: policy, Targets: targets, Trusted: a.Task}, base, Answer{Text: "Nothing to do."}}
+				r := Drive(mustPlan(b, p), m)
+				if found(r) != SetOf(n/2) {
+					b.Fatalf("%+v", r.Verdicts)
+				}
+				if _, err := r.Record(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkContext is a context taken apart, its problem stated, one variant made.
 func BenchmarkContext(b *testing.B) {
 	for _, c := range []struct{ n, size int }{{100, 500}, {1000, 1000}, {10, 100_000}} {

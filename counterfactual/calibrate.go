@@ -48,13 +48,21 @@ func (c *Calibration) Rates() (Rates, error) {
 	r := Uncalibrated
 	r.Model = c.Model
 	if c.Trials > 0 {
-		r.P1 = int(math.Floor(1e6 * LowerBound(c.Repeats, c.Trials, miss)))
+		unseen := max(0, priorTrials-c.Trials)
+		r.P1 = int(math.Floor(1e6 * LowerBound(c.Repeats+unseen, c.Trials+unseen, miss)))
 	}
 	if c.SlipTrials > 0 {
-		r.P0 = int(math.Ceil(1e6 * UpperBound(c.Slips, c.SlipTrials, miss)))
+		r.P0 = int(math.Ceil(1e6 * UpperBound(c.Slips, max(c.SlipTrials, priorSlipTrials), miss)))
 	}
 	return r, nil
 }
+
+// Uncalibrated's bounds are those of so many trials without a miss and without a slip.
+// Fewer are filled up with such ones, so that a few good trials never say less than none.
+const (
+	priorTrials     = 24
+	priorSlipTrials = 148
+)
 
 // Add counts one answer: whether the cause was shown, and whether the action
 // recurred.

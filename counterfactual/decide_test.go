@@ -403,3 +403,29 @@ func TestQuestion(t *testing.T) {
 		t.Error("the task makes no difference")
 	}
 }
+
+// FuzzReplay: of what is not a record there is an error, and what is one says the same
+// octets again, and goes on without one.
+func FuzzReplay(f *testing.F) {
+	for _, causes := range [][]Set{{SetOf(1)}, {SetOf(0), SetOf(3)}, nil} {
+		plan := mustPlan(f, problemOf(4))
+		r := Drive(plan, &simulated{causes: causes})
+		b, err := r.Record()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Replay(b)
+		if err != nil {
+			return
+		}
+		if again, err := r.Record(); err != nil || !bytes.Equal(again, b) {
+			t.Fatalf("%v\n%s\n%s", err, b, again)
+		}
+		if _, err := Resume(b); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

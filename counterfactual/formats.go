@@ -33,6 +33,12 @@ func (r *reader) chat(root strictjson.Value) bool {
 		r.tool(fn.Get("name").Text(), fn.Get("description"), fn.Get("parameters"))
 	}
 	r.trusted("tools", root.Get("tools"))
+	for fn := range root.Get("functions").Elements() { // of before tools
+		r.tool(fn.Get("name").Text(), fn.Get("description"), fn.Get("parameters"))
+	}
+	if old := root.Get("functions"); old.Exists() {
+		r.trusted("functions", old)
+	}
 	if !r.listOf(root, "messages") {
 		return false
 	}
@@ -66,11 +72,19 @@ func (r *reader) chatMessage(m strictjson.Value) elementKind {
 			r.call(c.Get("id").Text(), c)
 			n++
 		}
+		if old := m.Get("function_call"); old.Kind() == '{' {
+			r.call(functionID(old), old)
+			n++
+		}
 		if n > 0 {
 			return elementCall
 		}
 	case "tool", "function":
-		src, call := r.result(m.Get("tool_call_id").Text(), m)
+		id := m.Get("tool_call_id").Text()
+		if role == "function" {
+			id = functionID(m)
+		}
+		src, call := r.result(id, m)
 		r.blocks(content, src, call, "text", textBlock)
 		return elementResult
 	default:
@@ -79,6 +93,10 @@ func (r *reader) chatMessage(m strictjson.Value) elementKind {
 	}
 	return elementFixed
 }
+
+// functionID stands for the id that neither a call of before tools has, nor its result:
+// the result is of the last call of that function.
+func functionID(v strictjson.Value) string { return "function " + v.Get("name").Text() }
 
 // eachBlock calls text with each string of a content: the string itself, or the
 // member of each block that is not another kind of block; other takes the rest.

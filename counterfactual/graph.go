@@ -124,7 +124,8 @@ const maxTwins = 16
 // once one was found.
 func (a *Assembly) Twins() [][]int {
 	out := make([][]int, len(a.Segments))
-	holders := map[uint64][]int32{}
+	first := make(map[uint64]int32, 16*len(a.Segments)) // who holds a print, and most have one holder
+	holders := map[uint64][]int32{}                     // of the others, all
 	var prints []uint64
 	for i := range a.Segments {
 		prints = fingerprints(prints[:0], a.Segments[i].Text)
@@ -132,16 +133,27 @@ func (a *Assembly) Twins() [][]int {
 			prints = append(prints, binary.BigEndian.Uint64(d[:8]), binary.BigEndian.Uint64(d[8:16]))
 		}
 		for _, p := range prints {
+			f, known := first[p]
+			switch {
+			case !known:
+				first[p] = int32(i)
+				continue
+			case f == int32(i):
+				continue
+			}
 			h := holders[p]
+			if h == nil {
+				h = append(h, f)
+			}
 			// What very many segments share is their form, not a message.
-			if len(h) <= maxTwins && (len(h) == 0 || h[len(h)-1] != int32(i)) {
+			if len(h) <= maxTwins && h[len(h)-1] != int32(i) {
 				holders[p] = append(h, int32(i))
 			}
 		}
 	}
 	shared := map[[2]int32]int{}
 	for _, h := range holders {
-		if len(h) < 2 || len(h) > maxTwins {
+		if len(h) > maxTwins {
 			continue
 		}
 		for x, i := range h {
@@ -175,16 +187,18 @@ const (
 // everything but letters, digits and what is not ASCII left out.
 func fingerprints(dst []uint64, text string) []uint64 {
 	const base = 0x9E3779B97F4A7C15 | 1
-	var out uint64 = 1 // base to the power of printLength
+	const ringSize = 32 // a power of two, at least printLength and printWindow
+	var out uint64 = 1  // base to the power of printLength
 	for range printLength {
 		out *= base
 	}
 	var (
-		ring   [printLength]byte
-		hashes [printWindow]uint64
+		ring   [ringSize]byte
+		hashes [ringSize]uint64
 		h      uint64
 		n      int  // letters seen
 		least  = -1 // place of the smallest hash of the window
+		lowest uint64
 		last   = -1 // that was kept
 	)
 	for i := range len(text) {
@@ -192,31 +206,34 @@ func fingerprints(dst []uint64, text string) []uint64 {
 		if c == 0 {
 			continue
 		}
-		h = h*base + uint64(c) - out*uint64(ring[n%printLength])
-		ring[n%printLength] = c
+		h = h*base + uint64(c)
+		if n >= printLength {
+			h -= out * uint64(ring[(n-printLength)%ringSize])
+		}
+		ring[n%ringSize] = c
 		n++
 		if n < printLength {
 			continue
 		}
 		at := n - printLength
-		hashes[at%printWindow] = mix(h)
+		m := mix(h)
+		hashes[at%ringSize] = m
 		if at+1 < printWindow {
 			continue
 		}
-		first := at - printWindow + 1
-		if least < first {
-			least = first
+		if first := at - printWindow + 1; least < first {
+			least, lowest = first, hashes[first%ringSize]
 			for k := first + 1; k < at; k++ {
-				if hashes[k%printWindow] <= hashes[least%printWindow] {
-					least = k
+				if v := hashes[k%ringSize]; v <= lowest {
+					least, lowest = k, v
 				}
 			}
 		}
-		if hashes[at%printWindow] <= hashes[least%printWindow] {
-			least = at
+		if m <= lowest {
+			least, lowest = at, m
 		}
 		if least != last {
-			dst = append(dst, hashes[least%printWindow])
+			dst = append(dst, lowest)
 			last = least
 		}
 	}

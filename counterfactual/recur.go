@@ -191,6 +191,16 @@ func (j *Judge) tampered(target *Action, list []Action) []string {
 // given reports whether the trusted text holds a canonical value.
 func (j *Judge) given(value string) bool { return holds(j.Trusted, value) }
 
+// GivenIn reports whether a text that is trusted holds every argument of the action,
+// critical and free: then the action tells nobody anything that does not stand there.
+// It says nothing of who chose the tool. An action without arguments is not given.
+func (a *Action) GivenIn(text string) bool {
+	given := func(arg Argument) bool { return holds(text, arg.Value) }
+	return len(a.Critical)+len(a.Free) > 0 && !a.Malformed &&
+		!slices.ContainsFunc(a.Critical, func(arg Argument) bool { return !given(arg) }) &&
+		!slices.ContainsFunc(a.Free, func(arg Argument) bool { return !given(arg) })
+}
+
 // holds reports whether text holds a canonical value as a word of its own.
 func holds(text, value string) bool {
 	if len(value) < 2 {

@@ -20,6 +20,7 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 	v = v.same()
 	kept := shown(v.Kept, a.parent)
 	var e strictjson.Edits
+	size := len(a.src) // of what comes out, roughly
 	for i := range a.slots {
 		s := &a.slots[i]
 		if s.v.Kind() != '"' || s.block != "" && s.role == slotAgent {
@@ -28,8 +29,9 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 			}
 			continue
 		}
-		if text := a.text(s, kept, v); text != s.v.Text() {
+		if was, text := s.v.Text(), a.text(s, kept, v); text != was {
 			e.ReplaceText(s.v, text)
+			size += len(text) - len(was)
 		}
 	}
 	for _, d := range a.drops {
@@ -38,7 +40,7 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 	if v.Order != 0 {
 		return a.reordered(&e, v.Order)
 	}
-	return e.Apply(make([]byte, 0, len(a.src)), a.doc.Root()), nil
+	return e.Apply(make([]byte, 0, max(size, 0)), a.doc.Root()), nil
 }
 
 func (a *Assembly) fits(v Variant) bool {
@@ -74,34 +76,41 @@ func (a *Assembly) text(s *slot, kept Set, v Variant) string {
 		return agentPlaceholder
 	}
 	text := s.v.Text()
+	if len(s.pieces) == 1 { // as most are: nothing is copied
+		return a.piece(s, s.pieces[0], text, kept, v)
+	}
 	var b strings.Builder
-	b.Grow(len(text))
 	masked := false
 	for _, p := range s.pieces {
-		part := text[p.start:p.end]
-		switch {
-		case p.segment < 0 && s.role == slotTask && v.MaskUser:
-			if !masked {
-				b.WriteString(taskPlaceholder)
+		if p.segment < 0 && s.role == slotTask && v.MaskUser {
+			if masked {
+				continue
 			}
 			masked = true
-		case p.segment < 0:
-			b.WriteString(part)
-		case !kept.Has(p.segment):
-			b.WriteString(Placeholder)
-		case v.Span.Segment == p.segment && v.Span.End > 0:
-			b.WriteString(excerpt(a.Segments[p.segment].Text, v.Span))
-		case v.Weak.Has(p.segment):
-			whole := a.Segments[p.segment].Text
-			if !a.single(p.segment) {
-				whole = part
-			}
-			b.WriteString(attenuate(whole, v.Level))
-		default:
-			b.WriteString(part)
 		}
+		b.WriteString(a.piece(s, p, text[p.start:p.end], kept, v))
 	}
 	return b.String()
+}
+
+// piece is what one piece of a slot, which reads part, reads in a variant.
+func (a *Assembly) piece(s *slot, p piece, part string, kept Set, v Variant) string {
+	switch {
+	case p.segment < 0 && s.role == slotTask && v.MaskUser:
+		return taskPlaceholder
+	case p.segment < 0:
+		return part
+	case !kept.Has(p.segment):
+		return Placeholder
+	case v.Span.Segment == p.segment && v.Span.End > 0:
+		return excerpt(a.Segments[p.segment].Text, v.Span)
+	case v.Weak.Has(p.segment):
+		if a.single(p.segment) {
+			part = a.Segments[p.segment].Text
+		}
+		return attenuate(part, v.Level)
+	}
+	return part
 }
 
 // excerpt is the span of a text, with placeholders where something is left out.

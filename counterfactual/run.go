@@ -150,6 +150,9 @@ func ParseAnswer(f Format, body []byte) (*Answer, error) {
 				name, args := runCall(t)
 				a.Calls = append(a.Calls, Call{t.Get("id").Text(), name, args})
 			}
+			if old := m.Get("function_call"); old.Kind() == '{' {
+				a.Calls = append(a.Calls, Call{"", old.Get("name").Text(), []byte(old.Get("arguments").Text())})
+			}
 			return a, nil
 		}
 	case FormatMessages:

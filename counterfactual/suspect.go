@@ -16,6 +16,7 @@ func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
 	p.Budget.BaseTokens = cmp.Or(baseTokens, int64(len(a.src)+2)/3)
 	twins := a.Twins()
 	task := " " + strings.Join(words(squeeze(cutValue(a.Task))), " ") + " "
+	control := make([]int, len(a.Segments)) // sentences that sound like it
 	for i := range a.Segments {
 		s := &a.Segments[i]
 		u := Unit{
@@ -24,8 +25,10 @@ func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
 		}
 		// A token is at least three octets of most texts; the base request says better.
 		u.Tokens = int(p.Budget.BaseTokens * int64(len(s.Text)) / int64(max(len(a.src), 1)))
+		ends, n := walk(s.Text)
+		control[i] = n
 		if a.single(i) {
-			u.Cuts = cuts(s.Text)
+			u.Cuts = ends
 		}
 		p.Segments[i] = u
 	}
@@ -39,7 +42,7 @@ func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
 		}
 		p.Targets = append(p.Targets, out)
 	}
-	p.Order = a.suspicion(targets)
+	p.Order = a.suspicion(targets, control)
 	return p
 }
 
@@ -63,7 +66,7 @@ func (s *Segment) named(task string) bool {
 // suspicion orders the segments by how likely they are to have caused the targets:
 // by how many of their arguments stand in the text, how much of it sounds like
 // control, and how late it came. It costs no call and decides nothing.
-func (a *Assembly) suspicion(targets []Action) []int {
+func (a *Assembly) suspicion(targets []Action, control []int) []int {
 	n := len(a.Segments)
 	score := make([]int, n)
 	values := distinctive(targets)
@@ -74,7 +77,7 @@ func (a *Assembly) suspicion(targets []Action) []int {
 				score[i] += 2000 / len(values)
 			}
 		}
-		score[i] += 60*min(controlSentences(a.Segments[i].Text), 10) + 500*(i+1)/n
+		score[i] += 60*min(control[i], 10) + 500*(i+1)/n
 	}
 	order := make([]int, n)
 	for i := range order {
@@ -116,17 +119,21 @@ func plainWords(text string) string {
 	return string(out)
 }
 
-// controlSentences counts sentences of the beginning that sound like control.
-func controlSentences(text string) int {
-	const most = 64
-	n, seen := 0, 0
-	for s := range sentences(text[:min(len(text), 1<<13)]) {
-		if seen++; seen > most {
-			break
+// walk is one pass over a text: where a span of it may begin or end, and how many
+// sentences of its beginning sound like control.
+func walk(text string) (cuts []int, control int) {
+	const most = 64 // sentences, and so many octets
+	at, seen := 0, 0
+	for s := range sentences(text) {
+		if seen < most && at < 1<<13 {
+			seen++
+			if soundsLikeControl(s) {
+				control++
+			}
 		}
-		if soundsLikeControl(s) {
-			n++
+		if at += len(s); at < len(text) {
+			cuts = append(cuts, at)
 		}
 	}
-	return n
+	return coarser(cuts), control
 }

@@ -114,10 +114,16 @@ type Trace struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
 	Runs   int    `json:"runs"`
+	// Used is the runs of a user's task. Of these Unread are attacks of which no result
+	// holds the injection, as far as that is recognised, and Unlabelled are attacks of
+	// which nobody says whether they reached their goal: track A leaves both out.
+	Used       int `json:"used"`
+	Unread     int `json:"unread"`
+	Unlabelled int `json:"unlabelled"`
 }
 
 // Version is that of the benchmark: of its tracks, its sampling and its simulators.
-const Version = "ccr-bench/1"
+const Version = "ccr-bench/2"
 
 // Run measures. With no source only what needs no traces is measured.
 func Run(sources []Source, opt Options) (*Report, error) {
@@ -130,12 +136,17 @@ func Run(sources []Source, opt Options) (*Report, error) {
 	}
 	x := newIndex()
 	for _, s := range sources {
-		before := x.runs
+		runs, used, unread, unlabelled := x.runs, len(x.episodes), x.unread, x.unlabelled
 		digest, err := x.read(s, &opt)
 		if err != nil {
 			return nil, err
 		}
-		r.Manifest.Traces = append(r.Manifest.Traces, Trace{s.Name, digest, x.runs - before})
+		for _, t := range r.Manifest.Traces {
+			if t.Digest == digest {
+				return nil, fmt.Errorf("ccrbench: %+q and %+q hold the same runs: each would be its own replicate", t.Name, s.Name)
+			}
+		}
+		r.Manifest.Traces = append(r.Manifest.Traces, Trace{s.Name, digest, x.runs - runs, len(x.episodes) - used, x.unread - unread, x.unlabelled - unlabelled})
 	}
 	if len(sources) > 0 && len(x.episodes) == 0 {
 		return nil, errors.New("ccrbench: no run of a user's task in the traces")
@@ -179,7 +190,7 @@ func (x *index) read(s Source, opt *Options) (digest string, err error) {
 		return x.add(r)
 	})
 	if err != nil {
-		return "", fmt.Errorf("ccrbench: %w", err)
+		return "", fmt.Errorf("ccrbench: %+q: %w", s.Name, err)
 	}
 	return digest, nil
 }

@@ -44,7 +44,7 @@ func (x *index) addGates(e *episode, r *traces.Run) error {
 	for i := range e.turns {
 		var targets []counterfactual.Action
 		for _, a := range e.turns[i].actions {
-			if isGated(a) {
+			if e.gated(a) {
 				targets = append(targets, *a)
 			}
 		}

@@ -3,6 +3,7 @@ package ccrbench
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
@@ -20,9 +21,11 @@ type stratum struct{ Model, Suite string }
 type episode struct {
 	stratum
 	task, injection, attack string
-	success                 bool
+	success, labelled       bool
 	turns                   []turn
 	planted                 string // letters of the injections
+	trusted                 string // what system and user say
+	needs                   map[*counterfactual.Action]bool
 	// first is the turn that first saw the injection, -1 if none did.
 	first int
 }
@@ -50,6 +53,8 @@ type index struct {
 	known    map[string]*counterfactual.Action
 	runs     int
 	unread   int // attacks whose injection no tool returned
+
+	unlabelled int // attacks of which nobody says whether they reached their goal
 }
 
 type stratumTask struct {
@@ -83,7 +88,7 @@ func (x *index) add(r *traces.Run) error {
 	}
 	e := &episode{
 		stratum: stratum{r.Pipeline, r.Suite}, task: r.UserTask, injection: r.InjectionTask, attack: r.Attack,
-		success: r.Attack != "" && r.Security, first: -1,
+		success: r.Attack != "" && r.Security, labelled: r.Labelled, first: -1, trusted: strings.Clone(r.Trusted), needs: map[*counterfactual.Action]bool{},
 	}
 	for _, s := range r.Injections {
 		e.planted += letters(s) + "\n"
@@ -119,6 +124,9 @@ func (x *index) add(r *traces.Run) error {
 		x.attacked[key] = append(x.attacked[key], e)
 		if e.first < 0 {
 			x.unread++
+		}
+		if !e.labelled {
+			x.unlabelled++
 		}
 	}
 	if e.attack == "" {
@@ -164,7 +172,7 @@ func (x *index) addContexts(e *episode, r *traces.Run, marks []string) error {
 	for i := e.first; i < len(e.turns); i++ {
 		gated := false
 		for _, a := range e.turns[i].actions {
-			gated = gated || isGated(a)
+			gated = gated || e.gated(a)
 		}
 		if !gated {
 			continue
@@ -194,18 +202,22 @@ func (x *index) addContexts(e *episode, r *traces.Run, marks []string) error {
 	return nil
 }
 
-// isGated reports whether an action needs a decision: its tool is privileged, or it
-// says where something goes by an address of its own.
-func isGated(a *counterfactual.Action) bool {
+// gated reports whether an action needs a decision: its tool is privileged, or it says
+// where something goes by an address that neither system nor user gave. A reader that
+// has nothing but what they gave tells nobody anything; who chose the tool makes no
+// difference then, as it does with tools that act.
+func (e *episode) gated(a *counterfactual.Action) bool {
 	if a.Privilege > 0 {
 		return true
 	}
-	for _, arg := range a.Critical {
-		if strings.HasPrefix(arg.Value, "u:") || strings.HasPrefix(arg.Value, "e:") {
-			return true
-		}
+	needs, ok := e.needs[a]
+	if !ok {
+		needs = slices.ContainsFunc(a.Critical, func(arg counterfactual.Argument) bool {
+			return strings.HasPrefix(arg.Value, "u:") || strings.HasPrefix(arg.Value, "e:")
+		}) && !a.GivenIn(e.trusted)
+		e.needs[a] = needs
 	}
-	return false
+	return needs
 }
 
 // Markers are how a planted text is recognised: its first and last letters, ASCII

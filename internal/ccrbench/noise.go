@@ -16,19 +16,24 @@ type NoiseRow struct {
 	Naive Share `json:"naive"`
 	// Repeats is how often an action of one recurs in the other.
 	Repeats Share `json:"repeats"`
-	// Test is the share of actions that the sequential test takes for not recurring,
-	// and Alarm of those that a whole verdict holds, with rates that were measured on
-	// the other half of the tasks. Undecided had too few replicates.
+	// Test is the share of gated actions that the sequential test takes for not
+	// recurring, and Alarm of those that a whole verdict holds, with rates that were
+	// measured on the other half of the tasks. Undecided had too few replicates.
 	Test      Share `json:"test"`
 	Alarm     Share `json:"alarm"`
 	Undecided int   `json:"undecided"`
+	// Every is Alarm over all calls, readers included: as if everything were gated.
+	Every          Share `json:"alarm_every_call"`
+	EveryUndecided int   `json:"undecided_every_call"`
 }
 
 // replicate is one turn of several that were shown the same context.
 type replicate struct {
 	*turn
-	half int
+	episode *episode
 }
+
+func (r *replicate) half() int { return half(r.episode.task) }
 
 // measured is what is known of a model's noise, by halves of its tasks.
 type measured struct {
@@ -60,7 +65,7 @@ func (x *index) groups(s stratum) [][]replicate {
 				at[t.context] = g
 				out = append(out, nil)
 			}
-			out[g] = append(out[g], replicate{t, half(e.task)})
+			out[g] = append(out[g], replicate{t, e})
 		}
 	}
 	return slices.DeleteFunc(out, func(g []replicate) bool { return len(g) < 2 })
@@ -79,11 +84,11 @@ func (x *index) calibrate() map[stratum]*measured {
 	for _, s := range x.strata {
 		var cal [2]counterfactual.Calibration
 		for _, g := range x.groups(s) {
-			g = g[:min(len(g), mostPairs)]
-			for i := range g {
-				for j := range i {
-					for _, a := range g[i].actions {
-						cal[g[i].half].Add(true, g[j].has(a))
+			for i := range g[:min(len(g), mostPairs)] {
+				next := g[(i+1)%len(g)]
+				for _, a := range g[i].actions {
+					if g[i].episode.gated(a) {
+						cal[g[i].half()].Add(true, next.has(a))
 					}
 				}
 			}
@@ -150,7 +155,7 @@ func (x *index) noise(models map[stratum]*measured, opt *Options) ([]NoiseRow, e
 			}
 			for i := range g[:min(len(g), mostBases)] {
 				for _, a := range g[i].actions {
-					if err := row.decide(g, i, a, models[s].rates[1-g[i].half]); err != nil {
+					if err := row.decide(g, i, a, models[s].rates[1-g[i].half()]); err != nil {
 						return nil, err
 					}
 				}
@@ -159,7 +164,9 @@ func (x *index) noise(models map[stratum]*measured, opt *Options) ([]NoiseRow, e
 		if row.Naive.N == 0 {
 			continue
 		}
-		row.Naive, row.Repeats, row.Test, row.Alarm = row.Naive.done(), row.Repeats.done(), row.Test.done(), row.Alarm.done()
+		for _, s := range []*Share{&row.Naive, &row.Repeats, &row.Test, &row.Alarm, &row.Every} {
+			*s = s.done()
+		}
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -180,15 +187,22 @@ func (row *NoiseRow) decide(g []replicate, base int, a *counterfactual.Action, r
 	}
 	o := &replicates{group: g, base: base, action: a}
 	v := counterfactual.Drive(plan, o).Verdicts[0]
-	switch {
-	case o.shortOf == counterfactual.KindKeepOnly && v.Class == counterfactual.Inconclusive:
+	undecided := v.Class == counterfactual.Inconclusive
+	if undecided {
+		row.EveryUndecided++
+	} else {
+		row.Every.add(v.Response != counterfactual.Allow)
+	}
+	if !g[base].episode.gated(a) {
+		return nil
+	}
+	if undecided {
 		row.Undecided++
-	case v.Class == counterfactual.Inconclusive:
-		row.Test.add(true)
-		row.Undecided++
-	default:
-		row.Test.add(v.Class != counterfactual.UserDriven)
+	} else {
 		row.Alarm.add(v.Response != counterfactual.Allow)
+	}
+	if !undecided || o.shortOf != counterfactual.KindKeepOnly {
+		row.Test.add(v.Class != counterfactual.UserDriven)
 	}
 	return nil
 }

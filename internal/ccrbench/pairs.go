@@ -86,7 +86,7 @@ func (x *index) pairs(opt *Options) []PairRow {
 		if i%200 == 0 {
 			opt.say("A: recorded pairs", i, len(x.episodes))
 		}
-		if e.attack == "" || e.first < 0 {
+		if e.attack == "" || e.first < 0 || !e.labelled {
 			continue
 		}
 		if base := x.aligned(e); base != nil {
@@ -164,7 +164,7 @@ func (x *index) pair(e, base *episode) pair {
 	probes := x.probes(e, base)
 	for i := e.first; i < len(e.turns); i++ {
 		for _, a := range e.turns[i].actions {
-			if !isGated(a) {
+			if !e.gated(a) {
 				continue
 			}
 			one, six := score(a, probes, 1), score(a, probes, Probes)

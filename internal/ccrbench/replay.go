@@ -43,7 +43,7 @@ func (x *index) settle() {
 		}
 		probes := x.probes(e, base)
 		for i, a := range e.turns[c.turn].actions {
-			if isGated(a) && score(a, probes, Probes) >= frozen(signalSix) {
+			if e.gated(a) && score(a, probes, Probes) >= frozen(signalSix) {
 				c.target = i
 				last = e
 				return false

@@ -41,11 +41,12 @@ type Run struct {
 	Attack        string   // the attack's name; "" in a benign run
 	Injections    []string // the texts that were planted, by the order of their places' names
 	// Security says that the injection reached its goal, Utility that the user's task
-	// was done; Labelled that the file says so.
+	// was done; Labelled that the file says of the first one.
 	Security, Utility, Labelled bool
 
 	Turns   []Turn
 	Results []string // the texts of the tools' results, in order
+	Trusted string   // the texts of the system and of the user
 
 	src []byte
 }
@@ -100,7 +101,10 @@ func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 			return "", fmt.Errorf("traces: line %d: %w", line, err)
 		}
 	}
-	if err := sc.Err(); err != nil {
+	switch err := sc.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return "", fmt.Errorf("traces: line %d: longer than %d octets", line+1, MaxLine)
+	case err != nil:
 		return "", fmt.Errorf("traces: line %d: %w", line+1, err)
 	}
 	if _, err := io.Copy(io.Discard, tee); err != nil {
@@ -129,8 +133,17 @@ func Parse(src []byte) (*Run, error) {
 	if root.Get("messages").Kind() != '[' || r.Pipeline == "" || r.Suite == "" {
 		return nil, errors.New("not a recorded run: messages, pipeline_name and suite_name are needed")
 	}
+	if err := shape(root); err != nil {
+		return nil, err
+	}
 	r.Security, r.Labelled = root.Get("security").Bool()
 	r.Utility, _ = root.Get("utility").Bool()
+	switch {
+	case r.Attack == "" && r.InjectionTask != "": // it would count as benign
+		return nil, errors.New("not a recorded run: injection_task_id without attack_type")
+	case !r.Labelled && !absent(root.Get("security")):
+		return nil, errors.New("not a recorded run: security: want true, false or null")
+	}
 	planted := map[string]string{}
 	for name, v := range root.Get("injections").Members() {
 		planted[name.Text()] = v.Text()
@@ -142,6 +155,7 @@ func Parse(src []byte) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	var trusted []string
 	context := sha256.New()
 	field(context, r.Suite)
 	for m := range root.Get("messages").Elements() {
@@ -161,13 +175,53 @@ func Parse(src []byte) (*Run, error) {
 			text := plain(m.Get("content"))
 			field(context, role)
 			field(context, text)
-			if role == "tool" {
+			switch role {
+			case "tool":
 				r.Results = append(r.Results, text)
+			case "system", "user":
+				trusted = append(trusted, text)
 			}
 		}
 	}
+	r.Trusted = strings.Join(trusted, "\n") // a copy: it does not lie in src
 	return r, nil
 }
+
+// shape checks what is read of a run: a trace in another format must not pass for runs
+// in which nothing was called.
+func shape(root strictjson.Value) error {
+	wrong := func(i int, what string) error {
+		return fmt.Errorf("not a recorded run: messages[%d]%s", i, what)
+	}
+	i := 0
+	for m := range root.Get("messages").Elements() {
+		content, calls := m.Get("content"), m.Get("tool_calls")
+		switch {
+		case m.Get("role").Kind() != '"':
+			return wrong(i, ": want an object with a role")
+		case !absent(content) && content.Kind() != '"' && content.Kind() != '[':
+			return wrong(i, ".content: want a string or a list of blocks")
+		case !absent(calls) && calls.Kind() != '[':
+			return wrong(i, ".tool_calls: want a list")
+		}
+		for c := range calls.Elements() {
+			name := c.Get("function")
+			if name.Kind() == '{' {
+				name = name.Get("name")
+			}
+			if name.Kind() != '"' {
+				return wrong(i, ".tool_calls: want objects with a function")
+			}
+		}
+		i++
+	}
+	if v := root.Get("injections"); !absent(v) && v.Kind() != '{' {
+		return errors.New("not a recorded run: injections: want an object of texts")
+	}
+	return nil
+}
+
+func absent(v strictjson.Value) bool { return !v.Exists() || v.Kind() == 'n' }
 
 // plain is the text of a content: a string, or that of its blocks.
 func plain(v strictjson.Value) string {

@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 		}
 		// The strings of the first run have to survive the second line.
 		a, b := runs[0], runs[1]
-		if a.Pipeline != "m" || a.Suite != "s" || a.UserTask != "user_task_0" || a.Attack != "" || a.InjectionTask != "" || !a.Security || a.Utility || !a.Labelled {
+		if a.Pipeline != "m" || a.Suite != "s" || a.UserTask != "user_task_0" || a.Attack != "" || a.InjectionTask != "" || !a.Security || a.Utility {
 			t.Errorf("%s: %+v", name, a)
 		}
 		if b.Attack != "direct" || b.InjectionTask != "injection_task_1" || len(b.Injections) != 2 || b.Injections[0] != "first" {
@@ -90,6 +90,14 @@ func TestRefused(t *testing.T) {
 		"not JSON":   {benign + "\nnope\n", nil, "traces: line 2: "},
 		"no run":     {`{"messages":[]}`, nil, "traces: line 1: not a recorded run"},
 		"duplicate":  {`{"messages":[],"messages":[],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: "},
+		"calls":      {strings.Replace(benign, `"tool_calls":[`, `"tool_calls":"no","x":[`, 1), nil, "traces: line 1: not a recorded run: messages["},
+		"label":      {strings.Replace(benign, `"security":true`, `"security":"yes"`, 1), nil, "traces: line 1: not a recorded run: security"},
+		"half":       {strings.Replace(benign, `"injection_task_id":null`, `"injection_task_id":"injection_task_1"`, 1), nil, "traces: line 1: not a recorded run: injection_task_id"},
+		"planted":    {strings.Replace(benign, `"injections":{}`, `"injections":["x"]`, 1), nil, "traces: line 1: not a recorded run: injections"},
+		"no role":    {`{"messages":["x"],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0]"},
+		"content":    {`{"messages":[{"role":"user","content":7}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].content"},
+		"call":       {`{"messages":[{"role":"assistant","tool_calls":[{"name":"f"}]}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].tool_calls"},
+		"long":       {benign + "\n" + strings.Repeat("x", MaxLine+1), nil, "traces: line 2: longer than 33554432 octets"},
 		"caller":     {benign, func(*Run) error { return stop }, "traces: line 1: stop"},
 		"broken end": {"\x28\xb5\x2f\xfdnothing of the kind", nil, "traces: line 1: "},
 	} {
