@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -12,16 +15,17 @@ import (
 	"github.com/pellucid-mcp/pellucid/llm/llmtest"
 )
 
-// BenchmarkPassThrough asks the fake directly and through the guard in turn, whole
-// and streamed, with a context of 64 KiB, and reports the median of each and of the
-// difference: what the guard adds to an answer that calls for nothing.
+// BenchmarkPassThrough asks the fake directly, through a reverse proxy of the standard
+// library and through the guard in turn, whole and streamed, with a context of 64 KiB,
+// and reports the median of each and of the differences: what either adds to an answer
+// that calls for nothing.
 func BenchmarkPassThrough(b *testing.B) {
 	for name, stream := range map[string]bool{"whole": false, "stream": true} {
 		b.Run(name, func(b *testing.B) {
 			r := newRig(b, llmtest.Always(llmtest.Reply{Text: "Nothing new."}))
 			body := conversation(llm.FormatChat, stream, "Sum up.", string(bytes.Repeat([]byte("Nothing new. "), 5000)))
-			ask := func(url string) time.Duration {
-				req, _ := http.NewRequest(http.MethodPost, url+"/chat/completions", bytes.NewReader(body))
+			ask := func(at string) time.Duration {
+				req, _ := http.NewRequest(http.MethodPost, at+"/chat/completions", bytes.NewReader(body))
 				req.Header.Set("Authorization", "Bearer "+secret)
 				req.Header.Set("Content-Type", "application/json")
 				start := time.Now()
@@ -35,12 +39,21 @@ func BenchmarkPassThrough(b *testing.B) {
 				}
 				return time.Since(start)
 			}
-			var direct, guarded, added []time.Duration
-			for b.Loop() {
-				d, g := ask(r.fake.URL), ask(r.front.URL+"/v1")
-				direct, guarded, added = append(direct, d), append(guarded, g), append(added, g-d)
+			upstream, err := url.Parse(r.fake.URL)
+			if err != nil {
+				b.Fatal(err)
 			}
-			for unit, all := range map[string][]time.Duration{"direct-p50-µs": direct, "guard-p50-µs": guarded, "added-p50-µs": added} {
+			carrier := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+			defer carrier.CloseIdleConnections()
+			plain := httptest.NewServer(&httputil.ReverseProxy{Transport: carrier, FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(upstream) }})
+			defer plain.Close()
+			var direct, proxied, guarded, added, proxyAdds []time.Duration
+			for b.Loop() {
+				d, p, g := ask(r.fake.URL), ask(plain.URL), ask(r.front.URL+"/v1")
+				direct, proxied, guarded, added, proxyAdds = append(direct, d), append(proxied, p), append(guarded, g), append(added, g-d), append(proxyAdds, p-d)
+			}
+			for unit, all := range map[string][]time.Duration{"direct-p50-µs": direct, "proxy-p50-µs": proxied, "guard-p50-µs": guarded,
+				"guard-adds-p50-µs": added, "proxy-adds-p50-µs": proxyAdds} {
 				slices.Sort(all)
 				b.ReportMetric(float64(all[len(all)/2].Nanoseconds())/1000, unit)
 			}

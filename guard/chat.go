@@ -12,6 +12,7 @@ import (
 type chatReading struct {
 	collected
 	head strictjson.Value // the first chunk
+	old  bool             // the call is a function_call, of before tools
 }
 
 func newChat(p *counterfactual.Policy) reading { return &chatReading{collected: collected{policy: p}} }
@@ -45,7 +46,7 @@ func (r *chatReading) event(e sseEvent) part {
 
 func (r *chatReading) choice(c strictjson.Value) part {
 	d := c.Get("delta")
-	if _, stray := d.Strays([]string{"content", "tool_calls", "function_call"}); stray || says(d.Get("function_call")) {
+	if _, stray := d.Strays([]string{"content", "tool_calls", "function_call"}); stray {
 		return r.odd()
 	}
 	if _, stray := c.Strays([]string{"delta", "message"}); stray || c.Get("message").Exists() {
@@ -72,9 +73,30 @@ func (r *chatReading) choice(c strictjson.Value) part {
 			for t := range v.Elements() {
 				is = max(is, partShown, r.piece(t))
 			}
+		case "function_call":
+			if says(v) {
+				is = max(is, partShown, r.oldPiece(v))
+			}
 		}
 	}
 	return is
+}
+
+// oldPiece takes in a piece of the one call that an answer of before tools may have.
+func (r *chatReading) oldPiece(fn strictjson.Value) part {
+	if _, stray := fn.Strays([]string{"name", "arguments"}); stray || fn.Kind() != '{' || len(r.calls) > 0 && !r.old {
+		return r.odd()
+	}
+	name := fn.Get("name").Text()
+	switch {
+	case len(r.calls) == 0:
+		r.old = true
+		r.call("", name)
+	case name != "" && name != r.calls[0].name:
+		return r.odd() // a call becomes another
+	}
+	r.calls[0].arguments.WriteString(fn.Get("arguments").Text())
+	return r.part(partShown)
 }
 
 // piece takes in a piece of a call. Without an index each is a call of its own.
@@ -84,7 +106,7 @@ func (r *chatReading) piece(t strictjson.Value) part {
 		return r.odd()
 	}
 	_, strayed := t.Strays([]string{"function", "index"})
-	if _, stray := fn.Strays([]string{"name", "arguments"}); stray || strayed {
+	if _, stray := fn.Strays([]string{"name", "arguments"}); stray || strayed || r.old {
 		return r.odd()
 	}
 	i := len(r.calls)
@@ -112,7 +134,10 @@ func (r *chatReading) tail(text string) []byte {
 	w := &writer{}
 	w.chatChunk(r.head, func() { w.raw(`{"content":`); w.text("\n\n" + text); w.raw("}") }, "")
 	finish := `"stop"`
-	if r.passed() {
+	switch {
+	case r.passed() && r.old:
+		finish = `"function_call"`
+	case r.passed():
 		finish = `"tool_calls"`
 	}
 	w.chatChunk(r.head, func() { w.raw("{}") }, finish)
@@ -152,7 +177,11 @@ func chatWhole(root strictjson.Value) *answer {
 		m := c.Get("message")
 		_, above := c.Strays([]string{"message"})
 		_, stray := m.Strays([]string{"content", "tool_calls", "function_call"})
-		a.strange = a.strange || above || stray || says(m.Get("function_call"))
+		a.strange = a.strange || above || stray
+		if old := m.Get("function_call"); says(old) {
+			_, stray := old.Strays([]string{"name", "arguments"})
+			a.strange = a.strange || stray || old.Kind() != '{' || says(m.Get("tool_calls"))
+		}
 		for t := range m.Get("tool_calls").Elements() {
 			kind := t.Get("type")
 			_, stray := t.Get("function").Strays([]string{"name", "arguments"})
@@ -188,6 +217,10 @@ func chatEvents(root strictjson.Value) []byte {
 				w.raw(`,"tool_calls":[`)
 				w.chatCalls(calls)
 				w.raw("]")
+			}
+			if old := m.Get("function_call"); says(old) {
+				w.raw(`,"function_call":`)
+				w.value(old.Raw())
 			}
 			w.raw("}")
 		}, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -67,6 +68,8 @@ type decision struct {
 	x         *exchange
 	canRepair bool
 	audit     bool
+	store     run.Store // that keeps the records of its runs; nil: nobody does
+	failed    error     // of that
 
 	rounds  []*round
 	targets []counterfactual.Action
@@ -89,17 +92,27 @@ func newID() string {
 // decide says what becomes of an answer, and has it recorded. ctx bounds the run;
 // its end is a verdict as well: inconclusive.
 func (g *Guard) decide(ctx context.Context, x *exchange, a *answer, canRepair, audit bool) outcome {
-	start := time.Now()
 	d := &decision{g: g, x: x, canRepair: canRepair, audit: audit}
+	d.decide(ctx, a)
+	return d.out
+}
+
+func (d *decision) decide(ctx context.Context, a *answer) {
+	start, g := time.Now(), d.g
 	d.judge(ctx, a)
+	if d.store != nil && ctx.Err() != nil && d.failed == nil {
+		d.failed = ctx.Err()
+	}
+	if d.failed != nil {
+		return // what the store has of it is gone on with
+	}
 	if d.out.reason != ReasonTrusted {
 		d.record(context.WithoutCancel(ctx))
 	}
 	d.hooks(context.WithoutCancel(ctx))
 	g.counters.decided(&d.out, time.Since(start))
-	g.o.Log.Info("decision", "evidence", x.id, "act", d.out.act, "reason", d.out.reason, "response", d.out.response, "audit", audit,
+	g.o.Log.Info("decision", "evidence", d.x.id, "act", d.out.act, "reason", d.out.reason, "response", d.out.response, "audit", d.audit,
 		"calls", d.spent.Calls, "tokens", d.spent.Tokens, "ms", time.Since(start).Milliseconds())
-	return d.out
 }
 
 // judge fills in out.
@@ -192,7 +205,14 @@ func (d *decision) round(ctx context.Context, assembly *counterfactual.Assembly,
 		Policy: d.g.policy, Targets: targets, Trusted: assembly.Task + "\n" + assembly.Instructions, Base: &said,
 		Metrics: counterfactual.Metrics(),
 	}
-	out, err := d.g.runner(d.x.f.format).Run(ctx, run.Job{ID: d.x.id, Assembly: assembly, Judge: judge, Problem: p, Header: d.x.header})
+	id := d.x.id
+	if n := len(d.rounds); n > 0 {
+		id += "/" + strconv.Itoa(n)
+	}
+	out, err := d.g.runner(d.x.f.format, d.store).Run(ctx, run.Job{ID: id, Assembly: assembly, Judge: judge, Problem: p, Header: d.x.header})
+	if errors.Is(err, run.ErrStore) {
+		d.failed = err
+	}
 	if err != nil {
 		return nil
 	}
@@ -314,7 +334,11 @@ func (d *decision) hooks(ctx context.Context) {
 	seen := map[Source]bool{}
 	for _, r := range d.rounds {
 		for _, v := range r.outcome.Result.Verdicts {
-			if v.Class != counterfactual.Hijack || v.Severity < h.MinSeverity {
+			withhold := h.MinSeverity
+			if h.QuarantineFrom != nil {
+				withhold = *h.QuarantineFrom
+			}
+			if v.Class != counterfactual.Hijack {
 				continue
 			}
 			for _, c := range v.Causes {
@@ -325,10 +349,10 @@ func (d *decision) hooks(ctx context.Context) {
 						continue
 					}
 					seen[from] = true
-					if h.Blame != nil {
+					if h.Blame != nil && v.Severity >= h.MinSeverity {
 						h.Blame(from)
 					}
-					if h.Quarantine != nil && !d.audit && h.Quarantine.Withhold(ctx, from) != nil {
+					if h.Quarantine != nil && !d.audit && v.Severity >= withhold && h.Quarantine.Withhold(ctx, from) != nil {
 						d.g.o.Log.Warn("a source could not be quarantined", "evidence", d.x.id)
 					}
 				}
@@ -364,29 +388,18 @@ func (d *decision) record(ctx context.Context) {
 // statement is the evidence: digests, labels and numbers, and the records of the
 // runs, from which counterfactual.Replay derives the verdicts again.
 func (d *decision) statement() ([]byte, error) {
-	w := &writer{}
-	w.raw(`{"act":"` + string(d.out.act) + `","actions":[`)
+	st := statement{Act: d.out.act, Audit: d.audit, Context: digestOf(d.x.body), Format: d.x.f.format, ID: d.x.id, Principal: d.x.principal,
+		Reason: d.out.reason, Response: d.out.response, Version: EvidenceVersion}
 	for i := range d.targets {
-		if i > 0 {
-			w.raw(",")
-		}
-		w.text(d.targets[i].Digest())
+		st.Actions = append(st.Actions, d.targets[i].Digest())
 	}
-	w.raw(`],"audit":` + strconv.FormatBool(d.audit) + `,"context":`)
-	w.text(digestOf(d.x.body))
-	w.raw(`,"format":"` + string(d.x.f.format) + `","id":"` + d.x.id + `","principal":`)
-	w.text(d.x.principal)
-	w.raw(`,"reason":"` + string(d.out.reason) + `","response":"` + string(d.out.response) + `","runs":[`)
-	for i, r := range d.rounds {
-		if i > 0 {
-			w.raw(",")
-		}
+	var runs [][]byte
+	for _, r := range d.rounds {
 		record, err := r.outcome.Result.Record()
 		if err != nil {
 			return nil, err
 		}
-		w.value(record)
+		runs = append(runs, record)
 	}
-	w.raw(`],"version":"` + EvidenceVersion + `"}`)
-	return w.b, nil
+	return st.octets(runs), nil
 }

@@ -77,12 +77,15 @@ type Options struct {
 	// and MinTokens in any case, 20,000: a short context is cheap to ask again.
 	TokenFactor, MinTokens int64
 
-	MaxRequest int           // octets; 32 MiB
-	MaxAnswer  int           // octets of an answer that is held; 8 MiB
-	MaxActive  int           // requests under way; 256. Others get 503.
-	MaxAudits  int           // runs of Audit under way; 4. Others are counted as not inspected.
-	Idle       time.Duration // without an octet from the upstream; 5 min
-	Beat       time.Duration // between signs of life while a stream is held; 5 s
+	MaxRequest int // octets; 32 MiB
+	MaxAnswer  int // octets of an answer that is held; 8 MiB
+	MaxActive  int // requests under way; 256. Others get 503.
+	MaxAudits  int // runs of Audit under way; 4. Others are counted as not inspected.
+	// Audits keeps runs of Audit for workers, in the place of MaxAudits; nil: nobody does.
+	// It needs Key: what is kept holds no credentials.
+	Audits AuditQueue
+	Idle   time.Duration // without an octet from the upstream; 5 min
+	Beat   time.Duration // between signs of life while a stream is held; 5 s
 
 	Hooks Hooks
 	Log   *slog.Logger // nil: nothing is logged
@@ -122,6 +125,9 @@ func New(o Options) (*Guard, error) {
 	}
 	if o.Mode != Enforce && o.Mode != Audit {
 		return nil, errors.New("guard: no such mode")
+	}
+	if o.Audits != nil && o.Key.IsZero() {
+		return nil, errors.New("guard: audits that are queued need a key of their own")
 	}
 	if o.Calls < 0 || o.Millis < 0 || o.Concurrency < 0 || o.TokenFactor < 0 || o.MinTokens < 0 {
 		return nil, errors.New("guard: a bound is negative")
@@ -205,8 +211,8 @@ func (g *Guard) Close(ctx context.Context) error {
 	return nil
 }
 
-func (g *Guard) runner(f counterfactual.Format) *run.Runner {
-	return run.New(run.Options{Client: g.clients[f], Observe: g.step})
+func (g *Guard) runner(f counterfactual.Format, st run.Store) *run.Runner {
+	return run.New(run.Options{Client: g.clients[f], Store: st, Observe: g.step})
 }
 
 // step counts a probe and writes it into the log.

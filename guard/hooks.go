@@ -48,6 +48,8 @@ type Hooks struct {
 	// Desk is asked where a verdict is that a person decides, and once a person has
 	// released a call it goes through, once. nil: such a call is refused.
 	Desk Desk
-	// MinSeverity, in thousandths, is that from which Quarantine and Blame are told.
-	MinSeverity int
+	// MinSeverity, in thousandths, is that from which Quarantine and Blame are told;
+	// Quarantine from QuarantineFrom, where that is not nil.
+	MinSeverity    int
+	QuarantineFrom *int
 }

@@ -242,7 +242,6 @@ func TestRequests(t *testing.T) {
 		"twice":          {"/v1/chat/completions", `{"model":"m","model":"n","messages":[]}`, 400},
 		"folded":         {"/v1/chat/completions", `{"model":"m","Messages":[],"messages":[{"role":"user","content":"x"}]}`, 400},
 		"two answers":    {"/v1/chat/completions", `{"model":"m","n":2,"messages":[{"role":"user","content":"x"}]}`, 400},
-		"functions":      {"/v1/chat/completions", `{"model":"m","functions":[{}],"messages":[{"role":"user","content":"x"}]}`, 400},
 		"background":     {"/v1/responses", `{"model":"m","background":true,"input":"x"}`, 400},
 		"too long":       {"/v1/messages", `{"model":"` + strings.Repeat("m", 1<<17) + `"}`, 413},
 		"another way":    {"/v1//chat/completions", `{}`, 400},

@@ -175,22 +175,6 @@ func (in *incoming) mark(w http.ResponseWriter, o *outcome) {
 	}
 }
 
-// auditLater runs a decision behind the answer's back.
-func (g *Guard) auditLater(x *exchange, a *answer) {
-	select {
-	case g.audits <- struct{}{}:
-	default:
-		g.counters.exchanged("audit-skipped")
-		return
-	}
-	go func() {
-		defer func() { <-g.audits }()
-		if g.behind.Err() == nil {
-			g.decide(g.behind, x, a, true, true)
-		}
-	}()
-}
-
 // beat writes a sign of life while f runs: a comment, which no client shows.
 func (in *incoming) beat(w http.ResponseWriter, f func()) {
 	done := make(chan struct{})

@@ -241,8 +241,6 @@ func (f *format) checked(body []byte) (model, wrong string) {
 		return model, "no model is named"
 	case v.Get("n").Exists() && v.Get("n").Kind() != 'n' && !(one && n == 1):
 		return model, "only one answer at a time can be inspected (n)"
-	case says(v.Get("functions")):
-		return model, "calls of functions in the old form cannot be inspected: use tools"
 	case background:
 		return model, "answers of background jobs cannot be inspected"
 	}

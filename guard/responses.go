@@ -250,13 +250,21 @@ func responsesEvents(root strictjson.Value) []byte {
 // item writes the events of an item that is there as a whole.
 func (w *responsesWriter) item(i int, item strictjson.Value) {
 	at := `,"output_index":` + strconv.Itoa(i)
-	id := item.Get("id")
-	began := strictjson.Edits{}
+	// Clients refuse events of an item that has no id, which providers other than OpenAI
+	// may leave out.
+	id, began, whole := string(item.Get("id").Raw()), strictjson.Edits{}, strictjson.Edits{}
+	if id == "" || id == `""` {
+		id = `"item_pellucid_` + strconv.Itoa(i) + `"`
+		for _, e := range []*strictjson.Edits{&began, &whole} {
+			e.Remove(item.Get("id"))
+			e.Append(item, "id", []byte(id))
+		}
+	}
 	began.Replace(item.Get("status"), []byte(`"in_progress"`))
 	began.Replace(item.Get("content"), []byte("[]"))
 	began.Replace(item.Get("arguments"), []byte(`""`))
 	w.named("response.output_item.added", func() { w.raw(at + `,"item":`); w.b = began.Apply(w.b, item) })
-	of := func() { w.raw(`,"item_id":`); w.or(id, `""`); w.raw(at) }
+	of := func() { w.raw(`,"item_id":` + id + at) }
 	switch item.Get("type").Text() {
 	case "message":
 		n := 0
@@ -268,7 +276,7 @@ func (w *responsesWriter) item(i int, item strictjson.Value) {
 		w.named("response.function_call_arguments.delta", func() { of(); w.raw(`,"delta":`); w.or(item.Get("arguments"), `""`) })
 		w.named("response.function_call_arguments.done", func() { of(); w.raw(`,"arguments":`); w.or(item.Get("arguments"), `""`) })
 	}
-	w.named("response.output_item.done", func() { w.raw(at + `,"item":`); w.value(item.Raw()) })
+	w.named("response.output_item.done", func() { w.raw(at + `,"item":`); w.b = whole.Apply(w.b, item) })
 }
 
 // content writes the events of a part of a message.

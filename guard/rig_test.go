@@ -85,6 +85,9 @@ func (s *sink) last(t testing.TB) statement {
 	if err := json.Unmarshal(s.all[len(s.all)-1], &st); err != nil {
 		t.Fatal(err)
 	}
+	if e, err := guard.Replay(s.all[len(s.all)-1]); err != nil || e.ID != st.ID || len(e.Runs) != len(st.Runs) {
+		t.Errorf("the statement does not replay: %v\n%s", err, s.all[len(s.all)-1])
+	}
 	for _, r := range st.Runs {
 		if _, err := counterfactual.Replay(r); err != nil {
 			t.Errorf("the record does not replay: %v", err)
@@ -219,18 +222,6 @@ func (r *rig) postTo(path string, f llm.Format, body []byte) *http.Response {
 	return resp
 }
 
-// said is the whole answer to a request, and its status.
-func (r *rig) said(f llm.Format, body []byte) (int, string) {
-	r.t.Helper()
-	resp := r.post(f, body)
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	http.DefaultClient.CloseIdleConnections()
-	return resp.StatusCode, string(b)
-}
-
 // through asks with this module's own client, which reads streams strictly.
 func (r *rig) through(f llm.Format, body []byte, stream bool) (llm.Response, error) {
 	r.t.Helper()
@@ -265,4 +256,20 @@ func waitFor(t testing.TB, f func() bool) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("it does not come to be")
+}
+
+// get is the answer to a GET.
+func (r *rig) get(path string) (int, string) {
+	r.t.Helper()
+	resp, err := http.Get(r.front.URL + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	return resp.StatusCode, string(b)
 }

@@ -85,7 +85,12 @@ func (a *Ask) chat(v strictjson.Value) error {
 				fn := c.Get("function")
 				msg.Calls = append(msg.Calls, llm.ToolCall{ID: text(c.Get("id")), Name: text(fn.Get("name")), Arguments: []byte(text(fn.Get("arguments")))})
 			}
+			if old := m.Get("function_call"); old.Kind() == '{' {
+				msg.Calls = append(msg.Calls, llm.ToolCall{ID: "function " + text(old.Get("name")), Name: text(old.Get("name")), Arguments: []byte(text(old.Get("arguments")))})
+			}
 			a.Messages = append(a.Messages, msg)
+		case "function":
+			a.Messages = append(a.Messages, llm.Message{Role: llm.ToolResult, Text: said, CallID: "function " + text(m.Get("name"))})
 		case "tool":
 			a.Messages = append(a.Messages, llm.Message{Role: llm.ToolResult, Text: said, CallID: text(m.Get("tool_call_id"))})
 		default:
@@ -94,6 +99,10 @@ func (a *Ask) chat(v strictjson.Value) error {
 	}
 	for t := range v.Get("tools").Elements() {
 		fn := t.Get("function")
+		a.Tools = append(a.Tools, tool(fn, "parameters"))
+	}
+	for fn := range v.Get("functions").Elements() {
+		a.Functions = true
 		a.Tools = append(a.Tools, tool(fn, "parameters"))
 	}
 	return nil

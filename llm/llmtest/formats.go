@@ -40,8 +40,11 @@ func (s *service) chatBody() string {
 	if text == "null" && len(s.reply.Calls) == 0 && s.reply.Refusal == "" {
 		text = `""`
 	}
-	calls := ""
-	if len(s.reply.Calls) > 0 {
+	calls, old := "", ""
+	if len(s.reply.Calls) > 0 && s.ask.Functions {
+		c := s.reply.Calls[0]
+		old = object("name", quote(c.Name), "arguments", quote(string(c.Arguments)))
+	} else if len(s.reply.Calls) > 0 {
 		var list []string
 		for _, c := range s.reply.Calls {
 			list = append(list, object("id", quote(c.ID), "type", `"function"`,
@@ -54,7 +57,7 @@ func (s *service) chatBody() string {
 		why = quote(s.reply.Reasoning)
 	}
 	message := object("role", `"assistant"`, "content", text, "refusal", nullable(s.reply.Refusal),
-		"reasoning_content", why, "tool_calls", calls, "annotations", "[]")
+		"reasoning_content", why, "tool_calls", calls, "function_call", old, "annotations", "[]")
 	choice := object("index", "0", "message", message, "logprobs", "null", "finish_reason", quote(chatReasons[s.stop()]))
 	return object("id", `"chatcmpl-fake"`, "object", `"chat.completion"`, "created", created, "model", quote(s.model()),
 		"choices", "["+choice+"]", "usage", s.chatUsage(), "service_tier", `"default"`, "system_fingerprint", quote(s.print()))
@@ -78,6 +81,13 @@ func (s *service) chatEvents() []event {
 		}
 	}
 	for i, c := range s.reply.Calls {
+		if s.ask.Functions {
+			out = append(out, delta(`{"function_call":`+object("name", quote(c.Name), "arguments", `""`)+`}`))
+			for _, p := range pieces(string(c.Arguments)) {
+				out = append(out, delta(`{"function_call":{"arguments":`+quote(p)+`}}`))
+			}
+			break
+		}
 		call := func(more ...string) event {
 			return delta(`{"tool_calls":[` + object(append([]string{"index", strconv.Itoa(i)}, more...)...) + `]}`)
 		}
@@ -98,24 +108,54 @@ func (s *service) chatEvents() []event {
 
 // Responses.
 
+// A messagePart is a part of a message's content.
+type messagePart struct{ kind, member, text string }
+
+func (p *messagePart) json(text string) string {
+	if p.member == "text" {
+		return `{"type":"output_text","text":` + quote(text) + `,"annotations":[]}`
+	}
+	return `{"type":"refusal","refusal":` + quote(text) + `}`
+}
+
+func (s *service) messageParts() (parts []messagePart) {
+	if text := s.said(); text != "" {
+		parts = append(parts, messagePart{"output_text", "text", text})
+	}
+	if s.reply.Refusal != "" {
+		parts = append(parts, messagePart{"refusal", "refusal", s.reply.Refusal})
+	}
+	return parts
+}
+
+func messageItem(status string, parts []messagePart) string {
+	var all []string
+	for _, p := range parts {
+		all = append(all, p.json(p.text))
+	}
+	return `{"type":"message","id":"msg_fake","status":` + quote(status) + `,"role":"assistant","content":[` + strings.Join(all, ",") + `]}`
+}
+
+func (s *service) reasoningItem() string {
+	return `{"type":"reasoning","id":"rs_fake","summary":[{"type":"summary_text","text":` + quote(s.reply.Reasoning) + `}]}`
+}
+
+func callItemID(i int) string { return "fc_fake_" + strconv.Itoa(i) }
+
+func callItem(i int, id, name, arguments, status string) string {
+	return object("type", `"function_call"`, "id", quote(callItemID(i)), "call_id", quote(id), "name", quote(name), "arguments", quote(arguments), "status", quote(status))
+}
+
 func (s *service) responsesOutput() string {
 	var items []string
 	if s.reply.Reasoning != "" {
-		items = append(items, `{"type":"reasoning","id":"rs_fake","summary":[{"type":"summary_text","text":`+quote(s.reply.Reasoning)+`}]}`)
+		items = append(items, s.reasoningItem())
 	}
-	var parts []string
-	if text := s.said(); text != "" {
-		parts = append(parts, `{"type":"output_text","text":`+quote(text)+`,"annotations":[]}`)
+	if parts := s.messageParts(); len(parts) > 0 || len(s.reply.Calls) == 0 {
+		items = append(items, messageItem("completed", parts))
 	}
-	if s.reply.Refusal != "" {
-		parts = append(parts, `{"type":"refusal","refusal":`+quote(s.reply.Refusal)+`}`)
-	}
-	if len(parts) > 0 || len(s.reply.Calls) == 0 {
-		items = append(items, `{"type":"message","id":"msg_fake","status":"completed","role":"assistant","content":[`+strings.Join(parts, ",")+`]}`)
-	}
-	for _, c := range s.reply.Calls {
-		items = append(items, object("type", `"function_call"`, "id", `"fc_fake"`, "call_id", quote(c.ID), "name", quote(c.Name),
-			"arguments", quote(string(c.Arguments)), "status", `"completed"`))
+	for i, c := range s.reply.Calls {
+		items = append(items, callItem(i, c.ID, c.Name, string(c.Arguments), "completed"))
 	}
 	return "[" + strings.Join(items, ",") + "]"
 }
@@ -148,20 +188,45 @@ func (s *service) responsesEvents() []event {
 		return event{name, object(append([]string{"type", quote(name), "sequence_number", strconv.Itoa(n)}, members...)...)}
 	}
 	out := []event{named("response.created", "response", object("id", `"resp_fake"`, "object", `"response"`, "status", `"in_progress"`, "output", "[]"))}
-	for _, part := range []struct{ name, text string }{
-		{"response.reasoning_summary_text.delta", s.reply.Reasoning}, {"response.output_text.delta", s.said()}, {"response.refusal.delta", s.reply.Refusal},
-	} {
-		for _, p := range pieces(part.text) {
-			out = append(out, named(part.name, "output_index", "0", "content_index", "0", "delta", quote(p)))
-		}
+	at := -1
+	item := func(id, began, whole string, inside func(of []string)) {
+		at++
+		n := strconv.Itoa(at)
+		out = append(out, named("response.output_item.added", "output_index", n, "item", began))
+		inside([]string{"item_id", quote(id), "output_index", n})
+		out = append(out, named("response.output_item.done", "output_index", n, "item", whole))
+	}
+	if s.reply.Reasoning != "" {
+		item("rs_fake", `{"type":"reasoning","id":"rs_fake","summary":[]}`, s.reasoningItem(), func(of []string) {
+			of = append(of, "summary_index", "0")
+			out = append(out, named("response.reasoning_summary_part.added", append(of, "part", `{"type":"summary_text","text":""}`)...))
+			for _, p := range pieces(s.reply.Reasoning) {
+				out = append(out, named("response.reasoning_summary_text.delta", append(of, "delta", quote(p))...))
+			}
+			out = append(out, named("response.reasoning_summary_text.done", append(of, "text", quote(s.reply.Reasoning))...),
+				named("response.reasoning_summary_part.done", append(of, "part", `{"type":"summary_text","text":`+quote(s.reply.Reasoning)+`}`)...))
+		})
+	}
+	if parts := s.messageParts(); len(parts) > 0 {
+		item("msg_fake", messageItem("in_progress", nil), messageItem("completed", parts), func(of []string) {
+			for i, p := range parts {
+				of := append(of[:4:4], "content_index", strconv.Itoa(i))
+				out = append(out, named("response.content_part.added", append(of, "part", p.json(""))...))
+				for _, t := range pieces(p.text) {
+					out = append(out, named("response."+p.kind+".delta", append(of, "delta", quote(t))...))
+				}
+				out = append(out, named("response."+p.kind+".done", append(of, p.member, quote(p.text))...),
+					named("response.content_part.done", append(of, "part", p.json(p.text))...))
+			}
+		})
 	}
 	for i, c := range s.reply.Calls {
-		at := strconv.Itoa(i + 1)
-		out = append(out, named("response.output_item.added", "output_index", at, "item",
-			object("type", `"function_call"`, "call_id", quote(c.ID), "name", quote(c.Name), "arguments", `""`)))
-		for _, p := range pieces(string(c.Arguments)) {
-			out = append(out, named("response.function_call_arguments.delta", "output_index", at, "delta", quote(p)))
-		}
+		item(callItemID(i), callItem(i, c.ID, c.Name, "", "in_progress"), callItem(i, c.ID, c.Name, string(c.Arguments), "completed"), func(of []string) {
+			for _, p := range pieces(string(c.Arguments)) {
+				out = append(out, named("response.function_call_arguments.delta", append(of, "delta", quote(p))...))
+			}
+			out = append(out, named("response.function_call_arguments.done", append(of, "arguments", quote(string(c.Arguments)))...))
+		})
 	}
 	last := "response.completed"
 	if stop := s.stop(); stop == llm.StopLength || stop == llm.StopFilter {

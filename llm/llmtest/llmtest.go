@@ -28,6 +28,9 @@ type Ask struct {
 	Messages []llm.Message
 	Tools    []llm.Tool
 	Stream   bool
+	// Functions: it offers functions, as chat completions did before tools, and is
+	// answered with a function_call. Ids of such calls are "function " and the name.
+	Functions bool
 
 	MaxTokens   int64
 	Temperature float64 // -1 if it is not there
