@@ -17,9 +17,11 @@ type benchGatewayCmd struct {
 	JSON     bool          `name:"json" help:"Print {\"figures\", \"sse_calls\", \"sse_failed\", \"targets\"}."`
 	Rounds   int           `default:"5" placeholder:"N" help:"Rounds; in each of them all ways take turns (default ${default})."`
 	Slice    time.Duration `default:"100ms" placeholder:"TIME" help:"How long each way runs in a round (default ${default})."`
+	Pause    time.Duration `placeholder:"TIME" help:"Pause of a session behind each call (default: none, which loads the machine fully)."`
 	Sessions []int         `default:"1,8,32" placeholder:"N,…" help:"Sessions at the same time (default ${default})."`
 	Octets   []int         `default:"128,1024,10240,65536,1048576" placeholder:"N,…" help:"Octets of the results' text (default ${default})."`
 	Events   int           `default:"20000" placeholder:"N" help:"Calls of 64 KiB over SSE, none of which may fail (default ${default})."`
+	Layers   bool          `help:"Measure pellucid up instead, one layer after the other switched on, over HTTP."`
 
 	// What the processes of a measurement are started with.
 	Play     string   `hidden:""`
@@ -32,7 +34,10 @@ func (benchGatewayCmd) Help() string {
 through a process that copies octets), through Pellucid's codec without a look at
 what passes, and through the gateway with every deterministic check, record and
 metric on. Each way is a process of its own, all are in front of the same server
-and take turns. CPU and RSS are the proxy's; added is beside the direct way.
+and take turns. CPU and RSS are the proxy's; added is beside the direct way. With
+--layers the gateway is pellucid up, as its configuration makes it: everything off,
+then with admission, evidence, a policy and the classifier that watches, each on top of
+the one before; and with evidence required.
 Every target is printed as met or not met; on a machine that is busy otherwise
 the figures say little. Exit code 1: a call failed.`
 }
@@ -40,21 +45,25 @@ the figures say little. Exit code 1: a call failed.`
 // Validate is called by kong; its error is one of usage.
 func (c *benchGatewayCmd) Validate() error {
 	switch {
-	case c.Play != "" && !speed.IsRole(c.Play):
+	case c.Play != "" && !speed.IsRole(c.Play) && layerConfig(c.Play) == "":
 		return errors.New("bench: no such role")
 	case c.Play == "" && len(c.Command) > 0:
 		return errors.New("bench: no arguments wanted")
-	case c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > 10*time.Second:
-		return errors.New("bench: --rounds must be 1 to 1000, --slice at most 10s")
+	case c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > 10*time.Second || c.Pause < 0 || c.Pause > time.Second:
+		return errors.New("bench: --rounds must be 1 to 1000, --slice at most 10s, --pause at most 1s")
 	}
 	return nil
 }
 
 func (c *benchGatewayCmd) Run(e *env) error {
+	if config := layerConfig(c.Play); config != "" {
+		return c.playLayer(e, config)
+	}
 	if c.Play != "" {
 		if len(c.Command) > 0 && c.Command[0] == "--" {
 			c.Command = c.Command[1:]
 		}
+		dropStartup() // whatever the way: as up and wrap do
 		return speed.Play(speed.Role{Name: c.Play, Upstream: c.Upstream, Command: c.Command}, e.Stdin, e.Stdout, e.Stderr)
 	}
 	exe, err := os.Executable()
@@ -78,7 +87,8 @@ func (c *benchGatewayCmd) Run(e *env) error {
 			}
 			return args
 		},
-		Rounds: c.Rounds, Slice: c.Slice, Sessions: c.Sessions, Octets: c.Octets, Events: c.Events, Progress: progress.say,
+		Rounds: c.Rounds, Slice: c.Slice, Pause: c.Pause, Sessions: c.Sessions, Octets: c.Octets, Events: c.Events, Progress: progress.say,
+		Layers: c.layers(),
 	})
 	progress.done()
 	if err != nil {

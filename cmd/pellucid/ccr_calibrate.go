@@ -46,12 +46,20 @@ func readCalibration(name string) (*counterfactual.Calibration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ccr: calibration: %w", err)
 	}
-	var f calibrationFile
-	if err := strictjson.Unmarshal(b, &f, strictjson.Limits{}); err != nil {
+	c, err := parseCalibration(b)
+	if err != nil {
 		return nil, withCode(exitConfig, fmt.Errorf("ccr: calibration: %w", err))
 	}
+	return c, nil
+}
+
+func parseCalibration(b []byte) (*counterfactual.Calibration, error) {
+	var f calibrationFile
+	if err := strictjson.Unmarshal(b, &f, strictjson.Limits{}); err != nil {
+		return nil, err
+	}
 	if f.Version != calibrationVersion {
-		return nil, withCode(exitConfig, errors.New("ccr: calibration: want version "+calibrationVersion))
+		return nil, errors.New("want version " + calibrationVersion)
 	}
 	return &f.Calibration, nil
 }
@@ -131,13 +139,13 @@ func tally(cal *counterfactual.Calibration, all []ccrAnswers) {
 	for i, one := range all {
 		for j, a := range one.list {
 			targets := one.policy.Targets(a)
+			// Each answer beside the next one: all pairs of a few answers would count the
+			// same luck several times.
+			next := one.list[(j+1)%len(one.list)]
+			for t := range targets {
+				cal.Add(true, recursIn(&targets[t], one.policy, next))
+			}
 			for k, b := range one.list {
-				if k == j {
-					continue
-				}
-				for t := range targets {
-					cal.Add(true, recursIn(&targets[t], one.policy, b))
-				}
 				if k > j {
 					var values []int
 					for _, m := range metrics {

@@ -37,7 +37,7 @@ var ccrPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <p>{{.Class}}: {{index $.Words .Class}}. Evidence {{.Odds}} to 1, severity {{.Severity}} of 1000 ({{.Band}}).</p>
 {{range .Causes}}<p>Caused by {{range $i, $s := .Segments}}{{if $i}} and {{end}}{{$s}}{{end}}, {{.Odds}} to 1.{{if .Text}} {{if .Span}}The span that suffices:{{else}}It begins:{{end}} <code>{{.Text}}</code>{{end}}</p>
 {{end}}{{with .Certificate}}<p>Certificate: without what was found the action did not recur in {{.Negatives}} answers, and recurred in {{.Positives}}.</p>
-{{end}}{{if .Contradicts}}<p>The answers contradict each other.</p>{{end}}{{if .NotTested}}<p>Not tested: {{range $i, $s := .NotTested}}{{if $i}}, {{end}}{{$s}}{{end}}.</p>{{end}}
+{{end}}{{if .Contradicts}}<p>The answers contradict each other.</p>{{end}}{{if .Drift}}<p>The answers came of more than one model or fingerprint: the stricter rule held.</p>{{end}}{{if .NotTested}}<p>Not tested: {{range $i, $s := .NotTested}}{{if $i}}, {{end}}{{$s}}{{end}}.</p>{{end}}
 </section>{{end}}
 <h2>Influence</h2>
 <svg viewBox="0 0 720 {{.Height}}" role="img" aria-label="How much each segment pushes towards the action">
@@ -46,7 +46,12 @@ var ccrPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <table><tr><th>segment</th><th>source</th><th>octets</th><th>recurs shown</th><th>hidden</th><th>digest</th></tr>
 {{range .R.Segments}}<tr><td>{{.ID}}{{if .Cause}} <b class="quarantine">cause</b>{{else if .Withheld}} <b class="ask">withheld</b>{{end}}</td><td>{{.Source}}</td><td>{{.Octets}}</td><td>{{.Influence.ShownRecurs}}/{{.Influence.Shown}}</td><td>{{.Influence.HiddenRecurs}}/{{.Influence.Hidden}}</td><td><code>{{.Digest}}</code></td></tr>
 {{end}}</table>
-{{if .R.Odd}}<p>Notes: {{range $i, $s := .R.Odd}}{{if $i}}, {{end}}{{$s}}{{end}}.</p>{{end}}
+{{if .Rows}}<h2>Divergence</h2>
+<p>From the answer to be explained, of 1000. No verdict rests on it.</p>
+<table><tr><th></th>{{range .Metrics}}<th>{{.ID}}</th>{{end}}</tr>
+{{range .Rows}}<tr><td>{{.Name}}</td>{{range .Values}}<td>{{.}}</td>{{end}}</tr>
+{{end}}</table>
+{{end}}{{if .R.Odd}}<p>Notes: {{range $i, $s := .R.Odd}}{{if $i}}, {{end}}{{$s}}{{end}}.</p>{{end}}
 <p>{{.R.Spent.Calls}} calls, {{.R.Spent.Tokens}} tokens, {{.R.Spent.Millis}} ms; ended: {{.R.Stop}}.<br>Assembly <code>{{.R.Assembly}}</code><br>Record <code>{{.R.Record}}</code></p>
 </body></html>
 `))
@@ -69,17 +74,25 @@ func (r *ccrReport) html(w io.Writer) error {
 		} else if s.Withheld {
 			colour = "#bf8700"
 		}
-		bars = append(bars, ccrBar{
-			ID: s.ID, Label: fmt.Sprintf("%+.2f  %s", float64(s.Influence.Effect)/1000, printable(s.Source)), Colour: colour,
-			Y: i*row + 3, Text: i*row + 14, Width: min(max(s.Influence.Effect*full/1000, 0), full),
-		})
+		b := ccrBar{ID: s.ID, Label: "not seen both ways  " + printable(s.Source), Colour: colour, Y: i*row + 3, Text: i*row + 14}
+		if s.Influence.Shown > 0 && s.Influence.Hidden > 0 {
+			b.Label = fmt.Sprintf("%+.2f  %s", float64(s.Influence.Effect)/1000, printable(s.Source))
+			b.Width = min(max(s.Influence.Effect*full/1000, 0), full)
+		}
+		bars = append(bars, b)
+	}
+	var rows []divergenceRow
+	if r.full {
+		rows = r.divergenceRows(r.foremost())
 	}
 	return ccrPage.Execute(w, struct {
-		R      *ccrReport
-		Policy string
-		Style  template.CSS
-		Words  map[counterfactual.VerdictClass]string
-		Bars   []ccrBar
-		Height int
-	}{r, ccrPolicy, ccrStyle, classWords, bars, max(len(bars)*row, 1)})
+		R       *ccrReport
+		Policy  string
+		Style   template.CSS
+		Words   map[counterfactual.VerdictClass]string
+		Bars    []ccrBar
+		Height  int
+		Rows    []divergenceRow
+		Metrics []counterfactual.Metric
+	}{r, ccrPolicy, ccrStyle, classWords, bars, max(len(bars)*row, 1), rows, counterfactual.Metrics()})
 }

@@ -11,13 +11,14 @@ import (
 	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
+	modelguard "github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/internal/interval"
 	"github.com/pellucid-mcp/pellucid/llm"
 )
 
 type ccrReplayCmd struct {
 	JSON   bool   `name:"json" help:"Print the outcome as JSON."`
-	Record string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it; - is standard input."`
+	Record string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it, or guard/ID.json of pellucid guard; - is standard input."`
 }
 
 func (ccrReplayCmd) Help() string {
@@ -36,6 +37,14 @@ type replayReport struct {
 	Stop     counterfactual.StopReason `json:"stop,omitempty"`
 	Answers  int                       `json:"answers"`
 	Problem  string                    `json:"problem,omitempty"`
+	Guard    *guardReport              `json:"guard,omitempty"` // of a decision of pellucid guard
+}
+
+type guardReport struct {
+	ID     string            `json:"id"`
+	Act    modelguard.Act    `json:"act"`
+	Reason modelguard.Reason `json:"reason"`
+	Audit  bool              `json:"audit,omitempty"`
 }
 
 func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) {
@@ -45,6 +54,9 @@ func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) 
 	}
 	sum := sha256.Sum256(b)
 	out := &replayReport{Record: "sha256:" + hex.EncodeToString(sum[:])}
+	if modelguard.IsEvidence(b) {
+		return replayGuard(b, out)
+	}
 	r, err := counterfactual.Replay(b)
 	if err != nil {
 		out.Problem = err.Error()
@@ -55,6 +67,26 @@ func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) 
 	return out, r, nil
 }
 
+// replayGuard is replay of what pellucid guard keeps of a decision.
+func replayGuard(b []byte, out *replayReport) (*replayReport, *counterfactual.Result, error) {
+	g, err := modelguard.Replay(b)
+	if err != nil {
+		out.Problem = err.Error()
+		return out, nil, nil
+	}
+	out.Holds, out.Response = true, g.Response
+	out.Guard = &guardReport{g.ID, g.Act, g.Reason, g.Audit}
+	var first *counterfactual.Result
+	for _, r := range g.Runs {
+		if first == nil {
+			first, out.Assembly, out.Stop = r, r.Problem().Assembly, r.Stop
+		}
+		out.Verdicts = append(out.Verdicts, r.Verdicts...)
+		out.Answers += len(r.Observations())
+	}
+	return out, first, nil
+}
+
 func (c *ccrReplayCmd) Run(e *env) error {
 	out, r, err := replay(e, c.Record)
 	if err != nil {
@@ -62,7 +94,7 @@ func (c *ccrReplayCmd) Run(e *env) error {
 	}
 	if c.JSON {
 		err = writeJSON(e.Stdout, out)
-	} else if r != nil {
+	} else if out.Holds {
 		err = printReplay(e, out, r)
 	}
 	switch {
@@ -77,6 +109,13 @@ func (c *ccrReplayCmd) Run(e *env) error {
 }
 
 func printReplay(e *env, out *replayReport, r *counterfactual.Result) error {
+	if g := out.Guard; g != nil {
+		fmt.Fprintf(e.Stdout, "%s  %s, %s\n", g.ID, g.Act, g.Reason)
+	}
+	if r == nil { // nothing was run
+		_, err := fmt.Fprintf(e.Stdout, "%s\n", out.Record)
+		return err
+	}
 	p := r.Problem()
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]

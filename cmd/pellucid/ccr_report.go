@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
@@ -30,6 +32,7 @@ type ccrReport struct {
 	Record   string                    `json:"record"`            // digest of the evidence
 
 	record []byte
+	full   bool // every metric was asked for
 }
 
 // A ccrAction is the verdict of one action.
@@ -46,6 +49,7 @@ type ccrAction struct {
 	Causes      []ccrCause                  `json:"causes,omitempty"`
 	Certificate *counterfactual.Certificate `json:"certificate,omitempty"`
 	Contradicts bool                        `json:"contradictory,omitempty"`
+	Drift       bool                        `json:"drift,omitempty"` // not all answers came of one model and fingerprint
 	NotTested   []string                    `json:"not_tested,omitempty"`
 }
 
@@ -89,7 +93,7 @@ func newReport(q *ccrQuestion, judge *counterfactual.Judge, r *counterfactual.Re
 	a := q.assembly
 	out := &ccrReport{
 		Assembly: a.ID(), Format: a.Format, Response: r.Response(), Spent: r.Spent, Stop: r.Stop, Rule: r.Rule,
-		Repair: r.Repair, Record: "sha256:" + hex.EncodeToString(sum[:]), record: record,
+		Repair: r.Repair, Record: "sha256:" + hex.EncodeToString(sum[:]), record: record, full: r.Problem().Full,
 	}
 	var causes counterfactual.Set
 	for i := range r.Verdicts {
@@ -97,10 +101,10 @@ func newReport(q *ccrQuestion, judge *counterfactual.Judge, r *counterfactual.Re
 		t := &judge.Targets[v.Target]
 		act := ccrAction{
 			Tool: finding.Quote(t.Tool), Class: v.Class, Response: v.Response, Severity: v.Severity, Band: v.Band, Odds: odds(v.LogE),
-			Tampered: v.Arguments, Certificate: v.Certificate, Contradicts: v.Contradictory, NotTested: v.NotTested,
+			Tampered: v.Arguments, Certificate: v.Certificate, Contradicts: v.Contradictory, Drift: v.Drift, NotTested: v.NotTested,
 		}
 		for _, arg := range t.Critical {
-			act.Arguments = append(act.Arguments, finding.Quote(arg.Path)+" = "+finding.Quote(arg.Value))
+			act.Arguments = append(act.Arguments, finding.Quote(arg.Path)+" = "+finding.Quote(untyped(arg.Value)))
 		}
 		for _, c := range v.Causes {
 			causes = causes.Union(c.Segments)
@@ -124,6 +128,15 @@ func newReport(q *ccrQuestion, judge *counterfactual.Judge, r *counterfactual.Re
 		}
 	}
 	return out, nil
+}
+
+// untyped is a canonical value without the letter that says what it is: a number, a date,
+// an address, an IBAN, a URL.
+func untyped(v string) string {
+	if len(v) > 2 && v[1] == ':' && strings.IndexByte("ndeiu", v[0]) >= 0 {
+		return v[2:]
+	}
+	return v
 }
 
 func newCause(a *counterfactual.Assembly, c counterfactual.Cause) ccrCause {
@@ -197,21 +210,50 @@ func (d divergences) with(kind string, values []int) divergences {
 
 // classWords say what a class means.
 var classWords = map[counterfactual.VerdictClass]string{
-	counterfactual.UserDriven:    "the user's own: it recurs without any untrusted text",
-	counterfactual.Hijack:        "a hijack: it recurs without the user's task, or with an argument that is not the user's",
-	counterfactual.DataDependent: "the user's, with data of the context: it survives when the text's control is masked",
-	counterfactual.Conditional:   "not the user's alone: it needs the text's control as well",
+	counterfactual.UserDriven:    "it recurs without any untrusted text: the user's own",
+	counterfactual.Hijack:        "it recurs without the user's task, or with an argument that is not the user's",
+	counterfactual.DataDependent: "it survives when the text's control is masked: the user's, with data of the context",
+	counterfactual.Conditional:   "it needs the text's control as well: not the user's alone",
 	counterfactual.Inconclusive:  "not decided",
 }
 
 // barWidth is that of the influence bars, in characters.
 const barWidth = 24
 
-// bar draws an effect of -1000 to 1000 thousandths; only what pushes towards the
-// action has a length.
-func effectBar(effect int) string {
-	n := min(max((effect*barWidth+500)/1000, 0), barWidth)
+// effectBar draws an effect of -1000 to 1000 thousandths; only what pushes towards the
+// action has a length, and nothing has that was not seen both ways.
+func effectBar(f counterfactual.Influence) string {
+	if f.Shown == 0 || f.Hidden == 0 {
+		return strings.Repeat(" ", barWidth)
+	}
+	n := min(max((f.Effect*barWidth+500)/1000, 0), barWidth)
 	return strings.Repeat("#", n) + strings.Repeat(".", barWidth-n)
+}
+
+// mostBars is how many segments a person is shown: the causes, then those of the
+// largest effect. JSON and HTML have all.
+const mostBars = 40
+
+// foremost are the places of the segments to be shown, in their order.
+func (r *ccrReport) foremost() []int {
+	all := make([]int, len(r.Segments))
+	for i := range all {
+		all[i] = i
+	}
+	if len(all) <= mostBars {
+		return all
+	}
+	weight := func(i int) int {
+		s := &r.Segments[i]
+		if s.Cause {
+			return 10_000
+		}
+		return s.Influence.Effect
+	}
+	slices.SortStableFunc(all, func(i, j int) int { return weight(j) - weight(i) })
+	all = all[:mostBars]
+	slices.Sort(all)
+	return all
 }
 
 func (r *ccrReport) print(out io.Writer, p palette) error {
@@ -254,12 +296,16 @@ func (r *ccrReport) print(out io.Writer, p palette) error {
 		if a.Contradicts {
 			fmt.Fprintln(w, "  the answers contradict each other")
 		}
+		if a.Drift {
+			fmt.Fprintln(w, "  the answers came of more than one model or fingerprint: the stricter rule held")
+		}
 		if len(a.NotTested) > 0 {
 			fmt.Fprintf(w, "  not tested: %s\n", strings.Join(a.NotTested, ", "))
 		}
 	}
 	fmt.Fprintf(w, "\n%-6s %-*s  %s\n", "", barWidth, "influence", "recurs shown, hidden")
-	for i := range r.Segments {
+	shown := r.foremost()
+	for _, i := range shown {
 		s := &r.Segments[i]
 		mark := " "
 		if s.Cause {
@@ -268,11 +314,59 @@ func (r *ccrReport) print(out io.Writer, p palette) error {
 			mark = p.yellow("?")
 		}
 		f := s.Influence
-		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f.Effect), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, printable(s.Source), thousands(s.Octets))
+		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, printable(s.Source), thousands(s.Octets))
 	}
+	if n := len(r.Segments) - len(shown); n > 0 {
+		fmt.Fprintf(w, "  and %s of less influence: --json and --html have all\n", plural(n, "segment"))
+	}
+	r.printMetrics(w, shown)
 	for _, o := range r.Odd {
 		fmt.Fprintf(w, "note: %s\n", o)
 	}
 	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", plural(r.Spent.Calls, "call"), thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.dim("record "+r.Record))
 	return w.Flush()
+}
+
+// printMetrics prints what --full asked for: how far answers were from the base answer.
+func (r *ccrReport) printMetrics(w io.Writer, shown []int) {
+	rows := r.divergenceRows(shown)
+	if !r.full || len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\ndivergence from the answer, of 1000 (no verdict rests on it)\n  %-18s", "")
+	for _, m := range counterfactual.Metrics() {
+		fmt.Fprintf(w, " %s", m.ID)
+	}
+	fmt.Fprintln(w)
+	for _, row := range rows {
+		fmt.Fprintf(w, "  %-18s", row.Name)
+		for i, m := range counterfactual.Metrics() {
+			fmt.Fprintf(w, " %*d", len(m.ID), row.Values[i])
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// A divergenceRow is one perturbation, of the whole context or of one segment.
+type divergenceRow struct {
+	Name   string
+	Values []int // by metric
+}
+
+func (r *ccrReport) divergenceRows(shown []int) []divergenceRow {
+	var out []divergenceRow
+	add := func(prefix string, d divergences) {
+		for _, kind := range slices.Sorted(maps.Keys(d)) {
+			row := divergenceRow{Name: prefix + kind}
+			for _, m := range counterfactual.Metrics() {
+				row.Values = append(row.Values, d[kind][m.ID])
+			}
+			out = append(out, row)
+		}
+	}
+	add("", r.Metrics)
+	for _, i := range shown {
+		add(r.Segments[i].ID+" ", r.Segments[i].Metrics)
+	}
+	return out
 }

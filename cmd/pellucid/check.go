@@ -42,7 +42,7 @@ type checkCmd struct {
 	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, beside the harmless ones that it always gets; without a value it is passed on from this process."`
 	Timeout time.Duration `default:"2m" help:"How long a server gets to start and to say all it has to say."`
 	JSON    bool          `name:"json" help:"Print the report as JSON."`
-	SARIF   string        `name:"sarif" completion:"files" placeholder:"FILE" help:"Write the findings into FILE as SARIF 2.1.0 too, for code scanning."`
+	SARIF   string        `name:"sarif" completion:"files" placeholder:"FILE" help:"Write the findings into FILE as SARIF 2.1.0 too, for code scanning; - writes them, and nothing else, on standard output."`
 	Config  string        `short:"c" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up: its servers, unless others are named, and the model of its review."`
 	Review  reviewFlags   `embed:""`
 	pinDB
@@ -121,6 +121,10 @@ func (c *checkCmd) write(e *env, r *preflight) (err error) {
 		if err := writeJSON(&b, newSARIF(r)); err != nil {
 			return err
 		}
+		if c.SARIF == "-" {
+			_, err := e.Stdout.Write(b.Bytes())
+			return err
+		}
 		if err := writeFile(c.SARIF, b.Bytes()); err != nil {
 			return err
 		}
@@ -188,6 +192,8 @@ func (c *checkCmd) usage() error {
 		return errors.New("check: --env is for a command")
 	case c.Timeout <= 0:
 		return errors.New("check: --timeout must be positive")
+	case c.JSON && c.SARIF == "-":
+		return errors.New("check: --json and --sarif - exclude each other: one of them needs a file")
 	}
 	return nil
 }

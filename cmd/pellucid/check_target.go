@@ -36,7 +36,7 @@ type target struct {
 	disabled bool  // the file says that the client does not start it
 
 	mu   sync.Mutex
-	tail []string // the last lines of the server's standard error, escaped
+	tail []string // the last lines of the server's standard error that differ, escaped
 }
 
 // descriptor stands for how a server is reached. Arguments and URLs may hold secrets,
@@ -86,6 +86,9 @@ const maxTail = 5
 func (t *target) hear(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if slices.Contains(t.tail, line) {
+		return
+	}
 	t.tail = append(t.tail, line)
 	t.tail = t.tail[max(0, len(t.tail)-maxTail):]
 }

@@ -117,10 +117,13 @@ func (c *doctorCmd) state(r *doctorReport) *state.Dir {
 	default:
 		r.add("state", isOK, "%s", dir.Path())
 	}
-	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); errors.Is(err, fs.ErrNotExist) {
+	given := os.Getenv(installKeyVar) != ""
+	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); !given && errors.Is(err, fs.ErrNotExist) {
 		r.add("key", isOK, "none yet: it is made on first use")
 	} else if _, err := fenceKey(dir); err != nil {
 		r.add("key", isFailed, "%v", err)
+	} else if given {
+		r.add("key", isOK, "given by %s, as to every replica", installKeyVar)
 	} else {
 		r.add("key", isOK, "for its owner alone: back it up, fences cannot be checked without it")
 	}

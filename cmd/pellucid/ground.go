@@ -223,9 +223,9 @@ func openState() (*state.Dir, error) {
 
 // fenceKey is the installation's key of the fences.
 func fenceKey(dir *state.Dir) (frame.Key, error) {
-	secret, err := dir.Key("install.key")
+	secret, err := installKey(dir)
 	if err != nil {
-		return frame.Key{}, withCode(exitConfig, err)
+		return frame.Key{}, err
 	}
 	return frame.NewKey(secret)
 }

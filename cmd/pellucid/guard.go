@@ -1,9 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,37 +13,35 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	modelguard "github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
-	"github.com/pellucid-mcp/pellucid/ledger"
-	"github.com/pellucid-mcp/pellucid/llm"
 )
 
 type guardCmd struct {
+	Config   string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store and evidence count here. What is said on the command line goes before it."`
 	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Listen there (default ${default})."`
-	Upstream string `required:"" placeholder:"URL" help:"The provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
+	Upstream string `placeholder:"URL" help:"The provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
 	stateDB
-	Mode       string   `enum:"enforce,audit" default:"enforce" help:"enforce holds privileged calls; audit holds nothing, and records what would have been held."`
-	Fail       string   `enum:"closed,open" default:"closed" help:"What happens to a call that could not be decided: closed refuses it, open lets it through."`
+	Mode       string   `enum:"enforce,audit," default:"" help:"enforce holds privileged calls; audit holds nothing, and records what would have been held (default enforce)."`
+	Fail       string   `enum:"closed,open," default:"" help:"What happens to a call that could not be decided: closed refuses it, open lets it through (default closed)."`
 	Buffer     bool     `help:"Hold every answer whole: a streamed one can be repaired then, and text comes only at its end."`
 	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls need a verdict, whatever else is said; may be repeated."`
 	ReadOnly   []string `sep:"none" placeholder:"GLOB" help:"Tool that only looks; may be repeated."`
 	NoGuess    bool     `help:"Do not take tools for read-only that are called get_, list_, read_ and the like."`
 	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is a stranger's text as well; may be repeated."`
 	Key        string   `placeholder:"REF" help:"Key for the provider: env:NAME or file:PATH. Without it, clients bring their own."`
-	Tokens     string   `placeholder:"FILE" completion:"files" help:"Who may ask, with which bearer token (scope guard:ask). Needs --key."`
+	Tokens     string   `placeholder:"FILE" completion:"files" help:"Who may ask, with which bearer token (scope guard:ask). Needs a key."`
 	AllowHost  []string `placeholder:"HOST" help:"Name or address under which clients reach this server, if not that of loopback; may be repeated."`
-	Calls      int      `default:"12" help:"Calls of the model that one decision may take (default ${default})."`
-	Factor     int64    `default:"3" help:"Tokens that one decision may take, as a multiple of what the held answer has cost (default ${default})."`
-	Seconds    int64    `default:"60" help:"Time that one decision may take (default ${default})."`
-	Severity   int      `default:"250" help:"From this severity on (0 to 1000), a source is blamed (default ${default})."`
+	Calls      *int     `placeholder:"N" help:"Calls of the model that one decision may take (default 12)."`
+	Factor     *int     `placeholder:"N" help:"Tokens that one decision may take, as a multiple of what the held answer has cost (default 3)."`
+	Seconds    *int     `placeholder:"N" help:"Time that one decision may take (default 60)."`
+	Severity   *int     `placeholder:"N" help:"From this severity on (0 to 1000), a source is blamed and withheld (default 250)."`
+	Quarantine string   `enum:"text,tool,server,off," default:"" help:"What gateways on the same database hold once a text has taken control: that text, all results of its tool, or of its server (default text)."`
+	Workers    int      `placeholder:"N" help:"Run audits as jobs in the database, which has to be Postgres, and work on so many of them at the same time. Several guards share them, and one that dies loses none. Needs audit mode and a key."`
 	logFlags
 }
 
@@ -64,36 +61,56 @@ Calls that wait for a person are in pellucid quarantine. Exit codes: 0 ended by 
 
 // Validate is called by kong; its error is one of usage.
 func (c *guardCmd) Validate() error {
+	beyond := func(n *int, least, most int) bool { return n != nil && (*n < least || *n > most) }
 	switch {
-	case c.Tokens != "" && c.Key == "":
-		return errors.New("--tokens needs --key: without it, a client's key is the provider's")
-	case c.Calls < 1 || c.Factor < 1 || c.Seconds < 1 || c.Seconds > 3600 || c.Severity < 0 || c.Severity > 1000:
-		return errors.New("--calls, --factor, --seconds or --severity is out of range")
+	case c.Config == "" && c.Upstream == "":
+		return errors.New("missing flags: --upstream=URL, or a configuration that names one")
+	case c.Config == "" && c.Tokens != "" && c.Key == "":
+		return errNeedsKey
+	case beyond(c.Calls, 1, 10_000) || beyond(c.Factor, 1, 1000) || beyond(c.Seconds, 1, 3600) || beyond(c.Severity, 0, 1000) || c.Workers < 0 || c.Workers > 1000:
+		return errors.New("--calls, --factor, --seconds, --severity or --workers is out of range")
 	}
 	if err := auth.CheckLocal(c.AllowHost, nil); err != nil {
 		return err
 	}
-	if loopback.Listener(c.Listen) {
-		return nil
-	}
 	switch {
+	case loopback.Listener(c.Listen):
+		return nil
 	case c.Key != "" && c.Tokens == "":
-		return errors.New("an address that is not loopback needs --tokens with --key: anybody could spend it")
+		return errSpent
 	case len(c.AllowHost) == 0:
 		return errors.New("an address that is not loopback needs --allow-host: under which name do clients reach it?")
 	}
 	return nil
 }
 
+var (
+	errNeedsKey = errors.New("--tokens needs --key: without it, a client's key is the provider's")
+	errSpent    = errors.New("an address that is not loopback needs --tokens with --key: anybody could spend it")
+)
+
 func (c *guardCmd) Run(e *env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	log := c.logger(e.Stderr)
+	set, err := c.settings(e)
+	if err != nil {
+		return err
+	}
+	o, err := set.options()
+	if err != nil {
+		return withCode(exitConfig, err)
+	}
+	if o.Auth, err = c.who(e, o); err != nil {
+		return err
+	}
+	o.Scope, o.Log = scopeGuard, log
 	dir, err := openState()
 	if err != nil {
 		return err
 	}
-	s, err := c.open(ctx, dir, true)
+	db := stateDB{DB: cmp.Or(c.DB, set.store.Path, set.store.URL.Reveal())}
+	s, err := db.open(ctx, dir, true)
 	if err != nil {
 		return err
 	}
@@ -102,80 +119,52 @@ func (c *guardCmd) Run(e *env) error {
 	if err := os.MkdirAll(kept, 0o700); err != nil {
 		return withCode(exitConfig, errors.New("guard: the directory for evidence cannot be made"))
 	}
-	records := openRecords(s, dir, &rules.Evidence{Mode: rules.Required}, pollSeldom, log)
+	set.evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
+	records := openRecords(s, dir, &set.evidence, pollSeldom, log)
 	defer records.close()
 	fence, err := fenceKey(dir)
 	if err != nil {
 		return err
 	}
-	o, err := c.options(e)
+	o.Frame = &fence
+	trail := guardTrail{records, kept}
+	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
+	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: records.Held, Seal: set.seal})
+	if q := set.guard.Quarantine; q.Scope != "off" {
+		o.Hooks.Quarantine = blockade{hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: records.Block}), q.Scope}
+	}
+	g, done, err := c.withWorkers(ctx, *o, db.DB, log)
 	if err != nil {
 		return err
 	}
-	o.Frame, o.Log = &fence, log
-	trail := guardTrail{records, kept}
-	o.Hooks = modelguard.Hooks{Sink: trail, Blame: trail.blame, MinSeverity: c.Severity,
-		Desk: hold.New(s, hold.Options{Evidence: records.Held})}
-	g, err := modelguard.New(*o)
-	if err != nil {
-		return withCode(exitConfig, err)
-	}
-	return c.serve(ctx, e.Stderr, g, log)
+	defer done()
+	return c.serve(ctx, e.Stderr, g, o.Mode, log)
 }
 
-// options are what the command line says of the guard itself.
-func (c *guardCmd) options(e *env) (*modelguard.Options, error) {
-	o := &modelguard.Options{
-		Upstream: c.Upstream, Buffer: c.Buffer, Policy: c.policy(), Calls: c.Calls, TokenFactor: c.Factor, Millis: c.Seconds * 1000,
-		Fail: counterfactual.FailMode{DangerouslyAllowPrivileged: c.Fail == "open"},
-	}
-	if c.Mode == "audit" {
-		o.Mode = modelguard.Audit
-	}
-	if len(c.Untrusted) > 0 {
-		strangers := &counterfactual.Policy{}
-		for _, glob := range c.Untrusted {
-			strangers.Rules = append(strangers.Rules, counterfactual.ToolRule{Tool: glob, Privilege: 1})
-		}
-		strangers.Rules = append(strangers.Rules, counterfactual.ToolRule{Tool: "*"})
-		o.UntrustedTool = func(name string) bool { return strangers.Privilege(name) > 0 }
-	}
-	if c.Key == "" {
-		return o, nil
+// who is by whom the guard may be asked; nil: by whoever can connect.
+func (c *guardCmd) who(e *env, o *modelguard.Options) (auth.Authenticator, error) {
+	switch {
+	case c.Tokens == "" && !o.Key.IsZero() && !loopback.Listener(c.Listen):
+		return nil, withCode(exitConfig, fmt.Errorf("guard: %w", errSpent))
+	case c.Tokens == "":
+		return nil, nil
+	case o.Key.IsZero():
+		return nil, withCode(exitConfig, fmt.Errorf("guard: %w", errNeedsKey))
 	}
 	secret := e.secrets()
-	if _, err := secret.optional("guard: --key", c.Key); err != nil {
-		return nil, err
-	}
-	o.Key = llm.NewKey(c.Key, func() (string, error) { return secret(c.Key) })
-	if c.Tokens == "" {
-		return o, nil
-	}
 	who, err := parseFile(c.Tokens, func(b []byte) (auth.Authenticator, error) { return auth.ParseTokens(b, secret) })
 	if err != nil {
 		return nil, withCode(exitConfig, fmt.Errorf("guard: --tokens: %w", err))
 	}
-	o.Auth, o.Scope = who, scopeGuard
-	return o, nil
-}
-
-// policy says which calls need a verdict.
-func (c *guardCmd) policy() *counterfactual.Policy {
-	p := &counterfactual.Policy{}
-	for _, glob := range c.Privileged {
-		p.Rules = append(p.Rules, counterfactual.ToolRule{Tool: glob, Privilege: 1000})
-	}
-	for _, glob := range c.ReadOnly {
-		p.Rules = append(p.Rules, counterfactual.ToolRule{Tool: glob})
-	}
-	if !c.NoGuess {
-		p.Rules = append(p.Rules, counterfactual.GuessPolicy().Rules...)
-	}
-	return p
+	return who, nil
 }
 
 // serve listens until ctx ends.
-func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *modelguard.Guard, log *slog.Logger) error {
+func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *modelguard.Guard, m modelguard.Mode, log *slog.Logger) error {
+	mode := "enforce"
+	if m == modelguard.Audit {
+		mode = "audit"
+	}
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("guard: %w", err)
@@ -187,7 +176,7 @@ func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *modelguard.Gu
 	fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
 		"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+
 		"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
-		"  end        Ctrl-C\n", l.Addr(), c.Mode)
+		"  end        Ctrl-C\n", l.Addr(), mode)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	select {
@@ -204,61 +193,4 @@ func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *modelguard.Gu
 		log.Warn("a run of the audit has been cut")
 	}
 	return nil
-}
-
-// guardTrail keeps what the guard decides: the statement whole in a file, and its
-// digest in the ledger.
-type guardTrail struct {
-	records *records
-	dir     string
-}
-
-// guardSource names the guard in records, which are about no server of the gateway.
-const guardSource = "guard"
-
-// Record implements guard.Sink.
-func (t guardTrail) Record(_ context.Context, _ string, statement []byte) error {
-	var said struct {
-		ID, Act, Reason, Response string
-	}
-	if err := json.Unmarshal(statement, &said); err != nil {
-		return err
-	}
-	id, err := ledger.ParseID(said.ID)
-	if err != nil {
-		return err
-	}
-	if err := t.keep(said.ID, statement); err != nil {
-		return err
-	}
-	return t.records.Require(&ledger.Event{
-		ID: id, Time: time.Now(), Kind: ledger.Counterfactual, Verdict: said.Act, Reason: said.Reason, Rule: said.Response,
-		Subjects: []ledger.Subject{{Role: ledger.Output, Digest: sha256.Sum256(statement)}},
-	})
-}
-
-// keep writes a statement into a file of its own, whole or not at all.
-func (t guardTrail) keep(id string, statement []byte) error {
-	f, err := os.CreateTemp(t.dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already if all went well
-	_, err = f.Write(statement)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(t.dir, id+".json"))
-}
-
-// blame records that a source's text took control; scores of trust are made of such
-// records.
-func (t guardTrail) blame(s modelguard.Source) {
-	e := &ledger.Event{Time: time.Now(), Kind: ledger.Counterfactual, Verdict: standing.Hijack, Server: s.Server, Tool: s.Tool,
-		Rule: guardSource, Numbers: []ledger.Number{{Name: "severity", N: int64(s.Severity)}},
-		Subjects: []ledger.Subject{{Role: ledger.Input, Digest: ledger.Digest(s.Digest)}}}
-	if id, err := ledger.ParseID(s.Evidence); err == nil {
-		e.Of = id
-	}
-	t.records.Note(e)
 }

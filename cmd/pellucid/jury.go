@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/classify/judge"
+	"github.com/pellucid-mcp/pellucid/classify/local"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/llm"
@@ -35,7 +37,7 @@ func newJury(r *rules.Rules, old *jury) (*jury, error) {
 			j.seats[name] = old.seats[name]
 			continue
 		}
-		s, err := newSeat(of)
+		s, err := newSeat(of, rested)
 		if err != nil {
 			j.closeAllBut(old)
 			return nil, fmt.Errorf("classifier %s: %w", name, err)
@@ -43,6 +45,17 @@ func newJury(r *rules.Rules, old *jury) (*jury, error) {
 		j.seats[name] = s
 	}
 	return j, nil
+}
+
+// shadowShare is the share of the processors that the local model may take to watch what
+// has been delivered: it must not hold up what is to be.
+const shadowShare = 1.0 / 4
+
+// rested has a model that watches and computes in this process pause for its share.
+func rested(o *classify.Options) {
+	if _, here := o.Classifier.(local.Classifier); here && o.Mode == classify.Shadow {
+		o.Rest = max(0, float64(max(o.Concurrent, 1))/(shadowShare*float64(runtime.GOMAXPROCS(0)))-1)
+	}
 }
 
 func newSeat(of *rules.Classifier, change ...func(*classify.Options)) (*seat, error) {

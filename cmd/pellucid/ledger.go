@@ -39,7 +39,7 @@ type ledgerDB struct {
 
 var errNoLog = errors.New("ledger: there is no log yet: nothing was ever recorded")
 
-// do calls f with the log, once what this machine can integrate of it is integrated.
+// do calls f with the log, once what waits is integrated, if that can be done here.
 func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Dir) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -54,7 +54,11 @@ func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Di
 		return err
 	}
 	defer s.Close()
-	err = f(ctx, s.Ledger(), dir)
+	l := s.Ledger()
+	// Whoever holds the lease will see to it otherwise, and whether what is stored fits
+	// together is what verify says.
+	_ = sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}}).Flush(ctx)
+	err = f(ctx, l, dir)
 	switch {
 	case errors.Is(err, sequence.ErrNoLog):
 		return errNoLog
@@ -128,14 +132,17 @@ func record(ctx context.Context, l *store.Ledger, dir *state.Dir, id ledger.ID) 
 		switch {
 		case err != nil:
 			return e, err
-		case n == 0 || time.Now().After(end):
+		case n == 0:
 			return e, errors.New("ledger: no record has this id")
+		case time.Now().After(end):
+			return e, errors.New("ledger: no record of the log has this id yet: some wait until whoever has its key carries it on")
 		}
 	}
 }
 
-// integrateWait is how long somebody else who holds the lease is waited for.
-const integrateWait = 2 * time.Second
+// integrateWait is how long somebody else who holds the lease is waited for: longer than
+// it takes to find that he is dead.
+const integrateWait = 5 * time.Second
 
 type ledgerShowCmd struct {
 	ledgerDB

@@ -33,7 +33,7 @@ type pinsListCmd struct {
 // A pinRow is what is told of one server.
 type pinRow struct {
 	Server  string    `json:"server"`
-	Since   time.Time `json:"since"`
+	Since   time.Time `json:"since,omitzero"` // zero: it was never pinned
 	Items   int       `json:"items"`
 	Live    int       `json:"live"`
 	Pending int       `json:"pending"`
@@ -78,7 +78,11 @@ func (c *pinsListCmd) Run(e *env) error {
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tSINCE\tITEMS\tLIVE\tPENDING\tBLOCKED\tIN")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", shellWord(r.Server), minute(r.Since), r.Items, r.Live, r.Pending, r.Blocked, r.In)
+		since := "never"
+		if !r.Since.IsZero() {
+			since = minute(r.Since)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", shellWord(r.Server), since, r.Items, r.Live, r.Pending, r.Blocked, r.In)
 	}
 	if err := w.Flush(); err != nil {
 		return err

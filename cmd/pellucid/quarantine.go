@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/capture"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 )
@@ -28,7 +29,12 @@ type quarantineCmd struct {
 	Show    quarantineShowCmd    `cmd:"" help:"Show an item, with what hides in it spelled out."`
 	Release quarantineReleaseCmd `cmd:"" help:"Let an item be delivered, once."`
 	Deny    quarantineDenyCmd    `cmd:"" help:"Withhold an item for good."`
+	Blocks  quarantineBlocksCmd  `cmd:"" help:"List the sources that are withheld, because their text has taken control of a model."`
+	Lift    quarantineLiftCmd    `cmd:"" help:"Withhold a source no longer."`
 }
+
+// stateCache is enough for a store that mostly grows: a gateway stays resident.
+const stateCache = 8 << 20
 
 // stateDB says where the queue is.
 type stateDB struct {
@@ -57,7 +63,7 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 			}
 		}
 	}
-	s, err := store.Open(ctx, where, store.Options{})
+	s, err := store.Open(ctx, where, store.Options{Cache: stateCache})
 	return s, openError(err)
 }
 
@@ -216,17 +222,32 @@ func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, 
 	})
 }
 
-type quarantineReleaseCmd struct{ decision }
+type quarantineReleaseCmd struct {
+	decision
+	reviewerKey
+}
 
 func (quarantineReleaseCmd) Help() string {
 	return `A released result is delivered once: to the next call of the same tool with the same
 arguments, octet for octet, by the same principal, before the item expires. The
 server is not asked again for it. The result is scrubbed, framed and recorded as any
-other; it is let through although of a finding, not as it was received.`
+other; it is let through although of a finding, not as it was received. An item that is
+encrypted to its reviewers needs --identity; it is kept as it was until it is delivered.`
 }
 
 func (c *quarantineReleaseCmd) Run(e *env) error {
-	return c.decide(e, (*hold.Queue).Release, func(w io.Writer, it *hold.Item) {
+	release := func(q *hold.Queue, ctx context.Context, id, by string) error {
+		it, err := q.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		body, err := c.unseal(e, &it)
+		if err != nil {
+			return err
+		}
+		return q.ReleaseOpened(ctx, id, by, body)
+	}
+	return c.decide(e, release, func(w io.Writer, it *hold.Item) {
 		fmt.Fprintf(w, "Released. The next call of %s with the same arguments gets this result, scrubbed and\n"+
 			"framed, once, until %s; the server is not asked again.\n", toolOf(it), minute(it.Until))
 	})
@@ -249,10 +270,14 @@ func (c *quarantineDenyCmd) Run(e *env) error {
 type holdFlags struct {
 	Hold       []string `placeholder:"CODE,…" help:"Hold a tool's result for review where one of these is found in it (see docs/spec/scrub.md, \"hidden-tag\" for one), instead of delivering it without; implies --quarantine."`
 	Quarantine bool     `help:"Keep the results that are withheld, for pellucid quarantine."`
+	Reviewer   []string `placeholder:"AGE1…" help:"Keep them encrypted, so that only whoever has the identity to one of these public keys of age can read and release them; implies --quarantine."`
 	stateDB
+
+	reviewers *capture.Recipients
 }
 
-func (f *holdFlags) codes() (codes []finding.Code, err error) {
+// read takes the flags, and returns the codes of what is to be held.
+func (f *holdFlags) read() (codes []finding.Code, err error) {
 	for _, s := range f.Hold {
 		code := finding.Code(strings.TrimSpace(s))
 		if !code.Known() {
@@ -260,15 +285,23 @@ func (f *holdFlags) codes() (codes []finding.Code, err error) {
 		}
 		codes = append(codes, code)
 	}
+	if len(f.Reviewer) > 0 {
+		if f.reviewers, err = capture.ParseRecipients(f.Reviewer); err != nil {
+			return nil, fmt.Errorf("wrap: --reviewer: %w", err)
+		}
+	}
 	return codes, nil
 }
 
 // wanted reports whether there is to be a queue.
-func (f *holdFlags) wanted() bool { return f.Quarantine || len(f.Hold) > 0 }
+func (f *holdFlags) wanted() bool { return f.Quarantine || len(f.Hold) > 0 || len(f.Reviewer) > 0 }
 
 // open opens the queue, and keeps it swept until stop is called.
 func (f *holdFlags) open(s *store.Store, o hold.Options) (q *hold.Queue, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
+	if f.reviewers != nil {
+		o.Seal = f.reviewers.Seal
+	}
 	q = hold.New(s, o)
 	done := make(chan struct{})
 	go func() {

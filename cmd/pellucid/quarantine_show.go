@@ -3,14 +3,17 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/capture"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -18,7 +21,55 @@ import (
 type quarantineShowCmd struct {
 	stateDB
 	JSON bool `name:"json" help:"Print the item as JSON, with its body and what hides in it."`
+	reviewerKey
 	itemID
+}
+
+// reviewerKey is the key of a reviewer.
+type reviewerKey struct {
+	Identity string `placeholder:"env:NAME|file:PATH" help:"Your identity of age, as age-keygen writes it, where the item is encrypted to its reviewers."`
+}
+
+// unseal decrypts the body of an item; nil where there is nothing to open.
+func (k *reviewerKey) unseal(e *env, it *hold.Item) ([]byte, error) {
+	if !it.Sealed() || k.Identity == "" {
+		return nil, nil
+	}
+	text, err := k.text(e)
+	if err != nil {
+		return nil, err
+	}
+	body, err := capture.Open(it.Body, text)
+	switch {
+	case errors.Is(err, capture.ErrIdentity):
+		return nil, withCode(exitConfig, fmt.Errorf("quarantine: --identity: %w", err))
+	case err != nil:
+		return nil, err
+	case !it.Opened(body):
+		return nil, hold.ErrOpened // whoever writes to the store can encrypt to a public key, too
+	}
+	return body, nil
+}
+
+// maxIdentity is what is read of a file of identities.
+const maxIdentity = 64 << 10
+
+// text is what the reference stands for. A file may have comments, unlike other secrets.
+func (k *reviewerKey) text(e *env) (string, error) {
+	path, ok := strings.CutPrefix(k.Identity, "file:")
+	if !ok {
+		return e.secrets().optional("quarantine: --identity", k.Identity)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", withCode(exitConfig, errors.New("quarantine: --identity: the file cannot be read"))
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxIdentity))
+	if err != nil {
+		return "", withCode(exitConfig, errors.New("quarantine: --identity: the file cannot be read"))
+	}
+	return string(b), nil
 }
 
 func (quarantineShowCmd) Help() string {
@@ -34,11 +85,23 @@ func (c *quarantineShowCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
+		body, err := c.unseal(e, &it)
+		switch {
+		case err != nil:
+			return err
+		case body != nil:
+			it.Body = body
+		}
+		sealed := it.Sealed()
+		if sealed {
+			it.Body = nil
+		}
 		texts := textsOf(it.Body)
 		if !c.JSON {
-			return showItem(e.Stdout, paletteFor(e.Stdout, e.Getenv), &it, texts)
+			return showItem(e.Stdout, paletteFor(e.Stdout, e.Getenv), &it, texts, sealed)
 		}
 		out := newItemJSON(&it)
+		out.Sealed = sealed
 		if it.Body != nil {
 			body := string(it.Body)
 			out.Body = &body
@@ -69,6 +132,7 @@ type itemJSON struct {
 	Until     time.Time    `json:"until"`
 	Decided   time.Time    `json:"decided,omitzero"`
 	By        string       `json:"by,omitzero"`
+	Sealed    bool         `json:"sealed,omitzero"` // show alone says so: and was not opened
 	Body      *string      `json:"body,omitzero"`
 	Hidden    []hiddenJSON `json:"hidden,omitzero"`
 }
@@ -90,7 +154,7 @@ func newItemJSON(it *hold.Item) *itemJSON {
 }
 
 // showItem prints an item for a person.
-func showItem(dst io.Writer, p palette, it *hold.Item, texts []placed) error {
+func showItem(dst io.Writer, p palette, it *hold.Item, texts []placed, sealed bool) error {
 	w := bufio.NewWriter(dst)
 	row := func(name, value string) {
 		if value != "" {
@@ -108,6 +172,10 @@ func showItem(dst io.Writer, p palette, it *hold.Item, texts []placed) error {
 	}
 	row("digest", it.Digest.String())
 	row("size", plural(it.Octets, "octet"))
+	if sealed {
+		section(w, p, "its content is encrypted to its reviewers: --identity opens it")
+		return w.Flush()
+	}
 	if it.Body == nil {
 		section(w, p, "its content is gone: it was delivered or denied, or has expired")
 		return w.Flush()

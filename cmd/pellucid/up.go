@@ -75,6 +75,7 @@ func (b *boundary) serve(ctx context.Context, again func()) error {
 	}
 	srv := newServer(b, b.log)
 	b.announce(l.Addr().String())
+	dropStartup()
 	watch, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	watched := make(chan struct{})

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/admit"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
@@ -103,7 +102,7 @@ func (b *boundary) verify(name string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		err := b.admit.Verify(ctx, name)
 		if errors.Is(err, admit.ErrRejected) {
-			err = fmt.Errorf("%w: %w", fleet.ErrRejected, err)
+			err = fmt.Errorf("%w: %s", fleet.ErrRejected, strings.TrimPrefix(err.Error(), admit.ErrRejected.Error()+": "))
 		}
 		return err
 	}
@@ -129,7 +128,7 @@ func (b *boundary) verifyAll(ctx context.Context) {
 			defer func() { <-room }()
 			err := b.fleet.Verify(ctx, s.Name)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fleet.ErrRejected) && !errors.Is(err, fleet.ErrNoServer) {
-				b.log.Warn("server could not be checked: nobody reaches it", "server", s.Name, "why", finding.Quote(err.Error()))
+				b.log.Warn("server could not be checked: nobody reaches it", "server", s.Name, "why", printable(err.Error()))
 			}
 		})
 	}

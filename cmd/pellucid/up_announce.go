@@ -31,6 +31,11 @@ func (b *boundary) announce(addr string) {
 	if r.Telemetry.Metrics {
 		fmt.Fprintf(w, "  %s/metrics\n", base)
 	}
+	if b.records != nil {
+		fmt.Fprintf(w, "  %s/log/   the record of what was decided\n", base)
+	}
+	fmt.Fprintf(w, "  %s/v1/scrub, /v1/result   for hosts that carry results themselves\n", base)
+	fmt.Fprintf(w, "  %s/servers   how each server does\n", base)
 	fmt.Fprintf(w, "  %s/healthz, /readyz\n", base)
 	if r.Auth.Set() {
 		fmt.Fprint(w, "Clients need a bearer token.\n")

@@ -48,6 +48,7 @@ type boundary struct {
 	requires bool           // that a result is recorded before it is delivered
 	store    *store.Store
 	queue    *hold.Queue
+	blocks   *hold.Blocks
 	sink     gateway.Sink
 	schemas  validate.Cache
 	meter    *meter.Meter
@@ -158,12 +159,13 @@ func (b *boundary) openState(r *rules.Rules) error {
 	if b.pins, b.queue, err = b.kept(dir, r); err != nil {
 		return err
 	}
+	b.blocks = hold.NewBlocks(b.store, hold.BlockOptions{})
 	b.health.Add("store", func(ctx context.Context) error {
 		_, err := b.queue.List(ctx, hold.Filter{Limit: 1})
 		return err
 	})
 	v := buildVersions()
-	if b.meter, err = meter.New(meter.Options{Version: v.Version, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
+	if b.meter, err = meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
 		return withCode(exitConfig, fmt.Errorf("up: telemetry: %w", err))
 	}
 	if b.records != nil {
@@ -385,7 +387,7 @@ func (b *boundary) config(name string) func(principal string) gateway.Config {
 		}
 		cfg := b.treatment(s)
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)
-		cfg.Observer, cfg.Hold, cfg.Principal, cfg.Tools = b.meter, b.queue, principalID(principal), rule
+		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Principal, cfg.Tools = b.meter, b.queue, b.blocks, principalID(principal), rule
 		return cfg
 	}
 }

@@ -23,7 +23,7 @@ func (b *boundary) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Qu
 	}
 	b.scored = b.scored.OrDefault()
 	if r.Evidence.Mode == rules.NoEvidence {
-		return pins, hold.New(b.store, hold.Options{}), b.openTrust(dir)
+		return pins, hold.New(b.store, hold.Options{Seal: b.seal}), b.openTrust(dir)
 	}
 	f, err := standing.Open(context.Background(), b.store.Ledger(), b.scored, b.log)
 	if err != nil {
@@ -33,7 +33,16 @@ func (b *boundary) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Qu
 	b.records = openFollowed(b.store, dir, &r.Evidence, pollOften, b.log, f.Integrated)
 	b.requires = r.Evidence.Mode == rules.Required
 	b.follows = followScores(f)
-	return pins.WithEvidence(b.records.Pin), hold.New(b.store, hold.Options{Evidence: b.records.Held}), nil
+	return pins.WithEvidence(b.records.Pin), hold.New(b.store, hold.Options{Evidence: b.records.Held, Seal: b.seal}), nil
+}
+
+// seal encrypts what is held to those whom the rules in force name, if they do.
+func (b *boundary) seal(body []byte) ([]byte, error) {
+	r := b.rules.Load()
+	if r == nil || r.Reviewers == nil {
+		return nil, nil
+	}
+	return r.Reviewers.Seal(body)
 }
 
 // catchWait bounds how long the first request waits for a log that is far ahead of the

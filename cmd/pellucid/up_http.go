@@ -178,9 +178,9 @@ func (b *boundary) client(s *wire.FrontSession, server string) fleet.Client {
 
 // stateSealer has a key that comes of the installation's, as that of the fences is.
 func stateSealer(dir *state.Dir) (*era.Sealer, error) {
-	secret, err := dir.Key("install.key")
+	secret, err := installKey(dir)
 	if err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, err
 	}
 	return era.NewSealer(secret)
 }

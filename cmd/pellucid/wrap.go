@@ -33,7 +33,8 @@ import (
 type wrapCmd struct {
 	Profile  string        `enum:"auto,mcp,faithful" default:"auto" help:"How text is scrubbed: mcp, faithful (removals only), or auto: faithful if the server declares a tool that writes."`
 	Name     string        `default:"server" help:"Name of the server in frames and records."`
-	Frame    string        `enum:"fence,meta" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it."`
+	Frame    string        `enum:"fence,meta,llm" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it; llm puts it into the envelope of text that an external language model has written."`
+	LLM      llmFlags      `embed:"" prefix:"llm-"`
 	Validate string        `enum:"enforce,audit,off" default:"enforce" help:"What becomes of structured content that its tool's outputSchema refuses: enforce withholds it, audit records it."`
 	Env      []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
 	Cwd      string        `placeholder:"DIR" help:"Working directory of the server."`
@@ -44,13 +45,13 @@ type wrapCmd struct {
 	Pin      string        `placeholder:"NAME" help:"What the server is pinned under (default: its name and a digest of the command or URL)."`
 	Wide     bool          `help:"Reject every hidden character of a description, but for those of emoji and languages; not only the 151 that no description has."`
 	Review   reviewFlags   `embed:""`
+	Sampling bool          `name:"dangerously-allow-sampling" help:"Let the server put words before the client's model: they are scrubbed and marked, which does not make them harmless."`
 	Evidence string        `enum:"off,best-effort,required" default:"off" help:"Record decisions in the ledger: best-effort counts what cannot be written, required withholds results then; off appends lines to decisions.jsonl."`
 	Classify bool          `help:"Have the model that comes with the program judge results behind their delivery; what it suspects is logged and recorded, and changes nothing."`
 	holdFlags
 	logFlags
 
-	store  *store.Store // nil: nothing needs it
-	review *reviewing   // nil: nobody reviews
+	store *store.Store // nil: nothing needs it
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
 }
@@ -94,6 +95,7 @@ func (c *wrapCmd) Run(e *env) error {
 	defer admission.close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	dropStartup() // a relay is one of many, and stays
 	front := wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{})
 	if c.URL != "" {
 		return c.wrapURL(ctx, front, cfg, e, admission)
@@ -120,7 +122,7 @@ func (c *wrapCmd) check() error {
 	case !frame.IsLabel(c.Name):
 		return errors.New("wrap: --name must be 1 to 128 of A-Z a-z 0-9 . _ / : @ + -, and begin with a letter or digit")
 	}
-	return nil
+	return c.LLM.check(c.Frame == "llm")
 }
 
 // config opens the state that the gateway needs; done closes it.
@@ -129,10 +131,17 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 	cfg = gateway.Config{Name: c.Name, Profile: profiles[c.Profile], Timeout: c.Timeout, Log: log}
 	modes := map[string]gateway.Mode{"enforce": gateway.Enforce, "audit": gateway.Audit, "off": gateway.Off}
 	cfg.Validation = gateway.Validation{Mode: modes[c.Validate], PassUnverifiable: true}
-	if c.Frame == "meta" {
+	switch c.Frame {
+	case "meta":
 		cfg.Frame = frame.KindMeta
+	case "llm":
+		cfg.Frame = frame.KindLLM
+		if cfg.LLM, err = c.LLM.compile(); err != nil {
+			return cfg, nil, withCode(exitUsage, err)
+		}
 	}
-	codes, err := c.codes()
+	cfg.DangerouslyAllowSampling = c.Sampling
+	codes, err := c.holdFlags.read()
 	if err != nil {
 		return cfg, nil, withCode(exitUsage, err)
 	}
@@ -147,7 +156,7 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 		return cfg, nil, err
 	}
 	if codes != nil {
-		rule := gateway.Rule{Frame: cfg.Frame, Validation: cfg.Validation, Hold: codes}
+		rule := gateway.Rule{Frame: cfg.Frame, LLM: cfg.LLM, Validation: cfg.Validation, Hold: codes}
 		cfg.Tools = func(string) *gateway.Rule { return &rule }
 	}
 	return cfg, done, nil
@@ -199,7 +208,7 @@ func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (d
 	if c.holdFlags.wanted() {
 		queue, stop := c.holdFlags.open(s, o)
 		closers = append(closers, stop)
-		cfg.Hold = queue
+		cfg.Hold, cfg.Blocks = queue, hold.NewBlocks(s, hold.BlockOptions{})
 	}
 	return done, nil
 }

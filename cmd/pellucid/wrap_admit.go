@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (c *wrapCmd) admissions(review *rules.Review, log *slog.Logger) (*admission
 		return nil, nil
 	}
 	a := &admission{c: c}
-	a.opt = admit.Options{Log: log, Out: func(string) {
+	a.opt = admit.Options{Log: log, Alone: true, Out: func(string) {
 		a.out.Store(true)
 		if conn := a.cut.Load(); conn != nil {
 			conn.Cut()
@@ -131,7 +132,7 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	}
 	switch {
 	case errors.Is(err, admit.ErrRejected):
-		return withCode(exitRejected, fmt.Errorf("wrap: %w", err))
+		return withCode(exitRejected, fmt.Errorf("wrap: %w", cmp.Or(up.Err(), err)))
 	case a.out.Load():
 		return withCode(exitRejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
 	case err == nil, ctx.Err() != nil:

@@ -43,6 +43,8 @@ func init() {
 	case "dying": // reads one request and ends
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 		os.Exit(7)
+	case "asking":
+		_ = askingServer().Run(context.Background(), &mcp.StdioTransport{})
 	case "hanging":
 		select {}
 	default:
@@ -191,6 +193,11 @@ func TestWrapExits(t *testing.T) {
 		{name: "two things to wrap", args: []string{"--url", "http://x", "--", "y"}, code: 2, stderr: "exclude"},
 		{name: "profile", args: []string{"--profile", "lax", "--", "y"}, code: 2, stderr: "profile"},
 		{name: "name", args: []string{"--name", "a b", "--", "y"}, code: 2, stderr: "--name"},
+		{name: "LLM without a name", args: []string{"--frame", "llm", "--", "y"}, code: 2, stderr: "needs --llm-provider"},
+		{name: "LLM without its frame", args: []string{"--llm-provider", "P", "--", "y"}, code: 2, stderr: "goes with --frame llm"},
+		{name: "LLM of a bad name", args: []string{"--frame", "llm", "--llm-provider", "a<b", "--", "y"}, code: 2, stderr: "llm provider: want"},
+		{name: "LLM of a bad tag", args: []string{"--frame", "llm", "--llm-provider", "P", "--llm-tag", "p", "--", "y"}, code: 2, stderr: "NAME-response"},
+		{name: "model of a search", args: []string{"--frame", "llm", "--llm-provider", "P", "--llm-search", "--llm-model", "m", "--", "y"}, code: 2, stderr: "exclude"},
 		{name: "URL", args: []string{"--url", "ftp://x"}, code: 2, stderr: "want http"},
 		{name: "header without a value", args: []string{"--url", "http://127.0.0.1:1", "--header", "A=env:NO_SUCH"}, code: 3, stderr: "is not set"},
 		{name: "secret on the command line", args: []string{"--url", "http://127.0.0.1:1", "--header", "A=b"}, code: 3, stderr: "by reference"},

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/ccrbench"
+	"github.com/pellucid-mcp/pellucid/internal/interval"
+)
+
+// A benchTable prints a report for people: what was measured and the targets first, then
+// the rows that matter, or every one.
+type benchTable struct {
+	w     *bufio.Writer
+	p     palette
+	every bool
+}
+
+func (t *benchTable) head(title, what string) {
+	fmt.Fprintf(t.w, "\n%s  %s\n", t.p.bold(title), t.p.dim(what))
+}
+
+func rate(s ccrbench.Share) string { return interval.Format(s.K, s.N) + " n=" + thousands(s.N) }
+
+// who names a stratum; the sum over models is one of its own.
+func who(suite, model string) string {
+	if model == "" {
+		model = "(all undefended models)"
+	}
+	return printable(suite) + " " + printable(model)
+}
+
+func (t *benchTable) print(r *ccrbench.Report) {
+	m := &r.Manifest
+	fmt.Fprintf(t.w, "%s  %s %s, seed %d, full %t, theta %d, %d probes, alpha %.2f, %s\n",
+		t.p.bold(m.Version), m.Record, m.Transform, m.Seed, m.Full, m.Theta, m.Probes, m.Alpha, m.Go)
+	for _, f := range m.Traces {
+		fmt.Fprintf(t.w, "%s  %s\n  %s runs, %s used; attacks that no model read: %s, without a label: %s\n",
+			printable(f.Name), f.Digest, thousands(f.Runs), thousands(f.Used), thousands(f.Unread), thousands(f.Unlabelled))
+	}
+	t.targets(r.Targets)
+	t.pairs(r.Pairs)
+	t.noise(r.Noise)
+	t.contexts(r.Contexts)
+	t.synthetic(r.Synthetic)
+	t.verdicts(r.Verdicts)
+	t.cost(r.Cost)
+	if len(r.Evidence) > 0 {
+		t.head("G  evidence", "simulated decisions, and variants of real contexts")
+	}
+	for _, g := range r.Evidence {
+		fmt.Fprintf(t.w, "  %-58s %d of %d\n", g.Check, g.Held.K, g.Held.N)
+	}
+	if !t.every {
+		fmt.Fprintf(t.w, "\n%s\n", t.p.dim("Every row: --models. Curves, counts and intervals: --json."))
+	}
+}
+
+func (t *benchTable) targets(list []ccrbench.Target) {
+	if len(list) == 0 {
+		return
+	}
+	t.head("targets", "what limits those that are missed stands in docs/spec/counterfactual.md, \"Benchmark\"")
+	wide := 0
+	for _, g := range list {
+		wide = max(wide, len(printable(g.Name)))
+	}
+	for _, g := range list {
+		verdict := t.p.green("reached")
+		if !g.Met {
+			verdict = t.p.red("MISSED ")
+		}
+		fmt.Fprintf(t.w, "  %s  %s  %-*s  %-27s  %s\n", verdict, g.Track, wide, printable(g.Name), g.Got, t.p.dim(g.Want))
+	}
+}
+
+// shortSignals are those of track A that are printed without being asked for: the rule,
+// and what it is to be compared with.
+var shortSignals = []string{"divergence", "recurrence-1", "recurrence-6"}
+
+func (t *benchTable) pairs(rows []ccrbench.PairRow) {
+	if len(rows) == 0 {
+		return
+	}
+	t.head("A  recorded pairs", "the injection took effect? TPR, FPR at the frozen threshold, area under the whole curve")
+	last := ""
+	for _, p := range rows {
+		if !t.every && (p.Model != "" || !slices.Contains(shortSignals, p.Signal)) {
+			continue
+		}
+		if head := who(p.Suite, p.Model) + ", labels: " + p.Labels; head != last {
+			fmt.Fprintf(t.w, "  %s\n", head)
+			last = head
+		}
+		fmt.Fprintf(t.w, "    %-30s TPR %-34s FPR %-34s AUC %.3f\n", p.Signal, rate(p.TPR), rate(p.FPR), p.AUC)
+		if t.every && p.Model == "" && strings.HasPrefix(p.Signal, "recurrence-") {
+			t.curve(p.Curve)
+		}
+	}
+}
+
+// curve prints a curve of a few points.
+func (t *benchTable) curve(points []ccrbench.Point) {
+	fmt.Fprint(t.w, "      curve, threshold TPR/FPR:")
+	for _, p := range points {
+		fmt.Fprintf(t.w, " %d %.3f/%.3f", p.Threshold, p.TPR, p.FPR)
+	}
+	fmt.Fprintln(t.w)
+}
+
+// mostNoisy is how many models of a suite are printed without being asked for.
+const mostNoisy = 3
+
+func (t *benchTable) noise(rows []ccrbench.NoiseRow) {
+	if len(rows) == 0 {
+		return
+	}
+	t.head("B  recorded replicates", "nothing differs. naive: calls differ; test: a gated action is taken for gone; alarm: a verdict holds it; every: the same for every call")
+	if !t.every {
+		rows = slices.Clone(rows)
+		slices.SortStableFunc(rows, func(a, b ccrbench.NoiseRow) int {
+			if a.Suite != b.Suite {
+				return strings.Compare(a.Suite, b.Suite)
+			}
+			return -cmp.Compare(max(a.Alarm.Rate(), a.Every.Rate()), max(b.Alarm.Rate(), b.Every.Rate()))
+		})
+	}
+	suite, n := "", 0
+	for _, r := range rows {
+		if r.Suite != suite {
+			suite, n = r.Suite, 0
+		}
+		if n++; n > mostNoisy && !t.every {
+			continue
+		}
+		fmt.Fprintf(t.w, "  %s\n    naive %-32s test %-30s alarm %-30s undecided %d\n    %-38s every %-30s undecided %d\n", who(r.Suite, r.Model),
+			rate(r.Naive), rate(r.Test), rate(r.Alarm), r.Undecided, "", rate(r.Every), r.EveryUndecided)
+	}
+	if !t.every {
+		fmt.Fprintf(t.w, "  %s\n", t.p.dim(fmt.Sprintf("the %d with most alarms of each suite", mostNoisy)))
+	}
+}
+
+func (t *benchTable) contexts(rows []ccrbench.ContextRow) {
+	if len(rows) == 0 {
+		return
+	}
+	t.head("C  real contexts, simulated answers", "semi-synthetic: the response function is assumed, its noise is the model's own")
+	for _, c := range rows {
+		if c.Model == "" || t.every {
+			fmt.Fprintf(t.w, "  %-40s carriers %-3s %-14s exact %-34s calls %5.2f, with the verdict %5.2f, of %.1f segments\n",
+				who(c.Suite, c.Model), c.Copies, c.Method, rate(c.Exact), c.Calls, c.AllCalls, c.Segments)
+		}
+	}
+}
+
+// The size and the noise of track D that are printed without being asked for: those at
+// which the methods differ most.
+const (
+	shortSize  = 32
+	shortNoise = 0.11
+)
+
+func (t *benchTable) synthetic(rows []ccrbench.SyntheticRow) {
+	if len(rows) == 0 {
+		return
+	}
+	what := "nobody sees logits; * was told how many segments to name"
+	if !t.every {
+		what = fmt.Sprintf("n=%d, noise %g: exact, mean calls; ", shortSize, shortNoise) + what
+	}
+	t.head("D  synthetic contexts", what)
+	last, header := "", false
+	for i, d := range rows {
+		key := fmt.Sprintf("%s, n=%d, noise %g", d.Case, d.N, d.Noise)
+		if !t.every {
+			if d.N != shortSize || d.Noise != shortNoise || key == last {
+				continue
+			}
+			row := rows[i:]
+			if end := slices.IndexFunc(row, func(x ccrbench.SyntheticRow) bool { return x.Case != d.Case }); end >= 0 {
+				row = row[:end]
+			}
+			if !header {
+				t.methods(row)
+				header = true
+			}
+			t.oneLine(row)
+			last = key
+			continue
+		}
+		if key != last {
+			fmt.Fprintf(t.w, "  %s\n", key)
+			last = key
+		}
+		fmt.Fprintf(t.w, "    %-16s exact %-34s calls %6.1f, with the verdict %6.1f\n", methodName(d), rate(d.Exact), d.Calls, d.AllCalls)
+	}
+}
+
+func methodName(d ccrbench.SyntheticRow) string {
+	if d.Told {
+		return d.Method + " *"
+	}
+	return d.Method
+}
+
+func (t *benchTable) methods(row []ccrbench.SyntheticRow) {
+	fmt.Fprintf(t.w, "  %-22s", "")
+	for _, d := range row {
+		fmt.Fprintf(t.w, " %15s", methodName(d))
+	}
+	fmt.Fprintln(t.w)
+}
+
+func (t *benchTable) oneLine(row []ccrbench.SyntheticRow) {
+	fmt.Fprintf(t.w, "  %-22s", row[0].Case)
+	for _, d := range row {
+		fmt.Fprintf(t.w, " %7.1f %% %5.1f", 100*d.Exact.Rate(), d.Calls)
+	}
+	fmt.Fprintln(t.w)
+}
+
+func (t *benchTable) verdicts(rows []ccrbench.VerdictRow) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(t.w, "  %s\n", t.p.dim("verdicts: held if it is an attack's, allowed if it is not"))
+	for _, v := range rows {
+		if t.every || v.Noise == shortNoise {
+			fmt.Fprintf(t.w, "  %-36s noise %-5g %-13s right %-34s calls %5.1f\n", v.Case, v.Noise, v.Method, rate(v.Right), v.Calls)
+		}
+	}
+}
+
+func (t *benchTable) cost(rows []ccrbench.CostRow) {
+	if len(rows) == 0 {
+		return
+	}
+	t.head("E  cost on benign runs", "calls added: one probe a gated step, and whole verdicts with simulated answers")
+	for _, c := range rows {
+		if c.Model == "" || t.every {
+			fmt.Fprintf(t.w, "  %-40s %4d runs, %5d steps, gated %4d: first probe +%.1f %%, verdicts +%.1f %%, held %s\n",
+				who(c.Suite, c.Model), c.Runs, c.Steps, c.Gated, 100*c.First, 100*c.Extra, rate(c.Held))
+		}
+	}
+}

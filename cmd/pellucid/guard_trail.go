@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	modelguard "github.com/pellucid-mcp/pellucid/guard"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/standing"
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// guardTrail keeps what the guard decides: the statement whole in a file, and its
+// digest in the ledger.
+type guardTrail struct {
+	records *records
+	dir     string
+}
+
+// guardSource names the guard in records, which are about no server of the gateway.
+const guardSource = "guard"
+
+// Record implements guard.Sink.
+func (t guardTrail) Record(_ context.Context, _ string, statement []byte) error {
+	var said struct {
+		ID, Act, Reason, Response string
+	}
+	if err := json.Unmarshal(statement, &said); err != nil {
+		return err
+	}
+	id, err := ledger.ParseID(said.ID)
+	if err != nil {
+		return err
+	}
+	if err := t.keep(said.ID, statement); err != nil {
+		return err
+	}
+	return t.records.Require(&ledger.Event{
+		ID: id, Time: time.Now(), Kind: ledger.Counterfactual, Verdict: said.Act, Reason: said.Reason, Rule: said.Response,
+		Subjects: []ledger.Subject{{Role: ledger.Output, Digest: sha256.Sum256(statement)}},
+	})
+}
+
+// keep writes a statement into a file of its own, whole or not at all.
+func (t guardTrail) keep(id string, statement []byte) error {
+	f, err := os.CreateTemp(t.dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already if all went well
+	_, err = f.Write(statement)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(t.dir, id+".json"))
+}
+
+// blame records that a source's text took control; scores of trust are made of such
+// records.
+func (t guardTrail) blame(s modelguard.Source) {
+	e := &ledger.Event{Time: time.Now(), Kind: ledger.Counterfactual, Verdict: standing.Hijack, Server: s.Server, Tool: s.Tool,
+		Rule: guardSource, Numbers: []ledger.Number{{Name: "severity", N: int64(s.Severity)}},
+		Subjects: []ledger.Subject{{Role: ledger.Input, Digest: ledger.Digest(s.Digest)}}}
+	if id, err := ledger.ParseID(s.Evidence); err == nil {
+		e.Of = id
+	}
+	t.records.Note(e)
+}
+
+// blockade has gateways on the same database withhold what has taken control.
+type blockade struct {
+	blocks *hold.Blocks
+	scope  string
+}
+
+// Withhold implements guard.Quarantine.
+func (b blockade) Withhold(ctx context.Context, s modelguard.Source) error {
+	var id [16]byte
+	rand.Read(id[:]) // never fails
+	block := hold.Block{ID: hex.EncodeToString(id[:]), Server: s.Server, Evidence: s.Evidence, Severity: s.Severity}
+	switch b.scope {
+	case "server":
+	case "tool":
+		block.Tool = s.Tool
+	default:
+		block.Tool, block.Text = s.Tool, hold.Digest(s.Digest)
+	}
+	return b.blocks.Add(ctx, block)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/hold"
+)
+
+// blocks calls do with the blocks of the store.
+func (c *stateDB) blocks(do func(context.Context, *hold.Blocks) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	s, err := c.open(ctx, dir, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var o hold.BlockOptions
+	kept, err := recordsOf(ctx, s, dir)
+	if err != nil {
+		return openError(err)
+	}
+	if kept != nil {
+		defer kept.close()
+		o.Evidence = kept.Block
+	}
+	err = do(ctx, hold.NewBlocks(s, o))
+	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) {
+		return withCode(exitUnreachable, err)
+	}
+	return err
+}
+
+type quarantineBlocksCmd struct {
+	stateDB
+	All  bool `help:"Those that have ended as well."`
+	JSON bool `name:"json" help:"Print one JSON object for each, as JSON lines."`
+}
+
+func (quarantineBlocksCmd) Help() string {
+	return `A block is what pellucid guard puts in force where a counterfactual run has found that
+text of a server took control of a model: gateways on the same database hold results with
+that text (or all results of that tool or server, as the guard was told) until it ends. A
+held result is in pellucid quarantine list, and can be released for one call. The newest
+comes first.`
+}
+
+// blockJSON is a block as --json prints it.
+type blockJSON struct {
+	ID       string `json:"id"`
+	Scope    string `json:"scope"`
+	Server   string `json:"server"`
+	Tool     string `json:"tool,omitempty"`
+	Text     string `json:"text,omitempty"`
+	Evidence string `json:"evidence"`
+	Severity int    `json:"severity"`
+	Since    string `json:"since"`
+	Until    string `json:"until"`
+	Lifted   string `json:"lifted,omitempty"`
+	By       string `json:"by,omitempty"`
+}
+
+func newBlockJSON(b *hold.Block) blockJSON {
+	origin := frame.Origin{Server: b.Server, Tool: b.Tool}.Labels()
+	out := blockJSON{ID: b.ID, Scope: b.Scope(), Server: origin.Server, Evidence: b.Evidence, Severity: b.Severity,
+		Since: b.Since.UTC().Format(time.RFC3339), Until: b.Until.UTC().Format(time.RFC3339)}
+	if b.Tool != "" {
+		out.Tool = origin.Tool
+	}
+	if b.Text != (hold.Digest{}) {
+		out.Text = b.Text.String()
+	}
+	if !b.Lifted.IsZero() {
+		out.Lifted, out.By = b.Lifted.UTC().Format(time.RFC3339), frame.Label(b.By)
+	}
+	return out
+}
+
+func (c *quarantineBlocksCmd) Run(e *env) error {
+	var list []hold.Block
+	err := c.blocks(func(ctx context.Context, bs *hold.Blocks) (err error) {
+		list, err = bs.List(ctx, c.All)
+		return err
+	})
+	if err != nil && !errors.Is(err, errNoStore) {
+		return err
+	}
+	if c.JSON {
+		for i := range list {
+			if err := writeJSON(e.Stdout, newBlockJSON(&list[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(e.Stderr, "No source is withheld.")
+		return nil
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSCOPE\tSINCE\tUNTIL\tSOURCE\tSEVERITY\tEVIDENCE")
+	for i := range list {
+		b := newBlockJSON(&list[i])
+		source := b.Server
+		if b.Tool != "" {
+			source += "/" + b.Tool
+		}
+		until := minute(list[i].Until)
+		if b.Lifted != "" {
+			until = "lifted " + minute(list[i].Lifted)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", b.ID, b.Scope, minute(list[i].Since), until, source, b.Severity, b.Evidence)
+	}
+	return w.Flush()
+}
+
+type quarantineLiftCmd struct{ decision }
+
+func (quarantineLiftCmd) Help() string {
+	return `The block ends at once: gateways deliver what it has covered within a second or two.
+Results that it has held already stay where they are.`
+}
+
+func (c *quarantineLiftCmd) Run(e *env) error {
+	return c.blocks(func(ctx context.Context, bs *hold.Blocks) error {
+		if err := bs.Lift(ctx, c.ID, c.who(e)); err != nil {
+			return err
+		}
+		b, err := bs.Get(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		out := newBlockJSON(&b)
+		if c.JSON {
+			return writeJSON(e.Stdout, out)
+		}
+		fmt.Fprintf(e.Stdout, "Lifted. What %s answers is delivered again.\n", out.Server)
+		return nil
+	})
+}

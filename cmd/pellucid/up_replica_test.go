@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/internal/state"
+)
+
+// statefulServer is a modern server whose one tool answers when the client comes back
+// with the state that it was given.
+func statefulServer(t *testing.T) string {
+	t.Helper()
+	const given = `own "state"`
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ RequestState string }
+		}
+		if json.NewDecoder(r.Body).Decode(&m) != nil || m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		result := map[string]any{"resultType": "complete"}
+		answer := map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result}
+		switch {
+		case m.Method == "server/discover":
+			result["supportedVersions"], result["capabilities"] = []string{"2026-07-28"}, map[string]any{"tools": map[string]any{}}
+			result["ttlMs"], result["cacheScope"] = 0, "private"
+		case m.Method == "tools/list":
+			result["tools"] = []any{map[string]any{"name": "ask", "inputSchema": map[string]any{"type": "object"}}}
+			result["ttlMs"], result["cacheScope"] = 0, "private"
+		case m.Method != "tools/call":
+			delete(answer, "result")
+			answer["error"] = map[string]any{"code": -32601, "message": "no"}
+		case m.Params.RequestState == given:
+			result["content"] = []any{map[string]any{"type": "text", "text": "it came back"}}
+		case m.Params.RequestState != "":
+			result["content"] = []any{map[string]any{"type": "text", "text": "not mine"}}
+		default:
+			result["resultType"], result["requestState"] = "input_required", given
+			result["inputRequests"] = map[string]any{"who": map[string]any{"method": "elicitation/create", "params": map[string]any{
+				"mode": "form", "message": "who?", "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}}}}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// callAsk calls the tool of an statefulServer, and returns the result.
+func (g *gatewayRig) callAsk(more string) string {
+	g.t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{},` + more +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`
+	req, err := http.NewRequest(http.MethodPost, g.base+"/mcp/one", strings.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "ask"} {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return string(bytes.TrimSpace(answer))
+}
+
+// TestUpReplicas: what one replica has begun another finishes, where both have the same
+// key, and where they do not it is refused.
+func TestUpReplicas(t *testing.T) {
+	server := statefulServer(t)
+	config := "version: 1\nservers:\n  one: {url: " + server + "}\n"
+	for _, tt := range []struct {
+		name, first, second, want string
+	}{
+		{"one key", strings.Repeat("0a", 32), strings.Repeat("0a", 32), "it came back"},
+		{"two keys", strings.Repeat("0a", 32), strings.Repeat("0b", 32), "error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("REPLICA_KEY", tt.first)
+			t.Setenv(installKeyVar, "env:REPLICA_KEY")
+			a := startUp(t, config, nil)
+			t.Setenv("REPLICA_KEY", tt.second)
+			b := startUp(t, config, nil)
+			var asked struct {
+				Result struct{ ResultType, RequestState string }
+			}
+			if first := a.callAsk(""); json.Unmarshal([]byte(first), &asked) != nil || asked.Result.ResultType != "input_required" {
+				t.Fatalf("not asked: %s\n%s", first, a.err)
+			}
+			if strings.Contains(asked.Result.RequestState, "own") {
+				t.Errorf("the server's state went out as it is: %q", asked.Result.RequestState)
+			}
+			back := fmt.Sprintf(`"requestState":%q,"inputResponses":{"who":{"action":"accept","content":{}}},`, asked.Result.RequestState)
+			if got := b.callAsk(back); !strings.Contains(got, tt.want) || strings.Contains(got, "not mine") {
+				t.Errorf("the other replica says %s", got)
+			}
+		})
+	}
+}
+
+func isConfig(err error) bool {
+	var coded *exitError
+	return errors.As(err, &coded) && coded.code == exitConfig
+}
+
+// TestInstallKey: a key that is given is the key, and one that is none is refused
+// without a word of it.
+func TestInstallKey(t *testing.T) {
+	t.Setenv("PELLUCID_STATE", t.TempDir())
+	dir, err := state.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const digits = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(digits+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own, err := installKey(dir)
+	if err != nil || len(own) != state.KeySize {
+		t.Fatalf("%x, %v", own, err)
+	}
+	for _, tt := range []struct {
+		ref, value string
+		ok         bool
+	}{
+		{"env:GIVEN", digits, true}, {"file:" + file, "", true},
+		{"env:GIVEN", digits[2:], false}, {"env:GIVEN", digits[1:] + "x", false}, {"env:NOT_SET", "", false},
+		{"file:" + file + "x", "", false}, {digits, "", false},
+	} {
+		t.Setenv("GIVEN", tt.value)
+		t.Setenv(installKeyVar, tt.ref)
+		key, err := installKey(dir)
+		switch {
+		case tt.ok && (err != nil || fmt.Sprintf("%x", key) != digits):
+			t.Errorf("%s: %x, %v", tt.ref, key, err)
+		case !tt.ok && (err == nil || !isConfig(err) || strings.Contains(err.Error(), digits[4:20])):
+			t.Errorf("%s: %v", tt.ref, err)
+		}
+	}
+}
