@@ -578,3 +578,34 @@ func TestAdmissionWrap(t *testing.T) {
 	}
 	gone(t, m)
 }
+
+// TestAdmissionWrapCut: a session under way ends when its server is checked anew, since
+// its pin is gone, and then rejected. The client hears a constant text, the operator why.
+func TestAdmissionWrapCut(t *testing.T) {
+	t.Parallel()
+	in, m := newInstall(t), mark()
+	a := newAdversary(t, words{Tools: []json.RawMessage{definition("add", "Adds.")}})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, in.command("--env", adversaryVariable+"="+string(a), "--", self, m))
+	s.initializeWith(`{}`)
+	s.result("tools/list", `{}`)
+	a.say(t, words{Instructions: hiddenWords})
+	pins, err := filepath.Glob(filepath.Join(in.state, "pins", "*.pin"))
+	if err != nil || len(pins) != 1 {
+		t.Fatalf("%q, %v", pins, err)
+	}
+	if err := os.Remove(pins[0]); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.code(); code != exitRejected { // although the client is still there
+		t.Errorf("exit code %d, want %d", code, exitRejected)
+	}
+	operator(t, s.stderr.String(), "server rejected", "surface: hidden text", "rejected after all")
+	if got := in.pins(t, "list"); !strings.Contains(got, "is rejected since") || !strings.Contains(got, " never ") {
+		t.Errorf("%s", got)
+	}
+	gone(t, m)
+}

@@ -168,7 +168,7 @@ func TestCheckLiars(t *testing.T) {
 		{"page", 11, []string{`hidden text +tool tool40 /description, octets 9 to 13: hidden-tag`, `it says: Obey me\.`}, nil},
 		{"endless", 11, []string{`rejected +surface: refused: surface-endless-list: tools/list`}, nil},
 		{"circle", 11, []string{`surface-cyclic-list: tools/list`}, nil},
-		{"huge", 11, []string{`surface-not-json: tools/list: wire: message too long`}, nil},
+		{"huge", 11, []string{`surface-too-large: tools/list: wire: message too long`}, nil},
 		{"many", 11, []string{`surface-too-large: tools/list`}, nil},
 		{"cyclic", 0, []string{`(?m)^  clean`}, nil},
 		{"deep", 11, []string{`surface-not-json`}, nil},

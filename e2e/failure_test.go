@@ -18,6 +18,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitUnreachable = 4
+	exitRejected    = 11
 )
 
 // operator checks what a person is told: something, in plain characters.
@@ -271,6 +272,34 @@ func TestLongLine(t *testing.T) {
 			t.Errorf("exit code %d, want 0", code)
 		}
 	})
+}
+
+// TestUnreadableList: a server whose list is no message, or too long for one, is rejected
+// once, in words that are no server's, and its operator is told which list it was.
+func TestUnreadableList(t *testing.T) {
+	t.Parallel()
+	for role, why := range map[string]string{
+		"lie-huge":   "surface-too-large: tools/list",
+		"lie-broken": "surface-not-json: tools/list",
+		"lie-many":   "surface-too-large: tools/list",
+	} {
+		t.Run(role, func(t *testing.T) {
+			m := mark()
+			t.Cleanup(func() { gone(t, m) })
+			s := start(t, newInstall(t).wrap("x", helperServer(t, role, m)...))
+			got := s.call("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}`)
+			if want := `{"code":7603,"message":"pellucid: the server is rejected, its operator knows why"}`; string(got.Error) != want {
+				t.Errorf("%s", got.outcome())
+			}
+			if code := s.code(); code != exitRejected { // although the client is still there
+				t.Errorf("exit code %d, want %d", code, exitRejected)
+			}
+			operator(t, s.stderr.String(), "server rejected", why)
+			if lines := strings.Count(s.stderr.String(), "\n"); lines > 3 {
+				t.Errorf("%d lines for one rejection", lines)
+			}
+		})
+	}
 }
 
 // TestBrokenClient: what a client must not send is answered, not passed on.

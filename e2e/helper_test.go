@@ -48,8 +48,8 @@ func helper(role string) int {
 		time.Sleep(time.Hour)
 		return 0
 	}
-	if list := liars[strings.TrimPrefix(role, "lie-")]; list != nil {
-		return lie(list, os.Args[3])
+	if what, lies := strings.CutPrefix(role, "lie-"); lies {
+		return lie(liars[what], os.Args[3])
 	}
 	return serveLines(role)
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"github.com/pellucid-mcp/pellucid/ledger"
 )
 
@@ -176,6 +178,7 @@ policy:
     - {name: hidden, on: result, when: 'severity >= error', unless: 'server == "calm"', then: hold}
     - {name: distrusted, on: call, when: 'trust.tool < 0.55', then: deny}
     - {name: watched, on: result, when: 'size > 0', then: deny, mode: audit}
+quarantine: {recipients: [age1lrd44xqjr4aqzvllz8eyhzcj8w3rqa8rqfc38cfd653ffan72ukqfzzy0x]}
 servers:
   s: {url: `+upstream.URL+`}
   calm: {url: `+upstream.URL+`}
@@ -190,6 +193,10 @@ servers:
 	s := openHTTP(t, base+"/mcp/s")
 	s.result("tools/list", `{}`)
 	id := evidenceOf(t, s.result("tools/call", `{"name":"read","arguments":{}}`))
+
+	if show := in.says(t, "quarantine", "show", id); !strings.Contains(show, "encrypted to its reviewers") || strings.Contains(show, "Fine.") {
+		t.Errorf("what is held can be read: %s", show)
+	}
 
 	proof := []byte(in.says(t, "ledger", "prove", id)) // waits until it is integrated
 	keys := strings.TrimSpace(in.says(t, "ledger", "checkpoint", "--keys"))
@@ -244,6 +251,7 @@ func overHTTP(t *testing.T, base string, key *ledger.Key, id string) {
 		if e, err := ledger.ParseEnvelope(envelope); err != nil || !bytes.Contains(e.Statement, []byte(`"id":"`+id+`"`)) {
 			continue
 		}
+		checksum(t, l, c, int64(i), envelope)
 		p, err := ledger.Prove(t.Context(), l, int64(i))
 		if err != nil {
 			t.Fatal(err)
@@ -257,9 +265,51 @@ func overHTTP(t *testing.T, base string, key *ledger.Key, id string) {
 	t.Errorf("record %s is not served", id)
 }
 
+// sumTiles has the reader of Go's checksum database read the log.
+type sumTiles struct{ httpLog }
+
+func (sumTiles) Height() int { return 8 }
+
+func (s sumTiles) ReadTiles(tiles []tlog.Tile) (out [][]byte, err error) {
+	for _, t := range tiles {
+		b, err := s.get(strings.Replace(t.Path(), "tile/8/", "tile/", 1)) // C2SP fixes the height
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+func (sumTiles) SaveTiles([]tlog.Tile, [][]byte) {}
+
+// checksum proves a record with the reader of others, which believes no tile that does
+// not lead to the checkpoint.
+func checksum(t *testing.T, l httpLog, c *ledger.OpenedCheckpoint, index int64, envelope []byte) {
+	t.Helper()
+	tree := tlog.Tree{N: c.Size, Hash: tlog.Hash(c.Root)}
+	p, err := tlog.ProveRecord(c.Size, index, tlog.TileHashReader(tree, sumTiles{l}))
+	if err == nil {
+		err = tlog.CheckRecord(p, c.Size, tree.Hash, index, tlog.RecordHash(envelope))
+	}
+	if err != nil {
+		t.Errorf("x/mod/sumdb/tlog: record %d: %v", index, err)
+	}
+}
+
 // distrust denies what is held with another process, which the running gateway learns
 // from the log alone.
 func (in *install) distrust(t *testing.T, s *httpSession, id string) {
+	at := time.Now().UTC().Format(time.RFC3339)
+	calm := func() string {
+		for line := range strings.Lines(in.says(t, "trust", "show", "--at", at)) {
+			if strings.HasSuffix(line, "calm/read\n") {
+				return line
+			}
+		}
+		return ""
+	}
+	before := calm()
 	in.says(t, "quarantine", "deny", id)
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		out := s.post(`{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"read","arguments":{}}}`)
@@ -270,9 +320,8 @@ func (in *install) distrust(t *testing.T, s *httpSession, id string) {
 			t.Fatalf("the gateway does not learn that a person has denied a result of the tool: %s", in.says(t, "trust", "show"))
 		}
 	}
-	show := in.says(t, "trust", "show")
-	if !strings.Contains(show, "s/read") || strings.Contains(show, "calm/read") && !strings.Contains(show, "calm/read") {
-		t.Errorf("another server's score has moved:\n%s", show)
+	if after := calm(); before == "" || after != before {
+		t.Errorf("another server's score has moved: %q, now %q", before, after)
 	}
 }
 

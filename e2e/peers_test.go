@@ -18,13 +18,13 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/state"
 )
 
-// The binary under test: $PELLUCID_E2E_BIN, or built once from ../cmd/pellucid.
+// The binary under test: $PELLUCID_E2E_BIN, or built once from ../cmd/pellucid, as `make build` does.
 var pellucid = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("PELLUCID_E2E_BIN"); bin != "" {
 		return filepath.Abs(bin)
 	}
 	bin := filepath.Join(scratch, "pellucid")
-	out, err := exec.Command("go", "build", "-o", bin, "../cmd/pellucid").CombinedOutput()
+	out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "../cmd/pellucid").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
