@@ -21,7 +21,7 @@ CONCURRENT := ./gateway/... ./ground/... ./internal/wire/... ./internal/auth/...
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-store bench-ledger surface-figures lint docs e2e conformance soak peers clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger surface-figures model model-table lint docs e2e conformance soak peers nemo clean
 
 all: test
 
@@ -70,6 +70,12 @@ bench: build
 	go test -count=1 -run '^Test(Latency|Memory)$$' -v ./e2e
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
+# Counterfactual runs, on recorded runs and simulated models; fails where a target is
+# missed. TRACES="a.jsonl b.jsonl.zst": on these instead of the test data.
+TRACES ?=
+bench-ccr: build
+	bin/pellucid ccr bench $(TRACES:%=--traces %)
+
 # Attestations imported and served, SQLite and Postgres side by side:
 # CLAIMS=200000 makes a million of them.
 CLAIMS ?= 20000
@@ -77,16 +83,28 @@ bench-store:
 	PELLUCID_BENCH_CLAIMS=$(CLAIMS) go test -count=1 -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 2h ./internal/store
 
 # What evidence costs: a record sealed, signed, integrated and verified (in memory, 2 KB
-# a record), then the gateway with and without it and beside a bare commit.
+# a record), then the gateway with and without it and beside a bare commit: first where
+# client and server cost nothing, then the program itself, with both over HTTP.
 RECORDS ?= 1000000
 bench-ledger:
 	go test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 1h ./ledger -records $(RECORDS)
 	go test -count=1 -run '^$$' -bench . -benchtime 1x -v ./internal/evidence
+	go test -count=1 -run '^$$' -bench '^BenchmarkEvidenceHTTP$$' -benchtime 1x -v ./e2e
 
 # What the check of servers' own words finds in the test data, by family, and what it costs.
 surface-figures:
 	go test -count=1 -v -run '^(TestInspectReal|TestInspectCorpora|TestLintCorpora)$$' ./surface
 	go test -run '^$$' -bench '^BenchmarkInspect$$' -benchtime $(BENCHTIME) -count 4 ./surface
+
+# How well the local classifier finds attacks of families that it has not seen, by family,
+# beside a list of phrases and what npm ships and runs; `make model` also writes its
+# weights and the table in classify/local/MODEL.md.
+TRAIN := go run ./classify/local/train -beside 'node e2e/node/detectors.mjs .tools/e2e/node_modules'
+model-table: peers
+	$(TRAIN)
+
+model: peers
+	$(TRAIN) -write >/dev/null
 
 lint: fmt
 	go vet ./...
@@ -127,6 +145,15 @@ $(PEERS): e2e/node/package-lock.json e2e/node/package.json e2e/node/.npmrc
 	mkdir -p .tools/e2e
 	cp $^ .tools/e2e/
 	cd .tools/e2e && npm ci --no-progress
+	touch $@
+
+# The framework of NeMo Guardrails, from PyPI. With it in place `make test` runs the
+# example of docs/examples/nemo in it.
+nemo: .tools/nemo/installed
+
+.tools/nemo/installed: e2e/nemo/requirements.txt
+	python3 -m venv .tools/nemo
+	.tools/nemo/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
 
 clean:

@@ -53,6 +53,7 @@ internal/didweb:        finding href attest
 internal/factcheck:     finding href attest internal/strictjson
 ground:                 finding scrub href frame attest consensus internal/rfc3339 internal/strictjson internal/ucd internal/auth internal/loopback internal/wire github.com/modelcontextprotocol/go-sdk
 hold:                   finding
+internal/capture:       filippo.io/age
 trust:                  finding
 policy:                 finding cel.dev/cel-go
 llm:                    finding internal/egress internal/strictjson github.com/failsafe-go golang.org/x/time
@@ -73,13 +74,14 @@ surface:                finding scrub internal/ucd internal/strictjson internal/
 internal/pinfile:       surface internal/state internal/strictjson
 internal/sequence:      finding ledger internal/state
 internal/standing:      finding ledger trust internal/sequence
+internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 gateway:                finding scrub href frame classify validate hold surface internal/strictjson internal/wire internal/mcpmsg
 internal/evidence:      attest classify gateway ground hold ledger surface trust validate internal/standing
 internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 
 internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child
-internal/rules:         finding frame classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/rules:         finding frame classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          finding frame scrub gateway internal/strictjson github.com/go-json-experiment/json
 internal/protect:       finding internal/jsonc internal/strictjson
