@@ -122,21 +122,34 @@ func root(below func(float64) bool) float64 {
 	return (lo + hi) / 2
 }
 
-// binomial is the chance of at most k successes in n trials.
+// binomial is the chance of at most k successes in n trials. It adds up the terms of
+// the nearer tail, from the largest on, and stops where they no longer count: some
+// thousands of a million.
 func binomial(k, n int, p float64) float64 {
-	if p <= 0 {
+	if p <= 0 || k >= n {
 		return 1
 	}
-	if p >= 1 {
+	if p >= 1 || k < 0 {
 		return 0
 	}
-	sum := 0.0
-	lp, lq := math.Log(p), math.Log1p(-p)
-	ln, _ := math.Lgamma(float64(n + 1))
-	for i := 0; i <= k; i++ {
+	term := func(i int) float64 {
+		all, _ := math.Lgamma(float64(n + 1))
 		a, _ := math.Lgamma(float64(i + 1))
 		b, _ := math.Lgamma(float64(n - i + 1))
-		sum += math.Exp(ln - a - b + float64(i)*lp + float64(n-i)*lq)
+		return math.Exp(all - a - b + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
 	}
-	return min(sum, 1)
+	const negligible = 1e-17
+	sum, odds := 0.0, p/(1-p)
+	if float64(k) < float64(n+1)*p {
+		for i, t := k, term(k); t > sum*negligible; i-- {
+			sum += t
+			t *= float64(i) / float64(n-i+1) / odds
+		}
+		return min(sum, 1)
+	}
+	for i, t := k+1, term(k+1); t > sum*negligible; i++ {
+		sum += t
+		t *= float64(n-i) / float64(i+1) * odds
+	}
+	return max(1-sum, 0)
 }

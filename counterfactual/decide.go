@@ -142,30 +142,44 @@ const thorough effort = maxReplicates
 // test decides whether target t recurs in v. Below thorough, a "no" is a guess
 // that a later positive test has to bear out.
 func (s *search) test(t int, v Variant, e effort, purpose Purpose) bool {
-	sum, negatives, positives, failures := 0, 0, 0, 0
-	for r := 0; negatives+positives < maxReplicates; r++ {
-		o := s.ask(v, r, purpose)
-		if o.Failure != FailNone {
-			if failures++; failures > 1 {
-				panic(denied{StopFailures})
-			}
-			continue
-		}
-		if o.Outcomes[t].Recurs {
-			positives++
-			sum += s.rule.Positive
-		} else {
-			negatives++
-			sum += s.rule.Negative
-		}
+	_, yes := s.decided(t, v, e, 0, purpose)
+	return yes
+}
+
+// decided is test after no fewer than least answers, with what they were.
+func (s *search) decided(t int, v Variant, e effort, least int, purpose Purpose) (a told, yes bool) {
+	for a.positives+a.negatives < max(maxReplicates, least) {
+		s.next(&a, t, v, purpose)
+		sum := a.sum(s.rule)
 		switch {
+		case a.positives+a.negatives < least:
 		case sum >= s.rule.Accept:
-			return true
-		case sum <= s.rule.Reject, positives == 0 && effort(negatives) >= e:
-			return false
+			return a, true
+		case sum <= s.rule.Reject, a.positives == 0 && effort(a.negatives) >= e:
+			return a, false
 		}
 	}
-	return sum > 0
+	return a, a.sum(s.rule) > 0
+}
+
+// next adds one more answer about v to a, and reports what it says. Two that fail
+// end the phase.
+func (s *search) next(a *told, t int, v Variant, purpose Purpose) (recurs bool) {
+	for {
+		o := s.ask(v, a.next, purpose)
+		a.next++
+		switch {
+		case o.Failure == FailNone && o.Outcomes[t].Recurs:
+			a.positives++
+			return true
+		case o.Failure == FailNone:
+			a.negatives++
+			return false
+		case a.failures > 0:
+			panic(denied{StopFailures})
+		}
+		a.failures++
+	}
 }
 
 // tally is what the memory holds of target t in v, without asking.
@@ -249,23 +263,35 @@ func (s *search) locate(v *Verdict) {
 		return
 	}
 	var gone Set
+	h := &hunt{search: s, t: v.Target, asked: map[Set]*told{}}
+	h.asked[s.all] = &told{positives: 1} // the answer that proposed it
 	why := s.phase(func() {
 		for {
-			if v.Causes != nil && !s.test(v.Target, s.without(gone), thorough, PurposeCertify) {
-				v.certify(s.without(gone).Kept, s.tally(v.Target, s.without(gone)))
-				return
+			rest := s.without(gone)
+			if v.Causes != nil {
+				a, yes := s.decided(v.Target, rest, thorough, 0, PurposeCertify)
+				if !yes {
+					v.certify(rest.Kept, s.tally(v.Target, rest))
+					return
+				}
+				h.asked[rest.Kept] = &a
 			}
 			if len(v.Causes) >= s.problem.MaxCauses {
 				v.miss("redundancy")
 				return
 			}
-			core := s.core(v.Target, gone)
+			h.gone = gone
+			core := h.find(nil, s.pool(gone))
 			if core == nil {
+				if v.Causes != nil && s.slipped(v.Target, rest) {
+					v.certify(rest.Kept, s.tally(v.Target, rest))
+					return
+				}
 				v.Contradictory = true
 				v.miss("localisation")
 				return
 			}
-			c := s.cause(v.Target, core)
+			c := s.cause(v.Target, s.minimise(v.Target, core))
 			gone = gone.Union(c.Segments)
 			v.Causes = append(v.Causes, c)
 		}
@@ -277,6 +303,14 @@ func (s *search) locate(v *Verdict) {
 	default:
 		v.miss("certificate")
 	}
+}
+
+// slipped reports whether target t vanishes in v after all, by every answer there is:
+// where nothing else causes it, those that said it recurs were a slip.
+func (s *search) slipped(t int, v Variant) bool {
+	c := s.tally(t, v)
+	_, yes := s.decided(t, v, thorough, c.positives+c.negatives, PurposeCertify)
+	return !yes
 }
 
 func (s *search) cause(t int, core []int) Cause {
@@ -323,19 +357,6 @@ func (s *search) keep(units ...[]int) Set {
 	return b.set()
 }
 
-// core is a smallest set of units, none of which is gone, in which the action of
-// target t recurs; nil if there is none to be found. Guesses are cheap and a wrong
-// one shows, so it tries with one negative each first and with more after that.
-func (s *search) core(t int, gone Set) []int {
-	pool := s.pool(gone)
-	for e := effort(1); e <= 3; e++ {
-		if core := s.find(t, pool, e); core != nil {
-			return s.minimise(t, core)
-		}
-	}
-	return nil
-}
-
 // pool is the units that are left, copies of what is gone first.
 func (s *search) pool(gone Set) []int {
 	var twins setBuilder
@@ -356,35 +377,6 @@ func (s *search) pool(gone Set) []int {
 		}
 	}
 	return append(first, rest...)
-}
-
-// find gallops, then bisects, to the shortest prefix of pool that suffices together
-// with the core that it has; the prefix's last unit joins the core.
-func (s *search) find(t int, pool []int, e effort) (core []int) {
-	recurs := func(units ...[]int) bool {
-		return s.test(t, KeepOnly(s.keep(units...)), e, PurposeLocate)
-	}
-	for {
-		if len(core) > 0 && recurs(core) {
-			return core
-		}
-		if len(pool) == 0 || len(core) >= maxCore {
-			return nil
-		}
-		lo, hi := 0, 1
-		for hi < len(pool) && !recurs(core, pool[:hi]) {
-			lo, hi = hi, min(2*hi, len(pool))
-		}
-		for hi-lo > 1 {
-			if mid := lo + (hi-lo)/2; recurs(core, pool[:mid]) {
-				hi = mid
-			} else {
-				lo = mid
-			}
-		}
-		core = append(core, pool[hi-1])
-		pool = pool[:hi-1]
-	}
 }
 
 // minimise drops what a core does not need: first all that was shown only because

@@ -51,7 +51,7 @@ func TestContradiction(t *testing.T) {
 		k := p.Variant.Kept
 		return answer(p, k == SetOf(2) || k.Len() == 6)
 	}))
-	if v := r.Verdicts[0]; !slices.Contains(v.Contradictions, Contradiction{Recurs: SetOf(2), Vanishes: SetOf(1, 2, 3, 4, 5)}) {
+	if v := r.Verdicts[0]; !slices.ContainsFunc(v.Contradictions, func(c Contradiction) bool { return c.Recurs == SetOf(2) && c.Vanishes.Len() > 1 }) {
 		t.Errorf("%+v", v)
 	}
 	// Nothing recurs but the whole: no core is found but all of it, or none.
@@ -216,7 +216,7 @@ func TestTamperedRecord(t *testing.T) {
 	}
 	for _, c := range [][2]string{
 		{`"class":"hijack"`, `"class":"user-driven"`}, {`"response":"quarantine"`, `"response":"allow"`}, {`"recurs":true`, `"recurs":false`},
-		{`"withheld":"09"`, `"withheld":"08"`}, {`"calls":`, `"calls":1`}, {`"p1":0`, `"p1": 0`}, {RecordVersion, "ccr-evidence/2"}, {`"stop":"done"`, `"stop":"calls"`},
+		{`"withheld":"09"`, `"withheld":"08"`}, {`"calls":`, `"calls":1`}, {`"p1":0`, `"p1": 0`}, {RecordVersion, "ccr-evidence/1"}, {`"stop":"done"`, `"stop":"calls"`},
 		{`"version"`, `"Version"`}, {`"problem":{`, `"problem":{"more":1,`}, {`"kept":"3f"`, `"kept":"3F"`}, {`"kept":"3f"`, `"kept":"ff"`},
 	} {
 		bad := []byte(strings.Replace(string(b), c[0], c[1], 1))

@@ -45,7 +45,8 @@ const (
 type Plan struct {
 	problem Problem
 	parent  []Set
-	units   []Set // what is withheld together, in the order of suspicion
+	units   []Set   // what is withheld together, in the order of suspicion
+	members [][]int // of each unit
 
 	memo   map[question]*entry
 	log    []Observation // in the order of arrival
@@ -99,6 +100,9 @@ func NewPlan(p Problem) (*Plan, error) {
 		plan.parent = all
 	}
 	plan.units = p.units()
+	for _, u := range plan.units {
+		plan.members = append(plan.members, u.List())
+	}
 	return plan, nil
 }
 

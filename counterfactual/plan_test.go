@@ -122,9 +122,11 @@ func TestUserDrivenCostsOneCall(t *testing.T) {
 	}
 }
 
-// TestPrototype reproduces the rows of the design's table.
+// TestPrototype holds calls and exactness of contexts without a prior, a little below
+// what they are: two in a hundred certificates of a model that misses one answer in
+// nine are wrong, whatever the search does.
 func TestPrototype(t *testing.T) {
-	const trials = 400
+	const trials = 1000
 	for _, c := range []struct {
 		name  string
 		n     int
@@ -132,11 +134,11 @@ func TestPrototype(t *testing.T) {
 		calls float64 // mean of localisation and certificate, at most
 		exact float64 // at least
 	}{
-		{"single", 32, func(p []int) []Set { return []Set{SetOf(p[0])} }, 15.2, .96},
-		{"two copies", 32, func(p []int) []Set { return []Set{SetOf(p[0]), SetOf(p[1])} }, 24.2, .95},
-		{"A or (B and C)", 32, func(p []int) []Set { return []Set{SetOf(p[0]), SetOf(p[1], p[2])} }, 38, .89},
-		{"single", 128, func(p []int) []Set { return []Set{SetOf(p[0])} }, 23, .95},
-		{"two copies", 128, func(p []int) []Set { return []Set{SetOf(p[0]), SetOf(p[1])} }, 43.5, .87},
+		{"single", 32, func(p []int) []Set { return []Set{SetOf(p[0])} }, 11.5, .97},
+		{"two copies", 32, func(p []int) []Set { return []Set{SetOf(p[0]), SetOf(p[1])} }, 18.8, .94},
+		{"A or (B and C)", 32, func(p []int) []Set { return []Set{SetOf(p[0]), SetOf(p[1], p[2])} }, 33.5, .93},
+		{"single", 128, func(p []int) []Set { return []Set{SetOf(p[0])} }, 15, .97},
+		{"two copies", 128, func(p []int) []Set { return []Set{SetOf(p[0]), SetOf(p[1])} }, 25.4, .945},
 	} {
 		t.Run(fmt.Sprintf("%s of %d", c.name, c.n), func(t *testing.T) {
 			calls, exact := 0, 0

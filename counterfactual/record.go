@@ -11,7 +11,7 @@ import (
 )
 
 // RecordVersion is the version of the record's format.
-const RecordVersion = "ccr-evidence/1"
+const RecordVersion = "ccr-evidence/2"
 
 // A Result is what a Plan found out, complete or not.
 type Result struct {

@@ -24,19 +24,19 @@ type Store interface {
 // A Step is one question and what came of it: a line of the audit trail. It holds
 // constants, digests and numbers.
 type Step struct {
-	Run         string
-	Purpose     counterfactual.Purpose
-	Variant     counterfactual.Kind
-	Replicate   int
-	Failure     counterfactual.Failure
-	Recurs      bool // any target
-	Attempts    int  // made: retries cost as well
-	Tokens      int64
-	Cached      int64 // of these: read from the provider's cache
-	Elapsed     int64 // milliseconds since the run began
-	Request     string
-	Response    string
-	Fingerprint bool // this is not the model, or not the fingerprint, of the first answer
+	Run       string
+	Purpose   counterfactual.Purpose
+	Variant   counterfactual.Kind
+	Replicate int
+	Failure   counterfactual.Failure
+	Recurs    bool // any target
+	Attempts  int  // made: retries cost as well
+	Tokens    int64
+	Cached    int64 // of these: read from the provider's cache
+	Elapsed   int64 // milliseconds since the run began
+	Request   string
+	Response  string
+	Drift     bool // this is not the model, or not the fingerprint, of the first answer
 }
 
 // Options are what a Runner is made of. Client has to be set.
@@ -231,7 +231,7 @@ func (w *work) take(a reply) {
 	}
 	s := Step{
 		Run: w.job.ID, Purpose: a.probe.Purpose, Variant: a.probe.Variant.Kind, Replicate: a.probe.Replicate, Failure: a.obs.Failure,
-		Attempts: a.attempts, Tokens: a.obs.Tokens, Cached: a.cached, Elapsed: a.obs.Elapsed, Request: a.obs.Request, Response: a.obs.Response, Fingerprint: drift,
+		Attempts: a.attempts, Tokens: a.obs.Tokens, Cached: a.cached, Elapsed: a.obs.Elapsed, Request: a.obs.Request, Response: a.obs.Response, Drift: drift,
 	}
 	for _, o := range a.obs.Outcomes {
 		s.Recurs = s.Recurs || o.Recurs
