@@ -49,7 +49,7 @@ func BenchmarkReadSealed(b *testing.B) {
 	octets := sealed.Octets()
 	b.ReportAllocs()
 	for range b.N {
-		if _, _, err := ReadSealed(octets); err != nil {
+		if _, err := ReadSealed(octets); err != nil {
 			b.Fatal(err)
 		}
 	}

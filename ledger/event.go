@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
 )
 
 // A Kind says what happened. The set is closed.
@@ -140,8 +139,9 @@ type Event struct {
 // the private opening of its digests. A store keeps Octets, or the two parts.
 type Sealed struct {
 	ID        ID
-	Statement []byte // canonical JSON, without a line feed
-	Opening   []byte // canonical JSON, without a line feed
+	Statement []byte     // canonical JSON, without a line feed
+	Opening   []byte     // canonical JSON, without a line feed
+	Parsed    *Statement // what Statement says: as it would be read again
 }
 
 // Octets joins the two for a store: statement, line feed, opening.
@@ -180,11 +180,13 @@ func (e *Event) Seal(salt Salt) (Sealed, error) {
 	if !inOrder(subjects) {
 		return Sealed{}, errSubject
 	}
-	s := Sealed{ID: e.ID, Opening: appendOpening(make([]byte, 0, 256), e.ID, salt, subjects)}
+	s := Sealed{ID: e.ID, Opening: appendOpening(make([]byte, 0, 512), e.ID, salt, subjects), Parsed: &Statement{Event: e.normal()}}
 	for i := range subjects {
 		subjects[i].Digest = Commit(salt, subjects[i].Role, subjects[i].Digest)
 	}
-	s.Statement = e.appendStatement(make([]byte, 0, 1024), subjects)
+	s.Parsed.Subjects = subjects
+	s.Statement = s.Parsed.appendStatement(make([]byte, 0, 1280))
+	s.Parsed.Octets = s.Statement
 	if len(s.Statement) > MaxStatement {
 		return Sealed{}, errTooLong
 	}
@@ -231,39 +233,39 @@ const (
 	digestName    = "hmacSha256" // in-toto lets an algorithm have its own name
 )
 
-// appendStatement writes the statement with subjects that are salted and in the
-// order of their roles. The members stand in the order of RFC 8785. Every string is a
-// label, a constant, hexadecimal or a vkey, so nothing needs an escape.
-func (e *Event) appendStatement(dst []byte, subjects []Subject) []byte {
+// appendStatement writes the statement of a normal event whose subjects are salted and
+// in the order of their roles. The members stand in the order of RFC 8785. Every string
+// is a label, a constant, hexadecimal or a vkey, so nothing needs an escape.
+func (e *Event) appendStatement(dst []byte) []byte {
 	dst = append(dst, `{"_type":"`+StatementType+`","predicate":`...)
 	o := object{dst: append(dst, '{')}
-	o.label("actor", e.Actor)
+	o.text("actor", e.Actor)
 	o.counts("findings", e.Findings)
-	o.raw("id", e.ID.String())
+	o.hex("id", e.ID[:])
 	if e.Inspected > 0 {
-		o.name("inspected")
-		o.dst = strconv.AppendInt(o.dst, clamp(e.Inspected), 10)
+		o.number("inspected", e.Inspected)
 	}
-	o.raw("key", e.Key)
-	o.raw("kind", string(e.Kind))
-	o.label("method", e.Method)
+	o.text("key", e.Key)
+	o.text("kind", string(e.Kind))
+	o.text("method", e.Method)
 	o.counts("notInspected", e.NotInspected)
 	o.numbers("numbers", e.Numbers)
 	if e.Of != (ID{}) {
-		o.raw("of", e.Of.String())
+		o.hex("of", e.Of[:])
 	}
-	o.label("profile", e.Profile)
-	o.label("reason", e.Reason)
-	o.label("rule", e.Rule)
-	o.label("server", e.Server)
-	o.label("shape", e.Shape)
-	o.raw("time", string(e.Time.UTC().AppendFormat(nil, timeFormat)))
-	o.label("tool", e.Tool)
-	o.label("verdict", e.Verdict)
+	o.text("profile", e.Profile)
+	o.text("reason", e.Reason)
+	o.text("rule", e.Rule)
+	o.text("server", e.Server)
+	o.text("shape", e.Shape)
+	o.name("time")
+	o.dst = append(e.Time.AppendFormat(append(o.dst, '"'), timeFormat), '"')
+	o.text("tool", e.Tool)
+	o.text("verdict", e.Verdict)
 	o.versions("versions", e.Versions)
 	o.counts("withheld", e.Withheld)
 	dst = append(o.dst, `},"predicateType":"`+PredicateType+`","subject":[`...)
-	for i, s := range subjects {
+	for i, s := range e.Subjects {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -291,69 +293,44 @@ func (o *object) name(s string) {
 	o.dst = append(append(append(o.dst, '"'), s...), `":`...)
 }
 
-func (o *object) raw(name, s string) {
+func (o *object) text(name, s string) {
 	if s != "" {
 		o.name(name)
 		o.dst = append(append(append(o.dst, '"'), s...), '"')
 	}
 }
 
-func (o *object) label(name, s string) {
-	if s != "" {
-		o.raw(name, frame.Label(s))
-	}
+func (o *object) hex(name string, b []byte) {
+	o.name(name)
+	o.dst = append(hex.AppendEncode(append(o.dst, '"'), b), '"')
 }
 
-// named writes an object of numbers whose names are labels, in order. Names that
-// fall together (as "other") are added up.
-func (o *object) named(name string, list []Number) {
-	if len(list) == 0 {
+func (o *object) number(name string, n int64) {
+	o.name(name)
+	o.dst = strconv.AppendInt(o.dst, n, 10)
+}
+
+// in writes an object of n members.
+func (o *object) in(name string, n int, member func(in *object, i int)) {
+	if n == 0 {
 		return
 	}
-	for i := range list {
-		list[i].Name = frame.Label(list[i].Name)
-	}
-	slices.SortStableFunc(list, func(a, b Number) int { return cmp.Compare(a.Name, b.Name) })
 	o.name(name)
 	in := object{dst: append(o.dst, '{')}
-	for i := 0; i < len(list); {
-		n := list[i]
-		for i++; i < len(list) && list[i].Name == n.Name; i++ {
-			n.N = clamp(clamp(n.N) + clamp(list[i].N))
-		}
-		in.name(n.Name)
-		in.dst = strconv.AppendInt(in.dst, clamp(n.N), 10)
+	for i := range n {
+		member(&in, i)
 	}
 	o.dst = append(in.dst, '}')
 }
 
-// clamp keeps a number where every JSON reader reads it alike.
-func clamp(n int64) int64 { return min(max(n, -(1<<53-1)), 1<<53-1) }
-
-func (o *object) numbers(name string, list []Number) { o.named(name, slices.Clone(list)) }
+func (o *object) numbers(name string, list []Number) {
+	o.in(name, len(list), func(in *object, i int) { in.number(list[i].Name, list[i].N) })
+}
 
 func (o *object) counts(name string, list []Count) {
-	numbers := make([]Number, len(list))
-	for i, c := range list {
-		numbers[i] = Number{string(c.Code), c.N}
-	}
-	o.named(name, numbers)
+	o.in(name, len(list), func(in *object, i int) { in.number(string(list[i].Code), list[i].N) })
 }
 
 func (o *object) versions(name string, list []Version) {
-	if len(list) == 0 {
-		return
-	}
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = Version{frame.Label(list[i].Of), frame.Label(list[i].Version)}
-	}
-	slices.SortStableFunc(list, func(a, b Version) int { return cmp.Compare(a.Of, b.Of) })
-	list = slices.CompactFunc(list, func(a, b Version) bool { return a.Of == b.Of })
-	o.name(name)
-	in := object{dst: append(o.dst, '{')}
-	for _, v := range list {
-		in.raw(v.Of, v.Version)
-	}
-	o.dst = append(in.dst, '}')
+	o.in(name, len(list), func(in *object, i int) { in.text(list[i].Of, list[i].Version) })
 }

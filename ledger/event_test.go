@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -131,8 +132,8 @@ func TestSealProperties(t *testing.T) {
 			t.Fatalf("read as %+v, want %+v", st.Event, e)
 		}
 		back, err := ParseSealed(s.Octets())
-		if err != nil || !bytes.Equal(back.Statement, s.Statement) || !bytes.Equal(back.Opening, s.Opening) || back.ID != e.ID {
-			t.Fatalf("ParseSealed: %v, %+v", err, back)
+		if err != nil || !reflect.DeepEqual(back, s) || back.ID != e.ID {
+			t.Fatalf("ParseSealed: %v, %+v, want %+v", err, back.Parsed, s.Parsed)
 		}
 		o, err := ParseOpening(s.Opening)
 		if err != nil {

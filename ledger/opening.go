@@ -18,8 +18,8 @@ func appendOpening(dst []byte, id ID, salt Salt, subjects []Subject) []byte {
 		o.dst = append(hex.AppendEncode(append(o.dst, '"'), s.Digest[:]), '"')
 	}
 	o = object{dst: append(o.dst, '}'), some: true}
-	o.raw("id", id.String())
-	o.raw("salt", hex.EncodeToString(salt[:]))
+	o.hex("id", id[:])
+	o.hex("salt", salt[:])
 	return append(o.dst, '}')
 }
 

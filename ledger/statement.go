@@ -47,7 +47,8 @@ func (p *parser) statement(b []byte) (*Statement, error) {
 		decodeHex(sub.Digest[:], v.Get("digest").Get(digestName).Text())
 		s.Subjects = append(s.Subjects, sub)
 	}
-	p.buf = s.appendStatement(p.buf[:0], s.Subjects)
+	again := s.normal()
+	p.buf = again.appendStatement(p.buf[:0])
 	if !bytes.Equal(p.buf, b) || !s.Kind.Known() || !inOrder(s.Subjects) || (s.Kind == KeyInstalled) != (s.Key != "") {
 		return nil, errStatement
 	}
@@ -139,31 +140,29 @@ func decodeHex(dst []byte, s string) bool {
 
 // ParseSealed reads Sealed.Octets.
 func ParseSealed(b []byte) (Sealed, error) {
-	s, _, err := ReadSealed(bytes.Clone(b))
-	return s, err
+	return ReadSealed(bytes.Clone(b))
 }
 
-// ReadSealed is ParseSealed for who wants to know what the statement says as well. b
-// must not change afterwards.
-func ReadSealed(b []byte) (Sealed, *Statement, error) {
+// ReadSealed is ParseSealed of what will not change afterwards.
+func ReadSealed(b []byte) (Sealed, error) {
 	p := parsers.Get().(*parser)
 	defer parsers.Put(p)
 	statement, opening, ok := bytes.Cut(b, []byte{'\n'})
 	if !ok {
-		return Sealed{}, nil, errStatement
+		return Sealed{}, errStatement
 	}
 	s, err := p.statement(statement)
 	if err != nil {
-		return Sealed{}, nil, err
+		return Sealed{}, err
 	}
 	o, err := p.opening(opening)
 	if err != nil {
-		return Sealed{}, nil, err
+		return Sealed{}, err
 	}
 	if err := o.Check(s); err != nil {
-		return Sealed{}, nil, err
+		return Sealed{}, err
 	}
-	return Sealed{s.ID, s.Octets, opening}, s, nil
+	return Sealed{s.ID, s.Octets, opening, s}, nil
 }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}

@@ -52,11 +52,7 @@ func ways(tb testing.TB) []func() way {
 			run, stop := context.WithCancel(ctx)
 			ended := make(chan struct{})
 			go func() { defer close(ended); seq.Run(run) }()
-			o := evidence.Options{Store: s.Ledger(), BestEffort: bestEffort, Wake: seq.Wake}
-			if bestEffort {
-				o.Store = seq
-			}
-			r := evidence.New(o)
+			r := evidence.New(evidence.Options{Store: s.Ledger(), Direct: seq, BestEffort: bestEffort, Wake: seq.Wake})
 			return way{name, r, !bestEffort, func() int64 {
 				if n := r.Close(ctx); n > 0 {
 					tb.Errorf("%s: %d lost", name, n)

@@ -26,10 +26,18 @@ type Store interface {
 	Add(ctx context.Context, records [][]byte) error
 }
 
+// A Direct carries records into the ledger at once, all or none, or says that it has
+// not: then they are for the Store, even if they are in the ledger all the same.
+type Direct interface {
+	Carry(ctx context.Context, records []ledger.Sealed) bool
+}
+
 // Options are what a Recorder is made of. The zero value of each member but Store is
 // its default.
 type Options struct {
 	Store Store
+	// Direct may take the records of BestEffort before Store is asked; nil: it does not.
+	Direct Direct
 
 	// BestEffort: Record returns at once, and what cannot be written is counted and
 	// told in the ledger once that can be written again. Otherwise Record returns when
@@ -65,10 +73,13 @@ type Recorder struct {
 	recorded, failed atomic.Int64
 	lost             atomic.Int64 // not yet told in the ledger
 	lostAll          atomic.Int64
+
+	late sync.Mutex
+	open map[ledger.ID]*ledger.Event // messages whose records wait, and may yet say more
 }
 
 type job struct {
-	record []byte
+	record ledger.Sealed
 	event  *ledger.Event // yet to be sealed; nil: record
 	done   chan error    // nil: nobody waits
 }
@@ -98,7 +109,7 @@ func New(o Options) *Recorder {
 	if o.Wake == nil {
 		o.Wake = func() {}
 	}
-	r := &Recorder{o: o, queue: make(chan job, o.Queue), done: make(chan struct{})}
+	r := &Recorder{o: o, queue: make(chan job, o.Queue), done: make(chan struct{}), open: map[ledger.ID]*ledger.Event{}}
 	r.rules.Store(new(string))
 	go r.write()
 	return r
@@ -126,6 +137,7 @@ func (r *Recorder) Record(d gateway.Decision) error {
 		r.Note(w)
 	}
 	if r.o.BestEffort {
+		r.leaveOpen(e)
 		r.Note(e)
 		return nil
 	}
@@ -142,13 +154,14 @@ func (r *Recorder) Record(d gateway.Decision) error {
 // its loss is told.
 func (r *Recorder) Note(e *ledger.Event) {
 	if !r.send(job{event: e}, nil) {
+		r.shut(e)
 		r.lose(1)
 	}
 }
 
 // Require records an event and returns when it is durable.
 func (r *Recorder) Require(e *ledger.Event) error {
-	sealed, err := r.Seal(e)
+	sealed, err := r.seal(e)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotRecorded, err)
 	}
@@ -192,6 +205,14 @@ func (r *Recorder) send(j job, late <-chan time.Time) bool {
 // Seal writes an event down, for a store to keep with the change that it is about. An
 // event without ID or Time gets them here, and the version of the rules.
 func (r *Recorder) Seal(e *ledger.Event) ([]byte, error) {
+	sealed, err := r.seal(e)
+	if err != nil {
+		return nil, err
+	}
+	return sealed.Octets(), nil
+}
+
+func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {
 	var salt ledger.Salt
 	rand.Read(salt[:]) // never fails
 	if e.ID == (ledger.ID{}) {
@@ -203,11 +224,7 @@ func (r *Recorder) Seal(e *ledger.Event) ([]byte, error) {
 	if v := *r.rules.Load(); v != "" && e.Kind != ledger.RulesLoaded {
 		e.Versions = append(e.Versions[:len(e.Versions):len(e.Versions)], ledger.Version{Of: "rules", Version: v})
 	}
-	sealed, err := e.Seal(salt)
-	if err != nil {
-		return nil, err
-	}
-	return sealed.Octets(), nil
+	return e.Seal(salt)
 }
 
 // lose counts events that will not be recorded.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,10 +25,12 @@ type memory struct {
 	fail    error
 	persist bool          // although it fails
 	block   chan struct{} // nil: nothing
+	blocked atomic.Int64
 }
 
 func (m *memory) Add(ctx context.Context, records [][]byte) error {
 	if m.block != nil {
+		m.blocked.Add(1)
 		select {
 		case <-m.block:
 		case <-ctx.Done():
@@ -146,6 +149,9 @@ func TestRequiredGroups(t *testing.T) {
 				t.Error(err)
 			}
 		})
+		if n == 0 { // it alone is in the first group
+			eventually(t, "the first is being stored", func() bool { return m.blocked.Load() > 0 })
+		}
 	}
 	eventually(t, "all wait", func() bool { return r.Figures().Queued >= 99 })
 	close(m.block)
@@ -184,6 +190,45 @@ func TestBestEffort(t *testing.T) {
 	}
 	if lost == 0 || lost+kept != 101 {
 		t.Errorf("%d recorded and %d told as lost, of 101", kept, lost)
+	}
+}
+
+// A carrier is a Direct that takes records, or does not.
+type carrier struct {
+	takes   bool
+	carried []ledger.Sealed
+	asked   int
+}
+
+func (c *carrier) Carry(_ context.Context, records []ledger.Sealed) bool {
+	if c.asked++; c.takes {
+		c.carried = append(c.carried, records...)
+	}
+	return c.takes
+}
+
+// TestDirect: what the ledger takes at once is not stored, what it does not is; what
+// somebody waits for is stored.
+func TestDirect(t *testing.T) {
+	for _, tt := range []struct {
+		required, takes bool
+		carried, stored int
+	}{{false, true, 3, 0}, {false, false, 0, 3}, {true, true, 0, 3}} {
+		m, d := &memory{}, &carrier{takes: tt.takes}
+		r := New(Options{Store: m, Direct: d, BestEffort: !tt.required, Gather: time.Second})
+		for n := range byte(3) {
+			if err := r.Record(decision(n + 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := r.Close(context.Background()); n != 0 || len(d.carried) != tt.carried || len(m.statements(t)) != tt.stored || (d.asked > 0) == tt.required {
+			t.Errorf("%+v: %d lost, %d carried, %d stored", tt, n, len(d.carried), len(m.records))
+		}
+		for i, s := range d.carried {
+			if s.ID != (ledger.ID{byte(i + 1)}) || s.Parsed.Kind != ledger.Message {
+				t.Errorf("carried %v %s", s.ID, s.Statement)
+			}
+		}
 	}
 }
 

@@ -61,12 +61,12 @@ func (r *Recorder) take(first job) []job {
 // store writes a group. Those who wait are told of a failure; what nobody waits for is
 // tried again until it is written, or the Recorder ends.
 func (r *Recorder) store(group []job) {
-	var records [][]byte
-	var kept []job
+	records, kept := make([]ledger.Sealed, 0, len(group)+1), group[:0]
 	for _, j := range group {
 		if j.event != nil {
+			r.shut(j.event)
 			var err error
-			if j.record, err = r.Seal(j.event); err != nil {
+			if j.record, err = r.seal(j.event); err != nil {
 				r.o.Log.Error("an event cannot be recorded", "error", err)
 				r.lose(1)
 				continue
@@ -78,13 +78,13 @@ func (r *Recorder) store(group []job) {
 	told := r.lost.Load()
 	if told > 0 {
 		lost := &ledger.Event{Kind: ledger.RecordsLost, Reason: "not-written", Numbers: []ledger.Number{{Name: "lost", N: told}}}
-		if record, err := r.Seal(lost); err == nil {
+		if record, err := r.seal(lost); err == nil {
 			records = append(records, record)
 		}
 	}
 	for attempt := 0; len(records) > 0; attempt++ {
 		ctx, stop := context.WithTimeout(context.Background(), r.o.Wait)
-		err := r.o.Store.Add(ctx, records)
+		err := r.add(ctx, records)
 		stop()
 		if err == nil {
 			r.written(kept, told)
@@ -104,6 +104,19 @@ func (r *Recorder) store(group []job) {
 	}
 }
 
+// add stores records, and has them carried into the ledger where that can be done at
+// once and nobody waits.
+func (r *Recorder) add(ctx context.Context, records []ledger.Sealed) error {
+	if r.o.BestEffort && r.o.Direct != nil && r.o.Direct.Carry(ctx, records) {
+		return nil
+	}
+	octets := make([][]byte, len(records))
+	for i := range records {
+		octets[i] = records[i].Octets()
+	}
+	return r.o.Store.Add(ctx, octets)
+}
+
 func (r *Recorder) written(kept []job, told int64) {
 	r.lost.Add(-told)
 	r.recorded.Add(int64(len(kept)))
@@ -116,7 +129,7 @@ func (r *Recorder) written(kept []job, told int64) {
 }
 
 // refuse tells those who wait, and returns what nobody waits for.
-func refuse(group []job, more [][]byte, err error) (records [][]byte, kept []job) {
+func refuse(group []job, more []ledger.Sealed, err error) (records []ledger.Sealed, kept []job) {
 	for _, j := range group {
 		if j.done != nil {
 			j.done <- fmt.Errorf("%w: %w", ErrNotRecorded, err)

@@ -12,11 +12,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/ledger"
 )
 
-// integrate signs what waits and carries the log on with it. The lease is ours.
-func (s *Sequencer) integrate(ctx context.Context, waiting []Pending) error {
-	b := &Batch{Signer: s.held.Signer}
+// integrate signs n records and carries the log on with them. done are the numbers under
+// which they wait, if they do. record may be called at the same time. The lease is ours.
+func (s *Sequencer) integrate(ctx context.Context, done []int64, n int, record func(i int) (ledger.Sealed, error)) error {
+	b := &Batch{Signer: s.held.Signer, Done: done}
 	var known map[ledger.ID]bool
-	signed, err := s.sign(waiting)
+	signed, err := s.sign(n, record)
 	if err == nil {
 		known, err = s.known(ctx, signed)
 	}
@@ -29,10 +30,7 @@ func (s *Sequencer) integrate(ctx context.Context, waiting []Pending) error {
 		}
 	}
 	broken := int64(0)
-	for i, e := range signed {
-		if seq := waiting[i].Seq; seq != 0 {
-			b.Done = append(b.Done, seq)
-		}
+	for _, e := range signed {
 		switch {
 		case e.Envelope == nil:
 			broken++
@@ -52,14 +50,23 @@ func (s *Sequencer) integrate(ctx context.Context, waiting []Pending) error {
 	return s.commit(ctx, b, s.key)
 }
 
-// sign makes entries, yet without an index, of what waits. The Envelope of one that
+// integrateWaiting is integrate of what the store has.
+func (s *Sequencer) integrateWaiting(ctx context.Context, waiting []Pending) error {
+	done := make([]int64, len(waiting))
+	for i := range waiting {
+		done[i] = waiting[i].Seq
+	}
+	return s.integrate(ctx, done, len(waiting), func(i int) (ledger.Sealed, error) { return ledger.ReadSealed(waiting[i].Record) })
+}
+
+// sign makes entries, yet without an index, of n records. The Envelope of one that
 // cannot be read is nil: it must not keep the others waiting for ever.
-func (s *Sequencer) sign(waiting []Pending) ([]Entry, error) {
-	signed := make([]Entry, len(waiting))
-	err := spread(len(waiting), func(i int) (err error) {
-		sealed, st, err := ledger.ReadSealed(waiting[i].Record)
+func (s *Sequencer) sign(n int, record func(i int) (ledger.Sealed, error)) ([]Entry, error) {
+	signed := make([]Entry, n)
+	err := spread(n, func(i int) error {
+		sealed, err := record(i)
 		if err == nil {
-			signed[i], err = s.entry(sealed, st)
+			signed[i], err = s.entry(sealed)
 		}
 		if errors.Is(err, errSign) {
 			return err
@@ -71,11 +78,12 @@ func (s *Sequencer) sign(waiting []Pending) ([]Entry, error) {
 
 var errSign = errors.New("sequence: sign")
 
-func (s *Sequencer) entry(sealed ledger.Sealed, st *ledger.Statement) (Entry, error) {
+func (s *Sequencer) entry(sealed ledger.Sealed) (Entry, error) {
 	envelope, err := ledger.Sign(sealed.Statement, s.key)
 	if err != nil {
 		return Entry{}, fmt.Errorf("%w: %w", errSign, err)
 	}
+	st := sealed.Parsed
 	return Entry{ID: st.ID, Time: st.Time, Server: st.Server, Kind: st.Kind, Envelope: envelope, Opening: sealed.Opening, Statement: st}, nil
 }
 
@@ -102,7 +110,7 @@ func (s *Sequencer) own(b *Batch, e *ledger.Event) error {
 	if err != nil {
 		return err
 	}
-	entry, err := s.entry(sealed, &ledger.Statement{Event: *e})
+	entry, err := s.entry(sealed)
 	if err == nil {
 		b.Entries = append(b.Entries, entry)
 	}
@@ -199,7 +207,7 @@ func (s *Sequencer) rotate(ctx context.Context, next *ledger.Signer) (int64, err
 		return 0, errors.New("sequence: rotate: want another key under the origin of the log")
 	}
 	if s.held.Size == 0 {
-		if err := s.integrate(ctx, nil); err != nil {
+		if err := s.integrate(ctx, nil, 0, nil); err != nil {
 			return 0, err
 		}
 	}

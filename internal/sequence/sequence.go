@@ -228,7 +228,7 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	err = s.integrate(ctx, waiting)
+	err = s.integrateWaiting(ctx, waiting)
 	if err != nil {
 		s.drop()
 		s.slow = true
@@ -245,18 +245,12 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// Add stores records that no other change goes with. While the lease is ours they go
-// into the log at once, which saves writing them three times; else they wait for whoever
-// has it. That takes longer than Store.Add, so it is for those whom nobody waits for.
-func (s *Sequencer) Add(ctx context.Context, records [][]byte) error {
-	if s.direct(ctx, records) {
-		return nil
-	}
-	// Should the log have them all the same, they come into it once.
-	return s.o.Store.Add(ctx, records)
-}
-
-func (s *Sequencer) direct(ctx context.Context, records [][]byte) bool {
+// Carry puts records that no other change goes with into the log at once, while the
+// lease is ours: that saves writing each of them three times, and reading it again.
+// Where it returns false they are for Store.Add; should the log have them all the same,
+// they come into it once. It takes longer than Store.Add, so it is for those whom nobody
+// waits for.
+func (s *Sequencer) Carry(ctx context.Context, records []ledger.Sealed) bool {
 	if s.lock(ctx) != nil {
 		return false
 	}
@@ -264,12 +258,8 @@ func (s *Sequencer) direct(ctx context.Context, records [][]byte) bool {
 	if s.held == nil || s.slow {
 		return false
 	}
-	waiting := make([]Pending, len(records))
-	for i := range records {
-		waiting[i].Record = records[i]
-	}
 	s.idle = s.o.Now()
-	if s.integrate(ctx, waiting) != nil {
+	if s.integrate(ctx, nil, len(records), func(i int) (ledger.Sealed, error) { return records[i], nil }) != nil {
 		s.drop()
 		return false
 	}

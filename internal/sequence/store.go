@@ -58,7 +58,7 @@ type Head struct {
 
 // A Pending is a record that waits.
 type Pending struct {
-	Seq    int64  // above 0; 0: it is not in the store
+	Seq    int64
 	Record []byte // ledger.Sealed.Octets
 }
 
