@@ -48,7 +48,7 @@ func recordForever(t testing.TB, where, keys string, n int) error {
 		}
 		keep := l.Add
 		if i%2 == 0 {
-			keep = seq.Add
+			keep = straight(seq, l)
 		}
 		if err := keep(ctx, [][]byte{rec}); err != nil {
 			return err
@@ -241,7 +241,7 @@ func TestLedgerFaults(t *testing.T) {
 				seq := sequencer(f, keys)
 				keep := f.Add
 				if c.direct {
-					keep = seq.Add
+					keep = straight(seq, f)
 				}
 				var all []ledger.ID
 				for range 6 {
@@ -284,7 +284,7 @@ func TestLedgerFull(t *testing.T) {
 	for range 2000 {
 		rec := sealed(t, strings.Repeat("a", 100))
 		one, _ := ledger.ParseSealed(rec)
-		if err := seq.Add(ctx, [][]byte{rec}); err != nil {
+		if err := straight(seq, l)(ctx, [][]byte{rec}); err != nil {
 			break
 		}
 		all = append(all, one.ID)

@@ -120,7 +120,14 @@ type failure struct {
 	sentinel, cause error
 }
 
-func (f *failure) Error() string   { return "store: " + f.what + ": " + f.sentinel.Error() }
+func (f *failure) Error() string {
+	reason := why(f.cause)
+	if reason == "" {
+		reason = f.sentinel.Error()
+	}
+	return "store: " + f.what + ": " + reason
+}
+
 func (f *failure) Unwrap() []error { return []error{f.sentinel, f.cause} }
 
 // A tx is a transaction that writes.
