@@ -23,8 +23,7 @@ func (chat) sign(h http.Header, key string) {
 var chatRoles = [...]string{User: "user", Assistant: "assistant", ToolResult: "tool"}
 
 func (chat) encode(w *body, o *Options, r *Request) {
-	w.raw(`{"model":`)
-	w.text(o.Model)
+	w.with(`{"model":`, o.Model)
 	w.raw(`,"messages":`)
 	first := 0
 	if r.System != "" {
@@ -32,8 +31,7 @@ func (chat) encode(w *body, o *Options, r *Request) {
 	}
 	w.list(first+len(r.Messages), func(i int) {
 		if i < first {
-			w.raw(`{"role":"system","content":`)
-			w.text(r.System)
+			w.with(`{"role":"system","content":`, r.System)
 			w.raw("}")
 			return
 		}
@@ -42,13 +40,7 @@ func (chat) encode(w *body, o *Options, r *Request) {
 	if len(r.Tools) > 0 {
 		w.raw(`,"tools":`)
 		w.list(len(r.Tools), func(i int) {
-			t := &r.Tools[i]
-			w.raw(`{"type":"function","function":{"name":`)
-			w.text(t.Name)
-			w.raw(`,"description":`)
-			w.text(t.Description)
-			w.raw(`,"parameters":`)
-			w.schema(t)
+			w.tool(`{"type":"function","function":{`, &r.Tools[i], `,"parameters":`)
 			w.raw("}}")
 		})
 		openAIChoice(w, r.Choice)
@@ -90,18 +82,14 @@ func chatMessage(w *body, m *Message) {
 		w.raw(`,"tool_calls":`)
 		w.list(len(m.Calls), func(i int) {
 			c := &m.Calls[i]
-			w.raw(`{"id":`)
-			w.text(c.ID)
-			w.raw(`,"type":"function","function":{"name":`)
-			w.text(c.Name)
-			w.raw(`,"arguments":`)
-			w.text(string(c.arguments()))
+			w.with(`{"id":`, c.ID)
+			w.with(`,"type":"function","function":{"name":`, c.Name)
+			w.with(`,"arguments":`, string(c.arguments()))
 			w.raw("}}")
 		})
 	}
 	if m.Role == ToolResult {
-		w.raw(`,"tool_call_id":`)
-		w.text(m.CallID)
+		w.with(`,"tool_call_id":`, m.CallID)
 	}
 	w.raw("}")
 }

@@ -28,6 +28,12 @@ func (w *body) text(s string) {
 	w.b = strictjson.AppendQuote(w.b, s)
 }
 
+// with appends before, and s as a string after it.
+func (w *body) with(before, s string) {
+	w.raw(before)
+	w.text(s)
+}
+
 func (w *body) number(n int64) { w.b = strconv.AppendInt(w.b, n, 10) }
 
 // object appends the JSON object src, which a provider would read leniently.
@@ -49,7 +55,12 @@ func (w *body) fail(what string) {
 // anyObject is the schema of a tool that has none.
 var anyObject = []byte(`{"type":"object"}`)
 
-func (w *body) schema(t *Tool) {
+// tool appends what every format says of a tool, between before and the end of its
+// object, which stays open.
+func (w *body) tool(before string, t *Tool, schema string) {
+	w.with(before+`"name":`, t.Name)
+	w.with(`,"description":`, t.Description)
+	w.raw(schema)
 	if t.Schema == nil {
 		w.raw(string(anyObject))
 		return
@@ -57,16 +68,43 @@ func (w *body) schema(t *Tool) {
 	w.object(t.Schema, "a tool's schema")
 }
 
+// next appends the comma before an element of a list, unless it is the first.
+func (w *body) next() {
+	if w.b[len(w.b)-1] != '[' {
+		w.raw(",")
+	}
+}
+
 // list appends n elements between brackets, with commas.
 func (w *body) list(n int, element func(i int)) {
 	w.raw("[")
 	for i := range n {
-		if i > 0 {
-			w.raw(",")
-		}
+		w.next()
 		element(i)
 	}
 	w.raw("]")
+}
+
+// items appends a message of a format in which its parts are elements of one list: the
+// result of a call, or the text, if there is any or nothing else, and the calls. Each
+// function leaves its object open.
+func (w *body) items(m *Message, result, text func(*Message), call func(*ToolCall)) {
+	if m.Role == ToolResult {
+		w.next()
+		result(m)
+		w.raw("}")
+		return
+	}
+	if m.Text != "" || len(m.Calls) == 0 {
+		w.next()
+		text(m)
+		w.raw("}")
+	}
+	for i := range m.Calls {
+		w.next()
+		call(&m.Calls[i])
+		w.raw("}")
+	}
 }
 
 // sampling appends what decides how reproducible an answer is.

@@ -24,11 +24,9 @@ func (messages) sign(h http.Header, key string) {
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
 func (messages) encode(w *body, o *Options, r *Request) {
-	w.raw(`{"model":`)
-	w.text(o.Model)
+	w.with(`{"model":`, o.Model)
 	if r.System != "" {
-		w.raw(`,"system":[{"type":"text","text":`)
-		w.text(r.System)
+		w.with(`,"system":[{"type":"text","text":`, r.System)
 		if r.CachePrefix {
 			w.raw(cacheMark)
 		}
@@ -40,13 +38,7 @@ func (messages) encode(w *body, o *Options, r *Request) {
 	if len(r.Tools) > 0 {
 		w.raw(`,"tools":`)
 		w.list(len(r.Tools), func(i int) {
-			t := &r.Tools[i]
-			w.raw(`{"name":`)
-			w.text(t.Name)
-			w.raw(`,"description":`)
-			w.text(t.Description)
-			w.raw(`,"input_schema":`)
-			w.schema(t)
+			w.tool(`{`, &r.Tools[i], `,"input_schema":`)
 			if r.CachePrefix && r.System == "" && i == len(r.Tools)-1 {
 				w.raw(cacheMark) // tools come before the system text: one mark holds both
 			}
@@ -88,43 +80,21 @@ func messagesTurn(w *body, turn []Message) {
 		role = "assistant"
 	}
 	w.raw(`{"role":"` + role + `","content":[`)
-	start := len(w.b)
-	next := func() {
-		if len(w.b) > start {
-			w.raw(",")
-		}
-	}
 	for i := range turn {
-		m := &turn[i]
-		if m.Role == ToolResult {
-			next()
-			w.raw(`{"type":"tool_result","tool_use_id":`)
-			w.text(m.CallID)
-			w.raw(`,"content":`)
-			w.text(m.Text)
+		w.items(&turn[i], func(m *Message) {
+			w.with(`{"type":"tool_result","tool_use_id":`, m.CallID)
+			w.with(`,"content":`, m.Text)
 			if m.Failed {
 				w.raw(`,"is_error":true`)
 			}
-			w.raw("}")
-			continue
-		}
-		if m.Text != "" || len(m.Calls) == 0 {
-			next()
-			w.raw(`{"type":"text","text":`)
-			w.text(m.Text)
-			w.raw("}")
-		}
-		for j := range m.Calls {
-			c := &m.Calls[j]
-			next()
-			w.raw(`{"type":"tool_use","id":`)
-			w.text(c.ID)
-			w.raw(`,"name":`)
-			w.text(c.Name)
+		}, func(m *Message) {
+			w.with(`{"type":"text","text":`, m.Text)
+		}, func(c *ToolCall) {
+			w.with(`{"type":"tool_use","id":`, c.ID)
+			w.with(`,"name":`, c.Name)
 			w.raw(`,"input":`)
 			w.object(c.arguments(), "arguments of a tool call")
-			w.raw("}")
-		}
+		})
 	}
 	w.raw("]}")
 }

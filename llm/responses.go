@@ -18,28 +18,19 @@ func (responses) bounds() []string { return []string{"max_output_tokens"} }
 func (responses) sign(h http.Header, key string) { chat{}.sign(h, key) }
 
 func (responses) encode(w *body, o *Options, r *Request) {
-	w.raw(`{"model":`)
-	w.text(o.Model)
+	w.with(`{"model":`, o.Model)
 	if r.System != "" {
-		w.raw(`,"instructions":`)
-		w.text(r.System)
+		w.with(`,"instructions":`, r.System)
 	}
 	w.raw(`,"input":[`)
-	start := len(w.b)
 	for i := range r.Messages {
-		responsesItems(w, start, &r.Messages[i])
+		responsesItems(w, &r.Messages[i])
 	}
 	w.raw("]")
 	if len(r.Tools) > 0 {
 		w.raw(`,"tools":`)
 		w.list(len(r.Tools), func(i int) {
-			t := &r.Tools[i]
-			w.raw(`{"type":"function","name":`)
-			w.text(t.Name)
-			w.raw(`,"description":`)
-			w.text(t.Description)
-			w.raw(`,"parameters":`)
-			w.schema(t)
+			w.tool(`{"type":"function",`, &r.Tools[i], `,"parameters":`)
 			w.raw(`,"strict":false}`) // true is the default here, and refuses many a schema
 		})
 		openAIChoice(w, r.Choice)
@@ -54,39 +45,17 @@ func (responses) encode(w *body, o *Options, r *Request) {
 	w.raw("}")
 }
 
-// responsesItems appends the items that a message consists of.
-func responsesItems(w *body, start int, m *Message) {
-	next := func() {
-		if len(w.b) > start {
-			w.raw(",")
-		}
-	}
-	if m.Role == ToolResult {
-		next()
-		w.raw(`{"type":"function_call_output","call_id":`)
-		w.text(m.CallID)
-		w.raw(`,"output":`)
-		w.text(m.Text)
-		w.raw("}")
-		return
-	}
-	if m.Text != "" || len(m.Calls) == 0 {
-		next()
-		w.raw(`{"role":"` + chatRoles[m.Role] + `","content":`)
-		w.text(m.Text)
-		w.raw("}")
-	}
-	for i := range m.Calls {
-		c := &m.Calls[i]
-		next()
-		w.raw(`{"type":"function_call","call_id":`)
-		w.text(c.ID)
-		w.raw(`,"name":`)
-		w.text(c.Name)
-		w.raw(`,"arguments":`)
-		w.text(string(c.arguments()))
-		w.raw("}")
-	}
+func responsesItems(w *body, m *Message) {
+	w.items(m, func(m *Message) {
+		w.with(`{"type":"function_call_output","call_id":`, m.CallID)
+		w.with(`,"output":`, m.Text)
+	}, func(m *Message) {
+		w.with(`{"role":"`+chatRoles[m.Role]+`","content":`, m.Text)
+	}, func(c *ToolCall) {
+		w.with(`{"type":"function_call","call_id":`, c.ID)
+		w.with(`,"name":`, c.Name)
+		w.with(`,"arguments":`, string(c.arguments()))
+	})
 }
 
 func (responses) decode(v strictjson.Value) (Response, *Error) {
