@@ -30,6 +30,7 @@ type auditWork struct {
 	Input     int64
 	Output    int64
 	Strange   bool
+	Fetched   bool
 }
 
 const auditPutWait = 5 * time.Second
@@ -56,7 +57,7 @@ func (g *Guard) auditLater(x *exchange, a *answer) {
 
 func (g *Guard) putAudit(x *exchange, a *answer) {
 	w := auditWork{Format: string(x.f.format), Body: x.body, Model: x.model, Principal: x.principal, Header: map[string][]string{},
-		Said: a.said, Input: a.input, Output: a.output, Strange: a.strange}
+		Said: a.said, Input: a.input, Output: a.output, Strange: a.strange, Fetched: a.fetched}
 	for name, values := range x.header {
 		if strings.HasPrefix(name, "Anthropic-") {
 			w.Header[name] = values
@@ -94,7 +95,7 @@ func (g *Guard) RunAudit(ctx context.Context, id string, work []byte, store run.
 		}
 		g.sign(x.header)
 		d := &decision{g: g, x: x, canRepair: true, audit: true, store: store}
-		d.decide(ctx, &answer{said: w.Said, input: w.Input, output: w.Output, strange: w.Strange})
+		d.decide(ctx, &answer{said: w.Said, input: w.Input, output: w.Output, strange: w.Strange, fetched: w.Fetched})
 		if d.failed != nil {
 			return d.failed
 		}

@@ -18,8 +18,8 @@ type chatReading struct {
 func newChat(p *counterfactual.Policy) reading { return &chatReading{collected: collected{policy: p}} }
 
 func (r *chatReading) event(e sseEvent) part {
-	if !e.any {
-		return r.part(partPreamble)
+	if is, yes := r.bare(e); yes {
+		return is
 	}
 	if string(e.data) == "[DONE]" {
 		return partEnd
@@ -28,7 +28,16 @@ func (r *chatReading) event(e sseEvent) part {
 	if _, stray := v.Strays([]string{"choices", "error"}); stray || !v.Exists() {
 		return r.odd()
 	}
+	choices := v.Get("choices")
+	switch choices.Kind() {
+	case 0, 'n', '[':
+	default:
+		return r.odd()
+	}
 	if v.Get("error").Kind() == '{' {
+		if says(choices) {
+			return r.odd()
+		}
 		return partFault
 	}
 	if !r.head.Exists() {
@@ -37,8 +46,9 @@ func (r *chatReading) event(e sseEvent) part {
 	if u := v.Get("usage"); u.Kind() == '{' {
 		r.input, r.output = count(u.Get("prompt_tokens")), count(u.Get("completion_tokens"))
 	}
+	r.fetched = r.fetched || chatFetched(v)
 	is := partPreamble
-	for c := range v.Get("choices").Elements() {
+	for c := range choices.Elements() {
 		is = max(is, r.choice(c))
 	}
 	return r.part(is)
@@ -46,6 +56,9 @@ func (r *chatReading) event(e sseEvent) part {
 
 func (r *chatReading) choice(c strictjson.Value) part {
 	d := c.Get("delta")
+	if says(d) && d.Kind() != '{' {
+		return r.odd()
+	}
 	if _, stray := d.Strays([]string{"content", "tool_calls", "function_call"}); stray {
 		return r.odd()
 	}
@@ -55,6 +68,7 @@ func (r *chatReading) choice(c strictjson.Value) part {
 	if i := c.Get("index"); i.Exists() && count(i) != 0 {
 		return r.odd() // one was asked for
 	}
+	r.fetched = r.fetched || says(d.Get("annotations"))
 	is := partPreamble
 	if says(c.Get("finish_reason")) {
 		is = partShown
@@ -63,13 +77,16 @@ func (r *chatReading) choice(c strictjson.Value) part {
 		switch name.Text() {
 		case "role":
 		case "content":
-			r.text.WriteString(v.Text())
+			r.say(v.Text())
 			fallthrough
 		default:
 			if says(v) {
 				is = partShown
 			}
 		case "tool_calls":
+			if says(v) && v.Kind() != '[' {
+				return r.odd()
+			}
 			for t := range v.Elements() {
 				is = max(is, partShown, r.piece(t))
 			}
@@ -95,7 +112,7 @@ func (r *chatReading) oldPiece(fn strictjson.Value) part {
 	case name != "" && name != r.calls[0].name:
 		return r.odd() // a call becomes another
 	}
-	r.calls[0].arguments.WriteString(fn.Get("arguments").Text())
+	r.argue(r.calls[0], fn.Get("arguments").Text())
 	return r.part(partShown)
 }
 
@@ -111,7 +128,11 @@ func (r *chatReading) piece(t strictjson.Value) part {
 	}
 	i := len(r.calls)
 	if at := t.Get("index"); at.Kind() == '0' {
-		i = int(count(at))
+		n, whole := at.Int64()
+		if !whole || n < 0 || n > maxCalls {
+			return r.odd()
+		}
+		i = int(n)
 	}
 	name := fn.Get("name").Text()
 	switch {
@@ -122,7 +143,7 @@ func (r *chatReading) piece(t strictjson.Value) part {
 	case name != "" && name != r.calls[i].name:
 		return r.odd() // a call becomes another
 	}
-	r.calls[i].arguments.WriteString(fn.Get("arguments").Text())
+	r.argue(r.calls[i], fn.Get("arguments").Text())
 	return r.part(partShown)
 }
 
@@ -167,22 +188,30 @@ func (w *writer) chatChunk(head strictjson.Value, delta func(), finish string) {
 	})
 }
 
+// chatFetched reports whether an answer names what was found in a search.
+func chatFetched(root strictjson.Value) bool {
+	return says(root.Get("citations")) || says(root.Get("search_results"))
+}
+
 func chatWhole(root strictjson.Value) *answer {
 	u := root.Get("usage")
 	a := &answer{input: count(u.Get("prompt_tokens")), output: count(u.Get("completion_tokens"))}
 	choices := root.Get("choices")
 	_, a.strange = root.Strays([]string{"choices"})
 	a.strange = a.strange || choices.Len() > 1
+	a.fetched = chatFetched(root)
 	for c := range choices.Elements() {
 		m := c.Get("message")
 		_, above := c.Strays([]string{"message"})
 		_, stray := m.Strays([]string{"content", "tool_calls", "function_call"})
-		a.strange = a.strange || above || stray
+		calls := m.Get("tool_calls")
+		a.fetched = a.fetched || says(m.Get("annotations"))
+		a.strange = a.strange || above || stray || says(m) && m.Kind() != '{' || says(calls) && calls.Kind() != '['
 		if old := m.Get("function_call"); says(old) {
 			_, stray := old.Strays([]string{"name", "arguments"})
 			a.strange = a.strange || stray || old.Kind() != '{' || says(m.Get("tool_calls"))
 		}
-		for t := range m.Get("tool_calls").Elements() {
+		for t := range calls.Elements() {
 			kind := t.Get("type")
 			_, stray := t.Get("function").Strays([]string{"name", "arguments"})
 			a.strange = a.strange || stray || t.Get("function").Kind() != '{' || kind.Exists() && kind.Text() != "function"

@@ -117,12 +117,14 @@ func (d *decision) decide(ctx context.Context, a *answer) {
 
 // judge fills in out.
 func (d *decision) judge(ctx context.Context, a *answer) {
-	assembly, err := counterfactual.Parse(d.x.f.format, d.x.body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool})
+	assembly, err := d.parse(d.x.body)
 	if err != nil {
 		d.undecided(ReasonContext)
 		return
 	}
-	unseen := slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
+	// What the provider has fetched on the way is in no request. Where nothing else is a
+	// stranger's, nothing could be withheld.
+	unseen := a.fetched && len(assembly.Segments) == 0 || slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
 	d.targets = d.privileged(&a.said)
 	call := d.call()
 	switch {
@@ -142,6 +144,11 @@ func (d *decision) judge(ctx context.Context, a *answer) {
 	if !d.audit && d.out.act == Refused && (d.out.response == counterfactual.Ask || d.out.response == counterfactual.Hold) {
 		d.ask(ctx, call)
 	}
+}
+
+// parse takes a request apart.
+func (d *decision) parse(body []byte) (*counterfactual.Assembly, error) {
+	return counterfactual.Parse(d.x.f.format, body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool})
 }
 
 // privileged are the actions that need a verdict, each once.
@@ -246,7 +253,7 @@ func (d *decision) repair(ctx context.Context, r *round) bool {
 		if err != nil {
 			return false
 		}
-		assembly, err := counterfactual.Parse(d.x.f.format, src, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool})
+		assembly, err := d.parse(src)
 		if err != nil {
 			return false
 		}
@@ -323,42 +330,6 @@ func (d *decision) ask(ctx context.Context, call hold.Digest) {
 		return
 	}
 	d.out.act = Waiting
-}
-
-// hooks tells of the sources whose text took control.
-func (d *decision) hooks(ctx context.Context) {
-	h := &d.g.o.Hooks
-	if h.Quarantine == nil && h.Blame == nil {
-		return
-	}
-	seen := map[Source]bool{}
-	for _, r := range d.rounds {
-		for _, v := range r.outcome.Result.Verdicts {
-			withhold := h.MinSeverity
-			if h.QuarantineFrom != nil {
-				withhold = *h.QuarantineFrom
-			}
-			if v.Class != counterfactual.Hijack {
-				continue
-			}
-			for _, c := range v.Causes {
-				for i := range c.Segments.Places() {
-					s := &r.assembly.Segments[i]
-					from := Source{Server: s.Source.Origin.Server, Tool: s.Source.Origin.Tool, Digest: s.Digest, Evidence: d.x.id, Severity: v.Severity}
-					if !s.Source.Verified || seen[from] {
-						continue
-					}
-					seen[from] = true
-					if h.Blame != nil && v.Severity >= h.MinSeverity {
-						h.Blame(from)
-					}
-					if h.Quarantine != nil && !d.audit && v.Severity >= withhold && h.Quarantine.Withhold(ctx, from) != nil {
-						d.g.o.Log.Warn("a source could not be quarantined", "evidence", d.x.id)
-					}
-				}
-			}
-		}
-	}
 }
 
 // EvidenceVersion is the version of the statement's format.

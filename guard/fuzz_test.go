@@ -93,7 +93,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add(1, []byte(`{"model":"m","input":"x","background":false}`))
 	f.Add(2, []byte(`{"model":"m","max_tokens":1,"messages":[]}`))
 	f.Fuzz(func(t *testing.T, which int, src []byte) {
-		model, wrong := formats[uint(which)%3].checked(src)
+		model, _, wrong := formats[uint(which)%3].checked(src)
 		if wrong == "" && model == "" || len(wrong) > 80 {
 			t.Errorf("model %q, %q", model, wrong)
 		}

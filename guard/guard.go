@@ -85,7 +85,9 @@ type Options struct {
 	// It needs Key: what is kept holds no credentials.
 	Audits AuditQueue
 	Idle   time.Duration // without an octet from the upstream; 5 min
-	Beat   time.Duration // between signs of life while a stream is held; 5 s
+	// Patience is for the body of a request, beside a second for each 16 KiB; 30 s.
+	Patience time.Duration
+	Beat     time.Duration // between signs of life while a stream is held; 5 s
 
 	Hooks Hooks
 	Log   *slog.Logger // nil: nothing is logged
@@ -179,6 +181,7 @@ func (o *Options) setDefaults() {
 	def(&o.MaxActive, 256)
 	def(&o.MaxAudits, 4)
 	def(&o.Idle, 5*time.Minute)
+	def(&o.Patience, 30*time.Second)
 	def(&o.Beat, 5*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -220,5 +223,5 @@ func (g *Guard) step(s run.Step) {
 	g.counters.probe(&s)
 	g.o.Log.Debug("probe", "evidence", s.Run, "purpose", s.Purpose, "variant", s.Variant, "replicate", s.Replicate,
 		"recurs", s.Recurs, "failure", s.Failure, "attempts", s.Attempts, "tokens", s.Tokens, "cached", s.Cached, "ms", s.Elapsed,
-		"request", s.Request, "response", s.Response, "drift", s.Fingerprint)
+		"request", s.Request, "response", s.Response, "drift", s.Drift)
 }

@@ -2,7 +2,9 @@ package guard
 
 import (
 	"context"
+	"slices"
 
+	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 )
@@ -52,4 +54,45 @@ type Hooks struct {
 	// Quarantine from QuarantineFrom, where that is not nil.
 	MinSeverity    int
 	QuarantineFrom *int
+}
+
+// hooks tells of the sources whose text took control.
+func (d *decision) hooks(ctx context.Context) {
+	h := &d.g.o.Hooks
+	if h.Quarantine == nil && h.Blame == nil {
+		return
+	}
+	withhold := h.MinSeverity
+	if h.QuarantineFrom != nil {
+		withhold = *h.QuarantineFrom
+	}
+	for _, from := range d.culprits() {
+		if h.Blame != nil && from.Severity >= h.MinSeverity {
+			h.Blame(from)
+		}
+		if h.Quarantine != nil && !d.audit && from.Severity >= withhold && h.Quarantine.Withhold(ctx, from) != nil {
+			d.g.o.Log.Warn("a source could not be quarantined", "evidence", d.x.id)
+		}
+	}
+}
+
+// culprits are the sources, of those that a fence names, whose text took control.
+func (d *decision) culprits() (list []Source) {
+	for _, r := range d.rounds {
+		for _, v := range r.outcome.Result.Verdicts {
+			if v.Class != counterfactual.Hijack {
+				continue
+			}
+			for _, c := range v.Causes {
+				for i := range c.Segments.Places() {
+					s := &r.assembly.Segments[i]
+					from := Source{Server: s.Source.Origin.Server, Tool: s.Source.Origin.Tool, Digest: s.Digest, Evidence: d.x.id, Severity: v.Severity}
+					if s.Source.Verified && !slices.Contains(list, from) {
+						list = append(list, from)
+					}
+				}
+			}
+		}
+	}
+	return list
 }

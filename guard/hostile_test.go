@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -281,5 +282,39 @@ func TestPassThrough(t *testing.T) {
 	b, _ := io.ReadAll(direct.Body)
 	if resp.StatusCode != direct.StatusCode || string(a) != string(b) {
 		t.Errorf("%d %q, directly %d %q", resp.StatusCode, a, direct.StatusCode, b)
+	}
+}
+
+// TestStatus: what a client takes for an answer is inspected, whatever the status; what
+// sends it elsewhere, past the guard, does not go on.
+func TestStatus(t *testing.T) {
+	const call = `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"send_money","arguments":"{\"recipient\":\"mallory\"}"}}]},"finish_reason":"tool_calls"}]}`
+	const events = `data: {"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"send_money","arguments":"{\"recipient\":\"mallory\"}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	for status, want := range map[int]int{200: 200, 201: 201, 202: 202, 203: 203, 206: 206, 226: 226, 204: 204, 301: 502, 302: 502, 307: 502, 308: 502, 429: 429} {
+		for _, stream := range []bool{false, true} {
+			var asked atomic.Int64
+			provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) > 1 { // without the text
+					_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"No."},"finish_reason":"stop"}]}`)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				body := call
+				if stream {
+					w.Header().Set("Content-Type", "text/event-stream")
+					body = events
+				}
+				w.Header().Set("Location", "https://elsewhere.example/v1/chat/completions")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, body) // 204 has none
+			}))
+			defer provider.Close()
+			r := newRig(t, obedient, func(o *guard.Options) { o.Upstream = provider.URL })
+			resp := r.post(llm.FormatChat, conversation(llm.FormatChat, stream, "Sum up.", attack))
+			body, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != want || status < 400 && strings.Contains(string(body), "mallory") {
+				t.Errorf("status %d, stream %v: %d %.200q", status, stream, resp.StatusCode, body)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(g.o.MaxRequest)))
+	body, err := g.body(w, r)
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
@@ -28,9 +29,9 @@ func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
 		g.fault(w, f, http.StatusRequestEntityTooLarge, "the request is too long")
 		return
 	case err != nil:
-		panic(http.ErrAbortHandler) // the client has gone
+		panic(http.ErrAbortHandler) // the client has gone, or does not speak
 	}
-	model, wrong := f.checked(body)
+	model, streamed, wrong := f.checked(body)
 	if r.Header.Get("Content-Encoding") != "" {
 		wrong = "a compressed body cannot be inspected"
 	}
@@ -54,18 +55,54 @@ func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
 	alive()
 	in := &incoming{g: g, x: x, r: r, resp: resp, ctx: ctx, alive: alive}
 	switch {
-	case resp.StatusCode != http.StatusOK || wrong != "":
+	case redirects(resp.StatusCode) && g.o.Mode == Enforce:
+		g.counters.exchanged("refused-answer")
+		g.fault(w, f, http.StatusBadGateway, "the provider's answer is a redirect")
+	case !success(resp.StatusCode) || wrong != "":
 		g.counters.exchanged("not-inspected")
 		in.passAll(w)
 	case resp.Header.Get("Content-Encoding") != "" && g.o.Mode == Enforce:
 		g.counters.exchanged("refused-answer")
 		g.fault(w, f, http.StatusBadGateway, "the provider's answer is compressed")
-	case isEvents(resp.Header):
+	// A body that is called a stream, and nobody has asked for one, may be read as JSON.
+	case isEvents(resp.Header) && (streamed || g.o.Mode == Audit):
 		in.stream(w)
 	default:
 		in.whole(w)
 	}
 }
+
+// bodyRate is how many octets a second a request has to come at, beyond Options.Patience:
+// whoever sends nothing must not keep a place among the requests under way.
+const bodyRate = 16 << 10
+
+// body reads a request.
+func (g *Guard) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	from := http.MaxBytesReader(w, r.Body, int64(g.o.MaxRequest))
+	conn, start := http.NewResponseController(w), time.Now()
+	defer conn.SetReadDeadline(time.Time{}) // the server's own rule again
+	var all []byte
+	for {
+		all = slices.Grow(all, 4<<10)
+		// Where there are no deadlines there is no connection to wait for.
+		_ = conn.SetReadDeadline(start.Add(g.o.Patience + time.Duration(len(all)/bodyRate)*time.Second))
+		n, err := from.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		switch {
+		case err == io.EOF:
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// success reports whether a client may take the body of an answer for the model's: every
+// status of the class is to an SDK what 200 is. With 204 there is no body.
+func success(status int) bool { return status/100 == 2 && status != http.StatusNoContent }
+
+// redirects reports whether a client may ask again elsewhere, where nobody inspects.
+func redirects(status int) bool { return status/100 == 3 && status != http.StatusNotModified }
 
 // probeHeader is what probes have in common with the request: whose they are, and
 // which version of the interface they speak.
@@ -163,7 +200,7 @@ func (in *incoming) tooLong(w http.ResponseWriter, begun []byte) {
 func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *outcome) {
 	copyHeader(w.Header(), in.resp.Header, true)
 	in.mark(w, o)
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(in.resp.StatusCode)
 	_, _ = w.Write(body) // the client has gone
 }
 

@@ -12,6 +12,7 @@ import (
 type messagesReading struct {
 	collected
 	block  *pending // the call that is open; nil if the block is none
+	begun  int64    // blocks, passed on or not
 	blocks int      // passed on, and ended or not
 	open   bool     // a block is
 }
@@ -21,8 +22,8 @@ func newMessages(p *counterfactual.Policy) reading {
 }
 
 func (r *messagesReading) event(e sseEvent) part {
-	if !e.any {
-		return r.part(partPreamble)
+	if is, yes := r.bare(e); yes {
+		return is
 	}
 	v := parse(e.data)
 	kind := v.Get("type").Text()
@@ -40,9 +41,11 @@ func (r *messagesReading) event(e sseEvent) part {
 	case "ping":
 		return r.part(partPreamble)
 	case "content_block_start":
-		return r.start(v.Get("content_block"))
+		is := r.start(v.Get("content_block"))
+		r.begun++
+		return r.of(v, is)
 	case "content_block_delta":
-		return r.delta(v.Get("delta"))
+		return r.of(v, r.delta(v.Get("delta")))
 	case "content_block_stop":
 		r.block, r.open = nil, false
 	case "message_delta":
@@ -53,6 +56,15 @@ func (r *messagesReading) event(e sseEvent) part {
 		return partFault
 	}
 	return r.part(partShown)
+}
+
+// of checks that an event is about the block that was begun last: a client puts what comes
+// where its index says, so that other arguments than ours would be tested.
+func (r *messagesReading) of(v strictjson.Value, is part) part {
+	if i, ok := v.Get("index").Int64(); r.held && (!ok || i != r.begun-1) {
+		return r.odd()
+	}
+	return is
 }
 
 func (r *messagesReading) usage(u strictjson.Value) {
@@ -70,8 +82,11 @@ func messagesServed(kind string) bool {
 	case "text", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use", "container_upload":
 		return true
 	}
-	return strings.HasSuffix(kind, "_tool_result")
+	return messagesFetched(kind)
 }
+
+// messagesFetched reports whether a block is the result of what the provider has run.
+func messagesFetched(kind string) bool { return strings.HasSuffix(kind, "_tool_result") }
 
 func (r *messagesReading) start(b strictjson.Value) part {
 	_, stray := b.Strays([]string{"type", "name", "input"})
@@ -85,12 +100,13 @@ func (r *messagesReading) start(b strictjson.Value) part {
 		}
 		r.block = r.call(b.Get("id").Text(), b.Get("name").Text())
 		if in := b.Get("input"); says(in) {
-			r.block.arguments.Write(in.Raw())
+			r.argue(r.block, string(in.Raw()))
 		}
 	case !messagesServed(kind):
 		return r.odd()
 	default:
-		r.text.WriteString(b.Get("text").Text())
+		r.fetched = r.fetched || messagesFetched(kind)
+		r.say(b.Get("text").Text())
 	}
 	if !r.held {
 		r.blocks, r.open = r.blocks+1, true
@@ -101,10 +117,10 @@ func (r *messagesReading) start(b strictjson.Value) part {
 func (r *messagesReading) delta(d strictjson.Value) part {
 	switch d.Get("type").Text() {
 	case "text_delta":
-		r.text.WriteString(d.Get("text").Text())
+		r.say(d.Get("text").Text())
 	case "input_json_delta":
 		if r.block != nil {
-			r.block.arguments.WriteString(d.Get("partial_json").Text())
+			r.argue(r.block, d.Get("partial_json").Text())
 		}
 	}
 	return r.part(partShown)
@@ -163,6 +179,7 @@ func messagesWhole(root strictjson.Value) *answer {
 		if kind == "tool_use" {
 			n++
 		}
+		a.fetched = a.fetched || messagesFetched(kind)
 		a.strange = a.strange || stray || n > maxCalls || kind != "tool_use" && !messagesServed(kind)
 	}
 	return a

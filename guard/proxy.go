@@ -53,6 +53,15 @@ func bearer(next http.Handler) http.Handler {
 func uninspected(r *http.Request) bool {
 	rest := strings.ToLower(strings.TrimPrefix(r.URL.Path, "/v1/"))
 	first, second, _ := strings.Cut(rest, "/")
+	// Below the path of another interface of the provider the same routes may stand.
+	for name := range strings.SplitSeq(rest, "/") {
+		switch {
+		case r.Method != http.MethodPost || name == first:
+		case strings.Contains(name, ":"), name == "completions", name == "messages", name == "responses",
+			name == "converse", strings.HasPrefix(name, "converse-"), name == "invoke", strings.HasPrefix(name, "invoke-"):
+			return true
+		}
+	}
 	switch first {
 	case "threads", "assistants", "batches", "realtime", "conversations", "sessions", "agents", "deployments", "live":
 		return true
@@ -222,11 +231,12 @@ func (g *Guard) unreachable(w http.ResponseWriter, r *http.Request, f *format, c
 	}
 }
 
-// checked says what keeps a request from being inspected; "" is nothing.
-func (f *format) checked(body []byte) (model, wrong string) {
+// checked says what keeps a request from being inspected; "" is nothing. streamed: it
+// asks for a stream.
+func (f *format) checked(body []byte) (model string, streamed bool, wrong string) {
 	var doc strictjson.Doc
 	if doc.Reset(body, strictjson.Limits{}) != nil || doc.Root().Kind() != '{' {
-		return "", "the body is no strict JSON object"
+		return "", false, "the body is no strict JSON object"
 	}
 	v := doc.Root()
 	model = v.Get("model").Text()
@@ -234,17 +244,18 @@ func (f *format) checked(body []byte) (model, wrong string) {
 		"max_tokens", "max_completion_tokens", "max_output_tokens", "previous_response_id", "conversation", "prompt"})
 	n, one := v.Get("n").Int64()
 	background, _ := v.Get("background").Bool()
+	streamed, _ = v.Get("stream").Bool()
 	switch {
 	case stray:
-		return model, "a member's name is almost that of another"
+		wrong = "a member's name is almost that of another"
 	case model == "":
-		return model, "no model is named"
+		wrong = "no model is named"
 	case v.Get("n").Exists() && v.Get("n").Kind() != 'n' && !(one && n == 1):
-		return model, "only one answer at a time can be inspected (n)"
+		wrong = "only one answer at a time can be inspected (n)"
 	case background:
-		return model, "answers of background jobs cannot be inspected"
+		wrong = "answers of background jobs cannot be inspected"
 	}
-	return model, ""
+	return model, streamed, wrong
 }
 
 // isEvents reports whether an answer is a stream of events.

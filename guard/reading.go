@@ -27,6 +27,11 @@ type answer struct {
 	// strange: there is something in it that this package does not read, and that a
 	// client may take for a call.
 	strange bool
+	// bare: a response without any output.
+	bare bool
+	// fetched: the provider has run something on the way, whose result the model has read
+	// before it proposed what comes behind.
+	fetched bool
 }
 
 // privileged reports whether a decision is needed.
@@ -102,8 +107,10 @@ type collected struct {
 	policy  *counterfactual.Policy
 	text    strings.Builder
 	calls   []*pending
+	argued  int // octets of their arguments
 	held    bool
 	strange bool
+	fetched bool
 	input   int64
 	output  int64
 }
@@ -136,6 +143,35 @@ func (c *collected) odd() part {
 	return partHeld
 }
 
+// bare says what an event is that has no data, or lines that some readers take for data.
+func (c *collected) bare(e sseEvent) (is part, yes bool) {
+	switch {
+	case e.odd:
+		return c.odd(), true
+	case !e.any:
+		return c.part(partPreamble), true
+	}
+	return 0, false
+}
+
+// maxSaid bounds what is kept, in octets, of an answer that goes on as it comes: its
+// text is cut there, and a call that is longer is one that is not read.
+const maxSaid = 8 << 20
+
+// say takes in a piece of the text.
+func (c *collected) say(s string) {
+	c.text.WriteString(s[:min(len(s), max(maxSaid-c.text.Len(), 0))])
+}
+
+// argue takes in a piece of a call's arguments.
+func (c *collected) argue(p *pending, s string) {
+	if c.argued += len(s); c.argued > maxSaid {
+		c.odd()
+		return
+	}
+	p.arguments.WriteString(s)
+}
+
 // part is what an event is that is part of the answer.
 func (c *collected) part(of part) part {
 	if c.held {
@@ -145,7 +181,7 @@ func (c *collected) part(of part) part {
 }
 
 func (c *collected) answer() *answer {
-	a := &answer{input: c.input, output: c.output, strange: c.strange}
+	a := &answer{input: c.input, output: c.output, strange: c.strange, fetched: c.fetched}
 	a.said.Text = c.text.String()
 	for _, p := range c.calls {
 		arguments := cmp.Or(p.arguments.String(), "{}")

@@ -14,6 +14,8 @@ type responsesReading struct {
 	collected
 	head     strictjson.Value // of the response as it began
 	last     *answer
+	spoken   []*spoken          // calls, in the order in which they were announced
+	kept     int                // octets of items
 	items    []strictjson.Value // passed on and done
 	at       int                // output_index of the next item that is passed on
 	sequence int64
@@ -24,8 +26,8 @@ func newResponses(p *counterfactual.Policy) reading {
 }
 
 func (r *responsesReading) event(e sseEvent) part {
-	if !e.any {
-		return r.part(partPreamble)
+	if is, yes := r.bare(e); yes {
+		return is
 	}
 	v := parse(e.data)
 	kind := v.Get("type").Text()
@@ -51,11 +53,13 @@ func (r *responsesReading) kind(kind string, v strictjson.Value, data []byte) pa
 		}
 		return r.part(partPreamble)
 	case "response.output_item.added":
-		return r.item(v.Get("item"), false)
+		return r.item(v, false)
 	case "response.output_item.done":
-		is := r.item(v.Get("item"), true)
-		if is == partShown {
+		is := r.item(v, true)
+		if r.kept += len(data); is == partShown && r.kept <= maxSaid {
 			r.items = append(r.items, parse(append([]byte(nil), data...)).Get("item"))
+		}
+		if is == partShown {
 			r.at = max(r.at, int(count(v.Get("output_index")))+1)
 		}
 		return is
@@ -69,27 +73,31 @@ func (r *responsesReading) kind(kind string, v strictjson.Value, data []byte) pa
 	case "error":
 		return partFault
 	case "response.output_text.delta":
-		r.text.WriteString(v.Get("delta").Text())
+		r.say(v.Get("delta").Text())
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		return r.piece(v, v.Get("delta"), false)
+	case "response.function_call_arguments.done":
+		return r.piece(v, v.Get("arguments"), true)
+	case "response.custom_tool_call_input.done":
+		return r.piece(v, v.Get("input"), true)
 	}
 	return r.part(partShown)
 }
 
 // item says what an item is, as it is announced or done.
-func (r *responsesReading) item(item strictjson.Value, done bool) part {
+func (r *responsesReading) item(v strictjson.Value, done bool) part {
+	item := v.Get("item")
 	_, stray := item.Strays([]string{"type", "name", "arguments"})
 	kind := item.Get("type").Text()
 	switch {
 	case stray:
 		return r.odd()
 	case kind == "function_call" || kind == "custom_tool_call":
-		if !done {
-			r.call(item.Get("call_id").Text(), item.Get("name").Text())
-		} else if r.policy.Privilege(item.Get("name").Text()) > 0 {
-			r.held = true
-		}
+		r.speak(v, item, done)
 	case !responsesServed(kind):
 		return r.odd()
 	}
+	r.fetched = r.fetched || responsesFetched(kind)
 	return r.part(partShown)
 }
 
@@ -104,13 +112,23 @@ func responsesServed(kind string) bool {
 	return strings.HasSuffix(kind, "_output")
 }
 
+// responsesFetched reports whether the model has read, with an item, what it had not been
+// given.
+func responsesFetched(kind string) bool {
+	switch kind {
+	case "message", "reasoning", "function_call", "custom_tool_call", "image_generation_call", "compaction":
+		return false
+	}
+	return true
+}
+
 func (r *responsesReading) answer() *answer {
 	if r.last == nil {
 		a := r.collected.answer()
 		a.strange = true // it has no end
 		return a
 	}
-	r.last.strange = r.last.strange || r.strange
+	r.agree()
 	return r.last
 }
 
@@ -200,6 +218,7 @@ func responsesWhole(root strictjson.Value) *answer {
 	u := root.Get("usage")
 	a := &answer{input: count(u.Get("input_tokens")), output: count(u.Get("output_tokens"))}
 	_, a.strange = root.Strays([]string{"output"})
+	a.bare = root.Get("output").Len() == 0
 	n := 0
 	for item := range root.Get("output").Elements() {
 		_, stray := item.Strays([]string{"type", "name", "arguments", "input"})
@@ -208,6 +227,7 @@ func responsesWhole(root strictjson.Value) *answer {
 		if call {
 			n++
 		}
+		a.fetched = a.fetched || responsesFetched(kind)
 		a.strange = a.strange || stray || n > maxCalls || !call && !responsesServed(kind)
 	}
 	return a

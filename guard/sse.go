@@ -20,6 +20,9 @@ type sseEvent struct {
 	name string
 	data []byte
 	any  bool // it has data
+	// odd: a line of it is none that the format knows. Readers that are lenient about
+	// spaces, case or the ends of lines may take it for data.
+	odd bool
 }
 
 // feed takes in octets and calls f with each event that they complete.
@@ -67,6 +70,7 @@ func (s *splitter) parse(raw []byte) sseEvent {
 		s.begun = true
 		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	}
+	lines := 0 // of data
 	for len(text) > 0 {
 		i := bytes.IndexAny(text, "\r\n")
 		line := text[:i]
@@ -78,14 +82,28 @@ func (s *splitter) parse(raw []byte) sseEvent {
 		value = bytes.TrimPrefix(value, []byte{' '})
 		switch string(field) {
 		case "data":
-			if e.any {
-				e.data = append(append(e.data[:len(e.data):len(e.data)], '\n'), value...)
-			} else {
+			switch lines++; lines {
+			case 1:
 				e.data, e.any = value, true
+				continue
+			case 2:
+				e.data = bytes.Clone(e.data) // it lies in raw
 			}
+			e.data = append(append(e.data, '\n'), value...)
+			continue
 		case "event":
 			e.name = string(value[:min(len(value), 64)])
+		case "", "id", "retry": // "" is that of a comment
+		default:
+			e.odd = true
 		}
+		e.odd = e.odd || bytes.ContainsFunc(line, breaks)
 	}
 	return e
+}
+
+// breaks reports whether some reader takes a character for the end of a line. In data it
+// is harmless: within JSON nothing behind it can be JSON again.
+func breaks(r rune) bool {
+	return r < ' ' && r != '\t' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }

@@ -10,7 +10,7 @@ import (
 func (in *incoming) stream(w http.ResponseWriter) {
 	copyHeader(w.Header(), in.resp.Header, true)
 	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: in.x.f.reading(in.g.policy)}
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(in.resp.StatusCode)
 	buf := make([]byte, 32<<10)
 	for !s.over {
 		n, err := in.resp.Body.Read(buf)

@@ -78,21 +78,17 @@ type Blocks struct {
 
 	mu     sync.Mutex
 	list   []Block   // in force when it was read
-	read   time.Time // zero: never
+	read   time.Time // zero: to be read again
+	known  bool      // list has been read
 	asking bool
 }
 
 // NewBlocks makes Blocks.
 func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&o.Keep, 24*time.Hour)
-	set(&o.Remember, 30*24*time.Hour)
-	set(&o.Recheck, time.Second)
-	set(&o.Wait, time.Second)
+	usual(&o.Keep, 24*time.Hour)
+	usual(&o.Remember, 30*24*time.Hour)
+	usual(&o.Recheck, time.Second)
+	usual(&o.Wait, time.Second)
 	if o.Most <= 0 {
 		o.Most = 10_000
 	}
@@ -161,22 +157,28 @@ func (bs *Blocks) forget() {
 }
 
 // Covering returns the Block that withholds an answer, or false. It costs a query once
-// in a while, for one caller at a time; the others use what is known. A store that
-// does not answer ends no Block: what was in force stays so until its time.
+// in a while, for one caller at a time; the others use what is known, and wait for the
+// first answer, before which nothing is. A store that does not answer ends no Block: what
+// was in force stays so until its time.
 func (bs *Blocks) Covering(server, tool string, texts []Digest) (Block, bool) {
 	now := bs.o.Now()
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	if !bs.asking && (bs.read.IsZero() || now.Sub(bs.read).Abs() >= bs.o.Recheck) {
 		bs.asking = true
-		bs.mu.Unlock()
+		others := bs.known
+		if others {
+			bs.mu.Unlock()
+		}
 		ctx, stop := context.WithTimeout(context.Background(), bs.o.Wait)
 		list, err := bs.store.ListBlocks(ctx, now, false)
 		stop()
-		bs.mu.Lock()
+		if others {
+			bs.mu.Lock()
+		}
 		bs.asking, bs.read = false, now
 		if err == nil {
-			bs.list = list
+			bs.list, bs.known = list, true
 		}
 	}
 	for _, b := range bs.list {

@@ -159,19 +159,15 @@ type Queue struct {
 
 	mu      sync.Mutex
 	none    time.Time // when nothing was found released
+	some    bool      // something was, when somebody last looked
 	refresh bool      // somebody is looking
 }
 
 // New makes a Queue.
 func New(s Store, o Options) *Queue {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&o.Keep, 24*time.Hour)
-	set(&o.Remember, 30*24*time.Hour)
-	set(&o.Recheck, time.Second)
+	usual(&o.Keep, 24*time.Hour)
+	usual(&o.Remember, 30*24*time.Hour)
+	usual(&o.Recheck, time.Second)
 	if o.PerServer <= 0 {
 		o.PerServer = 1000
 	}
@@ -181,7 +177,13 @@ func New(s Store, o Options) *Queue {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Queue{store: s, o: o}
+	return &Queue{store: s, o: o, some: true}
+}
+
+func usual(d *time.Duration, v time.Duration) {
+	if *d <= 0 {
+		*d = v
+	}
 }
 
 // Hold puts an item into the queue; Held, Until, State, Digest and Octets are set
@@ -222,21 +224,7 @@ func (q *Queue) evidence(it Item) ([]byte, error) {
 // released, or once in a while.
 func (q *Queue) Take(ctx context.Context, call Digest) (Item, bool) {
 	now := q.o.Now()
-	q.mu.Lock()
-	if q.refresh || !q.none.IsZero() && now.Sub(q.none) < q.o.Recheck && !now.Before(q.none) {
-		q.mu.Unlock()
-		return Item{}, false
-	}
-	q.refresh = true
-	q.mu.Unlock()
-	n, err := q.store.CountReleased(ctx, now)
-	q.mu.Lock()
-	q.refresh, q.none = false, time.Time{}
-	if err != nil || n == 0 {
-		q.none = now
-	}
-	q.mu.Unlock()
-	if err != nil || n == 0 {
+	if !q.anything(ctx, now) {
 		return Item{}, false
 	}
 	it, err := q.store.TakeHeld(ctx, call, now)
@@ -244,6 +232,35 @@ func (q *Queue) Take(ctx context.Context, call Digest) (Item, bool) {
 		return Item{}, false
 	}
 	return it, true
+}
+
+// anything reports whether something may be released. While one caller looks, the
+// others go by what was found last: who took its "not yet known" for a no would have
+// the server do again what a person has released.
+func (q *Queue) anything(ctx context.Context, now time.Time) bool {
+	q.mu.Lock()
+	if !q.none.IsZero() && now.Sub(q.none) < q.o.Recheck && !now.Before(q.none) {
+		q.mu.Unlock()
+		return false
+	}
+	if q.refresh {
+		defer q.mu.Unlock()
+		return q.some
+	}
+	q.refresh = true
+	q.mu.Unlock()
+	n, err := q.store.CountReleased(ctx, now)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refresh, q.none = false, time.Time{}
+	if err != nil && ctx.Err() != nil {
+		return false // a caller that has gone knows nothing
+	}
+	q.some = err == nil && n > 0
+	if !q.some {
+		q.none = now
+	}
+	return q.some
 }
 
 // List returns items without their Body, the newest first.
@@ -268,7 +285,7 @@ func (q *Queue) Release(ctx context.Context, id, by string) error {
 func (q *Queue) ReleaseOpened(ctx context.Context, id, by string, body []byte) error {
 	err := q.decide(ctx, id, Released, by, body)
 	q.mu.Lock()
-	q.none = time.Time{}
+	q.none, q.some = time.Time{}, true
 	q.mu.Unlock()
 	return err
 }
