@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -94,28 +93,7 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 		received.begin(came.Raw())
 		defer received.wait() // before the octets serve another message
 	}
-	root, cut, code := in.admit(p, came)
-	if cut > 0 {
-		in.w.leftOut(finding.Unapproved, cut)
-	}
-	if code == ok && p.released == "" {
-		code = in.received(p, rule.Validation, d)
-	}
-	if code == ok {
-		code = in.walk(p, row, root)
-	}
-	if code == ok && p.released == "" {
-		code = in.holds(p, rule)
-	}
-	if code == ok {
-		code = in.blocked(p, row, d)
-	}
-	if code == ok {
-		code = in.classified(p, rule, d)
-	}
-	if code == ok {
-		code = in.decides(p, row, rule, root, d)
-	}
+	root, code := in.examine(p, row, rule, came, d)
 	if code != ok {
 		return in.withhold(p, d, code)
 	}
@@ -148,6 +126,35 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 		p.judged.isShown(d)
 	}
 	return out
+}
+
+// examine asks everybody who may withhold the message, in the order of the house: what
+// was approved, the schema, the walk, the rules, what is blocked, the classifiers and
+// the policy. It returns what is left of it, and why it is withheld, or ok.
+func (in *inspector) examine(p passage, row *mcpmsg.Row, rule Rule, came strictjson.Value, d *Decision) (strictjson.Value, finding.Code) {
+	root, cut, code := in.admit(p, came)
+	if cut > 0 {
+		in.w.leftOut(finding.Unapproved, cut)
+	}
+	if code == ok && p.released == "" {
+		code = in.received(p, rule.Validation, d)
+	}
+	if code == ok {
+		code = in.walk(p, row, root)
+	}
+	if code == ok && p.released == "" {
+		code = in.holds(p, rule)
+	}
+	if code == ok {
+		code = in.blocked(p, row, d)
+	}
+	if code == ok {
+		code = in.classified(p, rule, d)
+	}
+	if code == ok {
+		code = in.decides(p, row, rule, root, d)
+	}
+	return root, code
 }
 
 func partOf(m *wire.Message) (mcpmsg.Part, strictjson.Value, string) {
@@ -371,40 +378,4 @@ func (in *inspector) instead(p passage, evidence *ID) *wire.Outgoing {
 		return nil
 	}
 	return errWithheld.outgoing(p.id, evidence)
-}
-
-// refuse records a message that never got as far as the choke point.
-func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	id, err := in.ids.next()
-	if err != nil {
-		return nil
-	}
-	in.record(&Decision{
-		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Method: frame.Other, Kind: kind, Verdict: v,
-		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
-		Withheld: []Count{{code, 1}},
-	})
-	return &id
-}
-
-func (in *inspector) record(d *Decision) error {
-	w := &in.w
-	if d.Profile != "" { // it was walked
-		d.Inspected = w.inspected
-		for _, f := range w.found {
-			d.Findings = addCount(d.Findings, f.Code, f.Count)
-		}
-		for _, c := range w.foundMore {
-			d.Findings = addCount(d.Findings, c.Code, c.N)
-		}
-		d.NotInspected = append(d.NotInspected, w.uninspected...)
-		d.Withheld = append(d.Withheld, w.withheld...)
-	}
-	err := in.cfg.Sink.Record(*d)
-	if err != nil {
-		in.cfg.Log.Error("decision not recorded", "evidence", d.ID.String(), slog.Any("error", err))
-	}
-	return err
 }

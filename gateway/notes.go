@@ -56,6 +56,17 @@ func (w *walker) note(code finding.Code, n int, at *frame.Span) {
 	}
 }
 
+// findings adds to list how often each code was noted, wherever.
+func (w *walker) findings(list []Count) []Count {
+	for _, f := range w.found {
+		list = addCount(list, f.Code, f.Count)
+	}
+	for _, c := range w.foundMore {
+		list = addCount(list, c.Code, c.N)
+	}
+	return list
+}
+
 // addSpan adds a position; the last of those that are kept covers the rest.
 func addSpan(list []frame.Span, s frame.Span) []frame.Span {
 	if n := len(list); n > 0 && (list[n-1].End == s.Start || n == frame.MaxPositions) {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -26,6 +27,9 @@ type Request struct {
 	Server string // label
 	Method string // of the protocol, else frame.Other
 	Octets int    // of its params
+	// Version is the revision of the protocol that client and boundary speak, as the
+	// request names it or the session has agreed on it; "" before that.
+	Version string
 
 	// TraceParent and TraceState are the client's, out of _meta: of W3C form, or empty.
 	TraceParent, TraceState string
@@ -99,9 +103,31 @@ func (r *relay) observe(m *wire.Message, w *watched) {
 	}
 	meta := m.Params.Get("_meta")
 	w.exchange = r.cfg.Observer.Request(Request{
-		Server: r.cfg.Name, Method: methodLabel(m.Method), Octets: len(m.Params.Raw()),
+		Server: r.cfg.Name, Method: methodLabel(m.Method), Octets: len(m.Params.Raw()), Version: r.version(meta),
 		TraceParent: traceParent(meta.Get(keyTraceParent)), TraceState: traceState(meta.Get(keyTraceState)),
 	})
+}
+
+// revisions are those that are spoken.
+var revisions = wire.Versions()
+
+// revision is the one of that name; "" if it is none: what peers write is no label.
+func revision(name string) string {
+	if i := slices.Index(revisions, name); i >= 0 {
+		return revisions[i]
+	}
+	return ""
+}
+
+// version is the revision of a request with that _meta.
+func (r *relay) version(meta strictjson.Value) string {
+	if v := revision(meta.Get(mcpmsg.KeyVersion).Text()); v != "" {
+		return v
+	}
+	if agreed := r.agreed.Load(); agreed != nil {
+		return *agreed
+	}
+	return ""
 }
 
 // sending notes that the request goes to the server now.

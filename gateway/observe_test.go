@@ -14,6 +14,8 @@ type watcher struct {
 	log   []string
 	trace string
 	open  int
+
+	version string // of the request before
 }
 
 func (w *watcher) note(format string, args ...any) {
@@ -32,6 +34,9 @@ func (w *watcher) Request(r Request) Exchange {
 	w.open++
 	w.mu.Unlock()
 	w.note("%s from %q", r.Method, r.TraceParent)
+	w.mu.Lock()
+	w.version = r.Version
+	w.mu.Unlock()
 	return &watching{w}
 }
 
@@ -145,4 +150,27 @@ func TestTrace(t *testing.T) {
 	if sent := `{"_meta":{"traceparent":"` + aliceTrace + `"}}`; heard(sent) != sent {
 		t.Error("a client's own trace was changed")
 	}
+}
+
+// TestVersion: an observer is told of the revision that is spoken, never of what a peer
+// calls one.
+func TestVersion(t *testing.T) {
+	w := &watcher{}
+	r := newRig(t, func(c *Config) { c.Observer = w })
+	told := func(method, params, want string) {
+		t.Helper()
+		r.result(r.request("1", method, params), `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.version != want {
+			t.Errorf("%s %s: version %q, want %q", method, params, w.version, want)
+		}
+	}
+	const modern = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"%s"}}`
+	told("ping", "", "")
+	told("ping", fmt.Sprintf(modern, "2025-11-25"), "2025-11-25")
+	told("ping", fmt.Sprintf(modern, "evil"), "")
+	told("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`, "")
+	told("ping", "", "2025-06-18")
+	told("ping", fmt.Sprintf(modern, "evil"), "2025-06-18")
 }

@@ -32,7 +32,7 @@ type PolicyEvent struct {
 	ReadOnly, Destructive, OpenWorld bool
 	Unprivileged                     bool // as the Rule says
 
-	Findings     []Count // of a result, with what had to be withheld of it
+	Findings     []Count // of a result, and of what had to be withheld of it
 	NotInspected int     // values that passed without a look inside
 	Scores       []PolicyScore
 	Size         int // octets of the result as it came, or of the call's params
@@ -110,15 +110,7 @@ func (in *inspector) decides(p passage, row *mcpmsg.Row, rule Rule, root strictj
 	w := &in.w
 	e := in.cfg.policyEvent(p.tool, p.hints, &rule)
 	e.Size = len(root.Raw())
-	in.counts = in.counts[:0]
-	for _, f := range w.found {
-		in.counts = addCount(in.counts, f.Code, f.Count)
-	}
-	for _, list := range [][]Count{w.foundMore, w.withheld} {
-		for _, c := range list {
-			in.counts = addCount(in.counts, c.Code, c.N)
-		}
-	}
+	in.counts = w.findings(in.counts[:0])
 	for _, c := range w.uninspected {
 		e.NotInspected += c.N
 	}

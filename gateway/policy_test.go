@@ -71,6 +71,12 @@ func TestPolicyEvent(t *testing.T) {
 	if e := j.last(); e.ReadOnly || !e.Destructive || !e.OpenWorld || e.NotInspected != 1 {
 		t.Errorf("%+v", e)
 	}
+	w.ask(`{"name":"look"}`, `{"content":[{"type":"text","text":"a"},{"type":"text","text":1,"TEXT":"b"}],"structuredContent":{"dev.pellucid/x":1}}`)
+	for _, c := range j.last().Findings {
+		if c.Code == finding.ForgedProvenance && c.N != 1 {
+			t.Errorf("a member that was left out counts %d times", c.N)
+		}
+	}
 	w.ask(`{"name":"made-up\u202e"}`, harmless)
 	if e := j.last(); e.Tool != "other" {
 		t.Errorf("a name that was never listed is told: %+v", e)

@@ -37,7 +37,8 @@ type relay struct {
 	passing   atomic.Int64 // messages of the server on their way to the client
 	judging   atomic.Int64 // octets of those that wait for classifiers
 	failure   atomic.Pointer[error]
-	answered  atomic.Bool // the server has answered something
+	answered  atomic.Bool            // the server has answered something
+	agreed    atomic.Pointer[string] // revision of a legacy session
 	listing   listing
 	clientOwn listing // what the client lists itself
 }

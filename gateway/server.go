@@ -113,7 +113,11 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 			r.surface.settle(nil) // there is nothing to list
 		}
 		r.news.greeted(m.Result.Get("capabilities"))
-		r.allowBatches(m.Result.Get("protocolVersion").Text() == "2025-03-26")
+		version := m.Result.Get("protocolVersion").Text()
+		if v := revision(version); v != "" {
+			r.agreed.Store(&v)
+		}
+		r.allowBatches(version == "2025-03-26")
 	}
 	kept = true
 	return r.answer(ctx, k, p, m.Release)

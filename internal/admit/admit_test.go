@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -27,13 +28,18 @@ type store struct {
 	pins    map[string][]byte
 	version map[string]int64
 	fail    error
+	hangs   bool // LoadPin does, until its caller gives up
 }
 
 func newStore() *store { return &store{pins: map[string][]byte{}, version: map[string]int64{}} }
 
-func (s *store) LoadPin(_ context.Context, server string) ([]byte, int64, error) {
+func (s *store) LoadPin(ctx context.Context, server string) ([]byte, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.hangs {
+		<-ctx.Done()
+		return nil, 0, ctx.Err()
+	}
 	if s.pins[server] == nil {
 		return nil, 0, s.fail
 	}
@@ -488,4 +494,25 @@ func TestTold(t *testing.T) {
 	if strings.ContainsAny(log.String(), "\u202e\U000e0054") {
 		t.Errorf("%+q", log.String())
 	}
+}
+
+// TestSlowStore: whoever runs the gateway hears of it where what differs cannot be
+// written down in time.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder // of one goroutine, and read behind it
+		s := newStore()
+		a := New(Options{Pins: surface.NewPins(s, nil), Versions: s.versions, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		a.Set([]Config{{Name: "a", Identity: "1", Collect: func(context.Context) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
+		if err := a.Verify(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		s.hangs = true
+		a.Server("a").Differs([]surface.Item{item("x", "X!")})
+		time.Sleep(storeWait + 2*time.Second)
+		a.Close()
+		if !strings.Contains(log.String(), "pin cannot be written") {
+			t.Errorf("log: %s", log.String())
+		}
+	})
 }

@@ -171,8 +171,7 @@ func (s *Server) retry() {
 
 // judge collects the surface and has it pass the gate.
 func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
-	c, log := s.config(), s.a.log
-	began := time.Now()
+	c, log, began := s.config(), s.a.log, time.Now()
 	ask, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, late(c.Policy.Timeout))
 	s.mu.Lock()
 	collect := s.collect
@@ -211,9 +210,10 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		s.tell(seen, o)
 		return nil, nil, fmt.Errorf("%w: %w", ErrRejected, o.Why)
 	}
+	news := []any{"server", c.Name, "items", len(seen.Items()), "fingerprint", seen.Fingerprint().String(),
+		"reviewed", o.Reviewed, "took", time.Since(began).Round(time.Millisecond).String()}
 	if g.Pins == nil {
-		log.Info("server admitted", "server", c.Name, "items", len(seen.Items()), "fingerprint", seen.Fingerprint().String(),
-			"reviewed", o.Reviewed, "took", time.Since(began).Round(time.Millisecond).String())
+		log.Info("server admitted", news...)
 		return ofSurface(seen), seen, nil
 	}
 	t, err := s.pin(ctx)
@@ -223,10 +223,9 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	if err := g.Pins.Reject(ctx, c.Pin, c.Transport, ""); err != nil {
 		log.Warn("pin cannot be written", "server", c.Name, "error", err)
 	}
-	log.Info("server admitted", "server", c.Name, "items", len(seen.Items()), "first", o.Pinned, "held", len(o.Admission.Held()),
-		"moved", o.Admission.Moved && !o.Admission.First, "reviewed", o.Reviewed, "fingerprint", seen.Fingerprint().String(),
-		"took", time.Since(began).Round(time.Millisecond).String())
-	if n := len(o.Admission.Held()); n > 0 {
+	n := len(o.Admission.Held())
+	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
+	if n > 0 {
 		log.Warn("a server says something that nobody has approved: it is held", "server", c.Name, "items", n, "look", "pellucid pins diff "+c.Pin)
 	}
 	return t, seen, nil

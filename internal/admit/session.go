@@ -155,9 +155,9 @@ func (s *Server) write(ctx context.Context) {
 	for _, it := range items {
 		list = append(list, it)
 	}
-	ctx, stop := context.WithTimeout(ctx, storeWait)
+	within, stop := context.WithTimeout(ctx, storeWait)
 	defer stop()
-	news, err := s.a.opt.Pins.Notice(ctx, c.Pin, list)
+	news, err := s.a.opt.Pins.Notice(within, c.Pin, list)
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.Is(err, surface.ErrNotPinned):
 		s.a.log.Warn("pin cannot be written: what differs is held, and cannot be approved", "server", c.Name, "error", err)

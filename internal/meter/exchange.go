@@ -39,6 +39,8 @@ func sessionError(err error) string {
 type exchange struct {
 	m              *Meter
 	server, method string
+	version        string
+	over           over
 	tool           string
 	born, sent     time.Time
 	answered       time.Time
@@ -46,9 +48,31 @@ type exchange struct {
 	leg            trace.Span // as the server's client; nil: not sent
 }
 
+// A Transport is how messages come and go, as the semantic conventions name it.
+type Transport string
+
+// The transports.
+const (
+	TCP  Transport = "tcp"
+	Pipe Transport = "pipe"
+)
+
+// Over is the Observer of sessions whose client and server are connected like that.
+func (m *Meter) Over(client, server Transport) gateway.Observer { return over{m, client, server} }
+
+type over struct {
+	*Meter
+	client, server Transport
+}
+
 // Request counts a request of a client.
-func (m *Meter) Request(r gateway.Request) gateway.Exchange {
-	x := &exchange{m: m, server: m.labels.server(r.Server), method: r.Method, born: time.Now()}
+func (o over) Request(r gateway.Request) gateway.Exchange { return o.request(r, o) }
+
+// Request counts a request of a client.
+func (m *Meter) Request(r gateway.Request) gateway.Exchange { return m.request(r, over{}) }
+
+func (m *Meter) request(r gateway.Request, o over) *exchange {
+	x := &exchange{m: m, server: m.labels.server(r.Server), method: r.Method, version: r.Version, over: o, born: time.Now()}
 	m.i.requests.add(1, x.server)
 	m.i.octets.add(r.Octets, x.server, "client")
 	x.beginSpan(r)

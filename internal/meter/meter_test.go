@@ -72,7 +72,8 @@ func TestDecisions(t *testing.T) {
 			Findings:     []gateway.Count{{Code: finding.HiddenTag, N: 12}, {Code: finding.ControlToken, N: 2}},
 			NotInspected: []gateway.Count{{Code: finding.BlobNotInspected, N: 1}}},
 		{Server: "files", Tool: "invented", Method: "tools/call", Kind: "result", Verdict: gateway.Withheld,
-			Withheld: []gateway.Count{{Code: finding.SchemaInvalid, N: 1}}},
+			Findings: []gateway.Count{{Code: finding.SchemaInvalid, N: 1}, {Code: finding.SplitAcrossBlocks, N: 3}},
+			Withheld: []gateway.Count{{Code: finding.SchemaInvalid, N: 1}, {Code: finding.SplitAcrossBlocks, N: 2}}},
 		{Server: "stranger", Method: "tools/call", Kind: "result", Verdict: gateway.Withheld,
 			Withheld: []gateway.Count{{Code: finding.Denied, N: 1}}},
 		{Server: "files", Method: "tools/call", Kind: "result", Verdict: gateway.Passed, Released: strings.Repeat("0", 32)},
@@ -86,11 +87,18 @@ func TestDecisions(t *testing.T) {
 		`pellucid_decisions_total{kind="result",method="tools/call",server="other",verdict="withheld"} 1`,
 		`pellucid_findings_total{code="hidden-tag",server="files",state="treated"} 12`,
 		`pellucid_findings_total{code="binary",server="files",state="not_inspected"} 1`,
+		`pellucid_findings_total{code="schema-invalid",server="files",state="withheld"} 1`,
+		`pellucid_findings_total{code="split-token",server="files",state="treated"} 1`,
+		`pellucid_findings_total{code="split-token",server="files",state="withheld"} 2`,
+		`pellucid_control_token_hits_total{code="split-token",server="files",tool="other"} 3`,
 		`pellucid_control_token_hits_total{code="control-token",server="files",tool="read"} 2`,
 		`pellucid_schema_rejections_total{code="schema-invalid",server="files",tool="other"} 1`,
 		`pellucid_released_total{server="files"} 1`,
 	} {
 		wantLine(t, m, want)
+	}
+	if lines := scrape(t, m, `pellucid_findings_total{code="schema-invalid"`); len(lines) != 1 {
+		t.Errorf("what was withheld counts as treated: %q", lines)
 	}
 	if lines := scrape(t, m, "pellucid_schema_rejections_total"); len(lines) != 1 {
 		t.Errorf("a refusal by policy counts as one of shape: %q", lines)

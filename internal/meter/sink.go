@@ -34,9 +34,10 @@ func (m *Meter) Record(d gateway.Decision) error {
 	tool := m.labels.tool(d.Server, d.Tool)
 	m.i.decisions.add(1, server, frame.Label(d.Method), frame.Label(d.Kind), frame.Label(string(d.Verdict)))
 	for _, c := range d.Findings {
-		m.i.findings.add(c.N, server, "treated", codeLabel(c.Code))
+		treated := c.N - countOf(d.Withheld, c.Code) // what was withheld was found as well
+		m.i.findings.add(treated, server, "treated", codeLabel(c.Code))
 		if isToken(c.Code) {
-			m.i.tokens.add(c.N, server, tool, codeLabel(c.Code))
+			m.i.tokens.add(treated, server, tool, codeLabel(c.Code))
 		}
 	}
 	for _, c := range d.NotInspected {
@@ -55,6 +56,15 @@ func (m *Meter) Record(d gateway.Decision) error {
 		m.i.released.add(1, server)
 	}
 	return nil
+}
+
+func countOf(list []gateway.Count, code finding.Code) (n int) {
+	for _, c := range list {
+		if c.Code == code {
+			n += c.N
+		}
+	}
+	return n
 }
 
 // isToken reports whether what was found speaks to a model as its chat template

@@ -90,9 +90,12 @@ func (x *exchange) endSpans(now time.Time, operation, failed string) {
 	if failed != "" {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(failed))
 	}
-	end := func(s trace.Span, at time.Time) {
+	end := func(s trace.Span, at time.Time, by Transport) {
 		s.SetName(name)
 		s.SetAttributes(attrs...)
+		if by != "" {
+			s.SetAttributes(semconv.NetworkTransportKey.String(string(by)))
+		}
 		if failed != "" {
 			s.SetStatus(codes.Error, "")
 		}
@@ -103,7 +106,10 @@ func (x *exchange) endSpans(now time.Time, operation, failed string) {
 		if at.IsZero() {
 			at = now
 		}
-		end(x.leg, at)
+		end(x.leg, at, x.over.server)
 	}
-	end(x.span, now)
+	if x.version != "" { // the server may speak another: eras are translated behind the boundary
+		x.span.SetAttributes(semconv.McpProtocolVersion(x.version))
+	}
+	end(x.span, now, x.over.client)
 }

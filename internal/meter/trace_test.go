@@ -54,7 +54,7 @@ func TestTraces(t *testing.T) {
 	}
 	m.Approve(map[string][]string{"files": {"read"}})
 	const theirs = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	x := m.Request(gateway.Request{Server: "files", Method: "tools/call", TraceParent: theirs})
+	x := m.Over(TCP, Pipe).Request(gateway.Request{Server: "files", Method: "tools/call", Version: "2025-11-25", TraceParent: theirs})
 	up := x.Sent("read")
 	if !strings.HasPrefix(up, theirs[:35]) || up == theirs {
 		t.Errorf("the server gets %s", up)
@@ -72,14 +72,18 @@ func TestTraces(t *testing.T) {
 	}
 	var names []string
 	for _, s := range spans() {
-		names = append(names, s.Name+" "+s.Kind.String())
+		name := s.Name + " " + s.Kind.String()
 		for _, a := range s.Attributes {
+			if a.Key == "network.transport" || a.Key == "mcp.protocol.version" {
+				name += " " + a.Value.GetStringValue()
+			}
 			if strings.Contains(a.String(), "evil") {
 				t.Errorf("attribute %s", a)
 			}
 		}
+		names = append(names, name)
 	}
-	want := "tools/call read SPAN_KIND_CLIENT, tools/call read SPAN_KIND_SERVER, ping SPAN_KIND_CLIENT, ping SPAN_KIND_SERVER"
+	want := "tools/call read SPAN_KIND_CLIENT pipe, tools/call read SPAN_KIND_SERVER 2025-11-25 tcp, ping SPAN_KIND_CLIENT, ping SPAN_KIND_SERVER"
 	if got := strings.Join(names, ", "); got != want {
 		t.Errorf("spans %s, want %s", got, want)
 	}
