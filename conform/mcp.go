@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,7 +68,7 @@ func Connect(ctx context.Context, transport mcp.Transport, t Target, feed Feeder
 	client := mcp.NewClient(&mcp.Implementation{Name: "pellucid-conform", Version: "0.1"}, nil)
 	var err error
 	if s.session, err = client.Connect(ctx, transport, nil); err != nil {
-		return nil, remote("dial", err)
+		return nil, dialError(err)
 	}
 	for tool, err := range s.session.Tools(ctx, nil) {
 		if err != nil {
@@ -136,6 +139,20 @@ func (a *Answer) add(c mcp.Content) {
 			a.Texts = append(a.Texts, c.Resource.Text)
 		}
 	}
+}
+
+// dialError says why there is no connection, in constant words where there are some.
+func dialError(err error) error {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return errors.New("conform: dial: no such program")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("conform: dial: connection refused")
+	case errors.As(err, &dns):
+		return errors.New("conform: dial: the host is not known")
+	}
+	return remote("dial", err)
 }
 
 // remote is an error of the SDK, whose text the adapter may have written.

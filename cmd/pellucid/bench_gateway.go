@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/speed"
 )
 
@@ -48,7 +49,7 @@ func (c *benchGatewayCmd) Validate() error {
 	case c.Play != "" && !speed.IsRole(c.Play) && layerConfig(c.Play) == "":
 		return errors.New("bench: no such role")
 	case c.Play == "" && len(c.Command) > 0:
-		return errors.New("bench: no arguments wanted")
+		return fmt.Errorf("unexpected argument %s", finding.Quote(c.Command[0]))
 	case c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > 10*time.Second || c.Pause < 0 || c.Pause > time.Second:
 		return errors.New("bench: --rounds must be 1 to 1000, --slice at most 10s, --pause at most 1s")
 	}

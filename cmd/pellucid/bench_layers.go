@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/pellucid-mcp/pellucid/internal/speed"
 )
@@ -44,7 +43,6 @@ func (c *benchGatewayCmd) layers() (list []speed.Layer) {
 
 // playLayer is `pellucid up` with a state and a configuration that last as long as it.
 func (c *benchGatewayCmd) playLayer(e *env, config string) error {
-	debug.SetGCPercent(wrapGC) // as up does
 	dir, err := os.MkdirTemp("", "pellucid-bench-")
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)

@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 
@@ -332,6 +333,20 @@ func (c *checkCmd) all(ctx context.Context, progress *verifying, gate *surface.G
 
 var errInterrupted = errors.New("check: interrupted, so there is no report")
 
+// whyUnreachable is err without the names of the layers that it came through.
+func whyUnreachable(err error) string {
+	if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed) {
+		return "it ended without an answer"
+	}
+	if _, cause, ok := strings.Cut(err.Error(), wire.ErrUnreachable.Error()+": "); ok {
+		return "no connection: " + cause
+	}
+	if refused, ok := errors.AsType[*surface.RefusedError](err); ok && refused.Err != nil {
+		return refused.Err.Error()
+	}
+	return err.Error()
+}
+
 // one checks one server. The error is of what no server is to blame for.
 func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*checkedServer, *surface.Surface, error) {
 	out := &checkedServer{Name: t.name, Client: t.client, File: t.file, NotInspected: []string{}}
@@ -353,7 +368,7 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 		out.Conclusion, out.Why = string(surface.Rejected), err.Error()
 		return out, nil, nil
 	default:
-		out.Conclusion, out.Why, out.Stderr = unreachable, err.Error(), t.said()
+		out.Conclusion, out.Why, out.Stderr = unreachable, whyUnreachable(err), t.said()
 		return out, nil, nil
 	}
 	if c.Dump != "" {
@@ -425,6 +440,9 @@ func (c *checkCmd) configured(e *env) ([]*target, error) {
 	var all []*target
 	for _, path := range c.files {
 		b, err := readInput(path, e.Stdin)
+		if err != nil && strings.Contains(path, "://") {
+			return nil, withCode(exitUsage, errors.New(`check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("check: %w", err)
 		}

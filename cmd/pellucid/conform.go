@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -66,6 +67,8 @@ func (c *conformCmd) Validate() error {
 		return errors.New("--url and a command exclude each other")
 	case c.Token != "" && c.URL == "":
 		return errors.New("--token is for --url")
+	case c.URL != "" && !isHTTP(c.URL):
+		return errors.New("--url: want http:// or https:// and a host")
 	case c.Timeout <= 0:
 		return errors.New("--timeout must be positive")
 	}
@@ -77,6 +80,11 @@ func (c *conformCmd) Validate() error {
 		return nil
 	}
 	return errors.New("--feed is http=URL, command=CMD or loaded")
+}
+
+func isHTTP(where string) bool {
+	u, err := url.Parse(where)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func (c *conformCmd) Run(e *env) error {

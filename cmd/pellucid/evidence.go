@@ -42,11 +42,7 @@ func openFollowed(s *store.Store, dir *state.Dir, e *rules.Evidence, poll time.D
 	r := &records{log: s.Ledger(), say: log, done: make(chan struct{})}
 	r.seq = sequence.New(sequence.Options{Store: r.log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated,
 		Keys: &sequence.Keyring{Dir: dir, Given: e.Signer()}})
-	o := evidence.Options{Store: r.log, BestEffort: e.Mode != rules.Required, Wake: r.seq.Wake, Log: log}
-	if o.BestEffort {
-		o.Store = r.seq
-	}
-	r.Recorder = evidence.New(o)
+	r.Recorder = evidence.New(evidence.Options{Store: r.log, Direct: r.seq, BestEffort: e.Mode != rules.Required, Wake: r.seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go func() { defer close(r.done); r.seq.Run(ctx) }()

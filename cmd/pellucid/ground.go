@@ -83,7 +83,10 @@ func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*ground
 		}
 	}
 	s, err := store.Open(ctx, where, store.Options{})
-	return &groundStore{Store: s}, openError(err)
+	if err != nil {
+		return nil, openError(err)
+	}
+	return &groundStore{Store: s}, nil
 }
 
 // makePrivate makes the file that a store is to be, for its owner alone: it holds

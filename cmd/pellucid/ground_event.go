@@ -103,6 +103,9 @@ func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 		o.Method = key.Method()
 	}
 	event, err := ground.SignEvent(kind, c.Target, c.Reason, c.At, key, o)
+	if refused, ok := errors.AsType[*attest.Refusal](err); ok && refused.Pointer == "/target" {
+		err = fmt.Errorf("ground: %s is neither the IRI of a source nor the id or hash of an attestation", finding.Quote(c.Target))
+	}
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

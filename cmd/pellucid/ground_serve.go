@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
-	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 )
 
@@ -35,10 +33,10 @@ type groundServeCmd struct {
 	Tokens         string   `placeholder:"FILE" completion:"files" help:"Who has which bearer token and which scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
 	Token          string   `placeholder:"REF" help:"One bearer token with all scopes: env:NAME or file:PATH."`
 	RequireToken   bool     `help:"Ask for a token for queries too."`
-	AllowHost      []string `placeholder:"HOST" help:"Name or address under which clients reach this server, if not that of loopback; may be repeated."`
-	AllowOrigin    []string `placeholder:"ORIGIN" help:"Origin whose pages may ask from a browser, such as https://app.example; may be repeated."`
-	Peer           []string `sep:"none" placeholder:"URL" help:"Take over the feed of another aggregator, such as https://host/ground/feed; may be repeated."`
-	PeerToken      []string `sep:"none" placeholder:"REF" help:"Bearer token for the peer at the same place of the line: env:NAME or file:PATH."`
+	hostFlags
+	AllowOrigin []string `placeholder:"ORIGIN" help:"Origin whose pages may ask from a browser, such as https://app.example; may be repeated."`
+	Peer        []string `sep:"none" placeholder:"URL" help:"Take over the feed of another aggregator, such as https://host/ground/feed; may be repeated."`
+	PeerToken   []string `sep:"none" placeholder:"REF" help:"Bearer token for the peer at the same place of the line: env:NAME or file:PATH."`
 	logFlags
 }
 
@@ -65,22 +63,12 @@ func (c *groundServeCmd) Validate() error {
 	case len(c.PeerToken) > 0 && len(c.PeerToken) != len(c.Peer):
 		return errors.New("as many --peer-token as --peer, or none")
 	}
-	if err := auth.CheckLocal(c.AllowHost, c.AllowOrigin); err != nil {
-		return err
+	c.HTTP = cmp.Or(c.HTTP, groundAddr)
+	var open error
+	if c.Tokens == "" && c.Token == "" {
+		open = errors.New("an address that is not loopback needs --tokens or --token: anybody could reach it")
 	}
-	if c.HTTP == "" {
-		c.HTTP = groundAddr
-	}
-	if loopback.Listener(c.HTTP) {
-		return nil
-	}
-	switch {
-	case c.Tokens == "" && c.Token == "":
-		return errors.New("an address that is not loopback needs --tokens or --token: anybody could reach it")
-	case len(c.AllowHost) == 0:
-		return errors.New("an address that is not loopback needs --allow-host: under which name do clients reach it?")
-	}
-	return nil
+	return c.check(c.HTTP, c.AllowOrigin, open)
 }
 
 func (c *groundServeCmd) Run(e *env) error {
@@ -137,7 +125,11 @@ func (c *groundServeCmd) Run(e *env) error {
 		return ended(ctx, a.ServeStdio(ctx, m, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
 	}
 	h := a.Handler(ground.HTTPOptions{MCP: m, Auth: who, RequireQueryScope: c.RequireToken, Log: log})
-	return c.listen(ctx, e.Stderr, auth.Local(c.AllowHost, c.AllowOrigin, h), who != nil, log)
+	announce := func(addr string) { c.announce(e.Stderr, addr, who != nil) }
+	if err := listenAndServe(ctx, c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
+		return fmt.Errorf("ground: %w", err)
+	}
+	return nil
 }
 
 // unclosed is an output that is not ours to close.
@@ -267,38 +259,9 @@ func follow(ctx context.Context, a *ground.Adapter, peers []ground.Peer, log *sl
 	}
 }
 
-// What a client gets to finish once the server is to end.
-const (
-	requestGrace = time.Second     // an answer, a stream
-	shutdownWait = 5 * time.Second // everything
-)
-
-// listen serves h until ctx ends.
-func (c *groundServeCmd) listen(ctx context.Context, stderr io.Writer, h http.Handler, takes bool, log *slog.Logger) error {
-	l, err := net.Listen("tcp", c.HTTP)
-	if err != nil {
-		return fmt.Errorf("ground: %w", err)
-	}
-	base, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	srv := newServer(h, log)
-	srv.BaseContext = func(net.Listener) context.Context { return base }
-	c.announce(stderr, l.Addr().String(), takes)
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("ground: serve: %w", err)
-	case <-ctx.Done():
-	}
-	time.AfterFunc(requestGrace, cancel) // streams do not end by themselves
-	wait, done := context.WithTimeout(context.Background(), shutdownWait)
-	defer done()
-	if srv.Shutdown(wait) != nil {
-		srv.Close()
-	}
-	return nil
-}
+// requestGrace is what a client gets to finish an answer, or a stream, once the server is
+// to end.
+const requestGrace = time.Second
 
 // announce tells a person what there is now, and what to do with it.
 func (c *groundServeCmd) announce(w io.Writer, addr string, takes bool) {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	modelguard "github.com/pellucid-mcp/pellucid/guard"
@@ -35,13 +33,13 @@ type guardCmd struct {
 	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is a stranger's text as well; may be repeated."`
 	Key        string   `placeholder:"REF" help:"Key for the provider: env:NAME or file:PATH. Without it, clients bring their own."`
 	Tokens     string   `placeholder:"FILE" completion:"files" help:"Who may ask, with which bearer token (scope guard:ask). Needs a key."`
-	AllowHost  []string `placeholder:"HOST" help:"Name or address under which clients reach this server, if not that of loopback; may be repeated."`
-	Calls      *int     `placeholder:"N" help:"Calls of the model that one decision may take (default 12)."`
-	Factor     *int     `placeholder:"N" help:"Tokens that one decision may take, as a multiple of what the held answer has cost (default 3)."`
-	Seconds    *int     `placeholder:"N" help:"Time that one decision may take (default 60)."`
-	Severity   *int     `placeholder:"N" help:"From this severity on (0 to 1000), a source is blamed and withheld (default 250)."`
-	Quarantine string   `enum:"text,tool,server,off," default:"" help:"What gateways on the same database hold once a text has taken control: that text, all results of its tool, or of its server (default text)."`
-	Workers    int      `placeholder:"N" help:"Run audits as jobs in the database, which has to be Postgres, and work on so many of them at the same time. Several guards share them, and one that dies loses none. Needs audit mode and a key."`
+	hostFlags
+	Calls      *int   `placeholder:"N" help:"Calls of the model that one decision may take (default 12)."`
+	Factor     *int   `placeholder:"N" help:"Tokens that one decision may take, as a multiple of what the held answer has cost (default 3)."`
+	Seconds    *int   `placeholder:"N" help:"Time that one decision may take (default 60)."`
+	Severity   *int   `placeholder:"N" help:"From this severity on (0 to 1000), a source is blamed and withheld (default 250)."`
+	Quarantine string `enum:"text,tool,server,off," default:"" help:"What gateways on the same database hold once a text has taken control: that text, all results of its tool, or of its server (default text)."`
+	Workers    int    `placeholder:"N" help:"Run audits as jobs in the database, which has to be Postgres, and work on so many of them at the same time. Several guards share them, and one that dies loses none. Needs audit mode and a key."`
 	logFlags
 }
 
@@ -70,18 +68,11 @@ func (c *guardCmd) Validate() error {
 	case beyond(c.Calls, 1, 10_000) || beyond(c.Factor, 1, 1000) || beyond(c.Seconds, 1, 3600) || beyond(c.Severity, 0, 1000) || c.Workers < 0 || c.Workers > 1000:
 		return errors.New("--calls, --factor, --seconds, --severity or --workers is out of range")
 	}
-	if err := auth.CheckLocal(c.AllowHost, nil); err != nil {
-		return err
+	var open error
+	if c.Key != "" && c.Tokens == "" {
+		open = errSpent
 	}
-	switch {
-	case loopback.Listener(c.Listen):
-		return nil
-	case c.Key != "" && c.Tokens == "":
-		return errSpent
-	case len(c.AllowHost) == 0:
-		return errors.New("an address that is not loopback needs --allow-host: under which name do clients reach it?")
-	}
-	return nil
+	return c.check(c.Listen, nil, open)
 }
 
 var (
@@ -115,9 +106,9 @@ func (c *guardCmd) Run(e *env) error {
 		return err
 	}
 	defer s.Close()
-	kept := filepath.Join(dir.Path(), "guard")
-	if err := os.MkdirAll(kept, 0o700); err != nil {
-		return withCode(exitConfig, errors.New("guard: the directory for evidence cannot be made"))
+	kept, err := dir.Sub("guard")
+	if err != nil {
+		return withCode(exitConfig, err)
 	}
 	set.evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
 	records := openRecords(s, dir, &set.evidence, pollSeldom, log)
@@ -165,30 +156,20 @@ func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *modelguard.Gu
 	if m == modelguard.Audit {
 		mode = "audit"
 	}
-	l, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return fmt.Errorf("guard: %w", err)
-	}
 	open := http.NewServeMux()
 	open.Handle("/", auth.Local(c.AllowHost, nil, g))
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
-	srv := newServer(open, log)
-	fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
-		"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+
-		"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
-		"  end        Ctrl-C\n", l.Addr(), mode)
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("guard: serve: %w", err)
-	case <-ctx.Done():
+	announce := func(addr string) {
+		fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
+			"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+
+			"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
+			"  end        Ctrl-C\n", addr, mode)
+	}
+	if err := listenAndServe(ctx, c.Listen, open, shutdownWait, announce, log); err != nil {
+		return fmt.Errorf("guard: %w", err)
 	}
 	wait, done := context.WithTimeout(context.Background(), shutdownWait)
 	defer done()
-	if srv.Shutdown(wait) != nil {
-		srv.Close()
-	}
 	if err := g.Close(wait); err != nil {
 		log.Warn("a run of the audit has been cut")
 	}

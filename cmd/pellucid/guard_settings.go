@@ -167,8 +167,12 @@ func (c *guardCmd) withWorkers(ctx context.Context, o modelguard.Options, db str
 	most := 2 * max(time.Duration(o.Millis)*time.Millisecond, time.Minute)
 	queue.Queue, err = jobs.Open(ctx, jobs.Options{URL: db, Workers: c.Workers, Timeout: most, Log: log,
 		Do: func(ctx context.Context, id string, work []byte) error {
-			<-queue.ready
-			return g.RunAudit(ctx, id, work, queue)
+			select {
+			case <-queue.ready:
+				return g.RunAudit(ctx, id, work, queue)
+			case <-ctx.Done(): // it could not be opened after all
+				return ctx.Err()
+			}
 		}})
 	if err != nil {
 		return nil, nil, withCode(exitUnreachable, err)

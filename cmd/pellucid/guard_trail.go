@@ -6,14 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
 	"time"
 
 	modelguard "github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/standing"
+	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/ledger"
 )
 
@@ -21,7 +19,7 @@ import (
 // digest in the ledger.
 type guardTrail struct {
 	records *records
-	dir     string
+	dir     *state.Dir
 }
 
 // guardSource names the guard in records, which are about no server of the gateway.
@@ -39,27 +37,13 @@ func (t guardTrail) Record(_ context.Context, _ string, statement []byte) error 
 	if err != nil {
 		return err
 	}
-	if err := t.keep(said.ID, statement); err != nil {
+	if err := t.dir.Write(said.ID+".json", statement); err != nil {
 		return err
 	}
 	return t.records.Require(&ledger.Event{
 		ID: id, Time: time.Now(), Kind: ledger.Counterfactual, Verdict: said.Act, Reason: said.Reason, Rule: said.Response,
 		Subjects: []ledger.Subject{{Role: ledger.Output, Digest: sha256.Sum256(statement)}},
 	})
-}
-
-// keep writes a statement into a file of its own, whole or not at all.
-func (t guardTrail) keep(id string, statement []byte) error {
-	f, err := os.CreateTemp(t.dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already if all went well
-	_, err = f.Write(statement)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(t.dir, id+".json"))
 }
 
 // blame records that a source's text took control; scores of trust are made of such

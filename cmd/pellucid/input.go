@@ -25,13 +25,25 @@ func openInput(name string, stdin io.Reader) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err // the path once, and quoted
-		}
-		return nil, fmt.Errorf("open %s: %w", finding.Quote(name), err)
+		return nil, fmt.Errorf("open %s: %w", finding.Quote(name), withoutPath(err))
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, fmt.Errorf("open %s: %w", finding.Quote(name), errDirectory)
 	}
 	return f, nil
+}
+
+// errDirectory says that an input is no file.
+var errDirectory = errors.New("it is a directory")
+
+// withoutPath takes the path out of an error of package os: whoever reports it names
+// the file once, and quoted.
+func withoutPath(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
 }
 
 // readInput reads everything, up to maxInput octets.

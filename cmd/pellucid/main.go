@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -62,9 +63,19 @@ func run(args []string, e *env) int {
 	}
 	ctx, err := k.Parse(args)
 	if err != nil {
-		return report(e, withCode(exitUsage, err))
+		return report(e, withCode(exitUsage, usage(err)))
 	}
 	return report(e, ctx.Run(e))
+}
+
+// usage is what kong says of a command line, without the empty value by which a flag
+// that has a choice may be left out.
+func usage(err error) error {
+	was := err.Error()
+	if now := strings.NewReplacer(`,""`, "", `"",`, "").Replace(was); now != was {
+		return errors.New(now)
+	}
+	return err
 }
 
 func newParser(c *cli, e *env) (*kong.Kong, error) {

@@ -89,10 +89,14 @@ func (c *pinsListCmd) Run(e *env) error {
 	}
 	for _, r := range rows {
 		if r.Rejected != "" {
-			fmt.Fprintf(e.Stdout, "%s is rejected since %s: %s\n", shellWord(r.Server), minute(r.RejectedAt), printable(r.Rejected))
+			sayRejected(e.Stdout, r.Server, r.RejectedAt, r.Rejected)
 		}
 	}
 	return nil
+}
+
+func sayRejected(w io.Writer, server string, at time.Time, why string) {
+	fmt.Fprintf(w, "%s is rejected since %s: %s\n", shellWord(server), minute(at), printable(why))
 }
 
 func newPinRow(in pinPlace, pin *surface.Pin) pinRow {
@@ -234,6 +238,9 @@ func (c *pinsShowCmd) Run(e *env) error {
 		p := paletteFor(e.Stdout, e.Getenv)
 		if c.Server == "" && len(items) > 0 {
 			section(w, p, shellWord(pin.Server))
+		}
+		if c.Server != "" && pin.Rejected != "" {
+			sayRejected(w, pin.Server, pin.RejectedAt, pin.Rejected)
 		}
 		for _, it := range items {
 			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), printable(it.Key.String()), p.dim(versionOf(it).String()))

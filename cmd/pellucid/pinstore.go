@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/pinfile"
 	"github.com/pellucid-mcp/pellucid/surface"
@@ -123,7 +124,7 @@ func (c *pinPlaces) of(server string, f func(context.Context, *surface.Pins, sur
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return surface.ErrNotPinned
+		return fmt.Errorf("pins: no such pin: %s: pellucid pins list has the names", finding.Quote(server))
 	case len(found) > 1:
 		return withCode(exitUsage, fmt.Errorf("pins: %s is pinned in files and in the database, as two servers: say which one by --files or --db", shellWord(server)))
 	}

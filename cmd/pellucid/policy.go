@@ -130,5 +130,5 @@ func readRegular(path string, most int) ([]byte, error) {
 	if err == nil && len(b) > most {
 		err = fmt.Errorf("longer than %d octets", most)
 	}
-	return b, err
+	return b, withoutPath(err)
 }

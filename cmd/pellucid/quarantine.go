@@ -67,8 +67,9 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 	return s, openError(err)
 }
 
-// queue calls do with the queue.
-func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
+// with calls do with the store, and with the records of what do changes; nil where
+// evidence is off.
+func (c *stateDB) with(do func(context.Context, *store.Store, *records) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dir, err := openState()
@@ -80,20 +81,27 @@ func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
 		return err
 	}
 	defer s.Close()
-	var o hold.Options
 	kept, err := recordsOf(ctx, s, dir)
 	if err != nil {
 		return openError(err)
 	}
-	if kept != nil {
-		defer kept.close()
-		o.Evidence = kept.Held
-	}
-	err = do(ctx, hold.New(s, o))
+	defer kept.close()
+	err = do(ctx, s, kept)
 	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull) {
 		return withCode(exitUnreachable, err)
 	}
 	return err
+}
+
+// queue calls do with the queue.
+func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
+	return c.with(func(ctx context.Context, s *store.Store, kept *records) error {
+		var o hold.Options
+		if kept != nil {
+			o.Evidence = kept.Held
+		}
+		return do(ctx, hold.New(s, o))
+	})
 }
 
 type quarantineListCmd struct {

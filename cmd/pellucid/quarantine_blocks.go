@@ -4,44 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/store"
 )
 
 // blocks calls do with the blocks of the store.
 func (c *stateDB) blocks(do func(context.Context, *hold.Blocks) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	dir, err := openState()
-	if err != nil {
-		return err
-	}
-	s, err := c.open(ctx, dir, false)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	var o hold.BlockOptions
-	kept, err := recordsOf(ctx, s, dir)
-	if err != nil {
-		return openError(err)
-	}
-	if kept != nil {
-		defer kept.close()
-		o.Evidence = kept.Block
-	}
-	err = do(ctx, hold.NewBlocks(s, o))
-	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) {
-		return withCode(exitUnreachable, err)
-	}
-	return err
+	return c.with(func(ctx context.Context, s *store.Store, kept *records) error {
+		var o hold.BlockOptions
+		if kept != nil {
+			o.Evidence = kept.Block
+		}
+		return do(ctx, hold.NewBlocks(s, o))
+	})
 }
 
 type quarantineBlocksCmd struct {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
@@ -128,6 +129,9 @@ func (c *trustReplayCmd) Run(e *env) error {
 	}
 	d := ledger.Dir(os.DirFS(c.Dir))
 	size, err := d.Size()
+	if errors.Is(err, ledger.ErrNotFound) {
+		return fmt.Errorf("trust: %s holds no exported log: there is no checkpoint", finding.Quote(c.Dir))
+	}
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -35,9 +34,6 @@ signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the store cannot be reac
 const defaultConfig = "pellucid.yaml"
 
 func (c *upCmd) Run(e *env) error {
-	if e.Getenv("GOGC") == "" && e.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(wrapGC)
-	}
 	src, err := c.source()
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (b *boundary) announce(addr string) {
 		fmt.Fprintf(w, "  %s/metrics\n", base)
 	}
 	if b.records != nil {
-		fmt.Fprintf(w, "  %s/log/   the record of what was decided\n", base)
+		fmt.Fprintf(w, "  %s/log/checkpoint   the record of what was decided, as tiles\n", base)
 	}
 	fmt.Fprintf(w, "  %s/v1/scrub, /v1/result   for hosts that carry results themselves\n", base)
 	fmt.Fprintf(w, "  %s/servers   how each server does\n", base)

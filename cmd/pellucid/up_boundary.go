@@ -82,13 +82,12 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 		return nil, withCode(exitConfig, err)
 	}
 	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}}
-	b.log = (&logFlags{LogFormat: "text", LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
+	format := "text"
 	if r.Telemetry.LogJSON {
-		b.log = (&logFlags{LogFormat: "json", LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
+		format = "json"
 	}
-	if c.Listen != "" {
-		b.listen = c.Listen
-	}
+	b.log = (&logFlags{LogFormat: format, LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
+	b.listen = cmp.Or(c.Listen, b.listen)
 	if !loopback.Listener(b.listen) && !r.Auth.Set() {
 		return nil, withCode(exitConfig, errors.New("up: an address that is not loopback needs auth: anybody could reach it"))
 	}
@@ -169,25 +168,11 @@ func (b *boundary) openState(r *rules.Rules) error {
 		return withCode(exitConfig, fmt.Errorf("up: telemetry: %w", err))
 	}
 	if b.records != nil {
-		b.sink = sinks{b.records, b.meter}
+		b.sink = gateway.Tee(b.records, b.meter)
 	} else {
-		b.sink = sinks{&journalSink{j: b.journal}, b.meter}
-	}
-	if b.records == nil {
-		b.sink = sinks{b.sink, trustSink{b.trust}}
+		b.sink = gateway.Tee(&journalSink{j: b.journal}, b.meter, trustSink{b.trust})
 	}
 	return nil
-}
-
-// sinks gives each decision to several.
-type sinks []gateway.Sink
-
-func (s sinks) Record(d gateway.Decision) error {
-	errs := make([]error, len(s))
-	for i, to := range s {
-		errs[i] = to.Record(d)
-	}
-	return errors.Join(errs...)
 }
 
 func (b *boundary) close() {
@@ -277,11 +262,14 @@ func (b *boundary) apply(r *rules.Rules) error {
 	return nil
 }
 
-// follow applies every new version of the rules, until ctx ends.
+// follow applies every new version of the rules, until ctx ends. Nothing of what it
+// does beside that uses the store once it has returned.
 func (b *boundary) follow(ctx context.Context) {
-	go b.sweep(ctx)
-	go b.keepTrust(ctx)
-	go b.verifyAll(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { b.sweep(ctx) })
+	beside.Go(func() { b.keepTrust(ctx) })
+	beside.Go(func() { b.verifyAll(ctx) })
 	for range b.src.changes(ctx, b.log.Warn) {
 		old := b.rules.Load()
 		r, err := b.src.load(b.env)
@@ -299,7 +287,7 @@ func (b *boundary) follow(ctx context.Context) {
 			b.log.Error("configuration not taken: what was in force stays", "error", err)
 			continue
 		}
-		go b.verifyAll(ctx)
+		beside.Go(func() { b.verifyAll(ctx) })
 		d := rules.Diff(old, r)
 		b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
 		if r.Listen != old.Listen || r.HTTP.MaxBody != old.HTTP.MaxBody || r.HTTP.Sessions != old.HTTP.Sessions ||
@@ -387,9 +375,17 @@ func (b *boundary) config(name string) func(principal string) gateway.Config {
 		}
 		cfg := b.treatment(s)
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)
-		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Principal, cfg.Tools = b.meter, b.queue, b.blocks, principalID(principal), rule
+		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Principal, cfg.Tools = b.observer(s), b.queue, b.blocks, principalID(principal), rule
 		return cfg
 	}
+}
+
+// observer counts and traces the sessions of clients, who come over HTTP, with a server.
+func (b *boundary) observer(s *rules.Server) gateway.Observer {
+	if s.Command != nil {
+		return b.meter.Over(meter.TCP, meter.Pipe)
+	}
+	return b.meter.Over(meter.TCP, meter.TCP)
 }
 
 // treatment is what the rules say of a server's messages.

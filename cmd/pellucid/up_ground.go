@@ -27,11 +27,11 @@ func openUpGround(e *env, c *upCmd, key frame.Key, log *slog.Logger) (g *upGroun
 	if g.refusals, err = openRefusals(dir, func(err error) { log.Error("a refusal is not recorded", "err", err) }); err != nil {
 		return nil, err
 	}
-	defer func() {
+	defer func(made *upGround) { // on an error g is nil by then
 		if err != nil {
-			g.Close()
+			made.Close()
 		}
-	}()
+	}(g)
 	ctx := context.Background()
 	if g.store, err = c.groundDB.open(ctx, dir, showDemo); err != nil {
 		return nil, err

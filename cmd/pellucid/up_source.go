@@ -85,11 +85,12 @@ func (s *source) changes(ctx context.Context, warn func(string, ...any)) <-chan 
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	var events chan fsnotify.Event
+	var failures chan error // of the watcher, which stops at one that nobody takes
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil && s.path != "" {
 		// The directory, for a file is replaced as often as it is written.
 		err = watcher.Add(filepath.Dir(s.path))
-		events = watcher.Events
+		events, failures = watcher.Events, watcher.Errors
 	}
 	if err != nil {
 		warn("the configuration's directory cannot be watched: it is looked at now and then", "every", pollWait.String())
@@ -114,6 +115,7 @@ func (s *source) changes(ctx context.Context, warn func(string, ...any)) <-chan 
 				if !rest(ctx, events) {
 					return
 				}
+			case <-failures: // events may have been lost: what the file holds now counts
 			case <-tick.C:
 			}
 			now := s.digest()

@@ -359,7 +359,11 @@ func TestUpDrain(t *testing.T) {
 					answers <- fmt.Sprint(got, err)
 				}()
 			}
-			time.Sleep(200 * time.Millisecond)
+			g.eventually("both are under way", func() bool {
+				w := httptest.NewRecorder()
+				g.b.meter.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				return strings.Contains(w.Body.String(), `pellucid_requests_active{server="one"} 2`+"\n")
+			})
 			g.stop()
 			g.eventually("draining", func() bool { return g.get("/readyz", "") == http.StatusServiceUnavailable })
 			if _, err := g.connect("/mcp", "", version); err == nil {

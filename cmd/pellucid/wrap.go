@@ -326,9 +326,12 @@ func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.
 	for _, spec := range c.Env {
 		if strings.Contains(spec, "=") {
 			cmd.Env = append(cmd.Env, spec)
-		} else {
-			cmd.Inherit = append(cmd.Inherit, spec)
+			continue
 		}
+		if _, set := os.LookupEnv(spec); !set {
+			cfg.Log.Warn("a variable of --env is not set: the server does not get it", "name", finding.Quote(spec))
+		}
+		cmd.Inherit = append(cmd.Inherit, spec)
 	}
 	if a != nil {
 		return a.run(ctx, front, cfg, fleet.Command(cmd), descriptor("stdio", c.Command...))

@@ -202,6 +202,7 @@ func TestWrapExits(t *testing.T) {
 		{name: "header without a value", args: []string{"--url", "http://127.0.0.1:1", "--header", "A=env:NO_SUCH"}, code: 3, stderr: "is not set"},
 		{name: "secret on the command line", args: []string{"--url", "http://127.0.0.1:1", "--header", "A=b"}, code: 3, stderr: "by reference"},
 		{name: "loose state", args: []string{"--", "true"}, env: "PELLUCID_STATE=" + loose, code: 3, stderr: "chmod"},
+		{name: "variable that is not set", args: []string{"--env", "PELLUCID_NO_SUCH", "--", "/no/such"}, code: 4, stderr: "PELLUCID_NO_SUCH"},
 		{name: "no such program", args: []string{"--", "/no/such\u202eprogram"}, code: 4, stderr: `\u202e`},
 		{name: "unreachable", args: []string{"--url", "http://127.0.0.1:1"}, env: "NO_PROXY=*", stdin: ping, code: 4, stdout: `"id":1,"error"`},
 		{name: "client leaves", args: asServer("server"), code: 0},

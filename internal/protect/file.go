@@ -24,7 +24,9 @@ func readFile(path string) (*file, error) {
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
-	if err != nil {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("protect: open %q: %w", path, pe.Err)
+	} else if err != nil {
 		return nil, fmt.Errorf("protect: %w", err)
 	}
 	before, err := os.Stat(abs)

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/classify"
+	"github.com/pellucid-mcp/pellucid/classify/local"
+)
+
+// elsewhere is a classifier that does not compute in this process.
+type elsewhere struct{}
+
+func (elsewhere) Classify(context.Context, []string) ([]classify.Score, error) { return nil, nil }
+func (elsewhere) Limits() classify.Limits                                      { return classify.Limits{} }
+func (elsewhere) Version() string                                              { return "1" }
+
+// TestRested: a model that watches and computes here has its share of the processors and
+// no more, however many of its calls run at one time; nobody else is slowed down.
+func TestRested(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // a share of two
+	for _, tt := range []struct {
+		what string
+		o    classify.Options
+		want float64
+	}{
+		{"one call has less than the share", classify.Options{Classifier: local.Classifier{}, Mode: classify.Shadow}, 0},
+		{"as many calls as the share", classify.Options{Classifier: local.Classifier{}, Mode: classify.Shadow, Concurrent: 2}, 0},
+		{"four times the share", classify.Options{Classifier: local.Classifier{}, Mode: classify.Shadow, Concurrent: 8}, 3},
+		{"one that acts", classify.Options{Classifier: local.Classifier{}, Mode: classify.Enforce, Concurrent: 8}, 0},
+		{"one elsewhere", classify.Options{Classifier: elsewhere{}, Mode: classify.Shadow, Concurrent: 8}, 0},
+	} {
+		if rested(&tt.o); tt.o.Rest != tt.want {
+			t.Errorf("%s: rests %v times a call, want %v", tt.what, tt.o.Rest, tt.want)
+		}
+	}
+}
