@@ -14,10 +14,12 @@ BENCHTIME ?= 1s
 TIMEOUT   ?= 10m
 PARALLEL  ?=
 
-# Packages that start goroutines: the race detector runs over these.
-CONCURRENT := ./gateway/... ./ground/... ./internal/wire/... ./internal/auth/... ./internal/didweb/... ./internal/factcheck/... \
-  ./internal/child/... ./internal/era/... ./internal/fleet/... ./internal/meter/... ./internal/plug/... ./internal/rules/... \
-  ./internal/state/... ./internal/admit/... ./llm/... ./classify/... ./ledger/... ./internal/store/... ./internal/sequence/... ./internal/evidence/...
+# Packages that start goroutines: the race detector runs over these, and is so slow that
+# it gets the short form of the long tests.
+CONCURRENT := ./gateway ./ground ./guard ./hold ./counterfactual/run ./llm/... ./classify ./classify/judge ./classify/remote \
+  ./ledger ./internal/wire ./internal/auth ./internal/didweb ./internal/factcheck ./internal/child ./internal/era ./internal/fleet \
+  ./internal/meter ./internal/plug ./internal/rules ./internal/state ./internal/admit ./internal/store ./internal/sequence \
+  ./internal/evidence ./internal/standing ./internal/jobs
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
@@ -48,8 +50,8 @@ vet:
 
 race:
 	@if command -v "$$(go env CC)" >/dev/null; then \
-	  echo "go test -race $(CONCURRENT)"; \
-	  CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(CONCURRENT); \
+	  echo "go test -race -short $(CONCURRENT)"; \
+	  CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) $(CONCURRENT); \
 	else \
 	  echo "race: SKIPPED: the race detector needs a C compiler, and there is no '$$(go env CC)' here"; \
 	fi

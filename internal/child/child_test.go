@@ -80,6 +80,7 @@ func play(role string) int {
 		}
 		return 0
 	case "chatter":
+		signal.Ignore(syscall.SIGPIPE) // it outlives whoever read it
 		for range 600 {
 			fmt.Println("still here")
 			fmt.Fprintln(os.Stderr, "still here")
