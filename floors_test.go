@@ -71,13 +71,14 @@ conform:                finding attest corpus internal/strictjson internal/ucd g
 internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
 internal/era:           internal/strictjson internal/wire internal/mcpmsg
 surface:                finding scrub internal/ucd internal/strictjson internal/wire internal/mcpmsg
+surface/pintest:        surface
 internal/pinfile:       surface internal/state internal/strictjson
 internal/sequence:      finding ledger internal/state
 internal/standing:      finding ledger trust internal/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 gateway:                finding scrub href frame classify validate hold surface internal/strictjson internal/wire internal/mcpmsg
-internal/evidence:      attest classify gateway ground hold ledger surface trust validate internal/standing
+internal/evidence:      attest classify frame gateway ground hold ledger surface trust validate internal/standing
 internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 
 internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child

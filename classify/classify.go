@@ -95,7 +95,7 @@ type Segment struct {
 	Raw  string // as received, for those that want it; "" stands for View
 }
 
-// A Verdict is what a Panel's member has made of a result.
+// A Verdict is what a Member has made of a result.
 type Verdict struct {
 	Name    string // of the member, from the configuration
 	Version string

@@ -142,17 +142,33 @@ func (f *Front) open(era Era, principal string) *FrontSession {
 	return s
 }
 
-// evict ends the session that has rested longest. f.mu is held.
+// evict ends the session that has rested longest, of the principal that has most of
+// those that may: its own, or one of somebody who has more. So nobody who opens one after
+// the other takes the place of others. f.mu is held.
 func (f *Front) evict(principal string) bool {
+	all := func(yield func(*FrontSession) bool) {
+		for _, sessions := range []map[string]*FrontSession{f.sessions, f.shared} {
+			for _, s := range sessions {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+	has := map[string]int{}
+	for s := range all {
+		has[s.Principal]++
+	}
 	var victim *FrontSession
 	var since time.Time
 	now := time.Now()
-	for _, sessions := range []map[string]*FrontSession{f.sessions, f.shared} {
-		for _, s := range sessions {
-			at, rests := s.rests()
-			if rests && (s.Principal == principal || now.Sub(at) >= strangerRest) && (victim == nil || at.Before(since)) {
-				victim, since = s, at
-			}
+	for s := range all {
+		at, rests := s.rests()
+		if !rests || s.Principal != principal && (now.Sub(at) < strangerRest || has[s.Principal] <= has[principal]) {
+			continue
+		}
+		if victim == nil || has[s.Principal] > has[victim.Principal] || has[s.Principal] == has[victim.Principal] && at.Before(since) {
+			victim, since = s, at
 		}
 	}
 	if victim == nil {

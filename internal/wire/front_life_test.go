@@ -34,6 +34,32 @@ func TestFrontSessions(t *testing.T) {
 	}
 }
 
+// TestFrontHoarder: who opens one session after the other does not end those of others,
+// however long they rest; who has none gets room from whoever has most.
+func TestFrontHoarder(t *testing.T) {
+	b := newBench(t, func(o *FrontOptions) { o.Sessions = 3 })
+	rested := func(id, principal string) {
+		s := b.f.lookup(id, principal)
+		s.mu.Lock()
+		s.touched = s.touched.Add(-2 * strangerRest)
+		s.mu.Unlock()
+	}
+	_, quiet := b.begin("2025-11-25", "X-Principal", "ada")
+	rested(quiet, "ada")
+	var last string
+	for range 4 {
+		_, last = b.begin("2025-11-25", "X-Principal", "bob")
+	}
+	if b.f.lookup(quiet, "ada") == nil {
+		t.Fatal("the other's session is gone")
+	}
+	rested(last, "bob")
+	b.begin("2025-11-25", "X-Principal", "eve")
+	if b.f.lookup(quiet, "ada") == nil || b.f.lookup(last, "bob") != nil {
+		t.Error("who has one made room, and not who has two")
+	}
+}
+
 func TestFrontIdle(t *testing.T) {
 	b := newBench(t, func(o *FrontOptions) { o.Idle = 50 * time.Millisecond })
 	v, id := b.begin("2025-11-25")
