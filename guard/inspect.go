@@ -80,7 +80,6 @@ const bodyRate = 16 << 10
 func (g *Guard) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	from := http.MaxBytesReader(w, r.Body, int64(g.o.MaxRequest))
 	conn, start := http.NewResponseController(w), time.Now()
-	defer conn.SetReadDeadline(time.Time{}) // the server's own rule again
 	var all []byte
 	for {
 		all = slices.Grow(all, 4<<10)
@@ -90,9 +89,10 @@ func (g *Guard) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		all = all[:len(all)+n]
 		switch {
 		case err == io.EOF:
+			_ = conn.SetReadDeadline(time.Time{}) // the server's own rule again
 			return all, nil
 		case err != nil:
-			return nil, err
+			return nil, err // the deadline stays: the server looks for the rest of the body
 		}
 	}
 }
