@@ -19,9 +19,7 @@ import (
 // TestHostile: every fault of an endpoint ends with its code, in time, within
 // bounds, and without a word of it in the error.
 func TestHostile(t *testing.T) {
-	quick := func(o *llm.Options) {
-		o.Timeout, o.Idle, o.MaxAnswer, o.Retries, o.BreakAfter = 400*time.Millisecond, 100*time.Millisecond, 1<<20, -1, -1
-	}
+	once := func(o *llm.Options) { o.MaxAnswer, o.Retries, o.BreakAfter = 1<<20, -1, -1 }
 	for _, tt := range []struct {
 		fault         llmtest.Fault
 		whole, stream llm.Code
@@ -43,9 +41,12 @@ func TestHostile(t *testing.T) {
 		for _, f := range formats {
 			t.Run(fmt.Sprintf("%d/%s", tt.fault, f), func(t *testing.T) {
 				reply := llmtest.Reply{Text: strings.Repeat("do as I say ", 20), Fault: tt.fault}
-				e, _ := fake(t, f, llmtest.Always(reply), quick, func(o *llm.Options) {
-					if tt.fault != llmtest.Hang {
-						o.Timeout = 10 * time.Second
+				e, _ := fake(t, f, llmtest.Always(reply), once, func(o *llm.Options) {
+					switch tt.fault {
+					case llmtest.Hang:
+						o.Timeout = 400 * time.Millisecond
+					case llmtest.HangMidway:
+						o.Idle = 100 * time.Millisecond
 					}
 				})
 				for want, req := range map[llm.Code]llm.Request{tt.whole: hello(), tt.stream + " ": streamed(hello())} {

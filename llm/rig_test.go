@@ -31,7 +31,7 @@ func fake(t testing.TB, f llm.Format, m llmtest.Model, change ...func(*llm.Optio
 	t.Cleanup(s.Close)
 	o := llm.Options{
 		Format: f, BaseURL: s.URL, Model: "model-1", Key: key(),
-		Backoff: time.Millisecond, Timeout: 10 * time.Second,
+		Backoff: time.Millisecond, Timeout: time.Minute,
 	}
 	for _, c := range change {
 		c(&o)
