@@ -221,7 +221,7 @@ func TestTypingIsLinear(t *testing.T) {
 		s := strings.Repeat(unit, (1<<18)/len(unit))
 		start := time.Now()
 		notPlain(s)
-		if d := time.Since(start); d > 3*time.Second {
+		if d := time.Since(start); d > 20*time.Second {
 			t.Errorf("%+q repeated to %d octets took %v", unit, len(s), d)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -79,7 +80,9 @@ const (
 	ourTrace   = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 )
 
-func TestObserver(t *testing.T) {
+func TestObserver(t *testing.T) { synctest.Test(t, observer) }
+
+func observer(t *testing.T) {
 	w := &watcher{}
 	r := newRig(t, func(c *Config) {
 		c.Observer, c.Timeout = w, 300*time.Millisecond

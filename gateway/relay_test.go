@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -191,7 +192,9 @@ func TestTimeout(t *testing.T) {
 	r.client.none()
 }
 
-func TestProgressResetsTimeout(t *testing.T) {
+func TestProgressResetsTimeout(t *testing.T) { synctest.Test(t, progressResetsTimeout) }
+
+func progressResetsTimeout(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Timeout = 400 * time.Millisecond })
 	up := r.request("1", "ping", `{"_meta":{"progressToken":"p"}}`)
 	for range 6 {

@@ -120,12 +120,12 @@ func TestHTTPSlow(t *testing.T) {
 			}
 		}()
 		began := time.Now()
-		conn.SetReadDeadline(began.Add(5 * time.Second))
+		conn.SetReadDeadline(began.Add(30 * time.Second))
 		answer, err := io.ReadAll(conn)
 		if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
 			t.Errorf("%s %s: the connection stays", c.path, c.contentType)
 		}
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("%s %s: took %s", c.path, c.contentType, took)
 		}
 		if got, _, _ := strings.Cut(strings.TrimPrefix(string(answer), "HTTP/1.1 "), " "); c.want != "" && got != c.want {

@@ -178,7 +178,7 @@ func TestOtherRoutes(t *testing.T) {
 
 // TestSlowRequests: who opens a request and sends nothing does not keep its place.
 func TestSlowRequests(t *testing.T) {
-	r := newRig(t, obedient, func(o *guard.Options) { o.MaxActive, o.Patience = 1, 50*time.Millisecond })
+	r := newRig(t, obedient, func(o *guard.Options) { o.MaxActive, o.Patience = 1, 500*time.Millisecond })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.front.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)

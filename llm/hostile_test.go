@@ -246,7 +246,7 @@ func TestCircuit(t *testing.T) {
 	reply := llmtest.Reply{Status: 500}
 	set := func(r llmtest.Reply) { mu.Lock(); reply = r; mu.Unlock() }
 	e, s := fake(t, llm.FormatChat, func(llmtest.Ask) llmtest.Reply { mu.Lock(); defer mu.Unlock(); return reply }, func(o *llm.Options) {
-		o.BreakAfter, o.BreakFor, o.Retries = 2, 50*time.Millisecond, -1
+		o.BreakAfter, o.BreakFor, o.Retries = 2, 500*time.Millisecond, -1
 	})
 	ask := func() llm.Code {
 		_, err := e.Complete(ctx(t), hello())
@@ -260,7 +260,7 @@ func TestCircuit(t *testing.T) {
 	if s.Requests() != 2 {
 		t.Errorf("%d requests", s.Requests())
 	}
-	time.Sleep(60 * time.Millisecond)
+	time.Sleep(600 * time.Millisecond)
 	if got := ask(); got != llm.CodeServer {
 		t.Errorf("the trial: %q", got)
 	}
@@ -268,7 +268,7 @@ func TestCircuit(t *testing.T) {
 		t.Errorf("after a trial that failed: %q", got)
 	}
 	set(llmtest.Reply{Text: "OK"})
-	time.Sleep(60 * time.Millisecond)
+	time.Sleep(600 * time.Millisecond)
 	for range 3 {
 		if got := ask(); got != "" {
 			t.Errorf("when it is up: %q", got)
@@ -316,15 +316,15 @@ func TestNew(t *testing.T) {
 // TestIdle: an answer that stops coming in is given up long before the attempt's
 // time is over; one that comes in slowly, or is read slowly, is not.
 func TestIdle(t *testing.T) {
-	patience := func(o *llm.Options) { o.Idle, o.Timeout, o.Retries = 300*time.Millisecond, 20*time.Second, -1 }
+	patience := func(o *llm.Options) { o.Idle, o.Timeout, o.Retries = time.Second, time.Minute, -1 }
 	for _, f := range formats {
 		e, _ := fake(t, f, llmtest.Always(llmtest.Reply{Text: "a long answer", Fault: llmtest.HangMidway}), patience)
 		start := time.Now()
-		if _, err := e.Complete(ctx(t), streamed(hello())); codeOf(t, err) != llm.CodeTimeout || time.Since(start) > 5*time.Second {
+		if _, err := e.Complete(ctx(t), streamed(hello())); codeOf(t, err) != llm.CodeTimeout || time.Since(start) > 30*time.Second {
 			t.Errorf("%s: hanging: %v after %v", f, err, time.Since(start))
 		}
 	}
-	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "a long answer", Pause: 80 * time.Millisecond}), patience)
+	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "a long answer", Pause: 300 * time.Millisecond}), patience)
 	if _, err := e.Complete(ctx(t), streamed(hello())); err != nil {
 		t.Errorf("slow: %v", err)
 	}
@@ -333,7 +333,7 @@ func TestIdle(t *testing.T) {
 	waited := false
 	req.Stream = func(llm.Delta) error {
 		if !waited {
-			time.Sleep(400 * time.Millisecond)
+			time.Sleep(1200 * time.Millisecond)
 		}
 		waited = true
 		return nil

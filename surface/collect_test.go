@@ -55,7 +55,7 @@ func TestCollectEras(t *testing.T) {
 				return ""
 			}
 			return legacy(list)(method, c)
-		}, CollectOptions{Timeout: 300 * time.Millisecond}, nil, 3},
+		}, CollectOptions{Timeout: time.Second}, nil, 3},
 		{"no list at all", legacy(noMethod), CollectOptions{}, nil, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,7 +168,11 @@ func TestCollectHostile(t *testing.T) {
 		{"duplicate members", list(`{"tools":[],"tools":[]}`), NotJSON},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Collect(t.Context(), serve(t, tt.answer), CollectOptions{Timeout: 300 * time.Millisecond})
+			opt := CollectOptions{}
+			if tt.want == NoAnswer {
+				opt.Timeout = time.Second
+			}
+			_, err := Collect(t.Context(), serve(t, tt.answer), opt)
 			if got := reasonOf(err); got != tt.want {
 				t.Errorf("Collect: %v, want %s", err, tt.want)
 			}

@@ -117,7 +117,11 @@ func TestUpstream(t *testing.T) {
 			if tt.err != nil {
 				f.in <- item{err: tt.err}
 			}
-			c, era, err := Upstream(t.Context(), f, Options{Patience: 50 * time.Millisecond})
+			patience := 10 * time.Second
+			if tt.name == "silence" || tt.name == "unreadable" {
+				patience = 50 * time.Millisecond
+			}
+			c, era, err := Upstream(t.Context(), f, Options{Patience: patience})
 			if (err != nil) != tt.fails || era != tt.era {
 				t.Fatalf("era %v, %v", era, err)
 			}

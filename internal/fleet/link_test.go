@@ -76,7 +76,7 @@ func TestGone(t *testing.T) {
 			if err != nil || !m.Local {
 				t.Fatalf("%+v, %v", m, err)
 			}
-			if d := time.Since(began); d > 2*time.Second {
+			if d := time.Since(began); d > 20*time.Second {
 				t.Errorf("answered after %v", d)
 			}
 			h := f.Health()[0] // told a moment after the client was

@@ -61,18 +61,18 @@ func TestFrontHoarder(t *testing.T) {
 }
 
 func TestFrontIdle(t *testing.T) {
-	b := newBench(t, func(o *FrontOptions) { o.Idle = 50 * time.Millisecond })
+	b := newBench(t, func(o *FrontOptions) { o.Idle = 500 * time.Millisecond })
 	v, id := b.begin("2025-11-25")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	listen := b.do(ctx, http.MethodGet, "", "Mcp-Session-Id", id)
-	time.Sleep(150 * time.Millisecond)
+	time.Sleep(1200 * time.Millisecond)
 	if b.f.Sessions() != 1 {
 		t.Error("ended while its client listened")
 	}
 	stop()
 	listen.Body.Close()
-	soon, stop2 := context.WithTimeout(t.Context(), 5*time.Second)
+	soon, stop2 := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop2()
 	if _, err := v.s.Read(soon); err != io.EOF {
 		t.Errorf("Read: %v", err)
