@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -49,12 +48,7 @@ func twoPayments(a llmtest.Ask) llmtest.Reply {
 // client that goes away in the middle; errors and other routes of the provider; a
 // request of 10 MB.
 func TestGuardForms(t *testing.T) {
-	modules := nodeModules(t)
-	for _, name := range []string{"openai", "@anthropic-ai/sdk"} {
-		if _, err := os.Stat(filepath.Join(modules, name)); err != nil {
-			t.Skip("the official SDKs are not installed; `make peers` installs them")
-		}
-	}
+	modules := officialSDKs(t)
 	in := newInstall(t)
 	base := in.serveGuard(t, twoPayments)
 	arg, _ := json.Marshal(map[string]any{"modules": modules, "base": base, "key": "sk-e2e"})
