@@ -119,6 +119,7 @@ const (
 	maxArguments = 256
 	maxValue     = 4096
 	maxActions   = 256
+	maxPath      = 512 // octets of the names above an argument: a digest stands for longer ones
 )
 
 // Action is c under the policy.
@@ -173,8 +174,13 @@ func bounded(args []Argument) []Argument {
 	return append(args[:maxArguments:maxArguments], Argument{"\x00rest", hex.EncodeToString(h.Sum(nil))})
 }
 
-// flatten calls f with every scalar under v.
+// flatten calls f with every scalar under v. Each may have a path of its own: one long
+// name above thousands of them must not stand in the memory thousands of times.
 func flatten(v strictjson.Value, path string, f func(path string, v strictjson.Value)) {
+	if kind := v.Kind(); len(path) > maxPath && (kind == '{' || kind == '[') {
+		sum := sha256.Sum256([]byte(path))
+		path = "\x00" + hex.EncodeToString(sum[:])
+	}
 	switch v.Kind() {
 	case '{':
 		for name, val := range v.Members() {
@@ -206,10 +212,13 @@ var criticalWords = []string{
 
 // critical reports whether an argument has to be equal.
 func (r ToolRule) critical(path string, prose bool) bool {
+	if len(path) > 2*maxPath {
+		return true // nobody calls anything so: the name is not looked into
+	}
 	_, leaf := cutLast(path, ".")
 	named := func(list []string) bool { return slices.Contains(list, path) || slices.Contains(list, leaf) }
 	switch {
-	case named(r.Critical):
+	case named(r.Critical), strings.HasPrefix(leaf, "\x00"):
 		return true
 	case named(r.Free):
 		return false

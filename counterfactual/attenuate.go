@@ -138,6 +138,16 @@ func soundsLikeControl(sentence string) bool {
 	return false
 }
 
+// coarseness is how many of so many places coarser makes one of.
+func coarseness(cuts int) int {
+	all := 1
+	for step := 1 + cuts/maxCutCount; step > 1; step = 1 + cuts/maxCutCount {
+		all *= step
+		cuts /= step
+	}
+	return all
+}
+
 // coarser is the places inside a text where a span may begin or end, the ends of its
 // sentences, until there are few.
 func coarser(cuts []int) []int {

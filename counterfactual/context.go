@@ -59,6 +59,7 @@ func Parse(f Format, src []byte, opt ParseOptions) (*Assembly, error) {
 	if len(a.Segments) > MaxSegments {
 		return nil, errors.New("counterfactual: parse context: too many segments")
 	}
+	a.Task, a.Instructions = r.task.text(), r.instructions.text()
 	r.group()
 	return a, a.seal()
 }
@@ -103,6 +104,8 @@ type reader struct {
 	opt   ParseOptions
 	calls map[string]strictjson.Value // by id: the call, for its name and arguments
 	kinds []elementKind               // of the list's elements
+
+	task, instructions paragraphs
 }
 
 type elementKind uint8
@@ -134,7 +137,7 @@ func (r *reader) system(v strictjson.Value) {
 		return
 	}
 	r.trusted("system", v)
-	r.a.Instructions = join(r.a.Instructions, r.pieces(v, slotSystem, Source{Class: ClassUnknown}, ""))
+	r.instructions.add(r.pieces(v, slotSystem, Source{Class: ClassUnknown}, ""))
 }
 
 // user takes what the user wrote.
@@ -144,7 +147,7 @@ func (r *reader) user(v strictjson.Value, block string) {
 		r.a.slots = append(r.a.slots, slot{v: v, role: slotTask, block: block, pieces: []piece{{segment: -1}}})
 		return
 	}
-	r.a.Task = join(r.a.Task, r.pieces(v, slotTask, Source{Class: ClassUnknown}, ""))
+	r.task.add(r.pieces(v, slotTask, Source{Class: ClassUnknown}, ""))
 }
 
 // agent takes the agent's own text. Where untrusted text stands before it, it may
@@ -178,7 +181,7 @@ func (r *reader) untrusted(src Source, v strictjson.Value, call, raw string) {
 func (r *reader) pieces(v strictjson.Value, role slotRole, src Source, call string) string {
 	text := v.Text()
 	s := slot{v: v, role: role}
-	own := ""
+	var own paragraphs
 	at := 0
 	plain := func(end int) {
 		if at == end {
@@ -187,7 +190,7 @@ func (r *reader) pieces(v strictjson.Value, role slotRole, src Source, call stri
 		part := text[at:end]
 		i := -1
 		if role != slotSegment {
-			own = join(own, part)
+			own.add(part)
 		} else if strings.TrimSpace(part) != "" {
 			i = r.segment(Segment{Source: src, Text: part, Digest: sha256.Sum256([]byte(part)), Call: call})
 		}
@@ -217,7 +220,7 @@ func (r *reader) pieces(v strictjson.Value, role slotRole, src Source, call stri
 	if len(s.pieces) > 0 {
 		r.a.slots = append(r.a.slots, s)
 	}
-	return own
+	return own.text()
 }
 
 func (r *reader) segment(s Segment) int {
@@ -331,12 +334,14 @@ func (r *reader) group() {
 	flush()
 }
 
-func join(a, b string) string {
-	if a == "" {
-		return b
+// paragraphs are texts that are one, with line feeds between those that are not empty.
+// There may be very many: each is copied once.
+type paragraphs []string
+
+func (p *paragraphs) add(s string) {
+	if s != "" {
+		*p = append(*p, s)
 	}
-	if b == "" {
-		return a
-	}
-	return a + "\n" + b
 }
+
+func (p paragraphs) text() string { return strings.Join(p, "\n") }

@@ -66,7 +66,10 @@ type belief struct {
 func (p *posterior) belief() (b belief) {
 	top := 0
 	for k := range p.alone {
-		top = max(top, p.alone[k], p.joint[k])
+		top = max(top, p.alone[k])
+		if k > 0 { // before the first unit there are no others
+			top = max(top, p.joint[k])
+		}
 	}
 	var cache [2]struct {
 		x int

@@ -39,6 +39,12 @@ func TestBelief(t *testing.T) {
 	if b := p.belief(); b.median <= 80 {
 		t.Errorf("the slip still counts: %+v", b)
 	}
+	only := newPosterior(1) // what others would take is nothing to compare with
+	only.prefix(1, 20_000)
+	only.unit(1, -22_000)
+	if b := only.belief(); b.total == 0 {
+		t.Errorf("of one: %+v", b)
+	}
 	if b := newPosterior(0).belief(); b.place != 0 || !sure(b.none, b.total) {
 		t.Errorf("of nothing: %+v", b)
 	}

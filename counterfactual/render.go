@@ -134,9 +134,13 @@ func (a *Assembly) reordered(e *strictjson.Edits, seed uint64) ([]byte, error) {
 	}
 	elements := slices.Collect(a.list.Elements())
 	order := a.permutation(len(elements), seed)
+	gone := make(map[strictjson.Value]bool, len(a.drops))
+	for _, v := range a.drops {
+		gone[v] = true
+	}
 	list := []byte{'['}
 	for _, i := range order {
-		if slices.Contains(a.drops, elements[i]) {
+		if gone[elements[i]] {
 			continue
 		}
 		if len(list) > 1 {

@@ -119,16 +119,16 @@ func contentText(v strictjson.Value) string {
 	if v.Kind() == '"' {
 		return v.Text()
 	}
-	out := ""
+	var out paragraphs
 	for b := range v.Elements() {
 		for _, name := range []string{"text", "content"} {
 			if t := b.Get(name); t.Kind() == '"' {
-				out = join(out, t.Text())
+				out.add(t.Text())
 				break
 			}
 		}
 	}
-	return out
+	return out.text()
 }
 
 // ParseAnswer reads the body of a provider's answer, not streamed. Of several
@@ -157,42 +157,53 @@ func ParseAnswer(f Format, body []byte) (*Answer, error) {
 		}
 	case FormatMessages:
 		if root.Get("content").Kind() == '[' {
+			var s said
 			for b := range root.Get("content").Elements() {
-				a.block(b)
+				s.block(a, b)
 			}
+			s.into(a)
 			return a, nil
 		}
 	case FormatResponses:
 		if root.Get("output").Kind() == '[' {
+			var s said
 			for item := range root.Get("output").Elements() {
-				a.item(item)
+				s.item(a, item)
 			}
+			s.into(a)
 			return a, nil
 		}
 	}
 	return nil, errors.New("counterfactual: parse answer: not an answer of this format")
 }
 
-func (a *Answer) block(b strictjson.Value) {
+// said is the texts of an answer, while it is read.
+type said struct{ text, reasoning, refusal paragraphs }
+
+func (s *said) into(a *Answer) {
+	a.Text, a.Reasoning, a.Refusal = s.text.text(), s.reasoning.text(), s.refusal.text()
+}
+
+func (s *said) block(a *Answer, b strictjson.Value) {
 	switch b.Get("type").Text() {
 	case "text":
-		a.Text = join(a.Text, b.Get("text").Text())
+		s.text.add(b.Get("text").Text())
 	case "thinking":
-		a.Reasoning = join(a.Reasoning, b.Get("thinking").Text())
+		s.reasoning.add(b.Get("thinking").Text())
 	case "tool_use":
 		a.Calls = append(a.Calls, Call{b.Get("id").Text(), b.Get("name").Text(), b.Get("input").Raw()})
 	}
 }
 
-func (a *Answer) item(v strictjson.Value) {
+func (s *said) item(a *Answer, v strictjson.Value) {
 	switch v.Get("type").Text() {
 	case "message":
 		for b := range v.Get("content").Elements() {
-			a.Text = join(a.Text, b.Get("text").Text())
-			a.Refusal = join(a.Refusal, b.Get("refusal").Text())
+			s.text.add(b.Get("text").Text())
+			s.refusal.add(b.Get("refusal").Text())
 		}
 	case "reasoning":
-		a.Reasoning = join(a.Reasoning, contentText(v.Get("summary")))
+		s.reasoning.add(contentText(v.Get("summary")))
 	case "function_call":
 		a.Calls = append(a.Calls, Call{v.Get("call_id").Text(), v.Get("name").Text(), []byte(v.Get("arguments").Text())})
 	case "custom_tool_call":

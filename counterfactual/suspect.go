@@ -32,13 +32,13 @@ func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
 		}
 		p.Segments[i] = u
 	}
-	given := Judge{Trusted: join(a.Task, a.Instructions)}
+	given := &vocabulary{text: a.Task + "\n" + a.Instructions}
 	for i := range targets {
 		t := &targets[i]
 		out := Target{Digest: t.Digest(), Tool: frame.Label(t.Tool), Privilege: t.Privilege, UserGiven: len(t.Critical) > 0}
 		for _, arg := range t.Critical {
 			out.Critical = append(out.Critical, frame.Label(arg.Path))
-			out.UserGiven = out.UserGiven && given.given(arg.Value)
+			out.UserGiven = out.UserGiven && given.holds(arg.Value)
 		}
 		p.Targets = append(p.Targets, out)
 	}
@@ -120,10 +120,12 @@ func plainWords(text string) string {
 }
 
 // walk is one pass over a text: where a span of it may begin or end, and how many
-// sentences of its beginning sound like control.
+// sentences of its beginning sound like control. A text of line feeds alone has as many
+// sentences as octets; it takes a second pass, and no list of all of them.
 func walk(text string) (cuts []int, control int) {
 	const most = 64 // sentences, and so many octets
-	at, seen := 0, 0
+	const listed = 1 << 14
+	at, seen, all := 0, 0, 0
 	for s := range sentences(text) {
 		if seen < most && at < 1<<13 {
 			seen++
@@ -132,8 +134,23 @@ func walk(text string) (cuts []int, control int) {
 			}
 		}
 		if at += len(s); at < len(text) {
+			if all++; all <= listed {
+				cuts = append(cuts, at)
+			}
+		}
+	}
+	if all <= listed {
+		return coarser(cuts), control
+	}
+	step, n := coarseness(all), 0
+	cuts, at = cuts[:0], 0
+	for s := range sentences(text) {
+		if at += len(s); at == len(text) {
+			break
+		}
+		if n++; n%step == 0 {
 			cuts = append(cuts, at)
 		}
 	}
-	return coarser(cuts), control
+	return cuts, control
 }

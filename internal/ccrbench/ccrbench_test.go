@@ -278,6 +278,20 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestTooMany: what is compared with each other is bounded.
+func TestTooMany(t *testing.T) {
+	for want, name := range map[string]string{"more than 2000 runs of one model and task": "m", "more than 1000 models and suites": "m%d"} {
+		var b strings.Builder
+		for i := range mostOfTask + 1 {
+			fmt.Fprintf(&b, `{"pipeline_name":"`+strings.ReplaceAll(name, "%d", "%[1]d")+`","suite_name":"s","user_task_id":"user_1","x":%[1]d,"messages":[]}`+"\n", i)
+		}
+		src := Source{"x", func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(b.String())), nil }}
+		if _, err := Run([]Source{src}, Options{Tracks: "A"}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
 // TestGated: tools that act are gated whatever they say; readers only where they say
 // something that the trusted text does not.
 func TestGated(t *testing.T) {

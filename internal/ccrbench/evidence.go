@@ -17,73 +17,98 @@ type EvidenceRow struct {
 	Held  Share  `json:"held"`
 }
 
+// An examination counts how often records have each of their properties.
+type examination struct {
+	same, replayed, resumed, conclusion, answer, dropped, octet Share
+}
+
+func (e *examination) rows() []EvidenceRow {
+	return []EvidenceRow{
+		{"the same answers give the same octets", e.same},
+		{"replay derives the record octet for octet", e.replayed},
+		{"a plan resumed in the middle ends in the same verdict", e.resumed},
+		{"a changed conclusion is refused", e.conclusion},
+		{"a changed answer is refused", e.answer},
+		{"a left-out answer is refused", e.dropped},
+		{"a changed octet is refused, or changes the digest alone", e.octet},
+	}
+}
+
 // evidence checks records of simulated decisions: determinism, replay, tampering.
 func evidence(x *index, opt *Options) ([]EvidenceRow, error) {
 	count := 60
 	if opt.Full {
 		count = 400
 	}
-	same := EvidenceRow{Check: "the same answers give the same octets"}
-	replayed := EvidenceRow{Check: "replay derives the record octet for octet"}
-	resumed := EvidenceRow{Check: "a plan resumed in the middle ends in the same verdict"}
-	conclusion := EvidenceRow{Check: "a changed conclusion is refused"}
-	answer := EvidenceRow{Check: "a changed answer is refused"}
-	dropped := EvidenceRow{Check: "a left-out answer is refused"}
-	octet := EvidenceRow{Check: "a changed octet is refused, or changes the digest alone"}
+	var e examination
 	for i := range count {
 		opt.say("G: evidence", i, count)
 		rng := random(opt.Seed, "G", i)
 		s := shapes[rng.IntN(len(shapes))]
 		n, noise := sizes[rng.IntN(2)], noises[rng.IntN(len(noises))]
 		run := func(stopAt int) ([]byte, error) { return decision(&s, n, noise, opt.Seed, i, stopAt) }
-		first, err := run(0)
+		record, err := e.derive(run, rng)
 		if err != nil {
 			return nil, err
 		}
-		again, err := run(0)
-		if err != nil {
+		if err := e.tamper(record, rng); err != nil {
 			return nil, err
-		}
-		same.Held.add(bytes.Equal(first, again))
-		_, err = counterfactual.Replay(first)
-		replayed.Held.add(err == nil)
-		cut, err := run(1 + rng.IntN(6))
-		if err != nil {
-			return nil, err
-		}
-		resumed.Held.add(bytes.Equal(cut, first))
-
-		for _, t := range tampers {
-			changed, ok, err := t.apply(first, rng)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
-				continue
-			}
-			_, err = counterfactual.Replay(changed)
-			switch t.kind {
-			case tamperConclusion:
-				conclusion.Held.add(err != nil)
-			case tamperAnswer:
-				answer.Held.add(err != nil)
-			case tamperDropped:
-				dropped.Held.add(err != nil)
-			}
-		}
-		for range 20 {
-			changed := bytes.Clone(first)
-			changed[rng.IntN(len(changed))] ^= byte(1 + rng.IntN(255))
-			r, err := counterfactual.Replay(changed)
-			octet.Held.add(err != nil || sameConclusion(r, first))
 		}
 	}
-	rows := []EvidenceRow{same, replayed, resumed, conclusion, answer, dropped, octet}
-	rows = append(rows, x.rebuilt...)
+	rows := append(e.rows(), x.rebuilt...)
 	for i := range rows {
 		rows[i].Held = rows[i].Held.done()
 	}
 	return rows, nil
+}
+
+// derive makes a record, and makes it again in other ways.
+func (e *examination) derive(run func(stopAt int) ([]byte, error), rng *rand.Rand) (record []byte, err error) {
+	if record, err = run(0); err != nil {
+		return nil, err
+	}
+	again, err := run(0)
+	if err != nil {
+		return nil, err
+	}
+	e.same.add(bytes.Equal(record, again))
+	_, err = counterfactual.Replay(record)
+	e.replayed.add(err == nil)
+	cut, err := run(1 + rng.IntN(6))
+	if err != nil {
+		return nil, err
+	}
+	e.resumed.add(bytes.Equal(cut, record))
+	return record, nil
+}
+
+// tamper changes a record in every way, and in octets at random.
+func (e *examination) tamper(record []byte, rng *rand.Rand) error {
+	for _, t := range tampers {
+		changed, ok, err := t.apply(record, rng)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		_, err = counterfactual.Replay(changed)
+		switch t.kind {
+		case tamperConclusion:
+			e.conclusion.add(err != nil)
+		case tamperAnswer:
+			e.answer.add(err != nil)
+		case tamperDropped:
+			e.dropped.add(err != nil)
+		}
+	}
+	for range 20 {
+		changed := bytes.Clone(record)
+		changed[rng.IntN(len(changed))] ^= byte(1 + rng.IntN(255))
+		r, err := counterfactual.Replay(changed)
+		e.octet.add(err != nil || sameConclusion(r, record))
+	}
+	return nil
 }
 
 // decision is the record of one simulated decision. With stopAt it is written and

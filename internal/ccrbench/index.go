@@ -2,6 +2,7 @@ package ccrbench
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,6 +38,13 @@ type turn struct {
 	context [16]byte
 	seen    int
 }
+
+// Bounds of what is compared with each other: each run with those of its model and task.
+// The published runs have 27 models in 4 suites, and less than a hundred runs of a task.
+const (
+	mostStrata = 1000
+	mostOfTask = 2000
+)
 
 // index holds the runs of all traces.
 type index struct {
@@ -113,9 +121,15 @@ func (x *index) add(r *traces.Run) error {
 		e.turns = append(e.turns, u)
 	}
 	if !x.hasStratum(e.stratum) {
+		if len(x.strata) == mostStrata {
+			return fmt.Errorf("more than %d models and suites", mostStrata)
+		}
 		x.strata = append(x.strata, e.stratum)
 	}
 	key := stratumTask{e.stratum, e.task}
+	if len(x.benign[key])+len(x.attacked[key]) == mostOfTask {
+		return fmt.Errorf("more than %d runs of one model and task", mostOfTask)
+	}
 	x.episodes = append(x.episodes, e)
 	switch {
 	case e.attack == "":

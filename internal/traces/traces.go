@@ -2,6 +2,7 @@
 //
 // What a line holds stands in docs/spec/counterfactual.md, "Traces". Lines are read
 // one after the other; no more than one is in memory, and a zstd window of 128 MiB.
+// A few octets of zstd can stand for any number: what comes out is bounded.
 package traces
 
 import (
@@ -24,10 +25,42 @@ import (
 )
 
 const (
-	// MaxLine bounds one run, in octets.
-	MaxLine   = 32 << 20
+	// MaxLine bounds one run, in octets; those that are published have less than 64 KiB.
+	MaxLine = 4 << 20
+	// MaxOctets bounds a file, unpacked, and MaxLines its lines, empty ones included.
+	MaxOctets = 1 << 30
+	MaxLines  = 1 << 20
+
 	maxWindow = 128 << 20 // as the published files have it
+
+	// Of one run. Whoever looks at each turn reads all messages before it again.
+	maxMessages   = 1000
+	maxInjections = 64
+	maxCalls      = 256 // of one message
 )
+
+// errOctets ends a file.
+var errOctets = fmt.Errorf("the file has more than %d octets, unpacked", MaxOctets)
+
+// bounded fails where io.LimitReader would pretend that nothing more comes.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		// Whether anything more comes is known only to whoever asks for it.
+		n, err := b.r.Read(p[:min(len(p), 1)])
+		if n > 0 {
+			return 0, errOctets
+		}
+		return 0, err
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
 
 // A Run is one recorded run. All its strings are third-party text. Results and
 // Injections lie in the line that they were read from, and so does what Assembly
@@ -85,11 +118,13 @@ func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 		defer z.Close()
 		lines = z
 	}
-	sc := bufio.NewScanner(lines)
+	sc := bufio.NewScanner(&bounded{lines, MaxOctets})
 	sc.Buffer(make([]byte, 0, 1<<20), MaxLine)
 	line := 0
 	for sc.Scan() {
-		line++
+		if line++; line > MaxLines {
+			return "", fmt.Errorf("traces: more than %d lines", MaxLines)
+		}
 		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
 			continue
 		}
@@ -146,6 +181,9 @@ func Parse(src []byte) (*Run, error) {
 	}
 	planted := map[string]string{}
 	for name, v := range root.Get("injections").Members() {
+		if len(planted) == maxInjections {
+			return nil, fmt.Errorf("not a recorded run: more than %d injections", maxInjections)
+		}
 		planted[name.Text()] = v.Text()
 	}
 	for _, name := range slices.Sorted(maps.Keys(planted)) {
@@ -195,6 +233,9 @@ func shape(root strictjson.Value) error {
 	}
 	i := 0
 	for m := range root.Get("messages").Elements() {
+		if i == maxMessages {
+			return fmt.Errorf("not a recorded run: more than %d messages", maxMessages)
+		}
 		content, calls := m.Get("content"), m.Get("tool_calls")
 		switch {
 		case m.Get("role").Kind() != '"':
@@ -204,7 +245,11 @@ func shape(root strictjson.Value) error {
 		case !absent(calls) && calls.Kind() != '[':
 			return wrong(i, ".tool_calls: want a list")
 		}
+		n := 0
 		for c := range calls.Elements() {
+			if n++; n > maxCalls {
+				return wrong(i, fmt.Sprintf(".tool_calls: more than %d", maxCalls))
+			}
 			name := c.Get("function")
 			if name.Kind() == '{' {
 				name = name.Get("name")
@@ -228,18 +273,18 @@ func plain(v strictjson.Value) string {
 	if v.Kind() == '"' {
 		return v.Text()
 	}
-	out := ""
+	var out strings.Builder
 	for b := range v.Elements() {
 		t := b.Get("text")
 		if t.Kind() != '"' {
 			t = b.Get("content")
 		}
-		if out != "" && t.Text() != "" {
-			out += "\n"
+		if out.Len() > 0 && t.Text() != "" {
+			out.WriteByte('\n')
 		}
-		out += t.Text()
+		out.WriteString(t.Text())
 	}
-	return out
+	return out.String()
 }
 
 // field writes s so that no two lists of fields are the same octets.

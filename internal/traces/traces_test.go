@@ -3,6 +3,8 @@ package traces
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -97,7 +99,11 @@ func TestRefused(t *testing.T) {
 		"no role":    {`{"messages":["x"],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0]"},
 		"content":    {`{"messages":[{"role":"user","content":7}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].content"},
 		"call":       {`{"messages":[{"role":"assistant","tool_calls":[{"name":"f"}]}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].tool_calls"},
-		"long":       {benign + "\n" + strings.Repeat("x", MaxLine+1), nil, "traces: line 2: longer than 33554432 octets"},
+		"long":       {benign + "\n" + strings.Repeat("x", MaxLine+1), nil, "traces: line 2: longer than 4194304 octets"},
+		"messages":   {strings.Replace(benign, `"messages":[`, `"messages":[`+strings.Repeat(`{"role":"user","content":"x"},`, maxMessages), 1), nil, "traces: line 1: not a recorded run: more than 1000 messages"},
+		"calls many": {strings.Replace(benign, `"tool_calls":[`, `"tool_calls":[`+strings.Repeat(`{"function":"f"},`, maxCalls), 1), nil, "traces: line 1: not a recorded run: messages[1].tool_calls: more than 256"},
+		"planting":   {strings.Replace(benign, `"injections":{}`, `"injections":{`+many(maxInjections)+`"last":""}`, 1), nil, "traces: line 1: not a recorded run: more than 64 injections"},
+		"lines":      {strings.Repeat("\n", MaxLines+1), nil, "traces: more than 1048576 lines"},
 		"caller":     {benign, func(*Run) error { return stop }, "traces: line 1: stop"},
 		"broken end": {"\x28\xb5\x2f\xfdnothing of the kind", nil, "traces: line 1: "},
 	} {
@@ -108,6 +114,59 @@ func TestRefused(t *testing.T) {
 		digest, err := Read(strings.NewReader(tt.src), f)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || digest != "" {
 			t.Errorf("%s: %v, digest %q", name, err, digest)
+		}
+	}
+}
+
+// many is n members of an object.
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"%d":"",`, i)
+	}
+	return b.String()
+}
+
+// TestBomb: a few octets of zstd that stand for very many lines, or for very long ones.
+func TestBomb(t *testing.T) {
+	for name, tt := range map[string]struct {
+		line   string
+		octets int
+		want   string
+	}{
+		"empty lines": {"\n", 1 << 30, "traces: more than 1048576 lines"},
+		"one line":    {"x", 1 << 30, "traces: line 1: longer than 4194304 octets"},
+		"blank lines": {strings.Repeat(" ", MaxLine/2) + "\n", MaxOctets + MaxLine, "traces: line 513: the file has more than 1073741824 octets, unpacked"},
+	} {
+		if testing.Short() && name == "blank lines" {
+			continue
+		}
+		var packed bytes.Buffer
+		w, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk := []byte(strings.Repeat(tt.line, max(1, 1<<20/len(tt.line))))
+		for n := 0; n < tt.octets; n += len(chunk) {
+			if _, err := w.Write(chunk); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Read(&packed, func(*Run) error { return nil })
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestBounded: what has just as many octets as it may have is whole.
+func TestBounded(t *testing.T) {
+	for n, want := range map[int64]error{4: errOctets, 5: nil, 6: nil} {
+		if got, err := io.ReadAll(&bounded{strings.NewReader("12345"), n}); !errors.Is(err, want) || len(got) != int(min(n, 5)) {
+			t.Errorf("%d: %q, %v", n, got, err)
 		}
 	}
 }
