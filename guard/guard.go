@@ -25,6 +25,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/egress"
+	"github.com/pellucid-mcp/pellucid/internal/intake"
 	"github.com/pellucid-mcp/pellucid/llm"
 )
 
@@ -79,8 +80,12 @@ type Options struct {
 
 	MaxRequest int // octets; 32 MiB
 	MaxAnswer  int // octets of an answer that is held; 8 MiB
-	MaxActive  int // requests under way; 256. Others get 503.
-	MaxAudits  int // runs of Audit under way; 4. Others are counted as not inspected.
+	MaxActive  int // requests under way; 256. Others get 503, or 429: see MaxBodies.
+	// MaxBodies bounds the bodies of all inspected requests under way, in octets; 256 MiB.
+	// It is twice MaxRequest at least. Of this and of MaxActive nobody that Auth knows
+	// has more than is left for others, which is half for one alone.
+	MaxBodies int64
+	MaxAudits int // runs of Audit under way; 4. Others are counted as not inspected.
 	// Audits keeps runs of Audit for workers, in the place of MaxAudits; nil: nobody does.
 	// It needs Key: what is kept holds no credentials.
 	Audits AuditQueue
@@ -106,7 +111,8 @@ type Guard struct {
 	own      *http.Transport
 	clients  map[counterfactual.Format]*llm.Endpoint
 	policy   *counterfactual.Policy
-	active   chan struct{}
+	active   *intake.Share // places
+	bodies   *intake.Reader
 	audits   chan struct{}
 	behind   context.Context
 	end      context.CancelFunc
@@ -136,7 +142,8 @@ func New(o Options) (*Guard, error) {
 	}
 	o.setDefaults()
 	g := &Guard{o: o, base: base, carrier: o.Transport, policy: o.Policy,
-		active: make(chan struct{}, o.MaxActive), audits: make(chan struct{}, o.MaxAudits)}
+		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.MaxAudits),
+		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
 		g.policy = counterfactual.GuessPolicy()
 	}
@@ -179,6 +186,8 @@ func (o *Options) setDefaults() {
 	def(&o.MaxRequest, 32<<20)
 	def(&o.MaxAnswer, 8<<20)
 	def(&o.MaxActive, 256)
+	def(&o.MaxBodies, 256<<20)
+	o.MaxBodies = max(o.MaxBodies, intake.Least(o.MaxRequest))
 	def(&o.MaxAudits, 4)
 	def(&o.Idle, 5*time.Minute)
 	def(&o.Patience, 30*time.Second)

@@ -6,27 +6,30 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/intake"
 )
 
 // inspect is one of the routes on which a model answers.
 func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
-	done, ok := g.admit(w, f)
+	done, ok := g.admit(w, r, f)
 	if !ok {
 		return
 	}
 	defer done()
-	body, err := g.body(w, r)
-	var long *http.MaxBytesError
+	who := principal(r)
+	body, give, err := g.bodies.Read(w, r, who)
+	defer give()
 	switch {
-	case errors.As(err, &long):
+	case errors.Is(err, intake.ErrFull), errors.Is(err, intake.ErrGreedy):
+		g.busy(w, r, f, err)
+		return
+	case errors.Is(err, intake.ErrTooLong):
 		g.counters.exchanged("too-large")
-		g.fault(w, f, http.StatusRequestEntityTooLarge, "the request is too long")
+		intake.Refuse(w, r, g.o.MaxRequest, func() { g.fault(w, f, http.StatusRequestEntityTooLarge, "the request is too long") })
 		return
 	case err != nil:
 		panic(http.ErrAbortHandler) // the client has gone, or does not speak
@@ -40,10 +43,7 @@ func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
 		g.fault(w, f, http.StatusBadRequest, wrong)
 		return
 	}
-	x := &exchange{f: f, id: newID(), body: body, model: strings.Clone(model), header: g.probeHeader(r)}
-	if p, ok := auth.FromContext(r.Context()); ok {
-		x.principal = p.ID
-	}
+	x := &exchange{f: f, id: newID(), body: body, model: strings.Clone(model), principal: who, header: g.probeHeader(r)}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
 	resp, err := g.send(ctx, r, bytes.NewReader(body), int64(len(body)))
@@ -69,31 +69,6 @@ func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
 		in.stream(w)
 	default:
 		in.whole(w)
-	}
-}
-
-// bodyRate is how many octets a second a request has to come at, beyond Options.Patience:
-// whoever sends nothing must not keep a place among the requests under way.
-const bodyRate = 16 << 10
-
-// body reads a request.
-func (g *Guard) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	from := http.MaxBytesReader(w, r.Body, int64(g.o.MaxRequest))
-	conn, start := http.NewResponseController(w), time.Now()
-	var all []byte
-	for {
-		all = slices.Grow(all, 4<<10)
-		// Where there are no deadlines there is no connection to wait for.
-		_ = conn.SetReadDeadline(start.Add(g.o.Patience + time.Duration(len(all)/bodyRate)*time.Second))
-		n, err := from.Read(all[len(all):cap(all)])
-		all = all[:len(all)+n]
-		switch {
-		case err == io.EOF:
-			_ = conn.SetReadDeadline(time.Time{}) // the server's own rule again
-			return all, nil
-		case err != nil:
-			return nil, err // the deadline stays: the server looks for the rest of the body
-		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/internal/intake"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -80,7 +81,7 @@ func (g *Guard) pass(w http.ResponseWriter, r *http.Request) {
 		g.fault(w, formats[0], http.StatusForbidden, "answers of this route cannot be inspected")
 		return
 	}
-	done, ok := g.admit(w, formats[0])
+	done, ok := g.admit(w, r, formats[0])
 	if !ok {
 		return
 	}
@@ -103,16 +104,30 @@ func (g *Guard) pass(w http.ResponseWriter, r *http.Request) {
 const maxUpload = 512 << 20
 
 // admit takes a place among the requests under way.
-func (g *Guard) admit(w http.ResponseWriter, f *format) (done func(), ok bool) {
-	select {
-	case g.active <- struct{}{}:
-		return func() { <-g.active }, true
-	default:
-		g.counters.exchanged("busy")
-		w.Header().Set("Retry-After", "1")
-		g.fault(w, f, http.StatusServiceUnavailable, "too many requests are under way")
+func (g *Guard) admit(w http.ResponseWriter, r *http.Request, f *format) (done func(), ok bool) {
+	who := principal(r)
+	if err := g.active.Take(who, 1); err != nil {
+		g.busy(w, r, f, err)
 		return nil, false
 	}
+	return func() { g.active.Give(who, 1) }, true
+}
+
+// principal is who asks, as far as anybody looks; "" if nobody does.
+func principal(r *http.Request) string {
+	p, _ := auth.FromContext(r.Context())
+	return p.ID
+}
+
+// busy refuses what there is no room for now.
+func (g *Guard) busy(w http.ResponseWriter, r *http.Request, f *format, why error) {
+	g.counters.exchanged("busy")
+	w.Header().Set("Retry-After", "1")
+	status, text := http.StatusServiceUnavailable, "too much is under way"
+	if errors.Is(why, intake.ErrGreedy) {
+		status, text = http.StatusTooManyRequests, "too much of yours is under way"
+	}
+	intake.Refuse(w, r, g.o.MaxRequest, func() { g.fault(w, f, status, text) })
 }
 
 var errIdle = errors.New("guard: the upstream is silent")
@@ -207,7 +222,7 @@ func (g *Guard) fault(w http.ResponseWriter, f *format, status int, text string)
 	kind := map[int]string{
 		http.StatusBadRequest: "invalid_request_error", http.StatusForbidden: "permission_error", http.StatusRequestEntityTooLarge: "request_too_large",
 		http.StatusUnsupportedMediaType: "invalid_request_error", http.StatusServiceUnavailable: "overloaded_error",
-		http.StatusGatewayTimeout: "timeout_error",
+		http.StatusGatewayTimeout: "timeout_error", http.StatusTooManyRequests: "rate_limit_error",
 	}[status]
 	if kind == "" {
 		kind = "api_error"

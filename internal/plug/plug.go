@@ -6,16 +6,18 @@
 package plug
 
 import (
+	"cmp"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/intake"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -33,6 +35,11 @@ type Options struct {
 	Default   *gateway.Inspector // needed
 
 	MaxBody int64 // octets of a request; 0 = 32 MiB
+	// MaxBodies bounds the requests under way together, in octets; 0 = 256 MiB, and in any
+	// case twice MaxBody. Nobody whom Principal names has more than is left for others.
+	MaxBodies int64
+	Principal func(*http.Request) string // nil, "": nobody in particular
+	Patience  time.Duration              // for a body, beside a second for each 16 KiB; 0 = 30 s
 }
 
 // New returns the handler of POST /v1/scrub, /v1/result and
@@ -45,14 +52,19 @@ func New(o Options) (http.Handler, error) {
 	if o.MaxBody == 0 {
 		o.MaxBody = defaultBody
 	}
-	if o.MaxBody < 0 {
+	if o.MaxBody < 0 || o.MaxBodies < 0 || o.Patience < 0 {
 		return nil, errors.New("plug: negative limit")
 	}
+	if o.Principal == nil {
+		o.Principal = func(*http.Request) string { return "" }
+	}
+	bodies := &intake.Reader{Most: int(o.MaxBody), Patience: cmp.Or(o.Patience, 30*time.Second),
+		Share: intake.NewShare(max(cmp.Or(o.MaxBodies, 256<<20), intake.Least(int(o.MaxBody))))}
 	profiles, err := compile()
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{o, profiles}
+	h := &handler{o, profiles, bodies}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/scrub", h.json(h.scrub))
 	mux.HandleFunc("/v1/result", h.json(h.result))
@@ -63,6 +75,7 @@ func New(o Options) (http.Handler, error) {
 type handler struct {
 	Options
 	profiles profiles
+	bodies   *intake.Reader
 }
 
 func (h *handler) inspector(server string) *gateway.Inspector {
@@ -89,38 +102,53 @@ var (
 	errBody     = &refusal{http.StatusBadRequest, "body", "the body cannot be read"}
 	errJSON     = &refusal{http.StatusBadRequest, "json", "the body is not strict JSON"}
 	errShape    = &refusal{http.StatusBadRequest, "shape", "a member is missing, unknown or of another type"}
+	errBusy     = &refusal{http.StatusServiceUnavailable, "busy", "too much is under way"}
+	errGreedy   = &refusal{http.StatusTooManyRequests, "busy", "too much of yours is under way"}
 	errInternal = &refusal{http.StatusInternalServerError, "internal", "the request could not be worked on"}
 )
 
-// body reads a request's body, whole.
-func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+// body reads a request's body, whole. done gives back the room that it has.
+func (h *handler) body(w http.ResponseWriter, r *http.Request) (body []byte, done func(), no *refusal) {
+	if no := h.declared(w, r); no != nil {
+		return nil, func() {}, no
+	}
+	body, done, err := h.bodies.Read(w, r, h.Principal(r))
+	switch {
+	case err == nil:
+	case errors.Is(err, intake.ErrTooLong):
+		no = errTooLarge
+	case errors.Is(err, intake.ErrFull):
+		no = errBusy
+	case errors.Is(err, intake.ErrGreedy):
+		no = errGreedy
+	default:
+		no = errBody
+	}
+	return body, done, no
+}
+
+// declared says what keeps a body from being read.
+func (h *handler) declared(w http.ResponseWriter, r *http.Request) *refusal {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, errMethod
+		return errMethod
 	}
 	// A page in a browser can send other types to a stranger's server unasked.
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && charset != "utf-8" && charset != "UTF-8" {
-		return nil, errType
+		return errType
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return nil, errCoding
+		return errCoding
 	}
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, errTooLarge
-	case err != nil:
-		return nil, errBody
-	}
-	return b, nil
+	return nil
 }
 
 // json makes a handler of what answers a strict JSON object with a value.
 func (h *handler) json(answer func(q *query) (any, *refusal)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		b, no := h.body(w, r)
+		b, done, no := h.body(w, r)
+		defer done()
 		var v any
 		if no == nil {
 			q := &query{src: b}
@@ -135,11 +163,22 @@ func (h *handler) json(answer func(q *query) (any, *refusal)) http.HandlerFunc {
 		if err != nil {
 			no, out = errInternal, []byte(`{"error":{"code":"internal","message":"the request could not be worked on"}}`)
 		}
-		write(w, no, out)
+		h.write(w, r, no, out)
 	}
 }
 
-func write(w http.ResponseWriter, no *refusal, body []byte) {
+func (h *handler) write(w http.ResponseWriter, r *http.Request, no *refusal, body []byte) {
+	if no == errBusy || no == errGreedy || no == errTooLarge {
+		if no != errTooLarge {
+			w.Header().Set("Retry-After", "1")
+		}
+		intake.Refuse(w, r, int(h.MaxBody), func() { answer(w, no, body) })
+		return
+	}
+	answer(w, no, body)
+}
+
+func answer(w http.ResponseWriter, no *refusal, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -77,9 +77,10 @@ const dockerServer = "docker"
 // gateway looks at no status and takes an answer without a body for consent, so that
 // a refusal is a tool's result as well.
 func (h *handler) docker(w http.ResponseWriter, r *http.Request) {
-	b, no := h.body(w, r)
+	b, done, no := h.body(w, r)
+	defer done()
 	if no != nil {
-		write(w, no, []byte(notInspected))
+		h.write(w, r, no, []byte(notInspected))
 		return
 	}
 	about := r.URL.Query()
@@ -89,8 +90,8 @@ func (h *handler) docker(w http.ResponseWriter, r *http.Request) {
 	}
 	clean, _, err := h.inspector(server).Inspect(gateway.ToolResult{Server: server, Tool: about.Get("tool"), Raw: b})
 	if err != nil {
-		write(w, errInternal, []byte(notInspected))
+		h.write(w, r, errInternal, []byte(notInspected))
 		return
 	}
-	write(w, nil, clean)
+	h.write(w, r, nil, clean)
 }

@@ -1,0 +1,97 @@
+package intake
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+	"testing/iotest"
+)
+
+// TestShare: one hoarder has half, two have a third each, whoever comes finds something,
+// and what was given back is there again.
+func TestShare(t *testing.T) {
+	s := NewShare(96)
+	grab := func(who string) (n int64) {
+		for s.Take(who, 1) == nil {
+			n++
+		}
+		return n
+	}
+	if n := grab("a"); n != 48 {
+		t.Errorf("one alone has %d", n)
+	}
+	if n := grab("b"); n != 24 {
+		t.Errorf("the second has %d", n)
+	}
+	if s.Take("a", 1) != ErrGreedy || s.Take("c", 13) != nil || s.Take("d", 12) != ErrFull || s.Take("d", 11) != nil || s.Take("e", 1) != ErrFull {
+		t.Errorf("%+v", s)
+	}
+	s.Give("a", 48)
+	s.Give("c", 13)
+	s.Give("d", 11)
+	if n := grab("b"); n != 24 {
+		t.Errorf("then the second has %d more", n)
+	}
+	s.Give("b", 48)
+	if n := grab(""); n != 96 || s.Take("", 1) != ErrFull {
+		t.Errorf("nobody in particular has %d", n)
+	}
+	s.Give("", 96)
+	if s.used != 0 || len(s.by) != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestShareOdd: what is left is never less than what somebody has.
+func TestShareOdd(t *testing.T) {
+	for _, total := range []int64{1, 3, 97} {
+		s, n := NewShare(total), int64(0)
+		for s.Take("a", 1) == nil {
+			n++
+		}
+		if want := max(total/2, 1); n != want {
+			t.Errorf("of %d one has %d", total, n)
+		}
+	}
+	if s := new(Share); s.Take("a", 0) != nil || s.Take("a", 1) != ErrFull {
+		t.Error("the zero Share has something")
+	}
+}
+
+// TestSharePlaces: with few places each still gets the first.
+func TestSharePlaces(t *testing.T) {
+	s := NewShare(2)
+	if s.Take("a", 1) != nil || s.Take("a", 1) != ErrGreedy || s.Take("b", 1) != nil || s.Take("c", 1) != ErrFull {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestRoom: a body that has as many octets as it may fits in the least bound there is, and
+// never takes more than that.
+func TestRoom(t *testing.T) {
+	for _, most := range []int{1, 4095, 4096, 4097, 10_000, 1 << 20} {
+		s := NewShare(Least(most))
+		r := &room{of: s, who: "a", most: most}
+		body := bytes.Repeat([]byte("x"), most)
+		var all []byte
+		for from := iotest.HalfReader(bytes.NewReader(body)); ; {
+			var err error
+			if all, err = r.more(all); err != nil {
+				t.Fatalf("%d: %v", most, err)
+			}
+			n, err := from.Read(all[len(all):cap(all)])
+			all = all[:len(all)+n]
+			if err == io.EOF {
+				break
+			}
+		}
+		if !bytes.Equal(all, body) || s.used != int64(cap(all)) || s.used > int64(most)+1 {
+			t.Errorf("%d: %d octets in %d, %d taken", most, len(all), cap(all), s.used)
+		}
+		r.leave()
+		if fmt.Sprint(s.used, len(s.by)) != "0 0" {
+			t.Errorf("%d: %d, %v", most, s.used, s.by)
+		}
+	}
+}
