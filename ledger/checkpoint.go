@@ -93,14 +93,14 @@ func OpenCheckpoint(msg []byte, keys []*Key, witnesses []*Witness) (*OpenedCheck
 		return nil, err
 	}
 	out := &OpenedCheckpoint{Checkpoint: c}
-	var known []note.Verifier
+	known := verifiers{seen: map[verifierID]bool{}}
 	for _, k := range keys {
-		known = addVerifier(known, k)
+		known.add(k)
 	}
 	for _, w := range witnesses {
-		known = addVerifier(known, w)
+		known.add(w)
 	}
-	n, err := note.Open(msg, note.VerifierList(known...))
+	n, err := note.Open(msg, note.VerifierList(known.list...))
 	var invalid *note.InvalidSignatureError
 	var unverified *note.UnverifiedNoteError
 	switch {
@@ -117,7 +117,7 @@ func OpenCheckpoint(msg []byte, keys []*Key, witnesses []*Witness) (*OpenedCheck
 	}
 	out.Unverified = len(n.UnverifiedSigs)
 	for _, sig := range n.Sigs {
-		for _, v := range known {
+		for _, v := range known.list {
 			if v.Name() == sig.Name && v.KeyHash() == sig.Hash {
 				out.add(v, sig)
 			}
@@ -141,14 +141,24 @@ func (c *OpenedCheckpoint) add(v note.Verifier, sig note.Signature) {
 	}
 }
 
-// addVerifier leaves out a key that is there already, which note refuses.
-func addVerifier(list []note.Verifier, v note.Verifier) []note.Verifier {
-	for _, have := range list {
-		if have.Name() == v.Name() && have.KeyHash() == v.KeyHash() {
-			return list
-		}
+// verifiers are keys, each once: note refuses one that is there twice. A log may name as
+// many as it has records.
+type verifiers struct {
+	list []note.Verifier
+	seen map[verifierID]bool
+}
+
+type verifierID struct {
+	name string
+	hash uint32
+}
+
+func (vs *verifiers) add(v note.Verifier) {
+	id := verifierID{v.Name(), v.KeyHash()}
+	if !vs.seen[id] {
+		vs.seen[id] = true
+		vs.list = append(vs.list, v)
 	}
-	return append(list, v)
 }
 
 // signatureLines counts the signatures of a note and checks that each is spelled

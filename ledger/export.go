@@ -108,10 +108,16 @@ func Dir(dir fs.FS) *Directory {
 	return d
 }
 
+var errIrregular = errors.New("ledger: export: it is no regular file")
+
 var errTile = errors.New("ledger: tile: it is not of that many hashes")
 
 // read reads a file of at most limit octets.
 func (d *Directory) read(path string, limit int) ([]byte, error) {
+	// Whoever opens a pipe waits until somebody writes to it.
+	if info, err := fs.Stat(d.dir, path); err == nil && !info.Mode().IsRegular() {
+		return nil, errIrregular
+	}
 	f, err := d.dir.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -301,6 +302,55 @@ func (l *memLog) replace(t testing.TB, i int, envelope []byte) {
 }
 
 // TestManyGaps ends a verification of a log of which next to nothing is there.
+// TestIrregular: whoever opens a pipe waits for somebody to write, and a device has no end.
+func TestIrregular(t *testing.T) {
+	l := testLog(t, 3)
+	for path := range l.export(t, true) {
+		dir := l.export(t, true)
+		dir[path] = &fstest.MapFile{Data: dir[path].Data, Mode: fs.ModeNamedPipe}
+		r := verify(t, opened{dir, path, t}, VerifyOptions{Keys: []*Key{l.signer.Key()}})
+		if r.OK() || !strings.Contains(strings.Join(problems(r), "\n"), string(FaultUnreadable)) {
+			t.Errorf("%s: %q", path, problems(r))
+		}
+	}
+}
+
+// opened is a directory in which nobody may open one of the files.
+type opened struct {
+	fstest.MapFS
+	never string
+	t     *testing.T
+}
+
+func (o opened) Open(name string) (fs.File, error) {
+	if name == o.never {
+		o.t.Errorf("%s was opened", name)
+	}
+	return o.MapFS.Open(name)
+}
+
+// TestManyKeys: a log may name as many keys as it has records.
+func TestManyKeys(t *testing.T) {
+	s := testSigner(t, "first")
+	keys := []*Key{s.Key()}
+	for i := range 100_000 {
+		public := sha256.Sum256(fmt.Append(nil, i))
+		keys = append(keys, newKey("first", public[:], typeEd25519))
+	}
+	msg, err := SignCheckpoint(0, new(Tree).Root(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	c, err := OpenCheckpoint(msg, append(keys, keys...), nil)
+	if err != nil || len(c.Keys) != 1 {
+		t.Errorf("%v, %v", c, err)
+	}
+	if d := time.Since(start); d > 10*time.Second { // a tenth of a second; each with each takes minutes
+		t.Errorf("it took %v", d)
+	}
+}
+
 func TestManyGaps(t *testing.T) {
 	s := testSigner(t, "first")
 	msg, err := SignCheckpoint(1<<50, Hash{1}, s)
