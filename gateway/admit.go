@@ -35,22 +35,19 @@ type Admission interface {
 	Changed() <-chan struct{}
 }
 
-// keyServerInfo is where a modern server says what it is.
-const keyServerInfo = "io.modelcontextprotocol/serverInfo"
-
 // admit leaves out of what a server says of itself whatever was not approved. It
 // returns the result that goes on in the place of root, and how much was left out.
-func (in *inspector) admit(p passage, root strictjson.Value) (_ strictjson.Value, cut int, code finding.Code) {
+func (in *inspection) admit(root strictjson.Value) (_ strictjson.Value, cut int, code finding.Code) {
 	a := in.cfg.Admission
-	if a == nil || p.msg.Kind != wire.Response || root.Kind() != '{' {
+	if a == nil || in.p.msg.Kind != wire.Response || root.Kind() != '{' {
 		return root, 0, ok
 	}
-	c := cutter{admission: a, seen: in.seen, name: in.cfg.Name}
-	switch member := surface.Entries(p.method); {
-	case p.method == mcpmsg.Initialize, p.method == mcpmsg.Discover:
+	c := cutter{admission: a, seen: &in.seen, name: in.cfg.Name}
+	switch member := surface.Entries(in.p.method); {
+	case in.p.method == mcpmsg.Initialize, in.p.method == mcpmsg.Discover:
 		c.hello(root)
 	case member != "":
-		c.page(p.method, member, root)
+		c.page(in.p.method, member, root)
 	default:
 		return root, 0, ok
 	}
@@ -142,7 +139,7 @@ func (c *cutter) hello(root strictjson.Value) {
 	approved := doc.Root()
 	info := approved.Get("serverInfo")
 	if !info.Exists() {
-		info = approved.Get("_meta").Get(keyServerInfo)
+		info = approved.Get("_meta").Get(mcpmsg.KeyServerInfo)
 	}
 	for name, v := range root.Members() {
 		switch text := name.Text(); {
@@ -155,7 +152,7 @@ func (c *cutter) hello(root strictjson.Value) {
 			c.instead(v, approved.Get(text))
 		case text == "_meta" && v.Kind() == '{':
 			for key, value := range v.Members() {
-				if key.Text() == keyServerInfo {
+				if key.Text() == mcpmsg.KeyServerInfo {
 					c.swap(value, info)
 				} else {
 					c.keep(value, approved.Get(text).Get(key.Text()))
@@ -323,9 +320,6 @@ func (r *relay) differs(m *wire.Message) {
 	}
 }
 
-// methodSubscribe asks to be told of a resource's changes.
-const methodSubscribe = "resources/subscribe"
-
 // itemOf is the item that a request is about; its name is empty if it is about none.
 func itemOf(m *wire.Message) surface.Key {
 	switch m.Method {
@@ -333,7 +327,7 @@ func itemOf(m *wire.Message) surface.Key {
 		return surface.Key{Kind: surface.Tool, Name: strings.Clone(m.Params.Get("name").Text())}
 	case mcpmsg.GetPrompt:
 		return surface.Key{Kind: surface.Prompt, Name: strings.Clone(m.Params.Get("name").Text())}
-	case mcpmsg.ReadResource, methodSubscribe:
+	case mcpmsg.ReadResource, mcpmsg.Subscribe:
 		return surface.Key{Kind: surface.Resource, Name: strings.Clone(m.Params.Get("uri").Text())}
 	case mcpmsg.Complete:
 		switch ref := m.Params.Get("ref"); ref.Get("type").Text() {
@@ -352,13 +346,9 @@ func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Outgoing {
 	if k.method != mcpmsg.CallTool || id == nil {
 		return errUnapproved.to(k, id)
 	}
-	note := frame.Provenance{
-		Origin: frame.Origin{Server: r.cfg.Name, Tool: frame.Other}, Kind: frame.KindMeta,
-		Profile: scrub.Faithful.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
-		Evidence: id.String(), Findings: []frame.Finding{{Field: frame.Other, Code: finding.Unapproved, Count: 1}},
-	}
+	note := unseen(*id, frame.Origin{Server: r.cfg.Name, Tool: frame.Other}, scrub.Faithful, finding.Unapproved)
 	modern := m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Exists()
-	raw := toolPlaceholder(placeholderTool, *id, modern, frame.MetaKey, note.AppendJSON(nil))
+	raw := toolPlaceholder(placeholderTool, *id, modern, frame.MetaKey, note)
 	out := &wire.Outgoing{Raw: wire.AppendResult(nil, k.shown, raw), Kind: wire.Response, ID: k.id, Whole: true}
 	k.done(OutcomeRefused, len(out.Raw))
 	return out

@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 
@@ -272,5 +275,39 @@ func TestAdmitNews(t *testing.T) {
 	a.change()
 	if m := parse(t, r.client.next()); m.str("method") != "notifications/prompts/list_changed" || m.text("params", "_meta", "io.modelcontextprotocol/subscriptionId") != "s" {
 		t.Errorf("%s", m)
+	}
+}
+
+// A hurried client is told of a change while another one happens.
+type hurried struct {
+	wire.Conn
+	a    *allow
+	stop func()
+	told int
+}
+
+func (h *hurried) Write(context.Context, *wire.Outgoing) error {
+	if h.told++; h.told == 1 {
+		h.a.change()
+	} else {
+		h.stop()
+	}
+	return nil
+}
+
+// TestAdmitMoreNews: what changes while a client is told of a change is told once more.
+func TestAdmitMoreNews(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	a := newAllow(t, "", "")
+	h := &hurried{a: a, stop: stop}
+	r := &relay{cfg: Config{Admission: a}, front: h, calls: newCalls(1)}
+	r.news.ready.Store(true)
+	r.news.lists.Store(1) // tools
+	changed := a.Changed()
+	a.change()
+	r.tell(ctx, changed)
+	if h.told != 2 {
+		t.Errorf("told %d times", h.told)
 	}
 }

@@ -3,8 +3,11 @@ package gateway
 import (
 	"strconv"
 
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
 )
 
 // An answer is an error of our own. Its text is constant: not one octet of it
@@ -74,4 +77,14 @@ func toolPlaceholder(text string, id ID, typed bool, metaKey string, meta []byte
 	}
 	dst = append(append(append(dst, `,"_meta":{"`...), metaKey...), `":`...)
 	return append(append(dst, meta...), `}}`...)
+}
+
+// unseen is the provenance of a tool's result that was refused without a look at it.
+func unseen(id ID, o frame.Origin, p scrub.Profile, code finding.Code) []byte {
+	note := frame.Provenance{
+		Origin: o, Kind: frame.KindMeta,
+		Profile: p.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
+		Evidence: id.String(), Findings: []frame.Finding{{Field: frame.Other, Code: code, Count: 1}},
+	}
+	return note.AppendJSON(nil)
 }

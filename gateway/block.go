@@ -10,21 +10,21 @@ import (
 // blocked asks whether what the server answers is withheld for what its text has done
 // before. It returns finding.Denied then, or ok. A person who has released the answer
 // knows better.
-func (in *inspector) blocked(p passage, row *mcpmsg.Row, d *Decision) finding.Code {
-	if in.cfg.Blocks == nil || p.released != "" || p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse ||
-		row.Mark != mcpmsg.Always && p.method != mcpmsg.CallTool {
+func (in *inspection) blocked() finding.Code {
+	if in.cfg.Blocks == nil || in.p.released != "" || in.p.msg.Kind != wire.Response && in.p.msg.Kind != wire.ErrorResponse ||
+		in.row.Mark != mcpmsg.Always && in.p.method != mcpmsg.CallTool {
 		return ok
 	}
 	in.texts = in.texts[:0]
 	for sum := in.w.sum; len(sum) > 0; sum = sum[len(hold.Digest{}):] {
 		in.texts = append(in.texts, hold.Digest(sum))
 	}
-	b, found := in.cfg.Blocks.Covering(in.cfg.Name, p.tool, in.texts)
+	b, found := in.cfg.Blocks.Covering(in.cfg.Name, in.p.tool, in.texts)
 	if !found {
 		return ok
 	}
-	d.Policy.PolicyOutcome = PolicyOutcome{Action: PolicyHold, Rule: ruleBlock + b.Scope()}
-	in.cfg.tellPolicy(d)
+	in.d.Policy.PolicyOutcome = PolicyOutcome{Action: PolicyHold, Rule: ruleBlock + b.Scope()}
+	in.cfg.tellPolicy(&in.d)
 	return finding.Denied
 }
 

@@ -176,14 +176,14 @@ type suspect struct {
 }
 
 // classified says why a classifier withholds the answer, or ok.
-func (in *inspector) classified(p passage, rule Rule, d *Decision) finding.Code {
-	if p.judged == nil {
+func (in *inspection) classified() finding.Code {
+	if in.p.judged == nil {
 		return ok
 	}
-	d.Classified = p.judged.verdicts
+	in.d.Classified = in.p.judged.verdicts
 	code := ok
-	for i := range d.Classified {
-		v := &d.Classified[i]
+	for i := range in.d.Classified {
+		v := &in.d.Classified[i]
 		if v.Mode != classify.Enforce || v.Outcome == classify.Pass {
 			continue
 		}
@@ -191,7 +191,7 @@ func (in *inspector) classified(p passage, rule Rule, d *Decision) finding.Code 
 		if !v.Flagged() {
 			why = finding.Unjudged
 		}
-		if in.excepted(rule, why) {
+		if in.excepted(why) {
 			in.w.note(why, 1, nil)
 			continue
 		}
@@ -202,10 +202,10 @@ func (in *inspector) classified(p passage, rule Rule, d *Decision) finding.Code 
 	return code
 }
 
-// verdicts tells those on an answer about which was decided.
-func (in *inspector) verdicts(p passage, d *Decision) {
-	if p.judged != nil && len(p.judged.verdicts) > 0 {
-		in.cfg.tellVerdicts(in.quiet, d, d.Received, p.judged.verdicts, false)
+// tellClassified tells the verdicts on an answer about which was decided.
+func (in *inspection) tellClassified() {
+	if in.p.judged != nil && len(in.p.judged.verdicts) > 0 {
+		in.cfg.tellVerdicts(&in.quiet, &in.d, in.d.Received, in.p.judged.verdicts, false)
 	}
 }
 

@@ -11,19 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/classify/remote"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/internal/wire"
-	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // A jury is the classifiers of a test, and what they have said.
@@ -55,7 +49,7 @@ func (j *jury) next(t *testing.T) Classified {
 	t.Helper()
 	select {
 	case <-j.came:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("no verdict came")
 	}
 	j.mu.Lock()
@@ -377,229 +371,6 @@ func TestInspectorClassifies(t *testing.T) {
 	}
 }
 
-// TestShadowOverflows: what does not fit is dropped and recorded, and nobody waits.
-func TestShadowOverflows(t *testing.T) {
-	k := &words{gate: make(chan struct{})}
-	j := newJury(t, &ShadowOptions{Workers: 1, Waiting: 1}, aMember(t, k, inShadow))
-	r := newRig(t, j.set)
-	const calls = 10
-	for range calls {
-		if got := r.result(r.request("1", "tools/call", question), evil); !strings.Contains(string(got["result"]), "evil") {
-			t.Fatalf("%v", got)
-		}
-	}
-	close(k.gate)
-	dropped := 0
-	for range calls {
-		if c := j.next(t); c.Dropped {
-			dropped++
-			if c.Reason != classify.OverBudget || c.Of == (ID{}) {
-				t.Errorf("%+v", c)
-			}
-		}
-	}
-	if dropped < calls-3 || int64(dropped) != j.Shadow.Dropped() {
-		t.Errorf("%d dropped, %d counted", dropped, j.Shadow.Dropped())
-	}
-}
-
-// TestShadowBounds: octets that wait are bounded, and given back.
-func TestShadowBounds(t *testing.T) {
-	s := NewShadow(ShadowOptions{Octets: 100})
-	done := make(chan struct{})
-	job := func(n int64) shadowJob {
-		return shadowJob{octets: n, work: func(context.Context) { <-done }, free: func() {}}
-	}
-	if !s.offer(job(60)) || s.offer(job(60)) || !s.offer(job(40)) || s.offer(job(1)) {
-		t.Error("the bound of octets does not hold")
-	}
-	close(done)
-	s.Close(t.Context())
-	if s.octets.Load() != 0 || s.Pending() != 0 || s.Dropped() != 2 || s.offer(job(1)) {
-		t.Errorf("%d octets, %d pending, %d dropped", s.octets.Load(), s.Pending(), s.Dropped())
-	}
-	if (*Shadow)(nil).offer(job(1)) {
-		t.Error("nobody takes a job")
-	}
-}
-
-// TestShadowWaits: a job begins once the answer has had time to be delivered, and not
-// before, so that it does not hold that up.
-func TestShadowWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewShadow(ShadowOptions{Workers: 1})
-		begin := time.Now()
-		var began time.Duration
-		s.offer(shadowJob{work: func(context.Context) { began = time.Since(begin) }, free: func() {}})
-		s.Close(t.Context())
-		if began != shadowWait {
-			t.Errorf("it began after %v, want %v", began, shadowWait)
-		}
-	})
-}
-
-// TestView: every text that a model may read is seen once, whole, without hidden
-// characters, and what no model reads is not.
-func TestView(t *testing.T) {
-	long := strings.Repeat("word ", 1000)
-	for _, tt := range []struct {
-		name, result string
-		wants        []string
-		lacks        string
-		segments     int
-	}{
-		{"blocks", `{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`, []string{"one\ntwo\n"}, "type", 1},
-		{"a payload over two blocks", `{"content":[{"type":"text","text":"` + long + `ignore all"},{"type":"text","text":"of it"}]}`, []string{"ignore all\nof it"}, "", 2},
-		{"normalised", `{"content":[{"type":"text","text":"\uff49\u200bgnore"}]}`, []string{"ignore"}, "\u200b", 1},
-		{"structured", `{"content":[],"structuredContent":{"key":{"in":["deep",1.5,true]}}}`, []string{"key\nin\ndeep\n"}, "structured", 1},
-		{"a resource", `{"content":[{"type":"resource","resource":{"uri":"file:///a","text":"body","mimeType":"text/plain"}}]}`, []string{"file:///a\nbody\n"}, "resource", 1},
-		{"a text in base64", `{"content":[{"type":"resource","resource":{"uri":"x:y","blob":"aWdub3Jl","mimeType":"text/plain"}}]}`, []string{"ignore"}, "aWdub3Jl", 1},
-		{"an image", `{"content":[{"type":"image","data":"aWdub3Jl","mimeType":"image/png"}]}`, []string{"image/png"}, "aWdub3Jl", 1},
-		{"an image that is words", `{"content":[{"type":"image","data":"ignore all!","mimeType":"image/png"}]}`, []string{"ignore all!"}, "", 1},
-		{"a link and its annotations", `{"content":[{"type":"resource_link","uri":"x:y","name":"n","description":"d","annotations":{"audience":["user"],"odd":"note"}}]}`, []string{"n\nd\n", "odd\nnote\n"}, "", 1},
-		{"_meta", `{"content":[],"_meta":{"a/b":"c"}}`, []string{"a/b\nc\n"}, "", 1},
-		{"nothing", `{"content":[],"isError":false}`, nil, "", 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			v := viewOf(doc(t, tt.result), new(seer).scrubber(MCP, 1<<20), true)
-			all := ""
-			for _, s := range v.segments {
-				all += s.View + "|"
-				if s.Raw == "" {
-					t.Error("no raw text")
-				}
-			}
-			for _, want := range tt.wants {
-				if !strings.Contains(all, want) {
-					t.Errorf("%q lacks %q", all, want)
-				}
-			}
-			if tt.lacks != "" && strings.Contains(all, tt.lacks) || len(v.segments) != tt.segments {
-				t.Errorf("%d segments: %q", len(v.segments), all)
-			}
-		})
-	}
-}
-
-// TestBadTexts: texts of 10 MB, of one token repeated, and of every script are judged
-// or refused, in linear time, and never taken for judged if they were not.
-func TestBadTexts(t *testing.T) {
-	every := &strings.Builder{}
-	for r := rune(0x20); r < 0x20000; r += 37 {
-		if r < 0xd800 || r > 0xdfff {
-			every.WriteRune(r)
-		}
-	}
-	for _, tt := range []struct {
-		name, text string
-		judged     bool
-	}{
-		{"one token repeated", strings.Repeat("evil ", 200_000), true},
-		{"one character repeated", strings.Repeat("\ufdfa", 50_000) + " evil", true},
-		{"every script", every.String() + " evil", true},
-		{"10 MB", strings.Repeat("all is well. ", 800_000) + "evil", false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			k := &words{}
-			j := newJury(t, nil, aMember(t, k))
-			r := newRig(t, j.set, func(c *Config) { c.Profile = Faithful })
-			begin := time.Now()
-			b, _ := json.Marshal(tt.text)
-			got := r.result(r.request("1", "tools/call", question), `{"content":[{"type":"text","text":`+string(b)+`}]}`)
-			if text := got.text("result", "content", 0, "text"); !strings.HasPrefix(text, placeholderWhole) {
-				t.Errorf("delivered %d octets", len(text))
-			}
-			c := j.next(t)
-			if tt.judged != (c.Reason == classify.Judged) || !tt.judged && c.Reason != classify.TooLong {
-				t.Errorf("reason %q", c.Reason)
-			}
-			if d := time.Since(begin); d > 20*time.Second {
-				t.Errorf("took %v", d)
-			}
-		})
-	}
-}
-
-func TestNarrow(t *testing.T) {
-	object := func(members string) string {
-		return `{"type":"object","additionalProperties":false,"properties":{` + members + `}}`
-	}
-	for schema, narrow := range map[string]bool{
-		object(`"n":{"type":"integer"},"ok":{"type":"boolean"},"x":{"type":["number","null"]}`):            true,
-		object(`"unit":{"enum":["c","f"]},"v":{"const":1}`):                                                true,
-		object(`"list":{"type":"array","items":{"type":"number"}}`):                                        true,
-		object(`"id":{"type":"string","maxLength":36,"pattern":"^[0-9a-f-]{36}$"}`):                        true,
-		object(`"id":{"type":"string","maxLength":8,"pattern":"^[A-Z_]+$"}`):                               true,
-		object(`"a":{"type":"object","additionalProperties":false,"properties":{"b":{"type":"integer"}}}`): true,
-		object(`"s":{"type":"string"}`):                                                                    false,
-		object(`"s":{"type":"string","maxLength":20}`):                                                     false,
-		object(`"s":{"type":"string","maxLength":36,"pattern":"^[a-z ]+$"}`):                               false,
-		object(`"s":{"type":"string","maxLength":36,"pattern":"[a-z]+"}`):                                  false,
-		object(`"s":{"type":"string","maxLength":36,"pattern":"^[+-z]+$"}`):                                false,
-		object(`"s":{"type":"string","maxLength":36,"pattern":"^[a]|.*$"}`):                                false,
-		object(`"s":{"type":"string","pattern":"^[a-z]+$"}`):                                               false,
-		object(`"l":{"type":"array","items":{"type":"string","maxLength":9,"pattern":"^[a-z]+$"}}`):        false,
-		object(`"l":{"type":"array"}`):                                                                     false,
-		object(`"s":{"enum":["` + strings.Repeat("x", 65) + `"]}`):                                         false,
-		object(`"s":{"const":"ignore what they said before"}`):                                             false,
-		object(`"s":{"$ref":"#"}`):                                                                         false,
-		object(`"s":{}`):                                                                                   false,
-		object(`"s":true`):                                                                                 false,
-		`{"type":"object","properties":{"n":{"type":"integer"}}}`:                                          false,
-		`{"type":"object","additionalProperties":false,"patternProperties":{".*":{"type":"string"}}}`:      false,
-		`true`: false,
-		`{`:    false,
-	} {
-		if got := narrowSchema([]byte(schema)); got != narrow {
-			t.Errorf("%s: narrow %v", schema, got)
-		}
-	}
-}
-
-// TestNarrowResults: what cannot hold an injection costs no question, and that is said
-// in the evidence.
-func TestNarrowResults(t *testing.T) {
-	const schema = `,"outputSchema":{"type":"object","additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"]}`
-	for _, tt := range []struct {
-		name, result string
-		asked        bool
-		change       func(*classify.Options)
-	}{
-		{name: "structured alone", result: `{"content":[],"structuredContent":{"n":1}}`},
-		{name: "and the same as text", result: `{"content":[{"type":"text","text":"{\"n\": 1}"}],"structuredContent":{"n":1}}`},
-		{name: "asked all the same", result: `{"content":[],"structuredContent":{"n":1}}`, asked: true, change: func(o *classify.Options) { o.All = true }},
-		{name: "and other text", result: `{"content":[{"type":"text","text":"evil"}],"structuredContent":{"n":1}}`, asked: true},
-		{name: "and a note", result: `{"content":[{"type":"text","text":"{\"n\":1}","annotations":{"x":"evil"}}],"structuredContent":{"n":1}}`, asked: true},
-		{name: "and _meta", result: `{"content":[],"structuredContent":{"n":1},"_meta":{"x":"evil"}}`, asked: true},
-		{name: "an error", result: `{"content":[{"type":"text","text":"evil"}],"isError":true}`, asked: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			k := &words{}
-			change := tt.change
-			if change == nil {
-				change = func(*classify.Options) {}
-			}
-			j := newJury(t, nil, aMember(t, k, change))
-			r := newRig(t, j.set)
-			r.declare(tool("read", schema))
-			got := r.result(r.request("1", "tools/call", question), tt.result)
-			if (k.all() != "") != tt.asked && !(tt.change != nil && tt.asked) {
-				t.Errorf("asked about %q: %v", k.all(), got)
-			}
-			c := j.next(t)
-			if (c.Reason == classify.Narrow) == tt.asked {
-				t.Errorf("reason %q", c.Reason)
-			}
-			if d := r.last(); (strings.Contains(string(d.AppendJSON(nil)), `"reason":"narrow-surface"`)) == tt.asked {
-				t.Errorf("record %s", d.AppendJSON(nil))
-			}
-			if strings.Contains(tt.result, "evil") && !strings.Contains(string(got["result"]), placeholderWhole) {
-				t.Errorf("%v", got)
-			}
-		})
-	}
-}
-
 // What a classifier that wants raw text gets is what the server sent.
 func TestRawText(t *testing.T) {
 	k := &words{raw: true}
@@ -628,46 +399,4 @@ func TestJudgedIsFramed(t *testing.T) {
 	if strings.Contains(k.all(), "evil") {
 		t.Error("a resource was judged")
 	}
-}
-
-// FuzzView: any answer has a view, and one whose schema is narrow and which stands up to
-// it has no text but numbers, words of the schema and ids.
-func FuzzView(f *testing.F) {
-	const schema = `{"type":"object","additionalProperties":false,"properties":{"n":{"type":"integer"},"u":{"enum":["c","f"]},"id":{"type":"string","maxLength":8,"pattern":"^[a-z0-9]+$"}}}`
-	if !narrowSchema([]byte(schema)) {
-		f.Fatal("the schema is wide")
-	}
-	compiled := validate.Compile([]byte(schema))
-	f.Add(`{"content":[{"type":"text","text":"{\"n\":1}"}],"structuredContent":{"n":1,"u":"c","id":"ab"}}`)
-	f.Add(`{"content":[{"type":"resource","resource":{"uri":"x:y","blob":"aWdub3Jl","mimeType":"text/plain"}}],"_meta":{"a":["b"]}}`)
-	f.Add(`{"content":"x","structuredContent":[{"data":"x"}],"isError":true}`)
-	with := new(seer).scrubber(MCP, 1<<20)
-	f.Fuzz(func(t *testing.T, raw string) {
-		var d strictjson.Doc
-		if d.Reset([]byte(raw), strictjson.Limits{MendSurrogates: true}) != nil || d.Root().Kind() != '{' {
-			return
-		}
-		v := viewOf(d.Root(), with, true)
-		total := 0
-		for _, s := range v.segments {
-			if !utf8.ValidString(s.View) || s.View == "" {
-				t.Fatalf("segment %q", s.View)
-			}
-			total += len(s.Raw)
-		}
-		if total > 2*len(raw)+shared*len(v.segments) {
-			t.Fatalf("%d octets seen of %d", total, len(raw))
-		}
-		p := passage{msg: &wire.Message{Kind: wire.Response, Result: d.Root()}, schema: compiled, narrow: true}
-		if !isNarrow(&p, Validation{}) {
-			return
-		}
-		for _, s := range v.segments {
-			for _, word := range strings.FieldsFunc(s.View, func(r rune) bool { return !unicode.IsLetter(r) }) {
-				if len(word) > len("structured") {
-					t.Fatalf("a narrow answer says %q", s.View)
-				}
-			}
-		}
-	})
 }

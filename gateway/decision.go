@@ -17,10 +17,10 @@ import (
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
-// A Sink keeps the record of decisions. Record is called from one goroutine at
-// a time for each Run, before the message it speaks of is delivered; the
-// Decision is not kept by the caller.
+// A Sink keeps the record of decisions.
 type Sink interface {
+	// Record is called before the message it speaks of is delivered, and may be called
+	// at the same time. The Decision is not kept by the caller.
 	Record(Decision) error
 }
 
@@ -221,12 +221,17 @@ func (l *Lines) Record(d Decision) error {
 	return err
 }
 
-// ids draws evidence ids from a source of randomness.
-type ids struct{ r *bufio.Reader }
+// ids draws evidence ids from a source of randomness. It is safe for concurrent use.
+type ids struct {
+	mu sync.Mutex
+	r  *bufio.Reader
+}
 
-func newIDs(r io.Reader) ids { return ids{bufio.NewReaderSize(r, 512)} }
+func newIDs(r io.Reader) ids { return ids{r: bufio.NewReaderSize(r, 512)} }
 
-func (s ids) next() (id ID, err error) {
+func (s *ids) next() (id ID, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_, err = io.ReadFull(s.r, id[:])
 	return id, err
 }

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"log/slog"
-
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
@@ -11,27 +9,25 @@ import (
 )
 
 // mustRecord reports whether a message is delivered only with its record.
-func (in *inspector) mustRecord(p passage) bool {
-	return in.cfg.RequireEvidence && p.method == mcpmsg.CallTool &&
-		(p.msg.Kind == wire.Response || p.msg.Kind == wire.ErrorResponse) && !in.cfg.rule(p.name).Unprivileged
+func (in *inspection) mustRecord() bool {
+	return in.cfg.RequireEvidence && in.p.method == mcpmsg.CallTool &&
+		(in.p.msg.Kind == wire.Response || in.p.msg.Kind == wire.ErrorResponse) && !in.rule.Unprivileged
 }
 
 // unrecorded takes the place of what there is no record of. It names no evidence, for
 // there is none.
-func (in *inspector) unrecorded(p passage) *wire.Outgoing {
-	p.watched.giveUp()
-	return errUnrecorded.outgoing(p.id, nil)
+func (in *inspection) unrecorded() *wire.Outgoing {
+	in.p.watched.giveUp()
+	return errUnrecorded.outgoing(in.p.id, nil)
 }
 
 // refuse records a message that never got as far as the choke point.
 func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	id, err := in.ids.next()
 	if err != nil {
 		return nil
 	}
-	in.record(&Decision{
+	_ = in.record(&Decision{
 		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Method: frame.Other, Kind: kind, Verdict: v,
 		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 		Withheld: []Count{{code, 1}},
@@ -39,17 +35,21 @@ func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
 	return &id
 }
 
+// conclude records what became of the message, with all that the walk has noted.
+func (in *inspection) conclude() error {
+	w, d := &in.w, &in.d
+	d.Inspected = w.inspected
+	d.Findings = w.findings(d.Findings)
+	d.NotInspected = append(d.NotInspected, w.uninspected...)
+	d.Withheld = append(d.Withheld, w.withheld...)
+	return in.record(d)
+}
+
+// record gives a decision to the Sink, and tells the operator where that fails.
 func (in *inspector) record(d *Decision) error {
-	w := &in.w
-	if d.Profile != "" { // it was walked
-		d.Inspected = w.inspected
-		d.Findings = w.findings(d.Findings)
-		d.NotInspected = append(d.NotInspected, w.uninspected...)
-		d.Withheld = append(d.Withheld, w.withheld...)
-	}
 	err := in.cfg.Sink.Record(*d)
 	if err != nil {
-		in.cfg.Log.Error("decision not recorded", "evidence", d.ID.String(), slog.Any("error", err))
+		in.cfg.Log.Error("decision not recorded", "evidence", d.ID.String(), "error", err)
 	}
 	return err
 }

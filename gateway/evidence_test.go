@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -40,5 +41,39 @@ func TestRequireEvidence(t *testing.T) {
 				t.Errorf("error %s, want %s", got["error"], want)
 			}
 		})
+	}
+}
+
+// A slowSink takes its time over the results of tools, until it is told to go on.
+type slowSink struct{ begun, goOn chan struct{} }
+
+func (s slowSink) Record(d Decision) error {
+	if d.Kind == "result" && d.Method == "tools/call" {
+		s.begun <- struct{}{}
+		<-s.goOn
+	}
+	return nil
+}
+
+// TestSlowSink: while the record of one answer is being written, a call that a rule
+// denies has its answer, and its record.
+func TestSlowSink(t *testing.T) {
+	s := slowSink{begun: make(chan struct{}), goOn: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(s.goOn) })
+	defer release()
+	r := newRig(t, func(cfg *Config) {
+		cfg.Sink = s
+		cfg.Tools = func(tool string) *Rule { return &Rule{Denied: tool == "look"} }
+	})
+	id := r.request("1", "tools/call", `{"name":"read"}`)
+	r.server.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}`)
+	<-s.begun
+	r.client.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"look"}}`)
+	if got := parse(t, r.client.next()); string(got["id"]) != "2" || got["error"] == nil {
+		t.Errorf("the second call was answered with %s", got)
+	}
+	release()
+	if got := parse(t, r.client.next()); string(got["id"]) != "1" || got["result"] == nil {
+		t.Errorf("the first call was answered with %s", got)
 	}
 }

@@ -216,7 +216,7 @@ func TestFrontCrowd(t *testing.T) {
 						t.Errorf("%s got %q", who, text)
 					}
 				}
-				for end := time.Now().Add(5 * time.Second); mine.Load() < 30 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+				for end := time.Now().Add(30 * time.Second); mine.Load() < 30 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 				}
 				if mine.Load() != 30 || others.Load() != 0 {
 					t.Errorf("%s heard of %d steps, %d of others", who, mine.Load(), others.Load())
@@ -289,7 +289,7 @@ func churnOver(t *testing.T, over string, n int) {
 			t.Logf("%d sessions: %+v, %d open", i, measure(), k.front.Sessions())
 		}
 	}
-	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before.goroutines+64 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > before.goroutines+64 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 	after := measure()
 	t.Logf("%d sessions: %+v, then %+v", n, before, after)

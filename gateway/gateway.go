@@ -17,7 +17,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
-	"github.com/pellucid-mcp/pellucid/scrub"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
@@ -150,6 +149,3 @@ func (c Config) orDefault() (Config, error) {
 	}
 	return c, nil
 }
-
-// scrubbers are the compiled profiles for texts of one ceiling.
-type scrubbers struct{ mcp, faithful *scrub.Scrubber }

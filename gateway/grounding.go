@@ -49,7 +49,7 @@ func (g *Grounding) doubt(r LowConfidence) {
 
 // grounding looks at the answers in a result as the client will see them, and
 // returns the member for _meta; nil: it only talks of such answers.
-func (in *inspector) grounding(root strictjson.Value, d *Decision) []byte {
+func (in *inspection) grounding(root strictjson.Value) []byte {
 	if in.again.Reset(in.w.edits.Apply(nil, root), strictjson.Limits{}) != nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (in *inspector) grounding(root strictjson.Value, d *Decision) []byte {
 	if g.answers == 0 {
 		return nil
 	}
-	d.Grounding = &g
+	in.d.Grounding = &g
 	return g.appendJSON(nil)
 }
 

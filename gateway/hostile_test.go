@@ -153,7 +153,7 @@ func TestServerDoesNotRead(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("hangs")
 	}
 	deafR.Close()

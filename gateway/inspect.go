@@ -19,7 +19,7 @@ import (
 // that carries them itself. It is safe for concurrent use.
 type Inspector struct {
 	cfg  Config
-	pool sync.Pool // of *inspection
+	pool sync.Pool // of *solo
 }
 
 // NewInspector checks cfg, of which what is about sessions does not count.
@@ -31,7 +31,6 @@ func NewInspector(cfg Config) (*Inspector, error) {
 	}
 	cfg.Name = named
 	cfg.Hold = nil // nobody asks again for what a person releases
-	cfg.Sink = &oneByOne{sink: cfg.Sink}
 	i := &Inspector{cfg: cfg}
 	first, err := i.make()
 	if err != nil {
@@ -56,56 +55,59 @@ type ToolResult struct {
 // a tool's result, and one of constant text if r had to be withheld. The decision
 // is in the record.
 func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) {
-	in, _ := i.pool.Get().(*inspection)
-	if in == nil {
-		if in, err = i.make(); err != nil {
+	s, _ := i.pool.Get().(*solo)
+	if s == nil {
+		if s, err = i.make(); err != nil {
 			return nil, Decision{}, err
 		}
 	}
-	defer i.pool.Put(in)
-	in.last = Decision{}
-	in.in.cfg.Name, in.in.prof = labelOr(r.Server, i.cfg.Name), newProfile(i.cfg.Profile)
+	defer i.pool.Put(s)
+	clean, err = i.inspect(s, r)
+	return clean, s.last, err
+}
+
+func (i *Inspector) inspect(s *solo, r ToolResult) ([]byte, error) {
+	s.last = Decision{}
+	in := s.in
+	in.cfg.Name, in.prof = labelOr(r.Server, i.cfg.Name), newProfile(i.cfg.Profile)
 	if i.cfg.Profile == Auto {
-		in.in.prof = newProfile(r.Profile)
+		in.prof = newProfile(r.Profile)
 	}
-	refused := ok
 	switch {
-	case in.in.cfg.rule(r.Tool).Denied:
-		refused = finding.Denied
-	case in.doc.Reset(r.Raw, strictjson.Limits{MendSurrogates: true}) != nil || in.doc.Root().Kind() != '{':
-		refused = finding.Violation
-	}
-	if refused != ok {
-		id := in.in.refuse("result", Withheld, refused)
-		if id == nil {
-			return nil, in.last, errors.New("gateway: no randomness for an evidence id")
-		}
-		note := frame.Provenance{
-			Origin: frame.Origin{Server: in.last.Server, Tool: labelOr(r.Tool, "")}, Kind: frame.KindMeta,
-			Profile: scrub.MCP.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
-			Evidence: id.String(), Findings: []frame.Finding{{Field: frame.Other, Code: refused, Count: 1}},
-		}
-		return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note.AppendJSON(nil)), in.last, nil
+	case in.cfg.rule(r.Tool).Denied:
+		return s.refuse(r.Tool, finding.Denied)
+	case s.doc.Reset(r.Raw, strictjson.Limits{MendSurrogates: true}) != nil || s.doc.Root().Kind() != '{':
+		return s.refuse(r.Tool, finding.Violation)
 	}
 	p := passage{
-		msg:    &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: in.doc.Root()},
+		msg:    &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()},
 		method: mcpmsg.CallTool, id: wire.IntID(0), tool: labelOr(r.Tool, ""), name: r.Tool,
 	}
 	if r.Schema != nil {
 		p.output, p.schema = r.Schema, i.cfg.Schemas.Compile(r.Schema)
 		p.narrow = i.cfg.Classifiers != nil && narrowSchema(r.Schema)
 	}
-	i.ask(in.in, &p)
-	out := in.in.pass(p)
+	i.ask(in, &p)
+	out := in.pass(p)
 	raw, isResult := bytes.CutPrefix(out.Raw, []byte(`{"jsonrpc":"2.0","id":0,"result":`))
 	if !isResult {
-		return nil, in.last, errors.New("gateway: result cannot be inspected")
+		return nil, errors.New("gateway: result cannot be inspected")
 	}
 	// Its own octets: those of the pool serve the next message.
-	clean = bytes.Clone(raw[:len(raw)-1])
+	clean := bytes.Clone(raw[:len(raw)-1])
 	wire.PutBuffer(out.Raw)
-	i.behind(in.in, &p)
-	return clean, in.last, nil
+	i.behind(in, &p)
+	return clean, nil
+}
+
+// refuse is the result that takes the place of one that cannot be looked at.
+func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
+	id := s.in.refuse("result", Withheld, code)
+	if id == nil {
+		return nil, errors.New("gateway: no randomness for an evidence id")
+	}
+	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: labelOr(tool, "")}, scrub.MCP, code)
+	return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note), nil
 }
 
 // ask has classifiers judge the result before it is looked at.
@@ -148,16 +150,16 @@ func labelOr(s, or string) string {
 	return frame.Other
 }
 
-// An inspection is an inspector that remembers its last decision.
-type inspection struct {
+// A solo is an inspector for one result at a time, which remembers its last decision.
+type solo struct {
 	in   *inspector
 	doc  strictjson.Doc
 	sink Sink
 	last Decision
 }
 
-func (i *Inspector) make() (*inspection, error) {
-	n := &inspection{sink: i.cfg.Sink}
+func (i *Inspector) make() (*solo, error) {
+	n := &solo{sink: i.cfg.Sink}
 	cfg := i.cfg
 	cfg.Sink = n
 	var err error
@@ -166,19 +168,7 @@ func (i *Inspector) make() (*inspection, error) {
 }
 
 // Record implements Sink.
-func (n *inspection) Record(d Decision) error {
+func (n *solo) Record(d Decision) error {
 	n.last = d
 	return n.sink.Record(d)
-}
-
-// oneByOne is a Sink that several inspections share.
-type oneByOne struct {
-	mu   sync.Mutex
-	sink Sink
-}
-
-func (o *oneByOne) Record(d Decision) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.sink.Record(d)
 }

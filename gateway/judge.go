@@ -94,20 +94,23 @@ func (in *inspector) see(p passage, raw bool) *view {
 	return viewOf(root, in.sight(p), raw)
 }
 
-// sight is the scrubber for the view of what answers a call, now.
+// sight is the scrubber for the view of what answers a call, now; nil under a rule
+// under which no message passes. Of what MCP would cut nothing is seen, since nothing is
+// delivered. Faithful delivers another form, so that all of it is seen.
 func (in *inspector) sight(p passage) *scrub.Scrubber {
 	rule := in.cfg.rule(p.name)
-	profile := rule.Profile
-	if profile == Auto {
-		profile = in.prof.current()
+	chars := rule.MaxChars
+	if in.profileOf(&rule) == Faithful {
+		chars = maxView
 	}
-	return in.seer.scrubber(profile, rule.MaxChars)
+	s, _ := in.scrub.of(chars)
+	return s.mcp
 }
 
 // behind has classifiers judge what was delivered. It owns what free frees.
 func (in *inspector) behind(p passage, asked []*classify.Member, free func()) {
 	_, root, _ := partOf(p.msg)
-	with, cfg, quiet, raw := in.sight(p), &in.cfg, in.quiet, wantsRaw(asked)
+	with, cfg, quiet, raw := in.sight(p), &in.cfg, &in.quiet, wantsRaw(asked)
 	d := Decision{ID: p.judged.evidence, Server: p.judged.server, Tool: p.tool, Received: p.judged.input}
 	work := func(ctx context.Context) {
 		cfg.tellVerdicts(quiet, &d, d.Received, askAll(ctx, asked, viewOf(root, with, raw)), false)

@@ -12,6 +12,17 @@ import (
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
+// An LLM says how results are delivered that an external language model generated.
+type LLM struct {
+	Envelope *frame.LLM
+	Source   string // label of the provider's service
+	// Model is the label of the model. With "" or [frame.Other] it is the one that the
+	// server's answer names, if that is a label.
+	Model string
+	// Search: the answers are what a search found, which no model has written.
+	Search bool
+}
+
 // llmKey names the _meta member that holds what structuredContent could not: the
 // server has a member of that name itself, or its schema leaves no room.
 const llmKey = frame.MetaPrefix + "llm"
@@ -47,8 +58,8 @@ func (l *LLM) origin(o frame.Origin) frame.LLMOrigin {
 
 // announce says in a list which tools return the text of a language model, and lets
 // their schemas allow what their results gain.
-func (in *inspector) announce(p passage, root strictjson.Value) {
-	if p.method != mcpmsg.ListTools || p.msg.Kind != wire.Response || in.cfg.Tools == nil && in.cfg.Frame != frame.KindLLM {
+func (in *inspection) announce(root strictjson.Value) {
+	if in.p.method != mcpmsg.ListTools || in.p.msg.Kind != wire.Response || in.cfg.Tools == nil && in.cfg.Frame != frame.KindLLM {
 		return
 	}
 	for t := range root.Get("tools").Elements() {
@@ -69,13 +80,13 @@ func isAnswer(result strictjson.Value) bool {
 
 // promised is the schema that the client was shown: the one that the server has
 // declared or, of a language model's tool, what announce made of it.
-func (in *inspector) promised(p passage) *validate.Schema {
-	if p.schema == nil || in.w.llm == nil || in.again.Reset(p.output, strictjson.Limits{}) != nil {
-		return p.schema
+func (in *inspection) promised() *validate.Schema {
+	if in.p.schema == nil || in.w.llm == nil || in.again.Reset(in.p.output, strictjson.Limits{}) != nil {
+		return in.p.schema
 	}
 	var e strictjson.Edits
 	if !frame.ExtendSchema(&e, in.again.Root(), in.w.llm.Search) {
-		return p.schema
+		return in.p.schema
 	}
 	return in.cfg.Schemas.Compile(e.Apply(nil, in.again.Root()))
 }
@@ -83,7 +94,7 @@ func (in *inspector) promised(p passage) *validate.Schema {
 // describe makes structuredContent say that and of whom it is a language model's
 // answer. What it cannot say there, because the server has said something itself or
 // the schema forbids it, is returned as the member for _meta; nil: there is nothing.
-func (in *inspector) describe(p passage, root strictjson.Value) []byte {
+func (in *inspection) describe(root strictjson.Value) []byte {
 	w := &in.w
 	w.text.Scrub(strings.Join(w.answer, "\n"), &w.res)
 	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Search: w.llm.Search}
@@ -100,14 +111,14 @@ func (in *inspector) describe(p passage, root strictjson.Value) []byte {
 	described, stayed := []byte(nil), []string{"source", "model", "citations", "structured_results"}
 	switch {
 	case !content.Exists():
-		if raw := c.AppendJSON(nil); fits(p.schema, own, raw) {
+		if raw := c.AppendJSON(nil); fits(in.p.schema, own, raw) {
 			w.edits.Append(root, "structuredContent", raw)
 			return nil
 		}
 	case own.Kind() == '{':
 		var e strictjson.Edits
 		kept := c.Merge(&e, own)
-		if raw := e.Apply(nil, own); fits(p.schema, own, raw) {
+		if raw := e.Apply(nil, own); fits(in.p.schema, own, raw) {
 			described, stayed = raw, kept
 		}
 	}
@@ -155,7 +166,7 @@ func elsewhere(c *frame.LLMContent, names []string, own strictjson.Value) []byte
 // citations finds the sources of an answer: a list that the server gives or, at the
 // end of the text, lines of the form "[n] URI" under "Citations:". Of these only
 // allowed URIs are taken.
-func (in *inspector) citations(own, meta strictjson.Value, text string) []string {
+func (in *inspection) citations(own, meta strictjson.Value, text string) []string {
 	var found []string
 	for _, v := range [...]strictjson.Value{own.Get("citations"), own.Get("sources"), own.Get("search_results"), meta.Get("citations")} {
 		for e := range v.Elements() {
@@ -200,7 +211,7 @@ func cited(text string) (found []string) {
 }
 
 // allowedURI notes of a URI that is refused that it is left out.
-func (in *inspector) allowedURI(s, field string) bool {
+func (in *inspection) allowedURI(s, field string) bool {
 	_, err := href.Parse(s)
 	refusal, refused := err.(*href.Refusal)
 	if !refused {
@@ -214,7 +225,7 @@ func (in *inspector) allowedURI(s, field string) bool {
 
 // results finds what a search has found: a list that the server gives, or the
 // numbered entries of the text.
-func (in *inspector) results(own strictjson.Value, text string) []byte {
+func (in *inspection) results(own strictjson.Value, text string) []byte {
 	if v := own.Get("results"); v.Kind() == '[' {
 		return v.Raw()
 	}

@@ -260,7 +260,7 @@ var methods = func() map[string]string {
 			known[m] = m
 		}
 	}
-	add("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", mcpmsg.Listen)
+	add(mcpmsg.Ping, mcpmsg.SetLevel, mcpmsg.Subscribe, mcpmsg.Unsubscribe, mcpmsg.Listen)
 	for _, row := range mcpmsg.Rows() {
 		if row.Part == mcpmsg.Result {
 			add(row.Method)

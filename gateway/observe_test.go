@@ -64,7 +64,7 @@ func (w *watcher) take() string {
 func (w *watcher) eventually(t *testing.T, want string) {
 	t.Helper()
 	got := ""
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if more := w.take(); more != "" {
 			got = strings.TrimPrefix(got+", "+more, ", ")
 		}

@@ -102,33 +102,33 @@ func (c *Config) policyEvent(tool string, h toolHints, rule *Rule) PolicyEvent {
 
 // decides asks the policy about what answers a call, which was walked. It returns why
 // that is withheld, or ok; where it wants a stricter profile, it was walked again.
-func (in *inspector) decides(p passage, row *mcpmsg.Row, rule Rule, root strictjson.Value, d *Decision) finding.Code {
-	if in.cfg.Policy == nil || p.method != mcpmsg.CallTool || p.released != "" ||
-		p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
+func (in *inspection) decides(root strictjson.Value) finding.Code {
+	if in.cfg.Policy == nil || in.p.method != mcpmsg.CallTool || in.p.released != "" ||
+		in.p.msg.Kind != wire.Response && in.p.msg.Kind != wire.ErrorResponse {
 		return ok
 	}
 	w := &in.w
-	e := in.cfg.policyEvent(p.tool, p.hints, &rule)
+	e := in.cfg.policyEvent(in.p.tool, in.p.hints, &in.rule)
 	e.Size = len(root.Raw())
 	in.counts = w.findings(in.counts[:0])
 	for _, c := range w.uninspected {
 		e.NotInspected += c.N
 	}
-	e.Findings, e.Scores = in.counts, scoresOf(d.Classified)
-	d.Policy = in.cfg.Policy.Decide(e)
-	in.cfg.tellPolicy(d)
-	switch d.Policy.Action {
+	e.Findings, e.Scores = in.counts, scoresOf(in.d.Classified)
+	in.d.Policy = in.cfg.Policy.Decide(e)
+	in.cfg.tellPolicy(&in.d)
+	switch in.d.Policy.Action {
 	case PolicyAllow:
 		return ok
 	case PolicySanitise:
-		return in.walkAgain(p, row, rule, root, d)
+		return in.walkAgain(root)
 	}
 	return finding.Denied
 }
 
 // walkAgain scrubs under the profile MCP what was scrubbed under another.
-func (in *inspector) walkAgain(p passage, row *mcpmsg.Row, rule Rule, root strictjson.Value, d *Decision) finding.Code {
-	s, err := in.scrub.scrubbers(rule.MaxChars)
+func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
+	s, err := in.scrub.of(in.rule.MaxChars)
 	if err != nil {
 		return finding.Denied // never: they were compiled for the first walk
 	}
@@ -137,14 +137,14 @@ func (in *inspector) walkAgain(p passage, row *mcpmsg.Row, rule Rule, root stric
 		return ok
 	}
 	w.reset()
-	w.text, d.Profile = s.mcp, scrub.MCP.String()
-	if code := in.judge(d.Validation, rule.Validation, d); code != ok { // its notes went with the first walk
+	w.text, in.d.Profile = s.mcp, scrub.MCP.String()
+	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
 		return code
 	}
-	if code := in.walk(p, row, root); code != ok {
+	if code := in.walk(root); code != ok {
 		return code
 	}
-	return in.holds(p, rule)
+	return in.holds()
 }
 
 // tellPolicy tells the operator what a rule has done, or would have.
@@ -212,8 +212,6 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 // callDecision records what was decided about a call; nil if there is no randomness
 // for its id.
 func (in *inspector) callDecision(e PolicyEvent, m *wire.Message, v Verdict, decided PolicyDecision) *Decision {
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	id, err := in.ids.next()
 	if err != nil {
 		return nil

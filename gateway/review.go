@@ -22,29 +22,29 @@ type Exception struct {
 
 // holds returns the first of what was found in a tool's result for which the rule
 // wants it held, or ok.
-func (in *inspector) holds(p passage, rule Rule) finding.Code {
-	if len(rule.Hold) == 0 || p.method != mcpmsg.CallTool || p.msg.Kind != wire.Response {
+func (in *inspection) holds() finding.Code {
+	if len(in.rule.Hold) == 0 || in.p.method != mcpmsg.CallTool || in.p.msg.Kind != wire.Response {
 		return ok
 	}
 	for _, f := range in.w.found {
-		if in.held(rule, f.Code) {
+		if in.held(f.Code) {
 			return f.Code
 		}
 	}
 	for _, c := range in.w.foundMore {
-		if in.held(rule, c.Code) {
+		if in.held(c.Code) {
 			return c.Code
 		}
 	}
 	return ok
 }
 
-func (in *inspector) held(rule Rule, code finding.Code) bool {
-	return slices.Contains(rule.Hold, code) && !in.excepted(rule, code)
+func (in *inspection) held(code finding.Code) bool {
+	return slices.Contains(in.rule.Hold, code) && !in.excepted(code)
 }
 
-func (in *inspector) excepted(rule Rule, code finding.Code) bool {
-	return slices.ContainsFunc(rule.Except, func(e Exception) bool {
+func (in *inspection) excepted(code finding.Code) bool {
+	return slices.ContainsFunc(in.rule.Except, func(e Exception) bool {
 		return e.Code == code && (e.Until.IsZero() || in.cfg.Now().Before(e.Until))
 	})
 }
@@ -55,32 +55,32 @@ const holdWait = 5 * time.Second
 
 // review gives a withheld result to the queue. It reports whether a person will
 // find it there.
-func (in *inspector) review(p passage, d *Decision, code finding.Code) bool {
-	if in.cfg.Hold == nil || d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
+func (in *inspection) review(code finding.Code) bool {
+	if in.cfg.Hold == nil || in.d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
 		return false
 	}
 	ctx, stop := context.WithTimeout(context.Background(), holdWait)
 	defer stop()
 	err := in.cfg.Hold.Hold(ctx, hold.Item{
-		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: in.cfg.Principal, Rule: in.heldBy(d, code), Code: code,
-		Call: p.call, Body: slices.Clone(p.msg.Result.Raw()),
+		ID: in.d.ID.String(), Server: in.d.Server, Tool: in.d.Tool, Principal: in.cfg.Principal, Rule: in.heldBy(code), Code: code,
+		Call: in.p.call, Body: slices.Clone(in.p.msg.Result.Raw()),
 	})
 	if err != nil {
 		level := in.cfg.Log.Error
 		if errors.Is(err, hold.ErrFull) {
 			level = in.cfg.Log.Warn
 		}
-		level("withheld result not kept for review", "error", err, "evidence", d.ID.String())
+		level("withheld result not kept for review", "error", err, "evidence", in.d.ID.String())
 	}
 	return err == nil
 }
 
 // heldBy names what holds a result.
-func (in *inspector) heldBy(d *Decision, code finding.Code) string {
+func (in *inspection) heldBy(code finding.Code) string {
 	if in.suspect.name != "" {
 		return "classifier:" + in.suspect.name
 	}
-	return d.heldBy(code)
+	return in.d.heldBy(code)
 }
 
 // ruleOf names the kind of rule that withholds for a code.

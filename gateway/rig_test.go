@@ -60,7 +60,7 @@ func (p *peer) next() string {
 			p.t.Fatal("the other side closed the connection")
 		}
 		return line
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		p.t.Fatal("no message came")
 	}
 	panic("unreachable")
@@ -166,7 +166,7 @@ func (r *rig) end() error {
 	case err := <-r.done:
 		r.done = nil
 		return err
-	case <-time.After(15 * time.Second):
+	case <-time.After(30 * time.Second):
 		r.t.Fatal("Run does not return")
 	}
 	panic("unreachable")

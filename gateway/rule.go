@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -11,7 +12,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
-	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // A Rule is what the operator wants of one tool.
@@ -33,37 +33,6 @@ type Rule struct {
 	Hold   []finding.Code
 	Except []Exception
 }
-
-// An LLM says how results are delivered that an external language model generated.
-type LLM struct {
-	Envelope *frame.LLM
-	Source   string // label of the provider's service
-	// Model is the label of the model. With "" or [frame.Other] it is the one that the
-	// server's answer names, if that is a label.
-	Model string
-	// Search: the answers are what a search found, which no model has written.
-	Search bool
-}
-
-// A Validation says what becomes of structuredContent beside the outputSchema that
-// the server has declared. Its zero value is the strict choice.
-type Validation struct {
-	Mode Mode
-	// PassUnverifiable delivers what cannot be judged, because the schema cannot be
-	// compiled or would cost too much; it is told in the record either way.
-	PassUnverifiable bool
-}
-
-// A Mode says whether a check acts.
-type Mode uint8
-
-const (
-	Enforce Mode = iota // what fails is withheld
-	Audit               // what fails is recorded, and delivered
-	Off                 // nothing is checked
-)
-
-func (v Validation) valid() bool { return v.Mode <= Off }
 
 // rule is what applies to the results of a tool, "" for what is no tool's.
 func (c *Config) rule(tool string) Rule {
@@ -101,18 +70,27 @@ func (r Rule) check() error {
 		return errors.New("gateway: configuration: no envelope for the answers of a language model")
 	case r.Timeout < 0 || r.MaxChars < 0:
 		return errors.New("gateway: configuration: negative limit")
-	case !r.valid():
+	case !r.Validation.valid():
 		return errors.New("gateway: configuration: unknown mode of validation")
 	}
 	return nil
 }
 
-// compiled keeps the scrubbers of every ceiling that the rules use.
-type compiled map[int]scrubbers
+// scrubbers are the compiled profiles for texts of one ceiling.
+type scrubbers struct{ mcp, faithful *scrub.Scrubber }
 
-// scrubbers returns those for texts of at most chars code points.
-func (c compiled) scrubbers(chars int) (scrubbers, error) {
-	if s, ok := c[chars]; ok {
+// scrubberCache keeps those of every ceiling that the rules use. It is safe for
+// concurrent use.
+type scrubberCache struct {
+	mu   sync.Mutex
+	made map[int]scrubbers // by code points
+}
+
+// of returns those for texts of at most chars code points.
+func (c *scrubberCache) of(chars int) (scrubbers, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s, made := c.made[chars]; made {
 		return s, nil
 	}
 	var s scrubbers
@@ -123,68 +101,16 @@ func (c compiled) scrubbers(chars int) (scrubbers, error) {
 	if err != nil {
 		return s, fmt.Errorf("gateway: configuration: %w", err)
 	}
-	c[chars] = s
+	if c.made == nil {
+		c.made = map[int]scrubbers{}
+	}
+	c.made[chars] = s
 	return s, nil
 }
 
-// received judges what the server has answered. code is why it must be withheld,
-// or ok.
-func (in *inspector) received(p passage, v Validation, d *Decision) finding.Code {
-	if p.schema == nil || v.Mode == Off || p.msg.Kind != wire.Response || p.method != mcpmsg.CallTool {
-		return ok
-	}
-	return in.judge(p.schema.Tool(p.msg.Result), v, d)
-}
-
-// judge records the result of a validation and says whether it withholds.
-func (in *inspector) judge(r validate.Result, v Validation, d *Decision) finding.Code {
-	d.Validation = r
-	code := ok
-	switch r.Verdict {
-	case validate.Invalid:
-		code = finding.SchemaInvalid
-	case validate.Unverifiable:
-		if code = finding.SchemaUnverifiable; v.PassUnverifiable {
-			in.w.skip(code)
-			return ok
-		}
-	}
-	if code == ok {
-		return ok
-	}
-	in.cfg.Log.Warn("structured content does not stand up to its schema", "tool", d.Tool, "verdict", r.Verdict.String(),
-		"reason", string(r.Reason), "keyword", r.Keyword, "place", r.Pointer, "evidence", d.ID.String())
-	if v.Mode == Audit {
-		in.w.note(code, 1, nil)
-		return ok
-	}
-	return code
-}
-
-// delivered judges once more what was changed: a text without what was found in it
-// may be one that the schema refuses, and the client would be told a lie.
-func (in *inspector) delivered(p passage, v Validation, d *Decision, body []byte) finding.Code {
-	if d.Validation.Verdict != validate.Valid || !in.w.edited {
-		return ok
-	}
-	if err := in.again.Reset(body, strictjson.Limits{}); err != nil {
-		return finding.SchemaBroken
-	}
-	r := p.schema.Tool(in.again.Root())
-	if r.Verdict == validate.Valid {
-		return ok
-	}
-	d.Validation = r
-	if v.Mode == Audit {
-		in.w.note(finding.SchemaBroken, 1, nil)
-		return ok
-	}
-	return finding.SchemaBroken
-}
-
 // allowed leaves denied tools out of a list.
-func (in *inspector) allowed(p passage, root strictjson.Value) {
-	if in.cfg.Tools == nil || p.method != mcpmsg.ListTools || p.msg.Kind != wire.Response {
+func (in *inspection) allowed(root strictjson.Value) {
+	if in.cfg.Tools == nil || in.p.method != mcpmsg.ListTools || in.p.msg.Kind != wire.Response {
 		return
 	}
 	for t := range root.Get("tools").Elements() {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -117,20 +115,11 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		if v := revision(version); v != "" {
 			r.agreed.Store(&v)
 		}
-		r.allowBatches(version == "2025-03-26")
+		wire.AllowBatches(r.front, wire.HasBatches(version)) // what comes in an array leaves message by message
+		wire.AllowBatches(r.up, wire.HasBatches(version))
 	}
 	kept = true
 	return r.answer(ctx, k, p, m.Release)
-}
-
-// allowBatches admits arrays of messages on both sides: one revision has them.
-// What came in an array leaves message by message.
-func (r *relay) allowBatches(on bool) {
-	for _, c := range []wire.Conn{r.front, r.up} {
-		if lines, can := c.(interface{ AllowBatches(bool) }); can {
-			lines.AllowBatches(on)
-		}
-	}
 }
 
 // unreachable returns why the relay ends with the answer m: because the server
@@ -173,9 +162,6 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	return r.toClient(ctx, out)
 }
 
-// logMessage is the notification that a server logs by.
-const logMessage = "notifications/message"
-
 // related returns the client's request that a request or notification of the
 // server belongs to: the one on whose stream it came; else the one that it names
 // or, since what a server says over a pipe it says at work, the only one there is.
@@ -189,7 +175,7 @@ func (r *relay) related(m *wire.Message) *call {
 	if id, valid := idOf(m.Params.Get("_meta").Get(mcpmsg.KeySubscriber)); valid {
 		return r.calls.get(id)
 	}
-	if m.Kind == wire.Request || m.Method == logMessage {
+	if m.Kind == wire.Request || m.Method == mcpmsg.LogMessage {
 		return r.calls.only()
 	}
 	return nil
@@ -254,32 +240,4 @@ func idOf(v strictjson.Value) (id wire.ID, valid bool) {
 		}
 	}
 	return wire.ID{}, false
-}
-
-// quiet logs what a hostile peer can cause at will: a few lines a second, and
-// how many there were besides.
-type quiet struct {
-	log     *slog.Logger
-	mu      sync.Mutex
-	since   time.Time
-	n       int
-	skipped int
-}
-
-const linesPerSecond = 10
-
-func (q *quiet) warn(msg string, args ...any) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if now := time.Now(); now.Sub(q.since) >= time.Second {
-		if q.skipped > 0 {
-			q.log.Warn("more of the same, not shown", "lines", q.skipped)
-		}
-		q.since, q.n, q.skipped = now, 0, 0
-	}
-	if q.n++; q.n > linesPerSecond {
-		q.skipped++
-		return
-	}
-	q.log.Warn(msg, args...)
 }

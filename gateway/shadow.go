@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -40,15 +41,9 @@ type shadowJob struct {
 
 // NewShadow starts one.
 func NewShadow(o ShadowOptions) *Shadow {
-	if o.Workers <= 0 {
-		o.Workers = 4
-	}
-	if o.Waiting <= 0 {
-		o.Waiting = 256
-	}
-	if o.Octets <= 0 {
-		o.Octets = 32 << 20
-	}
+	o.Workers = cmp.Or(max(o.Workers, 0), 4)
+	o.Waiting = cmp.Or(max(o.Waiting, 0), 256)
+	o.Octets = cmp.Or(max(o.Octets, 0), 32<<20)
 	s := &Shadow{o: o, jobs: make(chan shadowJob, o.Waiting)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	for range o.Workers {

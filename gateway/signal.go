@@ -22,17 +22,17 @@ func appendSignals(dst []byte, signals []signal) []byte {
 }
 
 // signals finds what a program should know of a result, beside its provenance.
-func (in *inspector) signals(p passage, row *mcpmsg.Row, root strictjson.Value, d *Decision) (all []signal) {
-	if row.Mark != mcpmsg.Always || p.msg.Kind != wire.Response {
+func (in *inspection) signals(root strictjson.Value) (all []signal) {
+	if in.row.Mark != mcpmsg.Always || in.p.msg.Kind != wire.Response {
 		return nil
 	}
-	if in.w.llm != nil && isToolResult(row) && isAnswer(root) {
-		if raw := in.describe(p, root); raw != nil {
+	if in.w.llm != nil && isToolResult(in.row) && isAnswer(root) {
+		if raw := in.describe(root); raw != nil {
 			all = append(all, signal{llmKey, raw})
 		}
 	}
 	if in.w.grounded {
-		if raw := in.grounding(root, d); raw != nil {
+		if raw := in.grounding(root); raw != nil {
 			all = append(all, signal{groundingKey, raw})
 		}
 	}

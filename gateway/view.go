@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/classify"
@@ -26,35 +25,6 @@ const (
 	// that what is spread over two texts stands whole in one.
 	shared = 400
 )
-
-// A seer makes views. It is safe for concurrent use.
-type seer struct {
-	mu   sync.Mutex
-	made map[int]*scrub.Scrubber // by ceiling
-}
-
-// scrubber makes the normalised view of texts that are delivered under a profile. Of
-// what MCP would cut nothing is seen, since nothing is delivered. Faithful delivers
-// another form, so that all of it is seen.
-func (s *seer) scrubber(p Profile, chars int) *scrub.Scrubber {
-	if p == Faithful {
-		chars = maxView
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if made := s.made[chars]; made != nil {
-		return made
-	}
-	made, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: chars})
-	if err != nil {
-		return nil // no message passes under such a rule
-	}
-	if s.made == nil {
-		s.made = map[int]*scrub.Scrubber{}
-	}
-	s.made[chars] = made
-	return made
-}
 
 // viewOf is the view of an answer: all its strings in order, with the names of members that
 // the protocol does not fix. Octets that are no text are left out. raw wants beside it

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
@@ -87,20 +85,6 @@ func (w *walker) release() {
 	}
 	clear(w.pooled)
 	w.plain, w.pooled = nil, w.pooled[:0]
-}
-
-// plainText is v's text, which lives until release.
-func (w *walker) plainText(v strictjson.Value) string {
-	if !v.Escaped() {
-		return v.Text()
-	}
-	if n := len(v.Raw()); cap(w.plain)-len(w.plain) < n {
-		w.plain = wire.GetBuffer(max(n, 2*cap(w.plain)))
-		w.pooled = append(w.pooled, w.plain)
-	}
-	start := len(w.plain)
-	w.plain = v.AppendText(w.plain)
-	return asString(w.plain[start:])
 }
 
 // ok is the code of what need not be refused.
@@ -281,31 +265,6 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	return ok
 }
 
-// joined looks at the texts of adjacent blocks as a model does, one behind the
-// other. A block that holds a part of a token spread over several is given up.
-func (w *walker) joined(blocks []block) {
-	if len(blocks) < 2 {
-		return
-	}
-	parts := make([]string, len(blocks))
-	for i := range blocks {
-		parts[i] = blocks[i].text
-	}
-	last := strictjson.Value{}
-	for _, span := range w.text.Joined(parts) {
-		if v := blocks[span.Part].value; v != last {
-			last = v
-			w.edits.Replace(v, blockPlaceholder(w.evidence))
-			w.giveUp(finding.SplitAcrossBlocks)
-			for i := range blocks {
-				if blocks[i].value == v {
-					blocks[i].text = ""
-				}
-			}
-		}
-	}
-}
-
 // member treats a member that nobody named; if it must be refused it is left out.
 func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	with := w.text
@@ -406,127 +365,3 @@ func (w *walker) subscriber(v strictjson.Value) {
 		}
 	}
 }
-
-// name checks what is never rewritten.
-func (w *walker) name(v strictjson.Value) finding.Code {
-	if v.Kind() != '"' {
-		return ok
-	}
-	w.inspected++
-	s := v.Text()
-	if v.Mended() {
-		return finding.RefusedName
-	}
-	if len(s) > maxName && !strings.HasPrefix(s, "data:") {
-		return finding.TooLong
-	}
-	w.keep.Scrub(s, &w.res)
-	if w.res.Changed() || w.speaks(s) {
-		w.noteEvents()
-		return finding.RefusedName
-	}
-	return ok
-}
-
-// speaks reports whether a name, which w.res is about, claims a role of the
-// conversation: in words that would be removed from a text, or in a line of
-// several. In prose such lines may be honest; a name has no lines.
-func (w *walker) speaks(name string) bool {
-	if !slices.ContainsFunc(w.res.Notes, func(n scrub.Note) bool { return n.Class == scrub.RoleMarker }) {
-		return false
-	}
-	if strings.IndexByte(name, '\n') >= 0 {
-		return true
-	}
-	w.text.Scrub(name, &w.res)
-	return w.res.Tokens > 0
-}
-
-// scrub treats a string that may be rewritten.
-func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
-	w.clean(v, with)
-	if w.digests {
-		w.addDigest(digestOf(asOctets(w.res.Clean.String())))
-	}
-	if w.res.Changed() {
-		w.edits.ReplaceText(v, w.res.Clean.String())
-	}
-}
-
-// clean leaves v's clean text in w.res.
-func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
-	w.inspected++
-	with.Scrub(w.plainText(v), &w.res)
-	if v.Mended() {
-		w.edited = true
-		w.note(finding.SurrogateMended, 1, nil)
-	}
-	if w.res.Changed() {
-		w.edited = true
-	}
-	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
-	w.noteEvents()
-}
-
-// toolText treats the text of a tool's content block or error.
-func (w *walker) toolText(v strictjson.Value) {
-	w.clean(v, w.text)
-	clean := w.res.Clean
-	if w.kind == frame.KindMeta {
-		w.addDigest(digestOf(asOctets(clean.String())))
-		if w.res.Changed() {
-			w.edits.ReplaceText(v, clean.String())
-		}
-		return
-	}
-	if w.around(v, clean) {
-		return
-	}
-	fence, sealed := wire.GetBuffer(len(clean.String())+fenceRoom), frame.Sealed{}
-	if w.llm != nil {
-		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), clean)
-	} else {
-		fence, sealed = w.key.AppendFence(fence, w.origin, clean)
-	}
-	w.pooled = append(w.pooled, fence)
-	w.addDigest(sealed.Digest)
-	if sealed.Neutralised > 0 {
-		w.edited = true
-		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
-	}
-	w.edits.ReplaceText(v, asString(fence))
-}
-
-// around frames a text of which nothing is copied before it is delivered. It reports
-// false if the text holds what looks like its frame.
-func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
-	var fence []byte
-	var split int
-	var sealed frame.Sealed
-	fits := false
-	if w.llm != nil {
-		fence, split, sealed, fits = w.llm.Envelope.AppendAround(wire.GetBuffer(fenceRoom), w.llm.origin(w.origin), clean)
-	} else {
-		fence, split, sealed, fits = w.key.AppendAround(wire.GetBuffer(fenceRoom), w.origin, clean)
-	}
-	w.pooled = append(w.pooled, fence)
-	if fits {
-		w.addDigest(sealed.Digest)
-		before, behind := asString(fence[:split]), asString(fence[split:])
-		if w.res.Changed() {
-			w.edits.ReplaceTextWithin(v, before, clean.String(), behind)
-		} else {
-			w.edits.Surround(v, before, behind)
-		}
-	}
-	return fits
-}
-
-// fenceRoom is enough for a fence without its body, most of the time.
-const fenceRoom = 1 << 10
-
-// asString is b as a string, without a copy. b must not be written to any more.
-func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// asOctets is s as octets, without a copy. They must not be written to.
-func asOctets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -9,9 +9,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
-// methodInitialized greets a legacy server.
-const methodInitialized = "notifications/initialized"
-
 // news is what is needed to tell a client that lists have changed although the server
 // has said nothing: a person has approved or blocked something.
 type news struct {
@@ -46,18 +43,16 @@ func wants(m *wire.Message) (bits uint32) {
 	return bits
 }
 
-// tell tells the client whenever other items may be seen than before.
-func (r *relay) tell(ctx context.Context) {
-	if r.cfg.Admission == nil {
-		return
-	}
+// tell tells the client whenever other items may be seen than before. changed is as the
+// Admission has given it before the first message was read.
+func (r *relay) tell(ctx context.Context, changed <-chan struct{}) {
 	for {
-		changed := r.cfg.Admission.Changed()
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
 		}
+		changed = r.cfg.Admission.Changed() // first: what changes meanwhile is told once more
 		for i, name := range changing {
 			method := "notifications/" + name + "/list_changed"
 			if r.news.ready.Load() && r.news.lists.Load()&(1<<i) != 0 {

@@ -1,16 +1,12 @@
 package gateway
 
 import (
-	"bytes"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/surface"
-	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // Bounds of what is remembered of a server's tools.
@@ -105,72 +101,6 @@ func (s *toolList) narrow(tool string) bool {
 	return s.tools[tool].narrow
 }
 
-// A listing is a tools/list under way, page by page.
-type listing struct {
-	tools  map[string]declared
-	writes bool // a tool says readOnlyHint: false
-
-	versions bool // digests of the tools are wanted
-	next     string
-	pages    int
-	octets   int // of output schemas
-}
-
-// page takes the page that cursor asked for. done means that no page follows;
-// a page out of order, or one too many, ends the listing: ok is false then.
-func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
-	if cursor == "" {
-		*l = listing{tools: map[string]declared{}, versions: l.versions}
-	} else if l.tools == nil || cursor != l.next {
-		return false, false
-	}
-	if l.pages++; l.pages > maxPages {
-		return false, false
-	}
-	for t := range result.Get("tools").Elements() {
-		if len(l.tools) == maxTools {
-			return false, false
-		}
-		hint := t.Get("annotations").Get("readOnlyHint")
-		l.writes = l.writes || hint.Kind() == 'f'
-		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema"))), hints: hintsOf(t.Get("annotations"))}
-		if schema := t.Get("outputSchema"); schema.Exists() {
-			d.output = l.keep(schema.Raw())
-			d.narrow = narrowSchema(d.output)
-		}
-		if l.versions {
-			it, _ := surface.EntryItem(mcpmsg.ListTools, t)
-			d.version = it.Digest
-		}
-		l.tools[strings.Clone(t.Get("name").Text())] = d
-	}
-	l.next = strings.Clone(result.Get("nextCursor").Text())
-	return l.next == "", true
-}
-
-// keep copies a schema. Of one that is too large, or comes after too many, only
-// its first octets are kept: they are no schema, so nothing can be judged by them.
-func (l *listing) keep(schema []byte) []byte {
-	if len(schema) > validate.MaxSchema || l.octets+len(schema) > maxSchemas {
-		schema = schema[:1]
-	}
-	l.octets += len(schema)
-	return bytes.Clone(schema)
-}
-
-// cloneHeaders copies what aliases a message that will be reused.
-func cloneHeaders(in []mcpmsg.ParamHeader) []mcpmsg.ParamHeader {
-	for i := range in {
-		in[i].Name = strings.Clone(in[i].Name)
-		path := make([]string, len(in[i].Path))
-		for k, name := range in[i].Path {
-			path[k] = strings.Clone(name)
-		}
-		in[i].Path = path
-	}
-	return in
-}
-
 // profile is the server's profile. Auto is decided by what the server declares.
 type profile struct {
 	mu     sync.Mutex
@@ -194,18 +124,22 @@ func (p *profile) current() Profile {
 // declared draws the consequence of a complete listing: text that was read from
 // a server that also writes must match what stands there.
 func (p *profile) declared(writes bool, log *slog.Logger) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was := p.chosen
-	if !p.auto {
-		return
-	}
-	p.chosen = MCP
-	name := "mcp"
+	chosen, name := MCP, "mcp"
 	if writes {
-		p.chosen, name = Faithful, "faithful"
+		chosen, name = Faithful, "faithful"
 	}
-	if was != p.chosen {
+	if p.choose(chosen) {
 		log.Info("profile chosen", "profile", name, "because_a_tool_writes", writes)
 	}
+}
+
+// choose reports whether that changes anything.
+func (p *profile) choose(chosen Profile) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.auto || p.chosen == chosen {
+		return false
+	}
+	p.chosen = chosen
+	return true
 }

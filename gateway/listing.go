@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"sync"
@@ -9,6 +10,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/validate"
 )
 
 // mustList reports whether a request has to wait until the server's tools are
@@ -76,22 +79,12 @@ func (r *relay) askPage(cursor string, meta []byte) {
 	k := &call{method: mcpmsg.ListTools, cursor: cursor, meta: meta, born: now, heard: now}
 	r.calls.open(k)
 	id := wire.IntID(k.n)
-	params := []byte{'{'}
-	if cursor != "" {
-		params = strictjson.AppendQuote(append(params, `"cursor":`...), cursor)
-	}
-	if meta != nil {
-		if cursor != "" {
-			params = append(params, ',')
-		}
-		params = append(append(params, `"_meta":`...), meta...)
-	}
 	route := wire.Route{}
 	var doc strictjson.Doc
 	if meta != nil && doc.Reset(meta, strictjson.Limits{}) == nil {
 		route.Version = strings.Clone(doc.Root().Get(mcpmsg.KeyVersion).Text())
 	}
-	r.enqueue(&wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.ListTools, append(params, '}')),
+	r.enqueue(&wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.ListTools, mcpmsg.AppendListParams(nil, cursor, meta)),
 		Kind: wire.Request, ID: id, Method: mcpmsg.ListTools, Route: route})
 }
 
@@ -157,4 +150,70 @@ func contextMeta(m *wire.Message) []byte {
 		}
 	}
 	return append(dst, '}')
+}
+
+// A listing is a tools/list under way, page by page.
+type listing struct {
+	tools  map[string]declared
+	writes bool // a tool says readOnlyHint: false
+
+	versions bool // digests of the tools are wanted
+	next     string
+	pages    int
+	octets   int // of output schemas
+}
+
+// page takes the page that cursor asked for. done means that no page follows;
+// a page out of order, or one too many, ends the listing: ok is false then.
+func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
+	if cursor == "" {
+		*l = listing{tools: map[string]declared{}, versions: l.versions}
+	} else if l.tools == nil || cursor != l.next {
+		return false, false
+	}
+	if l.pages++; l.pages > maxPages {
+		return false, false
+	}
+	for t := range result.Get("tools").Elements() {
+		if len(l.tools) == maxTools {
+			return false, false
+		}
+		hint := t.Get("annotations").Get("readOnlyHint")
+		l.writes = l.writes || hint.Kind() == 'f'
+		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema"))), hints: hintsOf(t.Get("annotations"))}
+		if schema := t.Get("outputSchema"); schema.Exists() {
+			d.output = l.keep(schema.Raw())
+			d.narrow = narrowSchema(d.output)
+		}
+		if l.versions {
+			it, _ := surface.EntryItem(mcpmsg.ListTools, t)
+			d.version = it.Digest
+		}
+		l.tools[strings.Clone(t.Get("name").Text())] = d
+	}
+	l.next = strings.Clone(result.Get("nextCursor").Text())
+	return l.next == "", true
+}
+
+// keep copies a schema. Of one that is too large, or comes after too many, only
+// its first octets are kept: they are no schema, so nothing can be judged by them.
+func (l *listing) keep(schema []byte) []byte {
+	if len(schema) > validate.MaxSchema || l.octets+len(schema) > maxSchemas {
+		schema = schema[:1]
+	}
+	l.octets += len(schema)
+	return bytes.Clone(schema)
+}
+
+// cloneHeaders copies what aliases a message that will be reused.
+func cloneHeaders(in []mcpmsg.ParamHeader) []mcpmsg.ParamHeader {
+	for i := range in {
+		in[i].Name = strings.Clone(in[i].Name)
+		path := make([]string, len(in[i].Path))
+		for k, name := range in[i].Path {
+			path[k] = strings.Clone(name)
+		}
+		in[i].Path = path
+	}
+	return in
 }

@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// finish makes the edits that are not about what was found.
+func (in *inspection) finish(root strictjson.Value, signals []signal) {
+	e := &in.w.edits
+	in.allowed(root)
+	in.announce(root)
+	if !in.p.cancels.IsZero() {
+		e.Replace(root.Get("requestId"), in.p.cancels.Append(nil))
+	}
+	if in.p.token != "" {
+		e.Replace(root.Get("progressToken"), []byte(in.p.token))
+	}
+	switch {
+	case !in.row.Instructions:
+	case in.cfg.Frame == frame.KindFence:
+		in.amend(root, "instructions", frame.Instructions)
+	case in.cfg.Frame == frame.KindLLM:
+		in.amend(root, "instructions", in.cfg.LLM.Envelope.Instructions())
+	}
+	if v := root.Get("structuredContent").Get("untrusted"); v.Kind() == 'f' && in.row.Mark == mcpmsg.Always {
+		e.Replace(v, []byte("true"))
+	}
+	if len(signals) == 0 {
+		return
+	}
+	if meta := root.Get("_meta"); meta.Kind() == '{' {
+		for _, s := range signals {
+			e.Append(meta, s.key, s.raw)
+		}
+		return
+	}
+	e.Append(root, "_meta", appendSignals(nil, signals))
+}
+
+// amend adds a sentence of ours to a definition, clean by now, of an object.
+func (in *inspection) amend(object strictjson.Value, name, sentence string) {
+	v := object.Get(name)
+	if v.Kind() != '"' {
+		in.w.edits.Append(object, name, strictjson.AppendQuote(nil, sentence))
+		return
+	}
+	in.w.keep.Scrub(v.Text(), &in.w.res)
+	in.w.edits.ReplaceText(v, in.w.res.Clean.String()+"\n\n"+sentence)
+}
+
+// provenance is the receipt of the message.
+func (in *inspection) provenance() []byte {
+	w, d := &in.w, &in.d
+	p := frame.Provenance{
+		Origin: frame.Origin{Server: d.Server, Tool: d.Tool, Model: w.origin.Model}, Kind: in.w.kind,
+		Profile: d.Profile, SanitationVersion: d.SanitationVersion, UnicodeVersion: d.UnicodeVersion,
+		Evidence: d.ID.String(), Digest: w.delivered(), Inspected: w.inspected,
+		Findings: w.found, NotInspected: w.notInspected,
+	}
+	if !isToolResult(in.row) {
+		p.Kind, p.Model = frame.KindMeta, "" // nothing else is framed
+	}
+	for _, c := range w.foundMore {
+		p.Findings = append(p.Findings, frame.Finding{Field: frame.Other, Code: c.Code, Count: c.N})
+	}
+	return p.AppendJSON(nil)
+}
+
+// envelope makes the message around root with its edits, and tells which of its
+// octets those are.
+func (in *inspection) envelope(root strictjson.Value) (out *wire.Outgoing, body []byte) {
+	e := &in.w.edits
+	dst := wire.GetBuffer(len(root.Raw()) + e.Len()*fenceRoom + 1024)
+	switch in.p.msg.Kind {
+	case wire.Response:
+		dst = append(in.p.id.Append(append(dst, `{"jsonrpc":"2.0","id":`...)), `,"result":`...)
+	case wire.ErrorResponse:
+		dst = append(in.p.id.Append(append(dst, `{"jsonrpc":"2.0","id":`...)), `,"error":`...)
+	default:
+		dst = wire.AppendRequest(dst, in.p.id, in.p.msg.Method, nil)
+		dst = dst[:len(dst)-1] // open again
+		if root.Exists() {
+			dst = append(dst, `,"params":`...)
+		}
+	}
+	start := len(dst)
+	switch {
+	case !root.Exists():
+	case e.Len() == 0:
+		dst = append(dst, root.Raw()...)
+	default:
+		dst = e.Apply(dst, root)
+	}
+	body = dst[start:]
+	dst = append(dst, '}')
+	return &wire.Outgoing{Raw: dst, Kind: in.p.msg.Kind, ID: in.p.id, Method: in.p.msg.Method}, body
+}
+
+// withhold delivers a constant text in the place of the message.
+func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
+	p, d := &in.p, &in.d
+	in.w.giveUp(code)
+	p.watched.giveUp()
+	_, root, _ := partOf(p.msg)
+	d.Received = digestOf(root.Raw())
+	in.cfg.Log.Warn("message withheld", "code", string(code), "method", d.Method, "kind", d.Kind, "evidence", d.ID.String())
+	d.Verdict = Withheld
+	if p.msg.Kind == wire.Request || p.msg.Kind == wire.Notification {
+		d.Verdict = Dropped
+		_ = in.conclude() // nothing is delivered that a record could be owed for
+		return nil
+	}
+	if p.method == mcpmsg.CallTool && p.msg.Kind == wire.Response {
+		in.w.sum = in.w.sum[:0]
+		note := in.provenance()
+		text := placeholderWhole
+		if in.review(code) {
+			text = placeholderHeld // a person will find it in the queue
+		}
+		raw := toolPlaceholder(text, d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
+		_ = in.conclude()
+		in.tellClassified()
+		return &wire.Outgoing{Raw: wire.AppendResult(nil, p.id, raw), Kind: wire.Response, ID: p.id}
+	}
+	_ = in.conclude()
+	in.tellClassified()
+	return in.instead(&d.ID)
+}
+
+// instead answers with a constant error what cannot be delivered at all.
+func (in *inspection) instead(evidence *ID) *wire.Outgoing {
+	if in.p.msg.Kind == wire.Request || in.p.msg.Kind == wire.Notification {
+		return nil
+	}
+	return errWithheld.outgoing(in.p.id, evidence)
+}

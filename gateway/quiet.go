@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// quiet logs what a hostile peer can cause at will: a few lines a second, and
+// how many there were besides.
+type quiet struct {
+	log     *slog.Logger
+	mu      sync.Mutex
+	since   time.Time
+	n       int
+	skipped int
+}
+
+const linesPerSecond = 10
+
+func (q *quiet) warn(msg string, args ...any) {
+	shown, missed := q.admit(time.Now())
+	if missed > 0 {
+		q.log.Warn("more of the same, not shown", "lines", missed)
+	}
+	if shown {
+		q.log.Warn(msg, args...)
+	}
+}
+
+// admit reports whether a line may be shown, and how many were not that nobody has been
+// told of.
+func (q *quiet) admit(now time.Time) (shown bool, missed int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now.Sub(q.since) >= time.Second {
+		missed = q.skipped
+		q.since, q.n, q.skipped = now, 0, 0
+	}
+	if q.n++; q.n > linesPerSecond {
+		q.skipped++
+		return false, missed
+	}
+	return true, missed
+}
