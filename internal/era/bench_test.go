@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -29,9 +30,9 @@ func (e *echo) Write(_ context.Context, out *wire.Outgoing) error {
 	}
 	result := e.result
 	switch out.Method {
-	case initialize:
+	case mcpmsg.Initialize:
 		result = []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)
-	case discover:
+	case mcpmsg.Discover:
 		result = []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}`)
 	}
 	m, err := wire.Decode(wire.AppendResult(nil, out.ID, result), testLimits)

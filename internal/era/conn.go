@@ -51,11 +51,7 @@ func newConn(up wire.Conn, o Options) *Conn {
 	c := &Conn{up: up, s: &sides{o: o.orDefault(), errands: map[wire.ID]*errand{}},
 		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1), queue: make(chan struct{}, 1), pen: make(chan struct{}, 1)}
 	c.pen <- struct{}{}
-	c.s.batches = func(on bool) {
-		if b, can := up.(interface{ AllowBatches(bool) }); can {
-			b.AllowBatches(on)
-		}
-	}
+	c.s.batches = func(on bool) { wire.AllowBatches(up, on) }
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
 }

@@ -46,14 +46,14 @@ func downgrade(e *strictjson.Edits, method, version string, r strictjson.Value) 
 				e.Remove(tool.Get("outputSchema"))
 			}
 		}
-	case "prompts/list":
+	case mcpmsg.ListPrompts:
 		definitions(e, version, r.Get("prompts"))
 		for prompt := range r.Get("prompts").Elements() {
 			if version < withStructured {
 				titles(e, prompt.Get("arguments"))
 			}
 		}
-	case "resources/list":
+	case mcpmsg.ListResources:
 		definitions(e, version, r.Get("resources"))
 	case "resources/templates/list":
 		definitions(e, version, r.Get("resourceTemplates"))

@@ -28,6 +28,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
@@ -171,6 +172,6 @@ func probe(ctx context.Context, c *Conn) (modern bool, err error) {
 // sayHello asks the server what it is.
 func (c *Conn) sayHello(ctx context.Context) (wire.ID, error) {
 	id := c.s.ownID()
-	return id, c.up.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, discover, []byte(probeParams)), Kind: wire.Request,
-		ID: id, Method: discover, Route: wire.Route{Version: modernVersion}})
+	return id, c.up.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.Discover, []byte(probeParams)), Kind: wire.Request,
+		ID: id, Method: mcpmsg.Discover, Route: wire.Route{Version: modernVersion}})
 }

@@ -11,7 +11,7 @@ import (
 
 // isModern reports whether a client's message is of the modern era.
 func isModern(out *wire.Outgoing) bool {
-	return out.Route.Version >= modernVersion || out.Method == discover || out.Method == listen
+	return out.Route.Version >= modernVersion || out.Method == mcpmsg.Discover || out.Method == mcpmsg.Listen
 }
 
 // isDiscovery reports whether m is how a modern server answers server/discover.
@@ -33,21 +33,11 @@ func isModernRefusal(m *wire.Message) bool {
 	if m == nil || m.Kind != wire.ErrorResponse {
 		return false
 	}
-	if code, _ := m.Error.Get("code").Int64(); code != codeUnsupportedVersion {
+	if code, _ := m.Error.Get("code").Int64(); code != wire.CodeUnsupportedVersion {
 		return false
 	}
 	for v := range m.Error.Get("data").Get("supported").Elements() {
 		if v.Text() == modernVersion {
-			return true
-		}
-	}
-	return false
-}
-
-// isLegacy reports whether v is a revision with sessions.
-func isLegacy(v string) bool {
-	for _, known := range legacyVersions {
-		if v == known {
 			return true
 		}
 	}
@@ -121,9 +111,9 @@ func (r requestMeta) apply(e *strictjson.Edits, params strictjson.Value) []byte 
 		}
 		e.Append(meta, mcpmsg.KeyClientCaps, r.caps)
 		if r.level != nil {
-			e.Append(meta, keyLogLevel, r.level)
+			e.Append(meta, mcpmsg.KeyLogLevel, r.level)
 		} else {
-			e.Remove(meta.Get(keyLogLevel))
+			e.Remove(meta.Get(mcpmsg.KeyLogLevel))
 		}
 		return e.Apply(nil, params)
 	}
@@ -133,7 +123,7 @@ func (r requestMeta) apply(e *strictjson.Edits, params strictjson.Value) []byte 
 	}
 	raw = append(append(raw, `,"`+mcpmsg.KeyClientCaps+`":`...), r.caps...)
 	if r.level != nil {
-		raw = append(append(raw, `,"`+keyLogLevel+`":`...), r.level...)
+		raw = append(append(raw, `,"`+mcpmsg.KeyLogLevel+`":`...), r.level...)
 	}
 	raw = append(raw, '}')
 	if !params.Exists() {
@@ -150,7 +140,7 @@ func stripMeta(e *strictjson.Edits, params strictjson.Value) []byte {
 	}
 	meta := params.Get("_meta")
 	left := meta.Len()
-	for _, key := range [...]string{mcpmsg.KeyVersion, mcpmsg.KeyClientInfo, mcpmsg.KeyClientCaps, keyLogLevel} {
+	for _, key := range [...]string{mcpmsg.KeyVersion, mcpmsg.KeyClientInfo, mcpmsg.KeyClientCaps, mcpmsg.KeyLogLevel} {
 		if v := meta.Get(key); v.Exists() {
 			e.Remove(v)
 			left--
@@ -234,7 +224,7 @@ func askable(method string) bool {
 // cacheable reports whether results of method carry hints for caches.
 func cacheable(method string) bool {
 	switch method {
-	case mcpmsg.ListTools, mcpmsg.ReadResource, "prompts/list", "resources/list", "resources/templates/list":
+	case mcpmsg.ListTools, mcpmsg.ReadResource, mcpmsg.ListPrompts, mcpmsg.ListResources, mcpmsg.ListTemplates:
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pellucid-mcp/pellucid/internal/datadir"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -39,12 +40,12 @@ func (p *published) asks(side, line string) {
 
 // names of the schemas' definitions, without Request, Notification or Result.
 var defined = map[string]string{
-	initialize: "Initialize", discover: "Discover", listen: "SubscriptionsListen", initialized: "Initialized", setLevel: "SetLevel",
-	subscribe: "Subscribe", unsubscribe: "Unsubscribe", ping: "Ping", "tools/list": "ListTools", "tools/call": "CallTool",
-	"resources/read": "ReadResource", "prompts/get": "GetPrompt", "elicitation/create": "Elicit", "roots/list": "ListRoots",
-	"sampling/createMessage": "CreateMessage", "notifications/progress": "Progress", logMessage: "LoggingMessage",
-	"notifications/cancelled": "Cancelled", acknowledged: "SubscriptionsAcknowledged", "notifications/tools/list_changed": "ToolListChanged",
-	resourceUpdated: "ResourceUpdated",
+	mcpmsg.Initialize: "Initialize", mcpmsg.Discover: "Discover", mcpmsg.Listen: "SubscriptionsListen",
+	mcpmsg.Initialized: "Initialized", mcpmsg.SetLevel: "SetLevel", mcpmsg.Subscribe: "Subscribe", mcpmsg.Unsubscribe: "Unsubscribe",
+	mcpmsg.Ping: "Ping", mcpmsg.ListTools: "ListTools", mcpmsg.CallTool: "CallTool", mcpmsg.ReadResource: "ReadResource",
+	mcpmsg.GetPrompt: "GetPrompt", mcpmsg.Elicit: "Elicit", mcpmsg.ListRoots: "ListRoots", mcpmsg.Sample: "CreateMessage",
+	mcpmsg.Progress: "Progress", mcpmsg.LogMessage: "LoggingMessage", mcpmsg.Cancelled: "Cancelled",
+	mcpmsg.Acknowledged: "SubscriptionsAcknowledged", mcpmsg.ToolsChanged: "ToolListChanged", mcpmsg.ResourceUpdated: "ResourceUpdated",
 }
 
 func (p *published) check(t *testing.T, lines []string) {
@@ -69,7 +70,7 @@ func (p *published) check(t *testing.T, lines []string) {
 			switch {
 			case m.Result.Get("resultType").Text() == "input_required":
 				name = "InputRequiredResult"
-			case method == ping || method == setLevel || method == subscribe || method == unsubscribe:
+			case method == mcpmsg.Ping || method == mcpmsg.SetLevel || method == mcpmsg.Subscribe || method == mcpmsg.Unsubscribe:
 				name = "EmptyResult"
 			case side == "s< ": // a client's own words
 				continue

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -58,8 +59,8 @@ func (c crossing) server(opt mcp.ServerOptions) *mcp.Server {
 		// The SDK answers initialize with a revision that it then does not speak.
 		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == initialize {
-					return nil, &jsonrpc.Error{Code: codeMethodNotFound, Message: "no such method"}
+				if method == mcpmsg.Initialize {
+					return nil, &jsonrpc.Error{Code: wire.CodeNoMethod, Message: "no such method"}
 				}
 				return next(ctx, method, req)
 			}
@@ -295,7 +296,7 @@ func receive[T any](t *testing.T, c <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("nothing came")
 	}
 	return v

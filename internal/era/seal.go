@@ -9,8 +9,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strconv"
+	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
@@ -21,7 +24,9 @@ import (
 //
 //	base64url(nonce ‖ AES-256-GCM(key, time of expiry in Unix seconds, 8 octets ‖ state))
 //
-// with whose it is as associated data. The server gets back the octets that it gave.
+// with whose it is, and which question it belongs to, as associated data: what one server
+// of several behind one endpoint has given does not go to another, nor to another of its
+// tools. The server gets back the octets that it gave.
 // The zero value has no key and is not to be used.
 type Sealer struct {
 	aead cipher.AEAD
@@ -68,25 +73,63 @@ func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
 // the server of that name: states go there sealed, and others than its own are
 // refused.
 func (s *Sealer) Client(conn wire.Conn, server, principal string) wire.Conn {
-	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal}
+	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}}
 }
 
 type sealing struct {
 	wire.Conn
 	s     *Sealer
 	owner string
+
+	mu    sync.Mutex
+	asked map[string]string // by id: the subjects of requests under way
+}
+
+// maxAsked bounds them where nobody answers; a front has no more under way at once.
+const maxAsked = 1 << 14
+
+// subject is what a request is about: another attempt of it names the same.
+func subject(m *wire.Message) string {
+	name, uri := m.Params.Get("name").Text(), m.Params.Get("uri").Text()
+	return m.Method + "\x00" + strconv.Itoa(len(name)) + " " + name + uri
+}
+
+// ask takes note of a request, and forgets one that is withdrawn.
+func (c *sealing) ask(m *wire.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case m.Kind == wire.Notification && m.Method == mcpmsg.Cancelled:
+		delete(c.asked, string(m.Params.Get("requestId").Raw()))
+	case m.Kind == wire.Request:
+		if len(c.asked) >= maxAsked {
+			clear(c.asked) // their states belong to nothing then, and are refused
+		}
+		c.asked[string(m.ID.Append(nil))] = subject(m)
+	}
+}
+
+// answered is the owner of a state in the answer to a request, which is forgotten.
+func (c *sealing) answered(id wire.ID) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := string(id.Append(nil))
+	of := c.asked[key]
+	delete(c.asked, key)
+	return c.owner + "\x00" + of
 }
 
 // AllowBatches passes on what the Conn can do.
 func (c *sealing) AllowBatches(on bool) {
-	if b, can := c.Conn.(interface{ AllowBatches(bool) }); can {
-		b.AllowBatches(on)
-	}
+	wire.AllowBatches(c.Conn, on)
 }
 
 func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
 	for {
 		m, err := c.Conn.Read(ctx)
+		if err == nil {
+			c.ask(m)
+		}
 		if err != nil || m.Kind != wire.Request || !m.Params.Get("requestState").Exists() {
 			return m, err
 		}
@@ -99,6 +142,7 @@ func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
 		if !m.Alias.IsZero() {
 			shown = m.Alias
 		}
+		c.answered(m.ID)
 		out := &wire.Outgoing{Raw: wire.AppendError(nil, shown, errState.raw(nil)), Kind: wire.ErrorResponse, ID: m.ID, Whole: true}
 		m.Release()
 		if err := c.Conn.Write(ctx, out); err != nil {
@@ -113,7 +157,7 @@ func (c *sealing) opened(m *wire.Message) *wire.Message {
 	if sealed.Kind() != '"' {
 		return nil
 	}
-	state, ok := c.s.open(sealed.Text(), c.owner)
+	state, ok := c.s.open(sealed.Text(), c.owner+"\x00"+subject(m))
 	if !ok {
 		return nil
 	}
@@ -133,14 +177,18 @@ var sealLimits = strictjson.Limits{Bytes: defaultBytes, MendSurrogates: true}
 // Write seals. A server that spells the member's name with escapes keeps its state
 // unsealed, and will not get it back.
 func (c *sealing) Write(ctx context.Context, out *wire.Outgoing) error {
+	owner := ""
+	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
+		owner = c.answered(out.ID)
+	}
 	if out.Kind == wire.Response && bytes.Contains(out.Raw, []byte(`"requestState"`)) {
-		out = c.sealed(out)
+		out = c.sealed(out, owner)
 	}
 	return c.Conn.Write(ctx, out)
 }
 
 // sealed is out with its state sealed. A message that cannot be read has none.
-func (c *sealing) sealed(out *wire.Outgoing) *wire.Outgoing {
+func (c *sealing) sealed(out *wire.Outgoing, owner string) *wire.Outgoing {
 	m, err := wire.Decode(out.Raw, sealLimits)
 	if err != nil {
 		return out
@@ -151,7 +199,7 @@ func (c *sealing) sealed(out *wire.Outgoing) *wire.Outgoing {
 		return out
 	}
 	var e strictjson.Edits
-	e.Replace(state, quoted(c.s.seal(state.Text(), c.owner)))
+	e.Replace(state, quoted(c.s.seal(state.Text(), owner)))
 	sealed := *out
 	sealed.Raw = e.Apply(nil, m.Doc.Root())
 	return &sealed

@@ -33,6 +33,8 @@ func TestSeal(t *testing.T) {
 	const state = `a"b\u00e9 ` + "\u200b"
 	alice, wireOf := sealedFor(t, s, "files", "alice")
 	raw := wire.AppendResult(nil, wire.IntID(1), []byte(`{"resultType":"input_required","x":1.50,"requestState":`+string(quoted(state))+`}`))
+	wireOf.say(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)
+	read(t, alice)
 	done := make(chan error, 1)
 	go func() {
 		done <- alice.Write(t.Context(), &wire.Outgoing{Raw: raw, Kind: wire.Response, ID: wire.IntID(1)})
@@ -102,8 +104,35 @@ func TestSeal(t *testing.T) {
 			}
 		})
 	}
+	for _, about := range []string{
+		`"tools/call","params":{"name":"u"`, `"tools/call","params":{"name":"t","uri":"x"`, `"tools/call","params":{"uri":"t"`, `"prompts/get","params":{"name":"t"`,
+	} {
+		c, f := sealedFor(t, s, "files", "alice")
+		f.say(t, `{"jsonrpc":"2.0","id":7,"method":`+about+`,"requestState":`+string(quoted(sealed))+`}}`)
+		f.say(t, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)
+		first := make(chan *wire.Message, 1)
+		go func() { first <- read(t, c) }()
+		if out := <-f.out; !strings.Contains(string(out.Raw), errState.text) {
+			t.Errorf("%s: client gets %s", about, out.Raw)
+		}
+	}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()
+	// What is answered or withdrawn is forgotten.
+	bob, f := sealedFor(t, s, "files", "bob")
+	f.say(t, `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}`)
+	f.say(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}`)
+	f.say(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
+	id := read(t, bob).ID
+	read(t, bob)
+	read(t, bob)
+	go func() { <-f.out }()
+	if n := len(bob.(*sealing).asked); n != 1 || id.IsZero() {
+		t.Errorf("%d requests are under way", n)
+	}
+	if err := bob.Write(t.Context(), &wire.Outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"x"}}`), Kind: wire.ErrorResponse, ID: wire.IntID(2)}); err != nil || len(bob.(*sealing).asked) != 0 {
+		t.Errorf("%v, %d requests are under way", err, len(bob.(*sealing).asked))
+	}
 	if _, err := alice.Read(ctx); err == nil {
 		t.Error("a message out of nothing")
 	}

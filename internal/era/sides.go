@@ -11,50 +11,13 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
-// Methods and members that only a translator has to know.
 const (
 	modernVersion = mcpmsg.Modern
 	lastLegacy    = "2025-11-25"
 
-	discover   = mcpmsg.Discover
-	initialize = mcpmsg.Initialize
-	listen     = mcpmsg.Listen
-
-	initialized         = "notifications/initialized"
-	ping                = "ping"
-	setLevel            = "logging/setLevel"
-	subscribe           = "resources/subscribe"
-	unsubscribe         = "resources/unsubscribe"
-	logMessage          = "notifications/message"
-	acknowledged        = "notifications/subscriptions/acknowledged"
-	promptsChanged      = "notifications/prompts/list_changed"
-	resourcesChanged    = "notifications/resources/list_changed"
-	resourceUpdated     = "notifications/resources/updated"
-	rootsChanged        = "notifications/roots/list_changed"
-	elicitationComplete = "notifications/elicitation/complete"
-	taskStatus          = "notifications/tasks/status"
-
-	keyLogLevel   = "io.modelcontextprotocol/logLevel"
-	keyServerInfo = "io.modelcontextprotocol/serverInfo"
-
 	probeParams = `{"_meta":{"` + mcpmsg.KeyVersion + `":"` + modernVersion + `","` + mcpmsg.KeyClientInfo + `":` + ownInfo +
 		`,"` + mcpmsg.KeyClientCaps + `":{}}}`
 	ownInfo = `{"name":"pellucid","version":"1"}`
-)
-
-// legacyVersions are the revisions with a session, oldest first.
-var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", lastLegacy}
-
-// JSON-RPC codes, and those that one era has and the other has not.
-const (
-	codeInvalidRequest     = -32600
-	codeMethodNotFound     = -32601
-	codeInvalidParams      = -32602
-	codeResourceNotFound   = -32002 // to 2025-11-25; then codeInvalidParams
-	codeURLElicitation     = -32042 // 2025-11-25 only
-	codeMissingCapability  = -32021
-	codeHeaderMismatch     = wire.CodeHeaderMismatch
-	codeUnsupportedVersion = wire.CodeUnsupportedVersion
 )
 
 // A fault is an error of our own. Its text is constant. Codes beyond JSON-RPC's
@@ -67,12 +30,12 @@ type fault struct {
 func (f *fault) Error() string { return f.text }
 
 var (
-	errNoMethod     = &fault{codeMethodNotFound, "pellucid: the protocol revision has no such method"}
-	errCannotAsk    = &fault{codeMethodNotFound, "pellucid: the client cannot be asked"}
-	errState        = &fault{codeInvalidParams, "pellucid: unknown or expired requestState"}
-	errParams       = &fault{codeInvalidParams, "pellucid: params are not acceptable"}
-	errAgain        = &fault{codeInvalidRequest, "pellucid: already initialized"}
-	errID           = &fault{codeInvalidRequest, "pellucid: id is out of range"}
+	errNoMethod     = &fault{wire.CodeNoMethod, "pellucid: the protocol revision has no such method"}
+	errCannotAsk    = &fault{wire.CodeNoMethod, "pellucid: the client cannot be asked"}
+	errState        = &fault{wire.CodeParams, "pellucid: unknown or expired requestState"}
+	errParams       = &fault{wire.CodeParams, "pellucid: params are not acceptable"}
+	errAgain        = &fault{wire.CodeInvalid, "pellucid: already initialized"}
+	errID           = &fault{wire.CodeInvalid, "pellucid: id is out of range"}
 	errSilent       = &fault{wire.CodeSilent, "pellucid: the server did not answer in time"}
 	errHandshake    = &fault{wire.CodeHandshake, "pellucid: the server could not be initialized"}
 	errRounds       = &fault{wire.CodeRounds, "pellucid: the server asked for input too often"}
@@ -140,6 +103,20 @@ func (s *sides) ownID() wire.ID {
 func isOwn(id wire.ID) bool {
 	n, isInt := id.Int()
 	return isInt && n >= firstID
+}
+
+// maxHeld bounds the messages that wait for a handshake.
+const maxHeld = 256
+
+// delay puts out behind those that wait; a request that is one too many is refused.
+func (s *sides) delay(waiting []*wire.Outgoing, out *wire.Outgoing) []*wire.Outgoing {
+	if len(waiting) < maxHeld {
+		return append(waiting, out)
+	}
+	if out.Kind == wire.Request {
+		s.fail(out.ID, errBusy)
+	}
+	return waiting
 }
 
 // handle returns an unguessable string; false if there is no randomness.

@@ -69,12 +69,12 @@ func (t *toLegacy) client(out *wire.Outgoing, now time.Time) {
 		t.fail(out.ID, errID)
 	case out.Kind == wire.Request && isModern(out):
 		t.modern(out, now)
-	case out.Kind == wire.Request && out.Method == initialize:
+	case out.Kind == wire.Request && out.Method == mcpmsg.Initialize:
 		t.initialize(out)
 	case out.Kind == wire.Notification:
 		t.notification(out, now)
 	case out.Kind == wire.Request && t.phase == greeting:
-		t.hold(out)
+		t.held = t.delay(t.held, out)
 	case out.Kind == wire.Request || t.native:
 		t.native = t.native || t.first == nil && t.phase == fresh
 		t.up = append(t.up, out)
@@ -86,7 +86,7 @@ func (t *toLegacy) client(out *wire.Outgoing, now time.Time) {
 func (t *toLegacy) initialize(out *wire.Outgoing) {
 	switch {
 	case t.phase == greeting:
-		t.hold(out)
+		t.held = t.delay(t.held, out)
 	case t.first != nil:
 		t.native = true
 		t.answer(out.ID, t.first)
@@ -97,14 +97,6 @@ func (t *toLegacy) initialize(out *wire.Outgoing) {
 	}
 }
 
-func (t *toLegacy) hold(out *wire.Outgoing) {
-	if len(t.held) < maxHeld {
-		t.held = append(t.held, out)
-	} else if out.Kind == wire.Request {
-		t.fail(out.ID, errBusy)
-	}
-}
-
 func (t *toLegacy) modern(out *wire.Outgoing, now time.Time) {
 	m := t.decode(out)
 	if m == nil {
@@ -112,7 +104,7 @@ func (t *toLegacy) modern(out *wire.Outgoing, now time.Time) {
 		return
 	}
 	if v := m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Text(); v != modernVersion {
-		t.failWith(out.ID, &fault{codeUnsupportedVersion, "pellucid: unsupported protocol version"}, unsupported(v))
+		t.failWith(out.ID, &fault{wire.CodeUnsupportedVersion, "pellucid: unsupported protocol version"}, unsupported(v))
 		return
 	}
 	switch t.phase {
@@ -120,15 +112,15 @@ func (t *toLegacy) modern(out *wire.Outgoing, now time.Time) {
 		t.greet(m, now)
 		fallthrough
 	case greeting:
-		t.hold(out)
+		t.held = t.delay(t.held, out)
 		return
 	}
 	switch out.Method {
-	case discover:
+	case mcpmsg.Discover:
 		t.answer(out.ID, t.discovery())
-	case listen:
+	case mcpmsg.Listen:
 		t.listen(m, now)
-	case initialize, ping, setLevel, subscribe, unsubscribe:
+	case mcpmsg.Initialize, mcpmsg.Ping, mcpmsg.SetLevel, mcpmsg.Subscribe, mcpmsg.Unsubscribe:
 		t.fail(out.ID, errNoMethod)
 	default:
 		t.request(out, m, now)
@@ -152,14 +144,14 @@ func (t *toLegacy) greet(m *wire.Message, now time.Time) {
 	}
 	params := append([]byte(`{"protocolVersion":"`+lastLegacy+`","capabilities":`), t.clientCapabilities(meta.Get(mcpmsg.KeyClientCaps))...)
 	params = append(append(append(params, `,"clientInfo":`...), info...), '}')
-	t.ask(initialize, params, wire.Route{}, now, t.welcomed)
+	t.ask(mcpmsg.Initialize, params, wire.Route{}, now, t.welcomed)
 }
 
 // welcomed takes the answer to our initialize; nil if there is none.
 func (t *toLegacy) welcomed(m *wire.Message, now time.Time) {
 	held := t.held
 	t.held = nil
-	if m == nil || m.Kind != wire.Response || !isLegacy(m.Result.Get("protocolVersion").Text()) {
+	if m == nil || m.Kind != wire.Response || !wire.IsLegacy(m.Result.Get("protocolVersion").Text()) {
 		t.phase = fresh
 		for _, out := range held {
 			switch {
@@ -176,7 +168,7 @@ func (t *toLegacy) welcomed(m *wire.Message, now time.Time) {
 	t.greeted(m)
 	t.first = bytes.Clone(m.Result.Raw())
 	t.phase = ready
-	t.send(wire.Notification, wire.ID{}, initialized, nil, wire.Route{})
+	t.send(wire.Notification, wire.ID{}, mcpmsg.Initialized, nil, wire.Route{})
 	for _, out := range held {
 		t.client(out, now)
 	}
@@ -185,7 +177,7 @@ func (t *toLegacy) welcomed(m *wire.Message, now time.Time) {
 // greeted keeps what the server says of itself.
 func (t *toLegacy) greeted(m *wire.Message) {
 	t.id = newIdentity(m.Result.Get("capabilities"), m.Result.Get("serverInfo"), m.Result.Get("instructions"))
-	t.batches(m.Result.Get("protocolVersion").Text() == "2025-03-26")
+	t.batches(wire.HasBatches(m.Result.Get("protocolVersion").Text()))
 }
 
 // discovery is the result of server/discover.
@@ -197,7 +189,7 @@ func (t *toLegacy) discovery() []byte {
 	}
 	dst = append(dst, `,"ttlMs":0,"cacheScope":"private"`...)
 	if t.id.info != nil {
-		dst = append(append(append(dst, `,"_meta":{"`+keyServerInfo+`":`...), t.id.info...), '}')
+		dst = append(append(append(dst, `,"_meta":{"`+mcpmsg.KeyServerInfo+`":`...), t.id.info...), '}')
 	}
 	return append(dst, '}')
 }
@@ -250,7 +242,7 @@ func (t *toLegacy) attach(k *call, m *wire.Message) {
 	t.byClient[m.ID] = k
 	k.shown = string(meta.Get("progressToken").Raw())
 	k.can = abilitiesOf(meta.Get(mcpmsg.KeyClientCaps), t.o.DangerouslyAllowSampling)
-	k.level = levelOf(meta.Get(keyLogLevel))
+	k.level = levelOf(meta.Get(mcpmsg.KeyLogLevel))
 }
 
 // detach forgets that anybody waits for k.
@@ -273,8 +265,8 @@ func (t *toLegacy) forget(k *call) {
 func (t *toLegacy) notification(out *wire.Outgoing, now time.Time) {
 	switch {
 	case t.phase == greeting:
-		t.hold(out)
-	case out.Method == initialized && t.first != nil:
+		t.held = t.delay(t.held, out)
+	case out.Method == mcpmsg.Initialized && t.first != nil:
 	case out.Method == mcpmsg.Cancelled:
 		t.cancelled(out, now)
 	default:

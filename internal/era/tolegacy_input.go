@@ -46,7 +46,7 @@ func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
 		return
 	}
 	defer m.Release()
-	if m.Method == ping {
+	if m.Method == mcpmsg.Ping {
 		t.reply(m.ID, []byte("{}"))
 		return
 	}

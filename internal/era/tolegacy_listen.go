@@ -66,7 +66,7 @@ func (t *toLegacy) subscribe(l *subscription, uri string, now time.Time) {
 		return
 	}
 	l.waits++
-	t.ask(subscribe, uriParams(uri), wire.Route{}, now, func(m *wire.Message, now time.Time) {
+	t.ask(mcpmsg.Subscribe, uriParams(uri), wire.Route{}, now, func(m *wire.Message, now time.Time) {
 		l.waits--
 		if m != nil && m.Kind == wire.Response && t.listens[l.id] == l {
 			l.uris = append(l.uris, uri)
@@ -86,7 +86,7 @@ func (t *toLegacy) drop(uri string, tell bool) {
 	}
 	delete(t.uris, uri)
 	if tell {
-		t.ask(unsubscribe, uriParams(uri), wire.Route{}, t.o.Now(), func(*wire.Message, time.Time) {})
+		t.ask(mcpmsg.Unsubscribe, uriParams(uri), wire.Route{}, t.o.Now(), func(*wire.Message, time.Time) {})
 	}
 }
 
@@ -119,7 +119,7 @@ func (t *toLegacy) acknowledge(l *subscription) {
 		dst = dst[:len(dst)-1]
 	}
 	dst = append(append(dst, `},"_meta":`...), subscriptionMeta(l.id)...)
-	t.notify(acknowledged, append(dst, '}'), l.id)
+	t.notify(mcpmsg.Acknowledged, append(dst, '}'), l.id)
 	if !l.tools && !l.prompts && !l.resources && len(l.uris) == 0 { // there is nothing to wait for
 		delete(t.listens, l.id)
 		t.answer(l.id, append(append([]byte(`{"resultType":"complete","_meta":`), subscriptionMeta(l.id)...), '}'))
@@ -142,7 +142,7 @@ func (t *toLegacy) unlisten(l *subscription, _ time.Time) {
 // changed tells every listen that wants to know.
 func (t *toLegacy) changed(m *wire.Message) {
 	uri := m.Params.Get("uri").Text()
-	exact := m.Method == resourceUpdated && t.uris[uri] > 0
+	exact := m.Method == mcpmsg.ResourceUpdated && t.uris[uri] > 0
 	for _, l := range t.listens {
 		if l.acked && l.wants(m.Method, uri, exact) {
 			t.changedFor(l, m)
@@ -160,9 +160,9 @@ func (l *subscription) wants(method, uri string, exact bool) bool {
 	switch method {
 	case mcpmsg.ToolsChanged:
 		return l.tools
-	case promptsChanged:
+	case mcpmsg.PromptsChanged:
 		return l.prompts
-	case resourcesChanged:
+	case mcpmsg.ResourcesChanged:
 		return l.resources
 	}
 	for _, u := range l.uris {

@@ -1,6 +1,7 @@
 package era
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
@@ -67,12 +68,12 @@ func (t *toLegacy) finish(k *call, m *wire.Message, id wire.ID) {
 func (t *toLegacy) finishError(k *call, m *wire.Message, id wire.ID) {
 	code, _ := m.Error.Get("code").Int64()
 	switch {
-	case code == codeResourceNotFound && k.method == mcpmsg.ReadResource && !m.Local:
+	case code == wire.CodeNoResource && k.method == mcpmsg.ReadResource && !m.Local:
 		var e strictjson.Edits
-		e.Replace(m.Error.Get("code"), []byte("-32602"))
+		e.Replace(m.Error.Get("code"), strconv.AppendInt(nil, wire.CodeParams, 10))
 		t.deliver(wire.AppendError(nil, id, e.Apply(nil, m.Error)), m, id)
 		m.Release()
-	case code == codeURLElicitation && k.can.url && k.msg != nil && t.putLinks(k, m, id):
+	case code == wire.CodeURLElicitation && k.can.url && k.msg != nil && t.putLinks(k, m, id):
 		m.Release()
 	default:
 		m.ID = id
@@ -111,9 +112,9 @@ func (t *toLegacy) serverNotification(m *wire.Message) {
 	switch m.Method {
 	case mcpmsg.Progress:
 		t.progress(m)
-	case logMessage:
+	case mcpmsg.LogMessage:
 		t.log(m)
-	case mcpmsg.ToolsChanged, promptsChanged, resourcesChanged, resourceUpdated:
+	case mcpmsg.ToolsChanged, mcpmsg.PromptsChanged, mcpmsg.ResourcesChanged, mcpmsg.ResourceUpdated:
 		t.changed(m)
 	case mcpmsg.Cancelled:
 		if !t.withdraw(idOf(m.Params.Get("requestId"))) && t.native {
@@ -121,7 +122,7 @@ func (t *toLegacy) serverNotification(m *wire.Message) {
 			return
 		}
 		m.Release()
-	case elicitationComplete, taskStatus:
+	case mcpmsg.ElicitationComplete, mcpmsg.TaskStatus:
 		if t.native {
 			t.pass(m)
 			return
@@ -221,7 +222,7 @@ func (t *toLegacy) withLevel(k *call, now time.Time, goOn func()) {
 		return
 	}
 	t.level = want
-	t.ask(setLevel, []byte(`{"level":"`+levels[want]+`"}`), wire.Route{}, now, func(m *wire.Message, _ time.Time) {
+	t.ask(mcpmsg.SetLevel, []byte(`{"level":"`+levels[want]+`"}`), wire.Route{}, now, func(m *wire.Message, _ time.Time) {
 		if m == nil || m.Kind != wire.Response {
 			t.level = -1
 		}

@@ -2,6 +2,7 @@ package era
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
@@ -73,15 +74,15 @@ func (t *toModern) client(out *wire.Outgoing, now time.Time) {
 
 func (t *toModern) legacy(out *wire.Outgoing, m *wire.Message, now time.Time) {
 	switch out.Method {
-	case initialize:
+	case mcpmsg.Initialize:
 		t.initialize(m, now)
-	case ping:
+	case mcpmsg.Ping:
 		t.answer(out.ID, []byte("{}"))
-	case setLevel:
+	case mcpmsg.SetLevel:
 		t.setLevel(m)
-	case subscribe:
+	case mcpmsg.Subscribe:
 		t.subscribe(m, now)
-	case unsubscribe:
+	case mcpmsg.Unsubscribe:
 		t.unsubscribe(m)
 	default:
 		t.request(out, m)
@@ -105,7 +106,7 @@ func (t *toModern) initialize(m *wire.Message, now time.Time) {
 		return
 	}
 	var e strictjson.Edits
-	t.ask(discover, t.meta.apply(&e, strictjson.Value{}), wire.Route{Version: modernVersion}, now, func(d *wire.Message, _ time.Time) {
+	t.ask(mcpmsg.Discover, t.meta.apply(&e, strictjson.Value{}), wire.Route{Version: modernVersion}, now, func(d *wire.Message, _ time.Time) {
 		id := t.hello.ID
 		switch {
 		case isDiscovery(d):
@@ -124,7 +125,7 @@ func (t *toModern) initialize(m *wire.Message, now time.Time) {
 // discovered keeps what the server says of itself.
 func (t *toModern) discovered(m *wire.Message) {
 	r := m.Result
-	info := r.Get("_meta").Get(keyServerInfo)
+	info := r.Get("_meta").Get(mcpmsg.KeyServerInfo)
 	if !info.Exists() {
 		info = r.Get("serverInfo") // where drafts of the revision had it
 	}
@@ -135,7 +136,7 @@ func (t *toModern) discovered(m *wire.Message) {
 func (t *toModern) welcome() {
 	m := t.hello
 	t.hello = nil
-	if t.version = clone(m.Params.Get("protocolVersion")); !isLegacy(t.version) {
+	if t.version = clone(m.Params.Get("protocolVersion")); !wire.IsLegacy(t.version) {
 		t.version = lastLegacy
 	}
 	dst := append([]byte(`{"protocolVersion":"`+t.version+`","capabilities":`), capabilities(t.id.caps.Root(), "extensions")...)
@@ -194,9 +195,9 @@ func (t *toModern) forget(k *round) {
 
 func (t *toModern) notification(out *wire.Outgoing, now time.Time) {
 	switch {
-	case out.Method == initialized && t.version != "":
+	case out.Method == mcpmsg.Initialized && t.version != "":
 		t.watchLists(now)
-	case out.Method == rootsChanged && t.version != "": // the modern era asks anew each time
+	case out.Method == mcpmsg.RootsChanged && t.version != "": // the modern era asks anew each time
 	case out.Method == mcpmsg.Cancelled:
 		t.cancelled(out)
 	default:
@@ -288,25 +289,25 @@ func (t *toModern) answered(k *round, m *wire.Message, now time.Time) {
 // finishError gives the client the server's error, as its revision has it.
 func (t *toModern) finishError(k *round, m *wire.Message) {
 	code, _ := m.Error.Get("code").Int64()
-	as := ""
+	as := 0
 	switch {
 	case m.Local:
-	case code == codeHeaderMismatch:
-		as = "-32600"
-	case code == codeMissingCapability, code == codeUnsupportedVersion:
-		as = "-32602"
-	case code == codeInvalidParams && k.method == mcpmsg.ReadResource && k.msg != nil:
+	case code == wire.CodeHeaderMismatch:
+		as = wire.CodeInvalid
+	case code == wire.CodeMissingCapability, code == wire.CodeUnsupportedVersion:
+		as = wire.CodeParams
+	case code == wire.CodeParams && k.method == mcpmsg.ReadResource && k.msg != nil:
 		if uri := m.Error.Get("data").Get("uri"); uri.Kind() == '"' && uri.Text() == k.msg.Params.Get("uri").Text() {
-			as = "-32002"
+			as = wire.CodeNoResource
 		}
 	}
-	if as == "" {
+	if as == 0 {
 		m.ID = k.client
 		t.pass(m)
 		return
 	}
 	var e strictjson.Edits
-	e.Replace(m.Error.Get("code"), []byte(as))
+	e.Replace(m.Error.Get("code"), strconv.AppendInt(nil, int64(as), 10))
 	t.deliver(wire.AppendError(nil, k.client, e.Apply(nil, m.Error)), m, k.client)
 	m.Release()
 }

@@ -198,7 +198,7 @@ func (t *toModern) serverNotification(m *wire.Message, now time.Time) {
 		return
 	}
 	switch m.Method {
-	case mcpmsg.ToolsChanged, promptsChanged, resourcesChanged, resourceUpdated, acknowledged, mcpmsg.Cancelled:
+	case mcpmsg.ToolsChanged, mcpmsg.PromptsChanged, mcpmsg.ResourcesChanged, mcpmsg.ResourceUpdated, mcpmsg.Acknowledged, mcpmsg.Cancelled:
 		m.Release() // nobody asked to hear of it
 		return
 	}

@@ -53,7 +53,7 @@ func (t *toModern) open(l *stream, now time.Time) {
 	params := meta.apply(&e, strictjson.Value{})
 	params = append(append(append(params[:len(params)-1], `,"notifications":`...), l.filter...), '}')
 	l.live, l.due = false, now.Add(t.o.Patience)
-	l.id = t.ask(listen, params, wire.Route{Version: modernVersion}, now, nil)
+	l.id = t.ask(mcpmsg.Listen, params, wire.Route{Version: modernVersion}, now, nil)
 	t.listens[l.id] = l
 }
 
@@ -142,19 +142,19 @@ func (t *toModern) streamOf(m *wire.Message) *stream {
 // heard takes a notification on a stream of ours.
 func (t *toModern) heard(l *stream, m *wire.Message, _ time.Time) {
 	switch m.Method {
-	case acknowledged:
+	case mcpmsg.Acknowledged:
 		t.begun(l, m)
-	case mcpmsg.ToolsChanged, promptsChanged, resourcesChanged:
+	case mcpmsg.ToolsChanged, mcpmsg.PromptsChanged, mcpmsg.ResourcesChanged:
 		if l == t.lists {
 			l.tries = 0
 			t.plain(m)
 		}
-	case resourceUpdated:
+	case mcpmsg.ResourceUpdated:
 		if l.uri != "" {
 			l.tries = 0
 			t.plain(m)
 		}
-	case logMessage:
+	case mcpmsg.LogMessage:
 		t.plain(m)
 	}
 	m.Release()

@@ -23,36 +23,25 @@ type undecided struct {
 
 var _ translator = (*undecided)(nil)
 
-// maxHeld bounds the messages that wait for a handshake.
-const maxHeld = 256
-
 func (u *undecided) client(out *wire.Outgoing, now time.Time) {
 	switch {
 	case u.first != nil && u.legacy: // its client speaks like the server so far
 		u.up = append(u.up, out)
 	case u.first != nil:
-		u.hold(out)
+		u.held = u.delay(u.held, out)
 	case out.Kind == wire.Request && isModern(out):
 		u.first = out
-		if out.Method == discover {
+		if out.Method == mcpmsg.Discover {
 			u.asked, u.due = out.ID, now.Add(u.o.Patience)
 			u.up = append(u.up, out)
 			return
 		}
-		u.ask(discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
-	case out.Kind == wire.Request && out.Method == initialize:
+		u.ask(mcpmsg.Discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
+	case out.Kind == wire.Request && out.Method == mcpmsg.Initialize:
 		u.first, u.legacy, u.asked = out, true, out.ID
 		u.up = append(u.up, out)
 	default:
 		u.up = append(u.up, out)
-	}
-}
-
-func (u *undecided) hold(out *wire.Outgoing) {
-	if len(u.held) < maxHeld {
-		u.held = append(u.held, out)
-	} else if out.Kind == wire.Request {
-		u.fail(out.ID, errBusy)
 	}
 }
 
@@ -127,7 +116,7 @@ func (u *undecided) discovered(m *wire.Message, now time.Time) {
 		u.become(newToModern(u.sides), u.first, now)
 	case isModernRefusal(m) && !u.second:
 		u.second = true
-		u.ask(discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
+		u.ask(mcpmsg.Discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
 	case unreachable(m):
 		u.failLike(m, u.first.ID)
 		u.again(now)
@@ -159,7 +148,7 @@ func (u *undecided) initialized(m *wire.Message, now time.Time) {
 		return
 	}
 	first := u.first
-	u.ask(discover, u.discovery(), wire.Route{Version: modernVersion}, now, func(d *wire.Message, now time.Time) {
+	u.ask(mcpmsg.Discover, u.discovery(), wire.Route{Version: modernVersion}, now, func(d *wire.Message, now time.Time) {
 		if !isDiscovery(d) {
 			u.pass(m)
 			u.again(now)

@@ -7,16 +7,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
-// Codes of this package's own errors.
-const (
-	codeAbsent   = wire.CodeAbsent
-	codeBusy     = wire.CodeQueued
-	codeRejected = wire.CodeRejected
-	codeNoMethod = -32601
-	codeParams   = -32602
-	codeInvalid  = -32600
-)
-
 // The texts of this package's errors: constants, so that no third party has a say.
 const (
 	textAbsent    = "pellucid: the server is not available at present"

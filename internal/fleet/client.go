@@ -36,7 +36,7 @@ func (u *union) addressees(m *wire.Message) (runs []*run) {
 		}
 		return runs
 	}
-	u.ready = u.ready || m.Method == methodInitialized // in one step: see run.greet
+	u.ready = u.ready || m.Method == mcpmsg.Initialized // in one step: see run.greet
 	for _, mem := range u.members {
 		if mem.run != nil && mem.run.isGreeted() {
 			runs = append(runs, mem.run)

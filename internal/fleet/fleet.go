@@ -106,8 +106,8 @@ func New(opt Options) *Fleet {
 	return f
 }
 
-// ValidName reports whether a server may be called so.
-func ValidName(s string) bool {
+// validName reports whether a server may be called so.
+func validName(s string) bool {
 	if len(s) == 0 || len(s) > 64 || strings.IndexByte("._-", s[0]) >= 0 {
 		return false
 	}
@@ -168,13 +168,13 @@ func check(servers []Server) error {
 	names, prefixes := map[string]bool{}, map[string]string{}
 	for i, s := range servers {
 		switch {
-		case !ValidName(s.Name):
+		case !validName(s.Name):
 			errs = append(errs, fmt.Errorf("fleet: server %d: its name is not 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", i+1))
 			continue
 		case names[s.Name]:
 			errs = append(errs, fmt.Errorf("fleet: server %s: there are two of that name", s.Name))
 			continue
-		case s.Prefix != "" && !ValidName(s.Prefix):
+		case s.Prefix != "" && !validName(s.Prefix):
 			errs = append(errs, fmt.Errorf("fleet: server %s: its prefix is not 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", s.Name))
 			continue
 		}

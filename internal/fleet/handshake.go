@@ -15,8 +15,8 @@ import (
 // note keeps what a new process will have to be told.
 func (h *handshake) note(out *wire.Outgoing) {
 	switch out.Method {
-	case mcpmsg.Initialize, methodSetLevel, methodSubscribe, methodUnsubscribe:
-	case methodInitialized:
+	case mcpmsg.Initialize, mcpmsg.SetLevel, mcpmsg.Subscribe, mcpmsg.Unsubscribe:
+	case mcpmsg.Initialized:
 		h.ready = true
 		return
 	default:
@@ -31,16 +31,16 @@ func (h *handshake) note(out *wire.Outgoing) {
 	switch out.Method {
 	case mcpmsg.Initialize:
 		*h = handshake{id: out.ID, params: params}
-	case methodSetLevel:
+	case mcpmsg.SetLevel:
 		h.level = params
-	case methodSubscribe:
+	case mcpmsg.Subscribe:
 		if h.watched == nil {
 			h.watched = map[string][]byte{}
 		}
 		if len(h.watched) < maxWatched {
 			h.watched[strings.Clone(uri)] = params
 		}
-	case methodUnsubscribe:
+	case mcpmsg.Unsubscribe:
 		delete(h.watched, uri)
 	}
 }
@@ -69,7 +69,7 @@ func (l *link) replay(conn wire.Conn, past handshake, watched [][]byte) ([]strin
 	if version := m.Result.Get("protocolVersion").Text(); version != past.version {
 		return nil, errChangedVersion
 	}
-	allowBatches(conn, past.version)
+	wire.AllowBatches(conn, wire.HasBatches(past.version))
 	var capabilities []string
 	for _, kind := range [...]string{"tools", "prompts", "resources"} {
 		if m.Result.Get("capabilities").Get(kind).Exists() {
@@ -79,14 +79,14 @@ func (l *link) replay(conn wire.Conn, past handshake, watched [][]byte) ([]strin
 	if !past.ready {
 		return capabilities, nil
 	}
-	if err := conn.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, methodInitialized, nil),
-		Kind: wire.Notification, Method: methodInitialized}); err != nil {
+	if err := conn.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil),
+		Kind: wire.Notification, Method: mcpmsg.Initialized}); err != nil {
 		return nil, err
 	}
 	again := slices.Clone(watched)
-	methods := slices.Repeat([]string{methodSubscribe}, len(watched))
+	methods := slices.Repeat([]string{mcpmsg.Subscribe}, len(watched))
 	if past.level != nil {
-		again, methods = append(again, past.level), append(methods, methodSetLevel)
+		again, methods = append(again, past.level), append(methods, mcpmsg.SetLevel)
 	}
 	for i, params := range again {
 		id, err := ask(i+1, methods[i], params)
@@ -117,7 +117,7 @@ func awaitAnswer(ctx context.Context, conn wire.Conn, id wire.ID) (*wire.Message
 			return nil, err
 		}
 		if m.Kind == wire.Request {
-			if err := conn.Write(ctx, refusal(m.ID, m.ID, codeNoMethod, textNoMethod)); err != nil {
+			if err := conn.Write(ctx, refusal(m.ID, m.ID, wire.CodeNoMethod, textNoMethod)); err != nil {
 				return nil, err
 			}
 			continue

@@ -53,13 +53,6 @@ const (
 	ownWaiting    = 1 << 16 // messages of our own: as many as requests under way
 )
 
-const (
-	methodInitialized = "notifications/initialized"
-	methodSubscribe   = "resources/subscribe"
-	methodUnsubscribe = "resources/unsubscribe"
-	methodSetLevel    = "logging/setLevel"
-)
-
 func newLink(ctx context.Context, up *upstream) *link {
 	l := &link{port: newPort(), up: up, done: make(chan struct{}), settled: make(chan struct{}),
 		waiting: map[wire.ID]bool{}, asked: map[wire.ID]bool{}}
@@ -193,15 +186,8 @@ func (l *link) arrive(conn wire.Conn, m *wire.Message) {
 		if !m.ID.IsZero() && m.ID == l.past.id {
 			l.past.id = wire.ID{}
 			l.past.version = strings.Clone(m.Result.Get("protocolVersion").Text())
-			allowBatches(conn, l.past.version)
+			wire.AllowBatches(conn, wire.HasBatches(l.past.version))
 		}
-	}
-}
-
-// allowBatches admits arrays of messages: one revision has them.
-func allowBatches(conn wire.Conn, version string) {
-	if lines, is := conn.(interface{ AllowBatches(bool) }); is {
-		lines.AllowBatches(version == "2025-03-26")
 	}
 }
 
@@ -226,7 +212,7 @@ func (l *link) lose() {
 	}
 	l.mu.Unlock()
 	for id := range waiting {
-		l.say(constant(id, codeAbsent, text, nil), ownWaiting)
+		l.say(constant(id, wire.CodeAbsent, text, nil), ownWaiting)
 	}
 }
 
@@ -241,7 +227,7 @@ func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
 	switch {
 	case out.Kind == wire.Request && conn == nil:
 		l.mu.Unlock()
-		l.say(constant(out.ID, codeAbsent, textAbsent, nil), ownWaiting)
+		l.say(constant(out.ID, wire.CodeAbsent, textAbsent, nil), ownWaiting)
 		return nil
 	case out.Kind == wire.Request:
 		l.waiting[out.ID] = true

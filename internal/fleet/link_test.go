@@ -80,7 +80,7 @@ func TestGone(t *testing.T) {
 				t.Errorf("answered after %v", d)
 			}
 			h := f.Health()[0] // told a moment after the client was
-			for end := time.Now().Add(5 * time.Second); h.State != Down && time.Now().Before(end); h = f.Health()[0] {
+			for end := time.Now().Add(30 * time.Second); h.State != Down && time.Now().Before(end); h = f.Health()[0] {
 				time.Sleep(time.Millisecond)
 			}
 			if h.State != Down || h.Why == "" {

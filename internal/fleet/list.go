@@ -13,11 +13,11 @@ import (
 
 // member names of lists, by method; kind is the capability that goes with it.
 var lists = map[string]struct{ member, kind string }{
-	mcpmsg.ListTools: {"tools", "tools"},
-	methodPrompts:    {"prompts", "prompts"},
-	methodResources:  {"resources", "resources"},
-	methodTemplates:  {"resourceTemplates", "resources"},
-	methodTasks:      {"tasks", ""},
+	mcpmsg.ListTools:     {"tools", "tools"},
+	mcpmsg.ListPrompts:   {"prompts", "prompts"},
+	mcpmsg.ListResources: {"resources", "resources"},
+	mcpmsg.ListTemplates: {"resourceTemplates", "resources"},
+	mcpmsg.ListTasks:     {"tasks", ""},
 }
 
 const (
@@ -33,7 +33,7 @@ func (u *union) list(t *turn, m *wire.Message) error {
 	cursors, ok := u.cursors(m.Params.Get("cursor"))
 	if !ok {
 		m.Release()
-		return u.refuse(t, codeParams, textCursor)
+		return u.refuse(t, wire.CodeParams, textCursor)
 	}
 	meta := metaOf(m)
 	m.Release()
@@ -79,24 +79,14 @@ func (u *union) page(ctx context.Context, p *part, method, cursor string, meta [
 	if kind := lists[method].kind; r.offers.known && kind != "" && !r.offers.capabilities[kind] {
 		return noSuch
 	}
-	params := []byte{'{'}
-	if cursor != "" {
-		params = strictjson.AppendQuote(append(params, `"cursor":`...), cursor)
-	}
-	if meta != nil {
-		if cursor != "" {
-			params = append(params, ',')
-		}
-		params = append(append(params, `"_meta":`...), meta...)
-	}
-	m, err := r.ask(ctx, nil, method, append(params, '}'), nil)
+	m, err := r.ask(ctx, nil, method, mcpmsg.AppendListParams(nil, cursor, meta), nil)
 	switch {
 	case err != nil:
 		return nil
 	case m.Kind == wire.Response:
 		return m
 	}
-	if code, _ := m.Error.Get("code").Int64(); code == codeNoMethod {
+	if code, _ := m.Error.Get("code").Int64(); code == wire.CodeNoMethod {
 		return noSuch
 	}
 	return nil
@@ -185,7 +175,7 @@ func (g *pages) finish() []byte {
 		return append(strictjson.AppendQuote(meta, name), ':')
 	}
 	if g.absent != nil {
-		meta = appendNames(member(KeyAbsent), g.absent)
+		meta = strictjson.AppendStrings(member(KeyAbsent), g.absent)
 	}
 	if g.leftOut > 0 {
 		meta = appendInt(member("dev.pellucid/leftOut"), int64(g.leftOut))
@@ -248,15 +238,15 @@ func (u *union) entry(method string, p *part, v strictjson.Value) []byte {
 	defer u.mu.Unlock()
 	table := p.m.tools
 	switch method {
-	case methodPrompts:
+	case mcpmsg.ListPrompts:
 		table = p.m.prompts
 	case mcpmsg.ListTools:
-	case methodResources:
+	case mcpmsg.ListResources:
 		if !u.places.claim(p.m, v.Get("uri").Text()) {
 			return nil
 		}
 		return v.Raw()
-	case methodTemplates:
+	case mcpmsg.ListTemplates:
 		if !u.places.claimTemplate(p.m, v.Get("uriTemplate").Text()) {
 			return nil
 		}

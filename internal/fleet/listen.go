@@ -19,9 +19,9 @@ type listen struct {
 
 // filters are the members of a filter, by the notification that they ask for.
 var filters = map[string]string{
-	"notifications/tools/list_changed":     "toolsListChanged",
-	"notifications/prompts/list_changed":   "promptsListChanged",
-	"notifications/resources/list_changed": "resourcesListChanged",
+	mcpmsg.ToolsChanged:     "toolsListChanged",
+	mcpmsg.PromptsChanged:   "promptsListChanged",
+	mcpmsg.ResourcesChanged: "resourcesListChanged",
 }
 
 const maxListens = 256
@@ -64,7 +64,7 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 	}
 	u.mu.Unlock()
 	if full {
-		return u.refuse(t, codeBusy, textBusy)
+		return u.refuse(t, wire.CodeQueued, textBusy)
 	}
 	defer func() {
 		u.mu.Lock()
@@ -73,7 +73,7 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 	}()
 	params := append(l.t.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `},"notifications":`...)
 	params = append(l.filter(params, granted), '}')
-	const ack = "notifications/subscriptions/acknowledged"
+	const ack = mcpmsg.Acknowledged
 	err := u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, ack, params), Kind: wire.Notification, Method: ack, Related: t.id})
 	if err != nil {
 		return err
@@ -88,13 +88,13 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 // filter appends a SubscriptionFilter.
 func (l *listen) filter(dst []byte, uris []string) []byte {
 	dst = append(dst, '{')
-	for _, method := range [...]string{"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"} {
+	for _, method := range [...]string{mcpmsg.ToolsChanged, mcpmsg.PromptsChanged, mcpmsg.ResourcesChanged} {
 		if l.wants(method) {
 			dst = append(strictjson.AppendQuote(dst, filters[method]), ":true,"...)
 		}
 	}
 	if uris != nil {
-		dst = append(appendNames(append(dst, `"resourceSubscriptions":`...), uris), ',')
+		dst = append(strictjson.AppendStrings(append(dst, `"resourceSubscriptions":`...), uris), ',')
 	}
 	if dst[len(dst)-1] == ',' {
 		dst = dst[:len(dst)-1]
@@ -114,7 +114,7 @@ func (u *union) follower(l *listen, mem *member) {
 			}
 			m, err := r.ask(l.t.ctx, l.t, mcpmsg.Listen, append(params, '}'), l)
 			if err == nil && m.Kind == wire.ErrorResponse {
-				if code, _ := m.Error.Get("code").Int64(); code == codeNoMethod || code == codeParams {
+				if code, _ := m.Error.Get("code").Int64(); code == wire.CodeNoMethod || code == wire.CodeParams {
 					return // it has nothing to tell
 				}
 			}
@@ -147,7 +147,7 @@ func (r *run) subscribed(m *wire.Message, sub strictjson.Value) error {
 	u.mu.Lock()
 	e := u.pending[id]
 	u.mu.Unlock()
-	if e == nil || e.run != r || e.listen == nil || m.Method == "notifications/subscriptions/acknowledged" {
+	if e == nil || e.run != r || e.listen == nil || m.Method == mcpmsg.Acknowledged {
 		return nil
 	}
 	var edits strictjson.Edits

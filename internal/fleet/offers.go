@@ -82,7 +82,7 @@ func (u *union) initialize(t *turn, m *wire.Message) error {
 			p.offers = r.offers
 		}
 	})
-	if !validLegacy(wanted) {
+	if !wire.IsLegacy(wanted) {
 		wanted = sharedVersion
 	}
 	dst := strictjson.AppendQuote([]byte(`{"protocolVersion":`), wanted)
@@ -102,14 +102,7 @@ func (u *union) discover(t *turn, m *wire.Message) error {
 			p.offers = offersOf(m.Result)
 		}
 	})
-	dst := []byte(`{"supportedVersions":[`)
-	for i, v := range wire.Versions() {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strictjson.AppendQuote(dst, v)
-	}
-	dst = u.selfDescription(append(dst, ']'), parts)
+	dst := u.selfDescription(strictjson.AppendStrings([]byte(`{"supportedVersions":`), wire.Versions()), parts)
 	return u.result(t, append(dst, `,"resultType":"complete","ttlMs":0,"cacheScope":"private"}`...))
 }
 
@@ -153,7 +146,7 @@ func (u *union) selfDescription(dst []byte, parts []part) []byte {
 	}
 	if len(absent) > 0 {
 		dst = append(dst, `,"_meta":{"`+KeyAbsent+`":`...)
-		dst = append(appendNames(dst, absent), '}')
+		dst = append(strictjson.AppendStrings(dst, absent), '}')
 	}
 	return dst
 }
@@ -181,17 +174,6 @@ func instructions(parts []part) string {
 	return strings.TrimSuffix(b.String(), "\n\n")
 }
 
-func appendNames(dst []byte, names []string) []byte {
-	dst = append(dst, '[')
-	for i, n := range names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strictjson.AppendQuote(dst, n)
-	}
-	return append(dst, ']')
-}
-
 // withoutToken is the params of a request that several servers will get: progress
 // of one of them would mean nothing.
 func withoutToken(m *wire.Message) []byte {
@@ -209,7 +191,7 @@ func (u *union) setLevel(t *turn, m *wire.Message) error {
 	known := levelOf(m.Params.Get("level").Text()) < len(levels)
 	m.Release()
 	if !known {
-		return u.refuse(t, codeParams, textLevel)
+		return u.refuse(t, wire.CodeParams, textLevel)
 	}
 	u.mu.Lock()
 	u.level = params
@@ -219,7 +201,7 @@ func (u *union) setLevel(t *turn, m *wire.Message) error {
 		r := mem.run
 		u.mu.Unlock()
 		if r != nil && r.isGreeted() && r.offers.capabilities["logging"] {
-			u.work.Go(func() { _, _ = r.ask(u.ctx, nil, methodSetLevel, params, nil) })
+			u.work.Go(func() { _, _ = r.ask(u.ctx, nil, mcpmsg.SetLevel, params, nil) })
 		}
 	}
 	return u.result(t, []byte("{}"))

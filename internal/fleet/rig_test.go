@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // discard is a Sink that counts.
 type discard struct{ n atomic.Int64 }

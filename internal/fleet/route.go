@@ -17,9 +17,9 @@ func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10
 // the name's prefix says.
 func (u *union) byName(t *turn, m *wire.Message) error {
 	name := m.Params.Get("name")
-	code, text, method := codeParams, textNoTool, mcpmsg.ListTools
+	code, text, method := wire.CodeParams, textNoTool, mcpmsg.ListTools
 	if t.method == mcpmsg.GetPrompt {
-		text, method = textNoPrompt, methodPrompts
+		text, method = textNoPrompt, mcpmsg.ListPrompts
 	}
 	mem := u.prefixed(name.Text())
 	if mem == nil {
@@ -103,7 +103,7 @@ func (u *union) forward(t *turn, mem *member, params []byte, claim *wire.Claim) 
 		defer stop()
 		r, err := mem.awake(ctx)
 		if err != nil {
-			_ = u.refuse(t, codeAbsent, textAbsent)
+			_ = u.refuse(t, wire.CodeAbsent, textAbsent)
 			return
 		}
 		_ = u.put(t, r, params, claim)
@@ -116,7 +116,7 @@ func (u *union) put(t *turn, r *run, params []byte, claim *wire.Claim) error {
 		return nil
 	}
 	if !r.send(&errand{turn: t}, t.method, params, claim) {
-		return u.refuse(t, codeBusy, textBusy)
+		return u.refuse(t, wire.CodeQueued, textBusy)
 	}
 	return nil
 }
@@ -136,11 +136,11 @@ func (u *union) byURI(t *turn, m *wire.Message) error {
 	}
 	u.mu.Lock()
 	switch t.method {
-	case methodSubscribe:
+	case mcpmsg.Subscribe:
 		if len(u.places.watched) < maxWatched {
 			u.places.watched[uri] = mem
 		}
-	case methodUnsubscribe:
+	case mcpmsg.Unsubscribe:
 		delete(u.places.watched, uri)
 	}
 	u.mu.Unlock()
@@ -150,9 +150,9 @@ func (u *union) byURI(t *turn, m *wire.Message) error {
 // codeNoResource is the code that the revision has for this.
 func (u *union) codeNoResource() int {
 	if u.era == wire.Modern {
-		return codeParams
+		return wire.CodeParams
 	}
-	return -32002
+	return wire.CodeNoResource
 }
 
 func (u *union) watches(uri string, m *member) bool {
@@ -172,7 +172,7 @@ func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
 	if m := look(); m != nil {
 		return m
 	}
-	methods := [...]string{methodTemplates, methodResources}
+	methods := [...]string{mcpmsg.ListTemplates, mcpmsg.ListResources}
 	parts := u.gather(ctx, u.all(), u.f.opt.Patience, func(ctx context.Context, p *part) {
 		for i, method := range methods {
 			p.pages[i] = u.fetchAll(ctx, p, method, meta)
@@ -211,16 +211,16 @@ func (u *union) complete(t *turn, m *wire.Message) error {
 		name := ref.Get("name")
 		mem := u.prefixed(name.Text())
 		if mem == nil {
-			return u.refuse(t, codeParams, textNoRef)
+			return u.refuse(t, wire.CodeParams, textNoRef)
 		}
 		inner, known := mem.inner(mcpmsg.GetPrompt, name.Text())
 		if !known {
 			p := mem.part()
 			ctx, stop := context.WithTimeout(t.ctx, u.f.opt.Patience)
 			defer stop()
-			u.learnPages(&p, methodPrompts, u.fetchAll(ctx, &p, methodPrompts, metaOf(m)))
+			u.learnPages(&p, mcpmsg.ListPrompts, u.fetchAll(ctx, &p, mcpmsg.ListPrompts, metaOf(m)))
 			if inner, known = mem.inner(mcpmsg.GetPrompt, name.Text()); !known {
-				return u.refuse(t, codeParams, textNoRef)
+				return u.refuse(t, wire.CodeParams, textNoRef)
 			}
 		}
 		var e strictjson.Edits
@@ -231,7 +231,7 @@ func (u *union) complete(t *turn, m *wire.Message) error {
 			return u.forward(t, mem, append([]byte(nil), m.Params.Raw()...), m.Claim)
 		}
 	}
-	return u.refuse(t, codeParams, textNoRef)
+	return u.refuse(t, wire.CodeParams, textNoRef)
 }
 
 // byTask gives a request to the server that began the task.
@@ -241,7 +241,7 @@ func (u *union) byTask(t *turn, m *wire.Message) error {
 	mem := u.places.tasks[m.Params.Get("taskId").Text()]
 	u.mu.Unlock()
 	if mem == nil {
-		return u.refuse(t, codeParams, textNoTask)
+		return u.refuse(t, wire.CodeParams, textNoTask)
 	}
 	return u.forward(t, mem, append([]byte(nil), m.Params.Raw()...), m.Claim)
 }

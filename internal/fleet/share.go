@@ -132,9 +132,9 @@ func (s *share) violated(v *wire.Violation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.take(v.ID); k != nil {
-		k.of.say(constant(k.id, codeAbsent, textLost, v), ownWaiting)
+		k.of.say(constant(k.id, wire.CodeAbsent, textLost, v), ownWaiting)
 	} else if !v.ID.IsZero() && v.ID == s.greeting.id {
-		s.greeted(constant(v.ID, codeAbsent, textLost, v))
+		s.greeted(constant(v.ID, wire.CodeAbsent, textLost, v))
 	}
 }
 
@@ -143,9 +143,9 @@ func (s *share) arrive(m *wire.Message) {
 	defer s.mu.Unlock()
 	switch m.Kind {
 	case wire.Request:
-		code, text := codeNoMethod, textShared
+		code, text := wire.CodeNoMethod, textShared
 		out := refusal(m.ID, m.ID, code, text)
-		if m.Method == "ping" {
+		if m.Method == mcpmsg.Ping {
 			out = &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte("{}")), Kind: wire.Response, ID: m.ID}
 		}
 		m.Release()
@@ -199,7 +199,7 @@ func (s *share) take(id wire.ID) *shared {
 func (s *share) greeted(m *wire.Message) {
 	if m.Kind != wire.Response {
 		for _, k := range s.greeting.waiting {
-			k.of.say(constant(k.id, codeAbsent, textAbsent, m.Cause), ownWaiting)
+			k.of.say(constant(k.id, wire.CodeAbsent, textAbsent, m.Cause), ownWaiting)
 		}
 		s.greeting = greeting{}
 		m.Release()
@@ -210,8 +210,8 @@ func (s *share) greeted(m *wire.Message) {
 	m.Release()
 	s.greeting.id = wire.ID{}
 	s.work.Go(func() {
-		err := s.link.Write(s.ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, methodInitialized, nil),
-			Kind: wire.Notification, Method: methodInitialized})
+		err := s.link.Write(s.ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil),
+			Kind: wire.Notification, Method: mcpmsg.Initialized})
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		waiting := s.greeting.waiting
@@ -225,7 +225,7 @@ func (s *share) greeted(m *wire.Message) {
 			if err == nil {
 				w.of.say(s.greeting.answer(w.id, w.wanted), ownWaiting)
 			} else {
-				w.of.say(constant(w.id, codeAbsent, textAbsent, err), ownWaiting)
+				w.of.say(constant(w.id, wire.CodeAbsent, textAbsent, err), ownWaiting)
 			}
 		}
 	})
@@ -234,20 +234,12 @@ func (s *share) greeted(m *wire.Message) {
 // answer is the server's, in the older of two revisions.
 func (g *greeting) answer(id wire.ID, wanted string) *wire.Message {
 	m := own(wire.AppendResult(nil, id, g.result))
-	if v := m.Result.Get("protocolVersion"); validLegacy(wanted) && wanted < g.version {
+	if v := m.Result.Get("protocolVersion"); wire.IsLegacy(wanted) && wanted < g.version {
 		var e strictjson.Edits
 		e.ReplaceText(v, wanted)
 		m = own(wire.AppendResult(nil, id, e.Apply(nil, m.Result)))
 	}
 	return m
-}
-
-func validLegacy(version string) bool {
-	switch version {
-	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25":
-		return true
-	}
-	return false
 }
 
 // notification gives one to those whom it concerns. s.mu is held.
@@ -269,14 +261,14 @@ func (s *share) notification(m *wire.Message) {
 			k.of.say(own(raw(e.Apply(nil, m.Params))), maxNotes)
 		}
 	case mcpmsg.Cancelled: // of a request that was refused
-	case methodUpdated:
+	case mcpmsg.ResourceUpdated:
 		for c := range s.watched[m.Params.Get("uri").Text()] {
 			c.say(own(raw(m.Params.Raw())), maxNotes)
 		}
 	default:
 		level := levelOf(m.Params.Get("level").Text())
 		for c := range s.sessions {
-			if m.Method == methodMessage && c.level >= 0 && level < c.level {
+			if m.Method == mcpmsg.LogMessage && c.level >= 0 && level < c.level {
 				continue
 			}
 			var params []byte
@@ -292,11 +284,6 @@ func (s *share) notification(m *wire.Message) {
 // maxNotes bounds what waits for a session that does not read; further
 // notifications are lost to it.
 const maxNotes = 1024
-
-const (
-	methodUpdated = "notifications/resources/updated"
-	methodMessage = "notifications/message"
-)
 
 var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 

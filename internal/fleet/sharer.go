@@ -33,7 +33,7 @@ func (c *sharer) Write(ctx context.Context, out *wire.Outgoing) error {
 func (c *sharer) request(out *wire.Outgoing) *wire.Outgoing {
 	m := own(out.Raw)
 	if m == nil {
-		c.say(constant(out.ID, codeInvalid, textBusy, nil), ownWaiting)
+		c.say(constant(out.ID, wire.CodeInvalid, textBusy, nil), ownWaiting)
 		return nil
 	}
 	s := c.s
@@ -49,16 +49,16 @@ func (c *sharer) request(out *wire.Outgoing) *wire.Outgoing {
 	case mcpmsg.Initialize:
 		return s.greet(k, m)
 	case "tasks/list": // those of other sessions are among them
-		c.say(constant(k.id, codeNoMethod, textNoMethod, nil), ownWaiting)
+		c.say(constant(k.id, wire.CodeNoMethod, textNoMethod, nil), ownWaiting)
 		return nil
-	case methodSetLevel:
+	case mcpmsg.SetLevel:
 		if params = s.setLevel(c, m); params == nil {
 			c.say(own(wire.AppendResult(nil, k.id, []byte("{}"))), ownWaiting)
 			return nil
 		}
-	case methodSubscribe:
+	case mcpmsg.Subscribe:
 		s.watch(c, clone(m.Params.Get("uri").Text()))
-	case methodUnsubscribe:
+	case mcpmsg.Unsubscribe:
 		if !s.unwatch(c, m.Params.Get("uri").Text()) {
 			c.say(own(wire.AppendResult(nil, k.id, []byte("{}"))), ownWaiting)
 			return nil
@@ -175,8 +175,8 @@ func (c *sharer) Close() error {
 			s.last++
 			params := append(strictjson.AppendQuote([]byte(`{"uri":`), uri), '}')
 			id := wire.IntID(s.last)
-			late = append(late, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, methodUnsubscribe, params),
-				Kind: wire.Request, ID: id, Method: methodUnsubscribe})
+			late = append(late, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.Unsubscribe, params),
+				Kind: wire.Request, ID: id, Method: mcpmsg.Unsubscribe})
 		}
 	}
 	for _, out := range late {

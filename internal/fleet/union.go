@@ -143,7 +143,8 @@ func (u *union) follow() {
 	}
 }
 
-func (u *union) update(list []*upstream) {
+// update makes the members those of list, and returns them.
+func (u *union) update(list []*upstream) []*member {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	old := u.members
@@ -161,19 +162,19 @@ func (u *union) update(list []*upstream) {
 		u.members = append(u.members, old[i])
 	}
 	u.places.keep(u.members)
+	return u.members
 }
 
 // all returns the members. The first call may come before follow has begun.
 func (u *union) all() []*member {
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.members == nil {
-		u.mu.Unlock()
+	members := u.members
+	u.mu.Unlock()
+	if members == nil {
 		list, _ := u.f.all()
-		u.update(list)
-		u.mu.Lock()
+		members = u.update(list)
 	}
-	return u.members
+	return members
 }
 
 // read relays what the client says, until it has said all (nil).
@@ -239,26 +240,26 @@ func (u *union) request(m *wire.Message) error {
 	switch {
 	case taken:
 		t.stop()
-		return u.toClient(refusal(t.id, t.shown, codeInvalid, textDuplicate))
+		return u.toClient(refusal(t.id, t.shown, wire.CodeInvalid, textDuplicate))
 	case full:
 		t.stop()
-		return u.toClient(refusal(t.id, t.shown, codeBusy, textBusy))
+		return u.toClient(refusal(t.id, t.shown, wire.CodeQueued, textBusy))
 	}
 	return u.dispatch(t, m)
 }
 
 func (u *union) dispatch(t *turn, m *wire.Message) error {
-	if u.era == wire.Legacy && m.Method != "ping" && !u.greeted(m) {
+	if u.era == wire.Legacy && m.Method != mcpmsg.Ping && !u.greeted(m) {
 		m.Release()
-		return u.refuse(t, codeInvalid, textOrder)
+		return u.refuse(t, wire.CodeInvalid, textOrder)
 	}
 	switch m.Method {
 	case mcpmsg.CallTool, mcpmsg.GetPrompt:
 		return u.byName(t, m)
-	case "ping":
+	case mcpmsg.Ping:
 		m.Release()
 		return u.result(t, []byte("{}"))
-	case methodSetLevel:
+	case mcpmsg.SetLevel:
 		return u.setLevel(t, m)
 	}
 	var work func(*turn, *wire.Message) error
@@ -267,9 +268,9 @@ func (u *union) dispatch(t *turn, m *wire.Message) error {
 		work = u.initialize
 	case mcpmsg.Discover:
 		work = u.discover
-	case mcpmsg.ListTools, methodPrompts, methodResources, methodTemplates, methodTasks:
+	case mcpmsg.ListTools, mcpmsg.ListPrompts, mcpmsg.ListResources, mcpmsg.ListTemplates, mcpmsg.ListTasks:
 		work = u.list
-	case mcpmsg.ReadResource, methodSubscribe, methodUnsubscribe:
+	case mcpmsg.ReadResource, mcpmsg.Subscribe, mcpmsg.Unsubscribe:
 		work = u.byURI
 	case mcpmsg.Complete:
 		work = u.complete
@@ -279,7 +280,7 @@ func (u *union) dispatch(t *turn, m *wire.Message) error {
 		work = u.listen
 	default:
 		m.Release()
-		return u.refuse(t, codeNoMethod, textNoMethod)
+		return u.refuse(t, wire.CodeNoMethod, textNoMethod)
 	}
 	u.work.Go(func() { _ = work(t, m) }) // an error has stopped the union
 	return nil
@@ -297,13 +298,6 @@ func (u *union) greeted(m *wire.Message) bool {
 	}
 	return !first && m.Method != mcpmsg.Initialize
 }
-
-const (
-	methodPrompts   = "prompts/list"
-	methodResources = "resources/list"
-	methodTemplates = "resources/templates/list"
-	methodTasks     = "tasks/list"
-)
 
 // close ends a turn; false if it has ended before, so that nobody waits for an answer.
 func (u *union) close(t *turn) bool {

@@ -134,9 +134,9 @@ func turnAway(ctx context.Context, front wire.Conn, reason error) error {
 	defer front.Close()
 	ctx, stop := context.WithTimeout(ctx, turnAwayMost)
 	defer stop()
-	code, text := codeAbsent, textAbsent
+	code, text := wire.CodeAbsent, textAbsent
 	if errors.Is(reason, ErrRejected) {
-		code, text = codeRejected, textRejected
+		code, text = wire.CodeRejected, textRejected
 	}
 	for {
 		one, rest := context.WithTimeout(ctx, turnAwayRest)

@@ -1,4 +1,4 @@
-// Package mcpmsg knows the shapes of MCP's messages: THE table of where third-party text lives in every message
+// Package mcpmsg knows the names and shapes of MCP's messages: THE table of where third-party text lives in every message
 // of every protocol version, and what a transport must know of a request.
 //
 // The table is one for all revisions, from 2024-11-05 to 2026-07-28: a member

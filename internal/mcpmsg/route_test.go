@@ -134,3 +134,20 @@ func FuzzRouteOf(f *testing.F) {
 		}
 	})
 }
+
+func TestAppendListParams(t *testing.T) {
+	for _, tt := range []struct{ cursor, meta, want string }{
+		{"", "", `{}`},
+		{"a\"b", "", `{"cursor":"a\"b"}`},
+		{"", `{"k":1}`, `{"_meta":{"k":1}}`},
+		{"c", `{}`, `{"cursor":"c","_meta":{}}`},
+	} {
+		var meta []byte
+		if tt.meta != "" {
+			meta = []byte(tt.meta)
+		}
+		if got := string(AppendListParams(nil, tt.cursor, meta)); got != tt.want {
+			t.Errorf("%q, %q: %s, want %s", tt.cursor, tt.meta, got, tt.want)
+		}
+	}
+}

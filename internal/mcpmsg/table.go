@@ -1,34 +1,5 @@
 package mcpmsg
 
-// Methods that the gateway itself has to know.
-const (
-	Initialize    = "initialize"
-	Discover      = "server/discover"
-	ListTools     = "tools/list"
-	CallTool      = "tools/call"
-	Sample        = "sampling/createMessage"
-	Elicit        = "elicitation/create"
-	Listen        = "subscriptions/listen"
-	Cancelled     = "notifications/cancelled"
-	Progress      = "notifications/progress"
-	ToolsChanged  = "notifications/tools/list_changed"
-	ReadResource  = "resources/read"
-	GetPrompt     = "prompts/get"
-	Complete      = "completion/complete"
-	ListRoots     = "roots/list"
-	TaskResult    = "tasks/result"
-	KeyVersion    = "io.modelcontextprotocol/protocolVersion"
-	KeyClientInfo = "io.modelcontextprotocol/clientInfo"
-	KeyClientCaps = "io.modelcontextprotocol/clientCapabilities"
-	KeySubscriber = "io.modelcontextprotocol/subscriptionId"
-)
-
-// Modern is the first revision without sessions.
-const Modern = "2026-07-28"
-
-// ResultTypes are the values of resultType that a result may have; any other is invalid.
-var ResultTypes = []string{"complete", "input_required", "task"}
-
 // Fields that many shapes share.
 var (
 	meta = Field{Name: "_meta", Treat: Meta}
@@ -164,10 +135,10 @@ var rows = []Row{
 		Shape: result("DiscoverResult", Schema, Field{Name: "supportedVersions", Treat: Name, Arity: List},
 			schema("capabilities"), Field{Name: "serverInfo", Shape: implementation}, definition("instructions"))},
 	{Method: ListTools, Part: Result, Definitions: true, Shape: list("ListToolsResult", "tools", tool)},
-	{Method: "resources/list", Part: Result, Definitions: true, Shape: list("ListResourcesResult", "resources", resource)},
-	{Method: "resources/templates/list", Part: Result, Definitions: true,
+	{Method: ListResources, Part: Result, Definitions: true, Shape: list("ListResourcesResult", "resources", resource)},
+	{Method: ListTemplates, Part: Result, Definitions: true,
 		Shape: list("ListResourceTemplatesResult", "resourceTemplates", resourceTemplate)},
-	{Method: "prompts/list", Part: Result, Definitions: true, Shape: list("ListPromptsResult", "prompts", prompt)},
+	{Method: ListPrompts, Part: Result, Definitions: true, Shape: list("ListPromptsResult", "prompts", prompt)},
 
 	// Results: what a server found elsewhere.
 	{Method: CallTool, Part: Result, Mark: Always, Shape: toolResult},
@@ -184,29 +155,29 @@ var rows = []Row{
 	{Method: "tasks/get", Part: Result, Shape: result("GetTaskResult", Data, taskFields...)},
 	{Method: "tasks/cancel", Part: Result, Shape: result("CancelTaskResult", Data, taskFields...)},
 	{Method: "tasks/update", Part: Result, Shape: result("UpdateTaskResult", Data, taskFields...)},
-	{Method: "tasks/list", Part: Result,
+	{Method: ListTasks, Part: Result,
 		Shape: result("ListTasksResult", Data, Field{Name: "tasks", Shape: taskShape, Arity: List, Unit: Entry})},
 
 	// Requests: words put before the user or the model.
 	{Method: Elicit, Part: Params, Mark: Always, Shape: elicitation},
 	{Method: Sample, Part: Params, Mark: Always, Sampling: true, Shape: sampling},
 	{Method: "tasks/get", Part: Params, Shape: taskID},
-	{Method: "tasks/result", Part: Params, Shape: taskID},
+	{Method: TaskResult, Part: Params, Shape: taskID},
 	{Method: "tasks/cancel", Part: Params, Shape: taskID},
-	{Method: "tasks/list", Part: Params, Shape: taskID},
+	{Method: ListTasks, Part: Params, Shape: taskID},
 
 	// Notifications.
-	{Method: "notifications/message", Part: Params,
+	{Method: LogMessage, Part: Params,
 		Shape: params("LoggingMessageParams", name("level"), text("logger"), data("data"))},
 	{Method: Progress, Part: Params, Shape: params("ProgressParams", name("progressToken"), text("message"))},
 	{Method: Cancelled, Part: Params, Shape: params("CancelledParams", name("requestId"), text("reason"))},
-	{Method: "notifications/resources/updated", Part: Params,
+	{Method: ResourceUpdated, Part: Params,
 		Shape: params("ResourceUpdatedParams", name("uri"), text("title"))},
-	{Method: "notifications/elicitation/complete", Part: Params,
+	{Method: ElicitationComplete, Part: Params,
 		Shape: params("ElicitationCompleteParams", name("elicitationId"))},
-	{Method: "notifications/subscriptions/acknowledged", Part: Params,
+	{Method: Acknowledged, Part: Params,
 		Shape: params("AcknowledgedParams", Field{Name: "notifications",
 			Shape: shape("SubscriptionFilter", Data, Field{Name: "resourceSubscriptions", Treat: Name, Arity: List})})},
-	{Method: "notifications/tasks/status", Part: Params, Shape: params("TaskStatusParams", taskFields...)},
+	{Method: TaskStatus, Part: Params, Shape: params("TaskStatusParams", taskFields...)},
 	{Method: "notifications/tasks", Part: Params, Shape: params("TaskParams", taskFields...)},
 }

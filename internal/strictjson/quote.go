@@ -11,6 +11,18 @@ func AppendQuote(dst []byte, s string) []byte {
 	return append(appendInside(append(dst, '"'), s), '"')
 }
 
+// AppendStrings appends list as a JSON array of strings, each as AppendQuote spells it.
+func AppendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendQuote(dst, s)
+	}
+	return append(dst, ']')
+}
+
 // appendInside appends what AppendQuote puts between the quotes.
 func appendInside(dst []byte, s string) []byte {
 	src := aliasBytes(s)

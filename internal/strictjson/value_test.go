@@ -137,6 +137,14 @@ func TestStrays(t *testing.T) {
 	}
 }
 
+func TestAppendStrings(t *testing.T) {
+	for want, list := range map[string][]string{`[]`: nil, `["a\"\n"]`: {"a\"\n"}, `["",":"]`: {"", ":"}} {
+		if got := string(AppendStrings(nil, list)); got != want {
+			t.Errorf("%q: %s, want %s", list, got, want)
+		}
+	}
+}
+
 func TestAppendQuote(t *testing.T) {
 	for s, want := range map[string]string{
 		"":                          `""`,

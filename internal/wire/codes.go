@@ -1,18 +1,21 @@
 package wire
 
-// JSON-RPC codes that a [Violation] carries.
+// Codes of JSON-RPC. A [Violation] carries one of the first two.
 const (
-	CodeParse   = -32700 // not strict JSON
-	CodeInvalid = -32600 // JSON, but not a message, or over a limit
+	CodeParse    = -32700 // not strict JSON
+	CodeInvalid  = -32600 // JSON, but not a message, or over a limit
+	CodeNoMethod = -32601
+	CodeParams   = -32602 // not those of the method
+	CodeInternal = -32603
 )
 
-// JSON-RPC codes that MCP 2026-07-28 reserves for what its headers say.
+// Codes that MCP reserves.
 const (
-	CodeHeaderMismatch     = -32020 // a header and the body differ
+	CodeHeaderMismatch     = -32020 // a header and the body differ; from 2026-07-28 on, like the next two
+	CodeMissingCapability  = -32021 // of the client
 	CodeUnsupportedVersion = -32022
-	codeInvalidParams      = -32602
-	codeMethodNotFound     = -32601
-	codeMissingCapability  = -32021
+	CodeNoResource         = -32002 // to 2025-11-25; then CodeParams
+	CodeURLElicitation     = -32042 // 2025-11-25 only
 )
 
 // All codes of our own, of every package, in one place, so that each means one thing.

@@ -53,10 +53,10 @@ func Decode(b []byte, lim strictjson.Limits) (*Message, error) {
 	return m, nil
 }
 
-// DecodeBatch is Decode for revision 2025-03-26, where a JSON array carries
+// decodeBatch is Decode for revision 2025-03-26, where a JSON array carries
 // several messages: it yields each element as a Message or a *Violation of its
 // own. The messages share one Doc.
-func DecodeBatch(b []byte, lim strictjson.Limits) iter.Seq2[*Message, error] {
+func decodeBatch(b []byte, lim strictjson.Limits) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		doc, v := parse(b, lim)
 		if v == nil && doc.Root().Kind() == '[' {

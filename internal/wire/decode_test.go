@@ -132,7 +132,7 @@ func TestDecodeBatch(t *testing.T) {
 		{`[`, []got{{0, "", "unexpected end"}}},
 	} {
 		i := 0
-		for m, err := range DecodeBatch([]byte(tt.in), strictjson.Limits{}) {
+		for m, err := range decodeBatch([]byte(tt.in), strictjson.Limits{}) {
 			if i >= len(tt.want) {
 				t.Fatalf("%.60s: more than %d messages", tt.in, len(tt.want))
 			}

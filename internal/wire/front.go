@@ -22,14 +22,6 @@ const (
 	Modern            // from 2026-07-28: every request stands alone
 )
 
-// versions are the revisions that a client may speak, newest first.
-var versions = []string{firstModern, "2025-11-25", "2025-06-18", batchVersion, "2024-11-05"}
-
-const (
-	batchVersion    = "2025-03-26" // the one revision with arrays of messages
-	firstWithPrimes = "2025-11-25" // clients before it take an event without data for a broken message
-)
-
 // FrontOptions shapes a [Front]. Accept has to be set; all else is strict when zero.
 type FrontOptions struct {
 	// Accept serves one session, in a goroutine of its own; the session ends when

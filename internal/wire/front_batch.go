@@ -15,19 +15,19 @@ func (x *exchange) batch(body []byte) {
 		return
 	}
 	s, bad := x.session(version)
-	if bad == nil && s.negotiated() != batchVersion {
+	if bad == nil && !HasBatches(s.negotiated()) {
 		bad = &errBatch
 	}
 	if bad != nil {
 		x.reject(ID{}, *bad)
 		return
 	}
-	all, requests, err := sortBatch(DecodeBatch(body, x.f.opt.Limits))
+	all, requests, err := sortBatch(decodeBatch(body, x.f.opt.Limits))
 	switch {
 	case err != nil:
 		x.violation(err)
 		return
-	case slices.ContainsFunc(requests, func(m *Message) bool { return m.Method == "initialize" }):
+	case slices.ContainsFunc(requests, func(m *Message) bool { return m.Method == methodInitialize }):
 		x.reject(ID{}, errBatchInit)
 		return
 	case len(requests) > 0 && x.f.isDraining():

@@ -24,6 +24,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.opt.Principal != nil {
 		x.principal = f.opt.Principal(r)
 	}
+	if r.Method != http.MethodPost {
+		x.unread()
+	}
 	if version, _ := single(r.Header, headerVersion); modern(version) && r.Method != http.MethodPost {
 		x.reject(ID{}, errAllowModern)
 		return
@@ -35,6 +38,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer func() { <-f.room }()
 			x.post()
 		default:
+			x.unread()
 			x.reject(ID{}, errFull)
 		}
 	case http.MethodGet:
@@ -46,23 +50,38 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// unread ends the connection behind an answer that is given before the body has come:
+// the server would wait for it first, and there is no bound to that.
+func (x *exchange) unread() {
+	if x.r.ContentLength != 0 {
+		x.w.Header().Set("Connection", "close")
+	}
+}
+
+// declared says what keeps a body from being read.
+func (x *exchange) declared() *rejection {
+	jsonOK, streamOK := accepts(x.r.Header["Accept"])
+	media, once := single(x.r.Header, "Content-Type")
+	switch {
+	case !once || mediaTypeOf(media) != "application/json":
+		return &errMedia
+	case !identity(x.r.Header["Content-Encoding"]):
+		return &errCoding
+	case !jsonOK || !streamOK:
+		return &errAccept
+	}
+	return nil
+}
+
 func (x *exchange) post() {
 	defer x.letGo()
-	jsonOK, streamOK := accepts(x.r.Header["Accept"])
-	switch {
-	case mediaTypeOf(x.r.Header.Get("Content-Type")) != "application/json":
-		x.reject(ID{}, errMedia)
-		return
-	case !identity(x.r.Header["Content-Encoding"]):
-		x.reject(ID{}, errCoding)
-		return
-	case !jsonOK || !streamOK:
-		x.reject(ID{}, errAccept)
-		return
+	bad := x.declared()
+	var body []byte
+	if bad == nil {
+		body, bad = x.body()
 	}
-	body, bad := x.body()
 	if bad != nil {
-		x.w.Header().Set("Connection", "close") // what is left of the body is not read
+		x.unread()
 		x.reject(ID{}, *bad)
 		return
 	}
@@ -144,7 +163,7 @@ func (x *exchange) claims(m *Message) *rejection {
 	if !once {
 		return &errRepeated
 	}
-	decoded, ok := DecodeHeader(name)
+	decoded, ok := decodeHeader(name)
 	if !ok {
 		return &errEncoded
 	}
@@ -157,7 +176,7 @@ func (x *exchange) claims(m *Message) *rejection {
 		if len(values) != 1 {
 			return &errRepeated
 		}
-		value, ok := DecodeHeader(values[0])
+		value, ok := decodeHeader(values[0])
 		if !ok {
 			return &errEncoded
 		}
@@ -186,7 +205,7 @@ func (x *exchange) modern(m *Message) {
 		m.Release()
 		return
 	}
-	if m.Method == "notifications/cancelled" {
+	if m.Method == methodCancelled {
 		// spec: here a request is cancelled by closing its stream. The ids of
 		// other requests of the principal are nobody's to name.
 		m.Release()
@@ -226,7 +245,7 @@ func (x *exchange) legacy(m *Message, version string) {
 		asked = ID{}
 	}
 	_, has := x.r.Header[headerSession]
-	if m.Kind == Request && m.Method == "initialize" && !has {
+	if m.Kind == Request && m.Method == methodInitialize && !has {
 		if version != "" && !slices.Contains(versions, version) {
 			x.reject(asked, unsupported(version))
 			m.Release()
@@ -238,7 +257,7 @@ func (x *exchange) legacy(m *Message, version string) {
 	s, bad := x.session(version)
 	switch {
 	case bad != nil:
-	case m.Kind == Request && m.Method == "initialize":
+	case m.Kind == Request && m.Method == methodInitialize:
 		bad = &errAgain
 	case m.Kind == Request && x.f.isDraining():
 		bad = &errEnding
@@ -301,7 +320,7 @@ func (x *exchange) session(version string) (*FrontSession, *rejection) {
 func (x *exchange) converse(s *FrontSession, asked ID, m *Message) bool {
 	if m.Kind != Request {
 		var withdrawn ID
-		if m.Kind == Notification && m.Method == "notifications/cancelled" {
+		if m.Kind == Notification && m.Method == methodCancelled {
 			withdrawn, _ = idOf(m.Params.Get("requestId"))
 		}
 		if err := s.submit(x.r.Context(), m); err != nil {
@@ -313,7 +332,7 @@ func (x *exchange) converse(s *FrontSession, asked ID, m *Message) bool {
 		x.w.WriteHeader(http.StatusAccepted)
 		return true
 	}
-	first := s.Era == Legacy && m.Method == "initialize"
+	first := s.Era == Legacy && m.Method == methodInitialize
 	st, err := s.open(m)
 	if errors.Is(err, errTaken) {
 		m.Release()

@@ -40,6 +40,9 @@ func TestFrontHoarder(t *testing.T) {
 	b := newBench(t, func(o *FrontOptions) { o.Sessions = 3 })
 	rested := func(id, principal string) {
 		s := b.f.lookup(id, principal)
+		for _, still := s.rests(); !still; _, still = s.rests() {
+			time.Sleep(time.Millisecond) // its first answer is here before the exchange has left
+		}
 		s.mu.Lock()
 		s.touched = s.touched.Add(-2 * strangerRest)
 		s.mu.Unlock()

@@ -122,9 +122,9 @@ func statusOf(raw []byte) int {
 	}
 	code, _ := m.Error.Get("code").Int64()
 	switch code {
-	case codeMethodNotFound:
+	case CodeNoMethod:
 		return http.StatusNotFound
-	case codeInvalidParams, codeMissingCapability, CodeHeaderMismatch, CodeUnsupportedVersion:
+	case CodeParams, CodeMissingCapability, CodeHeaderMismatch, CodeUnsupportedVersion:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK

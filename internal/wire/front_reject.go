@@ -37,7 +37,7 @@ var (
 	errVersion     = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "Mcp-Protocol-Version and _meta differ"}
 	errMethod      = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "Mcp-Method and the body's method differ"}
 	errEncoded     = rejection{status: http.StatusBadRequest, code: CodeHeaderMismatch, text: "a header is not encoded as it says"}
-	errMeta        = rejection{status: http.StatusBadRequest, code: codeInvalidParams, text: "_meta names no protocol version"}
+	errMeta        = rejection{status: http.StatusBadRequest, code: CodeParams, text: "_meta names no protocol version"}
 	errResponse    = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "a response, which this revision does not have"}
 	errBatch       = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "a batch, which this revision does not have"}
 	errBatchInit   = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "initialize in a batch"}
@@ -45,14 +45,7 @@ var (
 
 // unsupported says which revisions there are, and which one was asked for.
 func unsupported(requested string) rejection {
-	data := []byte(`{"supported":[`)
-	for i, v := range versions {
-		if i > 0 {
-			data = append(data, ',')
-		}
-		data = append(append(append(data, '"'), v...), '"')
-	}
-	data = append(data, ']')
+	data := strictjson.AppendStrings([]byte(`{"supported":`), versions)
 	if len(requested) <= 64 && validToken(requested) { // needs no escape
 		data = append(append(append(data, `,"requested":"`...), requested...), '"')
 	}

@@ -97,7 +97,7 @@ func (b *bench) next() *server {
 	case v := <-b.sessions:
 		b.t.Cleanup(func() { v.s.Close() })
 		return v
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		b.t.Fatal("no session")
 	}
 	return nil

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -211,7 +212,7 @@ func (s *FrontSession) lost(e frontEvent) {
 	if e.kind != Request {
 		return
 	}
-	s.say(AppendError(nil, e.id, []byte(`{"code":-32601,"message":"pellucid: the client cannot be asked"}`)))
+	s.say(AppendError(nil, e.id, fmt.Appendf(nil, `{"code":%d,"message":"pellucid: the client cannot be asked"}`, CodeNoMethod)))
 }
 
 var errTaken = errors.New("wire: id already under way")
@@ -238,10 +239,10 @@ func (s *FrontSession) open(requests ...*Message) (*stream, error) {
 			}
 			return nil, errTaken
 		}
-		if s.Era == Legacy && m.Method == "initialize" {
+		if s.Era == Legacy && m.Method == methodInitialize {
 			s.initialize = m.ID
 		}
-		st.endless = st.endless || m.Method == "subscriptions/listen"
+		st.endless = st.endless || m.Method == methodListen
 		s.pending[m.ID] = st
 	}
 	st.owed = len(requests)
@@ -261,7 +262,7 @@ func (s *FrontSession) cancel(st *stream, tell bool) {
 		delete(s.pending, id)
 		if tell && !s.isClosed {
 			params := append(id.Append([]byte(`{"requestId":`)), `,"reason":"client gone","_meta":{"`+keyVersion+`":"`+firstModern+`"}}`...)
-			s.say(AppendRequest(nil, ID{}, "notifications/cancelled", params))
+			s.say(AppendRequest(nil, ID{}, methodCancelled, params))
 		}
 	}
 	st.kill()
@@ -383,8 +384,6 @@ func (s *FrontSession) Close() error {
 	}
 	return nil
 }
-
-const keyVersion = "io.modelcontextprotocol/protocolVersion"
 
 // metaVersion is the revision that a message names in its _meta.
 func metaVersion(params strictjson.Value) strictjson.Value {

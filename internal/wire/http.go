@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -353,12 +354,12 @@ func (c *HTTP) headerLocked(r Route) http.Header {
 func (c *HTTP) postHeader(m *Outgoing) http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	same := m.Method != "initialize" && !validVersion(m.Route.Version) && !modern(c.version)
+	same := m.Method != methodInitialize && !validVersion(m.Route.Version) && !modern(c.version)
 	if same && c.posts != nil {
 		return c.posts
 	}
 	h := c.headerLocked(m.Route)
-	if m.Method == "initialize" {
+	if m.Method == methodInitialize {
 		// spec: transports/version-header: sent after initialization only.
 		h.Del(headerSession)
 	}
@@ -385,6 +386,12 @@ func quoteError(err error) string {
 	var ue *url.Error
 	if errors.As(err, &ue) {
 		err = ue.Err // without the URL, which may hold a secret
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
+		return "there is no such host"
+	}
+	if reason, ok := errors.AsType[syscall.Errno](err); ok {
+		return reason.Error() // without addresses: "connection refused"
 	}
 	return finding.Quote(err.Error())
 }

@@ -117,7 +117,7 @@ func sdkClient(t *testing.T, up Conn, version string, progress func()) *mcp.Clie
 		cs.Close()
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Error("the relay did not end with its client")
 		}
 	})

@@ -130,7 +130,7 @@ func gone(err error) bool {
 
 func (l *Lines) decode(line, owned []byte) bool {
 	if l.batches.Load() && line[0] == '[' {
-		for m, err := range DecodeBatch(line, l.lim) {
+		for m, err := range decodeBatch(line, l.lim) {
 			if !l.deliver(m, err) {
 				return false
 			}

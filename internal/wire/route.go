@@ -13,26 +13,7 @@ const (
 	headerName    = "Mcp-Name"
 	headerParam   = "Mcp-Param-"
 	headerEvent   = "Last-Event-Id"
-
-	firstModern = "2026-07-28"
 )
-
-// modern reports whether revision v is stateless and mirrors its routing into headers.
-func modern(v string) bool { return validVersion(v) && v >= firstModern }
-
-// validVersion reports whether v looks like a revision (a date), so that it
-// may stand in a header and be compared.
-func validVersion(v string) bool {
-	if len(v) != len(firstModern) {
-		return false
-	}
-	for i := range len(v) {
-		if dash := i == 4 || i == 7; dash != (v[i] == '-') || !dash && (v[i] < '0' || v[i] > '9') {
-			return false
-		}
-	}
-	return true
-}
 
 // setRoute mirrors a message's routing into a modern request's headers.
 func setRoute(h http.Header, m *Outgoing) {
@@ -41,11 +22,11 @@ func setRoute(h http.Header, m *Outgoing) {
 	}
 	h.Set(headerMethod, m.Method)
 	if m.Route.Name != "" {
-		h.Set(headerName, EncodeHeader(m.Route.Name))
+		h.Set(headerName, encodeHeader(m.Route.Name))
 	}
 	for name, value := range m.Route.Params {
 		if validToken(name) {
-			h.Set(headerParam+name, EncodeHeader(value))
+			h.Set(headerParam+name, encodeHeader(value))
 		}
 	}
 }
@@ -55,10 +36,10 @@ const (
 	encodedSuffix = "?="
 )
 
-// EncodeHeader spells s so that a header carries it: as it is where it is
+// encodeHeader spells s so that a header carries it: as it is where it is
 // visible ASCII with inner spaces only, else =?base64?…?= over its octets, and
 // so also what only looks encoded. (MCP 2026-07-28, transports, SEP-2243.)
-func EncodeHeader(s string) string {
+func encodeHeader(s string) string {
 	plain := validHeaderValue(s) && strings.Trim(s, " ") == s &&
 		!(strings.HasPrefix(s, encodedPrefix) && strings.HasSuffix(s, encodedSuffix))
 	if plain {
@@ -67,9 +48,9 @@ func EncodeHeader(s string) string {
 	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(s)) + encodedSuffix
 }
 
-// DecodeHeader is the inverse of [EncodeHeader]; ok is false for a value that
+// decodeHeader is the inverse of [encodeHeader]; ok is false for a value that
 // claims to be encoded and is not.
-func DecodeHeader(s string) (plain string, ok bool) {
+func decodeHeader(s string) (plain string, ok bool) {
 	inner, ok := strings.CutPrefix(s, encodedPrefix)
 	if !ok {
 		return s, true

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
 var errEventTooLong = fmt.Errorf("%w: server-sent event", ErrTooLong)
@@ -13,6 +15,22 @@ var errEventTooLong = fmt.Errorf("%w: server-sent event", ErrTooLong)
 type event struct {
 	name string
 	data []byte
+}
+
+// message is what an event of MCP carries, or why it is none; nil and no error for an
+// event that is about something else. It owns the event's data.
+func (e event) message(l strictjson.Limits) (*Message, error) {
+	if e.name != "" && e.name != "message" || len(e.data) == 0 {
+		PutBuffer(e.data)
+		return nil, nil
+	}
+	m, err := Decode(e.data, l)
+	if err != nil {
+		PutBuffer(e.data)
+		return nil, err
+	}
+	m.buf = e.data
+	return m, nil
 }
 
 // eventReader reads text/event-stream as WHATWG defines it: UTF-8 with an

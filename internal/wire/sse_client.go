@@ -247,18 +247,9 @@ func (c *SSE) listen(er *eventReader) {
 			c.deliver(nil, fmt.Errorf("%w: %s", errStreamEnded, quoteError(err)))
 			return
 		}
-		if ev.name != "" && ev.name != "message" || len(ev.data) == 0 {
-			PutBuffer(ev.data)
-			continue
+		if m, err := ev.message(c.opt.Limits); m != nil || err != nil {
+			c.deliver(m, err)
 		}
-		m, err := Decode(ev.data, c.opt.Limits)
-		if err != nil {
-			PutBuffer(ev.data)
-			c.deliver(nil, err)
-			continue
-		}
-		m.buf = ev.data
-		c.deliver(m, nil)
 	}
 }
 

@@ -140,16 +140,16 @@ func TestHeaderEncoding(t *testing.T) {
 		{"\u65e5\u672c", "=?base64?5pel5pys?="},
 		{"=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="},
 	} {
-		if got := EncodeHeader(tt.plain); got != tt.header {
-			t.Errorf("EncodeHeader(%q) = %q, want %q", tt.plain, got, tt.header)
+		if got := encodeHeader(tt.plain); got != tt.header {
+			t.Errorf("encodeHeader(%q) = %q, want %q", tt.plain, got, tt.header)
 		}
-		if got, ok := DecodeHeader(tt.header); got != tt.plain || !ok {
-			t.Errorf("DecodeHeader(%q) = %q, %v", tt.header, got, ok)
+		if got, ok := decodeHeader(tt.header); got != tt.plain || !ok {
+			t.Errorf("decodeHeader(%q) = %q, %v", tt.header, got, ok)
 		}
 	}
 	for _, bad := range []string{"=?base64?!?=", "=?base64?YQ?="} {
-		if _, ok := DecodeHeader(bad); ok {
-			t.Errorf("DecodeHeader(%q) was accepted", bad)
+		if _, ok := decodeHeader(bad); ok {
+			t.Errorf("decodeHeader(%q) was accepted", bad)
 		}
 	}
 }
@@ -157,8 +157,8 @@ func TestHeaderEncoding(t *testing.T) {
 func FuzzHeaderEncoding(f *testing.F) {
 	f.Add("=?base64??=")
 	f.Fuzz(func(t *testing.T, s string) {
-		h := EncodeHeader(s)
-		if back, ok := DecodeHeader(h); back != s || !ok || !validHeaderValue(h) {
+		h := encodeHeader(s)
+		if back, ok := decodeHeader(h); back != s || !ok || !validHeaderValue(h) {
 			t.Fatalf("%q became %q became %q", s, h, back)
 		}
 	})

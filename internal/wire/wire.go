@@ -117,6 +117,15 @@ type Route struct {
 	Cancels ID                // for notifications/cancelled: the request whose stream a modern transport closes
 }
 
+// What a transport has to know of MCP; all else is in package mcpmsg.
+const (
+	methodInitialize  = "initialize"
+	methodInitialized = "notifications/initialized"
+	methodCancelled   = "notifications/cancelled"
+	methodListen      = "subscriptions/listen"
+	keyVersion        = "io.modelcontextprotocol/protocolVersion" // of _meta
+)
+
 // Conn is one side of a conversation. Read returns io.EOF when the peer is gone; a *Violation from Read
 // leaves the Conn usable. Write is safe for concurrent use; Read is for one reader.
 type Conn interface {

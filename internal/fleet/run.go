@@ -1,0 +1,345 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// run is one life of a member: a gateway.Run, of which it is the client's side.
+type run struct {
+	*port
+	m       *member
+	name    string
+	greeted chan struct{} // closed once the server can be asked, or cannot
+	err     error         // why it cannot; read once greeted is closed
+	dead    chan struct{}
+
+	offers offers
+	asked  int // questions to the client without an answer; guarded by u.mu
+}
+
+// offers are what a server has said of itself. They have passed its gateway.
+type offers struct {
+	known        bool
+	capabilities map[string]bool // tools, prompts, resources, logging, completions
+	subscribe    bool
+	instructions string
+}
+
+func (r *run) serve(up *upstream) {
+	began := time.Now()
+	u := r.m.u
+	verified := up.verify(u.ctx) == nil
+	if verified && time.Since(began) >= u.f.opt.Patience {
+		u.announce(listed[:]...) // it was left out of lists meanwhile
+	}
+	err := up.serve(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal})
+	u.mu.Lock()
+	if r.m.run == r {
+		r.m.run = nil
+	}
+	if time.Since(began) >= steady {
+		r.m.pause.reset()
+	}
+	if r.m.next = time.Now().Add(r.m.up.opt.FirstWait); verified { // else it is for Verify to be patient
+		r.m.next = time.Now().Add(r.m.pause.step())
+	}
+	var lost []*errand
+	for id, e := range u.pending {
+		if e.run == r {
+			lost = append(lost, e)
+			delete(u.pending, id)
+		}
+	}
+	for id, q := range u.asks {
+		if q.run == r {
+			delete(u.asks, id)
+		}
+	}
+	u.mu.Unlock()
+	r.off()
+	close(r.dead)
+	if err != nil && u.ctx.Err() == nil && !errors.Is(err, ErrNoServer) {
+		up.log.Warn("server gone", "why", why(err))
+	}
+	for _, e := range lost {
+		r.fail(e)
+	}
+}
+
+// fail answers an errand that nobody will answer.
+func (r *run) fail(e *errand) {
+	if e.answer != nil {
+		e.answer <- constant(e.id, wire.CodeAbsent, textLost, nil)
+		return
+	}
+	_ = r.m.u.refuse(e.turn, wire.CodeAbsent, textLost)
+}
+
+// greet initializes the server as the client has initialized us.
+func (r *run) greet(hello []byte) {
+	ctx, stop := context.WithTimeout(r.m.u.ctx, handshakeWait)
+	defer stop()
+	m, err := r.ask(ctx, nil, mcpmsg.Initialize, hello, nil)
+	if err == nil && m.Kind != wire.Response {
+		err = errAbsent
+	}
+	if r.err = err; err == nil {
+		r.offers = offersOf(m.Result)
+	}
+	u := r.m.u
+	u.mu.Lock()
+	close(r.greeted)
+	ready, level := u.ready, u.level
+	u.mu.Unlock()
+	if err != nil {
+		r.end() // another run will try again
+		return
+	}
+	if !ready { // it will be told when all are
+		return
+	}
+	r.say(own(wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil)), ownWaiting)
+	if level != nil && r.offers.capabilities["logging"] {
+		u.work.Go(func() { _, _ = r.ask(u.ctx, nil, mcpmsg.SetLevel, level, nil) })
+	}
+	// It is late, or another than before.
+	var kinds []string
+	for _, kind := range listed {
+		if r.offers.capabilities[kind] {
+			kinds = append(kinds, kind)
+		}
+	}
+	u.work.Go(func() { u.announce(kinds...) })
+}
+
+func (r *run) isGreeted() bool {
+	select {
+	case <-r.greeted:
+		return r.err == nil
+	default:
+		return false
+	}
+}
+
+// send gives the server a request. false: too much waits for it, or it is dead.
+func (r *run) send(e *errand, method string, params []byte, claim *wire.Claim) bool {
+	u := r.m.u
+	u.mu.Lock()
+	u.last++
+	e.id, e.run = wire.IntID(u.last), r
+	u.pending[e.id] = e
+	u.mu.Unlock()
+	m := own(wire.AppendRequest(nil, e.id, method, params))
+	if m != nil {
+		m.Claim = claim
+		if r.say(m, maxTurns) {
+			return true
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, there := u.pending[e.id]
+	delete(u.pending, e.id)
+	return !there // it has been failed already
+}
+
+// ask waits for the answer to a request of ours. The error is ctx's, or that the
+// server is not there.
+func (r *run) ask(ctx context.Context, t *turn, method string, params []byte, l *listen) (*wire.Message, error) {
+	e := &errand{turn: t, answer: make(chan *wire.Message, 1), listen: l}
+	if !r.send(e, method, params, nil) {
+		return nil, errAbsent
+	}
+	select {
+	case m := <-e.answer:
+		if m.Local {
+			return nil, errAbsent
+		}
+		return m, nil
+	case <-ctx.Done():
+		r.forget(e)
+		return nil, ctx.Err()
+	}
+}
+
+// forget cancels an errand.
+func (r *run) forget(e *errand) {
+	u := r.m.u
+	u.mu.Lock()
+	_, there := u.pending[e.id]
+	delete(u.pending, e.id)
+	u.mu.Unlock()
+	if there {
+		e.cancel()
+	}
+}
+
+// Write takes what the server's gateway delivers.
+func (r *run) Write(_ context.Context, out *wire.Outgoing) error {
+	if r.isClosed() {
+		return wire.ErrClosed
+	}
+	switch out.Kind {
+	case wire.Request:
+		return r.question(out)
+	case wire.Notification:
+		return r.notification(out)
+	}
+	u := r.m.u
+	u.mu.Lock()
+	e := u.pending[out.ID]
+	if e == nil || e.run != r {
+		u.mu.Unlock()
+		return nil
+	}
+	delete(u.pending, out.ID)
+	u.mu.Unlock()
+	if e.answer != nil {
+		m := own(out.Raw)
+		if m == nil {
+			m = constant(out.ID, wire.CodeAbsent, textLost, nil)
+		}
+		e.answer <- m
+		return nil
+	}
+	u.learn(r.m, e.turn.method, out.Raw)
+	if !u.close(e.turn) {
+		return nil
+	}
+	return u.toClient(&wire.Outgoing{Raw: readdressed(out.Raw, e.id, e.turn.shown), Kind: out.Kind, ID: e.turn.id, Whole: out.Whole})
+}
+
+// readdressed is an answer with the id of the client's request in the place of ours.
+func readdressed(raw []byte, ours, theirs wire.ID) []byte {
+	const head = `{"jsonrpc":"2.0","id":`
+	rest, ok := bytes.CutPrefix(raw, ours.Append([]byte(head)))
+	if !ok || len(rest) == 0 || rest[0] != ',' {
+		panic("fleet: a gateway's answer without its envelope")
+	}
+	dst := wire.GetBuffer(len(raw) + 64)
+	out := append(theirs.Append(append(dst, head...)), rest...)
+	wire.PutBuffer(raw)
+	return out
+}
+
+// maxQuestions bounds what one server may ask of the client at one time.
+const maxQuestions = 256
+
+// question puts a server's request to the client.
+func (r *run) question(out *wire.Outgoing) error {
+	m := own(out.Raw)
+	u := r.m.u
+	u.mu.Lock()
+	if m == nil || r.asked >= maxQuestions {
+		u.mu.Unlock()
+		r.say(constant(out.ID, wire.CodeQueued, textBusy, nil), ownWaiting)
+		return nil
+	}
+	r.asked++
+	u.lastAsk++
+	id := wire.IntID(u.lastAsk)
+	u.asks[id] = &question{run: r, id: out.ID, token: string(m.Params.Get("_meta").Get("progressToken").Raw())}
+	related := u.relatedTo(r, out.Related)
+	u.mu.Unlock()
+	var params []byte
+	if m.Params.Exists() {
+		params = m.Params.Raw()
+	}
+	return u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, id, out.Method, params), Kind: wire.Request, ID: id,
+		Method: out.Method, Related: related})
+}
+
+// relatedTo is the client's request behind one of ours. u.mu is held.
+func (u *union) relatedTo(r *run, ours wire.ID) wire.ID {
+	if e := u.pending[ours]; e != nil && e.run == r && e.turn != nil {
+		return e.turn.id
+	}
+	return wire.ID{}
+}
+
+// notification passes a server's notification on to whom it concerns.
+func (r *run) notification(out *wire.Outgoing) error {
+	u := r.m.u
+	m := own(out.Raw)
+	if m == nil {
+		return nil
+	}
+	if sub := m.Params.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
+		return r.subscribed(m, sub)
+	}
+	u.mu.Lock()
+	related := u.relatedTo(r, out.Related)
+	u.mu.Unlock()
+	var edits strictjson.Edits
+	switch out.Method {
+	case mcpmsg.Progress:
+		if related.IsZero() {
+			return nil // of nothing that the client has asked for
+		}
+	case mcpmsg.ToolsChanged, mcpmsg.PromptsChanged, mcpmsg.ResourcesChanged:
+		if u.era == wire.Modern {
+			for _, l := range u.listening(out.Method) {
+				if err := u.toClient(l.notice(out.Method)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	case mcpmsg.ResourceUpdated:
+		if !u.watches(m.Params.Get("uri").Text(), r.m) {
+			return nil
+		}
+	case mcpmsg.LogMessage:
+		r.sign(&edits, m.Params)
+	case mcpmsg.Cancelled:
+		if !r.cancels(&edits, m.Params) {
+			return nil
+		}
+	}
+	var params []byte
+	if m.Params.Exists() {
+		params = edits.Apply(nil, m.Params)
+	}
+	return u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, out.Method, params),
+		Kind: wire.Notification, Method: out.Method, Related: related})
+}
+
+// sign says which server logs.
+func (r *run) sign(e *strictjson.Edits, params strictjson.Value) {
+	if logger := params.Get("logger"); logger.Kind() == '"' {
+		e.ReplaceText(logger, r.name+"/"+logger.Text())
+		return
+	}
+	e.Append(params, "logger", strictjson.AppendQuote(nil, r.name))
+}
+
+// cancels gives a server's cancellation the id by which the client knows its request.
+func (r *run) cancels(e *strictjson.Edits, params strictjson.Value) bool {
+	request := params.Get("requestId")
+	id, _ := idOf(request)
+	u := r.m.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for ours, q := range u.asks {
+		if q.run == r && q.id == id {
+			e.Replace(request, ours.Append(nil))
+			delete(u.asks, ours)
+			r.asked--
+			return true
+		}
+	}
+	return false
+}
+
+// Close is called by the gateway.
+func (r *run) Close() error {
+	r.off()
+	return nil
+}

@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// stream handles an answer that is a stream of events, resuming it where a
+// legacy server allows that.
+func (c *HTTP) stream(ctx context.Context, f *flight, m *Outgoing, resp *http.Response) *refusal {
+	er, r := c.events(ctx, resp, f.id, func() bool { return c.settled(f) })
+	for tries := 0; r != nil && r.code == CodeCut && er.lastID != "" && !modern(m.Route.Version); tries++ {
+		if tries == maxResumes || !c.pause(ctx, tries, er.retry) {
+			break
+		}
+		next, status := c.resume(ctx, er.lastID, m.Route)
+		if next == nil {
+			if status != 0 {
+				break // the server is there and does not resume
+			}
+			continue
+		}
+		last := er.lastID
+		er, r = c.events(ctx, next, f.id, func() bool { return c.settled(f) })
+		next.Body.Close()
+		if er.lastID == "" {
+			er.lastID = last
+		} else if er.lastID != last {
+			tries = -1
+		}
+	}
+	return r
+}
+
+// events delivers the messages of a stream, which is a request's or, if that is
+// zero, nobody's, until enough says so (nil) or it ends.
+func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventReader, *refusal) {
+	er := &eventReader{max: maxMessage(c.opt.Limits)}
+	body, err := decompress(resp)
+	if err != nil {
+		return er, bodyRefusal(err)
+	}
+	er.r = body
+	for ctx.Err() == nil {
+		ev, err := er.next()
+		if errors.Is(err, errEventTooLong) {
+			return er, refuse(CodeBadAnswer, err)
+		}
+		if err != nil {
+			return er, refuse(CodeCut, errors.New("wire: stream ended: "+quoteError(err)))
+		}
+		m, err := ev.message(c.opt.Limits)
+		switch {
+		case err != nil:
+			c.deliver(nil, err)
+			continue
+		case m == nil:
+			continue
+		}
+		m.Related = request
+		c.answer(m)
+		if enough() {
+			return er, nil
+		}
+	}
+	return er, refuse(CodeCut, context.Cause(ctx))
+}
+
+// pause waits before the try-th attempt; false if ctx ended.
+func (c *HTTP) pause(ctx context.Context, try int, asked time.Duration) bool {
+	d := min(c.opt.RetryWait<<try, maxRetry)
+	d += rand.N(d/4 + 1)
+	t := time.NewTimer(max(d, asked))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// resume asks for the events after lastID. It returns no response and status 0
+// if the server could not be asked.
+func (c *HTTP) resume(ctx context.Context, lastID string, route Route) (*http.Response, int) {
+	h := c.header(route)
+	h.Set("Accept", "text/event-stream")
+	if lastID != "" {
+		h.Set(headerEvent, lastID)
+	}
+	resp, err := c.do(ctx, http.MethodGet, h, nil)
+	if err != nil {
+		return nil, 0
+	}
+	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
+		return resp, resp.StatusCode
+	}
+	resp.Body.Close()
+	return nil, resp.StatusCode
+}
+
+// listen opens, once, the stream on which a legacy server may speak first.
+func (c *HTTP) listen() {
+	c.mu.Lock()
+	first := !c.listening && !c.opt.NoListen && !modern(c.version)
+	c.listening = true
+	c.mu.Unlock()
+	if !first {
+		return
+	}
+	there := make(chan struct{})
+	if !c.begin(func() { c.listenLoop(there) }) {
+		return
+	}
+	// What a server says before it is listened to is lost in many a server: the
+	// next message must not make it speak too soon.
+	t := time.NewTimer(listenWait)
+	defer t.Stop()
+	select {
+	case <-there:
+	case <-t.C:
+	case <-c.live.Done():
+	}
+}
+
+// listenLoop listens; there is closed once the server has answered.
+func (c *HTTP) listenLoop(there chan<- struct{}) {
+	answered := sync.OnceFunc(func() { close(there) })
+	defer answered()
+	lastID, asked := "", time.Duration(0)
+	for tries := 0; tries <= maxResumes; tries++ {
+		if tries > 0 && !c.pause(c.live, tries-1, asked) {
+			return
+		}
+		resp, status := c.resume(c.live, lastID, Route{})
+		answered()
+		switch {
+		case resp != nil:
+		case status == 0 || status >= http.StatusInternalServerError:
+			continue
+		default:
+			// spec: 405 says that there is none; many servers say 404 or 400.
+			if status != http.StatusMethodNotAllowed {
+				c.notice("upstream: no stream to listen to: HTTP status %d", status)
+			}
+			return
+		}
+		heard, began := false, time.Now()
+		er, _ := c.events(c.live, resp, ID{}, func() bool { heard = true; return false })
+		resp.Body.Close()
+		if er.lastID != "" {
+			lastID = er.lastID
+		}
+		if asked = er.retry; heard || time.Since(began) > maxRetry { // idle streams are cut by many a proxy
+			tries = 0
+		}
+	}
+	if c.live.Err() == nil {
+		c.notice("upstream: the stream to listen to broke too often")
+	}
+}
