@@ -175,17 +175,24 @@ func (c *compiler) file(root place) {
 // listen reads host:port. A host is an address or localhost, so that nobody but
 // who writes this file decides where it is.
 func (c *compiler) listen(p place) {
-	if s := c.checked(p, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", isListen); s != "" {
+	if s := c.checked(p, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", IsListen); s != "" {
 		c.out.Listen = s
 	}
 }
 
-func isListen(s string) bool {
+// IsListen reports whether s is what listen may be: a port of an IP address or localhost.
+func IsListen(s string) bool {
 	if port, ok := strings.CutPrefix(s, "localhost:"); ok {
 		s = "127.0.0.1:" + port
 	}
 	_, err := netip.ParseAddrPort(s)
 	return err == nil && !strings.Contains(s, "%")
+}
+
+// IsHTTP reports whether s is an http or https URL with a host.
+func IsHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
 // reach checks what a listener beyond loopback needs.

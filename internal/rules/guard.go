@@ -63,12 +63,16 @@ func (c *compiler) guard(p place) {
 	before := len(c.problems)
 	var calibration place
 	c.object(p, members{
-		"upstream": func(p place) { g.Upstream = c.text(p, 2048) },
-		"key":      func(p place) { g.Key = c.reference(p) },
-		"mode":     func(p place) { g.Audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true}) },
-		"fail":     func(p place) { g.FailOpen = choice(&c.reader, p, []string{"closed", "open"}, []bool{false, true}) },
-		"buffer":   func(p place) { g.Buffer = c.boolean(p) },
-		"guess":    func(p place) { g.NoGuess = !c.boolean(p) },
+		"upstream": func(p place) {
+			if g.Upstream = c.text(p, 2048); g.Upstream != "" && !IsHTTP(g.Upstream) {
+				c.report(p, "want an http or https URL")
+			}
+		},
+		"key":    func(p place) { g.Key = c.reference(p) },
+		"mode":   func(p place) { g.Audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true}) },
+		"fail":   func(p place) { g.FailOpen = choice(&c.reader, p, []string{"closed", "open"}, []bool{false, true}) },
+		"buffer": func(p place) { g.Buffer = c.boolean(p) },
+		"guess":  func(p place) { g.NoGuess = !c.boolean(p) },
 		"untrusted_tools": func(p place) {
 			g.UntrustedTools = c.checkedList(p, maxGuardTools, "the name of a tool, where * stands for any characters", isToolKey)
 		},
@@ -158,11 +162,6 @@ func (d *dumper) guard(g *Guard) {
 		}
 		return no
 	}
-	number := func(name string, n int) {
-		if n > 0 {
-			d.integer(name, n)
-		}
-	}
 	d.object("guard", func() {
 		if g.Upstream != "" {
 			d.quote("upstream", g.Upstream)
@@ -177,32 +176,8 @@ func (d *dumper) guard(g *Guard) {
 		if len(g.UntrustedTools) > 0 {
 			d.list("untrusted_tools", g.UntrustedTools)
 		}
-		if len(g.Tools) > 0 {
-			d.object("tools", func() {
-				for _, t := range g.Tools {
-					d.object(quoted(t.Tool), func() {
-						d.word("privilege", spellShare(t.Privilege))
-						if len(t.Critical) > 0 {
-							d.list("critical", t.Critical)
-						}
-						if len(t.Free) > 0 {
-							d.list("free", t.Free)
-						}
-					})
-				}
-			})
-		}
-		if g.Calls+g.Concurrency+g.Factor+g.MinTokens+int(g.Time) > 0 {
-			d.object("budget", func() {
-				number("calls", g.Calls)
-				number("concurrency", g.Concurrency)
-				if g.Time > 0 {
-					d.duration("time", g.Time)
-				}
-				number("factor", g.Factor)
-				number("min_tokens", g.MinTokens)
-			})
-		}
+		d.guardTools(g.Tools)
+		d.guardBudget(g)
 		if g.Strategy != "" {
 			d.word("strategy", g.Strategy)
 		}
@@ -210,29 +185,78 @@ func (d *dumper) guard(g *Guard) {
 		if g.Calibration != "" {
 			d.quote("calibration", g.Calibration)
 		}
-		if s := g.Severity; s != (GuardSeverity{}) {
-			d.object("severity", func() {
-				d.word("low", spellShare(s.Low))
-				d.word("medium", spellShare(s.Medium))
-				d.word("high", spellShare(s.High))
-				d.word("critical", spellShare(s.Critical))
-			})
-		}
+		d.guardSeverity(g.Severity)
 		if g.Blame != nil {
 			d.word("blame", spellShare(*g.Blame))
 		}
-		if q := g.Quarantine; q != (GuardQuarantine{}) {
-			d.object("quarantine", func() {
-				if q.Scope != "" {
-					d.word("scope", q.Scope)
+		d.guardQuarantine(g.Quarantine)
+	})
+}
+
+func (d *dumper) guardTools(list []GuardTool) {
+	if len(list) == 0 {
+		return
+	}
+	d.object("tools", func() {
+		for _, t := range list {
+			d.object(quoted(t.Tool), func() {
+				d.word("privilege", spellShare(t.Privilege))
+				if len(t.Critical) > 0 {
+					d.list("critical", t.Critical)
 				}
-				if q.From != nil {
-					d.word("from", spellShare(*q.From))
-				}
-				if q.For > 0 {
-					d.duration("for", q.For)
+				if len(t.Free) > 0 {
+					d.list("free", t.Free)
 				}
 			})
+		}
+	})
+}
+
+func (d *dumper) guardBudget(g *Guard) {
+	if g.Calls+g.Concurrency+g.Factor+g.MinTokens+int(g.Time) == 0 {
+		return
+	}
+	number := func(name string, n int) {
+		if n > 0 {
+			d.integer(name, n)
+		}
+	}
+	d.object("budget", func() {
+		number("calls", g.Calls)
+		number("concurrency", g.Concurrency)
+		if g.Time > 0 {
+			d.duration("time", g.Time)
+		}
+		number("factor", g.Factor)
+		number("min_tokens", g.MinTokens)
+	})
+}
+
+func (d *dumper) guardSeverity(s GuardSeverity) {
+	if s == (GuardSeverity{}) {
+		return
+	}
+	d.object("severity", func() {
+		d.word("low", spellShare(s.Low))
+		d.word("medium", spellShare(s.Medium))
+		d.word("high", spellShare(s.High))
+		d.word("critical", spellShare(s.Critical))
+	})
+}
+
+func (d *dumper) guardQuarantine(q GuardQuarantine) {
+	if q == (GuardQuarantine{}) {
+		return
+	}
+	d.object("quarantine", func() {
+		if q.Scope != "" {
+			d.word("scope", q.Scope)
+		}
+		if q.From != nil {
+			d.word("from", spellShare(*q.From))
+		}
+		if q.For > 0 {
+			d.duration("for", q.For)
 		}
 	})
 }

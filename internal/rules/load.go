@@ -24,12 +24,8 @@ func Load(path string, o Options) (*Rules, error) {
 	}
 	o = o.orSystem()
 	src, err := o.ReadFile(abs)
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
 	if err != nil {
-		return nil, fmt.Errorf("rules: configuration %s cannot be read: %w", finding.Quote(path), err)
+		return nil, unread(path, err)
 	}
 	o.opened = nil // orSystem has wrapped ReadFile already
 	r, err := Parse(src, o)
@@ -37,6 +33,14 @@ func Load(path string, o Options) (*Rules, error) {
 		return nil, fmt.Errorf("%s: %w", finding.Quote(path), err)
 	}
 	return r, nil
+}
+
+// unread says why a configuration cannot be read, with its name once.
+func unread(path string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	return fmt.Errorf("rules: configuration %s cannot be read: %w", finding.Quote(path), err)
 }
 
 // readRegular reads a file, but nothing that never ends or that may make the

@@ -2,6 +2,8 @@ package rules
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -79,17 +81,41 @@ func (c *compiler) policyOf(p place) {
 		c.report(p, "%v", err)
 		return
 	}
-	root, problems := parseYAML(src)
-	inner := &compiler{src: string(src), reader: reader{problems: problems}, opt: c.opt, out: newRules()}
-	if problems == nil {
-		if n := (place{node: root}).member("policy"); n != nil {
-			inner.policy(place{n, "policy"})
-		}
-	}
+	inner := onlyPolicy(src, c.opt)
 	for _, x := range inner.problems {
 		c.report(p, "%s", x.String())
 	}
 	c.out.Policy = inner.out.Policy
+}
+
+// onlyPolicy compiles the policy of a configuration.
+func onlyPolicy(src []byte, o Options) *compiler {
+	root, problems := parseYAML(src)
+	c := &compiler{src: string(src), reader: reader{problems: problems}, opt: o, secret: fingerprint{sha256.New()}, out: newRules()}
+	if problems == nil {
+		if n := (place{node: root}).member("policy"); n != nil {
+			c.policy(place{n, "policy"})
+		}
+	}
+	return c
+}
+
+// LoadPolicy compiles the policy of the configuration at path, of which nothing else is
+// read: rules that say nothing else. The errors are those of Load.
+func LoadPolicy(path string) (*Rules, error) {
+	src, err := Options{}.orSystem().ReadFile(path)
+	if err != nil {
+		return nil, unread(path, err)
+	}
+	c := onlyPolicy(src, Options{}.orSystem())
+	if c.out.Policy == nil && len(c.problems) == 0 {
+		c.report(place{node: &node{}}, "there is no policy")
+	}
+	if len(c.problems) > 0 {
+		return nil, fmt.Errorf("%s: %w", finding.Quote(path), c.problems.sorted())
+	}
+	c.out.print, c.out.text = c.secret.sum(), dump(c.out)
+	return c.out, nil
 }
 
 func (c *compiler) policyCase(p place) PolicyCase {

@@ -20,40 +20,50 @@ const (
 	lookAgain = 2 * time.Second        // for what no event tells: other file systems, directories that come back
 )
 
-// Watch compiles the file at path anew whenever it, or a file that it refers to,
-// has changed, until ctx ends. It calls apply with rules that differ from those in
-// force, which are current at first (nil: none are), and problem with what is
-// wrong with a file that is not applied, once. Neither is called concurrently.
+// A Watcher compiles a file anew whenever it, or a file that it refers to, has changed.
 //
 // Directories are watched, so that a file may be replaced, be a link that is
 // turned, or be gone for a while.
-func Watch(ctx context.Context, path string, o Options, current *Rules, apply func(*Rules), problem func(error)) {
-	w := &watcher{path: path, opt: o, current: current, apply: apply, problem: problem,
-		seen: map[string]string{}, watched: map[string]bool{}}
-	if abs, err := filepath.Abs(path); err == nil {
-		w.path = abs
+type Watcher struct {
+	Path    string
+	Options Options
+	Current *Rules // in force when Run begins; nil: none are
+	// Asked reads the file at once, and what comes of it is told whether it is new or
+	// not; nil: nobody asks.
+	Asked <-chan os.Signal
+	// Apply takes rules that differ from those in force.
+	Apply func(*Rules)
+	// Problem is told, once, what is wrong with a file that is not applied, or wraps
+	// ErrUnwatched. It is not called at the same time as Apply.
+	Problem func(error)
+}
+
+// ErrUnwatched means that the system does not tell of changes: they are found later.
+var ErrUnwatched = fmt.Errorf("rules: changes are found by looking every %v", lookAgain)
+
+// Run watches until ctx ends.
+func (o Watcher) Run(ctx context.Context) {
+	w := &watcher{Watcher: o, seen: map[string]string{}, watched: map[string]bool{}}
+	if abs, err := filepath.Abs(w.Path); err == nil {
+		w.Path = abs
 	}
 	var events chan fsnotify.Event
 	var faults chan error
 	if n, err := fsnotify.NewWatcher(); err != nil {
-		problem(fmt.Errorf("rules: changes are found by looking every %v: %w", lookAgain, err))
+		w.Problem(fmt.Errorf("%w: %w", ErrUnwatched, err))
 	} else {
 		defer n.Close()
 		w.notify, events, faults = n, n.Events, n.Errors
 	}
-	w.seen[w.path] = ""
+	w.seen[w.Path] = ""
 	w.watch()
 	w.load()
 	w.run(ctx, events, faults)
 }
 
 type watcher struct {
-	path    string
-	opt     Options
-	current *Rules
-	apply   func(*Rules)
-	problem func(error)
-	last    string // what problem was called with
+	Watcher
+	last string // what Problem was called with
 
 	notify  *fsnotify.Watcher // nil: there is none
 	watched map[string]bool   // directories
@@ -76,6 +86,10 @@ func (w *watcher) run(ctx context.Context, events chan fsnotify.Event, faults ch
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.Asked:
+			due, touched = nil, false
+			w.Current, w.last = nil, ""
+			w.load()
 		case e, open := <-events:
 			if !open {
 				events = nil
@@ -150,14 +164,14 @@ func stateOf(name string) string {
 
 // load compiles the file, and applies it if that changes anything.
 func (w *watcher) load() {
-	seen := map[string]string{w.path: stateOf(w.path)}
-	o := w.opt
+	seen := map[string]string{w.Path: stateOf(w.Path)}
+	o := w.Options
 	o.opened = func(name string) {
 		if _, twice := seen[name]; !twice {
 			seen[name] = stateOf(name)
 		}
 	}
-	r, err := Load(w.path, o)
+	r, err := Load(w.Path, o)
 	if err != nil { // which may have kept it from files that matter to the rules in force
 		for name := range w.seen {
 			o.opened(name)
@@ -168,13 +182,13 @@ func (w *watcher) load() {
 	switch {
 	case err == nil:
 		w.last = ""
-		if w.current == nil || !Equal(w.current, r) {
-			w.current = r
-			w.apply(r)
+		if w.Current == nil || !Equal(w.Current, r) {
+			w.Current = r
+			w.Apply(r)
 		}
 	case err.Error() != w.last:
 		w.last = err.Error()
-		w.problem(err)
+		w.Problem(err)
 	}
 }
 

@@ -16,11 +16,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watched runs Watch over a file of its own.
+// watched runs a Watcher over a file of its own.
 type watched struct {
 	t        *testing.T
 	dir      string
 	path     string
+	ask      chan os.Signal
 	applied  chan *Rules
 	problems chan error
 }
@@ -33,7 +34,7 @@ func watching(t *testing.T, prepare func(w *watched)) *watched {
 		t.Fatal(err)
 	}
 	w := &watched{t: t, dir: dir, path: filepath.Join(dir, "pellucid.yaml"),
-		applied: make(chan *Rules, 100), problems: make(chan error, 100)}
+		ask: make(chan os.Signal), applied: make(chan *Rules, 100), problems: make(chan error, 100)}
 	prepare(w)
 	current, err := Load(w.path, Options{})
 	if err != nil {
@@ -43,7 +44,7 @@ func watching(t *testing.T, prepare func(w *watched)) *watched {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		Watch(ctx, w.path, Options{}, current, func(r *Rules) { w.applied <- r }, func(err error) { w.problems <- err })
+		Watcher{Path: w.path, Current: current, Asked: w.ask, Apply: func(r *Rules) { w.applied <- r }, Problem: func(err error) { w.problems <- err }}.Run(ctx)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -260,10 +261,23 @@ func TestWatchFirst(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	n := 0
-	Watch(ctx, path, Options{}, nil, func(r *Rules) { n++; stop() }, func(err error) { t.Error(err); stop() })
+	Watcher{Path: path, Apply: func(*Rules) { n++; stop() }, Problem: func(err error) { t.Error(err); stop() }}.Run(ctx)
 	if n != 1 {
 		t.Errorf("applied %d times", n)
 	}
+}
+
+// TestWatchAsked: whoever asks is told, also where nothing has changed.
+func TestWatchAsked(t *testing.T) {
+	w := watching(t, plainFile)
+	w.ask <- os.Interrupt
+	w.rules("1")
+	w.file(w.path, "nonsense")
+	w.problem()
+	w.ask <- os.Interrupt
+	w.problem()
+	w.file(w.path, port("2"))
+	w.rules("2")
 }
 
 func TestLoad(t *testing.T) {

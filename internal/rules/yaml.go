@@ -83,6 +83,9 @@ func parseTokens(text string) (n *node, p Problems) {
 	return n, c.problems
 }
 
+// maxUnseen bounds how many characters are told of: a file that has more is hardly text.
+const maxUnseen = 16
+
 // checkCharacters refuses what an editor does not show, so that what people have
 // read is what applies.
 func checkCharacters(text string) (p Problems) {
@@ -99,8 +102,8 @@ func checkCharacters(text string) (p Problems) {
 		}
 		if fault != "" {
 			p = append(p, Problem{Line: line, Column: utf8.RuneCountInString(text[start:i]) + 1, Fault: fault})
-			if len(p) > maxProblems {
-				break
+			if len(p) == maxUnseen {
+				return append(p, Problem{Fault: "more such characters follow: is it the right file?"})
 			}
 		}
 		i += n
@@ -108,7 +111,7 @@ func checkCharacters(text string) (p Problems) {
 			line, start = line+1, i
 		}
 	}
-	return p.sorted()
+	return p
 }
 
 // refusedTokens is the YAML that only makes a file harder to read.

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/pellucid-mcp/pellucid/internal/loopback"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+)
+
+// follow applies every new version of the rules, until ctx ends. Nothing of what it
+// does beside that uses the store once it has returned.
+func (b *boundary) follow(ctx context.Context) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { b.sweep(ctx) })
+	beside.Go(func() { b.keepTrust(ctx) })
+	beside.Go(func() { b.verifyAll(ctx) })
+	b.src.follow(ctx, b.env, b.rules.Load(), func(r *rules.Rules) {
+		if b.take(r) {
+			beside.Go(func() { b.verifyAll(ctx) })
+		}
+	}, b.untaken)
+}
+
+// take applies rules if they differ from those in force. It reports whether it has.
+func (b *boundary) take(r *rules.Rules) bool {
+	old := b.rules.Load()
+	if rules.Equal(old, r) {
+		b.log.Info("configuration read: nothing has changed")
+		return false
+	}
+	if !loopback.Listener(b.listen) && !r.Auth.Set() {
+		b.untaken(errors.New("up: an address that is not loopback needs auth"))
+		return false
+	}
+	if err := b.apply(r); err != nil {
+		b.untaken(err)
+		return false
+	}
+	d := rules.Diff(old, r)
+	b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
+	if r.Listen != old.Listen || r.HTTP.MaxBody != old.HTTP.MaxBody || r.HTTP.Sessions != old.HTTP.Sessions ||
+		r.HTTP.SessionIdle != old.HTTP.SessionIdle || r.Telemetry != old.Telemetry || r.Store != old.Store || r.Evidence != old.Evidence || b.scoresChanged(r) {
+		b.log.Warn("listen, store, evidence, trust, telemetry and the bounds of sessions change with the next start only")
+	}
+	return true
+}
+
+// untaken tells the operator why rules are not in force.
+func (b *boundary) untaken(err error) {
+	if errors.Is(err, rules.ErrUnwatched) {
+		b.log.Warn("changes of the configuration are found late", "error", err)
+		return
+	}
+	b.log.Error("configuration not taken: what was in force stays", "error", err)
+}
+
+// follow reads the rules again whenever they may have changed, or somebody asks by
+// SIGHUP, until ctx ends.
+func (s *source) follow(ctx context.Context, e *env, current *rules.Rules, apply func(*rules.Rules), problem func(error)) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGHUP)
+	defer signal.Stop(asked)
+	if s.path != "" {
+		rules.Watcher{Path: s.path, Options: e.references(), Current: current, Asked: asked, Apply: apply, Problem: problem}.Run(ctx)
+		return
+	}
+	for {
+		select {
+		case <-asked:
+			apply(current) // the demonstration's never change
+		case <-ctx.Done():
+			return
+		}
+	}
+}
