@@ -106,9 +106,6 @@ func gatherList(ctx context.Context, b *Builder, method string, ask Ask) error {
 	}
 }
 
-// methodInitialized greets a legacy server.
-const methodInitialized = "notifications/initialized"
-
 // talk is one conversation.
 type talk struct {
 	conn   wire.Conn
@@ -134,8 +131,8 @@ func (t *talk) hello(ctx context.Context) (method string, result []byte, err err
 	case err != nil:
 		return "", nil, err
 	}
-	raw := wire.AppendRequest(nil, wire.ID{}, methodInitialized, nil)
-	err = t.write(ctx, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: methodInitialized})
+	raw := wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil)
+	err = t.write(ctx, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: mcpmsg.Initialized})
 	return mcpmsg.Initialize, result, err
 }
 
@@ -298,10 +295,10 @@ func (t *talk) decline(ctx context.Context, m *wire.Message) error {
 		shown = m.Alias
 	}
 	out := &wire.Outgoing{Kind: wire.ErrorResponse, ID: m.ID, Method: m.Method}
-	if m.Method == "ping" {
+	if m.Method == mcpmsg.Ping {
 		out.Kind, out.Raw = wire.Response, wire.AppendResult(nil, shown, []byte("{}"))
 	} else {
-		out.Raw = wire.AppendError(nil, shown, []byte(`{"code":-32601,"message":"method not found"}`))
+		out.Raw = wire.AppendError(nil, shown, fmt.Appendf(nil, `{"code":%d,"message":"method not found"}`, wire.CodeNoMethod))
 	}
 	return t.write(ctx, out)
 }

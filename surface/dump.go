@@ -100,11 +100,15 @@ func addPages(build *Builder, root strictjson.Value, method string) error {
 	return nil
 }
 
-// Dumped reports whether b may be a dump: it is an object with one of its members.
+// Dumped reports whether b may be a dump: it is an object with one of its members, and
+// says of no other format that it is one.
 // It is for telling a dump from another file, not for trusting it.
 func Dumped(b []byte) bool {
 	var d strictjson.Doc
 	if d.Reset(b, strictjson.Limits{MendSurrogates: true}) != nil {
+		return false
+	}
+	if format := d.Root().Get("format"); format.Exists() && format.Text() != dumpFormat {
 		return false
 	}
 	return slices.ContainsFunc([]string{mcpmsg.Initialize, mcpmsg.Discover}, func(m string) bool { return d.Root().Get(m).Kind() == '{' })

@@ -103,7 +103,7 @@ func (p *Pins) reject(ctx context.Context, server, transport, why string) error 
 	if why != "" {
 		pin.RejectedAt = p.now().UTC()
 	} else if pin.unborn() {
-		return p.Drop(ctx, server)
+		return p.Drop(ctx, server, "")
 	}
 	if record, err = pin.record(); err != nil {
 		return err

@@ -46,7 +46,7 @@ func NewOpening(c wire.Conn, opt CollectOptions) *Opening {
 func (o *Opening) talk(modern bool) *talk {
 	t := &talk{conn: o.conn, opt: o.opt, modern: modern, id: o.last}
 	t.others = func(ctx context.Context, m *wire.Message) error {
-		if len(o.Kept) >= maxKept || m.Kind == wire.Request && m.Method == "ping" {
+		if len(o.Kept) >= maxKept || m.Kind == wire.Request && m.Method == mcpmsg.Ping {
 			return t.declined(ctx, m)
 		}
 		o.Kept = append(o.Kept, m)
@@ -85,8 +85,8 @@ func (o *Opening) Initialize(ctx context.Context, initialize *wire.Outgoing) (*S
 		code, _ := m.Error.Get("code").Int64()
 		return nil, &RefusedError{NoServer, mcpmsg.Initialize, &AnswerError{code}}
 	}
-	raw := wire.AppendRequest(nil, wire.ID{}, methodInitialized, nil)
-	if err := t.write(one, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: methodInitialized}); err != nil {
+	raw := wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil)
+	if err := t.write(one, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: mcpmsg.Initialized}); err != nil {
 		return nil, err
 	}
 	return Gather(ctx, mcpmsg.Initialize, bytes.Clone(m.Result.Raw()), t.ask, o.opt)

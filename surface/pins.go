@@ -43,7 +43,7 @@ type PinEvent struct {
 	Server string
 	Time   time.Time
 	Act    PinAct
-	By     string // the person, of ActApprove and ActBlock
+	By     string // the person, of ActApprove, ActBlock and ActDrop
 	// Digest is that of the item's version, of ActApprove and ActBlock, and the
 	// surface's fingerprint, of ActPin and ActDiffer; zero: none is known.
 	Digest  Digest
@@ -262,9 +262,10 @@ func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 	return parsePin(server, record)
 }
 
-// Drop forgets a server: it will be reviewed and pinned as if it were new.
-func (p *Pins) Drop(ctx context.Context, server string) error {
-	evidence, err := p.record(PinEvent{Server: server, Act: ActDrop}, nil)
+// Drop forgets a server: it will be reviewed and pinned as if it were new. by names the
+// person; "": none did it.
+func (p *Pins) Drop(ctx context.Context, server, by string) error {
+	evidence, err := p.record(PinEvent{Server: server, Act: ActDrop, By: by}, nil)
 	if err != nil {
 		return fmt.Errorf("surface: drop pin: %w", err)
 	}

@@ -172,7 +172,7 @@ func TestPinsLife(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"rich", "weather"}) {
 		t.Errorf("list %v, %v", names, err)
 	}
-	must(pins.Drop(ctx, "rich"))
+	must(pins.Drop(ctx, "rich", "ann"))
 	if _, err := pins.Get(ctx, "rich"); !errors.Is(err, ErrNotPinned) {
 		t.Errorf("dropped: %v", err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
 // Version is that of docs/spec/surface.md: canonical form, fingerprint, dump.
@@ -138,9 +139,6 @@ type Unlisted struct {
 	Declared bool  // although its capabilities say that it has one
 }
 
-// codeNoMethod is JSON-RPC's for a method that the server does not have.
-const codeNoMethod = -32601
-
 // A Surface is all that a server says of itself. It is immutable.
 type Surface struct {
 	items    []Item
@@ -184,7 +182,7 @@ func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
 // Whole reports whether nothing is missing: no list that the server declares
 // failed, and none failed for another reason than that it does not exist.
 func (s *Surface) Whole() bool {
-	return !slices.ContainsFunc(s.unlisted, func(u Unlisted) bool { return u.Declared || u.Code != codeNoMethod })
+	return !slices.ContainsFunc(s.unlisted, func(u Unlisted) bool { return u.Declared || u.Code != wire.CodeNoMethod })
 }
 
 // A list is a method that lists entries.
@@ -198,9 +196,9 @@ type list struct {
 // lists are in the order in which they are asked for.
 var lists = [...]list{
 	{mcpmsg.ListTools, "tools", Tool, "name", "tools"},
-	{"prompts/list", "prompts", Prompt, "name", "prompts"},
-	{"resources/list", "resources", Resource, "uri", "resources"},
-	{"resources/templates/list", "resourceTemplates", Template, "uriTemplate", "resources"},
+	{mcpmsg.ListPrompts, "prompts", Prompt, "name", "prompts"},
+	{mcpmsg.ListResources, "resources", Resource, "uri", "resources"},
+	{mcpmsg.ListTemplates, "resourceTemplates", Template, "uriTemplate", "resources"},
 }
 
 func listOf(method string) *list {

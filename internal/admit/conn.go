@@ -52,9 +52,6 @@ type Conn struct {
 // maxWaiting bounds what a client says before the server is admitted; then it waits.
 const maxWaiting = 16
 
-// methodInitialized greets a legacy server.
-const methodInitialized = "notifications/initialized"
-
 // errCut: the sessions of the server must end.
 var errCut = errors.New("admit: rejected after all")
 
@@ -105,7 +102,7 @@ func (c *Conn) run() error {
 		}
 		stop()
 		if errors.Is(err, errLegacy) {
-			if err := c.refuse(first, codeNoMethod, textNoMethod); err != nil {
+			if err := c.refuse(first, wire.CodeNoMethod, textNoMethod); err != nil {
 				return err
 			}
 			continue
@@ -113,7 +110,7 @@ func (c *Conn) run() error {
 		collected := err
 		err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, collected })
 		if errors.Is(err, ErrRejected) {
-			_ = c.refuse(first, codeRejected, textRejected)
+			_ = c.refuse(first, wire.CodeRejected, textRejected)
 		}
 		if err != nil {
 			return err
@@ -173,9 +170,6 @@ func (c *Conn) mayAgain(ctx context.Context, first *wire.Outgoing, o *surface.Op
 // admitted lets the client and the server talk.
 func (c *Conn) admitted(first *wire.Outgoing, o *surface.Opening) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	waiting := c.waiting
-	c.waiting = nil
 	if o != nil {
 		if o.Answer != nil {
 			c.said, c.greeted = append(c.said, o.Answer), true
@@ -183,19 +177,36 @@ func (c *Conn) admitted(first *wire.Outgoing, o *surface.Opening) error {
 		c.said, c.kept = append(c.said, o.Kept...), len(o.Kept)
 	}
 	if !c.greeted {
-		waiting = append([]*wire.Outgoing{first}, waiting...)
+		c.waiting = append([]*wire.Outgoing{first}, c.waiting...)
 		c.kept = 0
 	}
-	if c.conn == nil {
-		return wire.ErrClosed
-	}
-	for _, out := range waiting {
-		if err := c.forward(c.ctx, c.conn, out); err != nil {
-			return err
+	c.mu.Unlock()
+	for {
+		conn, waiting := c.turn()
+		if conn == nil {
+			return wire.ErrClosed
+		}
+		if waiting == nil {
+			return nil
+		}
+		for _, out := range waiting {
+			if err := c.forward(c.ctx, conn, out); err != nil {
+				return err
+			}
 		}
 	}
-	c.open = true
-	return nil
+}
+
+// turn takes what waits; where nothing does, Write goes to the connection from now on.
+// The lock is not held while the server is written to: one that does not read must not
+// keep anybody from closing the connection.
+func (c *Conn) turn() (wire.Conn, []*wire.Outgoing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waiting := c.waiting
+	c.waiting = nil
+	c.open = waiting == nil
+	return c.conn, waiting
 }
 
 // first waits for the first request of the client, which may be any but is most often
@@ -222,9 +233,7 @@ func (c *Conn) first() (*wire.Outgoing, error) {
 
 // What a client is told without a word of the server's.
 const (
-	codeNoMethod = -32601 // as a server of the older era says
 	textNoMethod = "pellucid: method not found"
-	codeRejected = wire.CodeRejected
 	textRejected = "pellucid: the server is rejected, its operator knows why"
 )
 
@@ -280,7 +289,7 @@ func (c *Conn) drop() {
 // greeted.
 func (c *Conn) forward(ctx context.Context, conn wire.Conn, out *wire.Outgoing) error {
 	c.meet.Do(func() { close(c.met) })
-	if c.greeted && out.Method == methodInitialized {
+	if c.greeted && out.Method == mcpmsg.Initialized {
 		return nil
 	}
 	return conn.Write(ctx, out)
@@ -376,7 +385,5 @@ func (c *Conn) Close() error {
 
 // AllowBatches admits arrays of messages: one revision has them.
 func (c *Conn) AllowBatches(on bool) {
-	if lines, can := c.current().(interface{ AllowBatches(bool) }); can {
-		lines.AllowBatches(on)
-	}
+	wire.AllowBatches(c.current(), on)
 }

@@ -360,3 +360,59 @@ func TestConnWaits(t *testing.T) {
 		t.Error("what came before the first request has reached the server")
 	}
 }
+
+// A deaf Conn takes no call of a tool, until it is closed.
+type deaf struct {
+	wire.Conn
+	called, closed chan struct{}
+	close          func() // of closed, once
+}
+
+func (d *deaf) Write(ctx context.Context, out *wire.Outgoing) error {
+	if out.Method == "tools/call" {
+		close(d.called)
+		<-d.closed
+		return wire.ErrPeerClosed
+	}
+	return d.Conn.Write(ctx, out)
+}
+
+func (d *deaf) Close() error {
+	d.close()
+	return d.Conn.Close()
+}
+
+// TestConnDeaf: a server that does not read what waited for it keeps nobody from leaving.
+func TestConnDeaf(t *testing.T) {
+	r := newRig(t)
+	base, said := legacy("X."), make(chan struct{})
+	p := &peer{t: t, answer: func(p *peer, method, id string, params json.RawMessage) string {
+		if method == "tools/list" {
+			<-said
+		}
+		return base(p, method, id, params)
+	}}
+	d := &deaf{called: make(chan struct{}), closed: make(chan struct{})}
+	d.close = sync.OnceFunc(func() { close(d.closed) })
+	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 5 * time.Second}}})
+	c, err := r.Server("a").Conn(ctx, func(ctx context.Context) (_ wire.Conn, err error) {
+		d.Conn, err = p.dial(ctx)
+		return d, err
+	}, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, c, askHello)
+	say(t, c, askCall)
+	close(said)
+	<-d.called
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Close() }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		d.close() // so that the test ends
+		t.Error("Close waits for the server to read")
+		<-ended
+	}
+}

@@ -98,7 +98,9 @@ func (r *Recorder) Pin(p surface.PinEvent) ([]byte, error) {
 	case surface.ActBlock:
 		e.Kind, role, e.Actor = ledger.SurfaceBlocked, ledger.Item, "person"
 	case surface.ActDrop:
-		e.Kind = ledger.SurfaceDropped
+		if e.Kind = ledger.SurfaceDropped; p.By != "" {
+			e.Actor = "person"
+		}
 	case surface.ActSuspend:
 		e.Kind, e.Reason = ledger.SurfaceChanged, "suspended"
 	default:

@@ -7,6 +7,7 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -86,20 +87,11 @@ type job struct {
 
 // New starts a Recorder.
 func New(o Options) *Recorder {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&o.Gather, 50*time.Millisecond)
-	set(&o.Wait, 10*time.Second)
-	set(&o.Retry, 500*time.Millisecond)
-	if o.Queue <= 0 {
-		o.Queue = 8192
-	}
-	if o.Group <= 0 {
-		o.Group = 1024
-	}
+	o.Gather = cmp.Or(max(o.Gather, 0), 50*time.Millisecond)
+	o.Wait = cmp.Or(max(o.Wait, 0), 10*time.Second)
+	o.Retry = cmp.Or(max(o.Retry, 0), 500*time.Millisecond)
+	o.Queue = cmp.Or(max(o.Queue, 0), 8192)
+	o.Group = cmp.Or(max(o.Group, 0), 1024)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
