@@ -127,14 +127,7 @@ func (s *Statement) AppendJSON(dst []byte) []byte {
 	}
 	if len(s.DependsOn) > 0 {
 		w.name("depends_on")
-		w.dst = append(w.dst, '[')
-		for i, id := range s.DependsOn {
-			if i > 0 {
-				w.dst = append(w.dst, ',')
-			}
-			w.dst = strictjson.AppendQuote(w.dst, id)
-		}
-		w.dst = append(w.dst, ']')
+		w.dst = strictjson.AppendStrings(w.dst, s.DependsOn)
 	}
 	return append(w.dst, '}')
 }

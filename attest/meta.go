@@ -156,10 +156,7 @@ func (m *Meta) AppendMembers(dst []byte) []byte {
 	w.dst = strconv.AppendBool(w.dst, m.ConfusablesPresent)
 	if len(m.Deviations) > 0 {
 		w.name("deviations")
-		for i, d := range m.Deviations {
-			w.dst = strictjson.AppendQuote(append(w.dst, "[,"[min(i, 1)]), d)
-		}
-		w.dst = append(w.dst, ']')
+		w.dst = strictjson.AppendStrings(w.dst, m.Deviations)
 	}
 	return w.dst
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -151,6 +152,8 @@ func dialError(err error) error {
 		return errors.New("conform: dial: connection refused")
 	case errors.As(err, &dns):
 		return errors.New("conform: dial: the host is not known")
+	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
+		return errors.New("conform: dial: the adapter ended before it answered")
 	}
 	return remote("dial", err)
 }

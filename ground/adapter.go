@@ -1,3 +1,10 @@
+// Package ground is the Veritas grounding adapter: it answers a query with attestations, a verdict on them, and every validator's word in a frame.
+//
+// An [Adapter] takes attestations and the cascade events that withdraw them into a
+// [Store], sanitised once, at ingestion, and grounds queries on what the store has: as an
+// MCP server over HTTP ([Adapter.MCPHandler]) and pipes ([Adapter.ServeStdio]), and as
+// plain HTTP for validators and other federations ([Adapter.Handler], [Adapter.Follow]).
+// Keys are resolved when something is taken in, never during a query.
 package ground
 
 import (

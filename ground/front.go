@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -81,7 +82,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.pass(w, r, m, body)
 	case e == errMethod:
 		status := http.StatusOK
-		if modern(m.Params.Get("_meta").Get("io.modelcontextprotocol/protocolVersion").Text()) {
+		if modern(m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Text()) {
 			status = http.StatusNotFound
 		}
 		f.reject(w, status, id, e)

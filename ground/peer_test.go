@@ -1,7 +1,6 @@
 package ground_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -26,61 +25,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 )
-
-// follow follows p until stop is called.
-func follow(t testing.TB, a *ground.Adapter, p ground.Peer, log *slog.Logger) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Follow(ctx, p, log) }()
-	eventually(t, "it is followed", func() bool { return len(a.Peers()) > 0 })
-	return sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("Follow: %v", err)
-		}
-	})
-}
-
-// eventually waits until ok, in real time.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
-// hashes are those of all that s has, in the order of its feed.
-func hashes(t testing.TB, s ground.Store) (out []string) {
-	t.Helper()
-	var after ground.Cursor
-	for {
-		page, err := s.Feed(t.Context(), after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(page) == 0 {
-			return out
-		}
-		for _, e := range page {
-			out = append(out, e.Hash.String())
-			after = e.Cursor
-		}
-	}
-}
-
-func only(t testing.TB, a *ground.Adapter) ground.PeerState {
-	t.Helper()
-	ps := a.Peers()
-	if len(ps) != 1 {
-		t.Fatalf("%d peers", len(ps))
-	}
-	return ps[0]
-}
-
-const soon = 5 * time.Millisecond
 
 // TestFollow: what is here and what comes later arrives there, in order, and a
 // retraction withholds it wherever its issuer is believed.
@@ -263,24 +207,6 @@ func TestHostileFollow(t *testing.T) {
 	if l := log.String(); !strings.Contains(l, "other hashes") || !strings.Contains(l, "broke off") || strings.Contains(l, "Snow") {
 		t.Errorf("log: %s", l)
 	}
-}
-
-// A syncBuffer is a log that is read while it is written.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // TestBackOff: a peer that fails is asked ever more seldom, and not before it

@@ -36,6 +36,15 @@ type peerFeed struct {
 	own    *http.Transport // nil: the caller's
 }
 
+// Check says why a peer cannot be followed, as far as its URL says it.
+func (p Peer) Check() error {
+	f, err := newPeerFeed(p)
+	if err == nil {
+		f.close()
+	}
+	return err
+}
+
 func newPeerFeed(p Peer) (*peerFeed, error) {
 	u, err := url.Parse(p.URL)
 	switch {

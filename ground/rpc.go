@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
@@ -18,10 +19,8 @@ const maxMessage = 1 << 20
 // messageLimits are those of an MCP message.
 var messageLimits = strictjson.Limits{Bytes: maxMessage, Depth: 64, Values: 1 << 16}
 
-// firstModern is the first revision without sessions; revisions are dates.
-const firstModern = "2026-07-28"
-
-func modern(version string) bool { return version >= firstModern }
+// modern reports whether a revision is without sessions; revisions are dates.
+func modern(version string) bool { return version >= mcpmsg.Modern }
 
 // An rpcError is an error of JSON-RPC whose text is constant.
 type rpcError struct {
@@ -32,14 +31,14 @@ type rpcError struct {
 var (
 	errParse            = rpcError{wire.CodeParse, "the message is not strict JSON"}
 	errInvalid          = rpcError{wire.CodeInvalid, "the message is not an acceptable request"}
-	errMethod           = rpcError{-32601, "there is no such method"}
-	errParams           = rpcError{-32602, "the parameters are not those of the method"}
-	errInternal         = rpcError{-32603, "internal error"}
-	errHeaders          = rpcError{-32020, "the headers do not agree with the message"}
-	errCapability       = rpcError{-32021, "a capability of the client is missing"}
-	errVersion          = rpcError{-32022, "the protocol version is not supported"}
-	errNoResource       = rpcError{-32602, "there is no such resource"}
-	errNoResourceLegacy = rpcError{-32002, errNoResource.text}
+	errMethod           = rpcError{wire.CodeNoMethod, "there is no such method"}
+	errParams           = rpcError{wire.CodeParams, "the parameters are not those of the method"}
+	errInternal         = rpcError{wire.CodeInternal, "internal error"}
+	errHeaders          = rpcError{wire.CodeHeaderMismatch, "the headers do not agree with the message"}
+	errCapability       = rpcError{wire.CodeMissingCapability, "a capability of the client is missing"}
+	errVersion          = rpcError{wire.CodeUnsupportedVersion, "the protocol version is not supported"}
+	errNoResource       = rpcError{wire.CodeParams, "there is no such resource"}
+	errNoResourceLegacy = rpcError{wire.CodeNoResource, errNoResource.text}
 	errUnavailable      = rpcError{wire.CodeUnavailable, string(Unavailable)}
 	errTooLong          = rpcError{wire.CodeGroundTooLong, "the message is too long"}
 	errTooMany          = rpcError{wire.CodeGroundBusy, "too many requests under way"}
@@ -85,7 +84,7 @@ func versionData(data []byte) []byte {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil
 	}
-	if !frame.IsLabel(d.Requested) || len(d.Requested) > len(firstModern) {
+	if !frame.IsLabel(d.Requested) || len(d.Requested) > len(mcpmsg.Modern) {
 		d.Requested = frame.Other
 	}
 	b, err := json.Marshal(d)
@@ -119,10 +118,10 @@ func isResult(raw []byte, id wire.ID) bool {
 
 // methods are those that are answered; go-sdk knows others, which nothing here needs.
 var methods = map[string]wire.Kind{
-	"initialize": wire.Request, "ping": wire.Request, "server/discover": wire.Request,
-	"tools/list": wire.Request, "tools/call": wire.Request,
-	"resources/list": wire.Request, "resources/templates/list": wire.Request, "resources/read": wire.Request,
-	"notifications/initialized": wire.Notification, "notifications/cancelled": wire.Notification,
+	mcpmsg.Initialize: wire.Request, mcpmsg.Ping: wire.Request, mcpmsg.Discover: wire.Request,
+	mcpmsg.ListTools: wire.Request, mcpmsg.CallTool: wire.Request,
+	mcpmsg.ListResources: wire.Request, mcpmsg.ListTemplates: wire.Request, mcpmsg.ReadResource: wire.Request,
+	mcpmsg.Initialized: wire.Notification, mcpmsg.Cancelled: wire.Notification,
 }
 
 // A disposition says what becomes of a message.

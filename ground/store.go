@@ -1,4 +1,3 @@
-// Package ground says what the Veritas grounding adapter asks of the store that keeps its attestations.
 package ground
 
 import (

@@ -49,7 +49,23 @@ func TestSpec(t *testing.T) {
 			t.Errorf("the worked example is %+q (%d octets), %+q\n%s", x.in, len(x.in), out, rows)
 		}
 	}
-	if n := len(tokens); n < 100 {
+}
+
+// TestTokenTable: the table that the page names is whole, and whoever asks for it gets a copy.
+//
+// spec: scrub/4.1
+func TestTokenTable(t *testing.T) {
+	table := Tokens()
+	if n := len(table); n < 100 {
 		t.Errorf("%d tokens", n)
+	}
+	for i := range table {
+		if table[i].Family == "" || table[i].Text == "" || table[i].Action != Remove && table[i].Why == "" {
+			t.Errorf("%+v", table[i])
+		}
+		table[i] = Token{}
+	}
+	if Tokens()[0].Text == "" {
+		t.Error("the table can be changed from outside")
 	}
 }
