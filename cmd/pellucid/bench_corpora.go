@@ -60,10 +60,10 @@ func printCorpora(w *bufio.Writer, p palette, r *residue.Report) {
 	for i := range r.Families {
 		f := &r.Families[i]
 		if f.Collection != last {
-			fmt.Fprintf(w, "%s\n", p.bold(printable(f.Collection)))
+			fmt.Fprintf(w, "%s\n", p.bold(inline(f.Collection)))
 			last = f.Collection
 		}
-		fmt.Fprintln(w, line(f, "  "+printable(f.Family)))
+		fmt.Fprintln(w, line(f, "  "+inline(f.Family)))
 	}
 	total := r.Total()
 	fmt.Fprintln(w, p.bold(line(&total, "all")))

@@ -47,11 +47,11 @@ the figures say little. Exit code 1: a call failed.`
 func (c *benchGatewayCmd) Validate() error {
 	switch {
 	case c.Play != "" && !speed.IsRole(c.Play) && layerConfig(c.Play) == "":
-		return errors.New("bench: no such role")
+		return errors.New("no such role")
 	case c.Play == "" && len(c.Command) > 0:
 		return fmt.Errorf("unexpected argument %s", finding.Quote(c.Command[0]))
 	case c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > 10*time.Second || c.Pause < 0 || c.Pause > time.Second:
-		return errors.New("bench: --rounds must be 1 to 1000, --slice at most 10s, --pause at most 1s")
+		return errors.New("--rounds must be 1 to 1000, --slice at most 10s, --pause at most 1s")
 	}
 	return nil
 }
@@ -92,7 +92,9 @@ func (c *benchGatewayCmd) Run(e *env) error {
 		Layers: c.layers(),
 	})
 	progress.done()
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
+		return errors.New("bench: interrupted")
+	} else if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	if c.JSON {

@@ -27,7 +27,7 @@ replacer and regular expressions as one would write it from libraries (naive).`
 // Validate is called by kong; its error is one of usage.
 func (c *benchScrubCmd) Validate() error {
 	if c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > time.Second {
-		return errors.New("bench: --rounds must be 1 to 1000, --slice at most 1s")
+		return errors.New("--rounds must be 1 to 1000, --slice at most 1s")
 	}
 	return nil
 }

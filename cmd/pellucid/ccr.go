@@ -11,6 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/llm"
 )
@@ -29,8 +30,8 @@ type ccrCmd struct {
 type ccrContext struct {
 	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,run" default:"" help:"What CONTEXT is: openai-chat, openai-responses, anthropic-messages, or run, a recorded run. Without it: what it looks like."`
 	Turn       int      `default:"-1" help:"Of a recorded run: the turn of the model to explain, from 0. Without it: the last one that proposed something privileged."`
-	Answer     string   `type:"existingfile" placeholder:"FILE" help:"The answer to be explained, as the provider sent it. Without it: what the run says, or what the model is asked for first."`
-	Tools      string   `type:"existingfile" placeholder:"FILE" help:"JSON array of the tools, for a context that was saved without."`
+	Answer     string   `completion:"files" placeholder:"FILE" help:"The answer to be explained, as the provider sent it. Without it: what the run says, or what the model is asked for first."`
+	Tools      string   `completion:"files" placeholder:"FILE" help:"JSON array of the tools, for a context that was saved without."`
 	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation. Without any: every tool whose name does not begin with get, list, read, search or the like."`
 }
 
@@ -53,6 +54,8 @@ func (m *ccrModel) Validate() error {
 	switch {
 	case m.Oracle == "" && m.URL == "":
 		return errors.New("--url or --oracle: who is to be asked?")
+	case m.URL != "" && !rules.IsHTTP(m.URL):
+		return errors.New("--url: want http:// or https:// and a host")
 	case m.Oracle != "" && m.URL != "":
 		return errors.New("--url or --oracle, not both")
 	case m.Oracle != "" && (file == "" || kind != "replay" && kind != "script"):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 type ccrAnalyzeCmd struct {
 	ccrContext
 	ccrModel
-	Calibration string        `type:"existingfile" placeholder:"FILE" help:"What ccr calibrate measured of this model."`
+	Calibration string        `completion:"files" placeholder:"FILE" help:"What ccr calibrate measured of this model."`
 	Full        bool          `help:"Ask for every segment under every perturbation as well, for the metrics."`
 	Calls       int           `placeholder:"N" help:"Most calls (default: 12, with --full 200)."`
 	Tokens      int64         `placeholder:"N" help:"Most tokens (default: 3 times what the context costs, with --full 100 times)."`
@@ -30,6 +31,8 @@ type ccrAnalyzeCmd struct {
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write the report as one HTML file, with the picture."`
 	JSON        bool          `name:"json" help:"Print the report as JSON."`
 	Context     string        `arg:"" completion:"files" help:"Saved context, or recorded run; - is standard input."`
+
+	rates *counterfactual.Rates // of Calibration
 }
 
 func (ccrAnalyzeCmd) Help() string {
@@ -218,6 +221,9 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if err := c.prepare(); err != nil { // before anybody is paid
+		return err
+	}
 	client, done, err := c.dial(e, q.assembly.Format)
 	if err != nil {
 		return err
@@ -237,6 +243,26 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 	if r.Response != counterfactual.Allow {
 		return withCode(exitFailed, nil)
 	}
+	return nil
+}
+
+// prepare reads the calibration, and looks whether what comes of it can be written.
+func (c *ccrAnalyzeCmd) prepare() error {
+	if err := cmp.Or(canWrite(c.Record), canWrite(c.HTML)); err != nil {
+		return fmt.Errorf("ccr: %w", err)
+	}
+	if c.Calibration == "" {
+		return nil
+	}
+	cal, err := readCalibration(c.Calibration)
+	if err != nil {
+		return err
+	}
+	rates, err := cal.Rates()
+	if err != nil {
+		return withCode(exitConfig, fmt.Errorf("ccr: calibration: %w", err))
+	}
+	c.rates = &rates
 	return nil
 }
 
@@ -285,14 +311,8 @@ func (c *ccrAnalyzeCmd) problem(q *ccrQuestion, judge *counterfactual.Judge) (co
 		p.Budget.Tokens = times * (p.Budget.BaseTokens + int64(p.Budget.Calls)*answerTokens/times)
 	}
 	p.Budget.Millis, p.Budget.Concurrency = c.Time.Milliseconds(), max(c.Concurrency, 1)
-	if c.Calibration != "" {
-		cal, err := readCalibration(c.Calibration)
-		if err != nil {
-			return p, err
-		}
-		if p.Rates, err = cal.Rates(); err != nil {
-			return p, withCode(exitConfig, fmt.Errorf("ccr: calibration: %w", err))
-		}
+	if c.rates != nil {
+		p.Rates = *c.rates
 	}
 	return p, nil
 }

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/ccrbench"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
 
 type ccrBenchCmd struct {
-	Traces []string `sep:"none" type:"existingfile" placeholder:"FILE" help:"Files of recorded runs, JSON lines or zstd (default: the development set in the test data)."`
+	Traces []string `sep:"none" completion:"files" placeholder:"FILE" help:"Files of recorded runs, JSON lines or zstd (default: the development set in the test data)."`
 	Data   string   `env:"PELLUCID_DATA" default:"../shared/data" placeholder:"DIR" help:"The folder that holds agentdojo-traces/ (default ${default}, or $$${env})."`
 	Tracks string   `placeholder:"LETTERS" help:"Measure these tracks alone, such as AB: A recorded pairs, B replicates, C real contexts, D synthetic, E cost, G evidence."`
 	Full   bool     `help:"Every context, and more trials of each synthetic case."`
@@ -52,6 +53,9 @@ func (c *ccrBenchCmd) Validate() error {
 }
 
 func (c *ccrBenchCmd) Run(e *env) error {
+	if c.Live != "" && !rules.IsHTTP(c.Live) {
+		return withCode(exitUsage, errors.New("ccr bench: --live: want http:// or https:// and a host"))
+	}
 	if c.Live != "" {
 		_, err := fmt.Fprintf(e.Stdout, benchLive, printable(c.Live))
 		return err

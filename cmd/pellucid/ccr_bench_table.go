@@ -30,7 +30,7 @@ func who(suite, model string) string {
 	if model == "" {
 		model = "(all undefended models)"
 	}
-	return printable(suite) + " " + printable(model)
+	return inline(suite) + " " + inline(model)
 }
 
 func (t *benchTable) print(r *ccrbench.Report) {
@@ -39,7 +39,7 @@ func (t *benchTable) print(r *ccrbench.Report) {
 		t.p.bold(m.Version), m.Record, m.Transform, m.Seed, m.Full, m.Theta, m.Probes, m.Alpha, m.Go)
 	for _, f := range m.Traces {
 		fmt.Fprintf(t.w, "%s  %s\n  %s runs, %s used; attacks that no model read: %s, without a label: %s\n",
-			printable(f.Name), f.Digest, thousands(f.Runs), thousands(f.Used), thousands(f.Unread), thousands(f.Unlabelled))
+			inline(f.Name), f.Digest, thousands(f.Runs), thousands(f.Used), thousands(f.Unread), thousands(f.Unlabelled))
 	}
 	t.targets(r.Targets)
 	t.pairs(r.Pairs)
@@ -188,7 +188,7 @@ func (t *benchTable) synthetic(rows []ccrbench.SyntheticRow) {
 				t.methods(row)
 				header = true
 			}
-			t.oneLine(row)
+			t.inline(row)
 			last = key
 			continue
 		}
@@ -215,7 +215,7 @@ func (t *benchTable) methods(row []ccrbench.SyntheticRow) {
 	fmt.Fprintln(t.w)
 }
 
-func (t *benchTable) oneLine(row []ccrbench.SyntheticRow) {
+func (t *benchTable) inline(row []ccrbench.SyntheticRow) {
 	fmt.Fprintf(t.w, "  %-22s", row[0].Case)
 	for _, d := range row {
 		fmt.Fprintf(t.w, " %7.1f %% %5.1f", 100*d.Exact.Rate(), d.Calls)

@@ -28,7 +28,9 @@ func (ccrCalibrateCmd) Help() string {
 recurs in another one bounds from below how reliably the model repeats itself; how often
 it recurs in answers to another context bounds from above how often it comes of nothing.
 The calibration is bound to the model's id and fingerprint: an answer by another one ends
-its use. One context tells the first only.`
+its use. One context tells the first only. Exit codes: 0 done; 1 failed, or a file cannot
+be read or written; 2 wrong usage; 3 the key cannot be read; 4 the model cannot be
+reached.`
 }
 
 // calibrationVersion is that of docs/spec/counterfactual.md, "Calibration files".
@@ -67,6 +69,9 @@ func parseCalibration(b []byte) (*counterfactual.Calibration, error) {
 func (c *ccrCalibrateCmd) Run(e *env) error {
 	if c.Answers < 2 {
 		return withCode(exitUsage, errors.New("--answers: at least 2, else nothing can recur"))
+	}
+	if err := canWrite(c.Out); err != nil {
+		return fmt.Errorf("ccr: %w", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -24,7 +24,8 @@ type ccrReplayCmd struct {
 func (ccrReplayCmd) Help() string {
 	return `The verdict follows from the answers that the record holds. It is derived again by the
 same code, without a model, and has to be the same octets. Who signed the record is
-another question: see ccr verify. Exit codes: 0 it follows, 1 it does not.`
+another question: see ccr verify. Exit codes: 0 it follows; 1 it does not, or the file
+cannot be read.`
 }
 
 // A replayReport is what --json prints.
@@ -103,7 +104,7 @@ func (c *ccrReplayCmd) Run(e *env) error {
 	case !out.Holds && c.JSON:
 		return withCode(exitFailed, nil)
 	case !out.Holds:
-		return errors.New(out.Problem)
+		return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
 	}
 	return nil
 }
@@ -119,11 +120,11 @@ func printReplay(e *env, out *replayReport, r *counterfactual.Result) error {
 	p := r.Problem()
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		fmt.Fprintf(e.Stdout, "%s  %s: %s, evidence %g to 1\n", v.Response, printable(p.Targets[v.Target].Tool), v.Class, odds(v.LogE))
+		fmt.Fprintf(e.Stdout, "%s  %s: %s, evidence %g to 1\n", v.Response, inline(p.Targets[v.Target].Tool), v.Class, odds(v.LogE))
 		for _, cause := range v.Causes {
 			for s := range cause.Segments.Places() {
 				u := &p.Segments[s]
-				fmt.Fprintf(e.Stdout, "  caused by %s, %s, %s\n", printable(u.ID), printable(u.Source), printable(u.Digest))
+				fmt.Fprintf(e.Stdout, "  caused by %s, %s, %s\n", inline(u.ID), inline(u.Source), inline(u.Digest))
 			}
 		}
 	}
@@ -135,13 +136,13 @@ func printReplay(e *env, out *replayReport, r *counterfactual.Result) error {
 // for.
 type ccrVerifyCmd struct {
 	ledgerVerifyCmd
-	Record string `type:"existingfile" placeholder:"FILE" help:"Replay this evidence as well: ccr replay."`
+	Record string `completion:"files" placeholder:"FILE" help:"Replay this evidence as well: ccr replay."`
 }
 
 func (ccrVerifyCmd) Help() string {
 	return `Signatures, inclusion and consistency of the log are checked as ledger verify does; with
 --record, that the verdict of the evidence follows from its answers too. Exit codes: 0
-all holds; 1 something does not.`
+all holds; 1 something does not, or a file cannot be read; 4 the store cannot be reached.`
 }
 
 func (c *ccrVerifyCmd) Run(e *env) error {
@@ -151,7 +152,7 @@ func (c *ccrVerifyCmd) Run(e *env) error {
 			return err
 		}
 		if !out.Holds {
-			return errors.New(out.Problem)
+			return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
 		}
 		fmt.Fprintf(e.Stderr, "%s: the verdict follows\n", out.Record)
 	}
@@ -190,7 +191,7 @@ func (c *ccrRerunCmd) Run(e *env) error {
 		return err
 	}
 	if r == nil {
-		return errors.New(out.Problem)
+		return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
 	}
 	q, err := c.read(e, c.Context, c.Model)
 	if err != nil {

@@ -278,7 +278,7 @@ func (r *ccrReport) print(out io.Writer, p palette) error {
 			fmt.Fprintf(w, "  evidence %g to 1, severity %.3f (%s)\n", a.Odds, float64(a.Severity)/1000, a.Band)
 		}
 		for _, name := range a.Tampered {
-			fmt.Fprintf(w, "  argument not the user's: %s\n", printable(name))
+			fmt.Fprintf(w, "  argument not the user's: %s\n", inline(name))
 		}
 		for _, c := range a.Causes {
 			what := "begins"
@@ -314,7 +314,7 @@ func (r *ccrReport) print(out io.Writer, p palette) error {
 			mark = p.yellow("?")
 		}
 		f := s.Influence
-		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, printable(s.Source), thousands(s.Octets))
+		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, inline(s.Source), thousands(s.Octets))
 	}
 	if n := len(r.Segments) - len(shown); n > 0 {
 		fmt.Fprintf(w, "  and %s of less influence: --json and --html have all\n", plural(n, "segment"))

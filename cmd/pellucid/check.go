@@ -67,9 +67,9 @@ so that an unchanged server costs no second question. Before a command of a
 configuration is started it is shown and asked about; what a file has disabled is
 skipped unless --server names it. The text
 of a report is a stranger's: read it, and do not paste it into a model. Exit codes: 0
-clean; 1 failed, or nothing was checked; 2 wrong usage, or nobody to ask; 3 a file is
-no configuration; 10 changed; 11 rejected; 12 a server cannot be reached; of several
-the first in the order 11, 10, 12.`
+clean; 1 failed, a file cannot be read or nothing was checked; 2 wrong usage, or nobody
+to ask; 3 a file is no configuration, and no saved surface; 10 changed; 11 rejected; 12 a
+server cannot be reached; of several the first in the order 11, 10, 12.`
 }
 
 // Run checks servers one after the other.
@@ -91,6 +91,11 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	}
 	if c.Dump != "" && len(targets) != 1 {
 		return withCode(exitUsage, fmt.Errorf("check: --dump is for one server, and there are %d: say which with --server", len(targets)))
+	}
+	for _, name := range []string{c.Dump, c.SARIF} {
+		if err := canWrite(name); err != nil && name != "-" {
+			return fmt.Errorf("check: %w", err)
+		}
 	}
 	if err := c.ask(e, targets); err != nil {
 		return err
@@ -191,6 +196,8 @@ func (c *checkCmd) usage() error {
 		return errors.New("check: files, --surface and a command exclude each other")
 	case len(c.Env) > 0 && len(c.command) == 0:
 		return errors.New("check: --env is for a command")
+	case slices.ContainsFunc(c.Env, isNoVariable):
+		return errors.New("check: --env: want NAME=VALUE, or NAME alone to pass it on")
 	case c.Timeout <= 0:
 		return errors.New("check: --timeout must be positive")
 	case c.JSON && c.SARIF == "-":
@@ -368,7 +375,10 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 		out.Conclusion, out.Why = string(surface.Rejected), err.Error()
 		return out, nil, nil
 	default:
-		out.Conclusion, out.Why, out.Stderr = unreachable, whyUnreachable(err), t.said()
+		out.Conclusion, out.Why = unreachable, whyUnreachable(err)
+		if !errors.Is(err, wire.ErrUnreachable) { // else it is said already
+			out.Stderr = t.said()
+		}
 		return out, nil, nil
 	}
 	if c.Dump != "" {
@@ -404,23 +414,48 @@ func (c *checkCmd) targets(e *env) ([]*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	there := targets
 	if c.Server != "" {
+		there = slices.Clone(targets)
 		targets = slices.DeleteFunc(targets, func(t *target) bool { return t.entry != c.Server && t.name != c.Server })
 	}
 	switch {
 	case len(targets) > 0:
 		return targets, nil
-	case c.Server != "":
-		return nil, fmt.Errorf("check: no server is called %s there", finding.Quote(c.Server))
+	case c.Server != "" && len(there) > 0:
+		return nil, fmt.Errorf("check: no server is called %s: there is %s", finding.Quote(c.Server), namesOf(there))
+	case len(c.files) > 0 || c.configuration != nil:
+		return nil, errors.New("check: no server is configured there: nothing was checked")
 	}
-	return nil, errors.New("check: no server is configured there: nothing was checked")
+	return nil, errors.New("check: no server is configured in any client's file: nothing was checked; name a file, or a command behind --")
+}
+
+// namesOf lists what could have been meant, for a person.
+func namesOf(targets []*target) string {
+	const most = 12
+	var names []string
+	for _, t := range targets[:min(len(targets), most)] {
+		names = append(names, shellWord(t.name))
+	}
+	s := strings.Join(names, ", ")
+	if len(targets) > most {
+		s += ", …"
+	}
+	return s
 }
 
 // dumped is a target of a saved surface.
 func (c *checkCmd) dumped(e *env, path string) (*target, error) {
 	b, err := readInput(path, e.Stdin)
-	if err != nil {
+	if errors.Is(err, errTooLarge) { // as a server would be that says so much
+		t := dumpTarget(c.Server, path, nil)
+		t.problem = &surface.RefusedError{Reason: surface.TooLarge}
+		return t, nil
+	} else if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
+	}
+	if !surface.Dumped(b) {
+		return nil, withCode(exitConfig, fmt.Errorf("check: %s is no saved surface: check --dump writes one", inputName(path)))
 	}
 	return dumpTarget(c.Server, path, b), nil
 }

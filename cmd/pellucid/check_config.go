@@ -148,13 +148,13 @@ func (t *target) reach(s *rules.Server) {
 		var names []string
 		for _, v := range s.Env {
 			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
-			names = append(names, printable(v.Name))
+			names = append(names, inline(v.Name))
 		}
 		if len(names) > 0 {
 			t.detail = append(t.detail, "with a value of the file in "+strings.Join(names, ", "))
 		}
 		if s.Cwd != "" {
-			t.detail = append(t.detail, "in "+printable(s.Cwd))
+			t.detail = append(t.detail, "in "+inline(s.Cwd))
 		}
 		t.start(cmd)
 		return

@@ -225,7 +225,7 @@ func (r *preflight) write(dst io.Writer, p palette) error {
 		for _, s := range r.Shadows {
 			what := map[string]string{string(surface.SameName): "has the same name as", string(surface.LookAlike): "looks like",
 				string(surface.Mentions): "talks about"}[s.How]
-			fmt.Fprintf(w, "  %s: %s %s %s of %s\n", printable(s.Server), printable(s.Place), what, finding.Quote(s.Tool), printable(s.Other))
+			fmt.Fprintf(w, "  %s: %s %s %s of %s\n", inline(s.Server), inline(s.Place), what, finding.Quote(s.Tool), inline(s.Other))
 		}
 	}
 	if len(r.Servers) > 1 {
@@ -245,9 +245,9 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 	if name == "" {
 		name = "surface"
 	}
-	fmt.Fprint(w, p.bold(printable(name)))
+	fmt.Fprint(w, p.bold(inline(name)))
 	if r.File != "" {
-		fmt.Fprintf(w, "  %s", printable(r.File))
+		fmt.Fprintf(w, "  %s", inline(r.File))
 	}
 	fmt.Fprintln(w)
 	paint := map[string]func(string) string{string(surface.Clean): p.green, string(surface.Differs): p.yellow}[r.Conclusion]
@@ -324,7 +324,7 @@ func (r *checkedServer) writeHidden(w io.Writer, p palette, row func(label, form
 
 // write shows what became of an item, field by field.
 func (c *checkedChange) write(w io.Writer, p palette) {
-	fmt.Fprintf(w, "  %-13s %s", c.Verdict, printable(c.key.String()))
+	fmt.Fprintf(w, "  %-13s %s", c.Verdict, inline(c.key.String()))
 	if c.Was != "" {
 		fmt.Fprintf(w, ", before %s", finding.Quote(c.Was))
 	}
@@ -336,7 +336,7 @@ func (c *checkedChange) write(w io.Writer, p palette) {
 	}
 	fmt.Fprintln(w)
 	for _, f := range c.Fields {
-		fmt.Fprintf(w, "    %s\n", printable(f.Path))
+		fmt.Fprintf(w, "    %s\n", inline(f.Path))
 		if f.Verdict != surface.Added {
 			fmt.Fprintf(w, "    %s\n", p.red("- "+hanging(f.Old)))
 		}
@@ -348,7 +348,7 @@ func (c *checkedChange) write(w io.Writer, p palette) {
 		fmt.Fprintf(w, "    and %s more\n", plural(c.MoreFields, "field"))
 	}
 	for _, at := range c.Hidden {
-		fmt.Fprintf(w, "    %s: %s\n", p.red("hidden text"), printable(at))
+		fmt.Fprintf(w, "    %s: %s\n", p.red("hidden text"), inline(at))
 	}
 }
 

@@ -29,6 +29,8 @@ func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error)
 	switch {
 	case f.Model == "" || f.URL == "":
 		return nil, withCode(exitUsage, errors.New(verb+": a review needs --review-model and --review-url"))
+	case !rules.IsHTTP(f.URL):
+		return nil, withCode(exitUsage, errors.New(verb+": --review-url: want http:// or https:// and a host"))
 	case f.Timeout < 0 || f.Tokens < 0:
 		return nil, withCode(exitUsage, errors.New(verb+": --review-timeout and --review-tokens must be positive"))
 	}

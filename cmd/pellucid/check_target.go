@@ -101,12 +101,12 @@ func (t *target) said() []string {
 
 // title names a target for a person.
 func (t *target) title() string {
-	s := printable(t.name)
+	s := inline(t.name)
 	if t.name == "" {
 		s = "surface"
 	}
 	if t.file != "" {
-		s += " (" + printable(t.file) + ")"
+		s += " (" + inline(t.file) + ")"
 	}
 	return s
 }

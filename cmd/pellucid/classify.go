@@ -78,7 +78,7 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 	}
 	r, err := src.load(e)
 	if err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, withCode(exitConfig, fmt.Errorf("classify: %w", err))
 	}
 	of := r.Classifiers
 	view, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: maxInput})

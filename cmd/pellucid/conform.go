@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/conform"
 	"github.com/pellucid-mcp/pellucid/corpus"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
 
 // conformCmd scores any grounding adapter against the adversarial corpus.
@@ -67,7 +67,7 @@ func (c *conformCmd) Validate() error {
 		return errors.New("--url and a command exclude each other")
 	case c.Token != "" && c.URL == "":
 		return errors.New("--token is for --url")
-	case c.URL != "" && !isHTTP(c.URL):
+	case c.URL != "" && !rules.IsHTTP(c.URL):
 		return errors.New("--url: want http:// or https:// and a host")
 	case c.Timeout <= 0:
 		return errors.New("--timeout must be positive")
@@ -80,11 +80,6 @@ func (c *conformCmd) Validate() error {
 		return nil
 	}
 	return errors.New("--feed is http=URL, command=CMD or loaded")
-}
-
-func isHTTP(where string) bool {
-	u, err := url.Parse(where)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func (c *conformCmd) Run(e *env) error {
@@ -106,12 +101,16 @@ func (c *conformCmd) Run(e *env) error {
 		return err
 	}
 	s, err := conform.Dial(ctx, conform.Target{URL: c.URL, Command: c.Command, Tool: c.Tool, Token: token, Timeout: c.Timeout}, feed)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return withCode(exitUnreachable, err)
+	} else if err != nil {
+		return errNotScored
 	}
 	defer s.Close()
 	rep, err := c.score(ctx, e, s, vectors)
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
+		return errNotScored
+	} else if err != nil {
 		return err
 	}
 	if c.JSON {
@@ -124,6 +123,8 @@ func (c *conformCmd) Run(e *env) error {
 	}
 	return err
 }
+
+var errNotScored = errors.New("conform: interrupted, so there is no report")
 
 // vectors are those that the adapter is to be scored by.
 func (c *conformCmd) vectors() ([]corpus.Vector, error) {

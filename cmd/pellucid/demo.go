@@ -55,15 +55,21 @@ func (demoShowCmd) Run(e *env) error {
 		s.outcome(o)
 		out.Flush()
 	})
-	if err != nil {
-		return err
+	var g *demo.Grounded
+	if err == nil {
+		g, err = demo.Ground(ctx, self)
 	}
-	g, err := demo.Ground(ctx, self)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("demo: interrupted")
+	case err != nil:
 		return err
 	}
 	s.grounded(g)
 	s.closing(self)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("demo: write: %w", err)
+	}
 	if s.failed > 0 {
 		return errors.New("demo: " + plural(s.failed, "case") + " not as it should be")
 	}

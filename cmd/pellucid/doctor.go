@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -69,7 +68,7 @@ func (c *doctorCmd) Run(e *env) error {
 	v := buildVersions()
 	r.add("version", isOK, "%s", v.Version)
 	dir := c.state(r)
-	cfg, refused := c.config(r)
+	cfg, refused := c.config(r, e)
 	c.stores(ctx, r, dir, cfg)
 	c.port(ctx, r, cfg)
 	c.clients(r, e, dir)
@@ -131,7 +130,7 @@ func (c *doctorCmd) state(r *doctorReport) *state.Dir {
 }
 
 // config compiles the configuration, if there is one.
-func (c *doctorCmd) config(r *doctorReport) (cfg *rules.Rules, refused bool) {
+func (c *doctorCmd) config(r *doctorReport, e *env) (cfg *rules.Rules, refused bool) {
 	path := c.Config
 	if path == "" {
 		path = "pellucid.yaml"
@@ -140,7 +139,7 @@ func (c *doctorCmd) config(r *doctorReport) (cfg *rules.Rules, refused bool) {
 			return nil, false
 		}
 	}
-	cfg, err := rules.Load(path, rules.Options{})
+	cfg, err := rules.Load(path, e.references())
 	if err != nil {
 		r.add("config", isFailed, "%v", err)
 		return nil, true
@@ -195,7 +194,7 @@ func (c *doctorCmd) port(ctx context.Context, r *doctorReport, cfg *rules.Rules)
 	if cfg != nil {
 		addr = cfg.Listen
 	}
-	l, err := net.Listen("tcp", addr)
+	l, err := listen("listen", addr)
 	if err == nil {
 		l.Close()
 		r.add("port", isOK, "%s is free", addr)
@@ -205,12 +204,12 @@ func (c *doctorCmd) port(ctx context.Context, r *doctorReport, cfg *rules.Rules)
 	defer stop()
 	req, reqErr := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/healthz", nil)
 	if reqErr != nil {
-		r.add("port", isFailed, "%v", err)
+		r.add("port", isFailed, "a gateway %v", err)
 		return
 	}
 	resp, getErr := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if getErr != nil {
-		r.add("port", isFailed, "%s cannot be listened on, and no gateway answers there: %v", addr, err)
+		r.add("port", isFailed, "no gateway answers at %s, and a new one %v", addr, err)
 		return
 	}
 	resp.Body.Close()

@@ -1,6 +1,11 @@
 package main
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
 
 // The exit codes of every verb; those above 4 belong to single verbs and stand in their help.
 const (
@@ -33,4 +38,13 @@ func withCode(code int, err error) error {
 		return err
 	}
 	return &exitError{code, err}
+}
+
+// unwritten is err in plain words where it says that standard output takes no more.
+func unwritten(err error) error {
+	pe, ok := errors.AsType[*fs.PathError](err)
+	if !ok || pe.Op != "write" || pe.Path != os.Stdout.Name() {
+		return err
+	}
+	return &exitError{exitFailed, fmt.Errorf("standard output cannot be written: %w", pe.Err)}
 }

@@ -68,6 +68,9 @@ func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*ground
 	if where == "" {
 		where = filepath.Join(dir.Path(), "ground.db")
 	}
+	if err := checkStore(where); err != nil {
+		return nil, err
+	}
 	if !store.IsPostgres(where) {
 		_, err := os.Stat(where)
 		switch {
@@ -84,7 +87,7 @@ func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*ground
 	}
 	s, err := store.Open(ctx, where, store.Options{})
 	if err != nil {
-		return nil, openError(err)
+		return nil, unopened(where, err)
 	}
 	return &groundStore{Store: s}, nil
 }
@@ -93,11 +96,8 @@ func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*ground
 // what has not been retracted yet. SQLite gives its other files the same mode.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return fmt.Errorf("store: create %s: %w", finding.Quote(path), pe.Err)
-	} else if err != nil {
-		return fmt.Errorf("store: create: %w", err)
+	if err != nil {
+		return withCode(exitUnreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), withoutPath(err)))
 	}
 	return f.Close()
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -316,7 +317,7 @@ func unread(err error) (r ground.Receipt, why string) {
 	if !errors.As(err, &e) {
 		return r, ""
 	}
-	return ground.Receipt{Code: string(e.Code), Pointer: e.Pointer}, e.Error()
+	return ground.Receipt{Code: string(e.Code), Pointer: e.Pointer}, plain(strings.TrimPrefix(e.Error(), "factcheck: "))
 }
 
 func (im *importer) count(r ground.Receipt) {

@@ -63,12 +63,17 @@ func (c *groundServeCmd) Validate() error {
 	case len(c.PeerToken) > 0 && len(c.PeerToken) != len(c.Peer):
 		return errors.New("as many --peer-token as --peer, or none")
 	}
+	for _, url := range c.Peer {
+		if err := (ground.Peer{URL: url}).Check(); err != nil {
+			return fmt.Errorf("--peer: %w", err)
+		}
+	}
 	c.HTTP = cmp.Or(c.HTTP, groundAddr)
 	var open error
 	if c.Tokens == "" && c.Token == "" {
 		open = errors.New("an address that is not loopback needs --tokens or --token: anybody could reach it")
 	}
-	return c.check(c.HTTP, c.AllowOrigin, open)
+	return c.check("--http", c.HTTP, c.AllowOrigin, open)
 }
 
 func (c *groundServeCmd) Run(e *env) error {
@@ -122,11 +127,12 @@ func (c *groundServeCmd) Run(e *env) error {
 	defer stopFollowing()
 	m := ground.MCPOptions{Key: key, Version: buildVersions().Version}
 	if c.Stdio {
+		sayForClient(e, "ground serve --stdio")
 		return ended(ctx, a.ServeStdio(ctx, m, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
 	}
 	h := a.Handler(ground.HTTPOptions{MCP: m, Auth: who, RequireQueryScope: c.RequireToken, Log: log})
 	announce := func(addr string) { c.announce(e.Stderr, addr, who != nil) }
-	if err := listenAndServe(ctx, c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
+	if err := listenAndServe(ctx, "--http", c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
 		return fmt.Errorf("ground: %w", err)
 	}
 	return nil
@@ -198,6 +204,9 @@ func (c *groundServeCmd) authenticator(secret secrets) (auth.Authenticator, erro
 		all = append(all, a)
 	}
 	if c.Token != "" {
+		if _, err := secret.optional("ground: --token", c.Token); err != nil {
+			return nil, err
+		}
 		a, err := auth.ParseTokens(operatorToken(c.Token), secret)
 		if err != nil {
 			return nil, withCode(exitConfig, fmt.Errorf("ground: --token: %w", err))

@@ -107,7 +107,7 @@ func TestImportUnreadable(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || im.stored != 2 || im.refused != 1 {
 		t.Errorf("%d stored, %d refused, %v", im.stored, im.refused, err)
 	}
-	if want := "misshapen entry 2: factcheck: line 2 at /claim: misshapen\n"; out.String() != want {
+	if want := "misshapen entry 2: line 2 at /claim: misshapen\n"; out.String() != want {
 		t.Errorf("told %q, want %q", &out, want)
 	}
 }

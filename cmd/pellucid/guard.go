@@ -59,20 +59,28 @@ Calls that wait for a person are in pellucid quarantine. Exit codes: 0 ended by 
 
 // Validate is called by kong; its error is one of usage.
 func (c *guardCmd) Validate() error {
-	beyond := func(n *int, least, most int) bool { return n != nil && (*n < least || *n > most) }
+	for _, of := range []struct {
+		flag        string
+		n           *int
+		least, most int
+	}{{"--calls", c.Calls, 1, 10_000}, {"--factor", c.Factor, 1, 1000}, {"--seconds", c.Seconds, 1, 3600}, {"--severity", c.Severity, 0, 1000}, {"--workers", &c.Workers, 0, 1000}} {
+		if of.n != nil && (*of.n < of.least || *of.n > of.most) {
+			return fmt.Errorf("%s: want %d to %d", of.flag, of.least, of.most)
+		}
+	}
 	switch {
+	case c.Upstream != "" && !rules.IsHTTP(c.Upstream):
+		return errors.New("--upstream: want http:// or https:// and a host")
 	case c.Config == "" && c.Upstream == "":
 		return errors.New("missing flags: --upstream=URL, or a configuration that names one")
 	case c.Config == "" && c.Tokens != "" && c.Key == "":
 		return errNeedsKey
-	case beyond(c.Calls, 1, 10_000) || beyond(c.Factor, 1, 1000) || beyond(c.Seconds, 1, 3600) || beyond(c.Severity, 0, 1000) || c.Workers < 0 || c.Workers > 1000:
-		return errors.New("--calls, --factor, --seconds, --severity or --workers is out of range")
 	}
 	var open error
 	if c.Key != "" && c.Tokens == "" {
 		open = errSpent
 	}
-	return c.check(c.Listen, nil, open)
+	return c.check("--listen", c.Listen, nil, open)
 }
 
 var (
@@ -165,7 +173,7 @@ func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *modelguard.Gu
 			"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
 			"  end        Ctrl-C\n", addr, mode)
 	}
-	if err := listenAndServe(ctx, c.Listen, open, shutdownWait, announce, log); err != nil {
+	if err := listenAndServe(ctx, "--listen", c.Listen, open, shutdownWait, announce, log); err != nil {
 		return fmt.Errorf("guard: %w", err)
 	}
 	wait, done := context.WithTimeout(context.Background(), shutdownWait)

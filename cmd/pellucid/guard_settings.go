@@ -30,9 +30,9 @@ type guardSettings struct {
 func (c *guardCmd) settings(e *env) (*guardSettings, error) {
 	out := &guardSettings{severity: 250}
 	if c.Config != "" {
-		r, err := rules.Load(c.Config, rules.Options{})
+		r, err := rules.Load(c.Config, e.references())
 		if err != nil {
-			return nil, withCode(exitConfig, err)
+			return nil, withCode(exitConfig, fmt.Errorf("guard: %w", err))
 		}
 		out.store, out.evidence = r.Store, r.Evidence
 		if r.Guard != nil {

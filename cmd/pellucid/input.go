@@ -18,9 +18,10 @@ const maxInput = 32 << 20
 // errTooLarge says that an input exceeds maxInput.
 var errTooLarge = errors.New("longer than 32 MiB")
 
-// openInput opens the file of that name; none and "-" stand for standard input.
+// openInput opens the file of that name; none and "-" stand for standard input, unless
+// that is nil.
 func openInput(name string, stdin io.Reader) (io.ReadCloser, error) {
-	if name == "" || name == "-" {
+	if stdin != nil && (name == "" || name == "-") {
 		return io.NopCloser(stdin), nil
 	}
 	f, err := os.Open(name)

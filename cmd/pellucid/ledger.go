@@ -32,6 +32,12 @@ type ledgerCmd struct {
 	Rotate     ledgerRotateCmd     `cmd:"" help:"Have another key sign from now on."`
 }
 
+func (ledgerCmd) Help() string {
+	return `Exit codes of each verb: 0 done; 1 failed, or there is no log or no such record; 2 wrong
+usage; 3 the state directory cannot be used, or the schema is newer; 4 the store cannot
+be reached.`
+}
+
 // ledgerDB says where the log is.
 type ledgerDB struct {
 	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the log: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
@@ -173,11 +179,11 @@ type recordRow struct {
 func (c *ledgerShowCmd) Run(e *env) error {
 	f := sequence.Filter{Server: c.Server, Kind: ledger.Kind(c.Kind), Before: c.Before, Limit: c.Limit}
 	var err error
-	if f.Since, err = moment(c.Since); err == nil {
-		f.Until, err = moment(c.Until)
+	if f.Since, err = moment("--since", c.Since); err == nil {
+		f.Until, err = moment("--until", c.Until)
 	}
 	if err == nil && c.Kind != "" && !f.Kind.Known() {
-		err = errors.New("ledger: --kind: there is no such kind")
+		err = errors.New("ledger: --kind: there is no such kind: docs/spec/evidence.md has them")
 	}
 	if err != nil {
 		return withCode(exitUsage, err)
@@ -253,7 +259,7 @@ func (c *ledgerShowCmd) table(out *bufio.Writer, list []sequence.Entry) error {
 }
 
 // moment reads a time, or how long ago it is.
-func moment(s string) (time.Time, error) {
+func moment(flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -262,7 +268,7 @@ func moment(s string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return t, errors.New("ledger: want a time as RFC 3339 writes it, or how long ago it is, as in 90m")
+		return t, fmt.Errorf("%s: want a time as RFC 3339 writes it, or how long ago it is, as in 90m", flag)
 	}
 	return t, nil
 }
@@ -296,6 +302,10 @@ func (c *ledgerCheckpointCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
+		// What is printed goes to others: not without the signature of a key of the log.
+		if _, err := ledger.OpenCheckpoint(head.Checkpoint, keys, nil); err != nil {
+			return err
+		}
 		r := checkpointReport{Checkpoint: string(head.Checkpoint), Size: head.Size}
 		for _, k := range keys {
 			r.Keys = append(r.Keys, k.String())
@@ -310,7 +320,7 @@ func (c *ledgerCheckpointCmd) Run(e *env) error {
 			_, err = fmt.Fprintln(e.Stdout, strings.Join(r.Keys, "\n"))
 			return err
 		}
-		_, err = fmt.Fprint(e.Stdout, r.Checkpoint)
+		_, err = fmt.Fprint(e.Stdout, printable(r.Checkpoint)) // a witness's name is anything
 		return err
 	})
 }

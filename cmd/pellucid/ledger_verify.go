@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -74,6 +73,9 @@ func (c *ledgerExportCmd) Run(e *env) error {
 			mode = 0o600
 		}
 		files := 0
+		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+			return fmt.Errorf("ledger: export: make %s: %w", finding.Quote(c.Dir), withoutPath(err))
+		}
 		err := ledger.Export(ctx, l, op, func(path string, data []byte) error {
 			files++
 			name := filepath.Join(c.Dir, filepath.FromSlash(path))
@@ -97,8 +99,8 @@ type ledgerVerifyCmd struct {
 	Key     []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust, as ledger checkpoint --keys prints it. One is enough: the records name the later ones."`
 	Witness []string `sep:"none" placeholder:"VKEY" help:"Public key of a witness that must have cosigned the checkpoint."`
 	Quorum  int      `help:"How many of the witnesses must have; 0 stands for all."`
-	Older   []string `type:"existingfile" placeholder:"FILE" help:"A checkpoint that you kept: the log must have grown from it."`
-	Proof   string   `type:"existingfile" placeholder:"FILE" help:"Check this proof instead of a log."`
+	Older   []string `completion:"files" placeholder:"FILE" help:"A checkpoint that you kept: the log must have grown from it."`
+	Proof   string   `completion:"files" placeholder:"FILE" help:"Check this proof instead of a log."`
 	JSON    bool     `name:"json" help:"Print the report as JSON."`
 	Dir     string   `arg:"" optional:"" completion:"files" help:"Exported log; without it the log in the store is checked, and the store's own rows."`
 }
@@ -107,7 +109,8 @@ func (ledgerVerifyCmd) Help() string {
 	return `Every record, tile, signature and checkpoint is checked, and what is wrong is named. For
 an export or a proof nothing else is needed: no network, no store, no clock. The log in
 the store is checked with --key, or by the key of its own first record, which does not
-show that it is the log that it was. Exit codes: 0 all holds; 1 something does not.`
+show that it is the log that it was. Exit codes: 0 all holds; 1 something does not, or a
+file cannot be read; 2 wrong usage; 4 the store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
@@ -150,7 +153,11 @@ func (c *ledgerVerifyCmd) Run(e *env) error {
 	case c.Proof != "":
 		return c.proof(e, o)
 	case c.Dir != "":
-		r, err = ledger.VerifyExport(ctx, os.DirFS(c.Dir), o)
+		if err = isExport(c.Dir); err == nil {
+			r, err = ledger.VerifyExport(ctx, os.DirFS(c.Dir), o)
+		} else {
+			err = fmt.Errorf("ledger: %w", err)
+		}
 	default:
 		r, err = c.stored(e, o)
 	}
@@ -185,26 +192,35 @@ func (c *ledgerVerifyCmd) options() (o ledger.VerifyOptions, err error) {
 	for _, name := range c.Older {
 		b, err := readSmall(name)
 		if err != nil {
-			return o, err
+			return o, withCode(exitFailed, err)
 		}
 		o.Older = append(o.Older, b)
 	}
 	return o, nil
 }
 
+// isExport refuses what is no directory: that is no fault of a log.
+func isExport(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", finding.Quote(dir), withoutPath(err))
+	}
+	return nil
+}
+
 // readSmall reads a checkpoint or a proof.
 func readSmall(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	b, err := readInput(name, strings.NewReader(""))
+	if err == nil && len(b) > 1<<20 {
+		err = fmt.Errorf("read %s: longer than 1 MiB", finding.Quote(name))
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	defer f.Close()
-	const most = 1 << 20
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && len(b) > most {
-		err = errors.New("ledger: the file is too long")
-	}
-	return b, err
+	return b, nil
 }
 
 func (c *ledgerVerifyCmd) proof(e *env, o ledger.VerifyOptions) error {

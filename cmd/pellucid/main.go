@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"strings"
+	"reflect"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -61,21 +63,14 @@ func run(args []string, e *env) int {
 		args = []string{"--help"}
 		k.Stdout, k.Exit = e.Stderr, func(int) { os.Exit(exitUsage) }
 	}
+	if len(args) == 1 && args[0] == "--version" { // what people try first
+		args[0] = "version"
+	}
 	ctx, err := k.Parse(args)
 	if err != nil {
 		return report(e, withCode(exitUsage, usage(err)))
 	}
 	return report(e, ctx.Run(e))
-}
-
-// usage is what kong says of a command line, without the empty value by which a flag
-// that has a choice may be left out.
-func usage(err error) error {
-	was := err.Error()
-	if now := strings.NewReplacer(`,""`, "", `"",`, "").Replace(was); now != was {
-		return errors.New(now)
-	}
-	return err
 }
 
 func newParser(c *cli, e *env) (*kong.Kong, error) {
@@ -85,6 +80,9 @@ func newParser(c *cli, e *env) (*kong.Kong, error) {
 		kong.Writers(e.Stdout, e.Stderr),
 		kong.Exit(os.Exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
+		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
 		kong.Bind(e),
 	)
 }
@@ -94,8 +92,8 @@ func report(e *env, err error) int {
 	if err == nil {
 		return 0
 	}
-	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(e.Stderr, "pellucid: %s\n", printable(msg))
+	if err = unwritten(err); err.Error() != "" {
+		fmt.Fprintf(e.Stderr, "pellucid: %s\n", printable(plain(err.Error())))
 	}
 	var coded *exitError
 	if errors.As(err, &coded) {

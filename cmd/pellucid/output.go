@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/ucd"
 )
 
@@ -21,6 +26,33 @@ func writeJSON(w io.Writer, v any) error {
 	}
 	_, err = w.Write(append(escapeJSON(b), '\n'))
 	return err
+}
+
+// canWrite says why a file could not be written, before the work is done whose outcome it
+// is for. A file that is not there is not made.
+func canWrite(name string) error {
+	if name == "" {
+		return nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if info, err = os.Stat(filepath.Dir(name)); err == nil && !info.IsDir() {
+			err = errors.New("not a directory")
+		}
+	case err != nil:
+	case info.IsDir():
+		err = errDirectory
+	case info.Mode().IsRegular(): // who reads a pipe would take it for the whole
+		var f *os.File
+		if f, err = os.OpenFile(name, os.O_WRONLY, 0); err == nil {
+			err = f.Close()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", finding.Quote(name), withoutPath(err))
+	}
+	return nil
 }
 
 // escapeJSON escapes every character of a JSON text that a person would not see.

@@ -22,6 +22,14 @@ type pinsCmd struct {
 	Diff    pinsDiffCmd    `cmd:"" help:"Show what waits against what is approved, field by field."`
 	Approve pinsApproveCmd `cmd:"" help:"Let the version of an item through that waits."`
 	Block   pinsBlockCmd   `cmd:"" help:"Hold the version of an item until it is another one."`
+	Forget  pinsForgetCmd  `cmd:"" help:"Forget a server, as if it had never been seen."`
+}
+
+func (pinsCmd) Help() string {
+	return `A server is pinned when it is first seen; what it says otherwise later waits. Exit codes
+of each verb: 0 done, or nothing waits; 1 there is no such server or item, or nothing of
+it waits; 2 wrong usage, or there is nobody to ask; 3 the state directory or a pin in it
+is damaged; 4 the database cannot be reached.`
 }
 
 type pinsListCmd struct {
@@ -63,6 +71,9 @@ func (c *pinsListCmd) Run(e *env) error {
 	if err != nil && !errors.Is(err, errNoPins) {
 		return err
 	}
+	if c.Server != "" && len(rows) == 0 {
+		return noPin(c.Server)
+	}
 	if c.JSON {
 		for _, r := range rows {
 			if err := writeJSON(e.Stdout, r); err != nil {
@@ -96,7 +107,7 @@ func (c *pinsListCmd) Run(e *env) error {
 }
 
 func sayRejected(w io.Writer, server string, at time.Time, why string) {
-	fmt.Fprintf(w, "%s is rejected since %s: %s\n", shellWord(server), minute(at), printable(why))
+	fmt.Fprintf(w, "%s is rejected since %s: %s\n", shellWord(server), minute(at), inline(why))
 }
 
 func newPinRow(in pinPlace, pin *surface.Pin) pinRow {
@@ -243,9 +254,9 @@ func (c *pinsShowCmd) Run(e *env) error {
 			sayRejected(w, pin.Server, pin.RejectedAt, pin.Rejected)
 		}
 		for _, it := range items {
-			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), printable(it.Key.String()), p.dim(versionOf(it).String()))
+			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), inline(it.Key.String()), p.dim(versionOf(it).String()))
 			if it.By != "" {
-				fmt.Fprintf(w, "  %s by %s", minute(it.At), printable(it.By))
+				fmt.Fprintf(w, "  %s by %s", minute(it.At), inline(it.By))
 			}
 			fmt.Fprintln(w)
 			if c.Item != "" {

@@ -15,7 +15,7 @@ import (
 type pinDecision struct {
 	pinPlaces
 	By     string `placeholder:"NAME" help:"Who decides; the name of this user if absent."`
-	JSON   bool   `name:"json" help:"Print the item as JSON."`
+	JSON   bool   `name:"json" help:"Print as JSON what was decided about."`
 	Server string `arg:"" help:"Server, as list names it."`
 }
 
@@ -50,7 +50,7 @@ func (c *pinDecision) one(e *env, item string, verb pinVerb) error {
 			return errors.New("pins: nothing of this item waits")
 		}
 		if item != digest.String() {
-			if err := confirm(e, &pin, []*surface.PinnedItem{it}, fmt.Sprintf("%s %s, %s?", verb.word, printable(it.Key.String()), digest)); err != nil {
+			if err := confirm(e, &pin, []*surface.PinnedItem{it}, fmt.Sprintf("%s %s, %s?", verb.word, inline(it.Key.String()), digest)); err != nil {
 				return err
 			}
 		}
@@ -65,7 +65,7 @@ func (c *pinDecision) take(ctx context.Context, e *env, pins *surface.Pins, k su
 		return err
 	}
 	if !c.JSON {
-		_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", verb.past, printable(k.String()), printable(c.Server), digest)
+		_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", verb.past, inline(k.String()), inline(c.Server), digest)
 		return err
 	}
 	pin, err := pins.Get(ctx, c.Server)

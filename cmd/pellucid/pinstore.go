@@ -120,16 +120,15 @@ func (c *pinPlaces) of(server string, f func(context.Context, *surface.Pins, sur
 		found = append(found, in)
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(found) == 0:
-		return fmt.Errorf("pins: no such pin: %s: pellucid pins list has the names", finding.Quote(server))
-	case len(found) > 1:
-		return withCode(exitUsage, fmt.Errorf("pins: %s is pinned in files and in the database, as two servers: say which one by --files or --db", shellWord(server)))
+	}
+	place, err := onePlace(server, found)
+	if err != nil {
+		return err
 	}
 	return c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
-		if in != found[0] {
+		if in != place {
 			return nil
 		}
 		pin, err := pins.Get(ctx, server)
@@ -138,4 +137,19 @@ func (c *pinPlaces) of(server string, f func(context.Context, *surface.Pins, sur
 		}
 		return f(ctx, pins, pin)
 	})
+}
+
+// onePlace is the place that a person means who names a server.
+func onePlace(server string, found []pinPlace) (pinPlace, error) {
+	switch len(found) {
+	case 0:
+		return "", noPin(server)
+	case 1:
+		return found[0], nil
+	}
+	return "", withCode(exitUsage, fmt.Errorf("pins: %s is pinned in files and in the database, as two servers: say which one by --files or --db", shellWord(server)))
+}
+
+func noPin(server string) error {
+	return fmt.Errorf("pins: no such pin: %s: pellucid pins list has the names", finding.Quote(server))
 }

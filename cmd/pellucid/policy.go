@@ -86,7 +86,7 @@ func (c *policyTestCmd) Run(e *env) error {
 			return fmt.Errorf("policy: write: %w", err)
 		}
 	}
-	fmt.Fprintf(e.Stderr, "%d cases, %d failed\n", len(t.Cases), failed)
+	fmt.Fprintf(e.Stderr, "%s, %d failed\n", plural(len(t.Cases), "case"), failed)
 	if failed > 0 {
 		return withCode(exitFailed, nil)
 	}
@@ -113,14 +113,14 @@ func (c *policyTestCmd) print(e *env, r *policyResult) error {
 		return writeJSON(e.Stdout, r)
 	}
 	if r.Passed {
-		_, err := fmt.Fprintf(e.Stdout, "ok    %s\n", printable(r.Name))
+		_, err := fmt.Fprintf(e.Stdout, "ok    %s\n", inline(r.Name))
 		return err
 	}
 	got := r.Got.String()
 	if r.Would.Rule != "" {
 		got += "; would " + r.Would.String()
 	}
-	_, err := fmt.Fprintf(e.Stdout, "FAIL  %s (line %d)\n      want %s\n      got  %s\n", printable(r.Name), r.Line, printable(r.Want), got)
+	_, err := fmt.Fprintf(e.Stdout, "FAIL  %s (line %d)\n      want %s\n      got  %s\n", inline(r.Name), r.Line, printable(r.Want), got)
 	return err
 }
 

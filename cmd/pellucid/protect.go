@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/protect"
 )
 
@@ -83,8 +84,11 @@ func (c *protectCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if err := c.known(opt, targets); err != nil {
+		return err
+	}
 	report := protectReport{DryRun: c.DryRun, Undo: c.Undo, Files: []protectFile{}}
-	var failed error
+	var failures []error
 	for _, t := range targets {
 		f, err := c.one(opt, t)
 		if c.Undo && c.File == "" && errors.Is(err, protect.ErrNoRecord) {
@@ -92,12 +96,12 @@ func (c *protectCmd) Run(e *env) error {
 		}
 		if err != nil {
 			f.Error = err.Error()
-			failed = worse(failed, err)
+			failures = append(failures, err)
 		}
 		report.Files = append(report.Files, f)
 	}
 	if len(report.Files) == 0 {
-		failed = errors.New("protect: " + c.nothing())
+		failures = append(failures, errors.New("protect: "+c.nothing()))
 	}
 	if c.JSON {
 		err = writeJSON(e.Stdout, report)
@@ -107,7 +111,35 @@ func (c *protectCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("protect: write: %w", err)
 	}
+	failed := errors.Join(failures...)
+	if errors.Is(failed, protect.ErrFormat) {
+		return withCode(exitConfig, failed)
+	}
 	return failed
+}
+
+// known refuses a --skip that no server is called: it would be put behind the boundary
+// under the name that it has.
+func (c *protectCmd) known(opt protect.Options, targets []protect.Target) error {
+	if len(c.Skip) == 0 {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, t := range targets {
+		change, err := opt.Protect(t.Path, t.Format)
+		if err != nil {
+			return nil // which is told when it is its turn
+		}
+		for _, s := range change.Servers {
+			names[s.Name] = true
+		}
+	}
+	for _, name := range c.Skip {
+		if !names[name] {
+			return withCode(exitUsage, fmt.Errorf("protect: --skip: no server is called %s: nothing was changed", finding.Quote(name)))
+		}
+	}
+	return nil
 }
 
 func (c *protectCmd) nothing() string {
@@ -187,33 +219,29 @@ func (c *protectCmd) one(opt protect.Options, t protect.Target) (protectFile, er
 	return f, nil
 }
 
-// worse is the error that says more: a bad file before what else went wrong.
-func worse(a, b error) error {
-	if errors.Is(b, protect.ErrFormat) {
-		b = withCode(exitConfig, b)
-	}
-	if a == nil || !errors.Is(a, protect.ErrFormat) && errors.Is(b, protect.ErrFormat) {
-		return b
-	}
-	return a
-}
-
-// write tells a person. Names and paths are other people's words.
+// write tells a person what was done; what failed is told as any other error. Names and
+// paths are other people's words.
 func (r protectReport) write(w io.Writer, p palette) error {
 	out := bufio.NewWriter(w)
 	shown, changed, project := 0, 0, false
+	undo := "pellucid protect --undo"
 	for _, f := range r.Files {
-		if f.Client != "" && f.Error == "" && len(f.Servers) == 0 && !f.Changed {
+		switch {
+		case len(f.Servers) > 0 || f.Changed:
+		case f.Error != "":
+			shown++
+			continue
+		case f.Client != "":
 			continue // an editor's settings, in which nobody has configured any
 		}
 		shown++
 		name := f.Client
-		if name == "" {
-			name = "file"
+		if name == "" { // it was named, and is to be named again
+			name, undo = "file", "pellucid protect --undo --file "+shellWord(f.Path)
 		}
 		fmt.Fprintf(out, "%s  %s\n", p.bold(name), printable(f.Path))
 		for _, s := range f.Servers {
-			fmt.Fprintf(out, "  %-9s %s", s.Action, printable(s.Name))
+			fmt.Fprintf(out, "  %-9s %s", s.Action, inline(s.Name))
 			if len(s.At) > 2 {
 				fmt.Fprintf(out, " (%s)", printable(s.At[1]))
 			}
@@ -227,7 +255,7 @@ func (r protectReport) write(w io.Writer, p palette) error {
 		}
 		switch {
 		case f.Error != "":
-			fmt.Fprintln(out, "  "+p.red("failed")+": "+printable(f.Error))
+			fmt.Fprintln(out, "  "+p.red("nothing was changed"))
 		case len(f.Servers) == 0 && !f.Changed:
 			fmt.Fprintln(out, "  no servers")
 		case f.Backup != "":
@@ -247,7 +275,7 @@ func (r protectReport) write(w io.Writer, p palette) error {
 	case r.Undo:
 		fmt.Fprintf(out, "\n%s restored. Restart the clients.\n", plural(changed, "file"))
 	default:
-		fmt.Fprintf(out, "\n%s changed. Restart the clients; \"pellucid protect --undo\" takes it back.\n", plural(changed, "file"))
+		fmt.Fprintf(out, "\n%s changed. Restart the clients; %s takes it back.\n", plural(changed, "file"), undo)
 	}
 	if project && !r.Undo {
 		fmt.Fprint(out, "A file of a project names this machine's program now: do not commit it if others share it.\n")

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
@@ -33,6 +34,12 @@ type quarantineCmd struct {
 	Lift    quarantineLiftCmd    `cmd:"" help:"Withhold a source no longer."`
 }
 
+func (quarantineCmd) Help() string {
+	return `Exit codes of each verb: 0 done; 1 there is no such item, or it is decided already; 2
+wrong usage; 3 the state directory or an identity cannot be used; 4 the database cannot be
+reached.`
+}
+
 // stateCache is enough for a store that mostly grows: a gateway stays resident.
 const stateCache = 8 << 20
 
@@ -51,6 +58,9 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
+	if err := checkStore(where); err != nil {
+		return nil, err
+	}
 	if !store.IsPostgres(where) {
 		_, err := os.Stat(where)
 		switch {
@@ -59,12 +69,15 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 			return nil, errNoStore
 		default:
 			if err := makePrivate(where); err != nil {
-				return nil, withCode(exitConfig, err)
+				return nil, err
 			}
 		}
 	}
 	s, err := store.Open(ctx, where, store.Options{Cache: stateCache})
-	return s, openError(err)
+	if err != nil {
+		return nil, unopened(where, err)
+	}
+	return s, nil
 }
 
 // with calls do with the store, and with the records of what do changes; nil where
@@ -100,7 +113,11 @@ func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
 		if kept != nil {
 			o.Evidence = kept.Held
 		}
-		return do(ctx, hold.New(s, o))
+		err := do(ctx, hold.New(s, o))
+		if errors.Is(err, hold.ErrNotFound) {
+			return errors.New("quarantine: no such item: pellucid quarantine list --state all has those that are kept")
+		}
+		return err
 	})
 }
 
@@ -147,7 +164,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tOCTETS")
 	for i := range items {
-		it := &items[i]
+		it := believed(&items[i])
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, minute(it.Held), minute(it.Until), toolOf(it), codeOf(it), it.Octets)
 	}
 	return w.Flush()
@@ -156,8 +173,27 @@ func (c *quarantineListCmd) Run(e *env) error {
 // minute is a time for a person.
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
-// toolOf and codeOf are what the store holds of names, if they are such: whoever
-// writes to a shared database is not to write to this terminal.
+// believed is an item as it is shown. Whoever writes to a shared database is not to write
+// to this terminal, or to fill it: what is not what it should be is quoted, and cut.
+func believed(it *hold.Item) *hold.Item {
+	out := *it
+	if !hold.ValidID(it.ID) {
+		out.ID = finding.Quote(it.ID)
+	}
+	if !it.State.Known() {
+		out.State = frame.Other
+	}
+	names := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
+	out.Server, out.Tool = names.Server, names.Tool
+	for _, s := range []*string{&out.Principal, &out.Rule, &out.By} {
+		if len(*s) > maxInline || !utf8.ValidString(*s) {
+			*s = finding.Quote(*s)
+		}
+	}
+	return &out
+}
+
+// toolOf and codeOf are what the store holds of names, if they are such.
 func toolOf(it *hold.Item) string {
 	name := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
 	if it.Tool == "" {

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
@@ -54,7 +55,13 @@ type blockJSON struct {
 
 func newBlockJSON(b *hold.Block) blockJSON {
 	origin := frame.Origin{Server: b.Server, Tool: b.Tool}.Labels()
-	out := blockJSON{ID: b.ID, Scope: b.Scope(), Server: origin.Server, Evidence: b.Evidence, Severity: b.Severity,
+	named := func(id string) string { // whoever writes to the database: see believed
+		if id == "" || hold.ValidID(id) {
+			return id
+		}
+		return finding.Quote(id)
+	}
+	out := blockJSON{ID: named(b.ID), Scope: b.Scope(), Server: origin.Server, Evidence: named(b.Evidence), Severity: b.Severity,
 		Since: b.Since.UTC().Format(time.RFC3339), Until: b.Until.UTC().Format(time.RFC3339)}
 	if b.Tool != "" {
 		out.Tool = origin.Tool
@@ -115,7 +122,10 @@ Results that it has held already stay where they are.`
 
 func (c *quarantineLiftCmd) Run(e *env) error {
 	return c.blocks(func(ctx context.Context, bs *hold.Blocks) error {
-		if err := bs.Lift(ctx, c.ID, c.who(e)); err != nil {
+		err := bs.Lift(ctx, c.ID, c.who(e))
+		if errors.Is(err, hold.ErrNotFound) {
+			return errors.New("quarantine: no such source: pellucid quarantine blocks has those that are withheld")
+		} else if err != nil {
 			return err
 		}
 		b, err := bs.Get(ctx, c.ID)

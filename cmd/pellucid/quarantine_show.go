@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -106,7 +107,7 @@ func (c *quarantineShowCmd) Run(e *env) error {
 			body := string(it.Body)
 			out.Body = &body
 		}
-		for _, t := range texts {
+		for t := range texts {
 			for _, h := range scrub.Reveal(t.text) {
 				out.Hidden = append(out.Hidden, hiddenJSON{t.place, fmt.Sprint(h.Kind), h.Start, h.End, h.Message})
 			}
@@ -146,6 +147,7 @@ type hiddenJSON struct {
 }
 
 func newItemJSON(it *hold.Item) *itemJSON {
+	it = believed(it)
 	return &itemJSON{
 		ID: it.ID, State: string(it.State), Server: it.Server, Tool: it.Tool, Principal: it.Principal, Rule: it.Rule,
 		Code: codeOf(it), Call: it.Call.String(), Digest: it.Digest.String(), Octets: it.Octets,
@@ -154,11 +156,12 @@ func newItemJSON(it *hold.Item) *itemJSON {
 }
 
 // showItem prints an item for a person.
-func showItem(dst io.Writer, p palette, it *hold.Item, texts []placed, sealed bool) error {
+func showItem(dst io.Writer, p palette, it *hold.Item, texts iter.Seq[placed], sealed bool) error {
+	it = believed(it)
 	w := bufio.NewWriter(dst)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s %s\n", p.dim(fmt.Sprintf("%-10s", name)), printable(value))
+			fmt.Fprintf(w, "%s %s\n", p.dim(fmt.Sprintf("%-10s", name)), inline(value))
 		}
 	}
 	row("item", it.ID)
@@ -180,7 +183,7 @@ func showItem(dst io.Writer, p palette, it *hold.Item, texts []placed, sealed bo
 		section(w, p, "its content is gone: it was delivered or denied, or has expired")
 		return w.Flush()
 	}
-	for _, t := range texts {
+	for t := range texts {
 		section(w, p, t.place)
 		indent(w, printable(t.text))
 		explainMessages(w, p, t.text)
@@ -192,40 +195,49 @@ func showItem(dst io.Writer, p palette, it *hold.Item, texts []placed, sealed bo
 // stranger chose are quoted in it.
 type placed struct{ place, text string }
 
-// textsOf lists every string of a body, the names of members too where they hide
-// something. What is no JSON is one text.
-func textsOf(body []byte) (all []placed) {
-	if body == nil {
-		return nil
-	}
-	var doc strictjson.Doc
-	if doc.Reset(body, strictjson.Limits{MendSurrogates: true}) != nil {
-		return []placed{{"the whole", string(body)}}
-	}
-	var walk func(place string, v strictjson.Value)
-	walk = func(place string, v strictjson.Value) {
-		switch v.Kind() {
-		case '{':
-			for name, m := range v.Members() {
-				text := name.Text()
-				at := strings.TrimPrefix(place+"/"+shownName(text), "/")
-				if printable(text) != text {
-					all = append(all, placed{"name at " + at, text})
-				}
-				walk(at, m)
-			}
-		case '[':
-			n := 0
-			for e := range v.Elements() {
-				walk(place+"/"+strconv.Itoa(n), e)
-				n++
-			}
-		case '"':
-			all = append(all, placed{place, v.Text()})
+// textsOf are the strings of a body, the names of members too where they hide something.
+// What is no JSON is one text.
+func textsOf(body []byte) iter.Seq[placed] {
+	return func(yield func(placed) bool) {
+		var doc strictjson.Doc
+		switch {
+		case body == nil:
+		case doc.Reset(body, strictjson.Limits{MendSurrogates: true}) != nil:
+			yield(placed{"the whole", string(body)})
+		default:
+			eachText("", doc.Root(), yield)
 		}
 	}
-	walk("", doc.Root())
-	return all
+}
+
+// maxPlace bounds what is shown of a path, in octets: the end of it.
+const maxPlace = 512
+
+func eachText(place string, v strictjson.Value, yield func(placed) bool) bool {
+	if len(place) > maxPlace {
+		place = "\u2026" + place[len(place)-maxPlace/2:]
+	}
+	switch v.Kind() {
+	case '{':
+		for name, m := range v.Members() {
+			text := name.Text()
+			at := strings.TrimPrefix(place+"/"+shownName(text), "/")
+			if printable(text) != text && !yield(placed{"name at " + at, text}) || !eachText(at, m, yield) {
+				return false
+			}
+		}
+	case '[':
+		n := 0
+		for e := range v.Elements() {
+			if !eachText(place+"/"+strconv.Itoa(n), e, yield) {
+				return false
+			}
+			n++
+		}
+	case '"':
+		return yield(placed{place, v.Text()})
+	}
+	return true
 }
 
 // shownName is a member's name on a path: as it is where it is a plain word.

@@ -31,7 +31,7 @@ type storeDB struct {
 // all are the stores that the flag names; without it, the files that there are.
 func (c *storeDB) all() ([]string, error) {
 	if c.DB != "" {
-		return []string{c.DB}, nil
+		return []string{c.DB}, checkStore(c.DB)
 	}
 	dir, err := openState()
 	if err != nil {
@@ -44,7 +44,7 @@ func storesIn(dir *state.Dir) []string {
 	var out []string
 	for _, name := range []string{"pellucid.db", "ground.db"} {
 		path := filepath.Join(dir.Path(), name)
-		if _, err := os.Stat(path); err == nil {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) { // what cannot be looked at is there
 			out = append(out, path)
 		}
 	}
@@ -58,6 +58,32 @@ func storeName(where string) string {
 		return "postgres"
 	}
 	return filepath.Base(where)
+}
+
+// checkStore refuses a URL of another kind of database: it would be taken for a file.
+func checkStore(where string) error {
+	if store.IsPostgres(where) || !strings.Contains(where, "://") {
+		return nil
+	}
+	return withCode(exitUsage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
+}
+
+// unopened gives the error of opening a store its exit code and, of a file, its name and
+// what keeps it from being opened.
+func unopened(where string, err error) error {
+	if err == nil || store.IsPostgres(where) {
+		return openError(err)
+	}
+	// Nobody here has it open: to close it once more would drop the locks.
+	f, plain := os.OpenFile(where, os.O_RDWR, 0)
+	if info, err := os.Stat(where); err == nil && info.IsDir() {
+		plain = errDirectory
+	}
+	if plain != nil {
+		return withCode(exitUnreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), withoutPath(plain)))
+	}
+	f.Close()
+	return openError(fmt.Errorf("%w: %s", err, finding.Quote(where)))
 }
 
 type storeMigrateCmd struct {
@@ -100,11 +126,11 @@ func (c *storeMigrateCmd) Run(e *env) error {
 func (c *storeMigrateCmd) migrate(ctx context.Context, e *env, where string) error {
 	before, err := store.Inspect(ctx, where)
 	if err != nil {
-		return inspected(err)
+		return inspected(where, err)
 	}
 	s, err := store.Open(ctx, where, store.Options{})
 	if err != nil {
-		return openError(err)
+		return unopened(where, err)
 	}
 	if err := s.Close(); err != nil {
 		return err
@@ -124,11 +150,11 @@ func (c *storeMigrateCmd) migrate(ctx context.Context, e *env, where string) err
 var errNoneYet = errors.New("store: there is none yet: the first verb that keeps something makes it")
 
 // inspected gives the error of store.Inspect its words and its exit code.
-func inspected(err error) error {
+func inspected(where string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return withCode(exitConfig, errNoneYet)
 	}
-	return openError(err)
+	return unopened(where, err)
 }
 
 type storeBackupCmd struct {
@@ -180,9 +206,9 @@ func (c *storeBackupCmd) backup(ctx context.Context, e *env, where, into string)
 	case errors.Is(err, store.ErrPostgres):
 		return withCode(exitUsage, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return inspected(err)
+		return inspected(where, err)
 	case errors.Is(err, ground.ErrUnavailable):
-		return openError(err)
+		return unopened(where, err)
 	case err != nil:
 		return err
 	}

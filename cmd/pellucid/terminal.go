@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -11,6 +13,24 @@ import (
 // printable returns s for a terminal: whatever a person would not see, or a
 // terminal would obey, is spelled out.
 func printable(s string) string { return scrub.Visible(s, false) }
+
+// inline is printable for what has to stay on its line, such as a name that a stranger
+// chose: no end of a line makes it look like two, and one that is very long is cut.
+func inline(s string) string {
+	rest := ""
+	if len(s) > maxInline {
+		cut := maxInline
+		for cut > maxInline-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s, rest = s[:cut], fmt.Sprintf("\u2026 (+%d octets)", len(s)-cut)
+	}
+	return lineEnds.Replace(printable(s)) + rest
+}
+
+const maxInline = 512 // octets
+
+var lineEnds = strings.NewReplacer("\n", "\u2039U+000A LINE FEED\u203a", "\t", "\u2039U+0009 CHARACTER TABULATION\u203a")
 
 // A palette colours words for a person; the zero palette does not.
 type palette struct{ on bool }
@@ -29,6 +49,13 @@ func isTerminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// sayForClient tells a person who has started what a client starts why nothing happens.
+func sayForClient(e *env, verb string) {
+	if readsTerminal(e.Stdin) {
+		fmt.Fprintf(e.Stderr, "pellucid %s waits for a client that speaks MCP on standard input: a client's configuration starts it. Ctrl-C ends it.\n", verb)
+	}
 }
 
 func (p palette) paint(sgr, s string) string {

@@ -38,7 +38,7 @@ type scoreRow struct {
 }
 
 func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
-	at, err := moment(c.At)
+	at, err := moment("--at", c.At)
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
@@ -60,7 +60,7 @@ func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
 			case o.Validator != "":
 				name = "validator " + o.Validator
 			}
-			fmt.Fprintf(w, "%s\t%s\n", score, printable(name))
+			fmt.Fprintf(w, "%s\t%s\n", score, inline(name))
 		} else if err := writeJSON(out, scoreRow{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
 			return err
 		}
@@ -77,7 +77,8 @@ type trustShowCmd struct {
 func (trustShowCmd) Help() string {
 	return `A score says how far something is trusted, from 0 to 1; docs/spec/trust.md says how it is
 made. Whatever no record has named is at rest, and not listed. The scores are those of
-the gateways that run on the store, with what the log has had since.`
+the gateways that run on the store, with what the log has had since. Exit codes: 0 done;
+1 there is no log yet; 2 wrong usage; 4 the store cannot be reached.`
 }
 
 func (c *trustShowCmd) Run(e *env) error {
@@ -120,12 +121,16 @@ func (trustReplayCmd) Help() string {
 	return `Scores are made of the records of the log and of nothing else, so that whoever has the
 log has the scores. An export is replayed offline; its signatures are what ledger verify
 is for. In the store, the snapshot that gateways begin with must be what the log gives.
-Exit codes: 0 made; 1 a record cannot be read, or the snapshot is another.`
+Exit codes: 0 made; 1 the export or a record cannot be read, or the snapshot is another;
+4 the store cannot be reached.`
 }
 
 func (c *trustReplayCmd) Run(e *env) error {
 	if c.Dir == "" {
 		return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
+	}
+	if err := isExport(c.Dir); err != nil {
+		return fmt.Errorf("trust: %w", err)
 	}
 	d := ledger.Dir(os.DirFS(c.Dir))
 	size, err := d.Size()

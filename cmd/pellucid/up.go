@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -29,6 +28,14 @@ described in docs/spec/config.md. It is read again when it changes, and on SIGHU
 a mistake changes nothing. SIGTERM lets what is under way finish, a second one does not.
 Without a file a demonstration is served, on 127.0.0.1 only. Exit codes: 0 ended by a
 signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the store cannot be reached.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *upCmd) Validate() error {
+	if c.Listen == "" {
+		return nil
+	}
+	return checkAddress("--listen", c.Listen)
 }
 
 const defaultConfig = "pellucid.yaml"
@@ -65,7 +72,7 @@ func (c *upCmd) source() (*source, error) {
 
 // serve listens until ctx ends, and then lets go of everything in good order.
 func (b *boundary) serve(ctx context.Context, again func()) error {
-	l, err := net.Listen("tcp", b.listen)
+	l, err := listen("--listen", b.listen)
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
 	}

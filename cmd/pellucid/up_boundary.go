@@ -79,7 +79,7 @@ type boundary struct {
 func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	r, err := src.load(e)
 	if err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, withCode(exitConfig, fmt.Errorf("up: %w", err))
 	}
 	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}}
 	format := "text"
@@ -88,8 +88,8 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	}
 	b.log = (&logFlags{LogFormat: format, LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
 	b.listen = cmp.Or(c.Listen, b.listen)
-	if !loopback.Listener(b.listen) && !r.Auth.Set() {
-		return nil, withCode(exitConfig, errors.New("up: an address that is not loopback needs auth: anybody could reach it"))
+	if !loopback.Listener(b.listen) && !r.Auth.Set() { // that of a file was checked with the file
+		return nil, withCode(exitUsage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: anybody could reach it"))
 	}
 	defer func() {
 		if err != nil {
@@ -260,41 +260,6 @@ func (b *boundary) apply(r *rules.Rules) error {
 	}
 	b.admit.Tell()
 	return nil
-}
-
-// follow applies every new version of the rules, until ctx ends. Nothing of what it
-// does beside that uses the store once it has returned.
-func (b *boundary) follow(ctx context.Context) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	beside.Go(func() { b.sweep(ctx) })
-	beside.Go(func() { b.keepTrust(ctx) })
-	beside.Go(func() { b.verifyAll(ctx) })
-	for range b.src.changes(ctx, b.log.Warn) {
-		old := b.rules.Load()
-		r, err := b.src.load(b.env)
-		if err == nil && rules.Equal(old, r) {
-			b.log.Info("configuration read: nothing has changed")
-			continue
-		}
-		if err == nil && !loopback.Listener(b.listen) && !r.Auth.Set() {
-			err = errors.New("up: an address that is not loopback needs auth")
-		}
-		if err == nil {
-			err = b.apply(r)
-		}
-		if err != nil {
-			b.log.Error("configuration not taken: what was in force stays", "error", err)
-			continue
-		}
-		beside.Go(func() { b.verifyAll(ctx) })
-		d := rules.Diff(old, r)
-		b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
-		if r.Listen != old.Listen || r.HTTP.MaxBody != old.HTTP.MaxBody || r.HTTP.Sessions != old.HTTP.Sessions ||
-			r.HTTP.SessionIdle != old.HTTP.SessionIdle || r.Telemetry != old.Telemetry || r.Store != old.Store || r.Evidence != old.Evidence || b.scoresChanged(r) {
-			b.log.Warn("listen, store, evidence, trust, telemetry and the bounds of sessions change with the next start only")
-		}
-	}
 }
 
 // sweepWait is how often the queue of held results loses what nobody needs any more.

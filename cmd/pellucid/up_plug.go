@@ -27,6 +27,7 @@ func (b *boundary) plug(r *rules.Rules, g *guard) (http.Handler, error) {
 	}
 	h, err := plug.New(plug.Options{
 		Default: others, MaxBody: int64(r.HTTP.MaxBody),
+		Principal: func(r *http.Request) string { return principalID(sessionOwner(r)) },
 		Inspector: func(server string) *gateway.Inspector { return own[server] },
 	})
 	if err != nil || g.who == nil {

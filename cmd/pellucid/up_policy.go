@@ -9,6 +9,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/evidence"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/policy"
@@ -32,7 +33,11 @@ var _ = [1]struct{}{}[int(policy.Deny)-int(gateway.PolicyDeny)]
 
 // Decide implements gateway.Policy.
 func (s sessionPolicy) Decide(e gateway.PolicyEvent) gateway.PolicyDecision {
-	p := s.b.rules.Load().Policy
+	return decideBy(s.b.rules.Load().Policy, s.b.trust, s.scopes, e)
+}
+
+// decideBy has a policy, nil for none, decide about an event of a session that has scopes.
+func decideBy(p *rules.Policy, book *trust.Book, scopes []string, e gateway.PolicyEvent) gateway.PolicyDecision {
 	direction := policy.Result
 	if e.Call {
 		direction = policy.Call
@@ -44,7 +49,7 @@ func (s sessionPolicy) Decide(e gateway.PolicyEvent) gateway.PolicyDecision {
 		Direction: direction, Server: e.Server, Tool: e.Tool,
 		ReadOnly: e.ReadOnly, Destructive: e.Destructive, OpenWorld: e.OpenWorld,
 		Privileged:   p.Privileged(e.Server, e.Tool) || !e.ReadOnly && !e.Unprivileged,
-		NotInspected: e.NotInspected, Size: e.Size, Scopes: s.scopes,
+		NotInspected: e.NotInspected, Size: e.Size, Scopes: scopes,
 	}
 	for _, c := range e.Findings {
 		event.Findings = append(event.Findings, policy.Count{Code: c.Code, N: c.N})
@@ -52,7 +57,7 @@ func (s sessionPolicy) Decide(e gateway.PolicyEvent) gateway.PolicyDecision {
 	for _, score := range e.Scores {
 		event.Scores = append(event.Scores, policy.Score{Name: score.Classifier, Value: score.P})
 	}
-	server, tool := s.b.trust.Scores(trust.Origin{Server: e.Server, Tool: e.Tool}, time.Now().Unix())
+	server, tool := book.Scores(trust.Origin{Server: e.Server, Tool: e.Tool}, time.Now().Unix())
 	event.ServerTrust, event.ToolTrust = server.Float(), tool.Float()
 	d := p.Decide(&event)
 	return gateway.PolicyDecision{PolicyOutcome: policyOutcomeOf(d.Outcome), Would: policyOutcomeOf(d.Would)}

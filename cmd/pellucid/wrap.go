@@ -48,12 +48,23 @@ type wrapCmd struct {
 	Sampling bool          `name:"dangerously-allow-sampling" help:"Let the server put words before the client's model: they are scrubbed and marked, which does not make them harmless."`
 	Evidence string        `enum:"off,best-effort,required" default:"off" help:"Record decisions in the ledger: best-effort counts what cannot be written, required withholds results then; off appends lines to decisions.jsonl."`
 	Classify bool          `help:"Have the model that comes with the program judge results behind their delivery; what it suspects is logged and recorded, and changes nothing."`
+	Policy   string        `placeholder:"PRESET|FILE" completion:"files" help:"Decide about calls and results by a policy: observe, standard, strict, or that of a configuration, of which nothing else is read (see docs/spec/policy.md); implies --quarantine."`
 	holdFlags
 	logFlags
 
-	store *store.Store // nil: nothing needs it
+	store  *store.Store // nil: nothing needs it
+	kept   *records     // nil: there is no ledger
+	policy *wrapPolicy  // nil: none is wanted
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
+}
+
+func (wrapCmd) Help() string {
+	return `The server is started for this one client, and ends with it. What is logged goes to
+standard error. Exit codes: 0 the client has left, or a signal came; 1 the server ended, or
+something failed; 2 wrong usage; 3 the state directory, a key, a variable or a policy
+cannot be used; 4 the server cannot be started or reached, or the database; 11 what the
+server says of itself is rejected.`
 }
 
 // The collector runs often, since a relay's live heap is small and its garbage
@@ -65,8 +76,8 @@ const (
 )
 
 func (c *wrapCmd) Run(e *env) error {
-	if len(c.Command) > 0 && c.Command[0] == "--" {
-		c.Command = c.Command[1:]
+	if err := c.command(); err != nil {
+		return withCode(exitUsage, err)
 	}
 	if err := c.check(); err != nil {
 		return withCode(exitUsage, err)
@@ -96,11 +107,25 @@ func (c *wrapCmd) Run(e *env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	dropStartup() // a relay is one of many, and stays
+	sayForClient(e, "wrap")
 	front := wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{})
 	if c.URL != "" {
 		return c.wrapURL(ctx, front, cfg, e, admission)
 	}
 	return c.wrapCommand(ctx, front, cfg, admission)
+}
+
+// command takes the -- off the command. Without it, what begins with a dash is a flag
+// that there is not.
+func (c *wrapCmd) command() error {
+	switch {
+	case len(c.Command) == 0:
+	case c.Command[0] == "--":
+		c.Command = c.Command[1:]
+	case strings.HasPrefix(c.Command[0], "-"):
+		return fmt.Errorf("wrap: unknown flag %s: see pellucid wrap --help; the server's command stands behind --", finding.Quote(c.Command[0]))
+	}
+	return nil
 }
 
 func (c *wrapCmd) check() error {
@@ -113,6 +138,10 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --cwd and --env are for a command, not for --url")
 	case c.URL == "" && len(c.Header) > 0:
 		return errors.New("wrap: --header is for --url")
+	case slices.ContainsFunc(c.Env, isNoVariable):
+		return errors.New("wrap: --env: want NAME=VALUE, or NAME alone to pass it on")
+	case slices.ContainsFunc(c.Header, func(spec string) bool { return !isHeader(spec) }):
+		return errors.New("wrap: --header: want NAME=env:VAR or NAME=file:PATH")
 	case c.Timeout <= 0:
 		return errors.New("wrap: --timeout must be positive")
 	case c.Pins == "off" && (c.Pin != "" || c.Wide || c.Review.given()):
@@ -141,6 +170,10 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 		}
 	}
 	cfg.DangerouslyAllowSampling = c.Sampling
+	if c.policy, err = c.readPolicy(); err != nil {
+		return cfg, nil, err
+	}
+	c.Quarantine = c.Quarantine || c.policy != nil
 	codes, err := c.holdFlags.read()
 	if err != nil {
 		return cfg, nil, withCode(exitUsage, err)
@@ -193,9 +226,13 @@ func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (d
 		if cfg.RequireEvidence = c.Evidence == "required"; cfg.RequireEvidence {
 			e.Mode = rules.Required
 		}
-		r := openRecords(s, dir, e, pollSeldom, log)
-		closers = append(closers, r.close)
-		cfg.Sink, o.Evidence = r, r.Held
+		r, stop, err := c.records(s, dir, e, log)
+		if err != nil {
+			done()
+			return nil, err
+		}
+		closers = append(closers, stop)
+		c.kept, cfg.Sink, o.Evidence = r, r, r.Held
 	}
 	if c.Classify {
 		stop, err := c.classify(cfg, log)
@@ -209,6 +246,13 @@ func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (d
 		queue, stop := c.holdFlags.open(s, o)
 		closers = append(closers, stop)
 		cfg.Hold, cfg.Blocks = queue, hold.NewBlocks(s, hold.BlockOptions{})
+	}
+	switch {
+	case c.policy == nil:
+	case c.Evidence == "off":
+		c.policy.session(cfg)
+	default:
+		cfg.Policy = c.policy
 	}
 	return done, nil
 }
@@ -286,7 +330,7 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, wire.ErrUnreachable):
-		return withCode(exitUnreachable, err)
+		return withCode(exitUnreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
 	}
 	return err
 }
@@ -303,14 +347,23 @@ func (c *wrapCmd) address(secret secrets) (string, error) {
 	return value, nil
 }
 
-// secretHeaders resolves NAME=env:VAR and NAME=file:PATH.
+// isNoVariable reports whether spec is neither NAME nor NAME=VALUE.
+func isNoVariable(spec string) bool { return spec == "" || spec[0] == '=' }
+
+// isHeader reports whether spec is NAME=REFERENCE, where NAME may be that of a header.
+func isHeader(spec string) bool {
+	name, _, found := strings.Cut(spec, "=")
+	return found && name != "" && strings.Trim(name, tokenChars) == ""
+}
+
+// tokenChars are those of a header's name (RFC 9110, 5.6.2).
+const tokenChars = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// secretHeaders resolves what isHeader has found to be such.
 func secretHeaders(specs []string, secret secrets) (http.Header, error) {
 	h := http.Header{}
 	for _, spec := range specs {
-		name, ref, found := strings.Cut(spec, "=")
-		if !found || name == "" {
-			return nil, errors.New("wrap: --header: want NAME=env:VAR or NAME=file:PATH")
-		}
+		name, ref, _ := strings.Cut(spec, "=")
 		value, err := secret(ref)
 		if err != nil {
 			return nil, fmt.Errorf("wrap: --header %s: %w", finding.Quote(name), err)

@@ -51,6 +51,9 @@ func (c *wrapCmd) admissions(review *rules.Review, log *slog.Logger) (*admission
 	var cache surface.Cache
 	if c.DB != "" {
 		a.opt.Pins, a.opt.Versions, cache = surface.NewPins(c.store, nil), c.store.PinVersions, c.store
+		if c.kept != nil {
+			a.opt.Pins = a.opt.Pins.WithEvidence(c.kept.Pin)
+		}
 	} else {
 		files, err := openFiles()
 		if err != nil {
@@ -137,8 +140,10 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 		return withCode(exitRejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
 	case err == nil, ctx.Err() != nil:
 		return nil
-	case errors.Is(err, child.ErrStart), errors.Is(err, wire.ErrUnreachable):
+	case errors.Is(err, child.ErrStart):
 		return withCode(exitUnreachable, err)
+	case errors.Is(err, wire.ErrUnreachable):
+		return withCode(exitUnreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
 	}
 	if child := last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
 		return fmt.Errorf("wrap: the server ended: %s", child.Exit())

@@ -135,20 +135,42 @@ func Start(c Command) (*Process, error) {
 	go proc.run(cmd, &p, started)
 	if err := <-started; err != nil {
 		p.closeOurEnds()
-		return nil, startError(c.Args[0], err)
+		return nil, startError(&c, err)
 	}
 	return proc, nil
 }
 
-func startError(name string, err error) error {
-	quoted := finding.Quote(name)
+// startError says what was not found: the system does not tell a missing working
+// directory from a missing program.
+func startError(c *Command, err error) error {
+	quoted := finding.Quote(c.Args[0])
+	if c.Dir != "" {
+		if where := directory(c.Dir); where != nil {
+			return fmt.Errorf("%w: working directory %s: %w", ErrStart, finding.Quote(c.Dir), where)
+		}
+	}
 	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%w: %s: no such program or directory: %w", ErrStart, quoted, bare(err))
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%w: %s: no such program in PATH", ErrStart, quoted)
+	case errors.Is(err, os.ErrNotExist): // of a script that may be its interpreter
+		return fmt.Errorf("%w: %s: no such program", ErrStart, quoted)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w: %s: not executable: %w", ErrStart, quoted, bare(err))
 	}
 	return fmt.Errorf("%w: %s: %w", ErrStart, quoted, bare(err))
+}
+
+// directory says why a command cannot be started in dir; nil: it may be.
+func directory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return bare(err)
+	}
+	defer d.Close()
+	if fi, err := d.Stat(); err == nil && !fi.IsDir() {
+		return errors.New("not a directory")
+	}
+	return nil
 }
 
 // bare is err without the paths that os and os/exec put into its text raw.

@@ -396,10 +396,11 @@ func TestStartErrors(t *testing.T) {
 		want string
 	}{
 		{"none", Command{}, "child: cannot start: no command"},
-		{"not found", Command{Args: []string{"no-such-\u202eprogram"}}, `child: cannot start: "no-such-\u202eprogram": no such program or directory: executable file not found in $PATH`},
-		{"no such path", Command{Args: []string{dir + "/x"}}, "no such program or directory: no such file or directory"},
+		{"not found", Command{Args: []string{"no-such-\u202eprogram"}}, `child: cannot start: "no-such-\u202eprogram": no such program in PATH`},
+		{"no such path", Command{Args: []string{dir + "/x"}}, `": no such program`},
 		{"not executable", Command{Args: []string{plain}}, "not executable: permission denied"},
-		{"no directory", Command{Args: []string{os.Args[0]}, Dir: dir + "/none"}, "no such program or directory: no such file or directory"},
+		{"no directory", Command{Args: []string{os.Args[0]}, Dir: dir + "/none"}, `working directory "`},
+		{"a file for a directory", Command{Args: []string{os.Args[0]}, Dir: plain}, `: working directory "`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := Start(tt.cmd)

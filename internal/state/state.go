@@ -32,12 +32,23 @@ func Open() (*Dir, error) {
 
 // OpenAt is Open for a given directory.
 func OpenAt(path string) (*Dir, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("state: make directory: %w", err)
+	fail := func(what string, err error) (*Dir, error) {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return nil, fmt.Errorf("state: cannot %s directory %+q: %w: PELLUCID_STATE may name another one", what, path, err)
 	}
-	fi, err := os.Stat(path)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fail("make", err)
+	}
+	d, err := os.Open(path) // another user's is there, but not for us
 	if err != nil {
-		return nil, fmt.Errorf("state: directory: %w", err)
+		return fail("open", err)
+	}
+	defer d.Close()
+	fi, err := d.Stat()
+	if err != nil {
+		return fail("open", err)
 	}
 	if !fi.IsDir() {
 		return nil, fmt.Errorf("state: %q is not a directory", path)

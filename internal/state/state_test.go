@@ -398,3 +398,17 @@ func BenchmarkAppend(b *testing.B) {
 		}
 	}
 }
+
+// TestOpenRefused: a directory that is not for us is told as such, whatever is in it.
+func TestOpenRefused(t *testing.T) {
+	if runtime.GOOS == "windows" || os.Getuid() == 0 {
+		t.Skip("everything may be read here")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenAt(dir); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "PELLUCID_STATE may name another one") {
+		t.Error(err)
+	}
+}

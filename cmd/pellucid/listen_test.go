@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUnreadBody: who is refused and does not send the body that was announced loses the
+// connection; others keep theirs, also where nobody has read what they sent.
+func TestUnreadBody(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/read" {
+			io.Copy(io.Discard, r.Body)
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}), slog.New(slog.DiscardHandler))
+	go srv.Serve(l)
+	defer srv.Close()
+	dial := func() (net.Conn, *bufio.Reader) {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(4 * restWait))
+		return c, bufio.NewReader(c)
+	}
+	for _, head := range []string{"Content-Length: 100", "Transfer-Encoding: chunked"} {
+		c, r := dial()
+		io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\n"+head+"\r\n\r\n")
+		start := time.Now()
+		b, err := io.ReadAll(r)
+		if took := time.Since(start); err != nil || took > 3*restWait {
+			t.Errorf("%s: %q after %v, %v", head, b, took, err)
+		}
+	}
+	c, r := dial()
+	for _, path := range []string{"/", "/read", "/", "/read"} {
+		io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("%s: %v", path, err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		if strings.EqualFold(resp.Header.Get("Connection"), "close") {
+			t.Errorf("%s: the connection is closed", path)
+		}
+		time.Sleep(restWait + restWait/4) // longer than what the rest of the body would have had
+	}
+}

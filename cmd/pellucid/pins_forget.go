@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+type pinsForgetCmd struct {
+	pinDecision
+	Yes bool `short:"y" help:"Do not ask."`
+}
+
+func (pinsForgetCmd) Help() string {
+	return `For a server that is gone, or that is to be looked at as if it were new. All that is
+known of it is lost, what was blocked too: if it is seen again, it is trusted on first
+use (or held, where admission says first: hold). The evidence of what was decided stays.
+Exit codes: 0 done; 1 there is no such pin; 2 wrong usage, or nobody to ask; 3 the state
+is damaged; 4 the database cannot be reached.`
+}
+
+func (c *pinsForgetCmd) Run(e *env) error {
+	place, err := c.placeOf(c.Server)
+	if err != nil {
+		return err
+	}
+	return c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
+		if in != place {
+			return nil
+		}
+		row := pinRow{Server: c.Server, In: in}
+		says := "what is known of it cannot be read"
+		if pin, err := pins.Get(ctx, c.Server); err == nil { // who forgets it need not understand it
+			row = newPinRow(in, &pin)
+			says = fmt.Sprintf("%s, %d live, %d pending, %d blocked", plural(row.Items, "item"), row.Live, row.Pending, row.Blocked)
+		}
+		if !c.Yes {
+			if err := c.confirm(e, says); err != nil {
+				return err
+			}
+		}
+		if err := pins.Drop(ctx, c.Server, (&decision{By: c.By}).who(e)); err != nil {
+			return err
+		}
+		if c.JSON {
+			return writeJSON(e.Stdout, row)
+		}
+		_, err := fmt.Fprintf(e.Stdout, "Forgotten: %s (%s): %s\n", shellWord(c.Server), in, says)
+		return err
+	})
+}
+
+func (c *pinsForgetCmd) confirm(e *env, says string) error {
+	nobody := withCode(exitUsage, errors.New("pins: there is nobody to ask: say --yes"))
+	if !isTerminal(e.Stderr) || !readsTerminal(e.Stdin) {
+		return nobody
+	}
+	fmt.Fprintf(e.Stderr, "forget %s: %s? [y/N] ", shellWord(c.Server), says)
+	line, err := bufio.NewReader(e.Stdin).ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(e.Stderr)
+		return nobody
+	}
+	if !isYes(line) {
+		return errors.New("pins: nothing was forgotten")
+	}
+	return nil
+}
+
+// placeOf is the one place that has a pin of the server, legible or not.
+func (c *pinPlaces) placeOf(server string) (pinPlace, error) {
+	var found []pinPlace
+	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
+		names, err := pins.List(ctx)
+		if slices.Contains(names, server) {
+			found = append(found, in)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return onePlace(server, found)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/internal/ucd"
+)
+
+// hostile is what somebody who may write to a database would like to write to a terminal.
+var hostile = map[string]string{
+	"escapes":  "a\x1b[31m\x1b]0;x\x07\rb\u202e\u200b\U000E0041",
+	"rows":     "a\nFAKE  ROW\tb",
+	"ill-form": "a\xff\xfe\xed\xa0\x80b",
+	"nul":      "a\x00\x08\x08\x08b",
+	"huge":     strings.Repeat("x", 4<<20),
+}
+
+// ran runs a verb and checks that what it prints is text of a moderate length in which
+// nothing is hidden, and no row is made up.
+func ran(t *testing.T, what string, args ...string) (code int, stdout string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(args, &env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
+	for name, s := range map[string]string{"standard output": out.String(), "standard error": errs.String()} {
+		raw := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && (r < ' ' || ucd.Of(r)&ucd.Hidden != 0) })
+		if raw >= 0 || !utf8.ValidString(s) {
+			t.Errorf("%s: %s of %v is raw at %d: %+.200q", what, name, args, raw, s)
+		}
+		if len(s) > 16<<10 {
+			t.Errorf("%s: %s of %v has %d octets", what, name, args, len(s))
+		}
+		if strings.HasPrefix(s, "FAKE") || strings.Contains(s, "\nFAKE") {
+			t.Errorf("%s: %s of %v has a row that is made up:\n%s", what, name, args, s)
+		}
+	}
+	return code, out.String()
+}
+
+// TestTampered: whoever writes to a database does not write to the terminal of whoever
+// reads it.
+func TestTampered(t *testing.T) {
+	const id = "49fc63623bc0f944a6b711fa51389cdb"
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pellucid.db")
+	t.Setenv("PELLUCID_STATE", dir)
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := hold.Item{ID: id, Server: "files", Tool: "read", Principal: "lab-1", Rule: "hidden-tag", Code: finding.HiddenTag, Body: []byte(`{"content":[]}`)}
+	block := hold.Block{ID: id, Server: "files", Tool: "read", Evidence: id, Severity: 500, Since: time.Now(), Until: time.Now().Add(time.Hour), By: "ann"}
+	at, err := openState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := openRecords(s, at, &rules.Evidence{}, pollSeldom, slog.New(slog.DiscardHandler))
+	err = hold.New(s, hold.Options{Evidence: kept.Held}).Hold(t.Context(), item)
+	kept.close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddBlock(t.Context(), block, 10, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	verbs := [][]string{
+		{"quarantine", "list", "--state", "all"}, {"quarantine", "list", "--state", "all", "--json"}, {"quarantine", "show", id},
+		{"quarantine", "show", id, "--json"}, {"quarantine", "blocks", "--all"}, {"quarantine", "blocks", "--all", "--json"},
+	}
+	for _, args := range verbs {
+		if code, out := ran(t, "as it was", args...); code != 0 || !strings.Contains(out, id) {
+			t.Fatalf("%v: exit code %d, %s", args, code, out)
+		}
+	}
+	columns := map[string][]string{
+		"held":   {"id", "server", "tool", "principal", "rule", "code", "call", "digest", "octets", "at", "until", "state", "decided", "decider"},
+		"blocks": {"id", "server", "tool", "text", "evidence", "severity", "since", "until", "lifted", "lifter"},
+	}
+	for table, names := range columns {
+		for _, column := range names {
+			for kind, value := range hostile {
+				var was any
+				where := " WHERE " + column + " IS NOT NULL"
+				if err := db.QueryRow("SELECT " + column + " FROM " + table + where).Scan(&was); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := db.Exec("UPDATE "+table+" SET "+column+" = ?", value); err != nil {
+					t.Fatal(err)
+				}
+				for _, args := range verbs {
+					if strings.HasPrefix(args[1], "block") == (table == "blocks") {
+						ran(t, table+"."+column+" "+kind, args...)
+					}
+				}
+				if _, err := db.Exec("UPDATE "+table+" SET "+column+" = ?", was); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	ledgerTampered(t, db)
+}
+
+// ledgerTampered goes on with the log.
+func ledgerTampered(t *testing.T, db *sql.DB) {
+	if code, out := ran(t, "as it was", "ledger", "checkpoint"); code != 0 || strings.Count(out, "\n") != 5 {
+		t.Fatalf("checkpoint: exit code %d, %s", code, out)
+	}
+	for kind, value := range hostile {
+		if _, err := db.Exec("UPDATE ledger_head SET checkpoint = ?", []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"ledger", "checkpoint"}, {"ledger", "checkpoint", "--json"}, {"ledger", "verify"}, {"ledger", "show"}, {"trust", "show"}} {
+			code, _ := ran(t, "checkpoint "+kind, args...)
+			if slices.Contains([]string{"checkpoint", "verify"}, args[1]) && code != exitFailed {
+				t.Errorf("%s: %v: exit code %d", kind, args, code)
+			}
+		}
+	}
+}
+
+// TestBelieved: what is what it should be is shown as it is.
+func TestBelieved(t *testing.T) {
+	it := hold.Item{ID: "49fc63623bc0f944a6b711fa51389cdb", State: hold.Held, Server: "files", Tool: "read", Principal: "auth0|\u00e9lan", Rule: "policy:large", By: "ann"}
+	got := believed(&it)
+	if got.ID != it.ID || got.State != it.State || got.Server != it.Server || got.Tool != it.Tool || got.Principal != it.Principal || got.Rule != it.Rule || got.By != it.By {
+		t.Errorf("%+v", got)
+	}
+	it.State, it.Tool, it.Principal = "no state", "no\ntool", strings.Repeat("x", 600)
+	if got := believed(&it); got.State != frame.Other || got.Tool != frame.Other || !strings.HasSuffix(got.Principal, "octets)") || it.State != "no state" {
+		t.Errorf("%+v of %+v", got, it)
+	}
+}
+
+// TestTextsOf: the places of very many texts below a long path are not kept, and are cut.
+func TestTextsOf(t *testing.T) {
+	const deep, many = 100, 100_000
+	name := strings.Repeat("n", 64)
+	body := []byte(strings.Repeat(`{"`+name+`":`, deep) + "[" + strings.Repeat(`"x",`, many-1) + `"last"]` + strings.Repeat("}", deep))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n := 0
+	var last placed
+	for p := range textsOf(body) {
+		n++
+		last = p
+	}
+	runtime.ReadMemStats(&after)
+	if n != many || last.text != "last" || !strings.HasSuffix(last.place, name+"/99999") || len(last.place) > maxPlace+16 {
+		t.Errorf("%d texts, the last %+v", n, last)
+	}
+	if cost := after.TotalAlloc - before.TotalAlloc; cost > 128<<20 {
+		t.Errorf("%d octets allocated for %d", cost, len(body))
+	}
+	for range textsOf([]byte(`{"a\u200b":"x","b":["y"]}`)) { // whoever has seen enough
+		break
+	}
+	for body, want := range map[string]string{
+		`{"a\u200b":"x","b":["y","z"]}`: `[{name at "a\u200b" a` + "\u200b" + `} {"a\u200b" x} {b/0 y} {b/1 z}]`, "no JSON": "[{the whole no JSON}]", "[]": "[]",
+	} {
+		if got := fmt.Sprint(slices.Collect(textsOf([]byte(body)))); got != want {
+			t.Errorf("%s: %+q, want %+q", body, got, want)
+		}
+	}
+}
+
+// TestInline: what stays on its line does.
+func TestInline(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain \u00e9": "plain \u00e9",
+		"a\nb":         "a\u2039U+000A LINE FEED\u203ab",
+		"a\tb":         "a\u2039U+0009 CHARACTER TABULATION\u203ab",
+		"\x1b[2J":      "\u2039U+001B ESCAPE\u203a[2J",
+		strings.Repeat("x", 511) + "\u00e9\u00e9": strings.Repeat("x", 511) + "\u2026 (+4 octets)",
+	} {
+		if got := inline(in); got != want {
+			t.Errorf("inline(%+q) = %+q", in, got)
+		}
+	}
+}
