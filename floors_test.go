@@ -26,6 +26,7 @@ internal/ucd:
 internal/rfc3339:
 internal/strictjson:    github.com/go-json-experiment/json
 internal/child:         finding golang.org/x/sys
+internal/intake:
 internal/jsonc:
 internal/interval:
 internal/datadir:
@@ -48,10 +49,12 @@ consensus:              href attest internal/ucd internal/rfc3339 internal/stric
 counterfactual:         finding frame internal/ucd internal/strictjson
 
 internal/wire:          finding internal/strictjson
+internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
+internal/era:           internal/strictjson internal/wire internal/mcpmsg
 internal/auth:          finding internal/rfc3339 internal/strictjson github.com/go-jose/go-jose golang.org/x/time
 internal/didweb:        finding href attest
 internal/factcheck:     finding href attest internal/strictjson
-ground:                 finding scrub href frame attest consensus internal/rfc3339 internal/strictjson internal/ucd internal/auth internal/loopback internal/wire github.com/modelcontextprotocol/go-sdk
+ground:                 finding scrub href frame attest consensus internal/rfc3339 internal/strictjson internal/ucd internal/auth internal/loopback internal/wire internal/mcpmsg github.com/modelcontextprotocol/go-sdk
 hold:                   finding
 internal/capture:       filippo.io/age
 trust:                  finding
@@ -59,7 +62,7 @@ policy:                 finding cel.dev/cel-go
 llm:                    finding internal/egress internal/strictjson github.com/failsafe-go golang.org/x/time
 llm/llmtest:            llm internal/strictjson
 counterfactual/run:     counterfactual llm internal/strictjson
-guard:                  finding frame hold counterfactual counterfactual/run llm internal/auth internal/egress internal/strictjson
+guard:                  finding frame hold counterfactual counterfactual/run llm internal/auth internal/egress internal/intake internal/strictjson
 internal/traces:        counterfactual internal/strictjson github.com/klauspost/compress
 internal/ccrbench:      counterfactual internal/interval internal/strictjson internal/traces
 
@@ -68,8 +71,6 @@ validate:               internal/strictjson github.com/santhosh-tekuri/jsonschem
 corpus:
 conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
 
-internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
-internal/era:           internal/strictjson internal/wire internal/mcpmsg
 surface:                finding scrub internal/ucd internal/strictjson internal/wire internal/mcpmsg
 surface/pintest:        surface
 internal/pinfile:       surface internal/state internal/strictjson
@@ -84,7 +85,7 @@ internal/admit:         finding surface gateway internal/strictjson internal/wir
 internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child
 internal/rules:         finding frame classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
-internal/plug:          finding frame scrub gateway internal/strictjson github.com/go-json-experiment/json
+internal/plug:          finding frame scrub gateway internal/intake internal/strictjson github.com/go-json-experiment/json
 internal/protect:       finding internal/jsonc internal/strictjson
 
 internal/corpora:       finding internal/datadir internal/strictjson
@@ -93,7 +94,7 @@ classify/local/train:   scrub classify/local internal/corpora internal/interval
 internal/meter:         finding scrub frame classify gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 internal/speed:         finding scrub frame gateway internal/ucd internal/strictjson internal/auth internal/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
-cmd/pellucid:           * github.com/alecthomas/kong github.com/fsnotify/fsnotify github.com/go-json-experiment/json github.com/vbauerster/mpb
+cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:
 `
 

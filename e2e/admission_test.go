@@ -229,7 +229,7 @@ func (w *watcher) told(what string) {
 	w.t.Helper()
 	select {
 	case <-w.changed:
-	case <-time.After(15 * time.Second):
+	case <-time.After(30 * time.Second):
 		w.t.Errorf("the client is not told that %s", what)
 	}
 }
@@ -256,7 +256,7 @@ func (in *install) pins(t testing.TB, args ...string) string {
 // waiting is the digest of the version of a tool that waits.
 func (in *install) waiting(t testing.TB, server, tool string) string {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 		for line := range strings.Lines(in.pins(t, "diff", "--json", server)) {
 			var c struct{ Kind, Item, Digest string }
 			if json.Unmarshal([]byte(line), &c) == nil && c.Kind == "tool" && c.Item == tool {
@@ -561,7 +561,7 @@ func TestAdmissionWrap(t *testing.T) {
 	server, _, _ := strings.Cut(in.pins(t, "list", "--json"), `","since"`)
 	server = strings.TrimPrefix(server, `{"server":"`)
 	in.pins(t, "approve", server, in.waiting(t, server, "add"))
-	for end := time.Now().Add(15 * time.Second); len(list(s)) != 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); len(list(s)) != 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 	}
 	if got := list(s); !slices.Equal(got, []string{"add", "sub"}) {
 		t.Errorf("approved: %q", got)

@@ -139,7 +139,7 @@ func (w *watched) greet(t *testing.T, name, whom string) string {
 func (w *watched) recorded(t *testing.T, wanted map[string]string, logged string) {
 	t.Helper()
 	var record string
-	for end := time.Now().Add(10 * time.Second); len(wanted) > 0; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); len(wanted) > 0; time.Sleep(100 * time.Millisecond) {
 		record = w.says(t, "ledger", "show", "--kind", "classified", "--json")
 		for line := range strings.Lines(record) {
 			for name, what := range wanted {

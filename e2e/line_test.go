@@ -74,7 +74,7 @@ func start(t testing.TB, cmd *exec.Cmd) *session {
 		in.Close()
 		select {
 		case <-s.exited:
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			cmd.Process.Kill()
 			<-s.exited
 		}

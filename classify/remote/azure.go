@@ -43,7 +43,7 @@ func (a *Azure) Version() string { return version("prompt-shields", a.api) }
 
 // Classify implements classify.Classifier.
 func (a *Azure) Classify(ctx context.Context, texts []string) ([]classify.Score, error) {
-	body := append(appendTexts([]byte(`{"userPrompt":"","documents":`), texts), '}')
+	body := append(strictjson.AppendStrings([]byte(`{"userPrompt":"","documents":`), texts), '}')
 	var doc strictjson.Doc
 	root, err := a.post(ctx, "/contentsafety/text:shieldPrompt?api-version="+url.QueryEscape(a.api), body, &doc)
 	if err != nil {

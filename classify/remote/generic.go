@@ -42,7 +42,7 @@ func (h *HTTP) Version() string { return h.name }
 // Classify implements classify.Classifier.
 func (h *HTTP) Classify(ctx context.Context, texts []string) ([]classify.Score, error) {
 	var doc strictjson.Doc
-	root, err := h.post(ctx, "", append(appendTexts([]byte(`{"version":1,"texts":`), texts), '}'), &doc)
+	root, err := h.post(ctx, "", append(strictjson.AppendStrings([]byte(`{"version":1,"texts":`), texts), '}'), &doc)
 	if err != nil {
 		return nil, err
 	}

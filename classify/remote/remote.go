@@ -141,18 +141,6 @@ func yes(flagged bool, code classify.Code) classify.Score {
 	return classify.Score{P: 1, Flagged: true, Code: code}
 }
 
-// appendTexts appends a JSON array of strings.
-func appendTexts(dst []byte, texts []string) []byte {
-	dst = append(dst, '[')
-	for i, t := range texts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strictjson.AppendQuote(dst, t)
-	}
-	return append(dst, ']')
-}
-
 // alone is for services that judge one text a call.
 func alone(texts []string) (string, error) {
 	if len(texts) != 1 {

@@ -20,7 +20,7 @@ import (
 
 // A Principal is who makes a request.
 type Principal struct {
-	ID     string   // stable, safe in a log line (ValidID)
+	ID     string   // stable, safe in a log line (validID)
 	Scopes []string // may be shared between requests: not to be changed
 }
 
@@ -30,10 +30,10 @@ func (p Principal) May(scope string) bool { return slices.Contains(p.Scopes, sco
 // maxID is the length of the longest principal ID, in octets.
 const maxID = 128
 
-// ValidID reports whether id may be the ID of a principal: 1 to 128 ASCII
+// validID reports whether id may be the ID of a principal: 1 to 128 ASCII
 // letters, digits and ". _ - @ : | ~", the first a letter or a digit. That is
 // safe unquoted in a log line, a metric label, a file name and a header.
-func ValidID(id string) bool {
+func validID(id string) bool {
 	return len(id) <= maxID && isName(id, "._-@:|~")
 }
 
@@ -92,8 +92,8 @@ func invalid(why string) error { return &refusal{codeToken, why} }
 
 type contextKey struct{}
 
-// NewContext returns a context in which p makes the request.
-func NewContext(ctx context.Context, p Principal) context.Context {
+// newContext returns a context in which p makes the request.
+func newContext(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 

@@ -40,8 +40,8 @@ func TestValidID(t *testing.T) {
 		"a/b": false, "a{": false, "\u00e9": false, "a\u202e": false, "a\x00": false,
 		strings.Repeat("a", 128): true, strings.Repeat("a", 129): false,
 	} {
-		if got := ValidID(id); got != want {
-			t.Errorf("ValidID(%+q) = %v, want %v", id, got, want)
+		if got := validID(id); got != want {
+			t.Errorf("validID(%+q) = %v, want %v", id, got, want)
 		}
 	}
 }

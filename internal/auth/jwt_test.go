@@ -388,7 +388,7 @@ func FuzzJWT(f *testing.F) {
 			}
 			return
 		}
-		if c.sub == "" || !isB64Token(token) || !ValidID(principalID("corp", c.sub)) {
+		if c.sub == "" || !isB64Token(token) || !validID(principalID("corp", c.sub)) {
 			t.Errorf("accepted %+q", token)
 		}
 		if isSigned(token, jose.EdDSA, keys) && !slices.Contains(signed, token) {

@@ -222,20 +222,30 @@ func (s *keySet) start(now time.Time) <-chan struct{} {
 	return done
 }
 
-// finish takes over what a load has brought. An issuer that answers without a
-// key has withdrawn them all; one that does not answer has withdrawn nothing.
+// finish takes over what a load has brought, and tells the operator.
 func (s *keySet) finish(keys []verifyKey, err error) {
+	failures, usable := s.take(keys, err)
+	switch {
+	case err != nil:
+		s.log.Warn("auth: keys not fetched", "err", err, "failures", failures, "usable", usable)
+	case failures > 0 || len(keys) == 0:
+		s.log.Info("auth: keys fetched", "keys", len(keys), "failures", failures)
+	}
+}
+
+// take notes how a load has ended. An issuer that answers without a key has withdrawn
+// them all; one that does not answer has withdrawn nothing. It returns how many loads
+// have failed in a row, and whether there are keys by which tokens can be judged.
+func (s *keySet) take(keys []verifyKey, err error) (failures int, usable bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = nil
 	s.tried = s.now()
 	if err != nil {
 		s.failures++
-		s.log.Warn("auth: keys not fetched", "err", err, "failures", s.failures, "usable", s.usable(s.tried))
-		return
+		return s.failures, s.usable(s.tried)
 	}
-	if s.failures > 0 || len(keys) == 0 {
-		s.log.Info("auth: keys fetched", "keys", len(keys), "failures", s.failures)
-	}
+	failures = s.failures
 	s.keys, s.loaded, s.failures = keys, s.tried, 0
+	return failures, true
 }

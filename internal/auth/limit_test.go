@@ -27,7 +27,7 @@ func ask(h http.Handler, id, addr string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.RemoteAddr = addr
 	if id != "" {
-		r = r.WithContext(NewContext(r.Context(), Principal{ID: id}))
+		r = r.WithContext(newContext(r.Context(), Principal{ID: id}))
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

@@ -80,7 +80,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p, err := g.auth.Authenticate(r)
 	switch {
-	case err == nil && !ValidID(p.ID):
+	case err == nil && !validID(p.ID):
 		// An Authenticator that names nobody has not authenticated anybody.
 		g.challenge(w, http.StatusUnauthorized, codeToken)
 	case err == nil && g.scope != "" && !p.May(g.scope):
@@ -104,7 +104,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // identified is r as p makes it, without the credentials.
 func identified(r *http.Request, p Principal) *http.Request {
-	r = r.WithContext(NewContext(r.Context(), p))
+	r = r.WithContext(newContext(r.Context(), p))
 	r.Header = r.Header.Clone()
 	r.Header.Del("Authorization")
 	return r

@@ -206,7 +206,7 @@ func FuzzParseTokens(f *testing.F) {
 			return
 		}
 		for _, e := range a.(*tokens).entries {
-			if !ValidID(e.principal.ID) || len(e.principal.Scopes) == 0 || e.digest == [32]byte{} {
+			if !validID(e.principal.ID) || len(e.principal.Scopes) == 0 || e.digest == [32]byte{} {
 				t.Errorf("accepted %+q", e.principal)
 			}
 		}

@@ -7,6 +7,7 @@
 package didweb
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -102,17 +103,10 @@ type Resolver struct {
 
 // New makes a Resolver.
 func New(o Options) *Resolver {
-	def := func(d *time.Duration, or time.Duration) {
-		if *d <= 0 {
-			*d = or
-		}
-	}
-	def(&o.Timeout, 10*time.Second)
-	def(&o.TTL, 10*time.Minute)
-	def(&o.Retry, 30*time.Second)
-	if o.Entries <= 0 {
-		o.Entries = 1024
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 10*time.Second)
+	o.TTL = cmp.Or(max(o.TTL, 0), 10*time.Minute)
+	o.Retry = cmp.Or(max(o.Retry, 0), 30*time.Second)
+	o.Entries = cmp.Or(max(o.Entries, 0), 1024)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -45,9 +45,6 @@ func Plain(src []byte) []byte {
 	return out
 }
 
-// Comments reports whether Plain takes anything away from src but white space.
-func Comments(src []byte) bool { return !bytes.Equal(Plain(src), src) }
-
 func blank(b []byte) {
 	for i, c := range b {
 		if c != '\n' && c != '\r' {

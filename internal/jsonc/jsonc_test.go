@@ -29,9 +29,6 @@ func TestPlain(t *testing.T) {
 			if got := string(Plain([]byte(tt.in))); got != tt.want {
 				t.Errorf("Plain(%q) = %q, want %q", tt.in, got, tt.want)
 			}
-			if got, want := Comments([]byte(tt.in)), tt.in != tt.want; got != want {
-				t.Errorf("Comments(%q) = %v", tt.in, got)
-			}
 		})
 	}
 }

@@ -57,15 +57,6 @@ var clients = []client{
 	{"zed", zed, []string{"XDG/zed/settings.json"}, []string{"DIR/.zed/settings.json"}},
 }
 
-// Clients returns the names of the clients whose files are known.
-func Clients() []string {
-	names := make([]string, len(clients))
-	for i, c := range clients {
-		names[i] = c.name
-	}
-	return names
-}
-
 // Locate finds the files of a client, or of all if name is "". Files of the project
 // are among them.
 func Locate(m Machine, name string) []Target {

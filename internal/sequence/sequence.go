@@ -9,6 +9,7 @@
 package sequence
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -83,17 +84,10 @@ type Sequencer struct {
 
 // New makes a Sequencer.
 func New(o Options) *Sequencer {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&o.Gather, 200*time.Millisecond)
-	set(&o.Poll, 500*time.Millisecond)
-	set(&o.TTL, 3*time.Second)
-	if o.Batch <= 0 {
-		o.Batch = 2048
-	}
+	o.Gather = cmp.Or(max(o.Gather, 0), 200*time.Millisecond)
+	o.Poll = cmp.Or(max(o.Poll, 0), 500*time.Millisecond)
+	o.TTL = cmp.Or(max(o.TTL, 0), 3*time.Second)
+	o.Batch = cmp.Or(max(o.Batch, 0), 2048)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -1,5 +1,8 @@
-// Package store keeps attestations, held results and pins in SQLite or in Postgres, as
-// ground.Store, hold.Store, surface.PinStore and surface.Cache ask.
+// Package store keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
+//
+// It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and
+// surface.Cache; its [Ledger] is a sequence.Store. What a change has to tell the log is
+// written with the change, in one transaction.
 package store
 
 import (
