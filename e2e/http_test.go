@@ -25,7 +25,13 @@ const loopbackOnly = `data:text/javascript,import net from "node:net";` +
 // httpEverything runs server-everything over streamable HTTP.
 func httpEverything(t *testing.T) (url string, server *os.Process) {
 	t.Helper()
-	argv := npmServer(t, "everything", "streamableHttp")
+	return everythingAt(t, "streamableHttp", "/mcp")
+}
+
+// everythingAt runs server-everything over one of its transports.
+func everythingAt(t *testing.T, transport, path string) (url string, server *os.Process) {
+	t.Helper()
+	argv := npmServer(t, "everything", transport)
 	cmd := exec.Command(argv[0], append([]string{"--import", loopbackOnly}, argv[1:]...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -46,7 +52,7 @@ func httpEverything(t *testing.T) (url string, server *os.Process) {
 				for lines.Scan() {
 				}
 			}()
-			return "http://127.0.0.1:" + port + "/mcp", cmd.Process
+			return "http://127.0.0.1:" + port + path, cmd.Process
 		}
 	}
 	t.Fatal("the server does not listen")
@@ -68,6 +74,28 @@ func TestTransparentHTTP(t *testing.T) {
 	}
 	direct.cmd.Process.Kill()
 	direct.code()
+}
+
+// TestTransparentSSE is TestTransparentHTTP with the older HTTP+SSE transport, which is
+// found out and which is said.
+func TestTransparentSSE(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"auto", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			in, ref, m := newInstall(t), references[0], mark()
+			direct := start(t, bare(ref.server(t, m)...))
+			url, _ := everythingAt(t, "sse", "/sse")
+			wrapped := start(t, in.command("--name", ref.name, "--url", url, "--transport", transport))
+			handshake(t, direct.initialize(), wrapped.initialize())
+			ref.compare(t, in, direct, wrapped)
+			if code := wrapped.exit(); code != 0 {
+				t.Errorf("exit code %d, want 0", code)
+			}
+			direct.cmd.Process.Kill()
+			direct.code()
+		})
+	}
 }
 
 // TestHostHTTP drives the same with the Go SDK: what a server asks and tells

@@ -165,9 +165,7 @@ func (t *target) reach(s *rules.Server) {
 	for _, h := range s.Headers {
 		o.Header.Add(h.Name, h.Value.Reveal())
 	}
-	dial := map[rules.Transport]func(string, wire.HTTPOptions) (fleet.Dialer, error){
-		rules.AutoTransport: fleet.Auto, rules.StreamableHTTP: fleet.HTTP, rules.SSE: fleet.SSE}[s.Transport]
-	t.dial, t.problem = dial(address, o)
+	t.dial, t.problem = dialers[s.Transport](address, o)
 }
 
 // unwrapped is the entry as it was before pellucid protect rewrote it; nil if it has
@@ -223,6 +221,9 @@ func (c *wrapCmd) entry(values map[string]string) ([]byte, error) {
 			headers[name] = given(ref)
 		}
 		out["url"], out["headers"] = given(c.URL), headers
+		if c.Transport == "sse" {
+			out["type"] = c.Transport
+		}
 	case len(command) > 0:
 		environ := map[string]string{}
 		for _, spec := range c.Env {

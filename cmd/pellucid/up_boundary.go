@@ -298,10 +298,8 @@ func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
 	for _, h := range s.Headers {
 		o.Header.Add(h.Name, h.Value.Reveal())
 	}
-	dial := map[rules.Transport]func(string, wire.HTTPOptions) (fleet.Dialer, error){
-		rules.AutoTransport: fleet.Auto, rules.StreamableHTTP: fleet.HTTP, rules.SSE: fleet.SSE}[s.Transport]
 	var err error
-	out.Dial, err = dial(s.URL.Reveal(), o)
+	out.Dial, err = dialers[s.Transport](s.URL.Reveal(), o)
 	return out, err
 }
 

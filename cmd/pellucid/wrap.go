@@ -38,7 +38,8 @@ type wrapCmd struct {
 	Validate string        `enum:"enforce,audit,off" default:"enforce" help:"What becomes of structured content that its tool's outputSchema refuses: enforce withholds it, audit records it."`
 	Env      []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
 	Cwd      string        `placeholder:"DIR" help:"Working directory of the server."`
-	URL      string        `name:"url" help:"Wrap the streamable HTTP server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
+	URL      string        `name:"url" help:"Wrap the server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
+	Transport string       `enum:"auto,http,sse" default:"auto" help:"What the server at the URL speaks: http, streamable HTTP; sse, the HTTP+SSE of 2024-11-05; auto, the second if it does not speak the first."`
 	Header   []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
 	Timeout  time.Duration `default:"10m" help:"How long the server may be silent about a request."`
 	Pins     string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before a word of it passes, and pin it: enforce holds what differs later until pellucid pins approve, audit records it, off scrubs and checks nothing."`
@@ -136,8 +137,8 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --url and a command exclude each other")
 	case c.URL != "" && (c.Cwd != "" || len(c.Env) > 0):
 		return errors.New("wrap: --cwd and --env are for a command, not for --url")
-	case c.URL == "" && len(c.Header) > 0:
-		return errors.New("wrap: --header is for --url")
+	case c.URL == "" && (len(c.Header) > 0 || c.Transport != "auto"):
+		return errors.New("wrap: --header and --transport are for --url")
 	case slices.ContainsFunc(c.Env, isNoVariable):
 		return errors.New("wrap: --env: want NAME=VALUE, or NAME alone to pass it on")
 	case slices.ContainsFunc(c.Header, func(spec string) bool { return !isHeader(spec) }):
@@ -317,13 +318,18 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 		Header: header, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
 		Notice: func(line string) { cfg.Log.Warn("server: " + line) },
 	}
-	if dial, err := fleet.HTTP(address, options); err == nil && a != nil {
-		return a.run(ctx, front, cfg, dial, descriptor("http", address))
-	}
-	up, err := wire.NewHTTP(address, options)
+	dial, err := dialers[rules.Transport(slices.Index(rules.TransportWords, c.Transport))](address, options)
 	if err != nil {
 		front.Close()
 		return withCode(exitUsage, err)
+	}
+	if a != nil {
+		return a.run(ctx, front, cfg, dial, descriptor("http", address))
+	}
+	up, err := dial(ctx)
+	if err != nil {
+		front.Close()
+		return err
 	}
 	err = gateway.Run(ctx, front, up, cfg)
 	switch {

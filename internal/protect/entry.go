@@ -13,7 +13,6 @@ const (
 	whyShape     = "its entry is not an object of the expected form"
 	whyNothing   = "it has neither a command nor a URL: the client or an extension starts it"
 	whyBoth      = "it has a command and a URL"
-	whySSE       = "it speaks the older HTTP+SSE transport, which wrap does not: pellucid up can stand in front of it"
 	whyLogin     = "the client logs in to it by itself (OAuth), which a program in between cannot"
 	whyURL       = "its URL is not one of http or https that wrap takes"
 	whyUser      = "its URL holds a name or a password, which wrap takes as a header only"
@@ -114,7 +113,7 @@ func (e *entry) remote(address strictjson.Value) string {
 			return whyLogin
 		}
 	}
-	kind, why := e.kind(address.Text())
+	kind, why := e.kind()
 	if why != "" {
 		return why
 	}
@@ -133,6 +132,9 @@ func (e *entry) remote(address strictjson.Value) string {
 	if secret {
 		front[4] = "env:" + urlVariable
 		moved = quote(urlVariable) + ": " + string(e.t.raw(address))
+	}
+	if strings.EqualFold(kind.Text(), kindSSE) {
+		front = append(front, "--transport", kindSSE)
 	}
 	taken := map[string]bool{}
 	for name, value := range headers.Members() {
@@ -173,24 +175,22 @@ func (e *entry) environment(headers, env strictjson.Value, moved *string) {
 	*moved = ""
 }
 
+// kindSSE is how clients call the transport of 2024-11-05. Without a word they try
+// streamable HTTP first and fall back to it, and so does wrap.
+const kindSSE = "sse"
+
 // kind returns the member that says which transport the entry has, and why it is
 // none that can be wrapped.
-func (e *entry) kind(address string) (strictjson.Value, string) {
+func (e *entry) kind() (strictjson.Value, string) {
 	for _, name := range []string{"type", "transport"} {
 		v := e.v.Get(name)
 		switch kind := strings.ToLower(v.Text()); {
 		case !v.Exists():
-		case kind == "sse":
-			return v, whySSE
-		case kind == "http" || kind == "streamable-http" || kind == "streamablehttp" || kind == "streamable_http":
+		case kind == kindSSE || kind == "http" || kind == "streamable-http" || kind == "streamablehttp" || kind == "streamable_http":
 			return v, ""
 		default:
 			return v, whySocket
 		}
-	}
-	// A client tries streamable HTTP first and falls back; wrap would not.
-	if path, _, _ := strings.Cut(address, "?"); strings.HasSuffix(strings.TrimRight(path, "/"), "/sse") {
-		return strictjson.Value{}, whySSE
 	}
 	return strictjson.Value{}, ""
 }

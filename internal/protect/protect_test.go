@@ -77,6 +77,8 @@ var entries = []struct{ name, in, want, why string }{
 		"{\n \"type\": \"stdio\",\n \"command\": \"/opt/pellucid\",\n \"args\": [\"wrap\", \"--name\", \"s\", \"--url\", \"https://a.example/mcp\", " +
 			"\"--header\", \"Authorization=env:PELLUCID_HEADER_AUTHORIZATION\", \"--header\", \"X-A=env:PELLUCID_HEADER_X_A\"],\n" +
 			" \"env\": {\"PELLUCID_HEADER_AUTHORIZATION\": \"Bearer t0p\", \"PELLUCID_HEADER_X_A\": \"${input:x}\"}\n}", ""},
+	{"url of the older transport", `{"type":"SSE","url":"https://a.example/x","headers":{"A":"1"}}`,
+		`{"type":"stdio","command": "/opt/pellucid", "args": ["wrap", "--name", "s", "--url", "https://a.example/x", "--transport", "sse", "--header", "A=env:PELLUCID_HEADER_A"],"env":{"PELLUCID_HEADER_A":"1"}}`, ""},
 	{"headers of one variable", `{"url":"https://a.example","headers":{"X-A":"1","x_a":"2"}}`,
 		`{"command": "/opt/pellucid", "args": ["wrap", "--name", "s", "--url", "https://a.example", "--header", "X-A=env:PELLUCID_HEADER_X_A", "--header", "x_a=env:PELLUCID_HEADER_X_A_2"],"env":{"PELLUCID_HEADER_X_A":"1","PELLUCID_HEADER_X_A_2":"2"}}`, ""},
 	{"url with a secret", `{"serverUrl":"https://a.example/mcp?key=t0p"}`,
@@ -90,8 +92,6 @@ var entries = []struct{ name, in, want, why string }{
 
 	{"wrapped by hand", `{"command":"pellucid","args":["wrap","--","srv"]}`, "", already},
 	{"wrapped by hand, elsewhere", `{"command":"C:\\bin\\Pellucid.EXE","args":["wrap","--","srv"]}`, "", already},
-	{"sse", `{"type":"sse","url":"https://a.example/x"}`, "", whySSE},
-	{"sse by its path", `{"url":"https://a.example/sse/"}`, "", whySSE},
 	{"websocket", `{"type":"ws","url":"wss://a.example/"}`, "", whySocket},
 	{"password", `{"url":"https://u:p@a.example/"}`, "", whyUser},
 	{"fragment", `{"url":"https://a.example/#x"}`, "", whyURL},

@@ -122,6 +122,9 @@ const (
 	SSE                             // of 2024-11-05
 )
 
+// TransportWords are what a file calls the transports, by their numbers.
+var TransportWords = []string{AutoTransport: "auto", StreamableHTTP: "http", SSE: "sse"}
+
 // A Variable is an environment variable or a header.
 type Variable struct {
 	Name  string

@@ -61,7 +61,7 @@ func (c *compiler) server(name string, p place) *Server {
 	}
 	m["headers"] = func(p place) { s.Headers = c.headers(p) }
 	m["transport"] = func(p place) {
-		s.Transport = choice(&c.reader, p, []string{"auto", "http", "sse"}, []Transport{AutoTransport, StreamableHTTP, SSE})
+		s.Transport = choice(&c.reader, p, TransportWords, []Transport{AutoTransport, StreamableHTTP, SSE})
 	}
 	m["mcp_json"] = func(p place) { client = p }
 	m["prefix"] = func(p place) {
