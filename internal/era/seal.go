@@ -88,10 +88,12 @@ type sealing struct {
 // maxAsked bounds them where nobody answers; a front has no more under way at once.
 const maxAsked = 1 << 14
 
-// subject is what a request is about: another attempt of it names the same.
+// subject stands for what a request is about: another attempt of it names the same. It
+// is a digest, since what it is kept of may be long.
 func subject(m *wire.Message) string {
 	name, uri := m.Params.Get("name").Text(), m.Params.Get("uri").Text()
-	return m.Method + "\x00" + strconv.Itoa(len(name)) + " " + name + uri
+	sum := sha256.Sum256([]byte(m.Method + "\x00" + strconv.Itoa(len(name)) + " " + name + uri))
+	return string(sum[:])
 }
 
 // ask takes note of a request, and forgets one that is withdrawn.
