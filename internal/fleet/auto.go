@@ -37,14 +37,15 @@ func Auto(url string, o wire.HTTPOptions) (Dialer, error) {
 	}
 	old := new(atomic.Bool)
 	return func(ctx context.Context) (wire.Conn, error) {
-		if old.Load() {
-			return second(ctx)
+		dial, is := first, old.Load()
+		if is {
+			dial = second
 		}
-		conn, err := first(ctx)
+		conn, err := dial(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return &undecided{conn: conn, second: second, old: old}, nil
+		return &undecided{conn: conn, second: second, old: old, decided: is, changed: is}, nil
 	}, nil
 }
 
@@ -53,21 +54,22 @@ func Auto(url string, o wire.HTTPOptions) (Dialer, error) {
 // spec: MCP 2025-03-26, transports/backwards-compatibility
 type undecided struct {
 	second Dialer
-	old    *atomic.Bool
+	old    *atomic.Bool // how the next Conn begins
 
 	mu      sync.Mutex
 	conn    wire.Conn
 	decided bool
+	changed bool // conn speaks the old transport
 	shut    bool
 	early   []*wire.Outgoing // requests that have no answer yet
 }
 
 const maxEarly = 64
 
-func (c *undecided) current() (conn wire.Conn, decided bool) {
+func (c *undecided) current() (conn wire.Conn, decided, changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.conn, c.decided
+	return c.conn, c.decided, c.changed
 }
 
 func (c *undecided) Write(ctx context.Context, out *wire.Outgoing) error {
@@ -82,8 +84,12 @@ func (c *undecided) Write(ctx context.Context, out *wire.Outgoing) error {
 
 func (c *undecided) Read(ctx context.Context) (*wire.Message, error) {
 	for {
-		conn, decided := c.current()
+		conn, decided, changed := c.current()
 		m, err := conn.Read(ctx)
+		if changed && err == nil {
+			// A server that was only away for a while must not be taken for an old one.
+			c.old.Store(!m.Local)
+		}
 		if decided || err != nil {
 			return m, err
 		}
@@ -129,9 +135,8 @@ func (c *undecided) change(ctx context.Context, was wire.Conn) error {
 		return wire.ErrClosed
 	}
 	early := c.early
-	c.conn, c.decided, c.early = conn, true, nil
+	c.conn, c.decided, c.changed, c.early = conn, true, true, nil
 	c.mu.Unlock()
-	c.old.Store(true)
 	was.Close()
 	for _, out := range early {
 		if err := conn.Write(ctx, out); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -240,6 +241,53 @@ func TestAuto(t *testing.T) {
 	}
 	if _, err := Auto("ftp://x", wire.HTTPOptions{}); err == nil {
 		t.Error("no error of a URL that is none")
+	}
+}
+
+// TestAutoAgain: what a server speaks is not known for ever.
+func TestAutoAgain(t *testing.T) {
+	offered := func(*http.Request) *mcp.Server { return toolServer("s", "who") }
+	is := new(atomic.Pointer[http.Handler])
+	becomes := func(h http.Handler) { is.Store(&h) }
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*is.Load()).ServeHTTP(w, r) }))
+	defer srv.Close()
+	dial, err := Auto(srv.URL, wire.HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := func() bool {
+		t.Helper()
+		conn, err := dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		request(t, conn, 1, "initialize", `{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+		ctx, stop := context.WithTimeout(t.Context(), patience)
+		defer stop()
+		m, err := conn.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Local
+	}
+	becomes(http.NotFoundHandler())
+	if !local() {
+		t.Error("an answer of nobody")
+	}
+	becomes(mcp.NewStreamableHTTPHandler(offered, nil))
+	if local() {
+		t.Error("a server that was away is taken for one of the old transport")
+	}
+	becomes(mcp.NewSSEHandler(offered, nil))
+	for range 2 {
+		if local() {
+			t.Error("a server of the old transport is not reached")
+		}
+	}
+	becomes(mcp.NewStreamableHTTPHandler(offered, nil))
+	if first, second := local(), local(); !first || second {
+		t.Errorf("a server that has left the old transport: refused %v, then %v", first, second)
 	}
 }
 
