@@ -392,7 +392,10 @@ func TestHTTPViolationInStream(t *testing.T) {
 }
 
 func TestHTTPDuplicateID(t *testing.T) {
-	c, _ := upstream(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, HTTPOptions{})
+	c, _ := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // until then nobody sees that the client has gone
+		<-r.Context().Done()
+	}, HTTPOptions{})
 	send(t, c, request(1, "a"))
 	if err := c.Write(t.Context(), request(1, "a")); err == nil {
 		t.Error("the same id went out twice")

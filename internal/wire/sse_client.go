@@ -41,7 +41,8 @@ type SSE struct {
 
 	mu     sync.Mutex
 	closed bool
-	post   string // where messages go; "": the stream is not open
+	post   string                     // where messages go; "": the stream is not open
+	posts  map[ID]*context.CancelFunc // of requests whose POST has no end yet
 }
 
 var _ Conn = (*SSE)(nil)
@@ -59,7 +60,7 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 		return nil, err
 	}
 	c := &SSE{url: h.url, opt: h.opt, inbox: inbox{in: make(chan incoming)}, room: make(chan struct{}, maxInFlight),
-		opener: make(chan struct{}, 1)}
+		opener: make(chan struct{}, 1), posts: map[ID]*context.CancelFunc{}}
 	c.client = &http.Client{
 		Transport: h.opt.Transport,
 		// A redirect would take credentials and messages where the operator did not send them.
@@ -73,6 +74,7 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 // Write posts a message. For a request it returns at once; for anything else it
 // waits a little until the upstream has it.
 func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
+	c.over(m.Route.Cancels, 0) // before there has to be room
 	done := make(chan struct{})
 	select {
 	case c.room <- struct{}{}:
@@ -81,9 +83,10 @@ func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
 	case <-c.ctx.Done():
 		return ErrClosed
 	}
+	under, end := c.enlist(m) // now: it may be cancelled at once
 	started := c.begin(func() {
-		defer func() { <-c.room; close(done) }()
-		if r := c.tell(m); r != nil && c.ctx.Err() == nil {
+		defer func() { end(); <-c.room; close(done) }()
+		if r := c.tell(under, m); r != nil && under.Err() == nil {
 			c.notice("upstream: a message was not delivered: %v", r.cause)
 			if m.Kind == Request {
 				c.deliver(r.local(m.ID), nil)
@@ -91,6 +94,7 @@ func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
 		}
 	})
 	if !started {
+		end()
 		<-c.room
 		return ErrClosed
 	}
@@ -109,6 +113,40 @@ func (c *SSE) begin(f func()) bool {
 	return !c.closed
 }
 
+// enlist returns the context of m's POST, which ends with what m asks for.
+func (c *SSE) enlist(m *Outgoing) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	if m.Kind != Request {
+		return ctx, cancel
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.posts[m.ID] = &cancel
+	return ctx, func() {
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.posts[m.ID] == &cancel {
+			delete(c.posts, m.ID)
+		}
+	}
+}
+
+// over ends the POST of a request that is answered or cancelled, after a while: else
+// a server that never ends one would have all room in the end.
+func (c *SSE) over(id ID, after time.Duration) {
+	c.mu.Lock()
+	cancel := c.posts[id]
+	c.mu.Unlock()
+	switch {
+	case cancel == nil:
+	case after == 0:
+		(*cancel)()
+	default:
+		time.AfterFunc(after, *cancel)
+	}
+}
+
 func (c *SSE) request(ctx context.Context, method, to string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, body)
 	if err != nil {
@@ -123,12 +161,14 @@ func (c *SSE) request(ctx context.Context, method, to string, body io.Reader) (*
 }
 
 // tell posts m, and opens the stream if it is not open.
-func (c *SSE) tell(m *Outgoing) *refusal {
-	to, r := c.endpoint()
+func (c *SSE) tell(ctx context.Context, m *Outgoing) *refusal {
+	to, r := c.endpoint(ctx)
 	if r != nil {
 		return r
 	}
-	req, err := c.request(c.ctx, http.MethodPost, to, bytes.NewReader(m.Raw))
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	req, err := c.request(ctx, http.MethodPost, to, bytes.NewReader(m.Raw))
 	if err != nil {
 		return refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
 	}
@@ -141,15 +181,16 @@ func (c *SSE) tell(m *Outgoing) *refusal {
 	if resp.StatusCode/100 != 2 {
 		return refuse(CodeStatus, StatusError(resp.StatusCode))
 	}
+	time.AfterFunc(lingerWait, stop) // what stands there means nothing
 	io.CopyN(io.Discard, resp.Body, 4<<10)
 	return nil
 }
 
 // endpoint is where messages go.
-func (c *SSE) endpoint() (string, *refusal) {
+func (c *SSE) endpoint(ctx context.Context) (string, *refusal) {
 	select {
 	case <-c.opener:
-	case <-c.ctx.Done():
+	case <-ctx.Done():
 		return "", refuse(CodeUnreachable, ErrClosed)
 	}
 	defer func() { c.opener <- struct{}{} }()
@@ -248,6 +289,9 @@ func (c *SSE) listen(er *eventReader) {
 			return
 		}
 		if m, err := ev.message(c.opt.Limits); m != nil || err != nil {
+			if m != nil && (m.Kind == Response || m.Kind == ErrorResponse) {
+				c.over(m.ID, lingerWait)
+			}
 			c.deliver(m, err)
 		}
 	}

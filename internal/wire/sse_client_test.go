@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,5 +139,72 @@ func TestSSEEnds(t *testing.T) {
 	close(end)
 	if _, err := c.Read(context.Background()); !errors.Is(err, errStreamEnded) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSSERoom: a server that never ends an exchange does not have all room in the end.
+func TestSSERoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		headers, answers bool
+	}{"no end of what is accepted": {true, true}, "answered, never accepted": {false, true}, "neither": {false, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := make(chan string, 2*maxInFlight)
+			end := make(chan bool)
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					var m struct{ ID int }
+					json.NewDecoder(r.Body).Decode(&m)
+					if tc.answers {
+						out <- fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}\n\n", m.ID)
+					}
+					if tc.headers {
+						w.WriteHeader(http.StatusAccepted)
+						io.WriteString(w, "x")
+						w.(http.Flusher).Flush()
+					}
+					select {
+					case <-end:
+					case <-r.Context().Done():
+					}
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, "event: endpoint\ndata: /post\n\n")
+				for {
+					w.(http.Flusher).Flush()
+					select {
+					case s := <-out:
+						io.WriteString(w, s)
+					case <-r.Context().Done():
+						return
+					}
+				}
+			}))
+			t.Cleanup(srv.Close)
+			t.Cleanup(func() { close(end) })
+			c := sseConn(t, srv.URL)
+			go func() {
+				for {
+					if _, err := c.Read(context.Background()); err != nil {
+						return
+					}
+				}
+			}()
+			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			defer stop()
+			for n := range int64(maxInFlight) {
+				if err := c.Write(ctx, &Outgoing{Raw: AppendRequest(nil, IntID(n), "ping", nil), Kind: Request, ID: IntID(n), Method: "ping"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			last := &Outgoing{Raw: AppendRequest(nil, IntID(maxInFlight), "ping", nil), Kind: Request, ID: IntID(maxInFlight), Method: "ping"}
+			if !tc.answers { // whoever gives up says so
+				last = &Outgoing{Raw: AppendRequest(nil, ID{}, "notifications/cancelled", nil), Kind: Notification, Route: Route{Cancels: IntID(7)}}
+			}
+			if err := c.Write(ctx, last); err != nil {
+				t.Errorf("no room: %v", err)
+			}
+		})
 	}
 }
