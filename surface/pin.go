@@ -3,6 +3,7 @@ package surface
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -252,7 +253,7 @@ var errBroken = errors.New("surface: broken pin record")
 func parsePin(server string, b []byte) (Pin, error) {
 	var r pinRecord
 	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
-		return Pin{}, errors.Join(errBroken, err)
+		return Pin{}, fmt.Errorf("%w: %w", errBroken, err)
 	}
 	p := Pin{Server: server, Transport: r.Transport, Since: r.Since, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
 	var doc strictjson.Doc

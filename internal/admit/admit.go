@@ -98,6 +98,8 @@ type Admissions struct {
 	mu   sync.Mutex
 	list map[string]*Server
 	told map[string]bool // shadows that were reported
+
+	unread map[string]bool // whose pins cannot be read, of which look has told; "": anybody's
 }
 
 // Reasons for which no session of a server begins, beside ctx's and those of Collect.
@@ -122,7 +124,7 @@ func New(opt Options) *Admissions {
 	if opt.Out == nil {
 		opt.Out = func(string) {}
 	}
-	a := &Admissions{opt: opt, log: opt.Log, list: map[string]*Server{}, told: map[string]bool{}, shadow: make(chan struct{}, 1)}
+	a := &Admissions{opt: opt, log: opt.Log, list: map[string]*Server{}, told: map[string]bool{}, unread: map[string]bool{}, shadow: make(chan struct{}, 1)}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	a.work.Go(a.follow)
 	return a
@@ -220,14 +222,27 @@ func (a *Admissions) look() {
 	ctx, stop := context.WithTimeout(a.ctx, storeWait)
 	defer stop()
 	versions, err := a.versions(ctx, servers)
-	if err != nil {
-		if a.ctx.Err() == nil {
-			a.log.Warn("pins cannot be read: what was approved before stays in force", "error", err)
-		}
+	if a.readable("", err); err != nil {
 		return
 	}
 	for _, s := range servers {
 		s.reread(ctx, versions[s.config().Pin])
+	}
+}
+
+// readable tells of pins that cannot be read, once until they can be again. Only look and
+// what it calls may call it.
+func (a *Admissions) readable(server string, err error) {
+	switch {
+	case err == nil:
+		delete(a.unread, server)
+	case a.unread[server] || a.ctx.Err() != nil:
+	case server == "":
+		a.unread[server] = true
+		a.log.Warn("pins cannot be read: what was approved before stays in force", "error", err)
+	default:
+		a.unread[server] = true
+		a.log.Warn("pin cannot be read: what was approved before stays in force", "server", server, "error", err)
 	}
 }
 

@@ -361,3 +361,22 @@ func TestSlowStore(t *testing.T) {
 		}
 	})
 }
+
+// TestUnreadable: whoever looks every second says once what it cannot read.
+func TestUnreadable(t *testing.T) {
+	var log strings.Builder
+	s := newStore()
+	a := New(Options{Pins: surface.NewPins(s, nil), Versions: s.versions, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	defer a.Close()
+	away := errors.New("away")
+	for _, x := range []struct {
+		server string
+		err    error
+		lines  int
+	}{{"", away, 1}, {"", away, 1}, {"a", away, 2}, {"b", nil, 2}, {"a", away, 2}, {"", nil, 2}, {"", away, 3}} {
+		a.readable(x.server, x.err)
+		if n := strings.Count(log.String(), "\n"); n != x.lines {
+			t.Errorf("%q, %v: %d lines, want %d", x.server, x.err, n, x.lines)
+		}
+	}
+}

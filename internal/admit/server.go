@@ -323,8 +323,7 @@ func (s *Server) reread(ctx context.Context, version int64) {
 		return
 	}
 	now, err := s.pin(ctx)
-	if err != nil {
-		s.a.log.Warn("pin cannot be read: what was approved before stays in force", "server", s.config().Name, "error", err)
+	if s.a.readable(s.config().Name, err); err != nil {
 		return
 	}
 	if !t.same(now) {
