@@ -63,16 +63,12 @@ func (c *compiler) guard(p place) {
 	before := len(c.problems)
 	var calibration place
 	c.object(p, members{
-		"upstream": func(p place) {
-			if g.Upstream = c.text(p, 2048); g.Upstream != "" && !IsHTTP(g.Upstream) {
-				c.report(p, "want an http or https URL")
-			}
-		},
-		"key":    func(p place) { g.Key = c.reference(p) },
-		"mode":   func(p place) { g.Audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true}) },
-		"fail":   func(p place) { g.FailOpen = choice(&c.reader, p, []string{"closed", "open"}, []bool{false, true}) },
-		"buffer": func(p place) { g.Buffer = c.boolean(p) },
-		"guess":  func(p place) { g.NoGuess = !c.boolean(p) },
+		"upstream": func(p place) { g.Upstream = c.upstream(p) },
+		"key":      func(p place) { g.Key = c.reference(p) },
+		"mode":     func(p place) { g.Audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true}) },
+		"fail":     func(p place) { g.FailOpen = choice(&c.reader, p, []string{"closed", "open"}, []bool{false, true}) },
+		"buffer":   func(p place) { g.Buffer = c.boolean(p) },
+		"guess":    func(p place) { g.NoGuess = !c.boolean(p) },
 		"untrusted_tools": func(p place) {
 			g.UntrustedTools = c.checkedList(p, maxGuardTools, "the name of a tool, where * stands for any characters", isToolKey)
 		},
@@ -121,6 +117,14 @@ func (c *compiler) guard(p place) {
 	}
 	c.secret.add(g.Key.text)
 	c.out.Guard = g
+}
+
+func (c *compiler) upstream(p place) string {
+	s := c.text(p, 2048)
+	if s != "" && !IsHTTP(s) {
+		c.report(p, "want an http or https URL")
+	}
+	return s
 }
 
 func (c *compiler) guardTool(name string, p place) GuardTool {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 )
@@ -46,18 +47,18 @@ func unread(path string, err error) error {
 // readRegular reads a file, but nothing that never ends or that may make the
 // reader wait.
 func readRegular(name string) ([]byte, error) {
-	fi, err := os.Stat(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe opening waits for a writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
 		return nil, errors.New("it is no regular file")
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxClientFile+1))
 	if len(b) > maxClientFile {
 		return nil, errors.New("it is too long")
