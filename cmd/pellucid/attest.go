@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -54,11 +53,7 @@ func (c *attestKeygenCmd) Run(e *env) error {
 	if c.Out != "" {
 		file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			var pe *fs.PathError
-			if errors.As(err, &pe) {
-				err = pe.Err
-			}
-			return fmt.Errorf("attest: create %s: %w", finding.Quote(c.Out), err)
+			return fmt.Errorf("attest: create %s: %w", finding.Quote(c.Out), withoutPath(err))
 		}
 		defer file.Close()
 		key, told = file, e.Stdout
@@ -165,8 +160,8 @@ refusal names a code, a member and an octet. Exit codes: 0 accepted, 1 refused o
 the input cannot be read, 2 wrong usage.`
 }
 
-// A checkReport is what --json prints.
-type checkReport struct {
+// An attestCheckReport is what --json prints.
+type attestCheckReport struct {
 	Accepted  bool   `json:"accepted"`
 	Code      string `json:"code,omitempty"`
 	Pointer   string `json:"pointer,omitempty"`
@@ -201,7 +196,7 @@ func (c *attestCheckCmd) Run(e *env) error {
 	return err
 }
 
-func (c *attestCheckCmd) check(doc []byte) (*checkReport, error) {
+func (c *attestCheckCmd) check(doc []byte) (*attestCheckReport, error) {
 	at := c.At
 	if at.IsZero() {
 		at = time.Now()
@@ -213,11 +208,11 @@ func (c *attestCheckCmd) check(doc []byte) (*checkReport, error) {
 	var r *attest.Refusal
 	switch {
 	case errors.As(err, &r):
-		return &checkReport{Code: string(r.Code), Pointer: r.Pointer, Offset: &r.Offset, InText: r.Text}, nil
+		return &attestCheckReport{Code: string(r.Code), Pointer: r.Pointer, Offset: &r.Offset, InText: r.Text}, nil
 	case err != nil:
 		return nil, err
 	}
-	rep := &checkReport{
+	rep := &attestCheckReport{
 		Accepted: true, ID: a.ID, Version: string(a.Version), Hash: a.Hash().String(), ClaimHash: a.ClaimHash.String(),
 		Validator: a.Validator, Verdict: string(a.Verdict),
 	}
@@ -227,7 +222,7 @@ func (c *attestCheckCmd) check(doc []byte) (*checkReport, error) {
 	return rep, nil
 }
 
-func (r *checkReport) print(w io.Writer) error {
+func (r *attestCheckReport) print(w io.Writer) error {
 	if !r.Accepted {
 		at := "octet"
 		if r.InText {

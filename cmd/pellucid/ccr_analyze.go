@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
@@ -228,7 +225,7 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	r, err := c.analyze(ctx, e, q, client)
 	if closed := done(); err == nil && closed != nil {
@@ -335,13 +332,4 @@ func (c *ccrAnalyzeCmd) write(e *env, r *ccrReport) error {
 		return writeJSON(e.Stdout, r)
 	}
 	return r.print(e.Stdout, paletteFor(e.Stdout, e.Getenv))
-}
-
-// writeWhole has write make the whole of a file.
-func writeWhole(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -73,7 +70,7 @@ func (c *ccrCalibrateCmd) Run(e *env) error {
 	if err := canWrite(c.Out); err != nil {
 		return fmt.Errorf("ccr: %w", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	f := calibrationFile{Version: calibrationVersion}
 	var all []ccrAnswers

@@ -6,12 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	modelguard "github.com/pellucid-mcp/pellucid/guard"
+	"github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/internal/interval"
 	"github.com/pellucid-mcp/pellucid/llm"
 )
@@ -42,10 +39,10 @@ type replayReport struct {
 }
 
 type guardReport struct {
-	ID     string            `json:"id"`
-	Act    modelguard.Act    `json:"act"`
-	Reason modelguard.Reason `json:"reason"`
-	Audit  bool              `json:"audit,omitempty"`
+	ID     string       `json:"id"`
+	Act    guard.Act    `json:"act"`
+	Reason guard.Reason `json:"reason"`
+	Audit  bool         `json:"audit,omitempty"`
 }
 
 func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) {
@@ -55,7 +52,7 @@ func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) 
 	}
 	sum := sha256.Sum256(b)
 	out := &replayReport{Record: "sha256:" + hex.EncodeToString(sum[:])}
-	if modelguard.IsEvidence(b) {
+	if guard.IsEvidence(b) {
 		return replayGuard(b, out)
 	}
 	r, err := counterfactual.Replay(b)
@@ -70,7 +67,7 @@ func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) 
 
 // replayGuard is replay of what pellucid guard keeps of a decision.
 func replayGuard(b []byte, out *replayReport) (*replayReport, *counterfactual.Result, error) {
-	g, err := modelguard.Replay(b)
+	g, err := guard.Replay(b)
 	if err != nil {
 		out.Problem = err.Error()
 		return out, nil, nil
@@ -204,7 +201,7 @@ func (c *ccrRerunCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	if err = q.base(ctx, client); err == nil {
 		err = c.rerun(ctx, e, q, client, r)

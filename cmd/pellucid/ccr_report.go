@@ -256,55 +256,71 @@ func (r *ccrReport) foremost() []int {
 	return all
 }
 
+// print tells a person: the verdicts first, then what in the context has pushed.
 func (r *ccrReport) print(out io.Writer, p palette) error {
 	w := bufio.NewWriter(out)
 	for i := range r.Actions {
-		a := &r.Actions[i]
-		word := string(a.Response)
-		switch a.Response {
-		case counterfactual.Allow:
-			word = p.green(word)
-		case counterfactual.Ask:
-			word = p.yellow(word)
-		default:
-			word = p.red(word)
+		r.Actions[i].print(w, p)
+	}
+	shown := r.foremost()
+	r.printSegments(w, p, shown)
+	r.printMetrics(w, shown)
+	for _, o := range r.Odd {
+		fmt.Fprintf(w, "note: %s\n", o)
+	}
+	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", plural(r.Spent.Calls, "call"), thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.dim("record "+r.Record))
+	return w.Flush()
+}
+
+// print tells the verdict of one action, and what it rests on.
+func (a *ccrAction) print(w io.Writer, p palette) {
+	word := string(a.Response)
+	switch a.Response {
+	case counterfactual.Allow:
+		word = p.green(word)
+	case counterfactual.Ask:
+		word = p.yellow(word)
+	default:
+		word = p.red(word)
+	}
+	fmt.Fprintf(w, "%s  %s\n", p.bold(word), p.bold(a.Tool))
+	for _, arg := range a.Arguments {
+		fmt.Fprintf(w, "  %s\n", arg)
+	}
+	fmt.Fprintf(w, "  %s: %s\n", a.Class, classWords[a.Class])
+	if a.Class != counterfactual.Inconclusive {
+		fmt.Fprintf(w, "  evidence %g to 1, severity %.3f (%s)\n", a.Odds, float64(a.Severity)/1000, a.Band)
+	}
+	for _, name := range a.Tampered {
+		fmt.Fprintf(w, "  argument not the user's: %s\n", inline(name))
+	}
+	for _, c := range a.Causes {
+		what := "begins"
+		if c.Span {
+			what = "span"
 		}
-		fmt.Fprintf(w, "%s  %s\n", p.bold(word), p.bold(a.Tool))
-		for _, arg := range a.Arguments {
-			fmt.Fprintf(w, "  %s\n", arg)
-		}
-		fmt.Fprintf(w, "  %s: %s\n", a.Class, classWords[a.Class])
-		if a.Class != counterfactual.Inconclusive {
-			fmt.Fprintf(w, "  evidence %g to 1, severity %.3f (%s)\n", a.Odds, float64(a.Severity)/1000, a.Band)
-		}
-		for _, name := range a.Tampered {
-			fmt.Fprintf(w, "  argument not the user's: %s\n", inline(name))
-		}
-		for _, c := range a.Causes {
-			what := "begins"
-			if c.Span {
-				what = "span"
-			}
-			fmt.Fprintf(w, "  caused by %s (%g to 1)\n", strings.Join(c.Segments, " and "), c.Odds)
-			if c.Text != "" {
-				fmt.Fprintf(w, "    %s %s\n", what, c.Text)
-			}
-		}
-		if c := a.Certificate; c != nil {
-			fmt.Fprintf(w, "  certificate: without what was found it recurred in %d of %d answers\n", c.Positives, c.Positives+c.Negatives)
-		}
-		if a.Contradicts {
-			fmt.Fprintln(w, "  the answers contradict each other")
-		}
-		if a.Drift {
-			fmt.Fprintln(w, "  the answers came of more than one model or fingerprint: the stricter rule held")
-		}
-		if len(a.NotTested) > 0 {
-			fmt.Fprintf(w, "  not tested: %s\n", strings.Join(a.NotTested, ", "))
+		fmt.Fprintf(w, "  caused by %s (%g to 1)\n", strings.Join(c.Segments, " and "), c.Odds)
+		if c.Text != "" {
+			fmt.Fprintf(w, "    %s %s\n", what, c.Text)
 		}
 	}
+	if c := a.Certificate; c != nil {
+		fmt.Fprintf(w, "  certificate: without what was found it recurred in %d of %d answers\n", c.Positives, c.Positives+c.Negatives)
+	}
+	if a.Contradicts {
+		fmt.Fprintln(w, "  the answers contradict each other")
+	}
+	if a.Drift {
+		fmt.Fprintln(w, "  the answers came of more than one model or fingerprint: the stricter rule held")
+	}
+	if len(a.NotTested) > 0 {
+		fmt.Fprintf(w, "  not tested: %s\n", strings.Join(a.NotTested, ", "))
+	}
+}
+
+// printSegments draws the influence of the segments that are shown.
+func (r *ccrReport) printSegments(w io.Writer, p palette, shown []int) {
 	fmt.Fprintf(w, "\n%-6s %-*s  %s\n", "", barWidth, "influence", "recurs shown, hidden")
-	shown := r.foremost()
 	for _, i := range shown {
 		s := &r.Segments[i]
 		mark := " "
@@ -319,12 +335,6 @@ func (r *ccrReport) print(out io.Writer, p palette) error {
 	if n := len(r.Segments) - len(shown); n > 0 {
 		fmt.Fprintf(w, "  and %s of less influence: --json and --html have all\n", plural(n, "segment"))
 	}
-	r.printMetrics(w, shown)
-	for _, o := range r.Odd {
-		fmt.Fprintf(w, "note: %s\n", o)
-	}
-	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", plural(r.Spent.Calls, "call"), thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.dim("record "+r.Record))
-	return w.Flush()
 }
 
 // printMetrics prints what --full asked for: how far answers were from the base answer.

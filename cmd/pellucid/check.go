@@ -1,26 +1,21 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
@@ -100,7 +95,7 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	if err := c.ask(e, targets); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	progress := newVerifying(e, targets)
 	gate, done, err := c.gate(ctx, review, progress)
@@ -120,58 +115,6 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	return r.exit()
 }
 
-// write says what came of it, in every form that was asked for.
-func (c *checkCmd) write(e *env, r *preflight) (err error) {
-	if c.SARIF != "" {
-		var b bytes.Buffer
-		if err := writeJSON(&b, newSARIF(r)); err != nil {
-			return err
-		}
-		if c.SARIF == "-" {
-			_, err := e.Stdout.Write(b.Bytes())
-			return err
-		}
-		if err := writeFile(c.SARIF, b.Bytes()); err != nil {
-			return err
-		}
-	}
-	if c.JSON {
-		err = writeJSON(e.Stdout, r)
-	} else {
-		err = r.write(e.Stdout, paletteFor(e.Stdout, e.Getenv))
-	}
-	if err != nil {
-		return fmt.Errorf("check: write: %w", err)
-	}
-	return nil
-}
-
-func writeFile(path string, b []byte) error {
-	err := os.WriteFile(path, b, 0o666)
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	if err != nil {
-		return fmt.Errorf("check: write %s: %w", finding.Quote(path), err)
-	}
-	return nil
-}
-
-// configure reads what --config names. Its pins and verdicts are those of the gateway.
-func (c *checkCmd) configure(e *env) (err error) {
-	if c.Config == "" {
-		return nil
-	}
-	if c.configuration, err = rules.Load(c.Config, e.references()); err != nil {
-		return withCode(exitConfig, fmt.Errorf("check: %w", err))
-	}
-	if at := c.configuration.Store; c.DB == "" {
-		c.DB = cmp.Or(at.Path, at.URL.Reveal())
-	}
-	return nil
-}
-
 // split tells files from the command: kong makes one list of both.
 func (c *checkCmd) split(args []string) {
 	c.files = c.Args
@@ -182,6 +125,7 @@ func (c *checkCmd) split(args []string) {
 	}
 }
 
+// usage refuses what contradicts itself on the command line.
 func (c *checkCmd) usage() error {
 	ways := 0
 	for _, given := range []bool{len(c.files) > 0, len(c.command) > 0, c.Surface != ""} {
@@ -206,115 +150,19 @@ func (c *checkCmd) usage() error {
 	return nil
 }
 
-// ask lets a person decide about every command that a file names. Who types a
-// command has decided.
-func (c *checkCmd) ask(e *env, targets []*target) error {
-	var open []*target
-	for _, t := range targets {
-		if t.file != "" && t.command != nil && t.problem == nil && (!t.disabled || c.Server != "") {
-			open = append(open, t)
-		}
-	}
-	if c.Yes || len(open) == 0 {
+// configure reads what --config names. Its pins and verdicts are those of the gateway.
+func (c *checkCmd) configure(e *env) (err error) {
+	if c.Config == "" {
 		return nil
 	}
-	if !isTerminal(e.Stderr) || !readsTerminal(e.Stdin) {
-		for _, t := range open {
-			fmt.Fprintf(e.Stderr, "%s would be started:\n%s", t.title(), t.shown())
-		}
-		return errNobody
+	if c.configuration, err = rules.Load(c.Config, e.references()); err != nil {
+		return withCode(exitConfig, fmt.Errorf("check: %w", err))
 	}
-	return askEach(e.Stdin, e.Stderr, open)
-}
-
-var errNobody = withCode(exitUsage, errors.New("check: nothing was started, for there is nobody to ask: look at the commands above and say --yes"))
-
-// askEach asks about each command. Whoever goes away in the middle has agreed to none.
-func askEach(r io.Reader, w io.Writer, open []*target) error {
-	in := bufio.NewReader(r)
-	for _, t := range open {
-		fmt.Fprintf(w, "%s is started by:\n%sStart it? [y/N] ", t.title(), t.shown())
-		line, err := in.ReadString('\n')
-		if err != nil {
-			fmt.Fprintln(w)
-			return errNobody
-		}
-		t.declined = !isYes(line)
+	if at := c.configuration.Store; c.DB == "" {
+		c.DB = cmp.Or(at.Path, at.URL.Reveal())
 	}
 	return nil
 }
-
-func isYes(line string) bool {
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
-}
-
-// pinDB says where the pins are.
-type pinDB struct {
-	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the pins: a postgres:// URL, or the path of an SQLite file (default: $$${env}; else pins of wrap and check are files in the state directory, and those of up are in its pellucid.db)."`
-}
-
-// open opens the pins. Without a database, make says to make one; else there are none.
-func (c *pinDB) open(ctx context.Context, make bool) (s *store.Store, err error) {
-	dir, err := openState()
-	if err != nil {
-		return nil, err
-	}
-	s, err = (&stateDB{DB: c.DB}).open(ctx, dir, make)
-	if errors.Is(err, errNoStore) {
-		return nil, nil
-	}
-	return s, err
-}
-
-// places opens what keeps pins and verdicts: the database, where one is named or the
-// configuration of up is given, else files.
-func (c *checkCmd) places(ctx context.Context) (surface.PinStore, surface.Cache, func(), error) {
-	if c.DB == "" && c.configuration == nil {
-		files, err := openFiles()
-		return files, files, func() {}, err
-	}
-	s, err := c.pinDB.open(ctx, !c.NoPin)
-	if err != nil || s == nil {
-		return nil, nil, func() {}, err
-	}
-	return s, s, func() { s.Close() }, nil
-}
-
-// gate is the check that every server passes. Verdicts are remembered beside the pins.
-func (c *checkCmd) gate(ctx context.Context, review *rules.Review, progress *verifying) (*surface.Gate, func(), error) {
-	g := &surface.Gate{Rules: surface.Rules{Wide: c.Wide}}
-	pins, cache, done, err := c.places(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if pins != nil {
-		g.Pins = surface.NewPins(pins, nil)
-		if c.NoPin {
-			g.Pins, cache = surface.NewPins(unchanged{pins}, nil), unlearned{cache}
-		}
-	}
-	if review == nil {
-		return g, done, nil
-	}
-	reviewing, err := newReviewing(review, cache, progress.part)
-	if err != nil {
-		done()
-		return nil, nil, withCode(exitUsage, fmt.Errorf("check: the review: %w", err))
-	}
-	g.Review = reviewing.review
-	return g, func() { reviewing.Close(); done() }, nil
-}
-
-// unchanged is a store in which nothing is saved.
-type unchanged struct{ surface.PinStore }
-
-func (unchanged) SavePin(context.Context, string, []byte, int64, []byte) error { return nil }
-
-// unlearned is a cache to which nothing is added.
-type unlearned struct{ surface.Cache }
-
-func (unlearned) PutVerdict(context.Context, surface.Digest, []byte) error { return nil }
 
 // all checks the targets and puts the report together.
 func (c *checkCmd) all(ctx context.Context, progress *verifying, gate *surface.Gate, targets []*target) (*preflight, error) {
@@ -339,20 +187,6 @@ func (c *checkCmd) all(ctx context.Context, progress *verifying, gate *surface.G
 }
 
 var errInterrupted = errors.New("check: interrupted, so there is no report")
-
-// whyUnreachable is err without the names of the layers that it came through.
-func whyUnreachable(err error) string {
-	if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed) {
-		return "it ended without an answer"
-	}
-	if _, cause, ok := strings.Cut(err.Error(), wire.ErrUnreachable.Error()+": "); ok {
-		return "no connection: " + cause
-	}
-	if refused, ok := errors.AsType[*surface.RefusedError](err); ok && refused.Err != nil {
-		return refused.Err.Error()
-	}
-	return err.Error()
-}
 
 // one checks one server. The error is of what no server is to blame for.
 func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*checkedServer, *surface.Surface, error) {
@@ -401,95 +235,50 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 	return out, s, nil
 }
 
-// targets finds what is to be checked.
-func (c *checkCmd) targets(e *env) ([]*target, error) {
-	switch {
-	case len(c.command) > 0:
-		return []*target{commandTarget(c.Server, c.command, c.Env)}, nil
-	case c.Surface != "":
-		t, err := c.dumped(e, c.Surface)
-		return []*target{t}, err
+// whyUnreachable is err without the names of the layers that it came through.
+func whyUnreachable(err error) string {
+	if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed) {
+		return "it ended without an answer"
 	}
-	targets, err := c.configured(e)
+	if _, cause, ok := strings.Cut(err.Error(), wire.ErrUnreachable.Error()+": "); ok {
+		return "no connection: " + cause
+	}
+	if refused, ok := errors.AsType[*surface.RefusedError](err); ok && refused.Err != nil {
+		return refused.Err.Error()
+	}
+	return err.Error()
+}
+
+// write says what came of it, in every form that was asked for.
+func (c *checkCmd) write(e *env, r *preflight) (err error) {
+	if c.SARIF != "" {
+		var b bytes.Buffer
+		if err := writeJSON(&b, newSARIF(r)); err != nil {
+			return err
+		}
+		if c.SARIF == "-" {
+			_, err := e.Stdout.Write(b.Bytes())
+			return err
+		}
+		if err := writeFile(c.SARIF, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		err = writeJSON(e.Stdout, r)
+	} else {
+		err = r.write(e.Stdout, paletteFor(e.Stdout, e.Getenv))
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("check: write: %w", err)
 	}
-	there := targets
-	if c.Server != "" {
-		there = slices.Clone(targets)
-		targets = slices.DeleteFunc(targets, func(t *target) bool { return t.entry != c.Server && t.name != c.Server })
-	}
-	switch {
-	case len(targets) > 0:
-		return targets, nil
-	case c.Server != "" && len(there) > 0:
-		return nil, fmt.Errorf("check: no server is called %s: there is %s", finding.Quote(c.Server), namesOf(there))
-	case len(c.files) > 0 || c.configuration != nil:
-		return nil, errors.New("check: no server is configured there: nothing was checked")
-	}
-	return nil, errors.New("check: no server is configured in any client's file: nothing was checked; name a file, or a command behind --")
+	return nil
 }
 
-// namesOf lists what could have been meant, for a person.
-func namesOf(targets []*target) string {
-	const most = 12
-	var names []string
-	for _, t := range targets[:min(len(targets), most)] {
-		names = append(names, shellWord(t.name))
+// writeFile writes what others may read as well: it is no secret.
+func writeFile(path string, b []byte) error {
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		return fmt.Errorf("check: write %s: %w", finding.Quote(path), withoutPath(err))
 	}
-	s := strings.Join(names, ", ")
-	if len(targets) > most {
-		s += ", …"
-	}
-	return s
-}
-
-// dumped is a target of a saved surface.
-func (c *checkCmd) dumped(e *env, path string) (*target, error) {
-	b, err := readInput(path, e.Stdin)
-	if errors.Is(err, errTooLarge) { // as a server would be that says so much
-		t := dumpTarget(c.Server, path, nil)
-		t.problem = &surface.RefusedError{Reason: surface.TooLarge}
-		return t, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("check: %w", err)
-	}
-	if !surface.Dumped(b) {
-		return nil, withCode(exitConfig, fmt.Errorf("check: %s is no saved surface: check --dump writes one", inputName(path)))
-	}
-	return dumpTarget(c.Server, path, b), nil
-}
-
-func (c *checkCmd) configured(e *env) ([]*target, error) {
-	read := &configReader{getenv: e.Getenv}
-	if len(c.files) == 0 && c.configuration != nil {
-		return configuredTargets(c.Config, c.configuration), nil
-	}
-	if len(c.files) == 0 {
-		m, err := machine(e)
-		if err != nil {
-			return nil, err
-		}
-		return read.clients(m)
-	}
-	var all []*target
-	for _, path := range c.files {
-		b, err := readInput(path, e.Stdin)
-		if err != nil && strings.Contains(path, "://") {
-			return nil, withCode(exitUsage, errors.New(`check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("check: %w", err)
-		}
-		if surface.Dumped(b) {
-			all = append(all, dumpTarget(c.Server, path, b))
-			continue
-		}
-		some, err := read.file("", path, b)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
+	return nil
 }

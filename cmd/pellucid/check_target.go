@@ -2,13 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -37,14 +31,6 @@ type target struct {
 
 	mu   sync.Mutex
 	tail []string // the last lines of the server's standard error that differ, escaped
-}
-
-// descriptor stands for how a server is reached. Arguments and URLs may hold secrets,
-// so it is a digest.
-func descriptor(kind string, parts ...string) string {
-	b, _ := json.Marshal(parts) // strings always marshal
-	sum := sha256.Sum256(b)
-	return kind + ":" + hex.EncodeToString(sum[:16])
 }
 
 // commandTarget is a command that was typed. Without a name it is pinned under one
@@ -124,14 +110,6 @@ func (t *target) shown() string {
 	return s
 }
 
-const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@=+,%"
-
-// readsTerminal reports whether a person may answer on r.
-func readsTerminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && isTerminal(f)
-}
-
 // collect reads what a target says of itself.
 func (c *checkCmd) collect(ctx context.Context, t *target) (*surface.Surface, error) {
 	switch {
@@ -142,24 +120,9 @@ func (c *checkCmd) collect(ctx context.Context, t *target) (*surface.Surface, er
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it has not said all within %s", c.Timeout))
 	defer stop()
-	s, err := t.ask(ctx, false)
-	var refused *surface.RefusedError
-	if errors.As(err, &refused) && refused.Reason == surface.NoAnswer && ctx.Err() == nil {
-		// Some servers end when the first thing that they hear is not initialize.
-		s, err = t.ask(ctx, true)
-	}
+	s, err := probe(ctx, over(t.dial))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return s, err
-}
-
-// ask opens a connection, lists the surface and closes it.
-func (t *target) ask(ctx context.Context, legacy bool) (*surface.Surface, error) {
-	conn, err := t.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	return surface.Collect(ctx, conn, surface.CollectOptions{Version: buildVersions().Version, Legacy: legacy})
 }

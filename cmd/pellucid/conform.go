@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/conform"
@@ -90,7 +87,7 @@ func (c *conformCmd) Run(e *env) error {
 	if c.Dump {
 		return c.dump(e, vectors)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	feed, err := c.feeder(e.secrets())
 	if err != nil {

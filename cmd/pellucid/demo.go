@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -45,7 +43,7 @@ func (demoShowCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("demo: find this program: %w", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	out := bufio.NewWriter(e.Stdout)
 	defer out.Flush()

@@ -8,10 +8,8 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -40,8 +38,8 @@ const (
 	isFailed = "failed"
 )
 
-// A check is one thing that was looked at.
-type check struct {
+// A doctorCheck is one thing that was looked at.
+type doctorCheck struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Says   string `json:"says"`
@@ -49,12 +47,12 @@ type check struct {
 
 // A doctorReport is what --json prints.
 type doctorReport struct {
-	OK     bool    `json:"ok"`
-	Checks []check `json:"checks"`
+	OK     bool          `json:"ok"`
+	Checks []doctorCheck `json:"checks"`
 }
 
 func (r *doctorReport) add(name, status, format string, args ...any) {
-	r.Checks = append(r.Checks, check{name, status, fmt.Sprintf(format, args...)})
+	r.Checks = append(r.Checks, doctorCheck{name, status, fmt.Sprintf(format, args...)})
 	r.OK = r.OK && status != isFailed
 }
 
@@ -62,9 +60,9 @@ func (r *doctorReport) add(name, status, format string, args ...any) {
 const doctorWait = 5 * time.Second
 
 func (c *doctorCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	r := &doctorReport{OK: true, Checks: []check{}}
+	r := &doctorReport{OK: true, Checks: []doctorCheck{}}
 	v := buildVersions()
 	r.add("version", isOK, "%s", v.Version)
 	dir := c.state(r)

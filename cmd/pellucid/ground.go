@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/consensus"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/didweb"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
@@ -90,27 +87,6 @@ func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*ground
 		return nil, unopened(where, err)
 	}
 	return &groundStore{Store: s}, nil
-}
-
-// makePrivate makes the file that a store is to be, for its owner alone: it holds
-// what has not been retracted yet. SQLite gives its other files the same mode.
-func makePrivate(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return withCode(exitUnreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), withoutPath(err)))
-	}
-	return f.Close()
-}
-
-// openError gives the error of store.Open its exit code.
-func openError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy), errors.Is(err, ground.ErrFull):
-		return withCode(exitUnreachable, err)
-	}
-	return withCode(exitConfig, err)
 }
 
 // openDemo opens a store that nobody keeps; loadDemo fills it.
@@ -213,32 +189,4 @@ func (r *refusals) record(x ground.Refused) {
 	if err != nil {
 		r.fail(err)
 	}
-}
-
-// openState opens the state directory.
-func openState() (*state.Dir, error) {
-	dir, err := state.Open()
-	if err != nil {
-		return nil, withCode(exitConfig, err)
-	}
-	return dir, nil
-}
-
-// fenceKey is the installation's key of the fences.
-func fenceKey(dir *state.Dir) (frame.Key, error) {
-	secret, err := installKey(dir)
-	if err != nil {
-		return frame.Key{}, err
-	}
-	return frame.NewKey(secret)
-}
-
-// operatorKey is the operator's own key for cascade events, made on first use. An
-// adapter on the same state believes it.
-func operatorKey(dir *state.Dir) (attest.Key, error) {
-	seed, err := dir.Key("operator.key")
-	if err != nil {
-		return attest.Key{}, withCode(exitConfig, err)
-	}
-	return attest.GenerateKey(bytes.NewReader(seed))
 }

@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
@@ -79,7 +77,7 @@ type eventReceipt struct {
 }
 
 func (c *eventFlags) send(e *env, kind ground.EventKind) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {

@@ -2,12 +2,8 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/ground"
 )
@@ -38,7 +34,7 @@ func (c *groundExportCmd) Validate() error {
 const exportPage = 256
 
 func (c *groundExportCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {

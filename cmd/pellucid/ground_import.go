@@ -10,11 +10,9 @@ import (
 	"iter"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -45,7 +43,7 @@ configuration, 4 the store cannot be reached or takes nothing.`
 }
 
 func (c *groundImportCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal does not wait
 	dir, err := openState()
@@ -92,11 +90,7 @@ func (c *groundImportCmd) Run(e *env) error {
 		return err
 	}
 	im := newImporter(a, e.Stdout, c.JSON)
-	size := sizeOf(in)
-	b := newBar(e, "ground import", size, im.say)
-	progress := func(octets int64) { b.at(max(0, min(octets, size-1))) } // the end is not reached before all is stored
-	err = im.run(ctx, factcheck.Read(factcheck.Format(c.Format), in, factcheck.Options{Seed: seed, Domain: c.Domain, Progress: progress}))
-	b.done()
+	err = c.feed(ctx, e, im, in, seed)
 	im.summary(e.Stderr, ctx.Err() != nil)
 	if n := unrecorded.Load(); n > 0 {
 		fmt.Fprintf(e.Stderr, "%s could not be recorded in the state directory.\n", plural(int(n), "refusal"))
@@ -105,6 +99,15 @@ func (c *groundImportCmd) Run(e *env) error {
 		return withCode(exitFailed, nil)
 	}
 	return err
+}
+
+// feed has im take in what stands in the file, under a bar that says how far it is.
+func (c *groundImportCmd) feed(ctx context.Context, e *env, im *importer, in io.Reader, seed [32]byte) error {
+	size := sizeOf(in)
+	b := newBar(e, "ground import", size, im.say)
+	defer b.done()
+	progress := func(octets int64) { b.at(max(0, min(octets, size-1))) } // the end is not reached before all is stored
+	return im.run(ctx, factcheck.Read(factcheck.Format(c.Format), in, factcheck.Options{Seed: seed, Domain: c.Domain, Progress: progress}))
 }
 
 // importSeed makes the keys of validators that have none of their own.
@@ -177,7 +180,7 @@ func (im *importer) run(ctx context.Context, entries iter.Seq2[[]byte, error]) e
 	halt := make(chan struct{})
 	defer close(halt)
 	batches := make(chan *importBatch)
-	go read(entries, batches, halt)
+	go readBatches(entries, batches, halt)
 	var flight []*importBatch // the earliest first
 	for stopped := ctx.Done(); batches != nil || len(flight) > 0; {
 		next, ready := batches, (<-chan struct{})(nil)
@@ -210,9 +213,9 @@ func (im *importer) run(ctx context.Context, entries iter.Seq2[[]byte, error]) e
 	return nil
 }
 
-// read makes batches of entries until halt is closed. It may wait for input longer
+// readBatches makes batches of entries until halt is closed. It may wait for input longer
 // than anybody waits for it.
-func read(entries iter.Seq2[[]byte, error], batches chan<- *importBatch, halt <-chan struct{}) {
+func readBatches(entries iter.Seq2[[]byte, error], batches chan<- *importBatch, halt <-chan struct{}) {
 	defer close(batches)
 	b := newBatch(1)
 	send := func() bool {

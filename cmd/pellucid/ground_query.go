@@ -2,14 +2,10 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/ground"
@@ -35,7 +31,7 @@ usage, 3 bad configuration, 4 the store cannot be reached.`
 }
 
 func (c *groundQueryCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {

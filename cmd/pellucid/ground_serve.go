@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
@@ -77,7 +75,7 @@ func (c *groundServeCmd) Validate() error {
 }
 
 func (c *groundServeCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilSignal(syscall.SIGHUP)
 	defer stop()
 	log := c.logger(e.Stderr)
 	dir, err := openState()
@@ -123,9 +121,13 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err := s.loadDemo(ctx, a, e.Stderr); err != nil {
 		return err
 	}
-	stopFollowing := follow(ctx, a, peers, log)
+	stopFollowing := followPeers(ctx, a, peers, log)
 	defer stopFollowing()
-	m := ground.MCPOptions{Key: key, Version: buildVersions().Version}
+	return c.serve(ctx, e, a, ground.MCPOptions{Key: key, Version: buildVersions().Version}, who, log)
+}
+
+// serve answers until the one client, or a signal, ends it.
+func (c *groundServeCmd) serve(ctx context.Context, e *env, a *ground.Adapter, m ground.MCPOptions, who auth.Authenticator, log *slog.Logger) error {
 	if c.Stdio {
 		sayForClient(e, "ground serve --stdio")
 		return ended(ctx, a.ServeStdio(ctx, m, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
@@ -250,9 +252,9 @@ func (c *groundServeCmd) peers(secret secrets) ([]ground.Peer, error) {
 	return peers, nil
 }
 
-// follow takes over the feeds of peers, until ctx ends or the function that it
+// followPeers takes over the feeds of peers, until ctx ends or the function that it
 // returns is called, which waits.
-func follow(ctx context.Context, a *ground.Adapter, peers []ground.Peer, log *slog.Logger) (stop func()) {
+func followPeers(ctx context.Context, a *ground.Adapter, peers []ground.Peer, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for i := range peers {

@@ -8,11 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/signal"
 	"syscall"
 
-	modelguard "github.com/pellucid-mcp/pellucid/guard"
+	"github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/loopback"
@@ -89,7 +87,7 @@ var (
 )
 
 func (c *guardCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilSignal(syscall.SIGHUP)
 	defer stop()
 	log := c.logger(e.Stderr)
 	set, err := c.settings(e)
@@ -141,7 +139,7 @@ func (c *guardCmd) Run(e *env) error {
 }
 
 // who is by whom the guard may be asked; nil: by whoever can connect.
-func (c *guardCmd) who(e *env, o *modelguard.Options) (auth.Authenticator, error) {
+func (c *guardCmd) who(e *env, o *guard.Options) (auth.Authenticator, error) {
 	switch {
 	case c.Tokens == "" && !o.Key.IsZero() && !loopback.Listener(c.Listen):
 		return nil, withCode(exitConfig, fmt.Errorf("guard: %w", errSpent))
@@ -159,9 +157,9 @@ func (c *guardCmd) who(e *env, o *modelguard.Options) (auth.Authenticator, error
 }
 
 // serve listens until ctx ends.
-func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *modelguard.Guard, m modelguard.Mode, log *slog.Logger) error {
+func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *guard.Guard, m guard.Mode, log *slog.Logger) error {
 	mode := "enforce"
-	if m == modelguard.Audit {
+	if m == guard.Audit {
 		mode = "audit"
 	}
 	open := http.NewServeMux()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	modelguard "github.com/pellucid-mcp/pellucid/guard"
+	"github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/internal/jobs"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/store"
@@ -94,18 +94,18 @@ func (c *guardCmd) tools() (out []rules.GuardTool) {
 }
 
 // options are what the settings say of the guard itself.
-func (s *guardSettings) options() (*modelguard.Options, error) {
+func (s *guardSettings) options() (*guard.Options, error) {
 	g := &s.guard
-	o := &modelguard.Options{
+	o := &guard.Options{
 		Upstream: g.Upstream, Key: s.key, Buffer: g.Buffer, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
 		TokenFactor: int64(g.Factor), MinTokens: int64(g.MinTokens), Refine: g.Refine,
 		Fail:     counterfactual.FailMode{DangerouslyAllowPrivileged: g.FailOpen},
 		Severity: counterfactual.Bands(g.Severity),
-		Hooks:    modelguard.Hooks{MinSeverity: s.severity},
+		Hooks:    guard.Hooks{MinSeverity: s.severity},
 	}
 	o.Hooks.QuarantineFrom = g.Quarantine.From
 	if g.Audit {
-		o.Mode = modelguard.Audit
+		o.Mode = guard.Audit
 	}
 	if g.Strategy != "prior" {
 		o.Strategy = counterfactual.Strategy(g.Strategy)
@@ -144,9 +144,9 @@ func (s *guardSettings) policy() *counterfactual.Policy {
 
 // withWorkers makes the guard, and where there are to be workers has them begin. done
 // ends them.
-func (c *guardCmd) withWorkers(ctx context.Context, o modelguard.Options, db string, log *slog.Logger) (g *modelguard.Guard, done func(), err error) {
+func (c *guardCmd) withWorkers(ctx context.Context, o guard.Options, db string, log *slog.Logger) (g *guard.Guard, done func(), err error) {
 	if c.Workers == 0 {
-		if g, err = modelguard.New(o); err != nil {
+		if g, err = guard.New(o); err != nil {
 			return nil, nil, withCode(exitConfig, err)
 		}
 		return g, func() {}, nil
@@ -154,14 +154,14 @@ func (c *guardCmd) withWorkers(ctx context.Context, o modelguard.Options, db str
 	switch {
 	case !store.IsPostgres(db):
 		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs a database that is Postgres (--db)"))
-	case o.Mode != modelguard.Audit:
+	case o.Mode != guard.Audit:
 		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs audit mode: a client waits for what is enforced"))
 	case o.Key.IsZero():
 		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs a key of the guard's own: clients' are never stored"))
 	}
 	queue := &auditQueue{ready: make(chan struct{})}
 	o.Audits = queue
-	if g, err = modelguard.New(o); err != nil {
+	if g, err = guard.New(o); err != nil {
 		return nil, nil, withCode(exitConfig, err)
 	}
 	most := 2 * max(time.Duration(o.Millis)*time.Millisecond, time.Minute)

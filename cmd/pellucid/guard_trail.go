@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"time"
 
-	modelguard "github.com/pellucid-mcp/pellucid/guard"
+	"github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/internal/state"
@@ -48,7 +48,7 @@ func (t guardTrail) Record(_ context.Context, _ string, statement []byte) error 
 
 // blame records that a source's text took control; scores of trust are made of such
 // records.
-func (t guardTrail) blame(s modelguard.Source) {
+func (t guardTrail) blame(s guard.Source) {
 	e := &ledger.Event{Time: time.Now(), Kind: ledger.Counterfactual, Verdict: standing.Hijack, Server: s.Server, Tool: s.Tool,
 		Rule: guardSource, Numbers: []ledger.Number{{Name: "severity", N: int64(s.Severity)}},
 		Subjects: []ledger.Subject{{Role: ledger.Input, Digest: ledger.Digest(s.Digest)}}}
@@ -65,7 +65,7 @@ type blockade struct {
 }
 
 // Withhold implements guard.Quarantine.
-func (b blockade) Withhold(ctx context.Context, s modelguard.Source) error {
+func (b blockade) Withhold(ctx context.Context, s guard.Source) error {
 	var id [16]byte
 	rand.Read(id[:]) // never fails
 	block := hold.Block{ID: hex.EncodeToString(id[:]), Server: s.Server, Evidence: s.Evidence, Severity: s.Severity}

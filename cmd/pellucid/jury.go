@@ -9,10 +9,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/classify/judge"
 	"github.com/pellucid-mcp/pellucid/classify/local"
-	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/llm"
-	"github.com/pellucid-mcp/pellucid/trust"
 )
 
 // A jury is the classifiers of one version of the rules.
@@ -120,6 +118,14 @@ func (j *jury) members(server, tool string) (list []*classify.Member) {
 	return list
 }
 
+// rulesOr are the rules that j is of, or r where there is no jury yet.
+func (j *jury) rulesOr(r *rules.Rules) *rules.Rules {
+	if j == nil {
+		return r
+	}
+	return j.rules
+}
+
 // A judgeModel is a model without tools, asked once for each question.
 type judgeModel struct{ client llm.Client }
 
@@ -135,65 +141,4 @@ func (m judgeModel) Ask(ctx context.Context, q judge.Question) (judge.Answer, er
 		return judge.Answer{}, err
 	}
 	return judge.Answer{Text: r.Text, Whole: r.Whole()}, nil
-}
-
-// setJury has answers judged by the classifiers of r from now on. back undoes that.
-func (b *boundary) setJury(r *rules.Rules) (back func(), err error) {
-	old := b.jury.Load()
-	j, err := newJury(r, old)
-	if err != nil {
-		return nil, err
-	}
-	b.jury.Store(j)
-	old.closeAllBut(j)
-	return func() {
-		if again, err := newJury(old.rulesOr(r), j); err == nil {
-			b.jury.Store(again)
-			j.closeAllBut(again)
-		}
-	}, nil
-}
-
-func (j *jury) rulesOr(r *rules.Rules) *rules.Rules {
-	if j == nil {
-		return r
-	}
-	return j.rules
-}
-
-// classifiers are those for a server's answers, as they are at the time of each.
-func (b *boundary) classifiers(server string) *gateway.Classifiers {
-	return &gateway.Classifiers{
-		Of:     func(tool string) []*classify.Member { return b.jury.Load().members(server, tool) },
-		Shadow: b.shadow, Record: b.classified,
-	}
-}
-
-// classified keeps a verdict. Where there is a log, scores are made of it.
-func (b *boundary) classified(c gateway.Classified) {
-	b.meter.Classified(c)
-	if b.records != nil {
-		b.records.Classified(c)
-		return
-	}
-	if err := b.journal.Append(c.AppendJSON(nil)); err != nil {
-		b.log.Error("verdict not recorded", "error", err, "evidence", c.Of.String())
-	}
-	if c.Flagged() && c.Mode == classify.Enforce {
-		b.trust.Apply(trust.Event{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
-	}
-}
-
-// closeJury judges what waits, as far as there is time.
-func (b *boundary) closeJury() {
-	if b.shadow == nil {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.Background(), closeWait/5)
-	defer stop()
-	b.shadow.Close(ctx)
-	b.jury.Load().closeAllBut(nil)
-	if n := b.shadow.Dropped(); n > 0 {
-		b.log.Warn("answers that classifiers in shadow mode were not asked about", "answers", n)
-	}
 }

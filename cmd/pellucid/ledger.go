@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -47,7 +44,7 @@ var errNoLog = errors.New("ledger: there is no log yet: nothing was ever recorde
 
 // do calls f with the log, once what waits is integrated, if that can be done here.
 func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Dir) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {

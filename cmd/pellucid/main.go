@@ -2,18 +2,26 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"reflect"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 )
 
-// cli is the command line: one field, and one file, for each verb.
+// cli is the command line: one field for each verb. A verb is in the file of its name,
+// and where that would be long, in others whose names begin with it: up_policy.go. The
+// rest belongs to several verbs: what they read (input.go, rows.go, secret.go, usage.go),
+// how they answer (output.go, terminal.go, progress.go, exit.go, log.go), what is kept on
+// this machine (statedir.go, statedb.go, pinstore.go, evidence.go), and whom they listen
+// to or ask (listen.go, dial.go, jury.go, reviewer.go).
 type cli struct {
 	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
 	Up         upCmd         `cmd:"" help:"Serve every configured server behind the boundary, over HTTP."`
@@ -100,4 +108,10 @@ func report(e *env, err error) int {
 		return coded.code
 	}
 	return exitFailed
+}
+
+// untilSignal is a context that ends when the verb is told to: by Ctrl-C, by SIGTERM, or
+// by one of more.
+func untilSignal(more ...os.Signal) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), append(more, os.Interrupt, syscall.SIGTERM)...)
 }

@@ -55,6 +55,15 @@ func canWrite(name string) error {
 	return nil
 }
 
+// writeWhole has write make the whole of a file.
+func writeWhole(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
 // escapeJSON escapes every character of a JSON text that a person would not see.
 // Outside of ASCII, JSON has characters in strings only.
 func escapeJSON(src []byte) []byte {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -326,12 +324,4 @@ func (c *pinsDiffCmd) Run(e *env) error {
 type pinnedChange struct {
 	Server string `json:"server"`
 	checkedChange
-}
-
-// shellWord is a name that a person may copy: as it is where it is plain, else quoted.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, plainWord) == "" {
-		return s
-	}
-	return strconv.QuoteToASCII(s)
 }

@@ -34,7 +34,10 @@ func (c *pinsForgetCmd) Run(e *env) error {
 		}
 		row := pinRow{Server: c.Server, In: in}
 		says := "what is known of it cannot be read"
-		if pin, err := pins.Get(ctx, c.Server); err == nil { // who forgets it need not understand it
+		switch pin, err := pins.Get(ctx, c.Server); {
+		case errors.Is(err, surface.ErrNotPinned): // somebody was faster
+			return noPin(c.Server)
+		case err == nil: // who forgets it need not understand it
 			row = newPinRow(in, &pin)
 			says = fmt.Sprintf("%s, %d live, %d pending, %d blocked", plural(row.Items, "item"), row.Live, row.Pending, row.Blocked)
 		}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/pinfile"
+	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 
@@ -36,6 +33,24 @@ func openFiles() (*pinfile.Store, error) {
 	return s, nil
 }
 
+// pinDB says where the pins are.
+type pinDB struct {
+	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the pins: a postgres:// URL, or the path of an SQLite file (default: $$${env}; else pins of wrap and check are files in the state directory, and those of up are in its pellucid.db)."`
+}
+
+// open opens the pins. Without a database, make says to make one; else there are none.
+func (c *pinDB) open(ctx context.Context, make bool) (s *store.Store, err error) {
+	dir, err := openState()
+	if err != nil {
+		return nil, err
+	}
+	s, err = (&stateDB{DB: c.DB}).open(ctx, dir, make)
+	if errors.Is(err, errNoStore) {
+		return nil, nil
+	}
+	return s, err
+}
+
 // pinPlaces says whose pins a person means.
 type pinPlaces struct {
 	pinDB
@@ -47,7 +62,7 @@ var errNoPins = errors.New("pins: there are none yet: nothing was ever pinned")
 
 // each calls f with the pins of every place that is meant and there.
 func (c *pinPlaces) each(f func(context.Context, pinPlace, *surface.Pins) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	none := true
 	if c.Files || c.DB == "" {
@@ -101,7 +116,7 @@ func (c *pinPlaces) database(ctx context.Context, f func(context.Context, pinPla
 		pins = pins.WithEvidence(kept.Pin)
 	}
 	err = f(ctx, inDatabase, pins)
-	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull) {
+	if storeAway(err) {
 		return true, withCode(exitUnreachable, err)
 	}
 	return true, err

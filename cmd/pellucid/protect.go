@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -235,32 +236,10 @@ func (r protectReport) write(w io.Writer, p palette) error {
 			continue // an editor's settings, in which nobody has configured any
 		}
 		shown++
-		name := f.Client
-		if name == "" { // it was named, and is to be named again
-			name, undo = "file", "pellucid protect --undo --file "+shellWord(f.Path)
+		if f.Client == "" { // it was named, and is to be named again
+			undo = "pellucid protect --undo --file " + shellWord(f.Path)
 		}
-		fmt.Fprintf(out, "%s  %s\n", p.bold(name), printable(f.Path))
-		for _, s := range f.Servers {
-			fmt.Fprintf(out, "  %-9s %s", s.Action, inline(s.Name))
-			if len(s.At) > 2 {
-				fmt.Fprintf(out, " (%s)", printable(s.At[1]))
-			}
-			if s.Why != "" && s.Action != string(protect.Already) {
-				fmt.Fprintf(out, ": %s", s.Why)
-			}
-			fmt.Fprintln(out)
-		}
-		for _, line := range f.diff {
-			fmt.Fprintln(out, "    "+paintDiff(p, printable(line)))
-		}
-		switch {
-		case f.Error != "":
-			fmt.Fprintln(out, "  "+p.red("nothing was changed"))
-		case len(f.Servers) == 0 && !f.Changed:
-			fmt.Fprintln(out, "  no servers")
-		case f.Backup != "":
-			fmt.Fprintln(out, "  back-up   "+printable(f.Backup))
-		}
+		f.write(out, p)
 		if f.Changed {
 			changed++
 			project = project || f.project
@@ -281,6 +260,32 @@ func (r protectReport) write(w io.Writer, p palette) error {
 		fmt.Fprint(out, "A file of a project names this machine's program now: do not commit it if others share it.\n")
 	}
 	return out.Flush()
+}
+
+// write tells what was done with one file, server by server.
+func (f *protectFile) write(out io.Writer, p palette) {
+	fmt.Fprintf(out, "%s  %s\n", p.bold(cmp.Or(f.Client, "file")), printable(f.Path))
+	for _, s := range f.Servers {
+		fmt.Fprintf(out, "  %-9s %s", s.Action, inline(s.Name))
+		if len(s.At) > 2 {
+			fmt.Fprintf(out, " (%s)", printable(s.At[1]))
+		}
+		if s.Why != "" && s.Action != string(protect.Already) {
+			fmt.Fprintf(out, ": %s", s.Why)
+		}
+		fmt.Fprintln(out)
+	}
+	for _, line := range f.diff {
+		fmt.Fprintln(out, "    "+paintDiff(p, printable(line)))
+	}
+	switch {
+	case f.Error != "":
+		fmt.Fprintln(out, "  "+p.red("nothing was changed"))
+	case len(f.Servers) == 0 && !f.Changed:
+		fmt.Fprintln(out, "  no servers")
+	case f.Backup != "":
+		fmt.Fprintln(out, "  back-up   "+printable(f.Backup))
+	}
 }
 
 func paintDiff(p palette, line string) string {

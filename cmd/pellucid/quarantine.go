@@ -5,22 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"os/signal"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/capture"
-	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 )
 
@@ -38,72 +31,6 @@ func (quarantineCmd) Help() string {
 	return `Exit codes of each verb: 0 done; 1 there is no such item, or it is decided already; 2
 wrong usage; 3 the state directory or an identity cannot be used; 4 the database cannot be
 reached.`
-}
-
-// stateCache is enough for a store that mostly grows: a gateway stays resident.
-const stateCache = 8 << 20
-
-// stateDB says where the queue is.
-type stateDB struct {
-	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the queue: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
-}
-
-// errNoStore: nothing was ever put there.
-var errNoStore = errors.New("quarantine: there is no database yet: nothing was ever held")
-
-// open opens the database; make says to make one where there is none. Its name does
-// not stand in the error: it may hold a password.
-func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.Store, error) {
-	where := c.DB
-	if where == "" {
-		where = filepath.Join(dir.Path(), "pellucid.db")
-	}
-	if err := checkStore(where); err != nil {
-		return nil, err
-	}
-	if !store.IsPostgres(where) {
-		_, err := os.Stat(where)
-		switch {
-		case !errors.Is(err, fs.ErrNotExist):
-		case !make:
-			return nil, errNoStore
-		default:
-			if err := makePrivate(where); err != nil {
-				return nil, err
-			}
-		}
-	}
-	s, err := store.Open(ctx, where, store.Options{Cache: stateCache})
-	if err != nil {
-		return nil, unopened(where, err)
-	}
-	return s, nil
-}
-
-// with calls do with the store, and with the records of what do changes; nil where
-// evidence is off.
-func (c *stateDB) with(do func(context.Context, *store.Store, *records) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	dir, err := openState()
-	if err != nil {
-		return err
-	}
-	s, err := c.open(ctx, dir, false)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	kept, err := recordsOf(ctx, s, dir)
-	if err != nil {
-		return openError(err)
-	}
-	defer kept.close()
-	err = do(ctx, s, kept)
-	if errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull) {
-		return withCode(exitUnreachable, err)
-	}
-	return err
 }
 
 // queue calls do with the queue.
@@ -169,9 +96,6 @@ func (c *quarantineListCmd) Run(e *env) error {
 	}
 	return w.Flush()
 }
-
-// minute is a time for a person.
-func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 // believed is an item as it is shown. Whoever writes to a shared database is not to write
 // to this terminal, or to fill it: what is not what it should be is quoted, and cut.

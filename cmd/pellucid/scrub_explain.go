@@ -35,14 +35,6 @@ func explain(dst io.Writer, p palette, s *scrub.Scrubber, in string, r *scrub.Re
 	return w.Flush()
 }
 
-func section(w io.Writer, p palette, title string) { fmt.Fprintf(w, "\n%s\n", p.bold(title)) }
-
-func indent(w io.Writer, text string) {
-	for line := range strings.Lines(text) {
-		fmt.Fprintf(w, "  %s\n", strings.TrimSuffix(line, "\n"))
-	}
-}
-
 func explainMessages(w io.Writer, p palette, in string) {
 	messages := scrub.Reveal(in)
 	if len(messages) == 0 {

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -60,32 +58,6 @@ func storeName(where string) string {
 	return filepath.Base(where)
 }
 
-// checkStore refuses a URL of another kind of database: it would be taken for a file.
-func checkStore(where string) error {
-	if store.IsPostgres(where) || !strings.Contains(where, "://") {
-		return nil
-	}
-	return withCode(exitUsage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
-}
-
-// unopened gives the error of opening a store its exit code and, of a file, its name and
-// what keeps it from being opened.
-func unopened(where string, err error) error {
-	if err == nil || store.IsPostgres(where) {
-		return openError(err)
-	}
-	// Nobody here has it open: to close it once more would drop the locks.
-	f, plain := os.OpenFile(where, os.O_RDWR, 0)
-	if info, err := os.Stat(where); err == nil && info.IsDir() {
-		plain = errDirectory
-	}
-	if plain != nil {
-		return withCode(exitUnreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), withoutPath(plain)))
-	}
-	f.Close()
-	return openError(fmt.Errorf("%w: %s", err, finding.Quote(where)))
-}
-
 type storeMigrateCmd struct {
 	storeDB
 	JSON bool `name:"json" help:"Print the result as JSON."`
@@ -106,7 +78,7 @@ type migrateReport struct {
 }
 
 func (c *storeMigrateCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	stores, err := c.all()
 	if err != nil {
@@ -177,7 +149,7 @@ type backupReport struct {
 }
 
 func (c *storeBackupCmd) Run(e *env) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	stores, err := c.all()
 	switch {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/scrub"
@@ -32,6 +34,17 @@ const maxInline = 512 // octets
 
 var lineEnds = strings.NewReplacer("\n", "\u2039U+000A LINE FEED\u203a", "\t", "\u2039U+0009 CHARACTER TABULATION\u203a")
 
+// shellWord is a name that a person may copy: as it is where it is plain, else quoted.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, plainWord) == "" {
+		return s
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+// plainWord has the characters that no shell takes for anything else.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@=+,%"
+
 // A palette colours words for a person; the zero palette does not.
 type palette struct{ on bool }
 
@@ -39,23 +52,6 @@ type palette struct{ on bool }
 // does not want any (https://no-color.org).
 func paletteFor(w io.Writer, getenv func(string) string) palette {
 	return palette{on: isTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
-}
-
-// isTerminal reports whether a person looks at what is written to w.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// sayForClient tells a person who has started what a client starts why nothing happens.
-func sayForClient(e *env, verb string) {
-	if readsTerminal(e.Stdin) {
-		fmt.Fprintf(e.Stderr, "pellucid %s waits for a client that speaks MCP on standard input: a client's configuration starts it. Ctrl-C ends it.\n", verb)
-	}
 }
 
 func (p palette) paint(sgr, s string) string {
@@ -71,6 +67,45 @@ func (p palette) green(s string) string  { return p.paint("32", s) }
 func (p palette) yellow(s string) string { return p.paint("33", s) }
 func (p palette) dim(s string) string    { return p.paint("2", s) }
 
+// isTerminal reports whether a person looks at what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// readsTerminal reports whether a person may answer on r.
+func readsTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && isTerminal(f)
+}
+
+// isYes reports whether a person has agreed.
+func isYes(line string) bool {
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}
+
+// sayForClient tells a person who has started what a client starts why nothing happens.
+func sayForClient(e *env, verb string) {
+	if readsTerminal(e.Stdin) {
+		fmt.Fprintf(e.Stderr, "pellucid %s waits for a client that speaks MCP on standard input: a client's configuration starts it. Ctrl-C ends it.\n", verb)
+	}
+}
+
+// section heads a part of what is printed.
+func section(w io.Writer, p palette, title string) { fmt.Fprintf(w, "\n%s\n", p.bold(title)) }
+
+// indent prints a text of its own, line by line.
+func indent(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(w, "  %s\n", strings.TrimSuffix(line, "\n"))
+	}
+}
+
 // plural returns "1 thing" or "n things".
 func plural(n int, thing string) string {
 	if n == 1 {
@@ -79,36 +114,13 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// A progress is one line on standard error that says how far a verb has come:
-// rewritten in place on a terminal, and said once where nobody looks.
-type progress struct {
-	w      io.Writer
-	prefix string
-}
-
-func newProgress(e *env, verb string) *progress {
-	p := newProgressOf(e, verb+": measuring")
-	p.prefix = verb + ": "
-	return p
-}
-
-// newProgressOf says plain where there is no terminal.
-func newProgressOf(e *env, plain string) *progress {
-	if !isTerminal(e.Stderr) {
-		fmt.Fprintln(e.Stderr, plain)
-		return &progress{}
+// thousands writes n with a comma for every three digits.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
 	}
-	return &progress{w: e.Stderr}
+	return thousands(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
-func (p *progress) say(what string) {
-	if p.w != nil {
-		fmt.Fprintf(p.w, "\r\x1b[K%s%s", p.prefix, printable(what))
-	}
-}
-
-func (p *progress) done() {
-	if p.w != nil {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-}
+// minute is a time for a person.
+func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }

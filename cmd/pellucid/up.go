@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -50,7 +48,7 @@ func (c *upCmd) Run(e *env) error {
 		return err
 	}
 	defer b.close()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	return b.serve(ctx, stop)
 }

@@ -79,24 +79,6 @@ func (b *boundary) admission(s *rules.Server) admit.Config {
 
 var admissionModes = map[rules.Pins]admit.Mode{rules.PinsEnforce: admit.Enforce, rules.PinsAudit: admit.Audit, rules.PinsOff: admit.Off}
 
-// probe lists a surface over a connection that connect opens and closes.
-func probe(ctx context.Context, connect func(context.Context, func(context.Context, wire.Conn) error) error) (s *surface.Surface, err error) {
-	for _, legacy := range []bool{false, true} {
-		err = connect(ctx, func(ctx context.Context, conn wire.Conn) (err error) {
-			s, err = surface.Collect(ctx, conn, surface.CollectOptions{Version: buildVersions().Version, Legacy: legacy})
-			return err
-		})
-		var refused *surface.RefusedError
-		if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil {
-			break // else: some servers end when the first thing that they hear is not initialize
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // verify is what the fleet asks before a session begins.
 func (b *boundary) verify(name string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {

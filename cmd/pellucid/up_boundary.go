@@ -219,11 +219,11 @@ func (b *boundary) close() {
 func (b *boundary) apply(r *rules.Rules) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	guard, err := b.guard(r)
+	in, err := b.entrance(r)
 	if err != nil {
 		return err
 	}
-	plugged, err := b.plug(r, guard)
+	plugged, err := b.plug(r, in)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (b *boundary) apply(r *rules.Rules) error {
 	}
 	b.admissions = admissions
 	b.keepFronts(r)
-	h := b.routes(r, guard, plugged)
+	h := b.routes(r, in, plugged)
 	b.handler.Store(&h)
 	b.meter.Rules(r.Version())
 	if b.records != nil {

@@ -21,8 +21,8 @@ func (b *boundary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*b.handler.Load()).ServeHTTP(w, r)
 }
 
-// guard is what stands between the network and the handlers.
-type guard struct {
+// An entrance is what stands between the network and the handlers.
+type entrance struct {
 	who      auth.Authenticator // nil: everybody is welcome
 	metadata http.Handler       // RFC 9728; nil: none
 	outer    func(http.Handler) http.Handler
@@ -33,8 +33,8 @@ type guard struct {
 // reverse proxy.
 const addressFactor = 16
 
-func (b *boundary) guard(r *rules.Rules) (*guard, error) {
-	g := &guard{}
+func (b *boundary) entrance(r *rules.Rules) (*entrance, error) {
+	g := &entrance{}
 	var all []auth.Authenticator
 	if r.Auth.Tokens != nil {
 		all = append(all, r.Auth.Tokens)
@@ -83,7 +83,7 @@ func (b *boundary) guard(r *rules.Rules) (*guard, error) {
 }
 
 // routes are the handlers of one version of the rules.
-func (b *boundary) routes(r *rules.Rules, g *guard, plugged http.Handler) http.Handler {
+func (b *boundary) routes(r *rules.Rules, g *entrance, plugged http.Handler) http.Handler {
 	known := http.NewServeMux() // for those who may come in
 	known.Handle("/mcp", b.union)
 	for _, s := range r.Servers {

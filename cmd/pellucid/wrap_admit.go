@@ -105,14 +105,7 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	all.Set([]admit.Config{{
 		Name: c.Name, Pin: c.pinned(transport), Transport: transport, Policy: admit.Policy{Mode: wrapModes[c.Pins], Wide: c.Wide},
 		Collect: func(ctx context.Context) (*surface.Surface, error) {
-			return probe(ctx, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
-				conn, err := dial(ctx)
-				if err != nil {
-					return err
-				}
-				defer conn.Close()
-				return talk(ctx, conn)
-			})
+			return probe(ctx, over(dial))
 		},
 	}})
 	server := all.Server(c.Name)

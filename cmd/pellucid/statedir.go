@@ -1,13 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"os"
 
+	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 )
+
+// openState opens the state directory.
+func openState() (*state.Dir, error) {
+	dir, err := state.Open()
+	if err != nil {
+		return nil, withCode(exitConfig, err)
+	}
+	return dir, nil
+}
 
 // installKeyVar names where replicas have their one key from: env:NAME or file:PATH of
 // 64 hexadecimal digits. Without it a state directory has a key of its own.
@@ -33,4 +45,23 @@ func installKey(dir *state.Dir) ([]byte, error) {
 		return nil, withCode(exitConfig, fmt.Errorf("%s: what it refers to is not %d hexadecimal digits", installKeyVar, 2*state.KeySize))
 	}
 	return key, nil
+}
+
+// fenceKey is the installation's key of the fences.
+func fenceKey(dir *state.Dir) (frame.Key, error) {
+	secret, err := installKey(dir)
+	if err != nil {
+		return frame.Key{}, err
+	}
+	return frame.NewKey(secret)
+}
+
+// operatorKey is the operator's own key for cascade events, made on first use. An
+// adapter on the same state believes it.
+func operatorKey(dir *state.Dir) (attest.Key, error) {
+	seed, err := dir.Key("operator.key")
+	if err != nil {
+		return attest.Key{}, withCode(exitConfig, err)
+	}
+	return attest.GenerateKey(bytes.NewReader(seed))
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ask lets a person decide about every command that a file names. Who types a
+// command has decided.
+func (c *checkCmd) ask(e *env, targets []*target) error {
+	var open []*target
+	for _, t := range targets {
+		if t.file != "" && t.command != nil && t.problem == nil && (!t.disabled || c.Server != "") {
+			open = append(open, t)
+		}
+	}
+	if c.Yes || len(open) == 0 {
+		return nil
+	}
+	if !isTerminal(e.Stderr) || !readsTerminal(e.Stdin) {
+		for _, t := range open {
+			fmt.Fprintf(e.Stderr, "%s would be started:\n%s", t.title(), t.shown())
+		}
+		return errNobody
+	}
+	return askEach(e.Stdin, e.Stderr, open)
+}
+
+var errNobody = withCode(exitUsage, errors.New("check: nothing was started, for there is nobody to ask: look at the commands above and say --yes"))
+
+// askEach asks about each command. Whoever goes away in the middle has agreed to none.
+func askEach(r io.Reader, w io.Writer, open []*target) error {
+	in := bufio.NewReader(r)
+	for _, t := range open {
+		fmt.Fprintf(w, "%s is started by:\n%sStart it? [y/N] ", t.title(), t.shown())
+		line, err := in.ReadString('\n')
+		if err != nil {
+			fmt.Fprintln(w)
+			return errNobody
+		}
+		t.declined = !isYes(line)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// targets finds what is to be checked.
+func (c *checkCmd) targets(e *env) ([]*target, error) {
+	switch {
+	case len(c.command) > 0:
+		return []*target{commandTarget(c.Server, c.command, c.Env)}, nil
+	case c.Surface != "":
+		t, err := c.dumped(e, c.Surface)
+		return []*target{t}, err
+	}
+	targets, err := c.configured(e)
+	if err != nil {
+		return nil, err
+	}
+	there := targets
+	if c.Server != "" {
+		there = slices.Clone(targets)
+		targets = slices.DeleteFunc(targets, func(t *target) bool { return t.entry != c.Server && t.name != c.Server })
+	}
+	switch {
+	case len(targets) > 0:
+		return targets, nil
+	case c.Server != "" && len(there) > 0:
+		return nil, fmt.Errorf("check: no server is called %s: there is %s", finding.Quote(c.Server), namesOf(there))
+	case len(c.files) > 0 || c.configuration != nil:
+		return nil, errors.New("check: no server is configured there: nothing was checked")
+	}
+	return nil, errors.New("check: no server is configured in any client's file: nothing was checked; name a file, or a command behind --")
+}
+
+// namesOf lists what could have been meant, for a person.
+func namesOf(targets []*target) string {
+	const most = 12
+	var names []string
+	for _, t := range targets[:min(len(targets), most)] {
+		names = append(names, shellWord(t.name))
+	}
+	s := strings.Join(names, ", ")
+	if len(targets) > most {
+		s += ", …"
+	}
+	return s
+}
+
+// dumped is a target of a saved surface.
+func (c *checkCmd) dumped(e *env, path string) (*target, error) {
+	b, err := readInput(path, e.Stdin)
+	if errors.Is(err, errTooLarge) { // as a server would be that says so much
+		t := dumpTarget(c.Server, path, nil)
+		t.problem = &surface.RefusedError{Reason: surface.TooLarge}
+		return t, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	if !surface.Dumped(b) {
+		return nil, withCode(exitConfig, fmt.Errorf("check: %s is no saved surface: check --dump writes one", inputName(path)))
+	}
+	return dumpTarget(c.Server, path, b), nil
+}
+
+func (c *checkCmd) configured(e *env) ([]*target, error) {
+	read := &configReader{getenv: e.Getenv}
+	if len(c.files) == 0 && c.configuration != nil {
+		return configuredTargets(c.Config, c.configuration), nil
+	}
+	if len(c.files) == 0 {
+		m, err := machine(e)
+		if err != nil {
+			return nil, err
+		}
+		return read.clients(m)
+	}
+	var all []*target
+	for _, path := range c.files {
+		b, err := readInput(path, e.Stdin)
+		if err != nil && strings.Contains(path, "://") {
+			return nil, withCode(exitUsage, errors.New(`check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("check: %w", err)
+		}
+		if surface.Dumped(b) {
+			all = append(all, dumpTarget(c.Server, path, b))
+			continue
+		}
+		some, err := read.file("", path, b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+)
+
+// stateCache is enough for a store that mostly grows: a gateway stays resident.
+const stateCache = 8 << 20
+
+// stateDB says where the database of the gateway is: with its queue, pins and log.
+type stateDB struct {
+	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the queue: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
+}
+
+// errNoStore: nothing was ever put there.
+var errNoStore = errors.New("quarantine: there is no database yet: nothing was ever held")
+
+// open opens the database; make says to make one where there is none. Its name does
+// not stand in the error: it may hold a password.
+func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.Store, error) {
+	where := c.DB
+	if where == "" {
+		where = filepath.Join(dir.Path(), "pellucid.db")
+	}
+	if err := checkStore(where); err != nil {
+		return nil, err
+	}
+	if !store.IsPostgres(where) {
+		_, err := os.Stat(where)
+		switch {
+		case !errors.Is(err, fs.ErrNotExist):
+		case !make:
+			return nil, errNoStore
+		default:
+			if err := makePrivate(where); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s, err := store.Open(ctx, where, store.Options{Cache: stateCache})
+	if err != nil {
+		return nil, unopened(where, err)
+	}
+	return s, nil
+}
+
+// with calls do with the store, and with the records of what do changes; nil where
+// evidence is off.
+func (c *stateDB) with(do func(context.Context, *store.Store, *records) error) error {
+	ctx, stop := untilSignal()
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return err
+	}
+	s, err := c.open(ctx, dir, false)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	kept, err := recordsOf(ctx, s, dir)
+	if err != nil {
+		return openError(err)
+	}
+	defer kept.close()
+	err = do(ctx, s, kept)
+	if storeAway(err) {
+		return withCode(exitUnreachable, err)
+	}
+	return err
+}
+
+// checkStore refuses a URL of another kind of database: it would be taken for a file.
+func checkStore(where string) error {
+	if store.IsPostgres(where) || !strings.Contains(where, "://") {
+		return nil
+	}
+	return withCode(exitUsage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
+}
+
+// makePrivate makes the file that a store is to be, for its owner alone: it holds
+// what has not been retracted yet. SQLite gives its other files the same mode.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return withCode(exitUnreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), withoutPath(err)))
+	}
+	return f.Close()
+}
+
+// openError gives the error of store.Open its exit code.
+func openError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case storeAway(err):
+		return withCode(exitUnreachable, err)
+	}
+	return withCode(exitConfig, err)
+}
+
+// storeAway reports whether the store cannot be reached, or takes nothing at present.
+func storeAway(err error) bool {
+	return errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull)
+}
+
+// unopened gives the error of opening a store its exit code and, of a file, its name and
+// what keeps it from being opened.
+func unopened(where string, err error) error {
+	if err == nil || store.IsPostgres(where) {
+		return openError(err)
+	}
+	// Nobody here has it open: to close it once more would drop the locks.
+	f, plain := os.OpenFile(where, os.O_RDWR, 0)
+	if info, err := os.Stat(where); err == nil && info.IsDir() {
+		plain = errDirectory
+	}
+	if plain != nil {
+		return withCode(exitUnreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), withoutPath(plain)))
+	}
+	f.Close()
+	return openError(fmt.Errorf("%w: %s", err, finding.Quote(where)))
+}
