@@ -25,9 +25,8 @@ func (r *messagesReading) event(e sseEvent) part {
 	if is, yes := r.bare(e); yes {
 		return is
 	}
-	v := parse(e.data)
-	kind := v.Get("type").Text()
-	if _, stray := v.Strays([]string{"type", "content_block", "delta", "index", "message"}); stray || !v.Exists() || e.name != "" && e.name != kind {
+	v, kind := typed(e, "type", "content_block", "delta", "index", "message")
+	if !v.Exists() {
 		return r.odd()
 	}
 	switch kind {

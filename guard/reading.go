@@ -87,6 +87,18 @@ func parse(src []byte) strictjson.Value {
 	return doc.Root()
 }
 
+// typed reads the data of an event that says its type itself. It is absent if it is no
+// object, if it is of another type than the event's name says, or if another client may
+// take a member of it for one of members.
+func typed(e sseEvent, members ...string) (v strictjson.Value, kind string) {
+	v = parse(e.data)
+	kind = v.Get("type").Text()
+	if _, stray := v.Strays(members); stray || e.name != "" && e.name != kind {
+		return strictjson.Value{}, ""
+	}
+	return v, kind
+}
+
 // read reads a body that is no stream.
 func (f *format) read(body []byte) *answer {
 	root := parse(body)

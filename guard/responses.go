@@ -29,10 +29,8 @@ func (r *responsesReading) event(e sseEvent) part {
 	if is, yes := r.bare(e); yes {
 		return is
 	}
-	v := parse(e.data)
-	kind := v.Get("type").Text()
-	_, stray := v.Strays([]string{"type", "item", "response", "output_index", "delta"})
-	if stray || !v.Exists() || e.name != "" && e.name != kind {
+	v, kind := typed(e, "type", "item", "response", "output_index", "delta")
+	if !v.Exists() {
 		return r.odd()
 	}
 	is := r.kind(kind, v, e.data)

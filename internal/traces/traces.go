@@ -179,27 +179,42 @@ func Parse(src []byte) (*Run, error) {
 	case !r.Labelled && !absent(root.Get("security")):
 		return nil, errors.New("not a recorded run: security: want true, false or null")
 	}
-	planted := map[string]string{}
-	for name, v := range root.Get("injections").Members() {
-		if len(planted) == maxInjections {
-			return nil, fmt.Errorf("not a recorded run: more than %d injections", maxInjections)
-		}
-		planted[name.Text()] = v.Text()
-	}
-	for _, name := range slices.Sorted(maps.Keys(planted)) {
-		r.Injections = append(r.Injections, planted[name])
+	var err error
+	if r.Injections, err = injections(root.Get("injections")); err != nil {
+		return nil, err
 	}
 	run, err := counterfactual.ParseRun(src)
 	if err != nil {
 		return nil, err
 	}
+	r.follow(root.Get("messages"), run)
+	return r, nil
+}
+
+// injections are the texts that were planted, by the order of their places' names.
+func injections(v strictjson.Value) (texts []string, err error) {
+	planted := map[string]string{}
+	for name, text := range v.Members() {
+		if len(planted) == maxInjections {
+			return nil, fmt.Errorf("not a recorded run: more than %d injections", maxInjections)
+		}
+		planted[name.Text()] = text.Text()
+	}
+	for _, name := range slices.Sorted(maps.Keys(planted)) {
+		texts = append(texts, planted[name])
+	}
+	return texts, nil
+}
+
+// follow goes through the messages and takes in turns, results and what is trusted. run
+// has the answers of the same messages.
+func (r *Run) follow(messages strictjson.Value, run *counterfactual.Run) {
 	var trusted []string
 	context := sha256.New()
 	field(context, r.Suite)
-	for m := range root.Get("messages").Elements() {
+	for m := range messages.Elements() {
 		role := m.Get("role").Text()
-		switch role {
-		case "assistant":
+		if role == "assistant" {
 			t := Turn{Answer: run.Answer(len(r.Turns)), Seen: len(r.Results)}
 			copy(t.Context[:], context.Sum(nil))
 			r.Turns = append(r.Turns, t)
@@ -209,20 +224,19 @@ func Parse(src []byte) (*Run, error) {
 				field(context, c.Name)
 				field(context, string(c.Arguments))
 			}
-		default:
-			text := plain(m.Get("content"))
-			field(context, role)
-			field(context, text)
-			switch role {
-			case "tool":
-				r.Results = append(r.Results, text)
-			case "system", "user":
-				trusted = append(trusted, text)
-			}
+			continue
+		}
+		text := plain(m.Get("content"))
+		field(context, role)
+		field(context, text)
+		switch role {
+		case "tool":
+			r.Results = append(r.Results, text)
+		case "system", "user":
+			trusted = append(trusted, text)
 		}
 	}
 	r.Trusted = strings.Join(trusted, "\n") // a copy: it does not lie in src
-	return r, nil
 }
 
 // shape checks what is read of a run: a trace in another format must not pass for runs
