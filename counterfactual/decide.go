@@ -20,7 +20,8 @@ type search struct {
 	c      *conclusion
 	closed bool // nothing more will be asked
 	rule   Rule
-	tokens int64 // of c.need
+	tokens int64             // of c.need
+	wanted map[question]bool // those of c.need
 	all    Set
 }
 
@@ -42,7 +43,7 @@ func (p *Plan) step() *conclusion {
 }
 
 func (p *Plan) decide(closed bool) *conclusion {
-	s := &search{Plan: p, c: &conclusion{}, closed: closed, rule: p.problem.Rule, all: AllOf(len(p.problem.Segments))}
+	s := &search{Plan: p, c: &conclusion{}, closed: closed, rule: p.problem.Rule, wanted: map[question]bool{}, all: AllOf(len(p.problem.Segments))}
 	if p.drift {
 		s.rule = s.rule.stricter(uncalibratedRule)
 	}
@@ -121,12 +122,17 @@ func (s *search) want(v Variant, replicate int, purpose Purpose) {
 	if _, out := s.known(v, replicate); out && !s.closed {
 		return
 	}
+	q := s.question(v, replicate)
+	if s.wanted[q] {
+		return // in a small context two variants may show the same
+	}
 	if why := s.afford(v, purpose, len(s.c.need), s.tokens); why != "" {
 		panic(denied{why})
 	}
 	if s.closed {
 		panic(denied{cmp.Or(s.stop, StopOpen)})
 	}
+	s.wanted[q] = true
 	v.Kept = shown(v.Kept, s.parent)
 	pr := Probe{Variant: v, Replicate: replicate, Purpose: purpose, Tokens: s.bound(v)}
 	s.c.need = append(s.c.need, pr)

@@ -377,7 +377,7 @@ func TestMixedAnswers(t *testing.T) {
 		o := Observation{Variant: v, Replicate: r, Outcomes: []Outcome{{Recurs: recurs}}}
 		plan.memo[plan.question(v, r)] = &entry{obs: &o}
 	}
-	s := &search{Plan: plan, c: &conclusion{}, rule: p.Rule}
+	s := &search{Plan: plan, c: &conclusion{}, rule: p.Rule, wanted: map[question]bool{}}
 	if !s.test(0, v, 1, PurposeLocate) {
 		t.Error("two positives of three are no")
 	}

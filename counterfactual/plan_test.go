@@ -311,3 +311,24 @@ func checkReplay(t fataler, r *Result) {
 		t.Fatalf("another record: %v", err)
 	}
 }
+
+// TestAsksOnce: where there is little to show, variants that differ elsewhere are one
+// question.
+func TestAsksOnce(t *testing.T) {
+	p := problemOf(1)
+	p.Full, p.Budget = true, Budget{Calls: 7, Concurrency: 5}
+	plan, seen := mustPlan(t, p), map[question]bool{}
+	for probes := plan.Next(5); len(probes) > 0; probes = plan.Next(5) {
+		for _, pr := range probes {
+			if q := plan.question(pr.Variant, pr.Replicate); seen[q] {
+				t.Errorf("%+v twice", q)
+			} else {
+				seen[q] = true
+			}
+			plan.Observe(Observation{Variant: pr.Variant, Replicate: pr.Replicate, Failure: FailTimeout})
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("nothing was asked")
+	}
+}
