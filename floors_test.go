@@ -33,6 +33,7 @@ internal/datadir:
 internal/loopback:
 internal/egress:        internal/loopback
 internal/state:
+internal/logtest:
 internal/pgtest:        github.com/jackc/pgx
 
 scrub:                  finding internal/ucd

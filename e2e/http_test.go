@@ -59,34 +59,21 @@ func everythingAt(t *testing.T, transport, path string) (url string, server *os.
 	return "", nil
 }
 
-// TestTransparentHTTP is TestTransparent with the wrapped server behind HTTP:
-// the octets are those of the same server over stdio.
+// TestTransparentHTTP is TestTransparent with the wrapped server behind HTTP, and behind
+// the older HTTP+SSE, which is found out or said: the octets are those of the same server
+// over stdio.
 func TestTransparentHTTP(t *testing.T) {
 	t.Parallel()
-	in, ref, m := newInstall(t), references[0], mark()
-	direct := start(t, bare(ref.server(t, m)...))
-	url, _ := httpEverything(t)
-	wrapped := start(t, in.command("--name", ref.name, "--url", url))
-	handshake(t, direct.initialize(), wrapped.initialize())
-	ref.compare(t, in, direct, wrapped)
-	if code := wrapped.exit(); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
-	direct.cmd.Process.Kill()
-	direct.code()
-}
-
-// TestTransparentSSE is TestTransparentHTTP with the older HTTP+SSE transport, which is
-// found out and which is said.
-func TestTransparentSSE(t *testing.T) {
-	t.Parallel()
-	for _, transport := range []string{"auto", "sse"} {
-		t.Run(transport, func(t *testing.T) {
+	for _, tt := range []struct{ server, path, transport string }{
+		{"streamableHttp", "/mcp", "auto"}, {"streamableHttp", "/mcp", "http"},
+		{"sse", "/sse", "auto"}, {"sse", "/sse", "sse"},
+	} {
+		t.Run(tt.server+"/"+tt.transport, func(t *testing.T) {
 			t.Parallel()
 			in, ref, m := newInstall(t), references[0], mark()
 			direct := start(t, bare(ref.server(t, m)...))
-			url, _ := everythingAt(t, "sse", "/sse")
-			wrapped := start(t, in.command("--name", ref.name, "--url", url, "--transport", transport))
+			url, _ := everythingAt(t, tt.server, tt.path)
+			wrapped := start(t, in.command("--name", ref.name, "--url", url, "--transport", tt.transport))
 			handshake(t, direct.initialize(), wrapped.initialize())
 			ref.compare(t, in, direct, wrapped)
 			if code := wrapped.exit(); code != 0 {

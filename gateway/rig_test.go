@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/logtest"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
@@ -83,7 +84,7 @@ type rig struct {
 	t              *testing.T
 	client, server *peer
 	sink           *memory
-	log            *syncBuffer
+	log            *logtest.Buffer
 	key            frame.Key
 	done           chan error
 }
@@ -107,29 +108,12 @@ func (m *memory) all() []Decision {
 	return append([]Decision(nil), m.list...)
 }
 
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 var testLimits = strictjson.Limits{MendSurrogates: true}
 
 // newRig starts a gateway. adjust may change its configuration.
 func newRig(t *testing.T, adjust ...func(*Config)) *rig {
 	t.Helper()
-	r := &rig{t: t, sink: &memory{}, log: &syncBuffer{}, done: make(chan error, 1)}
+	r := &rig{t: t, sink: &memory{}, log: &logtest.Buffer{}, done: make(chan error, 1)}
 	r.key, _ = frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	cfg := Config{Name: "srv", Key: r.key, Sink: r.sink, Log: slog.New(slog.NewTextHandler(r.log, nil))}
 	for _, f := range adjust {

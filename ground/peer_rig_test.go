@@ -1,7 +1,6 @@
 package ground_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -66,21 +65,3 @@ func only(t testing.TB, a *ground.Adapter) ground.PeerState {
 }
 
 const soon = 5 * time.Millisecond
-
-// A syncBuffer is a log that is read while it is written.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}

@@ -23,6 +23,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/logtest"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 )
 
@@ -194,7 +195,7 @@ func TestHostileFollow(t *testing.T) {
 	defer peer.Close()
 	s := openStore(t)
 	a := newAdapter(t, ground.Options{Store: s, Now: testClock})
-	var log syncBuffer
+	var log logtest.Buffer
 	stop := follow(t, a, ground.Peer{URL: peer.URL, Every: soon}, slog.New(slog.NewTextHandler(&log, nil)))
 	defer stop()
 	eventually(t, "the end is reached", func() bool { return !only(t, a).Contact.IsZero() })
@@ -300,7 +301,7 @@ func TestUnavailableKey(t *testing.T) {
 				there := &flakyKeys{webKeys{method: method, key: here.key}, c.fails}
 				st := openStore(t)
 				b := newAdapter(t, ground.Options{Store: st, Now: testClock, Issuers: []string{"did:web:lab.example"}, Keys: there})
-				var log syncBuffer
+				var log logtest.Buffer
 				halt := follow(t, b, ground.Peer{URL: "http://localhost/", Client: client}, slog.New(slog.NewTextHandler(&log, nil)))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()

@@ -19,7 +19,7 @@ func (c *checkCmd) ask(e *env, targets []*target) error {
 	if c.Yes || len(open) == 0 {
 		return nil
 	}
-	if !isTerminal(e.Stderr) || !readsTerminal(e.Stdin) {
+	if !canAsk(e) {
 		for _, t := range open {
 			fmt.Fprintf(e.Stderr, "%s would be started:\n%s", t.title(), t.shown())
 		}
@@ -34,13 +34,11 @@ var errNobody = withCode(exitUsage, errors.New("check: nothing was started, for 
 func askEach(r io.Reader, w io.Writer, open []*target) error {
 	in := bufio.NewReader(r)
 	for _, t := range open {
-		fmt.Fprintf(w, "%s is started by:\n%sStart it? [y/N] ", t.title(), t.shown())
-		line, err := in.ReadString('\n')
+		yes, err := agrees(in, w, fmt.Sprintf("%s is started by:\n%sStart it?", t.title(), t.shown()))
 		if err != nil {
-			fmt.Fprintln(w)
 			return errNobody
 		}
-		t.declined = !isYes(line)
+		t.declined = !yes
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,32 +58,28 @@ func (s *groundStore) Close() error {
 	return err
 }
 
-// open opens the store. Its name does not stand in the error: it may hold a password.
+var errShowDemo = errors.New("ground: there is no store yet")
+
+// open opens the store, or that of the demonstration.
 func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*groundStore, error) {
 	where := c.DB
 	if where == "" {
 		where = filepath.Join(dir.Path(), "ground.db")
 	}
-	if err := checkStore(where); err != nil {
-		return nil, err
-	}
-	if !store.IsPostgres(where) {
-		_, err := os.Stat(where)
+	s, err := openStore(ctx, where, store.Options{}, func() error {
 		switch {
-		case !errors.Is(err, fs.ErrNotExist):
 		case m == showDemo && c.DB == "":
-			return openDemo(ctx)
+			return errShowDemo
 		case m == makeIt:
-			if err := makePrivate(where); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, errors.New("ground: there is no store yet: pellucid ground import makes one")
+			return makePrivate(where)
 		}
-	}
-	s, err := store.Open(ctx, where, store.Options{})
-	if err != nil {
-		return nil, unopened(where, err)
+		return errors.New("ground: there is no store yet: pellucid ground import makes one")
+	})
+	switch {
+	case errors.Is(err, errShowDemo):
+		return openDemo(ctx)
+	case err != nil:
+		return nil, err
 	}
 	return &groundStore{Store: s}, nil
 }

@@ -109,18 +109,15 @@ func showWaiting(e *env, pin *surface.Pin, items []*surface.PinnedItem) {
 
 // confirm shows versions to the person who decides about them, and asks.
 func confirm(e *env, pin *surface.Pin, items []*surface.PinnedItem, question string) error {
-	ask := withCode(exitUsage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", shellWord(pin.Server)))
-	if !isTerminal(e.Stderr) || !readsTerminal(e.Stdin) {
-		return ask
+	nobody := withCode(exitUsage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", shellWord(pin.Server)))
+	if !canAsk(e) {
+		return nobody
 	}
 	showWaiting(e, pin, items)
-	fmt.Fprintf(e.Stderr, "%s [y/N] ", question)
-	line, err := bufio.NewReader(e.Stdin).ReadString('\n')
-	if err != nil {
-		fmt.Fprintln(e.Stderr)
-		return ask
-	}
-	if !isYes(line) {
+	switch yes, err := agrees(bufio.NewReader(e.Stdin), e.Stderr, question); {
+	case err != nil:
+		return nobody
+	case !yes:
 		return errors.New("pins: nothing was decided")
 	}
 	return nil

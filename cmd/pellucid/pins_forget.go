@@ -59,16 +59,13 @@ func (c *pinsForgetCmd) Run(e *env) error {
 
 func (c *pinsForgetCmd) confirm(e *env, says string) error {
 	nobody := withCode(exitUsage, errors.New("pins: there is nobody to ask: say --yes"))
-	if !isTerminal(e.Stderr) || !readsTerminal(e.Stdin) {
+	if !canAsk(e) {
 		return nobody
 	}
-	fmt.Fprintf(e.Stderr, "forget %s: %s? [y/N] ", shellWord(c.Server), says)
-	line, err := bufio.NewReader(e.Stdin).ReadString('\n')
-	if err != nil {
-		fmt.Fprintln(e.Stderr)
+	switch yes, err := agrees(bufio.NewReader(e.Stdin), e.Stderr, fmt.Sprintf("forget %s: %s?", shellWord(c.Server), says)); {
+	case err != nil:
 		return nobody
-	}
-	if !isYes(line) {
+	case !yes:
 		return errors.New("pins: nothing was forgotten")
 	}
 	return nil

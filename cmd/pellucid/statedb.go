@@ -26,29 +26,34 @@ type stateDB struct {
 // errNoStore: nothing was ever put there.
 var errNoStore = errors.New("quarantine: there is no database yet: nothing was ever held")
 
-// open opens the database; make says to make one where there is none. Its name does
-// not stand in the error: it may hold a password.
+// open opens the database; make says to make one where there is none.
 func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.Store, error) {
 	where := c.DB
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
+	return openStore(ctx, where, store.Options{Cache: stateCache}, func() error {
+		if make {
+			return makePrivate(where)
+		}
+		return errNoStore
+	})
+}
+
+// openStore opens a database; absent is asked what becomes of a file that is not there. The
+// name does not stand in the error: it may hold a password.
+func openStore(ctx context.Context, where string, o store.Options, absent func() error) (*store.Store, error) {
 	if err := checkStore(where); err != nil {
 		return nil, err
 	}
 	if !store.IsPostgres(where) {
-		_, err := os.Stat(where)
-		switch {
-		case !errors.Is(err, fs.ErrNotExist):
-		case !make:
-			return nil, errNoStore
-		default:
-			if err := makePrivate(where); err != nil {
+		if _, err := os.Stat(where); errors.Is(err, fs.ErrNotExist) {
+			if err := absent(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	s, err := store.Open(ctx, where, store.Options{Cache: stateCache})
+	s, err := store.Open(ctx, where, o)
 	if err != nil {
 		return nil, unopened(where, err)
 	}

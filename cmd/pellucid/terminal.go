@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -83,10 +84,20 @@ func readsTerminal(r io.Reader) bool {
 	return ok && isTerminal(f)
 }
 
-// isYes reports whether a person has agreed.
-func isYes(line string) bool {
+// canAsk reports whether somebody is there who can be asked.
+func canAsk(e *env) bool { return isTerminal(e.Stderr) && readsTerminal(e.Stdin) }
+
+// agrees asks a question, and reports whether a person agrees. The error is that of
+// reading: whoever was asked has gone away.
+func agrees(in *bufio.Reader, out io.Writer, question string) (bool, error) {
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	line, err := in.ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(out)
+		return false, err
+	}
 	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
+	return answer == "y" || answer == "yes", nil
 }
 
 // sayForClient tells a person who has started what a client starts why nothing happens.

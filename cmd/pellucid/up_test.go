@@ -13,11 +13,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/internal/logtest"
 )
 
 // upstream is a server of the SDK's over HTTP, in both eras.
@@ -42,30 +43,12 @@ func upstream(t *testing.T, name string, wait <-chan struct{}) string {
 	return srv.URL
 }
 
-// screen is what a person sees.
-type screen struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // gatewayRig is a running `pellucid up`.
 type gatewayRig struct {
 	t    *testing.T
 	file string
 	base string
-	err  *screen
+	err  *logtest.Buffer
 	b    *boundary
 	stop context.CancelFunc
 	done chan error
@@ -76,7 +59,7 @@ var listening = regexp.MustCompile(`, at (127\.0\.0\.1:[0-9]+):`)
 func startUp(t *testing.T, config string, env_ map[string]string) *gatewayRig {
 	t.Helper()
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	g := &gatewayRig{t: t, file: filepath.Join(t.TempDir(), "p.yaml"), err: &screen{}, done: make(chan error, 1)}
+	g := &gatewayRig{t: t, file: filepath.Join(t.TempDir(), "p.yaml"), err: &logtest.Buffer{}, done: make(chan error, 1)}
 	g.write(config)
 	src, err := fileSource(g.file)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/logtest"
 )
 
 func TestDiscovery(t *testing.T) {
@@ -104,7 +106,7 @@ func TestDiscovery(t *testing.T) {
 					as.serve(path, page)
 				}
 			}
-			var log syncBuffer
+			var log logtest.Buffer
 			o := as.options(issuer)
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			if tt.fails == "in time" {
@@ -139,7 +141,7 @@ func TestUnreachable(t *testing.T) {
 		"unknown certificate": {as.URL, "certificate"},
 		"no such name":        {"https://as.invalid", "name cannot be resolved"},
 	} {
-		var log syncBuffer
+		var log logtest.Buffer
 		o := ResourceOptions{Resource: testResource, Issuers: []Issuer{{Name: "corp", URL: tt.url}}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		s := mustServer(t, o)
 		ed := newSigner(t, "EdDSA", "ed")

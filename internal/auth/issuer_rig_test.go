@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -91,23 +90,6 @@ func authenticate(a Authenticator, token string) (Principal, error) {
 	r := httptest.NewRequest("POST", "/ground/mcp", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	return a.Authenticate(r)
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func redirectTo(path string) http.HandlerFunc {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/internal/logtest"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -25,7 +26,7 @@ func player(name, r string) Server {
 
 // TestRestart: a session outlives the process behind it.
 func TestRestart(t *testing.T) {
-	var log logged
+	var log logtest.Buffer
 	changed := make(chan bool, 8)
 	f := fleetOf(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, player("p", "good"))
 	s := connect(t, &mcp.ClientOptions{
