@@ -1,10 +1,13 @@
 package state
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"sync"
 )
@@ -27,16 +30,15 @@ type JournalOptions struct {
 	Sync     bool  // make each record durable before Append returns
 }
 
-// Journal is an append-only file of JSON lines, one write a record. Several
-// processes may append to the same one: records never mix, and whichever finds
-// the file full puts it aside under a lock.
+// Journal is an append-only file of JSON lines. Several processes may append to the same
+// one. Each takes a lock for it, so that a line that is not complete was left by a process
+// that died or by a disk that was full, and never by one that is still writing.
 type Journal struct {
 	path string
 	opt  JournalOptions
 
-	mu   sync.Mutex
-	f    *os.File
-	torn bool // the last write may have left half a line
+	mu sync.Mutex
+	f  *os.File
 }
 
 // Journal opens the journal called name.
@@ -63,27 +65,20 @@ func (j *Journal) open() error {
 	if err != nil {
 		return fmt.Errorf("state: journal: %w", err)
 	}
-	torn := false
-	fi, err := private(f)
-	if err == nil && fi.Size() > 0 {
-		// A process that died in its write, or a full disk, may have left half a line.
-		var last [1]byte
-		_, err = f.ReadAt(last[:], fi.Size()-1)
-		torn = last[0] != '\n'
-	}
-	if err != nil {
+	if _, err := private(f); err != nil {
 		f.Close()
 		return fmt.Errorf("state: journal: %w", err)
 	}
 	if j.f != nil {
 		j.f.Close()
 	}
-	j.f, j.torn = f, torn
+	j.f = f
 	return nil
 }
 
-// Append writes one record: a JSON text without its line feed. An error means
-// that the record may not be there, but for one that wraps [ErrRotate].
+// Append writes one record: a JSON text without its line feed. An error means that the
+// record is not there, or that it cannot be said to be durable, but for one that wraps
+// [ErrRotate].
 func (j *Journal) Append(record []byte) error {
 	if len(record) == 0 || len(record) > MaxRecord || bytes.ContainsAny(record, "\r\n") {
 		return ErrRecord
@@ -93,59 +88,78 @@ func (j *Journal) Append(record []byte) error {
 	if j.f == nil {
 		return fmt.Errorf("state: journal: %w", fs.ErrClosed)
 	}
-	rotateErr := j.turn(int64(len(record)) + 1)
-	line := make([]byte, 0, len(record)+2)
-	if j.torn {
-		line = append(line, '\n')
-	}
-	line = append(append(line, record...), '\n')
-	n, err := j.f.Write(line)
+	rotateErr, err := j.append(append(append(make([]byte, 0, len(record)+1), record...), '\n'))
 	if err == nil && j.opt.Sync {
 		err = j.f.Sync()
 	}
 	if err != nil {
-		j.torn = j.torn || n > 0 && n < len(line)
 		return fmt.Errorf("state: journal: %w", err)
 	}
-	j.torn = false
 	return rotateErr
 }
 
-// turn makes j.f the file that the next n octets belong into.
-func (j *Journal) turn(n int64) error {
+// append writes a line while no other process writes. rotateErr is set where the line was
+// written to a file that is too long.
+func (j *Journal) append(line []byte) (rotateErr, err error) {
+	held, err := lock(j.path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close()
+	size, err := j.whole()
+	if err != nil {
+		return nil, err
+	}
+	if size > 0 && size+int64(len(line)) > j.opt.MaxBytes {
+		if err := errors.Join(j.shift(), j.open()); err != nil {
+			rotateErr = fmt.Errorf("%w: %w", ErrRotate, err)
+		} else {
+			size = 0
+		}
+	}
+	if _, err := j.f.Write(line); err != nil {
+		_ = j.f.Truncate(size) // where this fails, too, the next call mends it
+		return nil, err
+	}
+	return rotateErr, nil
+}
+
+// whole makes j.f the file of that name, removes half a line from its end, and returns
+// its size. The lock is held.
+func (j *Journal) whole() (size int64, err error) {
 	own, err := j.f.Stat()
 	if err != nil {
-		return fmt.Errorf("state: journal: %w", err)
+		return 0, err
 	}
 	if now, err := os.Stat(j.path); err != nil || !os.SameFile(own, now) {
 		// Another process put our file aside.
 		if err := j.open(); err != nil {
-			return err
+			return 0, err
 		}
 		if own, err = j.f.Stat(); err != nil {
-			return fmt.Errorf("state: journal: %w", err)
+			return 0, err
 		}
 	}
-	if own.Size() == 0 || own.Size()+n <= j.opt.MaxBytes {
-		return nil
+	size = own.Size()
+	tail := make([]byte, 1)
+	if size == 0 {
+		return 0, nil
 	}
-	if err := j.rotate(own); err != nil {
-		return fmt.Errorf("%w: %w", ErrRotate, err)
+	if _, err := j.f.ReadAt(tail, size-1); err != nil || tail[0] == '\n' {
+		return size, err
 	}
-	return nil
-}
-
-// rotate puts aside the file that own describes, unless another process has.
-func (j *Journal) rotate(own fs.FileInfo) error {
-	held, err := lock(j.path + ".lock")
-	if err != nil {
-		return err
+	// What follows the last line feed was never acknowledged.
+	tail = make([]byte, min(size, MaxRecord+1))
+	if _, err := j.f.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return size, err
 	}
-	defer held.Close()
-	if now, statErr := os.Stat(j.path); statErr == nil && os.SameFile(own, now) {
-		err = j.shift()
+	end := size - int64(len(tail)) + int64(bytes.LastIndexByte(tail, '\n')) + 1
+	if err := j.f.Truncate(end); err == nil {
+		return end, nil
 	}
-	return errors.Join(err, j.open())
+	// This system cannot shorten a file that is only appended to: end the line instead.
+	n, err := j.f.Write([]byte{'\n'})
+	return size + int64(n), err
 }
 
 func (j *Journal) shift() error {
@@ -153,7 +167,7 @@ func (j *Journal) shift() error {
 		j.f.Close()
 	}
 	for i := j.opt.Keep; i > 0; i-- {
-		err := os.Rename(j.aside(i-1), j.aside(i))
+		err := os.Rename(aside(j.path, i-1), aside(j.path, i))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -161,11 +175,63 @@ func (j *Journal) shift() error {
 	return nil
 }
 
-func (j *Journal) aside(i int) string {
+// aside is the name of the file that was put aside as the i-th; the journal itself is 0.
+func aside(path string, i int) string {
 	if i == 0 {
-		return j.path
+		return path
 	}
-	return fmt.Sprintf("%s.%d", j.path, i)
+	return fmt.Sprintf("%s.%d", path, i)
+}
+
+// Records yields the lines of a journal and of the files that were put aside, the newest
+// file first, each from its beginning. A line that a process is still writing, or that is
+// longer than MaxRecord, is left out. A record is valid until the next one.
+func (d *Dir) Records(name string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		path, err := d.file(name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for i := 0; ; i++ {
+			f, err := openShared(aside(path, i))
+			if errors.Is(err, fs.ErrNotExist) && i > 0 {
+				return
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // another process rotates at this moment, or there is no journal
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("state: journal: %w", err))
+				return
+			}
+			more := lines(f, yield)
+			f.Close()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// lines yields the complete lines of r, and reports whether more are wanted.
+func lines(r io.Reader, yield func([]byte, error) bool) bool {
+	b := bufio.NewReaderSize(r, MaxRecord+1)
+	for long := false; ; {
+		line, err := b.ReadSlice('\n')
+		switch {
+		case err == nil && !long && len(line) > 1:
+			if !yield(line[:len(line)-1], nil) {
+				return false
+			}
+		case err == nil, errors.Is(err, bufio.ErrBufferFull):
+			long = err != nil
+		case errors.Is(err, io.EOF):
+			return true
+		default:
+			return yield(nil, fmt.Errorf("state: journal: %w", err))
+		}
+	}
 }
 
 // Close makes the records durable and closes the journal.
