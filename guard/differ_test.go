@@ -161,21 +161,6 @@ func TestFetched(t *testing.T) {
 	}
 }
 
-// TestOtherRoutes: routes of other interfaces of a provider, on which calls may come that
-// nobody looks at.
-func TestOtherRoutes(t *testing.T) {
-	r := newRig(t, obedient)
-	for path, want := range map[string]int{
-		"/v1/openai/chat/completions": 403, "/v1/models/m:predict": 403, "/v1/model/m/invoke": 403, "/v1/model/m/converse-stream": 403,
-		"/v1/beta/responses": 403, "/v1/proxy/messages": 403, "/v1/embeddings": 404, "/v1/messages/count_tokens": 404,
-	} {
-		resp := r.postTo(path, llm.FormatChat, []byte(`{}`))
-		if resp.StatusCode != want {
-			t.Errorf("%s: status %d", path, resp.StatusCode)
-		}
-	}
-}
-
 // TestSlowRequests: who opens a request and sends nothing does not keep its place.
 func TestSlowRequests(t *testing.T) {
 	r := newRig(t, obedient, func(o *guard.Options) { o.MaxActive, o.Patience = 1, 500*time.Millisecond })

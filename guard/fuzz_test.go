@@ -100,6 +100,35 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
+// FuzzRoute: what is asked of the provider is, byte for byte, what the client asked for, and
+// holds nothing that two programs read differently.
+func FuzzRoute(f *testing.F) {
+	table, err := compileRoutes([]string{"GET /v1/files/*?limit", "POST /v1/chat/*"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	g := &Guard{routes: table}
+	for _, uri := range []string{"/v1/chat/completions", "/v1/chat/Completions", "/v1/responses%3F", "/v1/messages?beta=true", "/v1/files/a?limit=1", "/v1/models/..", "//v1/models", "http://a/v1/models"} {
+		f.Add("POST", uri)
+		f.Add("GET", uri)
+	}
+	f.Fuzz(func(t *testing.T, method, uri string) {
+		r, target, _ := g.route(method, uri)
+		if r == nil {
+			return
+		}
+		if uri != "/v1"+target || r.method != method || strings.ContainsAny(target, "%;#\\ +") || strings.Contains(target, "//") || strings.Contains(target, "/.") {
+			t.Errorf("%s %+q becomes %+q", method, uri, target)
+		}
+		path, _, _ := strings.Cut(uri, "?")
+		for _, f := range formats {
+			if strings.EqualFold(path, f.path) && r.format != f {
+				t.Errorf("%s %+q is not inspected", method, uri)
+			}
+		}
+	})
+}
+
 // FuzzReading: whatever a provider streams, nothing that comes before the first part
 // that is held names a tool that needs a decision, and what is written in its place
 // is readable.

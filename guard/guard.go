@@ -52,6 +52,11 @@ type Options struct {
 	Auth  auth.Authenticator
 	Scope string // that Auth has to find; "": whoever is known
 
+	// Pass names routes that are forwarded although nothing inspects their answers, beside
+	// those that the package knows, such as "GET /v1/files/*?limit&after". A * stands for
+	// one segment.
+	Pass []string
+
 	Mode Mode
 	// Fail says what happens to what was not decided. Its zero value holds privileged
 	// calls.
@@ -116,6 +121,7 @@ type Guard struct {
 	audits   chan struct{}
 	behind   context.Context
 	end      context.CancelFunc
+	routes   []route
 	handler  http.Handler
 	counters counters
 }
@@ -154,8 +160,11 @@ func New(o Options) (*Guard, error) {
 	if err := g.endpoints(); err != nil {
 		return nil, err
 	}
+	if g.routes, err = compileRoutes(o.Pass); err != nil {
+		return nil, err
+	}
 	g.behind, g.end = context.WithCancel(context.Background())
-	g.handler = g.routes()
+	g.handler = g.serve()
 	return g, nil
 }
 
@@ -203,7 +212,8 @@ func def[T int | int64 | time.Duration](v *T, usual T) {
 	}
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. What is asked for is what RequestURI says, the
+// request target as it came.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.handler.ServeHTTP(w, r) }
 
 // Close ends runs of Audit that are under way and closes idle connections. It waits

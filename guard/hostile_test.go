@@ -245,12 +245,12 @@ func TestRequests(t *testing.T) {
 		"two answers":    {"/v1/chat/completions", `{"model":"m","n":2,"messages":[{"role":"user","content":"x"}]}`, 400},
 		"background":     {"/v1/responses", `{"model":"m","background":true,"input":"x"}`, 400},
 		"too long":       {"/v1/messages", `{"model":"` + strings.Repeat("m", 1<<17) + `"}`, 413},
-		"another way":    {"/v1//chat/completions", `{}`, 400},
-		"another case":   {"/v1/Chat/completions", `{}`, 400},
-		"escaped":        {"/v1/chat%2Fcompletions", `{}`, 400},
-		"assistants":     {"/v1/threads/t/runs", `{}`, 403},
-		"batches":        {"/v1/batches", `{}`, 403},
-		"batches, other": {"/v1/messages/batches", `{}`, 403},
+		"another way":    {"/v1//chat/completions", `{}`, 404},
+		"another case":   {"/v1/Chat/completions", `{}`, 404},
+		"escaped":        {"/v1/chat%2Fcompletions", `{}`, 404},
+		"assistants":     {"/v1/threads/t/runs", `{}`, 404},
+		"batches":        {"/v1/batches", `{}`, 404},
+		"batches, other": {"/v1/messages/batches", `{}`, 404},
 		"outside":        {"/v2/chat/completions", `{}`, 404},
 	} {
 		resp := r.postTo(tt.path, llm.FormatChat, []byte(tt.body))

@@ -14,7 +14,7 @@ import (
 )
 
 // inspect is one of the routes on which a model answers.
-func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
+func (g *Guard) inspect(f *format, target string, w http.ResponseWriter, r *http.Request) {
 	done, ok := g.admit(w, r, f)
 	if !ok {
 		return
@@ -46,7 +46,11 @@ func (g *Guard) inspect(f *format, w http.ResponseWriter, r *http.Request) {
 	x := &exchange{f: f, id: newID(), body: body, model: strings.Clone(model), principal: who, header: g.probeHeader(r)}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
-	resp, err := g.send(ctx, r, bytes.NewReader(body), int64(len(body)))
+	if wrong == "" {
+		// What was read as UTF-8 must not be read as another charset.
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := g.send(ctx, r, target, bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		g.unreachable(w, r, f, ctx)
 		return

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -15,28 +14,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/intake"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
-
-// routes are the handlers by path. What no line names passes through.
-func (g *Guard) routes() http.Handler {
-	known := http.NewServeMux()
-	for _, f := range formats {
-		known.HandleFunc("POST "+f.path, func(w http.ResponseWriter, r *http.Request) { g.inspect(f, w, r) })
-	}
-	known.HandleFunc("/v1/", g.pass)
-	known.HandleFunc("GET /metrics", g.metrics)
-	var h http.Handler = known
-	if g.o.Auth != nil {
-		h = bearer(auth.Require(g.o.Auth, g.o.Scope, h))
-	}
-	// Another spelling of a path could be another route here than at the provider.
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != path.Clean(r.URL.Path) || r.URL.RawPath != "" || strings.ToLower(r.URL.Path) != r.URL.Path && uninspected(r) {
-			g.fault(w, formats[0], http.StatusBadRequest, "the path is not in its plain form")
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
-}
 
 // bearer lets a client that sends its key as Anthropic's do say the same to auth.
 func bearer(next http.Handler) http.Handler {
@@ -49,36 +26,11 @@ func bearer(next http.Handler) http.Handler {
 	})
 }
 
-// uninspected reports whether an answer may hold calls that nobody looks at: jobs,
-// sessions and stored answers.
-func uninspected(r *http.Request) bool {
-	rest := strings.ToLower(strings.TrimPrefix(r.URL.Path, "/v1/"))
-	first, second, _ := strings.Cut(rest, "/")
-	// Below the path of another interface of the provider the same routes may stand.
-	for name := range strings.SplitSeq(rest, "/") {
-		switch {
-		case r.Method != http.MethodPost || name == first:
-		case strings.Contains(name, ":"), name == "completions", name == "messages", name == "responses",
-			name == "converse", strings.HasPrefix(name, "converse-"), name == "invoke", strings.HasPrefix(name, "invoke-"):
-			return true
-		}
-	}
-	switch first {
-	case "threads", "assistants", "batches", "realtime", "conversations", "sessions", "agents", "deployments", "live":
-		return true
-	case "responses":
-		return second != "input_tokens"
-	case "chat", "messages":
-		return second != "count_tokens"
-	}
-	return false
-}
-
 // pass hands a request on, and its answer back.
-func (g *Guard) pass(w http.ResponseWriter, r *http.Request) {
-	if g.o.Mode == Enforce && uninspected(r) {
-		g.counters.exchanged("refused-route")
-		g.fault(w, formats[0], http.StatusForbidden, "answers of this route cannot be inspected")
+func (g *Guard) pass(target string, w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		g.counters.exchanged("refused-request")
+		g.fault(w, formats[0], http.StatusBadRequest, "this method has no body")
 		return
 	}
 	done, ok := g.admit(w, r, formats[0])
@@ -89,7 +41,7 @@ func (g *Guard) pass(w http.ResponseWriter, r *http.Request) {
 	g.counters.exchanged("passed-through")
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
-	resp, err := g.send(ctx, r, http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
+	resp, err := g.send(ctx, r, target, http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
 	if err != nil {
 		g.unreachable(w, r, formats[0], ctx)
 		return
@@ -140,16 +92,12 @@ func (g *Guard) patience(parent context.Context) (ctx context.Context, alive fun
 	return ctx, func() { t.Reset(g.o.Idle) }, func() { t.Stop(); end(nil) }
 }
 
-// send asks the upstream what a client has asked.
-func (g *Guard) send(ctx context.Context, r *http.Request, body io.Reader, length int64) (*http.Response, error) {
-	url := g.base + strings.TrimPrefix(r.URL.Path, "/v1")
-	if r.URL.RawQuery != "" {
-		url += "?" + r.URL.RawQuery
-	}
+// send asks the upstream for target, with the method and the headers of a client's request.
+func (g *Guard) send(ctx context.Context, r *http.Request, target string, body io.Reader, length int64) (*http.Response, error) {
 	if length == 0 {
 		body = http.NoBody
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, url, body)
+	req, err := http.NewRequestWithContext(ctx, r.Method, g.base+target, body)
 	if err != nil {
 		return nil, err
 	}
@@ -175,10 +123,11 @@ func (g *Guard) sign(h http.Header) {
 }
 
 // dropped are headers that end here, in both directions: of the connection, of the
-// way a body is packed, of whoever is in between.
+// way a body is packed, of proxies on the way, and those by which a request says that it
+// is another one than its first line says.
 var dropped = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Accept-Encoding", "Cookie", "Set-Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host",
-	"X-Forwarded-Proto", "X-Real-Ip", "Alt-Svc", "Strict-Transport-Security", "Host", "Content-Length", "Origin", "Referer"}
+	"X-Forwarded-Proto", "X-Real-Ip", "Alt-Svc", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Original-Uri", "X-Rewrite-Url", "Strict-Transport-Security", "Host", "Content-Length", "Origin", "Referer"}
 
 func copyHeader(to, from http.Header, answer bool) {
 	var named []string
@@ -222,7 +171,7 @@ func (g *Guard) fault(w http.ResponseWriter, f *format, status int, text string)
 	kind := map[int]string{
 		http.StatusBadRequest: "invalid_request_error", http.StatusForbidden: "permission_error", http.StatusRequestEntityTooLarge: "request_too_large",
 		http.StatusUnsupportedMediaType: "invalid_request_error", http.StatusServiceUnavailable: "overloaded_error",
-		http.StatusGatewayTimeout: "timeout_error", http.StatusTooManyRequests: "rate_limit_error",
+		http.StatusNotFound: "not_found_error", http.StatusMethodNotAllowed: "invalid_request_error", http.StatusGatewayTimeout: "timeout_error", http.StatusTooManyRequests: "rate_limit_error",
 	}[status]
 	if kind == "" {
 		kind = "api_error"

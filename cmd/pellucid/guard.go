@@ -25,6 +25,7 @@ type guardCmd struct {
 	Mode       string   `enum:"enforce,audit," default:"" help:"enforce holds privileged calls; audit holds nothing, and records what would have been held (default enforce)."`
 	Fail       string   `enum:"closed,open," default:"" help:"What happens to a call that could not be decided: closed refuses it, open lets it through (default closed)."`
 	Buffer     bool     `help:"Hold every answer whole: a streamed one can be repaired then, and text comes only at its end."`
+	Pass       []string `sep:"none" placeholder:"ROUTE" help:"Route that is forwarded although nothing inspects its answers, such as 'GET /v1/files/*?limit&after'; may be repeated."`
 	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls need a verdict, whatever else is said; may be repeated."`
 	ReadOnly   []string `sep:"none" placeholder:"GLOB" help:"Tool that only looks; may be repeated."`
 	NoGuess    bool     `help:"Do not take tools for read-only that are called get_, list_, read_ and the like."`
@@ -162,9 +163,15 @@ func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *guard.Guard, 
 	if m == guard.Audit {
 		mode = "audit"
 	}
-	open := http.NewServeMux()
-	open.Handle("/", auth.Local(c.AllowHost, nil, g))
-	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	local := auth.Local(c.AllowHost, nil, g)
+	// A ServeMux would redirect what is not spelled plainly.
+	open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.RequestURI == "/healthz" {
+			_, _ = io.WriteString(w, "ok\n") // the client has gone
+			return
+		}
+		local.ServeHTTP(w, r)
+	})
 	announce := func(addr string) {
 		fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
 			"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+

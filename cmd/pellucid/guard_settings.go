@@ -53,6 +53,7 @@ func (c *guardCmd) settings(e *env) (*guardSettings, error) {
 	g.NoGuess = c.NoGuess || g.NoGuess
 	g.UntrustedTools = append(g.UntrustedTools[:len(g.UntrustedTools):len(g.UntrustedTools)], c.Untrusted...)
 	g.Tools = append(c.tools(), g.Tools...)
+	g.Pass = append(g.Pass[:len(g.Pass):len(g.Pass)], c.Pass...)
 	set := func(to *int, flag *int) {
 		if flag != nil {
 			*to = *flag
@@ -97,7 +98,7 @@ func (c *guardCmd) tools() (out []rules.GuardTool) {
 func (s *guardSettings) options() (*guard.Options, error) {
 	g := &s.guard
 	o := &guard.Options{
-		Upstream: g.Upstream, Key: s.key, Buffer: g.Buffer, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
+		Upstream: g.Upstream, Key: s.key, Buffer: g.Buffer, Pass: g.Pass, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
 		TokenFactor: int64(g.Factor), MinTokens: int64(g.MinTokens), Refine: g.Refine,
 		Fail:     counterfactual.FailMode{DangerouslyAllowPrivileged: g.FailOpen},
 		Severity: counterfactual.Bands(g.Severity),

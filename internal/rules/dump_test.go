@@ -29,6 +29,7 @@ guard:
   mode: audit
   fail: open
   buffer: true
+  pass: ["GET /v1/files/*?limit&after"]
   guess: false
   untrusted_tools: ["x_*"]
   tools: {"send_*": {privilege: 0.9, critical: [to], free: [memo]}, "*": {privilege: 0}, pay: {}}

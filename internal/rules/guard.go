@@ -8,11 +8,12 @@ import (
 
 // A Guard is what a file says of pellucid guard. A zero member is that verb's default.
 type Guard struct {
-	Upstream string // URL of the provider
-	Key      Value  // for the provider; "": clients bring their own
-	Audit    bool   // nothing is held
-	FailOpen bool   // what was not decided goes through
-	Buffer   bool   // every answer is held whole
+	Upstream string   // URL of the provider
+	Key      Value    // for the provider; "": clients bring their own
+	Audit    bool     // nothing is held
+	FailOpen bool     // what was not decided goes through
+	Buffer   bool     // every answer is held whole
+	Pass     []string // routes that are forwarded although nothing inspects their answers
 
 	Tools          []GuardTool // the first whose pattern matches decides
 	NoGuess        bool        // what no pattern matches is privileged, whatever it is called
@@ -68,7 +69,10 @@ func (c *compiler) guard(p place) {
 		"mode":     func(p place) { g.Audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true}) },
 		"fail":     func(p place) { g.FailOpen = choice(&c.reader, p, []string{"closed", "open"}, []bool{false, true}) },
 		"buffer":   func(p place) { g.Buffer = c.boolean(p) },
-		"guess":    func(p place) { g.NoGuess = !c.boolean(p) },
+		"pass": func(p place) {
+			g.Pass = c.checkedList(p, maxGuardNames, `a method and a path, such as "GET /v1/files/*?limit&after"`, isGuardRoute)
+		},
+		"guess": func(p place) { g.NoGuess = !c.boolean(p) },
 		"untrusted_tools": func(p place) {
 			g.UntrustedTools = c.checkedList(p, maxGuardTools, "the name of a tool, where * stands for any characters", isToolKey)
 		},
@@ -117,6 +121,13 @@ func (c *compiler) guard(p place) {
 	}
 	c.secret.add(g.Key.text)
 	c.out.Guard = g
+}
+
+// isGuardRoute reports whether s names a method and a path; package guard says which of
+// them it forwards.
+func isGuardRoute(s string) bool {
+	method, path, ok := strings.Cut(s, " ")
+	return ok && method != "" && len(s) <= maxText && strings.HasPrefix(path, "/v1/")
 }
 
 func (c *compiler) upstream(p place) string {
@@ -176,6 +187,9 @@ func (d *dumper) guard(g *Guard) {
 		d.word("mode", pick("enforce", "audit", g.Audit))
 		d.word("fail", pick("closed", "open", g.FailOpen))
 		d.boolean("buffer", g.Buffer)
+		if len(g.Pass) > 0 {
+			d.list("pass", g.Pass)
+		}
 		d.boolean("guess", !g.NoGuess)
 		if len(g.UntrustedTools) > 0 {
 			d.list("untrusted_tools", g.UntrustedTools)

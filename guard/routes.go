@@ -1,0 +1,213 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/auth"
+)
+
+// A use says what happens to a request.
+type use uint8
+
+const (
+	inspected use = iota + 1 // its answer is held against the policy
+	passed                   // it goes on as it is: no call of a tool is in the answer
+)
+
+// routes are all that the guard forwards of its own accord; everything else is refused.
+// They are those of OpenAI's, Anthropic's and Azure's current interfaces at which the
+// answer either is inspected or holds no call of a tool.
+var routes = []struct {
+	line string
+	use  use
+}{
+	{"POST /v1/chat/completions?api-version", inspected},
+	{"POST /v1/responses?api-version", inspected},
+	{"POST /v1/messages?beta", inspected}, // Anthropic's SDK asks for ?beta=true
+	{"POST /v1/messages/count_tokens?beta", passed},
+	{"POST /v1/responses/input_tokens?api-version", passed},
+	{"GET /v1/models?limit&after_id&before_id&beta&api-version", passed},
+	{"GET /v1/models/*?beta&api-version", passed},
+	{"POST /v1/embeddings?api-version", passed},
+	{"POST /v1/moderations?api-version", passed},
+	{"POST /v1/images/generations?api-version", passed},
+	{"POST /v1/images/edits?api-version", passed},
+	{"POST /v1/audio/speech?api-version", passed},
+	{"POST /v1/audio/transcriptions?api-version", passed},
+	{"POST /v1/audio/translations?api-version", passed},
+}
+
+// A route is one method on one path.
+type route struct {
+	method   string
+	segments []string // of the path, behind /v1; "*" is any one
+	query    []string // names of the parameters that may stand in the query
+	use      use
+	format   *format // of what is inspected
+}
+
+var errRoute = errors.New(`want a method and a path below /v1, such as "GET /v1/files/*?limit&after": * stands for one segment, and not for the first`)
+
+// parseRoute reads METHOD /v1/PATH?NAME&NAME.
+func parseRoute(line string) (route, error) {
+	method, target, _ := strings.Cut(line, " ")
+	path, query, asked := strings.Cut(target, "?")
+	path, below := strings.CutPrefix(path, "/v1/")
+	r := route{method: method, segments: strings.Split(path, "/"), use: passed}
+	if asked {
+		r.query = strings.Split(query, "&")
+	}
+	plain := func(s string) bool { return s == "*" || isSegment(s) }
+	if !below || !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, method) || r.segments[0] == "*" ||
+		!all(r.segments, plain) || !all(r.query, isSegment) {
+		return route{}, errRoute
+	}
+	return r, nil
+}
+
+func all(list []string, is func(string) bool) bool {
+	return !slices.ContainsFunc(list, func(s string) bool { return !is(s) })
+}
+
+// isSegment reports whether s, as a segment of a path or a value of a query, means the
+// same to everything that reads URLs: no escape, no separator, no dot at its beginning.
+func isSegment(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', strings.IndexByte("-_~:@", c) >= 0, c == '.' && i > 0:
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= 256
+}
+
+// compileRoutes puts those that the operator names behind those that are known.
+func compileRoutes(pass []string) (out []route, err error) {
+	for _, known := range routes {
+		r, err := parseRoute(known.line)
+		if err != nil {
+			return nil, err
+		}
+		if r.use = known.use; r.use == inspected {
+			i := slices.IndexFunc(formats, func(f *format) bool { return f.path == r.path() })
+			r.format = formats[i]
+		}
+		out = append(out, r)
+	}
+	for _, line := range pass {
+		r, err := parseRoute(line)
+		if err != nil {
+			return nil, fmt.Errorf("guard: route %+.64q: %w", line, err)
+		}
+		if slices.ContainsFunc(formats, func(f *format) bool { return strings.EqualFold(f.path, r.path()) }) {
+			return nil, fmt.Errorf("guard: route %+.64q: the answers of this path are inspected", line)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (r *route) path() string { return "/v1/" + strings.Join(r.segments, "/") }
+
+// match returns the target that r makes of path and query, which is what is asked of the
+// provider; path reports whether it is r's path, whatever the method and the query.
+func (r *route) match(segments, query []string) (target string, path bool) {
+	if len(segments) != len(r.segments) {
+		return "", false
+	}
+	for i, s := range segments {
+		if r.segments[i] != s && (r.segments[i] != "*" || !isSegment(s)) {
+			return "", false
+		}
+	}
+	seen := map[string]bool{}
+	for _, parameter := range query {
+		name, value, _ := strings.Cut(parameter, "=")
+		if !slices.Contains(r.query, name) || seen[name] || !isSegment(value) {
+			return "", true
+		}
+		seen[name] = true
+	}
+	target = "/" + strings.Join(segments, "/")
+	if len(query) > 0 {
+		target += "?" + strings.Join(query, "&")
+	}
+	return target, true
+}
+
+// route finds what is to happen to a request target, which has to be spelled as the table
+// spells it, byte for byte: no two programs read another spelling alike. target is what is
+// asked for below the provider's base; known reports whether the path is there for another
+// method or query.
+func (g *Guard) route(method, uri string) (r *route, target string, known *route) {
+	path, query, asked := strings.Cut(uri, "?")
+	path, below := strings.CutPrefix(path, "/v1/")
+	if !below || len(uri) > 4096 {
+		return nil, "", nil
+	}
+	segments := strings.Split(path, "/")
+	var parameters []string
+	if asked {
+		parameters = strings.Split(query, "&")
+	}
+	spelled := "/v1/" + path
+	for i := range g.routes {
+		r := &g.routes[i]
+		target, ours := r.match(segments, parameters)
+		// A pattern of the operator's does not open an inspected path to a provider that does
+		// not tell capitals from small letters.
+		if r.format == nil && ours && slices.ContainsFunc(formats, func(f *format) bool { return strings.EqualFold(f.path, spelled) }) {
+			continue
+		}
+		if ours && target != "" && r.method == method {
+			return r, target, nil
+		}
+		if ours && known == nil {
+			known = r
+		}
+	}
+	return nil, "", known
+}
+
+// serve is the handler of all requests.
+func (g *Guard) serve() http.Handler {
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.RequestURI == "/metrics" {
+			g.metrics(w, r)
+			return
+		}
+		found, target, known := g.route(r.Method, r.RequestURI)
+		switch {
+		case found == nil:
+			g.refuse(w, r, known)
+		case found.use == inspected:
+			g.inspect(found.format, target, w, r)
+		default:
+			g.pass(target, w, r)
+		}
+	})
+	if g.o.Auth != nil {
+		h = bearer(auth.Require(g.o.Auth, g.o.Scope, h))
+	}
+	return h
+}
+
+// refuse answers a request that is not forwarded. known is the route that has its path.
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, known *route) {
+	g.counters.exchanged("refused-route")
+	f := formats[0]
+	if known != nil && known.format != nil {
+		f = known.format
+	}
+	if known != nil && known.method != r.Method {
+		w.Header().Set("Allow", known.method)
+		g.fault(w, f, http.StatusMethodNotAllowed, "the guard does not forward this method on this path")
+		return
+	}
+	g.fault(w, f, http.StatusNotFound, "the guard does not forward this path or query; guard.pass of its configuration can name it")
+}
