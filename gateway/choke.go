@@ -42,7 +42,6 @@ type passage struct {
 // another is recorded.
 type inspector struct {
 	cfg    Config
-	prof   *profile
 	lookup func(int64) (raw []byte, known bool) // the client's spelling of the id of a call
 	scrub  scrubberCache
 	keep   *scrub.Scrubber // of definitions and names
@@ -51,8 +50,8 @@ type inspector struct {
 	quiet  quiet      // of what classifiers say
 }
 
-func newInspector(cfg Config, p *profile, lookup func(int64) ([]byte, bool)) (*inspector, error) {
-	in := &inspector{cfg: cfg, prof: p, lookup: lookup, ids: newIDs(cfg.Rand), quiet: quiet{log: cfg.Log}}
+func newInspector(cfg Config, lookup func(int64) ([]byte, bool)) (*inspector, error) {
+	in := &inspector{cfg: cfg, lookup: lookup, ids: newIDs(cfg.Rand), quiet: quiet{log: cfg.Log}}
 	s, err := in.scrub.of(cfg.MaxChars)
 	if err != nil {
 		return nil, err
@@ -210,7 +209,7 @@ func (in *inspection) begin(kind string) error {
 	w.evidence, w.digests = id, in.row.Mark == mcpmsg.Always
 	w.kind = rule.Frame
 	w.text = s.mcp
-	if in.profileOf(rule) == Faithful || in.row.Definitions {
+	if rule.Profile == Faithful || in.row.Definitions {
 		w.text = s.faithful
 	}
 	w.origin = frame.Origin{Server: in.cfg.Name, Tool: in.p.tool}
@@ -227,14 +226,6 @@ func (in *inspection) begin(kind string) error {
 		Released: in.p.released,
 	}
 	return nil
-}
-
-// profileOf is the profile of texts under a rule, now.
-func (in *inspector) profileOf(r *Rule) Profile {
-	if r.Profile == Auto {
-		return in.prof.current()
-	}
-	return r.Profile
 }
 
 // walk treats every string of the message. It returns why the whole message

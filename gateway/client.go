@@ -99,7 +99,7 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 		defer m.Release()
 		return r.toClient(ctx, refused.to(k, nil))
 	}
-	if r.mustList(k.method) {
+	if k.method == mcpmsg.CallTool {
 		kept, begin := r.holding.hold(m, k, r.surface.current)
 		if begin { // m stays held until the listing that begins here has ended
 			r.askPage("", contextMeta(m))

@@ -20,7 +20,7 @@ func bareInspector(t testing.TB, kind frame.Kind) *inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := newInspector(cfg, newProfile(MCP), func(int64) ([]byte, bool) { return nil, false })
+	in, err := newInspector(cfg, func(int64) ([]byte, bool) { return nil, false })
 	if err != nil {
 		t.Fatal(err)
 	}

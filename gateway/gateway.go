@@ -25,9 +25,9 @@ type Profile uint8
 
 // The profiles of a wrapped server.
 const (
-	Auto     Profile = iota // MCP, or Faithful once the server has declared a tool that writes
-	MCP                     // scrub.MCP
-	Faithful                // scrub.Faithful
+	DefaultProfile Profile = iota // of a Config: Faithful; of a Rule: the Config's
+	MCP                           // scrub.MCP
+	Faithful                      // scrub.Faithful
 )
 
 // Config says how one server is wrapped. Its zero value is strict, but Sink has to be set.

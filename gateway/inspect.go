@@ -47,7 +47,7 @@ type ToolResult struct {
 	Raw    []byte // JSON
 	// Schema is the outputSchema that the tool has declared; nil: none.
 	Schema []byte
-	// Profile is used where neither the Config nor a Rule says anything but Auto.
+	// Profile is used where neither the Config nor a Rule names one.
 	Profile Profile
 }
 
@@ -69,9 +69,9 @@ func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) 
 func (i *Inspector) inspect(s *solo, r ToolResult) ([]byte, error) {
 	s.last = Decision{}
 	in := s.in
-	in.cfg.Name, in.prof = labelOr(r.Server, i.cfg.Name), newProfile(i.cfg.Profile)
-	if i.cfg.Profile == Auto {
-		in.prof = newProfile(r.Profile)
+	in.cfg.Name = labelOr(r.Server, i.cfg.Name)
+	if i.cfg.Profile == DefaultProfile {
+		in.cfg.Profile = r.Profile
 	}
 	switch {
 	case in.cfg.rule(r.Tool).Denied:
@@ -163,7 +163,7 @@ func (i *Inspector) make() (*solo, error) {
 	cfg := i.cfg
 	cfg.Sink = n
 	var err error
-	n.in, err = newInspector(cfg, newProfile(cfg.Profile), func(int64) ([]byte, bool) { return nil, false })
+	n.in, err = newInspector(cfg, func(int64) ([]byte, bool) { return nil, false })
 	return n, err
 }
 

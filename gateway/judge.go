@@ -100,7 +100,7 @@ func (in *inspector) see(p passage, raw bool) *view {
 func (in *inspector) sight(p passage) *scrub.Scrubber {
 	rule := in.cfg.rule(p.name)
 	chars := rule.MaxChars
-	if in.profileOf(&rule) == Faithful {
+	if rule.Profile == Faithful {
 		chars = maxView
 	}
 	s, _ := in.scrub.of(chars)

@@ -14,14 +14,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
-// mustList reports whether a request has to wait until the server's tools are
-// known: a tool's name and headers, and the choice of the profile, depend on them.
-func (r *relay) mustList(method string) bool {
-	return method == mcpmsg.CallTool ||
-		r.cfg.Profile == Auto && mcpmsg.Lookup(mcpmsg.Result, method).Mark == mcpmsg.Always
-}
-
-// holding are requests that wait for the server's tools to be listed.
+// holding are calls of tools that wait for the server's tools to be listed: a tool's
+// label, its headers and the schema of its results stand in the list.
 type holding struct {
 	mu      sync.Mutex
 	list    []held
@@ -113,7 +107,6 @@ func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
 func (r *relay) clientPage(k *call, m *wire.Message) {
 	if done, inOrder := r.clientOwn.page(k.cursor, m.Result); done && inOrder {
 		r.surface.settle(&r.clientOwn)
-		r.prof.declared(r.clientOwn.writes, r.log)
 	}
 }
 
@@ -121,9 +114,6 @@ func (r *relay) clientPage(k *call, m *wire.Message) {
 // lets go of what waited for it.
 func (r *relay) listed(ctx context.Context, l *listing) {
 	r.surface.settle(l)
-	if l != nil {
-		r.prof.declared(l.writes, r.log)
-	}
 	r.work.Go(func() {
 		for {
 			h, more := r.holding.next()
@@ -154,9 +144,7 @@ func contextMeta(m *wire.Message) []byte {
 
 // A listing is a tools/list under way, page by page.
 type listing struct {
-	tools  map[string]declared
-	writes bool // a tool says readOnlyHint: false
-
+	tools    map[string]declared
 	versions bool // digests of the tools are wanted
 	next     string
 	pages    int
@@ -178,8 +166,6 @@ func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
 		if len(l.tools) == maxTools {
 			return false, false
 		}
-		hint := t.Get("annotations").Get("readOnlyHint")
-		l.writes = l.writes || hint.Kind() == 'f'
 		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema"))), hints: hintsOf(t.Get("annotations"))}
 		if schema := t.Get("outputSchema"); schema.Exists() {
 			d.output = l.keep(schema.Raw())

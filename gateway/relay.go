@@ -22,7 +22,6 @@ type relay struct {
 	log       *slog.Logger
 	front, up wire.Conn
 	in        *inspector
-	prof      *profile
 	surface   toolList
 	news      news
 	calls     *calls
@@ -48,13 +47,13 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 		return nil, err
 	}
 	r := &relay{
-		cfg: cfg, log: cfg.Log, front: front, up: up, prof: newProfile(cfg.Profile),
+		cfg: cfg, log: cfg.Log, front: front, up: up,
 		calls: newCalls(cfg.InFlight), toServer: make(chan *wire.Outgoing, queueLength),
 	}
 	r.quiet.log = cfg.Log
 	r.surface.admission = cfg.Admission
 	r.listing.versions, r.clientOwn.versions = cfg.Admission != nil, cfg.Admission != nil
-	r.in, err = newInspector(cfg, r.prof, r.calls.original)
+	r.in, err = newInspector(cfg, r.calls.original)
 	return r, err
 }
 

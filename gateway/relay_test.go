@@ -227,27 +227,28 @@ func TestInFlightLimit(t *testing.T) {
 	}
 }
 
-func TestAutoProfile(t *testing.T) {
+// TestDefaultProfile: whatever a server's tools do, its text is scrubbed as Faithful, which
+// keeps digits, fractions and the joiners of languages. Nothing is listed to find that out.
+func TestDefaultProfile(t *testing.T) {
+	const text = "10\u2076 Hz, 3\u00bd, \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645, \U0001f468\u200d\U0001f469\u200d\U0001f467"
 	r := newRig(t)
-	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"f:x"}}`)
-	m := parse(t, r.server.next())
-	if m.str("method") != "tools/list" {
-		t.Fatalf("server heard %v", m)
+	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	r.result(r.awaits("tools/list"), `{"tools":[{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`)
+	r.client.send(`{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"f:x"}}`)
+	m := r.result(r.awaits("resources/read"), `{"contents":[{"uri":"f:x","text":"`+text+`"}]}`)
+	if got := m.text("result", "contents", 0, "text"); got != text {
+		t.Errorf("%+q", got)
 	}
-	r.server.send(`{"jsonrpc":"2.0","id":` + string(m["id"]) + `,"result":{"tools":[],"nextCursor":"two"}}`)
-	m = parse(t, r.server.next())
-	if m.text("params", "cursor") != "two" {
-		t.Fatalf("second page: %v", m)
+	for _, d := range r.sink.all() {
+		if d.Profile != "faithful" {
+			t.Errorf("decision %+v", d)
+		}
 	}
-	r.server.send(`{"jsonrpc":"2.0","id":` + string(m["id"]) +
-		`,"result":{"tools":[{"name":"write","inputSchema":{},"annotations":{"readOnlyHint":false}}]}}`)
-	up := r.awaits("resources/read")
-	r.result(up, `{"contents":[{"uri":"f:x","text":"a"}]}`)
-	if d := r.sink.all(); len(d) != 1 || d[0].Profile != "faithful" {
-		t.Errorf("decisions %+v", d)
-	}
-	if !strings.Contains(r.log.String(), "profile=faithful") {
-		t.Errorf("log: %s", r.log)
+
+	first := newRig(t)
+	first.client.send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"f:x"}}`)
+	if m := parse(t, first.server.next()); m.str("method") != "resources/read" {
+		t.Errorf("server heard %v", m)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // A Rule is what the operator wants of one tool.
 type Rule struct {
 	Denied   bool          // not listed, and not called
-	Profile  Profile       // Auto: as the server's
+	Profile  Profile       // DefaultProfile: the server's
 	Frame    frame.Kind    // KindFence, KindMeta, or KindLLM, which needs LLM
 	LLM      *LLM          // of KindLLM: what internal/rules compiles `frame: llm` to
 	MaxChars int           // 0: as the server's
@@ -36,7 +36,10 @@ type Rule struct {
 
 // rule is what applies to the results of a tool, "" for what is no tool's.
 func (c *Config) rule(tool string) Rule {
-	own := Rule{Profile: c.Profile, Frame: c.Frame, LLM: c.LLM, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
+	own := Rule{Profile: Faithful, Frame: c.Frame, LLM: c.LLM, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
+	if c.Profile != DefaultProfile {
+		own.Profile = c.Profile
+	}
 	if c.Tools == nil || tool == "" {
 		return own
 	}
@@ -48,7 +51,7 @@ func (c *Config) rule(tool string) Rule {
 	if out.Frame == frame.KindLLM && !out.LLM.valid() {
 		out.Frame = frame.KindFence // never less than that
 	}
-	if out.Profile == Auto {
+	if out.Profile == DefaultProfile {
 		out.Profile = own.Profile
 	}
 	if out.MaxChars == 0 {

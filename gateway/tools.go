@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"log/slog"
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/frame"
@@ -99,47 +98,4 @@ func (s *toolList) narrow(tool string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools[tool].narrow
-}
-
-// profile is the server's profile. Auto is decided by what the server declares.
-type profile struct {
-	mu     sync.Mutex
-	auto   bool
-	chosen Profile
-}
-
-func newProfile(p Profile) *profile {
-	if p == Auto {
-		return &profile{auto: true, chosen: MCP}
-	}
-	return &profile{chosen: p}
-}
-
-func (p *profile) current() Profile {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.chosen
-}
-
-// declared draws the consequence of a complete listing: text that was read from
-// a server that also writes must match what stands there.
-func (p *profile) declared(writes bool, log *slog.Logger) {
-	chosen, name := MCP, "mcp"
-	if writes {
-		chosen, name = Faithful, "faithful"
-	}
-	if p.choose(chosen) {
-		log.Info("profile chosen", "profile", name, "because_a_tool_writes", writes)
-	}
-}
-
-// choose reports whether that changes anything.
-func (p *profile) choose(chosen Profile) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.auto || p.chosen == chosen {
-		return false
-	}
-	p.chosen = chosen
-	return true
 }

@@ -9,7 +9,7 @@ import (
 )
 
 type scrubCmd struct {
-	Profile string `enum:"mcp,faithful,veritas-0.1,surface" default:"mcp" help:"One of ${enum}."`
+	Profile string `enum:"faithful,mcp,veritas-0.1,surface" default:"faithful" help:"One of ${enum}."`
 	Max     int    `placeholder:"N" help:"Cut the text at N code points (mcp, faithful; default 1048576) or N octets (veritas-0.1; default 2000)."`
 	Field   string `enum:",rationale,qualifications,quote" default:"" placeholder:"F" help:"Under veritas-0.1, the field that the text is, which sets its cap: rationale, qualifications (2000 octets) or quote (1000)."`
 	JSON    bool   `name:"json" xor:"form" help:"Print the text with everything that was found, as JSON."`

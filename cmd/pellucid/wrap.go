@@ -31,7 +31,7 @@ import (
 // wrapCmd puts one server behind the boundary, with this process's standard
 // input and output as the client's end.
 type wrapCmd struct {
-	Profile   string        `enum:"auto,mcp,faithful" default:"auto" help:"How text is scrubbed: mcp, faithful (removals only), or auto: faithful if the server declares a tool that writes."`
+	Profile   string        `enum:"faithful,mcp" default:"faithful" help:"How text is scrubbed: faithful (removals only), or mcp (the text becomes NFKC too, which changes digits, fractions and some scripts)."`
 	Name      string        `default:"server" help:"Name of the server in frames and records."`
 	Frame     string        `enum:"fence,meta,llm" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it; llm puts it into the envelope of text that an external language model has written."`
 	LLM       llmFlags      `embed:"" prefix:"llm-"`
@@ -157,7 +157,7 @@ func (c *wrapCmd) check() error {
 
 // config opens the state that the gateway needs; done closes it.
 func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err error) {
-	profiles := map[string]gateway.Profile{"auto": gateway.Auto, "mcp": gateway.MCP, "faithful": gateway.Faithful}
+	profiles := map[string]gateway.Profile{"mcp": gateway.MCP, "faithful": gateway.Faithful}
 	cfg = gateway.Config{Name: c.Name, Profile: profiles[c.Profile], Timeout: c.Timeout, Log: log}
 	modes := map[string]gateway.Mode{"enforce": gateway.Enforce, "audit": gateway.Audit, "off": gateway.Off}
 	cfg.Validation = gateway.Validation{Mode: modes[c.Validate], PassUnverifiable: true}

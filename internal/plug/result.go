@@ -27,7 +27,7 @@ func (h *handler) result(q *query) (any, *refusal) {
 	server, okServer := q.text("server")
 	tool, okTool := q.text("tool")
 	name, okProfile := q.text("profile")
-	profile, known := map[string]gateway.Profile{"": gateway.Auto, "auto": gateway.Auto, "mcp": gateway.MCP, "faithful": gateway.Faithful}[name]
+	profile, known := map[string]gateway.Profile{"": gateway.DefaultProfile, "mcp": gateway.MCP, "faithful": gateway.Faithful}[name]
 	raw, schema := q.raw("result"), q.raw("outputSchema")
 	if !q.has("server", "tool", "result", "outputSchema", "profile") || !okServer || !okTool || !okProfile || !known || raw == nil {
 		return nil, errShape

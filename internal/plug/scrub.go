@@ -37,7 +37,7 @@ func compile() (profiles, error) {
 
 func (p profiles) find(name, field string) *scrub.Scrubber {
 	if name == "" {
-		name = "mcp"
+		name = "faithful"
 	}
 	if field != "" {
 		name += " " + field

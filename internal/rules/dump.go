@@ -166,9 +166,7 @@ func (d *dumper) settings(s *settings, at level) {
 	if at == ofTool {
 		d.boolean("allow", !s.denied)
 	}
-	if i := slices.Index(profiles, s.profile); at != ofTool || i > 0 {
-		d.word("profile", profileWords[i])
-	}
+	d.word("profile", profileWords[slices.Index(profiles, s.profile)])
 	d.word("frame", frameWords[slices.Index(frameKinds, s.frame)])
 	d.word("validate", modeWords[slices.Index(modes, s.validation.Mode)])
 	d.word("unverifiable", map[bool]string{true: "pass", false: "hold"}[s.validation.PassUnverifiable])

@@ -75,7 +75,7 @@ func TestNothingIsStrict(t *testing.T) {
 		t.Errorf("telemetry: %+v", tl)
 	}
 	s := parse(t, "version: 1\nservers: {a: {command: [x]}}").Server("a")
-	want := gateway.Rule{MaxChars: 1 << 20, Timeout: 10 * time.Minute, Validation: gateway.Validation{PassUnverifiable: true}}
+	want := gateway.Rule{Profile: gateway.Faithful, MaxChars: 1 << 20, Timeout: 10 * time.Minute, Validation: gateway.Validation{PassUnverifiable: true}}
 	if diff := cmp.Diff(want, *s.Rule("t")); diff != "" {
 		t.Error(diff)
 	}

@@ -44,6 +44,7 @@ type llmSettings struct {
 
 func newSettings() settings {
 	return settings{
+		profile:     gateway.Faithful,
 		validation:  gateway.Validation{PassUnverifiable: true},
 		maxChars:    1 << 20,
 		privileged:  true,
@@ -62,13 +63,12 @@ const (
 )
 
 var (
-	frameWords = []string{"fence", "meta", "llm"}
-	frameKinds = []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}
-	modeWords  = []string{"enforce", "audit", "off"}
-	modes      = []gateway.Mode{gateway.Enforce, gateway.Audit, gateway.Off}
-	// Auto is first, so that a tool can leave it out: it is of a whole server.
-	profileWords = []string{"auto", "mcp", "faithful"}
-	profiles     = []gateway.Profile{gateway.Auto, gateway.MCP, gateway.Faithful}
+	frameWords   = []string{"fence", "meta", "llm"}
+	frameKinds   = []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}
+	modeWords    = []string{"enforce", "audit", "off"}
+	modes        = []gateway.Mode{gateway.Enforce, gateway.Audit, gateway.Off}
+	profileWords = []string{"faithful", "mcp"}
+	profiles     = []gateway.Profile{gateway.Faithful, gateway.MCP}
 )
 
 // settings says how to read what may be set at a level.
@@ -90,13 +90,7 @@ func (c *compiler) settings(s *settings, at level) members {
 			slices.Sort(s.hold)
 		},
 		"classify": func(p place) { s.classifiers = c.classifierList(p) },
-		"profile": func(p place) {
-			from := 0
-			if at == ofTool {
-				from = 1
-			}
-			s.profile = choice(&c.reader, p, profileWords[from:], profiles[from:])
-		},
+		"profile":  func(p place) { s.profile = choice(&c.reader, p, profileWords, profiles) },
 	}
 	if at != ofDefaults {
 		m["llm"] = func(p place) { c.llm(p, &s.llm, at) }
