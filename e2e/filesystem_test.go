@@ -45,7 +45,7 @@ func newDisk(t *testing.T) *disk {
 	d.direct = start(t, bare(server...))
 	d.wrapped = start(t, d.wrap("files", server...))
 	for _, s := range []*session{d.direct, d.wrapped} {
-		s.initializeWith(`{}`) // and no tools/list: the profile must not wait for one
+		s.initializeWith(`{}`) // and no tools/list
 	}
 	return d
 }
