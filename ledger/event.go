@@ -38,13 +38,14 @@ const (
 	TrustChanged        Kind = "trust-changed"        // a score of trust changed
 	PolicyDecided       Kind = "policy-decided"       // a policy acted, or would have
 	KeyInstalled        Kind = "key-installed"        // from the next record on, this key signs; record 0 names the first key
+	PrincipalForgotten  Kind = "principal-forgotten"  // what names a person was erased: numbers "held", "names", "openings", "runs"
 	RecordsLost         Kind = "records-lost"         // so many events could not be recorded (Number "lost")
 )
 
 var kinds = []Kind{Message, ResultHeld, ResultReleased, ResultTaken, ResultDenied, ResultExpired,
 	SurfaceVerified, SurfaceChanged, SurfaceRejected, SurfaceApproved, SurfaceBlocked, SurfaceDropped,
 	AttestationAccepted, AttestationRefused, AttestationEvent, RulesLoaded, Classified,
-	Counterfactual, TrustChanged, PolicyDecided, KeyInstalled, RecordsLost}
+	Counterfactual, TrustChanged, PolicyDecided, KeyInstalled, PrincipalForgotten, RecordsLost}
 
 // Kinds returns every kind.
 func Kinds() []Kind { return slices.Clone(kinds) }

@@ -272,6 +272,35 @@ func (p *Pins) Drop(ctx context.Context, server, by string) error {
 	return p.store.DropPin(ctx, server, evidence)
 }
 
+// Unname removes the name of a reviewer from every pin, and returns how many decisions
+// named it. The decisions stay, and no record is made of it: a record would name the reviewer
+// again.
+func (p *Pins) Unname(ctx context.Context, by string) (n int, err error) {
+	servers, err := p.List(ctx)
+	silent := p.WithEvidence(nil)
+	for _, server := range servers {
+		here := 0
+		err := silent.change(ctx, PinEvent{Server: server}, func(pin *Pin) (bool, error) {
+			here = 0
+			if pin == nil { // dropped meanwhile
+				return false, nil
+			}
+			for i := range pin.Items {
+				if pin.Items[i].By == by {
+					pin.Items[i].By = ""
+					here++
+				}
+			}
+			return here > 0, nil
+		})
+		if err != nil {
+			return n, err
+		}
+		n += here
+	}
+	return n, err
+}
+
 // change loads a pin, nil if there is none, lets do change it, and stores it where
 // do says that it has, again if somebody else was faster. e says what do does.
 func (p *Pins) change(ctx context.Context, e PinEvent, do func(*Pin) (dirty bool, err error)) error {

@@ -86,3 +86,7 @@ func (*postgresEngine) classify(err error) (error, bool) {
 	}
 	return ground.ErrUnavailable, false
 }
+
+func (*postgresEngine) compact(context.Context, *sql.DB) error { return nil }
+
+func (*postgresEngine) hasRuns() bool { return true }

@@ -90,3 +90,19 @@ func (sqliteEngine) classify(err error) (error, bool) {
 	}
 	return ground.ErrUnavailable, false
 }
+
+func (sqliteEngine) compact(ctx context.Context, db *sql.DB) error {
+	if _, err := db.ExecContext(ctx, `VACUUM`); err != nil {
+		return err
+	}
+	var busy, pages, moved int
+	if err := db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &moved); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return ground.ErrBusy
+	}
+	return nil
+}
+
+func (sqliteEngine) hasRuns() bool { return false }

@@ -85,6 +85,11 @@ type engine interface {
 	// classify returns the error of package ground that err amounts to; whether
 	// it is worth trying again at once.
 	classify(err error) (sentinel error, again bool)
+	// compact empties what a deletion has left in the files; ground.ErrBusy where a
+	// reader keeps it from doing so.
+	compact(ctx context.Context, db *sql.DB) error
+	// hasRuns reports whether there is a table of runs that wait for a worker.
+	hasRuns() bool
 }
 
 // Close implements ground.Store.
