@@ -157,6 +157,8 @@ func parseFile[T any](name string, parse func([]byte) (T, error)) (T, error) {
 	return parse(b)
 }
 
+const refusalsName = "refusals.jsonl"
+
 // refusals keeps what was not accepted, as lines of a journal.
 type refusals struct {
 	j    *state.Journal
@@ -164,7 +166,7 @@ type refusals struct {
 }
 
 func openRefusals(dir *state.Dir, fail func(error)) (*refusals, error) {
-	j, err := dir.Journal("refusals.jsonl", state.JournalOptions{})
+	j, err := dir.Journal(refusalsName, state.JournalOptions{})
 	if err != nil {
 		return nil, withCode(exitConfig, err)
 	}

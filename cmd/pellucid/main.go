@@ -42,6 +42,7 @@ type cli struct {
 	Ccr        ccrCmd        `cmd:"" help:"Find the piece of a context that took control of a model, and measure how well."`
 	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
 	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
+	Forget     forgetCmd     `cmd:"" help:"Erase what is kept of one principal or reviewer."`
 	Doctor     doctorCmd     `cmd:"" help:"Say whether this installation is as it should be."`
 	Store      storeCmd      `cmd:"" help:"Migrate and back up the store."`
 	Version    versionCmd    `cmd:"" help:"Say which versions this binary is made of."`
