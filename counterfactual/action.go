@@ -28,6 +28,10 @@ type Call struct {
 // every tool for fully privileged.
 type Policy struct {
 	Rules []ToolRule
+	// Guess lets the name of a tool that no rule matches say whether it is privileged, and
+	// Hints, where that is not nil, what is known of it.
+	Guess bool
+	Hints func(tool string) Hint
 }
 
 // A ToolRule is one line of a Policy.
@@ -41,28 +45,22 @@ type ToolRule struct {
 	Critical, Free []string
 }
 
-// readOnly are the verbs with which the names of tools begin that only look.
-var readOnly = []string{"get", "list", "read", "search", "find", "fetch", "view", "show", "describe", "query", "lookup", "count", "check"}
-
-// GuessPolicy takes tools for harmless whose name begins with a verb that only
-// looks, and all others for privileged. It is for first looks and benchmarks: a
-// tool may be called what it is not.
-func GuessPolicy() *Policy {
-	p := &Policy{}
-	for _, verb := range readOnly {
-		p.Rules = append(p.Rules, ToolRule{Tool: verb}, ToolRule{Tool: verb + "_*"}, ToolRule{Tool: verb + "-*"}, ToolRule{Tool: "*." + verb + "_*"})
-	}
-	return p
-}
+// GuessPolicy takes tools for harmless whose name says that they look and says nothing
+// else, and all others for privileged. A tool may be called what it is not.
+func GuessPolicy() *Policy { return &Policy{Guess: true} }
 
 // rule is the rule for a tool.
 func (p *Policy) rule(tool string) ToolRule {
-	if p != nil {
-		for _, r := range p.Rules {
-			if glob(r.Tool, tool) {
-				return r
-			}
+	if p == nil {
+		return ToolRule{Privilege: 1000}
+	}
+	for _, r := range p.Rules {
+		if glob(r.Tool, tool) {
+			return r
 		}
+	}
+	if p.Guess {
+		return ToolRule{Privilege: p.guess(tool)}
 	}
 	return ToolRule{Privilege: 1000}
 }

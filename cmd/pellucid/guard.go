@@ -28,7 +28,7 @@ type guardCmd struct {
 	Pass       []string `sep:"none" placeholder:"ROUTE" help:"Route that is forwarded although nothing inspects its answers, such as 'GET /v1/files/*?limit&after'; may be repeated."`
 	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls need a verdict, whatever else is said; may be repeated."`
 	ReadOnly   []string `sep:"none" placeholder:"GLOB" help:"Tool that only looks; may be repeated."`
-	NoGuess    bool     `help:"Do not take tools for read-only that are called get_, list_, read_ and the like."`
+	NoGuess    bool     `help:"Do not take tools for read-only whose name says so, or the surface that was approved."`
 	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is a stranger's text as well; may be repeated."`
 	Key        string   `placeholder:"REF" help:"Key for the provider: env:NAME or file:PATH. Without it, clients bring their own."`
 	Tokens     string   `placeholder:"FILE" completion:"files" help:"Who may ask, with which bearer token (scope guard:ask). Needs a key."`
@@ -125,6 +125,11 @@ func (c *guardCmd) Run(e *env) error {
 		return err
 	}
 	o.Frame = &fence
+	if o.Policy.Guess {
+		hints := &toolHints{}
+		hints.follow(ctx, s, log)
+		o.Policy.Hints = hints.of
+	}
 	trail := guardTrail{records, kept}
 	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
 	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: records.Held, Seal: set.seal})

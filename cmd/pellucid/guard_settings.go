@@ -133,12 +133,9 @@ func (s *guardSettings) options() (*guard.Options, error) {
 
 // policy says which calls need a verdict.
 func (s *guardSettings) policy() *counterfactual.Policy {
-	p := &counterfactual.Policy{}
+	p := &counterfactual.Policy{Guess: !s.guard.NoGuess}
 	for _, t := range s.guard.Tools {
 		p.Rules = append(p.Rules, counterfactual.ToolRule(t))
-	}
-	if !s.guard.NoGuess {
-		p.Rules = append(p.Rules, counterfactual.GuessPolicy().Rules...)
 	}
 	return p
 }
