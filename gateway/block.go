@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
@@ -19,7 +21,9 @@ func (in *inspection) blocked() finding.Code {
 	for sum := in.w.sum; len(sum) > 0; sum = sum[len(hold.Digest{}):] {
 		in.texts = append(in.texts, hold.Digest(sum))
 	}
-	b, found := in.cfg.Blocks.Covering(in.cfg.Name, in.p.tool, in.texts)
+	ctx, done := in.p.store.within(context.Background())
+	b, found := in.cfg.Blocks.Covering(ctx, in.cfg.Name, in.p.tool, in.texts)
+	done()
 	if !found {
 		return ok
 	}

@@ -30,6 +30,7 @@ type call struct {
 	item   surface.Key   // what it is about; without a name if that is nothing a server lists
 	wants  uint32        // of a subscription: bits of changing
 	watched
+	store storeTime
 
 	born, heard time.Time
 	endless     bool // a subscription: silence is no fault

@@ -22,9 +22,10 @@ type passage struct {
 	// cancels is the id by which the client knows the request that a
 	// cancellation speaks of; zero leaves the params as they are.
 	cancels wire.ID
-	token   string   // raw progressToken as the client knows it; empty leaves it as it is
-	watched *watched // of the call that it answers; nil if it answers none
-	judged  *judged  // what classifiers have to do with it; nil: nothing
+	token   string     // raw progressToken as the client knows it; empty leaves it as it is
+	watched *watched   // of the call that it answers; nil if it answers none
+	judged  *judged    // what classifiers have to do with it; nil: nothing
+	store   *storeTime // of the call that it answers; nil if it answers none
 
 	// Of a tool's result.
 	tool     string           // label of the tool concerned; empty if none is

@@ -71,10 +71,11 @@ type Decision struct {
 	ID        ID
 	Time      time.Time
 	Server    string
-	Tool      string // empty: none
-	Method    string // of the table, else frame.Other
-	Kind      string // "result", "error", "request", "notification"; "call": of the client, by a policy
-	Principal string // whose session it is; not part of the line
+	Tool      string        // empty: none
+	Method    string        // of the table, else frame.Other
+	Kind      string        // "result", "error", "request", "notification"; "call": of the client, by a policy
+	Principal string        // whose session it is; not part of the line
+	Wait      time.Duration // how long the Sink may wait for its store; 0: as long as it is set to
 	Verdict   Verdict
 	Received  frame.Digest
 	Delivered frame.Digest // zero: nothing was

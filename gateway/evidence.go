@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"time"
+
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
@@ -14,11 +16,11 @@ func (in *inspection) mustRecord() bool {
 		(in.p.msg.Kind == wire.Response || in.p.msg.Kind == wire.ErrorResponse) && !in.rule.Unprivileged
 }
 
-// unrecorded takes the place of what there is no record of. It names no evidence, for
-// there is none.
+// unrecorded takes the place of what there is no record of. The id that it names stands in
+// the operator's log, and in the record that follows once the store works again.
 func (in *inspection) unrecorded() *wire.Outgoing {
 	in.p.watched.giveUp()
-	return errUnrecorded.outgoing(in.p.id, nil)
+	return errUnrecorded.outgoing(in.p.id, &in.d.ID)
 }
 
 // refuse records a message that never got as far as the choke point.
@@ -31,7 +33,7 @@ func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
 		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Method: frame.Other, Kind: kind, Verdict: v,
 		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 		Withheld: []Count{{code, 1}},
-	})
+	}, nil)
 	return &id
 }
 
@@ -42,12 +44,15 @@ func (in *inspection) conclude() error {
 	d.Findings = w.findings(d.Findings)
 	d.NotInspected = append(d.NotInspected, w.uninspected...)
 	d.Withheld = append(d.Withheld, w.withheld...)
-	return in.record(d)
+	return in.record(d, in.p.store)
 }
 
 // record gives a decision to the Sink, and tells the operator where that fails.
-func (in *inspector) record(d *Decision) error {
+func (in *inspector) record(d *Decision, store *storeTime) error {
+	began := time.Now()
+	d.Wait = store.left()
 	err := in.cfg.Sink.Record(*d)
+	store.spend(time.Since(began))
 	if err != nil {
 		in.cfg.Log.Error("decision not recorded", "evidence", d.ID.String(), "error", err)
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/hex"
 	"errors"
 	"strings"
 	"sync"
@@ -37,8 +38,17 @@ func TestRequireEvidence(t *testing.T) {
 			if delivered := strings.Contains(string(got["result"]), "MARKER"); delivered == c.withheld {
 				t.Errorf("delivered: %v: %s", delivered, got)
 			}
-			if want := string(errUnrecorded.raw(nil)); c.withheld && string(got["error"]) != want {
+			if !c.withheld {
+				return
+			}
+			evidence := got.text("error", "data", "evidence")
+			var id ID
+			_, err := hex.Decode(id[:], []byte(evidence))
+			if want := string(errUnrecorded.raw(&id)); err != nil || string(got["error"]) != want {
 				t.Errorf("error %s, want %s", got["error"], want)
+			}
+			if !strings.Contains(r.log.String(), evidence) {
+				t.Errorf("the log does not name %s: %s", evidence, r.log)
 			}
 		})
 	}

@@ -195,7 +195,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case decided.Action != PolicyDeny && r.approved(ctx, k):
 		return nil // a person has looked at this very call
 	}
-	d := r.in.callDecision(e, m, verdict, decided)
+	d := r.in.callDecision(e, m, verdict, decided, &k.store)
 	if d == nil {
 		return errDenied.to(k, nil)
 	}
@@ -211,7 +211,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 
 // callDecision records what was decided about a call; nil if there is no randomness
 // for its id.
-func (in *inspector) callDecision(e PolicyEvent, m *wire.Message, v Verdict, decided PolicyDecision) *Decision {
+func (in *inspector) callDecision(e PolicyEvent, m *wire.Message, v Verdict, decided PolicyDecision, store *storeTime) *Decision {
 	id, err := in.ids.next()
 	if err != nil {
 		return nil
@@ -224,7 +224,7 @@ func (in *inspector) callDecision(e PolicyEvent, m *wire.Message, v Verdict, dec
 	} else {
 		d.Withheld = []Count{{finding.Denied, 1}}
 	}
-	if err := in.record(d); err != nil && v == Passed && in.cfg.RequireEvidence {
+	if err := in.record(d, store); err != nil && v == Passed && in.cfg.RequireEvidence {
 		return nil
 	}
 	return d
@@ -241,6 +241,8 @@ func (r *relay) approved(ctx context.Context, k *call) bool {
 	if r.cfg.Hold == nil {
 		return false
 	}
+	ctx, done := k.store.within(ctx)
+	defer done()
 	_, taken := r.cfg.Hold.Take(ctx, k.approval())
 	return taken
 }
@@ -251,8 +253,8 @@ func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *c
 	if r.cfg.Hold == nil {
 		return false
 	}
-	ctx, stop := context.WithTimeout(ctx, holdWait)
-	defer stop()
+	ctx, done := k.store.within(ctx)
+	defer done()
 	err := r.cfg.Hold.Hold(ctx, hold.Item{
 		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: r.cfg.Principal, Rule: "policy-call:" + d.Policy.Rule,
 		Code: finding.Denied, Call: k.approval(), Body: slices.Clone(m.Params.Raw()),

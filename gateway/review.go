@@ -49,18 +49,14 @@ func (in *inspection) excepted(code finding.Code) bool {
 	})
 }
 
-// holdWait bounds what a result that is withheld waits for the queue. It is
-// withheld either way.
-const holdWait = 5 * time.Second
-
 // review gives a withheld result to the queue. It reports whether a person will
 // find it there.
 func (in *inspection) review(code finding.Code) bool {
 	if in.cfg.Hold == nil || in.d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
 		return false
 	}
-	ctx, stop := context.WithTimeout(context.Background(), holdWait)
-	defer stop()
+	ctx, done := in.p.store.within(context.Background())
+	defer done()
 	err := in.cfg.Hold.Hold(ctx, hold.Item{
 		ID: in.d.ID.String(), Server: in.d.Server, Tool: in.d.Tool, Principal: in.cfg.Principal, Rule: in.heldBy(code), Code: code,
 		Call: in.p.call, Body: slices.Clone(in.p.msg.Result.Raw()),
@@ -98,7 +94,9 @@ func (r *relay) released(ctx context.Context, k *call) (*wire.Outgoing, bool) {
 	if r.cfg.Hold == nil || k.method != mcpmsg.CallTool {
 		return nil, false
 	}
-	it, taken := r.cfg.Hold.Take(ctx, k.digest)
+	within, done := k.store.within(ctx)
+	it, taken := r.cfg.Hold.Take(within, k.digest)
+	done()
 	if !taken {
 		return nil, false
 	}
@@ -109,7 +107,7 @@ func (r *relay) released(ctx context.Context, k *call) (*wire.Outgoing, bool) {
 		return nil, false
 	}
 	defer m.Release()
-	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID}
+	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID, store: &k.store}
 	if schema := r.surface.output(k.tool); schema != nil { // by which what we add is judged, not the result
 		p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
 	}

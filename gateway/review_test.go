@@ -375,3 +375,45 @@ func TestReviewOthers(t *testing.T) {
 		}
 	}
 }
+
+// A stuckStore answers nothing before its caller gives up.
+type stuckStore struct{ hold.Store }
+
+func (stuckStore) AddHeld(ctx context.Context, _ hold.Item, _ int, _ []byte) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (stuckStore) CountReleased(ctx context.Context, _ time.Time) (int, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// A stuckSink waits as long as a decision lets it.
+type stuckSink struct{}
+
+func (stuckSink) Record(d Decision) error {
+	time.Sleep(d.Wait)
+	return errors.New("stuck")
+}
+
+type stuckBlocks struct{ hold.BlockStore }
+
+func (stuckBlocks) ListBlocks(ctx context.Context, _ time.Time, _ bool) ([]hold.Block, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestStoreTime: a store that does not answer costs a call about a second in all, although
+// it is asked for what was released, for blocks, to hold the result and to record it.
+func TestStoreTime(t *testing.T) {
+	w := newWard(t, hold.Options{}, func(c *Config) {
+		c.Hold, c.Blocks = hold.New(stuckStore{}, hold.Options{}), hold.NewBlocks(stuckBlocks{}, hold.BlockOptions{})
+		c.Sink, c.RequireEvidence = stuckSink{}, true
+	})
+	began := time.Now()
+	w.ask(question, poisoned)
+	if d := time.Since(began); d < maxStoreTime || d > 3*maxStoreTime {
+		t.Errorf("a call takes %v", d)
+	}
+}

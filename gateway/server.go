@@ -94,7 +94,7 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		return nil
 	}
 	k.heardAnswer(m)
-	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched}
+	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched, store: &k.store}
 	switch {
 	case k.method == mcpmsg.CallTool:
 		p.tool, p.name, p.call = r.surface.label(k.tool), k.tool, k.digest

@@ -160,7 +160,7 @@ func (bs *Blocks) forget() {
 // in a while, for one caller at a time; the others use what is known, and wait for the
 // first answer, before which nothing is. A store that does not answer ends no Block: what
 // was in force stays so until its time.
-func (bs *Blocks) Covering(server, tool string, texts []Digest) (Block, bool) {
+func (bs *Blocks) Covering(ctx context.Context, server, tool string, texts []Digest) (Block, bool) {
 	now := bs.o.Now()
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
@@ -170,7 +170,7 @@ func (bs *Blocks) Covering(server, tool string, texts []Digest) (Block, bool) {
 		if others {
 			bs.mu.Unlock()
 		}
-		ctx, stop := context.WithTimeout(context.Background(), bs.o.Wait)
+		ctx, stop := context.WithTimeout(ctx, bs.o.Wait)
 		list, err := bs.store.ListBlocks(ctx, now, false)
 		stop()
 		if others {

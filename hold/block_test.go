@@ -29,7 +29,7 @@ func TestFirstCovering(t *testing.T) {
 	found := make(chan bool)
 	for range 8 {
 		go func() {
-			_, ok := bs.Covering("web", "fetch", nil)
+			_, ok := bs.Covering(t.Context(), "web", "fetch", nil)
 			found <- ok
 		}()
 	}

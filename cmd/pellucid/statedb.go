@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/ground"
@@ -17,6 +18,10 @@ import (
 
 // stateCache is enough for a store that mostly grows: a gateway stays resident.
 const stateCache = 8 << 20
+
+// servingWait bounds how long a call waits for a store that another process has locked. A
+// person who runs a verb may wait longer.
+const servingWait = 900 * time.Millisecond
 
 // stateDB says where the database of the gateway is: with its queue, pins and log.
 type stateDB struct {
@@ -32,7 +37,11 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
-	return openStore(ctx, where, store.Options{Cache: stateCache}, func() error {
+	o := store.Options{Cache: stateCache}
+	if make { // for a process that serves calls
+		o.Wait = servingWait
+	}
+	return openStore(ctx, where, o, func() error {
 		if make {
 			return makePrivate(where)
 		}

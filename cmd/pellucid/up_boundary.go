@@ -159,10 +159,7 @@ func (b *boundary) openState(r *rules.Rules) error {
 		return err
 	}
 	b.blocks = hold.NewBlocks(b.store, hold.BlockOptions{})
-	b.health.Add("store", func(ctx context.Context) error {
-		_, err := b.queue.List(ctx, hold.Filter{Limit: 1})
-		return err
-	})
+	b.watchStore()
 	v := buildVersions()
 	if b.meter, err = meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
 		return withCode(exitConfig, fmt.Errorf("up: telemetry: %w", err))

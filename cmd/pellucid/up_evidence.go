@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/surface"
 	"github.com/pellucid-mcp/pellucid/trust"
 )
@@ -90,4 +91,26 @@ func (b *boundary) ledgerGauges() meter.Ledger {
 		Lost:       func() int64 { return b.records.Figures().Lost },
 		Lag:        func() int64 { return b.records.seq.Figures().Lag.Milliseconds() },
 	}
+}
+
+// watchStore has /readyz say whether the store can be read and written, and whether
+// decisions are recorded.
+func (b *boundary) watchStore() {
+	b.health.Add("store", func(ctx context.Context) error {
+		if _, err := b.queue.List(ctx, hold.Filter{Limit: 1}); err != nil {
+			return unready(err)
+		}
+		return unready(b.store.Ledger().Probe(ctx))
+	})
+	if b.records != nil {
+		b.health.Add("evidence", func(context.Context) error { return unready(b.records.Failing()) })
+	}
+}
+
+// unready is an error that says in one word why the store cannot be used.
+func unready(err error) error {
+	if err == nil {
+		return nil
+	}
+	return meter.State(store.Reason(err))
 }

@@ -48,7 +48,7 @@ type Options struct {
 	Queue  int           // records that wait to be written; 8,192
 	Group  int           // records of one transaction; 1,024
 	Gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
-	Wait   time.Duration // how long Record waits; 10 s
+	Wait   time.Duration // how long Record waits, and one attempt to write; 1 s
 	Retry  time.Duration // between attempts of BestEffort; 500 ms
 
 	Wake func()           // called when something was written; it must not block
@@ -74,6 +74,7 @@ type Recorder struct {
 	recorded, failed atomic.Int64
 	lost             atomic.Int64 // not yet told in the ledger
 	lostAll          atomic.Int64
+	away             atomic.Pointer[error] // why the last attempt to write failed; nil: it did not
 
 	late sync.Mutex
 	open map[ledger.ID]*ledger.Event // messages whose records wait, and may yet say more
@@ -88,7 +89,7 @@ type job struct {
 // New starts a Recorder.
 func New(o Options) *Recorder {
 	o.Gather = cmp.Or(max(o.Gather, 0), 50*time.Millisecond)
-	o.Wait = cmp.Or(max(o.Wait, 0), 10*time.Second)
+	o.Wait = cmp.Or(max(o.Wait, 0), time.Second)
 	o.Retry = cmp.Or(max(o.Retry, 0), 500*time.Millisecond)
 	o.Queue = cmp.Or(max(o.Queue, 0), 8192)
 	o.Group = cmp.Or(max(o.Group, 0), 1024)
@@ -133,7 +134,7 @@ func (r *Recorder) Record(d gateway.Decision) error {
 		r.Note(e)
 		return nil
 	}
-	err := r.Require(e)
+	err := r.require(e, d.Wait)
 	if err != nil {
 		// Should the record be there all the same, this one corrects it.
 		r.Note(&ledger.Event{Kind: ledger.Message, Of: e.ID, Server: e.Server, Tool: e.Tool, Method: e.Method, Shape: e.Shape,
@@ -152,23 +153,46 @@ func (r *Recorder) Note(e *ledger.Event) {
 }
 
 // Require records an event and returns when it is durable.
-func (r *Recorder) Require(e *ledger.Event) error {
+func (r *Recorder) Require(e *ledger.Event) error { return r.require(e, 0) }
+
+// require is Require with a shorter time to wait; 0: that of the options.
+func (r *Recorder) require(e *ledger.Event, most time.Duration) error {
+	if most <= 0 || most > r.o.Wait {
+		most = r.o.Wait
+	}
 	sealed, err := r.seal(e)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotRecorded, err)
 	}
-	wait := time.NewTimer(r.o.Wait)
+	wait := time.NewTimer(most)
 	defer wait.Stop()
 	j := job{record: sealed, done: make(chan error, 1)}
 	if !r.send(j, wait.C) {
-		return fmt.Errorf("%w: too many wait", ErrNotRecorded)
+		return r.tooLate("too many records wait")
 	}
 	select {
 	case err := <-j.done:
 		return err
 	case <-wait.C:
-		return fmt.Errorf("%w: the store is too slow", ErrNotRecorded)
+		return r.tooLate("the store did not answer in time")
 	}
+}
+
+// tooLate is the error of a record that was not written in time. Where the store has just
+// failed, that is the reason.
+func (r *Recorder) tooLate(reason string) error {
+	if err := r.Failing(); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNotRecorded, reason, err)
+	}
+	return fmt.Errorf("%w: %s", ErrNotRecorded, reason)
+}
+
+// Failing is the error of the last attempt to write, nil if that went well.
+func (r *Recorder) Failing() error {
+	if err := r.away.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // send puts j into the queue; where it is full it waits until late, if that is given.

@@ -87,9 +87,11 @@ func (r *Recorder) store(group []job) {
 		err := r.add(ctx, records)
 		stop()
 		if err == nil {
+			r.away.Store(nil)
 			r.written(kept, told)
 			return
 		}
+		r.away.Store(&err)
 		if attempt == 0 {
 			r.o.Log.Error("records cannot be written", "records", len(records), "error", err)
 		}

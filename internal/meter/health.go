@@ -3,14 +3,15 @@ package meter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Health answers those who ask whether the process is alive and ready. It says
-// which checks fail and never why: whoever may ask is anybody.
+// Health answers requests about whether the process is alive and ready. Anyone may send
+// them, so it says which checks fail and at most a [State] why.
 type Health struct {
 	checks   []check
 	draining atomic.Bool
@@ -24,6 +25,12 @@ type check struct {
 	name string
 	run  func(context.Context) error
 }
+
+// A State is the error of a check whose reason may be shown to anyone: a constant of the
+// program's.
+type State string
+
+func (s State) Error() string { return string(s) }
 
 // Times of the checks: anybody may ask, but not make us work more than so often.
 const (
@@ -48,7 +55,8 @@ func (h *Health) Live() http.Handler {
 }
 
 // Ready says whether requests can be served: 200 and {"status":"ok","checks":{"store":"ok"}},
-// or 503 and a status of "failing" or "draining". A check is "ok", "failing" or "timeout".
+// or 503 and a status of "failing" or "draining". A check is "ok", "failing", "timeout" or
+// the State that its error wraps.
 func (h *Health) Ready() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, status := healthAnswer{Status: "ok", Checks: h.run(r.Context())}, http.StatusOK
@@ -98,8 +106,11 @@ func (h *Health) run(parent context.Context) map[string]string {
 		out[c.name] = "timeout"
 		go func() {
 			state := "ok"
-			if c.run(ctx) != nil {
+			if err := c.run(ctx); err != nil {
 				state = "failing"
+				if s, ok := errors.AsType[State](err); ok {
+					state = string(s)
+				}
 			}
 			results <- result{c.name, state}
 		}()

@@ -22,7 +22,7 @@ func TestBlocks(t *testing.T) {
 		covers := func(want string, server, tool string, texts ...hold.Digest) {
 			t.Helper()
 			now = now.Add(time.Second)
-			b, found := other.Covering(server, tool, texts)
+			b, found := other.Covering(ctx, server, tool, texts)
 			if found != (want != "") || b.ID != want {
 				t.Errorf("%s/%s %v: %q, %v", server, tool, texts, b.ID, found)
 			}
@@ -94,7 +94,7 @@ func TestBlocksUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []bool{true, true, false} {
-		if _, found := bs.Covering("mail", "read", nil); found != want {
+		if _, found := bs.Covering(ctx, "mail", "read", nil); found != want {
 			t.Errorf("%v: found %v", now, found)
 		}
 		s.Close()

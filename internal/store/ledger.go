@@ -62,6 +62,19 @@ func (l *Ledger) Add(ctx context.Context, records [][]byte) error {
 	})
 }
 
+// Probe reports whether the store takes a record at present: it writes one, removes it
+// again and commits both.
+func (l *Ledger) Probe(ctx context.Context) error {
+	return l.update(ctx, "write to the store", func(t *tx) error {
+		var seq int64
+		row := t.QueryRowContext(ctx, t.engine.rebind(insertPending+` RETURNING seq`), make([]byte, 256))
+		if err := row.Scan(&seq); err != nil {
+			return err
+		}
+		return t.exec(ctx, `DELETE FROM ledger_pending WHERE seq = ?`, seq)
+	})
+}
+
 // Pending implements sequence.Store.
 func (l *Ledger) Pending(ctx context.Context, limit, octets int) (out []sequence.Pending, err error) {
 	sum := 0

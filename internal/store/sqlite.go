@@ -21,14 +21,16 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	// A write that is refused is tried again by update; SQLite itself waits only
-	// as long, so that the two do not add up.
-	pragmas := fmt.Sprintf("&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", max(1, o.wait().Milliseconds()/2))
+	// SQLite does not look at a context while it waits for a lock. So it waits briefly, and
+	// update tries again what was refused.
+	patience := func(d time.Duration) string {
+		return fmt.Sprintf("&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", max(1, d.Milliseconds()))
+	}
 	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 	s := &Store{engine: sqliteEngine{}, wait: o.wait()}
-	s.write, err = sql.Open("sqlite", name+"?_txlock=immediate"+pragmas+fmt.Sprintf("&_pragma=cache_size(-%d)", o.cacheKiB())+
-		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(8192)&_pragma=temp_store(MEMORY)")
-	if err != nil {
+	writer := name + "?_txlock=immediate" + fmt.Sprintf("&_pragma=cache_size(-%d)", o.cacheKiB()) +
+		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(8192)&_pragma=temp_store(MEMORY)"
+	if s.write, err = sql.Open("sqlite", writer+patience(o.wait()/2)); err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
 	s.write.SetMaxOpenConns(1)
@@ -36,7 +38,18 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		s.write.Close()
 		return nil, s.failOpen(ctx, err)
 	}
-	s.read, err = sql.Open("sqlite", name+"?_pragma=query_only(1)&_pragma=cache_size(-8192)"+pragmas)
+	migrated := s.write
+	s.write, err = sql.Open("sqlite", writer+patience(min(o.wait()/2, 50*time.Millisecond)))
+	if err != nil {
+		migrated.Close()
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := errors.Join(s.write.PingContext(ctx), migrated.Close()); err != nil {
+		s.write.Close()
+		return nil, s.failOpen(ctx, err)
+	}
+	s.read, err = sql.Open("sqlite", name+"?_pragma=query_only(1)&_pragma=cache_size(-8192)"+patience(o.wait()/4))
 	if err != nil {
 		s.write.Close()
 		return nil, fmt.Errorf("store: open: %w", err)

@@ -106,7 +106,7 @@ func (s *Store) fail(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("store: %s: %w", what, context.Cause(ctx))
 	}
 	for _, e := range []error{ground.ErrNotFound, ground.ErrInvalid} {
@@ -115,6 +115,9 @@ func (s *Store) fail(ctx context.Context, what string, err error) error {
 		}
 	}
 	sentinel, _ := s.engine.classify(err)
+	if ctx.Err() != nil {
+		err = errors.Join(err, context.DeadlineExceeded)
+	}
 	if sentinel == nil {
 		sentinel = ground.ErrUnavailable
 	}
@@ -232,11 +235,16 @@ func (s *Store) updating(ctx context.Context, what string, f func(*tx) error, lo
 // wait has not passed.
 func (s *Store) retry(ctx context.Context, what string, do func() error) error {
 	deadline := time.Now().Add(s.wait)
-	for pause := 5 * time.Millisecond; ; pause *= 2 {
+	var busy error
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		err := do()
 		if err == nil {
 			return nil
 		}
+		if busy != nil && ctx.Err() != nil {
+			err = busy // what used up the time
+		}
+		busy = err
 		if _, again := s.engine.classify(err); !again || ctx.Err() != nil || time.Now().Add(pause).After(deadline) {
 			return s.fail(ctx, what, err)
 		}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package main
+
+import "testing"
+
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	t.Skip("a small disk is mounted on Linux only")
+	return ""
+}
