@@ -27,6 +27,7 @@ internal/rfc3339:
 internal/strictjson:    github.com/go-json-experiment/json
 internal/child:         finding golang.org/x/sys
 internal/intake:
+internal/blob:          golang.org/x/text
 internal/jsonc:
 internal/interval:
 internal/datadir:
@@ -72,14 +73,14 @@ validate:               internal/strictjson github.com/santhosh-tekuri/jsonschem
 corpus:
 conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
 
-surface:                finding scrub internal/ucd internal/strictjson internal/wire internal/mcpmsg
+surface:                finding scrub internal/blob internal/ucd internal/strictjson internal/wire internal/mcpmsg
 surface/pintest:        surface
 internal/pinfile:       surface internal/state internal/strictjson
 internal/sequence:      finding ledger internal/state
 internal/standing:      finding ledger trust internal/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                finding scrub href frame classify validate hold surface internal/strictjson internal/wire internal/mcpmsg
+gateway:                finding scrub href frame classify validate hold surface internal/blob internal/strictjson internal/wire internal/mcpmsg
 internal/evidence:      attest classify frame gateway ground hold ledger surface trust validate internal/standing
 internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 

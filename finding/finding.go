@@ -72,6 +72,9 @@ const (
 	Unsolicited        Code = "unsolicited"         // an answer that nobody waits for
 	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
 	Opaque             Code = "opaque"              // not inspected: echoed, never read
+	UnknownCharset     Code = "unknown-charset"     // not inspected in its own character set, which is not known
+	AmbiguousEncoding  Code = "ambiguous-encoding"  // base64, data: URI or text in it that readers decode differently
+	EncodingRepaired   Code = "encoding-repaired"   // base64 was put into its canonical spelling
 )
 
 // Why attest refuses an attestation.
@@ -135,6 +138,7 @@ var severities = map[Code]Severity{
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
 	ForgedProvenance: Error, FenceLookalike: Error, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
 	Unsolicited: Warn, BlobNotInspected: Info, Opaque: Info,
+	UnknownCharset: Warn, AmbiguousEncoding: Error, EncodingRepaired: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
 	MissingMember: Error, UnknownVerdict: Error, UnknownDomain: Error, TypedTag: Error,
 	TypedLink: Error, TypedFence: Error, TypedJSON: Error, TypedEncoded: Error, TypedEscapes: Error,

@@ -1,106 +1,166 @@
 package gateway
 
 import (
-	"encoding/base64"
-	"mime"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/blob"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/scrub"
 )
 
-// blob treats base64. Text is decoded, scrubbed and encoded again; what is no
-// text is reported as not inspected; what is no base64 is a string like any other.
+// blob treats base64. spec: inspect/1
+//
+// What decoders read differently is refused; any other spelling
+// than the canonical one is replaced by it. Text is scrubbed in its own character set,
+// and stays as it is where nothing is found. What is not text is reported as not inspected.
 func (w *walker) blob(v strictjson.Value, mimeType string) finding.Code {
-	s := v.Text()
-	kind := blobKind(mimeType)
-	if kind == binary {
-		if !isBase64(s) {
-			w.scrub(v, w.text)
-			return ok
-		}
-		w.skip(finding.BlobNotInspected)
-		return ok
+	s := w.plainText(v)
+	if u, isURI := blob.ParseDataURI(s); isURI {
+		return w.blobOfURI(v, &u)
 	}
-	plain, encoding, err := decodeBase64(s)
-	if err != nil {
-		w.scrub(v, w.text)
-		return ok
+	form := blob.FormOf(s)
+	if form == blob.Ambiguous {
+		return finding.AmbiguousEncoding
 	}
-	if kind == unnamed && !utf8.Valid(plain) {
-		w.skip(finding.BlobNotInspected)
-		return ok
-	}
-	w.inspected++
-	w.text.Scrub(asString(plain), &w.res)
-	w.noteEvents()
-	if w.res.Changed() {
-		w.edited = true
-		w.edits.ReplaceText(v, encoding.EncodeToString([]byte(w.res.Clean.String())))
+	clean, code := w.content(blob.ReadBase64(s, mimeType), mimeType, w.text)
+	switch {
+	case code != ok:
+		return code
+	case clean != nil:
+		w.replace(v, blob.Encode(clean))
+	case form != blob.Canonical:
+		w.note(finding.EncodingRepaired, 1, nil)
+		w.replace(v, blob.Encode(blob.Decode(s)))
 	}
 	return ok
 }
 
-type blobClass uint8
-
-const (
-	unnamed blobClass = iota // no mime type: text if it is UTF-8
-	binary
-	textual
-)
-
-// textTypes are applications' types whose octets a model may read.
-var textTypes = []string{"application/json", "application/xml", "application/javascript", "application/ecmascript",
-	"application/x-javascript", "application/yaml", "application/x-yaml", "application/toml", "application/sql",
-	"application/graphql", "application/xhtml", "application/rtf", "application/x-sh", "application/x-httpd-php",
-	"application/typescript", "application/x-ndjson", "application/jsonl", "application/x-www-form-urlencoded",
-	"application/x-tex", "application/x-latex", "application/x-subrip", "application/csv", "message/", "model/vnd.mermaid"}
-
-// blobKind says how octets of a mime type are read. A type that cannot be
-// parsed names none; text in another character set than UTF-8 is binary to us.
-func blobKind(mimeType string) blobClass {
-	t, params, err := mime.ParseMediaType(mimeType)
-	if err != nil || t == "" {
-		return unnamed
+// blobOfURI puts the content of a data: URI in its place: servers write one where base64
+// belongs, and decoders read its head as base64.
+func (w *walker) blobOfURI(v strictjson.Value, u *blob.DataURI) finding.Code {
+	if u.Ambiguous || len(u.Contents) != 1 {
+		return finding.AmbiguousEncoding
 	}
-	text := strings.HasPrefix(t, "text/")
-	for _, suffix := range []string{"+xml", "+json", "+yaml", "+json-seq", "+csv"} {
-		text = text || strings.HasSuffix(t, suffix)
+	clean, code := w.content(u.Contents[0], u.MediaType, w.text)
+	if code != ok {
+		return code
 	}
-	for _, known := range textTypes {
-		text = text || t == known || strings.HasSuffix(known, "/") && strings.HasPrefix(t, known)
+	if clean == nil {
+		clean = u.Plain()
 	}
-	if !text {
-		return binary
-	}
-	switch strings.ToLower(params["charset"]) {
-	case "", "utf-8", "utf8", "us-ascii", "ascii":
-		return textual
-	}
-	return binary
+	w.note(finding.EncodingRepaired, 1, nil)
+	w.replace(v, blob.Encode(clean))
+	return ok
 }
 
-// isBase64 reports whether s consists of base64's characters and line ends only.
-func isBase64(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case c == '+', c == '/', c == '=', c == '-', c == '_', c == '\n', c == '\r':
-		default:
-			return false
-		}
-	}
-	return true
+func (w *walker) replace(v strictjson.Value, text string) {
+	w.edited = true
+	w.edits.ReplaceText(v, text)
 }
 
-// decodeBase64 accepts the alphabets and paddings that readers accept, and
-// returns the one in which s was written.
-func decodeBase64(s string) (plain []byte, e *base64.Encoding, err error) {
-	for _, e = range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		if plain, err = e.DecodeString(s); err == nil {
-			return plain, e, nil
+// maxReadings bounds how often the bytes of a blob are cleaned, each time for
+// another reader.
+const maxReadings = 4
+
+// content scrubs what readers see in a blob. It returns the clean bytes, nil where nothing is
+// to be changed, and why the blob must be refused, or ok.
+func (w *walker) content(c blob.Content, mediaType string, with *scrub.Scrubber) (clean []byte, code finding.Code) {
+	if c.Unknown {
+		w.skip(finding.UnknownCharset)
+	} else if len(c.Readings) == 0 {
+		w.skip(finding.BlobNotInspected)
+	}
+	if len(c.Readings) > 0 {
+		w.inspected++
+	}
+	for range maxReadings {
+		i := 0
+		for i < len(c.Readings) && !w.dirty(&c.Readings[i], with) {
+			i++
+		}
+		if i == len(c.Readings) {
+			return clean, ok
+		}
+		w.noteEvents()
+		plain, spelled := c.Readings[i].Encode(w.res.Clean.String())
+		if !spelled {
+			return nil, finding.AmbiguousEncoding
+		}
+		clean = plain
+		c = blob.Read(plain, mediaType)
+	}
+	return nil, finding.AmbiguousEncoding
+}
+
+// dirty scrubs what one reader sees, and reports whether something must go.
+func (w *walker) dirty(r *blob.Reading, with *scrub.Scrubber) bool {
+	if !r.UTF8() {
+		with = w.keep // NFKC makes characters that a small character set cannot spell
+	}
+	with.Scrub(r.Text(), &w.res)
+	switch r.Weight {
+	case blob.Whole:
+		return w.res.Changed()
+	case blob.Tokens:
+		return w.res.Tokens > 0
+	}
+	if w.res.Tokens > 0 {
+		return true
+	}
+	for _, e := range w.res.Events {
+		if e.Class.Hidden() && e.Class != scrub.Control {
+			return true
 		}
 	}
-	return nil, nil, err
+	return false
+}
+
+// emptyURI takes the place of a data: URI that cannot be made safe.
+const emptyURI = "data:,"
+
+// dataURI treats a string that may be a data: URI. It returns what has to take its place, or the
+// string itself.
+func (w *walker) dataURI(s string, with *scrub.Scrubber) string {
+	u, isURI := blob.ParseDataURI(s)
+	if !isURI || len(u.Contents) == 0 && !u.Ambiguous {
+		return s
+	}
+	if u.Ambiguous {
+		w.note(finding.AmbiguousEncoding, 1, nil)
+		return emptyURI
+	}
+	for _, c := range u.Contents {
+		clean, code := w.content(c, u.MediaType, with)
+		switch {
+		case code != ok:
+			w.note(code, 1, nil)
+			return emptyURI
+		case clean != nil && len(u.Contents) > 1:
+			return emptyURI
+		case clean != nil:
+			return u.Canonical(clean)
+		}
+	}
+	return s
+}
+
+// checkURI reports whether a data: URI may pass as it is, in a place that is never
+// rewritten.
+func (w *walker) checkURI(s string) bool { return w.dataURI(s, w.keep) == s }
+
+// readable returns what a model may read of a blob or data: URI, for a classifier.
+func readable(c []blob.Content) string {
+	var b strings.Builder
+	seen := ""
+	for _, c := range c {
+		for _, r := range c.Readings {
+			if text := r.Text(); text != seen {
+				seen = text
+				b.WriteString(text)
+				b.WriteByte('\n')
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -121,8 +121,9 @@ var passages = []struct {
 		want: []string{`"blob":"4oCLaGk="`, `"reason":"binary"`}, verd: Passed,
 	},
 	{
-		name: "blob that is no base64 is text", method: "resources/read",
-		body: `{"contents":[{"uri":"f:x","mimeType":"image/png","blob":"\u200bhi!"}]}`, want: []string{`"blob":"hi!"`}, verd: Changed,
+		name: "blob that is no base64 is withheld", method: "resources/read",
+		body: `{"contents":[{"uri":"f:x","mimeType":"image/png","blob":"\u200bhi!"}]}`, want: []string{`"error":{"code":7501`}, not: []string{"hi!"},
+		code: finding.AmbiguousEncoding, verd: Withheld,
 	},
 	{
 		name: "unknown result type", method: "tools/call", body: `{"content":[],"resultType":"surprise"}`,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/blob"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
@@ -32,7 +33,7 @@ func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 	if w.digests {
 		w.addDigest(digestOf(asOctets(w.res.Clean.String())))
 	}
-	if w.res.Changed() {
+	if w.changed {
 		w.edits.ReplaceText(v, w.res.Clean.String())
 	}
 }
@@ -45,11 +46,17 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 		w.edited = true
 		w.note(finding.SurrogateMended, 1, nil)
 	}
-	if w.res.Changed() {
-		w.edited = true
-	}
-	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
+	w.changed = w.res.Changed()
 	w.noteEvents()
+	if clean := w.res.Clean.String(); blob.HasDataScheme(clean) {
+		if safe := w.dataURI(clean, with); safe != clean {
+			w.changed = true
+			clean = safe
+		}
+		with.Scrub(clean, &w.res)
+	}
+	w.edited = w.edited || w.changed
+	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
 }
 
 // toolText treats the text of a tool's content block or error.
@@ -58,7 +65,7 @@ func (w *walker) toolText(v strictjson.Value) {
 	clean := w.res.Clean
 	if w.kind == frame.KindMeta {
 		w.addDigest(digestOf(asOctets(clean.String())))
-		if w.res.Changed() {
+		if w.changed {
 			w.edits.ReplaceText(v, clean.String())
 		}
 		return
@@ -97,7 +104,7 @@ func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
 	if fits {
 		w.addDigest(sealed.Digest)
 		before, behind := asString(fence[:split]), asString(fence[split:])
-		if w.res.Changed() {
+		if w.changed {
 			w.edits.ReplaceTextWithin(v, before, clean.String(), behind)
 		} else {
 			w.edits.Surround(v, before, behind)
@@ -156,6 +163,9 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 	w.keep.Scrub(s, &w.res)
 	if w.res.Changed() || w.speaks(s) {
 		w.noteEvents()
+		return finding.RefusedName
+	}
+	if blob.HasDataScheme(s) && !w.checkURI(s) {
 		return finding.RefusedName
 	}
 	return ok

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/classify"
+	"github.com/pellucid-mcp/pellucid/internal/blob"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -85,7 +86,7 @@ func (b *viewBuilder) object(v strictjson.Value, known map[string]bool) {
 func (b *viewBuilder) value(v strictjson.Value, known map[string]bool) {
 	switch v.Kind() {
 	case '"':
-		b.add(v.Text())
+		b.text(v.Text())
 	case '[':
 		for e := range v.Elements() {
 			b.value(e, known)
@@ -96,18 +97,20 @@ func (b *viewBuilder) value(v strictjson.Value, known map[string]bool) {
 }
 
 // blob adds base64 of a text; what is not that is a string like any other, unless it
-// is octets that nobody reads.
+// is bytes that no model reads.
 func (b *viewBuilder) blob(s, mimeType string) {
-	kind := blobKind(mimeType)
-	if kind == binary && isBase64(s) {
+	if blob.FormOf(s) == blob.Ambiguous {
+		b.text(s)
 		return
 	}
-	plain, _, err := decodeBase64(s)
-	switch {
-	case err != nil:
-		b.add(s)
-	case kind == textual, utf8.Valid(plain):
-		b.add(asString(plain))
+	b.add(readable([]blob.Content{blob.ReadBase64(s, mimeType)}))
+}
+
+// text adds a string, and what it holds if it is a data: URI.
+func (b *viewBuilder) text(s string) {
+	b.add(s)
+	if u, isURI := blob.ParseDataURI(s); isURI {
+		b.add(readable(u.Contents))
 	}
 }
 

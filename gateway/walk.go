@@ -44,6 +44,7 @@ type walker struct {
 
 	inspected    int
 	edited       bool // something was changed, removed or withheld
+	changed      bool // the text that was cleaned last must be replaced
 	found        []frame.Finding
 	foundMore    []Count
 	notInspected []frame.NotInspected

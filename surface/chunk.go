@@ -2,11 +2,13 @@ package surface
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/blob"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/ucd"
 )
@@ -106,10 +108,11 @@ func readable(it Item) string {
 		}
 		switch inner, form := insideDataURI(v.Text()); form {
 		case textInside:
-			if strings.Contains(v.Text(), inner) {
+			text := strings.Join(slices.Compact(inner), "\n")
+			if strings.Contains(v.Text(), text) {
 				return
 			}
-			e.ReplaceText(v, "data URI that decodes to: "+inner)
+			e.ReplaceText(v, "data URI that decodes to: "+text)
 		case blobInside:
 			if text := v.Text(); isPicture(text) {
 				e.ReplaceText(v, "data URI of "+strconv.Itoa(len(text))+" octets that holds no text")
@@ -123,7 +126,7 @@ func readable(it Item) string {
 // an encoding that no model reads. Any other is shown as it stands.
 func isPicture(s string) bool {
 	head, body, _ := strings.Cut(strings.ToLower(s[len("data:"):]), ",")
-	if _, ok := decodeBase64(s[len(s)-len(body):]); !ok || !strings.HasSuffix(head, ";base64") {
+	if blob.FormOf(s[len(s)-len(body):]) == blob.Ambiguous || !strings.HasSuffix(head, ";base64") {
 		return false
 	}
 	kind, _, _ := strings.Cut(head, "/")

@@ -190,19 +190,38 @@ func harmless(raw []byte) bool {
 		if i < 0 {
 			return true
 		}
-		if i >= 4 && rest[i-1]|0x20 == 'a' && bytes.EqualFold(rest[i-4:i], []byte("data")) {
+		if endsInData(rest[:i]) {
 			return false
 		}
 		rest = rest[i+1:]
 	}
 }
 
+// endsInData reports whether JSON ends in the scheme "data". Readers of URIs skip the
+// tabs and line feeds in it.
+func endsInData(raw []byte) bool {
+	for want := []byte("data"); len(want) > 0; {
+		n := len(raw)
+		switch {
+		case n >= 2 && raw[n-2] == '\\' && (raw[n-1] == 't' || raw[n-1] == 'n'):
+			raw = raw[:n-2]
+		case n >= 1 && raw[n-1]|0x20 == want[len(want)-1]:
+			raw, want = raw[:n-1], want[:len(want)-1]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 func (in *inspector) visit(v strictjson.Value, t *trail, isName bool) {
 	text := v.Text()
 	in.check(text, t, isName, "")
-	if inner, form := insideDataURI(text); form == textInside {
-		in.check(inner, t, isName, "data URI")
-	} else if form == blobInside && len(in.out.Blobs) < maxHits {
+	inner, form := insideDataURI(text)
+	for _, text := range inner {
+		in.check(text, t, isName, "data URI")
+	}
+	if form == blobInside && len(in.out.Blobs) < maxHits {
 		in.out.Blobs = append(in.out.Blobs, t.place(in.key, isName))
 	}
 }

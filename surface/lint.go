@@ -34,7 +34,7 @@ func (s *Surface) Lint() []Warning {
 		walk(doc.Root(), nil, func(v strictjson.Value, t *trail, isName bool) {
 			text := v.Text()
 			if inner, form := insideDataURI(text); form == textInside {
-				text = inner
+				text = strings.Join(inner, "\n")
 			}
 			if len(text) < minWording {
 				return
