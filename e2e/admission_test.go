@@ -199,7 +199,7 @@ func TestAdmissionLater(t *testing.T) {
 }
 
 // TestAdmissionReload: a configuration that is edited by hand gets the same check, and a
-// real server in the place of another is held, while under another name it is admitted.
+// another command under the same name is another server, which is seen for the first time.
 func TestAdmissionReload(t *testing.T) {
 	t.Parallel()
 	in, m := newInstall(t), mark()
@@ -230,17 +230,19 @@ func TestAdmissionReload(t *testing.T) {
 	}
 	write("  a: {command: " + yamlCommand(files) + "}\n  b: {command: " + yamlCommand(files) + "}\n")
 	var is []string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && (len(is) == 0 || strings.HasPrefix(is[0], "a_")); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && (len(is) == 0 || !strings.HasPrefix(is[len(is)-1], "b_")); time.Sleep(200 * time.Millisecond) {
 		is = w.list()
 	}
-	if len(is) < 5 || !strings.HasPrefix(is[0], "b_") {
+	if len(is) < 10 || is[0] == was[0] || !strings.HasPrefix(is[len(is)-1], "b_") {
 		t.Errorf("%q", is)
 	}
-	if got := w.call("a_list_allowed_directories"); !strings.Contains(got, "pellucid holds this tool") {
-		t.Errorf("another server of the same name: %q", got)
+	for _, tool := range []string{"a_list_allowed_directories", "b_list_allowed_directories"} {
+		if got := w.call(tool); !strings.Contains(got, m) {
+			t.Errorf("%s: %q", tool, got)
+		}
 	}
-	if got := w.call("b_list_allowed_directories"); !strings.Contains(got, m) {
-		t.Errorf("%q", got)
+	if list := in.pins(t, "list"); strings.Count(list, "stdio:") != 2 || !strings.Contains(list, "b, a ") && !strings.Contains(list, "a, b ") {
+		t.Errorf("two servers under three names:\n%s", list)
 	}
 }
 
@@ -279,7 +281,7 @@ func TestAdmissionWrap(t *testing.T) {
 	if got := list(s); !slices.Equal(got, []string{"sub"}) {
 		t.Errorf("%q", got)
 	}
-	server, _, _ := strings.Cut(in.pins(t, "list", "--json"), `","since"`)
+	server, _, _ := strings.Cut(in.pins(t, "list", "--json"), `","names"`)
 	server = strings.TrimPrefix(server, `{"server":"`)
 	in.pins(t, "approve", server, in.waiting(t, server, "add"))
 	for end := time.Now().Add(30 * time.Second); len(list(s)) != 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
@@ -291,7 +293,7 @@ func TestAdmissionWrap(t *testing.T) {
 	gone(t, m)
 
 	a.say(t, words{Instructions: hiddenWords})
-	cmd := in.command("--name", "b", "--pins", "enforce", "--env", adversaryVariable+"="+string(a), "--", self, m)
+	cmd := in.command("--name", "b", "--pins", "enforce", "--env", adversaryVariable+"="+string(a), "--", self, m, "b")
 	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")
 	out, _ := cmd.Output()
 	if code := cmd.ProcessState.ExitCode(); code != 11 && code != 0 || strings.Contains(string(out), `"result"`) {

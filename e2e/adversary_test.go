@@ -141,7 +141,7 @@ func (a adversary) stdio(t testing.TB, mark string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "{command: " + yamlCommand([]string{self, mark}) + ", env: {" + adversaryVariable + ": " + strconv.Quote(string(a)) + "}}"
+	return "{command: " + yamlCommand([]string{self, mark, string(a)}) + ", env: {" + adversaryVariable + ": " + strconv.Quote(string(a)) + "}}"
 }
 
 // http is that of the server at a URL: without sessions, and each request answered by

@@ -316,3 +316,42 @@ func TestTask(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// TestEverythingCapabilities: server-everything offers tools to capable clients only. What
+// check has pinned covers them, and a client that comes with more capabilities than any
+// before is no change of the server.
+func TestEverythingCapabilities(t *testing.T) {
+	t.Parallel()
+	server := npmServer(t, "everything", "stdio", mark())
+	open := func(t *testing.T, in *install, capabilities string) (tools string, stderr func() string) {
+		s := start(t, in.wrap("everything", server...))
+		s.initializeWith(capabilities)
+		list := string(s.result("tools/list", `{}`))
+		s.exit()
+		return list, s.stderr.String
+	}
+	capable := `{"sampling":{},"elicitation":{},"roots":{}}`
+	t.Run("checked before", func(t *testing.T) {
+		in := newInstall(t)
+		if code, out, errs := in.check(t, append([]string{"--"}, server...)...); code != 0 || !strings.Contains(out, "pinned") {
+			t.Fatalf("exit %d: %s%s", code, out, errs)
+		}
+		if tools, errs := open(t, in, capable); !strings.Contains(tools, `"get-roots-list"`) || strings.Contains(errs(), "nobody has approved") || strings.Contains(errs(), "than any before") {
+			t.Errorf("%s\n%s", tools, errs())
+		}
+	})
+	t.Run("a capable client comes later", func(t *testing.T) {
+		in := newInstall(t)
+		if tools, _ := open(t, in, `{}`); strings.Contains(tools, `"get-roots-list"`) || !strings.Contains(tools, `"echo"`) {
+			t.Fatal(tools)
+		}
+		for range 2 {
+			if tools, errs := open(t, in, capable); !strings.Contains(tools, `"get-roots-list"`) || strings.Contains(errs(), "nobody has approved") {
+				t.Errorf("%s\n%s", tools, errs())
+			}
+		}
+		if got := in.pins(t, "list", "--json"); !strings.Contains(got, `"pending":0`) {
+			t.Error(got)
+		}
+	})
+}

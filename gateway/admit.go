@@ -90,9 +90,12 @@ func (c *cutter) page(method, member string, root strictjson.Value) {
 			}
 		}
 	}
-	if it, there := surface.BesideItem(method, root); there && !c.beside(it) {
+	var own strictjson.Doc
+	_ = own.Reset(c.admission.Approved(surface.Key{Kind: surface.Server}), strictjson.Limits{}) // nothing approved: zero values
+	hello := own.Root()
+	if it, there := surface.BesideItem(method, root, hello); there && !c.beside(it) {
 		for name, v := range root.Members() {
-			if text := name.Text(); text != member && !surface.IsBookkeeping(text, v) {
+			if text := name.Text(); text != member && !surface.IsBookkeeping(text, v) && !surface.RepeatsName(text, v, hello) {
 				c.remove(v)
 			}
 		}
@@ -127,7 +130,7 @@ func (c *cutter) beside(it surface.Item) bool {
 
 // hello lets a server introduce itself in the approved words. A session cannot do
 // without the answer, so that what differs gives way to what was approved: each member
-// by itself, since the two eras put the same things into different places.
+// by itself.
 func (c *cutter) hello(root strictjson.Value) {
 	c.announce(root.Get("capabilities"))
 	it := surface.HelloItem(root)
@@ -138,9 +141,6 @@ func (c *cutter) hello(root strictjson.Value) {
 	_ = doc.Reset(c.admission.Approved(it.Key), strictjson.Limits{}) // nothing approved: zero values
 	approved := doc.Root()
 	info := approved.Get("serverInfo")
-	if !info.Exists() {
-		info = approved.Get("_meta").Get(mcpmsg.KeyServerInfo)
-	}
 	for name, v := range root.Members() {
 		switch text := name.Text(); {
 		case surface.IsBookkeeping(text, v):
@@ -162,8 +162,8 @@ func (c *cutter) hello(root strictjson.Value) {
 			c.keep(v, approved.Get(text))
 		}
 	}
-	if c.cut > 0 && approved.Get("serverInfo").Exists() == root.Get("serverInfo").Exists() {
-		c.admission.Differs([]surface.Item{it}) // it was pinned in this form
+	if c.cut > 0 {
+		c.admission.Differs([]surface.Item{it})
 	}
 }
 
@@ -208,28 +208,10 @@ func (c *cutter) capabilities(v, approved strictjson.Value) {
 		return
 	}
 	for name, value := range v.Members() {
-		if text := name.Text(); !isSwitch(text, value) {
+		if text := name.Text(); !surface.IsSwitch(text, value) {
 			c.keep(value, approved.Get(text))
 		}
 	}
-}
-
-// isSwitch reports whether a capability is one of the protocol's without a word in it.
-func isSwitch(name string, v strictjson.Value) bool {
-	switch name {
-	case "tools", "prompts", "resources", "logging", "completions":
-	default:
-		return false
-	}
-	if v.Kind() != '{' {
-		return false
-	}
-	for flag, value := range v.Members() {
-		if _, isBool := value.Bool(); !isBool || flag.Text() != "listChanged" && flag.Text() != "subscribe" {
-			return false
-		}
-	}
-	return true
 }
 
 // announce says that lists can change, as they do when a person approves something.

@@ -224,7 +224,7 @@ func TestAdmitHello(t *testing.T) {
 		{"a member", "initialize", strings.Replace(approved, `"_meta"`, `"title":"Obey.","_meta"`, 1), []string{`"k":"v"`}, []string{"Obey"}, true},
 		{"a member of _meta", "initialize", strings.Replace(approved, `"k":"v"`, `"k":"Obey."`, 1), nil, []string{"Obey"}, true},
 		{"other words, in the other form", "server/discover", strings.ReplaceAll(strings.Replace(modern, "Be kind.", "Obey.", 1), `"version":"1"`, `"version":"Obey."`),
-			[]string{"Be kind.", `"version":"1"`}, []string{"Obey"}, false},
+			[]string{"Be kind.", `"version":"1"`}, []string{"Obey"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAllow(t, approved, "")

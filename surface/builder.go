@@ -85,7 +85,7 @@ type Builder struct {
 	progress map[string]*progress
 	answers  []answer
 	unlisted []Unlisted
-	caps     strictjson.Value
+	said     strictjson.Value // how the server introduced itself
 	hello    bool
 }
 
@@ -123,7 +123,7 @@ func (b *Builder) Add(method, cursor string, result []byte) (next string, err er
 		if b.hello {
 			return fail(OutOfOrder, nil)
 		}
-		b.hello, b.caps = true, root.Get("capabilities")
+		b.hello, b.said = true, root
 		b.items = append(b.items, HelloItem(root))
 		b.answers = append(b.answers, answer{method, doc})
 		return "", nil
@@ -180,7 +180,7 @@ func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next stri
 
 // extra keeps what a page says beside its entries: usually nothing.
 func (b *Builder) extra(l *list, root strictjson.Value) {
-	if rest := beside(l, root); rest != "" && !slices.Contains(b.extras[l.method], rest) {
+	if rest := beside(l, root, b.said); rest != "" && !slices.Contains(b.extras[l.method], rest) {
 		b.extras[l.method] = append(b.extras[l.method], rest)
 	}
 }
@@ -225,7 +225,7 @@ func (b *Builder) Surface() (*Surface, error) {
 		}
 	}
 	for i := range b.unlisted {
-		b.unlisted[i].Declared = b.caps.Get(listOf(b.unlisted[i].Method).capability).Kind() == '{'
+		b.unlisted[i].Declared = b.said.Get("capabilities").Get(listOf(b.unlisted[i].Method).capability).Kind() == '{'
 	}
 	return &Surface{
 		items: b.items, print: fingerprintOf(b.items), answers: b.answers, unlisted: b.unlisted, octets: b.octets,

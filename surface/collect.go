@@ -24,6 +24,9 @@ type CollectOptions struct {
 	// Once believes the first listing. Otherwise everything is listed until two
 	// listings in succession agree, three times at most.
 	Once bool
+	// Bare asks as a client without capabilities; else it is one that has all by which
+	// servers decide what they offer. What they ask of it is declined all the same.
+	Bare bool
 	// Version is the client's own, as it introduces itself.
 	Version string
 }
@@ -49,7 +52,16 @@ func Collect(ctx context.Context, c wire.Conn, opt CollectOptions) (*Surface, er
 	if err != nil {
 		return nil, err
 	}
-	return Gather(ctx, method, hello, t.ask, opt)
+	return t.gather(ctx, method, hello)
+}
+
+// gather is Gather by a client of our own.
+func (t *talk) gather(ctx context.Context, method string, hello []byte) (*Surface, error) {
+	s, err := Gather(ctx, method, hello, t.ask, t.opt)
+	if err == nil && !t.opt.Bare {
+		s.able = allCapabilities
+	}
+	return s, err
 }
 
 // An Ask puts one request to a server, whose conversation is open: a list's method,
@@ -187,17 +199,21 @@ func (t *talk) params(method, cursor string) []byte {
 	if version == "" {
 		version = "0"
 	}
+	capabilities := ableCapabilities
+	if t.opt.Bare {
+		capabilities = "{}"
+	}
 	client := append(strictjson.AppendQuote([]byte(`{"name":"pellucid-check","version":`), version), '}')
 	if method == mcpmsg.Initialize {
-		return fmt.Appendf(nil, `{"protocolVersion":"%s","capabilities":{},"clientInfo":%s}`, newestLegacy(), client)
+		return fmt.Appendf(nil, `{"protocolVersion":"%s","capabilities":%s,"clientInfo":%s}`, newestLegacy(), capabilities, client)
 	}
 	p := []byte{'{'}
 	if cursor != "" {
 		p = append(strictjson.AppendQuote(append(p, `"cursor":`...), cursor), ',')
 	}
 	if t.modern {
-		p = fmt.Appendf(p, `"_meta":{"%s":"%s","%s":%s,"%s":{}},`,
-			mcpmsg.KeyVersion, mcpmsg.Modern, mcpmsg.KeyClientInfo, client, mcpmsg.KeyClientCaps)
+		p = fmt.Appendf(p, `"_meta":{"%s":"%s","%s":%s,"%s":%s},`,
+			mcpmsg.KeyVersion, mcpmsg.Modern, mcpmsg.KeyClientInfo, client, mcpmsg.KeyClientCaps, capabilities)
 	}
 	return closed(p, '}')
 }

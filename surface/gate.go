@@ -3,6 +3,7 @@ package surface
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // A Conclusion is what a check comes to.
@@ -27,6 +28,10 @@ type Gate struct {
 	// HoldFirst lets nothing of a first surface be seen before a person has approved
 	// it, item by item. It needs Pins.
 	HoldFirst bool
+	// Bare lists the surface as a client without capabilities sees it. It is asked where
+	// a client has more capabilities than any before and sees new items, to tell what is
+	// offered to such a client from what has changed. nil: what is new waits.
+	Bare func(ctx context.Context) (*Surface, error)
 }
 
 // An Outcome is what came of one check, and what it rests on.
@@ -38,8 +43,13 @@ type Outcome struct {
 	Reviewed, Cached bool
 	// Pinned: the surface was the server's first, and is its pin now.
 	Pinned bool
+	// Offered are the items that were pinned now because a client with more capabilities
+	// than any before is offered them.
+	Offered []Key
 	// Why is a *HiddenTextError or a *RejectedError of what was rejected.
 	Why error
+
+	extends bool // the capabilities of the client that listed it are to be remembered
 }
 
 // Live reports whether a model may see an item of the surface that was checked.
@@ -73,6 +83,9 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 	}
 	judged := s
 	if !first {
+		if err := g.offered(ctx, s, o); err != nil {
+			return nil, err
+		}
 		judged = o.Admission.untouched()
 		if len(o.Admission.heldOf(s)) > 0 {
 			o.Conclusion = Differs
@@ -83,6 +96,11 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 	}
 	if o.Conclusion == Rejected {
 		return o, nil
+	}
+	if o.extends {
+		if err := g.Pins.Extend(ctx, server, s, o.Offered); err != nil {
+			return nil, err
+		}
 	}
 	if !first || g.Pins == nil {
 		return o, nil
@@ -105,6 +123,27 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 	}
 	o.Pinned = true
 	return o, nil
+}
+
+// offered finds what the server offers to a client only because of its capabilities, and
+// in which pass 1 finds nothing. It counts as seen for the first time.
+func (g *Gate) offered(ctx context.Context, s *Surface, o *Outcome) error {
+	a := o.Admission
+	if len(a.news) == 0 || g.Bare == nil || g.HoldFirst {
+		return nil
+	}
+	bare, err := g.Bare(ctx)
+	if err != nil {
+		return ctx.Err() // what is new waits then
+	}
+	o.extends = true
+	for _, k := range a.news {
+		if _, always := bare.Item(k); !always && !o.Inspection.Touches(k) {
+			o.Offered = append(o.Offered, k)
+		}
+	}
+	a.pin.extend(s, o.Offered, time.Time{})
+	return nil
 }
 
 // review makes pass 2 over what no person has judged.

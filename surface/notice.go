@@ -99,6 +99,7 @@ func (p *Pins) reject(ctx context.Context, server, transport, why string) error 
 	if why == pin.Rejected {
 		return nil
 	}
+	pin.call(p.name)
 	pin.Rejected, pin.RejectedAt = why, time.Time{}
 	if why != "" {
 		pin.RejectedAt = p.now().UTC()

@@ -65,7 +65,7 @@ func (o *Opening) Discover(ctx context.Context) (*Surface, error) {
 	if err != nil || !t.modern {
 		return nil, err
 	}
-	return Gather(ctx, mcpmsg.Discover, hello, t.ask, o.opt)
+	return t.gather(ctx, mcpmsg.Discover, hello)
 }
 
 // Initialize sends the client's initialize, keeps its Answer, greets the server, and
@@ -89,5 +89,9 @@ func (o *Opening) Initialize(ctx context.Context, initialize *wire.Outgoing) (*S
 	if err := t.write(one, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: mcpmsg.Initialized}); err != nil {
 		return nil, err
 	}
-	return Gather(ctx, mcpmsg.Initialize, bytes.Clone(m.Result.Raw()), t.ask, o.opt)
+	s, err := Gather(ctx, mcpmsg.Initialize, bytes.Clone(m.Result.Raw()), t.ask, o.opt)
+	if err == nil {
+		s.able = declared(initialize.Raw)
+	}
+	return s, err
 }

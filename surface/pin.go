@@ -27,10 +27,15 @@ func (s State) Live() bool { return s == Pinned || s == Approved }
 // A Pin is what is known of one server. It is a value: methods change the copy that
 // they are called on, and Pins persists it.
 type Pin struct {
-	Server    string // the operator's name for it
-	Transport string // how it was reached when it was pinned
-	Since     time.Time
-	Items     []PinnedItem // in order of their keys
+	Server    string // its identity, or the name that the operator gave its pin
+	Transport string // its identity when it was pinned
+	// Names are those under which it was seen, for people. Nothing goes by them.
+	Names []string
+	// Seen are the sets of a client's capabilities with which it was listed, none within
+	// another.
+	Seen  []string
+	Since time.Time
+	Items []PinnedItem // in order of their keys
 	// Rejected says why the server's surface was last refused as a whole, for a person
 	// and escaped; "" if it was not. A server that was never anything else has no items.
 	Rejected   string
@@ -84,10 +89,42 @@ const maxBlocked = 64
 // newPin pins everything that s says.
 func newPin(server, transport string, s *Surface, now time.Time) Pin {
 	p := Pin{Server: server, Transport: transport, Since: now.UTC()}
+	p.see(s.able)
 	for _, it := range s.items {
 		p.Items = append(p.Items, PinnedItem{Key: it.Key, Approved: string(it.JSON), At: p.Since})
 	}
 	return p
+}
+
+// maxNames bounds the names of a pin; more than these are not kept.
+const maxNames = 16
+
+// call adds a name; it reports whether that is new.
+func (p *Pin) call(name string) bool {
+	if name == "" || name == p.Server || slices.Contains(p.Names, name) || len(p.Names) >= maxNames {
+		return false
+	}
+	p.Names = append(p.Names, name)
+	return true
+}
+
+// Name is what people call the server: the first name that it had, or its identity.
+func (p *Pin) Name() string {
+	if len(p.Names) > 0 {
+		return p.Names[0]
+	}
+	return p.Server
+}
+
+// see notes that the server was listed by a client with these capabilities; it reports
+// whether that is new.
+func (p *Pin) see(set string) bool {
+	if covers(p.Seen, set) {
+		return false
+	}
+	p.Seen = slices.DeleteFunc(p.Seen, func(old string) bool { return covers([]string{set}, old) })
+	p.Seen = append(p.Seen, set)
+	return true
 }
 
 // Item returns the item of that key, nil if there is none.
@@ -147,6 +184,31 @@ func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
 	}
 	slices.SortFunc(p.Items, func(a, b PinnedItem) int { return a.Key.compare(b.Key) })
 	return changes, dirty
+}
+
+// news are the items of s of which nothing is known, if the client that listed them has
+// more capabilities than any before.
+func (p *Pin) news(s *Surface) (keys []Key) {
+	if covers(p.Seen, s.able) {
+		return nil
+	}
+	for _, it := range s.items {
+		if p.Item(it.Key) == nil {
+			keys = append(keys, it.Key)
+		}
+	}
+	return keys
+}
+
+// extend pins the items of these keys as s has them.
+func (p *Pin) extend(s *Surface, keys []Key, now time.Time) {
+	for _, k := range keys {
+		said, _ := find(s.items, k)
+		it := p.Item(k)
+		if it != nil && it.Approved == "" && it.Was == "" && len(it.Blocked) == 0 && it.Pending == string(said.JSON) {
+			it.Approved, it.Pending, it.At = it.Pending, "", now.UTC()
+		}
+	}
 }
 
 // The reasons why a decision is not taken, to be compared with errors.Is.
@@ -221,6 +283,8 @@ const pinFormat = "pellucid-pin/1"
 type pinRecord struct {
 	Format     string       `json:"format"`
 	Transport  string       `json:"transport"`
+	Names      []string     `json:"names,omitempty"`
+	Seen       []string     `json:"seen,omitempty"`
 	Since      time.Time    `json:"since"`
 	Items      []itemRecord `json:"items"`
 	Rejected   string       `json:"rejected,omitempty"`
@@ -240,7 +304,7 @@ type itemRecord struct {
 }
 
 func (p *Pin) record() ([]byte, error) {
-	r := pinRecord{Format: pinFormat, Transport: p.Transport, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
+	r := pinRecord{Format: pinFormat, Transport: p.Transport, Names: p.Names, Seen: p.Seen, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
 	for _, it := range p.Items {
 		r.Items = append(r.Items, itemRecord{it.Kind, it.Name, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.ByHand})
 	}
@@ -255,7 +319,7 @@ func parsePin(server string, b []byte) (Pin, error) {
 	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
 		return Pin{}, fmt.Errorf("%w: %w", errBroken, err)
 	}
-	p := Pin{Server: server, Transport: r.Transport, Since: r.Since, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
+	p := Pin{Server: server, Transport: r.Transport, Names: r.Names, Seen: r.Seen, Since: r.Since, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
 	var doc strictjson.Doc
 	for _, it := range r.Items {
 		if (it.Kind == Server) != (it.Name == "") || it.Approved == "" && it.Pending == "" {

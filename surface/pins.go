@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -36,11 +37,12 @@ type Pins struct {
 	store    PinStore
 	now      func() time.Time
 	evidence func(PinEvent) ([]byte, error)
+	name     string // what the operator calls the server that is looked at; "": not known
 }
 
 // A PinEvent is a change of a pin, told to whoever keeps the record.
 type PinEvent struct {
-	Server string
+	Server string // the name that people know it by
 	Time   time.Time
 	Act    PinAct
 	By     string // the person, of ActApprove, ActBlock and ActDrop
@@ -67,8 +69,12 @@ const (
 // WithEvidence has every change recorded in the ledger, with the change or not at
 // all: evidence returns the record. What cannot be recorded does not happen.
 func (p *Pins) WithEvidence(evidence func(PinEvent) ([]byte, error)) *Pins {
-	return &Pins{p.store, p.now, evidence}
+	return &Pins{p.store, p.now, evidence, p.name}
 }
+
+// Named returns Pins that know what the operator calls the one server which they are
+// asked about. The name is kept in the pin, for people.
+func (p *Pins) Named(name string) *Pins { return &Pins{p.store, p.now, p.evidence, name} }
 
 // record returns the ledger's record of e; pin, if it is known, is how it will be.
 func (p *Pins) record(e PinEvent, pin *Pin) ([]byte, error) {
@@ -76,6 +82,11 @@ func (p *Pins) record(e PinEvent, pin *Pin) ([]byte, error) {
 		return nil, nil
 	}
 	e.Time = p.now()
+	if p.name != "" {
+		e.Server = p.name
+	} else if pin != nil {
+		e.Server = pin.Name()
+	}
 	if pin != nil {
 		for i := range pin.Items {
 			if !pin.Items[i].State().Live() {
@@ -102,6 +113,9 @@ type Admission struct {
 	Moved   bool
 	Changes []Change // against what is approved, for every item
 
+	// news are the items of which nothing was known, where the client that listed them
+	// has more capabilities than any before.
+	news []Key
 	pin  Pin
 	gone map[Key]bool
 }
@@ -164,8 +178,13 @@ func (p *Pins) Admit(ctx context.Context, server, transport string, s *Surface) 
 			a = &Admission{First: true}
 			return false, nil
 		}
+		news := pin.news(s)
 		changes, dirty := pin.observe(s)
+		if len(news) == 0 && pin.see(s.able) {
+			dirty = true
+		}
 		a = admission(*pin, transport, changes)
+		a.news = news
 		return dirty, nil
 	})
 	if err != nil {
@@ -192,6 +211,7 @@ func (p *Pins) Hold(ctx context.Context, server, transport string, s *Surface) e
 }
 
 func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) error {
+	pin.call(p.name)
 	record, err := pin.record()
 	if err != nil {
 		return fmt.Errorf("surface: pin: %w", err)
@@ -223,6 +243,21 @@ func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) 
 	return nil
 }
 
+// Extend pins items that the server offers to a client with more capabilities than any
+// before, as the first surface is pinned. An item that a person has decided on, or that
+// is another version by now, stays as it is.
+func (p *Pins) Extend(ctx context.Context, server string, s *Surface, offered []Key) error {
+	e := PinEvent{Server: server, Act: ActPin, Digest: s.Fingerprint()}
+	return p.change(ctx, e, func(pin *Pin) (bool, error) {
+		if pin == nil {
+			return false, ErrNotPinned
+		}
+		pin.extend(s, offered, p.now())
+		pin.see(s.able)
+		return true, nil
+	})
+}
+
 // Approve lets the version of an item through that waits and has this digest: the
 // one that a person was shown. by names the person. ErrMoved: the server shows
 // another one by now.
@@ -250,6 +285,25 @@ func (p *Pins) decide(ctx context.Context, e PinEvent, do func(*Pin) error) erro
 // List names the servers that have a pin, in order.
 func (p *Pins) List(ctx context.Context) ([]string, error) { return p.store.ListPins(ctx) }
 
+// Find returns the servers that a person may mean by a name: the one that has it for its
+// identity, else those that were seen under it. A pin that cannot be read is found by
+// its identity only.
+func (p *Pins) Find(ctx context.Context, name string) (servers []string, err error) {
+	all, err := p.store.ListPins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(all, name) {
+		return []string{name}, nil
+	}
+	for _, server := range all {
+		if pin, err := p.Get(ctx, server); err == nil && slices.Contains(pin.Names, name) {
+			servers = append(servers, server)
+		}
+	}
+	return servers, nil
+}
+
 // Get returns a server's pin, or ErrNotPinned.
 func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 	record, version, err := p.store.LoadPin(ctx, server)
@@ -265,7 +319,11 @@ func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 // Drop forgets a server: it will be reviewed and pinned as if it were new. by names the
 // person; "": none did it.
 func (p *Pins) Drop(ctx context.Context, server, by string) error {
-	evidence, err := p.record(PinEvent{Server: server, Act: ActDrop, By: by}, nil)
+	e := PinEvent{Server: server, Act: ActDrop, By: by}
+	if pin, err := p.Get(ctx, server); err == nil { // one that cannot be read can be forgotten
+		e.Server = pin.Name()
+	}
+	evidence, err := p.record(e, nil)
 	if err != nil {
 		return fmt.Errorf("surface: drop pin: %w", err)
 	}
@@ -318,15 +376,18 @@ func (p *Pins) change(ctx context.Context, e PinEvent, do func(*Pin) (dirty bool
 			pin = &loaded
 		}
 		dirty, err := do(pin)
-		if err != nil || !dirty {
+		named := pin != nil && !pin.unborn() && pin.call(p.name)
+		if err != nil || !dirty && !named {
 			return err
 		}
 		if record, err = pin.record(); err != nil {
 			return fmt.Errorf("surface: save pin: %w", err)
 		}
-		evidence, err := p.record(e, pin)
-		if err != nil {
-			return fmt.Errorf("surface: save pin: %w", err)
+		var evidence []byte
+		if dirty { // a name alone is not a decision
+			if evidence, err = p.record(e, pin); err != nil {
+				return fmt.Errorf("surface: save pin: %w", err)
+			}
 		}
 		err = p.store.SavePin(ctx, e.Server, record, version, evidence)
 		if err == nil {

@@ -146,6 +146,7 @@ type Surface struct {
 	answers  []answer
 	unlisted []Unlisted
 	octets   int
+	able     string // the capabilities of the client that listed it, as a capabilitySet
 }
 
 // An answer is one result as the server sent it.

@@ -29,7 +29,7 @@ const (
 
 // checkCmd looks at what servers say of themselves before a client does.
 type checkCmd struct {
-	Server  string        `placeholder:"NAME" help:"Only the server of this name; with a command or --surface, the name that it is pinned under."`
+	Server  string        `placeholder:"NAME" help:"Only the server of this name; with a command, what people call it; with --surface, the server whose pin it is compared with."`
 	Surface string        `completion:"files" placeholder:"DUMP" help:"Check a saved surface and start nothing."`
 	Dump    string        `completion:"files" placeholder:"FILE" help:"Save the surface of the one server that is checked."`
 	Wide    bool          `help:"Reject every hidden character, but for those of emoji and languages; not only the 151 that no description has."`
@@ -199,7 +199,7 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 		out.Conclusion, out.Why = notChecked, "not started: you said no"
 		return out, nil, nil
 	}
-	s, err := c.collect(ctx, t)
+	s, err := c.collect(ctx, t, false)
 	var refused *surface.RefusedError
 	switch {
 	case err == nil:
@@ -221,18 +221,48 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 		}
 	}
 	g := *gate
-	if t.unnamed() {
-		g.Pins = nil // a saved surface is nobody's without a name
+	if err := c.pinned(ctx, &g, t); err != nil {
+		return nil, nil, err
 	}
-	o, err := g.Check(ctx, t.name, t.transport, s)
+	o, err := g.Check(ctx, t.pinnedAs(), t.identity, s)
 	if err != nil && ctx.Err() != nil {
 		return nil, nil, errInterrupted
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("check: %w", err)
 	}
 	o.Pinned = o.Pinned && !c.NoPin
+	out.Pin = t.pinnedAs()
 	out.fill(s, o)
 	return out, s, nil
+}
+
+// pinned tells a gate which server it is about.
+func (c *checkCmd) pinned(ctx context.Context, g *surface.Gate, t *target) error {
+	if t.dump == nil {
+		g.Bare = func(ctx context.Context) (*surface.Surface, error) { return c.collect(ctx, t, true) }
+	}
+	if g.Pins == nil {
+		return nil
+	}
+	if t.pinnedAs() == "" { // a saved surface is compared with the pin of the name that it is given
+		if t.name == "" {
+			g.Pins = nil
+			return nil
+		}
+		found, err := g.Pins.Find(ctx, t.name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("check: %w", err)
+		case len(found) > 1:
+			return withCode(exitUsage, severalPins("check", t.name, found))
+		case len(found) == 1:
+			t.pin = found[0]
+		default:
+			t.pin = t.name
+		}
+	}
+	g.Pins = g.Pins.Named(t.name)
+	return nil
 }
 
 // whyUnreachable is err without the names of the layers that it came through.

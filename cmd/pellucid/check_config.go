@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // A configReader finds the servers of clients' configurations.
@@ -96,11 +97,11 @@ func serverLists(v strictjson.Value, path, under []string, visit func(under []st
 // behind the boundary already, of the server behind it.
 func (r *configReader) read(t *target, v strictjson.Value) {
 	raw := v.Raw()
-	if behind, err := unwrapped(v); err != nil {
+	if wrap, behind, err := unwrapped(v); err != nil {
 		t.problem = err
 		return
 	} else if behind != nil {
-		raw = behind
+		raw, t.pin = behind, wrap.Pin
 	}
 	const name = "entry.json"
 	file := append(append([]byte(`{"mcpServers":{"s":`), raw...), "}}"...)
@@ -134,7 +135,7 @@ func entryError(err error) error {
 func configuredTargets(path string, r *rules.Rules) []*target {
 	all := make([]*target, len(r.Servers))
 	for i, s := range r.Servers {
-		all[i] = &target{file: path, entry: s.Name, name: s.Name}
+		all[i] = &target{file: path, entry: s.Name, name: s.Name, pin: s.Pin}
 		all[i].reach(s)
 	}
 	return all
@@ -143,7 +144,7 @@ func configuredTargets(path string, r *rules.Rules) []*target {
 // reach says how a server is started or dialled.
 func (t *target) reach(s *rules.Server) {
 	if s.Command != nil {
-		t.command, t.transport = s.Command, descriptor("stdio", s.Command...)
+		t.command, t.identity = s.Command, commandIdentity(s.Command, s.Cwd)
 		cmd := child.Command{Args: s.Command, Dir: s.Cwd}
 		var names []string
 		for _, v := range s.Env {
@@ -160,7 +161,7 @@ func (t *target) reach(s *rules.Server) {
 		return
 	}
 	address := s.URL.Reveal()
-	t.transport = descriptor("http", address)
+	t.identity = surface.URLIdentity(address)
 	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true, Notice: t.hear}
 	for _, h := range s.Headers {
 		o.Header.Add(h.Name, h.Value.Reveal())
@@ -168,9 +169,9 @@ func (t *target) reach(s *rules.Server) {
 	t.dial, t.problem = dialers[s.Transport](address, o)
 }
 
-// unwrapped is the entry as it was before pellucid protect rewrote it; nil if it has
-// not. What protect writes is parsed by the parser that reads it.
-func unwrapped(v strictjson.Value) ([]byte, error) {
+// unwrapped is the entry as it was before pellucid protect rewrote it, and how it is
+// wrapped; nil if it is not. What protect writes is parsed by the parser that reads it.
+func unwrapped(v strictjson.Value) (*wrapCmd, []byte, error) {
 	from, member := v, "command"
 	if v.Get("command").Kind() == '{' { // older Zed
 		from, member = v.Get("command"), "path"
@@ -182,22 +183,26 @@ func unwrapped(v strictjson.Value) ([]byte, error) {
 		args = append(args, a.Text())
 	}
 	if base != "pellucid" || len(args) == 0 || args[0] != "wrap" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var c cli
 	k, err := newParser(&c, &env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	k.Exit = func(int) {}
 	if _, err := k.Parse(args); err != nil || len(c.Wrap.Command) > 0 && c.Wrap.Command[0] != "--" && strings.HasPrefix(c.Wrap.Command[0], "-") {
-		return nil, errors.New("its entry runs behind pellucid wrap, but in a way that this release does not understand")
+		return nil, nil, errors.New("its entry runs behind pellucid wrap, but in a way that this release does not understand")
 	}
 	values := map[string]string{}
 	for name, val := range from.Get("env").Members() {
 		values[name.Text()] = val.Text()
 	}
-	return c.Wrap.entry(values)
+	if cwd := v.Get("cwd"); c.Wrap.Cwd == "" && cwd.Kind() == '"' {
+		c.Wrap.Cwd = strings.Clone(cwd.Text())
+	}
+	raw, err := c.Wrap.entry(values)
+	return &c.Wrap, raw, err
 }
 
 // entry is what a client's file would say of the server that c wraps.

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 
@@ -14,7 +17,8 @@ import (
 func (c *checkCmd) targets(e *env) ([]*target, error) {
 	switch {
 	case len(c.command) > 0:
-		return []*target{commandTarget(c.Server, c.command, c.Env)}, nil
+		t, err := c.commanded()
+		return []*target{t}, err
 	case c.Surface != "":
 		t, err := c.dumped(e, c.Surface)
 		return []*target{t}, err
@@ -37,6 +41,34 @@ func (c *checkCmd) targets(e *env) ([]*target, error) {
 		return nil, errors.New("check: no server is configured there: nothing was checked")
 	}
 	return nil, errors.New("check: no server is configured in any client's file: nothing was checked; name a file, or a command behind --")
+}
+
+// commanded is a target of the command that was typed. Of one that runs behind the
+// boundary it is the server behind it, as in a client's file.
+func (c *checkCmd) commanded() (*target, error) {
+	var doc strictjson.Doc
+	entry, err := json.Marshal(map[string]any{"command": c.command[0], "args": append([]string{}, c.command[1:]...)})
+	if err == nil {
+		err = doc.Reset(entry, strictjson.Limits{MendSurrogates: true})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	wrap, behind, err := unwrapped(doc.Root())
+	switch {
+	case err != nil:
+		return nil, withCode(exitUsage, fmt.Errorf("check: %w", err))
+	case behind == nil:
+		return commandTarget(c.Server, c.command, c.Env, ""), nil
+	case wrap.URL != "":
+		return nil, withCode(exitUsage, errors.New("check: this wraps a URL: name the client's file that has it"))
+	}
+	if wrap.Command[0] == "--" {
+		wrap.Command = wrap.Command[1:]
+	}
+	t := commandTarget(cmp.Or(c.Server, wrap.called("")), wrap.Command, append(wrap.Env, c.Env...), wrap.Cwd)
+	t.pin = wrap.Pin
+	return t, nil
 }
 
 // namesOf lists what could have been meant, for a person.

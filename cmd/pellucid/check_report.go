@@ -29,6 +29,7 @@ type preflight struct {
 
 type checkedServer struct {
 	Name         string           `json:"name,omitzero"`
+	Pin          string           `json:"pin,omitzero"` // as pellucid pins lists it
 	Client       string           `json:"client,omitzero"`
 	File         string           `json:"file,omitzero"`
 	Conclusion   string           `json:"conclusion"`
@@ -38,9 +39,10 @@ type checkedServer struct {
 	Fingerprint  *surface.Digest  `json:"fingerprint,omitzero"`
 	Items        int              `json:"items"`
 	Octets       int              `json:"octets"`
-	Reviewed     bool             `json:"reviewed"`        // by a model, now or
-	Cached       bool             `json:"cached,omitzero"` // before
-	Pinned       bool             `json:"pinned"`          // now, for the first time
+	Reviewed     bool             `json:"reviewed"`         // by a model, now or
+	Cached       bool             `json:"cached,omitzero"`  // before
+	Pinned       bool             `json:"pinned"`           // now, for the first time
+	Offered      int              `json:"offered,omitzero"` // items that were pinned now, being offered to more capable clients only
 	Moved        bool             `json:"moved,omitzero"`
 	Hidden       []checkedHidden  `json:"hidden,omitzero"`
 	MoreHidden   int              `json:"more_hidden,omitzero"`
@@ -112,7 +114,7 @@ type checkedShadow struct {
 func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 	sum := s.Fingerprint()
 	r.Conclusion, r.Fingerprint, r.Pinned = string(o.Conclusion), &sum, o.Pinned
-	r.Items, r.Octets = len(s.Items()), s.Octets()
+	r.Items, r.Octets, r.Offered = len(s.Items()), s.Octets(), len(o.Offered)
 	r.Reviewed, r.Cached = o.Reviewed, o.Cached
 	if o.Why != nil {
 		r.Why, r.Said = o.Why.Error(), reviewerSaid(o.Why)
@@ -277,6 +279,9 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 	if r.Pinned {
 		row("pinned", "now: what differs from this later waits for you")
 	}
+	if r.Offered > 0 {
+		row("pinned", "now: %s that it offers only to clients with more capabilities", plural(r.Offered, "item"))
+	}
 	if r.Moved {
 		row("note", "it is reached in another way than when it was pinned")
 	}
@@ -285,7 +290,7 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 		c.write(w, p)
 	}
 	if r.Conclusion == string(surface.Differs) {
-		row("decide", "pellucid pins diff %s, then approve or block", shellWord(r.Name))
+		row("decide", "pellucid pins diff %s, then approve or block", shellWord(r.Pin))
 	}
 	for _, x := range r.Wording {
 		row("wording", "%s: %s (%d): %s", x.Place, x.Family, x.Score, x.Shown)

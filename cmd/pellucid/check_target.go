@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,11 +17,12 @@ import (
 
 // A target is one thing to check: a command, a URL or a saved surface.
 type target struct {
-	name      string // that it is pinned under; "" of a saved surface without one
-	entry     string // what the file calls it
-	client    string // whose file it is, if that was found
-	file      string // that names it; "" of a command that was typed
-	transport string // descriptor without secrets, for the pin
+	name     string // what the person calls it; "" of a saved surface without one
+	entry    string // what the file calls it
+	client   string // whose file it is, if that was found
+	file     string // that names it; "" of a command that was typed
+	identity string // as package surface computes it; "" of a saved surface
+	pin      string // the name that the operator gave its pin; "": it is pinned by identity
 
 	command []string // what dial starts; nil otherwise
 	detail  []string // what else the person should know of the command, escaped
@@ -33,15 +37,13 @@ type target struct {
 	tail []string // the last lines of the server's standard error that differ, escaped
 }
 
-// commandTarget is a command that was typed. Without a name it is pinned under one
-// that the same command has again.
-func commandTarget(name string, command, environ []string) *target {
-	t := &target{name: name, command: command, transport: descriptor("stdio", command...)}
+// commandTarget is a command that was typed.
+func commandTarget(name string, command, environ []string, dir string) *target {
+	t := &target{name: name, command: command, identity: commandIdentity(command, dir)}
 	if t.name == "" {
-		base := command[0][strings.LastIndexAny(command[0], `/\`)+1:]
-		t.name = base + "-" + t.transport[len("stdio:"):][:8]
+		t.name = nameOf(command, "")
 	}
-	cmd := child.Command{Args: command}
+	cmd := child.Command{Args: command, Dir: dir}
 	for _, spec := range environ {
 		if strings.Contains(spec, "=") {
 			cmd.Env = append(cmd.Env, spec)
@@ -54,11 +56,33 @@ func commandTarget(name string, command, environ []string) *target {
 }
 
 func dumpTarget(name, path string, b []byte) *target {
-	return &target{name: name, file: path, transport: "dump", dump: b}
+	return &target{name: name, file: path, dump: b}
 }
 
-// unnamed reports whether there is nothing to pin it under.
-func (t *target) unnamed() bool { return t.name == "" }
+// pinnedAs is what the server is pinned under; "" if there is nothing to pin it under.
+func (t *target) pinnedAs() string { return cmp.Or(t.pin, t.identity) }
+
+// commandIdentity is surface.CommandIdentity of a command of this machine; dir is "" where
+// none is stated for it.
+func commandIdentity(command []string, dir string) string {
+	given := dir != ""
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return surface.CommandIdentity(command, dir, given)
+}
+
+// nameOf names a server that the operator has given no name: by its program, or by the
+// host of its URL. Several servers may have the same name.
+func nameOf(command []string, address string) string {
+	if len(command) > 0 {
+		return command[0][strings.LastIndexAny(command[0], `/\`)+1:]
+	}
+	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+		return u.Hostname()
+	}
+	return defaultName
+}
 
 // start makes cmd what is dialled.
 func (t *target) start(cmd child.Command) {
@@ -111,7 +135,7 @@ func (t *target) shown() string {
 }
 
 // collect reads what a target says of itself.
-func (c *checkCmd) collect(ctx context.Context, t *target) (*surface.Surface, error) {
+func (c *checkCmd) collect(ctx context.Context, t *target, bare bool) (*surface.Surface, error) {
 	switch {
 	case t.problem != nil:
 		return nil, t.problem
@@ -120,7 +144,7 @@ func (c *checkCmd) collect(ctx context.Context, t *target) (*surface.Surface, er
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it has not said all within %s", c.Timeout))
 	defer stop()
-	s, err := probe(ctx, over(t.dial))
+	s, err := probe(ctx, bare, over(t.dial))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

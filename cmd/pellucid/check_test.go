@@ -22,6 +22,8 @@ const (
 	describeVariable = "PELLUCID_TEST_DESCRIPTION"
 	toolsVariable    = "PELLUCID_TEST_TOOLS"
 	legacyVariable   = "PELLUCID_TEST_LEGACY" // it ends if another message than initialize comes first
+	// Each word of this one names a tool for clients with the capability elicitation.
+	capableVariable = "PELLUCID_TEST_CAPABLE"
 )
 
 func init() {
@@ -33,7 +35,20 @@ func init() {
 		os.Exit(1)
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "describing", Version: "1"}, nil)
-	for _, name := range append(strings.Fields(os.Getenv(toolsVariable)), "now") {
+	capable := strings.Fields(os.Getenv(capableVariable))
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, r)
+			list, is := result.(*mcp.ListToolsResult)
+			session, _ := r.GetSession().(*mcp.ServerSession)
+			if !is || session.InitializeParams() != nil && session.InitializeParams().Capabilities.Elicitation != nil {
+				return result, err
+			}
+			list.Tools = slices.DeleteFunc(list.Tools, func(t *mcp.Tool) bool { return slices.Contains(capable, t.Name) })
+			return result, err
+		}
+	})
+	for _, name := range append(append(strings.Fields(os.Getenv(toolsVariable)), capable...), "now") {
 		tool := &mcp.Tool{Name: name, Description: "Does what it is called."}
 		if name == "now" {
 			tool.Description = text
@@ -100,8 +115,8 @@ func TestConfigReader(t *testing.T) {
 			case g.command == nil:
 				is = "URL"
 			}
-			if g.problem == nil && (g.dial == nil || strings.Contains(g.transport, "t0p")) {
-				t.Errorf("%s: %q has no dialer, or a secret in %q", x.name, g.name, g.transport)
+			if g.problem == nil && (g.dial == nil || strings.Contains(g.identity, "t0p")) {
+				t.Errorf("%s: %q has no dialer, or a secret in %q", x.name, g.name, g.identity)
 			}
 			got = append(got, g.name+": "+is)
 		}

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
@@ -20,19 +17,12 @@ var dialers = map[rules.Transport]func(string, wire.HTTPOptions) (fleet.Dialer, 
 	rules.SSE:            fleet.SSE,
 }
 
-// descriptor stands for how a server is reached. Arguments and URLs may hold secrets,
-// so it is a digest.
-func descriptor(kind string, parts ...string) string {
-	b, _ := json.Marshal(parts) // strings always marshal
-	sum := sha256.Sum256(b)
-	return kind + ":" + hex.EncodeToString(sum[:16])
-}
-
-// probe lists a surface over a connection that connect opens and closes.
-func probe(ctx context.Context, connect func(context.Context, func(context.Context, wire.Conn) error) error) (s *surface.Surface, err error) {
+// probe lists a surface over a connection that connect opens and closes, as a client that
+// has all capabilities, or none (bare).
+func probe(ctx context.Context, bare bool, connect func(context.Context, func(context.Context, wire.Conn) error) error) (s *surface.Surface, err error) {
 	for _, legacy := range []bool{false, true} {
 		err = connect(ctx, func(ctx context.Context, conn wire.Conn) (err error) {
-			s, err = surface.Collect(ctx, conn, surface.CollectOptions{Version: buildVersions().Version, Legacy: legacy})
+			s, err = surface.Collect(ctx, conn, surface.CollectOptions{Version: buildVersions().Version, Legacy: legacy, Bare: bare})
 			return err
 		})
 		var refused *surface.RefusedError

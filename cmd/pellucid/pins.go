@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -38,7 +39,8 @@ type pinsListCmd struct {
 
 // A pinRow is what is told of one server.
 type pinRow struct {
-	Server  string    `json:"server"`
+	Server  string    `json:"server"` // its identity, or the name that the operator gave the pin
+	Names   []string  `json:"names,omitzero"`
 	Since   time.Time `json:"since,omitzero"` // zero: it was never pinned
 	Items   int       `json:"items"`
 	Live    int       `json:"live"`
@@ -55,12 +57,12 @@ func (c *pinsListCmd) Run(e *env) error {
 	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
 		servers, err := pins.List(ctx)
 		for _, server := range servers {
-			if c.Server != "" && c.Server != server {
-				continue
-			}
 			pin, err := pins.Get(ctx, server)
 			if err != nil {
 				return err
+			}
+			if c.Server != "" && c.Server != server && !slices.Contains(pin.Names, c.Server) {
+				continue
 			}
 			rows = append(rows, newPinRow(in, &pin))
 		}
@@ -85,31 +87,43 @@ func (c *pinsListCmd) Run(e *env) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tSINCE\tITEMS\tLIVE\tPENDING\tBLOCKED\tIN")
+	fmt.Fprintln(w, "NAME\tSINCE\tITEMS\tLIVE\tPENDING\tBLOCKED\tIN\tIDENTITY")
 	for _, r := range rows {
 		since := "never"
 		if !r.Since.IsZero() {
 			since = minute(r.Since)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", shellWord(r.Server), since, r.Items, r.Live, r.Pending, r.Blocked, r.In)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.names(), since, r.Items, r.Live, r.Pending, r.Blocked, r.In, shellWord(r.Server))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, r := range rows {
 		if r.Rejected != "" {
-			sayRejected(e.Stdout, r.Server, r.RejectedAt, r.Rejected)
+			sayRejected(e.Stdout, r.names(), r.RejectedAt, r.Rejected)
 		}
 	}
 	return nil
 }
 
 func sayRejected(w io.Writer, server string, at time.Time, why string) {
-	fmt.Fprintf(w, "%s is rejected since %s: %s\n", shellWord(server), minute(at), inline(why))
+	fmt.Fprintf(w, "%s is rejected since %s: %s\n", server, minute(at), inline(why))
+}
+
+// names are those that the server is known by, for a person.
+func (r *pinRow) names() string {
+	if len(r.Names) == 0 {
+		return shellWord(r.Server)
+	}
+	words := make([]string, len(r.Names))
+	for i, n := range r.Names {
+		words[i] = shellWord(n)
+	}
+	return strings.Join(words, ", ")
 }
 
 func newPinRow(in pinPlace, pin *surface.Pin) pinRow {
-	r := pinRow{Server: pin.Server, In: in, Since: pin.Since, Items: len(pin.Items), Rejected: pin.Rejected, RejectedAt: pin.RejectedAt}
+	r := pinRow{Server: pin.Server, Names: pin.Names, In: in, Since: pin.Since, Items: len(pin.Items), Rejected: pin.Rejected, RejectedAt: pin.RejectedAt}
 	for i := range pin.Items {
 		switch pin.Items[i].State() {
 		case surface.Pending:
@@ -126,7 +140,7 @@ func newPinRow(in pinPlace, pin *surface.Pin) pinRow {
 // pinArgs are what show and diff share.
 type pinArgs struct {
 	pinPlaces
-	Server string `arg:"" optional:"" help:"Server, as list names it; all of them if absent."`
+	Server string `arg:"" optional:"" help:"Server: a name that list shows, or its identity; all of them if absent."`
 	Item   string `arg:"" optional:"" help:"Item: its name, its kind and name as in tool/search, or the digest of a version."`
 	JSON   bool   `name:"json" help:"Print it as JSON, one object for each item."`
 }
@@ -246,10 +260,10 @@ func (c *pinsShowCmd) Run(e *env) error {
 		w := bufio.NewWriter(e.Stdout)
 		p := paletteFor(e.Stdout, e.Getenv)
 		if c.Server == "" && len(items) > 0 {
-			section(w, p, shellWord(pin.Server))
+			section(w, p, shellWord(pin.Name()))
 		}
 		if c.Server != "" && pin.Rejected != "" {
-			sayRejected(w, pin.Server, pin.RejectedAt, pin.Rejected)
+			sayRejected(w, shellWord(pin.Name()), pin.RejectedAt, pin.Rejected)
 		}
 		for _, it := range items {
 			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), inline(it.Key.String()), p.dim(versionOf(it).String()))
@@ -307,7 +321,7 @@ func (c *pinsDiffCmd) Run(e *env) error {
 				continue
 			}
 			if !headed {
-				section(w, p, shellWord(pin.Server))
+				section(w, p, shellWord(pin.Name()))
 				headed = true
 			}
 			out.write(w, p)

@@ -16,7 +16,7 @@ type pinDecision struct {
 	pinPlaces
 	By     string `placeholder:"NAME" help:"Who decides; the name of this user if absent."`
 	JSON   bool   `name:"json" help:"Print as JSON what was decided about."`
-	Server string `arg:"" help:"Server, as list names it."`
+	Server string `arg:"" help:"Server: a name that list shows, or its identity."`
 }
 
 // Validate is called by kong; its error is one of usage.
@@ -54,21 +54,21 @@ func (c *pinDecision) one(e *env, item string, verb pinVerb) error {
 				return err
 			}
 		}
-		return c.take(ctx, e, pins, it.Key, digest, verb)
+		return c.take(ctx, e, pins, &pin, it.Key, digest, verb)
 	})
 }
 
 // take takes a decision and says so.
-func (c *pinDecision) take(ctx context.Context, e *env, pins *surface.Pins, k surface.Key, digest surface.Digest, verb pinVerb) error {
+func (c *pinDecision) take(ctx context.Context, e *env, pins *surface.Pins, of *surface.Pin, k surface.Key, digest surface.Digest, verb pinVerb) error {
 	who := (&decision{By: c.By}).who(e)
-	if err := verb.do(pins, ctx, c.Server, k, digest, who); err != nil {
+	if err := verb.do(pins, ctx, of.Server, k, digest, who); err != nil {
 		return err
 	}
 	if !c.JSON {
-		_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", verb.past, inline(k.String()), inline(c.Server), digest)
+		_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", verb.past, inline(k.String()), inline(of.Name()), digest)
 		return err
 	}
-	pin, err := pins.Get(ctx, c.Server)
+	pin, err := pins.Get(ctx, of.Server)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (c *pinsApproveCmd) several(e *env) error {
 		}
 		moved := 0
 		for _, it := range items {
-			err := c.take(ctx, e, pins, it.Key, it.PendingDigest(), approving)
+			err := c.take(ctx, e, pins, &pin, it.Key, it.PendingDigest(), approving)
 			if errors.Is(err, surface.ErrMoved) || errors.Is(err, surface.ErrNotPinned) {
 				moved++
 			} else if err != nil {

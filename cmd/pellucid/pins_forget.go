@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/pellucid-mcp/pellucid/surface"
 )
@@ -24,17 +23,17 @@ is damaged; 4 the database cannot be reached.`
 }
 
 func (c *pinsForgetCmd) Run(e *env) error {
-	place, err := c.placeOf(c.Server)
+	at, err := c.find(c.Server)
 	if err != nil {
 		return err
 	}
 	return c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
-		if in != place {
+		if in != at.in {
 			return nil
 		}
-		row := pinRow{Server: c.Server, In: in}
+		row := pinRow{Server: at.server, In: in}
 		says := "what is known of it cannot be read"
-		switch pin, err := pins.Get(ctx, c.Server); {
+		switch pin, err := pins.Get(ctx, at.server); {
 		case errors.Is(err, surface.ErrNotPinned): // somebody was faster
 			return noPin(c.Server)
 		case err == nil: // who forgets it need not understand it
@@ -46,7 +45,7 @@ func (c *pinsForgetCmd) Run(e *env) error {
 				return err
 			}
 		}
-		if err := pins.Drop(ctx, c.Server, (&decision{By: c.By}).who(e)); err != nil {
+		if err := pins.Drop(ctx, at.server, (&decision{By: c.By}).who(e)); err != nil {
 			return err
 		}
 		if c.JSON {
@@ -69,20 +68,4 @@ func (c *pinsForgetCmd) confirm(e *env, says string) error {
 		return errors.New("pins: nothing was forgotten")
 	}
 	return nil
-}
-
-// placeOf is the one place that has a pin of the server, legible or not.
-func (c *pinPlaces) placeOf(server string) (pinPlace, error) {
-	var found []pinPlace
-	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
-		names, err := pins.List(ctx)
-		if slices.Contains(names, server) {
-			found = append(found, in)
-		}
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return onePlace(server, found)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/pinfile"
@@ -122,47 +124,68 @@ func (c *pinPlaces) database(ctx context.Context, f func(context.Context, pinPla
 	return true, err
 }
 
-// of calls f with the pin of a server, in the one place that has it.
-func (c *pinPlaces) of(server string, f func(context.Context, *surface.Pins, surface.Pin) error) error {
-	var found []pinPlace
+// A pinAt is a pin that a person means.
+type pinAt struct {
+	in     pinPlace
+	server string // its identity, or the name of the pin
+}
+
+// find returns the one pin that a person means by a name: its identity, or a name under
+// which the server was seen.
+func (c *pinPlaces) find(name string) (pinAt, error) {
+	var found []pinAt
 	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
-		switch _, err := pins.Get(ctx, server); {
-		case errors.Is(err, surface.ErrNotPinned):
-			return nil
-		case err != nil:
-			return err
+		servers, err := pins.Find(ctx, name)
+		for _, server := range servers {
+			found = append(found, pinAt{in, server})
 		}
-		found = append(found, in)
-		return nil
-	})
-	if err != nil {
 		return err
+	})
+	switch {
+	case err != nil:
+		return pinAt{}, err
+	case len(found) == 0:
+		return pinAt{}, noPin(name)
+	case len(found) == 1:
+		return found[0], nil
 	}
-	place, err := onePlace(server, found)
+	var servers []string
+	for _, at := range found {
+		if !slices.Contains(servers, at.server) {
+			servers = append(servers, at.server)
+		}
+	}
+	if len(servers) > 1 {
+		return pinAt{}, withCode(exitUsage, severalPins("pins", name, servers))
+	}
+	return pinAt{}, withCode(exitUsage, fmt.Errorf("pins: %s is pinned in files and in the database: say which one by --files or --db", shellWord(name)))
+}
+
+// severalPins says that a name means several servers, and how to name one of them.
+func severalPins(verb, name string, servers []string) error {
+	shown := make([]string, len(servers))
+	for i, s := range servers {
+		shown[i] = shellWord(s)
+	}
+	return fmt.Errorf("%s: several servers are called %s: say which by its identity: %s", verb, shellWord(name), strings.Join(shown, ", "))
+}
+
+// of calls f with the pin that a person means.
+func (c *pinPlaces) of(name string, f func(context.Context, *surface.Pins, surface.Pin) error) error {
+	at, err := c.find(name)
 	if err != nil {
 		return err
 	}
 	return c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
-		if in != place {
+		if in != at.in {
 			return nil
 		}
-		pin, err := pins.Get(ctx, server)
+		pin, err := pins.Get(ctx, at.server)
 		if err != nil {
 			return err
 		}
 		return f(ctx, pins, pin)
 	})
-}
-
-// onePlace is the place that a person means who names a server.
-func onePlace(server string, found []pinPlace) (pinPlace, error) {
-	switch len(found) {
-	case 0:
-		return "", noPin(server)
-	case 1:
-		return found[0], nil
-	}
-	return "", withCode(exitUsage, fmt.Errorf("pins: %s is pinned in files and in the database, as two servers: say which one by --files or --db", shellWord(server)))
 }
 
 func noPin(server string) error {

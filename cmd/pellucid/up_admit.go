@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func (b *boundary) verifying(server string, s surface.Step) {
 // admission is what the check has to know of a configured server.
 func (b *boundary) admission(s *rules.Server) admit.Config {
 	a := s.Admission
-	c := admit.Config{Name: s.Name, Identity: identity(s), Transport: descriptor("http", s.URL.Reveal()),
+	c := admit.Config{Name: s.Name, Called: s.Name, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
 		Policy: admit.Policy{Mode: admissionModes[a.Pins], HoldFirst: a.HoldFirst, Wide: a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest
@@ -66,16 +67,23 @@ func (b *boundary) admission(s *rules.Server) admit.Config {
 			c.Policy.DangerouslyAllow = append(c.Policy.DangerouslyAllow, d)
 		}
 	}
-	if s.Command != nil {
-		c.Transport = descriptor("stdio", s.Command...)
-	}
-	c.Collect = func(ctx context.Context) (*surface.Surface, error) {
-		return probe(ctx, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+	c.Collect = func(ctx context.Context, bare bool) (*surface.Surface, error) {
+		return probe(ctx, bare, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
 			return b.fleet.Probe(ctx, s.Name, talk)
 		})
 	}
 	return c
 }
+
+// identityOf is the identity of a configured server, pinnedAs what it is pinned under.
+func identityOf(s *rules.Server) string {
+	if s.Command != nil {
+		return commandIdentity(s.Command, s.Cwd)
+	}
+	return surface.URLIdentity(s.URL.Reveal())
+}
+
+func pinnedAs(s *rules.Server) string { return cmp.Or(s.Pin, identityOf(s)) }
 
 var admissionModes = map[rules.Pins]admit.Mode{rules.PinsEnforce: admit.Enforce, rules.PinsAudit: admit.Audit, rules.PinsOff: admit.Off}
 
@@ -119,6 +127,7 @@ func (b *boundary) verifyAll(ctx context.Context) {
 // A serverStatus is how one server does, for who runs the gateway.
 type serverStatus struct {
 	Name        string      `json:"name"`
+	Pin         string      `json:"pin"` // as pellucid pins lists it
 	State       fleet.State `json:"state"`
 	Since       time.Time   `json:"since"`
 	Connections int         `json:"connections"`
@@ -132,9 +141,11 @@ func (b *boundary) servers(w http.ResponseWriter, r *http.Request) {
 	out := struct {
 		Servers []serverStatus `json:"servers"`
 	}{[]serverStatus{}}
+	configured := b.rules.Load()
 	for _, h := range b.fleet.Health() {
-		if may(h.Name) {
-			out.Servers = append(out.Servers, serverStatus{h.Name, h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why})
+		s := configured.Server(h.Name)
+		if s != nil && may(h.Name) {
+			out.Servers = append(out.Servers, serverStatus{h.Name, pinnedAs(s), h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why})
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

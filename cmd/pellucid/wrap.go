@@ -26,6 +26,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // wrapCmd puts one server behind the boundary, with this process's standard
@@ -43,7 +44,7 @@ type wrapCmd struct {
 	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
 	Timeout   time.Duration `default:"10m" help:"How long the server may be silent about a request."`
 	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before a word of it passes, and pin it: enforce holds what differs later until pellucid pins approve, audit records it, off scrubs and checks nothing."`
-	Pin       string        `placeholder:"NAME" help:"What the server is pinned under (default: its name and a digest of the command or URL)."`
+	Pin       string        `placeholder:"NAME" help:"Pin the server under this name, and not under its identity, which is a digest of its command or URL: for two servers that have the same command and say different things."`
 	Wide      bool          `help:"Reject every hidden character of a description, but for those of emoji and languages; not only the 151 that no description has."`
 	Review    reviewFlags   `embed:""`
 	Sampling  bool          `name:"dangerously-allow-sampling" help:"Let the server put words before the client's model: they are scrubbed and marked, which does not make them harmless."`
@@ -324,7 +325,7 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 		return withCode(exitUsage, err)
 	}
 	if a != nil {
-		return a.run(ctx, front, cfg, dial, descriptor("http", address))
+		return a.run(ctx, front, cfg, dial, c.called(address), surface.URLIdentity(address))
 	}
 	up, err := dial(ctx)
 	if err != nil {
@@ -393,7 +394,7 @@ func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.
 		cmd.Inherit = append(cmd.Inherit, spec)
 	}
 	if a != nil {
-		return a.run(ctx, front, cfg, fleet.Command(cmd), descriptor("stdio", c.Command...))
+		return a.run(ctx, front, cfg, fleet.Command(cmd), c.called(""), commandIdentity(c.Command, c.Cwd))
 	}
 	up, err := fleet.Start(cmd)
 	if err != nil {

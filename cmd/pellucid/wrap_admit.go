@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 
 	"github.com/pellucid-mcp/pellucid/gateway"
@@ -82,30 +81,24 @@ func (a *admission) close() {
 	}
 }
 
-// pinned is what the server is pinned under. Without a name it is what check says of the
-// same command; with one, another command or URL is another server.
-func (c *wrapCmd) pinned(transport string) string {
-	_, digest, _ := strings.Cut(transport, ":")
-	switch {
-	case c.Pin != "":
-		return c.Pin
-	case c.Name != defaultName:
-		return c.Name + "-" + digest[:8]
-	case len(c.Command) > 0:
-		return commandTarget("", c.Command, nil).name
+// called is what people call the server: the name that it was given, or that of its
+// program or host.
+func (c *wrapCmd) called(address string) string {
+	if c.Name != defaultName {
+		return c.Name
 	}
-	return "url-" + digest[:8]
+	return nameOf(c.Command, address)
 }
 
 // run is gateway.Run of a server that is checked before a word of it passes.
-func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config, dial fleet.Dialer, transport string) error {
+func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config, dial fleet.Dialer, name, identity string) error {
 	c := a.c
 	all := admit.New(a.opt)
 	defer all.Close()
 	all.Set([]admit.Config{{
-		Name: c.Name, Pin: c.pinned(transport), Transport: transport, Policy: admit.Policy{Mode: wrapModes[c.Pins], Wide: c.Wide},
-		Collect: func(ctx context.Context) (*surface.Surface, error) {
-			return probe(ctx, over(dial))
+		Name: c.Name, Called: name, Pin: cmp.Or(c.Pin, identity), Transport: identity, Policy: admit.Policy{Mode: wrapModes[c.Pins], Wide: c.Wide},
+		Collect: func(ctx context.Context, bare bool) (*surface.Surface, error) {
+			return probe(ctx, bare, over(dial))
 		},
 	}})
 	server := all.Server(c.Name)

@@ -48,6 +48,7 @@ func (p *Policy) rules() surface.Rules {
 // A Config is one server.
 type Config struct {
 	Name      string // in the gateway
+	Called    string // by people, in the pin
 	Pin       string // that it is pinned under; "" = Name
 	Transport string // descriptor of how it is reached, without secrets
 	// Identity stands for all that a connection depends on: a server whose Identity
@@ -55,7 +56,8 @@ type Config struct {
 	Identity string
 	Policy   Policy
 	// Collect lists the server's surface over a connection of its own.
-	Collect func(ctx context.Context) (*surface.Surface, error)
+	// bare: as a client without capabilities; else as one that has all of them.
+	Collect func(ctx context.Context, bare bool) (*surface.Surface, error)
 }
 
 // Options are shared by all servers. Pins has to be set unless every Mode is Off.

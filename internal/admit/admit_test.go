@@ -274,7 +274,7 @@ func TestBeyond(t *testing.T) {
 	}
 	files, notes := `{"uriTemplate":"files:///{x}","name":"f"}`, `{"uriTemplate":"notes://{id}","name":"n"}`
 	says := dump(files)
-	r.configs["a"] = Config{Name: "a", Collect: func(context.Context) (*surface.Surface, error) { return says, nil }}
+	r.configs["a"] = Config{Name: "a", Collect: func(context.Context, bool) (*surface.Surface, error) { return says, nil }}
 	r.Set([]Config{r.configs["a"]})
 	r.verified("a")
 	beyond := func(uri string, want bool, held ...string) {
@@ -301,7 +301,7 @@ func TestBeyond(t *testing.T) {
 func TestAlone(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		a := New(Options{Alone: alone})
-		a.Set([]Config{{Name: "a", Policy: Policy{Mode: Off}, Collect: func(context.Context) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
+		a.Set([]Config{{Name: "a", Policy: Policy{Mode: Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
 		s := a.Server("a")
 		if err := s.Verify(ctx); err != nil || !s.Admits(item("x", "X.")) {
 			t.Error(err)
@@ -326,7 +326,7 @@ func TestTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Set([]Config{{Name: "a", Policy: Policy{Mode: Off}, Collect: func(context.Context) (*surface.Surface, error) { return s, nil }}})
+	a.Set([]Config{{Name: "a", Policy: Policy{Mode: Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return s, nil }}})
 	if err := a.Verify(ctx, "a"); !errors.Is(err, ErrRejected) {
 		t.Error(err)
 	}
@@ -348,7 +348,7 @@ func TestSlowStore(t *testing.T) {
 		var log strings.Builder // of one goroutine, and read behind it
 		s := newStore()
 		a := New(Options{Pins: surface.NewPins(s, nil), Versions: s.versions, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		a.Set([]Config{{Name: "a", Identity: "1", Collect: func(context.Context) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
+		a.Set([]Config{{Name: "a", Identity: "1", Collect: func(context.Context, bool) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
 		if err := a.Verify(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}

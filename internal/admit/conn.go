@@ -151,7 +151,7 @@ func (c *Conn) collect(ctx context.Context, first *wire.Outgoing) (s *surface.Su
 		}
 		return nil, nil, errLegacy
 	}
-	if s, err = c.server.config().Collect(ctx); err != nil {
+	if s, err = c.server.config().Collect(ctx, false); err != nil {
 		return nil, nil, err
 	}
 	return s, nil, c.redial(ctx)

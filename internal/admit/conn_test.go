@@ -115,7 +115,7 @@ func legacy(description string) func(*peer, string, string, json.RawMessage) str
 func (r *rig) opened(p *peer) *Conn {
 	r.t.Helper()
 	p.t = r.t
-	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 5 * time.Second}, Collect: func(ctx context.Context) (*surface.Surface, error) {
+	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 5 * time.Second}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
 		conn, _ := p.dial(ctx)
 		defer conn.Close()
 		return surface.Collect(ctx, conn, surface.CollectOptions{Legacy: true})

@@ -118,7 +118,7 @@ func (r *rig) serve(name, tools string, p Policy) {
 	r.mu.Lock()
 	r.says[name] = tools
 	r.mu.Unlock()
-	r.configs[name] = Config{Name: name, Identity: "1", Transport: "t", Policy: p, Collect: func(ctx context.Context) (*surface.Surface, error) {
+	r.configs[name] = Config{Name: name, Identity: "1", Transport: "t", Policy: p, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
 		r.probes.Add(1)
 		r.mu.Lock()
 		defer r.mu.Unlock()

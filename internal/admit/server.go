@@ -178,7 +178,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	s.collect = nil
 	s.mu.Unlock()
 	if collect == nil {
-		collect = c.Collect
+		collect = func(ctx context.Context) (*surface.Surface, error) { return c.Collect(ctx, false) }
 	}
 	seen, err := collect(ask)
 	if err != nil && ask.Err() != nil {
@@ -194,12 +194,16 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	default:
 		return nil, nil, fmt.Errorf("admit: %w", err)
 	}
-	g := surface.Gate{Rules: c.Policy.rules(), HoldFirst: c.Policy.HoldFirst}
+	g := surface.Gate{Rules: c.Policy.rules(), HoldFirst: c.Policy.HoldFirst, Bare: func(ctx context.Context) (*surface.Surface, error) {
+		ctx, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, late(c.Policy.Timeout))
+		defer stop()
+		return c.Collect(ctx, true)
+	}}
 	if s.a.opt.Review != nil {
 		g.Review = s.a.opt.Review()
 	}
 	if c.Policy.Mode != Off {
-		g.Pins = s.a.opt.Pins
+		g.Pins = s.a.opt.Pins.Named(c.Called)
 	}
 	o, err := g.Check(ctx, c.Pin, c.Transport, seen)
 	if err != nil {
@@ -222,6 +226,9 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	}
 	if err := g.Pins.Reject(ctx, c.Pin, c.Transport, ""); err != nil {
 		log.Warn("pin cannot be written", "server", c.Name, "error", err)
+	}
+	if n := len(o.Offered); n > 0 {
+		log.Info("a client has more capabilities than any before: what the server offers to it is pinned too", "server", c.Name, "items", n)
 	}
 	n := len(o.Admission.Held())
 	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
@@ -255,7 +262,7 @@ func (s *Server) reject(ctx context.Context, why string) {
 	if s.a.opt.Pins == nil || c.Policy.Mode == Off {
 		return
 	}
-	if err := s.a.opt.Pins.Reject(ctx, c.Pin, c.Transport, why); err != nil {
+	if err := s.a.opt.Pins.Named(c.Called).Reject(ctx, c.Pin, c.Transport, why); err != nil {
 		s.a.log.Warn("pin cannot be written", "server", c.Name, "error", err)
 	}
 }

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -89,6 +90,10 @@ func (e *entry) command(obj strictjson.Value, member string) string {
 	case 0, 'n':
 	default:
 		return whyShape
+	}
+	// The directory is told to wrap as well, since it is a part of the server's identity.
+	if dir := e.v.Get("cwd"); dir.Kind() == '"' && filepath.IsAbs(dir.Text()) && !strings.Contains(dir.Text(), "${") {
+		front = append(front, "--cwd", dir.Text())
 	}
 	front = append(front, "--", program.Text())
 	e.replace(program, quote(e.binary))

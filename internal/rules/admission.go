@@ -71,6 +71,10 @@ func (c *compiler) admission(p place, a *Admission) {
 	a.HoldFirst, a.HoldShadows = false, false // which a server may inherit
 }
 
+func isPinName(s string) bool {
+	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
 func isDigest(s string) bool {
 	digits, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdef") == ""

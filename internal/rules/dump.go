@@ -223,6 +223,9 @@ func (d *dumper) server(s *Server) {
 		}
 		d.word("share", []string{"session", "shared"}[s.Share])
 	}
+	if s.Pin != "" {
+		d.quote("pin", s.Pin)
+	}
 	d.admission(&s.Admission)
 	d.quote("prefix", s.Prefix)
 	d.list("scopes", s.Scopes)

@@ -139,6 +139,7 @@ type Server struct {
 	Command []string   // program and arguments; nil: URL
 	Env     []Variable // by name
 	Cwd     string     // absolute; "": that of the process
+	Pin     string     // what it is pinned under; "": its identity
 	Share   Share
 
 	URL       Value

@@ -1,0 +1,37 @@
+package surface
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// CommandIdentity identifies a server that is started, by what is started: the program
+// and its arguments. dir counts where the command depends on it: if it is stated for
+// the server (given), or if a word of the command is a path relative to it. The values
+// of environment variables do not count, since they hold secrets that are replaced.
+// Arguments may hold secrets too, so an identity is a digest. spec: surface/7.4
+func CommandIdentity(args []string, dir string, given bool) string {
+	if !given && !slices.ContainsFunc(args, isRelative) {
+		return identity("stdio", args...)
+	}
+	return identity("stdio", append(slices.Clone(args), "", dir)...)
+}
+
+// URLIdentity identifies a server that is reached at a URL.
+func URLIdentity(url string) string { return identity("http", url) }
+
+func identity(kind string, parts ...string) string {
+	b, _ := json.Marshal(parts) // strings always marshal
+	sum := sha256.Sum256(b)
+	return kind + ":" + hex.EncodeToString(sum[:16])
+}
+
+// isRelative reports whether a word of a command is plainly a relative path. A word with
+// a slash inside need not be one: it may name a package or a container image.
+func isRelative(word string) bool {
+	word = strings.ReplaceAll(word, `\`, "/")
+	return word == "." || word == ".." || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
+}
