@@ -112,7 +112,7 @@ const (
 type slot struct {
 	v      strictjson.Value // a string, or a block that is withheld whole
 	role   slotRole
-	block  string  // what replaces v as raw JSON, if v is no string
+	block  string  // what replaces v as raw JSON, if v is no string; "": v is removed
 	pieces []piece // of a string: cover it without gap
 }
 

@@ -214,6 +214,54 @@ func quote(s string) string { return string(strictjson.AppendQuote(nil, s)) }
 
 // TestRebuild: from a manifest anybody gets the same octets, whatever the variant
 // and in whatever order variants are made; and they are strict JSON.
+// TestUnframed: what a tool's result says outside of every frame is untrusted, of unknown
+// origin, and can be withheld, so that it can be blamed.
+func TestUnframed(t *testing.T) {
+	key, err := frame.NewKey(bytes.Repeat([]byte{3}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean, err := scrub.Compile(scrub.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var res scrub.Result
+	clean.Scrub("EVIL framed", &res)
+	fence := key.Fence(frame.Origin{Server: "web", Tool: "fetch"}, res.Clean)
+	mixed := string(strictjson.AppendQuote(nil, "EVIL before\n"+fence+"\nEVIL behind"))
+	for name, c := range map[string]struct {
+		format   Format
+		src      string
+		segments []string
+	}{
+		"structured values as text": {FormatChat, `{"messages":[{"role":"user","content":"go"},{"role":"tool","tool_call_id":"c","content":"{\"title\":\"EVIL\"}"}]}`,
+			[]string{`?/tool-result {"title":"EVIL"}`}},
+		"around a fence": {FormatChat, `{"messages":[{"role":"user","content":"go"},{"role":"tool","tool_call_id":"c","content":` + mixed + `}]}`,
+			[]string{"?/tool-result EVIL before\n", "web/fetch EVIL framed", "?/tool-result \nEVIL behind"}},
+		"beside a block's text": {FormatMessages, `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[` +
+			`{"type":"text","text":"EVIL text","title":"EVIL title","citations":[{"cited_text":"EVIL citation"}],"cache_control":{"type":"ephemeral"}}]}]}]}`,
+			[]string{"?/tool-result EVIL text", "?/tool-result EVIL title", "?/tool-result "}},
+		"beside a part's text": {FormatResponses, `{"input":[{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"EVIL","annotations":[{"title":"EVIL"}]}]}]}`,
+			[]string{"?/tool-result EVIL", "?/tool-result "}},
+		"error of a provider's call": {FormatResponses, `{"input":[{"type":"mcp_call","name":"fetch","arguments":"{}","error":"EVIL"}]}`,
+			[]string{"?/fetch EVIL"}},
+	} {
+		a := mustParse(t, c.format, c.src, ParseOptions{Key: &key})
+		if d := cmp.Diff(c.segments, texts(a)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		for i, s := range a.Segments {
+			if s.Source.Verified != strings.HasPrefix(s.Source.Label(), "web/") || s.Trust != 0 {
+				t.Errorf("%s: segment %d is trusted", name, i)
+			}
+		}
+		out, err := a.Render(KeepOnly(Set("")))
+		if err != nil || bytes.Contains(out, []byte("EVIL")) {
+			t.Errorf("%s: %v: withheld, and yet %s", name, err, out)
+		}
+	}
+}
+
 func TestRebuild(t *testing.T) {
 	sources := map[Format]string{FormatChat: chatContext, FormatMessages: messagesContext, FormatResponses: responsesContext}
 	rapid.Check(t, func(t *rapid.T) {

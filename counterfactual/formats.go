@@ -1,6 +1,7 @@
 package counterfactual
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/frame"
@@ -124,8 +125,24 @@ func eachBlock(content strictjson.Value, member string, text func(text, block st
 
 // blocks takes the content of a result as untrusted.
 func (r *reader) blocks(content strictjson.Value, src Source, call, member, raw string) {
-	eachBlock(content, member, func(text, _ strictjson.Value) { r.untrusted(src, text, call, raw) },
-		func(b strictjson.Value) { r.untrusted(src, b, call, raw) })
+	eachBlock(content, member, func(text, block strictjson.Value) {
+		r.untrusted(src, text, call, raw)
+		r.beside(src, block, member, call)
+	}, func(b strictjson.Value) { r.untrusted(src, b, call, raw) })
+}
+
+// beside takes what a text block of a result says beside its text, as a title or
+// citations: no frame holds it. Variants that withhold such a list do not have it.
+func (r *reader) beside(src Source, block strictjson.Value, member, call string) {
+	for name, v := range block.Members() {
+		switch name.Text() {
+		case member, "type", "cache_control":
+			continue
+		}
+		if bytes.IndexByte(v.Raw(), '"') >= 0 {
+			r.untrusted(src, v, call, "")
+		}
+	}
 }
 
 // messages reads a request of Anthropic's messages.
@@ -284,7 +301,9 @@ func (r *reader) item(item strictjson.Value) elementKind {
 	case typ == "mcp_call":
 		src := Source{Class: ClassToolResult}
 		src.Origin.Tool = frame.Label(item.Get("name").Text())
-		r.untrusted(src, item.Get("output"), item.Get("arguments").Text(), `"`+Placeholder+`"`)
+		for _, name := range []string{"output", "error"} {
+			r.untrusted(src, item.Get(name), item.Get("arguments").Text(), `"`+Placeholder+`"`)
+		}
 	case typ == "item_reference":
 		r.odd(OddUnseen, item)
 	default:

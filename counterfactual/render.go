@@ -24,7 +24,11 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 	for i := range a.slots {
 		s := &a.slots[i]
 		if s.v.Kind() != '"' || s.block != "" && s.role == slotAgent {
-			if s.withheld(kept, v.MaskUser) {
+			switch {
+			case !s.withheld(kept, v.MaskUser):
+			case s.block == "":
+				e.Remove(s.v)
+			default:
 				e.Replace(s.v, []byte(s.block))
 			}
 			continue
