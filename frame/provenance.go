@@ -45,9 +45,29 @@ type Provenance struct {
 	UnicodeVersion    string    // of the tables
 	Evidence          string    // id of the record of this decision; hex
 	Digest            Digest    // of the text as delivered; zero: left out
+	Framed            Places    // where the texts are that stand in a frame
+	NotFramed         Places    // where a third party's words are that do not
 	Inspected         int       // how many strings were looked at
 	Findings          []Finding // what was removed, replaced or noted
 	NotInspected      []NotInspected
+}
+
+// Places are paths into a result as it is delivered, each like a Finding's Field. A
+// path covers what is below it. As the last name "*" stands for every member of the
+// object that the protocol does not name. The path "." is the whole
+// result, but for what is listed as framed.
+type Places struct {
+	List []string
+	More int // how many there are that List has no room for
+}
+
+// Add appends a path, or counts it where the list is full.
+func (p *Places) Add(path string) {
+	if len(p.List) < maxEntries {
+		p.List = append(p.List, path)
+		return
+	}
+	p.More++
 }
 
 // Finding is what was found at one place.
@@ -89,6 +109,8 @@ func (p *Provenance) AppendJSON(dst []byte) []byte {
 		dst = hex.AppendEncode(dst, p.Digest[:])
 		dst = append(dst, '"')
 	}
+	dst = appendPlaces(dst, "framed", p.Framed)
+	dst = appendPlaces(dst, "not_framed", p.NotFramed)
 	dst = append(dst, `,"inspected":`...)
 	dst = strconv.AppendInt(dst, int64(p.Inspected), 10)
 	dst = append(dst, `,"findings":[`...)
@@ -108,6 +130,22 @@ func (p *Provenance) AppendJSON(dst []byte) []byte {
 		dst = strconv.AppendInt(dst, int64(more), 10)
 	}
 	return append(dst, '}')
+}
+
+// appendPlaces appends the member name, and name_more where there are more places.
+func appendPlaces(dst []byte, name string, p Places) []byte {
+	dst = append(append(append(dst, `,"`...), name...), `":[`...)
+	shown := min(len(p.List), maxEntries)
+	for i, place := range p.List[:shown] {
+		dst = appendComma(dst, i)
+		dst = append(append(append(dst, '"'), path(place)...), '"')
+	}
+	dst = append(dst, ']')
+	if more := len(p.List) - shown + p.More; more > 0 {
+		dst = append(append(append(dst, `,"`...), name...), `_more":`...)
+		dst = strconv.AppendInt(dst, int64(more), 10)
+	}
+	return dst
 }
 
 func appendFindings(dst []byte, all []Finding) []byte {

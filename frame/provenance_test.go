@@ -16,6 +16,7 @@ func TestProvenanceGolden(t *testing.T) {
 		Origin: Origin{"files", "read_file", "m/1"}, Kind: KindFence,
 		Profile: "mcp", SanitationVersion: "0.1", UnicodeVersion: "15.0.0",
 		Evidence: "00112233445566778899aabbccddeeff", Digest: Digest{0: 0xAB}, Inspected: 2,
+		Framed: Places{List: []string{"content/0/text"}}, NotFramed: Places{[]string{"content/1/mimeType", "a\"b"}, 3},
 		Findings: []Finding{
 			{Field: "content/0/text", Code: finding.HiddenTag, Count: 12, Positions: []Span{{3, 15}, {20, 24}}},
 			{Field: "structuredContent/#1", Code: finding.NFKC, Count: 1},
@@ -24,14 +25,15 @@ func TestProvenanceGolden(t *testing.T) {
 	}
 	const want = `{"untrusted":true,"server":"files","tool":"read_file","model":"m/1","frame":"fence","profile":"mcp",` +
 		`"sanitation_version":"0.1","unicode_version":"15.0.0","evidence":"00112233445566778899aabbccddeeff",` +
-		`"digest":"sha256:ab00000000000000000000000000000000000000000000000000000000000000","inspected":2,` +
+		`"digest":"sha256:ab00000000000000000000000000000000000000000000000000000000000000",` +
+		`"framed":["content/0/text"],"not_framed":["content/1/mimeType","other"],"not_framed_more":3,"inspected":2,` +
 		`"findings":[{"field":"content/0/text","code":"hidden-tag","count":12,"positions":[[3,15],[20,24]]},` +
 		`{"field":"structuredContent/#1","code":"nfkc","count":1}],` +
 		`"not_inspected":[{"field":"content/1/data","reason":"binary"}]}`
 	if d := cmp.Diff(want, string(p.AppendJSON(nil))); d != "" {
 		t.Error(d)
 	}
-	const least = `{"untrusted":true,"server":"other","tool":"other","frame":"fence","inspected":0,"findings":[],"not_inspected":[]}`
+	const least = `{"untrusted":true,"server":"other","tool":"other","frame":"fence","framed":[],"not_framed":[],"inspected":0,"findings":[],"not_inspected":[]}`
 	if d := cmp.Diff(least, string((&Provenance{}).AppendJSON(nil))); d != "" {
 		t.Error(d)
 	}
@@ -60,8 +62,13 @@ func TestProvenanceBounds(t *testing.T) {
 		for range rapid.IntRange(0, 80).Draw(t, "not inspected") {
 			p.NotInspected = append(p.NotInspected, NotInspected{text.Draw(t, "field"), codes.Draw(t, "reason")})
 		}
+		places := rapid.IntRange(0, 80).Draw(t, "places")
+		for range places {
+			p.Framed.Add(text.Draw(t, "framed"))
+			p.NotFramed.List = append(p.NotFramed.List, text.Draw(t, "not framed"))
+		}
 		out := p.AppendJSON(nil)
-		if len(out) > 50_000 {
+		if len(out) > 70_000 {
 			t.Fatalf("%d octets", len(out))
 		}
 		for _, c := range out {
@@ -75,11 +82,18 @@ func TestProvenanceBounds(t *testing.T) {
 				Count     int
 				Positions [][2]int
 			}
+			Framed           []string
+			FramedMore       int                              `json:"framed_more"`
+			NotFramed        []string                         `json:"not_framed"`
+			NotFramedMore    int                              `json:"not_framed_more"`
 			NotInspected     []struct{ Field, Reason string } `json:"not_inspected"`
 			NotInspectedMore int                              `json:"not_inspected_more"`
 		}
 		if err := json.Unmarshal(out, &got); err != nil || !got.Untrusted {
 			t.Fatalf("%v: %s", err, out)
+		}
+		if len(got.Framed)+got.FramedMore != places || len(got.NotFramed)+got.NotFramedMore != places || len(got.Framed) > maxEntries {
+			t.Fatalf("%d places: %s", places, out)
 		}
 		if n := len(got.NotInspected) + got.NotInspectedMore; n != len(p.NotInspected) || len(got.NotInspected) > maxEntries {
 			t.Fatalf("%d not inspected, want %d", n, len(p.NotInspected))

@@ -208,12 +208,16 @@ func (in *inspection) begin(kind string) error {
 	}
 	w, rule := &in.w, &in.rule
 	w.evidence, w.digests = id, in.row.Mark == mcpmsg.Always
-	w.kind = rule.Frame
+	w.kind, w.framing = rule.Frame, rule.Framing
+	w.frames = w.kind != frame.KindMeta && in.row.Frames()
 	w.text = s.mcp
 	if rule.Profile == Faithful || in.row.Definitions {
 		w.text = s.faithful
 	}
 	w.origin = frame.Origin{Server: in.cfg.Name, Tool: in.p.tool}
+	if in.row.Method == mcpmsg.ReadResource || in.row.Method == mcpmsg.GetPrompt {
+		w.origin.Tool = in.row.Method
+	}
 	if w.kind == frame.KindLLM {
 		w.llm, w.origin.Model = rule.LLM, rule.LLM.model(in.p.msg.Result)
 	}
@@ -238,6 +242,7 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	if code := in.w.object(in.row.Shape, root); code != ok {
 		return code
 	}
+	in.restructure(root)
 	if in.p.msg.Kind != wire.Response {
 		return ok
 	}

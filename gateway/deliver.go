@@ -13,6 +13,7 @@ func (in *inspection) finish(root strictjson.Value, signals []signal) {
 	e := &in.w.edits
 	in.allowed(root)
 	in.announce(root)
+	in.unpromise(root)
 	if !in.p.cancels.IsZero() {
 		e.Replace(root.Get("requestId"), in.p.cancels.Append(nil))
 	}
@@ -56,13 +57,20 @@ func (in *inspection) amend(object strictjson.Value, name, sentence string) {
 func (in *inspection) provenance() []byte {
 	w, d := &in.w, &in.d
 	p := frame.Provenance{
-		Origin: frame.Origin{Server: d.Server, Tool: d.Tool, Model: w.origin.Model}, Kind: in.w.kind,
+		Origin: frame.Origin{Server: d.Server, Tool: w.origin.Tool, Model: w.origin.Model}, Kind: w.kind,
+		Framed: w.framed, NotFramed: w.notFramed,
 		Profile: d.Profile, SanitationVersion: d.SanitationVersion, UnicodeVersion: d.UnicodeVersion,
 		Evidence: d.ID.String(), Digest: w.delivered(), Inspected: w.inspected,
 		Findings: w.found, NotInspected: w.notInspected,
 	}
-	if !isToolResult(in.row) {
-		p.Kind, p.Model = frame.KindMeta, "" // nothing else is framed
+	if !isToolResult(in.row) && len(w.framed.List) == 0 {
+		p.Tool, p.Kind, p.Model = d.Tool, frame.KindMeta, ""
+	}
+	switch {
+	case d.Verdict == Withheld: // what is delivered is constant
+		p.Framed, p.NotFramed = frame.Places{}, frame.Places{}
+	case !w.frames, in.row.Definitions:
+		p.NotFramed = everywhere
 	}
 	for _, c := range w.foundMore {
 		p.Findings = append(p.Findings, frame.Finding{Field: frame.Other, Code: c.Code, Count: c.N})

@@ -36,6 +36,7 @@ type Config struct {
 	Profile Profile    //
 	Frame   frame.Kind // KindFence, KindMeta for tools whose text a program parses, or KindLLM
 	LLM     *LLM       // of KindLLM
+	Framing            // what more is framed than the texts of tools
 	Key     frame.Key  // of the fences
 	Sink    Sink       // gets one record for each decision
 	Log     *slog.Logger

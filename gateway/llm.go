@@ -81,6 +81,9 @@ func isAnswer(result strictjson.Value) bool {
 // promised is the schema that the client was shown: the one that the server has
 // declared or, of a language model's tool, what announce made of it.
 func (in *inspection) promised() *validate.Schema {
+	if in.rule.StructuredText {
+		return nil
+	}
 	if in.p.schema == nil || in.w.llm == nil || in.again.Reset(in.p.output, strictjson.Limits{}) != nil {
 		return in.p.schema
 	}
@@ -113,6 +116,7 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 	case !content.Exists():
 		if raw := c.AppendJSON(nil); fits(in.p.schema, own, raw) {
 			w.edits.Append(root, "structuredContent", raw)
+			w.notFramed.Add("structuredContent")
 			return nil
 		}
 	case own.Kind() == '{':

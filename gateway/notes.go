@@ -86,7 +86,10 @@ func (w *walker) skip(why finding.Code) {
 
 // place spells the path: names of the table as they are, others as #ordinal,
 // elements by their index.
-func (w *walker) place() string {
+func (w *walker) place() string { return w.spell(false) }
+
+// spell is place, or with delivered the place of an element in what is delivered.
+func (w *walker) spell(delivered bool) string {
 	var b []byte
 	for i, s := range w.path {
 		if i > 0 {
@@ -98,6 +101,9 @@ func (w *walker) place() string {
 		}
 		if !s.element { // a name that a third party chose
 			b = append(b, '#')
+		}
+		if delivered {
+			s.ordinal -= s.cut
 		}
 		b = strconv.AppendInt(b, int64(s.ordinal), 10)
 	}

@@ -20,6 +20,7 @@ type Rule struct {
 	Profile  Profile       // DefaultProfile: the server's
 	Frame    frame.Kind    // KindFence, KindMeta, or KindLLM, which needs LLM
 	LLM      *LLM          // of KindLLM: what internal/rules compiles `frame: llm` to
+	Framing                // of a tool AnyType and StructuredText only
 	MaxChars int           // 0: as the server's
 	Timeout  time.Duration // 0: as the server's
 	Validation
@@ -36,7 +37,7 @@ type Rule struct {
 
 // rule is what applies to the results of a tool, "" for what is no tool's.
 func (c *Config) rule(tool string) Rule {
-	own := Rule{Profile: Faithful, Frame: c.Frame, LLM: c.LLM, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
+	own := Rule{Profile: Faithful, Frame: c.Frame, LLM: c.LLM, Framing: c.Framing, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
 	if c.Profile != DefaultProfile {
 		own.Profile = c.Profile
 	}

@@ -29,6 +29,7 @@ func (in *inspection) signals(root strictjson.Value) (all []signal) {
 	if in.w.llm != nil && isToolResult(in.row) && isAnswer(root) {
 		if raw := in.describe(root); raw != nil {
 			all = append(all, signal{llmKey, raw})
+			in.w.notFramed.Add("_meta/" + llmKey)
 		}
 	}
 	if in.w.grounded {
@@ -39,7 +40,7 @@ func (in *inspection) signals(root strictjson.Value) (all []signal) {
 	return all
 }
 
-// isToolResult reports whether the row's texts are framed.
+// isToolResult reports whether the row is the result of a tool.
 func isToolResult(row *mcpmsg.Row) bool {
 	return row.Method == mcpmsg.CallTool || row.Method == mcpmsg.TaskResult
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -60,10 +61,10 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 }
 
 // toolText treats the text of a tool's content block or error.
-func (w *walker) toolText(v strictjson.Value) {
+func (w *walker) toolText(v strictjson.Value, framed bool) {
 	w.clean(v, w.text)
 	clean := w.res.Clean
-	if w.kind == frame.KindMeta {
+	if !framed {
 		w.addDigest(digestOf(asOctets(clean.String())))
 		if w.changed {
 			w.edits.ReplaceText(v, clean.String())
@@ -73,6 +74,11 @@ func (w *walker) toolText(v strictjson.Value) {
 	if w.around(v, clean) {
 		return
 	}
+	w.edits.ReplaceText(v, w.frame(clean))
+}
+
+// frame puts a text into its frame.
+func (w *walker) frame(clean scrub.Clean) string {
 	fence, sealed := wire.GetBuffer(len(clean.String())+fenceRoom), frame.Sealed{}
 	if w.llm != nil {
 		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), clean)
@@ -85,7 +91,7 @@ func (w *walker) toolText(v strictjson.Value) {
 		w.edited = true
 		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
 	}
-	w.edits.ReplaceText(v, asString(fence))
+	return asString(fence)
 }
 
 // around frames a text of which nothing is copied before it is delivered. It reports
@@ -137,6 +143,7 @@ func (w *walker) joined(blocks []block) {
 		if v := blocks[span.Part].value; v != last {
 			last = v
 			w.edits.Replace(v, blockPlaceholder(w.evidence))
+			w.forget(w.spell(true) + "/" + strconv.Itoa(blocks[span.Part].at))
 			w.giveUp(finding.SplitAcrossBlocks)
 			for i := range blocks {
 				if blocks[i].value == v {

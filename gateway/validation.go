@@ -66,7 +66,7 @@ func (in *inspection) validated(r validate.Result) finding.Code {
 // validateDelivered judges once more what was changed: a text without what was found in it
 // may be one that the schema refuses, and the client would be told a lie.
 func (in *inspection) validateDelivered(body []byte) finding.Code {
-	if in.d.Validation.Verdict != validate.Valid || !in.w.edited {
+	if in.p.schema == nil || in.d.Validation.Verdict != validate.Valid || !in.w.edited {
 		return ok
 	}
 	if err := in.again.Reset(body, strictjson.Limits{}); err != nil {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -48,8 +49,9 @@ type walker struct {
 	found        []frame.Finding
 	foundMore    []Count
 	notInspected []frame.NotInspected
-	uninspected  []Count
-	withheld     []Count
+	placing
+	uninspected []Count
+	withheld    []Count
 }
 
 // A step is one level of the path to a string: a member's name out of the
@@ -58,11 +60,13 @@ type step struct {
 	name    string
 	ordinal int
 	element bool
+	cut     int // how many elements before it are not delivered
 }
 
 // A block is the text of one content block in its list, for the joined look.
 type block struct {
 	value strictjson.Value // the block
+	at    int              // its place in the list
 	text  string           // clean
 }
 
@@ -72,6 +76,7 @@ func (w *walker) reset() {
 	clear(w.answer)
 	w.answer, w.grounded = w.answer[:0], false
 	w.inspected, w.edited = 0, false
+	w.placing.reset()
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
 	clear(w.notInspected)
@@ -93,7 +98,7 @@ const ok finding.Code = ""
 
 // object walks a typed object. It returns why it must be refused, or ok.
 func (w *walker) object(s *mcpmsg.Shape, v strictjson.Value) finding.Code {
-	n := 0
+	n, words := 0, 0
 	for name, value := range v.Members() {
 		f := s.Field(nameOctets(name))
 		if f != nil {
@@ -107,11 +112,18 @@ func (w *walker) object(s *mcpmsg.Shape, v strictjson.Value) finding.Code {
 			if isStray(s, name.Text()) {
 				return finding.CaseVariant
 			}
+			before := w.words
 			w.path = append(w.path, step{ordinal: n})
 			w.member(name, value, s.Rest)
 			w.path = w.path[:len(w.path)-1]
+			words += w.words - before
 		}
 		n++
+	}
+	if words > 0 {
+		w.path = append(w.path, step{name: "*"})
+		w.placed(false)
+		w.path = w.path[:len(w.path)-1]
 	}
 	return ok
 }
@@ -144,36 +156,48 @@ func (w *walker) field(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	case many:
 		return w.list(f, parent, v)
 	case f.Arity == mcpmsg.Map && v.Kind() == '{':
-		n := 0
-		for name, value := range v.Members() {
-			w.path = append(w.path, step{ordinal: n})
-			code := w.name(name)
-			if code == ok {
-				code = w.unit(f, v, value)
-			}
-			w.path = w.path[:len(w.path)-1]
-			if code != ok {
-				return code
-			}
-			n++
-		}
-		return ok
+		return w.each(f, v)
 	case f.Arity == mcpmsg.List || f.Arity == mcpmsg.Map:
 		return finding.Misshapen
 	}
 	return w.unit(f, parent, v)
 }
 
+// each treats the values of a map. Its names are a third party's, so that it counts as
+// one place, in which nothing is framed.
+func (w *walker) each(f *mcpmsg.Field, v strictjson.Value) finding.Code {
+	n, code := 0, ok
+	w.muted++
+	for name, value := range v.Members() {
+		w.path = append(w.path, step{ordinal: n})
+		if code = w.name(name); code == ok {
+			code = w.unit(f, v, value)
+		}
+		w.path = w.path[:len(w.path)-1]
+		if code != ok {
+			break
+		}
+		n++
+	}
+	if w.muted--; n > 0 {
+		w.placed(false)
+	}
+	return code
+}
+
 func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
-	n, first := 0, len(w.blocks)
+	n, first, cut := 0, len(w.blocks), 0
 	for e := range v.Elements() {
-		w.path = append(w.path, step{ordinal: n, element: true})
+		w.path = append(w.path, step{ordinal: n, element: true, cut: cut})
 		before := len(w.blocks)
 		code := w.unit(f, parent, e)
 		for i := range w.blocks[before:] {
-			w.blocks[before+i].value = e
+			w.blocks[before+i].value, w.blocks[before+i].at = e, n
 		}
 		w.path = w.path[:len(w.path)-1]
+		if w.removed {
+			cut++
+		}
 		if code != ok {
 			return code
 		}
@@ -193,16 +217,19 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 
 // unit treats one value and, where it must be refused and is a unit, gives it up.
 func (w *walker) unit(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
-	before := len(w.blocks)
+	before, places := len(w.blocks), w.mark()
 	code := w.value(f, parent, v)
+	w.removed = false
 	if code == ok || f.Unit == mcpmsg.Outer {
 		return code
 	}
+	w.backTo(places)
 	if f.Unit == mcpmsg.Block {
 		w.blocks = w.blocks[:before]
 		w.edits.Replace(v, blockPlaceholder(w.evidence))
 	} else {
 		w.edits.Remove(v)
+		w.removed = true
 	}
 	w.giveUp(code)
 	return ok
@@ -226,11 +253,16 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	}
 	switch f.Treat {
 	case mcpmsg.Data:
-		return w.data(v, w.text)
+		return w.whole(v, w.text)
 	case mcpmsg.Schema:
-		return w.data(v, w.keep)
+		return w.whole(v, w.keep)
 	case mcpmsg.Meta:
-		return w.meta(v)
+		words := w.words
+		code := w.meta(v)
+		if w.words > words {
+			w.placed(false)
+		}
+		return code
 	}
 	switch v.Kind() {
 	case '"':
@@ -238,14 +270,21 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 		if f.Treat == mcpmsg.ToolText || f.Treat == mcpmsg.Opaque {
 			return finding.Misshapen
 		}
-		return w.data(v, w.text)
+		return w.whole(v, w.text)
 	default:
 		return ok // numbers and literals hold no text
 	}
-	switch f.Treat {
-	case mcpmsg.ToolText:
-		w.toolText(v)
+	framed := w.isFramed(f.Treat) && (!f.Typed || w.framing.AnyType || holdsTag(parent.Get("mimeType").Text()))
+	if framed || len(f.Words) == 0 || !slices.Contains(f.Words, v.Text()) {
+		w.placed(framed)
+	}
+	switch {
+	case framed, f.Treat == mcpmsg.ToolText && !f.Typed:
+		w.toolText(v, framed)
 		w.blocks = append(w.blocks, block{text: w.res.Clean.String()})
+		return ok
+	}
+	switch f.Treat {
 	case mcpmsg.Definition:
 		w.scrub(v, w.keep)
 	case mcpmsg.Name:
@@ -266,13 +305,23 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	return ok
 }
 
+// whole treats any JSON that is one place.
+func (w *walker) whole(v strictjson.Value, with *scrub.Scrubber) finding.Code {
+	words := w.words
+	code := w.data(v, with)
+	if w.words > words {
+		w.placed(false)
+	}
+	return code
+}
+
 // member treats a member that nobody named; if it must be refused it is left out.
 func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	with := w.text
 	if rest == mcpmsg.Schema {
 		with = w.keep
 	}
-	code := w.name(name)
+	code, words := w.name(name), w.words
 	switch {
 	case code != ok:
 	case isOurs(name):
@@ -285,7 +334,10 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	if code != ok {
 		w.edits.Remove(v)
 		w.giveUp(code)
+		w.words = words
+		return
 	}
+	w.words++
 }
 
 // data treats any JSON at every depth.
@@ -293,6 +345,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 	n := 0
 	switch v.Kind() {
 	case '"':
+		w.words++
 		w.scrub(v, with)
 	case '[':
 		for e := range v.Elements() {
@@ -316,6 +369,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 			case string(nameOctets(name)) == "_meta":
 				code = w.meta(value)
 			default:
+				w.words++
 				code = w.data(value, with)
 			}
 			w.path = w.path[:len(w.path)-1]

@@ -352,7 +352,7 @@ func (b *boundary) observer(s *rules.Server) gateway.Observer {
 func (b *boundary) treatment(s *rules.Server) gateway.Config {
 	r := s.Rule("")
 	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: b.log.With("server", s.Name), Schemas: &b.schemas,
-		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
+		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
 		Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
 }
 

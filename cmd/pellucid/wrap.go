@@ -51,6 +51,7 @@ type wrapCmd struct {
 	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"Record decisions in the ledger: best-effort counts what cannot be written, required withholds results then; off appends lines to decisions.jsonl."`
 	Classify  bool          `help:"Have the model that comes with the program judge results behind their delivery; what it suspects is logged and recorded, and changes nothing."`
 	Policy    string        `placeholder:"PRESET|FILE" completion:"files" help:"Decide about calls and results by a policy: observe, standard, strict, or that of a configuration, of which nothing else is read (see docs/spec/policy.md); implies --quarantine."`
+	framingFlags
 	holdFlags
 	logFlags
 
@@ -153,6 +154,9 @@ func (c *wrapCmd) check() error {
 	case !frame.IsLabel(c.Name):
 		return errors.New("wrap: --name must be 1 to 128 of A-Z a-z 0-9 . _ / : @ + -, and begin with a letter or digit")
 	}
+	if err := c.framingFlags.check(c.Frame); err != nil {
+		return err
+	}
 	return c.LLM.check(c.Frame == "llm")
 }
 
@@ -162,6 +166,7 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 	cfg = gateway.Config{Name: c.Name, Profile: profiles[c.Profile], Timeout: c.Timeout, Log: log}
 	modes := map[string]gateway.Mode{"enforce": gateway.Enforce, "audit": gateway.Audit, "off": gateway.Off}
 	cfg.Validation = gateway.Validation{Mode: modes[c.Validate], PassUnverifiable: true}
+	cfg.Framing = c.framingFlags.read()
 	switch c.Frame {
 	case "meta":
 		cfg.Frame = frame.KindMeta
@@ -191,7 +196,7 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 		return cfg, nil, err
 	}
 	if codes != nil {
-		rule := gateway.Rule{Frame: cfg.Frame, LLM: cfg.LLM, Validation: cfg.Validation, Hold: codes}
+		rule := gateway.Rule{Frame: cfg.Frame, LLM: cfg.LLM, Framing: cfg.Framing, Validation: cfg.Validation, Hold: codes}
 		cfg.Tools = func(string) *gateway.Rule { return &rule }
 	}
 	return cfg, done, nil

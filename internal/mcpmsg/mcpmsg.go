@@ -8,24 +8,28 @@
 // unseen; [Opaque] is the one exception and has its reasons beside it.
 package mcpmsg
 
+import "slices"
+
 // A Treatment says what happens to a string before a client may see it. The
 // zero value is the default for whatever nobody named.
 type Treatment uint8
 
 // The treatments.
 const (
-	Data       Treatment = iota // any JSON: member names as Name, strings as Text, at every depth
-	Text                        // scrubbed under the server's profile
-	ToolText                    // scrubbed and fenced
-	Definition                  // unchanged unless a character must go; removals only
-	Name                        // never rewritten: passes or is refused
-	Schema                      // any JSON: member names as Name, strings as Definition, at every depth
-	Blob                        // base64: text types are decoded, scrubbed and encoded again, others reported
-	Meta                        // as Data, once members under our own prefix have been removed
-	Opaque                      // octet for octet, capped
+	Data         Treatment = iota // any JSON: member names as Name, strings as Text, at every depth
+	Text                          // scrubbed under the server's profile
+	ToolText                      // scrubbed and framed
+	ResourceText                  // scrubbed, and framed where what is read of a resource is
+	PromptText                    // scrubbed, and framed where prompts are
+	Definition                    // unchanged unless a character must go; removals only
+	Name                          // never rewritten: passes or is refused
+	Schema                        // any JSON: member names as Name, strings as Definition, at every depth
+	Blob                          // base64: text types are decoded, scrubbed and encoded again, others reported
+	Meta                          // as Data, once members under our own prefix have been removed
+	Opaque                        // octet for octet, capped
 )
 
-var treatmentNames = [...]string{"data", "text", "tool text", "definition", "name", "schema", "blob", "meta", "opaque"}
+var treatmentNames = [...]string{"data", "text", "tool text", "resource text", "prompt text", "definition", "name", "schema", "blob", "meta", "opaque"}
 
 func (t Treatment) String() string { return treatmentNames[t] }
 
@@ -59,6 +63,11 @@ type Field struct {
 	Shape *Shape    // of objects
 	Arity Arity
 	Unit  Unit
+	// Typed: the mimeType beside it says whether a text can hold a tag. A program that
+	// parses JSON or renders HTML would not take it for what it is.
+	Typed bool
+	// Words are the values that the protocol knows, which say nothing of a third party's.
+	Words []string
 }
 
 // A Shape is a typed object of the protocol. A member that differs from a
@@ -127,6 +136,24 @@ type Row struct {
 	Instructions bool
 	// Sampling: words that a server wants the client's model to act upon.
 	Sampling bool
+
+	frames bool
+}
+
+// Frames reports whether the row holds text that may be framed.
+func (r *Row) Frames() bool { return r.frames }
+
+func framesIn(s *Shape, seen map[*Shape]bool) bool {
+	if seen[s] {
+		return false
+	}
+	seen[s] = true
+	return slices.ContainsFunc(s.Fields, func(f Field) bool {
+		if f.Shape != nil {
+			return framesIn(f.Shape, seen)
+		}
+		return f.Treat == ToolText || f.Treat == ResourceText || f.Treat == PromptText
+	})
 }
 
 // Lookup returns the row of a method's part. It is total: a method that nobody
@@ -154,6 +181,7 @@ var (
 
 func init() {
 	for i := range rows {
+		rows[i].frames = framesIn(rows[i].Shape, map[*Shape]bool{})
 		index[rowKey{rows[i].Part, rows[i].Method}] = &rows[i]
 	}
 }

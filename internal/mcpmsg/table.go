@@ -1,5 +1,12 @@
 package mcpmsg
 
+// Words of the protocol.
+var (
+	roles      = []string{"user", "assistant"}
+	taskStates = []string{"working", "input_required", "completed", "failed", "cancelled"}
+	blockTypes = []string{"text", "image", "audio", "resource", "resource_link", "tool_use", "tool_result"}
+)
+
 // Fields that many shapes share.
 var (
 	meta = Field{Name: "_meta", Treat: Meta}
@@ -7,12 +14,15 @@ var (
 	// for octet and never reads it, so there is nobody for it to mislead.
 	requestState  = Field{Name: "requestState", Treat: Opaque}
 	inputRequests = Field{Name: "inputRequests", Shape: inputRequest, Arity: Map}
-	resultType    = Field{Name: "resultType", Treat: Name}
-	cacheScope    = Field{Name: "cacheScope", Treat: Name}
+	resultType    = Field{Name: "resultType", Treat: Name, Words: ResultTypes}
+	cacheScope    = Field{Name: "cacheScope", Treat: Name, Words: []string{"public", "private"}}
 	nextCursor    = Field{Name: "nextCursor", Treat: Name}
 	// task is what a server answers instead of a result that takes its time.
-	task  = Field{Name: "task", Shape: taskShape}
-	icons = Field{Name: "icons", Shape: icon, Arity: List, Unit: Entry}
+	task = Field{Name: "task", Shape: taskShape}
+	// isError and the like hold no text, if a server keeps to the protocol.
+	isError = Field{Name: "isError", Treat: Data}
+	ttl     = Field{Name: "ttlMs", Treat: Data}
+	icons   = Field{Name: "icons", Shape: icon, Arity: List, Unit: Entry}
 )
 
 func name(n string) Field       { return Field{Name: n, Treat: Name} }
@@ -25,7 +35,7 @@ func data(n string) Field       { return Field{Name: n, Treat: Data} }
 func params(n string, fields ...Field) *Shape { return shape(n, Data, append(fields, meta)...) }
 
 func result(n string, rest Treatment, fields ...Field) *Shape {
-	return shape(n, rest, append(fields, meta, resultType, inputRequests, requestState, cacheScope, nextCursor, task)...)
+	return shape(n, rest, append(fields, meta, resultType, inputRequests, requestState, cacheScope, ttl, nextCursor, task)...)
 }
 
 // list is the shape of a definitions list whose entries stand or fall alone.
@@ -59,37 +69,47 @@ var (
 // What results are made of. There is one shape for content blocks of every
 // type: a reader that ignores the type finds nothing that was treated as another's.
 var (
-	annotations = shape("Annotations", Data, Field{Name: "audience", Treat: Name, Arity: List}, text("lastModified"))
+	annotations = shape("Annotations", Data, Field{Name: "audience", Treat: Name, Arity: List, Words: roles}, text("lastModified"), data("priority"))
 
-	resourceContents = shape("ResourceContents", Data, name("uri"), name("mimeType"), text("text"),
-		Field{Name: "blob", Treat: Blob}, meta)
+	toolContent   = content("ToolContent", ToolText)
+	promptContent = content("PromptContent", PromptText)
+	plainContent  = content("Content", Text)
 
-	toolContent  = content("ToolContent", ToolText)
-	plainContent = content("Content", Text)
-
-	promptMessage = shape("PromptMessage", Data, name("role"),
-		Field{Name: "content", Shape: plainContent, Arity: OneOrMany, Unit: Block}, meta)
+	promptMessage   = message("PromptMessage", promptContent)
+	samplingMessage = message("SamplingMessage", plainContent)
 
 	toolResult = result("CallToolResult", Data,
-		Field{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"))
+		Field{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"), isError)
 
 	taskShape = shape("Task", Data, taskFields...)
 )
 
-var taskFields = []Field{name("taskId"), name("status"), text("statusMessage"), text("createdAt"), text("lastUpdatedAt"),
+var taskFields = []Field{name("taskId"), {Name: "status", Treat: Name, Words: taskStates}, text("statusMessage"), text("createdAt"), text("lastUpdatedAt"),
 	{Name: "result", Shape: toolResultOfTask}, {Name: "error", Shape: toolError}}
 
 // toolResultOfTask is a finished task's result inside another message. It is
 // not toolResult because Go's initialisation allows no circle.
 var toolResultOfTask = shape("TaskToolResult", Data,
-	Field{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"), resultType, meta)
+	Field{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"), isError, resultType, meta)
+
+// resourceContents is the shape of a resource's contents. Where its text is framed, that
+// depends on its type.
+func resourceContents(t Treatment) *Shape {
+	return shape("ResourceContents", Data, name("uri"), name("mimeType"), Field{Name: "text", Treat: t, Typed: true},
+		Field{Name: "blob", Treat: Blob}, meta)
+}
+
+func message(n string, content *Shape) *Shape {
+	return shape(n, Data, Field{Name: "role", Treat: Name, Words: roles},
+		Field{Name: "content", Shape: content, Arity: OneOrMany, Unit: Block}, meta)
+}
 
 func content(n string, t Treatment) *Shape {
 	s := shape(n, Data)
-	s.set(name("type"), Field{Name: "text", Treat: t}, Field{Name: "data", Treat: Blob}, name("mimeType"),
-		name("uri"), name("name"), text("title"), text("description"),
-		Field{Name: "resource", Shape: resourceContents}, Field{Name: "annotations", Shape: annotations}, icons, meta,
-		name("id"), name("toolUseId"), data("input"), data("structuredContent"),
+	s.set(Field{Name: "type", Treat: Name, Words: blockTypes}, Field{Name: "text", Treat: t}, Field{Name: "data", Treat: Blob},
+		name("mimeType"), name("uri"), name("name"), text("title"), text("description"),
+		Field{Name: "resource", Shape: resourceContents(t)}, Field{Name: "annotations", Shape: annotations}, icons, meta,
+		name("id"), name("toolUseId"), data("input"), data("structuredContent"), isError, data("size"),
 		Field{Name: "content", Shape: s, Arity: List, Unit: Block})
 	return s
 }
@@ -100,7 +120,7 @@ var (
 		schema("requestedSchema"), data("task"))
 
 	sampling = params("CreateMessageRequestParams",
-		Field{Name: "messages", Shape: promptMessage, Arity: List}, text("systemPrompt"), name("includeContext"),
+		Field{Name: "messages", Shape: samplingMessage, Arity: List}, text("systemPrompt"), name("includeContext"),
 		Field{Name: "stopSequences", Treat: Text, Arity: List}, data("modelPreferences"), data("metadata"),
 		Field{Name: "tools", Shape: tool, Arity: List, Unit: Entry}, data("toolChoice"), data("task"))
 
@@ -146,12 +166,12 @@ var rows = []Row{
 	{Method: TaskResult, Part: Result, Mark: Always, Shape: toolResult},
 	{Method: TaskResult, Part: Error, Shape: toolError},
 	{Method: ReadResource, Part: Result, Mark: Always,
-		Shape: result("ReadResourceResult", Data, Field{Name: "contents", Shape: resourceContents, Arity: List})},
+		Shape: result("ReadResourceResult", Data, Field{Name: "contents", Shape: resourceContents(ResourceText), Arity: List})},
 	{Method: GetPrompt, Part: Result, Mark: Always,
 		Shape: result("GetPromptResult", Data, text("description"), Field{Name: "messages", Shape: promptMessage, Arity: List})},
 	{Method: Complete, Part: Result, Mark: Always,
 		Shape: result("CompleteResult", Data, Field{Name: "completion",
-			Shape: shape("Completion", Data, Field{Name: "values", Treat: Text, Arity: List})})},
+			Shape: shape("Completion", Data, Field{Name: "values", Treat: Text, Arity: List}, data("total"), data("hasMore"))})},
 	{Method: "tasks/get", Part: Result, Shape: result("GetTaskResult", Data, taskFields...)},
 	{Method: "tasks/cancel", Part: Result, Shape: result("CancelTaskResult", Data, taskFields...)},
 	{Method: "tasks/update", Part: Result, Shape: result("UpdateTaskResult", Data, taskFields...)},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/gateway"
 )
 
 // A dumper writes YAML that this package reads: one member a line, every string
@@ -168,6 +169,8 @@ func (d *dumper) settings(s *settings, at level) {
 	}
 	d.word("profile", profileWords[slices.Index(profiles, s.profile)])
 	d.word("frame", frameWords[slices.Index(frameKinds, s.frame)])
+	d.fence(s.framing, at)
+	d.word("structured", structuredWords[map[bool]int{true: 1}[s.framing.StructuredText]])
 	d.word("validate", modeWords[slices.Index(modes, s.validation.Mode)])
 	d.word("unverifiable", map[bool]string{true: "pass", false: "hold"}[s.validation.PassUnverifiable])
 	d.integer("max_chars", s.maxChars)
@@ -182,6 +185,16 @@ func (d *dumper) settings(s *settings, at level) {
 	if s.llm.provider != "" {
 		d.object("llm", func() { d.llm(&s.llm) })
 	}
+}
+
+func (d *dumper) fence(f gateway.Framing, at level) {
+	list := []string{}
+	for i, set := range []bool{f.Resources && at != ofTool, f.Prompts && at != ofTool, f.AnyType} {
+		if set {
+			list = append(list, fenceWords[i])
+		}
+	}
+	d.line("fence: [", strings.Join(list, ", "), "]")
 }
 
 func (d *dumper) llm(l *llmSettings) {

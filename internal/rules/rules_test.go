@@ -353,3 +353,36 @@ func TestValuePrints(t *testing.T) {
 }
 
 func sprint(format string, a any) string { return fmt.Sprintf(format, a) }
+
+// TestFraming: what is framed is said by server and by tool.
+func TestFraming(t *testing.T) {
+	r := parse(t, `version: 1
+defaults: {fence: [prompts], structured: text}
+servers:
+  a: {command: [x], tools: {raw: {structured: keep, fence: all}}}
+  b: {command: [x], fence: all, structured: keep, tools: {page: {fence: []}}}
+  c: {command: [x], fence: []}
+`)
+	for _, c := range []struct {
+		server, tool string
+		want         gateway.Framing
+	}{
+		{"a", "", gateway.Framing{Prompts: true, StructuredText: true}},
+		{"a", "raw", gateway.Framing{Prompts: true, AnyType: true}},
+		{"b", "", gateway.Framing{Resources: true, Prompts: true, AnyType: true}},
+		{"b", "page", gateway.Framing{Resources: true, Prompts: true}},
+		{"c", "", gateway.Framing{StructuredText: true}},
+	} {
+		if got := r.Server(c.server).Rule(c.tool).Framing; got != c.want {
+			t.Errorf("%s/%s: %+v, want %+v", c.server, c.tool, got, c.want)
+		}
+	}
+	for _, src := range []string{
+		"defaults: {fence: [tools]}", "defaults: {fence: none}", "servers: {a: {command: [x], tools: {t: {fence: [prompts]}}}}",
+		"defaults: {structured: drop}", "servers: {a: {command: [x], frame: llm, llm: {provider: P}, structured: text}}",
+	} {
+		if _, err := Parse([]byte("version: 1\n"+src), Options{}); err == nil {
+			t.Errorf("accepted: %s", src)
+		}
+	}
+}

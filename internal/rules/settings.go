@@ -24,6 +24,7 @@ type settings struct {
 	denied      bool
 	profile     gateway.Profile
 	frame       frame.Kind
+	framing     gateway.Framing
 	validation  gateway.Validation
 	maxChars    int
 	timeout     time.Duration
@@ -63,18 +64,25 @@ const (
 )
 
 var (
-	frameWords   = []string{"fence", "meta", "llm"}
-	frameKinds   = []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}
-	modeWords    = []string{"enforce", "audit", "off"}
-	modes        = []gateway.Mode{gateway.Enforce, gateway.Audit, gateway.Off}
-	profileWords = []string{"faithful", "mcp"}
-	profiles     = []gateway.Profile{gateway.Faithful, gateway.MCP}
+	frameWords = []string{"fence", "meta", "llm"}
+	frameKinds = []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}
+	// Of a tool the last of fenceWords alone can be said: it reads no resource.
+	fenceWords      = []string{"resources", "prompts", anyType}
+	structuredWords = []string{"keep", "text"}
+	modeWords       = []string{"enforce", "audit", "off"}
+	modes           = []gateway.Mode{gateway.Enforce, gateway.Audit, gateway.Off}
+	profileWords    = []string{"faithful", "mcp"}
+	profiles        = []gateway.Profile{gateway.Faithful, gateway.MCP}
 )
 
 // settings says how to read what may be set at a level.
 func (c *compiler) settings(s *settings, at level) members {
 	m := members{
-		"frame":    func(p place) { s.frame = choice(&c.reader, p, frameWords, frameKinds) },
+		"frame": func(p place) { s.frame = choice(&c.reader, p, frameWords, frameKinds) },
+		"fence": func(p place) { c.fence(p, &s.framing, at) },
+		"structured": func(p place) {
+			s.framing.StructuredText = choice(&c.reader, p, structuredWords, []bool{false, true})
+		},
 		"validate": func(p place) { s.validation.Mode = choice(&c.reader, p, modeWords, modes) },
 		"unverifiable": func(p place) {
 			s.validation.PassUnverifiable = choice(&c.reader, p, []string{"pass", "hold"}, []bool{true, false})
@@ -99,6 +107,25 @@ func (c *compiler) settings(s *settings, at level) members {
 		m["allow"] = func(p place) { s.denied = !c.boolean(p) }
 	}
 	return m
+}
+
+// anyType is the element of fence by which the type of a text does not count.
+const anyType = "any-type"
+
+// fence reads what is framed beside the text of tools: a list, or all.
+func (c *compiler) fence(p place, f *gateway.Framing, at level) {
+	words := fenceWords
+	if at == ofTool {
+		words = words[len(words)-1:]
+	}
+	list := words
+	if p.kind != isText || p.node.text != "all" {
+		list = c.checkedList(p, len(words), orList(words), func(s string) bool { return slices.Contains(words, s) })
+	}
+	if at != ofTool {
+		f.Resources, f.Prompts = slices.Contains(list, "resources"), slices.Contains(list, "prompts")
+	}
+	f.AnyType = slices.Contains(list, anyType)
 }
 
 func (c *compiler) llm(p place, l *llmSettings, at level) {
@@ -140,13 +167,16 @@ func isToolKey(s string) bool { return s != "" && len(s) <= maxToolName }
 func (c *compiler) tool(s settings, p place) *Tool {
 	t := &Tool{
 		Rule: gateway.Rule{
-			Denied: s.denied, Profile: s.profile, Frame: s.frame, MaxChars: s.maxChars,
+			Denied: s.denied, Profile: s.profile, Frame: s.frame, Framing: s.framing, MaxChars: s.maxChars,
 			Timeout: s.timeout, Validation: s.validation, Hold: s.hold, Unprivileged: !s.privileged,
 		},
 		Classifiers: s.classifiers,
 	}
 	if s.frame != frame.KindLLM {
 		return t
+	}
+	if s.framing.StructuredText {
+		c.report(p, "frame: llm says in structuredContent whose text it is, so that structured: text does not go with it")
 	}
 	if s.llm.provider == "" {
 		c.report(p, "frame: llm needs llm.provider")

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/gateway"
+)
+
+// framingFlags say what is framed beside the text of tools.
+type framingFlags struct {
+	Fence      []string `enum:"resources,prompts,any-type,all" help:"What is put between tags beside the text of tools: what is read of resources, messages of prompts, and with any-type also text of resources that a program parses, as JSON and HTML; all is each of these."`
+	Structured string   `enum:"keep,text" default:"keep" help:"text delivers structured content as JSON between tags, and takes outputSchema from the tools."`
+}
+
+func (f *framingFlags) check(frame string) error {
+	switch {
+	case frame == "meta" && len(f.Fence) > 0:
+		return errors.New("wrap: --fence puts text between tags, which --frame meta does not")
+	case frame == "llm" && f.Structured == "text":
+		return errors.New("wrap: --frame llm says in structured content whose text it is: --structured text does not go with it")
+	}
+	return nil
+}
+
+func (f *framingFlags) read() gateway.Framing {
+	has := func(word string) bool { return slices.Contains(f.Fence, word) || slices.Contains(f.Fence, "all") }
+	return gateway.Framing{Resources: has("resources"), Prompts: has("prompts"), AnyType: has("any-type"),
+		StructuredText: f.Structured == "text"}
+}
