@@ -78,7 +78,7 @@ func (in *install) opened(t testing.TB, text, server string) string {
 }
 
 // unframed undoes what Pellucid may do to a clean result: it opens every fence
-// of tool text and drops the members under its own prefix. What is left must
+// of tool text and of embedded plain text, and drops the members under its own prefix. What is left must
 // be what the server said.
 func (in *install) unframed(t testing.TB, raw json.RawMessage, server string) any {
 	t.Helper()
@@ -86,8 +86,14 @@ func (in *install) unframed(t testing.TB, raw json.RawMessage, server string) an
 	if m, ok := v.(map[string]any); ok {
 		blocks, _ := m["content"].([]any)
 		for _, b := range blocks {
-			if b := b.(map[string]any); b["type"] == "text" {
+			b := b.(map[string]any)
+			if b["type"] == "text" {
 				b["text"] = in.opened(t, b["text"].(string), server)
+			}
+			if r, ok := b["resource"].(map[string]any); ok {
+				if text, ok := r["text"].(string); ok && (r["mimeType"] == nil || r["mimeType"] == "text/plain" || r["mimeType"] == "text/markdown") {
+					r["text"] = in.opened(t, text, server)
+				}
 			}
 		}
 	}
