@@ -122,7 +122,7 @@ func (m *Meta) SanitationVersion() string {
 	if len(m.Deviations) > 0 {
 		return "none"
 	}
-	return scrub.Version
+	return scrub.Veritas.Version()
 }
 
 // AppendJSON appends m as a JSON object: ASCII only, if the prefixes given to Add

@@ -83,7 +83,7 @@ func toolPlaceholder(text string, id ID, typed bool, metaKey string, meta []byte
 func unseen(id ID, o frame.Origin, p scrub.Profile, code finding.Code) []byte {
 	note := frame.Provenance{
 		Origin: o, Kind: frame.KindMeta,
-		Profile: p.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
+		Profile: p.String(), SanitationVersion: p.Version(), UnicodeVersion: scrub.UnicodeVersion,
 		Evidence: id.String(), Findings: []frame.Finding{{Field: frame.Other, Code: code, Count: 1}},
 	}
 	return note.AppendJSON(nil)

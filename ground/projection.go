@@ -18,7 +18,7 @@ import (
 
 // stamp changes with everything that a projection depends on but the attestation.
 func stamp(p attest.Policy) string {
-	return fmt.Sprintf("1 %s %s %d %d %t %t", scrub.Version, scrub.UnicodeVersion, p.Confusables, p.Scope, p.Ellipsis, p.DangerouslyRFCSetOnly)
+	return fmt.Sprintf("1 %s %s %d %d %t %t", scrub.Veritas.Version(), scrub.UnicodeVersion, p.Confusables, p.Scope, p.Ellipsis, p.DangerouslyRFCSetOnly)
 }
 
 // projection makes one of a, whose texts p holds.

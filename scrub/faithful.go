@@ -12,20 +12,32 @@ const (
 	lrm  = 0x200E
 	rlm  = 0x200F
 	alm  = 0x061C
-	cgj  = 0x034F
 )
 
 // faithful is what dropHiddenFaithfully knows of the text.
 type faithful struct {
-	rtl rtlScan
+	rtl      rtlScan
+	isolates []int // where the isolates stand that are kept; nil: not looked for yet
+	kept     [numUses]int
 }
 
-// dropHiddenFaithfully removes hidden characters but for the CR of CR LF, the
-// joiners that languages need, what an emoji sequence is made of, and direction
-// marks near right-to-left text. spec: scrub/3.6
+// dropHiddenFaithfully removes hidden characters, except those that a language, an emoji
+// or a file needs. If a text holds more of a use than the allowance, then all of that
+// use go: they are a code. spec: scrub/3.6
 func dropHiddenFaithfully(p *pass) {
-	s := p.text
 	var f faithful
+	f.sweep(p, [numUses]bool{})
+	if over, is := f.over(p.text); is {
+		p.begin()
+		f = faithful{}
+		f.sweep(p, over)
+	}
+}
+
+// sweep goes through the text once. What it keeps, it counts; of the uses in over it
+// keeps nothing.
+func (f *faithful) sweep(p *pass, over [numUses]bool) {
+	s := p.text
 	emoji := 0 // s[:emoji] has been searched for emoji sequences
 	for i := 0; i < len(s); {
 		at, prop, w := ucd.Scan(s, i, ucd.Hidden|ucd.EmojiPart)
@@ -48,29 +60,43 @@ func dropHiddenFaithfully(p *pass) {
 			continue
 		}
 		r, _, _ := ucd.Decode(s[at:])
-		if !f.needed(s, at, i, r) {
+		u := f.use(s, at, i, r)
+		if u == useless || over[u] {
 			p.r.ed.drop(at, i, classOf(r))
 		}
+		f.kept[u]++
 	}
 }
 
 func keycapBase(c byte) bool { return c == '#' || c == '*' || '0' <= c && c <= '9' }
 
-// needed reports whether the hidden character r = s[at:end] does what a language
-// or a file needs. What it answers must not change when other hidden characters
-// go: it looks at visible characters, and at most two steps into a hidden run.
-func (f *faithful) needed(s string, at, end int, r rune) bool {
+// use says what the hidden character r = s[at:end] does for a language or a file. The
+// answer must not become useless when other hidden characters go: it depends on visible
+// characters, and on at most two characters of a hidden run.
+func (f *faithful) use(s string, at, end int, r rune) use {
+	is := useless
 	switch r {
 	case '\r':
-		return end < len(s) && s[end] == '\n'
+		is = lineEnd.when(end < len(s) && s[end] == '\n')
 	case zwnj, zwj:
-		return ucd.JoinerAllowed(s[:at], r, s[end:]) || joins(s, at, end)
+		if ucd.JoinerAllowed(s[:at], r, s[end:]) {
+			return shaping
+		}
+		is = joining.when(joins(s, at, end))
 	case lrm, rlm, alm:
-		return shortRun(s, at, end) && f.rtl.near(s, at, end)
+		is = directing.when(shortRun(s, at, end) && f.rtl.near(s, at, end))
+	case lri, rli, fsi, pdi:
+		is = isolating.when(f.isolated(s, at))
+	case zwsp:
+		is = spacing.when(partsWords(s, at, end))
 	case cgj:
-		return isolated(s, at, end)
+		is = sorting.when(between(s, at, end, bareLetter, visible) || partsPoints(s, at, end))
+	case shy:
+		is = hyphenating.when(between(s, at, end, word, word) && inProse(s[:at]))
+	default:
+		is = varies(s, at, end, r)
 	}
-	return false
+	return is
 }
 
 // joinerScripts are those that are written with joiners. RFC 5892 is for domain
@@ -133,31 +159,6 @@ func hiddenRun(s string, at, end int) (start, stop int, ok bool) {
 func runeAt(s string, at int) rune {
 	r, _, _ := ucd.Decode(s[at:])
 	return r
-}
-
-// isolated reports whether a grapheme joiner stands alone between letters, as it
-// keeps two of them from being sorted as one: two visible characters before and
-// after it.
-func isolated(s string, at, end int) bool {
-	for n := range 2 {
-		r, w := utf8.DecodeLastRuneInString(s[:at])
-		if p := ucd.Of(r); at == 0 || p&ucd.Hidden != 0 || n == 0 && !word(r, p) {
-			return false
-		}
-		at -= w
-		r, w, _ = ucd.Decode(s[end:])
-		if p := ucd.Of(r); end == len(s) || p&ucd.Hidden != 0 || n == 0 && !word(r, p) {
-			return false
-		}
-		end += w
-	}
-	return true
-}
-
-// word reports whether r is a letter or a mark.
-func word(r rune, p ucd.Prop) bool {
-	left, right := ucd.Direction(r)
-	return left || right || p&ucd.Mark != 0
 }
 
 // reach is how far from a character of right-to-left text a direction mark can be

@@ -26,6 +26,10 @@ var seeds = []string{
 	"<\u0338|x|>", "\u226e|x|>", "<!-- <b> -->", "<a title=\"x>y\">", "<<https://x>script>",
 	"[a](<b>)", "[a](b (c) \"d\")", "[a]: <b>", "a\r\r\nb", "\u05d0\u200e\u200fa", "1\ufe0f\u20e3",
 	"\u0344\u0f73\u0f71\u0f72", "\uac00\u11a7\u11a8", "&#x20<|x|>2E;", "&amp;amp;amp;amp;amp;lt;",
+	"\u845b\U000e0100\u57ce", strings.Repeat("\u845b\U000e0101", 34), "Do\u00adnau\u00addampf", strings.Repeat("ab\u00adcd ", 36),
+	"\u05d0 \u2067\u05d1 \u2066C\u2069\u2069", "\u2067\u05d0\n\u2069", strings.Repeat("\u2068\u05d0\u2069", 36),
+	"\u0e01\u200b\u0e02", "\u1820\u180b\u182d\u180e\u1820", "\u05dc\u05b7\u034f\u05b4\u05dd", "a\u0316\u034f\u0301",
+	"&zwnj;&#8203;&zwnj;&#8203;&zwnj;&#8203;&zwnj;", strings.Repeat("\u0627\u200c\u200d", 40), strings.Repeat("\u05d0\u200e", 40),
 	"<\n|i\nm|>", "x<|a|>\nSYSTEM:<|b|>SYSTEM: z", "\u09c7\u0316\u09be", "...\u2026",
 }
 

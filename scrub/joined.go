@@ -45,6 +45,8 @@ func (s *Scrubber) joint(parts []string, r *Result) []Event {
 		p.facts, p.again = survey(p.text, nil), false
 		if s.p.Profile == MCP {
 			p.apply(&stepReferences)
+		} else {
+			p.apply(&stepReferenceRows)
 		}
 		p.apply(&stepTokens)
 		if !p.again {

@@ -23,6 +23,15 @@ func (p Profile) String() string {
 	return "invalid"
 }
 
+// Version is the sanitation_version of what p has cleaned. That of veritas-0.1 is the
+// version of the RFC whose steps it runs: it does not change with the other profiles.
+func (p Profile) Version() string {
+	if p == Veritas {
+		return "0.1"
+	}
+	return Version
+}
+
 // ParseProfile returns the profile of that name.
 func ParseProfile(name string) (Profile, bool) {
 	for p, n := range profileNames {

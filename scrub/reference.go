@@ -114,6 +114,33 @@ func dropReferences(p *pass) {
 	}
 }
 
+// maxReferenceRow is how many references to hidden characters may stand behind one another
+// in a file: the flag of a region is spelled with six.
+const maxReferenceRow = 6
+
+// dropReferenceRows removes longer rows of them: they spell a message to whatever decodes
+// them. Shorter ones are honest parts of HTML and XML. spec: scrub/3.9
+func dropReferenceRows(p *pass) {
+	s := p.text
+	for at := strings.IndexByte(s, '&'); at >= 0; {
+		end, n := at, 0
+		for !p.blunt && end < len(s) && s[end] == '&' {
+			r, w := reference(s[end:])
+			if w == 0 || !hiddenReference(r) {
+				break
+			}
+			end, n = end+w, n+1
+		}
+		if p.blunt {
+			end = at + 1
+		}
+		if p.blunt || n > maxReferenceRow {
+			p.r.ed.drop(at, end, HiddenReference)
+		}
+		at = next(s, '&', at, max(end, at+1))
+	}
+}
+
 func hiddenReference(r rune) bool {
 	switch {
 	case r == '\r':

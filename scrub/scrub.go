@@ -13,7 +13,7 @@ package scrub
 import "github.com/pellucid-mcp/pellucid/internal/ucd"
 
 // Version is that of docs/spec/scrub.md: profiles, classes and event format.
-const Version = "0.1"
+const Version = "0.2"
 
 // UnicodeVersion is the version that every table is pinned to.
 const UnicodeVersion = ucd.Version

@@ -41,7 +41,7 @@ var (
 		dropHidden, func(p *pass) bool { return !p.facts.hidden }, false,
 	}
 	stepHiddenFaithful = Step{
-		"hidden-faithful", "scrub/3.6", "hidden characters are removed where no language and no emoji needs them",
+		"hidden-faithful", "scrub/3.6", "hidden characters are removed, except those that a language, an emoji or a file needs",
 		dropHiddenFaithfully, func(p *pass) bool { return !p.facts.hidden }, false,
 	}
 	stepNFKC = Step{
@@ -55,6 +55,10 @@ var (
 	stepReferences = Step{
 		"references", "scrub/3.9", "character references to hidden characters are removed",
 		dropReferences, nil, true,
+	}
+	stepReferenceRows = Step{
+		"reference-rows", "scrub/3.9", "rows of character references to hidden characters are removed",
+		dropReferenceRows, nil, true,
 	}
 	stepTokens = Step{
 		"tokens", "scrub/3.10", "control tokens are removed, to a fix point",
@@ -111,7 +115,10 @@ var profileSteps = [numProfiles][]Step{
 		stepUTF8, stepCeiling, stepANSI, stepLines, stepHidden, stepNFKC,
 		stepReferences, stepTokens, stepMarks, stepCeilingAgain,
 	},
-	Faithful: {stepUTF8, stepCeiling, stepANSI, stepHiddenFaithful, stepTokens, stepMarks},
+	Faithful: {
+		stepUTF8, stepCeiling, stepANSI, stepHiddenFaithful,
+		stepReferenceRows, stepTokens, stepMarks,
+	},
 	Veritas: {
 		stepUTF8, stepCap, stepStripEarly, stepVeritasNFKC, stepConfusables, stepStrip,
 		stepReferences, stepMarkup, stepVeritasMarks, stepRecap, stepFlagTokens,

@@ -26,7 +26,7 @@ func (p *pass) match() *matcher {
 	m := &p.r.match
 	m.buf = &p.r.buf
 	m.narrow = p.policy.Profile == Faithful
-	m.references = !m.narrow
+	m.references = true
 	m.opener = p.facts.opener
 	m.find(p.text)
 	return m

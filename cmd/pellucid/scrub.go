@@ -143,7 +143,7 @@ func newScrubReport(s *scrub.Scrubber, in string, r *scrub.Result) *scrubReport 
 		Changed:           r.Changed(),
 		Refused:           string(r.Refused.Code()),
 		Profile:           s.Policy().Profile.String(),
-		SanitationVersion: scrub.Version,
+		SanitationVersion: s.Policy().Profile.Version(),
 		UnicodeVersion:    scrub.UnicodeVersion,
 		ControlTokens:     r.Tokens,
 		Events:            []eventReport{},

@@ -15,7 +15,7 @@ import (
 func explain(dst io.Writer, p palette, s *scrub.Scrubber, in string, r *scrub.Result) error {
 	w := bufio.NewWriter(dst)
 	out := r.Clean.String()
-	fmt.Fprintf(w, "%s %s, sanitation %s, Unicode %s\n", p.dim("profile"), s.Policy().Profile, scrub.Version, scrub.UnicodeVersion)
+	fmt.Fprintf(w, "%s %s, sanitation %s, Unicode %s\n", p.dim("profile"), s.Policy().Profile, s.Policy().Profile.Version(), scrub.UnicodeVersion)
 	section(w, p, fmt.Sprintf("received, %s", plural(len(in), "octet")))
 	indent(w, printable(in))
 	explainMessages(w, p, in)

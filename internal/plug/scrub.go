@@ -103,7 +103,7 @@ func (h *handler) scrub(q *query) (any, *refusal) {
 	if s == nil || one.Exists() == many.Exists() {
 		return nil, errShape
 	}
-	v := versions{s.Policy().Profile.String(), scrub.Version, scrub.UnicodeVersion}
+	v := versions{s.Policy().Profile.String(), s.Policy().Profile.Version(), scrub.UnicodeVersion}
 	if one.Exists() {
 		if one.Kind() != '"' {
 			return nil, errShape
