@@ -24,6 +24,9 @@ func (w *walker) blob(v strictjson.Value, mimeType string) finding.Code {
 		return finding.AmbiguousEncoding
 	}
 	clean, code := w.content(blob.ReadBase64(s, mimeType), mimeType, w.text)
+	if code == ok {
+		w.tell(piece{value: v, text: w.inside, in: onlyTexts | typed | named | all, kind: pieceBlob})
+	}
 	switch {
 	case code != ok:
 		return code
@@ -46,6 +49,7 @@ func (w *walker) blobOfURI(v strictjson.Value, u *blob.DataURI) finding.Code {
 	if code != ok {
 		return code
 	}
+	w.tell(piece{value: v, text: w.inside, in: onlyTexts | typed | named | all, kind: pieceBlob})
 	if clean == nil {
 		clean = u.Plain()
 	}
@@ -74,9 +78,13 @@ func (w *walker) content(c blob.Content, mediaType string, with *scrub.Scrubber)
 	if len(c.Readings) > 0 {
 		w.inspected++
 	}
+	w.inside = ""
 	for range maxReadings {
 		i := 0
 		for i < len(c.Readings) && !w.dirty(&c.Readings[i], with) {
+			if i == 0 {
+				w.inside = ends(w.res.Clean.String())
+			}
 			i++
 		}
 		if i == len(c.Readings) {

@@ -242,6 +242,9 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	if code := in.w.object(in.row.Shape, root); code != ok {
 		return code
 	}
+	if in.w.settle(); in.w.refused != ok {
+		return in.w.refused
+	}
 	in.restructure(root)
 	if in.p.msg.Kind != wire.Response {
 		return ok

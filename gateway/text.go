@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unsafe"
 
@@ -127,32 +126,6 @@ func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b
 
 // asOctets is s as octets, without a copy. They must not be written to.
 func asOctets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
-
-// joined looks at the texts of adjacent blocks as a model does, one behind the
-// other. A block that holds a part of a token spread over several is given up.
-func (w *walker) joined(blocks []block) {
-	if len(blocks) < 2 {
-		return
-	}
-	parts := make([]string, len(blocks))
-	for i := range blocks {
-		parts[i] = blocks[i].text
-	}
-	last := strictjson.Value{}
-	for _, span := range w.text.Joined(parts) {
-		if v := blocks[span.Part].value; v != last {
-			last = v
-			w.edits.Replace(v, blockPlaceholder(w.evidence))
-			w.forget(w.spell(true) + "/" + strconv.Itoa(blocks[span.Part].at))
-			w.giveUp(finding.SplitAcrossBlocks)
-			for i := range blocks {
-				if blocks[i].value == v {
-					blocks[i].text = ""
-				}
-			}
-		}
-	}
-}
 
 // name checks what is never rewritten.
 func (w *walker) name(v strictjson.Value) finding.Code {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/internal/blob"
@@ -133,7 +132,7 @@ func (b *viewBuilder) add(text string) {
 
 // next begins a segment with the end of the one before.
 func (b *viewBuilder) next() {
-	view, raw := tail(b.view.String()), tail(b.raw.String())
+	view, raw := end(b.view.String(), shared), end(b.raw.String(), shared)
 	b.flush()
 	b.view.WriteString(view)
 	b.raw.WriteString(raw)
@@ -144,13 +143,4 @@ func (b *viewBuilder) flush() {
 		b.out = append(b.out, classify.Segment{View: b.view.String(), Raw: b.raw.String()})
 	}
 	b.view, b.raw, b.begun = strings.Builder{}, strings.Builder{}, false
-}
-
-// tail is the end of s, from the beginning of a character on.
-func tail(s string) string {
-	i := max(0, len(s)-shared)
-	for i < len(s) && !utf8.RuneStart(s[i]) {
-		i++
-	}
-	return s[i:]
 }

@@ -35,17 +35,23 @@ type walker struct {
 	res      scrub.Result
 	edits    strictjson.Edits
 	path     []step
-	sum      []byte // digests of the delivered texts, one after the other
-	blocks   []block
+	sum      []byte   // digests of the delivered texts, one after the other
 	plain    []byte   // room for decoded texts: the last of pooled
 	pooled   [][]byte // octets that edits and texts refer to
+
+	pieces  []piece      // texts in order, since they were last looked at together
+	track   []int        // room for settle
+	told    int          // how many texts there were
+	unit    unit         // in which the walker stands
+	refused finding.Code // why the message is refused for what is spread over texts, or ok
 
 	answer   []string // clean texts of a result's own blocks, of KindLLM
 	grounded bool     // a text names the type of a grounding adapter's answer
 
 	inspected    int
-	edited       bool // something was changed, removed or withheld
-	changed      bool // the text that was cleaned last must be replaced
+	edited       bool   // something was changed, removed or withheld
+	inside       string // the beginning and the end of the blob that was read last
+	changed      bool   // the text that was cleaned last must be replaced
 	found        []frame.Finding
 	foundMore    []Count
 	notInspected []frame.NotInspected
@@ -63,16 +69,19 @@ type step struct {
 	cut     int // how many elements before it are not delivered
 }
 
-// A block is the text of one content block in its list, for the joined look.
-type block struct {
-	value strictjson.Value // the block
-	at    int              // its place in the list
-	text  string           // clean
+// A unit is what is given up as a whole: a block or an entry.
+type unit struct {
+	value strictjson.Value
+	block bool
+	depth int    // of the path to it
+	place string // of a block, once it is known
 }
 
 func (w *walker) reset() {
 	w.release()
-	w.path, w.sum, w.blocks = w.path[:0], w.sum[:0], w.blocks[:0]
+	w.path, w.sum = w.path[:0], w.sum[:0]
+	clear(w.pieces)
+	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok
 	clear(w.answer)
 	w.answer, w.grounded = w.answer[:0], false
 	w.inspected, w.edited = 0, false
@@ -160,7 +169,7 @@ func (w *walker) field(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	case f.Arity == mcpmsg.List || f.Arity == mcpmsg.Map:
 		return finding.Misshapen
 	}
-	return w.unit(f, parent, v)
+	return w.item(f, parent, v)
 }
 
 // each treats the values of a map. Its names are a third party's, so that it counts as
@@ -171,7 +180,7 @@ func (w *walker) each(f *mcpmsg.Field, v strictjson.Value) finding.Code {
 	for name, value := range v.Members() {
 		w.path = append(w.path, step{ordinal: n})
 		if code = w.name(name); code == ok {
-			code = w.unit(f, v, value)
+			code = w.item(f, v, value)
 		}
 		w.path = w.path[:len(w.path)-1]
 		if code != ok {
@@ -186,14 +195,14 @@ func (w *walker) each(f *mcpmsg.Field, v strictjson.Value) finding.Code {
 }
 
 func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
-	n, first, cut := 0, len(w.blocks), 0
+	n, cut := 0, 0
+	defer func(outer unit) { w.unit = outer }(w.unit)
 	for e := range v.Elements() {
-		w.path = append(w.path, step{ordinal: n, element: true, cut: cut})
-		before := len(w.blocks)
-		code := w.unit(f, parent, e)
-		for i := range w.blocks[before:] {
-			w.blocks[before+i].value, w.blocks[before+i].at = e, n
+		if f.Unit != mcpmsg.Outer {
+			w.unit = unit{value: e, block: f.Unit == mcpmsg.Block, depth: len(w.path) + 1}
 		}
+		w.path = append(w.path, step{ordinal: n, element: true, cut: cut})
+		code := w.item(f, parent, e)
 		w.path = w.path[:len(w.path)-1]
 		if w.removed {
 			cut++
@@ -203,29 +212,20 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 		}
 		n++
 	}
-	if f.Unit == mcpmsg.Block {
-		w.joined(w.blocks[first:])
-		if w.llm != nil && len(w.path) == 1 {
-			for _, b := range w.blocks[first:] {
-				w.answer = append(w.answer, b.text)
-			}
-		}
-	}
-	w.blocks = w.blocks[:first]
 	return ok
 }
 
-// unit treats one value and, where it must be refused and is a unit, gives it up.
-func (w *walker) unit(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
-	before, places := len(w.blocks), w.mark()
+// item treats one value and, where it must be refused and is a unit, gives it up.
+func (w *walker) item(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
+	told, places := w.told, w.mark()
 	code := w.value(f, parent, v)
 	w.removed = false
 	if code == ok || f.Unit == mcpmsg.Outer {
 		return code
 	}
 	w.backTo(places)
+	w.takeBack(told)
 	if f.Unit == mcpmsg.Block {
-		w.blocks = w.blocks[:before]
 		w.edits.Replace(v, blockPlaceholder(w.evidence))
 	} else {
 		w.edits.Remove(v)
@@ -281,14 +281,23 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	switch {
 	case framed, f.Treat == mcpmsg.ToolText && !f.Typed:
 		w.toolText(v, framed)
-		w.blocks = append(w.blocks, block{text: w.res.Clean.String()})
+		kind := pieceText
+		if framed {
+			kind = pieceFramed
+		}
+		w.say(v, ofText(f), kind, w.text)
 		return ok
 	}
 	switch f.Treat {
 	case mcpmsg.Definition:
 		w.scrub(v, w.keep)
+		w.say(v, ofText(f), pieceText, w.keep)
 	case mcpmsg.Name:
-		return w.name(v)
+		code := w.name(v)
+		if code == ok && f.Name == "name" {
+			w.tell(piece{value: v, text: v.Text(), in: named, kind: pieceName})
+		}
+		return code
 	case mcpmsg.Blob:
 		return w.blob(v, parent.Get("mimeType").Text())
 	case mcpmsg.Opaque:
@@ -298,9 +307,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 		w.skip(finding.Opaque)
 	default:
 		w.scrub(v, w.text)
-		if f.Name == "text" {
-			w.blocks = append(w.blocks, block{text: w.res.Clean.String()})
-		}
+		w.say(v, ofText(f), pieceText, w.text)
 	}
 	return ok
 }
@@ -321,6 +328,7 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	if rest == mcpmsg.Schema {
 		with = w.keep
 	}
+	told := w.told
 	code, words := w.name(name), w.words
 	switch {
 	case code != ok:
@@ -332,6 +340,7 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 		code = w.data(v, with)
 	}
 	if code != ok {
+		w.takeBack(told)
 		w.edits.Remove(v)
 		w.giveUp(code)
 		w.words = words
@@ -347,6 +356,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 	case '"':
 		w.words++
 		w.scrub(v, with)
+		w.say(v, all, pieceText, with)
 	case '[':
 		for e := range v.Elements() {
 			w.path = append(w.path, step{ordinal: n, element: true})

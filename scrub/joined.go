@@ -40,7 +40,11 @@ func (s *Scrubber) joint(parts []string, r *Result) []Event {
 	if s.p.Profile != MCP && s.p.Profile != Faithful {
 		return nil
 	}
-	p := pass{policy: &s.p, r: r, text: strings.Join(parts, "")}
+	text := strings.Join(parts, "")
+	if plain(text, len(text)) {
+		return nil
+	}
+	p := pass{policy: &s.p, r: r, text: text}
 	for n := 0; n <= maxPasses; n++ {
 		p.facts, p.again = survey(p.text, nil), false
 		if s.p.Profile == MCP {
