@@ -1,36 +1,65 @@
 package frame
 
-import "github.com/pellucid-mcp/pellucid/internal/ucd"
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/internal/ucd"
+)
 
 // unlike is what a character folds to that resembles nothing in a tag.
 const unlike = 0
 
-// fold appends what a reader may take the one character s for: it is seen
-// through NFKC and its UTS #39 skeleton, without regard to case. Whatever is
+// maxReadings bounds the readings of one character. Unicode 15.0 needs four; a
+// test walks all of it.
+const maxReadings = 8
+
+// readings returns every text that a reader may take the one character s for: it
+// is seen through NFKC and its UTS #39 skeleton, in any order and until nothing
+// changes, since one can hide what the other shows: U+03F2 has the skeleton "c",
+// and NFKC makes U+03C2 of it, which has none. Each is folded: case, whatever is
 // hidden or blank, a mark on a letter, and a dash or line between words do not
 // count. b is scratch.
-func fold(dst []byte, b *ucd.Buffer, s string) []byte {
+func readings(b *ucd.Buffer, s string) (out []string) {
 	if len(s) == 1 {
-		return foldASCII(dst, s[0])
+		return []string{string(foldASCII(nil, s[0]))}
 	}
 	if p, _ := ucd.Peek(s, 0); p&(ucd.Hidden|ucd.Mark) != 0 {
-		return dst
+		return []string{""}
 	}
-	b.Reset()
-	b.Decompose(ucd.NFKC, s, 0)
-	b.Skeleton()
-	for _, c := range b.Cells {
-		switch {
-		case c.R < 0x80:
-			dst = foldASCII(dst, byte(c.R))
-		case ucd.Of(c.R)&(ucd.Hidden|ucd.Mark) == 0:
-			dst = append(dst, unlike)
+	forms := append(make([]string, 0, maxReadings), s)
+	for i := 0; i < len(forms); i++ {
+		for _, next := range []string{ucd.NFKC.String(forms[i]), string(b.AppendSkeleton(nil, forms[i]))} {
+			if len(forms) < maxReadings && !slices.Contains(forms, next) {
+				forms = append(forms, next)
+			}
+		}
+		if folded := foldText(forms[i]); !slices.Contains(out, folded) {
+			out = append(out, folded)
 		}
 	}
-	return dst
+	return out
 }
 
-// foldASCII is fold for one octet. Of the ASCII characters that have an ASCII
+// foldText folds what one character was taken for.
+func foldText(s string) string {
+	var dst []byte
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			dst = foldASCII(dst, s[i])
+			i++
+			continue
+		}
+		p, w := ucd.Peek(s, i)
+		if p&(ucd.Hidden|ucd.Mark) == 0 {
+			dst = append(dst, unlike)
+		}
+		i += w
+	}
+	return string(dst)
+}
+
+// foldASCII appends the reading of one byte. Of the ASCII characters that have an ASCII
 // look-alike, i stands for I, l, 1 and |, which also makes upper and lower case
 // one; an octet that is not ASCII is ill-formed.
 func foldASCII(dst []byte, c byte) []byte {

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -77,33 +78,95 @@ func begins(b *ucd.Buffer, s string, tags []tag) bool {
 // t's name as a reader sees them. It stops at the next opening angle, so that
 // all calls together are linear.
 func (t tag) begins(b *ucd.Buffer, s string) bool {
-	var buf [32]byte
-	n := 0
-	for i := 0; i < len(s); {
-		folded, w := buf[:0], 1
+	var buf [4]byte
+	for i, n := 0, 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return t.goesOn(b, s[i:], n)
+		}
+		if n = t.read(n, string(foldASCII(buf[:0], s[i]))); n < 0 { // '<' is in no name
+			return false
+		}
+		if n == len(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// goesOn is begins where n bytes of the name have been read.
+func (t tag) goesOn(b *ucd.Buffer, s string, n int) bool {
+	m := matches{at: []int{n}}
+	var buf [4]byte
+	for i := 0; i < len(s) && len(m.at) > 0; {
+		w := 1
 		if s[i] < utf8.RuneSelf {
-			folded = foldASCII(folded, s[i]) // '<' is in no name
+			m.take(t, foldASCII(buf[:0], s[i]))
 		} else {
 			if angle(b, s[i:]) > 0 {
 				return false
 			}
 			_, w = ucd.Peek(s, i)
-			folded = fold(folded, b, s[i:i+w])
+			m.takeAny(t, readings(b, s[i:i+w]))
 		}
-		for _, c := range folded {
-			switch {
-			case n == 0 && c == '/':
-			case c != t[n]:
-				return false
-			default:
-				if n++; n == len(t) {
-					return true
-				}
-			}
+		if m.whole {
+			return true
 		}
 		i += w
 	}
 	return false
+}
+
+// matches are how much of a tag's name may have been read: several lengths, where
+// a character has several readings.
+type matches struct {
+	at    []int
+	whole bool
+}
+
+// take reads folded, the only reading of a character.
+func (m *matches) take(t tag, folded []byte) {
+	kept := m.at[:0]
+	for _, n := range m.at {
+		if n = t.read(n, string(folded)); n == len(t) {
+			m.whole = true
+		}
+		if n >= 0 {
+			kept = append(kept, n)
+		}
+	}
+	m.at = kept
+}
+
+// takeAny reads a character that has several readings.
+func (m *matches) takeAny(t tag, all []string) {
+	var next []int
+	for _, n := range m.at {
+		for _, folded := range all {
+			to := t.read(n, folded)
+			m.whole = m.whole || to == len(t)
+			if to >= 0 && !slices.Contains(next, to) {
+				next = append(next, to)
+			}
+		}
+	}
+	m.at = next
+}
+
+// read returns how much of t is read when folded follows its first n bytes, -1 if
+// folded does not go on with it.
+func (t tag) read(n int, folded string) int {
+	for i := range len(folded) {
+		switch {
+		case n == len(t):
+			return n
+		case n == 0 && folded[i] == '/':
+		case folded[i] != t[n]:
+			return -1
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // angle returns the width of the character that s begins with if a reader sees
@@ -119,12 +182,10 @@ func angle(b *ucd.Buffer, s string) int {
 	if p&ucd.Opener == 0 {
 		return 0
 	}
-	if r, _, _ := ucd.Decode(s); len(ucd.Prototype(r)) > 0 && ucd.Prototype(r)[0] == '<' {
-		return w
-	}
-	var buf [32]byte
-	if f := fold(buf[:0], b, s[:w]); len(f) > 0 && f[0] == '<' {
-		return w
+	for _, r := range readings(b, s[:w]) {
+		if strings.HasPrefix(r, "<") {
+			return w
+		}
 	}
 	return 0
 }

@@ -43,6 +43,9 @@ func TestLookalikes(t *testing.T) {
 		{"<\u00ad/pell\ufe0fucid", 1},    // soft hyphen, variation selector
 		{"</\U0001d429\U0001d41e\U0001d425\U0001d425\U0001d42e\U0001d41c\U0001d422d", 1}, // mathematical bold
 		{"</\u24df\u24d4\u24db\u24db\u24e4\u24d2\u24d8\u24d3", 1},                        // circled
+		{"</pellu\u03f2id", 1}, // lunate sigma, small and capital
+		{"</pellu\u03f9id", 1},
+		{"</pe\uffe8lucid", 1}, // half-width line
 		{"<<pellucid", 1},
 		{"<pellucid<pellucid", 2},
 		{"<< <pellucid", 1},
@@ -76,24 +79,76 @@ func TestLookalikes(t *testing.T) {
 	}
 }
 
-// TestAngles: a character is an opening angle exactly where NFKC or the UTS #39
-// skeleton of it begins with one.
+// seen returns every text that r is taken for: NFKC and the UTS #39 skeleton, in any
+// order, as often as they change anything.
+func seen(r rune) map[string]bool {
+	all := map[string]bool{string(r): true}
+	for todo := []string{string(r)}; len(todo) > 0; todo = todo[1:] {
+		for _, next := range []string{ucd.NFKC.String(todo[0]), string(ucd.AppendSkeleton(nil, todo[0]))} {
+			if !all[next] {
+				all[next] = true
+				todo = append(todo, next)
+			}
+		}
+	}
+	return all
+}
+
+// TestEveryCodePoint walks Unicode 15.0: a code point that NFKC and the skeleton, in
+// any order, make a character of a fence of takes that character's place in it.
+func TestEveryCodePoint(t *testing.T) {
+	places := map[string]string{"<": "%s/pellucid-0", "/": "<%spellucid-0"}
+	for i, c := range "pellucid" {
+		places[string(c)] = "</" + "pellucid"[:i] + "%s" + "pellucid"[i+1:] + "-0"
+	}
+	var b ucd.Buffer
+	found, most := 0, 0
+	for r := rune(0x80); r <= ucd.MaxRune; r++ {
+		if 0xD800 <= r && r < 0xE000 {
+			continue
+		}
+		all := seen(r)
+		most = max(most, len(all))
+		for text := range all {
+			for c, in := range places {
+				if !strings.EqualFold(text, c) && (c != "l" && c != "i" || !strings.Contains("1|I", text) || text == "") {
+					continue
+				}
+				found++
+				in = strings.Replace(in, "%s", string(r), 1)
+				if out, n := appendNeutral(nil, in, fenceTag); n != 1 {
+					t.Errorf("%U is taken for %q: %+q became %+q", r, c, in, out)
+				}
+				break
+			}
+		}
+	}
+	t.Logf("%d code points are taken for a character of a fence; one is taken for %d texts at most", found, most)
+	if found < 450 || most > maxReadings {
+		t.Errorf("%d code points, %d texts", found, most)
+	}
+	if got := readings(&b, "\u03f2"); len(got) < 2 {
+		t.Errorf("U+03F2: %q", got)
+	}
+}
+
+// TestAngles: a character is an opening angle exactly where NFKC and the UTS #39
+// skeleton, in any order, make a text of it that begins with one.
 func TestAngles(t *testing.T) {
 	var b ucd.Buffer
-	var buf []byte
 	found := 0
 	for r := rune(0); r <= ucd.MaxRune; r++ {
 		if 0xD800 <= r && r < 0xE000 {
 			continue
 		}
-		s := string(r)
-		nfkc := ucd.NFKC.String(s)
-		buf = ucd.AppendSkeleton(buf[:0], s)
-		want := nfkc[0] == '<' || buf[0] == '<' || ucd.AppendSkeleton(nil, nfkc)[0] == '<'
+		want := false
+		for text := range seen(r) {
+			want = want || strings.HasPrefix(text, "<")
+		}
 		if want {
 			found++
 		}
-		if got := angle(&b, s) > 0; got != want {
+		if got := angle(&b, string(r)) > 0; got != want {
 			t.Errorf("%U: %v, want %v", r, got, want)
 		}
 	}

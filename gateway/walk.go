@@ -394,8 +394,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 
 // isOurs reports whether a member claims to be a receipt, wherever it stands.
 func isOurs(name strictjson.Value) bool {
-	key := asString(nameOctets(name))
-	return len(key) >= len(frame.MetaPrefix) && strings.EqualFold(key[:len(frame.MetaPrefix)], frame.MetaPrefix)
+	return frame.IsReceipt(asString(nameOctets(name)))
 }
 
 // meta treats a _meta object: forged receipts go first, and each member stands
