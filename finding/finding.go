@@ -24,6 +24,7 @@ const (
 	Noncharacter      Code = "noncharacter"               // never a character
 	AnsiEscape        Code = "ansi-escape"                // terminal control sequence
 	ControlToken      Code = "control-token"              // a chat template's own token
+	AmbiguousToken    Code = "ambiguous-token"            // kept: spelled like a control token, and like honest text
 	RoleMarker        Code = "role-marker"                // a line that claims a role of the conversation
 	EncodedToken      Code = "encoded-token"              // a control token behind percent or JSON escapes
 	HiddenReference   Code = "hidden-character-reference" // &#x202E; and the like
@@ -128,7 +129,7 @@ var severities = map[Code]Severity{
 	HiddenBidi: Error, HiddenZeroWidth: Warn, HiddenOperator: Error, HiddenVariation: Warn,
 	HiddenTag: Error, HiddenFiller: Warn, HiddenAnnotation: Error, HiddenFormat: Warn,
 	ControlCharacter: Warn, LineBreak: Info, OddSpace: Info, Noncharacter: Error,
-	AnsiEscape: Warn, ControlToken: Error, RoleMarker: Warn, EncodedToken: Warn,
+	AnsiEscape: Warn, ControlToken: Error, AmbiguousToken: Info, RoleMarker: Warn, EncodedToken: Warn,
 	HiddenReference: Error, Confusable: Info, NFKC: Info, NFKCLossy: Warn,
 	CombiningFlood: Warn, Truncated: Warn, IllFormedUTF8: Warn, SurrogateMended: Warn,
 	MarkupTag: Warn, MarkupLink: Info, PrivateUse: Warn, Unassigned: Warn, BlankSymbol: Info,

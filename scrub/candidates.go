@@ -9,20 +9,24 @@ import (
 // candidates finds where something may begin, without looking at the rest.
 type candidates struct {
 	s     string
-	octet [5]byte
-	at    [5]int
+	octet [maxCandidates]byte
+	at    [maxCandidates]int
 	n     int
 	wide  int  // the next opener that is not ASCII
 	scan  bool // there may be one
 }
 
+// maxCandidates is the number of bytes that can begin something.
+const maxCandidates = 5
+
 func newCandidates(s string, m *matcher) candidates {
-	c := candidates{s: s, octet: [5]byte{'\n', '<', '[', '#', '&'}, n: 4, scan: m.opener, wide: -1}
-	if m.references {
-		c.n = 5
-	}
-	for k := range c.n {
-		c.at[k] = c.index(c.octet[k], 0)
+	c := candidates{s: s, scan: m.opener, wide: -1}
+	for _, x := range []byte("\n<[#&") {
+		if x != '&' || m.references {
+			c.octet[c.n] = x
+			c.at[c.n] = c.index(x, 0)
+			c.n++
+		}
 	}
 	return c
 }
@@ -67,7 +71,7 @@ func (c *candidates) promising(at int) bool {
 	case '<':
 		return letter(b) || b == '|' || b == '/' || b == '<' || b == '[' || b == '#'
 	case '[':
-		return letter(b) || b == '/' || b == '<' || b == '[' || b == '#'
+		return letter(b) || b == '/' || b == '<' || b == '[' || b == '#' || b == '|'
 	case '#':
 		return b == '#' || b == '<' || b == '['
 	case '&':

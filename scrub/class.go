@@ -41,6 +41,7 @@ const (
 	BlankSymbol             // noted, kept
 	Suspicious              // refused by surface
 	SplitToken              // a control token spread over adjacent texts
+	AmbiguousToken          // noted, kept: a spelling of a control token that honest text has too
 	numClasses
 )
 
@@ -58,7 +59,7 @@ var classCodes = [numClasses]finding.Code{
 	MarkupTag: finding.MarkupTag, MarkupLink: finding.MarkupLink,
 	PrivateUse: finding.PrivateUse, Unassigned: finding.Unassigned,
 	BlankSymbol: finding.BlankSymbol, Suspicious: finding.SuspiciousUnicode,
-	SplitToken: finding.SplitAcrossBlocks,
+	SplitToken: finding.SplitAcrossBlocks, AmbiguousToken: finding.AmbiguousToken,
 }
 
 // Code returns the name of the class in the closed vocabulary, "" for none.

@@ -94,6 +94,9 @@ func checkToken(t *testing.T, r corpora.Row, out string, res *Result) {
 		}
 		return
 	}
+	if (token == "<s>" || token == "</s>" || token == "[INST]" || token == "<system>") && strings.Contains(r.Text, token) && res.Has(AmbiguousToken) {
+		return // spelled plainly and in no sequence of a template: kept and noted
+	}
 	if res.Tokens == 0 {
 		t.Errorf("%s %s: %q was not found in %+q -> %+q", r.ID, r.Family, token, r.Text, out)
 	}

@@ -31,7 +31,7 @@ var naiveTokens = []string{
 	"<|im_start|>", "<|im_end|>", "<|im_sep|>", "<|im_user|>", "<|eot_id|>", "<|eot|>",
 	"<|start_header_id|>", "<|end_header_id|>", "<|header_end|>", "<|end_of_text|>", "<|endoftext|>",
 	"<|end_of_turn|>", "<|assistant|>", "<|user|>", "<|message|>", "<|channel|>", "<|python_tag|>",
-	"<|end_of_sentence|>", "<end_of_turn>", "[inst]", "[/inst]", "<<sys>>", "<</sys>>", "<system>",
+	"<|end_of_sentence|>", "<end_of_turn>", "[/inst]", "<<sys>>", "<</sys>>",
 	"</system>", "</tool_response>", "<think>", "</think>", "[tool_calls]", "[available_tools]",
 	"[tool_results]", "[/tool_results]", "<unused0>", "<function_results>", "### instruction:",
 	"### system:",

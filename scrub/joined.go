@@ -41,10 +41,15 @@ func (s *Scrubber) joint(parts []string, r *Result) []Event {
 		return nil
 	}
 	text := strings.Join(parts, "")
-	if plain(text, len(text)) {
+	if plain(text, len(text), s.p.Tokens) {
 		return nil
 	}
-	p := pass{policy: &s.p, r: r, text: text}
+	ends := make([]int, len(parts))
+	for i, n := 0, 0; i < len(parts); i++ {
+		n += len(parts[i])
+		ends[i] = n
+	}
+	p := pass{policy: &s.p, r: r, text: text, ends: ends}
 	for n := 0; n <= maxPasses; n++ {
 		p.facts, p.again = survey(p.text, nil), false
 		if s.p.Profile == MCP {
@@ -57,14 +62,9 @@ func (s *Scrubber) joint(parts []string, r *Result) []Event {
 			break
 		}
 	}
-	ends := make([]int, len(parts))
-	for i, n := 0, 0; i < len(parts); i++ {
-		n += len(parts[i])
-		ends[i] = n
-	}
 	return slices.DeleteFunc(slices.Clone(r.Events), func(e Event) bool {
 		i, _ := slices.BinarySearch(ends, e.Start+1)
-		return i == len(ends) || ends[i] >= e.End
+		return e.Class != SplitToken && (i == len(ends) || ends[i] >= e.End)
 	})
 }
 

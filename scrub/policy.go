@@ -82,6 +82,9 @@ type Policy struct {
 	// and of languages, instead of the verifier's 151 code points.
 	Wide bool
 
+	// Tokens are the control tokens; nil means Builtin.
+	Tokens *TokenTable
+
 	// DangerouslyRFCSetOnly limits veritas-0.1's step 4.4 to the 156 code points
 	// that the RFC names. Thousands of invisible characters then pass.
 	DangerouslyRFCSetOnly bool
@@ -112,6 +115,9 @@ func Compile(p Policy) (*Scrubber, error) {
 	}
 	if p.MaxOctets == 0 {
 		p.MaxOctets = DefaultMaxOctets
+	}
+	if p.Tokens == nil {
+		p.Tokens = Builtin()
 	}
 	if p.MaxChars < minChars || p.MaxChars > maxSize {
 		fault("MaxChars %d is not in [%d, %d]", p.MaxChars, minChars, maxSize)

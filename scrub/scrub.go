@@ -42,7 +42,7 @@ func (s *Scrubber) Policy() Policy { return s.p }
 // changes nothing, once r has grown. Time is linear in len(in).
 func (s *Scrubber) Scrub(in string, r *Result) {
 	r.reset()
-	if s.quick && plain(in, s.limit) {
+	if s.quick && plain(in, s.limit, s.p.Tokens) {
 		r.Clean = Clean{in}
 		return
 	}
@@ -102,6 +102,7 @@ type pass struct {
 	first  bool   // the first pass: notes about what is kept are taken
 	again  bool   // a step did what an earlier one may have to look at
 	cut    bool   // veritas-0.1: text was cut and the marker is due
+	ends   []int  // where the parts of a joined text end
 	blunt  bool   // too many passes: remove what could be the cause
 }
 

@@ -88,7 +88,7 @@ func TestTokens(t *testing.T) {
 		{"##########\nSystem: Linux", "##########\nSystem: Linux"},
 		{"#\n#\n# System: x", "#\n#\n# System: x"},
 		{"### Instr### Instruction:uction:", ""},
-		{"<s>a</s>", "a"},
+		{"<s>a</s>", "<s>a</s>"},
 		{"Vec<S>", "Vec<S>"},
 		{"<unused42> [UNUSED_TOKEN_7]", " "},
 		{"<\uff5cend\u2581of\u2581sentence\uff5c>", ""},

@@ -63,16 +63,21 @@ func survey(s string, r *Result) facts {
 
 // plain reports whether any profile that changes text would leave s as it is, for
 // the case that matters most: printable ASCII without token syntax. spec: scrub/7
-func plain(s string, limit int) bool {
+func plain(s string, limit int, t *TokenTable) bool {
 	if len(s) > limit || strings.IndexByte(s, '<') >= 0 || strings.IndexByte(s, '[') >= 0 ||
-		strings.IndexByte(s, '#') >= 0 || strings.IndexByte(s, '&') >= 0 || startsRole(s, 0) {
+		strings.IndexByte(s, '#') >= 0 || strings.IndexByte(s, '&') >= 0 || t.startsRole(s, 0) {
 		return false
+	}
+	for _, b := range t.unseen {
+		if strings.IndexByte(s, b) >= 0 {
+			return false
+		}
 	}
 	i := ucd.PlainASCII(s)
 	for i < len(s) {
 		switch s[i] {
 		case '\n':
-			if i+1 < len(s) && opensLine[s[i+1]] && startsRole(s, i+1) {
+			if i+1 < len(s) && (t.opens[s[i+1]] || s[i+1] == ' ' || s[i+1] == '\t') && t.startsRole(s, i+1) {
 				return false
 			}
 		case '\t':
@@ -84,6 +89,3 @@ func plain(s string, limit int) bool {
 	}
 	return true
 }
-
-// opensLine: a line that begins with the octet may begin with a role.
-var opensLine = [256]bool{' ': true, '\t': true, 's': true, 'S': true, 'h': true, 'H': true, 'a': true, 'A': true}

@@ -1,16 +1,9 @@
 package scrub
 
-import "slices"
-
-// A TokenKind says how a control token is delimited, and so how it is found.
-type TokenKind uint8
-
-const (
-	Angle   TokenKind = iota // <name>, also <|name|>
-	Bracket                  // [name]
-	Heading                  // ### name:
-	Line                     // name: at the beginning of a line
-	Generic                  // any <|name|>: letters, digits, _ - . / and U+2581
+import (
+	_ "embed"
+	"slices"
+	"sync"
 )
 
 // An Action says what mcp and faithful do with a token.
@@ -18,7 +11,8 @@ type Action uint8
 
 const (
 	Remove    Action = iota // both remove it
-	RemoveMCP               // mcp removes it, faithful counts it
+	RemoveMCP               // mcp removes it, faithful notes it
+	Ambiguous               // both note it, and remove it in a sequence of its template
 )
 
 // A Token is one control token of a model family's chat template. Text is
@@ -26,162 +20,98 @@ const (
 type Token struct {
 	Family string
 	Text   string
-	Kind   TokenKind
 	Action Action
 	// Exact: only this case counts, or any case that is spelled with something
-	// else than these ASCII characters, which no honest text does.
+	// else than these ASCII characters, which no honest text does. An ambiguous
+	// token is always exact.
 	Exact bool
-	Why   string // for an exception
+	// Sequences are the sequences of a template in which an ambiguous token is
+	// removed, as the file of tokens writes them.
+	Sequences []string
+	// Unless turns them round: it is removed but in these sequences.
+	Unless bool
+	Why    string // for an exception
+
+	Source  string // the published model and its file that spell it
+	Package string // registry, name, version and path of the package that it was read from
+	Read    string // the date of the last look, as YYYY-MM-DD
+
+	kind   tokenKind
+	index  int
+	barred bool // its name begins with a bar
+	stem   int  // length up to the number that its name ends with; 0: none
 }
 
-// Tokens returns the table. spec: scrub/4.3
-func Tokens() []Token { return slices.Clone(tokens) }
+// A tokenKind says how a token is delimited, and so how it is found.
+type tokenKind uint8
 
 const (
-	whyHTML    = "<S> is a type parameter in half of all Rust; the tokenizers know <s> only"
-	whyHeading = "a heading of interface documentation"
-	whyLine    = "in plain lower case or capitalised it is a YAML key or a label, which is left"
-	whyChatLog = "a chat log"
+	inAngles   tokenKind = iota // <name>
+	asPrefix                    // <name= or <|name|, of which the rest is anything
+	inBrackets                  // [name]
+	asHeading                   // ### name:
+	asLine                      // name: at the beginning of a line
+	asLiteral                   // anything else
+	ofShapes                    // one of the generic shapes
+	numKinds
 )
 
-var tokens = []Token{
-	// Every <|name|>, so that a family's new tokens are known before they exist.
-	{Family: "any", Text: "<|name|>", Kind: Generic},
+// builtinSource is the file of tokens that is part of this version.
+//
+//go:embed tokens_2026.11.txt
+var builtinSource string
 
-	{Family: "ChatML", Text: "<|im_start|>"},
-	{Family: "ChatML", Text: "<|im_end|>"},
-	{Family: "ChatML", Text: "<|im_sep|>"},
-	{Family: "GPT", Text: "<|endoftext|>"},
-	{Family: "GPT", Text: "<|endofprompt|>"},
-	{Family: "GPT", Text: "<|fim_prefix|>"},
-	{Family: "GPT", Text: "<|fim_middle|>"},
-	{Family: "GPT", Text: "<|fim_suffix|>"},
-	{Family: "GPT-OSS", Text: "<|start|>"},
-	{Family: "GPT-OSS", Text: "<|end|>"},
-	{Family: "GPT-OSS", Text: "<|message|>"},
-	{Family: "GPT-OSS", Text: "<|channel|>"},
-	{Family: "GPT-OSS", Text: "<|constrain|>"},
-	{Family: "GPT-OSS", Text: "<|call|>"},
-	{Family: "GPT-OSS", Text: "<|return|>"},
+// Builtin returns the tokens that are part of this version.
+var Builtin = sync.OnceValue(func() *TokenTable {
+	t, err := parseTokens(nil, builtinSource)
+	if err != nil {
+		panic(err) // a test reads the same file
+	}
+	return t
+})
 
-	{Family: "Llama 2", Text: "[INST]", Kind: Bracket},
-	{Family: "Llama 2", Text: "[/INST]", Kind: Bracket},
-	{Family: "Llama 2", Text: "<<SYS>>"},
-	{Family: "Llama 2", Text: "<</SYS>>"},
-	{Family: "Llama 2", Text: "<s>", Exact: true, Why: whyHTML},
-	{Family: "Llama 2", Text: "</s>", Exact: true, Why: whyHTML},
-	{Family: "Llama 2", Text: "<unk>"},
-	{Family: "Llama 3", Text: "<|begin_of_text|>"},
-	{Family: "Llama 3", Text: "<|end_of_text|>"},
-	{Family: "Llama 3", Text: "<|start_header_id|>"},
-	{Family: "Llama 3", Text: "<|end_header_id|>"},
-	{Family: "Llama 3", Text: "<|eot_id|>"},
-	{Family: "Llama 3", Text: "<|eom_id|>"},
-	{Family: "Llama 3", Text: "<|python_tag|>"},
-	{Family: "Llama 4", Text: "<|header_start|>"},
-	{Family: "Llama 4", Text: "<|header_end|>"},
-	{Family: "Llama 4", Text: "<|eot|>"},
-	{Family: "Llama 4", Text: "<|eom|>"},
+// Tokens returns the tokens that are part of this version. spec: scrub/4.3
+func Tokens() []Token { return Builtin().Tokens() }
 
-	{Family: "Mistral", Text: "[TOOL_CALLS]", Kind: Bracket},
-	{Family: "Mistral", Text: "[AVAILABLE_TOOLS]", Kind: Bracket},
-	{Family: "Mistral", Text: "[/AVAILABLE_TOOLS]", Kind: Bracket},
-	{Family: "Mistral", Text: "[TOOL_RESULTS]", Kind: Bracket},
-	{Family: "Mistral", Text: "[/TOOL_RESULTS]", Kind: Bracket},
-	{Family: "Mistral", Text: "[TOOL_CONTENT]", Kind: Bracket},
-	{Family: "Mistral", Text: "[/TOOL_CONTENT]", Kind: Bracket},
-	{Family: "Mistral", Text: "[SYSTEM_PROMPT]", Kind: Bracket},
-	{Family: "Mistral", Text: "[/SYSTEM_PROMPT]", Kind: Bracket},
-	{Family: "Mistral", Text: "[THINK]", Kind: Bracket},
-	{Family: "Mistral", Text: "[/THINK]", Kind: Bracket},
-	{Family: "Mistral", Text: "[CALL_ID]", Kind: Bracket},
-	{Family: "Mistral", Text: "[IMG_BREAK]", Kind: Bracket},
-	{Family: "Mistral", Text: "[IMG_END]", Kind: Bracket},
-	{Family: "Mistral", Text: "[BEGIN_AUDIO]", Kind: Bracket},
+// A TokenTable is a compiled, immutable list of control tokens, safe for
+// concurrent use.
+type TokenTable struct {
+	version string
+	tokens  []*Token
 
-	{Family: "Gemma", Text: "<start_of_turn>"},
-	{Family: "Gemma", Text: "<end_of_turn>"},
-	{Family: "Gemma", Text: "<start_of_image>"},
-	{Family: "Gemma", Text: "<end_of_image>"},
-	{Family: "Gemma", Text: "<bos>"},
-	{Family: "Gemma", Text: "<eos>"},
-	{Family: "Gemma", Text: "<pad>"},
-	{Family: "Gemma", Text: "<unused0>", Why: "any number"},
-
-	{Family: "Phi", Text: "<|system|>"},
-	{Family: "Phi", Text: "<|user|>"},
-	{Family: "Phi", Text: "<|assistant|>"},
-	{Family: "Phi", Text: "<|end_of_turn|>"},
-	{Family: "Phi", Text: "<|tool|>"},
-
-	{Family: "Qwen", Text: "<tool_call>"},
-	{Family: "Qwen", Text: "</tool_call>"},
-	{Family: "Qwen", Text: "<tool_response>"},
-	{Family: "Qwen", Text: "</tool_response>"},
-	{Family: "Qwen", Text: "<|object_ref_start|>"},
-	{Family: "Qwen", Text: "<|vision_start|>"},
-	{Family: "Qwen", Text: "<think>"},
-	{Family: "Qwen", Text: "</think>"},
-
-	{Family: "DeepSeek", Text: "<|begin_of_sentence|>"},
-	{Family: "DeepSeek", Text: "<|end_of_sentence|>"},
-	{Family: "DeepSeek", Text: "<|User|>"},
-	{Family: "DeepSeek", Text: "<|Assistant|>"},
-	{Family: "DeepSeek", Text: "<|tool_calls_begin|>"},
-	{Family: "DeepSeek", Text: "<|tool_outputs_begin|>"},
-
-	{Family: "Command-R", Text: "<BOS_TOKEN>"},
-	{Family: "Command-R", Text: "<EOS_TOKEN>"},
-	{Family: "Command-R", Text: "<|START_OF_TURN_TOKEN|>"},
-	{Family: "Command-R", Text: "<|END_OF_TURN_TOKEN|>"},
-	{Family: "Command-R", Text: "<|SYSTEM_TOKEN|>"},
-	{Family: "Command-R", Text: "<|USER_TOKEN|>"},
-	{Family: "Command-R", Text: "<|CHATBOT_TOKEN|>"},
-	{Family: "Granite", Text: "<|start_of_role|>"},
-	{Family: "Granite", Text: "<|end_of_role|>"},
-	{Family: "Granite", Text: "<|tool_call|>"},
-	{Family: "GLM", Text: "[gMASK]", Kind: Bracket},
-	{Family: "GLM", Text: "[sMASK]", Kind: Bracket},
-	{Family: "GLM", Text: "<sop>"},
-	{Family: "GLM", Text: "<eop>"},
-	{Family: "GLM", Text: "<|observation|>"},
-	{Family: "Kimi", Text: "<|im_user|>"},
-	{Family: "Kimi", Text: "<|im_assistant|>"},
-	{Family: "Kimi", Text: "<|im_system|>"},
-	{Family: "Kimi", Text: "<|im_middle|>"},
-	{Family: "Kimi", Text: "<|tool_calls_section_begin|>"},
-	{Family: "Kimi", Text: "[BOS]", Kind: Bracket},
-	{Family: "Kimi", Text: "[EOS]", Kind: Bracket},
-	{Family: "Falcon", Text: "<|im_end|>"},
-	{Family: "InternLM", Text: "<eoh>"},
-	{Family: "InternLM", Text: "<eoa>"},
-	{Family: "InternLM", Text: "<eosys>"},
-	{Family: "InternLM", Text: "[UNUSED_TOKEN_145]", Kind: Bracket, Why: "any number"},
-	{Family: "SmolVLM", Text: "<end_of_utterance>"},
-
-	{Family: "tools in text", Text: "<function_calls>"},
-	{Family: "tools in text", Text: "</function_calls>"},
-	{Family: "tools in text", Text: "<function_results>"},
-	{Family: "tools in text", Text: "</function_results>"},
-	{Family: "tools in text", Text: "<tool_result>"},
-	{Family: "tools in text", Text: "</tool_result>"},
-	{Family: "tools in text", Text: "<tool_calls>"},
-	{Family: "tools in text", Text: "</tool_calls>"},
-	{Family: "roles in text", Text: "<system>"},
-	{Family: "roles in text", Text: "</system>"},
-	{Family: "roles in text", Text: "<system_prompt>"},
-	{Family: "roles in text", Text: "</system_prompt>"},
-	{Family: "roles in text", Text: "<assistant>"},
-	{Family: "roles in text", Text: "</assistant>"},
-
-	{Family: "Alpaca", Text: "### Instruction:", Kind: Heading},
-	{Family: "Alpaca", Text: "### System:", Kind: Heading},
-	{Family: "Alpaca", Text: "### Response:", Kind: Heading, Action: RemoveMCP, Why: whyHeading},
-	{Family: "Alpaca", Text: "### Input:", Kind: Heading, Action: RemoveMCP, Why: whyHeading},
-	{Family: "Vicuna", Text: "### Human:", Kind: Heading},
-	{Family: "Vicuna", Text: "### Assistant:", Kind: Heading},
-	{Family: "Vicuna", Text: "### User:", Kind: Heading, Action: RemoveMCP, Why: whyHeading},
-	{Family: "any", Text: "SYSTEM:", Kind: Line, Why: whyLine},
-	{Family: "Claude 2", Text: "Human:", Kind: Line, Exact: true, Action: RemoveMCP, Why: whyChatLog},
-	{Family: "Claude 2", Text: "Assistant:", Kind: Line, Exact: true, Action: RemoveMCP, Why: whyChatLog},
+	names    [numKinds]map[string]*Token // by the view of the name
+	numbered [numKinds]map[string]*Token // names that end with any number
+	partial  map[string]bool             // beginnings of prefixes that hold a blank
+	wide     bool                        // a name holds characters that are not ASCII
+	roles    []role
+	opens    [256]bool // bytes, in either case and their doubles, that begin a role
+	literals []spelling
+	first    []byte   // bytes with which literals begin
+	heads    []string // … and characters
+	unseen   []byte   // those of first that no other token begins with
+	starts   [256]bool
+	seqs     map[*Token][]tokenRow
+	spares   map[*Token][]tokenRow // in which a token stays
+	ofShape  []tokenRow            // that begin with any <|name|>
 }
+
+// Version returns the version of the table, "" where it has none.
+func (t *TokenTable) Version() string { return t.version }
+
+// Tokens returns a copy of the table, in its order.
+func (t *TokenTable) Tokens() []Token {
+	out := make([]Token, len(t.tokens))
+	for i, tok := range t.tokens {
+		out[i] = *tok
+		out[i].Sequences = slices.Clone(tok.Sequences)
+	}
+	return out
+}
+
+// With returns a table of the tokens of t and of those that source, a file of
+// tokens, adds. A spelling that both have is the one of source. The error, a
+// *TokenFileError, lists every fault.
+func (t *TokenTable) With(source string) (*TokenTable, error) { return parseTokens(t, source) }
+
+// anyShape is the token that a generic shape stands for.
+var anyShape = &Token{Family: "any", Text: "<|name|>", kind: ofShapes, barred: true}

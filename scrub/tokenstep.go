@@ -1,8 +1,13 @@
 package scrub
 
+import "sort"
+
 // dropTokens removes control tokens. spec: scrub/3.10
 func dropTokens(p *pass) {
 	m := p.match()
+	if p.blunt && m.count > 0 && dropOpeners(p, m) {
+		return
+	}
 	for _, e := range m.cuts {
 		p.r.ed.drop(e.Start, e.End, e.Class)
 	}
@@ -15,6 +20,28 @@ func dropTokens(p *pass) {
 	}
 }
 
+// dropOpeners removes every character that can begin a token, and reports whether
+// there was one. It ends a text that gives up one layer of tokens in each pass,
+// which only an attack does.
+func dropOpeners(p *pass, m *matcher) bool {
+	some := false
+	for i, s := 0, p.text; i < len(s); {
+		first, w := fold[s[i]&0x7f], 1
+		if s[i] >= 0x80 {
+			first, w = other, m.read(s, i)
+			if len(m.view) > 0 {
+				first = m.view[0].fold
+			}
+		}
+		if first == '<' || first == '[' || first == '#' || first == '&' && m.references || first != other && m.table.starts[first] {
+			p.r.ed.drop(i, i+w, ControlToken)
+			some = true
+		}
+		i += w
+	}
+	return some
+}
+
 // countTokens counts them: a text that discusses <|im_start|> must survive the
 // grounding adapter. spec: scrub/3.10
 func countTokens(p *pass) {
@@ -24,10 +51,34 @@ func countTokens(p *pass) {
 
 func (p *pass) match() *matcher {
 	m := &p.r.match
+	m.table = p.policy.Tokens
 	m.buf = &p.r.buf
+	m.changed = p.r.Events
+	m.all = false
+	m.seams = p.seams()
 	m.narrow = p.policy.Profile == Faithful
 	m.references = true
 	m.opener = p.facts.opener
 	m.find(p.text)
 	return m
+}
+
+// seams returns where in the text, as it is now, the parts of a joined one meet.
+func (p *pass) seams() []int {
+	if len(p.ends) < 2 {
+		return nil
+	}
+	seams := make([]int, 0, len(p.ends)-1)
+	for _, end := range p.ends[:len(p.ends)-1] {
+		n := sort.Search(len(p.r.Events), func(i int) bool { return p.r.Events[i].End > end })
+		at := end
+		if n > 0 {
+			at += p.r.Events[n-1].OutEnd - p.r.Events[n-1].End
+		}
+		if n < len(p.r.Events) && p.r.Events[n].Start < end {
+			at = p.r.Events[n].Out
+		}
+		seams = append(seams, at)
+	}
+	return seams
 }

@@ -183,8 +183,11 @@ func FuzzInsertion(f *testing.F) {
 		}
 		with := in[:at] + string(rune(c)) + in[at:]
 		for _, x := range []*Scrubber{s, m} {
-			a, _ := clean(t, x, in)
-			b, _ := clean(t, x, with)
+			a, ra := clean(t, x, in)
+			b, rb := clean(t, x, with)
+			if ra.Has(AmbiguousToken) || rb.Has(AmbiguousToken) {
+				continue // such a token stays where nothing was put into it
+			}
 			if a != b {
 				t.Fatalf("%s: %+q -> %+q, but %+q -> %+q", x.p.Profile, in, a, with, b)
 			}

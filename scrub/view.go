@@ -12,6 +12,7 @@ import (
 // A symbol is one character of the view.
 type symbol struct {
 	start, end uint32 // octets of the text
+	r          rune   // 0 for octets that are no UTF-8
 	char       byte   // ASCII, or other
 	fold       byte   // char in lower case, with look-alikes within ASCII as one
 	exact      bool   // the text spells it with this very octet
@@ -67,7 +68,7 @@ func appendView(dst []symbol, b *ucd.Buffer, s string, start, end int) []symbol 
 	b.Decompose(ucd.NFKC, s[start:end], start)
 	for i := range b.Cells {
 		r := b.Cells[i].R
-		x := symbol{start: uint32(start), end: uint32(end)}
+		x := symbol{start: uint32(start), end: uint32(end), r: r}
 		if r < 0x80 {
 			x.char = byte(r)
 		} else if prop := ucd.Of(r); prop&(ucd.Hidden|ucd.Mark) != 0 {

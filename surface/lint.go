@@ -98,7 +98,9 @@ func scrubbed(text string) int {
 			n++
 		}
 	}
-	return n
+	// Source code and regular expressions hold this one honestly; what a server says
+	// of itself does not.
+	return n + strings.Count(r.Clean.String(), "[INST]")
 }
 
 var tokens = mustCompile(scrub.Policy{Profile: scrub.Faithful})

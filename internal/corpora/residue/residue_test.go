@@ -23,7 +23,7 @@ func TestNaive(t *testing.T) {
 		{"<|im_\u200bstart|>", true, true, false},
 		{"<\uff5cbegin\u2581of\u2581sentence\uff5c>", false, true, false},
 		{"<|im_stop|>", false, false, false},
-		{"[Inst]", false, true, false},
+		{"[/Inst]", false, true, false},
 		{"\U000E0073\U000E0061\U000E0079\U000E0021", true, false, true},
 		{"\U000E0073\U000E0061\U000E0079", true, false, false},
 		{"\U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F", true, false, false},

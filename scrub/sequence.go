@@ -1,0 +1,298 @@
+package scrub
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A tokenRow is a sequence of tokens and words of a template. spec: scrub/4.5
+type tokenRow []element
+
+// An element is a token, or a word that stands in the view of the text.
+type element struct {
+	tok  *Token // nil: a word
+	word spelling
+	far  bool // it may stand up to maxGap bytes further on; else only blanks lie between
+	said bool // and what lies between are words: it holds a blank
+	mute bool // and what lies between is one word or nothing
+	ends bool // the line ends behind it
+	head bool // the line begins before it
+}
+
+// maxGap is how far two tokens of one sequence can be apart, in bytes.
+const maxGap = 4096
+
+const (
+	gap     = "\u2026" // of a sequence in a file: what lies between is anything
+	wordGap = "\u2025" // … that holds a blank
+	dataGap = "\u2024" // … that holds none
+	newline = "\u21b5" // of a sequence in a file: the line ends
+)
+
+// parseSequence reads a sequence of the token t.
+func (tt *TokenTable) parseSequence(t *Token, text string) (seq tokenRow, fault string) {
+	held := false
+	rest, first := strings.CutPrefix(text, newline)
+	for rest != "" {
+		e := element{head: first}
+		first = false
+		if after, ok := strings.CutPrefix(rest, gap); ok {
+			e.far, rest = true, after
+		} else if after, ok := strings.CutPrefix(rest, wordGap); ok {
+			e.far, e.said, rest = true, true, after
+		} else if after, ok := strings.CutPrefix(rest, dataGap); ok {
+			e.far, e.mute, rest = true, true, after
+		}
+		// A blank says that what follows is a word within the line, spelled so.
+		within := e.far && strings.HasPrefix(rest, " ")
+		if e.tok = tt.spelledAt(rest); e.tok != nil && (len(seq) == 0 || e.tok.kind != asLine) {
+			rest = rest[len(e.tok.Text):]
+			held = held || e.tok == t
+		} else {
+			// A role is a token where a line begins, and a word within a sequence.
+			n := 0
+			if e.tok != nil {
+				held = held || e.tok == t
+				n, e.tok = len(e.tok.Text), nil
+			}
+			for n < len(rest) && (n == 0 || within || tt.spelledAt(rest[n:]) == nil) &&
+				!startsGap(rest[n:]) && !strings.HasPrefix(rest[n:], newline) {
+				_, w := utf8.DecodeRuneInString(rest[n:])
+				n += w
+			}
+			if n == 0 {
+				return nil, "holds an empty part"
+			}
+			e.word, rest = newSpelling(rest[:n]), rest[n:]
+		}
+		if after, ok := strings.CutPrefix(rest, newline); ok {
+			e.ends, rest = true, after
+		}
+		seq = append(seq, e)
+	}
+	switch {
+	case len(seq) > maxElements:
+		return nil, "has too many parts"
+	case !held:
+		return nil, "does not hold the token"
+	case seq[0].tok == nil || seq[0].far:
+		return nil, "does not begin with a token"
+	case len(seq) == 1 && !seq[0].ends:
+		return nil, "is the token alone"
+	case len(seq) > 2:
+		for _, e := range seq {
+			if e.far {
+				return nil, "has a gap and more than two parts"
+			}
+		}
+	}
+	return seq, ""
+}
+
+func startsGap(s string) bool {
+	return strings.HasPrefix(s, gap) || strings.HasPrefix(s, wordGap) || strings.HasPrefix(s, dataGap)
+}
+
+// spelledAt returns the longest token that text begins with, nil if there is none.
+func (tt *TokenTable) spelledAt(text string) (best *Token) {
+	if strings.HasPrefix(text, anyShape.Text) {
+		return anyShape
+	}
+	for _, t := range tt.tokens {
+		if strings.HasPrefix(text, t.Text) && (best == nil || len(t.Text) > len(best.Text)) {
+			best = t
+		}
+	}
+	return best
+}
+
+// A hit is a token that was found: cut from the text, or left for the moment.
+type hit struct {
+	tok        *Token
+	start, end uint32
+	left       bool
+	spared     bool // it stands in a sequence in which it stays
+}
+
+// is reports whether the hit is the token t.
+func (h *hit) is(t *Token) bool {
+	return h.tok == t || t == anyShape && h.tok.barred
+}
+
+// resolve cuts the ambiguous tokens that stand in a sequence, and notes the others.
+func (m *matcher) resolve(s string) {
+	m.next = append(m.next[:0], make([]int32, len(m.table.tokens))...)
+	m.words = m.words[:0]
+	for i := len(m.hits) - 1; i >= 0; i-- {
+		h := &m.hits[i]
+		for _, seq := range m.table.seqs[h.tok] {
+			m.run(s, i, seq, false)
+		}
+		for _, seq := range m.table.spares[h.tok] {
+			m.run(s, i, seq, true)
+		}
+		if h.is(anyShape) {
+			for _, seq := range m.table.ofShape {
+				m.run(s, i, seq, false)
+			}
+		}
+		if h.tok.kind != ofShapes {
+			m.next[h.tok.index] = int32(i)
+		}
+	}
+	for i := range m.hits {
+		switch h := &m.hits[i]; {
+		case h.left && h.tok.Unless && !h.spared && len(m.seams) == 0:
+			m.cutLate(ControlToken, int(h.start), int(h.end), false)
+		case h.left:
+			m.left(AmbiguousToken, h.start, h.end)
+		}
+	}
+}
+
+// run cuts, or spares, the ambiguous tokens of seq where it begins with m.hits[i].
+func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
+	var members [maxElements]int // in m.hits; -1: a word
+	var words [maxElements][2]int
+	k, pos := i, int(m.hits[i].end)
+	for n, e := range seq {
+		switch {
+		case n == 0:
+			members[n] = i
+		case e.tok == nil:
+			start, end := m.wordAt(s, pos, e)
+			if end < 0 {
+				return
+			}
+			members[n], words[n], pos = -1, [2]int{start, end}, end
+		default:
+			if k = m.hitAt(s, k, pos, e); k < 0 {
+				return
+			}
+			members[n], pos = k, int(m.hits[k].end)
+		}
+		if e.ends && !endsLine(s, pos) || e.head && !beginsLine(s, int(m.hits[i].start)) {
+			return
+		}
+	}
+	split := len(m.seams) > 0
+	if split && !m.crosses(int(m.hits[i].start), pos) {
+		return // it stands in one of the texts
+	}
+	for n, e := range seq {
+		if w := words[n]; members[n] < 0 {
+			if !spare && e.word.syms[len(e.word.syms)-1].char == ':' {
+				m.cutLate(RoleMarker, w[0], w[1], split)
+			}
+			continue
+		}
+		h := &m.hits[members[n]]
+		if h.spared = h.spared || spare && h.tok.Unless; spare {
+			continue
+		}
+		if h.left {
+			h.left = false
+			class := ControlToken
+			if h.tok.kind == asHeading || h.tok.kind == asLine {
+				class = RoleMarker
+			}
+			m.cutLate(class, int(h.start), int(h.end), split)
+		}
+	}
+}
+
+func (m *matcher) cutLate(c Class, start, end int, split bool) {
+	if split {
+		c = SplitToken
+	}
+	m.late = append(m.late, Event{Class: c, Start: start, End: end})
+}
+
+// hitAt returns the hit of e behind m.hits[k], which ends at pos, -1 if there is
+// none.
+func (m *matcher) hitAt(s string, k, pos int, e element) int {
+	if e.far {
+		if e.tok.kind == ofShapes {
+			return -1
+		}
+		n := int(m.next[e.tok.index])
+		if n <= k || int(m.hits[n].start)-pos > maxGap {
+			return -1
+		}
+		blank := strings.ContainsAny(s[pos:max(pos, int(m.hits[n].start))], " \t\n")
+		if e.said && !blank || e.mute && blank {
+			return -1
+		}
+		return n
+	}
+	if k+1 < len(m.hits) && m.hits[k+1].is(e.tok) && int(m.hits[k+1].start) == skipWhite(s, pos) {
+		return k + 1
+	}
+	return -1
+}
+
+// wordAt returns where the word of e stands behind pos, an end below 0 if it does
+// not.
+func (m *matcher) wordAt(s string, pos int, e element) (start, end int) {
+	if e.far {
+		// Hits come from right to left: what is behind the last one is known.
+		for i := range m.words {
+			w := &m.words[i]
+			if w.text == e.word.text {
+				if n := strings.Index(s[pos:min(len(s), w.from+len(w.text))], w.text); n >= 0 {
+					w.at = pos + n
+				}
+				w.from = pos
+				return inReach(pos, w.at, len(w.text))
+			}
+		}
+		w := farWord{e.word.text, pos, -1}
+		if n := strings.Index(s[pos:], w.text); n >= 0 {
+			w.at = pos + n
+		}
+		m.words = append(m.words, w)
+		return inReach(pos, w.at, len(w.text))
+	}
+	start = skipWhite(s, pos)
+	n := m.spelled(s, start, e.word)
+	if n == 0 {
+		return 0, -1
+	}
+	end = start + n
+	if last := e.word.text[len(e.word.text)-1]; letter(last) && end < len(s) && letter(s[end]) {
+		return 0, -1
+	}
+	return start, end
+}
+
+func inReach(pos, at, n int) (start, end int) {
+	if at < 0 || at-pos > maxGap {
+		return 0, -1
+	}
+	return at, at + n
+}
+
+// A farWord is where a word stands first behind from.
+type farWord struct {
+	text     string
+	from, at int
+}
+
+func skipWhite(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+func endsLine(s string, i int) bool {
+	i = skipBlanks(s, i)
+	return i < len(s) && (s[i] == '\n' || s[i] == '\r')
+}
+
+func beginsLine(s string, i int) bool {
+	for i > 0 && (s[i-1] == ' ' || s[i-1] == '\t') {
+		i--
+	}
+	return i == 0 || s[i-1] == '\n' || s[i-1] == '\r'
+}
