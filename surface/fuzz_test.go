@@ -26,7 +26,7 @@ func FuzzParseDump(f *testing.F) {
 		if err != nil || again.Fingerprint() != s.Fingerprint() || !bytes.Equal(again.AppendDump(nil), dump) {
 			t.Fatalf("a dump does not survive: %v", err)
 		}
-		in := s.Inspect(Rules{Wide: true})
+		in := s.Inspect(Rules{})
 		for _, h := range in.Hits {
 			if h.Start < 0 || h.Start >= h.End || h.End > len(h.Text) || !isPlain(h.Shown()) || !isPlain(h.String()) || !isPlain(h.Pointer) {
 				t.Fatalf("%+v", h)

@@ -78,11 +78,11 @@ func (in *Inspection) Touches(k Key) bool {
 	return in.More > 0
 }
 
-// Rules shape pass 1. The zero value looks for exactly the 151 code points of
-// SUSPICIOUS_UNICODE; with Wide for them and for every other character that a
-// reader does not see, but for those that an emoji or a language needs.
+// Rules shape pass 1. The zero value looks for every character that a reader does not
+// see, but for those that an emoji or a language needs; with Narrow only for the 151 code
+// points of SUSPICIOUS_UNICODE.
 type Rules struct {
-	Wide bool
+	Narrow bool
 	// DangerouslyAllow lists the digests of items whose hidden text a person has seen
 	// and accepts. Any change of such an item ends that.
 	DangerouslyAllow []Digest
@@ -102,7 +102,7 @@ func mustCompile(p scrub.Policy) *scrub.Scrubber {
 // cursors and the text inside data URIs among them, on the raw text. It costs too
 // little to be remembered, so it is done at every start. spec: surface/5
 func (s *Surface) Inspect(r Rules) *Inspection {
-	in := &inspector{wide: r.Wide, out: &Inspection{Octets: s.octets}}
+	in := &inspector{wide: !r.Narrow, out: &Inspection{Octets: s.octets}}
 	for _, it := range s.items {
 		if slices.Contains(r.DangerouslyAllow, it.Digest) {
 			in.allowed = append(in.allowed, it.Key)

@@ -51,7 +51,7 @@ func TestInspectEverywhere(t *testing.T) {
 	if err := d.Reset([]byte(rich), strictjson.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	if in := parse(t, []byte(rich)).Inspect(Rules{Wide: true}); in.Err() != nil || in.Octets < 1000 {
+	if in := parse(t, []byte(rich)).Inspect(Rules{}); in.Err() != nil || in.Octets < 1000 {
 		t.Fatalf("the honest surface is rejected, or was not read: %+v", in)
 	}
 	places := 0
@@ -69,7 +69,7 @@ func TestInspectEverywhere(t *testing.T) {
 		}
 		var e strictjson.Edits
 		e.ReplaceText(v, v.Text()+"\u202e")
-		in := parse(t, e.Apply(nil, d.Root())).Inspect(Rules{})
+		in := parse(t, e.Apply(nil, d.Root())).Inspect(Rules{Narrow: true})
 		if len(in.Hits) == 0 {
 			t.Errorf("nothing found at %s", place.Path)
 			return
@@ -87,7 +87,7 @@ func TestInspectEverywhere(t *testing.T) {
 		t.Errorf("only %d places tried", places)
 	}
 	cursor := strings.Replace(rich, "page two", "page\u200btwo", 1)
-	if in := parse(t, []byte(cursor)).Inspect(Rules{}); len(in.Hits) != 1 || in.Hits[0].Key != (Key{List, "tools/list"}) || in.Hits[0].Pointer != "/nextCursor" {
+	if in := parse(t, []byte(cursor)).Inspect(Rules{Narrow: true}); len(in.Hits) != 1 || in.Hits[0].Key != (Key{List, "tools/list"}) || in.Hits[0].Pointer != "/nextCursor" {
 		t.Errorf("cursor: %+v", in.Hits)
 	}
 }
@@ -115,7 +115,7 @@ func TestInspectDataURI(t *testing.T) {
 		{"https://example.org/data:,%e2%80%8b", 0, 0},
 	} {
 		def := fmt.Sprintf(`{"name":"t","inputSchema":{},"icons":[{"src":%s}]}`, strictjson.AppendQuote(nil, tt.src))
-		in := surfaceOf(t, def).Inspect(Rules{})
+		in := surfaceOf(t, def).Inspect(Rules{Narrow: true})
 		if len(in.Hits) != tt.hits || len(in.Blobs) != tt.blobs {
 			t.Errorf("%+q: %d hits, %d blobs, want %d, %d", tt.src, len(in.Hits), len(in.Blobs), tt.hits, tt.blobs)
 		}
@@ -143,7 +143,7 @@ func TestInspectWide(t *testing.T) {
 		{"tag \U000e0041", true, true},
 	} {
 		s := surfaceOf(t, tool("t", tt.text))
-		n, w := s.Inspect(Rules{}), s.Inspect(Rules{Wide: true})
+		n, w := s.Inspect(Rules{Narrow: true}), s.Inspect(Rules{})
 		if (n.Err() != nil) != tt.narrow || (w.Err() != nil) != tt.wide {
 			t.Errorf("%+q: narrow %v, wide %v", tt.text, n.Err(), w.Err())
 		}
@@ -158,7 +158,7 @@ func TestInspectBounds(t *testing.T) {
 	for i := range defs {
 		defs[i] = tool(fmt.Sprint("t", i), "\u200b")
 	}
-	in := surfaceOf(t, defs...).Inspect(Rules{})
+	in := surfaceOf(t, defs...).Inspect(Rules{Narrow: true})
 	if len(in.Hits) != maxHits || in.More != 10 || !in.Touches(Key{Tool, "t265"}) {
 		t.Errorf("%d hits and %d more", len(in.Hits), in.More)
 	}

@@ -26,24 +26,18 @@ func (w Warning) Shown() string { return finding.Quote(w.Text) }
 // Lint looks at the wording of every text of the surface, without a model.
 func (s *Surface) Lint() []Warning {
 	var out []Warning
-	for _, it := range s.items {
-		var doc strictjson.Doc
-		if doc.Reset(it.JSON, itemLimits) != nil {
-			continue
+	s.eachText(func(it *Item, v strictjson.Value, t *trail, isName bool) {
+		text := v.Text()
+		if inner, form := insideDataURI(text); form == textInside {
+			text = strings.Join(inner, "\n")
 		}
-		walk(doc.Root(), nil, func(v strictjson.Value, t *trail, isName bool) {
-			text := v.Text()
-			if inner, form := insideDataURI(text); form == textInside {
-				text = strings.Join(inner, "\n")
-			}
-			if len(text) < minWording {
-				return
-			}
-			if score, family, at := wording(text); score >= Threshold {
-				out = append(out, Warning{t.place(it.Key, isName), family, score, text[at:]})
-			}
-		})
-	}
+		if len(text) < minWording {
+			return
+		}
+		if score, family, at := wording(text); score >= Threshold {
+			out = append(out, Warning{t.place(it.Key, isName), family, score, text[at:]})
+		}
+	})
 	return out
 }
 

@@ -39,12 +39,12 @@ func TestRealSurfaces(t *testing.T) {
 func TestInspectReal(t *testing.T) {
 	rejected, odd := 0, 0
 	for name, s := range realSurfaces(t) {
-		in := s.Inspect(Rules{})
+		in := s.Inspect(Rules{Narrow: true})
 		if err := in.Err(); err != nil {
 			rejected++
 			t.Logf("%s: %v: %s", name, err, in.Hits[0].Shown())
 		}
-		w := s.Inspect(Rules{Wide: true})
+		w := s.Inspect(Rules{})
 		if err := w.Err(); err != nil {
 			odd++
 			t.Logf("%s: wide: %v: %s", name, err, w.Hits[0].Shown())
@@ -66,12 +66,12 @@ func BenchmarkInspect(b *testing.B) {
 			b.SetBytes(int64(all[name].Octets()))
 			b.ReportAllocs()
 			for b.Loop() {
-				all[name].Inspect(Rules{})
+				all[name].Inspect(Rules{Narrow: true})
 			}
 		})
 		b.Run(name+"/wide", func(b *testing.B) {
 			for b.Loop() {
-				all[name].Inspect(Rules{Wide: true})
+				all[name].Inspect(Rules{})
 			}
 		})
 		b.Run(name+"/with decoding", func(b *testing.B) {
@@ -80,7 +80,7 @@ func BenchmarkInspect(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				s.Inspect(Rules{})
+				s.Inspect(Rules{Narrow: true})
 			}
 		})
 	}

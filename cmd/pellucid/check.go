@@ -32,7 +32,7 @@ type checkCmd struct {
 	Server  string        `placeholder:"NAME" help:"Only the server of this name; with a command, what people call it; with --surface, the server whose pin it is compared with."`
 	Surface string        `completion:"files" placeholder:"DUMP" help:"Check a saved surface and start nothing."`
 	Dump    string        `completion:"files" placeholder:"FILE" help:"Save the surface of the one server that is checked."`
-	Wide    bool          `help:"Reject every hidden character, but for those of emoji and languages; not only the 151 that no description has."`
+	Wide    bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, but for those of emoji and languages; with --no-wide only the 151 of the published set SUSPICIOUS_UNICODE, so that a text hidden in others counts as clean."`
 	Yes     bool          `short:"y" help:"Start what the configurations say without asking."`
 	NoPin   bool          `help:"Change no pin: compare with those that there are, and remember nothing."`
 	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, beside the harmless ones that it always gets; without a value it is passed on from this process."`

@@ -24,7 +24,7 @@ func (c *checkCmd) places(ctx context.Context) (surface.PinStore, surface.Cache,
 
 // gate is the check that every server passes. Verdicts are remembered beside the pins.
 func (c *checkCmd) gate(ctx context.Context, review *rules.Review, progress *verifying) (*surface.Gate, func(), error) {
-	g := &surface.Gate{Rules: surface.Rules{Wide: c.Wide}}
+	g := &surface.Gate{Rules: surface.Rules{Narrow: !c.Wide}}
 	pins, cache, done, err := c.places(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -48,6 +48,8 @@ type checkedServer struct {
 	MoreHidden   int              `json:"more_hidden,omitzero"`
 	Changes      []checkedChange  `json:"changes,omitzero"`
 	Wording      []checkedWording `json:"wording,omitzero"`
+	Told         []checkedTold    `json:"told,omitzero"`
+	Removed      []removed        `json:"removed,omitzero"` // before a model sees it
 	NotInspected []string         `json:"not_inspected"`
 
 	review bool // by pass 2 it was rejected
@@ -143,8 +145,24 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 	for _, w := range s.Lint() {
 		r.Wording = append(r.Wording, checkedWording{w.Place.String(), w.Family, w.Score, w.Shown(), w.Key, w.Path})
 	}
+	r.Told = told(s)
+	for _, x := range s.Removals() {
+		r.Removed = append(r.Removed, newRemoved(x))
+	}
 	r.omitted(s, o)
 }
+
+// A removed is what the boundary takes out of a definition. The item is third-party text.
+type removed struct {
+	Kind surface.Kind `json:"kind"`
+	Item string       `json:"item,omitzero"`
+	Code finding.Code `json:"code"`
+	N    int          `json:"count"`
+}
+
+func newRemoved(x surface.Removal) removed { return removed{x.Kind, x.Name, x.Code, x.N} }
+
+func (x *removed) item() string { return surface.Key{Kind: x.Kind, Name: x.Item}.String() }
 
 // omitted lists what nobody has looked at.
 func (r *checkedServer) omitted(s *surface.Surface, o *surface.Outcome) {
@@ -294,6 +312,12 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 	}
 	for _, x := range r.Wording {
 		row("wording", "%s: %s (%d): %s", x.Place, x.Family, x.Score, x.Shown)
+	}
+	for _, x := range r.Told {
+		row("told", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
+	}
+	for _, x := range r.Removed {
+		row("removed", "%s: %s, %s, before a model sees it", x.item(), plural(x.N, "part"), x.Code)
 	}
 	for _, x := range r.NotInspected {
 		row("not inspected", "%s", x)

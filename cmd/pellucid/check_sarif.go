@@ -96,6 +96,8 @@ var sarifRules = []sarifRule{
 		"Nothing was inspected."),
 	rule("wording", "warning", "Words that manipulation often uses.",
 		"A deterministic look at the wording. It is advice: honest text can be worded so, and an attack need not."),
+	rule("told", "note", "A description that reads like an order to a model.",
+		"The score of the linear model that comes with the program is above its limit. It is advice: a few honest descriptions in a thousand are, and most poisoned ones are not."),
 	rule("shadowing", "warning", "A name or a text that reaches into another server.",
 		"A tool has the name of another server's tool, or looks like it, or its text talks about it."),
 	rule("not-inspected", "note", "What was not looked at.",
@@ -170,6 +172,9 @@ func (w *sarifWriter) server(s *checkedServer) {
 	}
 	for _, x := range s.Wording {
 		add("wording", x.key, x.path, "%s (score %d): %s", x.Family, x.Score, x.Shown)
+	}
+	for _, x := range s.Told {
+		add("told", x.key, x.path, "reads like an order to a model (%.2f): %s", x.Score, x.Shown)
 	}
 	for _, x := range s.NotInspected {
 		add("not-inspected", none, "", "%s", x)

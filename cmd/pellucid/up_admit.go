@@ -60,7 +60,7 @@ func (b *boundary) verifying(server string, s surface.Step) {
 func (b *boundary) admission(s *rules.Server) admit.Config {
 	a := s.Admission
 	c := admit.Config{Name: s.Name, Called: s.Name, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
-		Policy: admit.Policy{Mode: admissionModes[a.Pins], HoldFirst: a.HoldFirst, Wide: a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
+		Policy: admit.Policy{Mode: admissionModes[a.Pins], HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest
 		if d.UnmarshalText([]byte(text)) == nil { // as package rules has made sure
@@ -73,6 +73,16 @@ func (b *boundary) admission(s *rules.Server) admit.Config {
 		})
 	}
 	return c
+}
+
+// removedOf is what the boundary takes out of a server's definitions.
+func (b *boundary) removedOf(name string) (out []removed) {
+	if s := b.admit.Server(name); s != nil {
+		for _, r := range s.Removals() {
+			out = append(out, newRemoved(r))
+		}
+	}
+	return out
 }
 
 // identityOf is the identity of a configured server, pinnedAs what it is pinned under.
@@ -132,7 +142,8 @@ type serverStatus struct {
 	Since       time.Time   `json:"since"`
 	Connections int         `json:"connections"`
 	Failures    int         `json:"failures"`
-	Why         string      `json:"why,omitzero"` // escaped
+	Why         string      `json:"why,omitzero"`     // escaped
+	Removed     []removed   `json:"removed,omitzero"` // of its definitions, before a model sees them
 }
 
 // servers tells how every server does that the asking principal may see.
@@ -145,7 +156,7 @@ func (b *boundary) servers(w http.ResponseWriter, r *http.Request) {
 	for _, h := range b.fleet.Health() {
 		s := configured.Server(h.Name)
 		if s != nil && may(h.Name) {
-			out.Servers = append(out.Servers, serverStatus{h.Name, pinnedAs(s), h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why})
+			out.Servers = append(out.Servers, serverStatus{h.Name, pinnedAs(s), h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why, b.removedOf(h.Name)})
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -45,7 +45,7 @@ type wrapCmd struct {
 	Timeout   time.Duration `default:"10m" help:"How long the server may be silent about a request."`
 	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before a word of it passes, and pin it: enforce holds what differs later until pellucid pins approve, audit records it, off scrubs and checks nothing."`
 	Pin       string        `placeholder:"NAME" help:"Pin the server under this name, and not under its identity, which is a digest of its command or URL: for two servers that have the same command and say different things."`
-	Wide      bool          `help:"Reject every hidden character of a description, but for those of emoji and languages; not only the 151 that no description has."`
+	Wide      bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, but for those of emoji and languages; with --no-wide only the 151 of the published set SUSPICIOUS_UNICODE, so that a text hidden in others counts as clean."`
 	Review    reviewFlags   `embed:""`
 	Sampling  bool          `name:"dangerously-allow-sampling" help:"Let the server put words before the client's model: they are scrubbed and marked, which does not make them harmless."`
 	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"Record decisions in the ledger: best-effort counts what cannot be written, required withholds results then; off appends lines to decisions.jsonl."`
@@ -147,8 +147,8 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --header: want NAME=env:VAR or NAME=file:PATH")
 	case c.Timeout <= 0:
 		return errors.New("wrap: --timeout must be positive")
-	case c.Pins == "off" && (c.Pin != "" || c.Wide || c.Review.given()):
-		return errors.New("wrap: with --pins off nothing is checked: --pin, --wide and --review-… have no meaning")
+	case c.Pins == "off" && (c.Pin != "" || !c.Wide || c.Review.given()):
+		return errors.New("wrap: with --pins off nothing is checked: --pin, --no-wide and --review-… have no meaning")
 	case len(c.Pin) > maxPinName || strings.ContainsFunc(c.Pin, func(r rune) bool { return r < ' ' || r > '~' }):
 		return errors.New("wrap: --pin must be at most 256 printable characters of ASCII")
 	case !frame.IsLabel(c.Name):

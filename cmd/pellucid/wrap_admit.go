@@ -96,7 +96,7 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	all := admit.New(a.opt)
 	defer all.Close()
 	all.Set([]admit.Config{{
-		Name: c.Name, Called: name, Pin: cmp.Or(c.Pin, identity), Transport: identity, Policy: admit.Policy{Mode: wrapModes[c.Pins], Wide: c.Wide},
+		Name: c.Name, Called: name, Pin: cmp.Or(c.Pin, identity), Transport: identity, Policy: admit.Policy{Mode: wrapModes[c.Pins], Narrow: !c.Wide},
 		Collect: func(ctx context.Context, bare bool) (*surface.Surface, error) {
 			return probe(ctx, bare, over(dial))
 		},

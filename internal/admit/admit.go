@@ -32,7 +32,7 @@ const (
 type Policy struct {
 	Mode      Mode
 	HoldFirst bool // also the first surface waits for a person
-	Wide      bool // pass 1 looks for the wide set
+	Narrow    bool // pass 1 looks for the 151 characters of SUSPICIOUS_UNICODE only
 	// HoldShadows holds an item that may be taken for another server's, or talks about
 	// it; else that is only told.
 	HoldShadows bool
@@ -42,7 +42,7 @@ type Policy struct {
 }
 
 func (p *Policy) rules() surface.Rules {
-	return surface.Rules{Wide: p.Wide, DangerouslyAllow: p.DangerouslyAllow}
+	return surface.Rules{Narrow: p.Narrow, DangerouslyAllow: p.DangerouslyAllow}
 }
 
 // A Config is one server.

@@ -248,7 +248,7 @@ func TestOut(t *testing.T) {
 	r.serve("a", tool("x", "X."), Policy{})
 	r.verified("a")
 	old := r.Server("a")
-	r.serve("a", tool("x", "X."), Policy{Wide: true})
+	r.serve("a", tool("x", "X."), Policy{})
 	if n := r.out.Load(); n != 1 || old.Admits(item("x", "X.")) {
 		t.Errorf("other rules: out %d times", n)
 	}

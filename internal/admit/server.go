@@ -25,7 +25,8 @@ type Server struct {
 	done      chan struct{} // closed when the check under way has ended; nil: there is none
 	next      time.Time     // before which nothing is tried again
 	pause     time.Duration
-	surface   *surface.Surface // as it was checked; nil: not yet
+	surface   *surface.Surface  // as it was checked; nil: not yet
+	removals  []surface.Removal // of the surface that was checked last
 	changed   chan struct{}
 	noticed   map[surface.Key]surface.Item // not yet written down
 	octets    int                          // of noticed
@@ -65,7 +66,7 @@ func (s *Server) config() *Config { return s.cfg.Load() }
 // server, or has to be checked anew.
 func (s *Server) becomes(c Config) bool {
 	old := s.config()
-	if old.Identity != c.Identity || old.Pin != c.Pin || old.Policy.Wide != c.Policy.Wide ||
+	if old.Identity != c.Identity || old.Pin != c.Pin || old.Policy.Narrow != c.Policy.Narrow ||
 		(old.Policy.Mode == Off) != (c.Policy.Mode == Off) {
 		return false
 	}
@@ -214,6 +215,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		s.tell(seen, o)
 		return nil, nil, fmt.Errorf("%w: %w", ErrRejected, o.Why)
 	}
+	s.removed(seen)
 	news := []any{"server", c.Name, "items", len(seen.Items()), "fingerprint", seen.Fingerprint().String(),
 		"reviewed", o.Reviewed, "took", time.Since(began).Round(time.Millisecond).String()}
 	if g.Pins == nil {
@@ -236,6 +238,31 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		log.Warn("a server says something that nobody has approved: it is held", "server", c.Name, "items", n, "look", "pellucid pins diff "+c.Pin)
 	}
 	return t, seen, nil
+}
+
+// removed notes and logs what a model does not see of the server's definitions, because the
+// boundary takes it out of every text.
+func (s *Server) removed(seen *surface.Surface) {
+	removals := seen.Removals()
+	s.mu.Lock()
+	s.removals = removals
+	s.mu.Unlock()
+	if len(removals) == 0 {
+		return
+	}
+	var told []string
+	for _, r := range removals[:min(len(removals), maxTold)] {
+		told = append(told, fmt.Sprintf("%s %s: %s (%d)", r.Kind, finding.Quote(r.Name), r.Code, r.N))
+	}
+	s.a.log.Warn("parts of a server's definitions are removed before a model sees them", "server", s.config().Name, "removed", told, "more", len(removals)-len(told))
+}
+
+// Removals are what the boundary takes out of the definitions of the surface that was
+// checked last. They are shared and must not be changed.
+func (s *Server) Removals() []surface.Removal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removals
 }
 
 // late is why a collection was given up.

@@ -42,7 +42,7 @@ var (
 // maxAdmission bounds how long a check may take.
 const maxAdmission = time.Hour
 
-func newAdmission() Admission { return Admission{Timeout: 2 * time.Minute} }
+func newAdmission() Admission { return Admission{Wide: true, Timeout: 2 * time.Minute} }
 
 // admission reads what stands at the top or in a server, over what a holds already.
 func (c *compiler) admission(p place, a *Admission) {

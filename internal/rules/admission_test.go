@@ -9,7 +9,7 @@ import (
 func TestAdmission(t *testing.T) {
 	digestA, digestB := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("b", 64)
 	r := parse(t, "version: 1\nservers: {a: {command: [x]}}")
-	if want := (Admission{Timeout: 2 * time.Minute}); r.Admission != want || r.Server("a").Admission != want {
+	if want := (Admission{Wide: true, Timeout: 2 * time.Minute}); r.Admission != want || r.Server("a").Admission != want {
 		t.Errorf("nothing is strict: %+v", r.Server("a").Admission)
 	}
 	r = parse(t, `version: 1
@@ -35,7 +35,7 @@ servers:
 		t.Errorf("dumped, it means something else:\n%s", r.Effective())
 	}
 	was := parse(t, "version: 1\nservers: {a: {command: [x]}}")
-	is := parse(t, "version: 1\nadmission: {wide: true}\nservers: {a: {command: [x]}}")
+	is := parse(t, "version: 1\nadmission: {wide: false}\nservers: {a: {command: [x]}}")
 	if d := Diff(was, is); len(d.Ruled) != 1 || len(d.Sections) != 1 || d.Ended != nil {
 		t.Errorf("%+v", d)
 	}
