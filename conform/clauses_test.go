@@ -4,53 +4,65 @@ package conform
 type clause struct {
 	number string // of the RFC
 	asks   string
+	status string   // "": met
 	code   []string // package.Name of what does it, or a package; none: not met yet
 	vector string   // the corpus's clause whose vectors are evidence; "": none
+	tests  []string // package.TestName of what shows it
 }
 
 // veritas lists what the RFC asks of an adapter.
 var veritas = []clause{
-	{"3", "plain text only in rationale, qualifications and quotes; mistyped attestations are not stored and not returned", []string{"attest.Parse"}, "3"},
-	{"3", "verdict and consensus_domain are enumerations, claim_hash is 32 octets, validator_did a DID", []string{"attest.Registry", "consensus.Registry", "attest.ParseHash", "href.ParseDID"}, "3"},
-	{"4", "an ordered pipeline, each step mandatory", []string{"scrub.Steps"}, ""},
-	{"4.1", "caps of 2,000, 2,000 and 1,000 octets and of 5 quotes; what was cut is in _meta.truncated", []string{"attest.Projector", "attest.MaxQuotes"}, "4.1"},
-	{"4.2", "Normalization Form KC", []string{"internal/ucd.Append"}, "4.2"},
-	{"4.3", "confusables: reject, replace or flag; replacements are in _meta.confusables_replaced", []string{"scrub.Confusables", "internal/ucd.ASCIIPrototype"}, "4.3"},
-	{"4.4", "bidi, zero-width, variation selectors and tags are stripped; positions are in _meta.stripped_positions", []string{"internal/ucd.ClassOf", "internal/ucd.InRFCSet"}, "4.4"},
-	{"4.5", "URIs: RFC 3986, six schemes, no encoded hidden characters, 1,024 octets, shown as [hostname] \u2192 URI", []string{"href.Parse", "href.URI"}, "4.5"},
-	{"4.6", "residual tags and links are stripped; emphasis and backticks stay", []string{"scrub.Steps"}, "4.6"},
-	{"5.1", "the shape of the response", []string{"ground.Adapter", "ground.OutputSchema"}, "5.1"},
-	{"5.2", "_untrusted_text and _untrusted_quote are always there, each with @type and warning", []string{"ground.Adapter"}, "5.2"},
-	{"6", "no summary by a model", []string{"ground"}, ""},
-	{"6", "nothing that a renderer evaluates; no URI that is not hardened", []string{"ground.Adapter", "href.URI"}, "6"},
-	{"6", "nothing is dropped without a record in _meta", []string{"scrub.Replay", "attest.Meta"}, "6"},
-	{"7", "canonical hash 0.3: NFKC, confusables, strip, JCS, SHA-256; canonicalisation_version", []string{"attest.CanonicalHash", "attest.V03"}, "7"},
-	{"8.1", "sanitation_version is truthful", []string{"attest.Meta"}, "5.1"},
-	{"9", "the corpus is passed, and the rate and the deviations are published", []string{"corpus.All", "conform.Runner"}, ""},
+	{number: "3", asks: "plain text only in rationale, qualifications and quotes; mistyped attestations are not stored and not returned", code: []string{"attest.Parse"}, vector: "3"},
+	{number: "3", asks: "verdict and consensus_domain are enumerations, claim_hash is 32 octets, validator_did a DID", code: []string{"attest.Registry", "consensus.Registry", "attest.ParseHash", "href.ParseDID"}, vector: "3"},
+	{number: "4", asks: "an ordered pipeline, each step mandatory", code: []string{"scrub.Steps"}},
+	{number: "4.1", asks: "caps of 2,000, 2,000 and 1,000 octets and of 5 quotes; what was cut is in _meta.truncated", code: []string{"attest.Projector", "attest.MaxQuotes"}, vector: "4.1"},
+	{number: "4.2", asks: "Normalization Form KC", code: []string{"internal/ucd.Append"}, vector: "4.2"},
+	{number: "4.3", asks: "confusables: reject, replace or flag; replacements are in _meta.confusables_replaced", code: []string{"scrub.Confusables", "internal/ucd.ASCIIPrototype"}, vector: "4.3"},
+	{number: "4.4", asks: "bidi, zero-width, variation selectors and tags are stripped; positions are in _meta.stripped_positions", code: []string{"internal/ucd.ClassOf", "internal/ucd.InRFCSet"}, vector: "4.4"},
+	{number: "4.5", asks: "URIs: RFC 3986, six schemes, no encoded hidden characters, 1,024 octets, shown as [hostname] \u2192 URI", code: []string{"href.Parse", "href.URI"}, vector: "4.5"},
+	{number: "4.6", asks: "residual tags and links are stripped; emphasis and backticks stay", code: []string{"scrub.Steps"}, vector: "4.6"},
+	{number: "5.1", asks: "the shape of the response", code: []string{"ground.Adapter", "ground.OutputSchema"}, vector: "5.1"},
+	{number: "5.2", asks: "_untrusted_text and _untrusted_quote are always there, each with @type and warning", code: []string{"ground.Adapter"}, vector: "5.2"},
+	{number: "6", asks: "no summary by a model", code: []string{"ground"}},
+	{number: "6", asks: "nothing that a renderer evaluates; no URI that is not hardened", code: []string{"ground.Adapter", "href.URI"}, vector: "6"},
+	{number: "6", asks: "nothing is dropped without a record in _meta", code: []string{"scrub.Replay", "attest.Meta"}, vector: "6"},
+	{number: "7", asks: "canonical hash 0.3: NFKC, confusables, strip, JCS, SHA-256; canonicalisation_version", code: []string{"attest.CanonicalHash", "attest.V03"}, vector: "7"},
+	{number: "8.1", asks: "sanitation_version is truthful", code: []string{"attest.Meta"}, vector: "5.1"},
+	{number: "9", asks: "the corpus is passed, and the rate and the deviations are published", code: []string{"corpus.All", "conform.Runner"}},
 }
 
 // responses lists what "MCP response sanitisation" asks of a client's side.
 var responses = []clause{
-	{"layer 1", "the typed shape of a result, each revision's", []string{"internal/mcpmsg.Rows", "finding.Misshapen"}, ""},
-	{"layer 1", "structuredContent against a declared outputSchema; what does not match is a hard rejection", []string{"validate.Schema", "gateway.Validation", "finding.SchemaInvalid"}, ""},
-	{"layer 1", "schema errors are logged with server and tool", []string{"gateway.Decision"}, ""},
-	{"layer 2", "NFKC", []string{"scrub.MCP", "internal/ucd.Append"}, ""},
-	{"layer 2", "control tokens and role markers of every model family go", []string{"scrub.Tokens", "scrub.ControlToken", "scrub.RoleMarker"}, ""},
-	{"layer 2", "invisible characters go", []string{"internal/ucd.ClassOf"}, ""},
-	{"layer 2", "a hard ceiling of characters", []string{"scrub.Policy"}, ""},
-	{"layer 3", "a labelled untrusted segment with server and tool", []string{"frame.Key", "frame.Origin"}, ""},
-	{"signals", "schema rejections and control tokens by server", []string{"internal/meter"}, ""},
-	{"options 3-5", "managed classifiers on top", []string{"classify.Member", "classify/remote.Azure", "classify/remote.Bedrock", "classify/remote.NeMo", "gateway.Classifiers", "finding.Suspected"}, ""},
+	{number: "layer 1", asks: "the typed shape of a result, each revision's", code: []string{"internal/mcpmsg.Rows", "finding.Misshapen"},
+		tests: []string{"internal/mcpmsg.TestTableCoversSchemas", "gateway.TestPassages"}},
+	{number: "layer 1", asks: "structuredContent against a declared outputSchema; what does not match is a hard rejection", code: []string{"validate.Schema", "gateway.Validation", "finding.SchemaInvalid"},
+		tests: []string{"validate.TestCheck", "gateway.TestValidation", "gateway.TestReviewSchema"}},
+	{number: "layer 1", asks: "schema errors are logged with server and tool", code: []string{"gateway.Decision"},
+		tests: []string{"gateway.TestValidation", "gateway.TestDecisionLine"}},
+	{number: "layer 2", asks: "NFKC", status: "met by `mcp`, a deviation by default", code: []string{"scrub.MCP", "internal/ucd.Append"},
+		tests: []string{"scrub.TestMCP", "scrub.TestDigitsOfHonestText", "gateway.TestDefaultProfile"}},
+	{number: "layer 2", asks: "control tokens and role markers of every model family go", code: []string{"scrub.Tokens", "scrub.ControlToken", "scrub.RoleMarker"},
+		tests: []string{"scrub.TestTokens", "scrub.TestAttackCorpora", "scrub.TestFindingsOfTheView", "gateway.TestPoison"}},
+	{number: "layer 2", asks: "invisible characters go", status: "met by `mcp`, with deviations by default", code: []string{"internal/ucd.ClassOf"},
+		tests: []string{"scrub.TestMCP", "scrub.TestUses", "scrub.TestAllowance", "gateway.TestMatrix"}},
+	{number: "layer 2", asks: "a hard ceiling of characters", code: []string{"scrub.Policy"},
+		tests: []string{"scrub.FuzzScrub", "gateway.TestRules"}},
+	{number: "layer 3", asks: "a labelled untrusted segment with server and tool", code: []string{"frame.Key", "frame.Origin"},
+		tests: []string{"frame.TestOpenRoundTrip", "gateway.TestCallIsFenced", "gateway.TestPlaces"}},
+	{number: "signals", asks: "schema rejections and control tokens by server", code: []string{"internal/meter"},
+		tests: []string{"internal/meter.TestDecisions"}},
+	{number: "options 3-5", asks: "managed classifiers on top", code: []string{"classify.Member", "classify/remote.Azure", "classify/remote.Bedrock", "classify/remote.NeMo", "gateway.Classifiers", "finding.Suspected"},
+		tests: []string{"classify/remote.TestExchanges", "gateway.TestClassifierHolds"}},
 }
 
 // provenance lists what the LLM provenance envelope asks of every answer.
 var provenance = []clause{
-	{"text", "the NOTICE, with the provider as a parameter", []string{"frame.LLM"}, ""},
-	{"text", "a named tag with untrusted, source, model and tool; no model for a search", []string{"frame.LLM", "frame.LLMOrigin"}, ""},
-	{"content", "structuredContent: response or results, untrusted: true, source, model, citations or structured_results", []string{"frame.LLMContent"}, ""},
-	{"schema", "outputSchema is extended with those members", []string{"frame.ExtendSchema"}, ""},
-	{"surface", "instructions and descriptions state the trust boundary", []string{"frame.LLM"}, ""},
-	{"gateway", "applied to every answer of the tools that the operator names", []string{"gateway.LLM"}, ""},
+	{number: "text", asks: "the NOTICE, with the provider as a parameter", code: []string{"frame.LLM"}, tests: []string{"frame.TestLLMNotice"}},
+	{number: "text", asks: "a named tag with untrusted, source, model and tool; no model for a search", code: []string{"frame.LLM", "frame.LLMOrigin"}, tests: []string{"frame.TestLLMEnvelope", "gateway.TestLLMForged"}},
+	{number: "content", asks: "structuredContent: response or results, untrusted: true, source, model, citations or structured_results", code: []string{"frame.LLMContent"}, tests: []string{"frame.TestLLMContent", "gateway.TestLLMAnswer"}},
+	{number: "schema", asks: "outputSchema is extended with those members", code: []string{"frame.ExtendSchema"}, tests: []string{"frame.TestExtendSchema", "gateway.TestLLMListed"}},
+	{number: "surface", asks: "instructions and descriptions state the trust boundary", code: []string{"frame.LLM"}, tests: []string{"gateway.TestLLMServer"}},
+	{number: "gateway", asks: "applied to every answer of the tools that the operator names", code: []string{"gateway.LLM"}, tests: []string{"gateway.TestLLMAnswer", "gateway.TestLLMNoAnswer"}},
 }
 
 // others are the documents without vectors of their own.
@@ -61,7 +73,9 @@ var others = []struct {
 	departures []string
 }{
 	{"MCP response sanitisation", responses, []string{
-		"NFKC is the profile `mcp`; servers that write get `faithful`, removals only: text that was read must match what stands there.",
+		"NFKC is what the profile `mcp` does. The default, `faithful`, only removes. Of 4,466 honest rows of the development corpora NFKC changes the digits of 44 (`10⁶` becomes `106`); `faithful` changes the digits of none. What was read must also match when it is edited.",
+		"Nothing is missed for that: tokens, role markers and classifiers look at the text in NFKC and without hidden characters under both profiles, and the part that a finding covers is removed.",
+		"`faithful` keeps the hidden characters that an emoji or a language needs, U+200B and U+200C among them, up to a limit for each text. The scrub specification, 3.6.1, lists them, with how many bits they can carry.",
 		"Results without structuredContent are not failed for it: every revision lets a client get by with the text.",
 		"A schema that cannot be compiled or afforded is neither valid nor invalid; the operator decides.",
 	}},

@@ -78,17 +78,13 @@ func veritasSection(t *testing.T) string {
 func otherSections(t *testing.T) string {
 	var b bytes.Buffer
 	for _, o := range others {
-		fmt.Fprintf(&b, "\n## %s\n\n| part | asks for | status | code |\n|---|---|---|---|\n", o.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| part | asks for | status | code | shown by |\n|---|---|---|---|---|\n", o.title)
 		for _, c := range o.clauses {
-			status, code := "met", []string(nil)
-			if len(c.code) == 0 {
+			status := cmp.Or(c.status, "met")
+			if len(c.code) == 0 || len(c.tests) == 0 {
 				status = "not yet"
 			}
-			for _, ref := range c.code {
-				checkReference(t, ref)
-				code = append(code, "`"+ref+"`")
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.number, cell(c.asks), status, cmp.Or(strings.Join(code, ", "), "\u2013"))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.number, cell(c.asks), status, named(t, c.code, false), named(t, c.tests, true))
 		}
 		b.WriteByte('\n')
 		for _, d := range o.departures {
@@ -96,6 +92,16 @@ func otherSections(t *testing.T) string {
 		}
 	}
 	return b.String()
+}
+
+// named lists names of the code, or of tests, that are there.
+func named(t *testing.T, refs []string, tests bool) string {
+	var list []string
+	for _, ref := range refs {
+		checkReference(t, ref, tests)
+		list = append(list, "`"+ref+"`")
+	}
+	return cmp.Or(strings.Join(list, ", "), "\u2013")
 }
 
 func cell(s string) string {
@@ -162,7 +168,7 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 		}
 		var code []string
 		for _, ref := range c.code {
-			checkReference(t, ref)
+			checkReference(t, ref, false)
 			code = append(code, "`"+ref+"`")
 		}
 		for _, s := range scrub.Steps(scrub.Veritas) {
@@ -174,9 +180,9 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 	}
 }
 
-// checkReference reports a package that is not there, or a name that it does not
-// declare.
-func checkReference(t *testing.T, ref string) {
+// checkReference reports a package that is not there, or a name that it, or that its
+// tests, do not declare.
+func checkReference(t *testing.T, ref string, tests bool) {
 	dir, name, named := strings.Cut(ref, ".")
 	files, err := os.ReadDir(path.Join("..", dir))
 	if err != nil || len(files) == 0 {
@@ -186,7 +192,7 @@ func checkReference(t *testing.T, ref string) {
 		if !named {
 			return
 		}
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") != tests {
 			continue
 		}
 		src, err := parser.ParseFile(token.NewFileSet(), path.Join("..", dir, f.Name()), nil, parser.SkipObjectResolution)

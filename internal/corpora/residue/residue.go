@@ -3,6 +3,9 @@ package residue
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -40,6 +43,11 @@ type Family struct {
 	FaithfulMessages int `json:"faithful_messages_after"`
 	FaithfulChanged  int `json:"faithful_changed"`
 	FaithfulSame     int `json:"faithful_same_nfc"`
+
+	// Rows whose digits differ after the profile, in any script. Those of terminal escapes
+	// are not digits of the text.
+	MCPDigits      int `json:"mcp_digits_changed"`
+	FaithfulDigits int `json:"faithful_digits_changed"`
 }
 
 // A Target is a figure that has to be reached.
@@ -115,6 +123,8 @@ func (m *measurement) row(row corpora.Row) error {
 	missed := count(&f.HiddenAfter, HasHidden(out))
 	missed = count(&f.TokensAfter, HasToken(out)) || missed
 	missed = count(&f.MessagesAfter, HasMessage(out)) || missed
+	was := digits(row.Text)
+	count(&f.MCPDigits, digits(out) != was)
 
 	m.faithful.Scrub(row.Text, &m.result)
 	out = m.result.Clean.String()
@@ -122,7 +132,8 @@ func (m *measurement) row(row corpora.Row) error {
 	missed = count(&f.FaithfulMessages, HasMessage(out)) || missed
 	count(&f.FaithfulChanged, out != row.Text)
 	same := count(&f.FaithfulSame, out == row.Text || norm.NFC.String(out) == norm.NFC.String(row.Text))
-	if f.mustSurvive() && !same {
+	changed := count(&f.FaithfulDigits, digits(out) != was)
+	if f.mustSurvive() && !same || !f.Attack && changed {
 		missed = true
 	}
 	if missed && len(m.report.Misses) < maxMisses {
@@ -139,6 +150,18 @@ func count(n *int, is bool) bool {
 	return is
 }
 
+// digits are the numerals of a text, in order.
+func digits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Nd, unicode.No, unicode.Nl) {
+			return r
+		}
+		return -1
+	}, terminal.ReplaceAllString(s, ""))
+}
+
+var terminal = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+
 func (f *Family) mustSurvive() bool {
 	for _, name := range mustSurvive {
 		if f.Collection == name {
@@ -149,12 +172,14 @@ func (f *Family) mustSurvive() bool {
 }
 
 func (r *Report) setTargets() {
-	var all, attacks, benign Family
+	var all, attacks, honest, benign Family
 	for i := range r.Families {
 		f := &r.Families[i]
 		all.add(f)
 		if f.Attack {
 			attacks.add(f)
+		} else {
+			honest.add(f)
 		}
 		if f.mustSurvive() {
 			benign.add(f)
@@ -168,6 +193,7 @@ func (r *Report) setTargets() {
 	none("rows with a hidden message left under mcp", all.MessagesAfter)
 	none("attack rows with a control token left under faithful", attacks.FaithfulTokens)
 	none("attack rows with a hidden message left under faithful", attacks.FaithfulMessages)
+	none("benign rows with other digits under faithful", honest.FaithfulDigits)
 	share := 1.0
 	if benign.Rows > 0 {
 		share = float64(benign.FaithfulSame) / float64(benign.Rows)
@@ -192,6 +218,8 @@ func (f *Family) add(g *Family) {
 	f.FaithfulMessages += g.FaithfulMessages
 	f.FaithfulChanged += g.FaithfulChanged
 	f.FaithfulSame += g.FaithfulSame
+	f.MCPDigits += g.MCPDigits
+	f.FaithfulDigits += g.FaithfulDigits
 }
 
 // Total returns the sum of all families.

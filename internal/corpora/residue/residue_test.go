@@ -63,6 +63,8 @@ func TestTargets(t *testing.T) {
 		{"message left", func(f []Family) { f[0].MessagesAfter = 1 }, false},
 		{"token left under faithful", func(f []Family) { f[0].FaithfulTokens = 1 }, false},
 		{"message left under faithful", func(f []Family) { f[0].FaithfulMessages = 1 }, false},
+		{"digits changed under faithful", func(f []Family) { f[2].FaithfulDigits = 1 }, false},
+		{"digits changed in an attack, or under mcp", func(f []Family) { f[0].FaithfulDigits, f[1].MCPDigits = 1, 1 }, true},
 		{"two of 1000 altered", func(f []Family) { f[1].FaithfulSame = 998 }, false},
 	} {
 		r := Report{Families: append([]Family(nil), good...)}
