@@ -80,6 +80,16 @@ func readCheckpoint(msg []byte) (Checkpoint, error) {
 	return c, nil
 }
 
+// CheckpointSize is the size of the log that a checkpoint claims, 0 if it is none. Nothing
+// of it is checked.
+func CheckpointSize(msg []byte) int64 {
+	c, err := readCheckpoint(msg)
+	if err != nil {
+		return 0
+	}
+	return c.Size
+}
+
 // OpenCheckpoint reads a checkpoint and checks every signature whose key is given.
 // It refuses one that no given key of the log has signed, and one where the
 // signature of any given key is wrong.

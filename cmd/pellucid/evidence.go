@@ -40,7 +40,7 @@ func openRecords(s *store.Store, dir *state.Dir, e *rules.Evidence, poll time.Du
 // openFollowed is openRecords with somebody who is told of what is integrated.
 func openFollowed(s *store.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *records {
 	r := &records{log: s.Ledger(), say: log, done: make(chan struct{})}
-	r.seq = sequence.New(sequence.Options{Store: r.log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated,
+	r.seq = sequence.New(sequence.Options{Store: r.log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated, Chain: r.log.Chain(),
 		Keys: &sequence.Keyring{Dir: dir, Given: e.Signer()}})
 	r.Recorder = evidence.New(evidence.Options{Store: r.log, Direct: r.seq, BestEffort: e.Mode != rules.Required, Wake: r.seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())

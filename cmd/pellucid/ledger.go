@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -44,6 +43,21 @@ var errNoLog = errors.New("ledger: there is no log yet: nothing was ever recorde
 
 // do calls f with the log, once what waits is integrated, if that can be done here.
 func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Dir) error) error {
+	return c.untouched(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+		// The process that holds the lease does so otherwise, and verify says whether what
+		// is stored fits together.
+		_ = carrier(l, &sequence.Keyring{Dir: dir}).Flush(ctx)
+		return f(ctx, l, dir)
+	})
+}
+
+// carrier carries the log on for a verb.
+func carrier(l *store.Ledger, keys sequence.Keys) *sequence.Sequencer {
+	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain()})
+}
+
+// untouched calls f with the log as it is.
+func (c *ledgerDB) untouched(f func(ctx context.Context, l *store.Ledger, dir *state.Dir) error) error {
 	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := openState()
@@ -58,9 +72,6 @@ func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Di
 	}
 	defer s.Close()
 	l := s.Ledger()
-	// Whoever holds the lease will see to it otherwise, and whether what is stored fits
-	// together is what verify says.
-	_ = sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}}).Flush(ctx)
 	err = f(ctx, l, dir)
 	switch {
 	case errors.Is(err, sequence.ErrNoLog):
@@ -123,7 +134,7 @@ func record(ctx context.Context, l *store.Ledger, dir *state.Dir, id ledger.ID) 
 	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
 		return e, err
 	}
-	seq := sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}})
+	seq := carrier(l, &sequence.Keyring{Dir: dir})
 	for end := time.Now().Add(integrateWait); ; time.Sleep(100 * time.Millisecond) {
 		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
 			return e, err
@@ -360,8 +371,7 @@ func (c *ledgerRotateCmd) Run(e *env) error {
 				return err
 			}
 		}
-		seq := sequence.New(sequence.Options{Store: l, Keys: keys, Log: slog.New(slog.DiscardHandler)})
-		index, err := seq.Rotate(ctx, next)
+		index, err := carrier(l, keys).Rotate(ctx, next)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -94,20 +95,24 @@ func (c *ledgerExportCmd) Run(e *env) error {
 
 type ledgerVerifyCmd struct {
 	ledgerDB
-	Key     []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust, as ledger checkpoint --keys prints it. One is enough: the records name the later ones."`
-	Witness []string `sep:"none" placeholder:"VKEY" help:"Public key of a witness that must have cosigned the checkpoint."`
-	Quorum  int      `help:"How many of the witnesses must have; 0 stands for all."`
-	Older   []string `completion:"files" placeholder:"FILE" help:"A checkpoint that you kept: the log must have grown from it."`
-	Proof   string   `completion:"files" placeholder:"FILE" help:"Check this proof instead of a log."`
-	JSON    bool     `name:"json" help:"Print the report as JSON."`
-	Dir     string   `arg:"" optional:"" completion:"files" help:"Exported log; without it the log in the store is checked, and the store's own rows."`
+	Key      []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust, as ledger checkpoint --keys prints it. One is enough: the records name the later ones."`
+	Witness  []string `sep:"none" placeholder:"VKEY" help:"Public key of a witness that must have cosigned the checkpoint."`
+	Quorum   int      `help:"How many of the witnesses must have; 0 stands for all."`
+	Older    []string `completion:"files" placeholder:"FILE" help:"A checkpoint that you kept: the log must have grown from it."`
+	Restored bool     `help:"The database was restored from a backup: forget the checkpoint that was remembered, and remember the present one."`
+	Proof    string   `completion:"files" placeholder:"FILE" help:"Check this proof instead of a log."`
+	JSON     bool     `name:"json" help:"Print the report as JSON."`
+	waiting  int
+	Dir      string `arg:"" optional:"" completion:"files" help:"Exported log; without it the log in the store is checked, and the store's own rows."`
 }
 
 func (ledgerVerifyCmd) Help() string {
 	return `Every record, tile, signature and checkpoint is checked, and what is wrong is named. For
 an export or a proof nothing else is needed: no network, no store, no clock. The log in
 the store is checked with --key, or by the key of its own first record, which does not
-show that it is the log that it was. Exit codes: 0 all holds; 1 something does not, or a
+show that it is the log that it was. What was acknowledged and waits for its signature, the
+head and the queue of held results are checked as well. The checkpoint of a log that holds is
+remembered in the state directory: the next time the log must have grown from it. Exit codes: 0 all holds; 1 something does not, or a
 file cannot be read; 2 wrong usage; 4 the store cannot be reached.`
 }
 
@@ -132,6 +137,8 @@ type verifyReport struct {
 	Problems   []verifyProblem `json:"problems"`
 	More       int64           `json:"more"`
 	NotChecked []string        `json:"not_checked"`
+	Waiting    int             `json:"waiting"` // acknowledged, and not signed yet
+	Erased     int64           `json:"erased"`  // openings that were erased
 }
 
 type verifyProblem struct {
@@ -249,13 +256,20 @@ const rowFault ledger.Fault = "the row in the store differs from the record"
 
 // stored checks the log in the store, and the columns beside the records.
 func (c *ledgerVerifyCmd) stored(e *env, o ledger.VerifyOptions) (r *ledger.Report, err error) {
-	err = c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+	err = c.untouched(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+		audit, err := l.Audit(ctx, l.Chain())
+		if err != nil {
+			return err
+		}
 		if len(o.Keys) == 0 {
-			keys, err := logKeys(ctx, l)
-			if err != nil {
+			first, err := firstKey(ctx, l)
+			if errors.Is(err, errNoLog) && !audit.Empty() || errors.Is(err, errFirst) {
+				r = &ledger.Report{Problems: []ledger.Problem{{Place: "the first record", Index: 0, Fault: ledger.FaultFirst}}}
+				return audit.Rest(ctx, r)
+			} else if err != nil {
 				return err
 			}
-			o.Keys = keys[:1]
+			o.Keys = []*ledger.Key{first}
 			fmt.Fprintln(e.Stderr, "No --key: the log is held against the key that its own first record names.")
 		}
 		rows := rowReader{ctx: ctx, l: l}
@@ -264,13 +278,74 @@ func (c *ledgerVerifyCmd) stored(e *env, o ledger.VerifyOptions) (r *ledger.Repo
 			if !ok || row.ID != s.ID || row.Kind != s.Kind || row.Server != s.Server || !row.Time.Equal(s.Time) {
 				return rowFault
 			}
+			audit.Record(index, s)
 			return ""
 		}
-		if r, err = ledger.Verify(ctx, l, o); err != nil {
+		if r, err = c.remembering(ctx, l, dir, o); err != nil {
 			return err
 		}
-		return rows.err
+		err = errors.Join(rows.err, audit.Rest(ctx, r))
+		c.waiting = audit.Waiting
+		return err
 	})
+	return r, err
+}
+
+// errFirst: the log has a first record that names no key.
+var errFirst = errors.New("ledger: the first record of the log does not name its key")
+
+// firstKey is the key that the first record of the log names.
+func firstKey(ctx context.Context, l *store.Ledger) (*ledger.Key, error) {
+	list, err := l.Entries(ctx, 0, 1)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, errNoLog
+	} else if err != nil {
+		return nil, err
+	}
+	st, err := statementOf(list[0])
+	if err != nil {
+		return nil, errFirst
+	}
+	k, err := ledger.ParseKey(st.Key)
+	if err != nil {
+		return nil, errFirst
+	}
+	return k, nil
+}
+
+// remembering verifies the log against the checkpoint that was remembered of it, too, and
+// remembers the present one if all holds.
+func (c *ledgerVerifyCmd) remembering(ctx context.Context, l *store.Ledger, dir *state.Dir, o ledger.VerifyOptions) (*ledger.Report, error) {
+	known, err := seenOf(dir, o.Keys[0].Name())
+	if err != nil {
+		return nil, err
+	}
+	if known.was != nil && !c.Restored {
+		o.Older = append(o.Older[:len(o.Older):len(o.Older)], known.was)
+	}
+	src := &keepingLog{Ledger: l}
+	r, err := ledger.Verify(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	last := "older checkpoint " + strconv.Itoa(len(o.Older)-1)
+	for i := range r.Problems {
+		if p := &r.Problems[i]; len(o.Older) > len(c.Older) && p.Place == last {
+			p.Place = "the checkpoint"
+			if f := seenFaults[p.Fault]; f != "" {
+				p.Fault = f
+			}
+		}
+	}
+	switch {
+	case known.was == nil && known.others(dir):
+		r.NotChecked = append(r.NotChecked, "whether this is the log that it was: other logs were verified with this state directory, this one was not")
+	case known.was == nil:
+		r.NotChecked = append(r.NotChecked, "whether records were removed before now: no earlier checkpoint is remembered")
+	}
+	if r.OK() {
+		err = known.keep(src.checkpoint, r.Checkpoint.Size)
+	}
 	return r, err
 }
 
@@ -298,7 +373,7 @@ func (r *rowReader) at(index int64) (sequence.Entry, bool) {
 }
 
 func (c *ledgerVerifyCmd) tell(e *env, r *ledger.Report) error {
-	out := verifyReport{OK: r.OK(), Records: r.Records, Openings: r.Openings, Problems: []verifyProblem{}, More: r.More, NotChecked: append([]string{}, r.NotChecked...)}
+	out := verifyReport{OK: r.OK(), Records: r.Records, Openings: r.Openings, Problems: []verifyProblem{}, More: r.More, NotChecked: append([]string{}, r.NotChecked...), Waiting: c.waiting, Erased: r.Erased}
 	if r.Checkpoint != nil {
 		out.Origin, out.Size = r.Checkpoint.Origin, r.Checkpoint.Size
 	}
@@ -319,6 +394,12 @@ func (c *ledgerVerifyCmd) tell(e *env, r *ledger.Report) error {
 		fmt.Fprintf(&b, "%s of %s hold, with %s.\n", plural(int(r.Records), "record"), finding.Quote(out.Origin), plural(int(r.Openings), "opening"))
 	} else {
 		fmt.Fprintln(&b, "The log does not hold.")
+	}
+	if c.waiting > 0 {
+		fmt.Fprintf(&b, "%s not signed yet.\n", plural(c.waiting, "acknowledged record"))
+	}
+	if r.Erased > 0 {
+		fmt.Fprintf(&b, "%s erased.\n", plural(int(r.Erased), "opening"))
 	}
 	if len(r.NotChecked) > 0 {
 		fmt.Fprintf(&b, "Not checked: %s.\n", strings.Join(r.NotChecked, "; "))

@@ -37,7 +37,11 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
-	o := store.Options{Cache: stateCache}
+	key, err := chainKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	o := store.Options{Cache: stateCache, Chain: key}
 	if make { // for a process that serves calls
 		o.Wait = servingWait
 	}

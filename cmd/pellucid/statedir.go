@@ -9,6 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 )
 
@@ -45,6 +46,15 @@ func installKey(dir *state.Dir) ([]byte, error) {
 		return nil, withCode(exitConfig, fmt.Errorf("%s: what it refers to is not %d hexadecimal digits", installKeyVar, 2*state.KeySize))
 	}
 	return key, nil
+}
+
+// chainKey authenticates records that wait for their signature.
+func chainKey(dir *state.Dir) (*sequence.ChainKey, error) {
+	secret, err := installKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	return sequence.NewChainKey(secret), nil
 }
 
 // fenceKey is the installation's key of the fences.

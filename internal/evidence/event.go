@@ -75,6 +75,8 @@ func (r *Recorder) Held(it hold.Item) ([]byte, error) {
 	e.Subjects = digests(e.Subjects, ledger.Call, it.Call)
 	e.Subjects = names(e.Subjects, ledger.Principal, it.Principal)
 	switch it.State {
+	case hold.Held:
+		e.Numbers = []ledger.Number{{Name: "bytes", N: int64(it.Octets)}, {Name: "until", N: it.Until.Unix()}}
 	case hold.Expired:
 		e.Actor, e.Time = "expiry", time.Time{} // now
 	case hold.Released, hold.Denied:

@@ -14,9 +14,9 @@ import (
 
 // integrate signs n records and carries the log on with them. done are the numbers under
 // which they wait, if they do. record may be called at the same time. The lease is ours.
-func (s *Sequencer) integrate(ctx context.Context, done []int64, n int, record func(i int) (ledger.Sealed, error)) error {
+func (s *Sequencer) integrate(ctx context.Context, done []int64, links []Link, n int, record func(i int) (ledger.Sealed, error)) error {
 	b := &Batch{Signer: s.held.Signer, Done: done}
-	var known map[ledger.ID]bool
+	var known map[ledger.ID]int64
 	signed, err := s.sign(n, record)
 	if err == nil {
 		known, err = s.known(ctx, signed)
@@ -30,18 +30,23 @@ func (s *Sequencer) integrate(ctx context.Context, done []int64, n int, record f
 		}
 	}
 	broken := int64(0)
-	for _, e := range signed {
-		switch {
-		case e.Envelope == nil:
+	for i, e := range signed {
+		if e.Envelope == nil {
 			broken++
-		case known[e.ID]:
-		default:
-			known[e.ID] = true
+			continue
+		}
+		index, there := known[e.ID]
+		if !there {
+			index = s.held.Size + int64(len(b.Entries))
+			known[e.ID] = index
 			b.Entries = append(b.Entries, e)
+		}
+		if links != nil && links[i].Writer != "" {
+			b.Links = append(b.Links, Linked{links[i], index})
 		}
 	}
 	if broken > 0 {
-		s.o.Log.Error("records that waited cannot be read: their loss is recorded", "records", broken)
+		s.o.Log.Error("records that waited cannot be read, or are not what was stored: their loss is recorded", "records", broken)
 		lost := &ledger.Event{Kind: ledger.RecordsLost, Reason: "unreadable", Numbers: []ledger.Number{{Name: "lost", N: broken}}}
 		if err := s.own(b, lost); err != nil {
 			return err
@@ -52,11 +57,17 @@ func (s *Sequencer) integrate(ctx context.Context, done []int64, n int, record f
 
 // integrateWaiting is integrate of what the store has.
 func (s *Sequencer) integrateWaiting(ctx context.Context, waiting []Pending) error {
-	done := make([]int64, len(waiting))
+	inOrder(waiting)
+	done, links := make([]int64, len(waiting)), make([]Link, len(waiting))
 	for i := range waiting {
-		done[i] = waiting[i].Seq
+		done[i], links[i] = waiting[i].Seq, waiting[i].Link
 	}
-	return s.integrate(ctx, done, len(waiting), func(i int) (ledger.Sealed, error) { return ledger.ReadSealed(waiting[i].Record) })
+	return s.integrate(ctx, done, links, len(waiting), func(i int) (ledger.Sealed, error) {
+		if !s.o.Chain.Intact(&waiting[i]) {
+			return ledger.Sealed{}, errAltered // a signature would make it genuine
+		}
+		return ledger.ReadSealed(waiting[i].Record)
+	})
 }
 
 // sign makes entries, yet without an index, of n records. The Envelope of one that
@@ -76,6 +87,8 @@ func (s *Sequencer) sign(n int, record func(i int) (ledger.Sealed, error)) ([]En
 	return signed, err
 }
 
+var errAltered = errors.New("sequence: a record that waits is not what its writer has stored")
+
 var errSign = errors.New("sequence: sign")
 
 func (s *Sequencer) entry(sealed ledger.Sealed) (Entry, error) {
@@ -89,9 +102,9 @@ func (s *Sequencer) entry(sealed ledger.Sealed) (Entry, error) {
 
 // known are those that the log has already: of a change that was made twice because
 // nobody could say whether it had been made.
-func (s *Sequencer) known(ctx context.Context, signed []Entry) (map[ledger.ID]bool, error) {
+func (s *Sequencer) known(ctx context.Context, signed []Entry) (map[ledger.ID]int64, error) {
 	if !s.slow || len(signed) == 0 {
-		return map[ledger.ID]bool{}, nil // the log refuses one that it has: then it is looked for
+		return map[ledger.ID]int64{}, nil // the log refuses one that it has: then it is looked for
 	}
 	ids := make([]ledger.ID, len(signed))
 	for i := range signed {
@@ -207,7 +220,7 @@ func (s *Sequencer) rotate(ctx context.Context, next *ledger.Signer) (int64, err
 		return 0, errors.New("sequence: rotate: want another key under the origin of the log")
 	}
 	if s.held.Size == 0 {
-		if err := s.integrate(ctx, nil, 0, nil); err != nil {
+		if err := s.integrate(ctx, nil, nil, 0, nil); err != nil {
 			return 0, err
 		}
 	}

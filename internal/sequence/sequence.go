@@ -28,6 +28,7 @@ type Options struct {
 	Store  Store
 	Origin string // of a log that is yet to begin; "": another process begins it
 	Keys   Keys
+	Chain  *ChainKey // by which records that wait are checked; nil: they are not
 
 	Gather time.Duration // how long what has come waits for more; 200 ms
 	Poll   time.Duration // how often it is looked for what other processes have stored; 500 ms
@@ -253,7 +254,7 @@ func (s *Sequencer) Carry(ctx context.Context, records []ledger.Sealed) bool {
 		return false
 	}
 	s.idle = s.o.Now()
-	if s.integrate(ctx, nil, len(records), func(i int) (ledger.Sealed, error) { return records[i], nil }) != nil {
+	if s.integrate(ctx, nil, nil, len(records), func(i int) (ledger.Sealed, error) { return records[i], nil }) != nil {
 		s.drop()
 		return false
 	}

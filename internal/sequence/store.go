@@ -32,8 +32,8 @@ type Store interface {
 	Claim(ctx context.Context, holder string, seen Head) (Head, error)
 	// Release gives the lease back, if it is still the caller's.
 	Release(ctx context.Context, held Head) error
-	// Known returns those of the ids that stand in the log.
-	Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]bool, error)
+	// Known returns those of the ids that stand in the log, with their indices.
+	Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int64, error)
 	// Integrate carries the log on from the head that the caller holds, whole or not
 	// at all, and returns the new one. ErrLost: somebody else holds it by now.
 	Integrate(ctx context.Context, held Head, b *Batch) (Head, error)
@@ -60,12 +60,20 @@ type Head struct {
 type Pending struct {
 	Seq    int64
 	Record []byte // ledger.Sealed.Octets
+	Link   Link
+}
+
+// A Linked is a link whose record is in the log.
+type Linked struct {
+	Link
+	Index int64
 }
 
 // A Batch is what the log grows by.
 type Batch struct {
 	Done       []int64 // what no longer waits
 	Entries    []Entry
+	Links      []Linked
 	Tiles      []ledger.TileData
 	Checkpoint []byte
 	Signer     string // from now on

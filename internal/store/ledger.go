@@ -10,21 +10,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/ledger"
 )
 
-// pend stores records for the ledger with whatever else the transaction does.
-func (t *tx) pend(ctx context.Context, records ...[]byte) error {
-	for _, r := range records {
-		if r == nil {
-			continue
-		}
-		if err := t.exec(ctx, insertPending, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const insertPending = `INSERT INTO ledger_pending (record) VALUES (?)`
-
 // A Ledger is the log in a store, as sequence.Store asks.
 type Ledger struct{ s *Store }
 
@@ -32,6 +17,9 @@ var (
 	_ sequence.Store = (*Ledger)(nil)
 	_ ledger.Opener  = (*Ledger)(nil)
 )
+
+// Chain is the key that authenticates what waits.
+func (l *Ledger) Chain() *sequence.ChainKey { return l.s.chain }
 
 // Ledger returns the store's log, which ends with it.
 func (s *Store) Ledger() *Ledger { return &Ledger{s} }
@@ -44,21 +32,9 @@ func (l *Ledger) update(ctx context.Context, what string, f func(*tx) error) err
 
 // Add implements sequence.Store.
 func (l *Ledger) Add(ctx context.Context, records [][]byte) error {
-	if len(records) == 1 { // a statement is a transaction
-		return l.s.retry(ctx, "add records", func() error {
-			st, err := l.s.writing(ctx, insertPending)
-			if err == nil {
-				_, err = st.ExecContext(ctx, records[0])
-			}
-			return err
-		})
-	}
-	args := make([]any, len(records))
-	for i, r := range records {
-		args[i] = r
-	}
 	return l.update(ctx, "add records", func(t *tx) error {
-		return t.insert(ctx, "ledger_pending (record)", 1, "", args)
+		t.writer = l.s.adds
+		return t.pend(ctx, records...)
 	})
 }
 
@@ -67,7 +43,7 @@ func (l *Ledger) Add(ctx context.Context, records [][]byte) error {
 func (l *Ledger) Probe(ctx context.Context) error {
 	return l.update(ctx, "write to the store", func(t *tx) error {
 		var seq int64
-		row := t.QueryRowContext(ctx, t.engine.rebind(insertPending+` RETURNING seq`), make([]byte, 256))
+		row := t.QueryRowContext(ctx, t.engine.rebind(`INSERT INTO ledger_pending (record) VALUES (?) RETURNING seq`), make([]byte, 256))
 		if err := row.Scan(&seq); err != nil {
 			return err
 		}
@@ -83,11 +59,11 @@ func (l *Ledger) Pending(ctx context.Context, limit, octets int) (out []sequence
 		if sum >= octets {
 			return errEnough
 		}
-		err := r.Scan(&p.Seq, &p.Record)
+		err := r.Scan(&p.Seq, &p.Record, &p.Link.Writer, &p.Link.Seq, &p.Link.Prev, &p.Link.MAC)
 		sum += len(p.Record)
 		out = append(out, p)
 		return err
-	}, `SELECT seq, record FROM ledger_pending ORDER BY seq LIMIT ?`, limit)
+	}, `SELECT seq, record, writer, wseq, prev, mac FROM ledger_pending ORDER BY seq LIMIT ?`, limit)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -178,8 +154,8 @@ func (l *Ledger) move(ctx context.Context, what string, rest func(*tx) error, st
 }
 
 // Known implements sequence.Store.
-func (l *Ledger) Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]bool, error) {
-	known := map[ledger.ID]bool{}
+func (l *Ledger) Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int64, error) {
+	known := map[ledger.ID]int64{}
 	for part := range slices.Chunk(ids, chunk) {
 		args := make([]any, len(part))
 		for i := range part {
@@ -188,10 +164,11 @@ func (l *Ledger) Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]bool
 		args = pad(args, part[0][:])
 		err := l.s.query(ctx, func(r *sql.Rows) error {
 			var id []byte
-			err := r.Scan(&id)
-			known[idOf(id)] = true
+			var index int64
+			err := r.Scan(&id, &index)
+			known[idOf(id)] = index
 			return err
-		}, `SELECT id FROM ledger_entries WHERE id IN (`+marks(len(args))+`)`, args...)
+		}, `SELECT id, idx FROM ledger_entries WHERE id IN (`+marks(len(args))+`)`, args...)
 		if err != nil {
 			return nil, l.s.fail(ctx, "find records", err)
 		}
@@ -209,6 +186,10 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 		entries = append(entries, e.Index, e.ID[:], stamp(e.Time), e.Server, string(e.Kind), octets(e.Opening))
 		leaves = append(leaves, e.Index, e.Envelope)
 	}
+	var links []any
+	for _, k := range b.Links {
+		links = append(links, k.Writer, k.Seq, k.Index, octets(k.MAC))
+	}
 	for _, t := range b.Tiles {
 		tiles = append(tiles, t.Level, t.N, t.Data)
 	}
@@ -219,6 +200,9 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 		}
 		if err == nil {
 			err = t.insert(ctx, "ledger_tiles (level, n, hashes)", 3, " ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes", tiles)
+		}
+		if err == nil {
+			err = t.insert(ctx, "ledger_chain (writer, wseq, idx, mac)", 4, " ON CONFLICT (writer, wseq) DO NOTHING", links)
 		}
 		if err == nil {
 			err = t.unpend(ctx, b.Done)

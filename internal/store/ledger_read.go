@@ -146,8 +146,11 @@ func (l *Ledger) Openings(ctx context.Context, first int64, n int) ([][]byte, er
 	return out, nil
 }
 
+// idOf is the zero ID where a column does not hold an ID.
 func idOf(b []byte) (id ledger.ID) {
-	copy(id[:], b)
+	if len(b) == len(id) {
+		copy(id[:], b)
+	}
 	return id
 }
 

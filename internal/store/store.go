@@ -17,6 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/sequence"
 )
 
 // Options are the settings of a store.
@@ -26,6 +27,8 @@ type Options struct {
 	Wait time.Duration
 	// Readers is the greatest number of connections that read; 0 stands for 8.
 	Readers int
+	// Chain authenticates records that wait for their signature; nil: a key that is no secret.
+	Chain *sequence.ChainKey
 	// Cache is how many octets of pages the connection that writes to an SQLite file
 	// keeps, as far as they are used; 0 stands for 64 MiB, which an import of a
 	// million attestations wants and a log that only grows does not.
@@ -58,10 +61,19 @@ func (o Options) readers() int {
 // which must not be on a network file system. A store that a later release has
 // migrated is refused with ground.ErrNewerSchema.
 func Open(ctx context.Context, where string, o Options) (*Store, error) {
+	opening := openSQLite
 	if IsPostgres(where) {
-		return openPostgres(ctx, where, o)
+		opening = openPostgres
 	}
-	return openSQLite(ctx, where, o)
+	s, err := opening(ctx, where, o)
+	if err != nil {
+		return nil, err
+	}
+	if s.chain = o.Chain; s.chain == nil {
+		s.chain = sequence.NewChainKey(nil)
+	}
+	s.adds, s.changes = newWriter(s.chain), newWriter(s.chain)
+	return s, nil
 }
 
 // A Store is a ground.Store over a database.
@@ -70,7 +82,9 @@ type Store struct {
 	engine      engine
 	wait        time.Duration
 	stmts       sync.Map // string → *sql.Stmt: what read has prepared; as many as the package has queries
-	writes      sync.Map // the same of write
+
+	chain         *sequence.ChainKey
+	adds, changes *writer // of records that stand alone, and of those that go with a change
 }
 
 var _ ground.Store = (*Store)(nil)
@@ -146,6 +160,9 @@ type tx struct {
 	*sql.Tx
 	engine engine
 	stmts  map[string]*sql.Stmt
+	writer *writer
+	last   *sequence.Link // of the writer, which is held then; nil: nothing was pended
+	began  sequence.Link  // what last was at first
 }
 
 func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
@@ -183,23 +200,14 @@ func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, query str
 }
 
 func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	return s.prepare(ctx, s.read, &s.stmts, query)
-}
-
-// writing prepares a statement that changes something and is a transaction of its own.
-func (s *Store) writing(ctx context.Context, query string) (*sql.Stmt, error) {
-	return s.prepare(ctx, s.write, &s.writes, query)
-}
-
-func (s *Store) prepare(ctx context.Context, db *sql.DB, known *sync.Map, query string) (*sql.Stmt, error) {
-	if st, ok := known.Load(query); ok {
+	if st, ok := s.stmts.Load(query); ok {
 		return st.(*sql.Stmt), nil
 	}
-	st, err := db.PrepareContext(ctx, s.engine.rebind(query))
+	st, err := s.read.PrepareContext(ctx, s.engine.rebind(query))
 	if err != nil {
 		return nil, err
 	}
-	if other, raced := known.LoadOrStore(query, st); raced {
+	if other, raced := s.stmts.LoadOrStore(query, st); raced {
 		st.Close()
 		return other.(*sql.Stmt), nil
 	}
@@ -264,10 +272,18 @@ func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) 
 	if err := lock(t); err != nil {
 		return err
 	}
-	if err := f(&tx{t, s.engine, map[string]*sql.Stmt{}}); err != nil {
+	w := &tx{Tx: t, engine: s.engine, stmts: map[string]*sql.Stmt{}, writer: s.changes}
+	if err := f(w); err != nil {
+		w.release(nil, false)
 		return err
 	}
-	return t.Commit()
+	if err := w.closeChain(ctx); err != nil {
+		w.release(nil, false)
+		return err
+	}
+	err = t.Commit()
+	w.release(err, true)
+	return err
 }
 
 // chunk bounds the parameters of one statement: SQLite takes 32,766.
