@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/ledger"
 )
@@ -183,7 +182,13 @@ func (a *Audit) opening(ctx context.Context, t told) *ledger.Opening {
 // heldIs reports whether a row is what its records say.
 func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 	st := t.held
-	same := label(st.Server, row.Server) && label(st.Tool, row.Tool) && label(st.Rule, row.Rule) && label(st.Reason, string(row.Code)) && st.Time.Equal(row.Held)
+	// A record has labels only: it is compared with what the row would be as one.
+	e := ledger.Event{Kind: ledger.Message, Server: row.Server, Tool: row.Tool, Rule: row.Rule, Reason: string(row.Code)}
+	as, err := e.Seal(ledger.Salt{})
+	if err != nil {
+		return false
+	}
+	same := st.Server == as.Parsed.Server && st.Tool == as.Parsed.Tool && st.Rule == as.Parsed.Rule && st.Reason == as.Parsed.Reason && st.Time.Equal(row.Held)
 	for _, n := range st.Numbers {
 		switch n.Name {
 		case "until":
@@ -223,9 +228,4 @@ func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 		delete(want, s.Role)
 	}
 	return same && len(want) == 0
-}
-
-// label reports whether a record tells what a row has.
-func label(told, row string) bool {
-	return told == row || told == frame.Other && !frame.IsLabel(row)
 }
