@@ -2,9 +2,9 @@ package blob
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
+	"golang.org/x/text/transform"
 )
 
 // Weight says what counts in a reading.
@@ -40,11 +41,31 @@ func (r *Reading) Text() string {
 	if r.enc == nil {
 		return string(r.body)
 	}
-	text, err := r.enc.NewDecoder().Bytes(r.body)
+	// The size comes first: a blob is as large as a message may be, and growing would copy it.
+	size, err := io.Copy(io.Discard, r.enc.NewDecoder().Reader(bytes.NewReader(r.body)))
 	if err != nil {
 		return strings.ToValidUTF8(string(r.body), "\ufffd")
 	}
-	return strings.ToValidUTF8(unsafe.String(unsafe.SliceData(text), len(text)), "\ufffd")
+	var b strings.Builder
+	b.Grow(int(size))
+	_, _ = io.Copy(&b, r.enc.NewDecoder().Reader(bytes.NewReader(r.body))) // as before
+	return strings.ToValidUTF8(b.String(), "\ufffd")
+}
+
+// reads reports whether the reader of body sees text, without a copy of it.
+func (r *Reading) reads(body []byte, text string) bool {
+	d := r.enc.NewDecoder().Reader(bytes.NewReader(body))
+	var buf [4 << 10]byte
+	for {
+		n, err := d.Read(buf[:])
+		if !strings.HasPrefix(text, string(buf[:n])) {
+			return false
+		}
+		text = text[n:]
+		if err != nil {
+			return err == io.EOF && text == ""
+		}
+	}
 }
 
 // UTF8 reports whether the reading is of UTF-8.
@@ -59,14 +80,13 @@ func (r *Reading) Encode(text string) (plain []byte, ok bool) {
 	case r.enc == nil:
 		return append(append([]byte{}, r.mark...), text...), true
 	}
-	plain, err := r.enc.NewEncoder().Bytes([]byte(text))
-	if err != nil {
+	var b bytes.Buffer
+	b.Grow(len(r.mark) + len(r.body))
+	b.Write(r.mark)
+	if _, err := b.ReadFrom(transform.NewReader(strings.NewReader(text), r.enc.NewEncoder())); err != nil {
 		return nil, false
 	}
-	if back := (&Reading{enc: r.enc, body: plain}).Text(); back != text {
-		return nil, false
-	}
-	return append(append([]byte{}, r.mark...), plain...), true
+	return b.Bytes(), r.reads(b.Bytes()[len(r.mark):], text)
 }
 
 // A Content is what is known of a blob.
