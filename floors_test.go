@@ -52,7 +52,8 @@ counterfactual:         finding frame internal/ucd internal/strictjson
 
 internal/wire:          finding internal/strictjson
 internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
-internal/era:           internal/strictjson internal/wire internal/mcpmsg
+internal/mcpshape:      internal/strictjson internal/mcpmsg
+internal/era:           internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
 internal/auth:          finding internal/rfc3339 internal/strictjson github.com/go-jose/go-jose golang.org/x/time
 internal/didweb:        finding href attest
 internal/factcheck:     finding href attest internal/strictjson
@@ -80,7 +81,7 @@ internal/sequence:      finding ledger internal/state
 internal/standing:      finding ledger trust internal/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                finding scrub href frame classify validate hold surface internal/blob internal/strictjson internal/wire internal/mcpmsg
+gateway:                finding scrub href frame classify validate hold surface internal/blob internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
 internal/evidence:      attest classify frame gateway ground hold ledger surface trust validate internal/standing
 internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 

@@ -62,6 +62,8 @@ const (
 	TooLong            Code = "too-long"            // over a limit, and not to be cut
 	ForgedProvenance   Code = "forged-provenance"   // an upstream's member under our own prefix
 	FenceLookalike     Code = "fence-lookalike"     // text that imitates our tags
+	ShapeInvalid       Code = "shape-invalid"       // not what the protocol's schema allows
+	ShapeRepaired      Code = "shape-repaired"      // made what the protocol's schema allows
 	SchemaInvalid      Code = "schema-invalid"      // not what the declared outputSchema allows
 	SchemaBroken       Code = "schema-broken"       // no longer, once it was made safe
 	SchemaUnverifiable Code = "schema-unverifiable" // nobody can judge by the declared outputSchema
@@ -137,7 +139,7 @@ var severities = map[Code]Severity{
 	URISyntax: Error, URIScheme: Error, URIHost: Error, URILength: Error,
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
-	ForgedProvenance: Error, FenceLookalike: Error, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
+	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
 	Unsolicited: Warn, BlobNotInspected: Info, Opaque: Info,
 	UnknownCharset: Warn, AmbiguousEncoding: Error, EncodingRepaired: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,

@@ -208,7 +208,7 @@ func TestAdmitTemplates(t *testing.T) {
 func TestAdmitHello(t *testing.T) {
 	const (
 		approved = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"experimental":{"x":{"a":"b"}}},"serverInfo":{"name":"s","version":"1"},"instructions":"Be kind.","_meta":{"k":"v"}}`
-		modern   = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"instructions":"Be kind.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`
+		modern   = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"instructions":"Be kind.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`
 	)
 	for _, c := range []struct {
 		name, method, result string

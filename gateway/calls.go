@@ -32,6 +32,7 @@ type call struct {
 	watched
 	store storeTime
 
+	revision    string // that the request names; "": that of the session
 	born, heard time.Time
 	endless     bool // a subscription: silence is no fault
 	cancelled   bool // by the client, who waits no longer
@@ -305,6 +306,7 @@ func newCall(m *wire.Message, now time.Time) *call {
 		k.shown = m.Alias
 	}
 	k.item, k.wants = itemOf(m), wants(m)
+	k.revision = revision(m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Text())
 	switch m.Method {
 	case mcpmsg.CallTool:
 		k.tool = clip(k.item.Name)

@@ -26,6 +26,8 @@ type passage struct {
 	watched *watched   // of the call that it answers; nil if it answers none
 	judged  *judged    // what classifiers have to do with it; nil: nothing
 	store   *storeTime // of the call that it answers; nil if it answers none
+	// revision of the protocol in which it was sent; "": to be guessed from its form.
+	revision string
 
 	// Of a tool's result.
 	tool     string           // label of the tool concerned; empty if none is
@@ -34,6 +36,7 @@ type passage struct {
 	schema   *validate.Schema // that the server declared for its results; nil if none
 	output   []byte           // schema's source
 	narrow   bool             // schema's source is (narrowSchema)
+	checked  validate.Result  // by schema, where that was asked before
 	call     hold.Digest      // of the question that it answers
 	released string           // item of the queue that a person has released, or ""
 }
@@ -71,6 +74,7 @@ type inspection struct {
 	w    walker
 
 	admitted strictjson.Doc // what is left of what a server says of itself
+	mended   strictjson.Doc // what is left once its form is right
 	again    strictjson.Doc // what is about to be delivered
 	counts   []Count        // for a policy
 	texts    []hold.Digest  // for Blocks
@@ -156,14 +160,17 @@ func (in *inspection) decide() *wire.Outgoing {
 }
 
 // examine asks everybody who may withhold the message, in the order of the house: what
-// was approved, the schema, the walk, the rules, what is blocked, the classifiers and
+// was approved, the protocol's schema and the tool's, the walk, the rules, what is blocked, the classifiers and
 // the policy. It returns what is left of it, and why it is withheld, or ok.
 func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.Code) {
 	root, cut, code := in.admit(came)
 	if cut > 0 {
 		in.w.leftOut(finding.Unapproved, cut)
 	}
-	if code == ok && in.p.released == "" {
+	if code == ok {
+		root, code = in.formed(root)
+	}
+	if code == ok {
 		code = in.validateReceived()
 	}
 	if code == ok {

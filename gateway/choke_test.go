@@ -22,19 +22,19 @@ var passages = []struct {
 }{
 	{
 		name: "bad name drops the entry", method: "tools/list",
-		body: `{"tools":[{"name":"a\u200b","inputSchema":{}},{"name":"b","inputSchema":{}}]}`,
-		want: []string{`"tools":[{"name":"b","inputSchema":{}}]`, frame.MetaKey}, not: []string{`"name":"a`},
+		body: `{"tools":[{"name":"a\u200b","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}}]}`,
+		want: []string{`"tools":[{"name":"b","inputSchema":{"type":"object"}}]`, frame.MetaKey}, not: []string{`"name":"a`},
 		code: finding.RefusedName, verd: Changed,
 	},
 	{
 		name: "bad property name drops the tool", method: "tools/list",
-		body: `{"tools":[{"name":"a","inputSchema":{"properties":{"x\u202ey":{}}}}]}`,
+		body: `{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"x\u202ey":{}}}}]}`,
 		want: []string{`"tools":[]`}, code: finding.RefusedName, verd: Changed,
 	},
 	{
 		name: "an emoji with its selector is honest", method: "tools/list",
-		body: `{"tools":[{"name":"a","description":"\u2764\ufe0f ok\r\n\u2122 \u2026","inputSchema":{}}]}`,
-		want: []string{`"result":{"tools":[{"name":"a","description":"\u2764\ufe0f ok\r\n\u2122 \u2026","inputSchema":{}}]}`},
+		body: `{"tools":[{"name":"a","description":"\u2764\ufe0f ok\r\n\u2122 \u2026","inputSchema":{"type":"object"}}]}`,
+		want: []string{`"result":{"tools":[{"name":"a","description":"\u2764\ufe0f ok\r\n\u2122 \u2026","inputSchema":{"type":"object"}}]}`},
 	},
 	{
 		name: "bad link becomes a placeholder", method: "tools/call",
@@ -71,15 +71,15 @@ var passages = []struct {
 	},
 	{
 		name: "content that is no list", method: "tools/call", body: `{"content":{"type":"text","text":"bare"}}`,
-		want: []string{`"isError":true`}, not: []string{"bare"}, code: finding.Misshapen, verd: Withheld,
+		want: []string{`"isError":true`}, not: []string{"bare"}, code: finding.ShapeInvalid, verd: Withheld,
 	},
 	{
 		name: "text that is no string", method: "tools/call", body: `{"content":[{"type":"text","text":{"a":"b"}}]}`,
-		want: []string{placeholderBlock[:20]}, code: finding.Misshapen, verd: Changed,
+		want: []string{placeholderWhole}, code: finding.ShapeInvalid, verd: Withheld,
 	},
 	{
-		name: "block of an unknown type is fenced too", method: "tools/call",
-		body: `{"content":[{"type":"future","text":"t","more":"\u200bm"}]}`,
+		name: "block with an unknown member", method: "tools/call",
+		body: `{"content":[{"type":"text","text":"t","more":"\u200bm"}]}`,
 		want: []string{frame.Notice[:20], `"more":"m"`}, verd: Changed,
 	},
 	{
@@ -139,7 +139,7 @@ var passages = []struct {
 	},
 	{
 		name: "sampling inside a result", method: "tools/call",
-		body: `{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}}`,
+		body: `{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}}}`,
 		want: []string{`"isError":true`}, not: []string{"sampling"}, code: finding.Denied, verd: Withheld,
 	},
 	{
@@ -231,7 +231,7 @@ func TestFrameMeta(t *testing.T) {
 		t.Errorf("provenance %s", note)
 	}
 	up = r.request("2", "initialize", "{}")
-	if m := r.result(up, `{"instructions":"i"}`); m.text("result", "instructions") != "i" {
+	if m := r.result(up, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"},"instructions":"i"}`); m.text("result", "instructions") != "i" {
 		t.Errorf("instructions %v", m)
 	}
 }

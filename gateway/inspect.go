@@ -115,6 +115,10 @@ func (i *Inspector) ask(in *inspector, p *passage) {
 	if p.judged = in.cfg.judges(p); p.judged == nil {
 		return
 	}
+	if in.unfit(p) {
+		p.judged = nil
+		return
+	}
 	p.judged.skip()
 	asked := p.judged.asks(classify.Enforce)
 	if len(asked) == 0 {

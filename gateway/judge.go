@@ -22,6 +22,11 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 		defer release()
 		return r.deliver(ctx, k, p)
 	}
+	if r.in.unfit(&p) {
+		defer release()
+		p.judged = nil
+		return r.deliver(ctx, k, p)
+	}
 	p.judged.skip()
 	asked := p.judged.asks(classify.Enforce)
 	if len(asked) == 0 {

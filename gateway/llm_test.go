@@ -102,7 +102,7 @@ func TestLLMAnswer(t *testing.T) {
 			schema: `,"outputSchema":{"type":"object","properties":{"source":{"type":"object"}}}`,
 			result: content("Paris.") + `,"structuredContent":{}`, open: open, body: "Paris.", structured: `{}`,
 			meta: `{"source":"perplexity-sonar","model":"sonar-pro"}`},
-		{name: "no object", tool: "ask", result: content("Paris.") + `,"structuredContent":[1]`, open: open, body: "Paris.",
+		{name: "no object", tool: "ask", result: content("Paris.") + `,"resultType":"complete","structuredContent":[1]`, open: open, body: "Paris.",
 			structured: `[1]`, meta: `{"source":"perplexity-sonar","model":"sonar-pro"}`},
 		{name: "search as the package writes it", tool: "search", schema: searchSchema,
 			result: content(packageResults) + `,"structuredContent":{"results":"` + packageResults + `"}`,
@@ -156,7 +156,7 @@ func TestLLMSplit(t *testing.T) {
 	r := newRig(t, forTools(t))
 	r.declare(tool("ask", ""))
 	got := r.result(r.request("1", "tools/call", `{"name":"ask"}`),
-		`{"content":[{"type":"text","text":"<|im_"},{"type":"text","text":"start|>"},{"type":"text","text":"ok"},{"type":"text","text":7,"Text":"x"}]}`)
+		`{"content":[{"type":"text","text":"<|im_"},{"type":"text","text":"start|>"},{"type":"text","text":"ok"},{"type":"text","text":"7","Text":"x"}]}`)
 	if s := got.text("result", "structuredContent", "response"); strings.Contains(s, "im_") || !strings.Contains(s, "ok") {
 		t.Errorf("response %q", s)
 	}
@@ -168,7 +168,7 @@ func TestLLMListed(t *testing.T) {
 	r := newRig(t, forTools(t))
 	plain := `{"name":"read","description":"Reads.","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{}}}`
 	got := r.declare(tool("ask", `,"description":"Asks\u200b."`+answerSchema) + "," + plain + "," + tool("search", searchSchema) + "," +
-		tool("open", `,"outputSchema":{"oneOf":[{}]}`))
+		tool("open", `,"outputSchema":{"type":"object","oneOf":[{}]}`))
 	about := sonar(t, "").LLM.Envelope.Description()
 	if s := got.text("result", "tools", 0, "description"); s != "Asks.\n\n"+about {
 		t.Errorf("description %q", s)
@@ -184,7 +184,7 @@ func TestLLMListed(t *testing.T) {
 			`"model":{"type":"string"},"citations":{"type":"array","items":{"type":"string"}}},"required":["response"],"additionalProperties":false}`,
 		2: `{"type":"object","properties":{"results":{"type":"string"},"untrusted":{"type":"boolean","const":true},"source":{"type":"string"},` +
 			`"structured_results":{"type":"array"}},"required":["results"],"additionalProperties":false}`,
-		3: `{"oneOf":[{}]}`,
+		3: `{"type":"object","oneOf":[{}]}`,
 	} {
 		if d := cmp.Diff(want, string(got.at("result", "tools", at, "outputSchema"))); d != "" {
 			t.Error(d)

@@ -39,7 +39,19 @@ func (w *walker) note(code finding.Code, n int, at *frame.Span) {
 		w.foundMore = addCount(w.foundMore, code, n)
 		return
 	}
-	field := w.place()
+	w.noteIn(w.place(), code, n, at)
+}
+
+// noteAt adds one finding to those of a place that is spelled already.
+func (w *walker) noteAt(field string, code finding.Code) {
+	if len(w.found) >= maxFields {
+		w.foundMore = addCount(w.foundMore, code, 1)
+		return
+	}
+	w.noteIn(field, code, 1, nil)
+}
+
+func (w *walker) noteIn(field string, code finding.Code, n int, at *frame.Span) {
 	for i := len(w.found) - 1; ; i-- {
 		if i < 0 || w.found[i].Field != field {
 			w.found = append(w.found, frame.Finding{Field: field, Code: code})

@@ -130,6 +130,18 @@ func (r *relay) version(meta strictjson.Value) string {
 	return ""
 }
 
+// revisionOf is the revision by which the answer to a call, or with nil a request of the server, is judged; "" if the session
+// has not agreed on one.
+func (r *relay) revisionOf(k *call) string {
+	if k != nil && k.revision != "" {
+		return k.revision
+	}
+	if agreed := r.agreed.Load(); agreed != nil && *agreed != mcpmsg.Modern {
+		return *agreed
+	}
+	return ""
+}
+
 // sending notes that the request goes to the server now.
 func (w *watched) sending(tool string) {
 	if w.exchange != nil && !w.over.Load() {

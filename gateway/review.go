@@ -52,7 +52,7 @@ func (in *inspection) excepted(code finding.Code) bool {
 // review gives a withheld result to the queue. It reports whether a person will
 // find it there.
 func (in *inspection) review(code finding.Code) bool {
-	if in.cfg.Hold == nil || in.d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
+	if in.cfg.Hold == nil || isUnfit(code) || in.d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
 		return false
 	}
 	ctx, done := in.p.store.within(context.Background())
@@ -71,6 +71,12 @@ func (in *inspection) review(code finding.Code) bool {
 	return err == nil
 }
 
+// isUnfit reports whether a result withheld for that reason can be released by no
+// reviewer: a client could not read it as what its server has declared.
+func isUnfit(code finding.Code) bool {
+	return code == finding.ShapeInvalid || code == finding.SchemaInvalid
+}
+
 // heldBy names what holds a result.
 func (in *inspection) heldBy(code finding.Code) string {
 	if in.suspect.name != "" {
@@ -82,7 +88,7 @@ func (in *inspection) heldBy(code finding.Code) string {
 // ruleOf names the kind of rule that withholds for a code.
 func ruleOf(code finding.Code) string {
 	switch code {
-	case finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable:
+	case finding.SchemaBroken, finding.SchemaUnverifiable:
 		return "schema"
 	}
 	return "finding"
@@ -107,7 +113,8 @@ func (r *relay) released(ctx context.Context, k *call) (*wire.Outgoing, bool) {
 		return nil, false
 	}
 	defer m.Release()
-	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID, store: &k.store}
+	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID,
+		revision: r.revisionOf(k), store: &k.store}
 	if schema := r.surface.output(k.tool); schema != nil { // by which what we add is judged, not the result
 		p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
 	}

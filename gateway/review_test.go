@@ -279,13 +279,19 @@ func TestReviewStoreGone(t *testing.T) {
 	}
 }
 
-// TestReviewSchema: what a schema refuses is held too, and a person may let it through.
+// TestReviewSchema: what cannot be judged by a schema is held, and a reviewer may let it
+// through. What is invalid is not held: no reviewer could release it.
 func TestReviewSchema(t *testing.T) {
 	w := newWard(t, hold.Options{})
-	w.declare(tool("read", pointSchema))
-	text, _ := w.ask(question, `{"content":[{"type":"text","text":"t"}],"structuredContent":{"x":"no number"}}`)
+	w.declare(tool("read", pointSchema) + "," + tool("look", `,"outputSchema":{"type":"object","$ref":"file:///etc/passwd"}`))
+	const answer = `{"content":[{"type":"text","text":"t"}],"structuredContent":{"x":"no number"}}`
+	if text, _ := w.ask(question, answer); !strings.HasPrefix(text, placeholderWhole) {
+		t.Errorf("invalid: %q", text)
+	}
+	question := strings.Replace(question, "read", "look", 1)
+	text, _ := w.ask(question, answer)
 	id := w.heldID(text)
-	if it, _ := w.queue.Get(context.Background(), id); it.Rule != "schema" || it.Code != finding.SchemaInvalid {
+	if it, _ := w.queue.Get(context.Background(), id); it.Rule != "schema" || it.Code != finding.SchemaUnverifiable {
 		t.Errorf("%+v", it)
 	}
 	if err := w.queue.Release(context.Background(), id, "bob"); err != nil {

@@ -94,7 +94,7 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		return nil
 	}
 	k.heardAnswer(m)
-	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched, store: &k.store}
+	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched, store: &k.store, revision: r.revisionOf(k)}
 	switch {
 	case k.method == mcpmsg.CallTool:
 		p.tool, p.name, p.call = r.surface.label(k.tool), k.tool, k.digest
@@ -114,6 +114,7 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		version := m.Result.Get("protocolVersion").Text()
 		if v := revision(version); v != "" {
 			r.agreed.Store(&v)
+			p.revision = r.revisionOf(k)
 		}
 		wire.AllowBatches(r.front, wire.HasBatches(version)) // what comes in an array leaves message by message
 		wire.AllowBatches(r.up, wire.HasBatches(version))
@@ -150,7 +151,7 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 		r.enqueue(refused.outgoing(m.ID, nil))
 		return nil
 	}
-	out := r.in.pass(passage{msg: m, method: m.Method, id: wire.IntID(a.n)})
+	out := r.in.pass(passage{msg: m, method: m.Method, id: wire.IntID(a.n), revision: r.revisionOf(nil)})
 	if out == nil {
 		r.calls.answered(a.n, time.Now())
 		r.enqueue(errWithheld.outgoing(a.id, nil))

@@ -32,15 +32,29 @@ func (v Validation) valid() bool { return v.Mode <= Off }
 // validateReceived judges what the server has answered. It returns why that must be
 // withheld, or ok.
 func (in *inspection) validateReceived() finding.Code {
-	if in.p.schema == nil || in.rule.Mode == Off || in.p.msg.Kind != wire.Response || in.p.method != mcpmsg.CallTool {
+	if in.p.schema == nil || in.rule.Mode == Off || !isToolAnswer(&in.p) {
 		return ok
 	}
-	return in.validated(in.p.schema.Tool(in.p.msg.Result))
+	r := in.p.checked
+	if r.Verdict == 0 {
+		r = in.p.schema.Tool(in.p.msg.Result)
+	}
+	if in.p.released != "" && r.Verdict != validate.Invalid {
+		return ok // a reviewer has let it through; what is invalid, no reviewer can
+	}
+	return in.validated(r)
+}
+
+// isToolAnswer reports whether the message is the result of a tool call.
+func isToolAnswer(p *passage) bool {
+	return p.msg.Kind == wire.Response && p.method == mcpmsg.CallTool
 }
 
 // validated records the result of a validation and says whether it withholds.
 func (in *inspection) validated(r validate.Result) finding.Code {
-	in.d.Validation = r
+	if in.d.Validation.Verdict == 0 {
+		in.d.Validation = r
+	}
 	code := ok
 	switch r.Verdict {
 	case validate.Invalid:

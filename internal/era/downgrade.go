@@ -2,6 +2,7 @@ package era
 
 import (
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/mcpshape"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
@@ -111,26 +112,9 @@ func text(s string) []byte {
 
 // block makes a content block one that the revision has.
 func block(e *strictjson.Edits, version string, b strictjson.Value) {
-	switch kind := b.Get("type").Text(); {
-	case kind == "resource_link" && version < withStructured:
-		label := b.Get("title")
-		if label.Text() == "" {
-			label = b.Get("name")
-		}
-		e.Replace(b, text(label.Text()+" <"+b.Get("uri").Text()+">"))
-	case kind == "audio" && version < withAudio:
-		// As a resource it keeps its octets.
-		dst := []byte(`{"type":"resource","resource":{"uri":"pellucid:audio"`)
-		if mime := b.Get("mimeType"); mime.Kind() == '"' {
-			dst = append(append(dst, `,"mimeType":`...), mime.Raw()...)
-		}
-		data := []byte(`""`)
-		if v := b.Get("data"); v.Kind() == '"' {
-			data = v.Raw()
-		}
-		dst = append(append(append(dst, `,"blob":`...), data...), "}}"...)
-		e.Replace(b, dst)
-	case version < withIcons:
+	if raw, older := mcpshape.OlderBlock(version, b); older {
+		e.Replace(b, raw)
+	} else if version < withIcons {
 		e.Remove(b.Get("icons"))
 	}
 }

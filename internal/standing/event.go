@@ -82,7 +82,7 @@ func message(e *ledger.Event) trust.Kind {
 			switch c.Code {
 			case finding.Unapproved: // admission has its own events
 				continue
-			case finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
+			case finding.ShapeInvalid, finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
 				rejected = true
 			}
 			worst = max(worst, c.Code.Severity())
