@@ -153,7 +153,7 @@ var dataURIs = []struct {
 // TestDataURIs: wherever a data: URI stands, what readers decode of it has been inspected.
 func TestDataURIs(t *testing.T) {
 	for _, place := range []struct{ name, method, body string }{
-		{"icon", mcpmsg.ListTools, `{"tools":[{"name":"a","inputSchema":{},"icons":[{"src":%}]}]}`},
+		{"icon", mcpmsg.ListTools, `{"tools":[{"name":"a","inputSchema":{"type":"object"},"icons":[{"src":%}]}]}`},
 		{"icon of a link", mcpmsg.CallTool, `{"content":[{"type":"resource_link","uri":"x:y","name":"n","icons":[{"src":%}]}]}`},
 		{"link", mcpmsg.CallTool, `{"content":[{"type":"resource_link","uri":%,"name":"n"}]}`},
 		{"resource", mcpmsg.CallTool, `{"content":[{"type":"resource","resource":{"uri":%,"text":"t"}}]}`},
@@ -161,7 +161,7 @@ func TestDataURIs(t *testing.T) {
 		{"structured", mcpmsg.CallTool, `{"content":[],"structuredContent":{"a":[%]}}`},
 		{"a read resource", mcpmsg.ReadResource, `{"contents":[{"uri":"x:y","text":%}]}`},
 		{"a resource's uri", mcpmsg.ListResources, `{"resources":[{"uri":%,"name":"n"}]}`},
-		{"a default", mcpmsg.ListTools, `{"tools":[{"name":"a","inputSchema":{"properties":{"q":{"default":%}}}}]}`},
+		{"a default", mcpmsg.ListTools, `{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"q":{"default":%}}}}]}`},
 		{"a url to open", mcpmsg.CallTool, `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","message":"m","elicitationId":"e","url":%}}}}`},
 	} {
 		t.Run(place.name, func(t *testing.T) {
