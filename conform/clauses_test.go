@@ -33,9 +33,8 @@ var veritas = []clause{
 
 // responses lists what "MCP response sanitisation" asks of a client's side.
 var responses = []clause{
-<<<<<<< HEAD
-	{number: "layer 1", asks: "the typed shape of a result, each revision's", code: []string{"internal/mcpmsg.Rows", "finding.Misshapen"},
-		tests: []string{"internal/mcpmsg.TestTableCoversSchemas", "gateway.TestPassages"}},
+	{number: "layer 1", asks: "the typed shape of a result, each revision's", code: []string{"internal/mcpshape.Check", "finding.ShapeInvalid"},
+		tests: []string{"internal/mcpshape.TestTableAgainstSchemas", "gateway.TestShapeWithheld"}},
 	{number: "layer 1", asks: "structuredContent against a declared outputSchema; what does not match is a hard rejection", code: []string{"validate.Schema", "gateway.Validation", "finding.SchemaInvalid"},
 		tests: []string{"validate.TestCheck", "gateway.TestValidation", "gateway.TestReviewSchema"}},
 	{number: "layer 1", asks: "schema errors are logged with server and tool", code: []string{"gateway.Decision"},
@@ -54,18 +53,6 @@ var responses = []clause{
 		tests: []string{"internal/meter.TestDecisions"}},
 	{number: "options 3-5", asks: "managed classifiers on top", code: []string{"classify.Member", "classify/remote.Azure", "classify/remote.Bedrock", "classify/remote.NeMo", "gateway.Classifiers", "finding.Suspected"},
 		tests: []string{"classify/remote.TestExchanges", "gateway.TestClassifierHolds"}},
-=======
-	{"layer 1", "the typed shape of a result, each revision's", []string{"internal/mcpshape.Check", "finding.ShapeInvalid"}, ""},
-	{"layer 1", "structuredContent against a declared outputSchema; what does not match is a hard rejection", []string{"validate.Schema", "gateway.Validation", "finding.SchemaInvalid"}, ""},
-	{"layer 1", "schema errors are logged with server and tool", []string{"gateway.Decision"}, ""},
-	{"layer 2", "NFKC", []string{"scrub.MCP", "internal/ucd.Append"}, ""},
-	{"layer 2", "control tokens and role markers of every model family go", []string{"scrub.Tokens", "scrub.ControlToken", "scrub.RoleMarker"}, ""},
-	{"layer 2", "invisible characters go", []string{"internal/ucd.ClassOf"}, ""},
-	{"layer 2", "a hard ceiling of characters", []string{"scrub.Policy"}, ""},
-	{"layer 3", "a labelled untrusted segment with server and tool", []string{"frame.Key", "frame.Origin"}, ""},
-	{"signals", "schema rejections and control tokens by server", []string{"internal/meter"}, ""},
-	{"options 3-5", "managed classifiers on top", []string{"classify.Member", "classify/remote.Azure", "classify/remote.Bedrock", "classify/remote.NeMo", "gateway.Classifiers", "finding.Suspected"}, ""},
->>>>>>> 233b9a1 (gateway: hold every answer against the published schema of its revision)
 }
 
 // provenance lists what the LLM provenance envelope asks of every answer.
