@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"strconv"
 	"sync"
 	"time"
 
@@ -26,11 +25,13 @@ import (
 //
 // with whose it is, and which question it belongs to, as associated data: what one server
 // of several behind one endpoint has given does not go to another, nor to another of its
-// tools. The server gets back the octets that it gave.
+// tools, nor to the same tool with other arguments. A client may repeat a retry, and gets
+// the same answer; what it has answered it cannot answer otherwise. The server gets back the octets that it gave.
 // The zero value has no key and is not to be used.
 type Sealer struct {
-	aead cipher.AEAD
-	now  func() time.Time
+	aead  cipher.AEAD
+	now   func() time.Time
+	spent spentStates
 }
 
 // sealWait is how long a client may take to come back: a person is asked meanwhile.
@@ -49,7 +50,7 @@ func NewSealer(key []byte) (*Sealer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sealer{aead, time.Now}, nil
+	return &Sealer{aead: aead, now: time.Now}, nil
 }
 
 func (s *Sealer) seal(state, owner string) string {
@@ -73,7 +74,7 @@ func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
 // the server of that name: states go there sealed, and others than its own are
 // refused.
 func (s *Sealer) Client(conn wire.Conn, server, principal string) wire.Conn {
-	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}}
+	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}, using: map[string]*spent{}}
 }
 
 type sealing struct {
@@ -83,6 +84,7 @@ type sealing struct {
 
 	mu    sync.Mutex
 	asked map[string]string // by id: the subjects of requests under way
+	using map[string]*spent // by id: the states that requests under way have used
 }
 
 // maxAsked bounds them where nobody answers; a front has no more under way at once.
@@ -91,8 +93,8 @@ const maxAsked = 1 << 14
 // subject stands for what a request is about: another attempt of it names the same. It
 // is a digest, since what it is kept of may be long.
 func subject(m *wire.Message) string {
-	name, uri := m.Params.Get("name").Text(), m.Params.Get("uri").Text()
-	sum := sha256.Sum256([]byte(m.Method + "\x00" + strconv.Itoa(len(name)) + " " + name + uri))
+	print := fingerprint(m)
+	sum := sha256.Sum256(append([]byte(m.Method+"\x00"), print[:]...))
 	return string(sum[:])
 }
 
@@ -102,7 +104,12 @@ func (c *sealing) ask(m *wire.Message) {
 	defer c.mu.Unlock()
 	switch {
 	case m.Kind == wire.Notification && m.Method == mcpmsg.Cancelled:
-		delete(c.asked, string(m.Params.Get("requestId").Raw()))
+		id := string(m.Params.Get("requestId").Raw())
+		delete(c.asked, id)
+		if of := c.using[id]; of != nil {
+			delete(c.using, id)
+			go c.s.spent.settle(of, nil, false) // c.mu is held
+		}
 	case m.Kind == wire.Request:
 		if len(c.asked) >= maxAsked {
 			clear(c.asked) // their states belong to nothing then, and are refused
@@ -136,9 +143,14 @@ func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
 			return m, err
 		}
 		opened := c.opened(m)
-		if opened != nil {
+		if opened != nil && c.spend(ctx, m) {
 			m.Release()
 			return opened, nil
+		}
+		if opened != nil {
+			opened.Release()
+			m.Release()
+			continue
 		}
 		shown := m.ID
 		if !m.Alias.IsZero() {
@@ -185,6 +197,11 @@ func (c *sealing) Write(ctx context.Context, out *wire.Outgoing) error {
 	}
 	if out.Kind == wire.Response && bytes.Contains(out.Raw, []byte(`"requestState"`)) {
 		out = c.sealed(out, owner)
+	}
+	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
+		if of := c.used(string(out.ID.Append(nil))); of != nil {
+			c.keep(of, out.Raw)
+		}
 	}
 	return c.Conn.Write(ctx, out)
 }

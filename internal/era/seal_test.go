@@ -2,6 +2,7 @@ package era
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,7 @@ func TestSeal(t *testing.T) {
 			defer func() { now = start }()
 			c, f := sealedFor(t, tt.s, tt.server, tt.principal)
 			for _, spelled := range []string{"requestState", `request\u0053tate`} {
+				tt.s.spent.used, tt.s.spent.order = nil, nil
 				f.say(t, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","`+spelled+`":`+tt.state+`,"n":1.0}}`)
 				f.say(t, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)
 				first := make(chan *wire.Message, 1)
@@ -105,7 +107,7 @@ func TestSeal(t *testing.T) {
 		})
 	}
 	for _, about := range []string{
-		`"tools/call","params":{"name":"u"`, `"tools/call","params":{"name":"t","uri":"x"`, `"tools/call","params":{"uri":"t"`, `"prompts/get","params":{"name":"t"`,
+		`"tools/call","params":{"name":"u"`, `"tools/call","params":{"name":"t","arguments":{"to":"mallory"}`, `"tools/call","params":{"name":"t","uri":"x"`, `"tools/call","params":{"uri":"t"`, `"prompts/get","params":{"name":"t"`,
 	} {
 		c, f := sealedFor(t, s, "files", "alice")
 		f.say(t, `{"jsonrpc":"2.0","id":7,"method":`+about+`,"requestState":`+string(quoted(sealed))+`}}`)
@@ -135,5 +137,84 @@ func TestSeal(t *testing.T) {
 	}
 	if _, err := alice.Read(ctx); err == nil {
 		t.Error("a message out of nothing")
+	}
+}
+
+// TestSealSpent presents one state several times: the same retry gets the same answer,
+// while it is under way and afterwards, and the server hears of it once. Another retry is
+// refused, and a retry that was withdrawn may be repeated.
+func TestSealSpent(t *testing.T) {
+	s, err := NewSealer([]byte("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, f := sealedFor(t, s, "bank", "alice")
+	const ask = `"tools/call","params":{"name":"pay","arguments":{"to":"bob","n":5}`
+	retry := func(id int, state, inputs string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s,"requestState":%q,"inputResponses":%s}}`, id, ask, state, inputs)
+	}
+	const yes, no = `{"ok":{"action":"accept","content":{"a":1,"b":2}}}`, `{"ok":{"action":"decline"}}`
+	answer := func(id int64, result string) {
+		t.Helper()
+		if err := c.Write(t.Context(), &wire.Outgoing{Raw: wire.AppendResult(nil, wire.IntID(id), []byte(result)), Kind: wire.Response, ID: wire.IntID(id)}); err != nil {
+			t.Error(err)
+		}
+	}
+	given := func(id int64) string {
+		t.Helper()
+		f.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}}`, id, ask))
+		read(t, c)
+		go answer(id, `{"resultType":"input_required","requestState":"s"}`)
+		m, err := wire.Decode((<-f.out).Raw, testLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Result.Get("requestState").Text()
+	}
+	ping := func(id int) { // what the connection reads once the retries before it are dealt with
+		t.Helper()
+		f.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id))
+		if m := read(t, c); m.Method != "ping" {
+			t.Errorf("the server hears of %s again", m.Method)
+		}
+	}
+	state := given(1)
+	f.say(t, retry(2, state, yes))
+	if m := read(t, c); m.Params.Get("requestState").Text() != "s" {
+		t.Fatalf("the server gets %s", m.Doc.Root().Raw())
+	}
+	f.say(t, retry(3, state, `{"ok":{"content":{"b":2,"a":1},"action":"accept"}}`)) // while it is under way
+	ping(4)
+	go answer(2, `{"content":[],"paid":5}`)
+	got := map[string]bool{}
+	for range 2 {
+		got[string((<-f.out).Raw)] = true
+	}
+	for _, id := range []string{"2", "3"} {
+		if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[],"paid":5}}`; !got[want] {
+			t.Errorf("want %s, have %v", want, got)
+		}
+	}
+	for id, tt := range map[int]struct{ inputs, want string }{5: {yes, `"paid":5`}, 6: {no, errState.text}} {
+		f.say(t, retry(id, state, tt.inputs))
+		go ping(id + 10)
+		if out := <-f.out; !strings.Contains(string(out.Raw), tt.want) || !strings.Contains(string(out.Raw), fmt.Sprintf(`"id":%d,`, id)) {
+			t.Errorf("retry %d gets %s", id, out.Raw)
+		}
+		for range 200 { // until ping has read
+			time.Sleep(time.Millisecond)
+		}
+	}
+	state = given(30)
+	f.say(t, retry(31, state, yes))
+	read(t, c)
+	f.say(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":31}}`)
+	read(t, c)
+	for range 200 {
+		time.Sleep(time.Millisecond)
+	}
+	f.say(t, retry(32, state, yes))
+	if m := read(t, c); m.ID != wire.IntID(32) {
+		t.Errorf("after it was withdrawn: %s", m.Doc.Root().Raw())
 	}
 }
