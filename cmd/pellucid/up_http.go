@@ -90,12 +90,12 @@ func (b *boundary) routes(r *rules.Rules, g *entrance, plugged http.Handler) htt
 		known.Handle("/mcp/"+s.Name, allowed(g.who, s.Scopes, b.fronts[s.Name]))
 	}
 	if r.Telemetry.Metrics {
-		known.Handle("GET /metrics", b.meter.Handler())
+		known.Handle("GET /metrics", ownScope(g.who, scopeMetrics, b.meter.Handler()))
 	}
-	known.HandleFunc("GET /servers", b.servers)
+	known.Handle("GET /servers", ownScope(g.who, scopeServers, http.HandlerFunc(b.servers)))
 	known.Handle("/v1/", plugged)
 	if b.records != nil {
-		known.Handle("/log/", http.StripPrefix("/log/", ledger.Handler(b.records.log)))
+		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.log))))
 	}
 	guarded := http.NewServeMux()
 	guarded.Handle("/", g.inner(known))
@@ -112,6 +112,22 @@ func (b *boundary) routes(r *rules.Rules, g *entrance, plugged http.Handler) htt
 		open.Handle("/.well-known/oauth-protected-resource/", g.metadata)
 	}
 	return open
+}
+
+// The scopes of what tells of all servers and of all principals: a token that may call tools
+// does not have them by itself.
+const (
+	scopeMetrics = "metrics:read"
+	scopeServers = "servers:read"
+	scopeLog     = "log:read"
+)
+
+// ownScope demands a scope where callers are known at all.
+func ownScope(who auth.Authenticator, scope string, next http.Handler) http.Handler {
+	if who == nil {
+		return next
+	}
+	return auth.RequireAlso(who, []string{scope}, next)
 }
 
 // allowed lets those through who have all scopes.

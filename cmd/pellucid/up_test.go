@@ -237,17 +237,19 @@ func TestUpAuth(t *testing.T) {
 	alice, bob := strings.Repeat("alice-7f3a9b", 4), strings.Repeat("bob-15c8de02", 4)
 	tokens := filepath.Join(t.TempDir(), "tokens.json")
 	if err := os.WriteFile(tokens, []byte(`{"tokens":[
-		{"principal":"alice","scopes":["mcp","files"],"token":"env:ALICE"},{"principal":"bob","scopes":["mcp"],"token":"env:BOB"}]}`), 0o600); err != nil {
+		{"principal":"alice","scopes":["mcp","files"],"token":"env:ALICE"},{"principal":"bob","scopes":["mcp"],"token":"env:BOB"},
+		{"principal":"carol","scopes":["metrics:read","servers:read","log:read"],"token":"env:CAROL"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	alice, bob = "Kq3"+alice[:10]+"xW9zLmN4vB7cYp2RtU8", "Zr5"+bob[:10]+"hJ6gFdS1aQeXoI0kMnV"
+	const carol = "Wm2vT9qLx4Hc7Zr1Np6Kd3Bf8Gs5Jy0a"
 	g := startUp(t, fmt.Sprintf(`version: 1
 auth: {tokens: "file:%s"}
 servers:
   one: {url: %s, scopes: [files]}
   two: {url: %s}
-`, tokens, upstream(t, "one", nil), upstream(t, "two", nil)), map[string]string{"ALICE": alice, "BOB": bob})
-	for _, path := range []string{"/mcp", "/mcp/one", "/mcp/two", "/metrics", "/v1/scrub"} {
+`, tokens, upstream(t, "one", nil), upstream(t, "two", nil)), map[string]string{"ALICE": alice, "BOB": bob, "CAROL": carol})
+	for _, path := range []string{"/servers", "/log/checkpoint", "/mcp", "/mcp/one", "/mcp/two", "/metrics", "/v1/scrub"} {
 		if got := g.get(path, ""); got != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d", path, got)
 		}
@@ -270,6 +272,15 @@ servers:
 			}
 		}
 	}
+	for path, scope := range map[string]string{"/metrics": "metrics:read", "/servers": "servers:read", "/log/checkpoint": "log:read"} {
+		if got := g.getAs(path, bob); got != http.StatusForbidden {
+			t.Errorf("%s without %s: %d", path, scope, got)
+		}
+		// There is no checkpoint yet: what matters is that the answer is not a refusal.
+		if got := g.getAs(path, carol); got != http.StatusOK && got != http.StatusNotFound {
+			t.Errorf("%s with %s: %d", path, scope, got)
+		}
+	}
 	s := g.must("/mcp/two", alice, "2025-11-25")
 	req, err := http.NewRequest(http.MethodPost, g.base+"/mcp/two", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`))
 	if err != nil {
@@ -287,6 +298,21 @@ servers:
 	if resp.StatusCode != http.StatusNotFound {
 		t.Errorf("another's session: %d", resp.StatusCode)
 	}
+}
+
+// getAs is get with a token.
+func (g *gatewayRig) getAs(path, token string) int {
+	g.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, g.base+path, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	resp, err := bearer(token).RoundTrip(req)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
 }
 
 // TestUpReload: a new file takes effect in one step, a bad one not at all, and what
