@@ -141,7 +141,7 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 		return finding.TooLong
 	}
 	w.keep.Scrub(s, &w.res)
-	if w.res.Changed() || w.speaks(s) {
+	if w.res.Changed() || strings.ContainsAny(s, layout) || w.speaks(s) {
 		w.noteEvents()
 		return finding.RefusedName
 	}
@@ -150,6 +150,10 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 	}
 	return ok
 }
+
+// layout are hidden characters that stay in prose and have no place in a name: the soft
+// hyphen and isolates.
+const layout = "\u00ad\u2066\u2067\u2068\u2069"
 
 // speaks reports whether a name, which w.res is about, claims a role of the
 // conversation: in words that would be removed from a text, or in a line of
