@@ -14,7 +14,7 @@ type clause struct {
 var veritas = []clause{
 	{number: "3", asks: "plain text only in rationale, qualifications and quotes; mistyped attestations are not stored and not returned", code: []string{"attest.Parse"}, vector: "3"},
 	{number: "3", asks: "verdict and consensus_domain are enumerations, claim_hash is 32 octets, validator_did a DID", code: []string{"attest.Registry", "consensus.Registry", "attest.ParseHash", "href.ParseDID"}, vector: "3"},
-	{number: "4", asks: "an ordered pipeline, each step mandatory", code: []string{"scrub.Steps"}},
+	{number: "4", asks: "an ordered pipeline, each step mandatory", code: []string{"scrub.Steps"}, tests: []string{"scrub.TestSpec", "scrub.TestAssumptions"}},
 	{number: "4.1", asks: "caps of 2,000, 2,000 and 1,000 octets and of 5 quotes; what was cut is in _meta.truncated", code: []string{"attest.Projector", "attest.MaxQuotes"}, vector: "4.1"},
 	{number: "4.2", asks: "Normalization Form KC", code: []string{"internal/ucd.Append"}, vector: "4.2"},
 	{number: "4.3", asks: "confusables: reject, replace or flag; replacements are in _meta.confusables_replaced", code: []string{"scrub.Confusables", "internal/ucd.ASCIIPrototype"}, vector: "4.3"},
@@ -23,12 +23,12 @@ var veritas = []clause{
 	{number: "4.6", asks: "residual tags and links are stripped; emphasis and backticks stay", code: []string{"scrub.Steps"}, vector: "4.6"},
 	{number: "5.1", asks: "the shape of the response", code: []string{"ground.Adapter", "ground.OutputSchema"}, vector: "5.1"},
 	{number: "5.2", asks: "_untrusted_text and _untrusted_quote are always there, each with @type and warning", code: []string{"ground.Adapter"}, vector: "5.2"},
-	{number: "6", asks: "no summary by a model", code: []string{"ground"}},
+	{number: "6", asks: "no summary by a model", code: []string{"ground"}, tests: []string{".TestFloors"}},
 	{number: "6", asks: "nothing that a renderer evaluates; no URI that is not hardened", code: []string{"ground.Adapter", "href.URI"}, vector: "6"},
 	{number: "6", asks: "nothing is dropped without a record in _meta", code: []string{"scrub.Replay", "attest.Meta"}, vector: "6"},
 	{number: "7", asks: "canonical hash 0.3: NFKC, confusables, strip, JCS, SHA-256; canonicalisation_version", code: []string{"attest.CanonicalHash", "attest.V03"}, vector: "7"},
 	{number: "8.1", asks: "sanitation_version is truthful", code: []string{"attest.Meta"}, vector: "5.1"},
-	{number: "9", asks: "the corpus is passed, and the rate and the deviations are published", code: []string{"corpus.All", "conform.Runner"}},
+	{number: "9", asks: "the corpus is passed, and the rate and the deviations are published", code: []string{"corpus.All", "conform.Runner"}, tests: []string{"conform.TestGrounding", "conform.TestMCP", "e2e.TestGroundConforms"}},
 }
 
 // responses lists what "MCP response sanitisation" asks of a client's side.
@@ -65,6 +65,44 @@ var provenance = []clause{
 	{number: "gateway", asks: "applied to every answer of the tools that the operator names", code: []string{"gateway.LLM"}, tests: []string{"gateway.TestLLMAnswer", "gateway.TestLLMNoAnswer"}},
 }
 
+// verifier lists what the pre-flight check of a server's textual surface asks.
+var verifier = []clause{
+	{number: "when", asks: "before a server becomes live; one that is flagged never does",
+		code: []string{"internal/admit", "surface.Gate"}, tests: []string{"internal/admit.TestRejected", "internal/admit.TestOut", "e2e.TestAdmissionRejects"}},
+	{number: "pass 1", asks: "the 151 code points of SUSPICIOUS_UNICODE, in every text field of initialize, tools and their schemas, on raw text",
+		code: []string{"surface.Inspection", "surface.HiddenTextError"}, tests: []string{"surface.TestInspectExactSet", "surface.TestInspectEverywhere", "surface.TestInspectReal"}},
+	{number: "pass 1", asks: "at every start, before any model is asked",
+		code: []string{"internal/admit"}, tests: []string{"internal/admit.TestBack", "surface.TestGate"}},
+	{number: "pass 2", asks: "the structured surface to a model, with the patterns to flag; only the literal OK is clean",
+		code: []string{"surface.Review", "surface.Reviewer"}, tests: []string{"surface.TestReviewAnswers", "surface.TestReviewFrame", "cmd/pellucid.TestReviewerAnswers"}},
+	{number: "pass 2", asks: "capability is not injection: an honest description of a dangerous tool passes",
+		code: []string{"surface.Warning"}, tests: []string{"surface.TestLintReal", "surface.TestRealSurfaces"}},
+	{number: "cache", asks: "OK alone is kept, by the whole surface, the model and the prompt's version; a rejection is asked again at the next start",
+		code: []string{"surface.Cache"}, tests: []string{"surface.TestReviewCache", "cmd/pellucid.TestCheckReviewRemembered"}},
+	{number: "error", asks: "the rejection carries the model's reasoning",
+		code: []string{"surface.Gate"}, tests: []string{"cmd/pellucid.TestCheckReviewRejects", "surface.TestReviewFails"}},
+}
+
+// reassembly lists what ADR 0010 asks.
+var reassembly = []clause{
+	{number: "1", asks: "variants: removal, attenuation, reordering, isolation of capsules",
+		code: []string{"counterfactual.Remove", "counterfactual.Attenuate", "counterfactual.Reorder", "counterfactual.Capsule"}, tests: []string{"counterfactual.TestSpecification", "counterfactual.TestReorder", "counterfactual.TestAttenuatePlaces", "counterfactual.TestCapsuleCheck"}},
+	{number: "2", asks: "identical calls of the model, without introspection and without features of one vendor",
+		code: []string{"counterfactual/run", "llm"}, tests: []string{"counterfactual/run.TestRun", "guard.TestDecisions", "e2e.TestProviders"}},
+	{number: "3", asks: "structured metrics of divergence: tool selection, similarity, policy, path",
+		code: []string{"counterfactual.Metrics", "counterfactual.Recurs"}, tests: []string{"counterfactual.TestMetrics", "counterfactual.TestRecurs", "counterfactual.TestPolicy"}},
+	{number: "4", asks: "the culprit is found: which segment, by which perturbation",
+		code: []string{"counterfactual.Drive", "counterfactual.Verdict"}, tests: []string{"counterfactual.TestVerdicts", "counterfactual.TestAdversary", "internal/ccrbench.TestPlanted"}},
+	{number: "5", asks: "response: suppress, quarantine, weigh down; evidence to the ledger",
+		code: []string{"guard.Guard", "hold.Blocks", "trust.Book"}, tests: []string{"guard.TestBlame", "gateway.TestBlocked", "e2e.TestGuard"}},
+	{number: "plan", asks: "deterministic seeds and a manifest for provenance",
+		code: []string{"counterfactual.Replay"}, tests: []string{"counterfactual.TestTamperedRecord", "counterfactual.TestEndToEnd", "internal/ccrbench.TestRunTwice"}},
+	{number: "plan", asks: "configuration of budget, strategy and thresholds; metrics and audit trails",
+		code: []string{"internal/rules", "internal/jobs"}, tests: []string{"guard.TestAudit", "counterfactual/run.TestCeilings", "e2e.TestGuardWorkers"}},
+	{number: "verification", asks: "benign and poisoned segments; latency under a budget; records that the ledger's tools read",
+		code: []string{"internal/ccrbench"}, tests: []string{"internal/ccrbench.TestRecorded", "counterfactual.TestExhausted", "internal/ccrbench.TestEvidenceHolds"}},
+}
+
 // others are the documents without vectors of their own.
 var others = []struct {
 	title   string
@@ -79,9 +117,19 @@ var others = []struct {
 		"Results without structuredContent are not failed for it: every revision lets a client get by with the text.",
 		"A schema that cannot be compiled or afforded is neither valid nor invalid; the operator decides.",
 	}},
+	{"MCP server verifier", verifier, []string{
+		"Pass 1 rejects the exact set and, by default, every other hidden character that `faithful` would remove; `--no-wide` limits it to the 151 code points.",
+		"A hit in one item rejects a server at first sight. Where the item is held anyway, the item stays held and the others live.",
+		"What a server says otherwise than before waits for a person, item by item, whatever a model says of it; what a person has approved is not asked about again.",
+	}},
 	{"LLM provenance envelope", provenance, []string{
 		"A look-alike of the tag in the body is neutralised, so that no answer can close it.",
 		"What an upstream says of itself is never overwritten; where it differs, ours stands in _meta only.",
+	}},
+	{"ADR 0010, counterfactual context reassembly", reassembly, []string{
+		"Divergence is asked of the one proposed action, whether it recurs, and not of the whole answer: similarity of texts is a metric that is reported and decides nothing.",
+		"Attenuation rewrites the segment's text by fixed levels, since providers take no weights of trust.",
+		"The context is assembled in `counterfactual` and not in a folder of its own; variants run in front of the provider (`guard`) or after the fact (`ccr`), not in an orchestrator of MCP.",
 	}},
 }
 

@@ -141,7 +141,7 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.WriteString("| clause | asks for | status | code | vectors |\n|---|---|---|---|--:|\n")
+	b.WriteString("| clause | asks for | status | code | vectors, or tests |\n|---|---|---|---|--:|\n")
 	for _, c := range veritas {
 		must, should := 0, 0
 		for _, v := range vectors {
@@ -153,7 +153,7 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 				should++
 			}
 		}
-		status, evidence := "met", "\u2013"
+		status, evidence := "met", named(t, c.tests, true)
 		if slices.ContainsFunc(departures, func(d departure) bool { return d.clause == c.number }) {
 			status = "met, with deviations"
 		}
@@ -163,7 +163,7 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 				t.Errorf("clause %s has no MUST vector", c.number)
 			}
 		}
-		if len(c.code) == 0 {
+		if len(c.code) == 0 || c.vector == "" && len(c.tests) == 0 {
 			status = "not yet"
 		}
 		var code []string
