@@ -29,13 +29,16 @@ type ccrAnalyzeCmd struct {
 	JSON        bool          `name:"json" help:"Print the report as JSON."`
 	Context     string        `arg:"" completion:"files" help:"Saved context, or recorded run; - is standard input."`
 
+	ledgerDB
+
 	rates *counterfactual.Rates // of Calibration
 }
 
 func (ccrAnalyzeCmd) Help() string {
 	return `A context is a request as it was sent to a provider, with its tools. The model is asked
 again with pieces of it withheld, and what matters is whether the same action recurs.
-Nothing is carried out: calls that the model proposes are compared and dropped. Exit
+Nothing is carried out: calls that the model proposes are compared and dropped. The digest
+of the evidence goes into the ledger of --db, where one has begun. Exit
 codes: 0 every action may be carried out, 1 one must not, or nothing could be decided.`
 }
 
@@ -318,6 +321,10 @@ func (c *ccrAnalyzeCmd) problem(q *ccrQuestion, judge *counterfactual.Judge) (co
 const answerTokens = 4096
 
 func (c *ccrAnalyzeCmd) write(e *env, r *ccrReport) error {
+	id, err := keepRecord(c.ledgerDB, string(r.Response), r.record)
+	if err != nil {
+		return fmt.Errorf("ccr: %w", err)
+	}
 	if c.Record != "" {
 		if err := os.WriteFile(c.Record, r.record, 0o600); err != nil {
 			return fmt.Errorf("ccr: record: %w", plainPath(err))
@@ -330,6 +337,9 @@ func (c *ccrAnalyzeCmd) write(e *env, r *ccrReport) error {
 	}
 	if c.JSON {
 		return writeJSON(e.Stdout, r)
+	}
+	if id != "" {
+		fmt.Fprintf(e.Stderr, "The ledger has it as %s.\n", id)
 	}
 	return r.print(e.Stdout, paletteFor(e.Stdout, e.Getenv))
 }

@@ -138,7 +138,8 @@ type ccrVerifyCmd struct {
 
 func (ccrVerifyCmd) Help() string {
 	return `Signatures, inclusion and consistency of the log are checked as ledger verify does; with
---record, that the verdict of the evidence follows from its answers too. Exit codes: 0
+--record, that the verdict of the evidence follows from its answers, and that a record of
+the ledger in the store has its digest. Exit codes: 0
 all holds; 1 something does not, or a file cannot be read; 4 the store cannot be reached.`
 }
 
@@ -152,6 +153,17 @@ func (c *ccrVerifyCmd) Run(e *env) error {
 			return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
 		}
 		fmt.Fprintf(e.Stderr, "%s: the verdict follows\n", out.Record)
+		if c.Dir == "" && c.Proof == "" {
+			file, err := readInput(c.Record, e.Stdin)
+			if err != nil {
+				return err
+			}
+			id, err := recordedIn(c.ledgerDB, file)
+			if err != nil {
+				return fmt.Errorf("ccr: %s: %w", inputName(c.Record), err)
+			}
+			fmt.Fprintf(e.Stderr, "record %s of the ledger has its digest\n", id)
+		}
 	}
 	return c.ledgerVerifyCmd.Run(e)
 }

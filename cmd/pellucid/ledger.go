@@ -147,7 +147,7 @@ func record(ctx context.Context, l *store.Ledger, dir *state.Dir, id ledger.ID) 
 		case err != nil:
 			return e, err
 		case n == 0:
-			return e, errors.New("ledger: no record has this id")
+			return e, errNoRecord
 		case time.Now().After(end):
 			return e, errors.New("ledger: no record of the log has this id yet: some wait until whoever has its key carries it on")
 		}
@@ -172,7 +172,10 @@ type ledgerShowCmd struct {
 }
 
 func (ledgerShowCmd) Help() string {
-	return `The newest record comes first. A record says what was decided about what, by digests
+	return `With an ID, as a placeholder names it, the decision is also looked for in the journal
+of the state directory (decisions.jsonl and its older files), where wrap keeps it without a
+ledger, and in the queue. Places inside a result stand in no record: quarantine show has them
+for a result that is held. The newest record comes first. A record says what was decided about what, by digests
 and codes; no word of a third party stands in it. Times are those of the machine that
 recorded, and order nothing: the index does.`
 }
@@ -196,7 +199,7 @@ func (c *ledgerShowCmd) Run(e *env) error {
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
-	return c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+	err = c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
 		list, err := c.list(ctx, l, dir, f)
 		if err != nil {
 			return err
@@ -214,6 +217,10 @@ func (c *ledgerShowCmd) Run(e *env) error {
 		}
 		return w.Flush()
 	})
+	if c.ID != "" && (errors.Is(err, errNoLog) || errors.Is(err, errNoRecord)) {
+		return c.elsewhere(e, err)
+	}
+	return err
 }
 
 func (c *ledgerShowCmd) list(ctx context.Context, l *store.Ledger, dir *state.Dir, f sequence.Filter) ([]sequence.Entry, error) {
@@ -262,6 +269,12 @@ func (c *ledgerShowCmd) table(out *bufio.Writer, list []sequence.Entry) error {
 		}
 		verdict := strings.Trim(st.Verdict+" "+st.Reason, " ")
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", list[i].Index, st.Time.UTC().Format(time.RFC3339), st.Kind, of, verdict, st.ID)
+		if c.ID != "" {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			detail(out, st)
+		}
 	}
 	return w.Flush()
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// keepRecord writes the digest of a counterfactual record into the ledger of the database,
+// where one has begun: evidence is configured there. It returns the id of the record.
+func keepRecord(db ledgerDB, verdict string, record []byte) (id string, err error) {
+	ctx, stop := untilSignal()
+	defer stop()
+	dir, err := openState()
+	if err != nil {
+		return "", err
+	}
+	s, err := (&stateDB{DB: db.DB}).open(ctx, dir, false)
+	if errors.Is(err, errNoStore) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	kept, err := recordsOf(ctx, s, dir)
+	if err != nil {
+		return "", openError(err)
+	}
+	if kept == nil {
+		return "", nil
+	}
+	defer kept.close()
+	e := &ledger.Event{Time: time.Now(), Kind: ledger.Counterfactual, Verdict: verdict, Rule: "ccr-analyze",
+		Subjects: []ledger.Subject{{Role: ledger.Output, Digest: sha256.Sum256(record)}}}
+	sealed, err := kept.Seal(e)
+	if err == nil {
+		err = kept.log.Add(ctx, [][]byte{sealed})
+	}
+	if err != nil {
+		return "", err
+	}
+	kept.seq.Wake()
+	return e.ID.String(), nil
+}
+
+// errNotInLedger: no record of the ledger has the digest of a file.
+var errNotInLedger = errors.New("no counterfactual record of the ledger has its digest: it was changed, or was never recorded there")
+
+// recordedIn finds the record of the ledger whose digest is that of the file.
+func recordedIn(db ledgerDB, file []byte) (id ledger.ID, err error) {
+	want := ledger.Subject{Role: ledger.Output, Digest: sha256.Sum256(file)}
+	err = db.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+		for before := int64(0); ; {
+			list, err := l.List(ctx, sequence.Filter{Kind: ledger.Counterfactual, Before: before, Limit: 1000})
+			if err != nil {
+				return err
+			}
+			for i := range list {
+				before = list[i].Index
+				st, err := statementOf(list[i].Envelope)
+				if err != nil {
+					return err
+				}
+				o, err := ledger.ParseOpening(list[i].Opening)
+				if err == nil && o.Check(st) == nil && slices.Contains(o.Subjects, want) {
+					id = list[i].ID
+					return nil
+				}
+			}
+			if len(list) == 0 || before == 0 {
+				return fmt.Errorf("sha256:%s: %w", hex.EncodeToString(want.Digest[:]), errNotInLedger)
+			}
+		}
+	})
+	return id, err
+}
