@@ -4,12 +4,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/corpora"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
@@ -330,4 +333,96 @@ func FuzzSplit(f *testing.F) {
 			t.Fatalf("%+q arrive, of which %v is a token", parts, spans)
 		}
 	})
+}
+
+// splitFound reports whether something spread over neighbours is found in a result.
+func splitFound(t *testing.T, in *inspector, sink *memory, method, result string) bool {
+	t.Helper()
+	m, err := wire.Decode([]byte(`{"jsonrpc":"2.0","id":1,"result":`+result+`}`), testLimits)
+	if err != nil {
+		return false
+	}
+	before := len(sink.all())
+	in.pass(passage{msg: m, method: method, id: wire.IntID(2)})
+	all := sink.all() // a list in which nothing is found has no record
+	return len(all) > before && holds(all[len(all)-1], finding.SplitAcrossBlocks)
+}
+
+// TestSplitReal: in no list of a real server and in no honest text, laid out as rows, lines or words of an
+// array, is a token found that is spread over neighbours.
+func TestSplitReal(t *testing.T) {
+	in := bareInspector(t, frame.KindMeta)
+	sink := &memory{}
+	in.cfg.Sink = sink
+	data, err := corpora.Dir("..")
+	if err != nil {
+		t.Skip(err)
+	}
+	if !splitFound(t, in, sink, mcpmsg.CallTool, `{"content":[],"structuredContent":{"a":["<|im_","start|>"]}}`) {
+		t.Fatal("a token over two neighbours is not found")
+	}
+	files, err := filepath.Glob(filepath.Join(data, "mcp-surfaces", "*.json"))
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d surfaces: %v", len(files), err)
+	}
+	lists := 0
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dump map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &dump); err != nil {
+			t.Fatal(err)
+		}
+		for method, answers := range dump {
+			var pages []json.RawMessage
+			if json.Unmarshal(answers, &pages) != nil {
+				pages = []json.RawMessage{answers}
+			}
+			for _, page := range pages {
+				if lists++; splitFound(t, in, sink, method, string(page)) {
+					t.Errorf("%s of %s", method, filepath.Base(f))
+				}
+			}
+		}
+	}
+	paths, err := corpora.Files(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, rows, odd := map[string][]string{}, 0, 0
+	flush := func(shape string) {
+		if splitFound(t, in, sink, mcpmsg.CallTool, `{"content":[],"structuredContent":{"a":`+string(strictjson.AppendStrings(nil, shapes[shape]))+`}}`) {
+			odd++
+			t.Logf("%s of benign rows up to %d", shape, rows)
+		}
+		delete(shapes, shape)
+	}
+	for _, path := range paths {
+		if !strings.HasPrefix(corpora.Name(path), "benign_") {
+			continue
+		}
+		err := corpora.Read(path, func(r corpora.Row) error {
+			rows++
+			if testing.Short() && rows%10 != 0 {
+				return nil
+			}
+			shapes["rows"] = append(shapes["rows"], r.Text)
+			shapes["lines"], shapes["words"] = strings.Split(r.Text, "\n"), strings.Fields(r.Text)
+			flush("lines")
+			flush("words")
+			if rows%50 == 0 {
+				flush("rows")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d lists of %d real servers, %d benign rows: %d with a finding", lists, len(files), rows, odd)
+	if odd > 0 {
+		t.Errorf("%d findings in honest neighbours", odd)
+	}
 }
