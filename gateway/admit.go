@@ -328,9 +328,15 @@ func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Outgoing {
 	if k.method != mcpmsg.CallTool || id == nil {
 		return errUnapproved.to(k, id)
 	}
-	note := unseen(*id, frame.Origin{Server: r.cfg.Name, Tool: frame.Other}, scrub.Faithful, finding.Unapproved)
+	return r.refuseCall(m, k, *id, frame.Other, placeholderTool, finding.Unapproved)
+}
+
+// refuseCall answers a call that the server does not get with a result of constant text,
+// which a model reads as it reads the results of the other calls. tool is a label.
+func (r *relay) refuseCall(m *wire.Message, k *call, id ID, tool, text string, code finding.Code) *wire.Outgoing {
+	note := unseen(id, frame.Origin{Server: r.cfg.Name, Tool: tool}, scrub.Faithful, code)
 	modern := m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Exists()
-	raw := toolPlaceholder(placeholderTool, *id, modern, frame.MetaKey, note)
+	raw := toolPlaceholder(text, id, modern, frame.MetaKey, note)
 	out := &wire.Outgoing{Raw: wire.AppendResult(nil, k.shown, raw), Kind: wire.Response, ID: k.id, Whole: true}
 	k.done(OutcomeRefused, len(out.Raw))
 	return out

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
@@ -30,7 +31,7 @@ var (
 	errClientGone = answer{wire.CodeClientGone, "pellucid: the client did not answer"}
 	errUnapproved = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}
 	errUnrecorded = answer{wire.CodeUnrecorded, "pellucid: withheld: the decision about the result could not be recorded"}
-	errCallHeld   = answer{wire.CodeCallHeld, "pellucid: this call waits for a person; once it is released, the same call goes through"}
+	errNoSampling = answer{wire.CodeDenied, mcpmsg.NoSampling}
 )
 
 // raw is the error object. evidence, where there is one, names the decision.
@@ -61,6 +62,8 @@ const (
 	placeholderWhole = `[pellucid withheld this result; evidence `
 	placeholderHeld  = `[pellucid holds this result until a person has looked at it; evidence `
 	placeholderTool  = `[pellucid holds this tool until a person has looked at it; evidence `
+	placeholderDeny  = `[pellucid refused this call: the operator's policy does not allow it; evidence `
+	placeholderCall  = `[pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence `
 )
 
 // blockPlaceholder stands for one content block.

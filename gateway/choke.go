@@ -281,6 +281,7 @@ func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
 		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
 		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:
 		case method == mcpmsg.Sample:
+			in.cfg.Log.Warn("server asks for sampling in a result, which is not allowed to it", "allow_with", "dangerously_allow_sampling")
 			return finding.Denied
 		default:
 			return finding.Misshapen

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
@@ -87,8 +88,11 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 		rule := r.cfg.rule(k.tool)
 		if rule.Denied {
 			defer m.Release()
-			r.refused("request", Dropped, finding.Denied)
-			return r.toClient(ctx, errDenied.to(k, nil))
+			id := r.refused("request", Dropped, finding.Denied)
+			if id == nil {
+				return r.toClient(ctx, errDenied.to(k, nil))
+			}
+			return r.toClient(ctx, r.refuseCall(m, k, *id, frame.Other, placeholderDeny, finding.Denied))
 		}
 		k.limit = rule.Timeout
 		if r.cfg.Hold != nil {

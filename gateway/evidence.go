@@ -25,12 +25,17 @@ func (in *inspection) unrecorded() *wire.Outgoing {
 
 // refuse records a message that never got as far as the choke point.
 func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
+	return in.refuseOf(frame.Other, kind, v, code)
+}
+
+// refuseOf is refuse of a message whose method is known.
+func (in *inspector) refuseOf(method, kind string, v Verdict, code finding.Code) *ID {
 	id, err := in.ids.next()
 	if err != nil {
 		return nil
 	}
 	_ = in.record(&Decision{
-		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Method: frame.Other, Kind: kind, Verdict: v,
+		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Method: method, Kind: kind, Verdict: v,
 		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 		Withheld: []Count{{code, 1}},
 	}, nil)

@@ -204,9 +204,9 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case verdict == Passed:
 		return nil
 	case decided.Action != PolicyDeny && r.holdCall(ctx, d, m, k):
-		return errCallHeld.to(k, &d.ID)
+		return r.refuseCall(m, k, d.ID, d.Tool, placeholderCall, finding.Denied)
 	}
-	return errDenied.to(k, &d.ID)
+	return r.refuseCall(m, k, d.ID, d.Tool, placeholderDeny, finding.Denied)
 }
 
 // callDecision records what was decided about a call; nil if there is no randomness

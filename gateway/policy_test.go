@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 )
 
@@ -185,29 +186,29 @@ func TestPolicyCall(t *testing.T) {
 			j := &judge{call: outcome(action)}
 			w := newWard(t, hold.Options{}, policed(j)...)
 			got := w.fromQueue(question)
-			id := got.text("error", "data", "evidence")
+			id := got.text("result", "_meta", frame.MetaKey, "evidence")
 			d := w.last()
 			if d.ID.String() != id || d.Kind != "call" || d.Verdict != Dropped || d.Policy.Action != action || d.Tool != "read" {
-				t.Fatalf("%s: %+v", got["error"], d)
+				t.Fatalf("%s: %+v", got, d)
 			}
 			if action == PolicyDeny {
-				if !strings.Contains(string(got["error"]), errDenied.text) {
-					t.Errorf("%s", got["error"])
+				if !isRefusal(got, placeholderDeny, d.ID) {
+					t.Errorf("%s", got)
 				}
 				if _, err := w.queue.Get(context.Background(), id); err == nil {
 					t.Error("what is denied waits for a person")
 				}
 			} else {
 				it, err := w.queue.Get(context.Background(), id)
-				if err != nil || it.Rule != "policy-call:r" || string(it.Body) != question || !strings.Contains(string(got["error"]), errCallHeld.text) {
-					t.Fatalf("%s: %+v, %v", got["error"], it, err)
+				if err != nil || it.Rule != "policy-call:r" || string(it.Body) != question || !isRefusal(got, placeholderCall, d.ID) {
+					t.Fatalf("%s: %+v, %v", got, it, err)
 				}
 				if err := w.queue.Release(context.Background(), id, "bob"); err != nil {
 					t.Fatal(err)
 				}
 				other := w.fromQueue(`{"name":"read","arguments":{"path":"b"}}`) // is not what was released
-				if !strings.Contains(string(other["error"]), errCallHeld.text) {
-					t.Errorf("another call: %s", other["error"])
+				if !isRefusal(other, placeholderCall, w.last().ID) {
+					t.Errorf("another call: %s", other)
 				}
 				if text, _ := w.ask(question, harmless); !strings.Contains(text, "fine") {
 					t.Errorf("released: %q", text)
@@ -215,8 +216,8 @@ func TestPolicyCall(t *testing.T) {
 				if w.state(id) != hold.Taken {
 					t.Errorf("state %s", w.state(id))
 				}
-				if again := w.fromQueue(question); !strings.Contains(string(again["error"]), errCallHeld.text) {
-					t.Errorf("a second time: %s", again["error"])
+				if again := w.fromQueue(question); !isRefusal(again, placeholderCall, w.last().ID) {
+					t.Errorf("a second time: %s", again)
 				}
 			}
 			// Other calls of the session go on.
@@ -233,8 +234,8 @@ func TestPolicyCall(t *testing.T) {
 // TestPolicyNoQueue: without a queue, what waits for a person is refused.
 func TestPolicyNoQueue(t *testing.T) {
 	w := newWard(t, hold.Options{}, policed(&judge{call: outcome(PolicyAsk)}, func(c *Config) { c.Hold = nil })...)
-	if got := w.fromQueue(question); !strings.Contains(string(got["error"]), errDenied.text) {
-		t.Errorf("%s", got["error"])
+	if got := w.fromQueue(question); !isRefusal(got, placeholderDeny, w.last().ID) {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestServerRequests(t *testing.T) {
 	}
 
 	r.server.send(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`)
-	if m := parse(t, r.server.next()); m.text("error", "message") != errDenied.text {
+	if m := parse(t, r.server.next()); m.text("error", "message") != errNoSampling.text || !strings.Contains(r.log.String(), "allow_with=dangerously_allow_sampling") {
 		t.Errorf("sampling: %v", m)
 	}
 	r.client.none()

@@ -51,7 +51,7 @@ func newWard(t *testing.T, o hold.Options, adjust ...func(*Config)) *ward {
 	}
 	t.Cleanup(func() { s.Close() })
 	w := &ward{clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}, store: s}
-	o.Now, o.Recheck = w.clock.time, time.Nanosecond
+	o.Now = w.clock.time
 	w.queue = hold.New(s, o)
 	rule := &Rule{Hold: []finding.Code{finding.HiddenTag}}
 	w.rig = newRig(t, append([]func(*Config){func(c *Config) {
@@ -390,9 +390,9 @@ func (stuckStore) AddHeld(ctx context.Context, _ hold.Item, _ int, _ []byte) err
 	return ctx.Err()
 }
 
-func (stuckStore) CountReleased(ctx context.Context, _ time.Time) (int, error) {
+func (stuckStore) IsReleased(ctx context.Context, _ hold.Digest, _ time.Time) (bool, error) {
 	<-ctx.Done()
-	return 0, ctx.Err()
+	return false, ctx.Err()
 }
 
 // A stuckSink waits as long as a decision lets it.

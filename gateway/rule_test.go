@@ -117,9 +117,12 @@ func TestRules(t *testing.T) {
 		t.Errorf("list: %s", s)
 	}
 	// A denied tool is refused here; the server hears nothing.
-	r.client.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"delete"}}`)
-	if m := parse(t, r.client.next()); m.text("error", "message") != errDenied.text {
-		t.Errorf("denied: %v", m)
+	for era, params := range eras {
+		r.client.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":` + strings.Replace(params, "read", "delete", 1) + `}`)
+		m := parse(t, r.client.next())
+		if !isRefusal(m, placeholderDeny, r.last().ID) || (m.text("result", "resultType") == "complete") != (era == "modern") {
+			t.Errorf("%s: denied: %s", era, m)
+		}
 	}
 	r.server.none()
 	if d := r.last(); d.Verdict != Dropped || len(d.Withheld) != 1 || d.Withheld[0].Code != finding.Denied {
@@ -135,4 +138,11 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: %q, want %q in it", name, got, want)
 		}
 	}
+}
+
+// isRefusal reports whether m is the result of a call that was refused: constant text that
+// names the decision.
+func isRefusal(m message, text string, id ID) bool {
+	return m["error"] == nil && m.text("result", "content", 0, "text") == text+id.String()+"]" &&
+		string(m.at("result", "isError")) == "true" && m.text("result", "_meta", frame.MetaKey, "evidence") == id.String()
 }

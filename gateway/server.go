@@ -141,8 +141,12 @@ func (r *relay) unreachable(m *wire.Message) error {
 
 func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	if m.Method == mcpmsg.Sample && !r.cfg.DangerouslyAllowSampling {
-		r.refused("request", Dropped, finding.Denied)
-		r.enqueue(errDenied.outgoing(m.ID, nil))
+		args := []any{"method", mcpmsg.Sample, "allow_with", "dangerously_allow_sampling"}
+		if id := r.in.refuseOf(mcpmsg.Sample, "request", Dropped, finding.Denied); id != nil {
+			args = append(args, "evidence", id.String())
+		}
+		r.quiet.warn("server's request refused: "+string(finding.Denied), args...)
+		r.enqueue(errNoSampling.outgoing(m.ID, nil))
 		return nil
 	}
 	a, refused := r.calls.ask(m.ID, m.Method, time.Now())

@@ -12,7 +12,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
@@ -124,8 +123,9 @@ type Store interface {
 	// with its Body, which it then loses; ErrNotFound if there is none. The record
 	// of its delivery, which names it, is that of the message.
 	TakeHeld(ctx context.Context, call Digest, now time.Time) (Item, error)
-	// CountReleased is how many items wait to be taken.
-	CountReleased(ctx context.Context, now time.Time) (int, error)
+	// IsReleased reports whether an item waits to be taken for the call. It changes
+	// nothing, and is asked about every call.
+	IsReleased(ctx context.Context, call Digest, now time.Time) (bool, error)
 	// SweepHeld removes the Body of what has expired, and what was decided or has
 	// expired before old altogether. It returns how many items it removed. evidence, if
 	// not nil, gives the record of each item that expires, as it will be.
@@ -138,7 +138,6 @@ type Options struct {
 	Remember  time.Duration    // how long a decided or expired item is still listed; 30 days
 	PerServer int              // items held or released; 1,000
 	MaxBody   int              // octets of one item; 32 MiB
-	Recheck   time.Duration    // how long "nothing is released" is believed; 1 s
 	Now       func() time.Time // nil: time.Now
 
 	// Evidence returns the ledger's record of an item that comes to be as it is given:
@@ -156,18 +155,12 @@ type Options struct {
 type Queue struct {
 	store Store
 	o     Options
-
-	mu      sync.Mutex
-	none    time.Time // when nothing was found released
-	some    bool      // something was, when somebody last looked
-	refresh bool      // somebody is looking
 }
 
 // New makes a Queue.
 func New(s Store, o Options) *Queue {
 	usual(&o.Keep, 24*time.Hour)
 	usual(&o.Remember, 30*24*time.Hour)
-	usual(&o.Recheck, time.Second)
 	if o.PerServer <= 0 {
 		o.PerServer = 1000
 	}
@@ -177,7 +170,7 @@ func New(s Store, o Options) *Queue {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Queue{store: s, o: o, some: true}
+	return &Queue{store: s, o: o}
 }
 
 func usual(d *time.Duration, v time.Duration) {
@@ -220,11 +213,12 @@ func (q *Queue) evidence(it Item) ([]byte, error) {
 }
 
 // Take returns what a person has released for the call, which is delivered this
-// once; false if there is nothing. It costs a query only while something is
-// released, or once in a while.
+// once; false if there is nothing. The store is asked about every call: what was true
+// a moment ago may have been changed by another process, and a result that is missed
+// makes the server do again what it has done.
 func (q *Queue) Take(ctx context.Context, call Digest) (Item, bool) {
 	now := q.o.Now()
-	if !q.anything(ctx, now) {
+	if released, err := q.store.IsReleased(ctx, call, now); err != nil || !released {
 		return Item{}, false
 	}
 	it, err := q.store.TakeHeld(ctx, call, now)
@@ -232,35 +226,6 @@ func (q *Queue) Take(ctx context.Context, call Digest) (Item, bool) {
 		return Item{}, false
 	}
 	return it, true
-}
-
-// anything reports whether something may be released. While one caller looks, the
-// others go by what was found last: who took its "not yet known" for a no would have
-// the server do again what a person has released.
-func (q *Queue) anything(ctx context.Context, now time.Time) bool {
-	q.mu.Lock()
-	if !q.none.IsZero() && now.Sub(q.none) < q.o.Recheck && !now.Before(q.none) {
-		q.mu.Unlock()
-		return false
-	}
-	if q.refresh {
-		defer q.mu.Unlock()
-		return q.some
-	}
-	q.refresh = true
-	q.mu.Unlock()
-	n, err := q.store.CountReleased(ctx, now)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.refresh, q.none = false, time.Time{}
-	if err != nil && ctx.Err() != nil {
-		return false // a caller that has gone knows nothing
-	}
-	q.some = err == nil && n > 0
-	if !q.some {
-		q.none = now
-	}
-	return q.some
 }
 
 // List returns items without their Body, the newest first.
@@ -283,11 +248,7 @@ func (q *Queue) Release(ctx context.Context, id, by string) error {
 // ReleaseOpened is Release of an item whose Body somebody who may has opened; nil stands
 // for one that is not sealed.
 func (q *Queue) ReleaseOpened(ctx context.Context, id, by string, body []byte) error {
-	err := q.decide(ctx, id, Released, by, body)
-	q.mu.Lock()
-	q.none, q.some = time.Time{}, true
-	q.mu.Unlock()
-	return err
+	return q.decide(ctx, id, Released, by, body)
 }
 
 // Deny withholds an item for good.

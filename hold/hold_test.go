@@ -9,52 +9,41 @@ import (
 	"github.com/pellucid-mcp/pellucid/hold"
 )
 
-// A slowStore has one released item, and takes its time to count it.
-type slowStore struct {
+// A sharedStore is a store that another process writes to.
+type sharedStore struct {
 	hold.Store
-	counting chan struct{} // somebody counts
-	counted  chan struct{} // closed: the count may end
+	released bool
+	taken    int
 }
 
-func (s *slowStore) CountReleased(ctx context.Context, _ time.Time) (int, error) {
-	s.counting <- struct{}{}
-	select {
-	case <-s.counted:
-		return 1, nil
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
+func (s *sharedStore) IsReleased(context.Context, hold.Digest, time.Time) (bool, error) {
+	return s.released, nil
 }
 
-func (s *slowStore) TakeHeld(_ context.Context, call hold.Digest, _ time.Time) (hold.Item, error) {
-	if call != (hold.Digest{1}) {
+func (s *sharedStore) TakeHeld(context.Context, hold.Digest, time.Time) (hold.Item, error) {
+	if !s.released {
 		return hold.Item{}, hold.ErrNotFound
 	}
+	s.released = false
+	s.taken++
 	body := []byte("result")
 	return hold.Item{Body: body, Digest: sha256.Sum256(body)}, nil
 }
 
-// TestTakeWhileLooking: a released result is found while another call looks whether
-// there is one, and after a call that looked was given up. Else the server would be asked
+// TestTakeAtOnce: what another process has just released is there for the next call,
+// however shortly before another call has found nothing. Else the server would be asked
 // to do again what it has done.
-func TestTakeWhileLooking(t *testing.T) {
-	s := &slowStore{counting: make(chan struct{}, 9), counted: make(chan struct{})}
-	q := hold.New(s, hold.Options{})
-	ctx, giveUp := context.WithCancel(t.Context())
-	done := make(chan bool)
-	look := func(ctx context.Context) { _, ok := q.Take(ctx, hold.Digest{2}); done <- ok }
-
-	go look(ctx)
-	<-s.counting
-	if _, ok := q.Take(t.Context(), hold.Digest{1}); !ok {
-		t.Error("missed while another call was looking")
-	}
-	giveUp()
-	if <-done {
-		t.Error("another call's result was taken")
-	}
-	close(s.counted)
-	if _, ok := q.Take(t.Context(), hold.Digest{1}); !ok {
-		t.Error("missed after a call was given up")
+func TestTakeAtOnce(t *testing.T) {
+	s := &sharedStore{}
+	now := time.Now()
+	q := hold.New(s, hold.Options{Now: func() time.Time { return now }})
+	for i := range 3 {
+		if _, ok := q.Take(t.Context(), hold.Digest{1}); ok {
+			t.Error("taken before it was released")
+		}
+		s.released = true
+		if _, ok := q.Take(t.Context(), hold.Digest{1}); !ok || s.taken != i+1 {
+			t.Error("missed right after it was released")
+		}
 	}
 }

@@ -23,11 +23,13 @@ type doctorCmd struct {
 	Config string `short:"c" completion:"files" placeholder:"FILE" help:"Configuration to check (default: pellucid.yaml, if there is one)."`
 	storeDB
 	JSON bool `name:"json" help:"Print the findings as JSON."`
+
+	found []string // the stores that were looked at
 }
 
 func (doctorCmd) Help() string {
-	return `Looks at the state directory, the key, the configuration, the store, the port and the
-clients' configurations, and changes none of them. Exit codes: 0 nothing is wrong, perhaps
+	return `Looks at the state directory, the key, the configuration, the store, the port, the
+clients' configurations and what servers were lately refused, and changes none of them. Exit codes: 0 nothing is wrong, perhaps
 with warnings; 1 something is; 3 the configuration is refused.`
 }
 
@@ -68,6 +70,7 @@ func (c *doctorCmd) Run(e *env) error {
 	dir := c.state(r)
 	cfg, refused := c.config(r, e)
 	c.stores(ctx, r, dir, cfg)
+	c.sampling(ctx, r, dir)
 	c.port(ctx, r, cfg)
 	c.clients(r, e, dir)
 	err := error(nil)
@@ -165,6 +168,7 @@ func (c *doctorCmd) stores(ctx context.Context, r *doctorReport, dir *state.Dir,
 	for _, where := range all {
 		c.store(ctx, r, where)
 	}
+	c.found = all
 }
 
 func (c *doctorCmd) store(ctx context.Context, r *doctorReport, where string) {

@@ -213,7 +213,7 @@ servers:
 			if got, err := g.say(s, "one_echo", "y"); got != "one says y" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
-			if _, err := g.say(s, "second_echo", "y"); err == nil || !strings.Contains(err.Error(), "denied by policy") {
+			if _, err := g.say(s, "second_echo", "y"); err == nil || !strings.Contains(err.Error(), "pellucid refused this call") {
 				t.Errorf("a denied tool: %v", err)
 			}
 		})
@@ -344,7 +344,7 @@ func TestUpReload(t *testing.T) {
 	g.write("version: 1\nservers:\n  one: {url: " + one + ", tools: {echo: {allow: false}}}\n")
 	g.eventually("the new rule", func() bool {
 		_, err := g.say(single, "echo", "x")
-		return err != nil && strings.Contains(err.Error(), "denied by policy")
+		return err != nil && strings.Contains(err.Error(), "pellucid refused this call")
 	})
 	if got := g.get("/mcp/two", ""); got != http.StatusNotFound {
 		t.Errorf("a server that is no more: %d", got)

@@ -32,6 +32,7 @@ func (f *fault) Error() string { return f.text }
 var (
 	errNoMethod     = &fault{wire.CodeNoMethod, "pellucid: the protocol revision has no such method"}
 	errCannotAsk    = &fault{wire.CodeNoMethod, "pellucid: the client cannot be asked"}
+	errNoSampling   = &fault{wire.CodeNoMethod, mcpmsg.NoSampling}
 	errState        = &fault{wire.CodeParams, "pellucid: unknown or expired requestState"}
 	errParams       = &fault{wire.CodeParams, "pellucid: params are not acceptable"}
 	errAgain        = &fault{wire.CodeInvalid, "pellucid: already initialized"}

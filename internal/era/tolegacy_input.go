@@ -50,6 +50,10 @@ func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
 		t.reply(m.ID, []byte("{}"))
 		return
 	}
+	if m.Method == mcpmsg.Sample && !t.o.DangerouslyAllowSampling {
+		t.refuse(m.ID, errNoSampling)
+		return
+	}
 	a := t.newAsk(m)
 	if a == nil || t.asked(m.ID) {
 		t.refuse(m.ID, errCannotAsk)
@@ -74,11 +78,7 @@ func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
 
 func (t *toLegacy) newAsk(m *wire.Message) *ask {
 	switch m.Method {
-	case mcpmsg.Elicit, mcpmsg.ListRoots:
-	case mcpmsg.Sample:
-		if !t.o.DangerouslyAllowSampling {
-			return nil
-		}
+	case mcpmsg.Elicit, mcpmsg.ListRoots, mcpmsg.Sample:
 	default:
 		return nil
 	}

@@ -75,3 +75,7 @@ func AppendListParams(dst []byte, cursor string, meta []byte) []byte {
 	}
 	return append(dst, '}')
 }
+
+// NoSampling is what a server is told that asks for it without being allowed to.
+const NoSampling = "pellucid: sampling is not allowed to this server; the operator can allow it with " +
+	"dangerously_allow_sampling: true in the configuration, or wrap --dangerously-allow-sampling"

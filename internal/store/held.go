@@ -182,11 +182,12 @@ func (s *Store) TakeHeld(ctx context.Context, call hold.Digest, now time.Time) (
 	return it, err
 }
 
-// CountReleased implements hold.Store.
-func (s *Store) CountReleased(ctx context.Context, now time.Time) (n int, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
-		`SELECT count(*) FROM held WHERE state = 'released' AND until > ?`, stamp(now))
-	return n, s.fail(ctx, "count released", err)
+// IsReleased implements hold.Store.
+func (s *Store) IsReleased(ctx context.Context, call hold.Digest, now time.Time) (bool, error) {
+	n := 0
+	err := s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
+		`SELECT count(*) FROM held WHERE call = ? AND state = 'released' AND until > ?`, call[:], stamp(now))
+	return n > 0, s.fail(ctx, "look for a released item", err)
 }
 
 // SweepHeld implements hold.Store.

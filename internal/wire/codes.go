@@ -46,7 +46,6 @@ const (
 	CodeClientGone   = 7508 // the client did not answer
 	CodeUnapproved   = 7509 // what the server says of it differs from what was approved
 	CodeUnrecorded   = 7510 // the decision could not be recorded
-	CodeCallHeld     = 7511 // the call waits for a person
 )
 
 // Codes of packages fleet and admit: whether there is a server at all.

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// recently is how many of the latest records of a ledger sampling looks at.
+const recently = 1000
+
+// sampling says which servers asked for it and were refused, and how it is allowed. It
+// looks at the journal and at the latest records of each store.
+func (c *doctorCmd) sampling(ctx context.Context, r *doctorReport, dir *state.Dir) {
+	servers := map[string]bool{}
+	if dir != nil {
+		for record, err := range dir.Records("decisions.jsonl") {
+			var doc strictjson.Doc
+			if err != nil || doc.Reset(record, strictjson.Limits{}) != nil {
+				continue
+			}
+			d := doc.Root()
+			noteSampling(servers, d.Get("server").Text(), d.Get("method").Text(), d.Get("verdict").Text())
+		}
+	}
+	for _, where := range c.found {
+		c.sampledIn(ctx, servers, where)
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		r.add("sampling", isWarned, "server %s asked for it and was refused: dangerously_allow_sampling: true in its configuration, "+
+			"or wrap --dangerously-allow-sampling, lets it put words before the client's model", finding.Quote(name))
+	}
+}
+
+func noteSampling(servers map[string]bool, server, method, verdict string) {
+	if method == mcpmsg.Sample && verdict == string(gateway.Dropped) {
+		servers[strings.Clone(server)] = true
+	}
+}
+
+// sampledIn looks at a store, if it is of this release: opening another would change it.
+func (c *doctorCmd) sampledIn(ctx context.Context, servers map[string]bool, where string) {
+	ctx, stop := context.WithTimeout(ctx, doctorWait)
+	defer stop()
+	if v, err := store.Inspect(ctx, where); err != nil || v.Current != v.Known {
+		return
+	}
+	s, err := store.Open(ctx, where, store.Options{})
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	list, err := s.Ledger().List(ctx, sequence.Filter{Kind: ledger.Message, Limit: recently})
+	if err != nil {
+		return
+	}
+	for i := range list {
+		if st, err := statementOf(list[i].Envelope); err == nil {
+			noteSampling(servers, st.Server, st.Method, st.Verdict)
+		}
+	}
+}
