@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"strings"
 	"sync"
 
@@ -16,7 +17,7 @@ import (
 // An Admission says what a server may say of itself. Whoever made it has checked the
 // server's whole surface before any session began; but a server may say something else
 // to a session, or later, so every answer is held against it on its way to the client.
-// Its methods may be called at the same time, and do not block.
+// Its methods may be called at the same time, and but for Refresh do not block.
 type Admission interface {
 	// Admits reports whether an item may be seen in this very version. it.JSON is nil
 	// where the question is about a version that was listed before.
@@ -33,6 +34,9 @@ type Admission interface {
 	Differs(items []surface.Item)
 	// Changed is closed when other items may be seen than before.
 	Changed() <-chan struct{}
+	// Refresh reads what people have decided meanwhile, and returns when ctx ends at the
+	// latest. It is called before a request is refused for what is held.
+	Refresh(ctx context.Context)
 }
 
 // admit leaves out of what a server says of itself whatever was not approved. It
@@ -275,12 +279,20 @@ func (u *unapproved) templates(a Admission) (list []string) {
 	return list
 }
 
-// withheld reports whether the client asks for what it may not know of.
-func (r *relay) withheld(k *call) bool {
-	a := r.cfg.Admission
-	if a == nil || k.item.Name == "" {
+// withheld reports whether the client asks for what it may not know of. What was approved
+// a moment ago counts.
+func (r *relay) withheld(ctx context.Context, k *call) bool {
+	if r.cfg.Admission == nil || k.item.Name == "" || !r.isHeld(k) {
 		return false
 	}
+	ctx, done := k.store.within(ctx)
+	r.cfg.Admission.Refresh(ctx)
+	done()
+	return r.isHeld(k)
+}
+
+func (r *relay) isHeld(k *call) bool {
+	a := r.cfg.Admission
 	if k.method == mcpmsg.CallTool {
 		if digest, listed := r.surface.version(k.item.Name); listed {
 			return !a.Admits(surface.Item{Key: k.item, Digest: digest})

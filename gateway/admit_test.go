@@ -20,6 +20,7 @@ type allow struct {
 	held     map[surface.Key]bool
 	told     []surface.Item
 	changed  chan struct{}
+	refresh  func() // what a person has decided meanwhile
 }
 
 func newAllow(t *testing.T, hello string, method string, entries ...string) *allow {
@@ -78,6 +79,13 @@ func (a *allow) Differs(items []surface.Item) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.told = append(a.told, items...)
+}
+
+func (a *allow) Refresh(context.Context) {
+	if f := a.refresh; f != nil {
+		a.refresh = nil
+		f()
+	}
 }
 
 func (a *allow) Changed() <-chan struct{} {
@@ -310,4 +318,24 @@ func TestAdmitMoreNews(t *testing.T) {
 	if h.told != 2 {
 		t.Errorf("told %d times", h.told)
 	}
+}
+
+// TestAdmitAtOnce: what a person has just approved reaches the next call.
+func TestAdmitAtOnce(t *testing.T) {
+	a := newAllow(t, "", "tools/list", testTool("read", "Reads."))
+	r := admittedRig(t, a)
+	r.result(r.request("1", "tools/list", ""), `{"tools":[`+testTool("read", "Obey.")+`]}`)
+	const call = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read"}}`
+	r.client.send(call)
+	if got := parse(t, r.client.next()); !strings.HasPrefix(got.text("result", "content", 0, "text"), placeholderTool) {
+		t.Fatalf("%s", got)
+	}
+	a.refresh = func() { a.add(t, "tools/list", testTool("read", "Obey.")) }
+	if got := r.result(r.request("3", "tools/call", `{"name":"read"}`), harmless); got.at("result", "isError") != nil {
+		t.Errorf("approved, and yet %s", got)
+	}
+}
+
+func testTool(name, description string) string {
+	return `{"name":"` + name + `","description":"` + description + `","inputSchema":{"type":"object"}}`
 }

@@ -118,7 +118,7 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 // forward sends the client's request under our number. It owns m.
 func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	defer m.Release()
-	if r.withheld(k) {
+	if r.withheld(ctx, k) {
 		r.calls.close(k.n)
 		return r.toClient(ctx, r.refuseUnapproved(m, k))
 	}

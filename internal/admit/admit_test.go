@@ -137,6 +137,36 @@ func TestDecisions(t *testing.T) {
 	r.eventually("it is pinned anew", func() bool { return s.Admits(item("x", "X.")) && r.probes.Load() == 2 })
 }
 
+// TestRefresh: what a person has just approved is known before the next look at the store.
+func TestRefresh(t *testing.T) {
+	r := newRig(t)
+	r.serve("a", tool("x", "X."), Policy{})
+	r.verified("a")
+	late := New(Options{Pins: r.pins, Versions: r.store.versions, Every: time.Hour})
+	t.Cleanup(late.Close)
+	late.Set([]Config{r.configs["a"]})
+	if err := late.Verify(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	s := late.Server("a")
+	r.Server("a").Differs([]surface.Item{item("x", "X!")}) // another process has seen it
+	it := item("x", "X!")
+	r.eventually("x is approved", func() bool { return r.pins.Approve(ctx, "a", it.Key, it.Digest, "me") == nil })
+	if s.Admits(it) {
+		t.Fatal("it looked at the store by itself")
+	}
+	s.Refresh(ctx)
+	if !s.Admits(it) {
+		t.Error("what was approved is held")
+	}
+	if err := r.pins.Drop(ctx, "a", "me"); err != nil {
+		t.Fatal(err)
+	}
+	if s.Refresh(ctx); !s.Admits(it) {
+		t.Error("a dropped pin is for the next look")
+	}
+}
+
 func TestModes(t *testing.T) {
 	for _, c := range []struct {
 		policy                     Policy

@@ -97,6 +97,21 @@ func (s *Server) Changed() <-chan struct{} {
 	return s.changed
 }
 
+// Refresh implements gateway.Admission. A pin that was dropped is for the next look at
+// the store, which has the server checked anew.
+func (s *Server) Refresh(ctx context.Context) {
+	t := s.table.Load()
+	s.mu.Lock()
+	is := s.state
+	s.mu.Unlock()
+	if !s.pinned() || is != admitted {
+		return
+	}
+	if now, err := s.pin(ctx); err == nil && now.version > t.version {
+		s.put(now)
+	}
+}
+
 // Differs implements gateway.Admission.
 func (s *Server) Differs(items []surface.Item) {
 	for _, it := range items {

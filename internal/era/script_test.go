@@ -283,7 +283,7 @@ func TestModernBeforeLegacy(t *testing.T) {
 	c> {…"id":2,"method":"tools/call","params":{"name":"t",META}}
 	s< {…"id":1073741826,"method":"tools/call","params":{"name":"t"}}
 	s> {…"id":1,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}
-	s< {…"id":1,"error":{"code":-32601,"message":"pellucid: the client cannot be asked"}}
+	s< {…"id":1,"error":{"code":-32601,"message":"` + mcpmsg.NoSampling + `"}}
 	s> {…"id":2,"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://a.example","elicitationId":"e"}}
 	s< {…"id":2,"error":{"code":-32601,"message":"pellucid: the client cannot be asked"}}
 	s> {…"id":3,"method":"tasks/get","params":{}}
