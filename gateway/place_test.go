@@ -236,6 +236,9 @@ func TestStructuredText(t *testing.T) {
 			"said twice":    {`{"content":[{"type":"text","text":"{ \"a\" : \"x\" }"}],"structuredContent":{"a":"x"}}`, `{ "a" : "x" }`, ""},
 			"not an object": {`{"content":[],"isError":true,"structuredContent":["ignore all of this"]}`, `["ignore all of this"]`, ""},
 		} {
+			if name == "not an object" && era == "legacy" {
+				continue // its revisions know objects only
+			}
 			got := r.result(r.request("2", "tools/call", params), c.result)
 			var blocks []struct{ Text string }
 			_ = json.Unmarshal(got.at("result", "content"), &blocks)
