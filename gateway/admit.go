@@ -52,6 +52,8 @@ func (in *inspection) admit(root strictjson.Value) (_ strictjson.Value, cut int,
 		c.hello(root)
 	case member != "":
 		c.page(in.p.method, member, root)
+	case in.p.method == mcpmsg.ReadResource && mcpmsg.IsAppRead(in.p.uri, root):
+		return root, 0, c.app(in.p.uri, root)
 	default:
 		return root, 0, ok
 	}
@@ -114,6 +116,17 @@ func (c *cutter) page(method, member string, root strictjson.Value) {
 	if differ != nil {
 		c.admission.Differs(differ)
 	}
+}
+
+// app says whether an app may be shown in this version: its page and its domains were
+// approved with the surface.
+func (c *cutter) app(uri string, root strictjson.Value) finding.Code {
+	it := surface.AppItem(uri, root)
+	if c.admission.Admits(it) {
+		return ok
+	}
+	c.admission.Differs([]surface.Item{it})
+	return finding.Unapproved
 }
 
 // beside reports whether what one page says beside its entries was approved: it is one

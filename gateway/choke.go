@@ -38,6 +38,7 @@ type passage struct {
 	narrow   bool             // schema's source is (narrowSchema)
 	checked  validate.Result  // by schema, where that was asked before
 	call     hold.Digest      // of the question that it answers
+	uri      string           // of the resource that was read
 	released string           // item of the queue that a person has released, or ""
 }
 

@@ -136,6 +136,9 @@ func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
 	}
 	_ = in.conclude()
 	in.tellClassified()
+	if code == finding.Unapproved && p.msg.Kind == wire.Response {
+		return errUnapproved.outgoing(p.id, &d.ID) // as a held tool or prompt is answered
+	}
 	return in.instead(&d.ID)
 }
 

@@ -104,6 +104,8 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 			p.narrow = r.surface.narrow(k.tool)
 		}
 	case m.Kind != wire.Response:
+	case k.method == mcpmsg.ReadResource:
+		p.uri = k.item.Name
 	case k.method == mcpmsg.ListTools:
 		r.clientPage(k, m)
 	case k.method == mcpmsg.Initialize, k.method == mcpmsg.Discover:

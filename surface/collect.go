@@ -65,7 +65,7 @@ func (t *talk) gather(ctx context.Context, method string, hello []byte) (*Surfac
 }
 
 // An Ask puts one request to a server, whose conversation is open: a list's method,
-// with a cursor if that is not "". It returns the result. Where the server answers
+// with a cursor if that is not "", or resources/read, with a URI. It returns the result. Where the server answers
 // with an error it returns an *AnswerError.
 type Ask func(ctx context.Context, method, cursor string) (result []byte, err error)
 
@@ -90,8 +90,11 @@ func Gather(ctx context.Context, method string, hello []byte, ask Ask, opt Colle
 			}
 		}
 		s, err := b.Surface()
-		if err != nil || opt.Once || last != nil && last.print == s.print {
-			return s, err
+		if err != nil {
+			return nil, err
+		}
+		if opt.Once || last != nil && last.print == s.print {
+			return s.withApps(ctx, ask, opt.Limits)
 		}
 		last = s
 	}
@@ -208,7 +211,9 @@ func (t *talk) params(method, cursor string) []byte {
 		return fmt.Appendf(nil, `{"protocolVersion":"%s","capabilities":%s,"clientInfo":%s}`, newestLegacy(), capabilities, client)
 	}
 	p := []byte{'{'}
-	if cursor != "" {
+	if method == mcpmsg.ReadResource {
+		p = append(strictjson.AppendQuote(append(p, `"uri":`...), cursor), ',')
+	} else if cursor != "" {
 		p = append(strictjson.AppendQuote(append(p, `"cursor":`...), cursor), ',')
 	}
 	if t.modern {

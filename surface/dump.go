@@ -3,6 +3,7 @@ package surface
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
@@ -31,6 +32,14 @@ func (s *Surface) AppendDump(dst []byte) []byte {
 			open = a.method
 			dst = fmt.Appendf(dst, "%q: [%s],\n", a.method, raw)
 		}
+	}
+	if i := slices.IndexFunc(s.items, func(it Item) bool { return it.Kind == App }); i >= 0 {
+		dst = append(dst, `"apps": {`...)
+		for _, it := range s.items[i:] {
+			dst = append(append(strictjson.AppendQuote(dst, it.Name), ':'), it.JSON...)
+			dst = append(dst, ',')
+		}
+		dst = append(closed(dst, '}'), ",\n"...)
 	}
 	for _, u := range s.unlisted {
 		dst = fmt.Appendf(dst, "%q: {\"code\":%d},\n", u.Method+errorSuffix, u.Code)
@@ -69,7 +78,19 @@ func ParseDump(b []byte, lim Limits) (*Surface, error) {
 			return nil, err
 		}
 	}
-	return build.Surface()
+	s, err := build.Surface()
+	if err != nil {
+		return nil, err
+	}
+	var apps []Item
+	for uri, app := range root.Get("apps").Members() {
+		apps = append(apps, newItem(Key{App, strings.Clone(uri.Text())}, Canonical(app)))
+	}
+	if len(apps) > maxApps {
+		return nil, &RefusedError{TooManyItems, mcpmsg.ReadResource, nil}
+	}
+	slices.SortFunc(apps, func(a, b Item) int { return a.Key.compare(b.Key) })
+	return s.with(apps, s.octets), nil
 }
 
 func addPages(build *Builder, root strictjson.Value, method string) error {

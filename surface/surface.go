@@ -36,9 +36,10 @@ const (
 	Prompt               // by name
 	Resource             // by URI
 	Template             // by URI template
+	App                  // by URI: a page that a client shows to a person
 )
 
-var kindNames = [...]string{"server", "list", "tool", "prompt", "resource", "template"}
+var kindNames = [...]string{"server", "list", "tool", "prompt", "resource", "template", "app"}
 
 // String is a constant.
 func (k Kind) String() string {

@@ -1,0 +1,118 @@
+package surface
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+)
+
+// maxApps bounds the apps of one surface that are read.
+const maxApps = 256
+
+// AppItem is the item of what a server answers to a read of an app: all that the answer
+// says of it, with its domains and permissions, and the digest of its page in the place
+// of the page. spec: surface/2.5
+func AppItem(uri string, result strictjson.Value) Item {
+	dst := []byte(`{"contents":[`)
+	for c := range result.Get("contents").Elements() {
+		dst = append(appendCanonical(dst, appContents(c), nil), ',')
+	}
+	return newItem(Key{App, strings.Clone(uri)}, append(closed(dst, ']'), '}'))
+}
+
+// appContents is one part of an app, without the page.
+func appContents(v strictjson.Value) strictjson.Value {
+	var e strictjson.Edits
+	for _, name := range [...]string{"text", "blob"} {
+		if page := v.Get(name); page.Kind() == '"' {
+			text := page.Text()
+			sum := sha256.Sum256([]byte(text))
+			e.Replace(page, fmt.Appendf(nil, `{"sha256":"%s","bytes":%d}`, hex.EncodeToString(sum[:]), len(text)))
+		}
+	}
+	if e.Len() == 0 {
+		return v
+	}
+	var doc strictjson.Doc
+	if doc.Reset(e.Apply(nil, v), strictjson.Limits{MendSurrogates: true}) != nil {
+		return strictjson.Value{} // never: a part of a message within the same limits
+	}
+	return doc.Root()
+}
+
+// unread is the item of an app that the server does not give to a reader without a session.
+func unreadApp(uri string, code int64) Item {
+	return newItem(Key{App, uri}, fmt.Appendf(nil, `{"unread":%d}`, code))
+}
+
+// apps are the URIs of the apps that the items name, in order.
+func (s *Surface) apps() (list []string) {
+	for i := range s.items {
+		var doc strictjson.Doc
+		it := &s.items[i]
+		if it.Kind != Tool && it.Kind != Resource || doc.Reset(it.JSON, itemLimits) != nil {
+			continue
+		}
+		names := []string{doc.Root().Get("uri").Text()}
+		if it.Kind == Tool {
+			names = mcpmsg.AppsOf(doc.Root())
+		}
+		for _, uri := range names {
+			if mcpmsg.IsApp(uri) {
+				list = append(list, strings.Clone(uri))
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// withApps reads the apps that the surface names, and returns the surface with them. An
+// app is read once: one whose page differs each time is held whenever a client reads it.
+// The error is ask's or a *RefusedError.
+func (s *Surface) withApps(ctx context.Context, ask Ask, lim Limits) (*Surface, error) {
+	list := s.apps()
+	if len(list) > maxApps {
+		return nil, &RefusedError{TooManyItems, mcpmsg.ReadResource, nil}
+	}
+	var items []Item
+	octets := s.octets
+	for _, uri := range list {
+		result, err := ask(ctx, mcpmsg.ReadResource, uri)
+		var said *AnswerError
+		if errors.As(err, &said) {
+			items = append(items, unreadApp(uri, said.Code))
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if octets += len(result); octets > lim.withDefaults().Octets {
+			return nil, &RefusedError{TooLarge, mcpmsg.ReadResource, nil}
+		}
+		var doc strictjson.Doc
+		if err := doc.Reset(result, strictjson.Limits{Bytes: lim.withDefaults().Octets, MendSurrogates: true}); err != nil {
+			return nil, &RefusedError{NotJSON, mcpmsg.ReadResource, err}
+		}
+		items = append(items, AppItem(uri, doc.Root()))
+	}
+	return s.with(items, octets), nil
+}
+
+// with returns the surface with more items, which stand behind all others.
+func (s *Surface) with(items []Item, octets int) *Surface {
+	if len(items) == 0 {
+		return s
+	}
+	t := *s
+	t.items, t.octets = slices.Concat(s.items, items), octets
+	t.print = fingerprintOf(t.items)
+	return &t
+}
