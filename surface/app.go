@@ -18,7 +18,7 @@ const maxApps = 256
 
 // AppItem is the item of what a server answers to a read of an app: all that the answer
 // says of it, with its domains and permissions, and the digest of its page in the place
-// of the page. spec: surface/2.5
+// of the page. spec: surface/2.4
 func AppItem(uri string, result strictjson.Value) Item {
 	dst := []byte(`{"contents":[`)
 	for c := range result.Get("contents").Elements() {
