@@ -25,8 +25,10 @@ const keyServers = "dev.pellucid/servers"
 func offersOf(result strictjson.Value) offers {
 	o := offers{known: true, capabilities: map[string]bool{}}
 	c := result.Get("capabilities")
-	for _, name := range [...]string{"tools", "prompts", "resources", "logging", "completions"} {
-		o.capabilities[name] = c.Get(name).Exists()
+	for i := range mcpmsg.Extensions {
+		if e := &mcpmsg.Extensions[i]; e.Union == mcpmsg.Inspected && e.Capability != nil {
+			o.capabilities[e.Key()] = e.In(c).Exists()
+		}
 	}
 	o.subscribe, _ = c.Get("resources").Get("subscribe").Bool()
 	o.instructions = result.Get("instructions").Text()
@@ -135,6 +137,10 @@ func (u *union) selfDescription(dst []byte, parts []part) []byte {
 			dst = append(strictjson.AppendQuote(append(dst, ','), name), ":{}"...)
 		}
 	}
+	if has["tasks"] { // of each tool it stands in its definition whether it can be a task
+		dst = append(dst, `,"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`...)
+	}
+	dst = appendExtensions(dst, has)
 	version := u.f.opt.Version
 	if version == "" {
 		version = "1"
@@ -147,6 +153,28 @@ func (u *union) selfDescription(dst []byte, parts []part) []byte {
 	if len(absent) > 0 {
 		dst = append(dst, `,"_meta":{"`+KeyAbsent+`":`...)
 		dst = append(strictjson.AppendStrings(dst, absent), '}')
+	}
+	return dst
+}
+
+// appendExtensions announces the extensions that a server offers and that pass here.
+func appendExtensions(dst []byte, has map[string]bool) []byte {
+	n := 0
+	for i := range mcpmsg.Extensions {
+		e := &mcpmsg.Extensions[i]
+		if len(e.Capability) != 2 || !has[e.Key()] {
+			continue
+		}
+		if n == 0 {
+			dst = append(dst, `,"extensions":{`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = append(strictjson.AppendQuote(dst, e.Capability[1]), ":{}"...)
+		n++
+	}
+	if n > 0 {
+		dst = append(dst, '}')
 	}
 	return dst
 }

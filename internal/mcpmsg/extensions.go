@@ -32,6 +32,29 @@ type Extension struct {
 	Pinned bool
 }
 
+// Key names the capability: its path.
+func (e *Extension) Key() string { return strings.Join(e.Capability, "/") }
+
+// In is the capability among those that a server announces; absent if it is not there.
+func (e *Extension) In(capabilities strictjson.Value) strictjson.Value {
+	v := capabilities
+	for _, name := range e.Capability {
+		v = v.Get(name)
+	}
+	return v
+}
+
+// ExtensionOf is the row for a capability of that path; the last row for what no other names.
+func ExtensionOf(path ...string) *Extension {
+	for i := range Extensions {
+		c := Extensions[i].Capability
+		if len(c) == len(path) && c[0] == path[0] && (len(c) == 1 || c[1] == path[1] || c[1] == "*") {
+			return &Extensions[i]
+		}
+	}
+	return &Extensions[len(Extensions)-1]
+}
+
 // Names of extensions.
 const (
 	ExtensionApps  = "io.modelcontextprotocol/ui"
