@@ -420,6 +420,13 @@ func (m *matcher) closeColon(x symbol) {
 	m.kill()
 }
 
+// plain reports whether s[start:end] spells its word in ASCII alone, as honest text does.
+// The colon behind it may be a wide one, which Chinese and Japanese are written with.
+func (m *matcher) plain(start, end uint32) bool {
+	got := m.src[start:end]
+	return isASCII(got) && strings.IndexByte(got, '&') < 0
+}
+
 // closeLine takes a role marker, or one that stands in the beginning of another:
 // SYSSYSTEM:TEM: leaves SYS, which goes on as the beginning of SYSTEM:.
 func (m *matcher) closeLine(t *opener, x symbol) bool {
@@ -431,7 +438,7 @@ func (m *matcher) closeLine(t *opener, x symbol) bool {
 	h := hit{tok: tok, start: word[from].start, end: x.end}
 	exact := tok.spells(m.src[h.start:h.end])
 	switch {
-	case m.narrow && tok.Action == RemoveMCP || !claimsRole(tok, word[from:]):
+	case m.narrow && tok.Action == RemoveMCP && m.plain(h.start, x.start) || !claimsRole(tok, word[from:]):
 		m.left(RoleMarker, h.start, h.end)
 		return false
 	case m.keeps(tok, exact, h):
@@ -459,7 +466,7 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 	got := m.src[h.start:h.end]
 	exact := tok.spells(got)
 	switch {
-	case m.narrow && tok.Action == RemoveMCP:
+	case m.narrow && tok.Action == RemoveMCP && m.plain(h.start, x.start):
 		m.left(class, h.start, h.end)
 	case tok.Exact && !exact && isASCII(got) && len(got) == len(m.syms)-t.at+1 && !(tok.Action == Ambiguous && oddCase(got, tok.Text)):
 		// plain letters of another case, or others: no tokenizer knows it

@@ -234,6 +234,11 @@ func TestDigitsOfHonestText(t *testing.T) {
 func TestFindingsOfTheView(t *testing.T) {
 	s := compile(t, Policy{Profile: Faithful})
 	const before, after = "10\u2076 Hz \uff21\u2026 \u845b\U000e0100\n", "\n3\u00bd \u0645\u06cc\u200c\u062e \u2460 \ufb01"
+	for _, honest := range []string{"Human: hi", "Assistant\uff1a\u4f60\u597d"} {
+		if out, _ := clean(t, s, before+honest+after); out != before+honest+after {
+			t.Errorf("%+q became %+q", honest, out)
+		}
+	}
 	for name, part := range map[string]string{
 		"full width":               "\uff1c\uff5c\uff49\uff4d\uff3f\uff53\uff54\uff41\uff52\uff54\uff5c\uff1e",
 		"small forms":              "\ufe64|im_start|\ufe65",
@@ -255,6 +260,8 @@ func TestFindingsOfTheView(t *testing.T) {
 		"brackets, full width":     "\uff3bINST\uff3d",
 		"role, full width":         "\uff33\uff39\uff33\uff34\uff25\uff2d\uff1a",
 		"role, confusable":         "\u0405\u03a5\u0405\u03a4\u0395\u039c:",
+		"role of a chat log":       "\uff28\uff55\uff4d\uff41\uff4e\uff1a",
+		"role behind an escape":    "As\u00adsis\u00adtant:",
 		"row of references":        strings.Repeat("&#xe0049;&#xe0067;", 4),
 	} {
 		in := before + part + after
