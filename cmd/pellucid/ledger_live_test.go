@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/pgtest"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/ledger"
+)
+
+// TestLedgerVerifyLive verifies a log while three processes record, sign, hold and decide:
+// what changes meanwhile is not reported as a fault.
+func TestLedgerVerifyLive(t *testing.T) {
+	var server pgtest.Server
+	t.Cleanup(server.Stop)
+	for name, where := range map[string]func(t *testing.T) string{
+		"sqlite":   func(t *testing.T) string { return filepath.Join(t.TempDir(), "p.db") },
+		"postgres": func(t *testing.T) string { return server.Database(t) },
+	} {
+		t.Run(name, func(t *testing.T) { verifyLive(t, newUsedLog(t, where(t))) })
+	}
+}
+
+func verifyLive(t *testing.T, u *usedLog) {
+	ctx, stop := context.WithCancel(context.Background())
+	var writers sync.WaitGroup
+	for n := range 3 {
+		writers.Go(func() { u.keepWriting(ctx, n) })
+	}
+	for range 12 {
+		if code, out := u.verify(); code != 0 {
+			t.Errorf("while others write: exit code %d: %s", code, out)
+		}
+	}
+	stop()
+	writers.Wait()
+	if code, out := u.verify(); code != 0 {
+		t.Errorf("in the end: exit code %d: %s", code, out)
+	}
+}
+
+// keepWriting plays a process that records until ctx ends.
+func (u *usedLog) keepWriting(ctx context.Context, n int) {
+	dir, err := openState()
+	if err != nil {
+		u.t.Error(err)
+		return
+	}
+	s, err := (&stateDB{DB: u.where}).open(context.Background(), dir, true)
+	if err != nil {
+		u.t.Error(err)
+		return
+	}
+	defer s.Close()
+	kept := openRecords(s, dir, &rules.Evidence{Mode: rules.Required}, 20*time.Millisecond, slog.New(slog.DiscardHandler))
+	defer kept.close()
+	queue := hold.New(s, hold.Options{Evidence: kept.Held})
+	for i := 0; ctx.Err() == nil; i++ {
+		_ = kept.Require(&ledger.Event{Kind: ledger.Message, Server: "live", Verdict: "passed"}) // a busy store may refuse
+		id := fmt.Sprintf("%016x%016x", n+100, i)
+		if queue.Hold(ctx, hold.Item{ID: id, Server: fmt.Sprint("s", i), Rule: "finding", Code: finding.HiddenTag, Call: hold.Digest{1}, Body: []byte(`{"content":[]}`)}) == nil && i%2 == 0 {
+			_ = queue.Deny(ctx, id, "ann")
+		}
+	}
+}
