@@ -34,6 +34,7 @@ const (
 	Live                  // stands
 	CascadePending        // a source that it depends on was retracted
 	Retracted             // withdrawn
+	Refused               // stands, and the aggregator's policy of today refuses it
 )
 
 // A Reason says what became of a vote. It is a constant of this package.
@@ -46,6 +47,7 @@ const (
 	Invalid           Reason = "invalid" // no id, validator, verdict or date; a score above One; unknown status
 	Withdrawn         Reason = "retracted"
 	Pending           Reason = "cascade-pending"
+	NotAccepted       Reason = "refused-by-policy"
 	NotYetIssued      Reason = "not-yet-issued"
 	Expired           Reason = "expired"
 	WrongDomain       Reason = "wrong-domain"
@@ -64,12 +66,14 @@ func (v *Vote) standing(now time.Time) Reason {
 	switch {
 	case v.ID == "" || v.Validator == "" || v.Verdict == "" || v.Issued.IsZero(),
 		v.Reputation > One || v.Trust > One,
-		v.Status == StatusUnknown || v.Status > Retracted:
+		v.Status == StatusUnknown || v.Status > Refused:
 		return Invalid
 	case v.Status == Retracted:
 		return Withdrawn
 	case v.Status == CascadePending:
 		return Pending
+	case v.Status == Refused:
+		return NotAccepted
 	case v.Issued.After(now):
 		return NotYetIssued
 	case !v.Expires.IsZero() && !now.Before(v.Expires):

@@ -94,11 +94,10 @@ func (a *Adapter) show(ctx context.Context, st *Stored) (shown, error) {
 	if err := a.projector.Project(att, &p); err != nil {
 		return shown{}, err
 	}
-	fresh, err := a.projection(att, &p)
-	if err != nil {
+	if st.Projection, err = a.projection(att, &p); err != nil {
 		return shown{}, err
 	}
-	return a.read(fresh)
+	return a.read(st.Projection)
 }
 
 // entryPrefix is the path of the nth entry in _meta.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/consensus"
+	"github.com/pellucid-mcp/pellucid/finding"
 )
 
 // The bounds of an answer.
@@ -48,7 +49,7 @@ func (a *Adapter) Ground(ctx context.Context, r Request) ([]byte, error) {
 	q.Domain = string(domain)
 	out := a.newReply(r.Query)
 	out.envelope.Domain = nameOf(profile)
-	about, err := a.find(ctx, q, profile, out)
+	about, err := a.find(ctx, q, out)
 	if err != nil {
 		return nil, a.unavailable(ctx, err)
 	}
@@ -71,15 +72,15 @@ func (a *Adapter) unavailable(ctx context.Context, err error) error {
 
 // A subject is what the verdict is on, with the votes on it.
 type subject struct {
-	topic   string // that was asked for
+	topic   string                  // that was asked for
+	refused map[string]finding.Code // by the policy of today, by hash
 	records []Stored
 	votes   []consensus.Vote // of records
 }
 
-// find searches, tells of the claims that it found, and returns the first of them
-// on which there is a vote that counts, or the first; nil if none is what was
-// asked about.
-func (a *Adapter) find(ctx context.Context, q Query, p *consensus.Profile, out *reply) (*subject, error) {
+// find searches, tells of the claims that it found, and returns the one that the verdict
+// is on; nil if none is what was asked about.
+func (a *Adapter) find(ctx context.Context, q Query, out *reply) (*subject, error) {
 	hits, err := a.o.Store.Search(ctx, q)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,14 @@ func (a *Adapter) find(ctx context.Context, q Query, p *consensus.Profile, out *
 		slices.SortStableFunc(claims, func(x, y Claim) int { return cmp.Compare(level(y), level(x)) })
 		matching = slices.IndexFunc(claims, func(c Claim) bool { return c.Match < minMatch })
 	}
-	main, about, err := a.choose(ctx, q, p, claims[:matching], out)
+	main := best(q, claims[:matching])
+	var about *subject
+	switch {
+	case q.GroupID != "" && main >= 0: // the claims of a group are one subject, and the first stands for them
+		about, err = a.subject(ctx, q, claims[:matching], out)
+	case main >= 0:
+		about, err = a.subject(ctx, q, claims[main:main+1], out)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,33 +123,20 @@ func level(c Claim) int {
 	return 1
 }
 
-// choose returns the index of the claim that the verdict is on, -1 for none. Claims
-// of a group are one subject: the first stands for them.
-func (a *Adapter) choose(ctx context.Context, q Query, p *consensus.Profile, claims []Claim, out *reply) (int, *subject, error) {
-	if len(claims) == 0 {
-		return -1, nil, nil
-	}
-	if q.GroupID != "" {
-		s, err := a.subject(ctx, q, claims, out)
-		return 0, s, err
-	}
-	var first *subject
+// best returns the index of the claim that the verdict is on, -1 for none: the first that
+// may say the same as the question, unless another matches the question better. Whether
+// a vote on it counts has no influence: a retraction must not move the verdict to another
+// claim. spec: grounding/3
+func best(q Query, claims []Claim) int {
 	for i := range claims {
-		if i > 0 && claims[i].Live == 0 {
-			continue
-		}
-		s, err := a.subject(ctx, q, claims[i:i+1], out)
-		if err != nil {
-			return -1, nil, err
-		}
-		if i == 0 {
-			first = s
-		}
-		if v, _ := consensus.Compose(p, q.Topic, a.o.Now(), s.votes); v.Validators > 0 {
-			return i, s, nil
+		switch {
+		case claims[i].Match < claims[0].Match:
+			return -1
+		case q.Text == "" || sameSense(q.Text, claims[i].Text):
+			return i
 		}
 	}
-	return 0, first, nil
+	return -1
 }
 
 // subject fetches the votes on claims.
@@ -154,13 +149,23 @@ func (a *Adapter) subject(ctx context.Context, q Query, claims []Claim, out *rep
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{topic: q.Topic}
+	s := &subject{topic: q.Topic, refused: map[string]finding.Code{}}
 	for i := range all {
 		out.more.Cut.Votes = out.more.Cut.Votes || all[i].Cut
 		s.records = append(s.records, all[i].Records...)
 	}
 	for i := range s.records {
-		s.votes = append(s.votes, a.vote(&s.records[i]))
+		v := a.vote(&s.records[i])
+		if v.Status == consensus.Live {
+			_, err := a.show(ctx, &s.records[i])
+			var refused *attest.Refusal
+			if errors.As(err, &refused) {
+				v.Status, s.refused[v.ID] = consensus.Refused, refused.Code
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		s.votes = append(s.votes, v)
 	}
 	return s, nil
 }
@@ -186,7 +191,9 @@ func (a *Adapter) answer(ctx context.Context, p *consensus.Profile, s *subject, 
 		switch e.Reason {
 		case consensus.Counted:
 			counted[e.Verdict] = append(counted[e.Verdict], e)
-		case consensus.Pending, consensus.Withdrawn:
+		case consensus.NotAccepted:
+			out.withhold(e.ID, string(s.refused[e.ID]))
+		case consensus.Pending, consensus.Withdrawn, consensus.Expired:
 			out.withhold(e.ID, string(e.Reason))
 		}
 	}

@@ -403,6 +403,10 @@ func TestStale(t *testing.T) {
 	if len(got.Attestations) != 1 || len(got.Meta.Withheld) != 1 || got.Meta.Withheld[0].Reason != "confusable" {
 		t.Errorf("shown %d, withheld %+v", len(got.Attestations), got.Meta.Withheld)
 	}
+	// What is withheld does not count, and does not appear as dissent.
+	if got.Summary.Validators != 1 || got.Meta.Explanation.Reasons["refused-by-policy"] != 1 || got.Meta.Explanation.Reasons["counted"] != 1 {
+		t.Errorf("%+v, %v", got.Summary, got.Meta.Explanation.Reasons)
+	}
 }
 
 // TestAnswerSize: validators who fill every field with what has to be recorded
