@@ -33,8 +33,13 @@ type target struct {
 	declined bool  // a person does not want it started
 	disabled bool  // the file says that the client does not start it
 
+	heard
+}
+
+// heard keeps the end of what a server writes to its standard error, for a failure.
+type heard struct {
 	mu   sync.Mutex
-	tail []string // the last lines of the server's standard error that differ, escaped
+	tail []string // the last lines that differ, escaped
 }
 
 // commandTarget is a command that was typed.
@@ -93,7 +98,7 @@ func (t *target) start(cmd child.Command) {
 // maxTail bounds what is kept of a server's standard error, in lines.
 const maxTail = 5
 
-func (t *target) hear(line string) {
+func (t *heard) hear(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if slices.Contains(t.tail, line) {
@@ -103,7 +108,7 @@ func (t *target) hear(line string) {
 	t.tail = t.tail[max(0, len(t.tail)-maxTail):]
 }
 
-func (t *target) said() []string {
+func (t *heard) said() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.tail)

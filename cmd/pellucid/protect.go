@@ -202,13 +202,14 @@ func (c *protectCmd) one(opt protect.Options, t protect.Target) (protectFile, er
 	for _, s := range change.Servers {
 		f.Servers = append(f.Servers, protectServer{s.At, s.Name, string(s.Action), s.Why, s.Disabled})
 	}
-	if err != nil {
+	left := err // what undo cannot take back does not keep it from the rest
+	if err != nil && !errors.Is(err, protect.ErrEdited) {
 		return f, err
 	}
 	f.Changed = change.Changes()
 	if c.DryRun {
 		f.diff = change.Diff()
-		return f, nil
+		return f, left
 	}
 	if err := change.Apply(); err != nil {
 		f.Changed = false
@@ -217,7 +218,7 @@ func (c *protectCmd) one(opt protect.Options, t protect.Target) (protectFile, er
 	if f.Changed && !c.Undo {
 		f.Backup = opt.Backup(t.Path)
 	}
-	return f, nil
+	return f, left
 }
 
 // write tells a person what was done; what failed is told as any other error. Names and

@@ -58,6 +58,7 @@ type wrapCmd struct {
 	store  *store.Store // nil: nothing needs it
 	kept   *records     // nil: there is no ledger
 	policy *wrapPolicy  // nil: none is wanted
+	stderr *heard       // of a server that is a process; nil: of another
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
 }
@@ -386,8 +387,11 @@ func secretHeaders(specs []string, secret secrets) (http.Header, error) {
 }
 
 func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.Config, a *admission) error {
-	cmd := child.Command{Args: c.Command, Dir: c.Cwd,
-		Stderr: func(line string) { cfg.Log.Info("server: " + line) }}
+	c.stderr = &heard{}
+	cmd := child.Command{Args: c.Command, Dir: c.Cwd, Stderr: func(line string) {
+		c.stderr.hear(line)
+		cfg.Log.Debug("server: " + line)
+	}}
 	for _, spec := range c.Env {
 		if strings.Contains(spec, "=") {
 			cmd.Env = append(cmd.Env, spec)
@@ -411,7 +415,18 @@ func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, gateway.ErrUpstreamGone):
+		c.lastWords(cfg.Log)
 		return fmt.Errorf("wrap: the server ended: %s", up.Exit())
 	}
 	return err
+}
+
+// lastWords logs the end of what a server that has failed wrote to its standard error.
+func (c *wrapCmd) lastWords(log *slog.Logger) {
+	if c.stderr == nil {
+		return
+	}
+	if lines := c.stderr.said(); len(lines) > 0 {
+		log.Warn("the end of what the server wrote to its standard error", "lines", lines)
+	}
 }

@@ -132,6 +132,7 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 		return withCode(exitUnreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
 	}
 	if child := last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
+		c.lastWords(cfg.Log)
 		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
 	}
 	return err

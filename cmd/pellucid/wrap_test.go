@@ -42,6 +42,7 @@ func init() {
 		_ = poisonedServer().Run(context.Background(), &mcp.StdioTransport{})
 	case "dying": // reads one request and ends
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		fmt.Fprintln(os.Stderr, "no room left")
 		os.Exit(7)
 	case "asking":
 		_ = askingServer().Run(context.Background(), &mcp.StdioTransport{})
@@ -86,7 +87,7 @@ func asServer(role string, more ...string) []string {
 func TestWrapSession(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			cmd, stateDir := wrapped(t, asServer("noisy", "--name", "demo")...)
+			cmd, stateDir := wrapped(t, asServer("noisy", "--name", "demo", "--log-level", "debug")...)
 			log := new(bytes.Buffer)
 			cmd.Stderr = log
 			callPoison(t, cmd, version)
@@ -240,6 +241,9 @@ func TestWrapServerDies(t *testing.T) {
 		t.Errorf("answer %q %v", line, err)
 	}
 	_ = cmd.Wait()
+	if said := stderr.String(); !strings.Contains(said, "end of what the server wrote") || strings.Count(said, "no room left") != 1 {
+		t.Errorf("the server's standard error: %s", said) // at info, only of a server that failed
+	}
 	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), "exit code 7") {
 		t.Errorf("exit %v, stderr %s", cmd.ProcessState, stderr)
 	}

@@ -131,9 +131,11 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 	return c, nil
 }
 
-// Undo plans to take Protect back: every entry becomes what it was. An entry that
-// somebody has edited since is an error that wraps ErrEdited, unless
-// DangerouslyForce is set; the Change says which. One that is gone stays gone.
+// Undo plans to take Protect back: every entry becomes what it was. What was edited since
+// stays as it is edited, and an entry that no longer runs behind Pellucid, or that cannot
+// be told from what it was, is left alone, unless DangerouslyForce is set: the error wraps
+// ErrEdited then, and the Change, which may be applied, says which. One that is gone stays
+// gone.
 func (o Options) Undo(path string) (*Change, error) {
 	file, err := readFile(path)
 	if err != nil {
@@ -154,6 +156,11 @@ func (o Options) Undo(path string) (*Change, error) {
 	}
 	c := &Change{Path: path, Servers: servers, file: file, after: after, opt: o}
 	if slices.ContainsFunc(servers, func(s Server) bool { return s.Action == Edited }) {
+		c.record = &record{Version: rec.Version, Path: rec.Path, Time: rec.Time}
+		if c.record.backup, err = o.readBackup(file.real); err != nil {
+			return nil, err
+		}
+		c.record.keep(rec, servers)
 		return c, fmt.Errorf("protect: %d of %d entries: %w", c.Count(Edited), len(servers), ErrEdited)
 	}
 	return c, nil

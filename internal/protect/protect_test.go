@@ -186,7 +186,7 @@ func TestUndoLater(t *testing.T) {
 		{name: "another value", edit: func(s string) string { return strings.Replace(s, `"v"`, `"w"`, 1) },
 			want: strings.Replace(two, `"v"`, `"w"`, 1)},
 		{name: "another header", edit: func(s string) string { return strings.Replace(s, `"1"`, `"2"`, 1) }, edited: true, forced: two},
-		{name: "another command", edit: func(s string) string { return strings.Replace(s, `"srv"`, `"other"`, 1) }, edited: true, forced: two},
+		{name: "another command", edit: func(s string) string { return strings.Replace(s, `"srv"`, `"other"`, 1) }, want: strings.Replace(two, `"srv"`, `"other"`, 1)},
 		{name: "put back by hand", edit: func(string) string { return reformat(two) }, want: two},
 		{name: "broken", edit: func(s string) string { return s[1:] }, garbage: true, forced: two},
 	} {
@@ -212,6 +212,50 @@ func TestUndoLater(t *testing.T) {
 				t.Errorf("Undo, again: %v", err)
 			}
 		})
+	}
+}
+
+// TestUndoPart: what can be taken back is, what cannot is named and stays as a person has
+// edited it, and can be forced later.
+func TestUndoPart(t *testing.T) {
+	const was = `{"mcpServers": {"a": {"command": "one"}, "b": {"command": "two", "args": ["x"]}, "c": {"command": "three"}}}`
+	o, path := options(t), write(t, was)
+	protect(t, o, path)
+	now := strings.Replace(read(t, path), `"two", "x"`, `"two", "x", "--more", "-- y"`, 1)
+	if !strings.Contains(now, "--more") {
+		t.Fatal(now)
+	}
+	i := strings.Index(now, `"c": `)
+	edited := now[:i] + `"c": {"command": "mine", "args": ["z"]}, "d": {"command": "four"}}}`
+	if err := os.WriteFile(path, []byte(edited), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Undo(path)
+	if !errors.Is(err, ErrEdited) || c.Count(Restored) != 2 || c.Count(Edited) != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if err := c.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"mcpServers": {"a": {"command": "one"}, "b": {"command": "two", "args": ["x", "--more", "-- y"]}, "c": {"command": "mine", "args": ["z"]}, "d": {"command": "four"}}}`
+	if got := read(t, path); got != want {
+		t.Errorf("undone: %s", got)
+	}
+	if _, err := o.Undo(path); !errors.Is(err, ErrEdited) {
+		t.Errorf("again: %v", err)
+	}
+	o.DangerouslyForce = true
+	undo(t, o, path)
+	if got := read(t, path); got != strings.Replace(want, `{"command": "mine", "args": ["z"]}`, `{"command": "three"}`, 1) {
+		t.Errorf("forced: %s", got)
+	}
+}
+
+// TestNotHandled: a configuration whose servers stand elsewhere is not one without servers.
+func TestNotHandled(t *testing.T) {
+	const src = `{"$schema": "https://opencode.ai/config.json", "mcp": {"a": {"type": "local", "command": ["npx", "-y", "srv"], "enabled": true}}}`
+	if _, err := options(t).Protect(write(t, src), Generic); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "opencode") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -96,6 +96,9 @@ func (r *record) restore(src []byte, force bool) ([]byte, []Server, error) {
 		case wrapped: // something else of it was edited, and stays
 			edits = append(edits, own...)
 			s.after = splices(s.before, shift(own, v.Offset()))
+		case stillWrapped(t, v, e, &own):
+			edits = append(edits, own...)
+			s.after = splices(s.before, shift(own, v.Offset()))
 		case sameValue(now, e.Before):
 			s.Action, s.Why, s.after = Already, "is as it was", s.before
 		default:
@@ -125,16 +128,56 @@ func unwrap(t *text, v strictjson.Value, e saved) (edits []splice, ok bool) {
 	if was := old.Get("args"); was.Exists() {
 		return append(edits, splice{args.Offset(), end(args), before.raw(was)}), true
 	}
+	gone, ok := without(t, v, args)
+	return append(edits, gone), ok
+}
+
+// without removes a member of v with the comma before it; ok is false if there is none.
+func without(t *text, v, member strictjson.Value) (gone splice, ok bool) {
 	for name, value := range v.Members() {
-		if value == args {
+		if value == member {
 			from := name.Offset() - 1
 			for from > v.Offset() && strings.IndexByte(" \t\r\n", t.src[from]) >= 0 {
 				from--
 			}
-			return append(edits, splice{from, end(args), nil}), t.src[from] == ','
+			return splice{from, end(member), nil}, t.src[from] == ','
 		}
 	}
-	return nil, false
+	return splice{}, false
+}
+
+// stillWrapped gives an entry whose arguments a person has edited the command that
+// stands behind "--" in them, with the arguments as they are now. ok is false if it no
+// longer starts a command behind Pellucid.
+func stillWrapped(t *text, v strictjson.Value, e saved, edits *[]splice) (ok bool) {
+	before, err := parse(e.Before, true)
+	command, args := v.Get("command"), v.Get("args")
+	if err != nil || before.doc.Root().Get("command").Kind() != '"' || !isOurs(command.Text()) || !isList(args) || firstText(args) != "wrap" {
+		return false
+	}
+	var program []byte
+	var rest []string
+	behind := false
+	for arg := range args.Elements() {
+		switch {
+		case !behind:
+			behind = arg.Text() == "--"
+		case program == nil:
+			program = t.raw(arg)
+		default:
+			rest = append(rest, string(t.raw(arg)))
+		}
+	}
+	if program == nil {
+		return false
+	}
+	list := splice{args.Offset(), end(args), []byte("[" + strings.Join(rest, ", ") + "]")}
+	if gone, ok := without(t, v, args); ok && len(rest) == 0 && !before.doc.Root().Get("args").Exists() {
+		list = gone
+	}
+	*edits = []splice{{command.Offset(), end(command), program}, list}
+	slices.SortFunc(*edits, func(a, b splice) int { return a.start - b.start })
+	return true
 }
 
 // sameValue reports whether a and b are the same value, however they are spelled:

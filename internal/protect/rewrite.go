@@ -105,6 +105,19 @@ func collect(out []holder, at []string, v strictjson.Value, path []string) []hol
 	return out
 }
 
+var errOpenCode = errors.New(`a configuration of opencode, whose servers stand under "mcp" with commands that are lists: ` +
+	`protect does not handle it: write "pellucid", "wrap", "--name", NAME, "--" before the words of each command`)
+
+// isOpenCode reports whether a file is a configuration of opencode.
+func (t *text) isOpenCode() bool {
+	for _, v := range t.doc.Root().Get("mcp").Members() {
+		if kind := v.Get("type").Text(); (kind == "local" || kind == "remote") && (v.Get("command").Kind() == '[' || v.Get("url").Exists()) {
+			return true
+		}
+	}
+	return false
+}
+
 // rewrite puts every server of src behind the program. The servers come in the
 // order of the file.
 func (o Options) rewrite(src []byte, f Format) ([]byte, []Server, error) {
@@ -115,6 +128,9 @@ func (o Options) rewrite(src []byte, f Format) ([]byte, []Server, error) {
 	var edits []splice
 	var servers []Server
 	labels := map[string]bool{}
+	if t.isOpenCode() {
+		return nil, nil, errOpenCode
+	}
 	for _, h := range t.holders(f.Paths) {
 		for name, v := range h.obj.Members() {
 			s := Server{At: h.at, Name: strings.Clone(name.Text()), Disabled: Disabled(v)}
