@@ -132,7 +132,7 @@ func best(q Query, claims []Claim) int {
 		switch {
 		case claims[i].Match < claims[0].Match:
 			return -1
-		case q.Text == "" || sameSense(q.Text, claims[i].Text):
+		case q.Text == "" || answers(q.Text, claims[i].Text):
 			return i
 		}
 	}

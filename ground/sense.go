@@ -10,6 +10,15 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/ucd"
 )
 
+// answers reports whether a claim may be what a question is about: it has the same sense,
+// or the question names no number and is a search by a few words of the claim.
+func answers(question, claim string) bool {
+	if len(numbersOf(question)) == 0 && 2*len(strings.Fields(question)) < len(strings.Fields(claim)) {
+		return negationsOf(question) == negationsOf(claim)
+	}
+	return sameSense(question, claim)
+}
+
 // sameSense reports whether two texts that share words may say the same: they have the
 // same numbers, and negate equally often. It does not see a contrary that is said in
 // other words. spec: grounding/3
