@@ -86,13 +86,14 @@ internal/evidence:      attest classify frame gateway ground hold ledger surface
 internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 
 internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child
-internal/rules:         finding frame classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/rules:         finding scrub frame classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          finding frame scrub gateway internal/intake internal/strictjson github.com/go-json-experiment/json
 internal/protect:       finding internal/jsonc internal/strictjson
 
 internal/corpora:       finding internal/datadir internal/strictjson
 internal/corpora/residue: scrub internal/corpora golang.org/x/text
+scrub/sources:          scrub
 classify/local/train:   scrub classify/local internal/corpora internal/interval
 internal/meter:         finding scrub frame classify gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 internal/speed:         finding scrub frame gateway internal/ucd internal/strictjson internal/auth internal/child internal/wire internal/mcpmsg internal/meter golang.org/x/text

@@ -57,6 +57,7 @@ type inspector struct {
 
 func newInspector(cfg Config, lookup func(int64) ([]byte, bool)) (*inspector, error) {
 	in := &inspector{cfg: cfg, lookup: lookup, ids: newIDs(cfg.Rand), quiet: quiet{log: cfg.Log}}
+	in.scrub.tokens = cfg.Tokens
 	s, err := in.scrub.of(cfg.MaxChars)
 	if err != nil {
 		return nil, err

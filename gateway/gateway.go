@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/scrub"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
@@ -49,10 +50,14 @@ type Config struct {
 
 	// Timeout is how long the server may be silent about a request; a progress
 	// notification starts it anew, up to six times as long in all. 0 = 10 minutes.
-	Timeout    time.Duration
-	InFlight   int // requests under way in each direction; 0 = 1,024
-	MaxChars   int // ceiling of one text, in code points; 0 = 1,048,576
-	Validation     // of structuredContent
+	Timeout  time.Duration
+	InFlight int // requests under way in each direction; 0 = 1,024
+	MaxChars int // ceiling of one text, in code points; 0 = 1,048,576
+
+	// Tokens are the control tokens that are removed; nil: those of this version.
+	Tokens *scrub.TokenTable
+
+	Validation // of structuredContent
 
 	// Hold keeps results that were withheld, for a person to decide on; nil: they
 	// are lost. Principal is whose calls the results answer.

@@ -86,6 +86,8 @@ type scrubbers struct{ mcp, faithful *scrub.Scrubber }
 // scrubberCache keeps those of every ceiling that the rules use. It is safe for
 // concurrent use.
 type scrubberCache struct {
+	tokens *scrub.TokenTable
+
 	mu   sync.Mutex
 	made map[int]scrubbers // by code points
 }
@@ -99,8 +101,8 @@ func (c *scrubberCache) of(chars int) (scrubbers, error) {
 	}
 	var s scrubbers
 	var err error
-	if s.mcp, err = scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: chars}); err == nil {
-		s.faithful, err = scrub.Compile(scrub.Policy{Profile: scrub.Faithful, MaxChars: chars})
+	if s.mcp, err = scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: chars, Tokens: c.tokens}); err == nil {
+		s.faithful, err = scrub.Compile(scrub.Policy{Profile: scrub.Faithful, MaxChars: chars, Tokens: c.tokens})
 	}
 	if err != nil {
 		return s, fmt.Errorf("gateway: configuration: %w", err)

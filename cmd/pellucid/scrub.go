@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/scrub"
 )
@@ -15,6 +16,7 @@ type scrubCmd struct {
 	JSON    bool   `name:"json" xor:"form" help:"Print the text with everything that was found, as JSON."`
 	JSONL   bool   `name:"jsonl" xor:"form" help:"Read JSON lines and print them, with the member named by --key cleaned."`
 	Key     string `default:"text" placeholder:"NAME" help:"The member that --jsonl cleans."`
+	tokenFlags
 	Explain bool   `xor:"form" help:"Show a person what was hidden and what became of it."`
 	File    string `arg:"" optional:"" completion:"files" help:"The text; standard input if absent or -."`
 }
@@ -29,16 +31,16 @@ refuses the text; 2 wrong usage.`
 
 // Validate is called by kong; its error is one of usage.
 func (c *scrubCmd) Validate() error {
-	_, err := c.compile()
+	_, err := c.compile(nil)
 	return err
 }
 
-func (c *scrubCmd) compile() (*scrub.Scrubber, error) {
+func (c *scrubCmd) compile(tokens *scrub.TokenTable) (*scrub.Scrubber, error) {
 	profile, ok := scrub.ParseProfile(c.Profile)
 	if !ok {
 		return nil, errors.New("scrub: unknown profile")
 	}
-	p := scrub.Policy{Profile: profile}
+	p := scrub.Policy{Profile: profile, Tokens: tokens}
 	switch {
 	case c.Max < 0:
 		return nil, errors.New("scrub: --max is negative")
@@ -59,7 +61,11 @@ func (c *scrubCmd) compile() (*scrub.Scrubber, error) {
 }
 
 func (c *scrubCmd) Run(e *env) error {
-	s, err := c.compile()
+	tokens, err := c.tokenFlags.read("scrub")
+	if err != nil {
+		return err
+	}
+	s, err := c.compile(tokens)
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
@@ -160,4 +166,25 @@ func newScrubReport(s *scrub.Scrubber, in string, r *scrub.Result) *scrubReport 
 		rep.Hidden = append(rep.Hidden, messageReport{string(m.Kind), m.Start, m.End, m.Message})
 	}
 	return rep
+}
+
+// tokenFlags are the operator's own control tokens.
+type tokenFlags struct {
+	Tokens string `placeholder:"FILE" completion:"files" help:"Treat the control tokens of this file like those that the program knows (see docs/spec/tokens.md)."`
+}
+
+// read returns the table of tokens, nil where the flag is not set. verb begins an
+// error.
+func (f *tokenFlags) read(verb string) (*scrub.TokenTable, error) {
+	if f.Tokens == "" {
+		return nil, nil
+	}
+	b, err := readInput(f.Tokens, strings.NewReader(""))
+	if err == nil {
+		var table *scrub.TokenTable
+		if table, err = scrub.Builtin().With(string(b)); err == nil {
+			return table, nil
+		}
+	}
+	return nil, withCode(exitConfig, fmt.Errorf("%s: --tokens: %w", verb, err))
 }

@@ -51,6 +51,7 @@ type wrapCmd struct {
 	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"Record decisions in the ledger: best-effort counts what cannot be written, required withholds results then; off appends lines to decisions.jsonl."`
 	Classify  bool          `help:"Have the model that comes with the program judge results behind their delivery; what it suspects is logged and recorded, and changes nothing."`
 	Policy    string        `placeholder:"PRESET|FILE" completion:"files" help:"Decide about calls and results by a policy: observe, standard, strict, or that of a configuration, of which nothing else is read (see docs/spec/policy.md); implies --quarantine."`
+	tokenFlags
 	framingFlags
 	holdFlags
 	logFlags
@@ -168,6 +169,9 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 	modes := map[string]gateway.Mode{"enforce": gateway.Enforce, "audit": gateway.Audit, "off": gateway.Off}
 	cfg.Validation = gateway.Validation{Mode: modes[c.Validate], PassUnverifiable: true}
 	cfg.Framing = c.framingFlags.read()
+	if cfg.Tokens, err = c.tokenFlags.read("wrap"); err != nil {
+		return cfg, nil, err
+	}
 	switch c.Frame {
 	case "meta":
 		cfg.Frame = frame.KindMeta

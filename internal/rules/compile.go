@@ -146,6 +146,7 @@ func (c *compiler) file(root place) {
 		"policy":      c.policy,
 		"trust":       c.trust,
 		"guard":       c.guard,
+		"tokens":      c.controlTokens,
 		"admission":   func(p place) { c.admission(p, &out.Admission) },
 		"defaults":    func(p place) { c.object(p, c.settings(&out.defaults, ofDefaults)) },
 		"classifiers": func(place) {}, // read before what refers to them

@@ -73,6 +73,9 @@ func dump(r *Rules) []byte {
 	if r.PublicURL != "" {
 		d.quote("public_url", r.PublicURL)
 	}
+	if r.tokens != "" {
+		d.quote("tokens", r.tokens)
+	}
 	d.object("http", func() { d.http(&r.HTTP) })
 	if r.Auth.Set() {
 		d.object("auth", func() { d.auth(&r.Auth) })

@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/capture"
+	"github.com/pellucid-mcp/pellucid/scrub"
 	"github.com/pellucid-mcp/pellucid/trust"
 )
 
@@ -35,12 +36,14 @@ type Rules struct {
 	Trust     *trust.Options      // nil: the usual ones
 	Guard     *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
 	Admission Admission
+	Tokens    *scrub.TokenTable // nil: those of this version
 
 	Classifiers map[string]*Classifier // by name; Local is always there
 
 	Servers    []*Server // by name
 	Exceptions []Exception
 
+	tokens   string // where Tokens are read from
 	defaults settings
 	byName   map[string]*Server
 	print    [sha256.Size]byte // of secrets and all that Effective does not show; never leaves the process

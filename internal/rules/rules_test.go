@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/scrub"
 )
 
 // secret stands wherever a test puts one; nothing may show it.
@@ -30,6 +31,8 @@ func newFixed() fixed {
 	return fixed{
 		files: map[string]string{
 			"/etc/p/tokens.json":  `{"tokens":[{"principal":"lab","scopes":["mcp"],"token":"env:LAB"}]}`,
+			"/etc/p/own.txt":      "remove <|house|>\n",
+			"/etc/p/bad.txt":      "drop <|house|>\nremove x\n",
 			"/run/secrets/search": "Bearer " + secret + "\n",
 			"/home/me/.config/claude/claude_desktop_config.json": `{"mcpServers":{"github":{"command":"docker",` +
 				`"args":["run","-i","ghcr.io/github/github-mcp-server"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"` + secret + `"}}}}`,
@@ -384,5 +387,20 @@ servers:
 		if _, err := Parse([]byte("version: 1\n"+src), Options{}); err == nil {
 			t.Errorf("accepted: %s", src)
 		}
+	}
+}
+
+// The operator's control tokens stand beside those of the program.
+func TestTokens(t *testing.T) {
+	r := parse(t, "version: 1\ntokens: file:own.txt\n")
+	if r.Tokens == nil || !slices.ContainsFunc(r.Tokens.Tokens(), func(x scrub.Token) bool { return x.Text == "<|house|>" }) ||
+		!strings.Contains(string(r.Effective()), `tokens: "file:own.txt"`) {
+		t.Errorf("%v\n%s", r.Tokens, r.Effective())
+	}
+	if again := parse(t, string(r.Effective())); again.Tokens == nil {
+		t.Error("the effective configuration has no tokens")
+	}
+	if parse(t, "version: 1").Tokens != nil {
+		t.Error("a file that names no tokens has some")
 	}
 }

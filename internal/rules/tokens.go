@@ -1,0 +1,34 @@
+package rules
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/scrub"
+)
+
+// controlTokens reads the operator's file of control tokens (docs/spec/tokens.md).
+// What the file says is not secret, but it is not shown: its digest tells a change.
+func (c *compiler) controlTokens(p place) {
+	ref := c.text(p, maxText)
+	path, isFile := strings.CutPrefix(ref, "file:")
+	switch {
+	case ref == "":
+		return
+	case !isFile || path == "":
+		c.report(p, "want file:PATH of a file of control tokens")
+		return
+	}
+	src, err := c.opt.read(path, scrub.MaxTokenFile)
+	if err != nil {
+		c.report(p, "%v", err)
+		return
+	}
+	c.secret.add(string(src))
+	table, err := scrub.Builtin().With(string(src))
+	if faults := (*scrub.TokenFileError)(nil); errors.As(err, &faults) {
+		c.report(p, "%s", strings.TrimPrefix(faults.Error(), "scrub: tokens: "))
+		return
+	}
+	c.out.Tokens, c.out.tokens = table, ref
+}
