@@ -1,4 +1,4 @@
-// Sources looks up the control tokens of this version in the packages that the
+// Command sources looks up the control tokens of this version in the packages that the
 // table names, so that anybody can see where each spelling was read:
 //
 //	go run ./scrub/sources            # every package
