@@ -1,13 +1,12 @@
-// Command sources looks up the control tokens of this version in the packages that the
-// table names, so that anybody can see where each spelling was read:
+// Command sources looks up every control token in the package that the table names for it.
 //
 //	go run ./scrub/sources            # every package
 //	go run ./scrub/sources -keep DIR  # and keep what was downloaded
 //
 // It needs pip and its registry. Each package is downloaded in the version of the
-// table, unpacked and never run; a spelling that its file does not hold is printed,
-// and so are shapes of tokens that files of chat templates hold and the table lacks.
-// The exit code is 1 if a spelling was not found.
+// table and unpacked. A spelling that its file does not hold is printed, and so are
+// shapes of tokens that chat templates hold and the table lacks. The exit code is 1 if
+// a spelling was not found.
 package main
 
 import (
