@@ -31,6 +31,7 @@ func newFixed() fixed {
 	return fixed{
 		files: map[string]string{
 			"/etc/p/tokens.json":  `{"tokens":[{"principal":"lab","scopes":["mcp"],"token":"env:LAB"}]}`,
+			"/etc/p/tokens.txt":   "remove <|house|>\n",
 			"/etc/p/own.txt":      "remove <|house|>\n",
 			"/etc/p/bad.txt":      "drop <|house|>\nremove x\n",
 			"/run/secrets/search": "Bearer " + secret + "\n",
