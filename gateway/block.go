@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
@@ -17,12 +16,8 @@ func (in *inspection) blocked() finding.Code {
 		in.row.Mark != mcpmsg.Always && in.p.method != mcpmsg.CallTool {
 		return ok
 	}
-	in.texts = in.texts[:0]
-	for sum := in.w.sum; len(sum) > 0; sum = sum[len(hold.Digest{}):] {
-		in.texts = append(in.texts, hold.Digest(sum))
-	}
 	ctx, done := in.p.store.within(context.Background())
-	b, found := in.cfg.Blocks.Covering(ctx, in.cfg.Name, in.p.tool, in.texts)
+	b, found := in.cfg.Blocks.Covering(ctx, in.cfg.Name, in.p.tool, in.w.grown.texts)
 	done()
 	if !found {
 		return ok

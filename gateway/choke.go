@@ -79,7 +79,6 @@ type inspection struct {
 	mended   strictjson.Doc // what is left once its form is right
 	again    strictjson.Doc // what is about to be delivered
 	counts   []Count        // for a policy
-	texts    []hold.Digest  // for Blocks
 	suspect  suspect        // the classifier that withholds the message
 }
 
@@ -248,8 +247,12 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	if !root.Exists() {
 		return ok
 	}
+	in.w.grown.size, in.w.grown.wanted = len(root.Raw()), in.cfg.Blocks != nil
 	if code := in.w.object(in.row.Shape, root); code != ok {
 		return code
+	}
+	if in.w.tooMany() {
+		return finding.TooMany
 	}
 	if in.w.settle(); in.w.refused != ok {
 		return in.w.refused

@@ -82,7 +82,7 @@ func (in *inspection) provenance() []byte {
 // octets those are.
 func (in *inspection) envelope(root strictjson.Value) (out *wire.Outgoing, body []byte) {
 	e := &in.w.edits
-	dst := wire.GetBuffer(len(root.Raw()) + e.Len()*fenceRoom + 1024)
+	dst := wire.GetBuffer(len(root.Raw()) + e.Grows() + 1024)
 	switch in.p.msg.Kind {
 	case wire.Response:
 		dst = append(in.p.id.Append(append(dst, `{"jsonrpc":"2.0","id":`...)), `,"result":`...)
@@ -123,7 +123,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
 		return nil
 	}
 	if p.method == mcpmsg.CallTool && p.msg.Kind == wire.Response {
-		in.w.sum = in.w.sum[:0]
+		in.w.dropDigests()
 		note := in.provenance()
 		text := placeholderWhole
 		if in.review(code) {

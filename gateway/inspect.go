@@ -93,9 +93,11 @@ func (i *Inspector) inspect(s *solo, r ToolResult) ([]byte, error) {
 	if !isResult {
 		return nil, errors.New("gateway: result cannot be inspected")
 	}
-	// Its own octets: those of the pool serve the next message.
-	clean := bytes.Clone(raw[:len(raw)-1])
-	wire.PutBuffer(out.Raw)
+	clean := raw[:len(raw)-1]
+	if len(clean) < worthHelp { // its own bytes: those of the pool serve the next message
+		clean = bytes.Clone(clean)
+		wire.PutBuffer(out.Raw)
+	}
 	i.behind(in, &p)
 	return clean, nil
 }

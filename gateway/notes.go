@@ -1,27 +1,11 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
 )
-
-func (w *walker) addDigest(d frame.Digest) { w.sum = append(w.sum, d[:]...) }
-
-// delivered is the digest of all texts: of the one text's octets, or else of
-// the texts' digests one after the other; zero if there were none.
-func (w *walker) delivered() (d frame.Digest) {
-	switch len(w.sum) {
-	case 0:
-	case len(d):
-		copy(d[:], w.sum)
-	default:
-		d = sha256.Sum256(w.sum)
-	}
-	return d
-}
 
 // noteEvents notes what the last scrub did, and what it saw and left.
 func (w *walker) noteEvents() {

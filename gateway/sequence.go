@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/scrub"
@@ -88,7 +87,7 @@ func (w *walker) tell(p piece) {
 	}
 	p.place = w.unit.place
 	if p.kind == pieceFramed || p.kind == pieceText && w.digests {
-		p.digest = len(w.sum) - len(frame.Digest{})
+		p.digest = w.lastDigest()
 	}
 	if w.llm != nil && p.in&onlyTexts != 0 && w.owns() {
 		p.answer = len(w.answer)
@@ -248,7 +247,7 @@ func (w *walker) cutAll(cuts []cut) {
 func (w *walker) giveUpUnit(p *piece) {
 	unit := p.unit
 	if p.block {
-		w.edits.Replace(unit, blockPlaceholder(w.evidence))
+		w.edits.Replace(unit, w.placeholder())
 		w.forget(p.place)
 	} else {
 		w.edits.Remove(unit)
@@ -277,16 +276,15 @@ func (w *walker) cutText(p *piece, spans []scrub.Span) {
 	p.text = w.res.Clean.String()
 	w.note(finding.SplitAcrossBlocks, 1, nil)
 	if p.kind == pieceFramed {
-		n := len(w.sum)
 		w.replace(p.value, w.frame(w.res.Clean))
-		copy(w.sum[p.digest:], w.sum[n:])
-		w.sum = w.sum[:n]
+		if !w.moveDigest(p.digest) {
+			w.refused = finding.SplitAcrossBlocks
+		}
 		return
 	}
 	w.replace(p.value, p.text)
-	if p.digest >= 0 {
-		d := digestOf(asOctets(p.text))
-		copy(w.sum[p.digest:], d[:])
+	if p.digest >= 0 && !w.setDigest(p.digest, digestOf(asOctets(p.text))) {
+		w.refused = finding.SplitAcrossBlocks
 	}
 }
 

@@ -31,7 +31,7 @@ func (w *walker) plainText(v strictjson.Value) string {
 func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 	w.clean(v, with)
 	if w.digests {
-		w.addDigest(digestOf(asOctets(w.res.Clean.String())))
+		w.addShort(digestOf(asOctets(w.res.Clean.String())), len(w.res.Clean.String()))
 	}
 	if w.changed {
 		w.edits.ReplaceText(v, w.res.Clean.String())
@@ -78,13 +78,13 @@ func (w *walker) toolText(v strictjson.Value, framed bool) {
 
 // frame puts a text into its frame.
 func (w *walker) frame(clean scrub.Clean) string {
-	fence, sealed := wire.GetBuffer(len(clean.String())+fenceRoom), frame.Sealed{}
+	fence, sealed := w.room(len(clean.String())+fenceRoom), frame.Sealed{}
 	if w.llm != nil {
 		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), clean)
 	} else {
 		fence, sealed = w.key.AppendFence(fence, w.origin, clean)
 	}
-	w.pooled = append(w.pooled, fence)
+	w.took(fence, len(clean.String()))
 	w.addDigest(sealed.Digest)
 	if sealed.Neutralised > 0 {
 		w.edited = true
@@ -101,11 +101,11 @@ func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
 	var sealed frame.Sealed
 	fits := false
 	if w.llm != nil {
-		fence, split, sealed, fits = w.llm.Envelope.AppendAround(wire.GetBuffer(fenceRoom), w.llm.origin(w.origin), clean)
+		fence, split, sealed, fits = w.llm.Envelope.AppendAround(w.room(fenceRoom), w.llm.origin(w.origin), clean)
 	} else {
-		fence, split, sealed, fits = w.key.AppendAround(wire.GetBuffer(fenceRoom), w.origin, clean)
+		fence, split, sealed, fits = w.key.AppendAround(w.room(fenceRoom), w.origin, clean)
 	}
-	w.pooled = append(w.pooled, fence)
+	w.took(fence, 0)
 	if fits {
 		w.addDigest(sealed.Digest)
 		before, behind := asString(fence[:split]), asString(fence[split:])

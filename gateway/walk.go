@@ -35,7 +35,7 @@ type walker struct {
 	res      scrub.Result
 	edits    strictjson.Edits
 	path     []step
-	sum      []byte   // digests of the delivered texts, one after the other
+	grown    growth
 	plain    []byte   // room for decoded texts: the last of pooled
 	pooled   [][]byte // octets that edits and texts refer to
 
@@ -79,7 +79,8 @@ type unit struct {
 
 func (w *walker) reset() {
 	w.release()
-	w.path, w.sum = w.path[:0], w.sum[:0]
+	w.path = w.path[:0]
+	w.grown.reset()
 	clear(w.pieces)
 	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok
 	clear(w.answer)
@@ -198,6 +199,13 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	n, cut := 0, 0
 	defer func(outer unit) { w.unit = outer }(w.unit)
 	for e := range v.Elements() {
+		if isBlocks(f) && w.grown.full() {
+			w.cutBlocks(v, e, n)
+			break
+		}
+		if w.tooMany() {
+			return finding.TooMany
+		}
 		if f.Unit != mcpmsg.Outer {
 			w.unit = unit{value: e, block: f.Unit == mcpmsg.Block, depth: len(w.path) + 1}
 		}
@@ -226,7 +234,7 @@ func (w *walker) item(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	w.backTo(places)
 	w.takeBack(told)
 	if f.Unit == mcpmsg.Block {
-		w.edits.Replace(v, blockPlaceholder(w.evidence))
+		w.edits.Replace(v, w.placeholder())
 	} else {
 		w.edits.Remove(v)
 		w.removed = true
@@ -352,6 +360,9 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 // data treats any JSON at every depth.
 func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 	n := 0
+	if w.tooMany() {
+		return finding.TooMany
+	}
 	switch v.Kind() {
 	case '"':
 		w.words++

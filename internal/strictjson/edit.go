@@ -20,16 +20,17 @@ type Edits struct {
 	d      *Doc
 	list   []edit
 	sorted bool // list is in the order of (node, seq)
+	grows  int  // bytes that the edits add at most, but for escapes
 }
 
+// An edit is small, since a hostile text can ask for one in every few bytes.
 type edit struct {
 	node uint32 // what is edited: the entry itself or, for add, its container
+	seq  uint32
 	op   operation
-	seq  int
-	name string // of a new member
-	raw  []byte
-
-	before, text, behind string
+	text string // of opText; the raw value of opRaw and opAdd
+	// Of opText and opWrap what stands around the text; of opAdd before is the name.
+	before, behind string
 }
 
 type operation uint8
@@ -39,6 +40,7 @@ const (
 	opText                  // the value becomes a string of before, text and behind
 	opWrap                  // the string stays as it is spelled, between before and behind
 	opDrop                  // the value goes, with its comma and name
+	opCut                   // so do the element and all behind it
 	opAdd                   // the container gets a new last member or element
 )
 
@@ -48,11 +50,17 @@ func (e *Edits) Reset() {
 	if cap(e.list) > 1<<14 {
 		e.list = nil
 	}
-	e.d, e.list = nil, e.list[:0]
+	e.d, e.list, e.grows = nil, e.list[:0], 0
 }
+
+// Grows is how many bytes longer than the value the edits can make it, but for escapes.
+func (e *Edits) Grows() int { return e.grows }
 
 // Len is the number of edits collected.
 func (e *Edits) Len() int { return len(e.list) }
+
+// editRoom is for the punctuation of an edit and for a few escapes.
+const editRoom = 16
 
 func (e *Edits) add(v Value, ed edit) {
 	if v.d == nil {
@@ -64,7 +72,8 @@ func (e *Edits) add(v Value, ed edit) {
 	if e.d != v.d {
 		panic("strictjson: Edits of two documents")
 	}
-	ed.node, ed.seq = v.i, len(e.list)
+	ed.node, ed.seq = v.i, uint32(len(e.list))
+	e.grows += len(ed.text) + len(ed.before) + len(ed.behind) + editRoom
 	if n := len(e.list); n > 0 && e.list[n-1].node > v.i {
 		e.sorted = false
 	}
@@ -73,7 +82,7 @@ func (e *Edits) add(v Value, ed edit) {
 
 // Replace puts raw, one JSON value, in the place of v. If v is a name, raw must
 // be a string.
-func (e *Edits) Replace(v Value, raw []byte) { e.add(v, edit{op: opRaw, raw: raw}) }
+func (e *Edits) Replace(v Value, raw []byte) { e.add(v, edit{op: opRaw, text: alias(raw)}) }
 
 // ReplaceText puts s, as a string, in the place of v, a value or a member's name.
 func (e *Edits) ReplaceText(v Value, s string) { e.add(v, edit{op: opText, text: s}) }
@@ -101,6 +110,9 @@ func (e *Edits) Remove(v Value) {
 	e.add(v, edit{op: opDrop})
 }
 
+// Truncate takes away the element v of an array and all elements behind it.
+func (e *Edits) Truncate(v Value) { e.add(v, edit{op: opCut}) }
+
 // Append gives the object obj a new last member, or replaces the value of the
 // member that it has by that name, also of one appended before. It does nothing
 // if obj is no object.
@@ -112,14 +124,14 @@ func (e *Edits) Append(obj Value, name string, raw []byte) {
 		e.Replace(v, raw)
 		return
 	}
-	e.add(obj, edit{op: opAdd, name: name, raw: raw})
+	e.add(obj, edit{op: opAdd, before: name, text: alias(raw)})
 }
 
 // AppendElement gives the array arr a new last element. It does nothing if arr
 // is no array.
 func (e *Edits) AppendElement(arr Value, raw []byte) {
 	if arr.Kind() == '[' {
-		e.add(arr, edit{op: opAdd, raw: raw})
+		e.add(arr, edit{op: opAdd, text: alias(raw)})
 	}
 }
 
@@ -167,7 +179,7 @@ func (w *rewriter) own(i uint32) []edit {
 func (w *rewriter) change(i uint32) *edit {
 	own := w.own(i)
 	for k := len(own) - 1; k >= 0; k-- {
-		if own[k].op != opAdd {
+		if own[k].op != opAdd && own[k].op != opCut {
 			return &own[k]
 		}
 	}
@@ -202,7 +214,7 @@ func (w *rewriter) value(i uint32) {
 		w.dst = append(appendInside(w.dst, ed.behind), '"')
 		w.skip(n.next)
 	case ed != nil:
-		w.dst = append(w.dst, ed.raw...)
+		w.dst = append(w.dst, ed.text...)
 		w.skip(n.next)
 	case w.k < len(w.list) && w.list[w.k].node < n.next: // something inside
 		w.container(i)
@@ -232,6 +244,11 @@ func (w *rewriter) container(i uint32) {
 			val++
 		}
 		next := w.nodes[val].next
+		if w.cut(c) {
+			w.skip(n.next)
+			pos = n.end&offset - 1
+			break
+		}
 		if w.untouched(next) {
 			// Nothing is edited up to here: the child leaves as it came.
 			if empty {
@@ -246,7 +263,7 @@ func (w *rewriter) container(i uint32) {
 		c = next
 	}
 	for k, ed := range added {
-		sameName := func(later edit) bool { return later.name == ed.name }
+		sameName := func(later edit) bool { return later.before == ed.before }
 		if object && slices.ContainsFunc(added[k+1:], sameName) {
 			continue
 		}
@@ -255,11 +272,16 @@ func (w *rewriter) container(i uint32) {
 		}
 		empty = false
 		if object {
-			w.dst = append(AppendQuote(w.dst, ed.name), ':')
+			w.dst = append(AppendQuote(w.dst, ed.before), ':')
 		}
-		w.dst = append(w.dst, ed.raw...)
+		w.dst = append(w.dst, ed.text...)
 	}
 	w.dst = append(w.dst, w.src[pos:n.end&offset]...)
+}
+
+// cut reports whether the elements end before the entry at index i.
+func (w *rewriter) cut(i uint32) bool {
+	return w.k < len(w.list) && w.list[w.k].node == i && slices.ContainsFunc(w.own(i), func(ed edit) bool { return ed.op == opCut })
 }
 
 func (w *rewriter) untouched(next uint32) bool {

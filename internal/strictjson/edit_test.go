@@ -79,6 +79,14 @@ func TestApply(t *testing.T) {
 			e.Append(v, "z", raw("0"))
 		}, `{ "z":0 }`},
 		{"append elements", func(e *Edits, v Value) { e.AppendElement(at(v, "b"), raw("9")); e.AppendElement(at(v, "e"), raw("8")) }, `{ "a" : 1.50 , "b" : [ 1 , "x\u0041" , { "c" : null },9 ] , "d":{} , "e":[8 ] }`},
+		{"truncate", func(e *Edits, v Value) { e.Truncate(at(v, "b", "#1")); e.Replace(at(v, "b", "#2", "c"), raw("7")) }, `{ "a" : 1.50 , "b" : [ 1] , "d":{} , "e":[ ] }`},
+		{"truncate, then append", func(e *Edits, v Value) {
+			e.ReplaceText(at(v, "b", "#0"), "x")
+			e.Truncate(at(v, "b", "#1"))
+			e.AppendElement(at(v, "b"), raw("9"))
+			e.Append(v, "z", raw("0"))
+		}, `{ "a" : 1.50 , "b" : [ "x",9] , "d":{} , "e":[ ],"z":0 }`},
+		{"truncate from the first", func(e *Edits, v Value) { e.Truncate(at(v, "b", "#0")); e.AppendElement(at(v, "b"), raw("9")) }, `{ "a" : 1.50 , "b" : [ 9] , "d":{} , "e":[ ] }`},
 		{"wrong kind", func(e *Edits, v Value) { e.AppendElement(v, raw("9")); e.Append(at(v, "e"), "x", raw("8")) }, `{ "a" : 1.50 , "b" : [ 1 , "x\u0041" , { "c" : null } ] , "d":{} , "e":[ ] }`},
 		{"last change counts", func(e *Edits, v Value) {
 			e.Remove(at(v, "a"))
@@ -214,7 +222,12 @@ func drawEdits(t *rapid.T, n *tree, v Value, e *Edits) {
 			n.names[i] += "\"new"
 			e.ReplaceText(names[i], n.names[i])
 		}
-		switch rapid.IntRange(0, 9).Draw(t, "op") {
+		switch rapid.IntRange(0, 10).Draw(t, "op") {
+		case 10:
+			if n.open == '[' {
+				e.Truncate(vals[i])
+				n.kids, n.names = n.kids[:i], n.names[:i]
+			}
 		case 0:
 			k.gone = true
 			e.Remove(vals[i])
@@ -224,6 +237,9 @@ func drawEdits(t *rapid.T, n *tree, v Value, e *Edits) {
 		case 2:
 			*k = tree{raw: `[1]`}
 			e.Replace(vals[i], []byte(`[1]`))
+		}
+		if len(n.kids) <= i {
+			break
 		}
 	}
 	if n.open != 0 && rapid.IntRange(0, 4).Draw(t, "append") == 0 {

@@ -62,8 +62,34 @@ func (d *Doc) push(start, end int, startFlag, endFlags uint32) bool {
 	if n >= d.lim.Values {
 		return false
 	}
+	if n == cap(d.nodes) && n >= manyNodes {
+		d.reserve(start)
+	}
 	d.nodes = append(d.nodes, node{uint32(start) | startFlag, uint32(end) | endFlags, uint32(n + 1)})
 	return true
+}
+
+// manyNodes is from how many entries on room is made for as many as can come: growing
+// step by step would need twice the room, for the old and the new.
+const manyNodes = 1 << 14
+
+// reserve makes room for the entries that can begin at start or behind it. Each stands
+// behind an opening, a comma or a colon that is in no string.
+func (d *Doc) reserve(start int) {
+	n, inside := 1, false
+	for i := start; i < len(d.src); i++ {
+		switch c := d.src[i]; {
+		case c == '"':
+			inside = !inside
+		case inside && c == '\\':
+			i++
+		case !inside && (c == ',' || c == ':' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	grown := make([]node, len(d.nodes), min(len(d.nodes)+n, max(d.lim.Values, len(d.nodes)+1)))
+	copy(grown, d.nodes)
+	d.nodes = grown
 }
 
 func (d *Doc) scanLiteral(i int, word string) (int, Code) {

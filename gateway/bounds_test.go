@@ -1,0 +1,152 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
+)
+
+// heapOf returns the most that f adds to the heap, the pools of earlier messages emptied.
+func heapOf(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(2))
+	for range 3 {
+		runtime.GC() // a sync.Pool keeps what it has through one collection
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before, peak := int64(m.HeapAlloc), int64(m.HeapAlloc)
+	var over atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var m runtime.MemStats
+		for !over.Load() {
+			runtime.ReadMemStats(&m)
+			peak = max(peak, int64(m.HeapAlloc))
+			time.Sleep(200 * time.Microsecond)
+		}
+	}()
+	f()
+	over.Store(true)
+	<-done
+	return peak - before
+}
+
+// TestGrowth: a result of n bytes costs at most 8 n + 1 MiB, and what is delivered in its
+// place is not longer than that either, whatever it is made of. One text that is nothing
+// but removed characters costs more, since each removal is an event of its own.
+func TestGrowth(t *testing.T) {
+	key, err := frame.NewKey(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := func(block string) string { return `{"content":[` + block + `]}` }
+	text := func(s string) string { return content(`{"type":"text","text":"` + s + `"}`) }
+	structured := func(v string) string { return `{"content":[],"structuredContent":{"a":[` + v + `]}}` }
+	for name, piece := range map[string]struct {
+		of   string
+		wrap func(string) string
+	}{
+		"empty texts, no type":      {`{"text":""},`, content},
+		"empty texts":               {`{"type":"text","text":""},`, content},
+		"texts of one letter":       {`{"type":"text","text":"a"},`, content},
+		"removed texts":             {`{"type":"text","text":"\u200b"},`, content},
+		"no blocks":                 {`{},`, content},
+		"numbers for blocks":        {`1,`, content},
+		"links":                     {`{"type":"resource_link","uri":"a:b","name":"a"},`, content},
+		"resources":                 {`{"type":"resource","resource":{"uri":"a:b","text":"a"}},`, content},
+		"refused names":             {`{"type":"resource_link","uri":"\u200b","name":"a"},`, content},
+		"long text":                 {"The quick brown fox. ", text},
+		"text of marks":             {"a\u0301\u0301", text},
+		"removals, text of nothing": {"\u200b", text},
+		"text of ligatures":         {"\ufdfa", text},
+		"removals, text of tokens":  {"<|im_start|>", text},
+		"removals, text of fences":  {"<untrusted-", text},
+		"escaped text":              {`\u0041`, text},
+		"empty strings":             {`"",`, structured},
+		"changed strings":           {"\"\u200b\",", structured},
+		"short strings":             {`"abc",`, structured},
+		"objects":                   {`{"a":1},`, structured},
+		"receipts":                  {`{"dev.pellucid/x":1},`, structured},
+	} {
+		for _, size := range []int{4 << 10, 64 << 10, 4 << 20} {
+			n := size / len(piece.of)
+			raw := []byte(piece.wrap(strings.TrimSuffix(strings.Repeat(piece.of, n), ",")))
+			in, err := NewInspector(Config{Name: "s", Key: key, Sink: NewLines(discard{})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			warm, _, err := in.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(piece.wrap(""))})
+			if err != nil {
+				t.Fatal(err, warm)
+			}
+			out, err := []byte(nil), error(nil)
+			grew := int64(math.MaxInt64)
+			for range 4 { // what is garbage counts until it is collected
+				grew = min(grew, heapOf(func() { out, _, err = in.Inspect(ToolResult{Server: "s", Tool: "t", Raw: raw}) }))
+				if grew <= int64(8*len(raw)+1<<20)/2 {
+					break
+				}
+			}
+			most := int64(8*len(raw) + 1<<20)
+			if strings.HasPrefix(name, "removals") {
+				most = int64(48*len(raw) + 1<<20)
+			}
+			verdict := fmt.Sprintf("%s, %d bytes: %d delivered, %d on the heap, %.1f n", name, len(raw), len(out), grew, float64(grew)/float64(len(raw)))
+			t.Log(verdict)
+			if err != nil || int64(len(out)) > most || grew > most {
+				t.Errorf("%s: %v", verdict, err)
+			}
+		}
+	}
+}
+
+// TestManyBlocks: an honest result of very many short blocks arrives whole; of one that has
+// more than its length pays for, the rest is one placeholder, and the record counts it.
+func TestManyBlocks(t *testing.T) {
+	key, err := frame.NewKey(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := NewInspector(Config{Name: "s", Key: key, Sink: NewLines(discard{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		blocks, length int
+		whole          bool
+	}{{600, 1, true}, {1000, 200, true}, {5000, 600, true}, {100_000, 0, false}, {3000, 1, false}} {
+		block := `{"type":"text","text":"` + strings.Repeat("a", tt.length) + `"},`
+		out, d, err := in.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[` + strings.TrimSuffix(strings.Repeat(block, tt.blocks), ",") + `]}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Content []struct{ Text string } }
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		for _, c := range d.Withheld {
+			if c.Code == finding.TooMany {
+				left = c.N
+			}
+		}
+		last := got.Content[len(got.Content)-1].Text
+		switch {
+		case tt.whole && (len(got.Content) != tt.blocks || left > 0):
+			t.Errorf("%d of %d: %d blocks, %d left out", tt.blocks, tt.length, len(got.Content), left)
+		case !tt.whole && (left == 0 || len(got.Content)-1+left != tt.blocks || !strings.Contains(last, "withheld this content")):
+			t.Errorf("%d of %d: %d blocks, %d left out, the last is %.60q", tt.blocks, tt.length, len(got.Content), left, last)
+		}
+	}
+}
