@@ -73,6 +73,7 @@ const (
 	Unjudged           Code = "not-judged"          // a classifier that has to could not judge it
 	Violation          Code = "violation"           // a message that is no acceptable MCP
 	Unsolicited        Code = "unsolicited"         // an answer that nobody waits for
+	NoRoom             Code = "no-room"             // too much was under way to look at it
 	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
 	Opaque             Code = "opaque"              // not inspected: echoed, never read
 	UnknownCharset     Code = "unknown-charset"     // not inspected in its own character set, which is not known
@@ -140,7 +141,7 @@ var severities = map[Code]Severity{
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
 	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
-	Unsolicited: Warn, BlobNotInspected: Info, Opaque: Info,
+	Unsolicited: Warn, NoRoom: Warn, BlobNotInspected: Info, Opaque: Info,
 	UnknownCharset: Warn, AmbiguousEncoding: Error, EncodingRepaired: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
 	MissingMember: Error, UnknownVerdict: Error, UnknownDomain: Error, TypedTag: Error,

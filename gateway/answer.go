@@ -23,6 +23,7 @@ var (
 	errTimeout    = answer{wire.CodeTimeout, "pellucid: the server did not answer in time"}
 	errGone       = answer{wire.CodeGone, "pellucid: the server is gone"}
 	errBusy       = answer{wire.CodeBusy, "pellucid: too many requests under way"}
+	errNoRoom     = answer{wire.CodeBusy, "pellucid: too much is under way to look at the server's answer: ask again"}
 	errBadAnswer  = answer{wire.CodeUnacceptable, "pellucid: the server's answer was not acceptable MCP"}
 	errDenied     = answer{wire.CodeDenied, "pellucid: denied by policy"}
 	errUnsent     = answer{wire.CodeUnsent, "pellucid: the request could not be passed on"}
@@ -60,6 +61,7 @@ func (a answer) to(k *call, evidence *ID) *wire.Outgoing {
 const (
 	placeholderBlock = `{"type":"text","text":"[pellucid withheld this content; evidence `
 	placeholderWhole = `[pellucid withheld this result; evidence `
+	placeholderBusy  = `[pellucid could not look at this result, since too much was under way: ask again; evidence `
 	placeholderHeld  = `[pellucid holds this result until a person has looked at it; evidence `
 	placeholderTool  = `[pellucid holds this tool until a person has looked at it; evidence `
 	placeholderDeny  = `[pellucid refused this call: the operator's policy does not allow it; evidence `

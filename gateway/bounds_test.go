@@ -14,6 +14,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/internal/intake"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
 // heapOf returns the most that f adds to the heap, the pools of earlier messages emptied.
@@ -148,5 +150,44 @@ func TestManyBlocks(t *testing.T) {
 		case !tt.whole && (left == 0 || len(got.Content)-1+left != tt.blocks || !strings.Contains(last, "withheld this content")):
 			t.Errorf("%d of %d: %d blocks, %d left out, the last is %.60q", tt.blocks, tt.length, len(got.Content), left, last)
 		}
+	}
+}
+
+// TestMemory: messages under way wait for one another where they cost more together than
+// there is, and what finds no room in time is answered with a constant text.
+func TestMemory(t *testing.T) {
+	budget := intake.NewBudget(1 << 20)
+	in := bareInspector(t, frame.KindFence)
+	in.cfg.Memory, in.cfg.Sink = budget, NewLines(discard{})
+	long := func(id int64) *wire.Message {
+		m, err := wire.Decode([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`+strings.Repeat("a", 100<<10)+`"}]}}`), testLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	give, err := budget.Wait(t.Context(), "another", 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.cfg.patience = 20 * time.Millisecond
+	out := in.pass(passage{msg: long(1), method: "tools/call", id: wire.IntID(1), tool: "t"})
+	if !strings.Contains(string(out.Raw), "too much was under way") || strings.Contains(string(out.Raw), "aaa") {
+		t.Errorf("%.200s", out.Raw)
+	}
+	out = in.pass(passage{msg: long(2), method: "resources/read", id: wire.IntID(2)})
+	if !strings.Contains(string(out.Raw), `"code":7504`) {
+		t.Errorf("%.200s", out.Raw)
+	}
+	in.cfg.patience = time.Minute
+	time.AfterFunc(20*time.Millisecond, give)
+	out = in.pass(passage{msg: long(3), method: "tools/call", id: wire.IntID(3), tool: "t"})
+	if !strings.Contains(string(out.Raw), "aaa") {
+		t.Errorf("%.200s", out.Raw)
+	}
+	if give, err := budget.Wait(t.Context(), "another", 1<<20); err != nil {
+		t.Error("room was not given back")
+	} else {
+		give()
 	}
 }

@@ -118,6 +118,11 @@ func (in *inspection) decide() *wire.Outgoing {
 		in.cfg.Log.Error("message cannot be inspected", "error", err)
 		return in.instead(nil)
 	}
+	give, fits := in.fits(len(came.Raw()))
+	if !fits {
+		return in.withhold(finding.NoRoom)
+	}
+	defer give()
 	marked := in.row.Mark == mcpmsg.Always
 	var received earlyDigest
 	if marked {

@@ -57,6 +57,9 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // nothing of it went. tool is absent where no tool is concerned. The three
 // objects count by code and are absent when empty; withheld counts the items
 // that gave way to a placeholder, or were left out, beside what was delivered.
+// Where one decision stands for many messages (see Repeats) there is their number as
+// "repeated", and no digest.
+//
 // Where a rule of a policy has matched there are
 //
 //	"policy":{"action":"sanitise","rule":"distrusted"},"would":{"action":"hold","rule":"unread"}
@@ -84,6 +87,7 @@ type Decision struct {
 	SanitationVersion string
 	UnicodeVersion    string
 
+	Repeated     int // messages that the decision stands for, where those are many; see Repeats
 	Inspected    int // strings
 	Findings     []Count
 	NotInspected []Count
@@ -135,6 +139,9 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 	dst = appendLabel(dst, "profile", d.Profile)
 	dst = appendLabel(dst, "sanitation_version", d.SanitationVersion)
 	dst = appendLabel(dst, "unicode_version", d.UnicodeVersion)
+	if d.Repeated > 0 {
+		dst = strconv.AppendInt(append(dst, `,"repeated":`...), int64(d.Repeated), 10)
+	}
 	dst = append(dst, `,"inspected":`...)
 	dst = strconv.AppendInt(dst, int64(d.Inspected), 10)
 	dst = appendCounts(dst, "findings", d.Findings)

@@ -126,7 +126,9 @@ func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
 		in.w.dropDigests()
 		note := in.provenance()
 		text := placeholderWhole
-		if in.review(code) {
+		if code == finding.NoRoom {
+			text = placeholderBusy
+		} else if in.review(code) {
 			text = placeholderHeld // a person will find it in the queue
 		}
 		raw := toolPlaceholder(text, d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
@@ -138,6 +140,9 @@ func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
 	in.tellClassified()
 	if code == finding.Unapproved && p.msg.Kind == wire.Response {
 		return errUnapproved.outgoing(p.id, &d.ID) // as a held tool or prompt is answered
+	}
+	if code == finding.NoRoom {
+		return errNoRoom.outgoing(p.id, &d.ID)
 	}
 	return in.instead(&d.ID)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/intake"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
 	"github.com/pellucid-mcp/pellucid/validate"
@@ -88,6 +89,12 @@ type Config struct {
 	// Classifiers judge what tools answer; nil: nothing does.
 	Classifiers *Classifiers
 
+	// Memory bounds what all messages under way may cost together, of every session that
+	// has the same one: a message of n bytes takes 8 n of it, and waits 10 s for that. nil:
+	// one of 512 MiB for the process.
+	Memory   *intake.Budget
+	patience time.Duration // for that; 0: 10 s
+
 	// DangerouslyAllowSampling lets the server put words before the client's
 	// model. They are scrubbed and marked; nothing can make them harmless.
 	DangerouslyAllowSampling bool
@@ -108,6 +115,11 @@ const (
 	longestFactor   = 6               // of Timeout: the longest life of a request
 	drainWait       = 2 * time.Second // for answers, once the client has closed its side
 )
+
+// DefaultMemory is what messages under way may cost where nothing else is said, in bytes.
+const DefaultMemory = 512 << 20
+
+var processMemory = intake.NewBudget(DefaultMemory)
 
 // Run relays between a client and one server until one of them is gone or ctx
 // ends. It returns nil when the client closed the connection. Both Conns are
@@ -149,6 +161,9 @@ func (c Config) orDefault() (Config, error) {
 	}
 	if c.InFlight == 0 {
 		c.InFlight = defaultInFlight
+	}
+	if c.Memory == nil {
+		c.Memory = processMemory
 	}
 	if c.Schemas == nil {
 		c.Schemas = new(validate.Cache)

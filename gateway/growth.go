@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"hash"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/frame"
@@ -26,6 +29,23 @@ const (
 	// to be looked at together.
 	maxSums = maxPieces * len(frame.Digest{})
 )
+
+const (
+	costFactor = 8        // what a byte of a message costs at most
+	worthRoom  = 64 << 10 // bytes from which on a message has to find room: shorter ones cost little
+	roomWait   = 10 * time.Second
+)
+
+// fits waits for room for a message of so many bytes. The caller gives it back.
+func (in *inspection) fits(size int) (give func(), ok bool) {
+	if size < worthRoom {
+		return func() {}, true
+	}
+	ctx, done := context.WithTimeout(context.Background(), cmp.Or(in.cfg.patience, roomWait))
+	defer done()
+	give, err := in.cfg.Memory.Wait(ctx, in.cfg.Principal, int64(size)*costFactor)
+	return give, err == nil
+}
 
 // growth is what a message has cost so far.
 type growth struct {

@@ -22,6 +22,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/child"
 	"github.com/pellucid-mcp/pellucid/internal/era"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/internal/intake"
 	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/meter"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
@@ -49,7 +50,8 @@ type boundary struct {
 	store    *store.Store
 	queue    *hold.Queue
 	blocks   *hold.Blocks
-	sink     gateway.Sink
+	sink     *gateway.Repeats
+	memory   *intake.Budget
 	schemas  validate.Cache
 	meter    *meter.Meter
 	trust    *trust.Book
@@ -100,7 +102,9 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 		return nil, err
 	}
 	v := buildVersions().Version
-	b.fleet = fleet.New(fleet.Options{Log: b.log, Version: v, Translate: b.translate})
+	b.fleet = fleet.New(fleet.Options{Log: b.log, Version: v, Translate: b.translate, Children: r.Limits.Children,
+		PerServer: r.Limits.ChildrenPerServer, PerPrincipal: r.Limits.ChildrenPerPrincipal})
+	b.memory = intake.NewBudget(int64(r.Limits.Memory))
 	b.openAdmissions()
 	b.shadow = gateway.NewShadow(gateway.ShadowOptions{})
 	b.union = b.front(r, b.serveAll)
@@ -165,9 +169,9 @@ func (b *boundary) openState(r *rules.Rules) error {
 		return withCode(exitConfig, fmt.Errorf("up: telemetry: %w", err))
 	}
 	if b.records != nil {
-		b.sink = gateway.Tee(b.records, b.meter)
+		b.sink = gateway.NewRepeats(gateway.Tee(b.records, b.meter))
 	} else {
-		b.sink = gateway.Tee(&journalSink{j: b.journal}, b.meter, trustSink{b.trust})
+		b.sink = gateway.NewRepeats(gateway.Tee(&journalSink{j: b.journal}, b.meter, trustSink{b.trust}))
 	}
 	return nil
 }
@@ -189,6 +193,9 @@ func (b *boundary) close() {
 		b.ground.Close()
 	}
 	b.closeJury()
+	if b.sink != nil {
+		b.sink.Close()
+	}
 	b.saveTrust()
 	b.records.close()
 	if b.follows != nil {
@@ -351,7 +358,7 @@ func (b *boundary) observer(s *rules.Server) gateway.Observer {
 // treatment is what the rules say of a server's messages.
 func (b *boundary) treatment(s *rules.Server) gateway.Config {
 	r := s.Rule("")
-	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: b.log.With("server", s.Name), Schemas: &b.schemas,
+	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: b.log.With("server", s.Name), Memory: b.memory, Schemas: &b.schemas,
 		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
 		Tokens: b.rules.Load().Tokens, Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
 }

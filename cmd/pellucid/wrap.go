@@ -266,6 +266,9 @@ func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (d
 	default:
 		cfg.Policy = c.policy
 	}
+	repeats := gateway.NewRepeats(cfg.Sink)
+	closers = append(closers, repeats.Close)
+	cfg.Sink = repeats
 	return done, nil
 }
 

@@ -27,6 +27,9 @@ func Message(d *gateway.Decision) *ledger.Event {
 	e.Subjects = digests(e.Subjects, ledger.Received, d.Received)
 	e.Subjects = digests(e.Subjects, ledger.Delivered, d.Delivered)
 	e.Subjects = names(e.Subjects, ledger.Principal, d.Principal)
+	if d.Repeated > 0 {
+		e.Numbers = append(e.Numbers, ledger.Number{Name: "repeated", N: int64(d.Repeated)})
+	}
 	if id, err := ledger.ParseID(d.Released); err == nil {
 		e.Kind, e.Of = ledger.ResultTaken, id
 	}

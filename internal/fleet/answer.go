@@ -12,6 +12,7 @@ const (
 	textAbsent    = "pellucid: the server is not available at present"
 	textRejected  = "pellucid: the server is rejected, its operator knows why"
 	textBusy      = "pellucid: too many requests wait for the server"
+	textFull      = "pellucid: too many processes of servers are at work: ask again later"
 	textLost      = "pellucid: the server ended before it answered"
 	textNoTool    = "pellucid: no such tool"
 	textNoPrompt  = "pellucid: no such prompt"

@@ -55,6 +55,9 @@ type Client struct {
 // Options of a [Fleet]. The zero value is the default.
 type Options struct {
 	Children int // processes at one time; 0 = 256
+	// PerServer and PerPrincipal are how many of those one server may have, and the
+	// sessions of one principal that has a name; 0 = all, and a quarter.
+	PerServer, PerPrincipal int
 	// Patience is what a server gets to contribute to an answer that all servers
 	// give together; 0 = 10 s.
 	Patience time.Duration
@@ -74,7 +77,7 @@ type Options struct {
 type Fleet struct {
 	opt  Options
 	log  *slog.Logger
-	room chan struct{} // a token for each child
+	pool *pool // of processes
 
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
@@ -89,19 +92,20 @@ type Fleet struct {
 var (
 	// ErrNoServer: there is no server of that name, or not any more.
 	ErrNoServer = errors.New("fleet: no such server")
-	errFull     = errors.New("fleet: too many processes")
 )
 
 // New returns a Fleet without servers.
 func New(opt Options) *Fleet {
 	opt.Children = cmp.Or(opt.Children, 256)
+	opt.PerServer = cmp.Or(opt.PerServer, opt.Children)
+	opt.PerPrincipal = cmp.Or(opt.PerPrincipal, max(opt.Children/4, 1))
 	opt.Patience = cmp.Or(opt.Patience, 10*time.Second)
 	opt.FirstWait = cmp.Or(opt.FirstWait, firstWait)
 	opt.MostWait = cmp.Or(opt.MostWait, mostWait)
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{opt: opt, log: opt.Log, room: make(chan struct{}, opt.Children), changed: make(chan struct{})}
+	f := &Fleet{opt: opt, log: opt.Log, pool: newPool(&opt), changed: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -221,7 +225,7 @@ func (f *Fleet) Serve(ctx context.Context, name string, c Client) error {
 }
 
 // Children is how many processes run.
-func (f *Fleet) Children() int { return len(f.room) }
+func (f *Fleet) Children() int { return f.pool.len() }
 
 // Health is how a server does.
 type Health struct {

@@ -21,6 +21,7 @@ import (
 type link struct {
 	*port
 	up   *upstream
+	who  string // principal whose session it is
 	ctx  context.Context
 	stop context.CancelFunc
 	done chan struct{}
@@ -33,7 +34,23 @@ type link struct {
 	waiting map[wire.ID]bool
 	asked   map[wire.ID]bool // by the server, on this connection
 	past    handshake
+	used    time.Time // when something was last said, on either side
+	drop    func()    // ends the connection
+	resting bool      // there is none until the next request, which says so to wake
+	wake    chan struct{}
+	absent  absence // what a request gets while there is no connection
 }
+
+// An absence is why there is no connection, as the client is told.
+type absence struct {
+	code int
+	text string
+}
+
+var (
+	isAway = absence{wire.CodeAbsent, textAbsent}
+	isFull = absence{wire.CodeQueued, textFull}
+)
 
 // handshake is what has to be said again to a new process.
 type handshake struct {
@@ -53,8 +70,8 @@ const (
 	ownWaiting    = 1 << 16 // messages of our own: as many as requests under way
 )
 
-func newLink(ctx context.Context, up *upstream) *link {
-	l := &link{port: newPort(), up: up, done: make(chan struct{}), settled: make(chan struct{}),
+func newLink(ctx context.Context, up *upstream, who string) *link {
+	l := &link{port: newPort(), up: up, who: who, wake: make(chan struct{}, 1), absent: isAway, done: make(chan struct{}), settled: make(chan struct{}),
 		waiting: map[wire.ID]bool{}, asked: map[wire.ID]bool{}}
 	l.ctx, l.stop = context.WithCancel(ctx)
 	go l.run()
@@ -78,12 +95,15 @@ func (l *link) run() {
 	for l.ctx.Err() == nil {
 		began := time.Now()
 		err := l.once()
-		l.lose()
+		l.lose(err)
 		if l.ctx.Err() != nil || errors.Is(err, errChangedVersion) {
 			return
 		}
 		if time.Since(began) >= steady {
 			pause.reset()
+		}
+		if l.rests(err) {
+			continue
 		}
 		wait := pause.step()
 		l.up.lost(err, wait)
@@ -98,12 +118,21 @@ func (l *link) run() {
 
 // once is the life of one connection.
 func (l *link) once() error {
-	conn, release, err := l.up.dial(l.ctx)
+	var s sleeper = l
+	if l.up.Shared {
+		s = nil // many sessions depend on it
+	}
+	conn, release, err := l.up.dial(l.ctx, l.who, s)
 	if err != nil {
 		return err
 	}
 	defer release()
-	err = l.attend(conn)
+	ctx, drop := context.WithCancel(l.ctx)
+	defer drop()
+	l.mu.Lock()
+	l.drop, l.used = drop, time.Now()
+	l.mu.Unlock()
+	err = l.attend(ctx, conn)
 	closeErr := conn.Close()
 	if c, isChild := conn.(*Child); isChild && l.ctx.Err() == nil {
 		err = fmt.Errorf("fleet: the process ended: %s", c.Exit())
@@ -115,7 +144,7 @@ func (l *link) once() error {
 }
 
 // attend relays from conn until it is lost.
-func (l *link) attend(conn wire.Conn) error {
+func (l *link) attend(ctx context.Context, conn wire.Conn) error {
 	l.mu.Lock()
 	past := l.past
 	past.watched = nil
@@ -145,7 +174,7 @@ func (l *link) attend(conn wire.Conn) error {
 		}
 	}
 	for {
-		m, err := conn.Read(l.ctx)
+		m, err := conn.Read(ctx)
 		var v *wire.Violation
 		switch {
 		case errors.As(err, &v):
@@ -177,6 +206,7 @@ func (l *link) arrive(conn wire.Conn, m *wire.Message) {
 	l.settle(m.Kind, m.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.used = time.Now()
 	switch m.Kind {
 	case wire.Request:
 		if len(l.asked) < maxAsked { // no answer goes back to what is beyond
@@ -192,17 +222,23 @@ func (l *link) arrive(conn wire.Conn, m *wire.Message) {
 }
 
 // lose answers everything that the lost connection never will.
-func (l *link) lose() {
+func (l *link) lose(err error) {
 	l.mu.Lock()
+	l.absent = isAway
+	if errors.Is(err, errFull) {
+		l.absent = isFull
+	}
 	text := textLost
 	if l.conn == nil {
-		text = textAbsent
+		text = l.absent.text
 	}
-	l.conn = nil
+	l.conn, l.drop = nil, nil
 	select {
 	case <-l.settled:
 	default:
-		close(l.settled)
+		if !l.resting { // then requests wait for the next connection
+			close(l.settled)
+		}
 	}
 	waiting := l.waiting
 	l.waiting = map[wire.ID]bool{}
@@ -219,15 +255,26 @@ func (l *link) lose() {
 // Write gives the server a message. What cannot be asked at present is answered
 // with a constant error.
 func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
-	if err := l.await(ctx); err != nil {
-		return err
+	for {
+		if l.sleeps(out) {
+			return nil
+		}
+		if err := l.await(ctx); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		if !l.resting {
+			break
+		}
+		l.mu.Unlock() // its process has ended just now
 	}
-	l.mu.Lock()
 	conn := l.conn
+	l.used = time.Now()
 	switch {
 	case out.Kind == wire.Request && conn == nil:
+		absent := l.absent
 		l.mu.Unlock()
-		l.say(constant(out.ID, wire.CodeAbsent, textAbsent, nil), ownWaiting)
+		l.say(constant(out.ID, absent.code, absent.text, nil), ownWaiting)
 		return nil
 	case out.Kind == wire.Request:
 		l.waiting[out.ID] = true

@@ -70,7 +70,7 @@ func TestGone(t *testing.T) {
 				srv.Dial = Command(c)
 			}
 			f := fleetOf(t, Options{FirstWait: time.Hour, MostWait: time.Hour}, srv)
-			l := newLink(f.ctx, f.get("p"))
+			l := newLink(f.ctx, f.get("p"), "")
 			defer l.Close()
 			began := time.Now()
 			request(t, l, 1, "initialize", `{}`)
@@ -152,12 +152,12 @@ func TestSharedFlood(t *testing.T) {
 // TestChildren: no more processes than allowed, and room again when one has ended.
 func TestChildren(t *testing.T) {
 	f := fleetOf(t, Options{Children: 1}, player("p", "good"))
-	l := newLink(f.ctx, f.get("p"))
+	l := newLink(f.ctx, f.get("p"), "")
 	request(t, l, 1, "ping", `{}`)
 	if m, err := l.Read(context.Background()); err != nil || m.Local {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	second := newLink(f.ctx, f.get("p"))
+	second := newLink(f.ctx, f.get("p"), "")
 	defer second.Close()
 	request(t, second, 1, "ping", `{}`)
 	if m, err := second.Read(context.Background()); err != nil || !m.Local {

@@ -79,7 +79,7 @@ func (u *upstream) serve(ctx context.Context, c Client) error {
 	if u.Shared {
 		conn = u.session()
 	} else {
-		conn = newLink(ctx, u)
+		conn = newLink(ctx, u, c.Principal)
 	}
 	if t := u.opt.Translate; t != nil {
 		conn = t(u.Name, conn, c.Era)
@@ -117,27 +117,26 @@ func (u *upstream) session() wire.Conn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.shared == nil {
-		u.shared = newShare(newLink(u.ctx, u))
+		u.shared = newShare(newLink(u.ctx, u, ""))
 	}
 	return u.shared.session()
 }
 
-// dial makes a connection; release gives its room back.
-func (u *upstream) dial(ctx context.Context) (conn wire.Conn, release func(), err error) {
+// dial makes a connection for a principal; release gives its room back. s may lose it to
+// another session; nil: it may not.
+func (u *upstream) dial(ctx context.Context, principal string, s sleeper) (conn wire.Conn, release func(), err error) {
 	if !u.Child {
 		conn, err = u.Dial(ctx)
 		return conn, func() {}, err
 	}
-	select {
-	case u.f.room <- struct{}{}:
-	default:
-		return nil, nil, errFull
-	}
-	if conn, err = u.Dial(ctx); err != nil {
-		<-u.f.room
+	if release, err = u.f.pool.take(ctx, u.Name, principal, s); err != nil {
 		return nil, nil, err
 	}
-	return conn, func() { <-u.f.room }, nil
+	if conn, err = u.Dial(ctx); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return conn, release, nil
 }
 
 func (c *condition) connected() {

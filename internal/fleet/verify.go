@@ -76,7 +76,7 @@ func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Contex
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(u.ctx, stop)()
-	conn, release, err := u.dial(ctx)
+	conn, release, err := u.dial(ctx, "", nil)
 	if err != nil {
 		return err
 	}

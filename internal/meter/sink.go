@@ -32,7 +32,7 @@ func array(values []string) (out [5]string) {
 func (m *Meter) Record(d gateway.Decision) error {
 	server := m.labels.server(d.Server)
 	tool := m.labels.tool(d.Server, d.Tool)
-	m.i.decisions.add(1, server, frame.Label(d.Method), frame.Label(d.Kind), frame.Label(string(d.Verdict)))
+	m.i.decisions.add(max(1, d.Repeated), server, frame.Label(d.Method), frame.Label(d.Kind), frame.Label(string(d.Verdict)))
 	for _, c := range d.Findings {
 		treated := c.N - countOf(d.Withheld, c.Code) // what was withheld was found as well
 		m.i.findings.add(treated, server, "treated", codeLabel(c.Code))
@@ -50,7 +50,7 @@ func (m *Meter) Record(d gateway.Decision) error {
 		}
 	}
 	if code := rejection(d); code != "" {
-		m.i.rejections.add(1, server, tool, string(code))
+		m.i.rejections.add(max(1, d.Repeated), server, tool, string(code))
 	}
 	if d.Released != "" {
 		m.i.released.add(1, server)

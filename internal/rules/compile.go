@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
@@ -78,6 +79,7 @@ func newRules() *Rules {
 			MaxBody: 32 << 20, Sessions: 256, SessionIdle: 30 * time.Minute, Drain: 10 * time.Second,
 			Limits: auth.Limits{Rate: 50, Burst: 100, Concurrent: 64},
 		},
+		Limits:      Limits{Memory: gateway.DefaultMemory, Children: 256, ChildrenPerServer: 256, ChildrenPerPrincipal: 64},
 		Telemetry:   Telemetry{Metrics: true},
 		Admission:   newAdmission(),
 		Classifiers: map[string]*Classifier{Local: newClassifier(Local)},
@@ -138,6 +140,7 @@ func (c *compiler) file(root place) {
 		"store":       c.store,
 		"public_url":  func(p place) { out.PublicURL = c.publicURL(p) },
 		"http":        keep(&http),
+		"limits":      c.limits,
 		"auth":        keep(&authn),
 		"telemetry":   c.telemetry,
 		"review":      c.review,
@@ -300,6 +303,16 @@ func (c *compiler) http(p place) {
 	if h.Limits.Rate == 0 { // which is auth's own default in auth.Limits
 		h.Limits.Rate = unlimited
 	}
+}
+
+func (c *compiler) limits(p place) {
+	l := &c.out.Limits
+	c.object(p, members{
+		"memory":                 func(p place) { l.Memory = c.size(p, 16<<20, 1<<40) },
+		"children":               func(p place) { l.Children = c.integer(p, 1, 100_000) },
+		"children_per_server":    func(p place) { l.ChildrenPerServer = c.integer(p, 1, 100_000) },
+		"children_per_principal": func(p place) { l.ChildrenPerPrincipal = c.integer(p, 1, 100_000) },
+	})
 }
 
 func (c *compiler) telemetry(p place) {

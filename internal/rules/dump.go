@@ -77,6 +77,12 @@ func dump(r *Rules) []byte {
 		d.quote("tokens", r.tokens)
 	}
 	d.object("http", func() { d.http(&r.HTTP) })
+	d.object("limits", func() {
+		d.word("memory", spellSize(r.Limits.Memory))
+		d.integer("children", r.Limits.Children)
+		d.integer("children_per_server", r.Limits.ChildrenPerServer)
+		d.integer("children_per_principal", r.Limits.ChildrenPerPrincipal)
+	})
 	if r.Auth.Set() {
 		d.object("auth", func() { d.auth(&r.Auth) })
 	}

@@ -27,6 +27,7 @@ type Rules struct {
 	PublicURL string // without a slash at its end; "": none
 	Store     Store
 	HTTP      HTTP
+	Limits    Limits
 	Auth      Auth
 	Telemetry Telemetry
 	Review    *Review // nil: no model is asked
@@ -73,6 +74,14 @@ func (r *Rules) Version() string {
 type Store struct {
 	Path string // of an SQLite file, absolute
 	URL  Value  // of a database
+}
+
+// Limits bound what sessions cost together. They are read when the gateway starts.
+type Limits struct {
+	Memory               int // bytes that messages under way may cost
+	Children             int // processes of servers, of all sessions
+	ChildrenPerServer    int // of those, of one server
+	ChildrenPerPrincipal int // of those, of one principal's sessions
 }
 
 // HTTP shapes the listener.

@@ -1,0 +1,86 @@
+package fleet
+
+import (
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+)
+
+// idleSince implements sleeper.
+func (l *link) idleSince() (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.used, l.idle()
+}
+
+// idle reports whether nothing is under way on a connection. l.mu is held.
+func (l *link) idle() bool {
+	return l.conn != nil && l.drop != nil && !l.resting && len(l.waiting) == 0 && len(l.asked) == 0 && l.past.id.IsZero()
+}
+
+// rest implements sleeper: the connection ends, and the next request makes another one.
+func (l *link) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.idle() {
+		return false
+	}
+	l.sleep()
+	l.conn = nil
+	l.drop()
+	return true
+}
+
+// sleep has requests wait for a connection that the first of them makes. l.mu is held.
+func (l *link) sleep() {
+	l.resting, l.settled = true, make(chan struct{})
+	select {
+	case <-l.wake: // of an earlier time
+	default:
+	}
+}
+
+// rests waits for a request, if the connection has ended for another session's sake, or
+// if there was no room for it. It reports whether that was so.
+func (l *link) rests(err error) bool {
+	l.mu.Lock()
+	switch {
+	case l.resting:
+		l.up.log.Info("the process of an idle session has ended: another session needed its place")
+	case errors.Is(err, errFull):
+		l.up.log.Warn("no room for another process: a session has to wait, and its client is told", "processes", l.up.f.Children())
+		l.sleep()
+	default:
+		l.mu.Unlock()
+		return false
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.wake:
+	case <-l.ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resting = false
+	return true
+}
+
+// sleeps reports whether there is no connection that a message could be for. A request
+// makes one.
+func (l *link) sleeps(out *wire.Outgoing) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.resting {
+		return false
+	}
+	if out.Kind != wire.Request {
+		l.past.note(out)
+		return true
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return false
+}
