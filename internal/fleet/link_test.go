@@ -157,10 +157,11 @@ func TestChildren(t *testing.T) {
 	if m, err := l.Read(context.Background()); err != nil || m.Local {
 		t.Fatalf("%+v, %v", m, err)
 	}
+	request(t, l, 2, "tools/call", `{"name":"pid","arguments":{"text":"hang"}}`) // so that it is not idle
 	second := newLink(f.ctx, f.get("p"), "")
 	defer second.Close()
 	request(t, second, 1, "ping", `{}`)
-	if m, err := second.Read(context.Background()); err != nil || !m.Local {
+	if m, err := second.Read(context.Background()); err != nil || !m.Local || !strings.Contains(string(m.Error.Raw()), textFull) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	l.Close()
