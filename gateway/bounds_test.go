@@ -172,7 +172,7 @@ func TestMemory(t *testing.T) {
 	}
 	in.cfg.patience = 20 * time.Millisecond
 	out := in.pass(passage{msg: long(1), method: "tools/call", id: wire.IntID(1), tool: "t"})
-	if !strings.Contains(string(out.Raw), "too much was under way") || strings.Contains(string(out.Raw), "aaa") {
+	if !strings.Contains(string(out.Raw), "too much was under way") || strings.Contains(string(out.Raw), strings.Repeat("a", 99)) {
 		t.Errorf("%.200s", out.Raw)
 	}
 	out = in.pass(passage{msg: long(2), method: "resources/read", id: wire.IntID(2)})
@@ -182,7 +182,7 @@ func TestMemory(t *testing.T) {
 	in.cfg.patience = time.Minute
 	time.AfterFunc(20*time.Millisecond, give)
 	out = in.pass(passage{msg: long(3), method: "tools/call", id: wire.IntID(3), tool: "t"})
-	if !strings.Contains(string(out.Raw), "aaa") {
+	if !strings.Contains(string(out.Raw), strings.Repeat("a", 99)) {
 		t.Errorf("%.200s", out.Raw)
 	}
 	if give, err := budget.Wait(t.Context(), "another", 1<<20); err != nil {
