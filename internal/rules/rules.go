@@ -44,11 +44,13 @@ type Rules struct {
 	Servers    []*Server // by name
 	Exceptions []Exception
 
-	tokens   string // where Tokens are read from
-	defaults settings
-	byName   map[string]*Server
-	print    [sha256.Size]byte // of secrets and all that Effective does not show; never leaves the process
-	text     []byte            // Effective
+	tokens string // where Tokens are read from
+
+	tokensPrint [sha256.Size]byte // of what that file says
+	defaults    settings
+	byName      map[string]*Server
+	print       [sha256.Size]byte // of secrets and all that Effective does not show; never leaves the process
+	text        []byte            // Effective
 }
 
 // Server returns the server of that name, nil if there is none.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"crypto/sha256"
 	"errors"
 	"strings"
 
@@ -24,11 +25,11 @@ func (c *compiler) controlTokens(p place) {
 		c.report(p, "%v", err)
 		return
 	}
-	c.secret.add(string(src))
+	c.last = append(c.last, func() { c.secret.add(string(src)) }) // wherever the member stands
 	table, err := scrub.Builtin().With(string(src))
 	if faults := (*scrub.TokenFileError)(nil); errors.As(err, &faults) {
 		c.report(p, "%s", strings.TrimPrefix(faults.Error(), "scrub: tokens: "))
 		return
 	}
-	c.out.Tokens, c.out.tokens = table, ref
+	c.out.Tokens, c.out.tokens, c.out.tokensPrint = table, ref, sha256.Sum256(src)
 }
