@@ -336,11 +336,12 @@ func (b *boundary) config(name string) func(principal string) gateway.Config {
 			}
 			return &gateway.Rule{Denied: true} // its sessions are about to end
 		}
-		s, a := b.rules.Load().Server(name), b.admit.Server(name)
+		r := b.rules.Load()
+		s, a := r.Server(name), b.admit.Server(name)
 		if s == nil || a == nil {
 			return gateway.Config{Name: name, Key: b.key, Sink: b.sink, RequireEvidence: true, Tools: rule}
 		}
-		cfg := b.treatment(s)
+		cfg := b.treatment(r, s)
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)
 		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Principal, cfg.Tools = b.observer(s), b.queue, b.blocks, principalID(principal), rule
 		return cfg
@@ -355,12 +356,13 @@ func (b *boundary) observer(s *rules.Server) gateway.Observer {
 	return b.meter.Over(meter.TCP, meter.TCP)
 }
 
-// treatment is what the rules say of a server's messages.
-func (b *boundary) treatment(s *rules.Server) gateway.Config {
+// treatment is what the rules all, of which s is a server, say of the server's messages. They
+// may be about to take effect.
+func (b *boundary) treatment(all *rules.Rules, s *rules.Server) gateway.Config {
 	r := s.Rule("")
 	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: b.log.With("server", s.Name), Memory: b.memory, Schemas: &b.schemas,
 		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
-		Tokens: b.rules.Load().Tokens, Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
+		Tokens: all.Tokens, Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
 }
 
 // translate lets a client of either era speak to the server. A legacy session begins

@@ -17,11 +17,11 @@ func (b *boundary) plug(r *rules.Rules, g *entrance) (http.Handler, error) {
 	own := make(map[string]*gateway.Inspector, len(r.Servers))
 	for _, s := range r.Servers {
 		var err error
-		if own[s.Name], err = gateway.NewInspector(b.treatment(s)); err != nil {
+		if own[s.Name], err = gateway.NewInspector(b.treatment(r, s)); err != nil {
 			return nil, fmt.Errorf("up: server %s: %w", s.Name, err)
 		}
 	}
-	others, err := gateway.NewInspector(gateway.Config{Key: b.key, Sink: b.sink, Log: b.log, Schemas: &b.schemas, Classifiers: b.classifiers("")})
+	others, err := gateway.NewInspector(gateway.Config{Key: b.key, Sink: b.sink, Log: b.log, Memory: b.memory, Schemas: &b.schemas, Tokens: r.Tokens, Classifiers: b.classifiers("")})
 	if err != nil {
 		return nil, fmt.Errorf("up: %w", err)
 	}
