@@ -32,7 +32,7 @@ var (
 	errClientGone = answer{wire.CodeClientGone, "pellucid: the client did not answer"}
 	errUnapproved = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}
 	errUnrecorded = answer{wire.CodeUnrecorded, "pellucid: withheld: the decision about the result could not be recorded"}
-	errNoSampling = answer{wire.CodeDenied, mcpmsg.NoSampling}
+	errNoSampling = answer{wire.CodeNoSampling, mcpmsg.NoSampling}
 )
 
 // raw is the error object. evidence, where there is one, names the decision.

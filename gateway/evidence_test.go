@@ -79,7 +79,7 @@ func TestSlowSink(t *testing.T) {
 	r.server.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}`)
 	<-s.begun
 	r.client.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"look"}}`)
-	if got := parse(t, r.client.next()); string(got["id"]) != "2" || got["error"] == nil {
+	if got := parse(t, r.client.next()); string(got["id"]) != "2" || string(got.at("result", "isError")) != "true" {
 		t.Errorf("the second call was answered with %s", got)
 	}
 	release()

@@ -269,9 +269,10 @@ func TestLLMWithoutEnvelope(t *testing.T) {
 	}
 }
 
-// TestLLMPoison: whatever hides in a result, the members made of it hold it no more.
+// TestLLMPoison: whatever hides in a result, the members made of it hold it no more. A soft
+// hyphen inside a word is honest in the profile of this server.
 func TestLLMPoison(t *testing.T) {
-	oracle, err := scrub.Compile(scrub.Policy{})
+	oracle, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful})
 	if err != nil {
 		t.Fatal(err)
 	}

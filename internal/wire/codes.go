@@ -46,6 +46,7 @@ const (
 	CodeClientGone   = 7508 // the client did not answer
 	CodeUnapproved   = 7509 // what the server says of it differs from what was approved
 	CodeUnrecorded   = 7510 // the decision could not be recorded
+	CodeNoSampling   = 7512 // the server may not ask for sampling
 )
 
 // Codes of packages fleet and admit: whether there is a server at all.
