@@ -81,7 +81,7 @@ internal/sequence:      finding ledger internal/state
 internal/standing:      finding ledger trust internal/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                finding scrub href frame classify validate hold surface internal/intake internal/blob internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
+gateway:                finding scrub href frame classify validate hold surface internal/intake internal/blob internal/loopback internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
 internal/evidence:      attest classify frame gateway ground hold ledger surface trust validate internal/standing
 internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 

@@ -23,7 +23,7 @@ var (
 	errTimeout    = answer{wire.CodeTimeout, "pellucid: the server did not answer in time"}
 	errGone       = answer{wire.CodeGone, "pellucid: the server is gone"}
 	errBusy       = answer{wire.CodeBusy, "pellucid: too many requests under way"}
-	errNoRoom     = answer{wire.CodeBusy, "pellucid: too much is under way to look at the server's answer: ask again"}
+	errNoRoom     = answer{wire.CodeNoRoom, "pellucid: too much is under way to look at the server's answer: ask again"}
 	errBadAnswer  = answer{wire.CodeUnacceptable, "pellucid: the server's answer was not acceptable MCP"}
 	errDenied     = answer{wire.CodeDenied, "pellucid: denied by policy"}
 	errUnsent     = answer{wire.CodeUnsent, "pellucid: the request could not be passed on"}
@@ -33,6 +33,8 @@ var (
 	errUnapproved = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}
 	errUnrecorded = answer{wire.CodeUnrecorded, "pellucid: withheld: the decision about the result could not be recorded"}
 	errNoSampling = answer{wire.CodeNoSampling, mcpmsg.NoSampling}
+	errNoMethod   = answer{wire.CodeNoMethod, "pellucid: method not found"}
+	errNoResource = answer{wire.CodeNoResource, "pellucid: no such resource"}
 )
 
 // raw is the error object. evidence, where there is one, names the decision.

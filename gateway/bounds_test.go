@@ -176,7 +176,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%.200s", out.Raw)
 	}
 	out = in.pass(passage{msg: long(2), method: "resources/read", id: wire.IntID(2)})
-	if !strings.Contains(string(out.Raw), `"code":7504`) {
+	if !strings.Contains(string(out.Raw), `"code":7513`) {
 		t.Errorf("%.200s", out.Raw)
 	}
 	in.cfg.patience = time.Minute

@@ -92,7 +92,7 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 	i := inspections.Get().(*inspection)
 	defer i.free()
 	i.inspector, i.p = in, p
-	i.w.key, i.w.keep, i.w.lookup = in.cfg.Key, in.keep, in.lookup
+	i.w.key, i.w.keep, i.w.lookup, i.w.passages = in.cfg.Key, in.keep, in.lookup, in.cfg.passages
 	return i.decide()
 }
 
@@ -100,7 +100,7 @@ func (in *inspector) pass(p passage) *wire.Outgoing {
 func (in *inspection) free() {
 	w := &in.w
 	w.reset()
-	w.key, w.keep, w.text, w.llm, w.lookup, w.res.Clean = frame.Key{}, nil, nil, nil, nil, scrub.Clean{}
+	w.key, w.keep, w.text, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, scrub.Clean{}
 	in.inspector, in.p, in.row, in.rule, in.d, in.suspect = nil, passage{}, nil, Rule{}, Decision{}, suspect{}
 	inspections.Put(in)
 }
@@ -262,6 +262,7 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	if in.w.settle(); in.w.refused != ok {
 		return in.w.refused
 	}
+	in.withholdCapabilities(root)
 	in.restructure(root)
 	if in.p.msg.Kind != wire.Response {
 		return ok
@@ -288,6 +289,8 @@ func checkResultType(v strictjson.Value) finding.Code {
 func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
 	for _, request := range v.Members() {
 		switch method := request.Get("method").Text(); {
+		case !in.cfg.passages.Method(method):
+			return finding.Denied
 		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
 		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:
 		case method == mcpmsg.Sample:

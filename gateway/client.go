@@ -84,6 +84,9 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	k := newCall(m, time.Now())
 	r.observe(m, &k.watched)
+	if refused := r.unextended(m); refused != nil {
+		return r.refuseExtended(ctx, m, k, refused)
+	}
 	if k.method == mcpmsg.CallTool {
 		rule := r.cfg.rule(k.tool)
 		if rule.Denied {
@@ -147,6 +150,10 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 func (r *relay) clientNotification(ctx context.Context, m *wire.Message) error {
 	if m.Method == mcpmsg.Initialized {
 		r.news.ready.Store(true)
+	}
+	if !r.cfg.passages.Method(m.Method) {
+		r.quiet.warn("client's notification belongs to no extension that passes", "method", finding.Quote(m.Method))
+		return nil
 	}
 	out := &wire.Outgoing{Kind: wire.Notification, Method: m.Method}
 	out.Route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, nil))

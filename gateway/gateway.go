@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/intake"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/scrub"
 	"github.com/pellucid-mcp/pellucid/validate"
@@ -95,9 +96,15 @@ type Config struct {
 	Memory   *intake.Budget
 	patience time.Duration // for that; 0: 10 s
 
+	// Union says that the client sees this server together with others at one address: of
+	// capabilities and extensions less passes there.
+	Union bool
+
 	// DangerouslyAllowSampling lets the server put words before the client's
 	// model. They are scrubbed and marked; nothing can make them harmless.
 	DangerouslyAllowSampling bool
+
+	passages *mcpmsg.Passages // nil: as Union says
 }
 
 // Reasons for which Run ends, beside those of its context.
@@ -167,6 +174,13 @@ func (c Config) orDefault() (Config, error) {
 	}
 	if c.Schemas == nil {
 		c.Schemas = new(validate.Cache)
+	}
+	switch {
+	case c.passages != nil:
+	case c.Union:
+		c.passages = mcpmsg.Union
+	default:
+		c.passages = mcpmsg.Alone
 	}
 	return c, nil
 }

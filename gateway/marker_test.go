@@ -143,6 +143,8 @@ func sample(name string) string {
 		return "error"
 	case "mode":
 		return "form"
+	case "url":
+		return "https://clean.example/"
 	}
 	return "clean " + name
 }

@@ -142,6 +142,10 @@ func (r *relay) unreachable(m *wire.Message) error {
 }
 
 func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
+	if !r.cfg.passages.Method(m.Method) {
+		r.refuseExtension(m)
+		return nil
+	}
 	if m.Method == mcpmsg.Sample && !r.cfg.DangerouslyAllowSampling {
 		args := []any{"method", mcpmsg.Sample, "allow_with", "dangerously_allow_sampling"}
 		if id := r.in.refuseOf(mcpmsg.Sample, "request", Dropped, finding.Denied); id != nil {
@@ -189,6 +193,10 @@ func (r *relay) related(m *wire.Message) *call {
 }
 
 func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
+	if !r.cfg.passages.Method(m.Method) {
+		r.refuseExtension(m)
+		return nil
+	}
 	p := passage{msg: m, method: m.Method}
 	k := r.related(m) // before the walk: m may be read no more behind it
 	switch m.Method {

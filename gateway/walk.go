@@ -30,6 +30,8 @@ type walker struct {
 	keep   *scrub.Scrubber // of definitions and names: removals only
 	lookup func(int64) (raw []byte, ok bool)
 
+	passages *mcpmsg.Passages // of capabilities and extensions
+
 	evidence ID
 	digests  bool // of delivered texts are wanted
 	res      scrub.Result
@@ -275,7 +277,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	switch v.Kind() {
 	case '"':
 	case '{', '[':
-		if f.Treat == mcpmsg.ToolText || f.Treat == mcpmsg.Opaque {
+		if f.Treat == mcpmsg.ToolText || f.Treat == mcpmsg.Opaque || f.Treat == mcpmsg.Link {
 			return finding.Misshapen
 		}
 		return w.whole(v, w.text)
@@ -300,8 +302,13 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	case mcpmsg.Definition:
 		w.scrub(v, w.keep)
 		w.say(v, ofText(f), pieceText, w.keep)
+	case mcpmsg.Link:
+		return w.link(v)
 	case mcpmsg.Name:
 		code := w.name(v)
+		if code == ok && isURI(f.Name) && !w.passages.URI(v.Text()) {
+			return finding.Denied
+		}
 		if code == ok && f.Name == "name" {
 			w.tell(piece{value: v, text: v.Text(), in: named, kind: pieceName})
 		}
@@ -422,6 +429,9 @@ func (w *walker) meta(v strictjson.Value) finding.Code {
 		case isOurs(name):
 			w.edits.Remove(value)
 			w.giveUp(finding.ForgedProvenance)
+		case !w.passages.Meta(name.Text()):
+			w.edits.Remove(value)
+			w.giveUp(finding.Denied)
 		case name.Text() == mcpmsg.KeySubscriber && value.Kind() == '0':
 			w.subscriber(value)
 		default:

@@ -13,6 +13,9 @@ func (u *union) notification(m *wire.Message) {
 		}
 		return
 	}
+	if !mcpmsg.Union.Method(m.Method) {
+		return
+	}
 	var raw []byte
 	if m.Params.Exists() {
 		raw = m.Params.Raw()

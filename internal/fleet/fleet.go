@@ -50,6 +50,8 @@ type Client struct {
 	Principal string    // who it is, for Config
 	// May says which servers it may see where all are one; nil: every one.
 	May func(server string) bool
+
+	union bool // it is one of several servers that a client sees as one
 }
 
 // Options of a [Fleet]. The zero value is the default.

@@ -1,11 +1,16 @@
 package fleet
 
 import (
+	"context"
+	"io"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/mcpshape"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
 // TestOffersByTable: all servers as one announce what the table of extensions lets pass
@@ -31,5 +36,105 @@ func TestOffersByTable(t *testing.T) {
 	}
 	if r := mcpshape.Check("2025-11-25", mcpmsg.Result, mcpmsg.Initialize, said.Root()); !r.Clean() {
 		t.Errorf("%+v", r)
+	}
+}
+
+// hearing is a server that notes what it hears, and says more than it is asked before it
+// answers the call of a tool.
+func hearing(result string, heard *sync.Map, says ...string) Dialer {
+	return func(context.Context) (wire.Conn, error) {
+		toServer, fromUs := io.Pipe()
+		toUs, fromServer := io.Pipe()
+		server := wire.NewLines(toServer, fromServer, wire.LinesOptions{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				m, err := server.Read(context.Background())
+				if err != nil {
+					return
+				}
+				heard.Store(m.Method, true)
+				if m.Kind != wire.Request {
+					continue
+				}
+				if m.Method == mcpmsg.CallTool {
+					for _, line := range says {
+						_ = server.Write(context.Background(), &wire.Outgoing{Raw: []byte(line), Kind: wire.Notification})
+					}
+				}
+				_ = server.Write(context.Background(), &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(result)), Kind: wire.Response, ID: m.ID})
+			}
+		}()
+		return &inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{}), func() { server.Close(); <-done }}, nil
+	}
+}
+
+// TestUnionByTable walks the table of extensions at all servers as one: a method is refused
+// with the constant error, and no server hears of it, where the table withholds it, and only
+// there; what a server says by a method that no row names does not arrive.
+func TestUnionByTable(t *testing.T) {
+	var heard sync.Map
+	dial := hearing(everyResult, &heard,
+		`{"jsonrpc":"2.0","method":"notifications/evil","params":{}}`, `{"jsonrpc":"2.0","id":"e","method":"evil.example/ask","params":{}}`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"said"}}`)
+	f := fleetOf(t, Options{}, Server{Name: "a", Dial: dial, Config: config("a")})
+	toUs, fromClient := io.Pipe()
+	toClient, fromUs := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = all(f, wire.Legacy)(context.Background(), wire.NewLines(toUs, fromUs, wire.LinesOptions{}))
+		fromUs.Close()
+	}()
+	client := wire.NewLines(toClient, fromClient, wire.LinesOptions{})
+	defer func() { fromClient.Close(); <-done; client.Close() }()
+	var said []string
+	var last int64
+	ask := func(method, params string) (refused bool) {
+		last++
+		request(t, client, last, method, params)
+		for {
+			m, err := client.Read(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.ID != wire.IntID(last) {
+				said = append(said, m.Method)
+				m.Release()
+				continue
+			}
+			code, _ := m.Error.Get("code").Int64()
+			refused = code == wire.CodeNoMethod && m.Error.Get("message").Text() == textNoMethod
+			m.Release()
+			return refused
+		}
+	}
+	ask(mcpmsg.Initialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+	own := map[string]bool{mcpmsg.Initialize: true, mcpmsg.Discover: true, mcpmsg.Listen: true, mcpmsg.ListRoots: true, mcpmsg.Sample: true, mcpmsg.Elicit: true}
+	for i := range mcpmsg.Extensions {
+		e := &mcpmsg.Extensions[i]
+		methods := e.Methods
+		if methods == nil && e.Union == mcpmsg.Withheld {
+			methods = []string{"evil.example/do"}
+		}
+		for _, method := range methods {
+			if strings.HasSuffix(method, "/") {
+				method += "get"
+			}
+			if own[method] || strings.HasPrefix(method, "notifications/") {
+				continue // of another era, or of servers
+			}
+			if refused, want := ask(method, `{"name":"a_t","uri":"a://b","level":"info"}`), e.Union == mcpmsg.Withheld; refused != want {
+				t.Errorf("%s: refused %t, want %t", method, refused, want)
+			}
+			if _, was := heard.Load(method); was && e.Union == mcpmsg.Withheld {
+				t.Errorf("a server heard %s", method)
+			}
+		}
+	}
+	all := strings.Join(said, " ")
+	if strings.Contains(all, "evil") || !strings.Contains(all, mcpmsg.LogMessage) {
+		t.Errorf("the client heard %q", all)
 	}
 }

@@ -39,7 +39,7 @@ func (r *run) serve(up *upstream) {
 	if verified && time.Since(began) >= u.f.opt.Patience {
 		u.announce(listed[:]...) // it was left out of lists meanwhile
 	}
-	err := up.serve(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal})
+	err := up.serve(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal, union: true})
 	u.mu.Lock()
 	if r.m.run == r {
 		r.m.run = nil

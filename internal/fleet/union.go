@@ -253,6 +253,10 @@ func (u *union) dispatch(t *turn, m *wire.Message) error {
 		m.Release()
 		return u.refuse(t, wire.CodeInvalid, textOrder)
 	}
+	if !mcpmsg.Union.Method(m.Method) {
+		m.Release()
+		return u.refuse(t, wire.CodeNoMethod, textNoMethod)
+	}
 	switch m.Method {
 	case mcpmsg.CallTool, mcpmsg.GetPrompt:
 		return u.byName(t, m)

@@ -93,7 +93,9 @@ func (u *upstream) serve(ctx context.Context, c Client) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := gateway.Run(ctx, c.Conn, conn, u.Config(c.Principal))
+	cfg := u.Config(c.Principal)
+	cfg.Union = c.union
+	err := gateway.Run(ctx, c.Conn, conn, cfg)
 	stop()
 	<-watch
 	if u.ctx.Err() != nil {

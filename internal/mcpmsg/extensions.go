@@ -12,23 +12,23 @@ type Passage uint8
 
 // The passages. The zero value is the strict choice.
 const (
-	Withheld  Passage = iota // the capability is not announced, and its methods are refused
+	Withheld  Passage = iota // not announced; its methods, members of _meta and URIs are refused
 	Inspected                // every string goes through the table of messages
 )
 
 func (p Passage) String() string { return [...]string{"withheld", "inspected"}[p] }
 
-// An Extension is a capability of servers, or an extension of the protocol, and what it
-// brings. What comes of it passes in no other way than the table of messages allows.
+// An Extension is a capability of servers or clients, or an extension of the protocol, and
+// what it brings. What comes of it passes in no other way than the table of messages allows.
 type Extension struct {
 	Name       string   // as people call it
-	Capability []string // where it stands in capabilities; nil: only a client announces it
+	Capability []string // where it stands in capabilities of servers; nil: no server announces it
 	Methods    []string // requests and notifications; "/" at the end: all that begin so
 	Meta       []string // keys of _meta
 	Schemes    []string // of URIs
 	Alone      Passage  // at a single server
 	Union      Passage  // at all servers as one
-	// Pinned: what it brings is part of the server's surface, and a change is held.
+	// Pinned: what its URIs name is read with the surface and is part of it. A change is held.
 	Pinned bool
 }
 
@@ -44,17 +44,6 @@ func (e *Extension) In(capabilities strictjson.Value) strictjson.Value {
 	return v
 }
 
-// ExtensionOf is the row for a capability of that path; the last row for what no other names.
-func ExtensionOf(path ...string) *Extension {
-	for i := range Extensions {
-		c := Extensions[i].Capability
-		if len(c) == len(path) && c[0] == path[0] && (len(c) == 1 || c[1] == path[1] || c[1] == "*") {
-			return &Extensions[i]
-		}
-	}
-	return &Extensions[len(Extensions)-1]
-}
-
 // Names of extensions.
 const (
 	ExtensionApps  = "io.modelcontextprotocol/ui"
@@ -63,18 +52,22 @@ const (
 
 // Extensions is the table of capabilities. Its last row is for what no other row names.
 var Extensions = []Extension{
-	{Name: "tools", Capability: []string{"tools"}, Methods: []string{ListTools, CallTool, ToolsChanged}, Alone: Inspected, Union: Inspected, Pinned: true},
-	{Name: "prompts", Capability: []string{"prompts"}, Methods: []string{ListPrompts, GetPrompt, PromptsChanged}, Alone: Inspected, Union: Inspected, Pinned: true},
-	{Name: "resources", Capability: []string{"resources"}, Alone: Inspected, Union: Inspected, Pinned: true,
+	{Name: "the protocol itself", Alone: Inspected, Union: Inspected,
+		Methods: []string{Initialize, Initialized, Discover, Ping, Cancelled, Progress, Listen, Acknowledged}},
+	{Name: "tools", Capability: []string{"tools"}, Methods: []string{ListTools, CallTool, ToolsChanged}, Alone: Inspected, Union: Inspected},
+	{Name: "prompts", Capability: []string{"prompts"}, Methods: []string{ListPrompts, GetPrompt, PromptsChanged}, Alone: Inspected, Union: Inspected},
+	{Name: "resources", Capability: []string{"resources"}, Alone: Inspected, Union: Inspected,
 		Methods: []string{ListResources, ListTemplates, ReadResource, Subscribe, Unsubscribe, ResourcesChanged, ResourceUpdated}},
 	{Name: "logging", Capability: []string{"logging"}, Methods: []string{SetLevel, LogMessage}, Alone: Inspected, Union: Inspected},
 	{Name: "completions", Capability: []string{"completions"}, Methods: []string{Complete}, Alone: Inspected, Union: Inspected},
+	{Name: "roots", Methods: []string{ListRoots, RootsChanged}, Alone: Inspected, Union: Inspected},
+	{Name: "sampling", Methods: []string{Sample}, Alone: Inspected, Union: Inspected},
+	{Name: "elicitation", Methods: []string{Elicit, ElicitationComplete}, Alone: Inspected, Union: Inspected},
 	{Name: "tasks of 2025-11-25", Capability: []string{"tasks"}, Methods: []string{"tasks/", TaskStatus},
 		Meta: []string{"io.modelcontextprotocol/related-task"}, Alone: Inspected, Union: Inspected},
 	{Name: "Tasks", Capability: []string{"extensions", ExtensionTasks}, Methods: []string{"tasks/", "notifications/tasks"}, Alone: Inspected, Union: Inspected},
 	{Name: "Apps", Capability: []string{"extensions", ExtensionApps}, Meta: []string{"ui", "ui/resourceUri"}, Schemes: []string{"ui"},
 		Alone: Inspected, Union: Inspected, Pinned: true},
-	{Name: "elicitation by URL", Methods: []string{Elicit, ElicitationComplete}, Alone: Inspected, Union: Inspected},
 	{Name: "experimental", Capability: []string{"experimental", "*"}, Alone: Inspected, Union: Withheld},
 	{Name: "any other", Capability: []string{"*"}, Alone: Inspected, Union: Withheld},
 }
@@ -83,10 +76,7 @@ var Extensions = []Extension{
 const AppType = "text/html;profile=mcp-app"
 
 // IsApp reports whether a URI is that of an app.
-func IsApp(uri string) bool {
-	scheme, _, found := strings.Cut(uri, ":")
-	return found && strings.EqualFold(scheme, "ui")
-}
+func IsApp(uri string) bool { return pinnedSchemes[scheme(uri)] }
 
 // IsAppRead reports whether the answer to a read of a resource is an app: by the URI
 // that was asked for, or by what the answer calls itself.

@@ -27,9 +27,10 @@ const (
 	Blob                          // base64: text types are decoded, scrubbed and encoded again, others reported
 	Meta                          // as Data, once members under our own prefix have been removed
 	Opaque                        // octet for octet, capped
+	Link                          // as Name, and a URL that a person opens: https, or http of this machine
 )
 
-var treatmentNames = [...]string{"data", "text", "tool text", "resource text", "prompt text", "definition", "name", "schema", "blob", "meta", "opaque"}
+var treatmentNames = [...]string{"data", "text", "tool text", "resource text", "prompt text", "definition", "name", "schema", "blob", "meta", "opaque", "link"}
 
 func (t Treatment) String() string { return treatmentNames[t] }
 

@@ -27,6 +27,7 @@ var (
 
 func name(n string) Field       { return Field{Name: n, Treat: Name} }
 func text(n string) Field       { return Field{Name: n, Treat: Text} }
+func link(n string) Field       { return Field{Name: n, Treat: Link} }
 func definition(n string) Field { return Field{Name: n, Treat: Definition} }
 func schema(n string) Field     { return Field{Name: n, Treat: Schema} }
 func data(n string) Field       { return Field{Name: n, Treat: Data} }
@@ -116,7 +117,7 @@ func content(n string, t Treatment) *Shape {
 
 // What a server asks of a client.
 var (
-	elicitation = params("ElicitRequestParams", text("message"), name("mode"), name("url"), name("elicitationId"),
+	elicitation = params("ElicitRequestParams", text("message"), name("mode"), link("url"), name("elicitationId"),
 		schema("requestedSchema"), data("task"))
 
 	sampling = params("CreateMessageRequestParams",
@@ -137,7 +138,7 @@ var (
 	plainParams = params("Params")
 	plainResult = result("Result", Data)
 
-	urlElicitation = shape("URLElicitation", Data, text("message"), name("mode"), name("url"), name("elicitationId"), meta)
+	urlElicitation = shape("URLElicitation", Data, text("message"), name("mode"), link("url"), name("elicitationId"), meta)
 	errorData      = shape("ErrorData", Data, Field{Name: "elicitations", Shape: urlElicitation, Arity: List, Unit: Entry},
 		Field{Name: "requiredCapabilities", Treat: Schema}, Field{Name: "supported", Treat: Name, Arity: List}, text("requested"))
 	rpcError = shape("Error", Data, text("message"), Field{Name: "data", Shape: errorData})

@@ -47,6 +47,7 @@ const (
 	CodeUnapproved   = 7509 // what the server says of it differs from what was approved
 	CodeUnrecorded   = 7510 // the decision could not be recorded
 	CodeNoSampling   = 7512 // the server may not ask for sampling
+	CodeNoRoom       = 7513 // too much is under way to look at the answer
 )
 
 // Codes of packages fleet and admit: whether there is a server at all.
