@@ -174,7 +174,7 @@ func (m *matcher) read(s string, i int) int {
 func (m *matcher) step(x symbol) {
 	switch c := x.char; {
 	case c == '\n' || c == '\r':
-		m.lineBreak()
+		m.lineBreak(x)
 		m.lineStart = m.lineStart || c == '\n'
 	case c == ' ' || c == '\t':
 		m.blank(x)
@@ -300,9 +300,12 @@ func (m *matcher) name(x symbol) {
 
 // lineBreak: a line break within a token is no obstacle to a model. But a row of
 // hashes above a word is a banner, and a lone one the line of a comment.
-func (m *matcher) lineBreak() {
+func (m *matcher) lineBreak(x symbol) {
 	m.dropLine()
-	if t := m.top(); t != nil && t.kind == asHeading && len(m.syms)-t.at == t.hashes {
+	t := m.top()
+	if t != nil && t.kind == inAngles {
+		m.inPrefix(t, x)
+	} else if t != nil && t.kind == asHeading && len(m.syms)-t.at == t.hashes {
 		if t.hashes != 3 {
 			m.kill()
 			return
@@ -502,9 +505,10 @@ func touched(events []Event, start, end int) bool {
 }
 
 // spells reports whether got is the token's text to the letter. Of a token that
-// stands for any number, the digits may be others.
+// stands for any number, the digits may be others; the blank in a prefix may be any white
+// space, as between the attributes of XML.
 func (t *Token) spells(got string) bool {
-	if got == t.Text {
+	if got == t.Text || t.kind == asPrefix && strings.Join(strings.Fields(got), " ") == t.Text {
 		return true
 	}
 	if t.stem == 0 || len(got) <= t.stem || got[:t.stem] != t.Text[:t.stem] {

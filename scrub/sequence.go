@@ -13,10 +13,11 @@ type element struct {
 	tok  *Token // nil: a word
 	word spelling
 	far  bool // it may stand up to maxGap bytes further on; else only blanks lie between
-	said bool // and what lies between are words: it holds a blank
+	said bool // and what lies between are words: see talks
 	mute bool // and what lies between is one word or nothing
 	ends bool // the line ends behind it
 	head bool // the line begins before it
+	told bool // words follow it: see talks
 }
 
 // maxGap is how far two tokens of one sequence can be apart, in bytes.
@@ -24,7 +25,7 @@ const maxGap = 4096
 
 const (
 	gap     = "\u2026" // of a sequence in a file: what lies between is anything
-	wordGap = "\u2025" // … that holds a blank
+	wordGap = "\u2025" // … that holds a blank, and words before its first tag
 	dataGap = "\u2024" // … that holds none
 	newline = "\u21b5" // of a sequence in a file: the line ends
 )
@@ -67,6 +68,9 @@ func (tt *TokenTable) parseSequence(t *Token, text string) (seq tokenRow, fault 
 		}
 		if after, ok := strings.CutPrefix(rest, newline); ok {
 			e.ends, rest = true, after
+			if rest == wordGap {
+				e.told, rest = true, ""
+			}
 		}
 		seq = append(seq, e)
 	}
@@ -79,11 +83,10 @@ func (tt *TokenTable) parseSequence(t *Token, text string) (seq tokenRow, fault 
 		return nil, "does not begin with a token"
 	case len(seq) == 1 && !seq[0].ends:
 		return nil, "is the token alone"
-	case len(seq) > 2:
-		for _, e := range seq {
-			if e.far {
-				return nil, "has a gap and more than two parts"
-			}
+	}
+	for _, e := range seq[:len(seq)-1] {
+		if e.far {
+			return nil, "has a gap before another part than the last"
 		}
 	}
 	return seq, ""
@@ -120,32 +123,54 @@ func (h *hit) is(t *Token) bool {
 }
 
 // resolve cuts the ambiguous tokens that stand in a sequence, and notes the others.
+// A token that has sequences in which it stays waits until it is known what stays
+// before it.
 func (m *matcher) resolve(s string) {
-	m.next = append(m.next[:0], make([]int32, len(m.table.tokens))...)
-	m.words = m.words[:0]
-	for i := len(m.hits) - 1; i >= 0; i-- {
+	m.each(func(i int) {
 		h := &m.hits[i]
 		for _, seq := range m.table.seqs[h.tok] {
-			m.run(s, i, seq, false)
-		}
-		for _, seq := range m.table.spares[h.tok] {
-			m.run(s, i, seq, true)
+			if !h.tok.Unless {
+				m.run(s, i, seq, false)
+			}
 		}
 		if h.is(anyShape) {
 			for _, seq := range m.table.ofShape {
 				m.run(s, i, seq, false)
 			}
 		}
-		if h.tok.kind != ofShapes {
-			m.next[h.tok.index] = int32(i)
+	})
+	m.each(func(i int) {
+		for _, seq := range m.table.spares[m.hits[i].tok] {
+			m.run(s, i, seq, true)
 		}
-	}
+	})
+	m.each(func(i int) {
+		h := &m.hits[i]
+		for _, seq := range m.table.seqs[h.tok] {
+			if h.tok.Unless && !h.spared {
+				m.run(s, i, seq, false)
+			}
+		}
+	})
 	for i := range m.hits {
 		switch h := &m.hits[i]; {
 		case h.left && h.tok.Unless && !h.spared && len(m.seams) == 0:
 			m.cutLate(ControlToken, int(h.start), int(h.end), false)
 		case h.left:
 			m.left(AmbiguousToken, h.start, h.end)
+		}
+	}
+}
+
+// each calls do for every hit from right to left, so that the next hit of each token
+// is known.
+func (m *matcher) each(do func(i int)) {
+	m.words = m.words[:0]
+	m.next = append(m.next[:0], make([]int32, len(m.table.tokens))...)
+	for i := len(m.hits) - 1; i >= 0; i-- {
+		do(i)
+		if h := &m.hits[i]; h.tok.kind != ofShapes {
+			m.next[h.tok.index] = int32(i)
 		}
 	}
 }
@@ -166,12 +191,15 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 			}
 			members[n], words[n], pos = -1, [2]int{start, end}, end
 		default:
-			if k = m.hitAt(s, k, pos, e); k < 0 {
+			if k = m.hitAt(s, k, pos, e, spare); k < 0 {
 				return
 			}
 			members[n], pos = k, int(m.hits[k].end)
 		}
-		if e.ends && !endsLine(s, pos) || e.head && !beginsLine(s, int(m.hits[i].start)) {
+		if spare && members[n] >= 0 && !m.hits[members[n]].left {
+			return
+		}
+		if e.ends && !endsLine(s, pos) || e.told && !talks(s[pos:]) || e.head && !beginsLine(s, int(m.hits[i].start)) {
 			return
 		}
 	}
@@ -209,18 +237,28 @@ func (m *matcher) cutLate(c Class, start, end int, split bool) {
 }
 
 // hitAt returns the hit of e behind m.hits[k], which ends at pos, -1 if there is
-// none.
-func (m *matcher) hitAt(s string, k, pos int, e element) int {
+// none. Of a sequence in which a token stays, a gap holds elements of XML.
+func (m *matcher) hitAt(s string, k, pos int, e element, spare bool) int {
 	if e.far {
 		if e.tok.kind == ofShapes {
 			return -1
 		}
 		n := int(m.next[e.tok.index])
-		if n <= k || int(m.hits[n].start)-pos > maxGap {
+		if n <= k {
 			return -1
 		}
-		blank := strings.ContainsAny(s[pos:max(pos, int(m.hits[n].start))], " \t\n")
-		if e.said && !blank || e.mute && blank {
+		between := s[pos:max(pos, int(m.hits[n].start))]
+		if spare && !e.mute {
+			if hasBlank(firstText(between)) && talks(between) {
+				return -1
+			}
+			return n
+		}
+		if len(between) > maxGap {
+			return -1
+		}
+		blank := hasBlank(between)
+		if e.said && !(blank && talks(between)) || e.mute && blank {
 			return -1
 		}
 		return n
@@ -262,7 +300,29 @@ func (m *matcher) wordAt(s string, pos int, e element) (start, end int) {
 	if last := e.word.text[len(e.word.text)-1]; letter(last) && end < len(s) && letter(s[end]) {
 		return 0, -1
 	}
+	// The name of a role in capitals is a word of records in other letters.
+	if got, want := s[start:end], e.word.text; got != want && want == strings.ToUpper(want) && strings.EqualFold(got, want) && !oddCase(got, want) {
+		return 0, -1
+	}
 	return start, end
+}
+
+func hasBlank(s string) bool { return strings.ContainsAny(s, " \t\n") }
+
+// firstText returns s up to its first tag.
+func firstText(s string) string {
+	if n := strings.IndexByte(s, '<'); n >= 0 {
+		return s[:n]
+	}
+	return s
+}
+
+// talks reports whether s begins with words. An element of XML that holds other elements
+// begins with a tag.
+func talks(s string) bool {
+	return strings.ContainsFunc(firstText(s), func(r rune) bool {
+		return r >= utf8.RuneSelf || letter(byte(r)) || '0' <= r && r <= '9'
+	})
 }
 
 func inReach(pos, at, n int) (start, end int) {

@@ -51,7 +51,7 @@ func TestTokenFaults(t *testing.T) {
 	for _, want := range []string{
 		"line 1: want a word", "line 2: a token has 2 to 64 characters: \"x\"", "line 3: want a word", "line 4: unknown word \"colour\"",
 		"line 5: when stands behind no token", "line 7: only an ambiguous token", "line 8: the file has the token", "is the token alone",
-		"does not hold the token", "has a gap and more than two parts", "line 15: a token has sequences of one kind",
+		"does not hold the token", "has a gap before another part than the last", "line 15: a token has sequences of one kind",
 		"line 16: the text holds the hidden character U+200B", "begins with a visible ASCII character", "line 18: a token has 2 to 64",
 	} {
 		if !strings.Contains(got, want) {
