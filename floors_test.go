@@ -74,7 +74,7 @@ validate:               internal/strictjson github.com/santhosh-tekuri/jsonschem
 corpus:
 conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
 
-surface:                finding scrub internal/blob internal/ucd internal/strictjson internal/wire internal/mcpmsg
+surface:                finding scrub internal/blob internal/ucd internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
 surface/pintest:        surface
 internal/pinfile:       surface internal/state internal/strictjson
 internal/sequence:      finding ledger internal/state

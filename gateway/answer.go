@@ -66,6 +66,7 @@ const (
 	placeholderBusy  = `[pellucid could not look at this result, since too much was under way: ask again; evidence `
 	placeholderHeld  = `[pellucid holds this result until a person has looked at it; evidence `
 	placeholderTool  = `[pellucid holds this tool until a person has looked at it; evidence `
+	placeholderForm  = `[pellucid refused this call: the server's description of the tool is not valid; evidence `
 	placeholderDeny  = `[pellucid refused this call: the operator's policy does not allow it; evidence `
 	placeholderCall  = `[pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence `
 )

@@ -121,6 +121,10 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 // forward sends the client's request under our number. It owns m.
 func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	defer m.Release()
+	if out := r.refuseIllFormed(m, k); out != nil {
+		r.calls.close(k.n)
+		return r.toClient(ctx, out)
+	}
 	if r.withheld(ctx, k) {
 		r.calls.close(k.n)
 		return r.toClient(ctx, r.refuseUnapproved(m, k))

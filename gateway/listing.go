@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
@@ -71,6 +73,9 @@ func (h *holding) next() (held, bool) {
 func (r *relay) askPage(cursor string, meta []byte) {
 	now := time.Now()
 	k := &call{method: mcpmsg.ListTools, cursor: cursor, meta: meta, born: now, heard: now}
+	if meta != nil {
+		k.revision = mcpmsg.Modern
+	}
 	r.calls.open(k)
 	id := wire.IntID(k.n)
 	route := wire.Route{}
@@ -88,7 +93,7 @@ func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
 		r.listed(ctx, nil)
 		return
 	}
-	done, inOrder := r.listing.page(k.cursor, m.Result)
+	done, inOrder := r.listing.page(k.cursor, m.Result, r.illFormed(k, m))
 	if r.cfg.Admission != nil && inOrder {
 		r.differs(m)
 	}
@@ -105,7 +110,7 @@ func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
 
 // clientPage learns from a page that the client asked for.
 func (r *relay) clientPage(k *call, m *wire.Message) {
-	if done, inOrder := r.clientOwn.page(k.cursor, m.Result); done && inOrder {
+	if done, inOrder := r.clientOwn.page(k.cursor, m.Result, r.illFormed(k, m)); done && inOrder {
 		r.surface.settle(&r.clientOwn)
 	}
 }
@@ -142,6 +147,31 @@ func contextMeta(m *wire.Message) []byte {
 	return append(dst, '}')
 }
 
+// illFormed are the entries of a page of tools that are left out for their form.
+func (r *relay) illFormed(k *call, m *wire.Message) map[strictjson.Value]bool {
+	if m.Kind != wire.Response || r.cfg.rule("").Mode != Enforce {
+		return nil
+	}
+	report := (&passage{msg: m, method: mcpmsg.ListTools, revision: r.revisionOf(k)}).shape(m.Result)
+	wrong := make(map[strictjson.Value]bool, len(report.Entries))
+	for _, e := range report.Entries {
+		wrong[e.Value] = true
+	}
+	return wrong
+}
+
+// refuseIllFormed answers a call of a tool that was left out for its form; nil: it was not.
+func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Outgoing {
+	if k.method != mcpmsg.CallTool || r.cfg.rule("").Mode != Enforce || !r.surface.illFormed(k.tool) {
+		return nil
+	}
+	id := r.refused("request", Dropped, finding.ShapeInvalid)
+	if id == nil {
+		return errWithheld.to(k, nil)
+	}
+	return r.refuseCall(m, k, *id, frame.Other, placeholderForm, finding.ShapeInvalid)
+}
+
 // A listing is a tools/list under way, page by page.
 type listing struct {
 	tools    map[string]declared
@@ -153,7 +183,8 @@ type listing struct {
 
 // page takes the page that cursor asked for. done means that no page follows;
 // a page out of order, or one too many, ends the listing: ok is false then.
-func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
+// wrong are its entries that no client sees for their form.
+func (l *listing) page(cursor string, result strictjson.Value, wrong map[strictjson.Value]bool) (done, ok bool) {
 	if cursor == "" {
 		*l = listing{tools: map[string]declared{}, versions: l.versions}
 	} else if l.tools == nil || cursor != l.next {
@@ -167,6 +198,7 @@ func (l *listing) page(cursor string, result strictjson.Value) (done, ok bool) {
 			return false, false
 		}
 		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema"))), hints: hintsOf(t.Get("annotations"))}
+		d.illFormed = wrong[t] || t.Get("name").Text() == ""
 		if schema := t.Get("outputSchema"); schema.Exists() {
 			d.output = l.keep(schema.Raw())
 			d.narrow = narrowSchema(d.output)

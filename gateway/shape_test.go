@@ -8,6 +8,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 
@@ -210,5 +211,42 @@ func TestShapeInspected(t *testing.T) {
 	}
 	if len(sink.all()) == 0 {
 		t.Error("nothing was recorded")
+	}
+}
+
+// TestCallOfLeftOut: a tool that was left out of the list for its form cannot be called, its
+// neighbour can; where forms are only recorded, both can.
+func TestCallOfLeftOut(t *testing.T) {
+	const page = `{"tools":[{"name":"read","inputSchema":{"type":"object"}},{"name":"bad","inputSchema":[]},{"description":"x"},"x"]}`
+	for _, mode := range []Mode{Enforce, Audit, Off} {
+		r := newRig(t, func(c *Config) { c.Validation.Mode = mode })
+		list := r.result(r.request("1", mcpmsg.ListTools, ""), page)
+		if mode == Enforce && string(list.at("result", "tools")) != `[{"name":"read","inputSchema":{"type":"object"}}]` {
+			t.Errorf("tools %s", list.at("result", "tools"))
+		}
+		for _, tool := range []string{"bad", "", "read"} {
+			r.client.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + tool + `"}}`)
+			if mode == Enforce && tool != "read" {
+				got := parse(t, r.client.next())
+				if s := got.text("result", "content", 0, "text"); !strings.HasPrefix(s, placeholderForm) || string(got.at("result", "isError")) != "true" {
+					t.Errorf("%q is answered with %s", tool, got)
+				}
+				if d := r.last(); d.Withheld[0].Code != finding.ShapeInvalid {
+					t.Errorf("record %+v", d)
+				}
+				continue
+			}
+			if id := r.awaits(mcpmsg.CallTool); r.result(id, `{"content":[]}`)["result"] == nil {
+				t.Errorf("%q is refused", tool)
+			}
+		}
+	}
+	// Where the client has not listed the tools, the gateway does, before the call.
+	r := newRig(t)
+	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bad"}}`)
+	id := r.awaits(mcpmsg.ListTools)
+	r.server.send(`{"jsonrpc":"2.0","id":` + id + `,"result":` + page + `}`)
+	if got := parse(t, r.client.next()); !strings.HasPrefix(got.text("result", "content", 0, "text"), placeholderForm) {
+		t.Errorf("answer %s", got)
 	}
 }

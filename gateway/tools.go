@@ -32,6 +32,8 @@ type declared struct {
 	hints   toolHints
 	narrow  bool           // output admits nothing that could hold an injection
 	version surface.Digest // of all that it has said
+
+	illFormed bool // left out for its form
 }
 
 func (s *toolList) current() bool {
@@ -69,6 +71,13 @@ func (s *toolList) label(tool string) string {
 		return frame.Other
 	}
 	return tool
+}
+
+// illFormed reports whether the tool was left out of the list for its form.
+func (s *toolList) illFormed(tool string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].illFormed
 }
 
 // version is the digest of what the server has said of a tool.

@@ -87,14 +87,18 @@ type Builder struct {
 	unlisted []Unlisted
 	said     strictjson.Value // how the server introduced itself
 	hello    bool
+	revision string // of the protocol, that the server speaks
+	leftOut  []LeftOut
+	without  int // entries that cannot be items
 }
 
 // progress is how far a list has come.
 type progress struct {
-	pages int
-	next  string
-	seen  map[string]bool // cursors
-	done  bool
+	pages   int
+	entries int
+	next    string
+	seen    map[string]bool // cursors
+	done    bool
 }
 
 // NewBuilder returns an empty Builder.
@@ -123,7 +127,10 @@ func (b *Builder) Add(method, cursor string, result []byte) (next string, err er
 		if b.hello {
 			return fail(OutOfOrder, nil)
 		}
-		b.hello, b.said = true, root
+		b.hello, b.said, b.revision = true, root, mcpmsg.Modern
+		if method == mcpmsg.Initialize {
+			b.revision = strings.Clone(root.Get("protocolVersion").Text())
+		}
 		b.items = append(b.items, HelloItem(root))
 		b.answers = append(b.answers, answer{method, doc})
 		return "", nil
@@ -164,13 +171,15 @@ func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next stri
 	if k := entries.Kind(); entries.Exists() && k != '[' && k != 'n' {
 		return "", Misshapen
 	}
+	b.judge(l, p, root)
 	for e := range entries.Elements() {
 		it, ok := EntryItem(l.method, e)
-		if !ok {
-			return "", Misshapen
-		}
-		if len(b.items) > b.lim.Items { // the server's own is not counted
+		if len(b.items)+b.without > b.lim.Items { // the server's own is not counted
 			return "", TooManyItems
+		}
+		if !ok {
+			b.without++
+			continue
 		}
 		b.items = append(b.items, it)
 	}
@@ -229,5 +238,6 @@ func (b *Builder) Surface() (*Surface, error) {
 	}
 	return &Surface{
 		items: b.items, print: fingerprintOf(b.items), answers: b.answers, unlisted: b.unlisted, octets: b.octets,
+		leftOut: b.leftOut,
 	}, nil
 }

@@ -149,8 +149,6 @@ func TestCollectHostile(t *testing.T) {
 			return legacy("")(method, cursor)
 		}, Unsettled},
 		{"two tools of one name", list(tools(tool("a", "one"), tool("a", "two"))), TwiceNamed},
-		{"tool without a name", list(`{"tools":[{"description":"x"}]}`), Misshapen},
-		{"tool that is a string", list(`{"tools":["x"]}`), Misshapen},
 		{"tools that are an object", list(`{"tools":{}}`), Misshapen},
 		{"cursor that is a number", list(`{"tools":[],"nextCursor":7}`), Misshapen},
 		{"cursor that is too long", list(`{"tools":[],"nextCursor":"` + strings.Repeat("x", maxCursor+1) + `"}`), Misshapen},

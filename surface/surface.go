@@ -147,6 +147,7 @@ type Surface struct {
 	answers  []answer
 	unlisted []Unlisted
 	octets   int
+	leftOut  []LeftOut
 	able     string // the capabilities of the client that listed it, as a capabilitySet
 }
 

@@ -49,7 +49,8 @@ type checkedServer struct {
 	Changes      []checkedChange  `json:"changes,omitzero"`
 	Wording      []checkedWording `json:"wording,omitzero"`
 	Told         []checkedTold    `json:"told,omitzero"`
-	Removed      []removed        `json:"removed,omitzero"` // before a model sees it
+	Removed      []removed        `json:"removed,omitzero"`  // before a model sees it
+	LeftOut      []checkedLeftOut `json:"left_out,omitzero"` // no client sees it, for its form
 	NotInspected []string         `json:"not_inspected"`
 
 	review bool // by pass 2 it was rejected
@@ -149,7 +150,21 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 	for _, x := range s.Removals() {
 		r.Removed = append(r.Removed, newRemoved(x))
 	}
+	for _, l := range s.LeftOut() {
+		r.LeftOut = append(r.LeftOut, checkedLeftOut{l.Method, l.Entry, l.Name, l.Keyword, l.Place, l.String()})
+	}
 	r.omitted(s, o)
+}
+
+// A checkedLeftOut is an entry of a list. The name is third-party text.
+type checkedLeftOut struct {
+	Method  string `json:"method"`
+	Entry   int    `json:"entry"`
+	Name    string `json:"name,omitzero"`
+	Keyword string `json:"keyword"`
+	Place   string `json:"place,omitzero"`
+
+	shown string
 }
 
 // A removed is what the boundary takes out of a definition. The item is third-party text.
@@ -318,6 +333,9 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 	}
 	for _, x := range r.Removed {
 		row("removed", "%s: %s, %s, before a model sees it", x.item(), plural(x.N, "part"), x.Code)
+	}
+	for _, x := range r.LeftOut {
+		row("left out", "%s: not what the protocol's schema allows", x.shown)
 	}
 	for _, x := range r.NotInspected {
 		row("not inspected", "%s", x)

@@ -216,6 +216,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrRejected, o.Why)
 	}
 	s.removed(seen)
+	s.misshapen(seen)
 	news := []any{"server", c.Name, "items", len(seen.Items()), "fingerprint", seen.Fingerprint().String(),
 		"reviewed", o.Reviewed, "took", time.Since(began).Round(time.Millisecond).String()}
 	if g.Pins == nil {
@@ -255,6 +256,20 @@ func (s *Server) removed(seen *surface.Surface) {
 		told = append(told, fmt.Sprintf("%s %s: %s (%d)", r.Kind, finding.Quote(r.Name), r.Code, r.N))
 	}
 	s.a.log.Warn("parts of a server's definitions are removed before a model sees them", "server", s.config().Name, "removed", told, "more", len(removals)-len(told))
+}
+
+// misshapen logs the entries of lists that no client sees for their form.
+func (s *Server) misshapen(seen *surface.Surface) {
+	list := seen.LeftOut()
+	if len(list) == 0 {
+		return
+	}
+	var told []string
+	for _, l := range list[:min(len(list), maxTold)] {
+		told = append(told, l.String())
+	}
+	s.a.log.Warn("entries of a server's lists are not what the protocol's schema allows: they are left out", "server", s.config().Name,
+		"entries", told, "more", len(list)-len(told), "look", "pellucid check")
 }
 
 // Removals are what the boundary takes out of the definitions of the surface that was
