@@ -41,7 +41,7 @@ var responses = []clause{
 		tests: []string{"gateway.TestValidation", "gateway.TestDecisionLine"}},
 	{number: "layer 2", asks: "NFKC", status: "met by `mcp`, a deviation by default", code: []string{"scrub.MCP", "internal/ucd.Append"},
 		tests: []string{"scrub.TestMCP", "scrub.TestDigitsOfHonestText", "gateway.TestDefaultProfile"}},
-	{number: "layer 2", asks: "control tokens and role markers of every model family go", code: []string{"scrub.Tokens", "scrub.ControlToken", "scrub.RoleMarker"},
+	{number: "layer 2", asks: "control tokens and role markers of every model family go", status: "met, with deviations", code: []string{"scrub.Tokens", "scrub.ControlToken", "scrub.RoleMarker"},
 		tests: []string{"scrub.TestTokens", "scrub.TestAttackCorpora", "scrub.TestFindingsOfTheView", "gateway.TestPoison"}},
 	{number: "layer 2", asks: "invisible characters go", status: "met by `mcp`, with deviations by default", code: []string{"internal/ucd.ClassOf"},
 		tests: []string{"scrub.TestMCP", "scrub.TestUses", "scrub.TestAllowance", "gateway.TestMatrix"}},
@@ -111,6 +111,7 @@ var others = []struct {
 	departures []string
 }{
 	{"MCP response sanitisation", responses, []string{
+		"A spelling that honest text uses too, such as `[INST]`, `<s>` or `USER:`, is removed in the sequence of its template only, and otherwise kept and flagged. The tokens specification lists which spellings are ambiguous.",
 		"NFKC is what the profile `mcp` does. The default, `faithful`, only removes. Of 4,466 honest rows of the development corpora NFKC changes the digits of 44 (`10⁶` becomes `106`); `faithful` changes the digits of none. What was read must also match when it is edited.",
 		"Nothing is missed for that: tokens, role markers and classifiers look at the text in NFKC and without hidden characters under both profiles, and the part that a finding covers is removed.",
 		"`faithful` keeps the hidden characters that an emoji or a language needs, U+200B and U+200C among them, up to a limit for each text. The scrub specification, 3.6.1, lists them, with how many bits they can carry.",

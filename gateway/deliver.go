@@ -111,7 +111,7 @@ func (in *inspection) envelope(root strictjson.Value) (out *wire.Outgoing, body 
 // withhold delivers a constant text in the place of the message.
 func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
 	p, d := &in.p, &in.d
-	in.w.giveUp(code)
+	in.w.giveUpAll(code)
 	p.watched.giveUp()
 	_, root, _ := partOf(p.msg)
 	d.Received = digestOf(root.Raw())

@@ -82,6 +82,9 @@ func TestSlowSink(t *testing.T) {
 	if got := parse(t, r.client.next()); string(got["id"]) != "2" || string(got.at("result", "isError")) != "true" {
 		t.Errorf("the second call was answered with %s", got)
 	}
+	if log := r.log.String(); !strings.Contains(log, "client's call refused: denied") || strings.Contains(log, "server's message refused") {
+		t.Errorf("the log says %s", log)
+	}
 	release()
 	if got := parse(t, r.client.next()); string(got["id"]) != "1" || got["result"] == nil {
 		t.Errorf("the first call was answered with %s", got)

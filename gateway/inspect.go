@@ -108,7 +108,7 @@ func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
 	if id == nil {
 		return nil, errors.New("gateway: no randomness for an evidence id")
 	}
-	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: labelOr(tool, "")}, scrub.MCP, code)
+	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: labelOr(tool, "")}, scrub.Faithful, code)
 	return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note), nil
 }
 

@@ -239,6 +239,10 @@ func (r *relay) refused(kind string, v Verdict, code finding.Code, args ...any) 
 	if id != nil {
 		args = append(args, "evidence", id.String())
 	}
-	r.quiet.warn("server's message refused: "+string(code), args...)
+	what := "server's message refused: "
+	if kind == "request" && (code == finding.Denied || code == finding.Unapproved) {
+		what = "client's call refused: "
+	}
+	r.quiet.warn(what+string(code), args...)
 	return id
 }

@@ -247,6 +247,18 @@ func (w *walker) item(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 
 func (w *walker) giveUp(code finding.Code) { w.leftOut(code, 1) }
 
+// giveUpAll notes that the message is not delivered. A code that was found in it, for which
+// it is held, is not counted as found once more.
+func (w *walker) giveUpAll(code finding.Code) {
+	has := func(c Count) bool { return c.Code == code }
+	if slices.ContainsFunc(w.found, func(f frame.Finding) bool { return f.Code == code }) || slices.ContainsFunc(w.foundMore, has) {
+		w.edited = true
+		w.withheld = addCount(w.withheld, code, 1)
+		return
+	}
+	w.giveUp(code)
+}
+
 // leftOut notes that n items are not delivered.
 func (w *walker) leftOut(code finding.Code, n int) {
 	w.edited = true

@@ -9,7 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
-// How says in what way one server stands in another's light.
+// How says why an item of one server may be taken for another server's.
 type How string
 
 // The ways.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
@@ -102,9 +103,15 @@ func (c *forgetCmd) confirm(e *env) error {
 
 // inStore erases what one database keeps, and records how much that was.
 func (c *forgetCmd) inStore(ctx context.Context, dir *state.Dir, where string, sum *forgetReport) error {
-	s, err := store.Open(ctx, where, store.Options{Cache: stateCache})
+	key, err := chainKey(dir) // what is recorded here is chained as the gateway's own records are
 	if err != nil {
-		return unopened(where, err)
+		return err
+	}
+	s, err := openStore(ctx, where, store.Options{Cache: stateCache, Chain: key}, func() error {
+		return withCode(exitUnreachable, fmt.Errorf("forget: there is no database at %s: nothing was erased", finding.Quote(where)))
+	})
+	if err != nil {
+		return err
 	}
 	defer s.Close()
 	if err := integrated(ctx, s.Ledger(), dir); err != nil {

@@ -66,7 +66,7 @@ func (c *ledgerDB) untouched(f func(ctx context.Context, l *store.Ledger, dir *s
 	}
 	s, err := (&stateDB{DB: c.DB}).open(ctx, dir, false)
 	if errors.Is(err, errNoStore) {
-		return errNoLog
+		return fmt.Errorf("%w: %w", errNoLog, err)
 	} else if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/frame"
@@ -107,8 +108,11 @@ func (c *ledgerShowCmd) elsewhere(e *env, cause error) error {
 		if row.Tool != "" {
 			of += "/" + row.Tool
 		}
-		fmt.Fprintf(w, "In the journal of this machine, not in a ledger:\nTIME                  KIND    OF  VERDICT  ID\n%s  %s  %s  %s  %s\n",
+		fmt.Fprintln(w, "In the journal of this machine, not in a ledger:")
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(table, "TIME\tKIND\tOF\tVERDICT\tID\n%s\t%s\t%s\t%s\t%s\n",
 			row.Time.UTC().Format(time.RFC3339), row.Kind, of, row.Verdict, row.ID)
+		_ = table.Flush() // an error of w comes back when w is flushed
 		foundCodes(w, "found", row.Findings)
 		foundCodes(w, "withheld for", row.Withheld)
 		foundCodes(w, "not inspected", row.NotInspected)

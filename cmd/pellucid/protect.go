@@ -280,7 +280,7 @@ func (f *protectFile) write(out io.Writer, p palette) {
 		fmt.Fprintln(out, "    "+paintDiff(p, printable(line)))
 	}
 	switch {
-	case f.Error != "":
+	case f.Error != "" && !f.Changed:
 		fmt.Fprintln(out, "  "+p.red("nothing was changed"))
 	case len(f.Servers) == 0 && !f.Changed:
 		fmt.Fprintln(out, "  no servers")

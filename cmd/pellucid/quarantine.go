@@ -85,6 +85,10 @@ func (c *quarantineListCmd) Run(e *env) error {
 		return nil
 	}
 	if len(items) == 0 {
+		if err != nil {
+			fmt.Fprintf(e.Stderr, "Nothing to list: %v.\n", err)
+			return nil
+		}
 		fmt.Fprintln(e.Stderr, "Nothing to list.")
 		return nil
 	}

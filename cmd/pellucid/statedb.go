@@ -29,7 +29,12 @@ type stateDB struct {
 }
 
 // errNoStore: nothing was ever put there.
-var errNoStore = errors.New("quarantine: there is no database yet: nothing was ever held")
+var errNoStore = errors.New("store: there is no database yet")
+
+// noStore says where no database is: that of the gateway may be another one.
+func noStore(where string) error {
+	return fmt.Errorf("%w at %s; --db names another one", errNoStore, printable(where))
+}
 
 // open opens the database; make says to make one where there is none.
 func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.Store, error) {
@@ -49,7 +54,7 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 		if make {
 			return makePrivate(where)
 		}
-		return errNoStore
+		return noStore(where)
 	})
 }
 

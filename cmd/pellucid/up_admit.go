@@ -128,7 +128,11 @@ func (b *boundary) verifyAll(ctx context.Context) {
 			defer func() { <-room }()
 			err := b.fleet.Verify(ctx, s.Name)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fleet.ErrRejected) && !errors.Is(err, fleet.ErrNoServer) {
-				b.log.Warn("server could not be checked: nobody reaches it", "server", s.Name, "why", printable(err.Error()))
+				args := []any{"server", s.Name, "why", printable(err.Error())}
+				if lines := b.fleet.Said(s.Name); len(lines) > 0 {
+					args = append(args, "standard_error", lines)
+				}
+				b.log.Warn("server could not be checked: its clients wait until it can be", args...)
 			}
 		})
 	}

@@ -290,7 +290,12 @@ func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
 		Child: s.Command != nil, Shared: s.Share == rules.Shared}
 	log := b.log.With("server", s.Name)
 	if out.Child {
-		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Stderr: func(line string) { log.Info("server: " + line) }}
+		said := &heard{}
+		out.Said = said.said
+		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Stderr: func(line string) {
+			said.hear(line)
+			log.Debug("server: " + line)
+		}}
 		for _, v := range s.Env {
 			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
 		}

@@ -278,7 +278,7 @@ func TestOut(t *testing.T) {
 	r.serve("a", tool("x", "X."), Policy{})
 	r.verified("a")
 	old := r.Server("a")
-	r.serve("a", tool("x", "X."), Policy{})
+	r.serve("a", tool("x", "X."), Policy{Narrow: true})
 	if n := r.out.Load(); n != 1 || old.Admits(item("x", "X.")) {
 		t.Errorf("other rules: out %d times", n)
 	}

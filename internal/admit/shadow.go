@@ -8,8 +8,8 @@ import (
 // maxShadowsTold bounds the lines of log about shadows.
 const maxShadowsTold = 50
 
-// compare looks whether a server stands in another's light, now that one more has been
-// checked. Each is told once.
+// compare looks for tools and texts that may be taken for another server's, now that one more
+// server has been checked. Each is told once.
 func (a *Admissions) compare() {
 	select {
 	case a.shadow <- struct{}{}:
@@ -36,14 +36,14 @@ func (a *Admissions) compare() {
 		}
 		a.mu.Unlock()
 		if fresh {
-			a.log.Warn("one server stands in another's light", "how", string(sh.How), "server", sh.Server,
+			a.log.Warn("a server's tool or text may be taken for another server's: look at both", "how", string(sh.How), "server", sh.Server,
 				"item", sh.Place.Key.Kind.String()+" "+finding.Quote(sh.Place.Key.Name), "other", sh.Other, "tool", finding.Quote(sh.Tool), "held", held)
 		}
 	}
 }
 
-// suspend holds what stands in the light, if that is wanted and no person has approved
-// it as it is.
+// suspend holds an item that may be taken for another server's, if the operator wants that and
+// no person has approved the item as it is.
 func (a *Admissions) suspend(s *Server, k surface.Key) (held bool) {
 	c := s.config()
 	if !c.Policy.HoldShadows || c.Policy.Mode != Enforce {
@@ -51,7 +51,7 @@ func (a *Admissions) suspend(s *Server, k surface.Key) (held bool) {
 	}
 	held, err := a.opt.Pins.Suspend(a.ctx, c.Pin, k)
 	if err != nil {
-		a.log.Error("a server that stands in another's light could not be held", "server", c.Name, "error", err)
+		a.log.Error("an item that may be taken for another server's could not be held", "server", c.Name, "error", err)
 	}
 	if held {
 		if t, err := s.pin(a.ctx); err == nil {

@@ -34,6 +34,10 @@ type Server struct {
 	Child  bool // Dial starts a process, of which there may be so many
 	Shared bool // one connection for all sessions
 
+	// Said is the end of what its processes wrote to their standard error, for the log when
+	// the server has failed; nil: unknown.
+	Said func() []string
+
 	// Config says how its messages are treated, for a session that begins now.
 	Config func(principal string) gateway.Config
 

@@ -66,7 +66,7 @@ func (r *run) serve(up *upstream) {
 	r.off()
 	close(r.dead)
 	if err != nil && u.ctx.Err() == nil && !errors.Is(err, ErrNoServer) {
-		up.log.Warn("server gone", "why", why(err))
+		up.log.Warn("server gone", up.gone(err)...)
 	}
 	for _, e := range lost {
 		r.fail(e)

@@ -157,10 +157,23 @@ func (c *condition) disconnected() {
 	}
 }
 
-// lost notes that a connection has ended that nobody wanted to end.
-func (c *condition) lost(err error, retry time.Duration) {
-	c.log.Warn("server gone", "why", why(err), "tried_again_in", retry.Round(100*time.Millisecond).String())
-	c.failed(err)
+// lost notes that a connection has ended, although its session goes on.
+func (u *upstream) lost(err error, retry time.Duration) {
+	u.log.Warn("server gone", append(u.gone(err), "tried_again_in", retry.Round(100*time.Millisecond).String())...)
+	u.failed(err)
+}
+
+// gone is what the log says of a server that has failed: why, and the end of what its processes
+// wrote to their standard error, which otherwise is logged at the level debug only.
+func (u *upstream) gone(err error) []any {
+	args := []any{"why", why(err)}
+	if u.Said == nil {
+		return args
+	}
+	if lines := u.Said(); len(lines) > 0 {
+		args = append(args, "standard_error", lines)
+	}
+	return args
 }
 
 func (c *condition) failed(err error) {

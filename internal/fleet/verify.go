@@ -62,6 +62,14 @@ func (c *condition) until() <-chan struct{} {
 	return c.over
 }
 
+// Said is the end of what the server's processes wrote to their standard error, if that is known.
+func (f *Fleet) Said(name string) []string {
+	if u := f.get(name); u != nil && u.Said != nil {
+		return u.Said()
+	}
+	return nil
+}
+
 // Probe opens a connection to a server beside those of all sessions, for whoever looks
 // at it, and closes it when talk returns.
 func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Context, wire.Conn) error) error {

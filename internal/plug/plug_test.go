@@ -119,7 +119,7 @@ func TestResult(t *testing.T) {
 		{"schema", `{"server":"s","tool":"t","result":{"content":[],"structuredContent":{"n":"zzz"}},"outputSchema":` + schema + `}`, "withheld", "error", false,
 			[]string{`pellucid withheld`, `schema-invalid`}},
 		{"schema kept", `{"server":"s","tool":"t","result":{"content":[],"structuredContent":{"n":1}},"outputSchema":` + schema + `}`, "passed", "info", true, nil},
-		{"no result", `{"result":"zzz"}`, "withheld", "error", false, []string{`pellucid withheld`, `"server":"other"`}},
+		{"no result", `{"result":"zzz"}`, "withheld", "error", false, []string{`pellucid withheld`, `"server":"other"`, `{"path":"/result","message":"violation: 1","severity":"error"}`, `"profile":"faithful"`}},
 		{"profile", `{"profile":"faithful","result":{"content":[{"type":"text","text":"\ufb01"}]}}`, "passed", "info", true, []string{"\ufb01", `"profile":"faithful"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,7 +48,11 @@ func (h *handler) result(q *query) (any, *refusal) {
 	var messages []message
 	for f := range note.Get("findings").Elements() {
 		n, _ := f.Get("count").Int64()
-		messages = append(messages, messageOf("/result/"+f.Get("field").Text(), finding.Code(f.Get("code").Text()), int(n)))
+		path := "/result"
+		if field := f.Get("field").Text(); field != frame.Other { // of the result as a whole
+			path += "/" + field
+		}
+		messages = append(messages, messageOf(path, finding.Code(f.Get("code").Text()), int(n)))
 	}
 	worst := finding.Info
 	for _, c := range append(d.Findings, d.Withheld...) {
