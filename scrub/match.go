@@ -467,6 +467,9 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 		class = RoleMarker
 	}
 	got := m.src[h.start:h.end]
+	if strings.IndexByte(got, '&') >= 0 {
+		got = angles.Replace(got)
+	}
 	exact := tok.spells(got)
 	switch {
 	case m.narrow && tok.Action == RemoveMCP && m.plain(h.start, x.start):
@@ -503,6 +506,9 @@ func touched(events []Event, start, end int) bool {
 	n := sort.Search(len(events), func(i int) bool { return events[i].OutEnd > start })
 	return n < len(events) && events[n].Out < end
 }
+
+// angles are how HTML writes the angles of honest text.
+var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;lt;", "<", "&amp;gt;", ">", "&#60;", "<", "&#62;", ">")
 
 // spells reports whether got is the token's text to the letter. Of a token that
 // stands for any number, the digits may be others; the blank in a prefix may be any white
