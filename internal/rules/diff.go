@@ -84,6 +84,7 @@ var sections = []struct {
 	{"auth", func(a, b *Rules) bool {
 		return a.Auth.print == b.Auth.print && same(func(d *dumper) { d.auth(&a.Auth) }, func(d *dumper) { d.auth(&b.Auth) })
 	}},
+	{"limits", func(a, b *Rules) bool { return a.Limits == b.Limits }},
 	{"tokens", func(a, b *Rules) bool { return a.tokens == b.tokens && a.tokensPrint == b.tokensPrint }},
 	{"telemetry", func(a, b *Rules) bool { return a.Telemetry == b.Telemetry }},
 	{"review", sameReview},

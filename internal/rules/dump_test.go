@@ -167,6 +167,7 @@ func TestDiff(t *testing.T) {
 		{"version: 1\n", "version: 1\nlisten: 127.0.0.1:1\nhttp: {rate: 1}\ntelemetry: {log: debug}\nstore: file:x\npublic_url: https://x.example\n",
 			Difference{Sections: []string{"listen", "store", "public_url", "http", "telemetry"}}},
 		{"version: 1\n", "version: 1\nreview: {provider: anthropic, url: https://a.example, model: m}\n", Difference{Sections: []string{"review"}}},
+		{"version: 1\n", "version: 1\nlimits: {children: 9}\n", Difference{Sections: []string{"limits"}}},
 		{"auth: {tokens: file:tokens.json}", "", Difference{Sections: []string{"auth"}}},
 		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
 	} {
