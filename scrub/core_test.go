@@ -322,3 +322,29 @@ func least(s *Scrubber, in string, runs int) time.Duration {
 	}
 	return best
 }
+
+// TestManyEvents: a text of very many changes has a record of bounded length that still leads
+// from the input to the output.
+func TestManyEvents(t *testing.T) {
+	for name, text := range map[string]string{
+		"removals alone":         strings.Repeat("\u200b", 200_000),
+		"removals and letters":   strings.Repeat("a\x01", 200_000),
+		"removals of two kinds":  strings.Repeat("\u200b\x01", 100_000),
+		"changes of each letter": strings.Repeat("\uff41\uff42-", 100_000),
+		"marks that reorder":     strings.Repeat("a\u0301\u0323\u200b", 50_000),
+	} {
+		for _, p := range []Profile{MCP, Faithful} {
+			c := compile(t, Policy{Profile: p, MaxChars: 1 << 20})
+			out, r := clean(t, c, text)
+			if most := max(manyEvents, len(text)/bytesPerEvent) * 2; len(r.Events) > most {
+				t.Errorf("%s, %v: %d events for %d bytes, want at most %d", name, p, len(r.Events), len(text), most)
+			}
+			if !Replay(text, out, r.Events) {
+				t.Errorf("%s, %v: the events do not lead to the output", name, p)
+			}
+			if again, _ := clean(t, c, out); again != out {
+				t.Errorf("%s, %v: a second time changes %d bytes to %d", name, p, len(out), len(again))
+			}
+		}
+	}
+}

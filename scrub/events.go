@@ -201,17 +201,45 @@ func (ed *editor) copy(start int) int {
 
 // note records that in[start:end] has become out[at:].
 func (ed *editor) note(c Class, start, end, at int) {
-	ed.events = append(ed.events, Event{c, start, end, at, len(ed.out)})
+	ed.add(Event{c, start, end, at, len(ed.out)})
 	ed.done = end
+}
+
+// A text of very many changes is recorded coarsely behind the first of them, so that the
+// record costs no more than a small multiple of the text: 4,096 events of 40 bytes, or one for
+// each 32 bytes of a longer text.
+const (
+	manyEvents    = 4096
+	bytesPerEvent = 32
+)
+
+// add records e. A removal behind another one of its class is one event with it: a later step
+// takes all of what stands at one place of its input, or nothing.
+func (ed *editor) add(e Event) {
+	if n := len(ed.events); n > 0 {
+		l := &ed.events[n-1]
+		switch {
+		case e.follows(l) && l.Out == l.OutEnd && e.Out == e.OutEnd:
+			l.End = e.End
+			return
+		case n >= max(manyEvents, len(ed.in)/bytesPerEvent):
+			l.End, l.OutEnd = e.End, e.OutEnd
+			if weight(e.Class) > weight(l.Class) {
+				l.Class = e.Class
+			}
+			return
+		}
+	}
+	ed.events = append(ed.events, e)
 }
 
 // noteApart records the same as a removal and an insertion for each character, so
 // that a later step which takes some of them leaves an event of class c.
 func (ed *editor) noteApart(c Class, start, end, at int) {
-	ed.events = append(ed.events, Event{c, start, end, at, at})
+	ed.add(Event{c, start, end, at, at})
 	for at < len(ed.out) {
 		_, w := utf8.DecodeRune(ed.out[at:])
-		ed.events = append(ed.events, Event{c, end, end, at, at + w})
+		ed.add(Event{c, end, end, at, at + w})
 		at += w
 	}
 	ed.done = end

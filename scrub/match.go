@@ -45,12 +45,15 @@ type matcher struct {
 
 // An opener is the beginning of what may become a token.
 type opener struct {
+	at        int // in syms
+	hashes    int // of a heading
 	kind      tokenKind
-	at        int  // in syms
-	hashes    int  // of a heading
 	gap       bool // a blank stands between the hashes and the word
 	lineStart bool // what lineStart was before it
 }
+
+// manyOpen is how many symbols of names that are not yet closed only a hostile text has.
+const manyOpen = 4096
 
 // find looks through s.
 func (m *matcher) find(s string) {
@@ -290,6 +293,9 @@ func (m *matcher) name(x symbol) {
 	if t.kind == asHeading && t.hashes < 3 || len(m.syms)-t.at > maxName+t.hashes {
 		m.kill()
 		return
+	}
+	if n := len(m.syms); n == cap(m.syms) && n >= manyOpen {
+		m.syms = slices.Grow(m.syms, len(m.src)-n) // at once: there cannot be more
 	}
 	m.syms = append(m.syms, x)
 	m.lineStart = false
