@@ -76,6 +76,7 @@ const (
 	NoRoom             Code = "no-room"             // too much was under way to look at it
 	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
 	Opaque             Code = "opaque"              // not inspected: echoed, never read
+	ApprovedPage       Code = "approved-page"       // not inspected: the page of an app, in the version that was approved
 	UnknownCharset     Code = "unknown-charset"     // not inspected in its own character set, which is not known
 	AmbiguousEncoding  Code = "ambiguous-encoding"  // base64, data: URI or text in it that readers decode differently
 	EncodingRepaired   Code = "encoding-repaired"   // base64 was put into its canonical spelling
@@ -141,7 +142,7 @@ var severities = map[Code]Severity{
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
 	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
-	Unsolicited: Warn, NoRoom: Warn, BlobNotInspected: Info, Opaque: Info,
+	Unsolicited: Warn, NoRoom: Warn, BlobNotInspected: Info, Opaque: Info, ApprovedPage: Info,
 	UnknownCharset: Warn, AmbiguousEncoding: Error, EncodingRepaired: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
 	MissingMember: Error, UnknownVerdict: Error, UnknownDomain: Error, TypedTag: Error,

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ type Admission interface {
 	// Admits reports whether an item may be seen in this very version. it.JSON is nil
 	// where the question is about a version that was listed before.
 	Admits(it surface.Item) bool
-	// Approved is the version of an item of kind Server or List that may be seen,
+	// Approved is the version of an item of kind Server, List or App that may be seen,
 	// canonical; nil if none may.
 	Approved(k surface.Key) []byte
 	// Held reports whether a person still has to approve an item, or has refused it.
@@ -53,7 +54,9 @@ func (in *inspection) admit(root strictjson.Value) (_ strictjson.Value, cut int,
 	case member != "":
 		c.page(in.p.method, member, root)
 	case in.p.method == mcpmsg.ReadResource && mcpmsg.IsAppRead(in.p.uri, root):
-		return root, 0, c.app(in.p.uri, root)
+		code = c.app(in.p.uri, root)
+		in.w.approvedPage = c.verbatim
+		return root, 0, code
 	default:
 		return root, 0, ok
 	}
@@ -73,6 +76,7 @@ type cutter struct {
 	name      string
 	edits     strictjson.Edits
 	cut       int
+	verbatim  bool // the app is the version that was approved, page and domains
 }
 
 func (c *cutter) remove(v strictjson.Value) {
@@ -123,6 +127,7 @@ func (c *cutter) page(method, member string, root strictjson.Value) {
 func (c *cutter) app(uri string, root strictjson.Value) finding.Code {
 	it := surface.AppItem(uri, root)
 	if c.admission.Admits(it) {
+		c.verbatim = bytes.Equal(c.admission.Approved(it.Key), it.JSON) // else it passes unapproved
 		return ok
 	}
 	c.admission.Differs([]surface.Item{it})

@@ -36,3 +36,39 @@ func TestApp(t *testing.T) {
 		})
 	}
 }
+
+// TestAppVerbatim: the page of an approved app passes byte for byte, whatever stands in it,
+// and the record says that it was not inspected. What passes unapproved is cleaned as before,
+// and so is everything beside the page.
+func TestAppVerbatim(t *testing.T) {
+	const uri, page = "ui://map/app.html", `"<script>let z=\"\u200b<|im_start|>\\u202e\", data='data:text/html,x'\u003c/script>"`
+	for _, field := range []string{"text", "blob"} {
+		value := page
+		if field == "blob" {
+			value = `"PHA+4oCLPHxpbV9zdGFydHw+PC9wPg"` // base64 that no canonical encoder writes
+		}
+		result := `{"contents":[{"uri":"` + uri + `","mimeType":"text/html;profile=mcp-app","` + field + `":` + value + `,"_meta":{"note":"a\u200bb"}}]}`
+		for _, pinned := range []bool{true, false} {
+			a := newAllow(t, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`, "")
+			it := surface.AppItem(uri, doc(t, result))
+			a.approved[it.Key] = it.Digest
+			if pinned {
+				a.own[it.Key] = it.JSON
+			}
+			r := admittedRig(t, a)
+			r.server.send(`{"jsonrpc":"2.0","id":` + r.request("1", "resources/read", `{"uri":"`+uri+`"}`) + `,"result":` + result + `}`)
+			line := r.client.next()
+			got := parse(t, line)
+			if strings.Contains(line, `"`+field+`":`+value) != pinned {
+				t.Errorf("pinned %t: %s arrived in %+q", pinned, field, line)
+			}
+			if note := got.text("result", "contents", 0, "_meta", "note"); note != "ab" {
+				t.Errorf("beside the page: %+q", note)
+			}
+			provenance := string(got.at("result", "_meta", "dev.pellucid/provenance", "not_inspected"))
+			if strings.Contains(provenance, "contents/0/"+field) != pinned {
+				t.Errorf("pinned %t: not inspected: %s", pinned, provenance)
+			}
+		}
+	}
+}

@@ -34,12 +34,15 @@ type walker struct {
 
 	evidence ID
 	digests  bool // of delivered texts are wanted
-	res      scrub.Result
-	edits    strictjson.Edits
-	path     []step
-	grown    growth
-	plain    []byte   // room for decoded texts: the last of pooled
-	pooled   [][]byte // octets that edits and texts refer to
+
+	approvedPage bool // contents hold an app that was approved: its page passes as it is
+
+	res    scrub.Result
+	edits  strictjson.Edits
+	path   []step
+	grown  growth
+	plain  []byte   // room for decoded texts: the last of pooled
+	pooled [][]byte // octets that edits and texts refer to
 
 	pieces  []piece      // texts in order, since they were last looked at together
 	track   []int        // room for settle
@@ -87,7 +90,7 @@ func (w *walker) reset() {
 	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok
 	clear(w.answer)
 	w.answer, w.grounded = w.answer[:0], false
-	w.inspected, w.edited = 0, false
+	w.inspected, w.edited, w.approvedPage = 0, false, false
 	w.placing.reset()
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
@@ -295,6 +298,12 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 		return w.whole(v, w.text)
 	default:
 		return ok // numbers and literals hold no text
+	}
+	if w.isApprovedPage(f) && !v.Mended() {
+		w.placed(false)
+		w.addDigest(digestOf(asOctets(w.plainText(v))))
+		w.skip(finding.ApprovedPage)
+		return ok
 	}
 	framed := w.isFramed(f.Treat) && (!f.Typed || w.framing.AnyType || holdsTag(parent.Get("mimeType").Text()))
 	if framed || len(f.Words) == 0 || !slices.Contains(f.Words, v.Text()) {

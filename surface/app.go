@@ -116,3 +116,27 @@ func (s *Surface) with(items []Item, octets int) *Surface {
 	t.print = fingerprintOf(t.items)
 	return &t
 }
+
+// HasApps reports whether the surface names an app, so that a client without the extension
+// may be offered another one.
+func (s *Surface) HasApps() bool {
+	return slices.ContainsFunc(s.items, func(it Item) bool { return it.Kind == App })
+}
+
+// OfferedMore returns the surface that clients without the extension Apps are offered, with
+// what capable adds for those that have it. An item that both are offered, each in another
+// version, is that of the clients without. spec: surface/1.7
+func (s *Surface) OfferedMore(capable *Surface) *Surface {
+	t := *s
+	t.items, t.able = slices.Clone(s.items), capable.able
+	t.more = capable.answers
+	for _, it := range capable.items {
+		if _, known := s.Item(it.Key); !known && it.Kind != List {
+			t.items = append(t.items, it)
+		}
+	}
+	slices.SortFunc(t.items, func(a, b Item) int { return a.Key.compare(b.Key) })
+	t.octets += capable.octets
+	t.print = fingerprintOf(t.items)
+	return &t
+}

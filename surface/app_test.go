@@ -79,3 +79,53 @@ func TestAppHeld(t *testing.T) {
 		t.Error("the changed app is live, or more than it is held")
 	}
 }
+
+// TestAppsOnlyToCapable: a server that offers an app, and another description of a tool, only
+// to clients with the extension is read in full; a client without it is held back from
+// nothing, and only what is described twice waits for a client that has it.
+func TestAppsOnlyToCapable(t *testing.T) {
+	collect := func(opt CollectOptions) *Surface {
+		t.Helper()
+		capable := strings.Contains((&talk{opt: opt}).capabilities(), "io.modelcontextprotocol/ui")
+		s, err := Collect(context.Background(), serve(t, func(method, _ string) string {
+			switch {
+			case method == "initialize":
+				return hello
+			case method == "tools/list" && capable:
+				return tools(tool("both", "Same."), `{"name":"twice","description":"With an app.","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://a"}}}`, tool("more", "Only there."))
+			case method == "tools/list":
+				return tools(tool("both", "Same."), tool("twice", "Plain."))
+			case method == "resources/read":
+				return `{"contents":[{"uri":"ui://a","mimeType":"text/html;profile=mcp-app","text":"<p>"}]}`
+			}
+			return noMethod
+		}), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	able, plain, bare := collect(CollectOptions{Legacy: true}), collect(CollectOptions{Legacy: true, WithoutApps: true}), collect(CollectOptions{Legacy: true, Bare: true})
+	if !able.HasApps() || plain.HasApps() {
+		t.Fatal("the capability is not declared")
+	}
+	merged := plain.OfferedMore(able)
+	g := newGate()
+	g.Bare = func(context.Context) (*Surface, error) { return bare, nil }
+	if o, err := g.Check(context.Background(), "s", "stdio", merged); err != nil || o.Conclusion != Clean || !o.Pinned {
+		t.Fatal(o, err)
+	}
+	for _, s := range []*Surface{plain, bare, merged} {
+		if o, err := g.Check(context.Background(), "s", "stdio", s); err != nil || o.Conclusion != Clean {
+			t.Errorf("a client without the extension: %+v, %v", o.Conclusion, err)
+		}
+	}
+	o, err := g.Check(context.Background(), "s", "stdio", able)
+	if err != nil || !o.Live(Key{App, "ui://a"}) || !o.Live(Key{Tool, "more"}) || !o.Live(Key{Tool, "both"}) || o.Live(Key{Tool, "twice"}) {
+		t.Errorf("a client with the extension: %v %v", o.Admission.Held(), err)
+	}
+	hidden := plain.OfferedMore(surfaceOf(t, tool("x", "a\u200bb")))
+	if hidden.Inspect(Rules{}).Err() == nil {
+		t.Error("what only capable clients are offered is not inspected")
+	}
+}

@@ -4,44 +4,58 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 )
 
-// ableCapabilities are those of a client to which a server offers all that it has.
-// Extensions are not among them: a client that has one is told of another surface.
-const ableCapabilities = `{"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}},` +
-	`"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`
+// ableCapabilities are those of a client to which a server offers all that it has: those of
+// plainCapabilities, and the extension Apps. A server may describe the same tool otherwise
+// to a client with Apps.
+const (
+	plainCapabilities = `{` + protocolCapabilities + `}`
+	ableCapabilities  = `{` + protocolCapabilities + `,"extensions":{"` + mcpmsg.ExtensionApps + `":{"mimeTypes":["` + mcpmsg.AppType + `"]}}}`
 
-// capabilityNames are the capabilities of a client by which servers decide what they
-// offer. Others have no influence on a pin.
-var capabilityNames = [...]string{
-	"roots", "sampling", "sampling.context", "sampling.tools", "elicitation", "elicitation.form", "elicitation.url",
-	"tasks", "tasks.requests",
+	protocolCapabilities = `"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}},` +
+		`"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}`
+)
+
+// capabilityPaths are the capabilities of a client by which servers decide what they
+// offer, by the name that a pin has for them. Others have no influence on a pin.
+var capabilityPaths = map[string][]string{
+	"apps": {"extensions", mcpmsg.ExtensionApps},
 }
 
-// allCapabilities is the set of a client that has every one of them.
-var allCapabilities = strings.Join(sorted(capabilityNames[:]), " ")
-
-func sorted(names []string) []string {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	return names
+func init() {
+	for _, name := range []string{"roots", "sampling", "sampling.context", "sampling.tools", "elicitation", "elicitation.form", "elicitation.url",
+		"tasks", "tasks.requests"} {
+		capabilityPaths[name] = strings.Split(name, ".")
+	}
 }
 
 // capabilitySet returns the names of the capabilities that a client declares, in order
-// and apart by a space; "" if it declares none of capabilityNames.
+// and apart by a space; "" if it declares none of capabilityPaths.
 func capabilitySet(capabilities strictjson.Value) string {
 	var set []string
-	for _, name := range capabilityNames {
+	for name, path := range capabilityPaths {
 		v := capabilities
-		for part := range strings.SplitSeq(name, ".") {
+		for _, part := range path {
 			v = v.Get(part)
 		}
 		if v.Kind() == '{' {
 			set = append(set, name)
 		}
 	}
-	return strings.Join(sorted(set), " ")
+	slices.Sort(set)
+	return strings.Join(set, " ")
+}
+
+// setOf is the capabilitySet of capabilities of our own.
+func setOf(capabilities string) string {
+	var d strictjson.Doc
+	if err := d.Reset([]byte(capabilities), strictjson.Limits{}); err != nil {
+		panic(err) // a constant of this package
+	}
+	return capabilitySet(d.Root())
 }
 
 // covers reports whether a client with the capabilities of one of sets has all of want.

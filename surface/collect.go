@@ -27,6 +27,8 @@ type CollectOptions struct {
 	// Bare asks as a client without capabilities; else it is one that has all by which
 	// servers decide what they offer. What they ask of it is declined all the same.
 	Bare bool
+	// WithoutApps asks as a client that lacks the extension Apps and has all the others.
+	WithoutApps bool
 	// Version is the client's own, as it introduces itself.
 	Version string
 }
@@ -58,10 +60,21 @@ func Collect(ctx context.Context, c wire.Conn, opt CollectOptions) (*Surface, er
 // gather is Gather by a client of our own.
 func (t *talk) gather(ctx context.Context, method string, hello []byte) (*Surface, error) {
 	s, err := Gather(ctx, method, hello, t.ask, t.opt)
-	if err == nil && !t.opt.Bare {
-		s.able = allCapabilities
+	if err == nil {
+		s.able = setOf(t.capabilities())
 	}
 	return s, err
+}
+
+// capabilities are those of a client of our own.
+func (t *talk) capabilities() string {
+	switch {
+	case t.opt.Bare:
+		return "{}"
+	case t.opt.WithoutApps:
+		return plainCapabilities
+	}
+	return ableCapabilities
 }
 
 // An Ask puts one request to a server, whose conversation is open: a list's method,
@@ -202,10 +215,7 @@ func (t *talk) params(method, cursor string) []byte {
 	if version == "" {
 		version = "0"
 	}
-	capabilities := ableCapabilities
-	if t.opt.Bare {
-		capabilities = "{}"
-	}
+	capabilities := t.capabilities()
 	client := append(strictjson.AppendQuote([]byte(`{"name":"pellucid-check","version":`), version), '}')
 	if method == mcpmsg.Initialize {
 		return fmt.Appendf(nil, `{"protocolVersion":"%s","capabilities":%s,"clientInfo":%s}`, newestLegacy(), capabilities, client)

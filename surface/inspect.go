@@ -108,7 +108,7 @@ func (s *Surface) Inspect(r Rules) *Inspection {
 			in.allowed = append(in.allowed, it.Key)
 		}
 	}
-	for _, a := range s.answers {
+	for _, a := range slices.Concat(s.answers, s.more) {
 		in.answer(a)
 	}
 	return in.out

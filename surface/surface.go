@@ -145,6 +145,7 @@ type Surface struct {
 	items    []Item
 	print    Digest
 	answers  []answer
+	more     []answer // to a client with the extension Apps
 	unlisted []Unlisted
 	octets   int
 	leftOut  []LeftOut

@@ -17,18 +17,35 @@ var dialers = map[rules.Transport]func(string, wire.HTTPOptions) (fleet.Dialer, 
 	rules.SSE:            fleet.SSE,
 }
 
-// probe lists a surface over a connection that connect opens and closes, as a client that
-// has all capabilities, or none (bare).
-func probe(ctx context.Context, bare bool, connect func(context.Context, func(context.Context, wire.Conn) error) error) (s *surface.Surface, err error) {
-	for _, legacy := range []bool{false, true} {
+// probe lists a surface over connections that connect opens and closes, as a client that
+// has all capabilities, or none (bare). Of a server with apps it also lists what a client
+// without that extension is offered.
+func probe(ctx context.Context, bare bool, connect func(context.Context, func(context.Context, wire.Conn) error) error) (*surface.Surface, error) {
+	opt := surface.CollectOptions{Version: buildVersions().Version, Bare: bare}
+	s, err := collectOver(ctx, &opt, connect)
+	if err != nil || bare || !s.HasApps() {
+		return s, err
+	}
+	opt.WithoutApps = true
+	plain, err := collectOver(ctx, &opt, connect)
+	if err != nil {
+		return nil, err
+	}
+	return plain.OfferedMore(s), nil
+}
+
+// collectOver lists a surface over a connection of its own. opt.Legacy is how that went.
+func collectOver(ctx context.Context, opt *surface.CollectOptions, connect func(context.Context, func(context.Context, wire.Conn) error) error) (s *surface.Surface, err error) {
+	for {
 		err = connect(ctx, func(ctx context.Context, conn wire.Conn) (err error) {
-			s, err = surface.Collect(ctx, conn, surface.CollectOptions{Version: buildVersions().Version, Legacy: legacy, Bare: bare})
+			s, err = surface.Collect(ctx, conn, *opt)
 			return err
 		})
 		var refused *surface.RefusedError
-		if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil {
+		if opt.Legacy || !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil {
 			break // else: some servers end when the first thing that they hear is not initialize
 		}
+		opt.Legacy = true
 	}
 	if err != nil {
 		return nil, err

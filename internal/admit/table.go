@@ -10,7 +10,7 @@ import (
 type table struct {
 	version  int64 // of the pin; 0: there is none
 	approved map[surface.Key]surface.Digest
-	own      map[surface.Key][]byte // canonical, of Server and List
+	own      map[surface.Key][]byte // canonical, of Server, List and App
 	held     map[surface.Key]bool   // nothing of the item may be seen
 	out      []string               // templates of held
 }
@@ -21,7 +21,7 @@ func newTable() *table {
 
 func (t *table) add(it surface.Item) {
 	t.approved[it.Key] = it.Digest
-	if it.Kind == surface.Server || it.Kind == surface.List {
+	if it.Kind == surface.Server || it.Kind == surface.List || it.Kind == surface.App {
 		t.own[it.Key] = it.JSON
 	}
 }
