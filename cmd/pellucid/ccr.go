@@ -53,7 +53,7 @@ func (m *ccrModel) Validate() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
 	case m.Oracle == "" && m.URL == "":
-		return errors.New("--url or --oracle: who is to be asked?")
+		return errors.New("say which model to ask: --url or --oracle")
 	case m.URL != "" && !rules.IsHTTP(m.URL):
 		return errors.New("--url: want http:// or https:// and a host")
 	case m.Oracle != "" && m.URL != "":

@@ -120,7 +120,7 @@ file cannot be read; 2 wrong usage; 4 the store cannot be reached.`
 func (c *ledgerVerifyCmd) Validate() error {
 	switch {
 	case len(c.Key) == 0 && (c.Dir != "" || c.Proof != ""):
-		return errors.New("--key: whom is to be trusted? See pellucid ledger checkpoint --keys")
+		return errors.New("--key: say which key you trust: pellucid ledger checkpoint --keys prints the keys of the log")
 	case c.Dir != "" && c.Proof != "":
 		return errors.New("a directory or --proof, not both")
 	}

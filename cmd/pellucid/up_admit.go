@@ -132,7 +132,7 @@ func (b *boundary) verifyAll(ctx context.Context) {
 				if lines := b.fleet.Said(s.Name); len(lines) > 0 {
 					args = append(args, "standard_error", lines)
 				}
-				b.log.Warn("server could not be checked: its clients wait until it can be", args...)
+				b.log.Warn("server could not be checked: its clients get error 7601 until it can be", args...)
 			}
 		})
 	}
