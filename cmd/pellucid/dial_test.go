@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/surface"
+)
+
+// TestProbeApps: a server that offers an app only to clients with the extension is read as
+// such a client, and as one without; any other server is asked once.
+func TestProbeApps(t *testing.T) {
+	for _, apps := range []bool{true, false} {
+		var dials atomic.Int64
+		connect := func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+			dials.Add(1)
+			fromClient, toServer := io.Pipe()
+			fromServer, toClient := io.Pipe()
+			server, client := wire.NewLines(fromClient, toClient, wire.LinesOptions{}), wire.NewLines(fromServer, toServer, wire.LinesOptions{})
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				capable := false
+				for {
+					m, err := server.Read(ctx)
+					if err != nil {
+						return
+					}
+					if m.Kind != wire.Request {
+						continue
+					}
+					result := `{"tools":[{"name":"plain","inputSchema":{"type":"object"}}]}`
+					switch {
+					case m.Method == mcpmsg.Initialize:
+						capable = bytes.Contains(m.Params.Raw(), []byte(mcpmsg.ExtensionApps))
+						result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
+					case m.Method == mcpmsg.ReadResource:
+						result = `{"contents":[{"uri":"ui://a","mimeType":"text/html;profile=mcp-app","text":"<p>"}]}`
+					case m.Method != mcpmsg.ListTools:
+						_ = server.Write(ctx, &wire.Outgoing{Raw: wire.AppendError(nil, m.ID, []byte(`{"code":-32601,"message":"no"}`)), Kind: wire.ErrorResponse, ID: m.ID})
+						continue
+					case apps && capable:
+						result = strings.Replace(result, "]}", `,{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://a"}}}]}`, 1)
+					}
+					_ = server.Write(ctx, &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(result)), Kind: wire.Response, ID: m.ID})
+				}
+			}()
+			defer func() { client.Close(); server.Close(); <-done }()
+			return talk(ctx, client)
+		}
+		s, err := probe(t.Context(), false, connect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, page := s.Item(surface.Key{Kind: surface.App, Name: "ui://a"})
+		_, tool := s.Item(surface.Key{Kind: surface.Tool, Name: "map"})
+		_, plain := s.Item(surface.Key{Kind: surface.Tool, Name: "plain"})
+		if page != apps || tool != apps || !plain {
+			t.Errorf("apps %t: page %t, its tool %t, the other %t", apps, page, tool, plain)
+		}
+		if want := map[bool]int64{true: 2, false: 1}[apps]; dials.Load() != want {
+			t.Errorf("apps %t: %d connections, want %d", apps, dials.Load(), want)
+		}
+	}
+}
