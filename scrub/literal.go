@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/internal/ucd"
 )
@@ -81,7 +82,7 @@ func (m *matcher) findLiterals(s string) {
 	m.heads = m.heads[:0]
 	for _, text := range m.table.heads {
 		if text != "&" || m.references {
-			m.heads = append(m.heads, head{text, nextHead(s, text, 0)})
+			m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
 		}
 	}
 	for i := 0; ; {
@@ -117,20 +118,41 @@ func (m *matcher) takeLiteral(s string, at, n int, x spelling) {
 // No other literal of this version begins with what is no opener.
 const closers = "\ufe48\uff3d"
 
-// headsOf returns what the literals begin with.
-func headsOf(first []byte) (heads []string) {
-	for _, b := range first {
-		heads = append(heads, string(rune(b)))
-		if b == ']' {
-			for _, r := range closers {
-				heads = append(heads, string(r))
+// prepareLiterals fills in where literals are looked for.
+func (t *TokenTable) prepareLiterals() {
+	t.plainEnd = 0x7f
+	for _, x := range t.literals {
+		unseen := !strings.ContainsAny(x.text, "<[#&")
+		if unseen && strings.IndexByte(x.text, '~') >= 0 {
+			t.plainEnd, unseen = '~', false
+		}
+		for c := range 128 {
+			if fold[c] != x.syms[0].fold {
+				continue
+			}
+			if unseen {
+				t.unseen = append(t.unseen, byte(c))
+			}
+			t.starts[c] = true
+			for d := range 256 {
+				spells := d >= utf8.RuneSelf || d == '&' || d == '\r' || d == '\n' || fold[d] == x.syms[1].fold
+				t.pairs[c][d] = t.pairs[c][d] || spells
 			}
 		}
 	}
-	if len(first) > 0 {
-		heads = append(heads, "&")
+	for c := range 128 {
+		if t.starts[c] {
+			t.heads = append(t.heads, string(rune(c)))
+		}
 	}
-	return heads
+	if t.starts[']'] {
+		for _, r := range closers {
+			t.heads = append(t.heads, string(r))
+		}
+	}
+	if len(t.literals) > 0 && !t.starts['&'] {
+		t.heads = append(t.heads, "&")
+	}
 }
 
 // A head is what a literal begins with, and where it stands next.
@@ -139,11 +161,30 @@ type head struct {
 	at   int
 }
 
-func nextHead(s, head string, from int) int {
-	if n := strings.Index(s[from:], head); n >= 0 {
-		return from + n
+func (t *TokenTable) nextHead(s, head string, from int) int {
+	for {
+		n := strings.Index(s[from:], head)
+		if n < 0 {
+			return len(s)
+		}
+		if t.mayBeLiteral(s, from+n) {
+			return from + n
+		}
+		from += n + 1
 	}
-	return len(s)
+}
+
+// mayBeLiteral rules out most of what begins no literal, by what stands behind it.
+func (t *TokenTable) mayBeLiteral(s string, at int) bool {
+	switch b := s[at]; {
+	case b >= utf8.RuneSelf || b == '&' && t.starts['&']:
+		return true
+	case b == '&':
+		r, w := reference(s[at:])
+		return w > 0 && r != '&'
+	default:
+		return at+1 < len(s) && t.pairs[b][s[at+1]]
+	}
 }
 
 // nextLiteral returns where the next literal may begin, len(s) if nowhere.
@@ -152,7 +193,7 @@ func (m *matcher) nextLiteral(s string, i int) int {
 	for k := range m.heads {
 		h := &m.heads[k]
 		if h.at < i {
-			h.at = nextHead(s, h.text, i)
+			h.at = m.table.nextHead(s, h.text, i)
 		}
 		first = min(first, h.at)
 	}

@@ -41,13 +41,7 @@ func (t *TokenTable) compile(p *tokenParser) {
 	}
 	// The longest spelling is tried first.
 	slices.SortStableFunc(t.literals, func(a, b spelling) int { return len(b.syms) - len(a.syms) })
-	for _, b := range t.first {
-		t.starts[b] = true
-		if strings.IndexByte("<[#&", b) < 0 {
-			t.unseen = append(t.unseen, b)
-		}
-	}
-	t.heads = headsOf(t.first)
+	t.prepareLiterals()
 }
 
 func (t *TokenTable) add(tok *Token, p *tokenParser) {
@@ -60,15 +54,19 @@ func (t *TokenTable) add(tok *Token, p *tokenParser) {
 			for i := range len(name) {
 				if name[i] == ' ' {
 					t.partial[viewKey(name[:i])] = true
+					t.partials.add(viewKey(name[:i]), false)
 				}
 			}
 		}
 		t.wide = t.wide || hasWide(name)
 		tok.barred = tok.kind == inAngles && viewOf(name)[0].char == '|'
 		t.names[tok.kind][viewKey(name)] = tok
+		set := map[tokenKind]*nameSet{inAngles: &t.angles, inBrackets: &t.brackets, asPrefix: &t.prefixes}[tok.kind]
+		set.add(viewKey(name), false)
 		if stem := strings.TrimRight(name, "0123456789"); stem != name && tok.kind != asPrefix {
 			tok.stem = 1 + len(stem)
 			t.numbered[tok.kind][viewKey(stem)] = tok
+			set.add(viewKey(stem), true)
 		}
 	case asHeading:
 		t.names[asHeading][viewKey(text[4:len(text)-1])] = tok
@@ -87,11 +85,6 @@ func (t *TokenTable) add(tok *Token, p *tokenParser) {
 			return
 		}
 		t.literals = append(t.literals, x)
-		for c := range 128 {
-			if b := byte(c); fold[c] == x.syms[0].fold && !slices.Contains(t.first, b) {
-				t.first = append(t.first, b)
-			}
-		}
 	}
 }
 

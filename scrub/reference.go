@@ -51,6 +51,9 @@ func referenceBody(s string) (r rune, n int) {
 	if s[0] == '#' {
 		return numericBody(s)
 	}
+	if strings.HasPrefix(s, "amp;") { // by far the most frequent one
+		return '&', len("amp;")
+	}
 	for n < len(s) && n <= maxReferenceName && (s[n]|0x20)-'a' < 26 {
 		n++
 	}

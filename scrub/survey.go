@@ -73,7 +73,7 @@ func plain(s string, limit int, t *TokenTable) bool {
 			return false
 		}
 	}
-	i := ucd.PlainASCII(s)
+	i := ucd.PlainASCIIBelow(s, t.plainEnd)
 	for i < len(s) {
 		switch s[i] {
 		case '\n':
@@ -85,7 +85,7 @@ func plain(s string, limit int, t *TokenTable) bool {
 			return false
 		}
 		i++
-		i += ucd.PlainASCII(s[i:])
+		i += ucd.PlainASCIIBelow(s[i:], t.plainEnd)
 	}
 	return true
 }

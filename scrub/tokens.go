@@ -85,11 +85,15 @@ type TokenTable struct {
 	wide     bool                        // a name holds characters that are not ASCII
 	roles    []role
 	opens    [256]bool // bytes, in either case and their doubles, that begin a role
+	// What the names between delimiters may look like.
+	angles, prefixes, partials, brackets nameSet
+
 	literals []spelling
-	first    []byte   // bytes with which literals begin
-	heads    []string // … and characters
-	unseen   []byte   // those of first that no other token begins with
-	starts   [256]bool
+	heads    []string       // characters with which literals begin
+	starts   [256]bool      // ASCII characters with which literals begin
+	pairs    [128][256]bool // the first two bytes of texts that may spell literals
+	unseen   []byte         // one of them is in a literal that holds no other opener
+	plainEnd byte           // ends the ASCII that needs no look at literals
 	seqs     map[*Token][]tokenRow
 	spares   map[*Token][]tokenRow // in which a token stays
 	ofShape  []tokenRow            // that begin with any <|name|>

@@ -217,21 +217,25 @@ func asciiSpan(s string, i int) int {
 	}
 }
 
-// PlainASCII returns the number of printable ASCII octets at the start of s.
-func PlainASCII(s string) int {
+// PlainASCII returns the number of printable ASCII bytes at the start of s.
+func PlainASCII(s string) int { return PlainASCIIBelow(s, 0x7F) }
+
+// PlainASCIIBelow returns the number of bytes from 0x20 up to, but without, end at
+// the start of s. end is an ASCII character from '@' to DEL.
+func PlainASCIIBelow(s string, end byte) int {
 	const (
 		high   = 0x8080808080808080
-		ones   = 0x0101010101010101
 		spaces = 0x2020202020202020
 	)
+	up := uint64(0x80-end) * 0x0101010101010101
 	n := 0
-	// An octet from 0x7F to 0xFE has its high bit set after +1, 0xFF and one below
-	// 0x20 after -0x20. Only a guilty octet carries, and only upwards: the lowest
-	// accused is always guilty.
+	// A byte from end on has its high bit set after +(0x80-end), one that this
+	// carries over and one below 0x20 after -0x20. Only a byte that is out of range
+	// carries, and only upwards: the lowest one that is marked is always out of range.
 	for len(s)-n >= 32 {
 		q := s[n : n+32]
 		a, b, c, d := load64(q), load64(q[8:]), load64(q[16:]), load64(q[24:])
-		m := ((a + ones) | (b + ones) | (c + ones) | (d + ones)) |
+		m := ((a + up) | (b + up) | (c + up) | (d + up)) |
 			((a - spaces) | (b - spaces) | (c - spaces) | (d - spaces))
 		if m&high != 0 {
 			break
@@ -240,12 +244,12 @@ func PlainASCII(s string) int {
 	}
 	for len(s)-n >= 8 {
 		a := load64(s[n:])
-		if m := ((a + ones) | (a - spaces)) & high; m != 0 {
+		if m := ((a + up) | (a - spaces)) & high; m != 0 {
 			return n + bits.TrailingZeros64(m)>>3
 		}
 		n += 8
 	}
-	for n < len(s) && s[n]-0x20 < 0x7F-0x20 {
+	for n < len(s) && s[n]-0x20 < end-0x20 {
 		n++
 	}
 	return n
