@@ -67,6 +67,9 @@ func (c *candidates) promising(at int) bool {
 	if at+1 == len(c.s) {
 		return c.s[at] == '\n'
 	}
+	if c.s[at] == '\n' {
+		return c.table.mayBeRole(c.s, skipBlanks(c.s, at+1))
+	}
 	b := c.s[at+1]
 	if b >= 0x80 || b == '&' || b == '\n' || b == '\r' {
 		return true

@@ -161,29 +161,41 @@ type head struct {
 	at   int
 }
 
+// nextHead returns where head stands next and may begin a literal, len(s) if nowhere.
+// It rules out most of what begins none by what stands behind it.
 func (t *TokenTable) nextHead(s, head string, from int) int {
-	for {
-		n := strings.Index(s[from:], head)
-		if n < 0 {
-			return len(s)
-		}
-		if t.mayBeLiteral(s, from+n) {
+	b := head[0]
+	switch {
+	case b == '&':
+		return t.nextReference(s, from)
+	case b >= utf8.RuneSelf:
+		if n := strings.Index(s[from:], head); n >= 0 {
 			return from + n
 		}
-		from += n + 1
+		return len(s)
+	}
+	for row := &t.pairs[b]; ; {
+		n := strings.IndexByte(s[from:], b)
+		if n < 0 || from+n+1 == len(s) {
+			return len(s)
+		}
+		if from += n + 1; row[s[from]] {
+			return from - 1
+		}
 	}
 }
 
-// mayBeLiteral rules out most of what begins no literal, by what stands behind it.
-func (t *TokenTable) mayBeLiteral(s string, at int) bool {
-	switch b := s[at]; {
-	case b >= utf8.RuneSelf || b == '&' && t.starts['&']:
-		return true
-	case b == '&':
-		r, w := reference(s[at:])
-		return w > 0 && r != '&'
-	default:
-		return at+1 < len(s) && t.pairs[b][s[at+1]]
+// nextReference is nextHead for "&".
+func (t *TokenTable) nextReference(s string, from int) int {
+	for ; ; from++ {
+		n := strings.IndexByte(s[from:], '&')
+		if n < 0 {
+			return len(s)
+		}
+		from += n
+		if r, w := reference(s[from:]); t.starts['&'] || w > 0 && r != '&' {
+			return from
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ type element struct {
 	far  bool // it may stand up to maxGap bytes further on; else only blanks lie between
 	said bool // and what lies between are words: see talks
 	mute bool // and what lies between is one word or nothing
+	fold byte // of its first character; 0: it may stand further on, or is not ASCII
 	ends bool // the line ends behind it
 	head bool // the line begins before it
 	told bool // words follow it: see talks
@@ -66,6 +67,13 @@ func (tt *TokenTable) parseSequence(t *Token, text string) (seq tokenRow, fault 
 			}
 			e.word, rest = newSpelling(rest[:n]), rest[n:]
 		}
+		switch {
+		case e.far:
+		case e.tok == nil:
+			e.fold = firstFold(e.word.syms)
+		default:
+			e.fold = firstFold(viewOf(e.tok.Text))
+		}
 		if after, ok := strings.CutPrefix(rest, newline); ok {
 			e.ends, rest = true, after
 			if rest == wordGap {
@@ -90,6 +98,13 @@ func (tt *TokenTable) parseSequence(t *Token, text string) (seq tokenRow, fault 
 		}
 	}
 	return seq, ""
+}
+
+func firstFold(syms []symbol) byte {
+	if len(syms) == 0 {
+		return 0
+	}
+	return syms[0].fold
 }
 
 func startsGap(s string) bool {
@@ -128,28 +143,19 @@ func (h *hit) is(t *Token) bool {
 func (m *matcher) resolve(s string) {
 	m.each(func(i int) {
 		h := &m.hits[i]
-		for _, seq := range m.table.seqs[h.tok] {
-			if !h.tok.Unless {
-				m.run(s, i, seq, false)
-			}
+		if !h.tok.Unless {
+			m.runAll(s, i, m.table.seqs[h.tok], false)
 		}
 		if h.is(anyShape) {
-			for _, seq := range m.table.ofShape {
-				m.run(s, i, seq, false)
-			}
+			m.runAll(s, i, m.table.ofShape, false)
 		}
 	})
 	m.each(func(i int) {
-		for _, seq := range m.table.spares[m.hits[i].tok] {
-			m.run(s, i, seq, true)
-		}
+		m.runAll(s, i, m.table.spares[m.hits[i].tok], true)
 	})
 	m.each(func(i int) {
-		h := &m.hits[i]
-		for _, seq := range m.table.seqs[h.tok] {
-			if h.tok.Unless && !h.spared {
-				m.run(s, i, seq, false)
-			}
+		if h := &m.hits[i]; h.tok.Unless && !h.spared {
+			m.runAll(s, i, m.table.seqs[h.tok], false)
 		}
 	})
 	for i := range m.hits {
@@ -171,6 +177,23 @@ func (m *matcher) each(do func(i int)) {
 		do(i)
 		if h := &m.hits[i]; h.tok.kind != ofShapes {
 			m.next[h.tok.index] = int32(i)
+		}
+	}
+}
+
+// runAll runs the sequences that may begin with m.hits[i]. It rules out those whose
+// second part begins with another character than what stands there.
+func (m *matcher) runAll(s string, i int, seqs []tokenRow, spare bool) {
+	if len(seqs) == 0 {
+		return
+	}
+	behind := byte(0)
+	if at := skipWhite(s, int(m.hits[i].end)); at < len(s) && s[at] < utf8.RuneSelf && s[at] != '&' {
+		behind = fold[s[at]]
+	}
+	for _, seq := range seqs {
+		if len(seq) == 1 || seq[1].fold == 0 || behind == 0 || seq[1].fold == behind {
+			m.run(s, i, seq, spare)
 		}
 	}
 }
@@ -257,8 +280,7 @@ func (m *matcher) hitAt(s string, k, pos int, e element, spare bool) int {
 		if len(between) > maxGap {
 			return -1
 		}
-		blank := hasBlank(between)
-		if e.said && !(blank && talks(between)) || e.mute && blank {
+		if e.said && !(hasBlank(between) && talks(between)) || e.mute && hasBlank(between) {
 			return -1
 		}
 		return n
