@@ -16,7 +16,7 @@ import (
 )
 
 type protectCmd struct {
-	Client string   `enum:",claude-desktop,claude-code,cursor,vscode,windsurf,zed" default:"" placeholder:"NAME" help:"Only the files of this client: claude-desktop, claude-code, cursor, vscode, windsurf or zed."`
+	Client string   `enum:",claude-desktop,claude-code,cursor,vscode,windsurf,zed,opencode" default:"" placeholder:"NAME" help:"Only the files of this client: claude-desktop, claude-code, cursor, vscode, windsurf or zed."`
 	File   string   `xor:"what" completion:"files" placeholder:"FILE" help:"This file, of whatever client, instead of those that are found."`
 	DryRun bool     `help:"Show what would be done, secrets masked, and do nothing."`
 	Undo   bool     `help:"Restore what the files were."`
@@ -39,6 +39,8 @@ wrong usage; 3 a file is not a configuration that can be edited.`
 // Validate is called by kong; its error is one of usage.
 func (c *protectCmd) Validate() error {
 	switch {
+	case c.Client == "opencode":
+		return fmt.Errorf("--client opencode: %w", protect.ErrOpenCode)
 	case c.Client != "" && c.File != "":
 		return errors.New("--client and --file exclude each other")
 	case c.Force && !c.Undo:

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
@@ -39,6 +40,8 @@ type link struct {
 	resting bool      // there is none until the next request, which says so to wake
 	wake    chan struct{}
 	absent  absence // what a request gets while there is no connection
+	probed  bool    // the server of this connection was asked for its revision
+	talked  bool    // anything else was said on it, on either side
 }
 
 // An absence is why there is no connection, as the client is told.
@@ -106,7 +109,12 @@ func (l *link) run() {
 			continue
 		}
 		wait := pause.step()
-		l.up.lost(err, wait)
+		if l.endedAtProbe() {
+			l.up.log.Info("the server ended when it was asked for a newer revision of the protocol; it is started again for an older one", "why", why(err))
+			l.up.failed(err)
+		} else {
+			l.up.lost(err, wait)
+		}
 		if !sleep(l.ctx, wait) {
 			return
 		}
@@ -118,6 +126,9 @@ func (l *link) run() {
 
 // once is the life of one connection.
 func (l *link) once() error {
+	l.mu.Lock()
+	l.probed, l.talked = false, false
+	l.mu.Unlock()
 	var s sleeper = l
 	if l.up.Shared {
 		s = nil // many sessions depend on it
@@ -143,6 +154,14 @@ func (l *link) once() error {
 	return err
 }
 
+// endedAtProbe reports whether the last connection was asked for its revision, and ended
+// before anything else was said: some servers end when the first request is not initialize.
+func (l *link) endedAtProbe() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.probed && !l.talked
+}
+
 // attend relays from conn until it is lost.
 func (l *link) attend(ctx context.Context, conn wire.Conn) error {
 	l.mu.Lock()
@@ -163,7 +182,7 @@ func (l *link) attend(ctx context.Context, conn wire.Conn) error {
 		capabilities = []string{"tools"}
 	}
 	l.mu.Lock()
-	l.conn = conn
+	l.conn, l.talked = conn, past.version != ""
 	close(l.settled)
 	l.mu.Unlock()
 	l.up.connected()
@@ -206,7 +225,7 @@ func (l *link) arrive(conn wire.Conn, m *wire.Message) {
 	l.settle(m.Kind, m.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.used = time.Now()
+	l.used, l.talked = time.Now(), true
 	switch m.Kind {
 	case wire.Request:
 		if len(l.asked) < maxAsked { // no answer goes back to what is beyond
@@ -288,6 +307,11 @@ func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
 		delete(l.waiting, out.Route.Cancels)
 	}
 	l.past.note(out)
+	if out.Method == mcpmsg.Discover {
+		l.probed = true
+	} else {
+		l.talked = true
+	}
 	l.mu.Unlock()
 	if conn == nil {
 		return nil

@@ -17,11 +17,51 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/internal/logtest"
+	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 )
 
 func player(name, r string) Server {
 	return Server{Name: name, Dial: Command(role(r)), Child: true, Config: config(name)}
+}
+
+// TestEndedAtProbe: that a server ends when it is asked for its revision is one line of no
+// warning; that it ends at anything else is a warning with what it wrote.
+func TestEndedAtProbe(t *testing.T) {
+	for _, tc := range []struct{ method, want, not string }{
+		{mcpmsg.Discover, "asked for a newer revision", "server gone"},
+		{"tools/list", `standard_error="[no session]"`, "asked for a newer revision"},
+	} {
+		var log logtest.Buffer
+		p := player("p", "picky")
+		p.Said = func() []string { return []string{"no session"} }
+		f := fleetOf(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, p)
+		l := newLink(t.Context(), f.get("p"), "")
+		ask := func(n int64, method string) *wire.Message {
+			id := wire.IntID(n)
+			if err := l.Write(t.Context(), &wire.Outgoing{Raw: wire.AppendRequest(nil, id, method, nil), Kind: wire.Request, ID: id, Method: method}); err != nil {
+				t.Fatal(err)
+			}
+			m, err := l.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		if m := ask(1, tc.method); m.Kind != wire.ErrorResponse {
+			t.Errorf("%s: kind %v", tc.method, m.Kind)
+		}
+		for n := int64(2); ; n++ {
+			if m := ask(n, "initialize"); m.Kind == wire.Response {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s := log.String(); strings.Count(s, tc.want) != 1 || strings.Contains(s, tc.not) {
+			t.Errorf("%s: %s", tc.method, s)
+		}
+		l.Close()
+	}
 }
 
 // TestRestart: a session outlives the process behind it.

@@ -54,6 +54,13 @@ func play(role string) int {
 		if role == "mute" {
 			continue
 		}
+		if role == "picky" && m.Method != "initialize" { // of the first request that it gets
+			fmt.Fprintln(os.Stderr, "no session")
+			return 3
+		}
+		if role == "picky" {
+			role = "good"
+		}
 		say := func(result string) { fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result) }
 		switch m.Method {
 		case "initialize":

@@ -105,7 +105,8 @@ func collect(out []holder, at []string, v strictjson.Value, path []string) []hol
 	return out
 }
 
-var errOpenCode = errors.New(`a configuration of opencode, whose servers stand under "mcp" with commands that are lists: ` +
+// ErrOpenCode says why opencode is not handled.
+var ErrOpenCode = errors.New(`a configuration of opencode, whose servers stand under "mcp" with commands that are lists: ` +
 	`protect does not handle it: write "pellucid", "wrap", "--name", NAME, "--" before the words of each command`)
 
 // isOpenCode reports whether a file is a configuration of opencode.
@@ -129,7 +130,7 @@ func (o Options) rewrite(src []byte, f Format) ([]byte, []Server, error) {
 	var servers []Server
 	labels := map[string]bool{}
 	if t.isOpenCode() {
-		return nil, nil, errOpenCode
+		return nil, nil, ErrOpenCode
 	}
 	for _, h := range t.holders(f.Paths) {
 		for name, v := range h.obj.Members() {

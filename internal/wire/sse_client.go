@@ -87,9 +87,10 @@ func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
 	started := c.begin(func() {
 		defer func() { end(); <-c.room; close(done) }()
 		if r := c.tell(under, m); r != nil && under.Err() == nil {
-			c.notice("upstream: a message was not delivered: %v", r.cause)
-			if m.Kind == Request {
+			if m.Kind == Request { // which is told to who asked
 				c.deliver(r.local(m.ID), nil)
+			} else {
+				c.notice("upstream: a message was not delivered: %v", r.cause)
 			}
 		}
 	})
