@@ -71,7 +71,12 @@ func (c *compiler) profile(p place) {
 		"description": func(p place) { out.text.Description = c.text(p, maxProse) },
 		"domains":     func(p place) { c.array(p, maxBeliefs, c.domain) },
 		"topics":      func(p place) { overrides = p },
-		"validators":  func(p place) { c.object(p, members{"trust": c.trust}) },
+		"validators": func(p place) {
+			c.object(p, members{
+				"trust":  c.trust,
+				"ledger": func(p place) { out.ledger = LedgerUse(c.constant(p, string(LedgerReputation), string(LedgerTrust))) },
+			})
+		},
 		"conflict": func(p place) {
 			c.object(p, members{
 				"rule":      func(p place) { out.base.rule = c.rule(p) },

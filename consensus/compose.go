@@ -32,15 +32,16 @@ const (
 // An Explanation is how a verdict came about: enough to compose it again by
 // hand. It does not depend on the order of the votes.
 type Explanation struct {
-	Profile       string  `json:"profile"`
-	Version       string  `json:"profile_version"`
-	Override      string  `json:"override,omitempty"` // the topic whose override applied
-	Rule          Rule    `json:"rule"`
-	Threshold     Score   `json:"threshold"`
-	MinValidators int     `json:"min_validators"`
-	Total         Weight  `json:"total_weight"`
-	Tallies       []Tally `json:"tallies"` // the heaviest first, then by name
-	Votes         []Entry `json:"votes"`   // by validator, the newest first
+	Profile       string    `json:"profile"`
+	Version       string    `json:"profile_version"`
+	Override      string    `json:"override,omitempty"` // the topic whose override applied
+	Rule          Rule      `json:"rule"`
+	Threshold     Score     `json:"threshold"`
+	MinValidators int       `json:"min_validators"`
+	Ledger        LedgerUse `json:"ledger,omitempty"` // for what scores of the ledger were taken
+	Total         Weight    `json:"total_weight"`
+	Tallies       []Tally   `json:"tallies"` // the heaviest first, then by name
+	Votes         []Entry   `json:"votes"`   // by validator, the newest first
 }
 
 // A Tally is what was counted for one verdict.
@@ -56,7 +57,8 @@ type Entry struct {
 	Validator string         `json:"validator_did"`
 	Verdict   attest.Verdict `json:"verdict"`
 	Reason    Reason         `json:"reason"`
-	Weight    Weight         `json:"weight"` // 0 unless it counted
+	Weight    Weight         `json:"weight"`                 // 0 unless it counted
+	Recorded  Score          `json:"ledger_score,omitempty"` // where the profile takes it
 }
 
 // Compose composes votes on one claim by the profile p, at the time now. topic
@@ -65,7 +67,8 @@ type Entry struct {
 //
 // A vote counts that stands, is in a domain and on a topic that p believes, and
 // is its validator's newest of those; it weighs domain weight × trust in p ×
-// trust × reputation. A vote that does not count has no effect at all: leaving
+// trust × reputation, of which a profile with a LedgerUse takes one to be at most the
+// ledger's score of the validator. A vote that does not count has no effect at all: leaving
 // it out changes nothing but its own entry.
 //
 // spec: consensus/3
@@ -75,7 +78,7 @@ func Compose(p *Profile, topic string, now time.Time, votes []Vote) (Verdict, Ex
 		p = &Profile{}
 	}
 	c := composition{p: p, topic: topic, now: now, over: p.override(topic), inForce: inForce}
-	e := Explanation{Profile: p.id, Version: p.version, Rule: p.base.rule, Threshold: p.base.threshold}
+	e := Explanation{Profile: p.id, Version: p.version, Rule: p.base.rule, Threshold: p.base.threshold, Ledger: p.ledger}
 	if o := c.over; o != nil {
 		e.Override, e.Rule = o.topic, cmp.Or(o.rule, e.Rule)
 		if o.threshold != nil {
@@ -138,15 +141,16 @@ func (c *composition) judge(v *Vote, identity string) (Reason, Weight) {
 		minReputation = *c.over.minReputation
 	}
 	trusted := c.p.trust.in(identity)
+	reputation, trust := v.standings(c.p.ledger)
 	switch {
 	case !within(v.Topic, c.topic) || !b.covers(v.Topic):
 		return WrongTopic, Weight{}
-	case v.Reputation < minReputation:
+	case reputation < minReputation:
 		return LowReputation, Weight{}
-	case uint64(v.Trust)*uint64(trusted) < uint64(c.p.trust.minimum)*uint64(One):
+	case uint64(trust)*uint64(trusted) < uint64(c.p.trust.minimum)*uint64(One):
 		return LowTrust, Weight{}
 	}
-	w := product(c.weight(v.Domain, b), trusted, v.Trust, v.Reputation)
+	w := product(c.weight(v.Domain, b), trusted, trust, reputation)
 	if w.IsZero() {
 		return NoWeight, Weight{}
 	}
@@ -183,7 +187,10 @@ func (c *composition) entries(votes []Vote) []Entry {
 				reason, weight = Superseded, Weight{}
 			}
 		}
-		out[i] = Entry{x.vote.ID, x.vote.Validator, x.vote.Verdict, reason, weight}
+		out[i] = Entry{x.vote.ID, x.vote.Validator, x.vote.Verdict, reason, weight, 0}
+		if c.p.ledger != "" {
+			out[i].Recorded = x.vote.Recorded
+		}
 	}
 	return out
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Version is the version of docs/spec/consensus.md that this package implements.
-const Version = "0.1"
+const Version = "0.2"
 
 // A Code is a reason to refuse a document or a name. The set is closed: a Code
 // is a constant of this package, never text that a third party chose.

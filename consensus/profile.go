@@ -35,7 +35,26 @@ type Profile struct {
 	domains         map[Domain]*belief
 	overrides       map[string]*override
 	trust           trust
+	ledger          LedgerUse
 	text            UntrustedText
+}
+
+// A LedgerUse says for what a profile takes the score that the aggregator's ledger gives a
+// validator (docs/spec/trust.md). "" is for nothing, the default.
+type LedgerUse string
+
+// The uses.
+const (
+	LedgerReputation LedgerUse = "reputation" // the reputation is at most the score
+	LedgerTrust      LedgerUse = "trust"      // the operator's trust is at most the score
+)
+
+// LedgerUse says whether composition by the profile reads Vote.Recorded.
+func (p *Profile) LedgerUse() LedgerUse {
+	if p == nil {
+		return ""
+	}
+	return p.ledger
 }
 
 // terms decide on a whole composition.

@@ -23,6 +23,22 @@ type Vote struct {
 	// Reputation and Trust of the validator, as the operator knows them: from the
 	// validators file, or One each. A profile can lower the trust, never raise it.
 	Reputation, Trust Score
+
+	// Recorded is the score that the ledger gives the validator as of one point of the
+	// ledger, the same for all votes. Only a profile with a LedgerUse reads it; it lowers
+	// what the operator knows, and never raises it.
+	Recorded Score
+}
+
+// standings are the reputation and the trust that count by a profile's use of the ledger.
+func (v *Vote) standings(use LedgerUse) (reputation, trust Score) {
+	switch use {
+	case LedgerReputation:
+		return min(v.Reputation, v.Recorded), v.Trust
+	case LedgerTrust:
+		return v.Reputation, min(v.Trust, v.Recorded)
+	}
+	return v.Reputation, v.Trust
 }
 
 // A Status says whether an attestation stands. The zero Status is unknown, and
@@ -65,7 +81,7 @@ const (
 func (v *Vote) standing(now time.Time) Reason {
 	switch {
 	case v.ID == "" || v.Validator == "" || v.Verdict == "" || v.Issued.IsZero(),
-		v.Reputation > One || v.Trust > One,
+		v.Reputation > One || v.Trust > One || v.Recorded > One,
 		v.Status == StatusUnknown || v.Status > Refused:
 		return Invalid
 	case v.Status == Retracted:
@@ -98,5 +114,6 @@ func (v *Vote) compare(w *Vote) int {
 		cmp.Compare(v.Status, w.Status),
 		cmp.Compare(v.Reputation, w.Reputation),
 		cmp.Compare(v.Trust, w.Trust),
+		cmp.Compare(v.Recorded, w.Recorded),
 	)
 }

@@ -8,6 +8,7 @@
 package ground
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type Options struct {
 	Default *consensus.Profile
 	// Validators is what the operator knows of validators; nil: all are equal.
 	Validators *Validators
+	// Scores are those that the ledger gives validators, for profiles that take them; nil:
+	// such a profile is refused.
+	Scores Scores
 	// Issuers are the DIDs whose cascade events are believed, whatever they are
 	// about. Any validator's are, about its own attestations.
 	Issuers []string
@@ -49,6 +53,17 @@ type Options struct {
 	DangerouslyIngestUntyped bool
 
 	Now func() time.Time // nil: time.Now
+}
+
+// Scores returns, of each validator, named by its DID, the score that the ledger gives it
+// (docs/spec/trust.md) at the time now, all of one point of the ledger.
+type Scores func(ctx context.Context, dids []string, now time.Time) ([]consensus.Score, LedgerPoint, error)
+
+// A LedgerPoint says of what scores are made, so that they can be made again.
+type LedgerPoint struct {
+	Size    int64     `json:"log_size"` // of the records of the log, the first ones
+	At      time.Time `json:"at"`       // the scores are as they are at that time
+	Options string    `json:"trust"`    // version of the arithmetic, rest and floor in millionths, half-life in seconds
 }
 
 // Evidence makes the ledger's records of what a Store is about to keep. What cannot be

@@ -148,7 +148,8 @@ type peersMeta struct {
 type explanationMeta struct {
 	Outcome consensus.Outcome `json:"outcome"`
 	consensus.Explanation
-	Reasons map[consensus.Reason]int `json:"reasons"` // how many votes had each
+	Point   *LedgerPoint             `json:"ledger_point,omitempty"` // of the scores, where the profile takes them
+	Reasons map[consensus.Reason]int `json:"reasons"`                // how many votes had each
 	Omitted int                      `json:"votes_omitted"`
 }
 

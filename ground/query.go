@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/consensus"
@@ -38,6 +39,9 @@ func (a *Adapter) Ground(ctx context.Context, r Request) ([]byte, error) {
 	profile, domain, err := a.profile(&r)
 	if err != nil {
 		return nil, err
+	}
+	if profile.LedgerUse() != "" && a.o.Scores == nil {
+		return nil, ScoresUnknown
 	}
 	q, err := parseQuery(r.Query)
 	if err != nil {
@@ -180,7 +184,12 @@ func (a *Adapter) vote(st *Stored) consensus.Vote {
 
 // answer composes the verdict and shows the attestations that it rests on.
 func (a *Adapter) answer(ctx context.Context, p *consensus.Profile, s *subject, limit int, out *reply) error {
-	verdict, why := consensus.Compose(p, s.topic, a.o.Now(), s.votes)
+	now := a.o.Now()
+	point, err := a.recorded(ctx, p, s.votes, now)
+	if err != nil {
+		return err
+	}
+	verdict, why := consensus.Compose(p, s.topic, now, s.votes)
 	out.envelope.Summary = summary{verdict.Primary, verdict.Validators, verdict.Disagreement}
 	byID := make(map[string]*Stored, len(s.records))
 	for i := range s.records {
@@ -214,7 +223,28 @@ func (a *Adapter) answer(ctx context.Context, p *consensus.Profile, s *subject, 
 		shown++
 	}
 	out.more.Explanation = newExplanation(verdict, why)
+	out.more.Explanation.Point = point
 	return nil
+}
+
+// recorded gives votes the ledger's scores of their validators, where the profile takes
+// them, and says as of which point.
+func (a *Adapter) recorded(ctx context.Context, p *consensus.Profile, votes []consensus.Vote, now time.Time) (*LedgerPoint, error) {
+	if p.LedgerUse() == "" {
+		return nil, nil
+	}
+	dids := make([]string, len(votes))
+	for i := range votes {
+		dids[i] = votes[i].Validator
+	}
+	scores, point, err := a.o.Scores(ctx, dids, now)
+	if err != nil {
+		return nil, err
+	}
+	for i := range votes {
+		votes[i].Recorded = scores[i]
+	}
+	return &point, nil
 }
 
 // turns yields what counted, the verdicts taking turns, so that a limit hides no

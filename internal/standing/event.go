@@ -7,6 +7,8 @@
 package standing
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +37,13 @@ const (
 
 // Refused is the reason of a refusal of what bears its validator's signature.
 func Refused(code string) string { return signed + code }
+
+// ValidatorName is what records and scores call a validator: the digest of its DID. It is
+// not salted: a validator signs in public, and a score needs to know one again.
+func ValidatorName(did string) string {
+	sum := sha256.Sum256([]byte(did))
+	return hex.EncodeToString(sum[:])
+}
 
 // Of is what a record says of an origin; false if it is no event.
 func Of(e *ledger.Event) (trust.Event, bool) {
