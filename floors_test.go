@@ -86,7 +86,7 @@ internal/evidence:      attest classify frame gateway ground hold ledger surface
 internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
 
 internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child
-internal/rules:         finding scrub frame classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/rules:         finding scrub href frame attest consensus ground classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          finding frame scrub gateway internal/intake internal/strictjson github.com/go-json-experiment/json
 internal/protect:       finding internal/jsonc internal/strictjson

@@ -16,6 +16,10 @@ const (
 	MaxWorks  = 16 // cited works; the RFC says nothing, but length is what attacks need
 )
 
+// DeviationUntyped is what Meta.Deviations says of an attestation that
+// Options.DangerouslyIngestUntyped has let through.
+const DeviationUntyped = "dangerously_ingest_untyped"
+
 // Policy says how texts are made safe; the zero value is the strict choice.
 type Policy struct {
 	// Confusables and Scope rule RFC 4.3. With scrub.Reject, Project refuses an
@@ -85,7 +89,7 @@ func (pr *Projector) Project(a *Attestation, p *Projection) error {
 	p.reset()
 	p.Meta.Deviations = append(p.Meta.Deviations, pr.deviations...)
 	if a.Untyped != nil {
-		p.Meta.Deviations = append(p.Meta.Deviations, "dangerously_ingest_untyped")
+		p.Meta.Deviations = append(p.Meta.Deviations, DeviationUntyped)
 	}
 	var r *Refusal // the first
 	keep := func(c *scrub.Clean, s *scrub.Scrubber, field, text string) {

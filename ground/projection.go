@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/attest"
@@ -67,6 +68,9 @@ func (a *Adapter) read(projection []byte) (shown, error) {
 	}
 	if err := json.Unmarshal(meta, &s.meta); err != nil {
 		return shown{}, errStale
+	}
+	if !a.o.DangerouslyIngestUntyped && slices.Contains(s.meta.Deviations, attest.DeviationUntyped) {
+		return shown{}, errStale // another adapter has let it through: the original is looked at
 	}
 	return s, nil
 }

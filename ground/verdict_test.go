@@ -2,6 +2,7 @@ package ground_test
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/datadir"
 )
@@ -131,4 +134,73 @@ func letters(s string) string {
 		}
 		return -1
 	}, s)
+}
+
+// TestLedgerScores: a profile that takes the ledger's scores gets them of one point, which
+// the answer states; without a ledger it is refused, and others are asked as before.
+func TestLedgerScores(t *testing.T) {
+	const profile = `{"@context":"https://veritas-protocol.example/cpml/v0.1","@type":"ConsensusProfile","id":"urn:cpml:mine","version":"1",` +
+		`"issued":"2020-01-01T00:00:00Z","domains":[{"name":"scientific-default","weight":1}],"validators":{"ledger":"reputation"}}`
+	store := openStore(t)
+	asked := 0
+	point := ground.LedgerPoint{Size: 12, At: testTime, Options: "1 700000 50000 86400"}
+	a := newAdapter(t, ground.Options{Now: testClock, Store: store,
+		Scores: func(_ context.Context, dids []string, now time.Time) ([]consensus.Score, ground.LedgerPoint, error) {
+			asked++
+			out := make([]consensus.Score, len(dids))
+			for i := range out {
+				out[i] = consensus.One / 2
+				if dids[i] == validator(t, "b").DID() {
+					out[i] = 0
+				}
+			}
+			return out, point, nil
+		}})
+	ingest(t, a, saying{by: "a", claim: "Bees can count."}, saying{by: "b", claim: "Bees can count.", verdict: "FALSE"})
+	if got := ask(t, a, ground.Request{Query: "Bees can count."}); got.Summary.Validators != 2 || asked != 0 {
+		t.Errorf("%+v, asked %d times", got.Summary, asked)
+	}
+	r := ground.Request{Query: "Bees can count.", Document: []byte(profile)}
+	answer, err := a.Ground(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid(t, answer)
+	for _, want := range []string{`"ledger":"reputation"`, `"ledger_point":{"log_size":12,"at":"` + testTime.Format(time.RFC3339) + `","trust":"1 700000 50000 86400"}`,
+		`"weight":"0.5","ledger_score":0.5`, `"reason":"no-weight"`} {
+		if !strings.Contains(string(answer), want) {
+			t.Errorf("the answer lacks %s: %s", want, answer)
+		}
+	}
+	b := newAdapter(t, ground.Options{Now: testClock, Store: store})
+	if _, err := b.Ground(t.Context(), r); !errors.Is(err, ground.ScoresUnknown) {
+		t.Errorf("without a ledger: %v", err)
+	}
+}
+
+// TestUntypedIsLoosened: what a loosened adapter has let through is shown by such an adapter
+// alone, with the deviation; a strict one withholds it, and it does not count.
+func TestUntypedIsLoosened(t *testing.T) {
+	store := openStore(t)
+	loose := newAdapter(t, ground.Options{Now: testClock, Store: store, DangerouslyIngestUntyped: true})
+	ingest(t, loose, saying{by: "a", claim: "Bees can count.", rationale: "See [here](https://x.example/)."})
+	for _, x := range []struct {
+		a     *ground.Adapter
+		count int
+		want  string
+	}{
+		{loose, 1, `"deviations":["dangerously_ingest_untyped"]`},
+		{newAdapter(t, ground.Options{Now: testClock, Store: store}), 0, `"reason":"typed-link"`},
+	} {
+		answer, err := x.a.Ground(t.Context(), ground.Request{Query: "Bees can count."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ground.ParseAnswer(answer); err != nil || got.Summary.Validators != x.count || !strings.Contains(string(answer), x.want) {
+			t.Errorf("%v: %s", err, answer)
+		}
+		if loosened := strings.Contains(string(answer), `"sanitation_version":"none"`); loosened != (x.count == 1) {
+			t.Errorf("sanitation_version: %s", answer)
+		}
+	}
 }

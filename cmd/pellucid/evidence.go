@@ -99,7 +99,7 @@ func recordsOf(ctx context.Context, s *store.Store, dir *state.Dir) (*records, e
 
 // recordGround has an adapter over s record what it accepts and refuses. begin says to
 // make a log where the store has none yet. A demonstration is not worth a record.
-func recordGround(ctx context.Context, s *groundStore, dir *state.Dir, o *ground.Options, begin bool, log *slog.Logger) (*records, error) {
+func recordGround(ctx context.Context, s *groundStore, dir *state.Dir, o *ground.Options, setup *rules.Ground, begin bool, log *slog.Logger) (*records, error) {
 	kept, ok := s.Store.(*store.Store)
 	if !ok || s.demo != "" {
 		return nil, nil
@@ -115,6 +115,9 @@ func recordGround(ctx context.Context, s *groundStore, dir *state.Dir, o *ground
 		return nil, nil
 	}
 	of := evidence.Attestations{Recorder: r.Recorder}
+	if setup != nil {
+		of.Deviations = setup.Deviations()
+	}
 	journal := o.Refused
 	o.Evidence = of
 	o.Refused = func(f ground.Refused) {

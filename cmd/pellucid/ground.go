@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,14 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/didweb"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/scrub"
 )
 
 // groundCmd is the Veritas grounding adapter and what its operator needs.
@@ -125,26 +124,39 @@ type groundRules struct {
 	Domains string   `placeholder:"FILE" help:"Registry of consensus domains; the built-in one if absent."`
 	Verdict []string `placeholder:"NAME" help:"Verdict that is known beside the built-in ones; may be repeated."`
 	DIDWeb  bool     `name:"did-web" help:"Fetch the keys of did:web identifiers, over https."`
+
+	DangerouslyIngestUntyped bool `help:"Accept texts with markup, links or encoded data, for records of old; what they are in says sanitation_version none."`
+	DangerouslyRFCSetOnly    bool `name:"dangerously-rfc-set-only" help:"Remove only the 156 hidden characters that the RFC names; every answer says sanitation_version none."`
 }
 
-func (r *groundRules) options(o *ground.Options) error {
-	o.Policy = attest.Policy{
-		Confusables: map[string]scrub.Confusables{"replace": scrub.Replace, "reject": scrub.Reject, "flag": scrub.Flag}[r.Policy],
-		Scope:       map[string]scrub.Scope{"literal": scrub.Literal, "mixed": scrub.Mixed}[r.Scope],
+// setup is what the flags say, as a file would say it.
+func (r *groundRules) setup() *rules.Ground {
+	return &rules.Ground{Policy: r.Policy, Scope: r.Scope, Domains: r.Domains, Verdicts: r.Verdict, DIDWeb: r.DIDWeb,
+		DangerouslyIngestUntyped: r.DangerouslyIngestUntyped, DangerouslyRFCSetOnly: r.DangerouslyRFCSetOnly}
+}
+
+// flagOf is the flag of a member of the section ground that is not called alike.
+var flagOf = map[string]string{"verdicts": "verdict", "profiles": "profile", "default_profile": "default-profile", "issuers": "issuer", "peers": "peer"}
+
+// compiled compiles what flags say, and makes an adapter's options of it.
+func compiled(g *rules.Ground, o rules.Options) (ground.Options, error) {
+	var all []error
+	for _, f := range g.Compile(o) {
+		all = append(all, fmt.Errorf("ground: --%s: %w", cmp.Or(flagOf[f.Member], f.Member), f.Cause))
 	}
-	var err error
-	if o.Verdicts, err = attest.NewRegistry(r.Verdict...); err != nil {
-		return withCode(exitConfig, fmt.Errorf("ground: --verdict: %w", err))
+	if all != nil {
+		return ground.Options{}, withCode(exitConfig, errors.Join(all...))
 	}
-	if r.Domains != "" {
-		if o.Domains, err = parseFile(r.Domains, consensus.ParseRegistry); err != nil {
-			return withCode(exitConfig, fmt.Errorf("ground: --domains: %w", err))
-		}
-	}
-	if r.DIDWeb {
+	return groundOptions(g), nil
+}
+
+// groundOptions are those of what was compiled.
+func groundOptions(g *rules.Ground) ground.Options {
+	o := g.Options()
+	if g.DIDWeb {
 		o.Keys = didweb.New(didweb.Options{})
 	}
-	return nil
+	return o
 }
 
 // parseFile parses a file of the operator's.

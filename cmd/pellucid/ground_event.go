@@ -130,7 +130,7 @@ func (c *eventFlags) apply(ctx context.Context, dir *state.Dir, operator string,
 	}
 	defer s.Close()
 	o := ground.Options{Store: s, Keys: keys, Issuers: append(c.Issuer, operator)}
-	kept, err := recordGround(ctx, s, dir, &o, false, nil)
+	kept, err := recordGround(ctx, s, dir, &o, nil, false, nil)
 	if err != nil {
 		return r, openError(err)
 	}

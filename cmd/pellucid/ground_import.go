@@ -55,9 +55,13 @@ func (c *groundImportCmd) Run(e *env) error {
 		return fmt.Errorf("ground: %w", err)
 	}
 	defer in.Close()
-	var o ground.Options
-	if err := c.options(&o); err != nil {
+	setup := c.setup()
+	o, err := compiled(setup, e.references())
+	if err != nil {
 		return err
+	}
+	for _, name := range setup.Deviations() {
+		fmt.Fprintf(e.Stderr, "%s: what is stored is no longer held to the whole specification, and answers say so.\n", name)
 	}
 	s, err := c.open(ctx, dir, makeIt)
 	if err != nil {
@@ -76,7 +80,7 @@ func (c *groundImportCmd) Run(e *env) error {
 			journal.record(r)
 		}
 	}
-	kept, err := recordGround(ctx, s, dir, &o, false, nil)
+	kept, err := recordGround(ctx, s, dir, &o, setup, false, nil)
 	if err != nil {
 		return openError(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -37,14 +38,11 @@ func (c *groundQueryCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	var o ground.Options
-	if err := c.options(&o); err != nil {
+	setup := c.setup()
+	setup.Validators = c.Validators
+	o, err := compiled(setup, e.references())
+	if err != nil {
 		return err
-	}
-	if c.Validators != "" {
-		if o.Validators, err = parseFile(c.Validators, ground.ParseValidators); err != nil {
-			return withCode(exitConfig, fmt.Errorf("ground: --validators: %w", err))
-		}
 	}
 	r := ground.Request{Query: strings.Join(c.Text, " "), Domain: c.Domain, Limit: c.Limit}
 	if c.Profile != "" {
@@ -57,7 +55,7 @@ func (c *groundQueryCmd) Run(e *env) error {
 		return err
 	}
 	defer s.Close()
-	o.Store = s
+	o.Store, o.Scores = s, scoresOf(s, slog.New(slog.DiscardHandler))
 	a, err := ground.New(o)
 	if err != nil {
 		return withCode(exitConfig, err)
@@ -84,7 +82,7 @@ func queryError(err error) error {
 		return err
 	case p == ground.Unavailable:
 		return withCode(exitUnreachable, err)
-	case p == ground.ProfileRefused:
+	case p == ground.ProfileRefused, p == ground.ScoresUnknown:
 		return withCode(exitConfig, err)
 	}
 	return withCode(exitUsage, err)

@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
-	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
 
 type groundServeCmd struct {
@@ -82,20 +80,14 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	journal, err := openRefusals(dir, func(err error) { log.Error("a refusal is not recorded", "err", err) })
+	setup, err := c.setup(e.references())
 	if err != nil {
 		return err
 	}
-	defer journal.j.Close()
-	o := ground.Options{Refused: journal.record}
-	if err := c.configure(dir, &o); err != nil {
+	if _, err := compiled(setup, e.references()); err != nil {
 		return err
 	}
 	who, err := c.authenticator(e.secrets())
-	if err != nil {
-		return err
-	}
-	peers, err := c.peers(e.secrets())
 	if err != nil {
 		return err
 	}
@@ -103,36 +95,21 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.open(ctx, dir, c.ifMissing())
+	g, err := openGround(ctx, e, dir, groundPlan{setup, c.groundDB, c.ifMissing(), key}, log)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	o.Store = s
-	kept, err := recordGround(ctx, s, dir, &o, true, log)
-	if err != nil {
-		return openError(err)
-	}
-	defer kept.close()
-	a, err := ground.New(o)
-	if err != nil {
-		return withCode(exitConfig, err)
-	}
-	if err := s.loadDemo(ctx, a, e.Stderr); err != nil {
-		return err
-	}
-	stopFollowing := followPeers(ctx, a, peers, log)
-	defer stopFollowing()
-	return c.serve(ctx, e, a, ground.MCPOptions{Key: key, Version: buildVersions().Version}, who, log)
+	defer g.Close()
+	return c.serve(ctx, e, g, who, log)
 }
 
 // serve answers until the one client, or a signal, ends it.
-func (c *groundServeCmd) serve(ctx context.Context, e *env, a *ground.Adapter, m ground.MCPOptions, who auth.Authenticator, log *slog.Logger) error {
+func (c *groundServeCmd) serve(ctx context.Context, e *env, g *servedGround, who auth.Authenticator, log *slog.Logger) error {
 	if c.Stdio {
 		sayForClient(e, "ground serve --stdio")
-		return ended(ctx, a.ServeStdio(ctx, m, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
+		return ended(ctx, g.adapter.ServeStdio(ctx, g.mcp, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
 	}
-	h := a.Handler(ground.HTTPOptions{MCP: m, Auth: who, RequireQueryScope: c.RequireToken, Log: log})
+	h := g.adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: c.RequireToken, Log: log})
 	announce := func(addr string) { c.announce(e.Stderr, addr, who != nil) }
 	if err := listenAndServe(ctx, "--http", c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
 		return fmt.Errorf("ground: %w", err)
@@ -162,37 +139,21 @@ func (c *groundServeCmd) ifMissing() missing {
 	return makeIt
 }
 
-// configure reads what the operator has written.
-func (c *groundServeCmd) configure(dir *state.Dir, o *ground.Options) error {
-	if err := c.options(o); err != nil {
-		return err
-	}
-	for _, name := range c.Profile {
-		p, err := parseFile(name, func(b []byte) (*consensus.Profile, error) { return consensus.Compile(b, o.Domains) })
-		if err != nil {
-			return withCode(exitConfig, fmt.Errorf("ground: --profile: %w", err))
+// setup is what the flags say, as the section ground of a file would say it.
+func (c *groundServeCmd) setup(o rules.Options) (*rules.Ground, error) {
+	g := c.groundRules.setup()
+	g.Profiles, g.Default, g.Validators, g.Issuers = c.Profile, c.DefaultProfile, c.Validators, c.Issuer
+	for i, url := range c.Peer {
+		p := rules.GroundPeer{URL: url}
+		if len(c.PeerToken) > 0 && c.PeerToken[i] != "" {
+			var err error
+			if p.Token, err = o.Reference(c.PeerToken[i]); err != nil {
+				return nil, withCode(exitConfig, fmt.Errorf("ground: --peer-token: %w", err))
+			}
 		}
-		o.Profiles = append(o.Profiles, p)
+		g.Peers = append(g.Peers, p)
 	}
-	if c.DefaultProfile != "" {
-		i := slices.IndexFunc(o.Profiles, func(p *consensus.Profile) bool { return p.ID() == c.DefaultProfile })
-		if i < 0 {
-			return withCode(exitConfig, errors.New("ground: --default-profile: no --profile has that identifier"))
-		}
-		o.Default = o.Profiles[i]
-	}
-	if c.Validators != "" {
-		var err error
-		if o.Validators, err = parseFile(c.Validators, ground.ParseValidators); err != nil {
-			return withCode(exitConfig, fmt.Errorf("ground: --validators: %w", err))
-		}
-	}
-	operator, err := operatorKey(dir)
-	if err != nil {
-		return err
-	}
-	o.Issuers = append(slices.Clone(c.Issuer), operator.DID())
-	return nil
+	return g, nil
 }
 
 // authenticator knows those who have tokens; nil if nobody has one.
@@ -235,21 +196,6 @@ func operatorToken(ref string) []byte {
 		panic("ground: write a token file: " + err.Error()) // strings always marshal
 	}
 	return file
-}
-
-func (c *groundServeCmd) peers(secret secrets) ([]ground.Peer, error) {
-	peers := make([]ground.Peer, len(c.Peer))
-	for i, url := range c.Peer {
-		peers[i].URL = url
-		if len(c.PeerToken) == 0 {
-			continue
-		}
-		var err error
-		if peers[i].Token, err = secret.optional("ground: --peer-token", c.PeerToken[i]); err != nil {
-			return nil, err
-		}
-	}
-	return peers, nil
 }
 
 // followPeers takes over the feeds of peers, until ctx ends or the function that it

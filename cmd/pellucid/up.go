@@ -15,7 +15,7 @@ import (
 type upCmd struct {
 	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml here, and without one a demonstration)."`
 	Listen string `placeholder:"ADDR" help:"Listen there instead of where the configuration says."`
-	Ground bool   `help:"Serve the grounding adapter too, at /ground/mcp, from its store."`
+	Ground bool   `help:"Serve the grounding adapter too, at /ground/mcp, as the section ground of the configuration says; with that section it is served in any case."`
 	groundDB
 }
 

@@ -63,14 +63,15 @@ type boundary struct {
 	admit    *admit.Admissions
 	pins     *surface.Pins
 	review   atomic.Pointer[reviewing] // nil: no model is asked about servers
-	ground   *upGround                 // nil: not served
+	ground   *servedGround             // nil: not served
 	jury     atomic.Pointer[jury]
 	shadow   *gateway.Shadow
 
 	rules   atomic.Pointer[rules.Rules]
 	handler atomic.Pointer[http.Handler]
 
-	mu         sync.Mutex // of what follows, and of reloading
+	mu         sync.Mutex        // of what follows, and of reloading
+	stderr     map[string]*heard // of servers that are processes
 	fronts     map[string]*wire.Front
 	union      *wire.Front
 	admissions []admit.Config // in force
@@ -83,7 +84,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	if err != nil {
 		return nil, withCode(exitConfig, fmt.Errorf("up: %w", err))
 	}
-	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}}
+	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*heard{}}
 	format := "text"
 	if r.Telemetry.LogJSON {
 		format = "json"
@@ -108,10 +109,8 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	b.openAdmissions()
 	b.shadow = gateway.NewShadow(gateway.ShadowOptions{})
 	b.union = b.front(r, b.serveAll)
-	if c.Ground || src.path == "" {
-		if b.ground, err = openUpGround(e, c, b.key, b.log); err != nil {
-			return nil, err
-		}
+	if err := b.openGround(c, r); err != nil {
+		return nil, err
 	}
 	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
@@ -290,10 +289,14 @@ func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
 		Child: s.Command != nil, Shared: s.Share == rules.Shared}
 	log := b.log.With("server", s.Name)
 	if out.Child {
-		said := &heard{}
-		out.Said = said.said
+		words := b.stderr[s.Name] // processes may outlive a change of their treatment
+		if words == nil {
+			words = &heard{}
+			b.stderr[s.Name] = words
+		}
+		out.Said = words.said
 		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Stderr: func(line string) {
-			said.hear(line)
+			words.hear(line)
 			log.Debug("server: " + line)
 		}}
 		for _, v := range s.Env {
@@ -380,6 +383,9 @@ func (b *boundary) translate(server string, conn wire.Conn, client wire.Era) wir
 		return era.Adapt(conn, o)
 	}
 	c, is, err := era.Upstream(context.Background(), conn, o) // bounded by its patience, and ended with conn
+	if err == nil && is == wire.Legacy {
+		b.log.Debug("server speaks a revision of the protocol with initialize: it did not answer server/discover", "server", server)
+	}
 	if err != nil || is == wire.Legacy && b.down(server) {
 		return era.Adapt(conn, o)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -459,4 +460,54 @@ func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestUpStderr: what a server writes to its standard error is no news while the server
+// works; of one that fails it is in the line that says so.
+func TestUpStderr(t *testing.T) {
+	g := startUp(t, fmt.Sprintf("version: 1\nservers:\n  dies: {command: [%q], env: {%s: dying}}\n", os.Args[0], roleVariable), nil)
+	g.eventually("the failure", func() bool { return strings.Contains(g.err.String(), "could not be checked") })
+	said := g.err.String()
+	if !regexp.MustCompile(`level=WARN msg="server could not be checked[^\n]* standard_error="\[no room left\]"`).MatchString(said) || strings.Contains(said, `"server: no room left"`) {
+		t.Errorf("log: %s", said)
+	}
+}
+
+// TestUpGround: the section ground makes the adapter that the flags of ground serve make.
+func TestUpGround(t *testing.T) {
+	dir := t.TempDir()
+	profile := filepath.Join(dir, "press.json")
+	if err := os.WriteFile(profile, []byte(`{"@context":"https://veritas-protocol.example/cpml/v0.1","@type":"ConsensusProfile","id":"urn:cpml:press",`+
+		`"version":"1","issued":"2026-01-01T00:00:00Z","domains":[{"name":"journalism-default","weight":1}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf(`version: 1
+ground:
+  store: %q
+  profiles: [%q]
+  default_profile: urn:cpml:press
+  dangerously_rfc_set_only: true
+`, "file:"+filepath.Join(dir, "g.db"), "file:"+profile)
+	g := startUp(t, config, nil)
+	res, err := g.must("/ground/mcp", "", "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "ground", Arguments: map[string]any{"query": "x"}})
+	if err != nil || res.IsError {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	answer, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"consensus_domain":"journalism-default"`, `"deviations":["dangerously_rfc_set_only"]`, `"sanitation_version":"none"`} {
+		if !strings.Contains(string(answer), want) {
+			t.Errorf("the answer lacks %s: %s", want, answer)
+		}
+	}
+	if said := g.err.String(); !strings.Contains(said, "loosened") || !strings.Contains(said, "dangerously_rfc_set_only") || strings.Contains(said, "demonstration set") {
+		t.Errorf("log: %s", said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "g.db")); err != nil {
+		t.Error(err)
+	}
+	g.write(strings.Replace(config, "true", "false", 1))
+	g.eventually("the change", func() bool { return strings.Contains(g.err.String(), "change with the next start only") })
 }

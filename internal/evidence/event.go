@@ -2,7 +2,7 @@ package evidence
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
@@ -125,14 +125,17 @@ func (r *Recorder) Loaded(version string, effective []byte, scores trust.Options
 }
 
 // Attestations words what a grounding adapter accepts: a ground.Evidence.
-type Attestations struct{ Recorder *Recorder }
+type Attestations struct {
+	Recorder   *Recorder
+	Deviations []string // loosenings by which attestations are taken; they are the reason of their records
+}
 
 var _ ground.Evidence = Attestations{}
 
 // Put implements ground.Evidence. A duplicate changes nothing, and has no record.
 func (a Attestations) Put(batch []ground.Record, outcomes []ground.Outcome) (records [][]byte, err error) {
 	for i := range outcomes {
-		e := &ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "added",
+		e := &ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "added", Reason: strings.Join(a.Deviations, "+"),
 			Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(batch[i].Hash)}}}
 		switch outcomes[i].Disposition {
 		case ground.Duplicate:
@@ -174,14 +177,12 @@ func (a Attestations) Refused(f ground.Refused) {
 	a.Recorder.Note(e)
 }
 
-// validator names a validator whose signature was verified by the digest of its name.
-// It is not salted: a validator signs in public, and a score needs to know one again.
-func validator(name string) string {
-	if name == "" {
+// validator names a validator whose signature was verified.
+func validator(did string) string {
+	if did == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(name))
-	return standing.Validator + hex.EncodeToString(sum[:])
+	return standing.Validator + standing.ValidatorName(did)
 }
 
 func digests[D ~[sha256.Size]byte](list []ledger.Subject, role ledger.Role, d D) []ledger.Subject {

@@ -265,7 +265,7 @@ func TestWords(t *testing.T) {
 		ledger.SurfaceVerified: pin(surface.ActPin), ledger.SurfaceChanged: pin(surface.ActDiffer), ledger.SurfaceApproved: pin(surface.ActApprove),
 		ledger.SurfaceBlocked: pin(surface.ActBlock), ledger.SurfaceDropped: pin(surface.ActDrop), ledger.SurfaceRejected: pin(surface.ActReject),
 		ledger.AttestationEvent: func() ([]byte, error) {
-			return Attestations{r}.Apply(ground.Event{Hash: [32]byte{1}, Kind: ground.Retract, Target: "urn:secret"})
+			return Attestations{Recorder: r}.Apply(ground.Event{Hash: [32]byte{1}, Kind: ground.Retract, Target: "urn:secret"})
 		},
 	} {
 		b, err := word()
@@ -290,7 +290,7 @@ func TestWords(t *testing.T) {
 	if _, err := held(hold.Taken)(); err == nil {
 		t.Error("an item that was taken has no record of its own")
 	}
-	records, err := Attestations{r}.Put(make([]ground.Record, 3),
+	records, err := Attestations{Recorder: r}.Put(make([]ground.Record, 3),
 		[]ground.Outcome{{Disposition: ground.Added}, {Disposition: ground.Duplicate}, {Disposition: ground.Renewed}})
 	if err != nil || len(records) != 2 {
 		t.Errorf("%d records of attestations, %v", len(records), err)

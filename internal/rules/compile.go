@@ -137,7 +137,7 @@ func (c *compiler) file(root place) {
 	c.object(root, members{
 		"version":     func(place) {},
 		"listen":      func(p place) { listen = p; c.listen(p) },
-		"store":       c.store,
+		"store":       func(p place) { out.Store = c.storeOf(p) },
 		"public_url":  func(p place) { out.PublicURL = c.publicURL(p) },
 		"http":        keep(&http),
 		"limits":      c.limits,
@@ -149,6 +149,7 @@ func (c *compiler) file(root place) {
 		"policy":      c.policy,
 		"trust":       c.trust,
 		"guard":       c.guard,
+		"ground":      c.ground,
 		"tokens":      c.controlTokens,
 		"admission":   func(p place) { c.admission(p, &out.Admission) },
 		"defaults":    func(p place) { c.object(p, c.settings(&out.defaults, ofDefaults)) },
@@ -221,22 +222,23 @@ func (c *compiler) hosts() {
 	}
 }
 
-func (c *compiler) store(p place) {
+func (c *compiler) storeOf(p place) (out Store) {
 	s := c.text(p, maxText)
 	switch path, isFile := strings.CutPrefix(s, "file:"); {
 	case s == "":
 	case isFile && path != "":
-		c.out.Store.Path = c.opt.locate(path)
+		out.Path = c.opt.locate(path)
 	case strings.HasPrefix(s, "env:"):
-		c.out.Store.URL = c.value(p)
-		c.secret.add(c.out.Store.URL.text)
+		out.URL = c.value(p)
+		c.secret.add(out.URL.text)
 	case !isPostgres(s):
 		c.report(p, "want file:PATH, env:NAME or postgres://HOST/DATABASE")
 	case hasPassword(s):
 		c.report(p, "holds a password: give the URL as env:NAME")
 	default:
-		c.out.Store.URL = Value{text: s}
+		out.URL = Value{text: s}
 	}
+	return out
 }
 
 func isPostgres(s string) bool {

@@ -94,5 +94,6 @@ var sections = []struct {
 	{"policy", samePolicy},
 	{"trust", sameTrust},
 	{"guard", sameGuard},
+	{"ground", sameGround},
 	{"admission", func(a, b *Rules) bool { return a.Admission == b.Admission }},
 }

@@ -64,12 +64,7 @@ func dump(r *Rules) []byte {
 	d := new(dumper)
 	d.word("version", formatVersion)
 	d.quote("listen", r.Listen)
-	switch {
-	case r.Store.Path != "":
-		d.quote("store", "file:"+r.Store.Path)
-	case r.Store.URL.text != "":
-		d.quote("store", r.Store.URL.String())
-	}
+	d.store(&r.Store)
 	if r.PublicURL != "" {
 		d.quote("public_url", r.PublicURL)
 	}
@@ -93,6 +88,7 @@ func dump(r *Rules) []byte {
 	d.policy(r.Policy)
 	d.trust(r.Trust)
 	d.guard(r.Guard)
+	d.ground(r.Ground)
 	d.admission(&r.Admission)
 	d.classifiers(r.Classifiers)
 	d.object("defaults", func() { d.settings(&r.defaults, ofDefaults) })
@@ -116,6 +112,15 @@ func dump(r *Rules) []byte {
 		})
 	}
 	return d.b.Bytes()
+}
+
+func (d *dumper) store(s *Store) {
+	switch {
+	case s.Path != "":
+		d.quote("store", "file:"+s.Path)
+	case s.URL.text != "":
+		d.quote("store", s.URL.String())
+	}
 }
 
 func (d *dumper) http(h *HTTP) {

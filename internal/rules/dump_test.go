@@ -41,6 +41,20 @@ guard:
   severity: {low: 0, medium: 0.2, high: 0.4, critical: 1}
   blame: 0
   quarantine: {scope: server, from: 0.125, for: 36h}
+ground:
+  store: file:/var/g.db
+  policy: reject
+  scope: mixed
+  domains: file:domains.json
+  did_web: true
+  verdicts: [MISLEADING]
+  profiles: [file:press.json]
+  default_profile: urn:cpml:press
+  validators: file:validators.json
+  issuers: ["did:web:i.example"]
+  peers: [{url: https://a.example/ground/feed, token: env:LAB}, {url: http://127.0.0.1:1/feed}]
+  dangerously_ingest_untyped: true
+  dangerously_rfc_set_only: true
 classifiers:
   local: {limit: 0.5, mode: enforce, fail: open}
   a: {provider: azure, url: https://a.example, key: env:LAB, api_version: 2025-09-01, mode: shadow, fail: closed, flagged: withhold, limit: 0.25}

@@ -36,6 +36,7 @@ type Rules struct {
 	Policy    *Policy             // nil: none
 	Trust     *trust.Options      // nil: the usual ones
 	Guard     *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
+	Ground    *Ground             // nil: the adapter is not served, or with what is usual
 	Admission Admission
 	Tokens    *scrub.TokenTable // nil: those of this version
 

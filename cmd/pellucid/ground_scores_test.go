@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/consensus"
+	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/internal/factcheck"
+	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/internal/standing"
+	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/trust"
+)
+
+// TestLedgerScores: what a profile gets is what `pellucid trust` shows, of the point that is
+// stated, and it moves on with the log.
+func TestLedgerScores(t *testing.T) {
+	t.Setenv("PELLUCID_STATE", t.TempDir())
+	dir, err := openState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, log := groundDB{DB: filepath.Join(t.TempDir(), "g.db")}, slog.New(slog.DiscardHandler)
+	s, err := db.open(t.Context(), dir, makeIt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const unknown = "did:web:nobody.example"
+	of, now := scoresOf(s, log), time.Now()
+	if got, point, err := of(t.Context(), []string{unknown}, now); err != nil || got[0] != 700_000 || point.Size != 0 {
+		t.Fatalf("without a log: %v at %+v, %v", got, point, err)
+	}
+	take := func(bodies [][]byte) (dids []string) {
+		o := ground.Options{Store: s}
+		kept, err := recordGround(t.Context(), s, dir, &o, &rules.Ground{}, true, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer kept.close() // which integrates
+		a, err := ground.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		receipts, err := a.Ingest(t.Context(), "", bodies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range receipts {
+			var doc struct {
+				Validator string `json:"validator_did"`
+			}
+			if err := json.Unmarshal(bodies[i], &doc); err != nil || !r.Accepted || doc.Validator == "" {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			dids = append(dids, doc.Validator)
+		}
+		return dids
+	}
+	all := factcheck.Demonstration()
+	last := int64(0)
+	for _, bodies := range [][][]byte{all[:1], all[1:]} {
+		dids := append(take(bodies), unknown)
+		got, point, err := of(t.Context(), dids, now)
+		if err != nil || point.Size < last+int64(len(bodies)) || point.Options != (trust.Options{}).Name() {
+			t.Fatalf("%+v, %v", point, err)
+		}
+		last = point.Size
+		state, size, err := currentScores(t.Context(), s.Store.(*store.Store).Ledger())
+		if err != nil || size != point.Size {
+			t.Fatalf("the log has %d records, %v", size, err)
+		}
+		for i, did := range dids {
+			want := state.Score(trust.Origin{Validator: standing.ValidatorName(did)}, point.At.Unix())
+			if consensus.Score(want) != got[i] || (got[i] > 700_000) != (did != unknown) {
+				t.Errorf("%s: %v, want %v", did, got[i], want)
+			}
+		}
+	}
+}
