@@ -162,7 +162,6 @@ func TestDataURIs(t *testing.T) {
 		{"a read resource", mcpmsg.ReadResource, `{"contents":[{"uri":"x:y","text":%}]}`},
 		{"a resource's uri", mcpmsg.ListResources, `{"resources":[{"uri":%,"name":"n"}]}`},
 		{"a default", mcpmsg.ListTools, `{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"q":{"default":%}}}}]}`},
-		{"a url to open", mcpmsg.CallTool, `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","message":"m","elicitationId":"e","url":%}}}}`},
 	} {
 		t.Run(place.name, func(t *testing.T) {
 			r := newRig(t, func(c *Config) { c.Profile = Faithful })

@@ -289,7 +289,7 @@ func TestChangedListIsAskedForAgain(t *testing.T) {
 	if list.str("method") != "tools/list" {
 		t.Fatalf("server heard %v", list)
 	}
-	r.server.send(`{"jsonrpc":"2.0","id":` + string(list["id"]) + `,"result":{"tools":[{"name":"new"}]}}`)
+	r.server.send(`{"jsonrpc":"2.0","id":` + string(list["id"]) + `,"result":{"tools":[{"name":"new","inputSchema":{"type":"object"}}]}}`)
 	m = r.result(r.awaits("tools/call"), `{"content":[{"type":"text","text":"x"}]}`)
 	if origin, _, err := r.key.Open(m.text("result", "content", 0, "text")); err != nil || origin.Tool != "new" {
 		t.Errorf("origin %v %v", origin, err)
