@@ -159,6 +159,9 @@ func (m *matcher) read(s string, i int) int {
 		return w
 	}
 	r, w := reference(s[i:])
+	if w == 0 {
+		r, w = bareAngle(s[i:])
+	}
 	if w == 0 || hiddenReference(r) {
 		w = max(w, 1)
 		if w == 1 {
@@ -496,8 +499,7 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 // keeps reports whether an ambiguous token stays for the moment: it does where
 // the text spells it plainly, as honest text does. spec: scrub/4.5
 func (m *matcher) keeps(tok *Token, exact bool, h hit) bool {
-	return tok.Action == Ambiguous && exact && !m.all && !m.crosses(int(h.start), int(h.end)) &&
-		!touched(m.changed, int(h.start), int(h.end))
+	return tok.Action == Ambiguous && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
 }
 
 // crosses reports whether [start, end) holds a part of two texts.
@@ -514,7 +516,7 @@ func touched(events []Event, start, end int) bool {
 }
 
 // angles are how HTML writes the angles of honest text.
-var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;lt;", "<", "&amp;gt;", ">", "&#60;", "<", "&#62;", ">")
+var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;lt;", "<", "&amp;gt;", ">", "&#60;", "<", "&#62;", ">", "&lt", "<", "&gt", ">")
 
 // spells reports whether got is the token's text to the letter. Of a token that
 // stands for any number, the digits may be others; the blank in a prefix may be any white

@@ -43,6 +43,21 @@ func reference(s string) (r rune, n int) {
 	return r, n
 }
 
+// bareAngle reads &lt and &gt without ";", whatever follows, as HTML does in text.
+func bareAngle(s string) (r rune, n int) {
+	const length = len("&lt")
+	if len(s) < length {
+		return 0, 0
+	}
+	switch s[:length] {
+	case "&lt", "&LT":
+		return '<', length
+	case "&gt", "&GT":
+		return '>', length
+	}
+	return 0, 0
+}
+
 // referenceBody reads what stands after the "&".
 func referenceBody(s string) (r rune, n int) {
 	if s == "" {

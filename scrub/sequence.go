@@ -160,8 +160,8 @@ func (m *matcher) resolve(s string) {
 	})
 	for i := range m.hits {
 		switch h := &m.hits[i]; {
-		case h.left && h.tok.Unless && !h.spared && len(m.seams) == 0:
-			m.cutLate(ControlToken, int(h.start), int(h.end), false)
+		case h.left && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
+			m.cutLate(ControlToken, int(h.start), int(h.end), len(m.seams) > 0)
 		case h.left:
 			m.left(AmbiguousToken, h.start, h.end)
 		}
