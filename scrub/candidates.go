@@ -83,6 +83,9 @@ func (c *candidates) promising(at int) bool {
 		return b == '#' || b == '<' || b == '['
 	case '&':
 		r, w := reference(c.s[at:])
+		if w == 0 {
+			r, w = bareAngle(c.s[at:])
+		}
 		return w > 0 && r != '&'
 	}
 	return true
