@@ -51,7 +51,11 @@ func (f *faithful) sweep(p *pass, over [numUses]bool) {
 			if at > emoji && keycapBase(s[at-1]) {
 				start = at - 1
 			}
-			if n := ucd.EmojiSequence(s[start:]); start+n > at {
+			n := ucd.EmojiSequence(s[start:])
+			if start+n <= at { // the digit before it is a digit
+				start, n = at, ucd.EmojiSequence(s[at:])
+			}
+			if n > 0 {
 				i, emoji = start+n, start+n
 				continue
 			}

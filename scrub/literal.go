@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/internal/ucd"
@@ -85,6 +86,11 @@ func (m *matcher) findLiterals(s string) {
 			m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
 		}
 	}
+	if utf8.RuneCountInString(s) < len(s) {
+		for _, text := range m.table.wideHeads {
+			m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
+		}
+	}
 	for i := 0; ; {
 		at := m.nextLiteral(s, i)
 		if at == len(s) {
@@ -114,9 +120,27 @@ func (m *matcher) takeLiteral(s string, at, n int, x spelling) {
 	m.hits = append(m.hits, h)
 }
 
-// closers are the characters that stand for "]" in the view and are not ASCII.
-// No other literal of this version begins with what is no opener.
-const closers = "\ufe48\uff3d"
+// doubles are the characters that stand for what literals of this version begin with in the
+// view, and are not ASCII.
+var doubles = map[byte]string{
+	'<': "\u02c2\u1438\u16b2\u2039\u226e\u276e\ufe64\uff1c\U0001d236",
+	'[': "\ufe47\uff3b",
+	']': "\ufe48\uff3d",
+}
+
+// allDoubles is the same for every character: an operator's literal may begin with any.
+var allDoubles = sync.OnceValue(func() map[byte]string {
+	all := map[byte]string{}
+	for r := rune(utf8.RuneSelf); r < 0x30000; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		if x := viewOf(string(r)); len(x) > 0 && x[0].char != other {
+			all[x[0].char] += string(r)
+		}
+	}
+	return all
+})
 
 // prepareLiterals fills in where literals are looked for.
 func (t *TokenTable) prepareLiterals() {
@@ -145,9 +169,16 @@ func (t *TokenTable) prepareLiterals() {
 			t.heads = append(t.heads, string(rune(c)))
 		}
 	}
-	if t.starts[']'] {
-		for _, r := range closers {
-			t.heads = append(t.heads, string(r))
+	for c := range byte(utf8.RuneSelf) {
+		if !t.starts[c] {
+			continue
+		}
+		spelled, known := doubles[c]
+		if !known {
+			spelled = allDoubles()[c]
+		}
+		for _, r := range spelled {
+			t.wideHeads = append(t.wideHeads, string(r))
 		}
 	}
 	if len(t.literals) > 0 && !t.starts['&'] {

@@ -166,6 +166,9 @@ func (p *tokenParser) token(text string, a Action) {
 	case n < 2 || n > maxName:
 		p.fault("a token has 2 to %d characters: %s", maxName, quoted(text))
 		return
+	case unread(text):
+		p.fault("the text, or the name in it, is nothing but marks: %s", quoted(text))
+		return
 	case p.own[text]:
 		p.fault("the file has the token %s already", quoted(text))
 		return
@@ -183,6 +186,21 @@ func (p *tokenParser) token(text string, a Action) {
 	}
 	p.last = &t
 	p.lines[&t] = p.line
+}
+
+// unread reports whether the view of a spelling, or of the name in it, is too short to be
+// found: marks stand for nothing in the view.
+func unread(text string) bool {
+	if len(viewOf(text)) < 2 {
+		return true
+	}
+	switch kindOf(text) {
+	case inAngles, inBrackets:
+		return len(viewOf(text[1:len(text)-1])) == 0
+	case asPrefix:
+		return len(viewOf(text[1:])) == 0
+	}
+	return false
 }
 
 // kindOf says how a spelling is found.

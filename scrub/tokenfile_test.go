@@ -42,7 +42,7 @@ func TestOperatorTokens(t *testing.T) {
 func TestTokenFaults(t *testing.T) {
 	_, err := Builtin().With("family\nremove x\nremove  <a>\ncolour red\nwhen <s>\nremove <|a|>\nwhen <|a|><s>\nremove <|a|>\n" +
 		"flag <b>\nwhen <b>\nwhen <s>[INST]\nwhen <b>\u2026<s>\u2026<b>\nflag <c>\nwhen <c>\u2026<s>\nunless <c><s>\nremove <\u200bd>\n" +
-		"remove \u4e2d\u6587\u6587\nremove " + strings.Repeat("x", 65) + "\n")
+		"remove \u4e2d\u6587\u6587\nremove " + strings.Repeat("x", 65) + "\nremove <\u0301>\nremove \u0301\u0302\n")
 	var faults *TokenFileError
 	if !errors.As(err, &faults) {
 		t.Fatal(err)
@@ -53,6 +53,7 @@ func TestTokenFaults(t *testing.T) {
 		"line 5: when stands behind no token", "line 7: only an ambiguous token", "line 8: the file has the token", "is the token alone",
 		"does not hold the token", "has a gap before another part than the last", "line 15: a token has sequences of one kind",
 		"line 16: the text holds the hidden character U+200B", "begins with a visible ASCII character", "line 18: a token has 2 to 64",
+		"line 19: the text, or the name in it, is nothing but marks", "line 20: the text, or the name in it, is nothing but marks",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no fault %q in:\n%s", want, got)
@@ -84,11 +85,15 @@ func TestBuiltinTokens(t *testing.T) {
 			t.Errorf("%s: %+v", tok.Text, tok)
 		}
 	}
-	// The doubles of "]" are those that begin a literal.
-	for r := rune(0x80); r < 0x30000; r++ {
-		x := viewOf(string(r))
-		if double := len(x) > 0 && x[0].char == ']'; utf8.ValidRune(r) && double != strings.ContainsRune(closers, r) {
-			t.Errorf("%U begins with ]: %v", r, double)
+	// The doubles that are written down are those that the view gives.
+	for c, known := range doubles {
+		if all := allDoubles()[c]; all != known {
+			t.Errorf("%q: doubles %+q, the view gives %+q", c, known, all)
+		}
+	}
+	for c := range byte(utf8.RuneSelf) {
+		if table.starts[c] && doubles[c] == "" {
+			t.Errorf("literals of this version begin with %q, whose doubles are not written down", c)
 		}
 	}
 }
@@ -97,6 +102,7 @@ func FuzzTokenFile(f *testing.F) {
 	f.Add("family x\nremove <|a|>\nflag [B]\nwhen [B]\u2026<|a|>\n", "a <|a|> [B]")
 	f.Add("flag <a>\nunless <a>\u2024</a>\nremove </a>\n", "<a>x</a>")
 	f.Add("remove Agent:\nremove ### Agent:\nremove {x}\nremove <\u7528>\n", "Agent: {x} <\u7528>")
+	f.Add("remove <\u0301>\nflag [\u0301]\nremove \u0301\u0302\nremove <\u0301=\n", "<\u0301>")
 	f.Add(builtinSource[:4096], "x")
 	f.Fuzz(func(t *testing.T, source, in string) {
 		table, err := Builtin().With(source)

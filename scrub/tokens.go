@@ -88,15 +88,16 @@ type TokenTable struct {
 	// What the names between delimiters may look like.
 	angles, prefixes, partials, brackets nameSet
 
-	literals []spelling
-	heads    []string       // characters with which literals begin
-	starts   [256]bool      // ASCII characters with which literals begin
-	pairs    [128][256]bool // the first two bytes of texts that may spell literals
-	unseen   []byte         // one of them is in a literal that holds no other opener
-	plainEnd byte           // ends the ASCII that needs no look at literals
-	seqs     map[*Token][]tokenRow
-	spares   map[*Token][]tokenRow // in which a token stays
-	ofShape  []tokenRow            // that begin with any <|name|>
+	literals  []spelling
+	heads     []string       // characters with which literals begin
+	wideHeads []string       // the same in characters that are not ASCII
+	starts    [256]bool      // ASCII characters with which literals begin
+	pairs     [128][256]bool // the first two bytes of texts that may spell literals
+	unseen    []byte         // one of them is in a literal that holds no other opener
+	plainEnd  byte           // ends the ASCII that needs no look at literals
+	seqs      map[*Token][]tokenRow
+	spares    map[*Token][]tokenRow // in which a token stays
+	ofShape   []tokenRow            // that begin with any <|name|>
 }
 
 // Version returns the version of the table, "" where it has none.

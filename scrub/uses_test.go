@@ -16,6 +16,7 @@ func TestUses(t *testing.T) {
 	s := compile(t, Policy{Profile: Faithful})
 	const same = "="
 	for _, c := range []struct{ name, in, want string }{
+		{"family behind a digit", "10\U0001f469\u200d\U0001f467, 1\ufe0f\u20e3", same},
 		{"ideographic selector", "\u845b\U000e0100\u57ce", same},
 		{"standardised selector", "\u795e\ufe00\u793e", same},
 		{"two selectors", "\u845b\U000e0100\U000e0101", "\u845b"},
