@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Needs Go, git and make on a fresh machine; every target fetches the rest.
 # A C compiler is wanted for the race detector only, node for `make e2e` only.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pellucid_test holds the laws of the whole repository: who may import whom, and what may stand in a file.
 package pellucid_test
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package pellucid_test
 
 import (
@@ -225,4 +227,30 @@ func readFile(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// licensed are the endings and names of the files that say their licence.
+var licensed = []string{".go", ".mjs", ".py", ".sh", "Makefile", "Dockerfile", ".ci/run"}
+
+// TestSPDX fails where a source file does not say its licence in one of its first three lines.
+// Tables derived from Unicode data are under the licence of Unicode too (NOTICE).
+func TestSPDX(t *testing.T) {
+	checked := 0
+	for _, path := range textFiles(t) {
+		if !slices.ContainsFunc(licensed, func(end string) bool { return strings.HasSuffix(path, end) }) {
+			continue
+		}
+		checked++
+		want := "SPDX-License-Identifier: Apache-2.0"
+		if strings.HasPrefix(path, "internal/ucd/tables_") {
+			want += " AND Unicode-DFS-2016"
+		}
+		head := strings.SplitN(string(readFile(t, path)), "\n", 4)
+		if !slices.ContainsFunc(head[:min(3, len(head))], func(line string) bool { return strings.HasSuffix(line, " "+want) }) {
+			t.Errorf("%s: the first lines do not say %q", path, want)
+		}
+	}
+	if checked < 500 {
+		t.Errorf("only %d files were looked at", checked)
+	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package attest reads and makes attestations: strict envelope, typing, canonical
 // hash, proof, DID keys, and the sanitised projection.
 //

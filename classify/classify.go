@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package classify asks classifiers of injections about text, behind one interface.
 //
 // A text is asked about in chunks that lose nothing, within bounds of time, number

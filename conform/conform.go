@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package conform scores any grounding adapter against the adversarial corpus.
 //
 // It is fed by what the corpus holds and judges by what the adapter answers: each

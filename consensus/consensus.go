@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package consensus composes what validators say of a claim into one verdict, by the profile that a consumer has chosen.
 //
 // A profile (CPML) is a document that is compiled: strictly, all mistakes at

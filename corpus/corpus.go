@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package corpus is the adversarial conformance corpus of the Veritas grounding RFC (section 9), as data.
 //
 // A vector is one file, vectors/FAMILY/NNN-NAME.vec: header lines, one empty

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package counterfactual finds the piece of a context that took control of a
 // model, by asking the model again with pieces withheld.
 //

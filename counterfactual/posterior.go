@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package counterfactual
 
 // A posterior is what the answers so far say of where, in an order of units, the

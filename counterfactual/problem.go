@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package counterfactual
 
 // A Problem is everything that a Plan needs to know, and nothing of a text: it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package counterfactual
 
 // TransformVersion names the rules by which a variant is made of an assembly. It

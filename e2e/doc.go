@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package e2e puts the real binary between real clients and real servers of
 // others: the reference servers and the Inspector from npm, and the Go SDK.
 //

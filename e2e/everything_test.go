@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //lint:file-ignore SA1019 The features of the older revisions are what is tested here.
 
 package e2e

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package finding is the closed vocabulary of what was found in third-party
 // text: a code, how severe it is, and the place. Nothing in it is text that a
 // third party chose, but for the one door Quote.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package frame puts clean text into a labelled frame that nobody without the key can forge.
 //
 // The frame of a tool's text is a fence, version 0.1 (docs/spec/frame.md):

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gateway is the boundary between MCP clients and servers: every message walks through one choke point.
 //
 // What a client sends passes as it is, but for the ids of requests. What a

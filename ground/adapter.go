@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ground is the Veritas grounding adapter: it answers a query with attestations, a verdict on them, and every validator's word in a frame.
 //
 // An [Adapter] takes attestations and the cascade events that withdraw them into a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package guard is a proxy in front of a model's provider that holds a privileged tool call until a counterfactual run has said where it comes from.
 //
 // It speaks OpenAI's chat completions and responses and Anthropic's messages. Text

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hold keeps what a person must look at: one queue of withheld items for the whole product.
 //
 // Whoever withholds something puts it here and answers with a constant text that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package href turns a stranger's URI into an allowed URI or a refusal.
 //
 // An allowed URI is ASCII of at most 1,024 octets, valid by the grammar of RFC

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger is the signed, append-only, provable record of what the boundary decided.
 //
 // One event is one record. Its life:

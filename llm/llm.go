@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package llm completes conversations with language models of several providers, under limits, with every octet kept.
 //
 // It speaks three wire formats (see Format) by thin clients of its own, because

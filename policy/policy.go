@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policy decides by CEL rules over typed events what becomes of a call or of its result.
 //
 // The strictest of all rules that match decides, whatever their order: adding a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scrub turns raw third-party text into clean text and a list of what
 // was done to it.
 //

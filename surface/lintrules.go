@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package surface
 
 // A Family is a kind of wording that manipulates an agent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package surface
 
 // PromptVersion changes with every change of meaning in what a reviewer is asked.

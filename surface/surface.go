@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package surface checks what a server says of itself before anybody acts on it: collection, fingerprint, hidden text, review, pins and differences.
 //
 // A surface is everything that initialize or server/discover and the four lists

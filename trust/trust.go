@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package trust keeps a score for each server, tool and validator, made of recorded events and of nothing else.
 //
 // A [State] is a pure function of the events that were applied to it, in their

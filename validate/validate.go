@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package validate holds what a tool has answered against the schema that its server has declared.
 //
 // Both are a stranger's. A schema is compiled only below fixed bounds, reads

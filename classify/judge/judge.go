@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package judge is a classifier that asks a language model: a fixed rubric, framed material, and an answer of one line out of a few.
 //
 // The material is a stranger's, and the model may be talked over by it: whatever is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package judge
 
 import "github.com/pellucid-mcp/pellucid/classify"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package local is a linear model of what injections look like, in pure Go and
 // without a download. It refines; it is never a boundary.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package remote asks classifiers of injections that are services, each in its documented wire format.
 package remote
 

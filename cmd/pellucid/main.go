@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pellucid is the trust boundary for the Model Context Protocol: third-party text goes in, evidence comes out.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //lint:file-ignore SA1019 Sampling, of the older revisions, is what is tested here.
 
 package main

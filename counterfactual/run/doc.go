@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package run puts the questions of a counterfactual.Plan to a model, within the plan's budget.
 //
 // A Runner asks several at the same time, gives each answer to the plan as it

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # One turn of a conversation in NeMo Guardrails: a model that says what it is told to say,
 # and a tool that answers what stands in standard input as JSON (null: it fails). The
 # argument is a folder with a configuration. Prints {"answer", "prompts", "calls"}: what the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What detectors of prompt injections from npm, which run without a network, say of texts:
 // a JSON string per line in, {"package version": flagged, …} per line out. The argument is
 // the folder node_modules. Each is used as its own documentation begins with.

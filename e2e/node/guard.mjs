@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Asks once through an official SDK and prints what the program behind it gets:
 // {"text", "calls", "first", "done"}, times in ms. The argument is JSON:
 // {modules, base, key, kind, stream, task, results}.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Goes through the forms of requests that programs make with the official SDKs, and
 // prints what each gets, by name: {"text", "calls", "thinking", "error"}. The argument
 // is JSON: {modules, base, key}.

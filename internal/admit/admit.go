@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package admit says which words of each server of a gateway may be seen: it has a server checked before its first session begins, and follows what persons decide.
 //
 // A server is checked by surface.Gate over a connection of its own. What came of it is

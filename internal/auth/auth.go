@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package auth says who makes an HTTP request, and whether they may.
 //
 // Credentials are bearer tokens (RFC 6750) in the Authorization header and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package blob reads base64, data: URIs and character sets as the decoders in use do:
 // strict ones, and those that skip what they do not know.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package capture encrypts what is held for review, so that a reviewer's key alone reads it: age, X25519.
 package capture
 

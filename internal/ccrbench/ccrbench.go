@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ccrbench measures counterfactual localisation on recorded runs and on simulated models, beside what others have published.
 //
 // Its tracks are strata that are never pooled: recorded pairs (A), recorded

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package child runs a stdio server as a child process that cannot outlive, flood or hang its owner.
 package child
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package corpora reads collections of attack and benign text.
 //
 // They are a folder of NAME.jsonl.gz files; a row has the members id, kind

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package datadir finds the public test data, which are not part of this repository.
 package datadir
 

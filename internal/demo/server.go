@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package demo is a server whose tools return poisoned and benign results, and
 // a client that compares what it says with what arrives through Pellucid.
 package demo

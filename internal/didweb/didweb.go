@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package didweb resolves the keys of did:web identifiers, over https and under guard.
 //
 // A DID is an address that a stranger chose. So the host is a public name, every

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package egress makes the HTTP clients with which Pellucid asks services that the operator has named.
 //
 // They ask no proxy, follow no redirect, unpack nothing, and speak https, but for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package era lets an MCP client of one era speak to a server of the other.
 //
 // The legacy era (2024-11-05 to 2025-11-25) begins with initialize, keeps a

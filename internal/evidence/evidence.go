@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package evidence turns what the boundary decides into records of the ledger.
 //
 // A decision about a message goes through a [Recorder]: best effort, so that nobody

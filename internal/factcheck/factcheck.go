@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package factcheck reads published fact checks, and signs them as attestations.
 //
 // The publisher of a fact check holds no key of ours, so whoever imports it signs

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fleet keeps the configured upstream servers of a gateway: it starts and restarts them, shares a process
 // among sessions where it may, and offers all of them as one.
 //

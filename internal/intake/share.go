@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package intake reads the bodies of HTTP requests so that all that are under way fit into a bound, and nobody has to be waited for.
 package intake
 

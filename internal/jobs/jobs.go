@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package jobs keeps counterfactual runs as jobs in Postgres, for the workers of several processes.
 //
 // What is to be run stands in the table runs of internal/store, and goes into it in one

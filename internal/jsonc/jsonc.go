@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package jsonc makes strict JSON of JSON with comments, octet by octet in place.
 //
 // Programs that people configure by hand allow comments, a comma behind the last

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package logtest has what tests read a log with while it is written.
 package logtest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package loopback says which hosts and addresses are this machine, and no other.
 package loopback
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mcpmsg knows the names and shapes of MCP's messages: THE table of where third-party text lives in every message
 // of every protocol version, and what a transport must know of a request.
 //

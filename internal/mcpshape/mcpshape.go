@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mcpshape holds what a server sends against the types that the published schema of a revision gives it.
 //
 // The types of all revisions stand in types.txt, what is read leniently in

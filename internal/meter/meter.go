@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package meter counts and traces what the boundary does: Prometheus metrics, OTLP traces and health, under labels that no third party chooses.
 //
 // Labels are bounded. A server or tool is named only while the operator has

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pgtest starts a Postgres server for tests, where Postgres is installed.
 package pgtest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pinfile keeps pins and verdicts as plain files of the state directory, for a process that should stay small: a database costs more than all its pins.
 //
 // A server's pin is the file pins/DIGEST.pin, where DIGEST is the SHA-256 of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package plug lets other gateways and hosts call Pellucid over HTTP: text or a tool's result in, a verdict and what is safe out.
 //
 // The wire formats stand in docs/spec/plug.md. What a caller sends is decoded

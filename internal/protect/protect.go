@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package protect rewrites an MCP client's own configuration so that its servers run behind Pellucid.
 //
 // An edit is a splice: of the file nothing changes but the octets that say how a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rfc3339 reads times as RFC 3339 spells them, and no others.
 package rfc3339
 

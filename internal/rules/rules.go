@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rules reads pellucid.yaml: all errors at once, or immutable rules.
 //
 // The format stands in docs/spec/config.md. A file is strict: what it does not

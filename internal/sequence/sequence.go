@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sequence carries a log on: whoever holds its lease signs, numbers and integrates what waits.
 //
 // Any number of processes may run a [Sequencer] on one store. One of them holds the

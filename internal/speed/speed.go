@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package speed measures what scrubbing one field costs beside what libraries would do, and what the boundary adds to a call beside other proxies.
 package speed
 

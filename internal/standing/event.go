@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package standing makes the scores of trust from the ledger: a prefix of the log gives every score.
 //
 // Of decides what a record says of whoever it is about. [Replay] applies the records of

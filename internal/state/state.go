@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package state keeps Pellucid's own files: where they lie, who may read them, keys and journals.
 //
 // The directory is, in this order: $PELLUCID_STATE; $XDG_STATE_HOME/pellucid;

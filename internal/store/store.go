@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
 //
 // It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and

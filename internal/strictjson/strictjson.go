@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package strictjson parses JSON once, strictly, into an index over its own octets, and re-emits what was checked.
 //
 // It exists because peers disagree on lenient JSON, and a disagreement between

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package traces reads recorded runs of agents: a JSON object a line, as it is or in zstd.
 //
 // What a line holds stands in docs/spec/counterfactual.md, "Traces". Lines are read

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ucd
 
 // ASCIIPrototype returns the one ASCII character that r is taken for. It is true

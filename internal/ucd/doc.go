@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ucd holds the facts about Unicode code points that Pellucid decides
 // by, as generated tables pinned to one version, and its own normaliser.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ucd
 
 // A HiddenClass says why a character is removed (or turned into a space or a

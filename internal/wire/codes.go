@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package wire
 
 // Codes of JSON-RPC. A [Violation] carries one of the first two.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wire frames MCP messages: stdio lines, streamable HTTP, SSE, under limits, as strict JSON-RPC.
 //
 // A message is one JSON object, exactly one of:

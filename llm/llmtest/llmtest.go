@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package llmtest is a fake of paid language model services on a loopback address, driven by a script.
 //
 // It speaks the documented wire formats of OpenAI's chat completions and responses

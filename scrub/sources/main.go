@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sources looks up every control token in the package that the table names for it.
 //
 //	go run ./scrub/sources            # every package

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pintest is the contract of surface.PinStore and surface.Cache as tests that every store of them passes.
 package pintest
 

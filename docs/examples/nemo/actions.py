@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """An action of NeMo Guardrails that calls a tool and lets its result out through Pellucid only.
 
 Your program says how a tool is called, by a function that may be asynchronous:

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # For --interceptor=after:exec:/opt/pellucid/docker-exec.sh, where Pellucid asks for
 # a token (scope plug), which after:http cannot send. A failure of curl fails the
 # call: the result never passes unseen.

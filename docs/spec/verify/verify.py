@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A second verifier of Pellucid's evidence (docs/spec/evidence.md, version 0.1).
 
     verify.py log DIRECTORY VKEY [WITNESS-VKEY...]   an exported log

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package residue measures what scrubbing leaves of attack and benign text, by checks that share nothing with the scrubber.
 package residue
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command gen writes the tables of package ucd from the Unicode Character
 // Database and the confusables data, both of version 15.0.0.
 //
