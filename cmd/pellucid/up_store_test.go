@@ -27,9 +27,9 @@ type storeFault struct {
 
 func opened(t *testing.T, where string) *sql.DB {
 	t.Helper()
-	driver := "sqlite"
-	if strings.HasPrefix(where, "postgres") {
-		driver = "pgx"
+	driver := "pgx"
+	if !strings.HasPrefix(where, "postgres") { // the gateway writes at the same time
+		driver, where = "sqlite", "file:"+where+"?_pragma=busy_timeout(30000)"
 	}
 	db, err := sql.Open(driver, where)
 	if err != nil {
