@@ -139,7 +139,7 @@ soak:
 	  -run '^(TestFrontVolume|TestFrontChurn|TestFlood|TestServerDoesNotRead)$$' ./gateway
 	go test -count=1 -timeout 1h -v -run '^(TestChurn|TestChurnChildren|TestSharedFlood)$$' ./internal/fleet
 	PELLUCID_SOAK=$(CHILDREN) go test -count=1 -timeout 1h -v -run '^TestSoak' ./e2e
-	PELLUCID_MATRIX=$(MATRIX) go test -count=1 -timeout 6h -v -run '^TestMatrix' ./gateway | grep -v '^ *---'
+	PELLUCID_MATRIX=$(MATRIX) go test -count=1 -timeout 6h -v -run '^Test(Matrix|SplitReal)' ./gateway | grep -v '^ *---'
 
 # Installs them. With them in place `make test` runs those tests too.
 PEERS := .tools/e2e/node_modules/.package-lock.json
