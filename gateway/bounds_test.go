@@ -50,6 +50,9 @@ func heapOf(f func()) int64 {
 // place is not longer than that either, whatever it is made of. One text that is nothing
 // but removed characters costs more, since each removal is an event of its own.
 func TestGrowth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, for which tests are short, holds more on the heap")
+	}
 	key, err := frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)

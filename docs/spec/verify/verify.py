@@ -15,7 +15,6 @@ PAYLOAD = "application/vnd.in-toto+json"
 PREDICATE = "https://github.com/pellucid-mcp/pellucid/evidence/v0.1"
 LABEL = r"[A-Za-z0-9@][A-Za-z0-9@._/:+-]{0,127}"
 wrong = []
-
 def problem(place, what):
     wrong.append(place)
     print(f"{place}: {what}")
