@@ -38,14 +38,6 @@ var fold = func() (t [128]byte) {
 	return t
 }()
 
-func foldString(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		b[i] = fold[c&0x7f]
-	}
-	return string(b)
-}
-
 // lookalike adds to the confusables what frames a token to the eye and whose
 // prototype is a letter or no ASCII character. The brackets of mathematics and of
 // Japanese are not among it: they are honest punctuation. spec: scrub/4.2
