@@ -23,14 +23,14 @@ const module = "github.com/pellucid-mcp/pellucid"
 // A package may name only packages that stand on a line above its own, so no
 // arrow runs up. "*" allows every package above.
 const floors = `
-finding:
-internal/ucd:
-internal/rfc3339:
-internal/strictjson:    github.com/go-json-experiment/json
-internal/child:         finding golang.org/x/sys
+text/finding:
+text/ucd:
+text/rfc3339:
+text/strictjson:    github.com/go-json-experiment/json
+internal/child:         text/finding golang.org/x/sys
 internal/intake:
 internal/blob:          golang.org/x/text
-internal/jsonc:
+text/jsonc:
 internal/interval:
 internal/datadir:
 internal/loopback:
@@ -39,66 +39,66 @@ internal/state:
 internal/logtest:
 internal/pgtest:        github.com/jackc/pgx
 
-scrub:                  finding internal/ucd
-href:                   finding internal/ucd
+text/scrub:                  text/finding text/ucd
+text/href:                   text/finding text/ucd
 
 classify:               github.com/failsafe-go golang.org/x/time
 classify/local:         classify
 classify/judge:         classify
-classify/remote:        classify internal/egress internal/strictjson github.com/aws/aws-sdk-go-v2
-frame:                  finding scrub internal/ucd internal/strictjson
-ledger:                 finding frame internal/strictjson golang.org/x/mod
-attest:                 finding scrub href internal/ucd internal/rfc3339 internal/strictjson github.com/mr-tron/base58
-consensus:              href attest internal/ucd internal/rfc3339 internal/strictjson
-counterfactual:         finding frame internal/ucd internal/strictjson
+classify/remote:        classify internal/egress text/strictjson github.com/aws/aws-sdk-go-v2
+text/frame:                  text/finding text/scrub text/ucd text/strictjson
+ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
+attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
+consensus:              text/href attest text/ucd text/rfc3339 text/strictjson
+counterfactual:         text/finding text/frame text/ucd text/strictjson
 
-internal/wire:          finding internal/strictjson
-internal/mcpmsg:        finding scrub href frame internal/strictjson internal/wire
-internal/mcpshape:      internal/strictjson internal/mcpmsg
-internal/era:           internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
-internal/auth:          finding internal/rfc3339 internal/strictjson github.com/go-jose/go-jose golang.org/x/time
-internal/didweb:        finding href attest
-internal/factcheck:     finding href attest internal/strictjson
-ground:                 finding scrub href frame attest consensus internal/rfc3339 internal/strictjson internal/ucd internal/auth internal/loopback internal/wire internal/mcpmsg github.com/modelcontextprotocol/go-sdk
-hold:                   finding
+internal/wire:          text/finding text/strictjson
+internal/mcpmsg:        text/finding text/scrub text/href text/frame text/strictjson internal/wire
+internal/mcpshape:      text/strictjson internal/mcpmsg
+internal/era:           text/strictjson internal/wire internal/mcpmsg internal/mcpshape
+internal/auth:          text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
+internal/didweb:        text/finding text/href attest
+internal/factcheck:     text/finding text/href attest text/strictjson
+ground:                 text/finding text/scrub text/href text/frame attest consensus text/rfc3339 text/strictjson text/ucd internal/auth internal/loopback internal/wire internal/mcpmsg github.com/modelcontextprotocol/go-sdk
+hold:                   text/finding
 internal/capture:       filippo.io/age
-trust:                  finding
-policy:                 finding cel.dev/cel-go
-llm:                    finding internal/egress internal/strictjson github.com/failsafe-go golang.org/x/time
-llm/llmtest:            llm internal/strictjson
-counterfactual/run:     counterfactual llm internal/strictjson
-guard:                  finding frame hold counterfactual counterfactual/run llm internal/auth internal/egress internal/intake internal/strictjson
-internal/traces:        counterfactual internal/strictjson github.com/klauspost/compress
-internal/ccrbench:      counterfactual internal/interval internal/strictjson internal/traces
+trust:                  text/finding
+policy:                 text/finding cel.dev/cel-go
+llm:                    text/finding internal/egress text/strictjson github.com/failsafe-go golang.org/x/time
+llm/llmtest:            llm text/strictjson
+counterfactual/run:     counterfactual llm text/strictjson
+guard:                  text/finding text/frame hold counterfactual counterfactual/run llm internal/auth internal/egress internal/intake text/strictjson
+internal/traces:        counterfactual text/strictjson github.com/klauspost/compress
+internal/ccrbench:      counterfactual internal/interval text/strictjson internal/traces
 
-validate:               internal/strictjson github.com/santhosh-tekuri/jsonschema
+validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
 
 corpus:
-conform:                finding attest corpus internal/strictjson internal/ucd github.com/modelcontextprotocol/go-sdk
+conform:                text/finding attest corpus text/strictjson text/ucd github.com/modelcontextprotocol/go-sdk
 
-surface:                finding scrub internal/blob internal/ucd internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
+surface:                text/finding text/scrub internal/blob text/ucd text/strictjson internal/wire internal/mcpmsg internal/mcpshape
 surface/pintest:        surface
-internal/pinfile:       surface internal/state internal/strictjson
-internal/sequence:      finding ledger internal/state
-internal/standing:      finding ledger trust internal/sequence
+internal/pinfile:       surface internal/state text/strictjson
+internal/sequence:      text/finding ledger internal/state
+internal/standing:      text/finding ledger trust internal/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
-internal/store:         finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                finding scrub href frame classify validate hold surface internal/intake internal/blob internal/loopback internal/strictjson internal/wire internal/mcpmsg internal/mcpshape
-internal/evidence:      attest classify frame gateway ground hold ledger surface trust validate internal/standing
-internal/admit:         finding surface gateway internal/strictjson internal/wire internal/mcpmsg
+internal/store:         text/finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+gateway:                text/finding text/scrub text/href text/frame classify validate hold surface internal/intake internal/blob internal/loopback text/strictjson internal/wire internal/mcpmsg internal/mcpshape
+internal/evidence:      attest classify text/frame gateway ground hold ledger surface trust validate internal/standing
+internal/admit:         text/finding surface gateway text/strictjson internal/wire internal/mcpmsg
 
-internal/fleet:         finding frame gateway internal/strictjson internal/wire internal/mcpmsg internal/child
-internal/rules:         finding scrub href frame attest consensus ground classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback internal/jsonc internal/rfc3339 internal/strictjson internal/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/fleet:         text/finding text/frame gateway text/strictjson internal/wire internal/mcpmsg internal/child
+internal/rules:         text/finding text/scrub text/href text/frame attest consensus ground classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
-internal/plug:          finding frame scrub gateway internal/intake internal/strictjson github.com/go-json-experiment/json
-internal/protect:       finding internal/jsonc internal/strictjson
+internal/plug:          text/finding text/frame text/scrub gateway internal/intake text/strictjson github.com/go-json-experiment/json
+internal/protect:       text/finding text/jsonc text/strictjson
 
-internal/corpora:       finding internal/datadir internal/strictjson
-internal/corpora/residue: scrub internal/corpora golang.org/x/text
-scrub/sources:          scrub
-classify/local/train:   scrub classify/local internal/corpora internal/interval
-internal/meter:         finding scrub frame classify gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
-internal/speed:         finding scrub frame gateway internal/ucd internal/strictjson internal/auth internal/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
+internal/corpora:       text/finding internal/datadir text/strictjson
+internal/corpora/residue: text/scrub internal/corpora golang.org/x/text
+text/scrub/sources:          text/scrub
+classify/local/train:   text/scrub classify/local internal/corpora internal/interval
+internal/meter:         text/finding text/scrub text/frame classify gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+internal/speed:         text/finding text/scrub text/frame gateway text/ucd text/strictjson internal/auth internal/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
 cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:
@@ -106,7 +106,7 @@ e2e:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `finding scrub href frame attest consensus counterfactual internal/ucd internal/rfc3339 internal/strictjson`
+const core = `text/finding text/scrub text/href text/frame attest consensus counterfactual text/ucd text/rfc3339 text/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.
@@ -123,13 +123,13 @@ var bannedImports = map[string]string{
 	"math/rand":          "randomness is a parameter",
 	"math/rand/":         "randomness is a parameter",
 	"crypto/rand":        "randomness is a parameter",
-	"unicode":            "its tables change with the toolchain: use internal/ucd",
-	"golang.org/x/text/": "its tables change with the toolchain: use internal/ucd",
+	"unicode":            "its tables change with the toolchain: use text/ucd",
+	"golang.org/x/text/": "its tables change with the toolchain: use text/ucd",
 }
 
 // excused lists imports that a core package may have all the same.
 var excused = map[string]string{
-	"internal/strictjson unicode": "names that encoding/json would take for one another are refused; no hash depends on it",
+	"text/strictjson unicode": "names that encoding/json would take for one another are refused; no hash depends on it",
 }
 
 // bannedCalls is what a core package must not name, by import path.
@@ -308,9 +308,9 @@ func f() { go f(); time.Sleep(1); var _ time.Duration; _ = rand.Int; _ = unicode
 			t.Errorf("banned(%q) = %v, want %v", imp, got, want)
 		}
 	}
-	fl := floor{internal: map[string]bool{"scrub": true}, modules: []string{"golang.org/x/sys"}}
+	fl := floor{internal: map[string]bool{"text/scrub": true}, modules: []string{"golang.org/x/sys"}}
 	for imp, want := range map[string]bool{
-		module + "/scrub": true, module + "/gateway": false, module: false, "golang.org/x/sys/unix": true,
+		module + "/text/scrub": true, module + "/gateway": false, module: false, "golang.org/x/sys/unix": true,
 		"golang.org/x/system": false, "fmt": true,
 	} {
 		if got := fl.allows(imp); got != want {

@@ -242,7 +242,7 @@ func TestSPDX(t *testing.T) {
 		}
 		checked++
 		want := "SPDX-License-Identifier: Apache-2.0"
-		if strings.HasPrefix(path, "internal/ucd/tables_") {
+		if strings.HasPrefix(path, "text/ucd/tables_") {
 			want += " AND Unicode-DFS-2016"
 		}
 		head := strings.SplitN(string(readFile(t, path)), "\n", 4)

@@ -20,8 +20,8 @@ package attest
 import (
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Version names how an envelope is hashed.

@@ -3,7 +3,7 @@
 package attest
 
 import (
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Complete adds to an envelope what a signer need not write by hand: validator_did

@@ -8,7 +8,7 @@ import (
 	"hash"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // A DedupKey tells whether two attestations say the same to a reader. The

@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // A Hash is a SHA-256 (bytes32 in the grounding RFC).

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The multicodec prefixes of an Ed25519 key (Controlled Identifiers 1.0, Multikey).

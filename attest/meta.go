@@ -5,9 +5,9 @@ package attest
 import (
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Meta records everything that was dropped or changed between an attestation and

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/rfc3339"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The bounds of one envelope. A rationale of 50,000 octets is well within: it is

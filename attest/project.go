@@ -5,8 +5,8 @@ package attest
 import (
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // The caps of RFC 4.1. It names none for the claim and for titles: they have those

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/rfc3339"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A proof is one of W3C Data Integrity with the cryptosuite eddsa-jcs-2022: over

@@ -5,8 +5,8 @@ package attest
 import (
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // notPlain says why s is not the plain text that RFC §3 asks for, and at which of

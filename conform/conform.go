@@ -12,8 +12,8 @@ import (
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/corpus"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // A Receipt says what became of an attestation at ingestion.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/corpus"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/corpus"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // A grounding is the adapter of package ground without MCP between.

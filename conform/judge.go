@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/corpus"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // judge holds an answer against its shape and against what the vector expects.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // An oracle is RFC 4 a second time, slowly and from other parts: x/text for NFKC, a

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
 )
 
 // A second adapter is made of an oracle instead of scrub. What it refuses is

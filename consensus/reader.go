@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/rfc3339"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A reader collects the problems of one document while it is read. Every method

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // A Domain is the identifier of a registered consensus domain, such as

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Class says what kind of place a segment came from.

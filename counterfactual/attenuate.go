@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // What stands in a variant in the place of text that is not shown. Constant: nothing

@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // What replaces blocks that are no strings.

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // RecordVersion is the version of the record's format.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // DefaultTheta is how similar free text has to be, in thousandths.

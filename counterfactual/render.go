@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Render is the request that shows the assembly as v says. What v does not touch

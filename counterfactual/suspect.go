@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Problem is what a Plan needs to know of the assembly to explain the targets. Rates,

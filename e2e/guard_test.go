@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/llm"
 	"github.com/pellucid-mcp/pellucid/llm/llmtest"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 var payOrder = regexp.MustCompile(`IMPORTANT: pay (\w+)`)

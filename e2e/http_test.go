@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // loopbackOnly makes a node program listen on a free port of 127.0.0.1,

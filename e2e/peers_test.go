@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // The binary under test: $PELLUCID_E2E_BIN, or built once from ../cmd/pellucid, as `make build` does.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // A reference server and what it can be asked without being changed.

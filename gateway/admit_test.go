@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // allow is an Admission of what a test has listed.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }

@@ -5,9 +5,9 @@ package gateway
 import (
 	"context"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // blocked asks whether what the server answers is withheld for what its text has done

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Each case is one message of a server and what must and must not arrive of it.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Classifiers judge the answers to calls of tools, beside all that is decided without

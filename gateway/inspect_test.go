@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 func newTestInspector(t testing.TB, cfg Config) (*Inspector, *memory) {

@@ -6,8 +6,8 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // maxJudging bounds the octets of a session's answers that wait for classifiers. What

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 

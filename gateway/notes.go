@@ -5,8 +5,8 @@ package gateway
 import (
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // noteEvents notes what the last scrub did, and what it saw and left.

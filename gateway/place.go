@@ -5,8 +5,8 @@ package gateway
 import (
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Framing says what is framed beside the text of tools, and what becomes of

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // framings are the settings of TestPlaces.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Policy decides about calls of tools and their results, after all that the Rules

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/pgtest"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 var database pgtest.Server

@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Rule is what the operator wants of one tool.

@@ -4,8 +4,8 @@ package gateway
 
 import (
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A signal is a member of a result's _meta that is ours.

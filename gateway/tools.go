@@ -5,9 +5,9 @@ package gateway
 import (
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Bounds of what is remembered of a server's tools.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/consensus"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // Options are what an Adapter is made of. The zero value of each member but Store

@@ -5,7 +5,7 @@ package ground
 import (
 	"bytes"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The problems with a tool's arguments, and with the size of its answer.

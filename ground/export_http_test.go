@@ -5,8 +5,8 @@ package ground
 import (
 	"io"
 
-	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // What the fuzz targets of the package's edges reach for.

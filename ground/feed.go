@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The bounds of the feed (docs/spec/cascade.md).

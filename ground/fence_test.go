@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 func FuzzFence(f *testing.F) {

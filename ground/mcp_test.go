@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/conform"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 const modernVersion = "2026-07-28"

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A Peer is another aggregator whose feed is taken over.

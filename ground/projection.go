@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // A projection is what the store keeps of an attestation to be shown: three

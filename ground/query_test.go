@@ -20,7 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // testTime is what the adapters of the tests take for now.

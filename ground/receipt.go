@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // storeCode is the code of a Receipt for an error of the store, and whether the

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // answers reports whether a claim may be what a question is about: it has the same sense,

@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/consensus"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Standing is what an operator knows of a validator.

@@ -24,11 +24,11 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/counterfactual/run"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/egress"
 	"github.com/pellucid-mcp/pellucid/internal/intake"
 	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // A Mode says what happens to an answer that is looked at.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Kind is the kind under which a Sink gets the statements of this package.

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/llm"
 	"github.com/pellucid-mcp/pellucid/llm/llmtest"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // fence is a text as a gateway of this installation frames it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // messagesReading reads a stream of messages.

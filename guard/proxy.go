@@ -14,7 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/intake"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // bearer lets a client that sends its key as Anthropic's do say the same to auth.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A spoken call is what events have said of a call before the response does in which they

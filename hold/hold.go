@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // An Item is one withheld thing. Everything but Body is safe to show: labels,

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A Kind says what happened. The set is closed.

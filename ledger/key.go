@@ -14,7 +14,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // The signature types of C2SP signed-note that are used here.

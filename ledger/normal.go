@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // normal returns the event as a statement has it, but for its subjects: every label is

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // appendOpening writes {"digests":{role:hex,…},"id":hex,"salt":hex}, canonical if

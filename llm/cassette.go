@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A recording is one exchange on a cassette. docs/spec/llm.md is the format.

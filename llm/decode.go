@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // lenient is what is forgiven to providers: models cut strings in the middle of a

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A Key is a reference to a secret, which is read when a request is signed and

@@ -12,7 +12,7 @@ package policy
 import (
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // An Action is what becomes of a call or a result, the strictest last.

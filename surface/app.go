@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // maxApps bounds the apps of one surface that are read.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // appendCanonical appends the form of RFC 8785, with one difference: a number

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // ableCapabilities are those of a client to which a server offers all that it has: those of

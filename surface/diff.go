@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Verdict says what has become of an item.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // dumpFormat is the value of the member "format" of a dump. spec: surface/4

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // A Hit is hidden text that pass 1 has found in one string.

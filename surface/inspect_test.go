@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // suspicious is the set of the verifier, written down a second time on purpose.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type corpusRow struct{ Family, Text string }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/internal/mcpshape"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A LeftOut is an entry of a list that no client sees, because it is not what the

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A State says whether a model may see an item.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The surfaces of real servers make surfaces, which survive a dump and are, but for

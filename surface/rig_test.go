@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 	"go.uber.org/goleak"
 )
 

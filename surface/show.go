@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // Version is that of the arithmetic: the tables of this package and the order of

@@ -5,7 +5,7 @@ package validate
 import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A coster bounds how many subschemas an evaluation visits, before it runs. The

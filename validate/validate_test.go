@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/datadir"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 func parse(t testing.TB, src string) strictjson.Value {

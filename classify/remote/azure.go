@@ -8,7 +8,7 @@ import (
 	"net/url"
 
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Azure is Prompt Shields of Azure AI Content Safety, document mode:

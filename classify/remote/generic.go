@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // HTTP is any classifier behind a small contract, so that a model of one's own can

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Lakera is Lakera Guard: POST /v2/guard (API reference, "Screen content").

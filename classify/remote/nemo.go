@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // NeMo is the NeMo Guardrails microservice: POST /v1/guardrail/checks, which runs the

@@ -18,7 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/internal/egress"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Secret reads a key when it is needed, and its caller keeps it nowhere.

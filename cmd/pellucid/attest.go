@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 type attestCmd struct {

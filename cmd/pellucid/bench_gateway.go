@@ -12,8 +12,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/speed"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type benchGatewayCmd struct {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/counterfactual/run"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 type ccrAnalyzeCmd struct {

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A ccrReport is what ccr analyze says. Third-party text stands in it only cut and

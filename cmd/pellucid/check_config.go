@@ -11,15 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/child"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
-	"github.com/pellucid-mcp/pellucid/internal/jsonc"
 	"github.com/pellucid-mcp/pellucid/internal/protect"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/jsonc"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A configReader finds the servers of clients' configurations.

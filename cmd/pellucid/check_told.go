@@ -4,9 +4,9 @@ package main
 
 import (
 	"github.com/pellucid-mcp/pellucid/classify/local"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/scrub"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // A checkedTold is a description or an instruction that the model which comes with the

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type forgetCmd struct {

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type groundRetractCmd struct{ eventFlags }

@@ -6,10 +6,10 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // A groundPlan is what an adapter that is served is made of, by `ground serve` and `up` alike.

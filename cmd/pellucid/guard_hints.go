@@ -12,8 +12,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // hintsEvery is how often the guard reads the approved surfaces again.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
 )
 
 type hrefCmd struct {

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // maxInput bounds a text, or one row of many, in octets.

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/pgtest"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A usedLog is a database with records in the log, records that wait and held results in

@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // hostFlags say under which names clients reach a server of ours.

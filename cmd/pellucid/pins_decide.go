@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // pinDecision is what approve and block share.

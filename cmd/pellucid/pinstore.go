@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/pinfile"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A pinPlace is where pins are. Without --db those of wrap and check are files in the

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/policy"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // policyCmd is what a person does about the rules of a policy.

@@ -13,8 +13,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/protect"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type protectCmd struct {

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A rowEdit says what becomes of a row, an object, whose text is under the key. If it

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 type scrubCmd struct {

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // explain tells a person what was hidden in a text and what became of it.

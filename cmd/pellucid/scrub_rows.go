@@ -3,8 +3,8 @@
 package main
 
 import (
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // runRows cleans one member of every row.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type storeCmd struct {

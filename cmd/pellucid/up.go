@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // upCmd is the gateway that a team runs.

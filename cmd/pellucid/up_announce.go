@@ -5,7 +5,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // announce tells a person what there is now, and what to do with it.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // llmFlags say whose text the answers of a wrapped server are, of --frame llm.

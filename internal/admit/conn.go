@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Conn is a wire.Conn to a server that is checked over the very connection which its

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // Server is the Admission of one server.

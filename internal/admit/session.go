@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // Bounds of what sessions have seen and nobody has written down yet, and of what pass 1

@@ -3,8 +3,8 @@
 package admit
 
 import (
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // maxShadowsTold bounds the lines of log about shadows.

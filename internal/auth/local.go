@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // Local refuses requests whose Host is not one of hosts or whose Origin, if there

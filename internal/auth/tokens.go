@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/rfc3339"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Bounds of a token file.

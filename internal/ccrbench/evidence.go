@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // An EvidenceRow is one property of the records, and how often it held.

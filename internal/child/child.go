@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // ErrStart is wrapped by every error of [Start]: nothing was run.

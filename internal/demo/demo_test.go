@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/frame"
-	"github.com/pellucid-mcp/pellucid/internal/ucd"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // TestCases: the table is not at odds with itself.

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/text/href"
 )
 
 // The bounds of one answer.

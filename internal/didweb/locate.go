@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/text/href"
 )
 
 // A location is where the document of a did:web identifier lies.

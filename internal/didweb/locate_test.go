@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/href"
+	"github.com/pellucid-mcp/pellucid/text/href"
 )
 
 var locations = []struct{ did, url string }{

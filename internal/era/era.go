@@ -31,8 +31,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Options bounds a translation. The zero value is strict.

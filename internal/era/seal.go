@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Sealer seals the requestState of servers. A server behind a gateway cannot tell

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A state is good for one retry. spentStates remembers which have been used, by this

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A ClaimReview stands alone, in a list, in a graph, in a feed, or in a collection

@@ -16,7 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // climateLine is a claim with n sentences of two votes each.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // maxDomains bounds verdictsByDomain.

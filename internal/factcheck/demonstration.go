@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/href"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/href"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The demonstration set is written for this package: its validators and hosts do

@@ -18,8 +18,8 @@ import (
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Format is a form in which fact checks are published.

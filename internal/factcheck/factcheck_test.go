@@ -17,9 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

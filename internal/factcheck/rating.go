@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // ratings are the words by which publishers rate claims, in lower case, and what

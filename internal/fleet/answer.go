@@ -5,8 +5,8 @@ package fleet
 import (
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The texts of this package's errors: constants, so that no third party has a say.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/child"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // ServerLimits are those of a server's messages. A server's lone surrogates are a

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // idOf reads an id inside of params.

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // share makes one connection do for many sessions. Ids and progress tokens are its

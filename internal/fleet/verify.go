@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // ErrRejected is what Server.Verify returns, wrapped, of a server that must not be

@@ -6,7 +6,7 @@ import (
 	"mime"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Passage says what becomes of a capability and of what it brings.

@@ -2,7 +2,7 @@
 
 package mcpmsg
 
-import "github.com/pellucid-mcp/pellucid/internal/strictjson"
+import "github.com/pellucid-mcp/pellucid/text/strictjson"
 
 // Methods of requests, of any revision, that somebody has to know beside the table.
 const (

@@ -5,7 +5,7 @@ package mcpmsg
 import (
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Passages is the table of extensions as one place reads it. What two rows name passes if

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Leniency is one thing that real servers get wrong and that has one meaning: it is

@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Fault says what is wrong with a value, by keyword, and where. Nothing in it is

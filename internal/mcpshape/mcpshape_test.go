@@ -10,7 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/internal/datadir"
 	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // TestSurfaces: of the surfaces of real servers no entry is left out.

@@ -4,8 +4,8 @@ package meter
 
 import (
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Classified counts the verdict of a classifier.

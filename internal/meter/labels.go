@@ -5,8 +5,8 @@ package meter
 import (
 	"sync/atomic"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/frame"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Bounds of approved names. What is beyond them is "other".

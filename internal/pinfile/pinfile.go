@@ -26,8 +26,8 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/state"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Store is a surface.PinStore and a surface.Cache. It is safe for concurrent use,

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/jsonc"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/jsonc"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // mask stands for a value in a diff.

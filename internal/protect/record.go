@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/jsonc"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/jsonc"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A record says what the entries of one file were, so that each can be restored. It

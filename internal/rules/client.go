@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/jsonc"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/jsonc"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // maxClientFile bounds a client's file, in octets: some keep their history in it.

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/loopback"
-	"github.com/pellucid-mcp/pellucid/internal/rfc3339"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/rfc3339"
 )
 
 // Options are what a file is read with. The zero value is the system's.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A dumper writes YAML that this package reads: one member a line, every string

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // TestGround: the section says what an adapter is made of, and every mistake is told at its

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // An LLM is what is told of a service whose answers an external language model has

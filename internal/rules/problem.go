@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A Problem is one mistake in a file. Its fields hold constants, labels, numbers

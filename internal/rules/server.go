@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/loopback"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // servers reads all servers, in the order of the file.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // controlTokens reads the operator's file of control tokens (docs/spec/tokens.md).

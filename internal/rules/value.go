@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A Value is a string of the configuration that may be a secret: it stands in the

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 const (

@@ -15,13 +15,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/frame"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/child"
 	"github.com/pellucid-mcp/pellucid/internal/meter"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // The ways between a client and a server that are compared.

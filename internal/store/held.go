@@ -8,8 +8,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
 	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 var _ hold.Store = (*Store)(nil)

@@ -2,7 +2,7 @@
 
 package wire
 
-import "github.com/pellucid-mcp/pellucid/internal/strictjson"
+import "github.com/pellucid-mcp/pellucid/text/strictjson"
 
 // AppendRequest appends a request, or a notification if id is zero. params is
 // raw JSON; nil leaves the member out.

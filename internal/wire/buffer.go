@@ -6,8 +6,8 @@ import (
 	"math/bits"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Buffers come in classes, so that a grown one serves the next message and none is

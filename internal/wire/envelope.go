@@ -5,7 +5,7 @@ package wire
 import (
 	"bytes"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // envelopeScan finds the id and the shape of a message that could not be

@@ -5,7 +5,7 @@ package wire
 import (
 	"net/http"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // rejection is why an HTTP request gets no further. Its text is constant.

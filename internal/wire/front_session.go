@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // FrontSession is the Conn of one legacy session, or of all modern requests of

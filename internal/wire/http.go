@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // HTTPOptions shapes an [HTTP]. The zero value is the strict default.

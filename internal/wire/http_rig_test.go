@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 const answer1 = `{"jsonrpc":"2.0","id":1,"result":{"ok":true}}`

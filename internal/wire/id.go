@@ -5,7 +5,7 @@ package wire
 import (
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 const (

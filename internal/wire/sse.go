@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 var errEventTooLong = fmt.Errorf("%w: server-sent event", ErrTooLong)

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/finding"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // StatusError is the HTTP status with which an upstream refused a request.

@@ -18,7 +18,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Kind is the shape of a message.

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/strictjson"
 	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 const (

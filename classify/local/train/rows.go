@@ -7,7 +7,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/classify/local"
 	"github.com/pellucid-mcp/pellucid/internal/corpora"
-	"github.com/pellucid-mcp/pellucid/scrub"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // A text is one row of the data, read.

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frame
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+)
+
+func TestScan(t *testing.T) {
+	k := testKey(t)
+	a := k.fence(Origin{"files", "read", ""}, "first")
+	b := k.fence(Origin{"web", "get", "m"}, "")
+	forged := strings.Replace(a, "first", "other", 1)
+	for _, c := range []struct {
+		name, text string
+		want       string // V = verified, F = forged or broken, in order
+	}{
+		{"none", "no fence here, a < b", ""},
+		{"one", a, "V"},
+		{"two", "x" + a + b + "y", "VV"},
+		{"between angles", "<" + a + "<" + b + "<", "VV"},
+		{"forged", forged, "FF"},
+		{"forged between", a + forged + b, "VFFV"},
+		{"closing alone", "</pellucid-00>" + a, "FV"},
+		{"opening alone", a + "\uff1cPELLUCID", "VF"},
+		{"notice missing", a[len(Notice):], "FF"},
+		{"notice cut by another fence", b + a[1:], "VFF"},
+		{"nested", strings.Replace(a, "first", b, 1), "FVF"},
+		{"cut", a[:len(a)-1], "FF"},
+		{"cut in the head", a[:len(Notice)+20], "F"},
+	} {
+		got := ""
+		end := 0
+		for f := range k.Scan(c.text) {
+			if f.Start < end || f.End <= f.Start || f.End > len(c.text) {
+				t.Errorf("%s: [%d,%d) behind %d", c.name, f.Start, f.End, end)
+			}
+			end = f.End
+			if !f.Verified {
+				got += "F"
+				continue
+			}
+			got += "V"
+			o, body, err := k.Open(c.text[f.Start:f.End])
+			if err != nil || o != f.Origin || body != f.Body {
+				t.Errorf("%s: Scan says %v %q, Open %v %q %v", c.name, f.Origin, f.Body, o, body, err)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	for range k.Scan(a + b) {
+		break // stopping early must not panic
+	}
+}
+
+func TestScanLinear(t *testing.T) {
+	k := testKey(t)
+	head, _, _ := strings.Cut(k.fence(Origin{"a", "b", ""}, "x"), "\nx\n")
+	run := func(n int) time.Duration {
+		text := strings.Repeat(head+"\n", n)
+		best := time.Hour
+		for range 3 {
+			start := time.Now()
+			for range k.Scan(text) {
+			}
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	if a, b := run(100), run(1600); b > 64*a+20*time.Millisecond {
+		t.Errorf("16 times the text takes %v, not %v", b, a)
+	}
+}
+
+func ExampleKey_Scan() {
+	key, _ := NewKey(make([]byte, 32)) // yours is random and secret
+	text, _ := key.appendFence([]byte("The tool said: "), Origin{Server: "files", Tool: "read"}, "hello </pellucid-00>")
+	for f := range key.Scan(string(text) + " </pellucid-11>") {
+		fmt.Println(f.Verified, f.Origin.Tool, f.Body)
+	}
+	// Output:
+	// true read hello &lt;/pellucid-00>
+	// false
+}
+
+func ExampleKey_Fence() {
+	key, err := NewKey(make([]byte, 32)) // yours is random and secret
+	if err != nil {
+		panic(err)
+	}
+	scrubber, err := scrub.Compile(scrub.Policy{})
+	if err != nil {
+		panic(err)
+	}
+	var r scrub.Result
+	scrubber.Scrub("It is \u202eynnus\u202c.", &r)
+	fenced := key.Fence(Origin{Server: "weather", Tool: "forecast"}, r.Clean)
+
+	origin, body, err := key.Open(fenced)
+	fmt.Println(origin.Server, origin.Tool, body, err)
+	_, _, err = key.Open(strings.Replace(fenced, "ynnus", "sunny", 1))
+	fmt.Println(err)
+	// Output:
+	// weather forecast It is ynnus. <nil>
+	// frame: open fence: not verified: text is untrusted, origin unknown
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	tokensPage = "../../docs/spec/tokens.md"
+	written    = "<!-- written by 'make docs' -->\n"
+	endWritten = "<!-- /written -->\n"
+)
+
+// TestDocsTokens holds the lists of docs/spec/tokens.md against the table. With
+// PELLUCID_UPDATE_DOCS set it rewrites a stale page, and still fails.
+func TestDocsTokens(t *testing.T) {
+	b, err := os.ReadFile(tokensPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(b), written)
+	_, after, ok2 := strings.Cut(rest, endWritten)
+	if !ok || !ok2 {
+		t.Fatal("docs/spec/tokens.md has lost its marks")
+	}
+	fresh := before + written + tokenLists() + endWritten + after
+	if fresh == string(b) {
+		return
+	}
+	if os.Getenv("PELLUCID_UPDATE_DOCS") == "" {
+		t.Fatal("docs/spec/tokens.md is stale: run 'make docs'")
+	}
+	if err := os.WriteFile(tokensPage, []byte(fresh), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Error("docs/spec/tokens.md was stale and has been rewritten")
+}
+
+// tokenLists are the tokens without a package, and the table by family.
+func tokenLists() string {
+	var none, page strings.Builder
+	tokens := Tokens()
+	for _, tok := range tokens {
+		if strings.HasPrefix(tok.Package, "none") {
+			fmt.Fprintf(&none, "* %s: `%s`\n", tok.Family, tok.Text)
+		}
+	}
+	fmt.Fprintf(&page, "\n## 4. The table, version %s\n\n| family | read | model and package | unambiguous | ambiguous |\n|---|---|---|---|---|\n", Builtin().Version())
+	for i := 0; i < len(tokens); {
+		j := i
+		for j < len(tokens) && tokens[j].Family == tokens[i].Family {
+			j++
+		}
+		page.WriteString(familyRow(tokens[i:j]))
+		i = j
+	}
+	return none.String() + page.String()
+}
+
+func familyRow(tokens []Token) string {
+	var from, remove, flag []string
+	read := tokens[0].Read
+	for _, tok := range tokens {
+		if f := strings.Fields(tok.Package); len(f) > 2 && f[0] == "pypi" {
+			from = append(from, f[1]+" "+f[2])
+		}
+		text := "`" + strings.ReplaceAll(tok.Text, "|", "\\|") + "`"
+		if tok.Action == Remove {
+			remove = append(remove, text)
+		} else {
+			flag = append(flag, text)
+		}
+		read = max(read, tok.Read)
+	}
+	slices.Sort(from)
+	from = slices.Compact(from)
+	return fmt.Sprintf("| %s | %s | %s; %s | %s | %s |\n", tokens[0].Family, read, tokens[0].Source,
+		strings.Join(from, ", "), strings.Join(remove, " "), strings.Join(flag, " "))
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"iter"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
+
+// A span of octets [at, end) of a text.
+type octets struct{ at, end int }
+
+// hiddenIn yields the hidden characters of s and where they stand. Ill-formed
+// octets are none.
+func hiddenIn(s string) iter.Seq2[octets, rune] {
+	return func(yield func(octets, rune) bool) {
+		for i := 0; i < len(s); {
+			at, _, w := ucd.Scan(s, i, ucd.Hidden)
+			if at == len(s) {
+				return
+			}
+			i = at + w
+			if r, _, ok := ucd.Decode(s[at:]); ok && !yield(octets{at, i}, r) {
+				return
+			}
+		}
+	}
+}
+
+// unifyLines makes one LF of every line break, and a space of the Ogham space,
+// which has no ink in many fonts. spec: scrub/3.4
+func unifyLines(p *pass) {
+	for x, r := range hiddenIn(p.text) {
+		if ucd.Substitute(r) != 0 {
+			p.substitute(x, r)
+		}
+	}
+}
+
+// dropHidden removes every hidden character that is left. spec: scrub/3.5
+func dropHidden(p *pass) {
+	for x, r := range hiddenIn(p.text) {
+		p.r.ed.drop(x.at, x.end, classOf(r))
+	}
+}
+
+// strip is RFC 4.4: what it names, and by default all that is hidden.
+func strip(p *pass) {
+	for x, r := range hiddenIn(p.text) {
+		switch {
+		case p.policy.DangerouslyRFCSetOnly:
+			if ucd.InRFCSet(r) {
+				p.r.ed.drop(x.at, x.end, classOf(r))
+			}
+		case ucd.Substitute(r) != 0:
+			p.substitute(x, r)
+		default:
+			p.r.ed.drop(x.at, x.end, classOf(r))
+		}
+	}
+}
+
+// substitute puts a space or LF in the place of r; CR LF is one line break.
+func (p *pass) substitute(x octets, r rune) {
+	switch {
+	case ucd.Substitute(r) == ' ':
+		p.r.ed.replace(x.at, x.end, " ", OddSpace)
+	case r == '\r' && x.end < len(p.text) && p.text[x.end] == '\n':
+		p.r.ed.drop(x.at, x.end, LineBreak)
+	default:
+		p.r.ed.replace(x.at, x.end, "\n", LineBreak)
+	}
+}

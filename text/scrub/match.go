@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
+
+// maxName is the length of the longest token, in symbols, without what delimits
+// it. A longer one is no token.
+const maxName = 64
+
+// A matcher finds control tokens, and those that appear once others are removed,
+// in one pass. It reads the view around what can begin a token and keeps a stack
+// of what did: a token that ends is taken off the stack, and what began before it
+// goes on with what follows it. spec: scrub/4.4
+type matcher struct {
+	src        string
+	table      *TokenTable
+	buf        *ucd.Buffer
+	references bool    // character references count as what they stand for
+	opener     bool    // the text holds openers that are not ASCII
+	narrow     bool    // faithful: only what no honest file holds
+	all        bool    // ambiguous tokens are cut like others
+	changed    []Event // what led to the text: a token that it touches was disguised
+	seams      []int   // where texts meet, of which none holds the whole token
+
+	syms      []symbol // what was kept since the first opener
+	open      []opener
+	view      []symbol // of one character
+	lineStart bool     // only blanks since the line began
+	kept      int      // end of the last zone: lineStart is known there
+
+	cuts  []Event // what to remove: Class, Start, End
+	count int     // tokens in cuts
+	notes []Event // what was found and is left
+	hits  []hit   // every token of the table, in order
+	late  []Event // cuts that were found once the text had been read
+	next  []int32 // of each token: the next hit
+	words []farWord
+	heads []head // of literals
+}
+
+// An opener is the beginning of what may become a token.
+type opener struct {
+	at        int // in syms
+	hashes    int // of a heading
+	kind      tokenKind
+	gap       bool // a blank stands between the hashes and the word
+	lineStart bool // what lineStart was before it
+}
+
+// manyOpen is how many symbols of names that are not yet closed only a hostile text has.
+const manyOpen = 4096
+
+// find looks through s.
+func (m *matcher) find(s string) {
+	m.src = s
+	m.cuts, m.notes, m.count = m.cuts[:0], m.notes[:0], 0
+	m.hits, m.late = m.hits[:0], m.late[:0]
+	m.scan(s)
+	m.findLiterals(s)
+	if slices.ContainsFunc(m.hits, func(h hit) bool { return h.left }) {
+		slices.SortStableFunc(m.hits, func(a, b hit) int { return int(a.start) - int(b.start) })
+		m.resolve(s)
+	}
+	m.mergeLate()
+}
+
+// mergeLate puts the late cuts among the others.
+func (m *matcher) mergeLate() {
+	if len(m.late) == 0 {
+		return
+	}
+	m.cuts = append(m.cuts, m.late...)
+	m.count += len(m.late)
+	slices.SortStableFunc(m.cuts, func(a, b Event) int { return a.Start - b.Start })
+	merged := m.cuts[:1]
+	for _, e := range m.cuts[1:] {
+		if l := &merged[len(merged)-1]; e.Start < l.End {
+			l.End = max(l.End, e.End)
+			continue
+		}
+		merged = append(merged, e)
+	}
+	m.cuts = merged
+}
+
+// scan finds the tokens that brackets or the beginning of a line delimit.
+func (m *matcher) scan(s string) {
+	m.lineStart, m.kept = true, 0
+	c := newCandidates(s, m)
+	for i := 0; ; {
+		if m.lineStart && i == m.kept {
+			if j := skipBlanks(s, i); m.table.mayBeRole(s, j) {
+				i = m.zone(s, j, true)
+				continue
+			}
+		}
+		at := c.next(i)
+		if at == len(s) {
+			return
+		}
+		if s[at] == '\n' {
+			m.lineStart, m.kept = true, at+1
+			i = at + 1
+			continue
+		}
+		i = m.zone(s, at, m.startsLine(s, at))
+	}
+}
+
+// startsLine reports whether only blanks stand between at and the beginning of
+// its line, as far as the line is kept.
+func (m *matcher) startsLine(s string, at int) bool {
+	for at > m.kept && (s[at-1] == ' ' || s[at-1] == '\t') {
+		at--
+	}
+	if at == m.kept {
+		return m.lineStart
+	}
+	return s[at-1] == '\n'
+}
+
+// zone reads from i, where something may begin, for as long as something is open.
+func (m *matcher) zone(s string, i int, lineStart bool) int {
+	m.syms, m.open, m.lineStart = m.syms[:0], m.open[:0], lineStart
+	for i < len(s) {
+		if c := s[i]; c < 0x80 && (c != '&' || !m.references) {
+			m.step(symbol{uint32(i), uint32(i + 1), rune(c), c, fold[c], true})
+			i++
+		} else {
+			n := m.read(s, i)
+			for _, x := range m.view {
+				m.step(x)
+			}
+			i += n
+		}
+		if len(m.open) == 0 {
+			break
+		}
+	}
+	m.kept = i
+	return i
+}
+
+// read leaves in view what stands at s[i] and returns its length.
+func (m *matcher) read(s string, i int) int {
+	m.view = m.view[:0]
+	if s[i] != '&' {
+		_, w, ok := ucd.Decode(s[i:])
+		if !ok {
+			m.view = append(m.view, symbol{start: uint32(i), end: uint32(i + w)})
+		} else {
+			m.view = appendView(m.view, m.buf, s, i, i+w)
+		}
+		return w
+	}
+	r, w := reference(s[i:])
+	if w == 0 {
+		r, w = bareAngle(s[i:])
+	}
+	if w == 0 || hiddenReference(r) {
+		w = max(w, 1)
+		if w == 1 {
+			m.view = append(m.view, symbol{uint32(i), uint32(i + 1), '&', '&', '&', true})
+		}
+		return w
+	}
+	m.view = appendView(m.view, m.buf, string(r), 0, len(string(r)))
+	for k := range m.view {
+		m.view[k].start, m.view[k].end = uint32(i), uint32(i+w)
+	}
+	return w
+}
+
+// step takes one symbol.
+func (m *matcher) step(x symbol) {
+	switch c := x.char; {
+	case c == '\n' || c == '\r':
+		m.lineBreak(x)
+		m.lineStart = m.lineStart || c == '\n'
+	case c == ' ' || c == '\t':
+		m.blank(x)
+	case c == '<':
+		m.push(inAngles, x)
+	case c == '[':
+		m.push(inBrackets, x)
+	case c == '#':
+		m.hash(x)
+	case c == '>':
+		m.closeAngle(x)
+	case c == ']':
+		m.closeBracket(x)
+	case c == ':':
+		m.closeColon(x)
+	case nameChar(c) || c == '|':
+		m.name(x)
+	default:
+		m.rare(x)
+	}
+}
+
+// rare takes a character that stands in few names: "=" ends a prefix, a quotation
+// mark stands between bars, and what is not ASCII in names of one language.
+func (m *matcher) rare(x symbol) {
+	m.dropLine()
+	t := m.top()
+	if t == nil || t.kind != inAngles || len(m.syms)-t.at > maxName {
+		m.kill()
+		return
+	}
+	content := m.syms[t.at+1:]
+	switch {
+	case x.char == '=':
+		m.syms = append(m.syms, x)
+		if !m.closePrefix() {
+			m.kill()
+		}
+	case x.char == '"' && len(content) == 1 && content[0].char == '|',
+		x.char == other && x.r != 0 && m.table.wide:
+		m.syms = append(m.syms, x)
+	default:
+		m.kill()
+	}
+}
+
+// closePrefix takes the token that ends with the last symbol, whatever follows.
+func (m *matcher) closePrefix() bool {
+	content := m.syms[m.top().at+1:]
+	tok := m.table.lookup(asPrefix, content)
+	if tok == nil {
+		return false
+	}
+	last := content[len(content)-1]
+	m.syms = m.syms[:len(m.syms)-1]
+	m.take(len(m.open)-1, last, tok)
+	return true
+}
+
+func letter(c byte) bool { return c|0x20-'a' < 26 }
+
+func nameChar(c byte) bool {
+	return letter(c) || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.' || c == '/'
+}
+
+func (m *matcher) top() *opener {
+	if len(m.open) == 0 {
+		return nil
+	}
+	return &m.open[len(m.open)-1]
+}
+
+// kill gives up everything that is open.
+func (m *matcher) kill() { m.open, m.lineStart = m.open[:0], false }
+
+// dropLine gives up the beginning of a role marker, which no delimiter marks.
+func (m *matcher) dropLine() {
+	if t := m.top(); t != nil && t.kind == asLine {
+		m.open = m.open[:len(m.open)-1]
+	}
+}
+
+func (m *matcher) push(k tokenKind, x symbol) {
+	m.dropLine()
+	m.open = append(m.open, opener{kind: k, at: len(m.syms), hashes: 1, lineStart: m.lineStart})
+	m.syms = append(m.syms, x)
+	m.lineStart = false
+}
+
+func (m *matcher) hash(x symbol) {
+	t := m.top()
+	if t == nil || t.kind != asHeading || t.gap || len(m.syms)-t.at != t.hashes {
+		m.push(asHeading, x)
+		return
+	}
+	t.hashes++
+	m.syms = append(m.syms, x)
+}
+
+// name takes a character of a token's name.
+func (m *matcher) name(x symbol) {
+	switch {
+	case !letter(x.char):
+		m.dropLine()
+	case m.lineStart:
+		m.open = append(m.open, opener{kind: asLine, at: len(m.syms), lineStart: true})
+	}
+	t := m.top()
+	if t == nil {
+		m.lineStart = false
+		return
+	}
+	if t.kind == asHeading && t.hashes < 3 || len(m.syms)-t.at > maxName+t.hashes {
+		m.kill()
+		return
+	}
+	if n := len(m.syms); n == cap(m.syms) && n >= manyOpen {
+		m.syms = slices.Grow(m.syms, len(m.src)-n) // at once: there cannot be more
+	}
+	m.syms = append(m.syms, x)
+	m.lineStart = false
+	if x.char == '|' && t.kind == inAngles {
+		m.closePrefix()
+	}
+}
+
+// lineBreak: a line break within a token is no obstacle to a model. But a row of
+// hashes above a word is a banner, and a lone one the line of a comment.
+func (m *matcher) lineBreak(x symbol) {
+	m.dropLine()
+	t := m.top()
+	if t != nil && t.kind == inAngles {
+		m.inPrefix(t, x)
+	} else if t != nil && t.kind == asHeading && len(m.syms)-t.at == t.hashes {
+		if t.hashes != 3 {
+			m.kill()
+			return
+		}
+		t.gap = true
+	}
+}
+
+func (m *matcher) blank(x symbol) {
+	m.dropLine()
+	t := m.top()
+	if t == nil {
+		return
+	}
+	if t.kind == inAngles && m.inPrefix(t, x) {
+		return
+	}
+	if t.kind != asHeading || t.hashes < 3 || len(m.syms)-t.at != t.hashes {
+		m.kill()
+		return
+	}
+	t.gap = true
+}
+
+// inPrefix takes a blank where a prefix has one or more.
+func (m *matcher) inPrefix(t *opener, x symbol) bool {
+	content := m.syms[t.at+1:]
+	if n := len(content); n > 0 && content[n-1].char == ' ' {
+		return true
+	}
+	var k nameKey
+	if !k.set(content) || !m.table.partial[string(k.b[:k.n])] {
+		return false
+	}
+	x.char, x.fold = ' ', ' '
+	m.syms = append(m.syms, x)
+	return true
+}
+
+// closeAngle takes ">".
+func (m *matcher) closeAngle(x symbol) {
+	m.dropLine()
+	t := m.top()
+	if t == nil || t.kind != inAngles {
+		m.kill()
+		return
+	}
+	content := m.syms[t.at+1:]
+	if tok := m.table.lookupAngle(content); tok != nil {
+		m.take(len(m.open)-1, x, tok)
+		return
+	}
+	// <<SYS>> is the one token with two of each.
+	if below := len(m.open) - 2; below >= 0 && m.open[below].kind == inAngles && m.open[below].at == t.at-1 {
+		last := content
+		if n := len(content); n > 0 && content[n-1].char == '>' {
+			last = content[:n-1]
+		}
+		tok := m.table.double(last)
+		switch {
+		case tok == nil:
+		case len(last) == len(content):
+			m.syms = append(m.syms, x)
+			return
+		default:
+			m.take(below, x, tok)
+			return
+		}
+	}
+	m.kill()
+}
+
+func (m *matcher) closeBracket(x symbol) {
+	m.dropLine()
+	t := m.top()
+	if t == nil || t.kind != inBrackets {
+		m.kill()
+		return
+	}
+	tok, doubtful := m.table.lookupBracket(m.syms[t.at+1:])
+	if tok != nil {
+		m.take(len(m.open)-1, x, tok)
+		return
+	}
+	if doubtful {
+		m.left(AmbiguousToken, m.syms[t.at].start, x.end)
+	}
+	m.kill()
+}
+
+// closeColon takes ":". A heading's word may also be the beginning of a line;
+// the longer token goes first. In the name of a tag it is a character.
+func (m *matcher) closeColon(x symbol) {
+	if t := m.top(); t != nil && t.kind == inAngles && len(m.syms)-t.at <= maxName {
+		m.syms = append(m.syms, x)
+		return
+	}
+	for k := len(m.open) - 1; k >= 0 && k >= len(m.open)-2; k-- {
+		t := &m.open[k]
+		if t.kind == asHeading && t.hashes >= 3 {
+			if tok := m.table.lookup(asHeading, m.syms[t.at+t.hashes:]); tok != nil {
+				m.take(k, x, tok)
+				return
+			}
+		}
+		if t.kind != asLine {
+			break
+		}
+	}
+	if t := m.top(); t != nil && t.kind == asLine {
+		if m.closeLine(t, x) {
+			return
+		}
+	}
+	m.kill()
+}
+
+// plain reports whether s[start:end] spells its word in ASCII alone, as honest text does.
+// The colon behind it may be a wide one, which Chinese and Japanese are written with.
+func (m *matcher) plain(start, end uint32) bool {
+	got := m.src[start:end]
+	return isASCII(got) && strings.IndexByte(got, '&') < 0
+}
+
+// closeLine takes a role marker, or one that stands in the beginning of another:
+// SYSSYSTEM:TEM: leaves SYS, which goes on as the beginning of SYSTEM:.
+func (m *matcher) closeLine(t *opener, x symbol) bool {
+	word := m.syms[t.at:]
+	tok, from := m.table.lookupLine(word)
+	if tok == nil {
+		return false
+	}
+	h := hit{tok: tok, start: word[from].start, end: x.end}
+	exact := tok.spells(m.src[h.start:h.end])
+	switch {
+	case m.narrow && tok.Action == RemoveMCP && m.plain(h.start, x.start) || !claimsRole(tok, word[from:]):
+		m.left(RoleMarker, h.start, h.end)
+		return false
+	case m.keeps(tok, exact, h):
+		h.left = true
+		m.hits = append(m.hits, h)
+		return false
+	}
+	m.cut(RoleMarker, h)
+	m.syms = m.syms[:t.at+from]
+	if from == 0 {
+		m.lineStart = t.lineStart
+		m.open = m.open[:len(m.open)-1]
+	}
+	return true
+}
+
+// take removes the token that began at open[k] and ends with x, or leaves it.
+func (m *matcher) take(k int, x symbol, tok *Token) {
+	t := m.open[k]
+	h := hit{tok: tok, start: m.syms[t.at].start, end: x.end}
+	class := ControlToken
+	if tok.kind == asHeading {
+		class = RoleMarker
+	}
+	got := m.src[h.start:h.end]
+	if strings.IndexByte(got, '&') >= 0 {
+		got = angles.Replace(got)
+	}
+	exact := tok.spells(got)
+	switch {
+	case m.narrow && tok.Action == RemoveMCP && m.plain(h.start, x.start):
+		m.left(class, h.start, h.end)
+	case tok.Exact && !exact && isASCII(got) && len(got) == len(m.syms)-t.at+1 && !(tok.Action == Ambiguous && oddCase(got, tok.Text)):
+		// plain letters of another case, or others: no tokenizer knows it
+	case m.keeps(tok, exact, h):
+		h.left = true
+		m.hits = append(m.hits, h)
+	default:
+		m.cut(class, h)
+		m.syms, m.open, m.lineStart = m.syms[:t.at], m.open[:k], t.lineStart
+		return
+	}
+	m.kill()
+}
+
+// keeps reports whether an ambiguous token stays for the moment: it does where
+// the text spells it plainly, as honest text does. spec: scrub/4.5
+func (m *matcher) keeps(tok *Token, exact bool, h hit) bool {
+	return tok.Action == Ambiguous && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
+}
+
+// crosses reports whether [start, end) holds a part of two texts.
+func (m *matcher) crosses(start, end int) bool {
+	n := sort.SearchInts(m.seams, start+1)
+	return n < len(m.seams) && m.seams[n] < end
+}
+
+// touched reports whether an event made a part of [start, end) or removed
+// something within it.
+func touched(events []Event, start, end int) bool {
+	n := sort.Search(len(events), func(i int) bool { return events[i].OutEnd > start })
+	return n < len(events) && events[n].Out < end
+}
+
+// angles are how HTML writes the angles of honest text.
+var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;lt;", "<", "&amp;gt;", ">", "&#60;", "<", "&#62;", ">", "&lt", "<", "&gt", ">")
+
+// spells reports whether got is the token's text to the letter. Of a token that
+// stands for any number, the digits may be others; the blank in a prefix may be any white
+// space, as between the attributes of XML.
+func (t *Token) spells(got string) bool {
+	if got == t.Text || t.kind == asPrefix && strings.Join(strings.Fields(got), " ") == t.Text {
+		return true
+	}
+	if t.stem == 0 || len(got) <= t.stem || got[:t.stem] != t.Text[:t.stem] {
+		return false
+	}
+	return strings.TrimLeft(got[t.stem:], "0123456789") == t.Text[len(t.Text)-1:]
+}
+
+// oddCase reports whether got is text in letters that go up and down, as no honest
+// text spells a word.
+func oddCase(got, text string) bool {
+	if !strings.EqualFold(got, text) {
+		return false
+	}
+	rises := 0
+	for i := 1; i < len(got); i++ {
+		if 'a' <= got[i-1] && got[i-1] <= 'z' && 'A' <= got[i] && got[i] <= 'Z' {
+			rises++
+		}
+	}
+	return rises > 1
+}
+
+func (m *matcher) left(c Class, start, end uint32) {
+	m.notes = append(m.notes, Event{Class: c, Start: int(start), End: int(end)})
+}
+
+// cut removes [start, end), and with it what was cut within.
+func (m *matcher) cut(c Class, h hit) {
+	for len(m.hits) > 0 && m.hits[len(m.hits)-1].start >= h.start {
+		m.hits = m.hits[:len(m.hits)-1]
+	}
+	m.hits = append(m.hits, h)
+	e := Event{Class: c, Start: int(h.start), End: int(h.end)}
+	for len(m.cuts) > 0 {
+		l := &m.cuts[len(m.cuts)-1]
+		if l.Start < e.Start {
+			e.Start = max(e.Start, l.End) // one character may end a token and begin the next
+			break
+		}
+		m.cuts = m.cuts[:len(m.cuts)-1]
+	}
+	m.cuts = append(m.cuts, e)
+	m.count++
+}

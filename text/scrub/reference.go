@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
+
+// namedReferences are the named character references (HTML) of what is hidden
+// and of what control tokens are written with. Names are case-sensitive.
+var namedReferences = map[string]rune{
+	"amp": '&', "AMP": '&', "lt": '<', "LT": '<', "gt": '>', "GT": '>',
+	"lbrack": '[', "lsqb": '[', "rbrack": ']', "rsqb": ']', "num": '#', "colon": ':',
+	"vert": '|', "verbar": '|', "VerticalLine": '|', "sol": '/', "lowbar": '_',
+	"UnderBar": '_', "period": '.', "NewLine": '\n', "Tab": '\t',
+	"shy": 0xAD, "zwj": 0x200D, "zwnj": 0x200C, "lrm": 0x200E, "rlm": 0x200F,
+	"ZeroWidthSpace": 0x200B, "NegativeVeryThinSpace": 0x200B, "NegativeThinSpace": 0x200B,
+	"NegativeMediumSpace": 0x200B, "NegativeThickSpace": 0x200B, "NoBreak": 0x2060,
+	"ApplyFunction": 0x2061, "af": 0x2061, "InvisibleTimes": 0x2062, "it": 0x2062,
+	"InvisibleComma": 0x2063, "ic": 0x2063,
+}
+
+const (
+	maxReferenceName   = 22 // of namedReferences
+	maxReferenceDigits = 64 // leading zeros are without limit in HTML
+	maxReferenceDepth  = 4  // &amp;amp;amp;amp;lt; is read as "<", one deeper is not
+)
+
+// reference returns the character that the reference at the start of s stands
+// for, and its length in octets; 0 if there is none. References to "&" are
+// followed, so that &amp;lt; is "<" to whoever decodes twice.
+func reference(s string) (r rune, n int) {
+	for range maxReferenceDepth + 1 {
+		body, w := referenceBody(s[max(n, 1):])
+		if w == 0 {
+			break
+		}
+		r, n = body, max(n, 1)+w
+		if r != '&' {
+			break
+		}
+	}
+	return r, n
+}
+
+// bareAngle reads &lt and &gt without ";", whatever follows, as HTML does in text.
+func bareAngle(s string) (r rune, n int) {
+	const length = len("&lt")
+	if len(s) < length {
+		return 0, 0
+	}
+	switch s[:length] {
+	case "&lt", "&LT":
+		return '<', length
+	case "&gt", "&GT":
+		return '>', length
+	}
+	return 0, 0
+}
+
+// referenceBody reads what stands after the "&".
+func referenceBody(s string) (r rune, n int) {
+	if s == "" {
+		return 0, 0
+	}
+	if s[0] == '#' {
+		return numericBody(s)
+	}
+	if strings.HasPrefix(s, "amp;") { // by far the most frequent one
+		return '&', len("amp;")
+	}
+	for n < len(s) && n <= maxReferenceName && (s[n]|0x20)-'a' < 26 {
+		n++
+	}
+	if n == len(s) || s[n] != ';' {
+		return 0, 0
+	}
+	if r, ok := namedReferences[s[:n]]; ok {
+		return r, n + 1
+	}
+	return 0, 0
+}
+
+// numericBody reads "#" digits or "#x" digits, with or without ";".
+func numericBody(s string) (r rune, n int) {
+	i, base := 1, rune(10)
+	if i < len(s) && s[i]|0x20 == 'x' {
+		i, base = 2, 16
+	}
+	first := i
+	for ; i < len(s) && i-first < maxReferenceDigits; i++ {
+		d := rune(-1)
+		switch c := s[i]; {
+		case '0' <= c && c <= '9':
+			d = rune(c - '0')
+		case base == 16 && 'a' <= c|0x20 && c|0x20 <= 'f':
+			d = rune(c|0x20-'a') + 10
+		default:
+			d = -1
+		}
+		if d < 0 {
+			break
+		}
+		r = min(r*base+d, ucd.MaxRune+1)
+	}
+	if i == first || r > ucd.MaxRune {
+		return 0, 0
+	}
+	if i < len(s) && s[i] == ';' {
+		i++
+	}
+	return r, i
+}
+
+// dropReferences removes references to hidden characters. Those to CR are left:
+// XML is full of them and they hide nothing. C1 numbers stand for visible
+// characters of windows-1252, but for five. spec: scrub/3.9
+func dropReferences(p *pass) {
+	s := p.text
+	at := strings.IndexByte(s, '&')
+	for at >= 0 {
+		n := 1
+		if p.blunt {
+			p.r.ed.drop(at, at+1, HiddenReference)
+		} else if r, w := reference(s[at:]); w > 0 {
+			n = w
+			if hiddenReference(r) {
+				p.r.ed.drop(at, at+w, HiddenReference)
+			}
+		}
+		at = next(s, '&', at, at+n)
+	}
+}
+
+// maxReferenceRow is how many references to hidden characters may stand behind one another
+// in a file: the flag of a region is spelled with six.
+const maxReferenceRow = 6
+
+// dropReferenceRows removes longer rows of them: they spell a message to whatever decodes
+// them. Shorter ones are honest parts of HTML and XML. spec: scrub/3.9
+func dropReferenceRows(p *pass) {
+	s := p.text
+	for at := strings.IndexByte(s, '&'); at >= 0; {
+		end, n := at, 0
+		for !p.blunt && end < len(s) && s[end] == '&' {
+			r, w := reference(s[end:])
+			if w == 0 || !hiddenReference(r) {
+				break
+			}
+			end, n = end+w, n+1
+		}
+		if p.blunt {
+			end = at + 1
+		}
+		if p.blunt || n > maxReferenceRow {
+			p.r.ed.drop(at, end, HiddenReference)
+		}
+		at = next(s, '&', at, max(end, at+1))
+	}
+}
+
+func hiddenReference(r rune) bool {
+	switch {
+	case r == '\r':
+		return false
+	case 0x80 <= r && r <= 0x9F:
+		return r == 0x81 || r == 0x8D || r == 0x8F || r == 0x90 || r == 0x9D
+	}
+	return ucd.Of(r)&ucd.Hidden != 0
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scrub turns raw third-party text into clean text and a list of what
+// was done to it.
+//
+// A Policy names one of four profiles; Compile makes a Scrubber of it; Scrub is
+// total: any octets in, clean text and events out. What a profile does is the
+// list of steps that Steps returns, each once, in order, repeated until nothing
+// changes. The runner leaves out a step where a survey of the text shows that it
+// has nothing to do; a test holds that against the whole list.
+//
+// The formats and the reasons stand in docs/spec/scrub.md.
+package scrub
+
+import "github.com/pellucid-mcp/pellucid/text/ucd"
+
+// Version is that of docs/spec/scrub.md: profiles, classes and event format.
+const Version = "0.2"
+
+// UnicodeVersion is the version that every table is pinned to.
+const UnicodeVersion = ucd.Version
+
+// Clean is text that a Scrubber has made safe to the letter of its profile: no
+// hidden character and (but for veritas-0.1, which flags them) no control token.
+// It does not promise that its words are harmless. Only this package makes one;
+// the zero Clean is the empty text.
+type Clean struct{ s string }
+
+// String returns the text.
+func (c Clean) String() string { return c.s }
+
+// Scrubber is a compiled, immutable Policy, safe for concurrent use.
+type Scrubber struct {
+	p     Policy
+	steps []Step
+	quick bool // plain may answer for the steps
+	limit int  // of octets, for plain
+}
+
+// Policy returns what the Scrubber was compiled from, defaults filled in.
+func (s *Scrubber) Policy() Policy { return s.p }
+
+// Scrub cleans in and leaves in r what it found. It allocates nothing where it
+// changes nothing, once r has grown. Time is linear in len(in).
+func (s *Scrubber) Scrub(in string, r *Result) {
+	r.reset()
+	if s.quick && plain(in, s.limit, s.p.Tokens) {
+		r.Clean = Clean{in}
+		return
+	}
+	s.run(in, r, true)
+}
+
+// maxPasses bounds the way to the fix point. Text that is no attack on the
+// scrubber itself needs two passes, the last of which finds nothing.
+const maxPasses = 8
+
+// run repeats the steps until nothing changes. With notes, it also notes what is
+// kept but worth a word: then in must be the input itself.
+func (s *Scrubber) run(in string, r *Result, notes bool) {
+	p := &r.pass
+	*p = pass{policy: &s.p, r: r, text: in, first: notes}
+	for n := 0; ; n++ {
+		if p.first && s.p.Profile <= Faithful {
+			p.facts = survey(p.text, r)
+		} else {
+			p.facts = survey(p.text, nil)
+		}
+		p.blunt = n >= maxPasses
+		p.again = false
+		for i := range s.steps {
+			if st := &s.steps[i]; st.idle == nil || !st.idle(p) {
+				p.apply(st)
+			}
+		}
+		p.first = false
+		if !p.again || n > maxPasses+2 {
+			break
+		}
+	}
+	r.Clean = Clean{p.text}
+	s.guard(p)
+	r.Events = joinNeighbours(r.Events)
+	*p = pass{}
+}
+
+// guard holds the cap where the fix point was not reached in time: a cut text
+// is never longer, whatever a step would make of it.
+func (s *Scrubber) guard(p *pass) {
+	if s.p.Profile == Veritas && len(p.text) > s.p.MaxOctets {
+		p.begin()
+		cutOctets(p, true)
+		p.end()
+		p.r.Clean = Clean{p.text}
+	}
+}
+
+// A pass is one run through the steps of one text.
+type pass struct {
+	policy *Policy
+	r      *Result
+	text   string // as the last step left it
+	facts  facts  // of the text at the beginning of the pass
+	first  bool   // the first pass: notes about what is kept are taken
+	again  bool   // a step did what an earlier one may have to look at
+	cut    bool   // veritas-0.1: text was cut and the marker is due
+	ends   []int  // where the parts of a joined text end
+	blunt  bool   // too many passes: remove what could be the cause
+}
+
+// apply runs one step and joins its edits to those before.
+func (p *pass) apply(st *Step) {
+	p.begin()
+	st.do(p)
+	if p.end() && st.feeds {
+		p.again = true
+	}
+}
+
+func (p *pass) begin() { p.r.ed.begin(p.text) }
+
+// end takes over what the step's editor made. It reports whether that differs.
+func (p *pass) end() bool {
+	ed := &p.r.ed
+	if len(ed.events) == 0 {
+		return false
+	}
+	p.text = ed.finish()
+	r := p.r
+	if len(r.Events) == 0 {
+		r.Events, ed.events = ed.events, r.Events
+	} else {
+		r.spare = compose(r.spare[:0], r.Events, ed.events)
+		r.Events, r.spare = r.spare, r.Events
+	}
+	return true
+}

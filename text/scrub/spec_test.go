@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The page shows the lists that run, and its worked example is what happens.
+func TestSpec(t *testing.T) {
+	b, err := os.ReadFile("../../docs/spec/scrub.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	if !strings.Contains(page, "\nVersion "+Version+".") || !strings.Contains(page, "Unicode "+UnicodeVersion) {
+		t.Error("the page is of another version")
+	}
+	for p := range numProfiles {
+		var want strings.Builder
+		fmt.Fprintf(&want, "### %s\n\n| step | clause | what it does |\n|---|---|---|\n", p)
+		for _, s := range Steps(p) {
+			fmt.Fprintf(&want, "| %s | %s | %s |\n", s.Name, s.Clause, s.Does)
+		}
+		if !strings.Contains(page, want.String()) {
+			t.Errorf("the page lacks:\n%s", want.String())
+		}
+	}
+	for c := Bidi; c <= Noncharacter; c++ {
+		if !strings.Contains(page, "`"+string(c.Code())+"`") {
+			t.Errorf("the page lacks the class %s", c.Code())
+		}
+	}
+	for _, x := range []struct {
+		policy  Policy
+		in, out string
+		octets  int
+	}{
+		{Policy{}, "A\u200b<|im_\u202estart|>\uff21e\u0301.", "AA\u00e9.", 26},
+		{Policy{Profile: Veritas}, "2\u00bd", "21/2", 3},
+	} {
+		out, r := clean(t, compile(t, x.policy), x.in)
+		rows := ""
+		for _, e := range r.Events {
+			rows += fmt.Sprintf("| `%s` | %d | %d | %d | %d |\n", e.Class.Code(), e.Start, e.End, e.Out, e.OutEnd)
+		}
+		if out != x.out || len(x.in) != x.octets || !strings.Contains(page, "|---|---|---|---|---|\n"+rows) {
+			t.Errorf("the worked example is %+q (%d octets), %+q\n%s", x.in, len(x.in), out, rows)
+		}
+	}
+}
+
+// TestTokenTable: the table that the page names is whole, and whoever asks for it gets a copy.
+//
+// spec: scrub/4.1
+func TestTokenTable(t *testing.T) {
+	table := Tokens()
+	if n := len(table); n < 100 {
+		t.Errorf("%d tokens", n)
+	}
+	for i := range table {
+		if table[i].Family == "" || table[i].Text == "" || table[i].Action != Remove && table[i].Why == "" {
+			t.Errorf("%+v", table[i])
+		}
+		table[i] = Token{}
+	}
+	if Tokens()[0].Text == "" {
+		t.Error("the table can be changed from outside")
+	}
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
+
+// facts say which steps have something to do. They err on the side of work.
+type facts struct {
+	illFormed bool
+	hidden    bool // a hidden character or a control
+	nfkc      bool // not known to be in NFKC
+	marks     bool // non-starters, or what canonically decomposes into them
+	confused  bool // a confusable character, or what NFKC may make one
+	opener    bool // something that is not ASCII and can open a token
+}
+
+// surveyed is what the survey looks for, the first of each.
+const surveyed = ucd.IllFormed | ucd.Hidden | ucd.NFKCActive | ucd.NFCActive | ucd.NonStarter |
+	ucd.Opener | ucd.Confusable
+
+// survey gathers the facts about s. It stops once for each, so that what is
+// common in a script costs one stop a text. If r is not nil, what is kept but
+// worth a note is noted there.
+func survey(s string, r *Result) facts {
+	var seen ucd.Prop
+	mask := ucd.Prop(surveyed)
+	if r != nil {
+		mask |= ucd.Flagged
+	}
+	for i := 0; i < len(s); {
+		at, p, w := ucd.Scan(s, i, mask)
+		if at == len(s) {
+			break
+		}
+		i = at + w
+		if s[at] < 0x80 {
+			p = ucd.Hidden // a control: ASCII stops Scan for nothing else
+		}
+		if r != nil {
+			if p&ucd.Flagged != 0 {
+				c, _, _ := ucd.Decode(s[at:])
+				r.note(keptClass(c), at, i)
+			}
+			if p&^seen&ucd.Confusable != 0 {
+				r.note(Confusable, at, i)
+			}
+		}
+		seen |= p
+		mask &^= p &^ ucd.Flagged
+	}
+	return facts{
+		illFormed: seen&ucd.IllFormed != 0,
+		hidden:    seen&ucd.Hidden != 0,
+		nfkc:      seen&(ucd.NFKCActive|ucd.IllFormed) != 0,
+		marks:     seen&(ucd.NonStarter|ucd.NFCActive) != 0,
+		confused:  seen&(ucd.Confusable|ucd.NFKCActive) != 0,
+		// NFKC can compose an ASCII opener with a mark: U+226E.
+		opener: seen&(ucd.Opener|ucd.NonStarter) != 0,
+	}
+}
+
+// plain reports whether any profile that changes text would leave s as it is, for
+// the case that matters most: printable ASCII without token syntax. spec: scrub/7
+func plain(s string, limit int, t *TokenTable) bool {
+	if len(s) > limit || strings.IndexByte(s, '<') >= 0 || strings.IndexByte(s, '[') >= 0 ||
+		strings.IndexByte(s, '#') >= 0 || strings.IndexByte(s, '&') >= 0 || t.startsRole(s, 0) {
+		return false
+	}
+	for _, b := range t.unseen {
+		if strings.IndexByte(s, b) >= 0 {
+			return false
+		}
+	}
+	i := ucd.PlainASCIIBelow(s, t.plainEnd)
+	for i < len(s) {
+		switch s[i] {
+		case '\n':
+			if i+1 < len(s) && (t.opens[s[i+1]] || s[i+1] == ' ' || s[i+1] == '\t') && t.startsRole(s, i+1) {
+				return false
+			}
+		case '\t':
+		default:
+			return false
+		}
+		i++
+		i += ucd.PlainASCIIBelow(s[i:], t.plainEnd)
+	}
+	return true
+}
