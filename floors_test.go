@@ -27,17 +27,17 @@ text/finding:
 text/ucd:
 text/rfc3339:
 text/strictjson:    github.com/go-json-experiment/json
-internal/child:         text/finding golang.org/x/sys
-internal/intake:
+platform/child:         text/finding golang.org/x/sys
+platform/intake:
 internal/blob:          golang.org/x/text
 text/jsonc:
 internal/interval:
 internal/datadir:
-internal/loopback:
-internal/egress:        internal/loopback
-internal/state:
-internal/logtest:
-internal/pgtest:        github.com/jackc/pgx
+platform/loopback:
+platform/egress:        platform/loopback
+platform/state:
+platform/logtest:
+platform/pgtest:        github.com/jackc/pgx
 
 text/scrub:                  text/finding text/ucd
 text/href:                   text/finding text/ucd
@@ -45,7 +45,7 @@ text/href:                   text/finding text/ucd
 classify:               github.com/failsafe-go golang.org/x/time
 classify/local:         classify
 classify/judge:         classify
-classify/remote:        classify internal/egress text/strictjson github.com/aws/aws-sdk-go-v2
+classify/remote:        classify platform/egress text/strictjson github.com/aws/aws-sdk-go-v2
 text/frame:                  text/finding text/scrub text/ucd text/strictjson
 ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
 attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
@@ -56,18 +56,18 @@ internal/wire:          text/finding text/strictjson
 internal/mcpmsg:        text/finding text/scrub text/href text/frame text/strictjson internal/wire
 internal/mcpshape:      text/strictjson internal/mcpmsg
 internal/era:           text/strictjson internal/wire internal/mcpmsg internal/mcpshape
-internal/auth:          text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
+platform/auth:          text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
 internal/didweb:        text/finding text/href attest
 internal/factcheck:     text/finding text/href attest text/strictjson
-ground:                 text/finding text/scrub text/href text/frame attest consensus text/rfc3339 text/strictjson text/ucd internal/auth internal/loopback internal/wire internal/mcpmsg github.com/modelcontextprotocol/go-sdk
+ground:                 text/finding text/scrub text/href text/frame attest consensus text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback internal/wire internal/mcpmsg github.com/modelcontextprotocol/go-sdk
 hold:                   text/finding
-internal/capture:       filippo.io/age
+platform/capture:       filippo.io/age
 trust:                  text/finding
 policy:                 text/finding cel.dev/cel-go
-llm:                    text/finding internal/egress text/strictjson github.com/failsafe-go golang.org/x/time
+llm:                    text/finding platform/egress text/strictjson github.com/failsafe-go golang.org/x/time
 llm/llmtest:            llm text/strictjson
 counterfactual/run:     counterfactual llm text/strictjson
-guard:                  text/finding text/frame hold counterfactual counterfactual/run llm internal/auth internal/egress internal/intake text/strictjson
+guard:                  text/finding text/frame hold counterfactual counterfactual/run llm platform/auth platform/egress platform/intake text/strictjson
 internal/traces:        counterfactual text/strictjson github.com/klauspost/compress
 internal/ccrbench:      counterfactual internal/interval text/strictjson internal/traces
 
@@ -78,19 +78,19 @@ conform:                text/finding attest corpus text/strictjson text/ucd gith
 
 surface:                text/finding text/scrub internal/blob text/ucd text/strictjson internal/wire internal/mcpmsg internal/mcpshape
 surface/pintest:        surface
-internal/pinfile:       surface internal/state text/strictjson
-internal/sequence:      text/finding ledger internal/state
+internal/pinfile:       surface platform/state text/strictjson
+internal/sequence:      text/finding ledger platform/state
 internal/standing:      text/finding ledger trust internal/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         text/finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                text/finding text/scrub text/href text/frame classify validate hold surface internal/intake internal/blob internal/loopback text/strictjson internal/wire internal/mcpmsg internal/mcpshape
+gateway:                text/finding text/scrub text/href text/frame classify validate hold surface platform/intake internal/blob platform/loopback text/strictjson internal/wire internal/mcpmsg internal/mcpshape
 internal/evidence:      attest classify text/frame gateway ground hold ledger surface trust validate internal/standing
 internal/admit:         text/finding surface gateway text/strictjson internal/wire internal/mcpmsg
 
-internal/fleet:         text/finding text/frame gateway text/strictjson internal/wire internal/mcpmsg internal/child
-internal/rules:         text/finding text/scrub text/href text/frame attest consensus ground classify classify/local classify/remote gateway policy trust llm ledger internal/auth internal/capture internal/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/fleet:         text/finding text/frame gateway text/strictjson internal/wire internal/mcpmsg platform/child
+internal/rules:         text/finding text/scrub text/href text/frame attest consensus ground classify classify/local classify/remote gateway policy trust llm ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
-internal/plug:          text/finding text/frame text/scrub gateway internal/intake text/strictjson github.com/go-json-experiment/json
+internal/plug:          text/finding text/frame text/scrub gateway platform/intake text/strictjson github.com/go-json-experiment/json
 internal/protect:       text/finding text/jsonc text/strictjson
 
 internal/corpora:       text/finding internal/datadir text/strictjson
@@ -98,7 +98,7 @@ internal/corpora/residue: text/scrub internal/corpora golang.org/x/text
 text/scrub/sources:          text/scrub
 classify/local/train:   text/scrub classify/local internal/corpora internal/interval
 internal/meter:         text/finding text/scrub text/frame classify gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
-internal/speed:         text/finding text/scrub text/frame gateway text/ucd text/strictjson internal/auth internal/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
+internal/speed:         text/finding text/scrub text/frame gateway text/ucd text/strictjson platform/auth platform/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
 cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:

@@ -19,7 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pellucid-mcp/pellucid/internal/datadir"
-	"github.com/pellucid-mcp/pellucid/internal/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 )
 
 // databases starts once a test wants Postgres.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
 // The scopes that a principal needs.

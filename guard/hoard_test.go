@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/guard"
-	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
 // TestHoard: one client begins as many requests as it can, and ends none. It has half of

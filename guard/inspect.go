@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/intake"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
 // inspect is one of the routes on which a model answers.

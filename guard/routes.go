@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/auth"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
 // A use says what happens to a request.

@@ -12,7 +12,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"golang.org/x/time/rate"
 
-	"github.com/pellucid-mcp/pellucid/internal/egress"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 

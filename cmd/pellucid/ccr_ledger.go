@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/sequence"
-	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
 // keepRecord writes the digest of a counterfactual record into the ledger of the database,

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/internal/child"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 

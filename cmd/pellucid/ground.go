@@ -17,8 +17,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/didweb"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
 // groundCmd is the Veritas grounding adapter and what its operator needs.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
 type groundServeCmd struct {

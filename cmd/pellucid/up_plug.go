@@ -7,9 +7,9 @@ import (
 	"net/http"
 
 	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/auth"
 	"github.com/pellucid-mcp/pellucid/internal/plug"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
 // plug is the handler for other gateways and hosts that carry results themselves. A

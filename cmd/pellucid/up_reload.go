@@ -11,8 +11,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/pellucid-mcp/pellucid/internal/loopback"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/platform/loopback"
 )
 
 // follow applies every new version of the rules, until ctx ends. Nothing of what it

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
 // statefulServer is a modern server whose one tool answers when the client comes back

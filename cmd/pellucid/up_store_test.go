@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/internal/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 )
 
 // A storeFault makes a store unusable, and says which word /readyz then has for it.

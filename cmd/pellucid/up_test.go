@@ -21,7 +21,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/internal/logtest"
+	"github.com/pellucid-mcp/pellucid/platform/logtest"
 )
 
 // upstream is a server of the SDK's over HTTP, in both eras.

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/child"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/child"
+	"github.com/pellucid-mcp/pellucid/platform/child"
 )
 
 // roleArg makes the test binary a stdio server that misbehaves.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/logtest"
 	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/platform/logtest"
 )
 
 // TestSaid: what a server wrote to its standard error stands beside the reason, once it has

@@ -17,10 +17,10 @@ import (
 	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/internal/jobs"
-	"github.com/pellucid-mcp/pellucid/internal/pgtest"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/llm"
 	"github.com/pellucid-mcp/pellucid/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 )
 
 var server pgtest.Server

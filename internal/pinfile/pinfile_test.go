@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/state"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/surface"
 	"github.com/pellucid-mcp/pellucid/surface/pintest"
 )

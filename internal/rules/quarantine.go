@@ -5,7 +5,7 @@ package rules
 import (
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/internal/capture"
+	"github.com/pellucid-mcp/pellucid/platform/capture"
 )
 
 // quarantine reads who alone may read what is held.

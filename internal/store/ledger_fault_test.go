@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/sequence"
-	"github.com/pellucid-mcp/pellucid/internal/state"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
 // recordForever is the child: it acknowledges each record that is durable, while it

@@ -2,7 +2,7 @@
 
 package store_test
 
-import "github.com/pellucid-mcp/pellucid/internal/pgtest"
+import "github.com/pellucid-mcp/pellucid/platform/pgtest"
 
 // server starts once a test wants Postgres.
 var server pgtest.Server

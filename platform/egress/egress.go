@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/loopback"
+	"github.com/pellucid-mcp/pellucid/platform/loopback"
 )
 
 // Base is s without a slash at its end, if it is a URL of scheme, host and path

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/logtest"
+	"github.com/pellucid-mcp/pellucid/platform/logtest"
 )
 
 func TestDiscovery(t *testing.T) {
