@@ -19,7 +19,7 @@ PARALLEL  ?=
 # Packages that start goroutines: the race detector runs over these, and is so slow that
 # it gets the short form of the long tests.
 CONCURRENT := ./gateway ./ground ./guard ./hold ./counterfactual/run ./llm/... ./classify ./classify/judge ./classify/remote \
-  ./ledger ./internal/wire ./platform/auth ./internal/didweb ./internal/factcheck ./platform/child ./internal/era ./internal/fleet \
+  ./ledger ./mcp/wire ./platform/auth ./internal/didweb ./internal/factcheck ./platform/child ./mcp/era ./internal/fleet \
   ./internal/meter ./internal/plug ./internal/rules ./platform/state ./internal/admit ./internal/store ./internal/sequence \
   ./internal/evidence ./internal/standing ./internal/jobs
 STATICCHECK := go tool -modfile=tools.mod staticcheck

@@ -52,14 +52,14 @@ attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 
 consensus:              text/href attest text/ucd text/rfc3339 text/strictjson
 counterfactual:         text/finding text/frame text/ucd text/strictjson
 
-internal/wire:          text/finding text/strictjson
-internal/mcpmsg:        text/finding text/scrub text/href text/frame text/strictjson internal/wire
-internal/mcpshape:      text/strictjson internal/mcpmsg
-internal/era:           text/strictjson internal/wire internal/mcpmsg internal/mcpshape
+mcp/wire:          text/finding text/strictjson
+mcp/mcpmsg:        text/finding text/scrub text/href text/frame text/strictjson mcp/wire
+mcp/mcpshape:      text/strictjson mcp/mcpmsg
+mcp/era:           text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 platform/auth:          text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
 internal/didweb:        text/finding text/href attest
 internal/factcheck:     text/finding text/href attest text/strictjson
-ground:                 text/finding text/scrub text/href text/frame attest consensus text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback internal/wire internal/mcpmsg github.com/modelcontextprotocol/go-sdk
+ground:                 text/finding text/scrub text/href text/frame attest consensus text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg github.com/modelcontextprotocol/go-sdk
 hold:                   text/finding
 platform/capture:       filippo.io/age
 trust:                  text/finding
@@ -76,18 +76,18 @@ validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
 corpus:
 conform:                text/finding attest corpus text/strictjson text/ucd github.com/modelcontextprotocol/go-sdk
 
-surface:                text/finding text/scrub internal/blob text/ucd text/strictjson internal/wire internal/mcpmsg internal/mcpshape
+surface:                text/finding text/scrub internal/blob text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 surface/pintest:        surface
 internal/pinfile:       surface platform/state text/strictjson
 internal/sequence:      text/finding ledger platform/state
 internal/standing:      text/finding ledger trust internal/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         text/finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                text/finding text/scrub text/href text/frame classify validate hold surface platform/intake internal/blob platform/loopback text/strictjson internal/wire internal/mcpmsg internal/mcpshape
+gateway:                text/finding text/scrub text/href text/frame classify validate hold surface platform/intake internal/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 internal/evidence:      attest classify text/frame gateway ground hold ledger surface trust validate internal/standing
-internal/admit:         text/finding surface gateway text/strictjson internal/wire internal/mcpmsg
+internal/admit:         text/finding surface gateway text/strictjson mcp/wire mcp/mcpmsg
 
-internal/fleet:         text/finding text/frame gateway text/strictjson internal/wire internal/mcpmsg platform/child
+internal/fleet:         text/finding text/frame gateway text/strictjson mcp/wire mcp/mcpmsg platform/child
 internal/rules:         text/finding text/scrub text/href text/frame attest consensus ground classify classify/local classify/remote gateway policy trust llm ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          text/finding text/frame text/scrub gateway platform/intake text/strictjson github.com/go-json-experiment/json
@@ -97,8 +97,8 @@ internal/corpora:       text/finding internal/datadir text/strictjson
 internal/corpora/residue: text/scrub internal/corpora golang.org/x/text
 text/scrub/sources:          text/scrub
 classify/local/train:   text/scrub classify/local internal/corpora internal/interval
-internal/meter:         text/finding text/scrub text/frame classify gateway internal/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
-internal/speed:         text/finding text/scrub text/frame gateway text/ucd text/strictjson platform/auth platform/child internal/wire internal/mcpmsg internal/meter golang.org/x/text
+internal/meter:         text/finding text/scrub text/frame classify gateway mcp/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+internal/speed:         text/finding text/scrub text/frame gateway text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg internal/meter golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
 cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:

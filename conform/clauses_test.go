@@ -35,8 +35,8 @@ var veritas = []clause{
 
 // responses lists what "MCP response sanitisation" asks of a client's side.
 var responses = []clause{
-	{number: "layer 1", asks: "the typed shape of a result, each revision's", code: []string{"internal/mcpshape.Check", "text/finding.ShapeInvalid"},
-		tests: []string{"internal/mcpshape.TestTableAgainstSchemas", "gateway.TestShapeWithheld"}},
+	{number: "layer 1", asks: "the typed shape of a result, each revision's", code: []string{"mcp/mcpshape.Check", "text/finding.ShapeInvalid"},
+		tests: []string{"mcp/mcpshape.TestTableAgainstSchemas", "gateway.TestShapeWithheld"}},
 	{number: "layer 1", asks: "structuredContent against a declared outputSchema; what does not match is a hard rejection", code: []string{"validate.Schema", "gateway.Validation", "text/finding.SchemaInvalid"},
 		tests: []string{"validate.TestCheck", "gateway.TestValidation", "gateway.TestReviewSchema"}},
 	{number: "layer 1", asks: "schema errors are logged with server and tool", code: []string{"gateway.Decision"},

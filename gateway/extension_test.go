@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 )
 
 // TestExtensions walks the table of extensions, at a single server and at one of several,

@@ -4,7 +4,7 @@
 //
 // What a client sends passes as it is, but for the ids of requests. What a
 // server sends passes [inspector.pass], whatever it is and on whichever route
-// it came: there is no other way to the client. The table in internal/mcpmsg
+// it came: there is no other way to the client. The table in mcp/mcpmsg
 // says how each string is treated; what is not edited keeps its octets.
 package gateway
 
@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"

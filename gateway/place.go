@@ -5,7 +5,7 @@ package gateway
 import (
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 

@@ -3,7 +3,7 @@
 package gateway
 
 import (
-	"github.com/pellucid-mcp/pellucid/internal/mcpshape"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpshape"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 	"github.com/pellucid-mcp/pellucid/validate"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"unicode/utf16"
 
-	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/internal/admit"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 

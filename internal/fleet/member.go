@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // member is a server as part of a union.

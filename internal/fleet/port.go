@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // port is the reading half of a Conn whose other side is in this process:

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // idleSince implements sleeper.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // union is one client and all servers, each behind a gateway of its own. It reads

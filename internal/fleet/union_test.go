@@ -14,8 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/internal/era"
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/era"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // translate is how the gateway uses package era.

@@ -8,8 +8,8 @@ import (
 	"io"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/internal/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/internal/wire"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // relay copies messages between two Conns without a look at them. It exists to

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package era
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A Sealer seals the requestState of servers. A server behind a gateway cannot tell
+// the gateway's clients apart, and so cannot see that one presents the state that
+// another was given; the gateway can. What a client gets is
+//
+//	base64url(nonce ‖ AES-256-GCM(key, time of expiry in Unix seconds, 8 octets ‖ state))
+//
+// with whose it is, and which question it belongs to, as associated data: what one server
+// of several behind one endpoint has given does not go to another, nor to another of its
+// tools, nor to the same tool with other arguments. A client may repeat a retry, and gets
+// the same answer; what it has answered it cannot answer otherwise. The server gets back the octets that it gave.
+// The zero value has no key and is not to be used.
+type Sealer struct {
+	aead  cipher.AEAD
+	now   func() time.Time
+	spent spentStates
+}
+
+// sealWait is how long a client may take to come back: a person is asked meanwhile.
+const sealWait = time.Hour
+
+// NewSealer derives its key from one that replicas of a gateway share, or do not:
+// then each accepts its own states only.
+func NewSealer(key []byte) (*Sealer, error) {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("pellucid requestState v1"))
+	block, err := aes.NewCipher(mac.Sum(nil))
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, err
+	}
+	return &Sealer{aead: aead, now: time.Now}, nil
+}
+
+func (s *Sealer) seal(state, owner string) string {
+	plain := binary.BigEndian.AppendUint64(nil, uint64(s.now().Add(sealWait).Unix()))
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, append(plain, state...), []byte(owner)))
+}
+
+func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	if err != nil {
+		return "", false
+	}
+	plain, err := s.aead.Open(nil, nil, b, []byte(owner))
+	if err != nil || len(plain) < 8 || int64(binary.BigEndian.Uint64(plain)) <= s.now().Unix() {
+		return "", false
+	}
+	return string(plain[8:]), true
+}
+
+// Client returns a Conn to the client at conn, which is the principal and talks to
+// the server of that name: states go there sealed, and others than its own are
+// refused.
+func (s *Sealer) Client(conn wire.Conn, server, principal string) wire.Conn {
+	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}, using: map[string]*spent{}}
+}
+
+type sealing struct {
+	wire.Conn
+	s     *Sealer
+	owner string
+
+	mu    sync.Mutex
+	asked map[string]string // by id: the subjects of requests under way
+	using map[string]*spent // by id: the states that requests under way have used
+}
+
+// maxAsked bounds them where nobody answers; a front has no more under way at once.
+const maxAsked = 1 << 14
+
+// subject stands for what a request is about: another attempt of it names the same. It
+// is a digest, since what it is kept of may be long.
+func subject(m *wire.Message) string {
+	print := fingerprint(m)
+	sum := sha256.Sum256(append([]byte(m.Method+"\x00"), print[:]...))
+	return string(sum[:])
+}
+
+// ask takes note of a request, and forgets one that is withdrawn.
+func (c *sealing) ask(m *wire.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case m.Kind == wire.Notification && m.Method == mcpmsg.Cancelled:
+		id := string(m.Params.Get("requestId").Raw())
+		delete(c.asked, id)
+		if of := c.using[id]; of != nil {
+			delete(c.using, id)
+			go c.s.spent.settle(of, nil, false) // c.mu is held
+		}
+	case m.Kind == wire.Request:
+		if len(c.asked) >= maxAsked {
+			clear(c.asked) // their states belong to nothing then, and are refused
+		}
+		c.asked[string(m.ID.Append(nil))] = subject(m)
+	}
+}
+
+// answered is the owner of a state in the answer to a request, which is forgotten.
+func (c *sealing) answered(id wire.ID) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := string(id.Append(nil))
+	of := c.asked[key]
+	delete(c.asked, key)
+	return c.owner + "\x00" + of
+}
+
+// AllowBatches passes on what the Conn can do.
+func (c *sealing) AllowBatches(on bool) {
+	wire.AllowBatches(c.Conn, on)
+}
+
+func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
+	for {
+		m, err := c.Conn.Read(ctx)
+		if err == nil {
+			c.ask(m)
+		}
+		if err != nil || m.Kind != wire.Request || !m.Params.Get("requestState").Exists() {
+			return m, err
+		}
+		opened := c.opened(m)
+		if opened != nil && c.spend(ctx, m) {
+			m.Release()
+			return opened, nil
+		}
+		if opened != nil {
+			opened.Release()
+			m.Release()
+			continue
+		}
+		shown := m.ID
+		if !m.Alias.IsZero() {
+			shown = m.Alias
+		}
+		c.answered(m.ID)
+		out := &wire.Outgoing{Raw: wire.AppendError(nil, shown, errState.raw(nil)), Kind: wire.ErrorResponse, ID: m.ID, Whole: true}
+		m.Release()
+		if err := c.Conn.Write(ctx, out); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// opened is m with the server's own state; nil if it is not the client's.
+func (c *sealing) opened(m *wire.Message) *wire.Message {
+	sealed := m.Params.Get("requestState")
+	if sealed.Kind() != '"' {
+		return nil
+	}
+	state, ok := c.s.open(sealed.Text(), c.owner+"\x00"+subject(m))
+	if !ok {
+		return nil
+	}
+	var e strictjson.Edits
+	e.Replace(sealed, quoted(state))
+	n, err := wire.Decode(e.Apply(nil, m.Doc.Root()), sealLimits)
+	if err != nil {
+		return nil
+	}
+	n.ID, n.Alias, n.Related, n.Whole, n.Claim = m.ID, m.Alias, m.Related, m.Whole, m.Claim
+	return n
+}
+
+// sealLimits are those of a message that has passed the transport's.
+var sealLimits = strictjson.Limits{Bytes: defaultBytes, MendSurrogates: true}
+
+// Write seals. A server that spells the member's name with escapes keeps its state
+// unsealed, and will not get it back.
+func (c *sealing) Write(ctx context.Context, out *wire.Outgoing) error {
+	owner := ""
+	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
+		owner = c.answered(out.ID)
+	}
+	if out.Kind == wire.Response && bytes.Contains(out.Raw, []byte(`"requestState"`)) {
+		out = c.sealed(out, owner)
+	}
+	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
+		if of := c.used(string(out.ID.Append(nil))); of != nil {
+			c.keep(of, out.Raw)
+		}
+	}
+	return c.Conn.Write(ctx, out)
+}
+
+// sealed is out with its state sealed. A message that cannot be read has none.
+func (c *sealing) sealed(out *wire.Outgoing, owner string) *wire.Outgoing {
+	m, err := wire.Decode(out.Raw, sealLimits)
+	if err != nil {
+		return out
+	}
+	defer m.Release()
+	state := m.Result.Get("requestState")
+	if state.Kind() != '"' {
+		return out
+	}
+	var e strictjson.Edits
+	e.Replace(state, quoted(c.s.seal(state.Text(), owner)))
+	sealed := *out
+	sealed.Raw = e.Apply(nil, m.Doc.Root())
+	return &sealed
+}

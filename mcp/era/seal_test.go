@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package era
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+)
+
+// sealedFor is a client's Conn and what stands for its transport.
+func sealedFor(t *testing.T, s *Sealer, server, principal string) (wire.Conn, *fake) {
+	t.Helper()
+	f := newFake()
+	t.Cleanup(func() { f.Close() })
+	return s.Client(f, server, principal), f
+}
+
+// TestSeal: the server gets back the octets that it gave, from the client that it
+// gave them to, and nobody else's.
+func TestSeal(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	sealer := func(key string) *Sealer {
+		s, err := NewSealer([]byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.now = func() time.Time { return now }
+		return s
+	}
+	s := sealer("key")
+	const state = `a"b\u00e9 ` + "\u200b"
+	alice, wireOf := sealedFor(t, s, "files", "alice")
+	raw := wire.AppendResult(nil, wire.IntID(1), []byte(`{"resultType":"input_required","x":1.50,"requestState":`+string(quoted(state))+`}`))
+	wireOf.say(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)
+	read(t, alice)
+	done := make(chan error, 1)
+	go func() {
+		done <- alice.Write(t.Context(), &wire.Outgoing{Raw: raw, Kind: wire.Response, ID: wire.IntID(1)})
+	}()
+	out := <-wireOf.out
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	m, err := wire.Decode(out.Raw, testLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := m.Result.Get("requestState").Text()
+	if strings.Contains(sealed, "a") && strings.Contains(sealed, `"`) || string(m.Result.Get("x").Raw()) != "1.50" || len(sealed) < 40 {
+		t.Fatalf("client got %s", out.Raw)
+	}
+	other := sealer("another key")
+	flipped := sealed[:len(sealed)-4] + "AAAA"
+	for _, tt := range []struct {
+		name              string
+		s                 *Sealer
+		server, principal string
+		state             string
+		later             time.Duration
+		ok                bool
+	}{
+		{"the same", s, "files", "alice", string(quoted(sealed)), 0, true},
+		{"a replica with the same key", sealer("key"), "files", "alice", string(quoted(sealed)), time.Minute, true},
+		{"another principal", s, "files", "bob", string(quoted(sealed)), 0, false},
+		{"another server", s, "mail", "alice", string(quoted(sealed)), 0, false},
+		{"names that run together", s, "file", "s\x00alice", string(quoted(sealed)), 0, false},
+		{"a replica with another key", other, "files", "alice", string(quoted(sealed)), 0, false},
+		{"too late", s, "files", "alice", string(quoted(sealed)), sealWait, false},
+		{"changed", s, "files", "alice", string(quoted(flipped)), 0, false},
+		{"unsealed", s, "files", "alice", string(quoted(state)), 0, false},
+		{"empty", s, "files", "alice", `""`, 0, false},
+		{"no string", s, "files", "alice", `{"a":1}`, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			start := now
+			now = now.Add(tt.later)
+			defer func() { now = start }()
+			c, f := sealedFor(t, tt.s, tt.server, tt.principal)
+			for _, spelled := range []string{"requestState", `request\u0053tate`} {
+				tt.s.spent.used, tt.s.spent.order = nil, nil
+				f.say(t, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","`+spelled+`":`+tt.state+`,"n":1.0}}`)
+				f.say(t, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)
+				first := make(chan *wire.Message, 1)
+				go func() { first <- read(t, c) }()
+				if tt.ok {
+					m := <-first
+					if got := m.Params.Get("requestState").Text(); got != state || m.ID != wire.IntID(7) || string(m.Params.Get("n").Raw()) != "1.0" {
+						t.Errorf("server gets %s", m.Doc.Root().Raw())
+					}
+					m = read(t, c)
+					if m.ID != wire.IntID(8) {
+						t.Errorf("then %s", m.Doc.Root().Raw())
+					}
+					continue
+				}
+				out := <-f.out
+				if !strings.Contains(string(out.Raw), `"id":7,"error":{"code":-32602,"message":"`+errState.text) {
+					t.Errorf("client gets %s", out.Raw)
+				}
+				if m := <-first; m.ID != wire.IntID(8) {
+					t.Errorf("server gets %s", m.Doc.Root().Raw())
+				}
+			}
+		})
+	}
+	for _, about := range []string{
+		`"tools/call","params":{"name":"u"`, `"tools/call","params":{"name":"t","arguments":{"to":"mallory"}`, `"tools/call","params":{"name":"t","uri":"x"`, `"tools/call","params":{"uri":"t"`, `"prompts/get","params":{"name":"t"`,
+	} {
+		c, f := sealedFor(t, s, "files", "alice")
+		f.say(t, `{"jsonrpc":"2.0","id":7,"method":`+about+`,"requestState":`+string(quoted(sealed))+`}}`)
+		f.say(t, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)
+		first := make(chan *wire.Message, 1)
+		go func() { first <- read(t, c) }()
+		if out := <-f.out; !strings.Contains(string(out.Raw), errState.text) {
+			t.Errorf("%s: client gets %s", about, out.Raw)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	// What is answered or withdrawn is forgotten.
+	bob, f := sealedFor(t, s, "files", "bob")
+	f.say(t, `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}`)
+	f.say(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}`)
+	f.say(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
+	id := read(t, bob).ID
+	read(t, bob)
+	read(t, bob)
+	go func() { <-f.out }()
+	if n := len(bob.(*sealing).asked); n != 1 || id.IsZero() {
+		t.Errorf("%d requests are under way", n)
+	}
+	if err := bob.Write(t.Context(), &wire.Outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"x"}}`), Kind: wire.ErrorResponse, ID: wire.IntID(2)}); err != nil || len(bob.(*sealing).asked) != 0 {
+		t.Errorf("%v, %d requests are under way", err, len(bob.(*sealing).asked))
+	}
+	if _, err := alice.Read(ctx); err == nil {
+		t.Error("a message out of nothing")
+	}
+}
+
+// TestSealSpent presents one state several times: the same retry gets the same answer,
+// while it is under way and afterwards, and the server hears of it once. Another retry is
+// refused, and a retry that was withdrawn may be repeated.
+func TestSealSpent(t *testing.T) {
+	s, err := NewSealer([]byte("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, f := sealedFor(t, s, "bank", "alice")
+	const ask = `"tools/call","params":{"name":"pay","arguments":{"to":"bob","n":5}`
+	retry := func(id int, state, inputs string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s,"requestState":%q,"inputResponses":%s}}`, id, ask, state, inputs)
+	}
+	const yes, no = `{"ok":{"action":"accept","content":{"a":1,"b":2}}}`, `{"ok":{"action":"decline"}}`
+	answer := func(id int64, result string) {
+		t.Helper()
+		if err := c.Write(t.Context(), &wire.Outgoing{Raw: wire.AppendResult(nil, wire.IntID(id), []byte(result)), Kind: wire.Response, ID: wire.IntID(id)}); err != nil {
+			t.Error(err)
+		}
+	}
+	given := func(id int64) string {
+		t.Helper()
+		f.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}}`, id, ask))
+		read(t, c)
+		go answer(id, `{"resultType":"input_required","requestState":"s"}`)
+		m, err := wire.Decode((<-f.out).Raw, testLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Result.Get("requestState").Text()
+	}
+	ping := func(id int) { // what the connection reads once the retries before it are dealt with
+		t.Helper()
+		f.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id))
+		if m := read(t, c); m.Method != "ping" {
+			t.Errorf("the server hears of %s again", m.Method)
+		}
+	}
+	state := given(1)
+	f.say(t, retry(2, state, yes))
+	if m := read(t, c); m.Params.Get("requestState").Text() != "s" {
+		t.Fatalf("the server gets %s", m.Doc.Root().Raw())
+	}
+	f.say(t, retry(3, state, `{"ok":{"content":{"b":2,"a":1},"action":"accept"}}`)) // while it is under way
+	ping(4)
+	go answer(2, `{"content":[],"paid":5}`)
+	got := map[string]bool{}
+	for range 2 {
+		got[string((<-f.out).Raw)] = true
+	}
+	for _, id := range []string{"2", "3"} {
+		if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[],"paid":5}}`; !got[want] {
+			t.Errorf("want %s, have %v", want, got)
+		}
+	}
+	for id, tt := range map[int]struct{ inputs, want string }{5: {yes, `"paid":5`}, 6: {no, errState.text}} {
+		f.say(t, retry(id, state, tt.inputs))
+		go ping(id + 10)
+		if out := <-f.out; !strings.Contains(string(out.Raw), tt.want) || !strings.Contains(string(out.Raw), fmt.Sprintf(`"id":%d,`, id)) {
+			t.Errorf("retry %d gets %s", id, out.Raw)
+		}
+		for range 200 { // until ping has read
+			time.Sleep(time.Millisecond)
+		}
+	}
+	state = given(30)
+	f.say(t, retry(31, state, yes))
+	read(t, c)
+	f.say(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":31}}`)
+	read(t, c)
+	for range 200 {
+		time.Sleep(time.Millisecond)
+	}
+	f.say(t, retry(32, state, yes))
+	if m := read(t, c); m.ID != wire.IntID(32) {
+		t.Errorf("after it was withdrawn: %s", m.Doc.Root().Raw())
+	}
+}

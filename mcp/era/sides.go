@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package era
+
+import (
+	"encoding/base64"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+const (
+	modernVersion = mcpmsg.Modern
+	lastLegacy    = "2025-11-25"
+
+	probeParams = `{"_meta":{"` + mcpmsg.KeyVersion + `":"` + modernVersion + `","` + mcpmsg.KeyClientInfo + `":` + ownInfo +
+		`,"` + mcpmsg.KeyClientCaps + `":{}}}`
+	ownInfo = `{"name":"pellucid","version":"1"}`
+)
+
+// A fault is an error of our own. Its text is constant. Codes beyond JSON-RPC's
+// are those of package wire.
+type fault struct {
+	code int
+	text string
+}
+
+func (f *fault) Error() string { return f.text }
+
+var (
+	errNoMethod     = &fault{wire.CodeNoMethod, "pellucid: the protocol revision has no such method"}
+	errCannotAsk    = &fault{wire.CodeNoMethod, "pellucid: the client cannot be asked"}
+	errNoSampling   = &fault{wire.CodeNoMethod, mcpmsg.NoSampling}
+	errState        = &fault{wire.CodeParams, "pellucid: unknown or expired requestState"}
+	errParams       = &fault{wire.CodeParams, "pellucid: params are not acceptable"}
+	errAgain        = &fault{wire.CodeInvalid, "pellucid: already initialized"}
+	errID           = &fault{wire.CodeInvalid, "pellucid: id is out of range"}
+	errSilent       = &fault{wire.CodeSilent, "pellucid: the server did not answer in time"}
+	errHandshake    = &fault{wire.CodeHandshake, "pellucid: the server could not be initialized"}
+	errRounds       = &fault{wire.CodeRounds, "pellucid: the server asked for input too often"}
+	errInput        = &fault{wire.CodeInput, "pellucid: the client did not give the input that the server asked for"}
+	errAnswer       = &fault{wire.CodeEraAnswer, "pellucid: the server's answer was not acceptable MCP"}
+	errBusy         = &fault{wire.CodeEraBusy, "pellucid: too many requests under way"}
+	errExpired      = &fault{wire.CodeExpired, "pellucid: the client did not come back in time"}
+	errUnsubscribed = &fault{wire.CodeUnsubscribed, "pellucid: the server did not accept the subscription"}
+)
+
+func (f *fault) raw(data []byte) []byte {
+	dst := strconv.AppendInt([]byte(`{"code":`), int64(f.code), 10)
+	dst = strictjson.AppendQuote(append(dst, `,"message":`...), f.text)
+	if data != nil {
+		dst = append(append(dst, `,"data":`...), data...)
+	}
+	return append(dst, '}')
+}
+
+// A translator makes of each message of one side what the other understands.
+// It is a state machine without a clock or goroutines: what it has to say is
+// left in its sides.
+type translator interface {
+	client(out *wire.Outgoing, now time.Time)
+	server(m *wire.Message, now time.Time)
+	violation(v *wire.Violation, now time.Time)
+	tick(now time.Time)
+	// pending is when tick is due; zero = never.
+	pending() time.Time
+}
+
+// item is what Read returns.
+type item struct {
+	m   *wire.Message
+	err error
+}
+
+// sides hold what a translator has to say to either side.
+type sides struct {
+	o       Options
+	up      []*wire.Outgoing
+	down    []item
+	lastID  int64
+	errands map[wire.ID]*errand
+	next    translator // takes over
+	batches func(bool) // admits arrays of messages from the server
+}
+
+// An errand is a request of our own to the server.
+type errand struct {
+	due time.Time
+	// then takes the answer, which it must not keep; nil if there is none.
+	then func(m *wire.Message, now time.Time)
+}
+
+// firstID begins the ids of our own requests. Those of a relay are counted from
+// 1; 32 bits hold both.
+const firstID = 1 << 30
+
+func (s *sides) ownID() wire.ID {
+	s.lastID++
+	return wire.IntID(firstID + s.lastID)
+}
+
+func isOwn(id wire.ID) bool {
+	n, isInt := id.Int()
+	return isInt && n >= firstID
+}
+
+// maxHeld bounds the messages that wait for a handshake.
+const maxHeld = 256
+
+// delay puts out behind those that wait; a request that is one too many is refused.
+func (s *sides) delay(waiting []*wire.Outgoing, out *wire.Outgoing) []*wire.Outgoing {
+	if len(waiting) < maxHeld {
+		return append(waiting, out)
+	}
+	if out.Kind == wire.Request {
+		s.fail(out.ID, errBusy)
+	}
+	return waiting
+}
+
+// handle returns an unguessable string; false if there is no randomness.
+func (s *sides) handle() (string, bool) {
+	var b [24]byte
+	_, err := io.ReadFull(s.o.Rand, b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:]), err == nil
+}
+
+// ask sends the server a request of our own.
+func (s *sides) ask(method string, params []byte, route wire.Route, now time.Time, then func(*wire.Message, time.Time)) wire.ID {
+	id := s.ownID()
+	if then != nil {
+		s.errands[id] = &errand{now.Add(s.o.Patience), then}
+	}
+	s.send(wire.Request, id, method, params, route)
+	return id
+}
+
+// send gives the server a request or, if id is zero, a notification.
+func (s *sides) send(kind wire.Kind, id wire.ID, method string, params []byte, route wire.Route) {
+	s.up = append(s.up, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, method, params), Kind: kind, ID: id, Method: method, Route: route})
+}
+
+// cancel tells the server that nobody waits for id any longer.
+func (s *sides) cancel(id wire.ID, version string) {
+	params := append(id.Append([]byte(`{"requestId":`)), '}')
+	s.send(wire.Notification, wire.ID{}, mcpmsg.Cancelled, params, wire.Route{Version: version, Cancels: id})
+}
+
+// reply answers a request of the server.
+func (s *sides) reply(id wire.ID, result []byte) {
+	s.up = append(s.up, &wire.Outgoing{Raw: wire.AppendResult(nil, id, result), Kind: wire.Response, ID: id})
+}
+
+func (s *sides) refuse(id wire.ID, f *fault) {
+	s.up = append(s.up, &wire.Outgoing{Raw: wire.AppendError(nil, id, f.raw(nil)), Kind: wire.ErrorResponse, ID: id})
+}
+
+// answer gives the client a result.
+func (s *sides) answer(id wire.ID, result []byte) {
+	s.deliver(wire.AppendResult(nil, id, result), nil, id)
+}
+
+// fail gives the client an error of our own.
+func (s *sides) fail(id wire.ID, f *fault) { s.failWith(id, f, nil) }
+
+func (s *sides) failWith(id wire.ID, f *fault, data []byte) {
+	m, err := wire.Decode(wire.AppendError(nil, id, f.raw(data)), s.o.Limits)
+	if err != nil {
+		panic("era: own error: " + err.Error()) // constants and quoted text only
+	}
+	m.Local, m.Cause, m.Whole = true, f, true
+	s.down = append(s.down, item{m: m})
+}
+
+// notify gives the client a notification.
+func (s *sides) notify(method string, params []byte, related wire.ID) {
+	if m := s.deliver(wire.AppendRequest(nil, wire.ID{}, method, params), nil, wire.ID{}); m != nil {
+		m.Related = related
+	}
+}
+
+// deliver gives the client a message in the place of like. One that has become
+// unacceptable is an error to whoever waits for id.
+func (s *sides) deliver(raw []byte, like *wire.Message, id wire.ID) *wire.Message {
+	m, err := wire.Decode(raw, s.o.Limits)
+	if err != nil {
+		if !id.IsZero() {
+			s.fail(id, errAnswer)
+		}
+		return nil
+	}
+	m.Whole = like == nil && !id.IsZero()
+	if like != nil {
+		m.Related, m.Whole = like.Related, like.Whole
+	}
+	s.down = append(s.down, item{m: m})
+	return m
+}
+
+// pass gives the client the server's own message.
+func (s *sides) pass(m *wire.Message) { s.down = append(s.down, item{m: m}) }
+
+// settle takes the answer to an errand; false if it is none.
+func (s *sides) settle(m *wire.Message, now time.Time) bool {
+	if m.Kind != wire.Response && m.Kind != wire.ErrorResponse {
+		return false
+	}
+	e := s.errands[m.ID]
+	if e == nil {
+		return false
+	}
+	delete(s.errands, m.ID)
+	e.then(m, now)
+	m.Release()
+	return true
+}
+
+// overdue ends the errands that got no answer.
+func (s *sides) overdue(now time.Time) {
+	for id, e := range s.errands {
+		if !now.Before(e.due) {
+			delete(s.errands, id)
+			e.then(nil, now)
+		}
+	}
+}
+
+func (s *sides) nextDue() (due time.Time) {
+	for _, e := range s.errands {
+		due = earlier(due, e.due)
+	}
+	return due
+}
+
+// earlier is the earlier of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// decode parses what the client sends; nil if that is no message, which a relay
+// never sends.
+func (s *sides) decode(out *wire.Outgoing) *wire.Message {
+	m, err := wire.Decode(out.Raw, s.o.Limits)
+	if err != nil {
+		return nil
+	}
+	return m
+}
