@@ -18,10 +18,10 @@ PARALLEL  ?=
 
 # Packages that start goroutines: the race detector runs over these, and is so slow that
 # it gets the short form of the long tests.
-CONCURRENT := ./gateway ./ground ./guard ./hold ./counterfactual/run ./llm/... ./classify ./classify/judge ./classify/remote \
-  ./ledger ./mcp/wire ./platform/auth ./internal/didweb ./internal/factcheck ./platform/child ./mcp/era ./internal/fleet \
-  ./internal/meter ./internal/plug ./internal/rules ./platform/state ./internal/admit ./internal/store ./internal/sequence \
-  ./internal/evidence ./internal/standing ./internal/jobs
+CONCURRENT := ./gateway ./ground ./guard ./record/hold ./counterfactual/run ./llm/... ./classify ./classify/judge ./classify/remote \
+  ./record/ledger ./mcp/wire ./platform/auth ./internal/didweb ./internal/factcheck ./platform/child ./mcp/era ./internal/fleet \
+  ./internal/meter ./internal/plug ./internal/rules ./platform/state ./internal/admit ./internal/store ./record/sequence \
+  ./internal/evidence ./record/standing ./internal/jobs
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
@@ -91,7 +91,7 @@ bench-store:
 # client and server cost nothing, then the program itself, with both over HTTP.
 RECORDS ?= 1000000
 bench-ledger:
-	go test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 1h ./ledger -records $(RECORDS)
+	go test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 1h ./record/ledger -records $(RECORDS)
 	go test -count=1 -run '^$$' -bench . -benchtime 1x -v ./internal/evidence
 	go test -count=1 -run '^$$' -bench '^BenchmarkEvidenceHTTP$$' -benchtime 1x -v ./e2e
 

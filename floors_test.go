@@ -47,7 +47,7 @@ classify/local:         classify
 classify/judge:         classify
 classify/remote:        classify platform/egress text/strictjson github.com/aws/aws-sdk-go-v2
 text/frame:                  text/finding text/scrub text/ucd text/strictjson
-ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
+record/ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
 attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
 consensus:              text/href attest text/ucd text/rfc3339 text/strictjson
 counterfactual:         text/finding text/frame text/ucd text/strictjson
@@ -60,14 +60,14 @@ platform/auth:          text/finding text/rfc3339 text/strictjson github.com/go-
 internal/didweb:        text/finding text/href attest
 internal/factcheck:     text/finding text/href attest text/strictjson
 ground:                 text/finding text/scrub text/href text/frame attest consensus text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg github.com/modelcontextprotocol/go-sdk
-hold:                   text/finding
+record/hold:                   text/finding
 platform/capture:       filippo.io/age
-trust:                  text/finding
+record/trust:                  text/finding
 policy:                 text/finding cel.dev/cel-go
 llm:                    text/finding platform/egress text/strictjson github.com/failsafe-go golang.org/x/time
 llm/llmtest:            llm text/strictjson
 counterfactual/run:     counterfactual llm text/strictjson
-guard:                  text/finding text/frame hold counterfactual counterfactual/run llm platform/auth platform/egress platform/intake text/strictjson
+guard:                  text/finding text/frame record/hold counterfactual counterfactual/run llm platform/auth platform/egress platform/intake text/strictjson
 internal/traces:        counterfactual text/strictjson github.com/klauspost/compress
 internal/ccrbench:      counterfactual internal/interval text/strictjson internal/traces
 
@@ -79,16 +79,16 @@ conform:                text/finding attest corpus text/strictjson text/ucd gith
 surface:                text/finding text/scrub internal/blob text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 surface/pintest:        surface
 internal/pinfile:       surface platform/state text/strictjson
-internal/sequence:      text/finding ledger platform/state
-internal/standing:      text/finding ledger trust internal/sequence
+record/sequence:      text/finding record/ledger platform/state
+record/standing:      text/finding record/ledger record/trust record/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
-internal/store:         text/finding attest consensus ground hold surface ledger internal/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                text/finding text/scrub text/href text/frame classify validate hold surface platform/intake internal/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
-internal/evidence:      attest classify text/frame gateway ground hold ledger surface trust validate internal/standing
+internal/store:         text/finding attest consensus ground record/hold surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+gateway:                text/finding text/scrub text/href text/frame classify validate record/hold surface platform/intake internal/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
+internal/evidence:      attest classify text/frame gateway ground record/hold record/ledger surface record/trust validate record/standing
 internal/admit:         text/finding surface gateway text/strictjson mcp/wire mcp/mcpmsg
 
 internal/fleet:         text/finding text/frame gateway text/strictjson mcp/wire mcp/mcpmsg platform/child
-internal/rules:         text/finding text/scrub text/href text/frame attest consensus ground classify classify/local classify/remote gateway policy trust llm ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/rules:         text/finding text/scrub text/href text/frame attest consensus ground classify classify/local classify/remote gateway policy record/trust llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          text/finding text/frame text/scrub gateway platform/intake text/strictjson github.com/go-json-experiment/json
 internal/protect:       text/finding text/jsonc text/strictjson

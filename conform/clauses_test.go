@@ -96,7 +96,7 @@ var reassembly = []clause{
 	{number: "4", asks: "the culprit is found: which segment, by which perturbation",
 		code: []string{"counterfactual.Drive", "counterfactual.Verdict"}, tests: []string{"counterfactual.TestVerdicts", "counterfactual.TestAdversary", "internal/ccrbench.TestPlanted"}},
 	{number: "5", asks: "response: suppress, quarantine, weigh down; evidence to the ledger",
-		code: []string{"guard.Guard", "hold.Blocks", "trust.Book"}, tests: []string{"guard.TestBlame", "gateway.TestBlocked", "e2e.TestGuard"}},
+		code: []string{"guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"guard.TestBlame", "gateway.TestBlocked", "e2e.TestGuard"}},
 	{number: "plan", asks: "deterministic seeds and a manifest for provenance",
 		code: []string{"counterfactual.Replay"}, tests: []string{"counterfactual.TestTamperedRecord", "counterfactual.TestEndToEnd", "internal/ccrbench.TestRunTwice"}},
 	{number: "plan", asks: "configuration of budget, strategy and thresholds; metrics and audit trails",

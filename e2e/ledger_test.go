@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // A forger answers with hostile text, and with receipts that it has made itself.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 // newBlockedWard is a ward whose gateway knows of Blocks.

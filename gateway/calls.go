@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/surface"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )

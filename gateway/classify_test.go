@@ -17,7 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/classify/remote"
-	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )

@@ -16,10 +16,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/validate"

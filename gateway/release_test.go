@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

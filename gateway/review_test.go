@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )

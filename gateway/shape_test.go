@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/validate"
 )

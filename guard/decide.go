@@ -14,7 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/counterfactual/run"
-	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/guard"
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/llm"
 	"github.com/pellucid-mcp/pellucid/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )

@@ -13,9 +13,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/evidence"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // records keep what a process decides in the ledger of its store, and carry that on.

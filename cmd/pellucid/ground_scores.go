@@ -11,10 +11,10 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/consensus"
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // ledgerScores are the scores of validators by the ledger beside the attestations. The log

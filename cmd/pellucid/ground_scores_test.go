@@ -13,9 +13,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/factcheck"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // TestLedgerScores: what a profile gets is what `pellucid trust` shows, of the point that is

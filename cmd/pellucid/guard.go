@@ -13,10 +13,10 @@ import (
 	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/guard"
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 type guardCmd struct {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/guard"
-	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/standing"
 )
 
 // guardTrail keeps what the guard decides: the statement whole in a file, and its

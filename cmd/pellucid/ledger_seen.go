@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // seenFaults are those of an older checkpoint, in the words for the one that was

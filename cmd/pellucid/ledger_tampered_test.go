@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )

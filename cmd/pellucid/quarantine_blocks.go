@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"

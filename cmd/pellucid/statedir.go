@@ -10,8 +10,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 

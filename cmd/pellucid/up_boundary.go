@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/admit"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
 	"github.com/pellucid-mcp/pellucid/internal/meter"
@@ -30,9 +29,10 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/surface"
 	"github.com/pellucid-mcp/pellucid/text/frame"
-	"github.com/pellucid-mcp/pellucid/trust"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 

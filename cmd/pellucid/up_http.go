@@ -12,11 +12,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/ground"
 	"github.com/pellucid-mcp/pellucid/internal/fleet"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 func (b *boundary) ServeHTTP(w http.ResponseWriter, r *http.Request) {

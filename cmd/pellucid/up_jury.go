@@ -8,7 +8,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // setJury has answers judged by the classifiers of r from now on. back undoes that.

@@ -12,10 +12,10 @@ import (
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/evidence"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/policy"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // sessionPolicy joins the policy in force and the scores for the calls of one owner.

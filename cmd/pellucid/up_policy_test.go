@@ -13,11 +13,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/evidence"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/policy"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/trust"
 )
 
 // TestTrustEvent: what a decision says of its server, and what it does not.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/policy"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // A wrapPolicy is what --policy names, with the scores that its rules may ask for.

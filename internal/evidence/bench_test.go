@@ -19,11 +19,11 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/internal/evidence"
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 

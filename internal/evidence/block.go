@@ -3,8 +3,8 @@
 package evidence
 
 import (
-	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // Block words that a source is withheld from now on, or no longer:

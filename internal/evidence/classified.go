@@ -7,8 +7,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
-	"github.com/pellucid-mcp/pellucid/ledger"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 func TestClassified(t *testing.T) {

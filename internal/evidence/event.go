@@ -10,11 +10,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/internal/standing"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/surface"
-	"github.com/pellucid-mcp/pellucid/trust"
 	"github.com/pellucid-mcp/pellucid/validate"
 )
 

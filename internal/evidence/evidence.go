@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // A Store takes records that are to go into the ledger: those of one call all or none.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/surface"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )

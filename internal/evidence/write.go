@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // write takes what waits in groups, each in one transaction, until Close.

@@ -5,7 +5,7 @@ package rules
 import (
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // Evidence says how decisions are recorded in the ledger.

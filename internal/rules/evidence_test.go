@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 func TestEvidence(t *testing.T) {

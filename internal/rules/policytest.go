@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/policy"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
-	"github.com/pellucid-mcp/pellucid/trust"
 )
 
 // A PolicyTest is a policy, and what it is to decide.

@@ -17,9 +17,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/gateway"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
-	"github.com/pellucid-mcp/pellucid/trust"
 )
 
 // Rules are a compiled file. They are shared by all that is under way: nobody

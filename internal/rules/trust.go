@@ -5,7 +5,7 @@ package rules
 import (
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // trust reads the constants of the scores.

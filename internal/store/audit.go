@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // The faults that an Audit finds beside those of the log itself.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // A heldAudit compares the queue of held results with what the log says of them.

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 var _ hold.BlockStore = (*Store)(nil)

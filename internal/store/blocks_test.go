@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 // TestBlocks walks blocks through all that can become of them, on each engine.

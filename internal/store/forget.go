@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // Forgotten counts what Forget has erased.

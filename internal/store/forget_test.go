@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pellucid-mcp/pellucid/hold"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // about makes a record whose subjects include a name in one of the roles that names have.

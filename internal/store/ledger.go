@@ -8,8 +8,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // A Ledger is the log in a store, as sequence.Store asks.

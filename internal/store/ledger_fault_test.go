@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // recordForever is the child: it acknowledges each record that is durable, while it

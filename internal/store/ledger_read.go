@@ -8,8 +8,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // Checkpoint implements ledger.Source.

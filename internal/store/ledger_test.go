@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/hold"
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/attest"
 	"github.com/pellucid-mcp/pellucid/ground"
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // Options are the settings of a store.

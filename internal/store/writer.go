@@ -5,7 +5,7 @@ package store
 import (
 	"context"
 
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 // A writer is one chain of records that this process stores: sequence.Link. A transaction

@@ -23,7 +23,7 @@ func TestSecondVerifier(t *testing.T) {
 	}
 	run := func(t *testing.T, args ...string) (string, bool) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), python, append([]string{"-I", "-B", "../docs/spec/verify/verify.py"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), python, append([]string{"-I", "-B", "../../docs/spec/verify/verify.py"}, args...)...)
 		out, err := cmd.CombinedOutput()
 		if bytes.Contains(out, []byte("Traceback")) {
 			t.Fatalf("the second verifier fails: %s", out)
@@ -120,7 +120,7 @@ func TestSecondVerifier(t *testing.T) {
 		}
 	})
 
-	src, err := os.ReadFile("../docs/spec/verify/verify.py")
+	src, err := os.ReadFile("../../docs/spec/verify/verify.py")
 	if err != nil {
 		t.Fatal(err)
 	}

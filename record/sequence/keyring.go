@@ -12,8 +12,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // A Keyring finds the keys of a log: those that were given by reference, and those

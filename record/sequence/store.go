@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // A Store keeps a log and what waits to go into it. Its methods may be called at the

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/sequence"
-	"github.com/pellucid-mcp/pellucid/ledger"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // A Store has a log, and keeps snapshots of the scores that it gives: one for each

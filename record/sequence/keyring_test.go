@@ -7,8 +7,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 func TestKeyring(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/trust"
 )
 
 // TestOf: what each kind of record says, and of whom.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 // A slowBlocks takes its time to list what is in force.

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/trust"
 )
 
 // The words of records that count here, shared with those who write them.

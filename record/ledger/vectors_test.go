@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/spec/evidence/vectors.json anew")
 
-const vectorsPath = "../docs/spec/evidence/vectors.json"
+const vectorsPath = "../../docs/spec/evidence/vectors.json"
 
 // A vectors is the file of test vectors of docs/spec/evidence.md.
 type vectors struct {
@@ -126,7 +126,7 @@ func TestVectors(t *testing.T) {
 
 // TestSpecification holds docs/spec/evidence.md against the vectors and the code.
 func TestSpecification(t *testing.T) {
-	page, err := os.ReadFile("../docs/spec/evidence.md")
+	page, err := os.ReadFile("../../docs/spec/evidence.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
-	"github.com/pellucid-mcp/pellucid/trust"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // ErrRecord means that a record of the log cannot be read: the scores behind it are

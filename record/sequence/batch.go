@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // integrate signs n records and carries the log on with them. done are the numbers under

@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/ledger"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // Options are what a Sequencer is made of. The zero value of each member but Store,

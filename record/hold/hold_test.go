@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/hold"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 // A sharedStore is a store that another process writes to.
