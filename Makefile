@@ -18,8 +18,8 @@ PARALLEL  ?=
 
 # Packages that start goroutines: the race detector runs over these, and is so slow that
 # it gets the short form of the long tests.
-CONCURRENT := ./gateway ./ground ./guard ./record/hold ./counterfactual/run ./llm/... ./classify ./classify/judge ./classify/remote \
-  ./record/ledger ./mcp/wire ./platform/auth ./internal/didweb ./internal/factcheck ./platform/child ./mcp/era ./internal/fleet \
+CONCURRENT := ./gateway ./grounding/ground ./guard ./record/hold ./counterfactual/run ./llm/... ./classify ./classify/judge ./classify/remote \
+  ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./internal/fleet \
   ./internal/meter ./internal/plug ./internal/rules ./platform/state ./internal/admit ./internal/store ./record/sequence \
   ./internal/evidence ./record/standing ./internal/jobs
 STATICCHECK := go tool -modfile=tools.mod staticcheck

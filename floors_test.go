@@ -48,8 +48,8 @@ classify/judge:         classify
 classify/remote:        classify platform/egress text/strictjson github.com/aws/aws-sdk-go-v2
 text/frame:                  text/finding text/scrub text/ucd text/strictjson
 record/ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
-attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
-consensus:              text/href attest text/ucd text/rfc3339 text/strictjson
+grounding/attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
+grounding/consensus:              text/href grounding/attest text/ucd text/rfc3339 text/strictjson
 counterfactual:         text/finding text/frame text/ucd text/strictjson
 
 mcp/wire:          text/finding text/strictjson
@@ -57,9 +57,9 @@ mcp/mcpmsg:        text/finding text/scrub text/href text/frame text/strictjson 
 mcp/mcpshape:      text/strictjson mcp/mcpmsg
 mcp/era:           text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 platform/auth:          text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
-internal/didweb:        text/finding text/href attest
-internal/factcheck:     text/finding text/href attest text/strictjson
-ground:                 text/finding text/scrub text/href text/frame attest consensus text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg github.com/modelcontextprotocol/go-sdk
+grounding/didweb:        text/finding text/href grounding/attest
+grounding/factcheck:     text/finding text/href grounding/attest text/strictjson
+grounding/ground:                 text/finding text/scrub text/href text/frame grounding/attest grounding/consensus text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg github.com/modelcontextprotocol/go-sdk
 record/hold:                   text/finding
 platform/capture:       filippo.io/age
 record/trust:                  text/finding
@@ -73,8 +73,8 @@ internal/ccrbench:      counterfactual internal/interval text/strictjson interna
 
 validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
 
-corpus:
-conform:                text/finding attest corpus text/strictjson text/ucd github.com/modelcontextprotocol/go-sdk
+grounding/corpus:
+grounding/conform:                text/finding grounding/attest grounding/corpus text/strictjson text/ucd github.com/modelcontextprotocol/go-sdk
 
 surface:                text/finding text/scrub internal/blob text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 surface/pintest:        surface
@@ -82,13 +82,13 @@ internal/pinfile:       surface platform/state text/strictjson
 record/sequence:      text/finding record/ledger platform/state
 record/standing:      text/finding record/ledger record/trust record/sequence
 internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
-internal/store:         text/finding attest consensus ground record/hold surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+internal/store:         text/finding grounding/attest grounding/consensus grounding/ground record/hold surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 gateway:                text/finding text/scrub text/href text/frame classify validate record/hold surface platform/intake internal/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
-internal/evidence:      attest classify text/frame gateway ground record/hold record/ledger surface record/trust validate record/standing
+internal/evidence:      grounding/attest classify text/frame gateway grounding/ground record/hold record/ledger surface record/trust validate record/standing
 internal/admit:         text/finding surface gateway text/strictjson mcp/wire mcp/mcpmsg
 
 internal/fleet:         text/finding text/frame gateway text/strictjson mcp/wire mcp/mcpmsg platform/child
-internal/rules:         text/finding text/scrub text/href text/frame attest consensus ground classify classify/local classify/remote gateway policy record/trust llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/rules:         text/finding text/scrub text/href text/frame grounding/attest grounding/consensus grounding/ground classify classify/local classify/remote gateway policy record/trust llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          text/finding text/frame text/scrub gateway platform/intake text/strictjson github.com/go-json-experiment/json
 internal/protect:       text/finding text/jsonc text/strictjson
@@ -106,7 +106,7 @@ e2e:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `text/finding text/scrub text/href text/frame attest consensus counterfactual text/ucd text/rfc3339 text/strictjson`
+const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus counterfactual text/ucd text/rfc3339 text/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/attest"
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
 )
 
 // signedFile writes n attestations on as many claims and returns the file.

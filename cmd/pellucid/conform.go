@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/conform"
-	"github.com/pellucid-mcp/pellucid/corpus"
+	"github.com/pellucid-mcp/pellucid/grounding/conform"
+	"github.com/pellucid-mcp/pellucid/grounding/corpus"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
 

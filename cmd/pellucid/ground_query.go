@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
 type groundQueryCmd struct {

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/consensus"
-	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/grounding/consensus"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
 // insert writes rows, width arguments each, many to a statement; tail follows

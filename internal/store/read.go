@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/attest"
-	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
 const storedColumns = `a.id, a.hash, a.version, a.dedup, a.skeleton, a.iri, a.validator, a.domain, a.verdict,

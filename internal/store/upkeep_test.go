@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 )
 

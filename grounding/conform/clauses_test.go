@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conform
+
+// A clause is a line of docs/CONFORMANCE.md.
+type clause struct {
+	number string // of the RFC
+	asks   string
+	status string   // "": met
+	code   []string // package.Name of what does it, or a package; none: not met yet
+	vector string   // the corpus's clause whose vectors are evidence; "": none
+	tests  []string // package.TestName of what shows it
+}
+
+// veritas lists what the RFC asks of an adapter.
+var veritas = []clause{
+	{number: "3", asks: "plain text only in rationale, qualifications and quotes; mistyped attestations are not stored and not returned", code: []string{"grounding/attest.Parse"}, vector: "3"},
+	{number: "3", asks: "verdict and consensus_domain are enumerations, claim_hash is 32 octets, validator_did a DID", code: []string{"grounding/attest.Registry", "grounding/consensus.Registry", "grounding/attest.ParseHash", "text/href.ParseDID"}, vector: "3"},
+	{number: "4", asks: "an ordered pipeline, each step mandatory", code: []string{"text/scrub.Steps"}, tests: []string{"text/scrub.TestSpec", "text/scrub.TestAssumptions"}},
+	{number: "4.1", asks: "caps of 2,000, 2,000 and 1,000 octets and of 5 quotes; what was cut is in _meta.truncated", code: []string{"grounding/attest.Projector", "grounding/attest.MaxQuotes"}, vector: "4.1"},
+	{number: "4.2", asks: "Normalization Form KC", code: []string{"text/ucd.Append"}, vector: "4.2"},
+	{number: "4.3", asks: "confusables: reject, replace or flag; replacements are in _meta.confusables_replaced", code: []string{"text/scrub.Confusables", "text/ucd.ASCIIPrototype"}, vector: "4.3"},
+	{number: "4.4", asks: "bidi, zero-width, variation selectors and tags are stripped; positions are in _meta.stripped_positions", code: []string{"text/ucd.ClassOf", "text/ucd.InRFCSet"}, vector: "4.4"},
+	{number: "4.5", asks: "URIs: RFC 3986, six schemes, no encoded hidden characters, 1,024 octets, shown as [hostname] \u2192 URI", code: []string{"text/href.Parse", "text/href.URI"}, vector: "4.5"},
+	{number: "4.6", asks: "residual tags and links are stripped; emphasis and backticks stay", code: []string{"text/scrub.Steps"}, vector: "4.6"},
+	{number: "5.1", asks: "the shape of the response", code: []string{"grounding/ground.Adapter", "grounding/ground.OutputSchema"}, vector: "5.1"},
+	{number: "5.2", asks: "_untrusted_text and _untrusted_quote are always there, each with @type and warning", code: []string{"grounding/ground.Adapter"}, vector: "5.2"},
+	{number: "6", asks: "no summary by a model", code: []string{"grounding/ground"}, tests: []string{".TestFloors"}},
+	{number: "6", asks: "nothing that a renderer evaluates; no URI that is not hardened", code: []string{"grounding/ground.Adapter", "text/href.URI"}, vector: "6"},
+	{number: "6", asks: "nothing is dropped without a record in _meta", code: []string{"text/scrub.Replay", "grounding/attest.Meta"}, vector: "6"},
+	{number: "7", asks: "canonical hash 0.3: NFKC, confusables, strip, JCS, SHA-256; canonicalisation_version", code: []string{"grounding/attest.CanonicalHash", "grounding/attest.V03"}, vector: "7"},
+	{number: "8.1", asks: "sanitation_version is truthful", code: []string{"grounding/attest.Meta"}, vector: "5.1"},
+	{number: "9", asks: "the corpus is passed, and the rate and the deviations are published", code: []string{"grounding/corpus.All", "grounding/conform.Runner"}, tests: []string{"grounding/conform.TestGrounding", "grounding/conform.TestMCP", "e2e.TestGroundConforms"}},
+}
+
+// responses lists what "MCP response sanitisation" asks of a client's side.
+var responses = []clause{
+	{number: "layer 1", asks: "the typed shape of a result, each revision's", code: []string{"mcp/mcpshape.Check", "text/finding.ShapeInvalid"},
+		tests: []string{"mcp/mcpshape.TestTableAgainstSchemas", "gateway.TestShapeWithheld"}},
+	{number: "layer 1", asks: "structuredContent against a declared outputSchema; what does not match is a hard rejection", code: []string{"validate.Schema", "gateway.Validation", "text/finding.SchemaInvalid"},
+		tests: []string{"validate.TestCheck", "gateway.TestValidation", "gateway.TestReviewSchema"}},
+	{number: "layer 1", asks: "schema errors are logged with server and tool", code: []string{"gateway.Decision"},
+		tests: []string{"gateway.TestValidation", "gateway.TestDecisionLine"}},
+	{number: "layer 2", asks: "NFKC", status: "met by `mcp`, a deviation by default", code: []string{"text/scrub.MCP", "text/ucd.Append"},
+		tests: []string{"text/scrub.TestMCP", "text/scrub.TestDigitsOfHonestText", "gateway.TestDefaultProfile"}},
+	{number: "layer 2", asks: "control tokens and role markers of every model family go", status: "met, with deviations", code: []string{"text/scrub.Tokens", "text/scrub.ControlToken", "text/scrub.RoleMarker"},
+		tests: []string{"text/scrub.TestTokens", "text/scrub.TestAttackCorpora", "text/scrub.TestFindingsOfTheView", "gateway.TestPoison"}},
+	{number: "layer 2", asks: "invisible characters go", status: "met by `mcp`, with deviations by default", code: []string{"text/ucd.ClassOf"},
+		tests: []string{"text/scrub.TestMCP", "text/scrub.TestUses", "text/scrub.TestAllowance", "gateway.TestMatrix"}},
+	{number: "layer 2", asks: "a hard ceiling of characters", code: []string{"text/scrub.Policy"},
+		tests: []string{"text/scrub.FuzzScrub", "gateway.TestRules"}},
+	{number: "layer 3", asks: "a labelled untrusted segment with server and tool", code: []string{"text/frame.Key", "text/frame.Origin"},
+		tests: []string{"text/frame.TestOpenRoundTrip", "gateway.TestCallIsFenced", "gateway.TestPlaces"}},
+	{number: "signals", asks: "schema rejections and control tokens by server", code: []string{"internal/meter"},
+		tests: []string{"internal/meter.TestDecisions"}},
+	{number: "options 3-5", asks: "managed classifiers on top", code: []string{"classify.Member", "classify/remote.Azure", "classify/remote.Bedrock", "classify/remote.NeMo", "gateway.Classifiers", "text/finding.Suspected"},
+		tests: []string{"classify/remote.TestExchanges", "gateway.TestClassifierHolds"}},
+}
+
+// provenance lists what the LLM provenance envelope asks of every answer.
+var provenance = []clause{
+	{number: "text", asks: "the NOTICE, with the provider as a parameter", code: []string{"text/frame.LLM"}, tests: []string{"text/frame.TestLLMNotice"}},
+	{number: "text", asks: "a named tag with untrusted, source, model and tool; no model for a search", code: []string{"text/frame.LLM", "text/frame.LLMOrigin"}, tests: []string{"text/frame.TestLLMEnvelope", "gateway.TestLLMForged"}},
+	{number: "content", asks: "structuredContent: response or results, untrusted: true, source, model, citations or structured_results", code: []string{"text/frame.LLMContent"}, tests: []string{"text/frame.TestLLMContent", "gateway.TestLLMAnswer"}},
+	{number: "schema", asks: "outputSchema is extended with those members", code: []string{"text/frame.ExtendSchema"}, tests: []string{"text/frame.TestExtendSchema", "gateway.TestLLMListed"}},
+	{number: "surface", asks: "instructions and descriptions state the trust boundary", code: []string{"text/frame.LLM"}, tests: []string{"gateway.TestLLMServer"}},
+	{number: "gateway", asks: "applied to every answer of the tools that the operator names", code: []string{"gateway.LLM"}, tests: []string{"gateway.TestLLMAnswer", "gateway.TestLLMNoAnswer"}},
+}
+
+// verifier lists what the pre-flight check of a server's textual surface asks.
+var verifier = []clause{
+	{number: "when", asks: "before a server becomes live; one that is flagged never does",
+		code: []string{"internal/admit", "surface.Gate"}, tests: []string{"internal/admit.TestRejected", "internal/admit.TestOut", "e2e.TestAdmissionRejects"}},
+	{number: "pass 1", asks: "the 151 code points of SUSPICIOUS_UNICODE, in every text field of initialize, tools and their schemas, on raw text",
+		code: []string{"surface.Inspection", "surface.HiddenTextError"}, tests: []string{"surface.TestInspectExactSet", "surface.TestInspectEverywhere", "surface.TestInspectReal"}},
+	{number: "pass 1", asks: "at every start, before any model is asked",
+		code: []string{"internal/admit"}, tests: []string{"internal/admit.TestBack", "surface.TestGate"}},
+	{number: "pass 2", asks: "the structured surface to a model, with the patterns to flag; only the literal OK is clean",
+		code: []string{"surface.Review", "surface.Reviewer"}, tests: []string{"surface.TestReviewAnswers", "surface.TestReviewFrame", "cmd/pellucid.TestReviewerAnswers"}},
+	{number: "pass 2", asks: "capability is not injection: an honest description of a dangerous tool passes",
+		code: []string{"surface.Warning"}, tests: []string{"surface.TestLintReal", "surface.TestRealSurfaces"}},
+	{number: "cache", asks: "OK alone is kept, by the whole surface, the model and the prompt's version; a rejection is asked again at the next start",
+		code: []string{"surface.Cache"}, tests: []string{"surface.TestReviewCache", "cmd/pellucid.TestCheckReviewRemembered"}},
+	{number: "error", asks: "the rejection carries the model's reasoning",
+		code: []string{"surface.Gate"}, tests: []string{"cmd/pellucid.TestCheckReviewRejects", "surface.TestReviewFails"}},
+}
+
+// reassembly lists what ADR 0010 asks.
+var reassembly = []clause{
+	{number: "1", asks: "variants: removal, attenuation, reordering, isolation of capsules",
+		code: []string{"counterfactual.Remove", "counterfactual.Attenuate", "counterfactual.Reorder", "counterfactual.Capsule"}, tests: []string{"counterfactual.TestSpecification", "counterfactual.TestReorder", "counterfactual.TestAttenuatePlaces", "counterfactual.TestCapsuleCheck"}},
+	{number: "2", asks: "identical calls of the model, without introspection and without features of one vendor",
+		code: []string{"counterfactual/run", "llm"}, tests: []string{"counterfactual/run.TestRun", "guard.TestDecisions", "e2e.TestProviders"}},
+	{number: "3", asks: "structured metrics of divergence: tool selection, similarity, policy, path",
+		code: []string{"counterfactual.Metrics", "counterfactual.Recurs"}, tests: []string{"counterfactual.TestMetrics", "counterfactual.TestRecurs", "counterfactual.TestPolicy"}},
+	{number: "4", asks: "the culprit is found: which segment, by which perturbation",
+		code: []string{"counterfactual.Drive", "counterfactual.Verdict"}, tests: []string{"counterfactual.TestVerdicts", "counterfactual.TestAdversary", "internal/ccrbench.TestPlanted"}},
+	{number: "5", asks: "response: suppress, quarantine, weigh down; evidence to the ledger",
+		code: []string{"guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"guard.TestBlame", "gateway.TestBlocked", "e2e.TestGuard"}},
+	{number: "plan", asks: "deterministic seeds and a manifest for provenance",
+		code: []string{"counterfactual.Replay"}, tests: []string{"counterfactual.TestTamperedRecord", "counterfactual.TestEndToEnd", "internal/ccrbench.TestRunTwice"}},
+	{number: "plan", asks: "configuration of budget, strategy and thresholds; metrics and audit trails",
+		code: []string{"internal/rules", "internal/jobs"}, tests: []string{"guard.TestAudit", "counterfactual/run.TestCeilings", "e2e.TestGuardWorkers"}},
+	{number: "verification", asks: "benign and poisoned segments; latency under a budget; records that the ledger's tools read",
+		code: []string{"internal/ccrbench"}, tests: []string{"internal/ccrbench.TestRecorded", "counterfactual.TestExhausted", "internal/ccrbench.TestEvidenceHolds"}},
+}
+
+// others are the documents without vectors of their own.
+var others = []struct {
+	title   string
+	clauses []clause
+	// departures from the letter, each a sentence
+	departures []string
+}{
+	{"MCP response sanitisation", responses, []string{
+		"A spelling that honest text uses too, such as `[INST]`, `<s>` or `USER:`, is removed in the sequence of its template only, and otherwise kept and flagged. The tokens specification lists which spellings are ambiguous.",
+		"NFKC is what the profile `mcp` does. The default, `faithful`, only removes. Of 4,466 honest rows of the development corpora NFKC changes the digits of 44 (`10⁶` becomes `106`); `faithful` changes the digits of none. What was read must also match when it is edited.",
+		"Nothing is missed for that: tokens, role markers and classifiers look at the text in NFKC and without hidden characters under both profiles, and the part that a finding covers is removed.",
+		"`faithful` keeps the hidden characters that an emoji or a language needs, U+200B and U+200C among them, up to a limit for each text. The scrub specification, 3.6.1, lists them, with how many bits they can carry.",
+		"Results without structuredContent are not failed for it: every revision lets a client get by with the text.",
+		"A schema that cannot be compiled or afforded is neither valid nor invalid; the operator decides.",
+	}},
+	{"MCP server verifier", verifier, []string{
+		"Pass 1 rejects the exact set and, by default, every other hidden character that `faithful` would remove; `--no-wide` limits it to the 151 code points.",
+		"A hit in one item rejects a server at first sight. Where the item is held anyway, the item stays held and the others live.",
+		"What a server says otherwise than before waits for a person, item by item, whatever a model says of it; what a person has approved is not asked about again.",
+	}},
+	{"LLM provenance envelope", provenance, []string{
+		"A look-alike of the tag in the body is neutralised, so that no answer can close it.",
+		"What an upstream says of itself is never overwritten; where it differs, ours stands in _meta only.",
+	}},
+	{"ADR 0010, counterfactual context reassembly", reassembly, []string{
+		"Divergence is asked of the one proposed action, whether it recurs, and not of the whole answer: similarity of texts is a metric that is reported and decides nothing.",
+		"Attenuation rewrites the segment's text by fixed levels, since providers take no weights of trust.",
+		"The context is assembled in `counterfactual` and not in a folder of its own; variants run in front of the provider (`guard`) or after the fact (`ccr`), not in an orchestrator of MCP.",
+	}},
+}
+
+// A departure is a difference from the RFC's letter.
+type departure struct{ clause, letter, ours, why string }
+
+// departures lists every one that the design decided on.
+var departures = []departure{
+	{"3", "no Markdown", "links, images and reference definitions with a destination and closed fences are refused; emphasis, headings, lists and code spans are not", "4.6 keeps emphasis and backticks, so clause 3 cannot mean them; a footnote [1] is no link"},
+	{"3", "no JSON-encoded sub-structures", "objects and arrays of 16 octets or more that hold members, strings or literals", "[1], [0, 1) and {a, b} are prose"},
+	{"3", "no encoded payloads", "runs of 24 or more characters of base64, base32 or hex that decode to text, 8 or more percent or \\u escapes that do, data: URIs", "hashes, keys and sequences are encoded too, and are what evidence is made of"},
+	{"3", "fields are type-checked", "as they are, in NFKC, and in NFKC without hidden characters", "whoever reads on may see any of the three"},
+	{"3", "HTML tags", "complete tags with the name of an HTML, SVG or MathML element, comments and declarations are refused; any other tag is stripped by 4.6", "a < b and c > d is prose"},
+	{"3", "verdict: VERIFIED, SUPPORTED, DISPUTED, FALSE, \u2026", "also QUALIFIED and UNVERIFIED, and what a registry file adds", "RFC-FACTCHECK has them; the list of the RFC is open"},
+	{"3", "claim_hash: bytes32", "also spelled sha256: and 64 hex digits", "RFC-FACTCHECK spells it so; it is recomputed either way"},
+	{"3", "mistyped attestations are rejected", "dangerously_ingest_untyped lets old records through to 4.6; sanitation_version is then none", "a federation may have to serve what it holds already"},
+	{"4", "the pipeline runs once", "the same order again until nothing changes", "e, U+200B, U+0301 is not in NFKC after one run, and <<b>script> is not free of tags"},
+	{"4", "reordering is non-conformant", "what 4.4 removes for what it is goes before 4.2 as well; the mandated order follows unchanged", "a hidden character must not decide what 4.2 composes; no vector of the corpus tells the two apart"},
+	{"4.1", "cut at the cap, and \u2026 appended", "the marker is part of the cap; the cut backs off to a normalisation boundary; the cap holds for the final text too", "a cap that the marker breaks is none; 1,998 octets of U+FDFA become 21,978"},
+	{"4.1", "\u2026", "the reader gets ...", "4.2 follows 4.1 and makes it so"},
+	{"4.1", "at most 5 quotes", "the rest is dropped and recorded as {field: evidence, kept, dropped}; more than 64 are refused", "clause 6: nothing is dropped in silence"},
+	{"4.1", "caps for three fields", "a claim has that of a rationale, a title that of a quote", "they are a stranger's text too"},
+	{"4.2", "NFKC", "tables pinned to Unicode 15.0.0; without the stream-safe U+034F; what changes a number is in _meta.nfkc_lossy", "a hash must not change with a compiler; 10 to the 6th becomes 106"},
+	{"4.3", "confusables.txt, latest", "15.0.0", "a replacement must be the same on every replica and in every year"},
+	{"4.3", "any character with a mapping to another ASCII character", "only characters that are not ASCII themselves, and only mappings to exactly one ASCII character", "the data also map 0, 1, I and m, and would make IO of 10"},
+	{"4.3", "every such character", "scope literal does; scope mixed replaces only where a word pretends, and flags the rest; it never makes syntax", "literal alters 99 % of Russian and Greek words, against clause 9's negative tests"},
+	{"4.3", "reject", "the whole attestation, at ingestion", "a refused text must not be stored"},
+	{"4.4", "155 code points", "every hidden character: default ignorables, controls, fillers, noncharacters; dangerously_rfc_set_only limits it", "the list misses 4,019 of 4,174 default ignorable code points, each of which can carry a payload"},
+	{"4.4", "stripped", "line and paragraph separators and other line breaks become line feeds, the Ogham space a space", "words must not run together"},
+	{"4.4", "nothing of marks", "more than 8 non-starters on one base are dropped and recorded", "they are a hidden channel, and hide what stands around them"},
+	{"4.4", "stripping is silent", "it is always recorded", "clause 6 says so"},
+	{"4.5", "validated against RFC 3986", "also: a public host in its usual spelling, no user information, decoded up to four times without a hidden character, control or new delimiter; identifiers by their own syntax", "the grammar alone lets https://good@evil and %25E2%2580%25AE pass"},
+	{"4.5", "evidence and cited works", "validator_did too", "it is shown as well"},
+	{"4.5", "[hostname] \u2192 URI", "[did:method], [urn:nid] or [arxiv] where there is no host", "the clause allows such URIs"},
+	{"4.5", "rejected", "the attestation is refused at ingestion", "an entry without its source is another statement"},
+	{"4.6", "a robust HTML parser", "one linear scan with a stack, held against a parser in tests; an unterminated < loses only itself; no element switches to raw text", "strip passes recombine, and a parser drops what follows an open tag"},
+	{"4.6", "[text](url)", "also images, reference definitions and, but for their brackets, autolinks; titles go", "they are as clickable"},
+	{"4.6", "entities are not mentioned", "not decoded into markup; a reference to a hidden character is removed", "whoever decodes it has the character"},
+	{"5.1", "the example's nested frame has no warning", "every frame has it", "5.2 requires it"},
+	{"5.1", "query: echoed", "sanitised like any text", "it may be copied from a stranger's page"},
+	{"5.1", "the members of _meta", "also unicode_version, profile, nfkc_lossy, normalised, noted, deviations", "a record that says less cannot be replayed"},
+	{"5.1", "sanitation_version", "none while a loosening is on", "8.1 asks for the truth"},
+	{"5.1", "attestations that match", "those on one claim, or on the group that was asked for, that count under the profile; other claims stand in _meta.other_claims", "verdict_summary and attestations stand side by side: whoever reads both must not read a verdict on another claim"},
+	{"5.1", "consensus_domain", "the profile's identifier where it believes several domains", "there is no one domain then"},
+	{"5.1", "the members of _meta", "also claim, other_claims, provenance, withheld, cut, freshness, explanation (docs/spec/grounding.md)", "nothing is left out without saying so"},
+	{"5.2", "rationale, qualifications, quotes", "claims are framed as well; titles of cited works are left out", "they are a stranger's text too"},
+	{"6", "recorded in _meta", "positions and classes, never the characters; at most 256 entries a field, of which the last covers the rest", "_meta stands outside of the frame"},
+	{"7", "homoglyph replacement and strip", "with 4.3's restriction to one ASCII character and 4.4's literal list, whatever the operator configures", "a hash must not depend on a setting"},
+	{"7", "duplicates by hash", "also by a deduplication key: fix point, all hidden characters, skeleton; what matches by skeleton alone is flagged", "the literal steps tell apart some texts that nobody can: an accent that joins its letter only once a joiner is gone"},
+	{"7", "nothing of renewals", "the same validator's later issue of the same statement takes the earlier one's place", "an attestation expires"},
+	{"9", "the Foundation's corpus", "our own, package corpus: MUST is the RFC's letter, SHOULD what we add", "the Foundation's is not public"},
+}

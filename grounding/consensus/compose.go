@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package consensus
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
+)
+
+// A Verdict is what the votes come to.
+type Verdict struct {
+	Primary      attest.Verdict `json:"primary_verdict"`
+	Outcome      Outcome        `json:"outcome"`
+	Validators   int            `json:"validator_count"`      // distinct, of the votes that counted
+	Disagreement bool           `json:"disagreement_present"` // a second verdict has weight
+}
+
+// An Outcome says why the verdict is what it is. It is a constant of this package.
+type Outcome string
+
+// The outcomes.
+const (
+	Majority       Outcome = "majority"           // the primary verdict has won
+	TooFew         Outcome = "too-few-validators" // UNVERIFIED
+	Tie            Outcome = "tie"                // DISPUTED: two verdicts have the most weight
+	BelowThreshold Outcome = "below-threshold"    // DISPUTED: no verdict exceeds the threshold
+	Dissent        Outcome = "dissent"            // DISPUTED: the profile wants unanimity
+	NotInForce     Outcome = "profile-not-in-force"
+)
+
+// An Explanation is how a verdict came about: enough to compose it again by
+// hand. It does not depend on the order of the votes.
+type Explanation struct {
+	Profile       string    `json:"profile"`
+	Version       string    `json:"profile_version"`
+	Override      string    `json:"override,omitempty"` // the topic whose override applied
+	Rule          Rule      `json:"rule"`
+	Threshold     Score     `json:"threshold"`
+	MinValidators int       `json:"min_validators"`
+	Ledger        LedgerUse `json:"ledger,omitempty"` // for what scores of the ledger were taken
+	Total         Weight    `json:"total_weight"`
+	Tallies       []Tally   `json:"tallies"` // the heaviest first, then by name
+	Votes         []Entry   `json:"votes"`   // by validator, the newest first
+}
+
+// A Tally is what was counted for one verdict.
+type Tally struct {
+	Verdict    attest.Verdict `json:"verdict"`
+	Validators int            `json:"validator_count"`
+	Weight     Weight         `json:"weight"`
+}
+
+// An Entry says what became of one vote.
+type Entry struct {
+	ID        string         `json:"id"`
+	Validator string         `json:"validator_did"`
+	Verdict   attest.Verdict `json:"verdict"`
+	Reason    Reason         `json:"reason"`
+	Weight    Weight         `json:"weight"`                 // 0 unless it counted
+	Recorded  Score          `json:"ledger_score,omitempty"` // where the profile takes it
+}
+
+// Compose composes votes on one claim by the profile p, at the time now. topic
+// is what was asked for: it selects the override, and only votes on it or on a
+// topic below it count; "" is every topic.
+//
+// A vote counts that stands, is in a domain and on a topic that p believes, and
+// is its validator's newest of those; it weighs domain weight × trust in p ×
+// trust × reputation, of which a profile with a LedgerUse takes one to be at most the
+// ledger's score of the validator. A vote that does not count has no effect at all: leaving
+// it out changes nothing but its own entry.
+//
+// spec: consensus/3
+func Compose(p *Profile, topic string, now time.Time, votes []Vote) (Verdict, Explanation) {
+	inForce := p.InForce(now)
+	if p == nil {
+		p = &Profile{}
+	}
+	c := composition{p: p, topic: topic, now: now, over: p.override(topic), inForce: inForce}
+	e := Explanation{Profile: p.id, Version: p.version, Rule: p.base.rule, Threshold: p.base.threshold, Ledger: p.ledger}
+	if o := c.over; o != nil {
+		e.Override, e.Rule = o.topic, cmp.Or(o.rule, e.Rule)
+		if o.threshold != nil {
+			e.Threshold = *o.threshold
+		}
+	}
+	e.MinValidators = c.minValidators()
+	e.Votes = c.entries(votes)
+	e.Tallies, e.Total = tally(e.Votes)
+	return c.verdict(&e), e
+}
+
+type composition struct {
+	p       *Profile
+	topic   string
+	now     time.Time
+	over    *override
+	inForce bool
+}
+
+// minValidators is the greatest number that a domain with a say on the topic
+// asks for. It does not depend on the votes: a vote more must not raise the bar.
+func (c *composition) minValidators() int {
+	if c.over != nil && c.over.minValidators > 0 {
+		return c.over.minValidators
+	}
+	n := 1
+	for d, b := range c.p.domains {
+		if b.touches(c.topic) && c.weight(d, b) > 0 {
+			n = max(n, b.minValidators)
+		}
+	}
+	return n
+}
+
+func (c *composition) weight(d Domain, b *belief) Score {
+	if c.over != nil {
+		if w, ok := c.over.weights[d]; ok {
+			return w
+		}
+	}
+	return b.weight
+}
+
+// judge says what becomes of v before it is compared with its validator's other
+// votes: "" and a weight above 0, or why it does not count.
+func (c *composition) judge(v *Vote, identity string) (Reason, Weight) {
+	if !c.inForce {
+		return ProfileNotInForce, Weight{}
+	}
+	if r := v.standing(c.now); r != "" {
+		return r, Weight{}
+	}
+	b := c.p.domains[v.Domain]
+	if b == nil {
+		return WrongDomain, Weight{}
+	}
+	minReputation := b.minReputation
+	if c.over != nil && c.over.minReputation != nil {
+		minReputation = *c.over.minReputation
+	}
+	trusted := c.p.trust.in(identity)
+	reputation, trust := v.standings(c.p.ledger)
+	switch {
+	case !within(v.Topic, c.topic) || !b.covers(v.Topic):
+		return WrongTopic, Weight{}
+	case reputation < minReputation:
+		return LowReputation, Weight{}
+	case uint64(trust)*uint64(trusted) < uint64(c.p.trust.minimum)*uint64(One):
+		return LowTrust, Weight{}
+	}
+	w := product(c.weight(v.Domain, b), trusted, trust, reputation)
+	if w.IsZero() {
+		return NoWeight, Weight{}
+	}
+	return "", w
+}
+
+// entries says what becomes of every vote.
+func (c *composition) entries(votes []Vote) []Entry {
+	type cast struct {
+		vote     *Vote
+		identity string
+	}
+	casts := make([]cast, len(votes))
+	for i := range votes {
+		casts[i] = cast{&votes[i], identity(votes[i].Validator)}
+	}
+	slices.SortFunc(casts, func(a, b cast) int {
+		if c := cmp.Compare(a.identity, b.identity); c != 0 {
+			return c
+		}
+		return a.vote.compare(b.vote)
+	})
+	out := make([]Entry, len(casts))
+	counted := -1 // the newest cast that counted
+	for i, x := range casts {
+		reason, weight := c.judge(x.vote, x.identity)
+		if reason == "" {
+			switch {
+			case counted < 0 || casts[counted].identity != x.identity:
+				reason, counted = Counted, i
+			case casts[counted].vote.ID == x.vote.ID:
+				reason, weight = Repeated, Weight{}
+			default:
+				reason, weight = Superseded, Weight{}
+			}
+		}
+		out[i] = Entry{x.vote.ID, x.vote.Validator, x.vote.Verdict, reason, weight, 0}
+		if c.p.ledger != "" {
+			out[i].Recorded = x.vote.Recorded
+		}
+	}
+	return out
+}
+
+// tally adds up what counted.
+func tally(entries []Entry) ([]Tally, Weight) {
+	tallies := []Tally{} // [] in JSON, never null
+	var total Weight
+	for i := range entries {
+		e := &entries[i]
+		if e.Reason != Counted {
+			continue
+		}
+		k := slices.IndexFunc(tallies, func(t Tally) bool { return t.Verdict == e.Verdict })
+		if k < 0 {
+			k = len(tallies)
+			tallies = append(tallies, Tally{Verdict: e.Verdict})
+		}
+		tallies[k].Validators++
+		tallies[k].Weight = tallies[k].Weight.plus(e.Weight)
+		total = total.plus(e.Weight)
+	}
+	slices.SortFunc(tallies, func(a, b Tally) int {
+		return cmp.Or(b.Weight.Compare(a.Weight), cmp.Compare(a.Verdict, b.Verdict))
+	})
+	return tallies, total
+}
+
+func (c *composition) verdict(e *Explanation) Verdict {
+	v := Verdict{Disagreement: len(e.Tallies) > 1}
+	for _, t := range e.Tallies {
+		v.Validators += t.Validators
+	}
+	switch {
+	case !c.inForce:
+		v.Primary, v.Outcome = attest.Unverified, NotInForce
+	case v.Validators < e.MinValidators:
+		v.Primary, v.Outcome = attest.Unverified, TooFew
+	case v.Disagreement && e.Tallies[0].Weight == e.Tallies[1].Weight:
+		v.Primary, v.Outcome = attest.Disputed, Tie
+	case v.Disagreement && e.Rule == Unanimous:
+		v.Primary, v.Outcome = attest.Disputed, Dissent
+	case !e.Tallies[0].Weight.exceeds(e.Threshold, e.Total):
+		v.Primary, v.Outcome = attest.Disputed, BelowThreshold
+	default:
+		v.Primary, v.Outcome = e.Tallies[0].Verdict, Majority
+	}
+	return v
+}
