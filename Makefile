@@ -18,10 +18,10 @@ PARALLEL  ?=
 
 # Packages that start goroutines: the race detector runs over these, and is so slow that
 # it gets the short form of the long tests.
-CONCURRENT := ./gateway ./grounding/ground ./guard ./record/hold ./counterfactual/run ./llm/... ./classify ./classify/judge ./classify/remote \
+CONCURRENT := ./gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./classify ./classify/judge ./classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./internal/fleet \
   ./internal/meter ./internal/plug ./internal/rules ./platform/state ./internal/admit ./internal/store ./record/sequence \
-  ./internal/evidence ./record/standing ./internal/jobs
+  ./internal/evidence ./record/standing ./model/jobs
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 

@@ -50,7 +50,7 @@ text/frame:                  text/finding text/scrub text/ucd text/strictjson
 record/ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
 grounding/attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
 grounding/consensus:              text/href grounding/attest text/ucd text/rfc3339 text/strictjson
-counterfactual:         text/finding text/frame text/ucd text/strictjson
+model/counterfactual:         text/finding text/frame text/ucd text/strictjson
 
 mcp/wire:          text/finding text/strictjson
 mcp/mcpmsg:        text/finding text/scrub text/href text/frame text/strictjson mcp/wire
@@ -64,12 +64,12 @@ record/hold:                   text/finding
 platform/capture:       filippo.io/age
 record/trust:                  text/finding
 policy:                 text/finding cel.dev/cel-go
-llm:                    text/finding platform/egress text/strictjson github.com/failsafe-go golang.org/x/time
-llm/llmtest:            llm text/strictjson
-counterfactual/run:     counterfactual llm text/strictjson
-guard:                  text/finding text/frame record/hold counterfactual counterfactual/run llm platform/auth platform/egress platform/intake text/strictjson
-internal/traces:        counterfactual text/strictjson github.com/klauspost/compress
-internal/ccrbench:      counterfactual internal/interval text/strictjson internal/traces
+model/llm:                    text/finding platform/egress text/strictjson github.com/failsafe-go golang.org/x/time
+model/llm/llmtest:            model/llm text/strictjson
+model/counterfactual/run:     model/counterfactual model/llm text/strictjson
+model/guard:                  text/finding text/frame record/hold model/counterfactual model/counterfactual/run model/llm platform/auth platform/egress platform/intake text/strictjson
+internal/traces:        model/counterfactual text/strictjson github.com/klauspost/compress
+internal/ccrbench:      model/counterfactual internal/interval text/strictjson internal/traces
 
 validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
 
@@ -81,14 +81,14 @@ surface/pintest:        surface
 internal/pinfile:       surface platform/state text/strictjson
 record/sequence:      text/finding record/ledger platform/state
 record/standing:      text/finding record/ledger record/trust record/sequence
-internal/jobs:          counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
+model/jobs:          model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 internal/store:         text/finding grounding/attest grounding/consensus grounding/ground record/hold surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 gateway:                text/finding text/scrub text/href text/frame classify validate record/hold surface platform/intake internal/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 internal/evidence:      grounding/attest classify text/frame gateway grounding/ground record/hold record/ledger surface record/trust validate record/standing
 internal/admit:         text/finding surface gateway text/strictjson mcp/wire mcp/mcpmsg
 
 internal/fleet:         text/finding text/frame gateway text/strictjson mcp/wire mcp/mcpmsg platform/child
-internal/rules:         text/finding text/scrub text/href text/frame grounding/attest grounding/consensus grounding/ground classify classify/local classify/remote gateway policy record/trust llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+internal/rules:         text/finding text/scrub text/href text/frame grounding/attest grounding/consensus grounding/ground classify classify/local classify/remote gateway policy record/trust model/llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
 internal/plug:          text/finding text/frame text/scrub gateway platform/intake text/strictjson github.com/go-json-experiment/json
 internal/protect:       text/finding text/jsonc text/strictjson
@@ -106,7 +106,7 @@ e2e:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus counterfactual text/ucd text/rfc3339 text/strictjson`
+const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/counterfactual text/ucd text/rfc3339 text/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
 
 // The liars are servers that say of themselves what they should not. A liar answers

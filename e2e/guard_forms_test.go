@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/llm"
-	"github.com/pellucid-mcp/pellucid/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
 
 // twoPayments is a SCRIPTED model, and no model is behind it: it proposes two payments

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/llm"
-	"github.com/pellucid-mcp/pellucid/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )

@@ -11,9 +11,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )

@@ -10,9 +10,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
-	asking "github.com/pellucid-mcp/pellucid/counterfactual/run"
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/interval"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )

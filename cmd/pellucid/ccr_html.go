@@ -9,7 +9,7 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // ccrStyle is the only style of the HTML report; the policy in its head names its hash

@@ -9,15 +9,15 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/guard"
 	"github.com/pellucid-mcp/pellucid/internal/interval"
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 type ccrReplayCmd struct {
 	JSON   bool   `name:"json" help:"Print the outcome as JSON."`
-	Record string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it, or guard/ID.json of pellucid guard; - is standard input."`
+	Record string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it, or model/guard/ID.json of pellucid guard; - is standard input."`
 }
 
 func (ccrReplayCmd) Help() string {

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

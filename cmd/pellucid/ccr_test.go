@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // FuzzCCRFiles reads octets as a calibration and as a script: rates that come of one

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/llm"
-	"github.com/pellucid-mcp/pellucid/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 

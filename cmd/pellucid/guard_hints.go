@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/surface"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )

@@ -5,7 +5,7 @@ package main
 import (
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // TestToolHints: what several servers say of tools of one name counts if all of them read,

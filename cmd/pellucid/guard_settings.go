@@ -10,12 +10,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
-	"github.com/pellucid-mcp/pellucid/guard"
-	"github.com/pellucid-mcp/pellucid/internal/jobs"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/model/jobs"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 // guardSettings are what a configuration and the command line say together.

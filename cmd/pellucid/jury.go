@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/classify/judge"
 	"github.com/pellucid-mcp/pellucid/classify/local"
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 // A jury is the classifiers of one version of the rules.

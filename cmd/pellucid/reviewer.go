@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/surface"
 )
 

@@ -88,21 +88,21 @@ var verifier = []clause{
 // reassembly lists what ADR 0010 asks.
 var reassembly = []clause{
 	{number: "1", asks: "variants: removal, attenuation, reordering, isolation of capsules",
-		code: []string{"counterfactual.Remove", "counterfactual.Attenuate", "counterfactual.Reorder", "counterfactual.Capsule"}, tests: []string{"counterfactual.TestSpecification", "counterfactual.TestReorder", "counterfactual.TestAttenuatePlaces", "counterfactual.TestCapsuleCheck"}},
+		code: []string{"model/counterfactual.Remove", "model/counterfactual.Attenuate", "model/counterfactual.Reorder", "model/counterfactual.Capsule"}, tests: []string{"model/counterfactual.TestSpecification", "model/counterfactual.TestReorder", "model/counterfactual.TestAttenuatePlaces", "model/counterfactual.TestCapsuleCheck"}},
 	{number: "2", asks: "identical calls of the model, without introspection and without features of one vendor",
-		code: []string{"counterfactual/run", "llm"}, tests: []string{"counterfactual/run.TestRun", "guard.TestDecisions", "e2e.TestProviders"}},
+		code: []string{"model/counterfactual/run", "model/llm"}, tests: []string{"model/counterfactual/run.TestRun", "model/guard.TestDecisions", "e2e.TestProviders"}},
 	{number: "3", asks: "structured metrics of divergence: tool selection, similarity, policy, path",
-		code: []string{"counterfactual.Metrics", "counterfactual.Recurs"}, tests: []string{"counterfactual.TestMetrics", "counterfactual.TestRecurs", "counterfactual.TestPolicy"}},
+		code: []string{"model/counterfactual.Metrics", "model/counterfactual.Recurs"}, tests: []string{"model/counterfactual.TestMetrics", "model/counterfactual.TestRecurs", "model/counterfactual.TestPolicy"}},
 	{number: "4", asks: "the culprit is found: which segment, by which perturbation",
-		code: []string{"counterfactual.Drive", "counterfactual.Verdict"}, tests: []string{"counterfactual.TestVerdicts", "counterfactual.TestAdversary", "internal/ccrbench.TestPlanted"}},
+		code: []string{"model/counterfactual.Drive", "model/counterfactual.Verdict"}, tests: []string{"model/counterfactual.TestVerdicts", "model/counterfactual.TestAdversary", "internal/ccrbench.TestPlanted"}},
 	{number: "5", asks: "response: suppress, quarantine, weigh down; evidence to the ledger",
-		code: []string{"guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"guard.TestBlame", "gateway.TestBlocked", "e2e.TestGuard"}},
+		code: []string{"model/guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"model/guard.TestBlame", "gateway.TestBlocked", "e2e.TestGuard"}},
 	{number: "plan", asks: "deterministic seeds and a manifest for provenance",
-		code: []string{"counterfactual.Replay"}, tests: []string{"counterfactual.TestTamperedRecord", "counterfactual.TestEndToEnd", "internal/ccrbench.TestRunTwice"}},
+		code: []string{"model/counterfactual.Replay"}, tests: []string{"model/counterfactual.TestTamperedRecord", "model/counterfactual.TestEndToEnd", "internal/ccrbench.TestRunTwice"}},
 	{number: "plan", asks: "configuration of budget, strategy and thresholds; metrics and audit trails",
-		code: []string{"internal/rules", "internal/jobs"}, tests: []string{"guard.TestAudit", "counterfactual/run.TestCeilings", "e2e.TestGuardWorkers"}},
+		code: []string{"internal/rules", "model/jobs"}, tests: []string{"model/guard.TestAudit", "model/counterfactual/run.TestCeilings", "e2e.TestGuardWorkers"}},
 	{number: "verification", asks: "benign and poisoned segments; latency under a budget; records that the ledger's tools read",
-		code: []string{"internal/ccrbench"}, tests: []string{"internal/ccrbench.TestRecorded", "counterfactual.TestExhausted", "internal/ccrbench.TestEvidenceHolds"}},
+		code: []string{"internal/ccrbench"}, tests: []string{"internal/ccrbench.TestRecorded", "model/counterfactual.TestExhausted", "internal/ccrbench.TestEvidenceHolds"}},
 }
 
 // others are the documents without vectors of their own.
@@ -132,7 +132,7 @@ var others = []struct {
 	{"ADR 0010, counterfactual context reassembly", reassembly, []string{
 		"Divergence is asked of the one proposed action, whether it recurs, and not of the whole answer: similarity of texts is a metric that is reported and decides nothing.",
 		"Attenuation rewrites the segment's text by fixed levels, since providers take no weights of trust.",
-		"The context is assembled in `counterfactual` and not in a folder of its own; variants run in front of the provider (`guard`) or after the fact (`ccr`), not in an orchestrator of MCP.",
+		"The context is assembled in `model/counterfactual` and not in a folder of its own; variants run in front of the provider (`model/guard`) or after the fact (`ccr`), not in an orchestrator of MCP.",
 	}},
 }
 

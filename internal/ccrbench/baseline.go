@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // A method names the segments that caused a target, by asking a model. told is how

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/interval"
 	"github.com/pellucid-mcp/pellucid/internal/traces"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // The thresholds below were fixed on the banking and slack suites of AgentDojo's

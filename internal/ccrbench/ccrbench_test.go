@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/datadir"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // recorded is the development set of the test data.

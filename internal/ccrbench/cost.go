@@ -3,8 +3,8 @@
 package ccrbench
 
 import (
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/traces"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // A CostRow is what decisions would add to the calls of benign runs.

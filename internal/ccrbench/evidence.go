@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
 	"github.com/pellucid-mcp/pellucid/internal/traces"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // defended matches pipelines that run a defence of their own. They are strata of

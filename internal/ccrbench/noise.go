@@ -6,7 +6,7 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // A NoiseRow is what a model does when it is shown the same context again, octet for

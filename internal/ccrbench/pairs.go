@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 func compare(a, b string) int { return cmp.Compare(a, b) }

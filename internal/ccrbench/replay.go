@@ -5,7 +5,7 @@ package ccrbench
 import (
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // A ContextRow is how well a method finds every carrier of the injection in real

@@ -5,7 +5,7 @@ package ccrbench
 import (
 	"math/rand/v2"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // open is a budget that no track reaches: what is measured is how much is asked for.

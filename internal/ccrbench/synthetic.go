@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
 // A SyntheticRow is how well a method finds the causes in a context of N segments.

@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/classify"
 	"github.com/pellucid-mcp/pellucid/classify/local"
 	"github.com/pellucid-mcp/pellucid/classify/remote"
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 // A Classifier is one that judges what tools answer, by its name in the file.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 // A Review says which language model judges the words of a server before they reach

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 func TestReview(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/pellucid-mcp/pellucid/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 

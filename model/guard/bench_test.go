@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
+)
+
+// BenchmarkPassThrough asks the fake directly, through a reverse proxy of the standard
+// library and through the guard in turn, whole and streamed, with a context of 64 KiB,
+// and reports the median of each and of the differences: what either adds to an answer
+// that calls for nothing.
+func BenchmarkPassThrough(b *testing.B) {
+	for name, stream := range map[string]bool{"whole": false, "stream": true} {
+		b.Run(name, func(b *testing.B) {
+			r := newRig(b, llmtest.Always(llmtest.Reply{Text: "Nothing new."}))
+			body := conversation(llm.FormatChat, stream, "Sum up.", string(bytes.Repeat([]byte("Nothing new. "), 5000)))
+			ask := func(at string) time.Duration {
+				req, _ := http.NewRequest(http.MethodPost, at+"/chat/completions", bytes.NewReader(body))
+				req.Header.Set("Authorization", "Bearer "+secret)
+				req.Header.Set("Content-Type", "application/json")
+				start := time.Now()
+				resp, err := http.DefaultClient.Do(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
+					b.Fatal(resp.StatusCode, err)
+				}
+				return time.Since(start)
+			}
+			upstream, err := url.Parse(r.fake.URL)
+			if err != nil {
+				b.Fatal(err)
+			}
+			carrier := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+			defer carrier.CloseIdleConnections()
+			plain := httptest.NewServer(&httputil.ReverseProxy{Transport: carrier, FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(upstream) }})
+			defer plain.Close()
+			var direct, proxied, guarded, added, proxyAdds []time.Duration
+			for b.Loop() {
+				d, p, g := ask(r.fake.URL), ask(plain.URL), ask(r.front.URL+"/v1")
+				direct, proxied, guarded, added, proxyAdds = append(direct, d), append(proxied, p), append(guarded, g), append(added, g-d), append(proxyAdds, p-d)
+			}
+			for unit, all := range map[string][]time.Duration{"direct-p50-µs": direct, "proxy-p50-µs": proxied, "guard-p50-µs": guarded,
+				"guard-adds-p50-µs": added, "proxy-adds-p50-µs": proxyAdds} {
+				slices.Sort(all)
+				b.ReportMetric(float64(all[len(all)/2].Nanoseconds())/1000, unit)
+			}
+			http.DefaultClient.CloseIdleConnections()
+		})
+	}
+}

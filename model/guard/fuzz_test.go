@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+)
+
+// FuzzSplit: a stream is cut into the same events however it comes in, its octets
+// are all there, and events are what the standard says.
+func FuzzSplit(f *testing.F) {
+	f.Add([]byte("data: a\n\ndata:b\r\n\r\nevent: x\rdata: c\rdata: d\r\r: comment\n\ndata"))
+	f.Add([]byte("\xef\xbb\xbfdata: [DONE]\n\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		whole, rest := split(src, len(src)+1)
+		single, rest1 := split(src, 1)
+		if d := cmp.Diff(said(whole), said(single)); d != "" {
+			t.Errorf("in single octets: %s", d)
+		}
+		for _, got := range []string{raws(whole) + rest, raws(single) + rest1} {
+			if got != string(src) {
+				t.Errorf("%q became %q", src, got)
+			}
+		}
+		if d := cmp.Diff(model(string(src)), said(whole)); d != "" {
+			t.Errorf("by the book: %s", d)
+		}
+	})
+}
+
+func split(src []byte, n int) (all []sseEvent, rest string) {
+	var s splitter
+	for len(src) > 0 {
+		k := min(n, len(src))
+		s.feed(src[:k], func(e sseEvent) {
+			e.raw, e.data = bytes.Clone(e.raw), bytes.Clone(e.data)
+			all = append(all, e)
+		})
+		src = src[k:]
+	}
+	return all, string(s.rest())
+}
+
+func raws(all []sseEvent) string {
+	var b strings.Builder
+	for _, e := range all {
+		b.Write(e.raw)
+	}
+	return b.String()
+}
+
+func said(all []sseEvent) (out []string) {
+	for _, e := range all {
+		if e.any {
+			out = append(out, e.name+"|"+string(e.data))
+		}
+	}
+	return out
+}
+
+// model reads a whole text as the standard words it.
+func model(text string) (out []string) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(text, "\n")
+	name, any := "", false
+	var data []string
+	for _, line := range lines[:len(lines)-1] {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			if any {
+				out = append(out, name+"|"+strings.Join(data, "\n"))
+			}
+			name, any, data = "", false, nil
+		case field == "data":
+			data, any = append(data, value), true
+		case field == "event":
+			name = value[:min(len(value), 64)]
+		}
+	}
+	return out
+}
+
+// FuzzRequest: any octets are inspected or refused in constant words.
+func FuzzRequest(f *testing.F) {
+	f.Add(0, []byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[],"n":1}`))
+	f.Add(1, []byte(`{"model":"m","input":"x","background":false}`))
+	f.Add(2, []byte(`{"model":"m","max_tokens":1,"messages":[]}`))
+	f.Fuzz(func(t *testing.T, which int, src []byte) {
+		model, _, wrong := formats[uint(which)%3].checked(src)
+		if wrong == "" && model == "" || len(wrong) > 80 {
+			t.Errorf("model %q, %q", model, wrong)
+		}
+	})
+}
+
+// FuzzRoute: what is asked of the provider is, byte for byte, what the client asked for, and
+// holds nothing that two programs read differently.
+func FuzzRoute(f *testing.F) {
+	table, err := compileRoutes([]string{"GET /v1/files/*?limit", "POST /v1/chat/*"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	g := &Guard{routes: table}
+	for _, uri := range []string{"/v1/chat/completions", "/v1/chat/Completions", "/v1/responses%3F", "/v1/messages?beta=true", "/v1/files/a?limit=1", "/v1/models/..", "//v1/models", "http://a/v1/models"} {
+		f.Add("POST", uri)
+		f.Add("GET", uri)
+	}
+	f.Fuzz(func(t *testing.T, method, uri string) {
+		r, target, _ := g.route(method, uri)
+		if r == nil {
+			return
+		}
+		if uri != "/v1"+target || r.method != method || strings.ContainsAny(target, "%;#\\ +") || strings.Contains(target, "//") || strings.Contains(target, "/.") {
+			t.Errorf("%s %+q becomes %+q", method, uri, target)
+		}
+		path, _, _ := strings.Cut(uri, "?")
+		for _, f := range formats {
+			if strings.EqualFold(path, f.path) && r.format != f {
+				t.Errorf("%s %+q is not inspected", method, uri)
+			}
+		}
+	})
+}
+
+// FuzzReading: whatever a provider streams, nothing that comes before the first part
+// that is held names a tool that needs a decision, and what is written in its place
+// is readable.
+func FuzzReading(f *testing.F) {
+	f.Add(0, []byte("data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"a\"}}]}\n\n"+
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"x\",\"function\":{\"name\":\"send_money\",\"arguments\":\"{}\"}}]}}]}\n\ndata: [DONE]\n\n"))
+	f.Add(1, []byte("event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"name\":\"send_money\"}}\n\n"))
+	f.Add(2, []byte("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"name\":\"send_money\"}}\n\n"))
+	f.Fuzz(func(t *testing.T, which int, src []byte) {
+		form := formats[uint(which)%3]
+		read := form.reading(counterfactual.GuessPolicy())
+		all, _ := split(src, len(src)+1)
+		for _, e := range all {
+			is := read.event(e)
+			if is == partHeld || is == partEnd || is == partFault {
+				break
+			}
+			if v := parse(e.data); e.any && names(form.read(v.Raw())) {
+				t.Errorf("a call went on: %q", e.data)
+			}
+		}
+		read.answer()
+		events, _ := split(read.tail("No."), 1<<20)
+		for _, e := range events {
+			if string(e.data) != "[DONE]" && !parse(e.data).Exists() {
+				t.Errorf("the tail holds %q", e.data)
+			}
+		}
+		if body := form.refusal("0", "m", "No."); form.read(body).strange || form.read(body).said.Text != "No." {
+			t.Errorf("%s", body)
+		}
+	})
+}
+
+// names reports whether an answer calls the tool that the seeds call.
+func names(a *answer) bool {
+	for _, c := range a.said.Calls {
+		if c.Name == "send_money" {
+			return true
+		}
+	}
+	return false
+}
+
+// FuzzEvents: a body that is read as an answer says the same as a stream.
+func FuzzEvents(f *testing.F) {
+	f.Add(0, []byte(`{"choices":[{"message":{"role":"assistant","content":"a","tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`))
+	f.Add(1, []byte(`{"output":[{"type":"message","content":[{"type":"output_text","text":"a"}]},{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}]}`))
+	f.Add(2, []byte(`{"content":[{"type":"text","text":"a"},{"type":"tool_use","id":"x","name":"f","input":{"a":1}}],"stop_reason":"tool_use"}`))
+	f.Fuzz(func(t *testing.T, which int, src []byte) {
+		form := formats[uint(which)%3]
+		want := form.read(src)
+		if want.strange || len(want.said.Calls) > maxCalls {
+			return
+		}
+		events, rest := split(form.events(parse(src)), 1<<20)
+		read := form.reading(counterfactual.GuessPolicy())
+		for _, e := range events {
+			read.event(e)
+		}
+		got := read.answer()
+		if rest != "" || len(got.said.Calls) != len(want.said.Calls) {
+			t.Errorf("%d calls of %d, %q", len(got.said.Calls), len(want.said.Calls), form.events(parse(src)))
+			return
+		}
+		for i, c := range got.said.Calls {
+			if c.Name != want.said.Calls[i].Name {
+				t.Errorf("call %d is %q", i, c.Name)
+			}
+		}
+	})
+}

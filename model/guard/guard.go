@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard is a proxy in front of a model's provider that holds a privileged tool call until a counterfactual run has said where it comes from.
+//
+// It speaks OpenAI's chat completions and responses and Anthropic's messages. Text
+// passes through as it comes. An answer that proposes a privileged call while
+// untrusted text is in the context is held from the call on; the same context is
+// asked again with pieces withheld; and then the answer goes on as it was, is
+// replaced by the one that the model gives without the text that took control, or
+// ends with a constant message and an evidence id. What was held, and why, goes to
+// the Sink before the client hears of it.
+//
+// docs/spec/guard.md says what is inspected and what is not.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+)
+
+// A Mode says what happens to an answer that is looked at.
+type Mode string
+
+// The modes. The zero Mode is Enforce.
+const (
+	Enforce Mode = ""
+	Audit   Mode = "audit" // nothing is held; what would have been done is recorded
+)
+
+// Options are what a Guard is made of. Upstream has to be set; zero members stand
+// for the values named.
+type Options struct {
+	// Upstream is the provider: https://api.openai.com/v1. What clients ask for under
+	// /v1 is asked for under its path; without one, under /v1. It is https unless its
+	// host is this machine.
+	Upstream string
+	// Key signs every request to the upstream, in the place of the client's credentials,
+	// which are then for this guard: see Auth. The zero Key: the client's go there.
+	Key llm.Key
+	// Auth says who may ask; nil: whoever can connect.
+	Auth  auth.Authenticator
+	Scope string // that Auth has to find; "": whoever is known
+
+	// Pass names routes that are forwarded although nothing inspects their answers, beside
+	// those that the package knows, such as "GET /v1/files/*?limit&after". A * stands for
+	// one segment.
+	Pass []string
+
+	Mode Mode
+	// Fail says what happens to what was not decided. Its zero value holds privileged
+	// calls.
+	Fail counterfactual.FailMode
+	// Buffer holds every answer whole, so that each can be replaced by a repaired one.
+	Buffer bool
+
+	// Policy says which calls are privileged; nil: counterfactual.GuessPolicy.
+	Policy *counterfactual.Policy
+	// Frame verifies the fences of a gateway of the same installation, so that segments
+	// have a known origin; nil: none has.
+	Frame *frame.Key
+	// UntrustedTool says of which tools the descriptions are third-party text; nil: of none.
+	UntrustedTool func(name string) bool
+	Rates         counterfactual.Rates
+	Strategy      counterfactual.Strategy
+	Severity      counterfactual.Bands
+	Refine        bool // look for the span within each segment found
+
+	// Calls, Millis and Concurrency bound a decision: 12, 60,000, 4.
+	Calls, Concurrency int
+	Millis             int64
+	// TokenFactor times what the held answer has cost is what a decision may cost, 3;
+	// and MinTokens in any case, 20,000: a short context is cheap to ask again.
+	TokenFactor, MinTokens int64
+
+	MaxRequest int // octets; 32 MiB
+	MaxAnswer  int // octets of an answer that is held; 8 MiB
+	MaxActive  int // requests under way; 256. Others get 503, or 429: see MaxBodies.
+	// MaxBodies bounds the bodies of all inspected requests under way, in octets; 256 MiB.
+	// It is twice MaxRequest at least. Of this and of MaxActive nobody that Auth knows
+	// has more than is left for others, which is half for one alone.
+	MaxBodies int64
+	MaxAudits int // runs of Audit under way; 4. Others are counted as not inspected.
+	// Audits keeps runs of Audit for workers, in the place of MaxAudits; nil: nobody does.
+	// It needs Key: what is kept holds no credentials.
+	Audits AuditQueue
+	Idle   time.Duration // without an octet from the upstream; 5 min
+	// Patience is for the body of a request, beside a second for each 16 KiB; 30 s.
+	Patience time.Duration
+	Beat     time.Duration // between signs of life while a stream is held; 5 s
+
+	Hooks Hooks
+	Log   *slog.Logger // nil: nothing is logged
+
+	// Transport carries everything; nil: connections to Upstream and nowhere else.
+	Transport http.RoundTripper
+	// DangerouslyPlainHTTP lets Upstream be http for any host.
+	DangerouslyPlainHTTP bool
+}
+
+// A Guard is an http.Handler. Close ends what it does behind its answers.
+type Guard struct {
+	o        Options
+	base     string // URL of the upstream, without a slash at its end
+	carrier  http.RoundTripper
+	own      *http.Transport
+	clients  map[counterfactual.Format]*llm.Endpoint
+	policy   *counterfactual.Policy
+	active   *intake.Share // places
+	bodies   *intake.Reader
+	audits   chan struct{}
+	behind   context.Context
+	end      context.CancelFunc
+	routes   []route
+	handler  http.Handler
+	counters counters
+}
+
+// New checks o.
+func New(o Options) (*Guard, error) {
+	u, err := url.Parse(o.Upstream)
+	if err == nil && (u.Path == "" || u.Path == "/") {
+		u.Path = "/v1"
+		o.Upstream = u.String()
+	}
+	base, plain, err := egress.Base(o.Upstream, o.DangerouslyPlainHTTP)
+	if err != nil {
+		return nil, fmt.Errorf("guard: upstream: %w", err)
+	}
+	if o.Mode != Enforce && o.Mode != Audit {
+		return nil, errors.New("guard: no such mode")
+	}
+	if o.Audits != nil && o.Key.IsZero() {
+		return nil, errors.New("guard: audits that are queued need a key of their own")
+	}
+	if o.Calls < 0 || o.Millis < 0 || o.Concurrency < 0 || o.TokenFactor < 0 || o.MinTokens < 0 {
+		return nil, errors.New("guard: a bound is negative")
+	}
+	o.setDefaults()
+	g := &Guard{o: o, base: base, carrier: o.Transport, policy: o.Policy,
+		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.MaxAudits),
+		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
+	if g.policy == nil {
+		g.policy = counterfactual.GuessPolicy()
+	}
+	if g.carrier == nil {
+		g.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.DangerouslyPlainHTTP, Idle: 64})
+		g.carrier = g.own
+	}
+	if err := g.endpoints(); err != nil {
+		return nil, err
+	}
+	if g.routes, err = compileRoutes(o.Pass); err != nil {
+		return nil, err
+	}
+	g.behind, g.end = context.WithCancel(context.Background())
+	g.handler = g.serve()
+	return g, nil
+}
+
+// endpoints are the clients that probes go through. Their attempts are few: each
+// retry is charged to the decision.
+func (g *Guard) endpoints() error {
+	g.clients = map[counterfactual.Format]*llm.Endpoint{}
+	for _, f := range formats {
+		e, err := llm.New(llm.Options{
+			Format: llm.Format(f.format), BaseURL: g.base, Model: "of-the-request", Transport: g.carrier,
+			Concurrency: 64, Retries: 2, MaxWait: 5 * time.Second, Timeout: time.Duration(g.o.Millis) * time.Millisecond,
+			DangerouslyPlainHTTP: g.o.DangerouslyPlainHTTP,
+		})
+		if err != nil {
+			return fmt.Errorf("guard: %w", err)
+		}
+		g.clients[f.format] = e
+	}
+	return nil
+}
+
+func (o *Options) setDefaults() {
+	def(&o.Calls, 12)
+	def(&o.Concurrency, 4)
+	def(&o.Millis, 60_000)
+	def(&o.TokenFactor, 3)
+	def(&o.MinTokens, 20_000)
+	def(&o.MaxRequest, 32<<20)
+	def(&o.MaxAnswer, 8<<20)
+	def(&o.MaxActive, 256)
+	def(&o.MaxBodies, 256<<20)
+	o.MaxBodies = max(o.MaxBodies, intake.Least(o.MaxRequest))
+	def(&o.MaxAudits, 4)
+	def(&o.Idle, 5*time.Minute)
+	def(&o.Patience, 30*time.Second)
+	def(&o.Beat, 5*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func def[T int | int64 | time.Duration](v *T, usual T) {
+	if *v <= 0 {
+		*v = usual
+	}
+}
+
+// ServeHTTP implements http.Handler. What is asked for is what RequestURI says, the
+// request target as it came.
+func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.handler.ServeHTTP(w, r) }
+
+// Close ends runs of Audit that are under way and closes idle connections. It waits
+// for nobody but those runs, and for them no longer than ctx.
+func (g *Guard) Close(ctx context.Context) error {
+	g.end()
+	for range cap(g.audits) {
+		select {
+		case g.audits <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if g.own != nil {
+		g.own.CloseIdleConnections()
+	}
+	return nil
+}
+
+func (g *Guard) runner(f counterfactual.Format, st run.Store) *run.Runner {
+	return run.New(run.Options{Client: g.clients[f], Store: st, Observe: g.step})
+}
+
+// step counts a probe and writes it into the log.
+func (g *Guard) step(s run.Step) {
+	g.counters.probe(&s)
+	g.o.Log.Debug("probe", "evidence", s.Run, "purpose", s.Purpose, "variant", s.Variant, "replicate", s.Replicate,
+		"recurs", s.Recurs, "failure", s.Failure, "attempts", s.Attempts, "tokens", s.Tokens, "cached", s.Cached, "ms", s.Elapsed,
+		"request", s.Request, "response", s.Response, "drift", s.Drift)
+}

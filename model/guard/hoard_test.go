@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+)
+
+// TestHoard: one client begins as many requests as it can, and ends none. It has half of
+// the places, or of the octets; another one is served all the while.
+func TestHoard(t *testing.T) {
+	tokens := map[string]string{"A": "4f1d7c0ab25e9386d0c7b1a2e3f49586", "B": "5a0c3e7b19d846f2c0b7a1e2d3f49587"}
+	who, err := auth.ParseTokens([]byte(`{"tokens":[{"principal":"hoarder","scopes":["guard:ask"],"token":"env:A"},{"principal":"other","scopes":["guard:ask"],"token":"env:B"}]}`),
+		func(name string) (string, error) { return tokens[strings.TrimPrefix(name, "env:")], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		places, octets int
+		want           int // requests of one who hoards
+	}{
+		"places": {10, 4 << 10, 5},
+		"octets": {100, 64 << 10, 4}, // 64 KiB each, of 512
+	} {
+		r := newRig(t, obedient, func(o *guard.Options) {
+			o.Auth, o.MaxActive, o.MaxRequest, o.MaxBodies = who, tt.places, 128<<10, 512<<10
+			o.Key = llm.NewKey("env:K", func() (string, error) { return secret, nil })
+		})
+		kept := 0
+		for range 20 {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(r.front.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { conn.Close() })
+			_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
+				tokens["A"], tt.octets, strings.Repeat("x", tt.octets-1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				kept++ // it is waited for
+				continue
+			}
+			b, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "1" || !bytes.Contains(b, []byte(`"Pellucid: too much of yours is under way"`)) {
+				t.Errorf("%s: %d %v %s", name, resp.StatusCode, resp.Header, b)
+			}
+			break
+		}
+		if kept != tt.want {
+			t.Errorf("%s: %d requests wait", name, kept)
+		}
+		for range 3 {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.front.URL+"/v1/chat/completions", bytes.NewReader(conversation(llm.FormatChat, false, strings.Repeat("Sum up. ", 4000))))
+			req.Header.Set("Authorization", "Bearer "+tokens["B"])
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: the other one: %d %s", name, resp.StatusCode, b)
+			}
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// TestBusyLingers: who sends a long body gets it all off, and reads the refusal then.
+func TestBusyLingers(t *testing.T) {
+	r := newRig(t, obedient, func(o *guard.Options) { o.MaxActive = 1 })
+	first, err := net.Dial("tcp", strings.TrimPrefix(r.front.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	io.WriteString(first, "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{")
+	time.Sleep(200 * time.Millisecond)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.front.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	const size = 24 << 20 // more than what lies between the two of us
+	if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(bytes.Repeat([]byte("x"), size)); err != nil {
+		t.Fatalf("the body was not taken: %v", err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" || !bytes.Contains(b, []byte(`"Pellucid: too much is under way"`)) {
+		t.Errorf("%d %v %s", resp.StatusCode, resp.Header, b)
+	}
+}

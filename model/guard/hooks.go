@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+)
+
+// Kind is the kind under which a Sink gets the statements of this package.
+const Kind = "counterfactual"
+
+// A Sink keeps evidence. What it returns an error for has not been decided: in
+// Enforce the held call is not delivered. A sink that must not stop anybody keeps
+// its errors to itself.
+type Sink interface {
+	Record(ctx context.Context, kind string, statement []byte) error
+}
+
+// A Source names where text came from that took control: labels and a digest.
+type Source struct {
+	Server, Tool string
+	Digest       frame.Digest // of the text, as it stood in the fence
+	Evidence     string
+	Severity     int // thousandths
+}
+
+// A Quarantine withholds text from now on: a gateway asks it for the digest of a
+// result, by server and tool, before it delivers one.
+type Quarantine interface {
+	Withhold(ctx context.Context, s Source) error
+}
+
+// A Desk is where a person decides about a call; a *hold.Queue is one.
+type Desk interface {
+	Hold(ctx context.Context, it hold.Item) error
+	Take(ctx context.Context, call hold.Digest) (hold.Item, bool)
+}
+
+// Hooks are what follows from a decision beside the answer. Each may be nil. Only
+// sources that a verified fence names are told to Quarantine and Blame: anything
+// else would let one server speak for another.
+type Hooks struct {
+	Sink       Sink
+	Quarantine Quarantine
+	// Blame is told of a source whose text took control, for its trust to be lowered.
+	Blame func(Source)
+	// Desk is asked where a verdict is that a person decides, and once a person has
+	// released a call it goes through, once. nil: such a call is refused.
+	Desk Desk
+	// MinSeverity, in thousandths, is that from which Quarantine and Blame are told;
+	// Quarantine from QuarantineFrom, where that is not nil.
+	MinSeverity    int
+	QuarantineFrom *int
+}
+
+// hooks tells of the sources whose text took control.
+func (d *decision) hooks(ctx context.Context) {
+	h := &d.g.o.Hooks
+	if h.Quarantine == nil && h.Blame == nil {
+		return
+	}
+	withhold := h.MinSeverity
+	if h.QuarantineFrom != nil {
+		withhold = *h.QuarantineFrom
+	}
+	for _, from := range d.culprits() {
+		if h.Blame != nil && from.Severity >= h.MinSeverity {
+			h.Blame(from)
+		}
+		if h.Quarantine != nil && !d.audit && from.Severity >= withhold && h.Quarantine.Withhold(ctx, from) != nil {
+			d.g.o.Log.Warn("a source could not be quarantined", "evidence", d.x.id)
+		}
+	}
+}
+
+// culprits are the sources, of those that a fence names, whose text took control.
+func (d *decision) culprits() (list []Source) {
+	for _, r := range d.rounds {
+		for _, v := range r.outcome.Result.Verdicts {
+			if v.Class != counterfactual.Hijack {
+				continue
+			}
+			for _, c := range v.Causes {
+				for i := range c.Segments.Places() {
+					s := &r.assembly.Segments[i]
+					from := Source{Server: s.Source.Origin.Server, Tool: s.Source.Origin.Tool, Digest: s.Digest, Evidence: d.x.id, Severity: v.Severity}
+					if s.Source.Verified && !slices.Contains(list, from) {
+						list = append(list, from)
+					}
+				}
+			}
+		}
+	}
+	return list
+}

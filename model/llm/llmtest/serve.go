@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package llmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+const (
+	maxRequest = 64 << 20 // octets
+	hugeText   = 9 << 20  // octets of a Huge answer: more than a client reads if it is not told to
+)
+
+type handler struct {
+	model Model
+	key   string
+	gone  chan struct{}
+
+	mu       sync.Mutex
+	asks     []Ask
+	requests int
+}
+
+var paths = map[string]llm.Format{
+	"/chat/completions": llm.FormatChat, "/responses": llm.FormatResponses, "/messages": llm.FormatMessages,
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	h.requests++
+	n := h.requests
+	h.mu.Unlock()
+	f := paths[strings.TrimPrefix(r.URL.Path, "/v1")]
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	switch {
+	case f == "" || r.Method != http.MethodPost:
+		refuse(w, llm.FormatChat, http.StatusNotFound, "not_found_error", "no such endpoint")
+		return
+	case !h.signed(f, r.Header):
+		refuse(w, f, http.StatusUnauthorized, "authentication_error", "invalid key: "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"))
+		return
+	case err != nil:
+		refuse(w, f, http.StatusRequestEntityTooLarge, "request_too_large", "too large")
+		return
+	}
+	ask, err := understand(f, r, raw)
+	if err != nil {
+		refuse(w, f, http.StatusBadRequest, "invalid_request_error", err.Error())
+		return
+	}
+	ask.Number = n
+	h.mu.Lock()
+	h.asks = append(h.asks, ask)
+	h.mu.Unlock()
+	(&service{h: h, w: w, r: r, ask: &ask, reply: h.model(ask)}).answer()
+}
+
+func (h *handler) signed(f llm.Format, header http.Header) bool {
+	switch {
+	case h.key == "":
+		return true
+	case f == llm.FormatMessages:
+		// The older way, and that of the official SDK from 1.0 on.
+		return header.Get("X-Api-Key") == h.key || header.Get("Authorization") == "Bearer "+h.key
+	}
+	return header.Get("Authorization") == "Bearer "+h.key
+}
+
+// refuse answers with an error as the format's service words it.
+func refuse(w http.ResponseWriter, f llm.Format, status int, code, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprint(w, errorBody(f, code, why))
+}
+
+func errorBody(f llm.Format, code, why string) string {
+	if f == llm.FormatMessages {
+		return fmt.Sprintf(`{"type":"error","error":{"type":%s,"message":%s}}`, quote(code), quote(why))
+	}
+	return fmt.Sprintf(`{"error":{"message":%s,"type":%s,"param":null,"code":%[2]s}}`, quote(why), quote(code))
+}
+
+func quote(s string) string { return string(strictjson.AppendQuote(nil, s)) }
+
+// A service is one answer being given.
+type service struct {
+	h     *handler
+	w     http.ResponseWriter
+	r     *http.Request
+	ask   *Ask
+	reply Reply
+}
+
+func (s *service) answer() {
+	rp := &s.reply
+	for name, values := range rp.Header {
+		s.w.Header()[name] = values
+	}
+	s.sleep(rp.Delay)
+	kind := "application/json"
+	if s.ask.Stream {
+		kind = "text/event-stream"
+	}
+	if rp.ContentType != "" {
+		kind = rp.ContentType
+	}
+	s.w.Header().Set("Content-Type", kind)
+	if s.faulty() {
+		return
+	}
+	switch {
+	case rp.Status != 0 && rp.Status != http.StatusOK:
+		if rp.RetryAfter != "" {
+			s.w.Header().Set("Retry-After", rp.RetryAfter)
+		}
+		refuse(s.w, s.ask.Format, rp.Status, rp.ErrorCode, "as scripted")
+	case rp.Raw != nil:
+		s.w.Write(rp.Raw)
+	case s.ask.Stream:
+		s.stream()
+	default:
+		s.w.Write(s.body())
+	}
+}
+
+// faulty commits the faults that need no answer.
+func (s *service) faulty() bool {
+	switch s.reply.Fault {
+	case Hang:
+		s.sleep(time.Hour)
+	case Drop:
+		panic(http.ErrAbortHandler) // as net/http wants a connection to be closed
+	case Malformed:
+		if s.ask.Stream {
+			fmt.Fprint(s.w, "data: {\"choices\":[}\n\n")
+		} else {
+			fmt.Fprint(s.w, `{"choices":[}`)
+		}
+	case WrongType:
+		s.w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(s.w, "<p>OK</p>")
+	case Redirect:
+		s.w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
+		s.w.WriteHeader(http.StatusTemporaryRedirect)
+	case Compressed:
+		s.w.Header().Set("Content-Encoding", "gzip")
+		fmt.Fprint(s.w, "\x1f\x8b")
+	case Endless:
+		s.endless()
+	default:
+		return false
+	}
+	return true
+}
+
+// endless sends an answer that goes on and on.
+func (s *service) endless() {
+	piece := []byte(" ")
+	if s.ask.Stream {
+		piece = []byte(": still here\n\n" + "data: " + first(s.events()) + "\n\n")
+		if s.ask.Format != llm.FormatChat {
+			piece = []byte("data: {\"type\":\"ping\"}\n\n")
+		}
+	}
+	piece = bytes.Repeat(piece, 1+4096/len(piece))
+	for {
+		if _, err := s.w.Write(piece); err != nil {
+			return
+		}
+	}
+}
+
+func first(events []event) string { return events[0].data }
+
+// sleep waits, unless somebody goes away.
+func (s *service) sleep(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	if f, ok := s.w.(http.Flusher); ok && s.reply.Fault == HangMidway {
+		f.Flush()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.r.Context().Done():
+	case <-s.h.gone:
+	}
+}
+
+// body is the answer as one object.
+func (s *service) body() []byte {
+	b := []byte(map[llm.Format]func() string{
+		llm.FormatChat: s.chatBody, llm.FormatResponses: s.responsesBody, llm.FormatMessages: s.messagesBody,
+	}[s.ask.Format]())
+	switch s.reply.Fault {
+	case Duplicate:
+		return append(append(b[:len(b)-1:len(b)-1], `,"model":"another"`...), '}')
+	case Cut, HangMidway, ErrorMidway:
+		half := b[:len(b)/2]
+		if s.reply.Fault == HangMidway {
+			s.w.Write(half)
+			s.sleep(time.Hour)
+			return nil
+		}
+		s.w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+		s.w.Write(half)
+		s.w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return b
+}
+
+// An event of a stream; the name is not sent if it is empty.
+type event struct{ name, data string }
+
+func (s *service) events() []event {
+	return map[llm.Format]func() []event{
+		llm.FormatChat: s.chatEvents, llm.FormatResponses: s.responsesEvents, llm.FormatMessages: s.messagesEvents,
+	}[s.ask.Format]()
+}
+
+// stream sends the answer in pieces.
+func (s *service) stream() {
+	all := s.events()
+	for i, e := range all {
+		if i == len(all)/2 && i > 0 {
+			switch s.reply.Fault {
+			case HangMidway:
+				s.sleep(time.Hour)
+				return
+			case Cut:
+				return
+			case ErrorMidway:
+				fmt.Fprintf(s.w, "event: error\ndata: %s\n\n", s.errorEvent())
+				return
+			}
+		}
+		if i > 0 {
+			s.sleep(s.reply.Pause)
+		}
+		if e.name != "" {
+			fmt.Fprintf(s.w, "event: %s\n", e.name)
+		}
+		if _, err := fmt.Fprintf(s.w, "data: %s\n\n", e.data); err != nil {
+			return
+		}
+		s.w.(http.Flusher).Flush()
+	}
+}
+
+func (s *service) errorEvent() string {
+	const code = "overloaded_error"
+	if s.ask.Format == llm.FormatResponses {
+		return object("type", `"error"`, "code", quote(code), "message", `"as scripted"`, "param", "null")
+	}
+	return errorBody(s.ask.Format, code, "as scripted")
+}
+
+// The parts of an answer that the formats share.
+
+func (s *service) model() string {
+	if s.reply.Model != "" {
+		return s.reply.Model
+	}
+	return s.ask.Model
+}
+
+func (s *service) print() string {
+	if s.reply.Fingerprint != "" {
+		return s.reply.Fingerprint
+	}
+	return "fp_fake"
+}
+
+func (s *service) said() string {
+	if s.reply.Fault == Huge {
+		return strings.Repeat("x", hugeText)
+	}
+	return s.reply.Text
+}
+
+func (s *service) stop() llm.Stop {
+	switch rp := &s.reply; {
+	case rp.Stop != "":
+		return rp.Stop
+	case len(rp.Calls) > 0:
+		return llm.StopCalls
+	case rp.Refusal != "":
+		return llm.StopRefusal
+	}
+	return llm.StopEnd
+}
+
+// usage is what was scripted, or a token for four octets.
+func (s *service) usage() llm.Usage {
+	if s.reply.Usage.Known {
+		return s.reply.Usage
+	}
+	u := llm.Usage{Known: true, Input: int64(len(s.ask.Raw)+3) / 4, Output: int64(len(s.reply.Text)+3)/4 + 1}
+	for _, c := range s.reply.Calls {
+		u.Output += int64(len(c.Arguments)+3)/4 + 4
+	}
+	if s.ask.MaxTokens > 0 {
+		u.Output = min(u.Output, s.ask.MaxTokens)
+	}
+	return u
+}
+
+// pieces cuts a text into a few, between characters.
+func pieces(text string) []string {
+	var out []string
+	for len(text) > 0 {
+		n := max(len(text)/2, 1)
+		if len(out) == 3 {
+			n = len(text)
+		}
+		for n < len(text) && text[n]&0xC0 == 0x80 {
+			n++
+		}
+		out, text = append(out, text[:n]), text[n:]
+	}
+	return out
+}
+
+// object writes members that are given as name, raw JSON, name, raw JSON; those
+// without a value are left out.
+func object(members ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(members); i += 2 {
+		if members[i+1] == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(quote(members[i]) + ":" + members[i+1])
+	}
+	return "{" + b.String() + "}"
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func float(v strictjson.Value) float64 {
+	f, _ := strconv.ParseFloat(string(v.Raw()), 64)
+	return f
+}
+
+// raw is arguments as a member's value: what is no JSON cannot stand there.
+func raw(arguments []byte) string {
+	if len(arguments) == 0 {
+		return "{}"
+	}
+	if !json.Valid(arguments) {
+		return quote(string(arguments))
+	}
+	return string(arguments)
+}
