@@ -18,10 +18,10 @@ PARALLEL  ?=
 
 # Packages that start goroutines: the race detector runs over these, and is so slow that
 # it gets the short form of the long tests.
-CONCURRENT := ./gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./classify ./classify/judge ./classify/remote \
-  ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./internal/fleet \
-  ./internal/meter ./internal/plug ./internal/rules ./platform/state ./internal/admit ./internal/store ./record/sequence \
-  ./internal/evidence ./record/standing ./model/jobs
+CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
+  ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
+  ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./internal/store ./record/sequence \
+  ./boundary/evidence ./record/standing ./model/jobs
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
@@ -92,18 +92,18 @@ bench-store:
 RECORDS ?= 1000000
 bench-ledger:
 	go test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 1h ./record/ledger -records $(RECORDS)
-	go test -count=1 -run '^$$' -bench . -benchtime 1x -v ./internal/evidence
+	go test -count=1 -run '^$$' -bench . -benchtime 1x -v ./boundary/evidence
 	go test -count=1 -run '^$$' -bench '^BenchmarkEvidenceHTTP$$' -benchtime 1x -v ./e2e
 
 # What the check of servers' own words finds in the test data, by family, and what it costs.
 surface-figures:
-	go test -count=1 -v -run '^(TestInspectReal|TestInspectCorpora|TestLintCorpora)$$' ./surface
-	go test -run '^$$' -bench '^BenchmarkInspect$$' -benchtime $(BENCHTIME) -count 4 ./surface
+	go test -count=1 -v -run '^(TestInspectReal|TestInspectCorpora|TestLintCorpora)$$' ./boundary/surface
+	go test -run '^$$' -bench '^BenchmarkInspect$$' -benchtime $(BENCHTIME) -count 4 ./boundary/surface
 
 # How well the local classifier finds attacks of families that it has not seen, by family,
 # beside a list of phrases and what npm ships and runs; `make model` also writes its
-# weights and the table in classify/local/MODEL.md.
-TRAIN := go run ./classify/local/train -beside 'node e2e/node/detectors.mjs .tools/e2e/node_modules'
+# weights and the table in boundary/classify/local/MODEL.md.
+TRAIN := go run ./measure/training -beside 'node e2e/node/detectors.mjs .tools/e2e/node_modules'
 model-table: peers
 	$(TRAIN)
 
@@ -136,10 +136,10 @@ CHILDREN ?= 5000
 MATRIX   ?= every
 soak:
 	PELLUCID_CALLS=$(CALLS) PELLUCID_CHURN=$(SESSIONS) go test -count=1 -timeout 3h -v \
-	  -run '^(TestFrontVolume|TestFrontChurn|TestFlood|TestServerDoesNotRead)$$' ./gateway
-	go test -count=1 -timeout 1h -v -run '^(TestChurn|TestChurnChildren|TestSharedFlood)$$' ./internal/fleet
+	  -run '^(TestFrontVolume|TestFrontChurn|TestFlood|TestServerDoesNotRead)$$' ./boundary/gateway
+	go test -count=1 -timeout 1h -v -run '^(TestChurn|TestChurnChildren|TestSharedFlood)$$' ./boundary/fleet
 	PELLUCID_SOAK=$(CHILDREN) go test -count=1 -timeout 1h -v -run '^TestSoak' ./e2e
-	PELLUCID_MATRIX=$(MATRIX) go test -count=1 -timeout 6h -v -run '^Test(Matrix|SplitReal)' ./gateway | grep -v '^ *---'
+	PELLUCID_MATRIX=$(MATRIX) go test -count=1 -timeout 6h -v -run '^Test(Matrix|SplitReal)' ./boundary/gateway | grep -v '^ *---'
 
 # Installs them. With them in place `make test` runs those tests too.
 PEERS := .tools/e2e/node_modules/.package-lock.json

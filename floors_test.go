@@ -29,7 +29,7 @@ text/rfc3339:
 text/strictjson:    github.com/go-json-experiment/json
 platform/child:         text/finding golang.org/x/sys
 platform/intake:
-internal/blob:          golang.org/x/text
+boundary/blob:          golang.org/x/text
 text/jsonc:
 internal/interval:
 internal/datadir:
@@ -42,10 +42,10 @@ platform/pgtest:        github.com/jackc/pgx
 text/scrub:                  text/finding text/ucd
 text/href:                   text/finding text/ucd
 
-classify:               github.com/failsafe-go golang.org/x/time
-classify/local:         classify
-classify/judge:         classify
-classify/remote:        classify platform/egress text/strictjson github.com/aws/aws-sdk-go-v2
+boundary/classify:               github.com/failsafe-go golang.org/x/time
+boundary/classify/local:         boundary/classify
+boundary/classify/judge:         boundary/classify
+boundary/classify/remote:        boundary/classify platform/egress text/strictjson github.com/aws/aws-sdk-go-v2
 text/frame:                  text/finding text/scrub text/ucd text/strictjson
 record/ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
 grounding/attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
@@ -63,7 +63,7 @@ grounding/ground:                 text/finding text/scrub text/href text/frame g
 record/hold:                   text/finding
 platform/capture:       filippo.io/age
 record/trust:                  text/finding
-policy:                 text/finding cel.dev/cel-go
+boundary/policy:                 text/finding cel.dev/cel-go
 model/llm:                    text/finding platform/egress text/strictjson github.com/failsafe-go golang.org/x/time
 model/llm/llmtest:            model/llm text/strictjson
 model/counterfactual/run:     model/counterfactual model/llm text/strictjson
@@ -71,34 +71,34 @@ model/guard:                  text/finding text/frame record/hold model/counterf
 internal/traces:        model/counterfactual text/strictjson github.com/klauspost/compress
 internal/ccrbench:      model/counterfactual internal/interval text/strictjson internal/traces
 
-validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
+boundary/validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
 
 grounding/corpus:
 grounding/conform:                text/finding grounding/attest grounding/corpus text/strictjson text/ucd github.com/modelcontextprotocol/go-sdk
 
-surface:                text/finding text/scrub internal/blob text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
-surface/pintest:        surface
-internal/pinfile:       surface platform/state text/strictjson
+boundary/surface:                text/finding text/scrub boundary/blob text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
+boundary/surface/pintest:        boundary/surface
+boundary/pinfile:       boundary/surface platform/state text/strictjson
 record/sequence:      text/finding record/ledger platform/state
 record/standing:      text/finding record/ledger record/trust record/sequence
 model/jobs:          model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
-internal/store:         text/finding grounding/attest grounding/consensus grounding/ground record/hold surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-gateway:                text/finding text/scrub text/href text/frame classify validate record/hold surface platform/intake internal/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
-internal/evidence:      grounding/attest classify text/frame gateway grounding/ground record/hold record/ledger surface record/trust validate record/standing
-internal/admit:         text/finding surface gateway text/strictjson mcp/wire mcp/mcpmsg
+internal/store:         text/finding grounding/attest grounding/consensus grounding/ground record/hold boundary/surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+boundary/gateway:                text/finding text/scrub text/href text/frame boundary/classify boundary/validate record/hold boundary/surface platform/intake boundary/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
+boundary/evidence:      grounding/attest boundary/classify text/frame boundary/gateway grounding/ground record/hold record/ledger boundary/surface record/trust boundary/validate record/standing
+boundary/admit:         text/finding boundary/surface boundary/gateway text/strictjson mcp/wire mcp/mcpmsg
 
-internal/fleet:         text/finding text/frame gateway text/strictjson mcp/wire mcp/mcpmsg platform/child
-internal/rules:         text/finding text/scrub text/href text/frame grounding/attest grounding/consensus grounding/ground classify classify/local classify/remote gateway policy record/trust model/llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/fleet:         text/finding text/frame boundary/gateway text/strictjson mcp/wire mcp/mcpmsg platform/child
+boundary/rules:         text/finding text/scrub text/href text/frame grounding/attest grounding/consensus grounding/ground boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy record/trust model/llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 
-internal/plug:          text/finding text/frame text/scrub gateway platform/intake text/strictjson github.com/go-json-experiment/json
-internal/protect:       text/finding text/jsonc text/strictjson
+boundary/plug:          text/finding text/frame text/scrub boundary/gateway platform/intake text/strictjson github.com/go-json-experiment/json
+boundary/protect:       text/finding text/jsonc text/strictjson
 
 internal/corpora:       text/finding internal/datadir text/strictjson
 internal/corpora/residue: text/scrub internal/corpora golang.org/x/text
 text/scrub/sources:          text/scrub
-classify/local/train:   text/scrub classify/local internal/corpora internal/interval
-internal/meter:         text/finding text/scrub text/frame classify gateway mcp/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
-internal/speed:         text/finding text/scrub text/frame gateway text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg internal/meter golang.org/x/text
+boundary/classify/local/train:   text/scrub boundary/classify/local internal/corpora internal/interval
+boundary/meter:         text/finding text/scrub text/frame boundary/classify boundary/gateway mcp/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+internal/speed:         text/finding text/scrub text/frame boundary/gateway text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg boundary/meter golang.org/x/text
 internal/demo:          * github.com/modelcontextprotocol/go-sdk
 cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:
@@ -310,7 +310,7 @@ func f() { go f(); time.Sleep(1); var _ time.Duration; _ = rand.Int; _ = unicode
 	}
 	fl := floor{internal: map[string]bool{"text/scrub": true}, modules: []string{"golang.org/x/sys"}}
 	for imp, want := range map[string]bool{
-		module + "/text/scrub": true, module + "/gateway": false, module: false, "golang.org/x/sys/unix": true,
+		module + "/text/scrub": true, module + "/boundary/gateway": false, module: false, "golang.org/x/sys/unix": true,
 		"golang.org/x/system": false, "fmt": true,
 	} {
 		if got := fl.allows(imp); got != want {

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/internal/ccrbench"
-	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
 
 type ccrBenchCmd struct {

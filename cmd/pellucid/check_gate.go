@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/internal/rules"
-	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
 // places opens what keeps pins and verdicts: the database, where one is named or the

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
 // readSARIF reads a file and holds it to what the schema of SARIF 2.1.0 requires of the

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/internal/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/child"
-	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // A target is one thing to check: a command, a URL or a saved surface.

@@ -3,8 +3,8 @@
 package main
 
 import (
-	"github.com/pellucid-mcp/pellucid/classify/local"
-	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
@@ -22,7 +22,7 @@ type checkedTold struct {
 
 // told scores descriptions, descriptions of parameters and instructions. The limit is the
 // model's own: the score that 1 % of the benign texts exceed on which it was not trained
-// (classify/local/MODEL.md).
+// (boundary/classify/local/MODEL.md).
 func told(s *surface.Surface) (out []checkedTold) {
 	model := local.Default()
 	var r scrub.Result

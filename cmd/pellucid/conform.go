@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/conform"
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
-	"github.com/pellucid-mcp/pellucid/internal/rules"
 )
 
 // conformCmd scores any grounding adapter against the adversarial corpus.

@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pellucid-mcp/pellucid/internal/fleet"
-	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
-	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // dialers are how a server at a URL is reached. The error is one of the URL.

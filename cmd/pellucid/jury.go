@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/classify/judge"
-	"github.com/pellucid-mcp/pellucid/classify/local"
-	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/judge"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 

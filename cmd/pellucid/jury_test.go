@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/classify"
-	"github.com/pellucid-mcp/pellucid/classify/local"
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 )
 
 // elsewhere is a classifier that does not compute in this process.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 

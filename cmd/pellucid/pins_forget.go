@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
 type pinsForgetCmd struct {

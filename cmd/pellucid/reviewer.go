@@ -7,9 +7,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/model/llm"
-	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // A reviewing makes pass 2 by one language model, for any number of servers at the

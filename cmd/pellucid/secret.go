@@ -5,7 +5,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
 // A secrets function returns what a reference stands for: env:NAME is a variable,

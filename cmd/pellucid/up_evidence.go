@@ -7,14 +7,14 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/meter"
-	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/meter"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
-	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // kept are the pins and the queue of the store, with their evidence unless it is off,

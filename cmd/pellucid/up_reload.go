@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 )
 

@@ -10,13 +10,13 @@ import (
 	"log/slog"
 	"sync/atomic"
 
-	"github.com/pellucid-mcp/pellucid/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/admit"
-	"github.com/pellucid-mcp/pellucid/internal/fleet"
-	"github.com/pellucid-mcp/pellucid/internal/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/admit"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
-	"github.com/pellucid-mcp/pellucid/surface"
 )
 
 // wrapModes are the values of --pins.

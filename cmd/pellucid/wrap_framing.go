@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 )
 
 // framingFlags say what is framed beside the text of tools.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/surface/pintest"
 	"github.com/pellucid-mcp/pellucid/internal/store"
-	"github.com/pellucid-mcp/pellucid/surface"
-	"github.com/pellucid-mcp/pellucid/surface/pintest"
 )
 
 func TestPinRecords(t *testing.T) {

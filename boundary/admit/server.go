@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// Server is the Admission of one server.
+type Server struct {
+	a     *Admissions
+	cfg   atomic.Pointer[Config]
+	table atomic.Pointer[table]
+
+	mu        sync.Mutex
+	state     state
+	why       error         // of rejected and failed
+	done      chan struct{} // closed when the check under way has ended; nil: there is none
+	next      time.Time     // before which nothing is tried again
+	pause     time.Duration
+	surface   *surface.Surface  // as it was checked; nil: not yet
+	removals  []surface.Removal // of the surface that was checked last
+	changed   chan struct{}
+	noticed   map[surface.Key]surface.Item // not yet written down
+	octets    int                          // of noticed
+	nextWrite time.Time                    // of noticed
+	writeRest time.Duration
+	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned
+	collect   func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
+}
+
+var _ gateway.Admission = (*Server)(nil)
+
+type state uint8
+
+const (
+	unchecked state = iota
+	admitted
+	rejected // what it says was refused
+	failed   // it could not be asked, or the store could not be
+)
+
+// Pauses before a server is checked again that was not admitted.
+const (
+	firstPause  = 500 * time.Millisecond
+	mostPause   = 30 * time.Second
+	rejectPause = 5 * time.Minute
+)
+
+func newServer(a *Admissions, c Config) *Server {
+	s := &Server{a: a, changed: make(chan struct{})}
+	s.cfg.Store(&c)
+	return s
+}
+
+func (s *Server) config() *Config { return s.cfg.Load() }
+
+// becomes takes another configuration of the same server; false if it is another
+// server, or has to be checked anew.
+func (s *Server) becomes(c Config) bool {
+	old := s.config()
+	if old.Identity != c.Identity || old.Pin != c.Pin || old.Policy.Narrow != c.Policy.Narrow ||
+		(old.Policy.Mode == Off) != (c.Policy.Mode == Off) {
+		return false
+	}
+	s.cfg.Store(&c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == failed || s.state == rejected { // the operator has done something
+		s.next = time.Time{}
+	}
+	return true
+}
+
+// Verify returns nil once the server may be reached; it is checked if it has not been.
+// The error wraps ErrRejected, or is ctx's or that of reaching it.
+func (s *Server) Verify(ctx context.Context) error {
+	s.mu.Lock()
+	if s.state == admitted {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.done == nil && time.Now().Before(s.next) {
+		defer s.mu.Unlock()
+		return s.why
+	}
+	done := s.done
+	if done == nil {
+		done = make(chan struct{})
+		s.done = done
+		s.a.work.Go(func() { s.check(done) })
+	}
+	s.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == admitted {
+		return nil
+	}
+	return s.why
+}
+
+// verifyBy is Verify whose check, if there is one, uses another collect than the
+// Config's. An error of collect's own, which is none of the surface, changes nothing.
+func (s *Server) verifyBy(ctx context.Context, collect func(context.Context) (*surface.Surface, error)) error {
+	s.mu.Lock()
+	s.collect, s.next = collect, time.Time{}
+	s.mu.Unlock()
+	return s.Verify(ctx)
+}
+
+// check judges the server and settles its state.
+func (s *Server) check(done chan struct{}) {
+	t, seen, err := s.judge(s.a.ctx)
+	if err != nil {
+		t = newTable()
+	}
+	if !s.a.opt.Alone {
+		s.mu.Lock()
+		s.surface = seen
+		s.mu.Unlock()
+	}
+	live := s.table.Load() != nil // there may be sessions
+	s.put(t)
+	if err == nil {
+		s.a.compare() // before anybody sees it
+	}
+	if live && errors.Is(err, ErrRejected) {
+		s.a.opt.Out(s.config().Name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(done)
+	s.done, s.why = nil, err
+	switch {
+	case err == nil:
+		s.state, s.pause = admitted, 0
+	case errors.Is(err, ErrRejected):
+		s.state, s.next = rejected, time.Now().Add(rejectPause)
+	default:
+		s.state = failed
+		s.pause = min(max(firstPause, 2*s.pause), mostPause)
+		s.next = time.Now().Add(s.pause)
+	}
+}
+
+// retry checks again what could not be asked when it was time.
+func (s *Server) retry() {
+	s.mu.Lock()
+	due := s.state == failed && s.done == nil && !time.Now().Before(s.next)
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+	s.a.work.Go(func() {
+		if s.Verify(s.a.ctx) == nil {
+			s.a.opt.Back(s.config().Name)
+		}
+	})
+}
+
+// judge collects the surface and has it pass the gate.
+func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
+	c, log, began := s.config(), s.a.log, time.Now()
+	ask, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, late(c.Policy.Timeout))
+	s.mu.Lock()
+	collect := s.collect
+	s.collect = nil
+	s.mu.Unlock()
+	if collect == nil {
+		collect = func(ctx context.Context) (*surface.Surface, error) { return c.Collect(ctx, false) }
+	}
+	seen, err := collect(ask)
+	if err != nil && ask.Err() != nil {
+		err = context.Cause(ask)
+	}
+	stop()
+	var refused *surface.RefusedError
+	switch {
+	case err == nil:
+	case errors.As(err, &refused) && refused.Reason != surface.NoAnswer && refused.Reason != surface.NoServer:
+		s.reject(ctx, err.Error())
+		return nil, nil, fmt.Errorf("%w: %w", ErrRejected, err)
+	default:
+		return nil, nil, fmt.Errorf("admit: %w", err)
+	}
+	g := surface.Gate{Rules: c.Policy.rules(), HoldFirst: c.Policy.HoldFirst, Bare: func(ctx context.Context) (*surface.Surface, error) {
+		ctx, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, late(c.Policy.Timeout))
+		defer stop()
+		return c.Collect(ctx, true)
+	}}
+	if s.a.opt.Review != nil {
+		g.Review = s.a.opt.Review()
+	}
+	if c.Policy.Mode != Off {
+		g.Pins = s.a.opt.Pins.Named(c.Called)
+	}
+	o, err := g.Check(ctx, c.Pin, c.Transport, seen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("admit: %w", err)
+	}
+	if o.Conclusion == surface.Rejected {
+		s.reject(ctx, o.Why.Error())
+		s.tell(seen, o)
+		return nil, nil, fmt.Errorf("%w: %w", ErrRejected, o.Why)
+	}
+	s.removed(seen)
+	s.misshapen(seen)
+	news := []any{"server", c.Name, "items", len(seen.Items()), "fingerprint", seen.Fingerprint().String(),
+		"reviewed", o.Reviewed, "took", time.Since(began).Round(time.Millisecond).String()}
+	if g.Pins == nil {
+		log.Info("server admitted", news...)
+		return ofSurface(seen), seen, nil
+	}
+	t, err := s.pin(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := g.Pins.Reject(ctx, c.Pin, c.Transport, ""); err != nil {
+		log.Warn("pin cannot be written", "server", c.Name, "error", err)
+	}
+	if n := len(o.Offered); n > 0 {
+		log.Info("a client has more capabilities than any before: what the server offers to it is pinned too", "server", c.Name, "items", n)
+	}
+	n := len(o.Admission.Held())
+	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
+	if n > 0 {
+		log.Warn("a server says something that nobody has approved: it is held", "server", c.Name, "items", n, "look", "pellucid pins diff "+c.Pin)
+	}
+	return t, seen, nil
+}
+
+// removed notes and logs what a model does not see of the server's definitions, because the
+// boundary takes it out of every text.
+func (s *Server) removed(seen *surface.Surface) {
+	removals := seen.Removals()
+	s.mu.Lock()
+	s.removals = removals
+	s.mu.Unlock()
+	if len(removals) == 0 {
+		return
+	}
+	var told []string
+	for _, r := range removals[:min(len(removals), maxTold)] {
+		told = append(told, fmt.Sprintf("%s %s: %s (%d)", r.Kind, finding.Quote(r.Name), r.Code, r.N))
+	}
+	s.a.log.Warn("parts of a server's definitions are removed before a model sees them", "server", s.config().Name, "removed", told, "more", len(removals)-len(told))
+}
+
+// misshapen logs the entries of lists that no client sees for their form.
+func (s *Server) misshapen(seen *surface.Surface) {
+	list := seen.LeftOut()
+	if len(list) == 0 {
+		return
+	}
+	var told []string
+	for _, l := range list[:min(len(list), maxTold)] {
+		told = append(told, l.String())
+	}
+	s.a.log.Warn("entries of a server's lists are not what the protocol's schema allows: they are left out", "server", s.config().Name,
+		"entries", told, "more", len(list)-len(told), "look", "pellucid check")
+}
+
+// Removals are what the boundary takes out of the definitions of the surface that was
+// checked last. They are shared and must not be changed.
+func (s *Server) Removals() []surface.Removal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removals
+}
+
+// late is why a collection was given up.
+func late(limit time.Duration) error { return fmt.Errorf("it has not said all within %s", limit) }
+
+// pin reads what is approved.
+func (s *Server) pin(ctx context.Context) (*table, error) {
+	c := s.config()
+	versions, err := s.a.versions(ctx, map[string]*Server{c.Name: s}) // first: a later decision is seen at the next look
+	if err != nil {
+		return nil, fmt.Errorf("admit: %w", err)
+	}
+	p, err := s.a.opt.Pins.Get(ctx, c.Pin)
+	if err != nil {
+		return nil, fmt.Errorf("admit: %w", err)
+	}
+	return ofPin(&p, versions[c.Pin]), nil
+}
+
+// reject leaves a note for whoever looks at the pins.
+func (s *Server) reject(ctx context.Context, why string) {
+	c := s.config()
+	s.a.log.Error("server rejected: nobody reaches it", "server", c.Name, "why", why)
+	if s.a.opt.Pins == nil || c.Policy.Mode == Off {
+		return
+	}
+	if err := s.a.opt.Pins.Named(c.Called).Reject(ctx, c.Pin, c.Transport, why); err != nil {
+		s.a.log.Warn("pin cannot be written", "server", c.Name, "error", err)
+	}
+}
+
+// maxTold bounds the lines of log about one rejection.
+const maxTold = 5
+
+// tell says where hidden text stands, and what a reviewer has said, escaped.
+func (s *Server) tell(seen *surface.Surface, o *surface.Outcome) {
+	name := s.config().Name
+	var said *surface.RejectedError
+	if errors.As(o.Why, &said) && said.Said != "" {
+		s.a.log.Error("the reviewer said", "server", name, "text", said.Shown())
+	}
+	for i := range o.Inspection.Hits[:min(len(o.Inspection.Hits), maxTold)] {
+		h := &o.Inspection.Hits[i]
+		it, _ := seen.Item(h.Key)
+		args := []any{"server", name, "code", string(h.Code), "kind", h.Key.Kind.String(), "item", finding.Quote(h.Key.Name),
+			"digest", it.Digest.String(), "place", h.Pointer, "text", h.Shown()}
+		messages := h.Messages()
+		for _, m := range messages[:min(len(messages), maxTold)] {
+			if m.Message != "" {
+				args = append(args, "says", finding.Quote(m.Message))
+			}
+		}
+		s.a.log.Error("hidden text", args...)
+	}
+}
+
+// put lets t decide from now on, and tells who wants to know if that is a change.
+func (s *Server) put(t *table) {
+	s.mu.Lock()
+	old := s.table.Swap(t)
+	news := old != nil && !old.same(t)
+	if news {
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
+	s.mu.Unlock()
+	if news || old == nil {
+		s.a.Tell()
+	}
+}
+
+// pinned reports whether the store may have something new.
+func (s *Server) pinned() bool {
+	t := s.table.Load()
+	return t != nil && s.config().Policy.Mode != Off
+}
+
+// reread takes what the store has, if that is another version than is known.
+func (s *Server) reread(ctx context.Context, version int64) {
+	t := s.table.Load()
+	s.mu.Lock()
+	is := s.state
+	s.mu.Unlock()
+	switch {
+	case t == nil || s.config().Policy.Mode == Off || is != admitted || t.version == version:
+		return
+	case version == 0: // somebody has dropped the pin: the server is as new
+		s.mu.Lock()
+		s.state = unchecked
+		s.mu.Unlock()
+		s.a.work.Go(func() { _ = s.Verify(s.a.ctx) })
+		return
+	}
+	now, err := s.pin(ctx)
+	if s.a.readable(s.config().Name, err); err != nil {
+		return
+	}
+	if !t.same(now) {
+		s.a.log.Info("decisions taken over", "server", s.config().Name, "approved", len(now.approved), "held", len(now.held))
+	}
+	s.put(now)
+}
+
+func (s *Server) tools() []string {
+	if t := s.table.Load(); t != nil {
+		return t.tools()
+	}
+	return nil
+}

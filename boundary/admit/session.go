@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// Bounds of what sessions have seen and nobody has written down yet, and of what pass 1
+// has refused.
+const (
+	maxNoticed       = 256
+	maxNoticedOctets = 4 << 20
+	maxRefused       = 4096
+)
+
+// Admits implements gateway.Admission. Where nothing is enforced, what is not known
+// passes if pass 1 finds nothing.
+func (s *Server) Admits(it surface.Item) bool {
+	t := s.table.Load()
+	switch c := s.config(); {
+	case t == nil:
+		return false
+	case t.contains(it):
+		return true
+	case c.Policy.Mode == Enforce || len(t.approved) == 0: // of a server that is out, nothing passes
+		return false
+	}
+	s.mu.Lock()
+	refused := s.refused[it.Digest]
+	s.mu.Unlock()
+	if refused || it.JSON == nil {
+		return !refused
+	}
+	if it.Inspect(s.config().Policy.rules()).Err() == nil {
+		if s.config().Policy.Mode == Audit {
+			s.notice(it)
+		}
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil || len(s.refused) >= maxRefused {
+		s.refused = map[surface.Digest]bool{}
+	}
+	s.refused[it.Digest] = true
+	return false
+}
+
+// Approved implements gateway.Admission.
+func (s *Server) Approved(k surface.Key) []byte {
+	if t := s.table.Load(); t != nil {
+		return t.own[k]
+	}
+	return nil
+}
+
+// Held implements gateway.Admission.
+func (s *Server) Held(k surface.Key) bool {
+	t := s.table.Load()
+	return t == nil || len(t.approved) == 0 || s.config().Policy.Mode == Enforce && t.held[k]
+}
+
+// Beyond implements gateway.Admission.
+func (s *Server) Beyond(uri string, held []string) bool {
+	t := s.table.Load()
+	if t == nil || len(t.approved) == 0 {
+		return true
+	}
+	if _, listed := t.approved[surface.Key{Kind: surface.Resource, Name: uri}]; listed {
+		return false // for what it is itself
+	}
+	all := held
+	if s.config().Policy.Mode == Enforce {
+		all = append(slices.Clone(held), t.out...)
+	}
+	if len(all) == 0 {
+		return false
+	}
+	var open []string
+	for k := range t.approved {
+		if k.Kind == surface.Template && !slices.Contains(held, k.Name) {
+			open = append(open, k.Name)
+		}
+	}
+	return surface.Beyond(uri, all, open)
+}
+
+// Changed implements gateway.Admission.
+func (s *Server) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Refresh implements gateway.Admission. A pin that was dropped is for the next look at
+// the store, which has the server checked anew.
+func (s *Server) Refresh(ctx context.Context) {
+	t := s.table.Load()
+	s.mu.Lock()
+	is := s.state
+	s.mu.Unlock()
+	if !s.pinned() || is != admitted {
+		return
+	}
+	if now, err := s.pin(ctx); err == nil && now.version > t.version {
+		s.put(now)
+	}
+}
+
+// Differs implements gateway.Admission.
+func (s *Server) Differs(items []surface.Item) {
+	for _, it := range items {
+		s.notice(it)
+	}
+}
+
+// notice keeps an item until the next look at the store.
+func (s *Server) notice(it surface.Item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noticed == nil {
+		s.noticed = map[surface.Key]surface.Item{}
+	}
+	old, known := s.noticed[it.Key]
+	if !known && len(s.noticed) >= maxNoticed || s.octets+len(it.JSON) > maxNoticedOctets {
+		return // it is held all the same, and will be shown again
+	}
+	s.octets += len(it.JSON) - len(old.JSON)
+	s.noticed[it.Key] = it
+}
+
+// Pauses between two writes of a server that always shows something else.
+const (
+	firstRest = time.Second
+	mostRest  = time.Minute
+)
+
+// rest has the next write wait, longer each time unless it was quiet for a while.
+func (s *Server) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Sub(s.nextWrite) > 2*mostRest {
+		s.writeRest = 0
+	}
+	s.writeRest = min(max(firstRest, 2*s.writeRest), mostRest)
+	s.nextWrite = now.Add(s.writeRest)
+}
+
+// write writes down what sessions have seen.
+func (s *Server) write(ctx context.Context) {
+	s.mu.Lock()
+	if time.Now().Before(s.nextWrite) {
+		s.mu.Unlock()
+		return
+	}
+	items := s.noticed
+	s.noticed, s.octets = nil, 0
+	s.mu.Unlock()
+	c := s.config()
+	if len(items) == 0 || c.Policy.Mode == Off {
+		return
+	}
+	list := make([]surface.Item, 0, len(items))
+	for _, it := range items {
+		list = append(list, it)
+	}
+	within, stop := context.WithTimeout(ctx, storeWait)
+	defer stop()
+	news, err := s.a.opt.Pins.Notice(within, c.Pin, list)
+	switch {
+	case err != nil && ctx.Err() == nil && !errors.Is(err, surface.ErrNotPinned):
+		s.a.log.Warn("pin cannot be written: what differs is held, and cannot be approved", "server", c.Name, "error", err)
+	case news:
+		s.rest()
+		var names []string
+		for _, it := range list[:min(len(list), maxTold)] {
+			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))
+		}
+		s.a.log.Warn("a session was shown something that nobody has approved", "server", c.Name, "passed", c.Policy.Mode == Audit,
+			"items", len(list), "among_them", names, "look", "pellucid pins diff "+c.Pin)
+	}
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/validate"
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
+)
+
+// Message is the event of a decision about a message.
+func Message(d *gateway.Decision) *ledger.Event {
+	e := &ledger.Event{
+		ID: ledger.ID(d.ID), Time: d.Time, Kind: ledger.Message,
+		Server: d.Server, Tool: d.Tool, Method: d.Method, Shape: d.Kind, Verdict: string(d.Verdict), Profile: d.Profile,
+		Versions:  []ledger.Version{{Of: "sanitation", Version: d.SanitationVersion}, {Of: "unicode", Version: d.UnicodeVersion}},
+		Inspected: int64(d.Inspected), Findings: counts(d.Findings), NotInspected: counts(d.NotInspected), Withheld: counts(d.Withheld),
+	}
+	e.Subjects = digests(e.Subjects, ledger.Received, d.Received)
+	e.Subjects = digests(e.Subjects, ledger.Delivered, d.Delivered)
+	e.Subjects = names(e.Subjects, ledger.Principal, d.Principal)
+	if d.Repeated > 0 {
+		e.Numbers = append(e.Numbers, ledger.Number{Name: "repeated", N: int64(d.Repeated)})
+	}
+	if id, err := ledger.ParseID(d.Released); err == nil {
+		e.Kind, e.Of = ledger.ResultTaken, id
+	}
+	if len(d.Withheld) > 0 && (d.Verdict == gateway.Withheld || d.Verdict == gateway.Dropped) {
+		e.Reason = string(d.Withheld[0].Code)
+	}
+	if d.Validation.Verdict == validate.Invalid || d.Validation.Verdict == validate.Unverifiable {
+		e.Rule = "schema"
+	}
+	if p := d.Policy; p.Rule != "" && p.Action != gateway.PolicyAllow {
+		e.Actor, e.Rule = "policy", policyRule+p.Rule
+		if e.Reason == "" {
+			e.Reason = policyRule + p.Action.String()
+		}
+	}
+	return e
+}
+
+// policyRule begins the name of a rule of a policy.
+const policyRule = "policy:"
+
+// would is the event that a rule which only watches would have been stricter; nil if
+// none would.
+func would(d *gateway.Decision) *ledger.Event {
+	w := d.Policy.Would
+	if w.Rule == "" {
+		return nil
+	}
+	e := &ledger.Event{Time: d.Time, Kind: ledger.PolicyDecided, Of: ledger.ID(d.ID), Server: d.Server, Tool: d.Tool, Shape: d.Kind,
+		Actor: "policy", Rule: policyRule + w.Rule, Verdict: w.Action.String(), Reason: "would"}
+	if w.Failed {
+		e.Reason = "would-failed"
+	}
+	return e
+}
+
+// Held words what becomes of a result that waits for a person: hold.Options.Evidence.
+// An item that a person released, and nobody took, expires as any other.
+func (r *Recorder) Held(it hold.Item) ([]byte, error) {
+	kinds := map[hold.State]ledger.Kind{hold.Held: ledger.ResultHeld, hold.Released: ledger.ResultReleased, hold.Denied: ledger.ResultDenied, hold.Expired: ledger.ResultExpired}
+	e := &ledger.Event{Kind: kinds[it.State], Time: it.Held, Server: it.Server, Tool: it.Tool, Rule: it.Rule, Reason: string(it.Code)}
+	if id, err := ledger.ParseID(it.ID); err == nil {
+		e.Of = id
+	}
+	e.Subjects = digests(e.Subjects, ledger.Held, it.Digest)
+	e.Subjects = digests(e.Subjects, ledger.Call, it.Call)
+	e.Subjects = names(e.Subjects, ledger.Principal, it.Principal)
+	switch it.State {
+	case hold.Held:
+		e.Numbers = []ledger.Number{{Name: "bytes", N: int64(it.Octets)}, {Name: "until", N: it.Until.Unix()}}
+	case hold.Expired:
+		e.Actor, e.Time = "expiry", time.Time{} // now
+	case hold.Released, hold.Denied:
+		e.Actor, e.Time = "person", it.Decided
+		e.Subjects = names(e.Subjects, ledger.By, it.By)
+	}
+	return r.Seal(e)
+}
+
+// Pin words what becomes of a server's pin: for surface.Pins.WithEvidence.
+func (r *Recorder) Pin(p surface.PinEvent) ([]byte, error) {
+	e := &ledger.Event{Time: p.Time, Server: p.Server, Numbers: []ledger.Number{{Name: "waiting", N: int64(p.Waiting)}}}
+	role := ledger.Surface
+	switch p.Act {
+	case surface.ActPin:
+		e.Kind = ledger.SurfaceVerified
+	case surface.ActReject:
+		e.Kind = ledger.SurfaceRejected
+	case surface.ActApprove:
+		e.Kind, role, e.Actor = ledger.SurfaceApproved, ledger.Item, "person"
+	case surface.ActBlock:
+		e.Kind, role, e.Actor = ledger.SurfaceBlocked, ledger.Item, "person"
+	case surface.ActDrop:
+		if e.Kind = ledger.SurfaceDropped; p.By != "" {
+			e.Actor = "person"
+		}
+	case surface.ActSuspend:
+		e.Kind, e.Reason = ledger.SurfaceChanged, "suspended"
+	default:
+		e.Kind = ledger.SurfaceChanged
+	}
+	e.Subjects = digests(e.Subjects, role, p.Digest)
+	e.Subjects = names(e.Subjects, ledger.By, p.By)
+	return r.Seal(e)
+}
+
+// Loaded records that rules took effect, and has every later record name them. scores
+// are by what those of this process are made.
+func (r *Recorder) Loaded(version string, effective []byte, scores trust.Options) {
+	r.Rules(version)
+	r.Note(&ledger.Event{Kind: ledger.RulesLoaded, Versions: []ledger.Version{{Of: "rules", Version: version}}, Numbers: standing.Numbers(scores),
+		Subjects: []ledger.Subject{{Role: ledger.Rules, Digest: sha256.Sum256(effective)}}})
+}
+
+// Attestations words what a grounding adapter accepts: a ground.Evidence.
+type Attestations struct {
+	Recorder   *Recorder
+	Deviations []string // loosenings by which attestations are taken; they are the reason of their records
+}
+
+var _ ground.Evidence = Attestations{}
+
+// Put implements ground.Evidence. A duplicate changes nothing, and has no record.
+func (a Attestations) Put(batch []ground.Record, outcomes []ground.Outcome) (records [][]byte, err error) {
+	for i := range outcomes {
+		e := &ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "added", Reason: strings.Join(a.Deviations, "+"),
+			Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(batch[i].Hash)}}}
+		switch outcomes[i].Disposition {
+		case ground.Duplicate:
+			continue
+		case ground.Renewed:
+			e.Verdict = "renewed"
+		}
+		e.Rule = validator(batch[i].Validator)
+		e.Subjects = names(e.Subjects, ledger.By, batch[i].Validator)
+		record, err := a.Recorder.Seal(e)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// Apply implements ground.Evidence.
+func (a Attestations) Apply(ev ground.Event) ([]byte, error) {
+	verdict := "retracted"
+	if ev.Kind == ground.Reverse {
+		verdict = "reversed"
+	}
+	return a.Recorder.Seal(&ledger.Event{Kind: ledger.AttestationEvent, Verdict: verdict, Rule: validator(ev.Against),
+		Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(ev.Hash)}}})
+}
+
+// Refused records what the adapter did not accept.
+func (a Attestations) Refused(f ground.Refused) {
+	e := &ledger.Event{Kind: ledger.AttestationRefused, Time: f.At, Reason: string(f.Receipt.Code)}
+	if f.Validator != "" {
+		e.Rule, e.Reason = validator(f.Validator), standing.Refused(e.Reason)
+	}
+	if h, ok := attest.ParseHash(f.Digest); ok {
+		e.Subjects = digests(e.Subjects, ledger.Received, h)
+	}
+	e.Subjects = names(e.Subjects, ledger.By, f.Submitter)
+	a.Recorder.Note(e)
+}
+
+// validator names a validator whose signature was verified.
+func validator(did string) string {
+	if did == "" {
+		return ""
+	}
+	return standing.Validator + standing.ValidatorName(did)
+}
+
+func digests[D ~[sha256.Size]byte](list []ledger.Subject, role ledger.Role, d D) []ledger.Subject {
+	if d == (D{}) {
+		return list
+	}
+	return append(list, ledger.Subject{Role: role, Digest: ledger.Digest(d)})
+}
+
+// names adds the digest of a name, which never stands in a record itself.
+func names(list []ledger.Subject, role ledger.Role, name string) []ledger.Subject {
+	if name == "" {
+		return list
+	}
+	return append(list, ledger.Subject{Role: role, Digest: sha256.Sum256([]byte(name))})
+}
+
+func counts(list []gateway.Count) []ledger.Count {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]ledger.Count, len(list))
+	for i, c := range list {
+		out[i] = ledger.Count{Code: c.Code, N: int64(c.N)}
+	}
+	return out
+}

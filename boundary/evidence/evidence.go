@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package evidence turns what the boundary decides into records of the ledger.
+//
+// A decision about a message goes through a [Recorder]: best effort, so that nobody
+// waits for it, or required, so that nothing is delivered before it is durable. What
+// changes the state of a store (a held result, a pin, an attestation) is recorded by
+// the store itself, in the transaction of the change; the Recorder only words it.
+package evidence
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+)
+
+// A Store takes records that are to go into the ledger: those of one call all or none.
+// They are durable when it returns nil.
+type Store interface {
+	Add(ctx context.Context, records [][]byte) error
+}
+
+// A Direct carries records into the ledger at once, all or none, or says that it has
+// not: then they are for the Store, even if they are in the ledger all the same.
+type Direct interface {
+	Carry(ctx context.Context, records []ledger.Sealed) bool
+}
+
+// Options are what a Recorder is made of. The zero value of each member but Store is
+// its default.
+type Options struct {
+	Store Store
+	// Direct may take the records of BestEffort before Store is asked; nil: it does not.
+	Direct Direct
+
+	// BestEffort: Record returns at once, and what cannot be written is counted and
+	// told in the ledger once that can be written again. Otherwise Record returns when
+	// the record is durable, or an error.
+	BestEffort bool
+
+	Queue  int           // records that wait to be written; 8,192
+	Group  int           // records of one transaction; 1,024
+	Gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
+	Wait   time.Duration // how long Record waits, and one attempt to write; 1 s
+	Retry  time.Duration // between attempts of BestEffort; 500 ms
+
+	Wake func()           // called when something was written; it must not block
+	Log  *slog.Logger     // nil: nothing is logged
+	Now  func() time.Time // nil: time.Now
+}
+
+// ErrNotRecorded is wrapped by the error of Record: nobody can say whether the record
+// is there. A further one that says that nothing was delivered follows, once it can.
+var ErrNotRecorded = errors.New("evidence: decision not recorded")
+
+// A Recorder is a gateway.Sink. It is safe for concurrent use.
+type Recorder struct {
+	o     Options
+	rules atomic.Pointer[string]
+
+	queue chan job
+	done  chan struct{}
+
+	mu     sync.RWMutex // of closed, against sending on queue
+	closed bool
+
+	recorded, failed atomic.Int64
+	lost             atomic.Int64 // not yet told in the ledger
+	lostAll          atomic.Int64
+	away             atomic.Pointer[error] // why the last attempt to write failed; nil: it did not
+
+	late sync.Mutex
+	open map[ledger.ID]*ledger.Event // messages whose records wait, and may yet say more
+}
+
+type job struct {
+	record ledger.Sealed
+	event  *ledger.Event // yet to be sealed; nil: record
+	done   chan error    // nil: nobody waits
+}
+
+// New starts a Recorder.
+func New(o Options) *Recorder {
+	o.Gather = cmp.Or(max(o.Gather, 0), 50*time.Millisecond)
+	o.Wait = cmp.Or(max(o.Wait, 0), time.Second)
+	o.Retry = cmp.Or(max(o.Retry, 0), 500*time.Millisecond)
+	o.Queue = cmp.Or(max(o.Queue, 0), 8192)
+	o.Group = cmp.Or(max(o.Group, 0), 1024)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Wake == nil {
+		o.Wake = func() {}
+	}
+	r := &Recorder{o: o, queue: make(chan job, o.Queue), done: make(chan struct{}), open: map[ledger.ID]*ledger.Event{}}
+	r.rules.Store(new(string))
+	go r.write()
+	return r
+}
+
+// Rules names the rules in force, which every record from now on names.
+func (r *Recorder) Rules(version string) { r.rules.Store(&version) }
+
+// Figures are what a Recorder has done.
+type Figures struct {
+	Queued   int   // records that wait to be written
+	Recorded int64 // records that were written
+	Lost     int64 // records that never will be
+}
+
+// Figures returns them as they are now.
+func (r *Recorder) Figures() Figures {
+	return Figures{len(r.queue), r.recorded.Load(), r.lostAll.Load()}
+}
+
+// Record implements gateway.Sink.
+func (r *Recorder) Record(d gateway.Decision) error {
+	e := Message(&d)
+	if w := would(&d); w != nil {
+		r.Note(w)
+	}
+	if r.o.BestEffort {
+		r.leaveOpen(e)
+		r.Note(e)
+		return nil
+	}
+	err := r.require(e, d.Wait)
+	if err != nil {
+		// Should the record be there all the same, this one corrects it.
+		r.Note(&ledger.Event{Kind: ledger.Message, Of: e.ID, Server: e.Server, Tool: e.Tool, Method: e.Method, Shape: e.Shape,
+			Verdict: string(gateway.Withheld), Reason: "not-recorded"})
+	}
+	return err
+}
+
+// Note records an event without waiting. What does not fit into the queue is lost, and
+// its loss is told.
+func (r *Recorder) Note(e *ledger.Event) {
+	if !r.send(job{event: e}, nil) {
+		r.shut(e)
+		r.lose(1)
+	}
+}
+
+// Require records an event and returns when it is durable.
+func (r *Recorder) Require(e *ledger.Event) error { return r.require(e, 0) }
+
+// require is Require with a shorter time to wait; 0: that of the options.
+func (r *Recorder) require(e *ledger.Event, most time.Duration) error {
+	if most <= 0 || most > r.o.Wait {
+		most = r.o.Wait
+	}
+	sealed, err := r.seal(e)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotRecorded, err)
+	}
+	wait := time.NewTimer(most)
+	defer wait.Stop()
+	j := job{record: sealed, done: make(chan error, 1)}
+	if !r.send(j, wait.C) {
+		return r.tooLate("too many records wait")
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-wait.C:
+		return r.tooLate("the store did not answer in time")
+	}
+}
+
+// tooLate is the error of a record that was not written in time. Where the store has just
+// failed, that is the reason.
+func (r *Recorder) tooLate(reason string) error {
+	if err := r.Failing(); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNotRecorded, reason, err)
+	}
+	return fmt.Errorf("%w: %s", ErrNotRecorded, reason)
+}
+
+// Failing is the error of the last attempt to write, nil if that went well.
+func (r *Recorder) Failing() error {
+	if err := r.away.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// send puts j into the queue; where it is full it waits until late, if that is given.
+func (r *Recorder) send(j job, late <-chan time.Time) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.closed {
+		return false
+	}
+	select {
+	case r.queue <- j:
+		return true
+	default:
+	}
+	if late == nil {
+		return false
+	}
+	select {
+	case r.queue <- j:
+		return true
+	case <-late:
+		return false
+	}
+}
+
+// Seal writes an event down, for a store to keep with the change that it is about. An
+// event without ID or Time gets them here, and the version of the rules.
+func (r *Recorder) Seal(e *ledger.Event) ([]byte, error) {
+	sealed, err := r.seal(e)
+	if err != nil {
+		return nil, err
+	}
+	return sealed.Octets(), nil
+}
+
+func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {
+	var salt ledger.Salt
+	rand.Read(salt[:]) // never fails
+	if e.ID == (ledger.ID{}) {
+		rand.Read(e.ID[:])
+	}
+	if e.Time.IsZero() {
+		e.Time = r.o.Now()
+	}
+	if v := *r.rules.Load(); v != "" && e.Kind != ledger.RulesLoaded {
+		e.Versions = append(e.Versions[:len(e.Versions):len(e.Versions)], ledger.Version{Of: "rules", Version: v})
+	}
+	return e.Seal(salt)
+}
+
+// lose counts events that will not be recorded.
+func (r *Recorder) lose(n int64) {
+	if r.lostAll.Add(n) == n {
+		r.o.Log.Error("events are not recorded: the ledger cannot be written as fast as they come")
+	}
+	r.lost.Add(n)
+}
+
+// Close writes what waits, as far as ctx lets it, and returns how many records were
+// lost by it.
+func (r *Recorder) Close(ctx context.Context) int64 {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.queue)
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+	}
+	return int64(len(r.queue)) + r.lost.Load()
+}

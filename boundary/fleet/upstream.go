@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+)
+
+// upstream is a Server and what is known of it.
+type upstream struct {
+	Server
+	*condition
+}
+
+// condition is what stays of an upstream when only the treatment of its messages
+// changes.
+type condition struct {
+	name string
+	f    *Fleet
+	opt  *Options
+	log  *slog.Logger
+	ctx  context.Context // ends with the server
+	stop context.CancelFunc
+
+	mu       sync.Mutex
+	live     int
+	failures int
+	state    State
+	since    time.Time
+	why      string
+	shared   *share
+	over     chan struct{} // closed, and replaced, when sessions have to end
+}
+
+func newUpstream(f *Fleet, s Server) *upstream {
+	c := &condition{name: s.Name, f: f, opt: &f.opt, log: f.log.With("server", s.Name), state: Idle, since: time.Now(), over: make(chan struct{})}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return &upstream{s, c}
+}
+
+// with is the same server under another configuration.
+func (u *upstream) with(s Server) *upstream { return &upstream{s, u.condition} }
+
+func (u *upstream) close() {
+	u.stop()
+	u.mu.Lock()
+	sh := u.shared
+	u.shared = nil
+	u.mu.Unlock()
+	if sh != nil {
+		sh.close()
+	}
+}
+
+// serve relays between a client and the server.
+func (u *upstream) serve(ctx context.Context, c Client) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(u.ctx, stop)()
+	if !u.f.begin() {
+		c.Conn.Close()
+		return ErrNoServer
+	}
+	defer u.f.work.Done()
+	over := u.until()
+	if err := u.verify(ctx); err != nil {
+		if u.ctx.Err() != nil {
+			c.Conn.Close()
+			return ErrNoServer
+		}
+		return turnAway(ctx, c.Conn, err)
+	}
+	var conn wire.Conn
+	if u.Shared {
+		conn = u.session()
+	} else {
+		conn = newLink(ctx, u, c.Principal)
+	}
+	if t := u.opt.Translate; t != nil {
+		conn = t(u.Name, conn, c.Era)
+	}
+	watch := make(chan struct{})
+	go func() {
+		defer close(watch)
+		select {
+		case <-over:
+			conn.Close() // so that the client is told that the server is gone
+		case <-ctx.Done():
+		}
+	}()
+	cfg := u.Config(c.Principal)
+	cfg.Union = c.union
+	err := gateway.Run(ctx, c.Conn, conn, cfg)
+	stop()
+	<-watch
+	if u.ctx.Err() != nil {
+		return ErrNoServer
+	}
+	return err
+}
+
+// begin admits work that Close waits for.
+func (f *Fleet) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ended {
+		f.work.Add(1)
+	}
+	return !f.ended
+}
+
+// session is a session's Conn to the one connection that all share.
+func (u *upstream) session() wire.Conn {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.shared == nil {
+		u.shared = newShare(newLink(u.ctx, u, ""))
+	}
+	return u.shared.session()
+}
+
+// dial makes a connection for a principal; release gives its room back. s may lose it to
+// another session; nil: it may not.
+func (u *upstream) dial(ctx context.Context, principal string, s sleeper) (conn wire.Conn, release func(), err error) {
+	if !u.Child {
+		conn, err = u.Dial(ctx)
+		return conn, func() {}, err
+	}
+	if release, err = u.f.pool.take(ctx, u.Name, principal, s); err != nil {
+		return nil, nil, err
+	}
+	if conn, err = u.Dial(ctx); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return conn, release, nil
+}
+
+func (c *condition) connected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.live++; c.state == Idle {
+		c.state, c.since = Up, time.Now()
+	}
+}
+
+func (c *condition) disconnected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.live--; c.live == 0 && c.state == Up {
+		c.state, c.since = Idle, time.Now()
+	}
+}
+
+// lost notes that a connection has ended, although its session goes on.
+func (u *upstream) lost(err error, retry time.Duration) {
+	u.log.Warn("server gone", append(u.gone(err), "tried_again_in", retry.Round(100*time.Millisecond).String())...)
+	u.failed(err)
+}
+
+// gone is what the log says of a server that has failed: why, and the end of what its processes
+// wrote to their standard error, which otherwise is logged at the level debug only.
+func (u *upstream) gone(err error) []any {
+	args := []any{"why", why(err)}
+	if u.Said == nil {
+		return args
+	}
+	if lines := u.Said(); len(lines) > 0 {
+		args = append(args, "standard_error", lines)
+	}
+	return args
+}
+
+func (c *condition) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures++
+	if c.why = why(err); c.state != Down {
+		c.state, c.since = Down, time.Now()
+	}
+}
+
+// heard notes that the server has said something, or that it could not be asked.
+func (c *condition) heard(m *wire.Message) {
+	if m.Local {
+		if errors.Is(m.Cause, wire.ErrUnreachable) {
+			c.failed(m.Cause)
+		}
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failures = 0; c.state != Up {
+		c.state, c.since, c.why = Up, time.Now(), ""
+	}
+}
+
+func (c *condition) health() Health {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Health{Name: c.name, State: c.state, Connections: c.live, Failures: c.failures, Since: c.since, Why: c.why}
+}

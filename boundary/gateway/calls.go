@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A call is a request on its way to the server and back.
+type call struct {
+	id     wire.ID // the client's; zero if the request is our own
+	shown  wire.ID // how the client spells it
+	n      int64   // ours
+	method string
+	tool   string // name as the client gave it; a label only if it was listed
+	cursor string
+	token  string        // raw progressToken
+	meta   []byte        // of a request of our own
+	digest hold.Digest   // of the question, where results may be held
+	limit  time.Duration // of silence; 0: the server's
+	sent   string        // token that the server gets instead, because another request bears the same
+	claim  *wire.Claim   // what the client's headers say
+	item   surface.Key   // what it is about; without a name if that is nothing a server lists
+	wants  uint32        // of a subscription: bits of changing
+	watched
+	store storeTime
+
+	revision    string // that the request names; "": that of the session
+	born, heard time.Time
+	endless     bool // a subscription: silence is no fault
+	cancelled   bool // by the client, who waits no longer
+	answered    bool // by the server; classifiers are asked about it
+}
+
+// An ask is a request of the server on its way to the client and back.
+type ask struct {
+	id    wire.ID // the server's
+	n     int64   // ours
+	human bool    // a person answers it
+	born  time.Time
+}
+
+// calls are the requests under way in both directions.
+type calls struct {
+	mu        sync.Mutex
+	limit     int
+	lastUp    int64
+	lastDown  int64
+	lastToken int64
+	up        map[int64]*call
+	byID      map[wire.ID]*call
+	byToken   map[string]*call
+	down      map[int64]*ask
+	askedBy   map[wire.ID]*ask
+}
+
+func newCalls(limit int) *calls {
+	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{},
+		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}}
+}
+
+// open gives c its number, or says why it cannot be under way.
+func (c *calls) open(n *call) *answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byID[n.id] != nil && !n.id.IsZero() {
+		return &errDuplicate
+	}
+	if len(c.up) >= c.limit && !n.id.IsZero() {
+		return &errBusy
+	}
+	c.lastUp++
+	n.n = c.lastUp
+	c.up[n.n] = n
+	if !n.id.IsZero() {
+		c.byID[n.id] = n
+	}
+	if n.token != "" {
+		for c.byToken[n.wireToken()] != nil {
+			c.lastToken++
+			n.sent = `"pellucid-` + strconv.FormatInt(c.lastToken, 10) + `"`
+		}
+		c.byToken[n.wireToken()] = n
+	}
+	return nil
+}
+
+// get returns the call that the server answers under id; nil if there is none.
+func (c *calls) get(id wire.ID) *call {
+	n, isInt := id.Int()
+	if !isInt {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up[n]
+}
+
+// answering notes that the server has answered the call, which stays under way; false
+// if it had before.
+func (c *calls) answering(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !k.answered
+	k.answered = true
+	k.heard = time.Now()
+	return first
+}
+
+// close forgets the call with our number n and returns it; nil if there is none.
+func (c *calls) close(n int64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closeLocked(c.up[n])
+}
+
+func (c *calls) closeLocked(old *call) *call {
+	if old == nil {
+		return nil
+	}
+	delete(c.up, old.n)
+	if c.byID[old.id] == old {
+		delete(c.byID, old.id)
+	}
+	if c.byToken[old.wireToken()] == old {
+		delete(c.byToken, old.wireToken())
+	}
+	return old
+}
+
+// cancel marks the client's request as one that nobody waits for any longer.
+func (c *calls) cancel(id wire.ID, now time.Time) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.byID[id]
+	if found != nil {
+		found.cancelled, found.endless, found.heard = true, false, now
+	}
+	return found
+}
+
+// original returns the client's spelling of the id of a call under way.
+func (c *calls) original(n int64) (raw []byte, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.up[n]
+	if found == nil || found.id.IsZero() {
+		return nil, false
+	}
+	return found.shown.Append(nil), true
+}
+
+// progress notes that the server works on what token stands for, and returns it.
+func (c *calls) progress(token string, now time.Time) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.byToken[token]
+	if found != nil {
+		found.heard = now
+	}
+	return found
+}
+
+// only returns the one request that a client waits for; nil if there are none or several.
+func (c *calls) only() (one *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if k.id.IsZero() || k.cancelled || k.endless {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = k
+	}
+	return one
+}
+
+func (c *calls) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if !k.cancelled && !k.endless && !k.id.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// all forgets every call and returns those that a client waits for.
+func (c *calls) all() (waiting []*call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if !k.id.IsZero() && !k.cancelled {
+			waiting = append(waiting, k)
+		}
+	}
+	clear(c.up)
+	clear(c.byID)
+	clear(c.byToken)
+	return waiting
+}
+
+// ask numbers a request of the server, or says why it cannot be under way.
+func (c *calls) ask(id wire.ID, method string, now time.Time) (*ask, *answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.askedBy[id] != nil {
+		return nil, &errDuplicate
+	}
+	if len(c.down) >= c.limit {
+		return nil, &errBusy
+	}
+	c.lastDown++
+	a := &ask{id: id, n: c.lastDown, born: now, human: method == mcpmsg.Elicit || method == mcpmsg.Sample}
+	c.down[a.n] = a
+	c.askedBy[id] = a
+	return a, nil
+}
+
+// answered forgets the request of the server with our number n.
+func (c *calls) answered(n int64, now time.Time) *ask {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.down[n]
+	if a == nil {
+		return nil
+	}
+	delete(c.down, n)
+	delete(c.askedBy, a.id)
+	if a.human { // the server could not go on before
+		for _, k := range c.up {
+			k.heard = now
+		}
+	}
+	return a
+}
+
+// asked returns our number of a request of the server's under way.
+func (c *calls) asked(id wire.ID) (n int64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.askedBy[id]
+	if a == nil {
+		return 0, false
+	}
+	return a.n, true
+}
+
+// expired forgets and returns what has taken too long.
+func (c *calls) expired(now time.Time, timeout time.Duration) (late []*call, unanswered []*ask) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	human := false
+	for _, a := range c.down {
+		if now.Sub(a.born) >= timeout {
+			unanswered = append(unanswered, a)
+			delete(c.down, a.n)
+			delete(c.askedBy, a.id)
+			continue
+		}
+		human = human || a.human
+	}
+	for _, k := range c.up {
+		limit := k.patience(timeout)
+		silent := now.Sub(k.heard) >= limit
+		old := now.Sub(k.born) >= longestFactor*max(limit, timeout)
+		if !k.endless && (silent && !human || old) {
+			late = append(late, c.closeLocked(k))
+		}
+	}
+	return late, unanswered
+}
+
+// Patience with calls that nobody, or only this package, waits for.
+const (
+	cancelPatience = 30 * time.Second
+	listPatience   = 10 * time.Second
+)
+
+func (k *call) patience(timeout time.Duration) time.Duration {
+	switch {
+	case k.limit > 0 && !k.cancelled:
+		return k.limit
+	case k.id.IsZero():
+		return min(timeout, listPatience)
+	case k.cancelled:
+		return min(timeout, cancelPatience)
+	}
+	return timeout
+}
+
+// newCall notes of a client's request what its answer will need.
+func newCall(m *wire.Message, now time.Time) *call {
+	k := &call{id: m.ID, shown: m.ID, claim: m.Claim, method: m.Method, born: now, heard: now, endless: m.Method == mcpmsg.Listen}
+	if !m.Alias.IsZero() {
+		k.shown = m.Alias
+	}
+	k.item, k.wants = itemOf(m), wants(m)
+	k.revision = revision(m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Text())
+	switch m.Method {
+	case mcpmsg.CallTool:
+		k.tool = clip(k.item.Name)
+	case mcpmsg.ListTools:
+		k.cursor = strings.Clone(m.Params.Get("cursor").Text())
+	}
+	if token := m.Params.Get("_meta").Get("progressToken").Raw(); len(token) <= maxToken {
+		k.token = string(token)
+	}
+	return k
+}
+
+// wireToken is the token by which the server knows the call.
+func (k *call) wireToken() string {
+	if k.sent != "" {
+		return k.sent
+	}
+	return k.token
+}
+
+// params are those of the client's request as the server gets them.
+func (k *call) params(m *wire.Message) []byte {
+	if k.sent == "" && k.trace == "" || m.Params.Kind() != '{' {
+		return rawParams(m)
+	}
+	var e strictjson.Edits
+	if k.sent != "" {
+		e.Replace(m.Params.Get("_meta").Get("progressToken"), []byte(k.sent))
+	}
+	k.continueTrace(&e, m)
+	return e.Apply(nil, m.Params)
+}
+
+const (
+	maxToken = 1 << 10
+	maxTool  = 1 << 10
+)
+
+// clip copies a name; one that is too long for any tool is none.
+func clip(s string) string {
+	if len(s) > maxTool {
+		return ""
+	}
+	return strings.Clone(s)
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/boundary/validate"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A passage is one message of the server on its way to the client.
+type passage struct {
+	msg    *wire.Message
+	method string  // its own, or that of the request it answers
+	id     wire.ID // by which the client knows it; zero for notifications
+	// cancels is the id by which the client knows the request that a
+	// cancellation speaks of; zero leaves the params as they are.
+	cancels wire.ID
+	token   string     // raw progressToken as the client knows it; empty leaves it as it is
+	watched *watched   // of the call that it answers; nil if it answers none
+	judged  *judged    // what classifiers have to do with it; nil: nothing
+	store   *storeTime // of the call that it answers; nil if it answers none
+	// revision of the protocol in which it was sent; "": to be guessed from its form.
+	revision string
+
+	// Of a tool's result.
+	tool     string           // label of the tool concerned; empty if none is
+	name     string           // of that tool, as the server listed it; for its rule only
+	hints    toolHints        // of that tool
+	schema   *validate.Schema // that the server declared for its results; nil if none
+	output   []byte           // schema's source
+	narrow   bool             // schema's source is (narrowSchema)
+	checked  validate.Result  // by schema, where that was asked before
+	call     hold.Digest      // of the question that it answers
+	uri      string           // of the resource that was read
+	released string           // item of the queue that a person has released, or ""
+}
+
+// inspector is the choke point of a session. It is safe for concurrent use: what belongs
+// to one message is an inspection, so that no message waits while the decision about
+// another is recorded.
+type inspector struct {
+	cfg    Config
+	lookup func(int64) (raw []byte, known bool) // the client's spelling of the id of a call
+	scrub  scrubberCache
+	keep   *scrub.Scrubber // of definitions and names
+	ids    ids
+	seen   unapproved // what was left out of what the server says of itself
+	quiet  quiet      // of what classifiers say
+}
+
+func newInspector(cfg Config, lookup func(int64) ([]byte, bool)) (*inspector, error) {
+	in := &inspector{cfg: cfg, lookup: lookup, ids: newIDs(cfg.Rand), quiet: quiet{log: cfg.Log}}
+	in.scrub.tokens = cfg.Tokens
+	s, err := in.scrub.of(cfg.MaxChars)
+	if err != nil {
+		return nil, err
+	}
+	in.keep = s.faithful
+	return in, nil
+}
+
+// inspection is one message on its way through the choke point. It is reused.
+type inspection struct {
+	*inspector
+	p    passage
+	row  *mcpmsg.Row
+	rule Rule
+	d    Decision
+	w    walker
+
+	admitted strictjson.Doc // what is left of what a server says of itself
+	mended   strictjson.Doc // what is left once its form is right
+	again    strictjson.Doc // what is about to be delivered
+	counts   []Count        // for a policy
+	suspect  suspect        // the classifier that withholds the message
+}
+
+// inspections are those between two messages, of whichever session.
+var inspections = sync.Pool{New: func() any { return new(inspection) }}
+
+// pass is the choke point: the one function through which every message of a
+// server reaches the client. It returns what to deliver, or nil where nothing
+// is, and has recorded the decision.
+func (in *inspector) pass(p passage) *wire.Outgoing {
+	i := inspections.Get().(*inspection)
+	defer i.free()
+	i.inspector, i.p = in, p
+	i.w.key, i.w.keep, i.w.lookup, i.w.passages = in.cfg.Key, in.keep, in.lookup, in.cfg.passages
+	return i.decide()
+}
+
+// free forgets the message and whose it was.
+func (in *inspection) free() {
+	w := &in.w
+	w.reset()
+	w.key, w.keep, w.text, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, scrub.Clean{}
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect = nil, passage{}, nil, Rule{}, Decision{}, suspect{}
+	inspections.Put(in)
+}
+
+// decide returns what to deliver in the place of the message, and records why.
+func (in *inspection) decide() *wire.Outgoing {
+	if in.p.msg.Local {
+		// Our own constant text about a server that could not be asked.
+		out, _ := in.envelope(in.p.msg.Error)
+		return out
+	}
+	part, came, kind := partOf(in.p.msg)
+	in.row, in.rule = mcpmsg.Lookup(part, in.p.method), in.cfg.rule(in.p.name)
+	if err := in.begin(kind); err != nil {
+		in.cfg.Log.Error("message cannot be inspected", "error", err)
+		return in.instead(nil)
+	}
+	give, fits := in.fits(len(came.Raw()))
+	if !fits {
+		return in.withhold(finding.NoRoom)
+	}
+	defer give()
+	marked := in.row.Mark == mcpmsg.Always
+	var received earlyDigest
+	if marked {
+		received.begin(came.Raw())
+		defer received.wait() // before the octets serve another message
+	}
+	root, code := in.examine(came)
+	if code != ok {
+		return in.withhold(code)
+	}
+	in.p.schema = in.promised()
+	signals := in.signals(root)
+	if marked || in.w.edited {
+		signals = append(signals, signal{frame.MetaKey, in.provenance()})
+	}
+	if kind == "error" {
+		signals = nil // an error has no place for them
+	}
+	in.finish(root, signals)
+	out, body := in.envelope(root)
+	if code := in.validateDelivered(body); code != ok {
+		wire.PutBuffer(out.Raw)
+		return in.withhold(code)
+	}
+	in.w.release()
+	if !marked && !in.w.edited {
+		return out
+	}
+	in.d.Verdict = Passed
+	if in.w.edited {
+		in.d.Verdict = Changed
+	}
+	in.d.Received, in.d.Delivered = received.of(came.Raw()), digestOf(body)
+	if err := in.conclude(); err != nil && in.mustRecord() {
+		wire.PutBuffer(out.Raw)
+		return in.unrecorded()
+	}
+	in.tellClassified()
+	in.p.judged.isShown(&in.d)
+	return out
+}
+
+// examine asks everybody who may withhold the message, in the order of the house: what
+// was approved, the protocol's schema and the tool's, the walk, the rules, what is blocked, the classifiers and
+// the policy. It returns what is left of it, and why it is withheld, or ok.
+func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.Code) {
+	root, cut, code := in.admit(came)
+	if cut > 0 {
+		in.w.leftOut(finding.Unapproved, cut)
+	}
+	if code == ok {
+		root, code = in.formed(root)
+	}
+	if code == ok {
+		code = in.validateReceived()
+	}
+	if code == ok {
+		code = in.walk(root)
+	}
+	if code == ok && in.p.released == "" {
+		code = in.holds()
+	}
+	if code == ok {
+		code = in.blocked()
+	}
+	if code == ok {
+		code = in.classified()
+	}
+	if code == ok {
+		code = in.decides(root)
+	}
+	return root, code
+}
+
+func partOf(m *wire.Message) (mcpmsg.Part, strictjson.Value, string) {
+	switch m.Kind {
+	case wire.Response:
+		return mcpmsg.Result, m.Result, "result"
+	case wire.ErrorResponse:
+		return mcpmsg.Error, m.Error, "error"
+	case wire.Request:
+		return mcpmsg.Params, m.Params, "request"
+	}
+	return mcpmsg.Params, m.Params, "notification"
+}
+
+// begin draws the evidence id and prepares the walk.
+func (in *inspection) begin(kind string) error {
+	id, err := in.ids.next()
+	if err != nil {
+		return fmt.Errorf("gateway: no randomness for an evidence id: %w", err)
+	}
+	s, err := in.scrub.of(in.rule.MaxChars)
+	if err != nil {
+		return err
+	}
+	w, rule := &in.w, &in.rule
+	w.evidence, w.digests = id, in.row.Mark == mcpmsg.Always
+	w.kind, w.framing = rule.Frame, rule.Framing
+	w.frames = w.kind != frame.KindMeta && in.row.Frames()
+	w.text = s.mcp
+	if rule.Profile == Faithful || in.row.Definitions {
+		w.text = s.faithful
+	}
+	w.origin = frame.Origin{Server: in.cfg.Name, Tool: in.p.tool}
+	if in.row.Method == mcpmsg.ReadResource || in.row.Method == mcpmsg.GetPrompt {
+		w.origin.Tool = in.row.Method
+	}
+	if w.kind == frame.KindLLM {
+		w.llm, w.origin.Model = rule.LLM, rule.LLM.model(in.p.msg.Result)
+	}
+	method := in.row.Method
+	if method == "" {
+		method = frame.Other
+	}
+	in.d = Decision{
+		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Tool: in.p.tool, Method: method, Kind: kind, Principal: in.cfg.Principal,
+		Profile: w.text.Policy().Profile.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
+		Released: in.p.released,
+	}
+	return nil
+}
+
+// walk treats every string of the message. It returns why the whole message
+// must be refused, or ok.
+func (in *inspection) walk(root strictjson.Value) finding.Code {
+	if !root.Exists() {
+		return ok
+	}
+	in.w.grown.size, in.w.grown.wanted = len(root.Raw()), in.cfg.Blocks != nil
+	if code := in.w.object(in.row.Shape, root); code != ok {
+		return code
+	}
+	if in.w.tooMany() {
+		return finding.TooMany
+	}
+	if in.w.settle(); in.w.refused != ok {
+		return in.w.refused
+	}
+	in.withholdCapabilities(root)
+	in.restructure(root)
+	if in.p.msg.Kind != wire.Response {
+		return ok
+	}
+	if code := checkResultType(root.Get("resultType")); code != ok {
+		return code
+	}
+	return in.checkInputRequests(root.Get("inputRequests"))
+}
+
+func checkResultType(v strictjson.Value) finding.Code {
+	if !v.Exists() {
+		return ok
+	}
+	for _, known := range mcpmsg.ResultTypes {
+		if v.Text() == known {
+			return ok
+		}
+	}
+	return finding.Misshapen
+}
+
+// checkInputRequests refuses what the server may not ask of the client inside a result.
+func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
+	for _, request := range v.Members() {
+		switch method := request.Get("method").Text(); {
+		case !in.cfg.passages.Method(method):
+			return finding.Denied
+		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
+		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:
+		case method == mcpmsg.Sample:
+			in.cfg.Log.Warn("server asks for sampling in a result, which is not allowed to it", "allow_with", "dangerously_allow_sampling")
+			return finding.Denied
+		default:
+			return finding.Misshapen
+		}
+	}
+	return ok
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// An Inspector lets single results of tools through the choke point, for a caller
+// that carries them itself. It is safe for concurrent use.
+type Inspector struct {
+	cfg  Config
+	pool sync.Pool // of *solo
+}
+
+// NewInspector checks cfg, of which what is about sessions does not count.
+func NewInspector(cfg Config) (*Inspector, error) {
+	named := cfg.Name
+	cfg, err := cfg.orDefault()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Name = named
+	cfg.Hold = nil // nobody asks again for what a person releases
+	i := &Inspector{cfg: cfg}
+	first, err := i.make()
+	if err != nil {
+		return nil, err
+	}
+	i.pool.Put(first)
+	return i, nil
+}
+
+// A ToolResult is the result of a tools/call, as a server gave it to somebody.
+type ToolResult struct {
+	Server string // shown if it is a label (frame.IsLabel); "": the Config's
+	Tool   string // likewise
+	Raw    []byte // JSON
+	// Schema is the outputSchema that the tool has declared; nil: none.
+	Schema []byte
+	// Profile is used where neither the Config nor a Rule names one.
+	Profile Profile
+}
+
+// Inspect lets r through the choke point. clean is what may go to a client: always
+// a tool's result, and one of constant text if r had to be withheld. The decision
+// is in the record.
+func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) {
+	s, _ := i.pool.Get().(*solo)
+	if s == nil {
+		if s, err = i.make(); err != nil {
+			return nil, Decision{}, err
+		}
+	}
+	defer i.pool.Put(s)
+	clean, err = i.inspect(s, r)
+	return clean, s.last, err
+}
+
+func (i *Inspector) inspect(s *solo, r ToolResult) ([]byte, error) {
+	s.last = Decision{}
+	in := s.in
+	in.cfg.Name = labelOr(r.Server, i.cfg.Name)
+	if i.cfg.Profile == DefaultProfile {
+		in.cfg.Profile = r.Profile
+	}
+	switch {
+	case in.cfg.rule(r.Tool).Denied:
+		return s.refuse(r.Tool, finding.Denied)
+	case s.doc.Reset(r.Raw, strictjson.Limits{MendSurrogates: true}) != nil || s.doc.Root().Kind() != '{':
+		return s.refuse(r.Tool, finding.Violation)
+	}
+	p := passage{
+		msg:    &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()},
+		method: mcpmsg.CallTool, id: wire.IntID(0), tool: labelOr(r.Tool, ""), name: r.Tool,
+	}
+	if r.Schema != nil {
+		p.output, p.schema = r.Schema, i.cfg.Schemas.Compile(r.Schema)
+		p.narrow = i.cfg.Classifiers != nil && narrowSchema(r.Schema)
+	}
+	i.ask(in, &p)
+	out := in.pass(p)
+	raw, isResult := bytes.CutPrefix(out.Raw, []byte(`{"jsonrpc":"2.0","id":0,"result":`))
+	if !isResult {
+		return nil, errors.New("gateway: result cannot be inspected")
+	}
+	clean := raw[:len(raw)-1]
+	if len(clean) < worthHelp { // its own bytes: those of the pool serve the next message
+		clean = bytes.Clone(clean)
+		wire.PutBuffer(out.Raw)
+	}
+	i.behind(in, &p)
+	return clean, nil
+}
+
+// refuse is the result that takes the place of one that cannot be looked at.
+func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
+	id := s.in.refuse("result", Withheld, code)
+	if id == nil {
+		return nil, errors.New("gateway: no randomness for an evidence id")
+	}
+	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: labelOr(tool, "")}, scrub.Faithful, code)
+	return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note), nil
+}
+
+// ask has classifiers judge the result before it is looked at.
+func (i *Inspector) ask(in *inspector, p *passage) {
+	if p.judged = in.cfg.judges(p); p.judged == nil {
+		return
+	}
+	if in.unfit(p) {
+		p.judged = nil
+		return
+	}
+	p.judged.skip()
+	asked := p.judged.asks(classify.Enforce)
+	if len(asked) == 0 {
+		return
+	}
+	// Each within its own time.
+	p.judged.verdicts = append(p.judged.verdicts, askAll(context.Background(), asked, in.see(*p, wantsRaw(asked)))...)
+}
+
+// behind has classifiers judge a copy of the result, whose octets are the caller's.
+func (i *Inspector) behind(in *inspector, p *passage) {
+	asked := p.judged.asks(classify.Shadow)
+	if len(asked) == 0 || !p.judged.shown {
+		return
+	}
+	doc := new(strictjson.Doc)
+	if doc.Reset(bytes.Clone(p.msg.Result.Raw()), strictjson.Limits{MendSurrogates: true}) != nil {
+		return // never: it was parsed before
+	}
+	q := *p
+	q.msg = &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: doc.Root()}
+	in.behind(q, asked, func() {})
+}
+
+// labelOr is s if it may be shown, else or, else frame.Other.
+func labelOr(s, or string) string {
+	switch {
+	case frame.IsLabel(s):
+		return s
+	case frame.IsLabel(or):
+		return or
+	}
+	return frame.Other
+}
+
+// A solo is an inspector for one result at a time, which remembers its last decision.
+type solo struct {
+	in   *inspector
+	doc  strictjson.Doc
+	sink Sink
+	last Decision
+}
+
+func (i *Inspector) make() (*solo, error) {
+	n := &solo{sink: i.cfg.Sink}
+	cfg := i.cfg
+	cfg.Sink = n
+	var err error
+	n.in, err = newInspector(cfg, func(int64) ([]byte, bool) { return nil, false })
+	return n, err
+}
+
+// Record implements Sink.
+func (n *solo) Record(d Decision) error {
+	n.last = d
+	return n.sink.Record(d)
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/validate"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// holding are calls of tools that wait for the server's tools to be listed: a tool's
+// label, its headers and the schema of its results stand in the list.
+type holding struct {
+	mu      sync.Mutex
+	list    []held
+	listing bool
+}
+
+type held struct {
+	m *wire.Message
+	k *call
+}
+
+// hold keeps the request if there is something to wait for; begin means that
+// the caller has to bring it about.
+func (h *holding) hold(m *wire.Message, k *call, current func() bool) (kept, begin bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.listing && current() {
+		return false, false
+	}
+	begin, h.listing = !h.listing, true
+	h.list = append(h.list, held{m, k})
+	return true, begin
+}
+
+// drop forgets a held request and reports whether it was held.
+func (h *holding) drop(k *call) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.list {
+		if h.list[i].k == k {
+			h.list = append(h.list[:i], h.list[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// next takes the first held request; when there is none, holding is over.
+func (h *holding) next() (held, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.list) == 0 {
+		h.listing, h.list = false, nil
+		return held{}, false
+	}
+	first := h.list[0]
+	h.list = h.list[1:]
+	return first, true
+}
+
+// askPage asks the server for a page of its tools. meta makes the request
+// complete in the modern revision.
+func (r *relay) askPage(cursor string, meta []byte) {
+	now := time.Now()
+	k := &call{method: mcpmsg.ListTools, cursor: cursor, meta: meta, born: now, heard: now}
+	if meta != nil {
+		k.revision = mcpmsg.Modern
+	}
+	r.calls.open(k)
+	id := wire.IntID(k.n)
+	route := wire.Route{}
+	var doc strictjson.Doc
+	if meta != nil && doc.Reset(meta, strictjson.Limits{}) == nil {
+		route.Version = strings.Clone(doc.Root().Get(mcpmsg.KeyVersion).Text())
+	}
+	r.enqueue(&wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.ListTools, mcpmsg.AppendListParams(nil, cursor, meta)),
+		Kind: wire.Request, ID: id, Method: mcpmsg.ListTools, Route: route})
+}
+
+// ownPage takes the answer to askPage.
+func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
+	if m.Kind != wire.Response {
+		r.listed(ctx, nil)
+		return
+	}
+	done, inOrder := r.listing.page(k.cursor, m.Result, r.illFormed(k, m))
+	if r.cfg.Admission != nil && inOrder {
+		r.differs(m)
+	}
+	switch {
+	case !inOrder:
+		r.quiet.warn("server's list of tools is too long or out of order")
+		r.listed(ctx, nil)
+	case done:
+		r.listed(ctx, &r.listing)
+	default:
+		r.askPage(r.listing.next, k.meta)
+	}
+}
+
+// clientPage learns from a page that the client asked for.
+func (r *relay) clientPage(k *call, m *wire.Message) {
+	if done, inOrder := r.clientOwn.page(k.cursor, m.Result, r.illFormed(k, m)); done && inOrder {
+		r.surface.settle(&r.clientOwn)
+	}
+}
+
+// listed settles the surface, with nothing where the server would not say, and
+// lets go of what waited for it.
+func (r *relay) listed(ctx context.Context, l *listing) {
+	r.surface.settle(l)
+	r.work.Go(func() {
+		for {
+			h, more := r.holding.next()
+			if !more || r.forward(ctx, h.m, h.k) != nil {
+				return
+			}
+		}
+	})
+}
+
+// contextMeta copies what makes a request of the modern revision complete.
+func contextMeta(m *wire.Message) []byte {
+	meta := m.Params.Get("_meta")
+	if !meta.Get(mcpmsg.KeyVersion).Exists() {
+		return nil
+	}
+	dst := []byte{'{'}
+	for _, key := range [...]string{mcpmsg.KeyVersion, mcpmsg.KeyClientInfo, mcpmsg.KeyClientCaps} {
+		if v := meta.Get(key); v.Exists() {
+			if len(dst) > 1 {
+				dst = append(dst, ',')
+			}
+			dst = append(append(append(append(dst, '"'), key...), `":`...), v.Raw()...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// illFormed are the entries of a page of tools that are left out for their form.
+func (r *relay) illFormed(k *call, m *wire.Message) map[strictjson.Value]bool {
+	if m.Kind != wire.Response || r.cfg.rule("").Mode != Enforce {
+		return nil
+	}
+	report := (&passage{msg: m, method: mcpmsg.ListTools, revision: r.revisionOf(k)}).shape(m.Result)
+	wrong := make(map[strictjson.Value]bool, len(report.Entries))
+	for _, e := range report.Entries {
+		wrong[e.Value] = true
+	}
+	return wrong
+}
+
+// refuseIllFormed answers a call of a tool that was left out for its form; nil: it was not.
+func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Outgoing {
+	if k.method != mcpmsg.CallTool || r.cfg.rule("").Mode != Enforce || !r.surface.illFormed(k.tool) {
+		return nil
+	}
+	id := r.refused("request", Dropped, finding.ShapeInvalid)
+	if id == nil {
+		return errWithheld.to(k, nil)
+	}
+	return r.refuseCall(m, k, *id, frame.Other, placeholderForm, finding.ShapeInvalid)
+}
+
+// A listing is a tools/list under way, page by page.
+type listing struct {
+	tools    map[string]declared
+	versions bool // digests of the tools are wanted
+	next     string
+	pages    int
+	octets   int // of output schemas
+}
+
+// page takes the page that cursor asked for. done means that no page follows;
+// a page out of order, or one too many, ends the listing: ok is false then.
+// wrong are its entries that no client sees for their form.
+func (l *listing) page(cursor string, result strictjson.Value, wrong map[strictjson.Value]bool) (done, ok bool) {
+	if cursor == "" {
+		*l = listing{tools: map[string]declared{}, versions: l.versions}
+	} else if l.tools == nil || cursor != l.next {
+		return false, false
+	}
+	if l.pages++; l.pages > maxPages {
+		return false, false
+	}
+	for t := range result.Get("tools").Elements() {
+		if len(l.tools) == maxTools {
+			return false, false
+		}
+		d := declared{headers: cloneHeaders(mcpmsg.ParamHeaders(t.Get("inputSchema"))), hints: hintsOf(t.Get("annotations"))}
+		d.illFormed = wrong[t] || t.Get("name").Text() == ""
+		if schema := t.Get("outputSchema"); schema.Exists() {
+			d.output = l.keep(schema.Raw())
+			d.narrow = narrowSchema(d.output)
+		}
+		if l.versions {
+			it, _ := surface.EntryItem(mcpmsg.ListTools, t)
+			d.version = it.Digest
+		}
+		l.tools[strings.Clone(t.Get("name").Text())] = d
+	}
+	l.next = strings.Clone(result.Get("nextCursor").Text())
+	return l.next == "", true
+}
+
+// keep copies a schema. Of one that is too large, or comes after too many, only
+// its first octets are kept: they are no schema, so nothing can be judged by them.
+func (l *listing) keep(schema []byte) []byte {
+	if len(schema) > validate.MaxSchema || l.octets+len(schema) > maxSchemas {
+		schema = schema[:1]
+	}
+	l.octets += len(schema)
+	return bytes.Clone(schema)
+}
+
+// cloneHeaders copies what aliases a message that will be reused.
+func cloneHeaders(in []mcpmsg.ParamHeader) []mcpmsg.ParamHeader {
+	for i := range in {
+		in[i].Name = strings.Clone(in[i].Name)
+		path := make([]string, len(in[i].Path))
+		for k, name := range in[i].Path {
+			path[k] = strings.Clone(name)
+		}
+		in[i].Path = path
+	}
+	return in
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// An Exception lets a finding through although a Rule says to hold it.
+type Exception struct {
+	Code  finding.Code
+	Until time.Time // zero: for ever
+}
+
+// holds returns the first of what was found in a tool's result for which the rule
+// wants it held, or ok.
+func (in *inspection) holds() finding.Code {
+	if len(in.rule.Hold) == 0 || in.p.method != mcpmsg.CallTool || in.p.msg.Kind != wire.Response {
+		return ok
+	}
+	for _, f := range in.w.found {
+		if in.held(f.Code) {
+			return f.Code
+		}
+	}
+	for _, c := range in.w.foundMore {
+		if in.held(c.Code) {
+			return c.Code
+		}
+	}
+	return ok
+}
+
+func (in *inspection) held(code finding.Code) bool {
+	return slices.Contains(in.rule.Hold, code) && !in.excepted(code)
+}
+
+func (in *inspection) excepted(code finding.Code) bool {
+	return slices.ContainsFunc(in.rule.Except, func(e Exception) bool {
+		return e.Code == code && (e.Until.IsZero() || in.cfg.Now().Before(e.Until))
+	})
+}
+
+// review gives a withheld result to the queue. It reports whether a person will
+// find it there.
+func (in *inspection) review(code finding.Code) bool {
+	if in.cfg.Hold == nil || isUnfit(code) || in.d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
+		return false
+	}
+	ctx, done := in.p.store.within(context.Background())
+	defer done()
+	err := in.cfg.Hold.Hold(ctx, hold.Item{
+		ID: in.d.ID.String(), Server: in.d.Server, Tool: in.d.Tool, Principal: in.cfg.Principal, Rule: in.heldBy(code), Code: code,
+		Call: in.p.call, Body: slices.Clone(in.p.msg.Result.Raw()),
+	})
+	if err != nil {
+		level := in.cfg.Log.Error
+		if errors.Is(err, hold.ErrFull) {
+			level = in.cfg.Log.Warn
+		}
+		level("withheld result not kept for review", "error", err, "evidence", in.d.ID.String())
+	}
+	return err == nil
+}
+
+// isUnfit reports whether a result withheld for that reason can be released by no
+// reviewer: a client could not read it as what its server has declared.
+func isUnfit(code finding.Code) bool {
+	return code == finding.ShapeInvalid || code == finding.SchemaInvalid
+}
+
+// heldBy names what holds a result.
+func (in *inspection) heldBy(code finding.Code) string {
+	if in.suspect.name != "" {
+		return "classifier:" + in.suspect.name
+	}
+	return in.d.heldBy(code)
+}
+
+// ruleOf names the kind of rule that withholds for a code.
+func ruleOf(code finding.Code) string {
+	switch code {
+	case finding.SchemaBroken, finding.SchemaUnverifiable:
+		return "schema"
+	}
+	return "finding"
+}
+
+// released answers a call with a result that a person has released for it. The
+// server is not asked again: what it did for the call, it has done.
+func (r *relay) released(ctx context.Context, k *call) (*wire.Outgoing, bool) {
+	if r.cfg.Hold == nil || k.method != mcpmsg.CallTool {
+		return nil, false
+	}
+	within, done := k.store.within(ctx)
+	it, taken := r.cfg.Hold.Take(within, k.digest)
+	done()
+	if !taken {
+		return nil, false
+	}
+	message := append([]byte(`{"jsonrpc":"2.0","id":0,"result":`), it.Body...)
+	m, err := wire.Decode(append(message, '}'), strictjson.Limits{MendSurrogates: true})
+	if err != nil {
+		r.log.Error("released result is no result", "evidence", it.ID)
+		return nil, false
+	}
+	defer m.Release()
+	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID,
+		revision: r.revisionOf(k), store: &k.store}
+	if schema := r.surface.output(k.tool); schema != nil { // by which what we add is judged, not the result
+		p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
+	}
+	out := r.in.pass(p)
+	if out != nil {
+		out.ID, out.Whole = k.id, true
+	}
+	return out, out != nil
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A Rule is what the operator wants of one tool.
+type Rule struct {
+	Denied   bool          // not listed, and not called
+	Profile  Profile       // DefaultProfile: the server's
+	Frame    frame.Kind    // KindFence, KindMeta, or KindLLM, which needs LLM
+	LLM      *LLM          // of KindLLM: what boundary/rules compiles `frame: llm` to
+	Framing                // of a tool AnyType and StructuredText only
+	MaxChars int           // 0: as the server's
+	Timeout  time.Duration // 0: as the server's
+	Validation
+
+	// Unprivileged: its results are delivered even if Config.RequireEvidence asks for a
+	// record and there can be none. What a server says of its tools does not count.
+	Unprivileged bool
+
+	// Hold lists findings for which a result is held for review instead of being
+	// delivered without them, and Except where not.
+	Hold   []finding.Code
+	Except []Exception
+}
+
+// rule is what applies to the results of a tool, "" for what is no tool's.
+func (c *Config) rule(tool string) Rule {
+	own := Rule{Profile: Faithful, Frame: c.Frame, LLM: c.LLM, Framing: c.Framing, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
+	if c.Profile != DefaultProfile {
+		own.Profile = c.Profile
+	}
+	if c.Tools == nil || tool == "" {
+		return own
+	}
+	r := c.Tools(tool)
+	if r == nil {
+		return own
+	}
+	out := *r
+	if out.Frame == frame.KindLLM && !out.LLM.valid() {
+		out.Frame = frame.KindFence // never less than that
+	}
+	if out.Profile == DefaultProfile {
+		out.Profile = own.Profile
+	}
+	if out.MaxChars == 0 {
+		out.MaxChars = own.MaxChars
+	}
+	if out.Timeout == 0 {
+		out.Timeout = own.Timeout
+	}
+	return out
+}
+
+func (r Rule) check() error {
+	switch {
+	case r.Profile > Faithful:
+		return errors.New("gateway: configuration: unknown profile")
+	case r.Frame > frame.KindLLM:
+		return errors.New("gateway: configuration: unknown kind of frame")
+	case r.Frame == frame.KindLLM && !r.LLM.valid():
+		return errors.New("gateway: configuration: no envelope for the answers of a language model")
+	case r.Timeout < 0 || r.MaxChars < 0:
+		return errors.New("gateway: configuration: negative limit")
+	case !r.Validation.valid():
+		return errors.New("gateway: configuration: unknown mode of validation")
+	}
+	return nil
+}
+
+// scrubbers are the compiled profiles for texts of one ceiling.
+type scrubbers struct{ mcp, faithful *scrub.Scrubber }
+
+// scrubberCache keeps those of every ceiling that the rules use. It is safe for
+// concurrent use.
+type scrubberCache struct {
+	tokens *scrub.TokenTable
+
+	mu   sync.Mutex
+	made map[int]scrubbers // by code points
+}
+
+// of returns those for texts of at most chars code points.
+func (c *scrubberCache) of(chars int) (scrubbers, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s, made := c.made[chars]; made {
+		return s, nil
+	}
+	var s scrubbers
+	var err error
+	if s.mcp, err = scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: chars, Tokens: c.tokens}); err == nil {
+		s.faithful, err = scrub.Compile(scrub.Policy{Profile: scrub.Faithful, MaxChars: chars, Tokens: c.tokens})
+	}
+	if err != nil {
+		return s, fmt.Errorf("gateway: configuration: %w", err)
+	}
+	if c.made == nil {
+		c.made = map[int]scrubbers{}
+	}
+	c.made[chars] = s
+	return s, nil
+}
+
+// allowed leaves denied tools out of a list.
+func (in *inspection) allowed(root strictjson.Value) {
+	if in.cfg.Tools == nil || in.p.method != mcpmsg.ListTools || in.p.msg.Kind != wire.Response {
+		return
+	}
+	for t := range root.Get("tools").Elements() {
+		if in.cfg.rule(t.Get("name").Text()).Denied {
+			in.w.edits.Remove(t)
+			in.w.edited = true
+			in.w.note(finding.Denied, 1, nil)
+		}
+	}
+}

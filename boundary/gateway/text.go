@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/pellucid-mcp/pellucid/boundary/blob"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// plainText is v's text, which lives until release.
+func (w *walker) plainText(v strictjson.Value) string {
+	if !v.Escaped() {
+		return v.Text()
+	}
+	if n := len(v.Raw()); cap(w.plain)-len(w.plain) < n {
+		w.plain = wire.GetBuffer(max(n, 2*cap(w.plain)))
+		w.pooled = append(w.pooled, w.plain)
+	}
+	start := len(w.plain)
+	w.plain = v.AppendText(w.plain)
+	return asString(w.plain[start:])
+}
+
+// scrub treats a string that may be rewritten.
+func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
+	w.clean(v, with)
+	if w.digests {
+		w.addShort(digestOf(asOctets(w.res.Clean.String())), len(w.res.Clean.String()))
+	}
+	if w.changed {
+		w.edits.ReplaceText(v, w.res.Clean.String())
+	}
+}
+
+// clean leaves v's clean text in w.res.
+func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
+	w.inspected++
+	with.Scrub(w.plainText(v), &w.res)
+	if v.Mended() {
+		w.edited = true
+		w.note(finding.SurrogateMended, 1, nil)
+	}
+	w.changed = w.res.Changed()
+	w.noteEvents()
+	if clean := w.res.Clean.String(); blob.HasDataScheme(clean) {
+		if safe := w.dataURI(clean, with); safe != clean {
+			w.changed = true
+			clean = safe
+		}
+		with.Scrub(clean, &w.res)
+	}
+	w.edited = w.edited || w.changed
+	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
+}
+
+// toolText treats the text of a tool's content block or error.
+func (w *walker) toolText(v strictjson.Value, framed bool) {
+	w.clean(v, w.text)
+	clean := w.res.Clean
+	if !framed {
+		w.addDigest(digestOf(asOctets(clean.String())))
+		if w.changed {
+			w.edits.ReplaceText(v, clean.String())
+		}
+		return
+	}
+	if w.around(v, clean) {
+		return
+	}
+	w.edits.ReplaceText(v, w.frame(clean))
+}
+
+// frame puts a text into its frame.
+func (w *walker) frame(clean scrub.Clean) string {
+	fence, sealed := w.room(len(clean.String())+fenceRoom), frame.Sealed{}
+	if w.llm != nil {
+		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), clean)
+	} else {
+		fence, sealed = w.key.AppendFence(fence, w.origin, clean)
+	}
+	w.took(fence, len(clean.String()))
+	w.addDigest(sealed.Digest)
+	if sealed.Neutralised > 0 {
+		w.edited = true
+		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
+	}
+	return asString(fence)
+}
+
+// around frames a text of which nothing is copied before it is delivered. It reports
+// false if the text holds what looks like its frame.
+func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
+	var fence []byte
+	var split int
+	var sealed frame.Sealed
+	fits := false
+	if w.llm != nil {
+		fence, split, sealed, fits = w.llm.Envelope.AppendAround(w.room(fenceRoom), w.llm.origin(w.origin), clean)
+	} else {
+		fence, split, sealed, fits = w.key.AppendAround(w.room(fenceRoom), w.origin, clean)
+	}
+	w.took(fence, 0)
+	if fits {
+		w.addDigest(sealed.Digest)
+		before, behind := asString(fence[:split]), asString(fence[split:])
+		if w.changed {
+			w.edits.ReplaceTextWithin(v, before, clean.String(), behind)
+		} else {
+			w.edits.Surround(v, before, behind)
+		}
+	}
+	return fits
+}
+
+// fenceRoom is enough for a fence without its body, most of the time.
+const fenceRoom = 1 << 10
+
+// asString is b as a string, without a copy. b must not be written to any more.
+func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// asOctets is s as octets, without a copy. They must not be written to.
+func asOctets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// name checks what is never rewritten.
+func (w *walker) name(v strictjson.Value) finding.Code {
+	if v.Kind() != '"' {
+		return ok
+	}
+	w.inspected++
+	s := v.Text()
+	if v.Mended() {
+		return finding.RefusedName
+	}
+	if len(s) > maxName && !strings.HasPrefix(s, "data:") {
+		return finding.TooLong
+	}
+	w.keep.Scrub(s, &w.res)
+	if w.res.Changed() || strings.ContainsAny(s, layout) || w.speaks(s) {
+		w.noteEvents()
+		return finding.RefusedName
+	}
+	if blob.HasDataScheme(s) && !w.checkURI(s) {
+		return finding.RefusedName
+	}
+	return ok
+}
+
+// layout are hidden characters that stay in prose and have no place in a name: the soft
+// hyphen and isolates.
+const layout = "\u00ad\u2066\u2067\u2068\u2069"
+
+// speaks reports whether a name, which w.res is about, claims a role of the
+// conversation: in words that would be removed from a text, or in a line of
+// several. In prose such lines may be honest; a name has no lines.
+func (w *walker) speaks(name string) bool {
+	if !slices.ContainsFunc(w.res.Notes, func(n scrub.Note) bool { return n.Class == scrub.RoleMarker }) {
+		return false
+	}
+	if strings.IndexByte(name, '\n') >= 0 {
+		return true
+	}
+	w.text.Scrub(name, &w.res)
+	return w.res.Tokens > 0
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+)
+
+// Bounds of what is remembered of a server's tools.
+const (
+	maxTools = 10_000
+	maxPages = 256
+	// maxSchemas bounds the octets of all outputSchemas of a server.
+	maxSchemas = 16 << 20
+)
+
+// toolList is what a server has listed of its tools: only a name that it listed, and
+// that is approved, may stand as a label.
+type toolList struct {
+	admission Admission // nil: everything is
+	mu        sync.Mutex
+	tools     map[string]declared
+	known     bool // and current
+}
+
+// declared is what a server has said of one tool.
+type declared struct {
+	headers []mcpmsg.ParamHeader
+	output  []byte // outputSchema; nil if there is none
+	hints   toolHints
+	narrow  bool           // output admits nothing that could hold an injection
+	version surface.Digest // of all that it has said
+
+	illFormed bool // left out for its form
+}
+
+func (s *toolList) current() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}
+
+// stale says that the server has announced a change. What was listed stays
+// known by name until the next listing replaces it.
+func (s *toolList) stale() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = false
+}
+
+// settle takes a complete listing, or none if there can be none.
+func (s *toolList) settle(l *listing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known = true; l != nil {
+		s.tools = l.tools
+	}
+}
+
+// label is the tool's name if it may be shown, else frame.Other.
+func (s *toolList) label(tool string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, listed := s.tools[tool]
+	if !listed || !frame.IsLabel(tool) {
+		return frame.Other
+	}
+	if a := s.admission; a != nil && !a.Admits(surface.Item{Key: surface.Key{Kind: surface.Tool, Name: tool}, Digest: d.version}) {
+		return frame.Other
+	}
+	return tool
+}
+
+// illFormed reports whether the tool was left out of the list for its form.
+func (s *toolList) illFormed(tool string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].illFormed
+}
+
+// version is the digest of what the server has said of a tool.
+func (s *toolList) version(tool string) (d surface.Digest, listed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, listed := s.tools[tool]
+	return t.version, listed
+}
+
+func (s *toolList) headers(tool string) []mcpmsg.ParamHeader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].headers
+}
+
+// output is the outputSchema that the server has declared for the tool, nil if it
+// has not.
+func (s *toolList) output(tool string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].output
+}
+
+// narrow reports whether the tool's outputSchema is.
+func (s *toolList) narrow(tool string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool].narrow
+}

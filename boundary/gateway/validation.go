@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"github.com/pellucid-mcp/pellucid/boundary/validate"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A Validation says what becomes of structuredContent beside the outputSchema that
+// the server has declared. Its zero value is the strict choice.
+type Validation struct {
+	Mode Mode
+	// PassUnverifiable delivers what cannot be judged, because the schema cannot be
+	// compiled or would cost too much; it is told in the record either way.
+	PassUnverifiable bool
+}
+
+// A Mode says whether a check acts.
+type Mode uint8
+
+// The modes.
+const (
+	Enforce Mode = iota // what fails is withheld
+	Audit               // what fails is recorded, and delivered
+	Off                 // nothing is checked
+)
+
+func (v Validation) valid() bool { return v.Mode <= Off }
+
+// validateReceived judges what the server has answered. It returns why that must be
+// withheld, or ok.
+func (in *inspection) validateReceived() finding.Code {
+	if in.p.schema == nil || in.rule.Mode == Off || !isToolAnswer(&in.p) {
+		return ok
+	}
+	r := in.p.checked
+	if r.Verdict == 0 {
+		r = in.p.schema.Tool(in.p.msg.Result)
+	}
+	if in.p.released != "" && r.Verdict != validate.Invalid {
+		return ok // a reviewer has let it through; what is invalid, no reviewer can
+	}
+	return in.validated(r)
+}
+
+// isToolAnswer reports whether the message is the result of a tool call.
+func isToolAnswer(p *passage) bool {
+	return p.msg.Kind == wire.Response && p.method == mcpmsg.CallTool
+}
+
+// validated records the result of a validation and says whether it withholds.
+func (in *inspection) validated(r validate.Result) finding.Code {
+	if in.d.Validation.Verdict == 0 {
+		in.d.Validation = r
+	}
+	code := ok
+	switch r.Verdict {
+	case validate.Invalid:
+		code = finding.SchemaInvalid
+	case validate.Unverifiable:
+		if code = finding.SchemaUnverifiable; in.rule.PassUnverifiable {
+			in.w.skip(code)
+			return ok
+		}
+	}
+	if code == ok {
+		return ok
+	}
+	in.cfg.Log.Warn("structured content does not stand up to its schema", "tool", in.d.Tool, "verdict", r.Verdict.String(),
+		"reason", string(r.Reason), "keyword", r.Keyword, "place", r.Pointer, "evidence", in.d.ID.String())
+	if in.rule.Mode == Audit {
+		in.w.note(code, 1, nil)
+		return ok
+	}
+	return code
+}
+
+// validateDelivered judges once more what was changed: a text without what was found in it
+// may be one that the schema refuses, and the client would be told a lie.
+func (in *inspection) validateDelivered(body []byte) finding.Code {
+	if in.p.schema == nil || in.d.Validation.Verdict != validate.Valid || !in.w.edited {
+		return ok
+	}
+	if err := in.again.Reset(body, strictjson.Limits{}); err != nil {
+		return finding.SchemaBroken
+	}
+	r := in.p.schema.Tool(in.again.Root())
+	if r.Verdict == validate.Valid {
+		return ok
+	}
+	in.d.Validation = r
+	if in.rule.Mode == Audit {
+		in.w.note(finding.SchemaBroken, 1, nil)
+		return ok
+	}
+	return finding.SchemaBroken
+}

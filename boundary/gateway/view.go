@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/boundary/blob"
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A view is the text of one answer, as a model will read it.
+type view struct {
+	segments []classify.Segment
+	tooLong  bool
+}
+
+// Bounds of a view.
+const (
+	maxView = 16 << 20 // octets of an answer that are read at all
+	// segmentLen is from how many octets on a segment takes no further text: shorter
+	// ones would be many questions, longer ones hide what they hold.
+	segmentLen = 2000
+	// shared is what a segment repeats of the end of the one before, in octets, so
+	// that what is spread over two texts stands whole in one.
+	shared = 400
+)
+
+// viewOf is the view of an answer: all its strings in order, with the names of members that
+// the protocol does not fix. Octets that are no text are left out. raw wants beside it
+// what was received.
+func viewOf(root strictjson.Value, with *scrub.Scrubber, raw bool) *view {
+	if len(root.Raw()) > maxView || with == nil {
+		return &view{tooLong: true}
+	}
+	b := viewBuilder{with: with, wantsRaw: raw}
+	b.object(root, fixed)
+	b.flush()
+	return &view{segments: b.out}
+}
+
+// fixed are the names of members that say nothing: those of the protocol.
+var fixed = map[string]bool{"content": true, "structuredContent": true, "isError": true, "_meta": true, "resultType": true,
+	"message": true, "data": true, "code": true}
+
+// ofBlocks are those of a content block and of an embedded resource.
+var ofBlocks = map[string]bool{"type": true, "text": true, "data": true, "blob": true, "mimeType": true, "uri": true, "name": true,
+	"title": true, "description": true, "resource": true, "annotations": true, "audience": true, "priority": true,
+	"lastModified": true, "size": true, "icons": true, "src": true, "sizes": true, "_meta": true}
+
+type viewBuilder struct {
+	with     *scrub.Scrubber
+	wantsRaw bool
+	res      scrub.Result
+	view     strings.Builder // of the segment that is being made
+	raw      strings.Builder
+	begun    bool // it holds more than what it repeats
+	out      []classify.Segment
+}
+
+// object adds the members of an object; known names are not repeated.
+func (b *viewBuilder) object(v strictjson.Value, known map[string]bool) {
+	mime := v.Get("mimeType").Text()
+	for name, value := range v.Members() {
+		key := name.Text()
+		inside := known
+		switch {
+		case !known[key]:
+			b.add(key)
+			inside = nil
+		case known["blob"] && value.Kind() == '"' && (key == "data" || key == "blob"):
+			b.blob(value.Text(), mime)
+			continue
+		case known["blob"] && key == "type":
+			continue
+		case key == "content":
+			inside = ofBlocks
+		case key == "structuredContent", key == "_meta", key == "data", key == "annotations":
+			inside = nil
+		}
+		b.value(value, inside)
+	}
+}
+
+func (b *viewBuilder) value(v strictjson.Value, known map[string]bool) {
+	switch v.Kind() {
+	case '"':
+		b.text(v.Text())
+	case '[':
+		for e := range v.Elements() {
+			b.value(e, known)
+		}
+	case '{':
+		b.object(v, known)
+	}
+}
+
+// blob adds base64 of a text; what is not that is a string like any other, unless it
+// is bytes that no model reads.
+func (b *viewBuilder) blob(s, mimeType string) {
+	if blob.FormOf(s) == blob.Ambiguous {
+		b.text(s)
+		return
+	}
+	b.add(readable([]blob.Content{blob.ReadBase64(s, mimeType)}))
+}
+
+// text adds a string, and what it holds if it is a data: URI.
+func (b *viewBuilder) text(s string) {
+	b.add(s)
+	if u, isURI := blob.ParseDataURI(s); isURI {
+		b.add(readable(u.Contents))
+	}
+}
+
+func (b *viewBuilder) add(text string) {
+	if text == "" {
+		return
+	}
+	if b.view.Len() >= segmentLen {
+		b.next()
+	}
+	b.begun = true
+	b.with.Scrub(text, &b.res)
+	b.view.WriteString(b.res.Clean.String())
+	b.view.WriteByte('\n')
+	if b.wantsRaw {
+		b.raw.WriteString(text)
+		b.raw.WriteByte('\n')
+	}
+}
+
+// next begins a segment with the end of the one before.
+func (b *viewBuilder) next() {
+	view, raw := end(b.view.String(), shared), end(b.raw.String(), shared)
+	b.flush()
+	b.view.WriteString(view)
+	b.raw.WriteString(raw)
+}
+
+func (b *viewBuilder) flush() {
+	if b.begun {
+		b.out = append(b.out, classify.Segment{View: b.view.String(), Raw: b.raw.String()})
+	}
+	b.view, b.raw, b.begun = strings.Builder{}, strings.Builder{}, false
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package meter
+
+import (
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+)
+
+// Session counts a session with a server.
+func (m *Meter) Session(server string) (ended func(error)) {
+	server = m.labels.server(server)
+	begin := time.Now()
+	m.i.sessions.add(1, server)
+	return func(err error) {
+		m.i.sessions.add(-1, server)
+		m.i.session.record(time.Since(begin).Seconds(), server, sessionError(err))
+	}
+}
+
+// sessionError is the class of what ended a session.
+func sessionError(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, gateway.ErrUpstreamGone):
+		return "server_gone"
+	case errors.Is(err, gateway.ErrFrontBroken):
+		return "client_gone"
+	}
+	return "_OTHER"
+}
+
+// exchange is one request on its way. Its times are in the order of its methods.
+type exchange struct {
+	m              *Meter
+	server, method string
+	version        string
+	over           over
+	tool           string
+	born, sent     time.Time
+	answered       time.Time
+	span           trace.Span // as the client's server; nil: no traces
+	leg            trace.Span // as the server's client; nil: not sent
+}
+
+// A Transport is how messages come and go, as the semantic conventions name it.
+type Transport string
+
+// The transports.
+const (
+	TCP  Transport = "tcp"
+	Pipe Transport = "pipe"
+)
+
+// Over is the Observer of sessions whose client and server are connected like that.
+func (m *Meter) Over(client, server Transport) gateway.Observer { return over{m, client, server} }
+
+type over struct {
+	*Meter
+	client, server Transport
+}
+
+// Request counts a request of a client.
+func (o over) Request(r gateway.Request) gateway.Exchange { return o.request(r, o) }
+
+// Request counts a request of a client.
+func (m *Meter) Request(r gateway.Request) gateway.Exchange { return m.request(r, over{}) }
+
+func (m *Meter) request(r gateway.Request, o over) *exchange {
+	x := &exchange{m: m, server: m.labels.server(r.Server), method: r.Method, version: r.Version, over: o, born: time.Now()}
+	m.i.requests.add(1, x.server)
+	m.i.octets.add(r.Octets, x.server, "client")
+	x.beginSpan(r)
+	return x
+}
+
+// Sent begins the server's share of the time.
+func (x *exchange) Sent(tool string) (traceParent string) {
+	if x.method == mcpmsg.CallTool {
+		x.tool = x.m.labels.tool(x.server, tool)
+	}
+	x.sent = time.Now()
+	return x.beginLeg()
+}
+
+// Answered ends it.
+func (x *exchange) Answered(octets int) {
+	x.answered = time.Now()
+	x.m.i.octets.add(octets, x.server, "server")
+}
+
+// Done counts the request.
+func (x *exchange) Done(o gateway.Outcome, octets int) {
+	now := time.Now()
+	x.m.i.requests.add(-1, x.server)
+	x.m.i.octets.add(octets, x.server, "delivered")
+	operation := ""
+	if x.method == mcpmsg.CallTool {
+		operation = string(mcpconv.GenAIOperationNameExecuteTool)
+	}
+	failed := ""
+	if o != gateway.OutcomeOK {
+		failed = string(o)
+	}
+	whole := now.Sub(x.born)
+	x.m.i.operation.record(whole.Seconds(), x.server, x.method, x.tool, operation, failed)
+	if !x.sent.IsZero() && !x.answered.IsZero() {
+		theirs := x.answered.Sub(x.sent)
+		x.m.i.upstream.record(theirs.Seconds(), x.server, x.method, x.tool, operation, failed)
+		x.m.i.added.record((whole - theirs).Seconds(), x.server, x.method)
+	}
+	x.endSpans(now, operation, failed)
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plug lets other gateways and hosts call Pellucid over HTTP: text or a tool's result in, a verdict and what is safe out.
+//
+// The wire formats stand in docs/spec/plug.md. What a caller sends is decoded
+// strictly, an answer holds nothing of what was refused, and a tool's result passes
+// the same choke point as on every other route.
+package plug
+
+import (
+	"cmp"
+	"errors"
+	"mime"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// Scope is what a principal needs to call the handler, where it is asked for one.
+const Scope = "plug"
+
+// defaultBody bounds a request, in octets.
+const defaultBody = 32 << 20
+
+// Options say what the handler works with.
+type Options struct {
+	// Inspector inspects the results of the server of that name, which is the
+	// caller's word; nil: there is none for it, and Default does.
+	Inspector func(server string) *gateway.Inspector
+	Default   *gateway.Inspector // needed
+
+	MaxBody int64 // octets of a request; 0 = 32 MiB
+	// MaxBodies bounds the requests under way together, in octets; 0 = 256 MiB, and in any
+	// case twice MaxBody. Nobody whom Principal names has more than is left for others.
+	MaxBodies int64
+	Principal func(*http.Request) string // nil, "": nobody in particular
+	Patience  time.Duration              // for a body, beside a second for each 16 KiB; 0 = 30 s
+}
+
+// New returns the handler of POST /v1/scrub, /v1/result and
+// /v1/interceptors/docker/after. Who may call it is the business of whoever mounts
+// it.
+func New(o Options) (http.Handler, error) {
+	if o.Default == nil {
+		return nil, errors.New("plug: no inspector")
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = defaultBody
+	}
+	if o.MaxBody < 0 || o.MaxBodies < 0 || o.Patience < 0 {
+		return nil, errors.New("plug: negative limit")
+	}
+	if o.Principal == nil {
+		o.Principal = func(*http.Request) string { return "" }
+	}
+	bodies := &intake.Reader{Most: int(o.MaxBody), Patience: cmp.Or(o.Patience, 30*time.Second),
+		Share: intake.NewShare(max(cmp.Or(o.MaxBodies, 256<<20), intake.Least(int(o.MaxBody))))}
+	profiles, err := compile()
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{o, profiles, bodies}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/scrub", h.json(h.scrub))
+	mux.HandleFunc("/v1/result", h.json(h.result))
+	mux.HandleFunc("/v1/interceptors/docker/after", h.docker)
+	return mux, nil
+}
+
+type handler struct {
+	Options
+	profiles profiles
+	bodies   *intake.Reader
+}
+
+func (h *handler) inspector(server string) *gateway.Inspector {
+	if h.Inspector != nil {
+		if i := h.Inspector(server); i != nil {
+			return i
+		}
+	}
+	return h.Default
+}
+
+// A refusal is a request that cannot be answered. Its text is constant.
+type refusal struct {
+	status int
+	code   string
+	text   string
+}
+
+var (
+	errMethod   = &refusal{http.StatusMethodNotAllowed, "method", "want POST"}
+	errType     = &refusal{http.StatusUnsupportedMediaType, "media-type", "want application/json in UTF-8"}
+	errCoding   = &refusal{http.StatusUnsupportedMediaType, "content-encoding", "want a body without content coding"}
+	errTooLarge = &refusal{http.StatusRequestEntityTooLarge, "too-large", "the body exceeds the limit"}
+	errBody     = &refusal{http.StatusBadRequest, "body", "the body cannot be read"}
+	errJSON     = &refusal{http.StatusBadRequest, "json", "the body is not strict JSON"}
+	errShape    = &refusal{http.StatusBadRequest, "shape", "a member is missing, unknown or of another type"}
+	errBusy     = &refusal{http.StatusServiceUnavailable, "busy", "too much is under way"}
+	errGreedy   = &refusal{http.StatusTooManyRequests, "busy", "too much of yours is under way"}
+	errInternal = &refusal{http.StatusInternalServerError, "internal", "the request could not be worked on"}
+)
+
+// body reads a request's body, whole. done gives back the room that it has.
+func (h *handler) body(w http.ResponseWriter, r *http.Request) (body []byte, done func(), no *refusal) {
+	if no := h.declared(w, r); no != nil {
+		return nil, func() {}, no
+	}
+	body, done, err := h.bodies.Read(w, r, h.Principal(r))
+	switch {
+	case err == nil:
+	case errors.Is(err, intake.ErrTooLong):
+		no = errTooLarge
+	case errors.Is(err, intake.ErrFull):
+		no = errBusy
+	case errors.Is(err, intake.ErrGreedy):
+		no = errGreedy
+	default:
+		no = errBody
+	}
+	return body, done, no
+}
+
+// declared says what keeps a body from being read.
+func (h *handler) declared(w http.ResponseWriter, r *http.Request) *refusal {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return errMethod
+	}
+	// A page in a browser can send other types to a stranger's server unasked.
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && charset != "utf-8" && charset != "UTF-8" {
+		return errType
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return errCoding
+	}
+	return nil
+}
+
+// json makes a handler of what answers a strict JSON object with a value.
+func (h *handler) json(answer func(q *query) (any, *refusal)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b, done, no := h.body(w, r)
+		defer done()
+		var v any
+		if no == nil {
+			q := &query{src: b}
+			if no = q.parse(h.MaxBody); no == nil {
+				v, no = answer(q)
+			}
+		}
+		if no != nil {
+			v = map[string]map[string]string{"error": {"code": no.code, "message": no.text}}
+		}
+		out, err := json.Marshal(v)
+		if err != nil {
+			no, out = errInternal, []byte(`{"error":{"code":"internal","message":"the request could not be worked on"}}`)
+		}
+		h.write(w, r, no, out)
+	}
+}
+
+func (h *handler) write(w http.ResponseWriter, r *http.Request, no *refusal, body []byte) {
+	if no == errBusy || no == errGreedy || no == errTooLarge {
+		if no != errTooLarge {
+			w.Header().Set("Retry-After", "1")
+		}
+		intake.Refuse(w, r, int(h.MaxBody), func() { answer(w, no, body) })
+		return
+	}
+	answer(w, no, body)
+}
+
+func answer(w http.ResponseWriter, no *refusal, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if no != nil {
+		w.WriteHeader(no.status)
+	}
+	_, _ = w.Write(body) // the caller is gone; there is nobody to tell
+}
+
+// A query is a request's object.
+type query struct {
+	src []byte
+	doc strictjson.Doc
+}
+
+func (q *query) parse(max int64) *refusal {
+	err := q.doc.Reset(q.src, strictjson.Limits{Bytes: int(min(max, 1<<30)), MendSurrogates: true})
+	switch {
+	case err != nil:
+		return errJSON
+	case q.doc.Root().Kind() != '{':
+		return errShape
+	}
+	return nil
+}
+
+// has checks that every member is one of names.
+func (q *query) has(names ...string) bool {
+	for name := range q.doc.Root().Members() {
+		if !slices.Contains(names, name.Text()) {
+			return false
+		}
+	}
+	return true
+}
+
+// text is the string of that name; "" if there is none.
+func (q *query) text(name string) (string, bool) {
+	v := q.doc.Root().Get(name)
+	return v.Text(), !v.Exists() || v.Kind() == '"'
+}
+
+// raw is the value of that name as it was sent, nil if there is none.
+func (q *query) raw(name string) []byte {
+	v := q.doc.Root().Get(name)
+	if !v.Exists() {
+		return nil
+	}
+	return q.src[v.Offset() : v.Offset()+len(v.Raw())]
+}
+
+// A verdict says what was found in the words of SEP-2624.
+type verdict struct {
+	Valid    bool      `json:"valid"`    // nothing of severity error was found
+	Severity string    `json:"severity"` // the greatest: info, warn or error
+	Messages []message `json:"messages"`
+}
+
+// A message is one finding. Its text is constant but for a number.
+type message struct {
+	Path     string `json:"path"` // JSON pointer
+	Message  string `json:"message"`
+	Severity string `json:"severity"`
+}
+
+// verdictOf sums up messages; worst is the greatest severity of all that was found.
+func verdictOf(messages []message, worst finding.Severity) verdict {
+	if messages == nil {
+		messages = []message{}
+	}
+	return verdict{worst != finding.Error, worst.String(), messages}
+}

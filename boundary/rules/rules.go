@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rules reads pellucid.yaml: all errors at once, or immutable rules.
+//
+// The format stands in docs/spec/config.md. A file is strict: what it does not
+// know, what stands there twice and what is beyond its bounds is refused, with
+// line and excerpt, and a file with one such mistake changes nothing. Secrets
+// stand in it by reference only, and in no error, no dump and no digest.
+package rules
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+)
+
+// Rules are a compiled file. They are shared by all that is under way: nobody
+// changes them, nor what is reached from them.
+type Rules struct {
+	Listen    string // host:port; port 0 is any
+	PublicURL string // without a slash at its end; "": none
+	Store     Store
+	HTTP      HTTP
+	Limits    Limits
+	Auth      Auth
+	Telemetry Telemetry
+	Review    *Review // nil: no model is asked
+	Evidence  Evidence
+	Reviewers *capture.Recipients // of what is held; nil: it is kept as it is
+	Policy    *Policy             // nil: none
+	Trust     *trust.Options      // nil: the usual ones
+	Guard     *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
+	Ground    *Ground             // nil: the adapter is not served, or with what is usual
+	Admission Admission
+	Tokens    *scrub.TokenTable // nil: those of this version
+
+	Classifiers map[string]*Classifier // by name; Local is always there
+
+	Servers    []*Server // by name
+	Exceptions []Exception
+
+	tokens string // where Tokens are read from
+
+	tokensPrint [sha256.Size]byte // of what that file says
+	defaults    settings
+	byName      map[string]*Server
+	print       [sha256.Size]byte // of secrets and all that Effective does not show; never leaves the process
+	text        []byte            // Effective
+}
+
+// Server returns the server of that name, nil if there is none.
+func (r *Rules) Server(name string) *Server { return r.byName[name] }
+
+// DefaultClassifiers are the names of those that judge what no server of the file
+// answers.
+func (r *Rules) DefaultClassifiers() []string { return r.defaults.classifiers }
+
+// Effective is the configuration with every default filled in, as a file of the
+// same format that means the same. Secrets stand in it as references; what was
+// taken from a client's file stands in comments, without values.
+func (r *Rules) Effective() []byte { return append([]byte(nil), r.text...) }
+
+// Version names these rules in evidence: "sha256:" and the digest of Effective.
+// It says nothing of what a reference stands for.
+func (r *Rules) Version() string {
+	sum := sha256.Sum256(r.text)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Store says where state is kept. Both empty: in the state directory.
+type Store struct {
+	Path string // of an SQLite file, absolute
+	URL  Value  // of a database
+}
+
+// Limits bound what sessions cost together. They are read when the gateway starts.
+type Limits struct {
+	Memory               int // bytes that messages under way may cost
+	Children             int // processes of servers, of all sessions
+	ChildrenPerServer    int // of those, of one server
+	ChildrenPerPrincipal int // of those, of one principal's sessions
+}
+
+// HTTP shapes the listener.
+type HTTP struct {
+	Hosts       []string // for auth.Local
+	Origins     []string // for auth.Local
+	MaxBody     int      // octets
+	Sessions    int
+	SessionIdle time.Duration
+	Limits      auth.Limits // of a principal; ClientAddr is the caller's to set, in a copy
+	Drain       time.Duration
+}
+
+// Auth says who may come in. Both nil: everybody who reaches the listener.
+type Auth struct {
+	Tokens auth.Authenticator    // of the token file
+	OAuth  *auth.ResourceOptions // checked; Transport and Log are the caller's to set, in a copy
+
+	tokens string            // the reference to the token file
+	print  [sha256.Size]byte // of the file and all that it refers to
+}
+
+// Set reports whether there is any.
+func (a Auth) Set() bool { return a.Tokens != nil || a.OAuth != nil }
+
+// Telemetry says what is told of the running process.
+type Telemetry struct {
+	Metrics  bool
+	OTLP     Value // URL that traces are sent to; "": none are
+	LogLevel slog.Level
+	LogJSON  bool
+}
+
+// Share says who answers the sessions of a server that is a command.
+type Share uint8
+
+// The ways of sharing.
+const (
+	PerSession Share = iota // a process for each session
+	Shared                  // one for all
+)
+
+// Transport says how a server with a URL is spoken to.
+type Transport uint8
+
+// The transports.
+const (
+	AutoTransport  Transport = iota // HTTP, else SSE
+	StreamableHTTP                  // of 2025-03-26 and later
+	SSE                             // of 2024-11-05
+)
+
+// TransportWords are what a file calls the transports, by their numbers.
+var TransportWords = []string{AutoTransport: "auto", StreamableHTTP: "http", SSE: "sse"}
+
+// A Variable is an environment variable or a header.
+type Variable struct {
+	Name  string
+	Value Value
+}
+
+// A Server is one upstream: a command or a URL.
+type Server struct {
+	Name   string
+	Prefix string // of its tools where all servers are one
+
+	Command []string   // program and arguments; nil: URL
+	Env     []Variable // by name
+	Cwd     string     // absolute; "": that of the process
+	Pin     string     // what it is pinned under; "": its identity
+	Share   Share
+
+	URL       Value
+	Headers   []Variable // by name
+	Transport Transport
+
+	Admission Admission
+
+	Scopes                   []string // that a principal needs, all of them
+	DangerouslyAllowSampling bool
+
+	client   string // the client's file that it was taken from, as it is written
+	settings settings
+	toolKeys map[string]settings // of the file
+	tools    table[*Tool]
+	base     *Tool
+}
+
+// A Tool is what applies to the results of a tool, or of what is no tool's.
+type Tool struct {
+	Rule        gateway.Rule
+	Classifiers []string // by which results are judged, in order
+}
+
+// Tool returns what applies to the tool that the server calls name; with "", to
+// what is no tool's.
+func (s *Server) Tool(name string) *Tool {
+	if name != "" {
+		if t, ok := s.tools.find(name); ok {
+			return t
+		}
+	}
+	return s.base
+}
+
+// Rule is that of Tool, for gateway.Config.
+func (s *Server) Rule(name string) *gateway.Rule { return &s.Tool(name).Rule }
+
+// An Exception lets through what a rule says is to be held. It stands in the Rule
+// of the tools that it is for; here it is told to people.
+type Exception struct {
+	Server string
+	Tool   string // "": every one
+	Code   finding.Code
+	Until  time.Time
+	Why    string // the operator's words
+}
