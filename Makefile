@@ -20,7 +20,7 @@ PARALLEL  ?=
 # it gets the short form of the long tests.
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
-  ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./internal/store ./record/sequence \
+  ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
   ./boundary/evidence ./record/standing ./model/jobs
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
@@ -84,7 +84,7 @@ bench-ccr: build
 # CLAIMS=200000 makes a million of them.
 CLAIMS ?= 20000
 bench-store:
-	PELLUCID_BENCH_CLAIMS=$(CLAIMS) go test -count=1 -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 2h ./internal/store
+	PELLUCID_BENCH_CLAIMS=$(CLAIMS) go test -count=1 -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 2h ./storage
 
 # What evidence costs: a record sealed, signed, integrated and verified (in memory, 2 KB
 # a record), then the gateway with and without it and beside a bare commit: first where

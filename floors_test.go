@@ -31,8 +31,8 @@ platform/child:         text/finding golang.org/x/sys
 platform/intake:
 boundary/blob:          golang.org/x/text
 text/jsonc:
-internal/interval:
-internal/datadir:
+measure/interval:
+measure/datadir:
 platform/loopback:
 platform/egress:        platform/loopback
 platform/state:
@@ -68,8 +68,8 @@ model/llm:                    text/finding platform/egress text/strictjson githu
 model/llm/llmtest:            model/llm text/strictjson
 model/counterfactual/run:     model/counterfactual model/llm text/strictjson
 model/guard:                  text/finding text/frame record/hold model/counterfactual model/counterfactual/run model/llm platform/auth platform/egress platform/intake text/strictjson
-internal/traces:        model/counterfactual text/strictjson github.com/klauspost/compress
-internal/ccrbench:      model/counterfactual internal/interval text/strictjson internal/traces
+measure/traces:        model/counterfactual text/strictjson github.com/klauspost/compress
+measure/ccrbench:      model/counterfactual measure/interval text/strictjson measure/traces
 
 boundary/validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
 
@@ -82,7 +82,7 @@ boundary/pinfile:       boundary/surface platform/state text/strictjson
 record/sequence:      text/finding record/ledger platform/state
 record/standing:      text/finding record/ledger record/trust record/sequence
 model/jobs:          model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
-internal/store:         text/finding grounding/attest grounding/consensus grounding/ground record/hold boundary/surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+storage:         text/finding grounding/attest grounding/consensus grounding/ground record/hold boundary/surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 boundary/gateway:                text/finding text/scrub text/href text/frame boundary/classify boundary/validate record/hold boundary/surface platform/intake boundary/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 boundary/evidence:      grounding/attest boundary/classify text/frame boundary/gateway grounding/ground record/hold record/ledger boundary/surface record/trust boundary/validate record/standing
 boundary/admit:         text/finding boundary/surface boundary/gateway text/strictjson mcp/wire mcp/mcpmsg
@@ -93,13 +93,13 @@ boundary/rules:         text/finding text/scrub text/href text/frame grounding/a
 boundary/plug:          text/finding text/frame text/scrub boundary/gateway platform/intake text/strictjson github.com/go-json-experiment/json
 boundary/protect:       text/finding text/jsonc text/strictjson
 
-internal/corpora:       text/finding internal/datadir text/strictjson
-internal/corpora/residue: text/scrub internal/corpora golang.org/x/text
+measure/corpora:       text/finding measure/datadir text/strictjson
+measure/corpora/residue: text/scrub measure/corpora golang.org/x/text
 text/scrub/sources:          text/scrub
-boundary/classify/local/train:   text/scrub boundary/classify/local internal/corpora internal/interval
+boundary/classify/local/train:   text/scrub boundary/classify/local measure/corpora measure/interval
 boundary/meter:         text/finding text/scrub text/frame boundary/classify boundary/gateway mcp/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
-internal/speed:         text/finding text/scrub text/frame boundary/gateway text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg boundary/meter golang.org/x/text
-internal/demo:          * github.com/modelcontextprotocol/go-sdk
+measure/speed:         text/finding text/scrub text/frame boundary/gateway text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg boundary/meter golang.org/x/text
+app/demo:          * github.com/modelcontextprotocol/go-sdk
 cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 e2e:
 `

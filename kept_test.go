@@ -22,7 +22,7 @@ var (
 func TestKeptListsEveryColumn(t *testing.T) {
 	page := keptOnPage(string(readFile(t, "docs/kept.md")))
 	schema := map[string][]string{}
-	files, err := filepath.Glob("internal/store/migrations/*/*.sql")
+	files, err := filepath.Glob("storage/migrations/*/*.sql")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no migrations: %v", err)
 	}

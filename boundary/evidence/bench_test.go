@@ -19,11 +19,11 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -46,7 +46,7 @@ func ways(tb testing.TB) []func() way {
 	open := func(name string, bestEffort bool) func() way {
 		return func() way {
 			dir := stateDir(tb)
-			s, err := store.Open(ctx, filepath.Join(dir.Path(), "pellucid.db"), store.Options{})
+			s, err := storage.Open(ctx, filepath.Join(dir.Path(), "pellucid.db"), storage.Options{})
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -216,7 +216,7 @@ func BenchmarkEvidence(b *testing.B) {
 // BenchmarkLedger is how fast records are stored, signed, numbered and integrated.
 func BenchmarkLedger(b *testing.B) {
 	dir := stateDir(b)
-	s, err := store.Open(ctx, filepath.Join(dir.Path(), "pellucid.db"), store.Options{})
+	s, err := storage.Open(ctx, filepath.Join(dir.Path(), "pellucid.db"), storage.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // newBlockedWard is a ward whose gateway knows of Blocks.
 func newBlockedWard(t *testing.T) (*ward, *hold.Blocks) {
 	t.Helper()
-	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "blocks.db"), store.Options{})
+	s, err := storage.Open(context.Background(), filepath.Join(t.TempDir(), "blocks.db"), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -27,7 +27,7 @@ func TestReleaseElsewhere(t *testing.T) {
 	if !given {
 		t.Skip("only for TestReleasedAtOnce")
 	}
-	s, err := store.Open(context.Background(), where, store.Options{})
+	s, err := storage.Open(context.Background(), where, storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestReleasedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			where := where()
-			s, err := store.Open(context.Background(), where, store.Options{})
+			s, err := storage.Open(context.Background(), where, storage.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func BenchmarkNotReleased(b *testing.B) {
 		"postgres": func() string { return database.Database(b) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			s, err := store.Open(context.Background(), where(), store.Options{})
+			s, err := storage.Open(context.Background(), where(), storage.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -42,12 +42,12 @@ type ward struct {
 	*rig
 	clock *clock
 	queue *hold.Queue
-	store *store.Store
+	store *storage.Store
 }
 
 func newWard(t *testing.T, o hold.Options, adjust ...func(*Config)) *ward {
 	t.Helper()
-	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "held.db"), store.Options{})
+	s, err := storage.Open(context.Background(), filepath.Join(t.TempDir(), "held.db"), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/corpora/residue"
+	"github.com/pellucid-mcp/pellucid/measure/corpora/residue"
 )
 
 type benchCorporaCmd struct {

@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/speed"
+	"github.com/pellucid-mcp/pellucid/measure/speed"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pellucid-mcp/pellucid/internal/speed"
+	"github.com/pellucid-mcp/pellucid/measure/speed"
 )
 
 // layers are configurations of `pellucid up`, each with one thing more than the one

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/speed"
+	"github.com/pellucid-mcp/pellucid/measure/speed"
 )
 
 type benchScrubCmd struct {

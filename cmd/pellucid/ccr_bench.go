@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/internal/ccrbench"
+	"github.com/pellucid-mcp/pellucid/measure/ccrbench"
 )
 
 type ccrBenchCmd struct {

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/ccrbench"
-	"github.com/pellucid-mcp/pellucid/internal/interval"
+	"github.com/pellucid-mcp/pellucid/measure/ccrbench"
+	"github.com/pellucid-mcp/pellucid/measure/interval"
 )
 
 // A benchTable prints a report for people: what was measured and the targets first, then

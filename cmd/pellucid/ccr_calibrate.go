@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pellucid-mcp/pellucid/internal/interval"
+	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"

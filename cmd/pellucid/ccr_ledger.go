@@ -11,10 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // keepRecord writes the digest of a counterfactual record into the ledger of the database,
@@ -60,7 +60,7 @@ var errNotInLedger = errors.New("no counterfactual record of the ledger has its 
 // recordedIn finds the record of the ledger whose digest is that of the file.
 func recordedIn(db ledgerDB, file []byte) (id ledger.ID, err error) {
 	want := ledger.Subject{Role: ledger.Output, Digest: sha256.Sum256(file)}
-	err = db.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+	err = db.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		for before := int64(0); ; {
 			list, err := l.List(ctx, sequence.Filter{Kind: ledger.Counterfactual, Before: before, Limit: 1000})
 			if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
-	"github.com/pellucid-mcp/pellucid/internal/datadir"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/datadir"
 )
 
 // described is a surface of one tool with this description.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/demo"
+	"github.com/pellucid-mcp/pellucid/app/demo"
 )
 
 func TestWrapText(t *testing.T) {

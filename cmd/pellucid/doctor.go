@@ -16,8 +16,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -176,7 +176,7 @@ func (c *doctorCmd) stores(ctx context.Context, r *doctorReport, dir *state.Dir,
 func (c *doctorCmd) store(ctx context.Context, r *doctorReport, where string) {
 	ctx, stop := context.WithTimeout(ctx, doctorWait)
 	defer stop()
-	s, err := store.Inspect(ctx, where)
+	s, err := storage.Inspect(ctx, where)
 	name := storeName(where)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

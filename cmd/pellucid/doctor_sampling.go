@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -54,10 +54,10 @@ func noteSampling(servers map[string]bool, server, method, verdict string) {
 func (c *doctorCmd) sampledIn(ctx context.Context, servers map[string]bool, where string) {
 	ctx, stop := context.WithTimeout(ctx, doctorWait)
 	defer stop()
-	if v, err := store.Inspect(ctx, where); err != nil || v.Current != v.Known {
+	if v, err := storage.Inspect(ctx, where); err != nil || v.Current != v.Known {
 		return
 	}
-	s, err := store.Open(ctx, where, store.Options{})
+	s, err := storage.Open(ctx, where, storage.Options{})
 	if err != nil {
 		return
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // records keep what a process decides in the ledger of its store, and carry that on.
 type records struct {
 	*evidence.Recorder
-	log  *store.Ledger
+	log  *storage.Ledger
 	seq  *sequence.Sequencer
 	stop context.CancelFunc
 	done chan struct{}
@@ -35,12 +35,12 @@ const (
 	pollSeldom = 5 * time.Second
 )
 
-func openRecords(s *store.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger) *records {
+func openRecords(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger) *records {
 	return openFollowed(s, dir, e, poll, log, nil)
 }
 
 // openFollowed is openRecords with somebody who is told of what is integrated.
-func openFollowed(s *store.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *records {
+func openFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *records {
 	r := &records{log: s.Ledger(), say: log, done: make(chan struct{})}
 	r.seq = sequence.New(sequence.Options{Store: r.log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated, Chain: r.log.Chain(),
 		Keys: &sequence.Keyring{Dir: dir, Given: e.Signer()}})
@@ -88,7 +88,7 @@ func (r *records) waiting() int64 {
 
 // recordsOf are those of a verb that changes what a store holds: nil where the store
 // has no log, since evidence is off.
-func recordsOf(ctx context.Context, s *store.Store, dir *state.Dir) (*records, error) {
+func recordsOf(ctx context.Context, s *storage.Store, dir *state.Dir) (*records, error) {
 	switch _, err := s.Ledger().Head(ctx); {
 	case errors.Is(err, sequence.ErrNoLog):
 		return nil, nil
@@ -102,7 +102,7 @@ func recordsOf(ctx context.Context, s *store.Store, dir *state.Dir) (*records, e
 // recordGround has an adapter over s record what it accepts and refuses. begin says to
 // make a log where the store has none yet. A demonstration is not worth a record.
 func recordGround(ctx context.Context, s *groundStore, dir *state.Dir, o *ground.Options, setup *rules.Ground, begin bool, log *slog.Logger) (*records, error) {
-	kept, ok := s.Store.(*store.Store)
+	kept, ok := s.Store.(*storage.Store)
 	if !ok || s.demo != "" {
 		return nil, nil
 	}

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -109,7 +109,7 @@ func (c *forgetCmd) inStore(ctx context.Context, dir *state.Dir, where string, s
 	if err != nil {
 		return err
 	}
-	s, err := openStore(ctx, where, store.Options{Cache: stateCache, Chain: key}, func() error {
+	s, err := openStore(ctx, where, storage.Options{Cache: stateCache, Chain: key}, func() error {
 		return withCode(exitUnreachable, fmt.Errorf("forget: there is no database at %s: nothing was erased", finding.Quote(where)))
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *forgetCmd) inStore(ctx context.Context, dir *state.Dir, where string, s
 		return openError(err)
 	}
 	f.Names += names
-	if kept != nil && f != (store.Forgotten{}) {
+	if kept != nil && f != (storage.Forgotten{}) {
 		// The record has no digest of the name: it would be the one that remains.
 		if err := kept.Require(forgotten(f)); err != nil {
 			return openError(err)
@@ -146,14 +146,14 @@ func (c *forgetCmd) inStore(ctx context.Context, dir *state.Dir, where string, s
 	return nil
 }
 
-func forgotten(f store.Forgotten) *ledger.Event {
+func forgotten(f storage.Forgotten) *ledger.Event {
 	return &ledger.Event{Time: time.Now(), Kind: ledger.PrincipalForgotten, Actor: "person", Numbers: []ledger.Number{
 		{Name: "held", N: int64(f.Held)}, {Name: "names", N: int64(f.Names)}, {Name: "openings", N: int64(f.Openings)}, {Name: "runs", N: int64(f.Runs)}}}
 }
 
 // integrated waits until no record waits for its signature: a record that waits has its
 // opening with it.
-func integrated(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 	seq := sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}})
 	for end := time.Now().Add(integrateWait); ; time.Sleep(100 * time.Millisecond) {
 		err := seq.Flush(ctx)

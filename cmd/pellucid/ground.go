@@ -17,8 +17,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/didweb"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // groundCmd is the Veritas grounding adapter and what its operator needs.
@@ -67,7 +67,7 @@ func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*ground
 	if where == "" {
 		where = filepath.Join(dir.Path(), "ground.db")
 	}
-	s, err := openStore(ctx, where, store.Options{}, func() error {
+	s, err := openStore(ctx, where, storage.Options{}, func() error {
 		switch {
 		case m == showDemo && c.DB == "":
 			return errShowDemo
@@ -91,7 +91,7 @@ func openDemo(ctx context.Context) (*groundStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ground: make a temporary store: %w", err)
 	}
-	s, err := store.Open(ctx, filepath.Join(dir, "ground.db"), store.Options{})
+	s, err := storage.Open(ctx, filepath.Join(dir, "ground.db"), storage.Options{})
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err

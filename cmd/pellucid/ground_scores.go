@@ -11,16 +11,16 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // ledgerScores are the scores of validators by the ledger beside the attestations. The log
 // is read when a profile first asks for them, and from where that ended later.
 type ledgerScores struct {
-	ledger *store.Ledger
+	ledger *storage.Ledger
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -30,7 +30,7 @@ type ledgerScores struct {
 
 // scoresOf are those of a store; nil for the demonstration, which has no ledger.
 func scoresOf(s *groundStore, log *slog.Logger) ground.Scores {
-	kept, ok := s.Store.(*store.Store)
+	kept, ok := s.Store.(*storage.Store)
 	if !ok || s.demo != "" {
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // TestLedgerScores: what a profile gets is what `pellucid trust` shows, of the point that is
@@ -72,7 +72,7 @@ func TestLedgerScores(t *testing.T) {
 			t.Fatalf("%+v, %v", point, err)
 		}
 		last = point.Size
-		state, size, err := currentScores(t.Context(), s.Store.(*store.Store).Ledger())
+		state, size, err := currentScores(t.Context(), s.Store.(*storage.Store).Ledger())
 		if err != nil || size != point.Size {
 			t.Fatalf("the log has %d records, %v", size, err)
 		}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // A failing store is a real one whose Put fails some times.
@@ -48,7 +48,7 @@ func entries(yield func([]byte, error) bool) {
 // importInto runs an import into a store that fails.
 func importInto(t *testing.T, err error, times int64) (im *importer, out string, got error) {
 	t.Helper()
-	s, openErr := store.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), store.Options{})
+	s, openErr := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
 	if openErr != nil {
 		t.Fatal(openErr)
 	}
@@ -90,7 +90,7 @@ func TestImportGivesUp(t *testing.T) {
 // TestImportUnreadable: an entry that cannot be read does not end the import, an
 // input that cannot be read does.
 func TestImportUnreadable(t *testing.T) {
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), store.Options{})
+	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

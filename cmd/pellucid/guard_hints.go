@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -33,7 +33,7 @@ func (h *toolHints) of(tool string) counterfactual.Hint {
 }
 
 // follow reads the surfaces now, and again until ctx ends.
-func (h *toolHints) follow(ctx context.Context, s *store.Store, log *slog.Logger) {
+func (h *toolHints) follow(ctx context.Context, s *storage.Store, log *slog.Logger) {
 	h.load(ctx, s, log)
 	go func() {
 		t := time.NewTicker(hintsEvery)
@@ -51,7 +51,7 @@ func (h *toolHints) follow(ctx context.Context, s *store.Store, log *slog.Logger
 
 // load reads the pins of the state directory and of the database. Where that fails, what
 // was known before counts on.
-func (h *toolHints) load(ctx context.Context, s *store.Store, log *slog.Logger) {
+func (h *toolHints) load(ctx context.Context, s *storage.Store, log *slog.Logger) {
 	known := map[string]counterfactual.Hint{}
 	files, err := openFiles()
 	if err == nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/jobs"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // guardSettings are what a configuration and the command line say together.
@@ -152,7 +152,7 @@ func (c *guardCmd) withWorkers(ctx context.Context, o guard.Options, db string, 
 		return g, func() {}, nil
 	}
 	switch {
-	case !store.IsPostgres(db):
+	case !storage.IsPostgres(db):
 		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs a database that is Postgres (--db)"))
 	case o.Mode != guard.Audit:
 		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs audit mode: a client waits for what is enforced"))

@@ -14,10 +14,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // ledgerCmd is what a person asks of the record of decisions.
@@ -44,8 +44,8 @@ type ledgerDB struct {
 var errNoLog = errors.New("ledger: there is no log yet: nothing was ever recorded")
 
 // do calls f with the log, once what waits is integrated, if that can be done here.
-func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Dir) error) error {
-	return c.untouched(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+func (c *ledgerDB) do(f func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error) error {
+	return c.untouched(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		// The process that holds the lease does so otherwise, and verify says whether what
 		// is stored fits together.
 		_ = carrier(l, &sequence.Keyring{Dir: dir}).Flush(ctx)
@@ -54,12 +54,12 @@ func (c *ledgerDB) do(f func(ctx context.Context, l *store.Ledger, dir *state.Di
 }
 
 // carrier carries the log on for a verb.
-func carrier(l *store.Ledger, keys sequence.Keys) *sequence.Sequencer {
+func carrier(l *storage.Ledger, keys sequence.Keys) *sequence.Sequencer {
 	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain()})
 }
 
 // untouched calls f with the log as it is.
-func (c *ledgerDB) untouched(f func(ctx context.Context, l *store.Ledger, dir *state.Dir) error) error {
+func (c *ledgerDB) untouched(f func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error) error {
 	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := openState()
@@ -85,7 +85,7 @@ func (c *ledgerDB) untouched(f func(ctx context.Context, l *store.Ledger, dir *s
 }
 
 // logKeys are the public keys that the records of the log name, the first first.
-func logKeys(ctx context.Context, l *store.Ledger) (keys []*ledger.Key, err error) {
+func logKeys(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err error) {
 	for before := int64(0); ; {
 		list, err := l.List(ctx, sequence.Filter{Kind: ledger.KeyInstalled, Before: before, Limit: 1000})
 		if err != nil {
@@ -132,7 +132,7 @@ func recordID(s string) (ledger.ID, error) {
 
 // record is the record of that id. One that was stored this moment is yet to be
 // integrated, by whoever has the key.
-func record(ctx context.Context, l *store.Ledger, dir *state.Dir, id ledger.ID) (e sequence.Entry, err error) {
+func record(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) (e sequence.Entry, err error) {
 	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
 		return e, err
 	}
@@ -201,7 +201,7 @@ func (c *ledgerShowCmd) Run(e *env) error {
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
-	err = c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+	err = c.do(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		list, err := c.list(ctx, l, dir, f)
 		if err != nil {
 			return err
@@ -225,7 +225,7 @@ func (c *ledgerShowCmd) Run(e *env) error {
 	return err
 }
 
-func (c *ledgerShowCmd) list(ctx context.Context, l *store.Ledger, dir *state.Dir, f sequence.Filter) ([]sequence.Entry, error) {
+func (c *ledgerShowCmd) list(ctx context.Context, l *storage.Ledger, dir *state.Dir, f sequence.Filter) ([]sequence.Entry, error) {
 	if c.ID == "" {
 		return l.List(ctx, f)
 	}
@@ -316,7 +316,7 @@ type checkpointReport struct {
 }
 
 func (c *ledgerCheckpointCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+	return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		head, err := l.Head(ctx)
 		if err != nil {
 			return err
@@ -368,7 +368,7 @@ type rotateReport struct {
 }
 
 func (c *ledgerRotateCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+	return c.do(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		head, err := l.Head(ctx)
 		if err != nil {
 			return err

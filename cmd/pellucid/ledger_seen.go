@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // seenFaults are those of an older checkpoint, in the words for the one that was
@@ -33,7 +33,7 @@ type seenLog struct {
 
 // A keepingLog keeps the checkpoint that it gives to a verification.
 type keepingLog struct {
-	*store.Ledger
+	*storage.Ledger
 	checkpoint []byte
 }
 

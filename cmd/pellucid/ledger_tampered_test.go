@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -40,7 +40,7 @@ func newUsedLog(t *testing.T, where string) *usedLog {
 	}
 	u := &usedLog{t: t, where: where}
 	// A first process signs what it records.
-	u.process(dir, true, func(kept *records, s *store.Store) {
+	u.process(dir, true, func(kept *records, s *storage.Store) {
 		for i := range 300 {
 			kept.Note(&ledger.Event{Kind: ledger.Message, Server: fmt.Sprint("s", i%3), Verdict: "passed"})
 		}
@@ -57,7 +57,7 @@ func newUsedLog(t *testing.T, where string) *usedLog {
 		}
 	})
 	// A second process acknowledges records that nobody signs yet.
-	u.process(dir, false, func(kept *records, s *store.Store) {
+	u.process(dir, false, func(kept *records, s *storage.Store) {
 		for range 5 {
 			must(t, kept.Require(&ledger.Event{Kind: ledger.Message, Server: "later", Verdict: "passed"}))
 		}
@@ -65,7 +65,7 @@ func newUsedLog(t *testing.T, where string) *usedLog {
 			Rule: "finding", Code: finding.HiddenTag, Call: hold.Digest{9}, Body: []byte(`{"content":[]}`)}))
 	})
 	driver := "sqlite"
-	if store.IsPostgres(where) {
+	if storage.IsPostgres(where) {
 		driver = "pgx"
 	}
 	if u.db, err = sql.Open(driver, where); err != nil {
@@ -83,7 +83,7 @@ func must(t *testing.T, err error) {
 }
 
 // process plays a process that records; signs says whether it carries the log on.
-func (u *usedLog) process(dir *state.Dir, signs bool, do func(*records, *store.Store)) {
+func (u *usedLog) process(dir *state.Dir, signs bool, do func(*records, *storage.Store)) {
 	u.t.Helper()
 	s, err := (&stateDB{DB: u.where}).open(context.Background(), dir, true)
 	must(u.t, err)
@@ -113,7 +113,7 @@ func (u *usedLog) verify(args ...string) (int, string) {
 func (u *usedLog) tampered(what, statement, table string, args ...any) {
 	u.t.Helper()
 	must(u.t, u.exec("CREATE TABLE kept AS SELECT * FROM "+table))
-	if store.IsPostgres(u.where) {
+	if storage.IsPostgres(u.where) {
 		statement = strings.Replace(strings.Replace(statement, "?", "$1", 1), "?", "$2", 1)
 	}
 	if err := u.exec(statement, args...); err == nil { // a constraint may refuse the change
@@ -125,7 +125,7 @@ func (u *usedLog) tampered(what, statement, table string, args ...any) {
 	}
 	must(u.t, u.exec("DELETE FROM "+table))
 	override := ""
-	if store.IsPostgres(u.where) && table == "ledger_pending" {
+	if storage.IsPostgres(u.where) && table == "ledger_pending" {
 		override = "OVERRIDING SYSTEM VALUE "
 	}
 	must(u.t, u.exec("INSERT INTO "+table+" "+override+"SELECT * FROM kept"))
@@ -215,7 +215,7 @@ func tamperAll(t *testing.T, u *usedLog) {
 	}
 	// Two records that wait change their places.
 	for _, swap := range []string{"UPDATE ledger_pending SET seq = -seq", "UPDATE ledger_pending SET seq = 1000 - seq"} {
-		if !store.IsPostgres(u.where) { // there the database refuses to change it
+		if !storage.IsPostgres(u.where) { // there the database refuses to change it
 			u.tampered("order: "+swap, swap, "ledger_pending")
 		}
 	}
@@ -233,7 +233,7 @@ func tamperAll(t *testing.T, u *usedLog) {
 func tampers(u *usedLog, table, column, where string) []string {
 	kind := u.texts("SELECT CASE WHEN " + column + " IS NULL THEN 'null' ELSE CAST(" + typeOf(u, column) + " AS text) END FROM " + table + where + " LIMIT 1")
 	switch {
-	case kind[0] == "null" && store.IsPostgres(u.where):
+	case kind[0] == "null" && storage.IsPostgres(u.where):
 		return []string{`'\x41'`}
 	case kind[0] == "null":
 		return []string{"x'41'"}
@@ -241,14 +241,14 @@ func tampers(u *usedLog, table, column, where string) []string {
 		return []string{column + " + 1", column + " - 1"}
 	case kind[0] == "text":
 		return []string{column + " || 'x'", "'2026-01-01T00:00:00'"}
-	case store.IsPostgres(u.where) && kind[0] == "bytea":
+	case storage.IsPostgres(u.where) && kind[0] == "bytea":
 		return []string{column + ` || '\x00'`, `'\x41'`}
 	}
 	return []string{"CAST(" + column + " || x'00' AS blob)", "x'41'"}
 }
 
 func typeOf(u *usedLog, column string) string {
-	if store.IsPostgres(u.where) {
+	if storage.IsPostgres(u.where) {
 		return "pg_typeof(" + column + ")"
 	}
 	return "typeof(" + column + ")"
@@ -271,7 +271,7 @@ func TestLedgerVerifyRemembers(t *testing.T) {
 		return b
 	}
 	before := copyOf()
-	u.process(dir, true, func(kept *records, _ *store.Store) {
+	u.process(dir, true, func(kept *records, _ *storage.Store) {
 		must(t, kept.Require(&ledger.Event{Kind: ledger.Message, Server: "more", Verdict: "passed"}))
 	})
 	if code, out := u.verify(); code != 0 || strings.Contains(out, "no earlier checkpoint") {
@@ -302,7 +302,7 @@ func TestLedgerAlteredIsNotSigned(t *testing.T) {
 	dir, err := openState()
 	must(t, err)
 	must(t, u.exec("UPDATE ledger_pending SET record = (SELECT record FROM ledger_pending WHERE wseq = 3 ORDER BY seq LIMIT 1) WHERE seq = (SELECT min(seq) FROM ledger_pending WHERE wseq = 2)"))
-	u.process(dir, true, func(*records, *store.Store) {})
+	u.process(dir, true, func(*records, *storage.Store) {})
 	code, out := u.verify()
 	if code != exitFailed || !strings.Contains(out, "acknowledged record 2 of writer") || !strings.Contains(out, "is missing") {
 		t.Errorf("exit code %d: %s", code, out)

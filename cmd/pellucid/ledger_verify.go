@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -35,7 +35,7 @@ func (c *ledgerProveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return c.do(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+	return c.do(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		one, err := record(ctx, l, dir, id)
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ pellucid ledger verify DIR checks them, and so can anybody else's verifier.`
 }
 
 func (c *ledgerExportCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+	return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		if list, err := os.ReadDir(c.Dir); err == nil && len(list) > 0 {
 			return withCode(exitUsage, errors.New("ledger: export: the directory is not empty"))
 		}
@@ -258,7 +258,7 @@ const rowFault ledger.Fault = "the row in the store differs from the record"
 
 // stored checks the log in the store, and the columns beside the records.
 func (c *ledgerVerifyCmd) stored(e *env, o ledger.VerifyOptions) (r *ledger.Report, err error) {
-	err = c.untouched(func(ctx context.Context, l *store.Ledger, dir *state.Dir) error {
+	err = c.untouched(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		audit, err := l.Audit(ctx, l.Chain())
 		if err != nil {
 			return err
@@ -297,7 +297,7 @@ func (c *ledgerVerifyCmd) stored(e *env, o ledger.VerifyOptions) (r *ledger.Repo
 var errFirst = errors.New("ledger: the first record of the log does not name its key")
 
 // firstKey is the key that the first record of the log names.
-func firstKey(ctx context.Context, l *store.Ledger) (*ledger.Key, error) {
+func firstKey(ctx context.Context, l *storage.Ledger) (*ledger.Key, error) {
 	list, err := l.Entries(ctx, 0, 1)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, errNoLog
@@ -317,7 +317,7 @@ func firstKey(ctx context.Context, l *store.Ledger) (*ledger.Key, error) {
 
 // remembering verifies the log against the checkpoint that was remembered of it, too, and
 // remembers the present one if all holds.
-func (c *ledgerVerifyCmd) remembering(ctx context.Context, l *store.Ledger, dir *state.Dir, o ledger.VerifyOptions) (*ledger.Report, error) {
+func (c *ledgerVerifyCmd) remembering(ctx context.Context, l *storage.Ledger, dir *state.Dir, o ledger.VerifyOptions) (*ledger.Report, error) {
 	known, err := seenOf(dir, o.Keys[0].Name())
 	if err != nil {
 		return nil, err
@@ -354,7 +354,7 @@ func (c *ledgerVerifyCmd) remembering(ctx context.Context, l *store.Ledger, dir 
 // A rowReader reads rows in order, many at once.
 type rowReader struct {
 	ctx  context.Context
-	l    *store.Ledger
+	l    *storage.Ledger
 	rows []sequence.Entry
 	err  error
 }

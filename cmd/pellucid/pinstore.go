@@ -11,7 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/pinfile"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -43,7 +43,7 @@ type pinDB struct {
 }
 
 // open opens the pins. Without a database, make says to make one; else there are none.
-func (c *pinDB) open(ctx context.Context, make bool) (s *store.Store, err error) {
+func (c *pinDB) open(ctx context.Context, make bool) (s *storage.Store, err error) {
 	dir, err := openState()
 	if err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -37,7 +37,7 @@ reached.`
 
 // queue calls do with the queue.
 func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
-	return c.with(func(ctx context.Context, s *store.Store, kept *records) error {
+	return c.with(func(ctx context.Context, s *storage.Store, kept *records) error {
 		var o hold.Options
 		if kept != nil {
 			o.Evidence = kept.Held
@@ -271,7 +271,7 @@ func (f *holdFlags) read() (codes []finding.Code, err error) {
 func (f *holdFlags) wanted() bool { return f.Quarantine || len(f.Hold) > 0 || len(f.Reviewer) > 0 }
 
 // open opens the queue, and keeps it swept until stop is called.
-func (f *holdFlags) open(s *store.Store, o hold.Options) (q *hold.Queue, stop func()) {
+func (f *holdFlags) open(s *storage.Store, o hold.Options) (q *hold.Queue, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	if f.reviewers != nil {
 		o.Seal = f.reviewers.Seal

@@ -9,15 +9,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // blocks calls do with the blocks of the store.
 func (c *stateDB) blocks(do func(context.Context, *hold.Blocks) error) error {
-	return c.with(func(ctx context.Context, s *store.Store, kept *records) error {
+	return c.with(func(ctx context.Context, s *storage.Store, kept *records) error {
 		var o hold.BlockOptions
 		if kept != nil {
 			o.Evidence = kept.Block

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -39,7 +39,7 @@ func noStore(where string) error {
 }
 
 // open opens the database; make says to make one where there is none.
-func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.Store, error) {
+func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*storage.Store, error) {
 	where := c.DB
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
@@ -48,7 +48,7 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 	if err != nil {
 		return nil, err
 	}
-	o := store.Options{Cache: stateCache, Chain: key}
+	o := storage.Options{Cache: stateCache, Chain: key}
 	if make { // for a process that serves calls
 		o.Wait = servingWait
 	}
@@ -62,18 +62,18 @@ func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*store.S
 
 // openStore opens a database; absent is asked what becomes of a file that is not there. The
 // name does not stand in the error: it may hold a password.
-func openStore(ctx context.Context, where string, o store.Options, absent func() error) (*store.Store, error) {
+func openStore(ctx context.Context, where string, o storage.Options, absent func() error) (*storage.Store, error) {
 	if err := checkStore(where); err != nil {
 		return nil, err
 	}
-	if !store.IsPostgres(where) {
+	if !storage.IsPostgres(where) {
 		if _, err := os.Stat(where); errors.Is(err, fs.ErrNotExist) {
 			if err := absent(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	s, err := store.Open(ctx, where, o)
+	s, err := storage.Open(ctx, where, o)
 	if err != nil {
 		return nil, unopened(where, err)
 	}
@@ -82,7 +82,7 @@ func openStore(ctx context.Context, where string, o store.Options, absent func()
 
 // with calls do with the store, and with the records of what do changes; nil where
 // evidence is off.
-func (c *stateDB) with(do func(context.Context, *store.Store, *records) error) error {
+func (c *stateDB) with(do func(context.Context, *storage.Store, *records) error) error {
 	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := openState()
@@ -108,7 +108,7 @@ func (c *stateDB) with(do func(context.Context, *store.Store, *records) error) e
 
 // checkStore refuses a URL of another kind of database: it would be taken for a file.
 func checkStore(where string) error {
-	if store.IsPostgres(where) || !strings.Contains(where, "://") {
+	if storage.IsPostgres(where) || !strings.Contains(where, "://") {
 		return nil
 	}
 	return withCode(exitUsage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
@@ -143,7 +143,7 @@ func storeAway(err error) bool {
 // unopened gives the error of opening a store its exit code and, of a file, its name and
 // what keeps it from being opened.
 func unopened(where string, err error) error {
-	if err == nil || store.IsPostgres(where) {
+	if err == nil || storage.IsPostgres(where) {
 		return openError(err)
 	}
 	// Nobody here has it open: to close it once more would drop the locks.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -54,7 +54,7 @@ func storesIn(dir *state.Dir) []string {
 // storeName is what a store is called in a message: of a URL, which may hold a
 // password, nothing but that it is one.
 func storeName(where string) string {
-	if store.IsPostgres(where) {
+	if storage.IsPostgres(where) {
 		return "postgres"
 	}
 	return filepath.Base(where)
@@ -98,11 +98,11 @@ func (c *storeMigrateCmd) Run(e *env) error {
 }
 
 func (c *storeMigrateCmd) migrate(ctx context.Context, e *env, where string) error {
-	before, err := store.Inspect(ctx, where)
+	before, err := storage.Inspect(ctx, where)
 	if err != nil {
 		return inspected(where, err)
 	}
-	s, err := store.Open(ctx, where, store.Options{})
+	s, err := storage.Open(ctx, where, storage.Options{})
 	if err != nil {
 		return unopened(where, err)
 	}
@@ -176,8 +176,8 @@ func (c *storeBackupCmd) Run(e *env) error {
 }
 
 func (c *storeBackupCmd) backup(ctx context.Context, e *env, where, into string) error {
-	switch err := store.Backup(ctx, where, into); {
-	case errors.Is(err, store.ErrPostgres):
+	switch err := storage.Backup(ctx, where, into); {
+	case errors.Is(err, storage.ErrPostgres):
 		return withCode(exitUsage, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return inspected(where, err)

@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
@@ -60,7 +60,7 @@ func TestTampered(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pellucid.db")
 	t.Setenv("PELLUCID_STATE", dir)
-	s, err := store.Open(t.Context(), path, store.Options{})
+	s, err := storage.Open(t.Context(), path, storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -84,7 +84,7 @@ the gateways that run on the store, with what the log has had since. Exit codes:
 }
 
 func (c *trustShowCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error {
+	return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		state, size, err := currentScores(ctx, l)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func (c *trustShowCmd) Run(e *env) error {
 }
 
 // currentScores are those of the whole log, by the options that it names last.
-func currentScores(ctx context.Context, l *store.Ledger) (*trust.State, int64, error) {
+func currentScores(ctx context.Context, l *storage.Ledger) (*trust.State, int64, error) {
 	head, err := l.Head(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -129,7 +129,7 @@ Exit codes: 0 made; 1 the export or a record cannot be read, or the snapshot is 
 
 func (c *trustReplayCmd) Run(e *env) error {
 	if c.Dir == "" {
-		return c.do(func(ctx context.Context, l *store.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
+		return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
 	}
 	if err := isExport(c.Dir); err != nil {
 		return fmt.Errorf("trust: %w", err)
@@ -164,7 +164,7 @@ func (c *trustReplayCmd) replay(ctx context.Context, e *env, src standing.Reader
 // errScores: somebody has changed the snapshot, or the log.
 var errScores = errors.New("trust: the snapshot in the store is not what the log gives")
 
-func (c *trustReplayCmd) stored(ctx context.Context, e *env, l *store.Ledger) error {
+func (c *trustReplayCmd) stored(ctx context.Context, e *env, l *storage.Ledger) error {
 	head, err := l.Head(ctx)
 	if err != nil {
 		return err

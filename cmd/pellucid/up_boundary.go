@@ -24,7 +24,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
@@ -33,6 +32,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -49,7 +49,7 @@ type boundary struct {
 	journal  *state.Journal // nil: evidence is not off
 	records  *records       // nil: it is
 	requires bool           // that a result is recorded before it is delivered
-	store    *store.Store
+	store    *storage.Store
 	queue    *hold.Queue
 	blocks   *hold.Blocks
 	sink     *gateway.Repeats

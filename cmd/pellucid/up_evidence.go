@@ -10,11 +10,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // kept are the pins and the queue of the store, with their evidence unless it is off,
@@ -114,5 +114,5 @@ func unready(err error) error {
 	if err == nil {
 		return nil
 	}
-	return meter.State(store.Reason(err))
+	return meter.State(storage.Reason(err))
 }

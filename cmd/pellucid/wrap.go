@@ -22,11 +22,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -58,10 +58,10 @@ type wrapCmd struct {
 	holdFlags
 	logFlags
 
-	store  *store.Store // nil: nothing needs it
-	kept   *records     // nil: there is no ledger
-	policy *wrapPolicy  // nil: none is wanted
-	stderr *heard       // of a server that is a process; nil: of another
+	store  *storage.Store // nil: nothing needs it
+	kept   *records       // nil: there is no ledger
+	policy *wrapPolicy    // nil: none is wanted
+	stderr *heard         // of a server that is a process; nil: of another
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
 }
@@ -218,7 +218,7 @@ func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (d
 			f()
 		}
 	}
-	var s *store.Store
+	var s *storage.Store
 	if c.Evidence != "off" || c.holdFlags.wanted() || c.DB != "" {
 		if s, err = c.stateDB.open(context.Background(), dir, true); err != nil {
 			return nil, err

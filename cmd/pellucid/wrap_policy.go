@@ -11,10 +11,10 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // A wrapPolicy is what --policy names, with the scores that its rules may ask for.
@@ -54,7 +54,7 @@ func (p *wrapPolicy) session(cfg *gateway.Config) {
 
 // records opens the ledger. The scores that a policy asks for follow it, until stop is
 // called.
-func (c *wrapCmd) records(s *store.Store, dir *state.Dir, e *rules.Evidence, log *slog.Logger) (r *records, stop func(), err error) {
+func (c *wrapCmd) records(s *storage.Store, dir *state.Dir, e *rules.Evidence, log *slog.Logger) (r *records, stop func(), err error) {
 	if c.policy == nil {
 		r = openRecords(s, dir, e, pollSeldom, log)
 		return r, r.close, nil

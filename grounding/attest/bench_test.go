@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
 )
 
 // plainProse is clean ASCII of n octets.

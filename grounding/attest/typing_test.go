@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

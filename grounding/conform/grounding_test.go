@@ -10,7 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -19,7 +19,7 @@ type grounding struct{ *ground.Adapter }
 
 func newGrounding(t testing.TB, p attest.Policy) grounding {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), store.Options{})
+	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

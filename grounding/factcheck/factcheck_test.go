@@ -18,7 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
-	"github.com/pellucid-mcp/pellucid/internal/datadir"
+	"github.com/pellucid-mcp/pellucid/measure/datadir"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

@@ -9,13 +9,13 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/conform"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // openStore opens an empty SQLite store for one test.
-func openStore(t testing.TB) *store.Store {
+func openStore(t testing.TB) *storage.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), store.Options{})
+	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

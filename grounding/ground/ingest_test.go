@@ -16,7 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // TestReceipts: each attestation of a batch has a fate of its own, and what was
@@ -77,7 +77,7 @@ func TestReceipts(t *testing.T) {
 // TestIngestFailures: a store that fails is told of, and a batch that was not
 // acknowledged may be handed in again.
 func TestIngestFailures(t *testing.T) {
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), store.Options{})
+	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

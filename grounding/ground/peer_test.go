@@ -25,8 +25,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // TestFollow: what is here and what comes later arrives there, in order, and a
@@ -87,7 +87,7 @@ func TestFollowResumes(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "b.db")
 	runs := 0
 	for have := 0; have < 1100; runs++ {
-		st, err := store.Open(t.Context(), where, store.Options{})
+		st, err := storage.Open(t.Context(), where, storage.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestFollowResumes(t *testing.T) {
 // TestFederation: in a ring everything reaches everybody, and comes to rest.
 func TestFederation(t *testing.T) {
 	const n = 4
-	stores, adapters := make([]*store.Store, n), make([]*ground.Adapter, n)
+	stores, adapters := make([]*storage.Store, n), make([]*ground.Adapter, n)
 	urls := make([]string, n)
 	issuer := []string{validator(t, "issuer").DID()}
 	for i := range n {

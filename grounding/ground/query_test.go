@@ -19,7 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/store"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -387,7 +387,7 @@ func TestEscapes(t *testing.T) {
 // policy of today refuses is withheld.
 func TestStale(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "ground.db")
-	s, err := store.Open(t.Context(), where, store.Options{})
+	s, err := storage.Open(t.Context(), where, storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

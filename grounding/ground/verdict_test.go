@@ -16,7 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/internal/datadir"
+	"github.com/pellucid-mcp/pellucid/measure/datadir"
 )
 
 // TestVerdictStays: whatever becomes of the votes on the claim that was asked about, the

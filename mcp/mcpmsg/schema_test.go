@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/datadir"
+	"github.com/pellucid-mcp/pellucid/measure/datadir"
 )
 
 // TestTableCoversSchemas derives every position at which a server can put a

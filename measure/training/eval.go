@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/internal/interval"
+	"github.com/pellucid-mcp/pellucid/measure/interval"
 )
 
 // share of benign texts that the limit lets be flagged.

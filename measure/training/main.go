@@ -21,7 +21,7 @@ import (
 	"path/filepath"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
 )
 
 func main() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 

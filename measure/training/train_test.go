@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
 )
 
 // The weights that come with the program are, octet for octet, those that the command

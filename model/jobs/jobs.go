@@ -2,7 +2,7 @@
 
 // Package jobs keeps counterfactual runs as jobs in Postgres, for the workers of several processes.
 //
-// What is to be run stands in the table runs of internal/store, and goes into it in one
+// What is to be run stands in the table runs of storage, and goes into it in one
 // transaction with its job, which names it. The record of a run that is under way is
 // kept beside it after every answer, so that a worker that dies leaves no more undone
 // than the question it was asking: another one goes on with the record.
@@ -28,7 +28,7 @@ var _ run.Store = (*Queue)(nil)
 
 // Options are what a Queue is made of. URL and Do have to be set.
 type Options struct {
-	// URL is that of a Postgres database which internal/store has migrated.
+	// URL is that of a Postgres database which storage has migrated.
 	URL string
 	// Workers is how many jobs this process runs at the same time; 0 = 4.
 	Workers int

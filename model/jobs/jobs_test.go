@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/jobs"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 var server pgtest.Server
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 func database(t testing.TB) string {
 	t.Helper()
 	url := server.Database(t)
-	s, err := store.Open(t.Context(), url, store.Options{})
+	s, err := storage.Open(t.Context(), url, storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

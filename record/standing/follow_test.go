@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/internal/store"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -33,7 +33,7 @@ type world struct {
 	t    *testing.T
 	path string
 	keys *sequence.Keyring
-	*store.Store
+	*storage.Store
 }
 
 func newWorld(t *testing.T) *world {
@@ -46,8 +46,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) open() *store.Store {
-	s, err := store.Open(ctx, w.path, store.Options{})
+func (w *world) open() *storage.Store {
+	s, err := storage.Open(ctx, w.path, storage.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func (w *world) open() *store.Store {
 	return s
 }
 
-func (w *world) sequencer(s *store.Store, told func([]sequence.Entry)) *sequence.Sequencer {
+func (w *world) sequencer(s *storage.Store, told func([]sequence.Entry)) *sequence.Sequencer {
 	return sequence.New(sequence.Options{Store: s.Ledger(), Origin: "log.example/standing", Keys: w.keys, Integrated: told})
 }
 
@@ -84,7 +84,7 @@ func (w *world) events(n int) {
 	}
 }
 
-func (w *world) follower(s *store.Store) *standing.Follower {
+func (w *world) follower(s *storage.Store) *standing.Follower {
 	f, err := standing.Open(ctx, s.Ledger(), trust.Options{}, quiet)
 	if err != nil {
 		w.t.Fatal(err)

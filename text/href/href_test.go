@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/pellucid-mcp/pellucid/internal/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/corpora"
 )
 
 // rows yields the collections whose name begins so, or skips the test.

@@ -81,7 +81,7 @@ func TestHonestPrograms(t *testing.T) {
 
 // aboutTokens are the folders of this project whose files spell tokens on purpose.
 var aboutTokens = []string{"scrub", "corpus", "docs/spec", "gateway", "e2e", "surface", "ground", "guard", "href",
-	"attest", "conform", "classify", "internal/demo", "internal/corpora", "internal/speed", "mcp/mcpmsg",
+	"attest", "conform", "classify", "app/demo", "measure/corpora", "measure/speed", "mcp/mcpmsg",
 	"platform/capture", "cmd", "packaging", "frame", "counterfactual", "policy", "finding", "NEWS.md"}
 
 // TestHonestSource: the other source files of this project hold no token.

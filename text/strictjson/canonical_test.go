@@ -11,7 +11,7 @@ import (
 
 	"github.com/gowebpki/jcs"
 
-	"github.com/pellucid-mcp/pellucid/internal/datadir"
+	"github.com/pellucid-mcp/pellucid/measure/datadir"
 )
 
 func TestCanonicalVectors(t *testing.T) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"fmt"
+	"testing"
+)
+
+// LimitPages keeps an SQLite file from growing beyond n pages, as a full disk would.
+func (s *Store) LimitPages(t *testing.T, n int) {
+	if _, err := s.write.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Words is words.
+func Words(s string) []string { return words(s) }

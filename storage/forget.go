@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+)
+
+// Forgotten counts what Forget has erased.
+type Forgotten struct {
+	Held     int // held results that answered calls of the principal, whatever their state
+	Names    int // mentions of the principal as the reviewer of other results and blocks
+	Runs     int // counterfactual runs that wait for a worker, with the conversation of the principal
+	Openings int // openings of records of the log; the records stay
+}
+
+// Forget erases what the store keeps of a principal or reviewer, by the name that the
+// program knows the person by. Records of the log are signed and stay; they hold the name
+// only as a salted digest, and the salt is erased with the opening, so that afterwards the
+// digest can be matched with no name (docs/spec/evidence.md, 2.2). A record that waits for
+// its signature still has its opening: integrate what waits first. What an interrupted call
+// has left, the next one erases.
+func (s *Store) Forget(ctx context.Context, principal string) (f Forgotten, err error) {
+	err = s.update(ctx, "forget", func(t *tx) error {
+		f = Forgotten{}
+		for _, step := range []struct {
+			n     *int
+			count string
+			erase string
+		}{
+			{&f.Held, `SELECT count(*) FROM held WHERE principal = ?`, `DELETE FROM held WHERE principal = ?`},
+			{&f.Names, `SELECT count(*) FROM held WHERE decider = ?`, `UPDATE held SET decider = '' WHERE decider = ?`},
+			{&f.Names, `SELECT count(*) FROM blocks WHERE lifter = ?`, `UPDATE blocks SET lifter = '' WHERE lifter = ?`},
+		} {
+			n := 0
+			if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, step.count, principal); err != nil {
+				return err
+			}
+			*step.n += n
+			if err := t.exec(ctx, step.erase, principal); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		f.Runs, err = s.forgetRuns(ctx, principal)
+	}
+	if err == nil {
+		f.Openings, err = s.forgetOpenings(ctx, principal)
+	}
+	return f, err
+}
+
+// forgetOpenings erases the openings that hold the digest of the name. An opening has the
+// digest in lower-case hexadecimal, whatever the role.
+func (s *Store) forgetOpenings(ctx context.Context, principal string) (erased int, err error) {
+	sum := sha256.Sum256([]byte(principal))
+	digest := hex.AppendEncode(nil, sum[:])
+	for next := int64(0); ; {
+		rows, err := s.Ledger().Rows(ctx, next, chunk)
+		if err != nil || len(rows) == 0 {
+			return erased, err
+		}
+		next = rows[len(rows)-1].Index + 1
+		n, err := s.eraseOpenings(ctx, rows, digest)
+		if erased += n; err != nil {
+			return erased, err
+		}
+	}
+}
+
+func (s *Store) eraseOpenings(ctx context.Context, rows []sequence.Entry, digest []byte) (int, error) {
+	var args []any
+	for i := range rows {
+		if bytes.Contains(rows[i].Opening, digest) {
+			args = append(args, rows[i].Index)
+		}
+	}
+	if len(args) == 0 {
+		return 0, nil
+	}
+	err := s.Ledger().update(ctx, "forget", func(t *tx) error {
+		all := pad(args, args[0])
+		return t.exec(ctx, `UPDATE ledger_entries SET opening = ? WHERE idx IN (`+marks(len(all))+`)`, append([]any{[]byte{}}, all...)...)
+	})
+	return len(args), err
+}
+
+// forgetRuns erases runs of the principal that wait for a worker. Only Postgres has them.
+func (s *Store) forgetRuns(ctx context.Context, principal string) (erased int, err error) {
+	if !s.engine.hasRuns() {
+		return 0, nil
+	}
+	err = s.update(ctx, "forget", func(t *tx) error {
+		var ids []string
+		err := t.query(ctx, func(r *sql.Rows) error {
+			var id string
+			var work []byte
+			err := r.Scan(&id, &work)
+			var of struct{ Principal string }
+			if err == nil && json.Unmarshal(work, &of) == nil && of.Principal == principal {
+				ids = append(ids, id)
+			}
+			return err
+		}, `SELECT id, work FROM runs WHERE work IS NOT NULL`)
+		if err != nil {
+			return err
+		}
+		erased = len(ids)
+		for _, id := range ids { // the records of its rounds stand under id/N
+			id, _, _ = strings.Cut(id, "/")
+			if err := t.exec(ctx, `DELETE FROM runs WHERE id = ? OR starts_with(id, ?)`, id, id+"/"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return erased, err
+}
+
+// Compact gives the pages of what was deleted back to the file system, so that no file of
+// an SQLite store holds it any more. Postgres does so by itself (autovacuum). Another process
+// that reads the store at that moment keeps the write-ahead file from being emptied:
+// ground.ErrBusy.
+func (s *Store) Compact(ctx context.Context) error {
+	err := s.engine.compact(ctx, s.write)
+	if errors.Is(err, ground.ErrBusy) {
+		return fmt.Errorf("store: compact: %w", err)
+	}
+	return s.fail(ctx, "compact", err)
+}

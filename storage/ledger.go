@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+)
+
+// A Ledger is the log in a store, as sequence.Store asks.
+type Ledger struct{ s *Store }
+
+var (
+	_ sequence.Store = (*Ledger)(nil)
+	_ ledger.Opener  = (*Ledger)(nil)
+)
+
+// Chain is the key that authenticates what waits.
+func (l *Ledger) Chain() *sequence.ChainKey { return l.s.chain }
+
+// Ledger returns the store's log, which ends with it.
+func (s *Store) Ledger() *Ledger { return &Ledger{s} }
+
+// update is that of the store, but keeps nobody out: the fence of the head's row does
+// where it matters.
+func (l *Ledger) update(ctx context.Context, what string, f func(*tx) error) error {
+	return l.s.updating(ctx, what, f, func(*sql.Tx) error { return nil })
+}
+
+// Add implements sequence.Store.
+func (l *Ledger) Add(ctx context.Context, records [][]byte) error {
+	return l.update(ctx, "add records", func(t *tx) error {
+		t.writer = l.s.adds
+		return t.pend(ctx, records...)
+	})
+}
+
+// Probe reports whether the store takes a record at present: it writes one, removes it
+// again and commits both.
+func (l *Ledger) Probe(ctx context.Context) error {
+	return l.update(ctx, "write to the store", func(t *tx) error {
+		var seq int64
+		row := t.QueryRowContext(ctx, t.engine.rebind(`INSERT INTO ledger_pending (record) VALUES (?) RETURNING seq`), make([]byte, 256))
+		if err := row.Scan(&seq); err != nil {
+			return err
+		}
+		return t.exec(ctx, `DELETE FROM ledger_pending WHERE seq = ?`, seq)
+	})
+}
+
+// Pending implements sequence.Store.
+func (l *Ledger) Pending(ctx context.Context, limit, octets int) (out []sequence.Pending, err error) {
+	sum := 0
+	err = l.s.query(ctx, func(r *sql.Rows) error {
+		var p sequence.Pending
+		if sum >= octets {
+			return errEnough
+		}
+		err := r.Scan(&p.Seq, &p.Record, &p.Link.Writer, &p.Link.Seq, &p.Link.Prev, &p.Link.MAC)
+		sum += len(p.Record)
+		out = append(out, p)
+		return err
+	}, `SELECT seq, record, writer, wseq, prev, mac FROM ledger_pending ORDER BY seq LIMIT ?`, limit)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return out, l.s.fail(ctx, "read what waits", err)
+}
+
+var errEnough = errors.New("store: enough")
+
+// Waiting implements sequence.Store.
+func (l *Ledger) Waiting(ctx context.Context, limit int) (n int, err error) {
+	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
+		`SELECT count(*) FROM (SELECT 1 FROM ledger_pending LIMIT ?) AS first`, limit)
+	return n, l.s.fail(ctx, "count what waits", err)
+}
+
+// Head implements sequence.Store.
+func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
+	found := false
+	err = l.s.query(ctx, func(r *sql.Rows) error {
+		found = true
+		return r.Scan(&h.Origin, &h.Signer, &h.Size, &h.Checkpoint, &h.Holder, &h.Fence, &h.Beat)
+	}, `SELECT origin, signer, size, checkpoint, holder, fence, beat FROM ledger_head`)
+	switch {
+	case err != nil:
+		return h, l.s.fail(ctx, "read the log's head", err)
+	case !found:
+		return h, sequence.ErrNoLog
+	case len(h.Checkpoint) == 0:
+		h.Checkpoint = nil
+	}
+	return h, nil
+}
+
+// Begin implements sequence.Store.
+func (l *Ledger) Begin(ctx context.Context, origin, signer string) error {
+	return l.update(ctx, "begin the log", func(t *tx) error {
+		return t.exec(ctx, `INSERT INTO ledger_head (one, origin, signer, size, checkpoint, holder, fence, beat)
+			VALUES (1, ?, ?, 0, ?, '', 0, 0) ON CONFLICT (one) DO NOTHING`, origin, signer, []byte{})
+	})
+}
+
+// Claim implements sequence.Store.
+func (l *Ledger) Claim(ctx context.Context, holder string, seen sequence.Head) (sequence.Head, error) {
+	err := l.move(ctx, "claim the log", nil,
+		`UPDATE ledger_head SET holder = ?, fence = fence + 1, beat = beat + 1 WHERE fence = ? AND beat = ?`, holder, seen.Fence, seen.Beat)
+	if err != nil {
+		return sequence.Head{}, err
+	}
+	h, err := l.Head(ctx)
+	if err == nil && (h.Holder != holder || h.Fence != seen.Fence+1) {
+		err = sequence.ErrLost
+	}
+	return h, err
+}
+
+// Release implements sequence.Store.
+func (l *Ledger) Release(ctx context.Context, held sequence.Head) error {
+	return l.move(ctx, "release the log", nil,
+		`UPDATE ledger_head SET holder = '', beat = beat + 1 WHERE fence = ? AND holder = ?`, held.Fence, held.Holder)
+}
+
+// move changes the head if it is as the condition of the statement says, and does the
+// rest with it.
+func (l *Ledger) move(ctx context.Context, what string, rest func(*tx) error, statement string, args ...any) error {
+	var refused error
+	err := l.update(ctx, what, func(t *tx) error {
+		refused = nil
+		st, err := t.prepare(ctx, statement)
+		if err != nil {
+			return err
+		}
+		res, err := st.ExecContext(ctx, args...)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			refused = sequence.ErrLost
+		case rest != nil:
+			return rest(t)
+		}
+		return nil
+	})
+	return errors.Join(err, refused)
+}
+
+// Known implements sequence.Store.
+func (l *Ledger) Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int64, error) {
+	known := map[ledger.ID]int64{}
+	for part := range slices.Chunk(ids, chunk) {
+		args := make([]any, len(part))
+		for i := range part {
+			args[i] = part[i][:]
+		}
+		args = pad(args, part[0][:])
+		err := l.s.query(ctx, func(r *sql.Rows) error {
+			var id []byte
+			var index int64
+			err := r.Scan(&id, &index)
+			known[idOf(id)] = index
+			return err
+		}, `SELECT id, idx FROM ledger_entries WHERE id IN (`+marks(len(args))+`)`, args...)
+		if err != nil {
+			return nil, l.s.fail(ctx, "find records", err)
+		}
+	}
+	return known, nil
+}
+
+// Integrate implements sequence.Store.
+func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.Batch) (sequence.Head, error) {
+	next := held
+	next.Size, next.Checkpoint, next.Signer, next.Beat = held.Size+int64(len(b.Entries)), b.Checkpoint, b.Signer, held.Beat+1
+	var entries, leaves, tiles []any
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		entries = append(entries, e.Index, e.ID[:], stamp(e.Time), e.Server, string(e.Kind), octets(e.Opening))
+		leaves = append(leaves, e.Index, e.Envelope)
+	}
+	var links []any
+	for _, k := range b.Links {
+		links = append(links, k.Writer, k.Seq, k.Index, octets(k.MAC))
+	}
+	for _, t := range b.Tiles {
+		tiles = append(tiles, t.Level, t.N, t.Data)
+	}
+	err := l.move(ctx, "carry the log on", func(t *tx) error {
+		err := t.insert(ctx, "ledger_entries (idx, id, at, server, kind, opening)", 6, "", entries)
+		if err == nil {
+			err = t.insert(ctx, "ledger_leaves (idx, envelope)", 2, "", leaves)
+		}
+		if err == nil {
+			err = t.insert(ctx, "ledger_tiles (level, n, hashes)", 3, " ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes", tiles)
+		}
+		if err == nil {
+			err = t.insert(ctx, "ledger_chain (writer, wseq, idx, mac)", 4, " ON CONFLICT (writer, wseq) DO NOTHING", links)
+		}
+		if err == nil {
+			err = t.unpend(ctx, b.Done)
+		}
+		return err
+	}, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ?, beat = ? WHERE fence = ? AND holder = ? AND size = ?`,
+		next.Size, next.Checkpoint, next.Signer, next.Beat, held.Fence, held.Holder, held.Size)
+	if err != nil {
+		return held, err
+	}
+	return next, nil
+}
+
+// unpend removes what waits under the given numbers, and nothing between them: what is
+// not yet committed may lie there.
+func (t *tx) unpend(ctx context.Context, done []int64) error {
+	slices.Sort(done)
+	for i := 0; i < len(done); {
+		k := i + 1
+		for k < len(done) && done[k] == done[k-1]+1 {
+			k++
+		}
+		if err := t.exec(ctx, `DELETE FROM ledger_pending WHERE seq BETWEEN ? AND ?`, done[i], done[k-1]); err != nil {
+			return err
+		}
+		i = k
+	}
+	return nil
+}
+
+// LoadScores implements standing.Store.
+func (l *Ledger) LoadScores(ctx context.Context, options string) (snapshot []byte, size int64, err error) {
+	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&size, &snapshot) },
+		`SELECT size, snapshot FROM trust_scores WHERE options = ?`, options)
+	return snapshot, size, l.s.fail(ctx, "load scores", err)
+}
+
+// SaveScores implements standing.Store.
+func (l *Ledger) SaveScores(ctx context.Context, options string, snapshot []byte, size int64) error {
+	return l.update(ctx, "save scores", func(t *tx) error {
+		return t.exec(ctx, `INSERT INTO trust_scores (options, size, snapshot) VALUES (?, ?, ?) ON CONFLICT (options)
+			DO UPDATE SET size = excluded.size, snapshot = excluded.snapshot WHERE excluded.size > trust_scores.size`, options, size, octets(snapshot))
+	})
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+)
+
+// Checkpoint implements ledger.Source.
+func (l *Ledger) Checkpoint(ctx context.Context) ([]byte, error) {
+	h, err := l.Head(ctx)
+	switch {
+	case errors.Is(err, sequence.ErrNoLog), err == nil && h.Checkpoint == nil:
+		return nil, ledger.ErrNotFound
+	}
+	return h.Checkpoint, err
+}
+
+// Tile implements ledger.Source.
+func (l *Ledger) Tile(ctx context.Context, level int, n int64, width int) ([]byte, error) {
+	var hashes []byte
+	err := l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&hashes) },
+		`SELECT hashes FROM ledger_tiles WHERE level = ? AND n = ?`, level, n)
+	switch {
+	case err != nil:
+		return nil, l.s.fail(ctx, "read a tile", err)
+	case len(hashes) == 0 || len(hashes) < width*len(ledger.Hash{}):
+		return nil, ledger.ErrNotFound
+	}
+	return hashes, nil
+}
+
+// Entries implements ledger.Source.
+func (l *Ledger) Entries(ctx context.Context, first int64, n int) ([][]byte, error) {
+	var out [][]byte
+	err := l.s.query(ctx, func(r *sql.Rows) error {
+		var index int64
+		var envelope []byte
+		err := r.Scan(&index, &envelope)
+		if err == nil && index != first+int64(len(out)) {
+			err = errEnough // a row is missing: what follows is not what was asked for
+		}
+		if err == nil {
+			out = append(out, envelope)
+		}
+		return err
+	}, `SELECT idx, envelope FROM ledger_leaves WHERE idx >= ? ORDER BY idx LIMIT ?`, first, n)
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return nil, l.s.fail(ctx, "read records", err)
+	case len(out) == 0:
+		return nil, ledger.ErrNotFound
+	}
+	return out, nil
+}
+
+const entryColumns = `e.idx, e.id, e.at, e.server, e.kind, e.opening, l.envelope
+	FROM ledger_entries e JOIN ledger_leaves l ON l.idx = e.idx`
+
+func scanEntry(r *sql.Rows) (e sequence.Entry, err error) {
+	var id []byte
+	var at, kind string
+	if err := r.Scan(&e.Index, &id, &at, &e.Server, &kind, &e.Opening, &e.Envelope); err != nil {
+		return e, err
+	}
+	e.ID, e.Kind = idOf(id), ledger.Kind(kind)
+	e.Time, err = parseStamp(at)
+	return e, err
+}
+
+// List returns records with their openings, the newest first.
+func (l *Ledger) List(ctx context.Context, f sequence.Filter) ([]sequence.Entry, error) {
+	conditions, args := []string{"1 = 1"}, []any(nil)
+	and := func(condition string, arg any) { conditions, args = append(conditions, condition), append(args, arg) }
+	if !f.Since.IsZero() {
+		and(`e.at >= ?`, stamp(f.Since))
+	}
+	if !f.Until.IsZero() {
+		and(`e.at < ?`, stamp(f.Until))
+	}
+	if f.Server != "" {
+		and(`e.server = ?`, f.Server)
+	}
+	if f.Kind != "" {
+		and(`e.kind = ?`, string(f.Kind))
+	}
+	if f.Before > 0 {
+		and(`e.idx < ?`, f.Before)
+	}
+	limit := f.Limit
+	if limit <= 0 {
+		limit = 100
+	}
+	out := []sequence.Entry{}
+	err := l.s.query(ctx, func(r *sql.Rows) error {
+		e, err := scanEntry(r)
+		out = append(out, e)
+		return err
+	}, `SELECT `+entryColumns+` WHERE `+strings.Join(conditions, " AND ")+` ORDER BY e.idx DESC LIMIT ?`, append(args, min(limit, 1000))...)
+	return out, l.s.fail(ctx, "list records", err)
+}
+
+// Get returns the record of that id; ledger.ErrNotFound if the log has none.
+func (l *Ledger) Get(ctx context.Context, id ledger.ID) (sequence.Entry, error) {
+	return l.one(ctx, `SELECT `+entryColumns+` WHERE e.id = ?`, id[:])
+}
+
+// At returns the record of that index; ledger.ErrNotFound if the log has none.
+func (l *Ledger) At(ctx context.Context, index int64) (sequence.Entry, error) {
+	return l.one(ctx, `SELECT `+entryColumns+` WHERE e.idx = ?`, index)
+}
+
+func (l *Ledger) one(ctx context.Context, query string, arg any) (e sequence.Entry, err error) {
+	found := false
+	err = l.s.query(ctx, func(r *sql.Rows) (err error) {
+		found = true
+		e, err = scanEntry(r)
+		return err
+	}, query, arg)
+	if err == nil && !found {
+		return e, ledger.ErrNotFound
+	}
+	return e, l.s.fail(ctx, "read a record", err)
+}
+
+// Openings implements ledger.Opener.
+func (l *Ledger) Openings(ctx context.Context, first int64, n int) ([][]byte, error) {
+	rows, err := l.Rows(ctx, first, n)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]byte
+	for i := range rows {
+		if rows[i].Index != first+int64(i) {
+			break // a row is missing
+		}
+		out = append(out, rows[i].Opening)
+	}
+	if len(out) == 0 {
+		return nil, ledger.ErrNotFound
+	}
+	return out, nil
+}
+
+// idOf is the zero ID where a column does not hold an ID.
+func idOf(b []byte) (id ledger.ID) {
+	if len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id
+}
+
+// Rows returns up to n records from index first on, in order and without their
+// envelopes.
+func (l *Ledger) Rows(ctx context.Context, first int64, n int) ([]sequence.Entry, error) {
+	var out []sequence.Entry
+	err := l.s.query(ctx, func(r *sql.Rows) error {
+		var e sequence.Entry
+		var id []byte
+		var at, kind string
+		if err := r.Scan(&e.Index, &id, &at, &e.Server, &kind, &e.Opening); err != nil {
+			return err
+		}
+		e.ID, e.Kind = idOf(id), ledger.Kind(kind)
+		e.Time, _ = parseStamp(at) // zero: no time, which is for the caller to find
+		out = append(out, e)
+		return nil
+	}, `SELECT idx, id, at, server, kind, opening FROM ledger_entries WHERE idx >= ? ORDER BY idx LIMIT ?`, first, n)
+	return out, l.s.fail(ctx, "read rows", err)
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+)
+
+var (
+	_ surface.PinStore = (*Store)(nil)
+	_ surface.Cache    = (*Store)(nil)
+)
+
+// A pin that was dropped keeps its row, without a record: were its version to begin
+// anew, whoever had loaded the old pin could overwrite the new one.
+
+// LoadPin implements surface.PinStore.
+func (s *Store) LoadPin(ctx context.Context, server string) (record []byte, version int64, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&record, &version) },
+		`SELECT record, version FROM pins WHERE server = ? AND record IS NOT NULL`, server)
+	if err != nil {
+		return nil, 0, s.fail(ctx, "load pin", err)
+	}
+	return record, version, nil
+}
+
+// SavePin implements surface.PinStore.
+func (s *Store) SavePin(ctx context.Context, server string, record []byte, version int64, evidence []byte) error {
+	var refused error
+	err := s.update(ctx, "save pin", func(t *tx) error {
+		refused = nil
+		var is int64
+		found, dropped := false, false
+		err := t.query(ctx, func(r *sql.Rows) error {
+			found = true
+			return r.Scan(&is, &dropped)
+		}, `SELECT version, record IS NULL FROM pins WHERE server = ?`, server)
+		switch {
+		case err != nil:
+			return err
+		case !found && version == 0:
+			if err := t.pend(ctx, evidence); err != nil {
+				return err
+			}
+			return t.exec(ctx, `INSERT INTO pins (server, version, record) VALUES (?, 1, ?)`, server, record)
+		case found && (dropped && version == 0 || !dropped && version == is):
+			if err := t.pend(ctx, evidence); err != nil {
+				return err
+			}
+			return t.exec(ctx, `UPDATE pins SET version = ?, record = ? WHERE server = ?`, is+1, record, server)
+		}
+		refused = surface.ErrConflict
+		return nil
+	})
+	return errors.Join(err, refused)
+}
+
+// ListPins implements surface.PinStore.
+func (s *Store) ListPins(ctx context.Context) ([]string, error) {
+	servers := []string{}
+	err := s.query(ctx, func(r *sql.Rows) error {
+		var server string
+		err := r.Scan(&server)
+		servers = append(servers, server)
+		return err
+	}, `SELECT server FROM pins WHERE record IS NOT NULL ORDER BY server`)
+	return servers, s.fail(ctx, "list pins", err)
+}
+
+// DropPin implements surface.PinStore.
+func (s *Store) DropPin(ctx context.Context, server string, evidence []byte) error {
+	return s.update(ctx, "drop pin", func(t *tx) error {
+		if err := t.pend(ctx, evidence); err != nil {
+			return err
+		}
+		return t.exec(ctx, `UPDATE pins SET version = version + 1, record = NULL WHERE server = ? AND record IS NOT NULL`, server)
+	})
+}
+
+// GetVerdict implements surface.Cache.
+func (s *Store) GetVerdict(ctx context.Context, key surface.Digest) (entry []byte, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&entry) }, `SELECT entry FROM verdicts WHERE digest = ?`, key[:])
+	if err != nil {
+		return nil, s.fail(ctx, "get verdict", err)
+	}
+	return entry, nil
+}
+
+// PutVerdict implements surface.Cache.
+func (s *Store) PutVerdict(ctx context.Context, key surface.Digest, entry []byte) error {
+	return s.update(ctx, "put verdict", func(t *tx) error {
+		return t.exec(ctx, `INSERT INTO verdicts (digest, entry) VALUES (?, ?) ON CONFLICT (digest) DO UPDATE SET entry = excluded.entry`, key[:], entry)
+	})
+}

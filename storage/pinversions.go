@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+)
+
+// PinVersions returns the version of every pin, by server. It is what whoever follows
+// the decisions of other processes asks all the time, so it reads no record.
+func (s *Store) PinVersions(ctx context.Context) (map[string]int64, error) {
+	versions := map[string]int64{}
+	err := s.query(ctx, func(r *sql.Rows) error {
+		var server string
+		var version int64
+		err := r.Scan(&server, &version)
+		versions[server] = version
+		return err
+	}, `SELECT server, version FROM pins WHERE record IS NOT NULL`)
+	return versions, s.fail(ctx, "list pins", err)
+}

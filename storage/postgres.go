@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+)
+
+func openPostgres(ctx context.Context, where string, o Options) (*Store, error) {
+	config, err := pgx.ParseConfig(where)
+	if err != nil {
+		// The cause repeats the URL, which may hold a password.
+		return nil, errors.New("store: open: malformed Postgres URL")
+	}
+	config.RuntimeParams["application_name"] = "pellucid"
+	config.RuntimeParams["synchronous_commit"] = "on"
+	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(max(1, o.wait().Milliseconds()/2), 10)
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(o.readers())
+	db.SetMaxIdleConns(o.readers())
+	s := &Store{read: db, write: db, engine: &postgresEngine{}, wait: o.wait()}
+	locker, err := lock.NewPostgresSessionLocker()
+	if err == nil {
+		err = migrate(ctx, db, goose.DialectPostgres, "postgres", goose.WithSessionLocker(locker))
+	}
+	if err != nil {
+		db.Close()
+		return nil, s.failOpen(ctx, err)
+	}
+	return s, nil
+}
+
+type postgresEngine struct {
+	rebound sync.Map // string → string
+}
+
+// rebind numbers the placeholders. No query of this package has a ? in a literal.
+func (e *postgresEngine) rebind(query string) string {
+	if q, ok := e.rebound.Load(query); ok {
+		return q.(string)
+	}
+	parts := strings.Split(query, "?")
+	var b strings.Builder
+	b.WriteString(parts[0])
+	for i, p := range parts[1:] {
+		fmt.Fprintf(&b, "$%d%s", i+1, p)
+	}
+	e.rebound.Store(query, b.String())
+	return b.String()
+}
+
+// lock takes a lock that readers do not mind, and that ends after the commit.
+func (*postgresEngine) lock(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, `LOCK TABLE feed IN EXCLUSIVE MODE`); err != nil {
+		return err
+	}
+	// A plan that was made when a table was empty is a bad one soon after.
+	_, err := tx.ExecContext(ctx, `SET LOCAL plan_cache_mode = force_custom_plan`)
+	return err
+}
+
+func (*postgresEngine) classify(err error) (error, bool) {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return ground.ErrUnavailable, false // the connection, or a driver's complaint
+	}
+	switch {
+	case e.Code == "55P03", e.Code == "40001", e.Code == "40P01": // lock timeout, serialization, deadlock
+		return ground.ErrBusy, true
+	case e.Code == "53300": // too many connections
+		return ground.ErrBusy, true
+	case e.Code == "53100": // disk full
+		return ground.ErrFull, false
+	}
+	return ground.ErrUnavailable, false
+}
+
+func (*postgresEngine) compact(context.Context, *sql.DB) error { return nil }
+
+func (*postgresEngine) hasRuns() bool { return true }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+)
+
+func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	// SQLite does not look at a context while it waits for a lock. So it waits briefly, and
+	// update tries again what was refused.
+	patience := func(d time.Duration) string {
+		return fmt.Sprintf("&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", max(1, d.Milliseconds()))
+	}
+	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
+	s := &Store{engine: sqliteEngine{}, wait: o.wait()}
+	writer := name + "?_txlock=immediate" + fmt.Sprintf("&_pragma=cache_size(-%d)", o.cacheKiB()) +
+		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(8192)&_pragma=temp_store(MEMORY)"
+	if s.write, err = sql.Open("sqlite", writer+patience(o.wait()/2)); err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := s.migrateSQLite(ctx); err != nil {
+		s.write.Close()
+		return nil, s.failOpen(ctx, err)
+	}
+	migrated := s.write
+	s.write, err = sql.Open("sqlite", writer+patience(min(o.wait()/2, 50*time.Millisecond)))
+	if err != nil {
+		migrated.Close()
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := errors.Join(s.write.PingContext(ctx), migrated.Close()); err != nil {
+		s.write.Close()
+		return nil, s.failOpen(ctx, err)
+	}
+	s.read, err = sql.Open("sqlite", name+"?_pragma=query_only(1)&_pragma=cache_size(-8192)"+patience(o.wait()/4))
+	if err != nil {
+		s.write.Close()
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	s.read.SetMaxOpenConns(o.readers())
+	s.read.SetMaxIdleConns(o.readers())
+	return s, nil
+}
+
+// migrateSQLite migrates, again if another process does so at the same time: there is
+// no lock for both the version and the schema, so that one of them fails, and then
+// finds that it is done.
+func (s *Store) migrateSQLite(ctx context.Context) (err error) {
+	for pause := 10 * time.Millisecond; pause < time.Second; pause *= 2 {
+		err = migrate(ctx, s.write, goose.DialectSQLite3, "sqlite")
+		if err == nil || errors.Is(err, ground.ErrNewerSchema) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return err
+}
+
+func (s *Store) failOpen(ctx context.Context, err error) error {
+	if errors.Is(err, ground.ErrNewerSchema) {
+		return fmt.Errorf("store: open: %w", err)
+	}
+	return s.fail(ctx, "open", err)
+}
+
+type sqliteEngine struct{}
+
+func (sqliteEngine) rebind(query string) string { return query }
+
+// lock does nothing: BEGIN IMMEDIATE has locked.
+func (sqliteEngine) lock(context.Context, *sql.Tx) error { return nil }
+
+func (sqliteEngine) classify(err error) (error, bool) {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return ground.ErrBusy, true
+	case lib.SQLITE_FULL:
+		return ground.ErrFull, false
+	}
+	return ground.ErrUnavailable, false
+}
+
+func (sqliteEngine) compact(ctx context.Context, db *sql.DB) error {
+	if _, err := db.ExecContext(ctx, `VACUUM`); err != nil {
+		return err
+	}
+	var busy, pages, moved int
+	if err := db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &moved); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return ground.ErrBusy
+	}
+	return nil
+}
+
+func (sqliteEngine) hasRuns() bool { return false }

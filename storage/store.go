@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
+//
+// It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and
+// surface.Cache; its [Ledger] is a sequence.Store. What a change has to tell the log is
+// written with the change, in one transaction.
+package storage
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+)
+
+// Options are the settings of a store.
+type Options struct {
+	// Wait is how long a change waits for other writers before it fails with
+	// ground.ErrBusy; 0 stands for 5 seconds.
+	Wait time.Duration
+	// Readers is the greatest number of connections that read; 0 stands for 8.
+	Readers int
+	// Chain authenticates records that wait for their signature; nil: a key that is no secret.
+	Chain *sequence.ChainKey
+	// Cache is how many octets of pages the connection that writes to an SQLite file
+	// keeps, as far as they are used; 0 stands for 64 MiB, which an import of a
+	// million attestations wants and a log that only grows does not.
+	Cache int
+}
+
+func (o Options) wait() time.Duration {
+	if o.Wait <= 0 {
+		return 5 * time.Second
+	}
+	return o.Wait
+}
+
+func (o Options) cacheKiB() int {
+	if o.Cache <= 0 {
+		return 64 << 10
+	}
+	return max(1, o.Cache>>10)
+}
+
+func (o Options) readers() int {
+	if o.Readers <= 0 {
+		return 8
+	}
+	return o.Readers
+}
+
+// Open opens the store at where, and makes or migrates it as needed: a
+// "postgres://" or "postgresql://" URL, anything else the path of an SQLite file,
+// which must not be on a network file system. A store that a later release has
+// migrated is refused with ground.ErrNewerSchema.
+func Open(ctx context.Context, where string, o Options) (*Store, error) {
+	opening := openSQLite
+	if IsPostgres(where) {
+		opening = openPostgres
+	}
+	s, err := opening(ctx, where, o)
+	if err != nil {
+		return nil, err
+	}
+	if s.chain = o.Chain; s.chain == nil {
+		s.chain = sequence.NewChainKey(nil)
+	}
+	s.adds, s.changes = newWriter(s.chain), newWriter(s.chain)
+	return s, nil
+}
+
+// A Store is a ground.Store over a database.
+type Store struct {
+	read, write *sql.DB // the same where the engine lets writers share
+	engine      engine
+	wait        time.Duration
+	stmts       sync.Map // string → *sql.Stmt: what read has prepared; as many as the package has queries
+
+	chain         *sequence.ChainKey
+	adds, changes *writer // of records that stand alone, and of those that go with a change
+}
+
+var _ ground.Store = (*Store)(nil)
+
+// An engine is what SQLite and Postgres do differently.
+type engine interface {
+	// rebind writes the placeholders ? of query as the engine wants them.
+	rebind(query string) string
+	// lock keeps every other writer out until tx ends, so that numbers that are
+	// assigned under it are committed in their order.
+	lock(ctx context.Context, tx *sql.Tx) error
+	// classify returns the error of package ground that err amounts to; whether
+	// it is worth trying again at once.
+	classify(err error) (sentinel error, again bool)
+	// compact empties what a deletion has left in the files; ground.ErrBusy where a
+	// reader keeps it from doing so.
+	compact(ctx context.Context, db *sql.DB) error
+	// hasRuns reports whether there is a table of runs that wait for a worker.
+	hasRuns() bool
+}
+
+// Close implements ground.Store.
+func (s *Store) Close() error {
+	err := s.write.Close()
+	if s.read != s.write {
+		err = errors.Join(s.read.Close(), err)
+	}
+	return err
+}
+
+// fail makes an error of package ground of err.
+func (s *Store) fail(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("store: %s: %w", what, context.Cause(ctx))
+	}
+	for _, e := range []error{ground.ErrNotFound, ground.ErrInvalid} {
+		if errors.Is(err, e) {
+			return fmt.Errorf("store: %s: %w", what, err)
+		}
+	}
+	sentinel, _ := s.engine.classify(err)
+	if ctx.Err() != nil {
+		err = errors.Join(err, context.DeadlineExceeded)
+	}
+	if sentinel == nil {
+		sentinel = ground.ErrUnavailable
+	}
+	// The cause is the engine's: it may quote what is stored.
+	return &failure{what: what, sentinel: sentinel, cause: err}
+}
+
+// A failure says what failed, but keeps the engine's words to itself.
+type failure struct {
+	what            string
+	sentinel, cause error
+}
+
+func (f *failure) Error() string {
+	reason := why(f.cause)
+	if reason == "" {
+		reason = f.sentinel.Error()
+	}
+	return "store: " + f.what + ": " + reason
+}
+
+func (f *failure) Unwrap() []error { return []error{f.sentinel, f.cause} }
+
+// A tx is a transaction that writes.
+type tx struct {
+	*sql.Tx
+	engine engine
+	stmts  map[string]*sql.Stmt
+	writer *writer
+	last   *sequence.Link // of the writer, which is held then; nil: nothing was pended
+	began  sequence.Link  // what last was at first
+}
+
+func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st := t.stmts[query]; st != nil {
+		return st, nil
+	}
+	st, err := t.PrepareContext(ctx, t.engine.rebind(query))
+	if err == nil {
+		t.stmts[query] = st
+	}
+	return st, err
+}
+
+func (t *tx) exec(ctx context.Context, query string, args ...any) error {
+	st, err := t.prepare(ctx, query)
+	if err == nil {
+		_, err = st.ExecContext(ctx, args...)
+	}
+	return err
+}
+
+// query calls scan for every row.
+func (t *tx) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := t.QueryContext(ctx, t.engine.rebind(query), args...)
+	return each(rows, err, scan)
+}
+
+func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	st, err := s.prepared(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(ctx, args...)
+	return each(rows, err, scan)
+}
+
+func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, ok := s.stmts.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := s.read.PrepareContext(ctx, s.engine.rebind(query))
+	if err != nil {
+		return nil, err
+	}
+	if other, raced := s.stmts.LoadOrStore(query, st); raced {
+		st.Close()
+		return other.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// update runs f in a transaction of its own that keeps every other writer out, again
+// while the engine is busy and the time to wait has not passed. f must begin anew each
+// time.
+func (s *Store) update(ctx context.Context, what string, f func(*tx) error) error {
+	return s.updating(ctx, what, f, func(t *sql.Tx) error { return s.engine.lock(ctx, t) })
+}
+
+// updating is update with another way of keeping writers out.
+func (s *Store) updating(ctx context.Context, what string, f func(*tx) error, lock func(*sql.Tx) error) error {
+	return s.retry(ctx, what, func() error { return s.once(ctx, f, lock) })
+}
+
+// retry does what changes the store, again while the engine is busy and the time to
+// wait has not passed.
+func (s *Store) retry(ctx context.Context, what string, do func() error) error {
+	deadline := time.Now().Add(s.wait)
+	var busy error
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		if busy != nil && ctx.Err() != nil {
+			err = busy // what used up the time
+		}
+		busy = err
+		if _, again := s.engine.classify(err); !again || ctx.Err() != nil || time.Now().Add(pause).After(deadline) {
+			return s.fail(ctx, what, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) error) error {
+	t, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback() // does nothing after Commit
+	if err := lock(t); err != nil {
+		return err
+	}
+	w := &tx{Tx: t, engine: s.engine, stmts: map[string]*sql.Stmt{}, writer: s.changes}
+	if err := f(w); err != nil {
+		w.release(nil, false)
+		return err
+	}
+	if err := w.closeChain(ctx); err != nil {
+		w.release(nil, false)
+		return err
+	}
+	err = t.Commit()
+	w.release(err, true)
+	return err
+}
+
+// chunk bounds the parameters of one statement: SQLite takes 32,766.
+const chunk = 400
+
+// marks returns "?,?,…" of n placeholders.
+func marks(n int) string { return strings.Repeat("?,", n-1) + "?" }
+
+// pad lengthens args to a power of two by repeating filler, so that lists of any
+// length need few queries.
+func pad(args []any, filler any) []any {
+	for n := len(args); n == 0 || n&(n-1) != 0; n++ {
+		args = append(args, filler)
+	}
+	return args
+}
+
+// tuples returns n times the row of placeholders.
+func tuples(n, width int) string {
+	row := "(" + marks(width) + ")"
+	return strings.Repeat(row+",", n-1) + row
+}
+
+// targetKey is by what a source or an attestation is found that somebody
+// depends on: a hash stands for itself.
+func targetKey(iri string) []byte {
+	if h, ok := attest.ParseHash(iri); ok {
+		return h[:]
+	}
+	sum := sha256.Sum256([]byte("iri\x00" + iri))
+	return sum[:]
+}
+
+// stampLayout sorts as the times do and loses nothing of them.
+const stampLayout = "2006-01-02T15:04:05.999999999"
+
+// stamp writes t; "" stands for the zero time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(stampLayout)
+}
+
+func parseStamp(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(stampLayout, s)
+}
+
+func hashOf(b []byte) (h attest.Hash) {
+	copy(h[:], b)
+	return h
+}

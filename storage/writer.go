@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+)
+
+// A writer is one chain of records that this process stores: sequence.Link. A transaction
+// that stores records has it for itself until it has ended.
+type writer struct {
+	key  *sequence.ChainKey
+	turn chan sequence.Link // the last link that was committed
+}
+
+func newWriter(key *sequence.ChainKey) *writer {
+	w := &writer{key, make(chan sequence.Link, 1)}
+	w.turn <- sequence.Link{Writer: key.NewWriter()}
+	return w
+}
+
+// pend stores records for the ledger with whatever else the transaction does.
+func (t *tx) pend(ctx context.Context, records ...[]byte) error {
+	var args []any
+	for _, r := range records {
+		if r == nil {
+			continue
+		}
+		if t.last == nil {
+			select {
+			case last := <-t.writer.turn:
+				t.last = &last
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			t.began = *t.last
+		}
+		*t.last = t.writer.key.Next(*t.last, r)
+		args = append(args, r, t.last.Writer, t.last.Seq, octets(t.last.Prev), t.last.MAC)
+	}
+	const into, width = "ledger_pending (record, writer, wseq, prev, mac)", 5
+	if n := len(args) / width; n > 0 && n <= 32 {
+		return t.direct(ctx, "INSERT INTO "+into+" VALUES "+tuples(n, width), args...)
+	}
+	return t.insert(ctx, into, width, "", args)
+}
+
+// direct executes a statement that this transaction needs once. The driver of Postgres
+// knows it from the transactions before; to prepare it here would ask the server again.
+func (t *tx) direct(ctx context.Context, query string, args ...any) error {
+	_, err := t.ExecContext(ctx, t.engine.rebind(query), args...)
+	return err
+}
+
+// closeChain notes the last link, before the transaction is committed.
+func (t *tx) closeChain(ctx context.Context) error {
+	if t.last == nil {
+		return nil
+	}
+	return t.direct(ctx, `INSERT INTO ledger_writers (writer, wseq, tag) VALUES (?, ?, ?) ON CONFLICT (writer)
+		DO UPDATE SET wseq = excluded.wseq, tag = excluded.tag`, t.last.Writer, t.last.Seq, t.writer.key.Tag(*t.last))
+}
+
+// release lets the next transaction have the writer. After a commit that failed it is not
+// known whether the links are stored: then the chain ends, and another one begins.
+func (t *tx) release(err error, committed bool) {
+	switch {
+	case t.last == nil:
+	case !committed:
+		t.writer.turn <- t.began
+	case err != nil:
+		t.writer.turn <- sequence.Link{Writer: t.writer.key.NewWriter()}
+	default:
+		t.writer.turn <- *t.last
+	}
+	t.last = nil
+}
