@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
+// Package storage keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
 //
 // It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and
 // surface.Cache; its [Ledger] is a sequence.Store. What a change has to tell the log is

@@ -306,7 +306,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if _, ok := Preset("../../policy"); ok {
+	if _, ok := Preset("../policy"); ok {
 		t.Error("a preset by path")
 	}
 }

@@ -14,7 +14,7 @@ func dataDir(t testing.TB, name string) string {
 	t.Helper()
 	root := os.Getenv("PELLUCID_DATA")
 	if root == "" {
-		root = filepath.Join("..", "..", "shared", "data")
+		root = filepath.Join("..", "..", "..", "shared", "data")
 	}
 	dir := filepath.Join(root, name)
 	if _, err := os.Stat(dir); err != nil {

@@ -186,7 +186,7 @@ func clauseTable(t *testing.T, b *bytes.Buffer) {
 // tests, do not declare.
 func checkReference(t *testing.T, ref string, tests bool) {
 	dir, name, named := strings.Cut(ref, ".")
-	files, err := os.ReadDir(path.Join("..", dir))
+	files, err := os.ReadDir(path.Join("..", "..", dir))
 	if err != nil || len(files) == 0 {
 		t.Errorf("%s: no such package", ref)
 	}
@@ -197,7 +197,7 @@ func checkReference(t *testing.T, ref string, tests bool) {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") != tests {
 			continue
 		}
-		src, err := parser.ParseFile(token.NewFileSet(), path.Join("..", dir, f.Name()), nil, parser.SkipObjectResolution)
+		src, err := parser.ParseFile(token.NewFileSet(), path.Join("..", "..", dir, f.Name()), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func exampleVotes() []Vote {
 
 // TestExample checks the worked example of the specification, to the letter.
 func TestExample(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "docs", "spec", "consensus.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec", "consensus.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestExample(t *testing.T) {
 
 // TestSpecCodes: every code and reason is in the specification.
 func TestSpecCodes(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "docs", "spec", "consensus.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec", "consensus.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command train fits the weights of package local on the collections of text, and
+// Command training fits the weights of package local on the collections of text, and
 // measures them on families that they have not seen.
 //
 //	go run ./measure/training          prints the table

@@ -22,7 +22,7 @@ func TestWeights(t *testing.T) {
 	if testing.Short() || runtime.GOARCH != "amd64" {
 		t.Skip("some seconds; and where multiplication and addition are fused the last bits differ")
 	}
-	dir, err := corpora.Dir(filepath.Join("..", "..", ".."))
+	dir, err := corpora.Dir(filepath.Join("..", ".."))
 	if errors.Is(err, corpora.ErrAbsent) {
 		t.Skip(err)
 	}

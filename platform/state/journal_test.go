@@ -56,6 +56,9 @@ func TestJournalOpenedDuringWrite(t *testing.T) {
 	}
 }
 
+// wideJournal keeps whatever processes write before they are killed, however late that is.
+var wideJournal = JournalOptions{MaxBytes: 1 << 20, Keep: 1000}
+
 // TestJournalKilledProcesses kills processes while they append, again and again. No line
 // of the journal is empty or half afterwards, and none that was acknowledged is missing.
 func TestJournalKilledProcesses(t *testing.T) {
@@ -84,7 +87,7 @@ func TestJournalKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := d.Journal("decisions.jsonl", smallJournal)
+	j, err := d.Journal("decisions.jsonl", wideJournal)
 	if err == nil { // what the last process may have left half is mended by the next one
 		err = j.Append([]byte(`{"pid":0,"n":0}`))
 	}
@@ -103,7 +106,7 @@ func TestJournalKilledProcesses(t *testing.T) {
 
 // endless appends until it is killed, and prints what was acknowledged.
 func endless(d *Dir) error {
-	j, err := d.Journal("decisions.jsonl", smallJournal)
+	j, err := d.Journal("decisions.jsonl", wideJournal)
 	if err != nil {
 		return err
 	}
