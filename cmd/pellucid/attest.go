@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -193,7 +194,7 @@ func (c *attestCheckCmd) Run(e *env) error {
 		err = rep.print(e.Stdout)
 	}
 	if err == nil && !rep.Accepted {
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -78,7 +79,7 @@ var formatOf = map[counterfactual.Format]llm.Format{
 func (m *ccrModel) dial(e *env, f counterfactual.Format) (client *llm.Endpoint, done func() error, err error) {
 	o := llm.Options{Format: formatOf[f], BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
 	if m.API != "" && m.API != map[llm.Format]string{llm.FormatChat: "chat", llm.FormatMessages: "messages", llm.FormatResponses: "responses"}[o.Format] {
-		return nil, nil, withCode(exitUsage, errors.New("ccr: --api: the context is of another format, and is not translated"))
+		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
 	}
 	if m.Key != "" {
 		secret, err := e.secrets().optional("--key", m.Key)
@@ -105,7 +106,7 @@ func (m *ccrModel) dial(e *env, f counterfactual.Format) (client *llm.Endpoint, 
 	client, err = llm.New(o)
 	if err != nil {
 		closeTape()
-		return nil, nil, withCode(exitConfig, fmt.Errorf("ccr: %w", err))
+		return nil, nil, exit.With(exit.Config, fmt.Errorf("ccr: %w", err))
 	}
 	return client, func() error { client.Close(); return closeTape() }, nil
 }
@@ -119,7 +120,7 @@ func (m *ccrModel) offline(o *llm.Options) error {
 	defer f.Close()
 	if kind == "replay" {
 		if o.Tape, err = llm.Play(f); err != nil {
-			return withCode(exitConfig, fmt.Errorf("ccr: oracle: %w", err))
+			return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
 		}
 		return nil
 	}
@@ -128,7 +129,7 @@ func (m *ccrModel) offline(o *llm.Options) error {
 		return fmt.Errorf("ccr: oracle: %w", err)
 	}
 	if o.Transport, err = parseScript(b); err != nil {
-		return withCode(exitConfig, fmt.Errorf("ccr: oracle: %w", err))
+		return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -192,7 +193,7 @@ func askModel(ctx context.Context, client llm.Client, a *counterfactual.Assembly
 	}
 	r, err := client.Complete(ctx, llm.Request{Raw: raw})
 	if err != nil {
-		return nil, withCode(exitUnreachable, fmt.Errorf("ccr: ask: %w", err))
+		return nil, exit.With(exit.Unreachable, fmt.Errorf("ccr: ask: %w", err))
 	}
 	answer, err := counterfactual.ParseAnswer(a.Format, r.Answer)
 	if err != nil {
@@ -243,7 +244,7 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 		return err
 	}
 	if r.Response != counterfactual.Allow {
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return nil
 }
@@ -262,7 +263,7 @@ func (c *ccrAnalyzeCmd) prepare() error {
 	}
 	rates, err := cal.Rates()
 	if err != nil {
-		return withCode(exitConfig, fmt.Errorf("ccr: calibration: %w", err))
+		return exit.With(exit.Config, fmt.Errorf("ccr: calibration: %w", err))
 	}
 	c.rates = &rates
 	return nil

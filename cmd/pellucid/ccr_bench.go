@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/measure/ccrbench"
 )
@@ -56,7 +57,7 @@ func (c *ccrBenchCmd) Validate() error {
 
 func (c *ccrBenchCmd) Run(e *env) error {
 	if c.Live != "" && !rules.IsHTTP(c.Live) {
-		return withCode(exitUsage, errors.New("ccr bench: --live: want http:// or https:// and a host"))
+		return exit.With(exit.Usage, errors.New("ccr bench: --live: want http:// or https:// and a host"))
 	}
 	if c.Live != "" {
 		_, err := fmt.Fprintf(e.Stdout, benchLive, printable(c.Live))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -49,7 +50,7 @@ func readCalibration(name string) (*counterfactual.Calibration, error) {
 	}
 	c, err := parseCalibration(b)
 	if err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("ccr: calibration: %w", err))
+		return nil, exit.With(exit.Config, fmt.Errorf("ccr: calibration: %w", err))
 	}
 	return c, nil
 }
@@ -67,7 +68,7 @@ func parseCalibration(b []byte) (*counterfactual.Calibration, error) {
 
 func (c *ccrCalibrateCmd) Run(e *env) error {
 	if c.Answers < 2 {
-		return withCode(exitUsage, errors.New("--answers: at least 2, else nothing can recur"))
+		return exit.With(exit.Usage, errors.New("--answers: at least 2, else nothing can recur"))
 	}
 	if err := canWrite(c.Out); err != nil {
 		return fmt.Errorf("ccr: %w", err)

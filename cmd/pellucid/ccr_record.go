@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
@@ -101,7 +102,7 @@ func (c *ccrReplayCmd) Run(e *env) error {
 	case err != nil:
 		return err
 	case !out.Holds && c.JSON:
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	case !out.Holds:
 		return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
 	}

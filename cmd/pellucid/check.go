@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -73,7 +74,7 @@ server cannot be reached; of several the first in the order 11, 10, 12.`
 func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	c.split(k.Args)
 	if err := c.usage(); err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if err := c.configure(e); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 		return err
 	}
 	if c.Dump != "" && len(targets) != 1 {
-		return withCode(exitUsage, fmt.Errorf("check: --dump is for one server, and there are %d: say which with --server", len(targets)))
+		return exit.With(exit.Usage, fmt.Errorf("check: --dump is for one server, and there are %d: say which with --server", len(targets)))
 	}
 	for _, name := range []string{c.Dump, c.SARIF} {
 		if err := canWrite(name); err != nil && name != "-" {
@@ -158,7 +159,7 @@ func (c *checkCmd) configure(e *env) (err error) {
 		return nil
 	}
 	if c.configuration, err = rules.Load(c.Config, e.references()); err != nil {
-		return withCode(exitConfig, fmt.Errorf("check: %w", err))
+		return exit.With(exit.Config, fmt.Errorf("check: %w", err))
 	}
 	if at := c.configuration.Store; c.DB == "" {
 		c.DB = cmp.Or(at.Path, at.URL.Reveal())
@@ -256,7 +257,7 @@ func (c *checkCmd) pinned(ctx context.Context, g *surface.Gate, t *target) error
 		case err != nil:
 			return fmt.Errorf("check: %w", err)
 		case len(found) > 1:
-			return withCode(exitUsage, severalPins("check", t.name, found))
+			return exit.With(exit.Usage, severalPins("check", t.name, found))
 		case len(found) == 1:
 			t.pin = found[0]
 		default:

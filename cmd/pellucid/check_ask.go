@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
 )
 
 // ask lets a person decide about every command that a file names. Who types a
@@ -30,7 +32,7 @@ func (c *checkCmd) ask(e *env, targets []*target) error {
 	return askEach(e.Stdin, e.Stderr, open)
 }
 
-var errNobody = withCode(exitUsage, errors.New("check: nothing was started, for there is nobody to ask: look at the commands above and say --yes"))
+var errNobody = exit.With(exit.Usage, errors.New("check: nothing was started, for there is nobody to ask: look at the commands above and say --yes"))
 
 // askEach asks about each command. Whoever goes away in the middle has agreed to none.
 func askEach(r io.Reader, w io.Writer, open []*target) error {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -55,7 +56,7 @@ func (r *configReader) parse(client, path string, f protect.Format, b []byte) (a
 		b = jsonc.Plain(b)
 	}
 	if err := doc.Reset(b, strictjson.Limits{MendSurrogates: true}); err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("check: %s is no configuration of a client, nor a saved surface (one of pellucid up is given by --config): %w", finding.Quote(path), err))
+		return nil, exit.With(exit.Config, fmt.Errorf("check: %s is no configuration of a client, nor a saved surface (one of pellucid up is given by --config): %w", finding.Quote(path), err))
 	}
 	found := false
 	for _, at := range f.Paths {
@@ -74,7 +75,7 @@ func (r *configReader) parse(client, path string, f protect.Format, b []byte) (a
 		})
 	}
 	if !found && client == "" {
-		return nil, withCode(exitConfig, fmt.Errorf("check: %s is neither a client's configuration nor a saved surface", finding.Quote(path)))
+		return nil, exit.With(exit.Config, fmt.Errorf("check: %s is neither a client's configuration nor a saved surface", finding.Quote(path)))
 	}
 	return all, nil
 }

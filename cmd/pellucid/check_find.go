@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -59,11 +60,11 @@ func (c *checkCmd) commanded() (*target, error) {
 	wrap, behind, err := unwrapped(doc.Root())
 	switch {
 	case err != nil:
-		return nil, withCode(exitUsage, fmt.Errorf("check: %w", err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("check: %w", err))
 	case behind == nil:
 		return commandTarget(c.Server, c.command, c.Env, ""), nil
 	case wrap.URL != "":
-		return nil, withCode(exitUsage, errors.New("check: this wraps a URL: name the client's file that has it"))
+		return nil, exit.With(exit.Usage, errors.New("check: this wraps a URL: name the client's file that has it"))
 	}
 	if wrap.Command[0] == "--" {
 		wrap.Command = wrap.Command[1:]
@@ -98,7 +99,7 @@ func (c *checkCmd) dumped(e *env, path string) (*target, error) {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	if !surface.Dumped(b) {
-		return nil, withCode(exitConfig, fmt.Errorf("check: %s is no saved surface: check --dump writes one", inputName(path)))
+		return nil, exit.With(exit.Config, fmt.Errorf("check: %s is no saved surface: check --dump writes one", inputName(path)))
 	}
 	return dumpTarget(c.Server, path, b), nil
 }
@@ -119,7 +120,7 @@ func (c *checkCmd) configured(e *env) ([]*target, error) {
 	for _, path := range c.files {
 		b, err := readInput(path, e.Stdin)
 		if err != nil && strings.Contains(path, "://") {
-			return nil, withCode(exitUsage, errors.New(`check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`))
+			return nil, exit.With(exit.Usage, errors.New(`check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("check: %w", err)

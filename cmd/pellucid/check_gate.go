@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
@@ -43,7 +44,7 @@ func (c *checkCmd) gate(ctx context.Context, review *rules.Review, progress *ver
 	reviewing, err := newReviewing(review, cache, progress.part)
 	if err != nil {
 		done()
-		return nil, nil, withCode(exitUsage, fmt.Errorf("check: the review: %w", err))
+		return nil, nil, exit.With(exit.Usage, fmt.Errorf("check: the review: %w", err))
 	}
 	g.Review = reviewing.review
 	return g, func() { reviewing.Close(); done() }, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -237,11 +238,11 @@ func (r *preflight) exit() error {
 	case string(surface.Clean):
 		return nil
 	case string(surface.Rejected):
-		return withCode(exitRejected, nil)
+		return exit.With(exitRejected, nil)
 	case string(surface.Differs):
-		return withCode(exitChanged, nil)
+		return exit.With(exitChanged, nil)
 	case unreachable:
-		return withCode(exitNoServer, nil)
+		return exit.With(exitNoServer, nil)
 	}
 	return errors.New("check: nothing was checked")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
@@ -30,11 +31,11 @@ func (f *reviewFlags) given() bool { return *f != reviewFlags{} }
 func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error) {
 	switch {
 	case f.Model == "" || f.URL == "":
-		return nil, withCode(exitUsage, errors.New(verb+": a review needs --review-model and --review-url"))
+		return nil, exit.With(exit.Usage, errors.New(verb+": a review needs --review-model and --review-url"))
 	case !rules.IsHTTP(f.URL):
-		return nil, withCode(exitUsage, errors.New(verb+": --review-url: want http:// or https:// and a host"))
+		return nil, exit.With(exit.Usage, errors.New(verb+": --review-url: want http:// or https:// and a host"))
 	case f.Timeout < 0 || f.Tokens < 0:
-		return nil, withCode(exitUsage, errors.New(verb+": --review-timeout and --review-tokens must be positive"))
+		return nil, exit.With(exit.Usage, errors.New(verb+": --review-timeout and --review-tokens must be positive"))
 	}
 	api := f.API
 	if api == "" {
@@ -43,7 +44,7 @@ func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error)
 	r := rules.NewReview(api, f.URL, f.Model, rules.Value{})
 	r.Reasoning = f.Reasoning
 	if r.Provider() == "" {
-		return nil, withCode(exitUsage, errors.New(verb+": --review-api is openai-chat, openai-responses or anthropic"))
+		return nil, exit.With(exit.Usage, errors.New(verb+": --review-api is openai-chat, openai-responses or anthropic"))
 	}
 	if f.Timeout > 0 {
 		r.Timeout = f.Timeout
@@ -56,7 +57,7 @@ func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error)
 	}
 	var err error
 	if r.Key, err = o.Reference(f.Key); err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("%s: --review-key: %w", verb, err))
+		return nil, exit.With(exit.Config, fmt.Errorf("%s: --review-key: %w", verb, err))
 	}
 	return r, nil
 }

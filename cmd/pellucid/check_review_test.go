@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -290,16 +291,16 @@ func TestCheckReviewUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--review-model", "m"}, exitUsage, "needs --review-model and --review-url"},
-		{[]string{"--review-key", "env:A"}, exitUsage, "needs --review-model and --review-url"},
-		{[]string{"--review-model", "m", "--review-url", "http://a.example/v1"}, exitUsage, "not https"},
-		{[]string{"--review-model", "m", "--review-url", "https://u:p@a.example/v1"}, exitUsage, "more than host and path"},
-		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-api", "grpc"}, exitUsage, "openai-chat, openai-responses or anthropic"},
-		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-tokens=-1"}, exitUsage, "positive"},
-		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-key", "sk-secret"}, exitConfig, "by reference"},
-		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-key", "env:NOT_THERE"}, exitConfig, "is not set"},
-		{[]string{"--config", file}, exitConfig, "openai-chat, openai-responses or anthropic"},
-		{[]string{"--config", filepath.Join(t.TempDir(), "no.yaml")}, exitConfig, "cannot be read"},
+		{[]string{"--review-model", "m"}, exit.Usage, "needs --review-model and --review-url"},
+		{[]string{"--review-key", "env:A"}, exit.Usage, "needs --review-model and --review-url"},
+		{[]string{"--review-model", "m", "--review-url", "http://a.example/v1"}, exit.Usage, "not https"},
+		{[]string{"--review-model", "m", "--review-url", "https://u:p@a.example/v1"}, exit.Usage, "more than host and path"},
+		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-api", "grpc"}, exit.Usage, "openai-chat, openai-responses or anthropic"},
+		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-tokens=-1"}, exit.Usage, "positive"},
+		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-key", "sk-secret"}, exit.Config, "by reference"},
+		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-key", "env:NOT_THERE"}, exit.Config, "is not set"},
+		{[]string{"--config", file}, exit.Config, "openai-chat, openai-responses or anthropic"},
+		{[]string{"--config", filepath.Join(t.TempDir(), "no.yaml")}, exit.Config, "cannot be read"},
 	} {
 		code, out, errs := runCheck(t, nil, append(x.args, "--", "/no/such")...)
 		if code != x.code || !strings.Contains(errs, x.want) || out != "" || strings.Contains(errs, "sk-secret") {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -67,7 +68,7 @@ func (c *classifyCmd) Run(e *env) error {
 func (c *classifyCmd) open(e *env) (*classifying, error) {
 	if c.Config == "" && slices.ContainsFunc(c.With, func(name string) bool { return name != rules.Local }) {
 		if _, err := os.Stat(defaultConfig); err != nil {
-			return nil, withCode(exitUsage, errors.New("classify: --with needs a configuration: -c FILE"))
+			return nil, exit.With(exit.Usage, errors.New("classify: --with needs a configuration: -c FILE"))
 		}
 		c.Config = defaultConfig
 	}
@@ -80,7 +81,7 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 	}
 	r, err := src.load(e)
 	if err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("classify: %w", err))
+		return nil, exit.With(exit.Config, fmt.Errorf("classify: %w", err))
 	}
 	of := r.Classifiers
 	view, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: maxInput})
@@ -91,12 +92,12 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 	for _, name := range c.With {
 		if of[name] == nil {
 			b.close()
-			return nil, withCode(exitUsage, fmt.Errorf("classify: no classifier %s; there are %v", finding.Quote(name), slices.Sorted(maps.Keys(of))))
+			return nil, exit.With(exit.Usage, fmt.Errorf("classify: no classifier %s; there are %v", finding.Quote(name), slices.Sorted(maps.Keys(of))))
 		}
 		s, err := newSeat(of[name], func(o *classify.Options) { o.Most = maxInput })
 		if err != nil {
 			b.close()
-			return nil, withCode(exitConfig, fmt.Errorf("classify: classifier %s: %w", name, err))
+			return nil, exit.With(exit.Config, fmt.Errorf("classify: classifier %s: %w", name, err))
 		}
 		b.seats = append(b.seats, s)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/conform"
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
@@ -101,7 +102,7 @@ func (c *conformCmd) Run(e *env) error {
 	}
 	s, err := conform.Dial(ctx, conform.Target{URL: c.URL, Command: c.Command, Tool: c.Tool, Token: token, Timeout: c.Timeout}, feed)
 	if err != nil && ctx.Err() == nil {
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	} else if err != nil {
 		return errNotScored
 	}
@@ -118,7 +119,7 @@ func (c *conformCmd) Run(e *env) error {
 		err = rep.WriteText(e.Stdout)
 	}
 	if err == nil && !rep.Conforms {
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -85,9 +86,9 @@ func (c *doctorCmd) Run(e *env) error {
 	case err != nil:
 		return fmt.Errorf("doctor: write: %w", err)
 	case refused:
-		return withCode(exitConfig, nil)
+		return exit.With(exit.Config, nil)
 	case !r.OK:
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return nil
 }

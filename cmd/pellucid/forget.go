@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -90,7 +91,7 @@ func (c *forgetCmd) confirm(e *env) error {
 	if c.Yes {
 		return nil
 	}
-	unasked := withCode(exitUsage, errors.New("forget: this cannot be taken back, and there is no terminal to ask: say --yes"))
+	unasked := exit.With(exit.Usage, errors.New("forget: this cannot be taken back, and there is no terminal to ask: say --yes"))
 	if !canAsk(e) {
 		return unasked
 	}
@@ -98,7 +99,7 @@ func (c *forgetCmd) confirm(e *env) error {
 	case err != nil:
 		return unasked
 	case !yes:
-		return withCode(exitUsage, errors.New("forget: nothing was erased"))
+		return exit.With(exit.Usage, errors.New("forget: nothing was erased"))
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (c *forgetCmd) inStore(ctx context.Context, dir *state.Dir, where string, s
 		return err
 	}
 	s, err := openStore(ctx, where, storage.Options{Cache: stateCache, Chain: key}, func() error {
-		return withCode(exitUnreachable, fmt.Errorf("forget: there is no database at %s: nothing was erased", finding.Quote(where)))
+		return exit.With(exit.Unreachable, fmt.Errorf("forget: there is no database at %s: nothing was erased", finding.Quote(where)))
 	})
 	if err != nil {
 		return err
@@ -182,18 +183,18 @@ func (c *forgetCmd) inFiles(ctx context.Context, dir *state.Dir, sum *forgetRepo
 	}
 	names, err := surface.NewPins(files, nil).Unname(ctx, c.Principal)
 	if err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	sum.Names += names
 	if sum.GuardEvidence, err = c.guardEvidence(dir); err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	sum.Refusals, err = dir.BlankRecords(refusalsName, func(line []byte) bool {
 		var of struct{ Submitter string }
 		return json.Unmarshal(line, &of) == nil && of.Submitter == c.Principal
 	})
 	if err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
@@ -108,7 +109,7 @@ func TestKept(t *testing.T) {
 		}
 	}
 	for _, name := range []string{plantedPrincipal, plantedReviewer} {
-		if out, code := pellucid(t, "forget", "--principal", name); code != exitUsage || !strings.Contains(out, "say --yes") {
+		if out, code := pellucid(t, "forget", "--principal", name); code != exit.Usage || !strings.Contains(out, "say --yes") {
 			t.Errorf("without --yes: exit code %d: %s", code, out)
 		}
 		if out, code := pellucid(t, "forget", "--yes", "--principal", name); code != 0 {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/didweb"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
@@ -147,7 +148,7 @@ func compiled(g *rules.Ground, o rules.Options) (ground.Options, error) {
 		all = append(all, fmt.Errorf("ground: --%s: %w", cmp.Or(flagOf[f.Member], f.Member), f.Cause))
 	}
 	if all != nil {
-		return ground.Options{}, withCode(exitConfig, errors.Join(all...))
+		return ground.Options{}, exit.With(exit.Config, errors.Join(all...))
 	}
 	return groundOptions(g), nil
 }
@@ -182,7 +183,7 @@ type refusals struct {
 func openRefusals(dir *state.Dir, fail func(error)) (*refusals, error) {
 	j, err := dir.Journal(refusalsName, state.JournalOptions{})
 	if err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, exit.With(exit.Config, err)
 	}
 	return &refusals{j, fail}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -107,7 +108,7 @@ func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 		err = fmt.Errorf("ground: %s is neither the IRI of a source nor the id or hash of an attestation", finding.Quote(c.Target))
 	}
 	if err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	var r eventReceipt
 	if c.URL != "" {
@@ -119,7 +120,7 @@ func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 	case err != nil:
 		return err
 	case storeFailed(r.Code):
-		return withCode(exitUnreachable, fmt.Errorf("ground: %s", r.Code))
+		return exit.With(exit.Unreachable, fmt.Errorf("ground: %s", r.Code))
 	}
 	return c.print(e.Stdout, kind, &r)
 }
@@ -139,7 +140,7 @@ func (c *eventFlags) apply(ctx context.Context, dir *state.Dir, operator string,
 	defer kept.close()
 	a, err := ground.New(o)
 	if err != nil {
-		return r, withCode(exitConfig, err)
+		return r, exit.With(exit.Config, err)
 	}
 	receipt, change, err := a.IngestEvent(ctx, "operator", event)
 	return eventReceipt{receipt, change.Live, change.Pending, change.Retracted}, err
@@ -158,7 +159,7 @@ func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r eventRec
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(event))
 	if err != nil {
-		return r, withCode(exitUsage, fmt.Errorf("ground: --url is not one: %s", finding.Quote(c.URL)))
+		return r, exit.With(exit.Usage, fmt.Errorf("ground: --url is not one: %s", finding.Quote(c.URL)))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
@@ -168,14 +169,14 @@ func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r eventRec
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
-		return r, withCode(exitUnreachable, fmt.Errorf("ground: post: %w", err))
+		return r, exit.With(exit.Unreachable, fmt.Errorf("ground: post: %w", err))
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxEventReply))
 	if err == nil && json.Unmarshal(body, &r) == nil && (r.Accepted || r.Code != "") {
 		return r, nil
 	}
-	return r, withCode(exitUnreachable, fmt.Errorf("ground: post: no receipt: status %d", res.StatusCode))
+	return r, exit.With(exit.Unreachable, fmt.Errorf("ground: post: no receipt: status %d", res.StatusCode))
 }
 
 // print tells what became of the event.
@@ -190,7 +191,7 @@ func (c *eventFlags) print(w io.Writer, kind ground.EventKind, r *eventReceipt) 
 		_, err = fmt.Fprintf(w, "%s at %s\n", printable(r.Code), finding.Quote(r.Pointer))
 	}
 	if err == nil && !r.Accepted {
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
@@ -60,7 +61,7 @@ func (c *groundExportCmd) Run(e *env) error {
 		}
 		page, err := s.Feed(ctx, after, n)
 		if err != nil {
-			return withCode(exitUnreachable, err)
+			return exit.With(exit.Unreachable, err)
 		}
 		if len(page) == 0 {
 			break

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -89,7 +90,7 @@ func (c *groundImportCmd) Run(e *env) error {
 	defer kept.close()
 	a, err := ground.New(o)
 	if err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	seed, err := importSeed(dir)
 	if err != nil {
@@ -102,7 +103,7 @@ func (c *groundImportCmd) Run(e *env) error {
 		fmt.Fprintf(e.Stderr, "%s could not be recorded in the state directory.\n", plural(int(n), "refusal"))
 	}
 	if err == nil && (im.refused > 0 || ctx.Err() != nil) {
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return err
 }
@@ -120,7 +121,7 @@ func (c *groundImportCmd) feed(ctx context.Context, e *env, im *importer, in io.
 func importSeed(dir *state.Dir) (seed [32]byte, err error) {
 	b, err := dir.Key("factcheck.key")
 	if err != nil {
-		return seed, withCode(exitConfig, err)
+		return seed, exit.With(exit.Config, err)
 	}
 	copy(seed[:], b)
 	return seed, nil
@@ -281,7 +282,7 @@ func (im *importer) ingest(b *importBatch) {
 			return
 		}
 		if code := b.receipts[at[0]].Code; try+1 == importTries || code == ground.CodeFull {
-			b.err = withCode(exitUnreachable, fmt.Errorf("ground: import: %s", code))
+			b.err = exit.With(exit.Unreachable, fmt.Errorf("ground: import: %s", code))
 			return
 		}
 		time.Sleep(pause)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -55,7 +56,7 @@ func openGround(ctx context.Context, e *env, dir *state.Dir, p groundPlan, log *
 	}
 	o.Scores = scoresOf(g.store, log)
 	if g.adapter, err = ground.New(o); err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, exit.With(exit.Config, err)
 	}
 	if err = g.store.loadDemo(ctx, g.adapter, e.Stderr); err != nil {
 		return nil, err

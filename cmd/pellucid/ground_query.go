@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
@@ -49,7 +50,7 @@ func (c *groundQueryCmd) Run(e *env) error {
 	r := ground.Request{Query: strings.Join(c.Text, " "), Domain: c.Domain, Limit: c.Limit}
 	if c.Profile != "" {
 		if r.Document, err = readInput(c.Profile, strings.NewReader("")); err != nil {
-			return withCode(exitConfig, fmt.Errorf("ground: --profile: %w", err))
+			return exit.With(exit.Config, fmt.Errorf("ground: --profile: %w", err))
 		}
 	}
 	s, err := c.open(ctx, dir, showDemo)
@@ -60,7 +61,7 @@ func (c *groundQueryCmd) Run(e *env) error {
 	o.Store, o.Scores = s, scoresOf(s, slog.New(slog.DiscardHandler))
 	a, err := ground.New(o)
 	if err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	if err := s.loadDemo(ctx, a, e.Stderr); err != nil {
 		return err
@@ -83,11 +84,11 @@ func queryError(err error) error {
 	case !errors.As(err, &p):
 		return err
 	case p == ground.Unavailable:
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	case p == ground.ProfileRefused, p == ground.ScoresUnknown:
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
-	return withCode(exitUsage, err)
+	return exit.With(exit.Usage, err)
 }
 
 // answerAt is the column behind the labels of an answer.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -150,7 +151,7 @@ func (c *groundServeCmd) setup(o rules.Options) (*rules.Ground, error) {
 		if len(c.PeerToken) > 0 && c.PeerToken[i] != "" {
 			var err error
 			if p.Token, err = o.Reference(c.PeerToken[i]); err != nil {
-				return nil, withCode(exitConfig, fmt.Errorf("ground: --peer-token: %w", err))
+				return nil, exit.With(exit.Config, fmt.Errorf("ground: --peer-token: %w", err))
 			}
 		}
 		g.Peers = append(g.Peers, p)
@@ -164,7 +165,7 @@ func (c *groundServeCmd) authenticator(secret secrets) (auth.Authenticator, erro
 	if c.Tokens != "" {
 		a, err := parseFile(c.Tokens, func(b []byte) (auth.Authenticator, error) { return auth.ParseTokens(b, secret) })
 		if err != nil {
-			return nil, withCode(exitConfig, fmt.Errorf("ground: --tokens: %w", err))
+			return nil, exit.With(exit.Config, fmt.Errorf("ground: --tokens: %w", err))
 		}
 		all = append(all, a)
 	}
@@ -174,7 +175,7 @@ func (c *groundServeCmd) authenticator(secret secrets) (auth.Authenticator, erro
 		}
 		a, err := auth.ParseTokens(operatorToken(c.Token), secret)
 		if err != nil {
-			return nil, withCode(exitConfig, fmt.Errorf("ground: --token: %w", err))
+			return nil, exit.With(exit.Config, fmt.Errorf("ground: --token: %w", err))
 		}
 		all = append(all, a)
 	}

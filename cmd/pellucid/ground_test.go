@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -78,8 +79,8 @@ func TestImportRetries(t *testing.T) {
 func TestImportGivesUp(t *testing.T) {
 	began := time.Now()
 	im, out, err := importInto(t, ground.ErrFull, 1<<30)
-	var coded *exitError
-	if !errors.As(err, &coded) || coded.code != exitUnreachable || !strings.Contains(err.Error(), ground.CodeFull) {
+	var coded *exit.Error
+	if !errors.As(err, &coded) || coded.Code != exit.Unreachable || !strings.Contains(err.Error(), ground.CodeFull) {
 		t.Errorf("error %v", err)
 	}
 	if out != "" || im.stored+im.refused+im.again != 0 || time.Since(began) > 30*time.Second {
@@ -131,7 +132,7 @@ func TestImportStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "Interrupted: ") {
+	if cmd.ProcessState.ExitCode() != exit.Failed || !strings.Contains(stderr.String(), "Interrupted: ") {
 		t.Errorf("exit %v: %s", cmd.ProcessState, stderr)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"syscall"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -99,7 +100,7 @@ func (c *guardCmd) Run(e *env) error {
 	}
 	o, err := set.options()
 	if err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	if o.Auth, err = c.who(e, o); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (c *guardCmd) Run(e *env) error {
 	defer s.Close()
 	kept, err := dir.Sub("guard")
 	if err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	set.evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
 	records := openRecords(s, dir, &set.evidence, pollSeldom, log)
@@ -150,16 +151,16 @@ func (c *guardCmd) Run(e *env) error {
 func (c *guardCmd) who(e *env, o *guard.Options) (auth.Authenticator, error) {
 	switch {
 	case c.Tokens == "" && !o.Key.IsZero() && !loopback.Listener(c.Listen):
-		return nil, withCode(exitConfig, fmt.Errorf("guard: %w", errSpent))
+		return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", errSpent))
 	case c.Tokens == "":
 		return nil, nil
 	case o.Key.IsZero():
-		return nil, withCode(exitConfig, fmt.Errorf("guard: %w", errNeedsKey))
+		return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", errNeedsKey))
 	}
 	secret := e.secrets()
 	who, err := parseFile(c.Tokens, func(b []byte) (auth.Authenticator, error) { return auth.ParseTokens(b, secret) })
 	if err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("guard: --tokens: %w", err))
+		return nil, exit.With(exit.Config, fmt.Errorf("guard: --tokens: %w", err))
 	}
 	return who, nil
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
@@ -34,7 +35,7 @@ func (c *guardCmd) settings(e *env) (*guardSettings, error) {
 	if c.Config != "" {
 		r, err := rules.Load(c.Config, e.references())
 		if err != nil {
-			return nil, withCode(exitConfig, fmt.Errorf("guard: %w", err))
+			return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", err))
 		}
 		out.store, out.evidence = r.Store, r.Evidence
 		if r.Guard != nil {
@@ -47,7 +48,7 @@ func (c *guardCmd) settings(e *env) (*guardSettings, error) {
 	g := &out.guard
 	g.Upstream = cmp.Or(c.Upstream, g.Upstream)
 	if g.Upstream == "" {
-		return nil, withCode(exitConfig, errors.New("guard: neither --upstream nor guard.upstream of the configuration says where the provider is"))
+		return nil, exit.With(exit.Config, errors.New("guard: neither --upstream nor guard.upstream of the configuration says where the provider is"))
 	}
 	g.Audit = c.Mode == "audit" || c.Mode == "" && g.Audit
 	g.FailOpen = c.Fail == "open" || c.Fail == "" && g.FailOpen
@@ -147,22 +148,22 @@ func (s *guardSettings) policy() *counterfactual.Policy {
 func (c *guardCmd) withWorkers(ctx context.Context, o guard.Options, db string, log *slog.Logger) (g *guard.Guard, done func(), err error) {
 	if c.Workers == 0 {
 		if g, err = guard.New(o); err != nil {
-			return nil, nil, withCode(exitConfig, err)
+			return nil, nil, exit.With(exit.Config, err)
 		}
 		return g, func() {}, nil
 	}
 	switch {
 	case !storage.IsPostgres(db):
-		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs a database that is Postgres (--db)"))
+		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs a database that is Postgres (--db)"))
 	case o.Mode != guard.Audit:
-		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs audit mode: a client waits for what is enforced"))
+		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs audit mode: a client waits for what is enforced"))
 	case o.Key.IsZero():
-		return nil, nil, withCode(exitConfig, errors.New("guard: --workers needs a key of the guard's own: clients' are never stored"))
+		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs a key of the guard's own: clients' are never stored"))
 	}
 	queue := &auditQueue{ready: make(chan struct{})}
 	o.Audits = queue
 	if g, err = guard.New(o); err != nil {
-		return nil, nil, withCode(exitConfig, err)
+		return nil, nil, exit.With(exit.Config, err)
 	}
 	most := 2 * max(time.Duration(o.Millis)*time.Millisecond, time.Minute)
 	queue.Queue, err = jobs.Open(ctx, jobs.Options{URL: db, Workers: c.Workers, Timeout: most, Log: log,
@@ -175,7 +176,7 @@ func (c *guardCmd) withWorkers(ctx context.Context, o guard.Options, db string, 
 			}
 		}})
 	if err != nil {
-		return nil, nil, withCode(exitUnreachable, err)
+		return nil, nil, exit.With(exit.Unreachable, err)
 	}
 	close(queue.ready)
 	return g, func() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -79,7 +80,7 @@ func (c *ledgerDB) untouched(f func(ctx context.Context, l *storage.Ledger, dir 
 	case errors.Is(err, sequence.ErrNoLog):
 		return errNoLog
 	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy):
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	}
 	return err
 }
@@ -125,7 +126,7 @@ func statementOf(envelope []byte) (*ledger.Statement, error) {
 func recordID(s string) (ledger.ID, error) {
 	id, err := ledger.ParseID(s)
 	if err != nil {
-		return id, withCode(exitUsage, errors.New("a record is named by 32 hexadecimal digits, in lower case: the evidence id"))
+		return id, exit.With(exit.Usage, errors.New("a record is named by 32 hexadecimal digits, in lower case: the evidence id"))
 	}
 	return id, nil
 }
@@ -199,7 +200,7 @@ func (c *ledgerShowCmd) Run(e *env) error {
 		err = errors.New("ledger: --kind: there is no such kind: docs/spec/evidence.md has them")
 	}
 	if err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	err = c.do(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		list, err := c.list(ctx, l, dir, f)
@@ -406,7 +407,7 @@ func signerOf(e *env, flag, ref string) (*ledger.Signer, error) {
 	}
 	s, err := ledger.ParseSigner(strings.TrimSpace(text))
 	if err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("ledger: %s: %w", flag, err))
+		return nil, exit.With(exit.Config, fmt.Errorf("ledger: %s: %w", flag, err))
 	}
 	return s, nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -117,7 +118,7 @@ func (u *usedLog) tampered(what, statement, table string, args ...any) {
 		statement = strings.Replace(strings.Replace(statement, "?", "$1", 1), "?", "$2", 1)
 	}
 	if err := u.exec(statement, args...); err == nil { // a constraint may refuse the change
-		if code, out := u.verify(); code != exitFailed {
+		if code, out := u.verify(); code != exit.Failed {
 			u.t.Errorf("%s: exit code %d: %.400s", what, code, out)
 		}
 	} else if !strings.Contains(strings.ToLower(err.Error()), "constraint") {
@@ -279,7 +280,7 @@ func TestLedgerVerifyRemembers(t *testing.T) {
 	}
 	after := copyOf()
 	must(t, os.WriteFile(where, before, 0o600))
-	if code, out := u.verify(); code != exitFailed || !strings.Contains(out, "records were removed since it was last verified") {
+	if code, out := u.verify(); code != exit.Failed || !strings.Contains(out, "records were removed since it was last verified") {
 		t.Errorf("rolled back: exit code %d: %s", code, out)
 	}
 	must(t, os.WriteFile(where, after, 0o600))
@@ -304,7 +305,7 @@ func TestLedgerAlteredIsNotSigned(t *testing.T) {
 	must(t, u.exec("UPDATE ledger_pending SET record = (SELECT record FROM ledger_pending WHERE wseq = 3 ORDER BY seq LIMIT 1) WHERE seq = (SELECT min(seq) FROM ledger_pending WHERE wseq = 2)"))
 	u.process(dir, true, func(*records, *storage.Store) {})
 	code, out := u.verify()
-	if code != exitFailed || !strings.Contains(out, "acknowledged record 2 of writer") || !strings.Contains(out, "is missing") {
+	if code != exit.Failed || !strings.Contains(out, "acknowledged record 2 of writer") || !strings.Contains(out, "is missing") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	var shown bytes.Buffer

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -63,7 +64,7 @@ pellucid ledger verify DIR checks them, and so can anybody else's verifier.`
 func (c *ledgerExportCmd) Run(e *env) error {
 	return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		if list, err := os.ReadDir(c.Dir); err == nil && len(list) > 0 {
-			return withCode(exitUsage, errors.New("ledger: export: the directory is not empty"))
+			return exit.With(exit.Usage, errors.New("ledger: export: the directory is not empty"))
 		}
 		var op ledger.Opener
 		if c.Openings {
@@ -151,7 +152,7 @@ type verifyProblem struct {
 func (c *ledgerVerifyCmd) Run(e *env) error {
 	o, err := c.options()
 	if err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	ctx, stop := untilSignal()
 	defer stop()
@@ -175,7 +176,7 @@ func (c *ledgerVerifyCmd) Run(e *env) error {
 		return err
 	}
 	if !r.OK() {
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (c *ledgerVerifyCmd) options() (o ledger.VerifyOptions, err error) {
 	for _, name := range c.Older {
 		b, err := readSmall(name)
 		if err != nil {
-			return o, withCode(exitFailed, err)
+			return o, exit.With(exit.Failed, err)
 		}
 		o.Older = append(o.Older, b)
 	}

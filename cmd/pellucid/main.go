@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
 )
 
 // cli is the command line: one field for each verb. A verb is in the file of its name,
@@ -72,14 +74,14 @@ func run(args []string, e *env) int {
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
-		k.Stdout, k.Exit = e.Stderr, func(int) { os.Exit(exitUsage) }
+		k.Stdout, k.Exit = e.Stderr, func(int) { os.Exit(exit.Usage) }
 	}
 	if len(args) == 1 && args[0] == "--version" { // what people try first
 		args[0] = "version"
 	}
 	ctx, err := k.Parse(args)
 	if err != nil {
-		return report(e, withCode(exitUsage, usage(err)))
+		return report(e, exit.With(exit.Usage, usage(err)))
 	}
 	return report(e, ctx.Run(e))
 }
@@ -103,14 +105,14 @@ func report(e *env, err error) int {
 	if err == nil {
 		return 0
 	}
-	if err = unwritten(err); err.Error() != "" {
+	if err = exit.Unwritten(err); err.Error() != "" {
 		fmt.Fprintf(e.Stderr, "pellucid: %s\n", printable(plain(err.Error())))
 	}
-	var coded *exitError
+	var coded *exit.Error
 	if errors.As(err, &coded) {
-		return coded.code
+		return coded.Code
 	}
-	return exitFailed
+	return exit.Failed
 }
 
 // untilSignal is a context that ends when the verb is told to: by Ctrl-C, by SIGTERM, or

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -88,7 +89,7 @@ func versionNamed(pin *surface.Pin, item string) (*surface.PinnedItem, surface.D
 	case err != nil:
 		return nil, surface.Digest{}, err
 	case len(items) > 1:
-		return nil, surface.Digest{}, withCode(exitUsage, errors.New("pins: several items are called so: say its kind too, as in tool/search, or the digest"))
+		return nil, surface.Digest{}, exit.With(exit.Usage, errors.New("pins: several items are called so: say its kind too, as in tool/search, or the digest"))
 	}
 	it := items[0]
 	if it.Approved != "" && item == it.ApprovedDigest().String() {
@@ -111,7 +112,7 @@ func showWaiting(e *env, pin *surface.Pin, items []*surface.PinnedItem) {
 
 // confirm shows versions to the person who decides about them, and asks.
 func confirm(e *env, pin *surface.Pin, items []*surface.PinnedItem, question string) error {
-	nobody := withCode(exitUsage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", shellWord(pin.Server)))
+	nobody := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", shellWord(pin.Server)))
 	if !canAsk(e) {
 		return nobody
 	}
@@ -143,13 +144,13 @@ func (c *pinsApproveCmd) Run(e *env) error {
 	several := c.All || c.Kind != ""
 	switch {
 	case several && c.Item != "", c.All && c.Kind != "":
-		return withCode(exitUsage, errors.New("pins: an item, --all and --kind exclude each other"))
+		return exit.With(exit.Usage, errors.New("pins: an item, --all and --kind exclude each other"))
 	case several:
 		return c.several(e)
 	case c.Yes:
-		return withCode(exitUsage, errors.New("pins: --yes goes with --all or --kind: an item is approved unasked by its digest"))
+		return exit.With(exit.Usage, errors.New("pins: --yes goes with --all or --kind: an item is approved unasked by its digest"))
 	case c.Item == "":
-		return withCode(exitUsage, errors.New("pins: say what to approve: an item, --kind or --all"))
+		return exit.With(exit.Usage, errors.New("pins: say what to approve: an item, --kind or --all"))
 	}
 	return c.one(e, c.Item, approving)
 }

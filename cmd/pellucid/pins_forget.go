@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
@@ -59,7 +60,7 @@ func (c *pinsForgetCmd) Run(e *env) error {
 }
 
 func (c *pinsForgetCmd) confirm(e *env, says string) error {
-	nobody := withCode(exitUsage, errors.New("pins: there is nobody to ask: say --yes"))
+	nobody := exit.With(exit.Usage, errors.New("pins: there is nobody to ask: say --yes"))
 	if !canAsk(e) {
 		return nobody
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/pinfile"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -32,7 +33,7 @@ func openFiles() (*pinfile.Store, error) {
 	}
 	s, err := pinfile.Open(dir)
 	if err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, exit.With(exit.Config, err)
 	}
 	return s, nil
 }
@@ -76,7 +77,7 @@ func (c *pinPlaces) each(f func(context.Context, pinPlace, *surface.Pins) error)
 		}
 		names, err := files.ListPins(ctx)
 		if err != nil {
-			return withCode(exitConfig, err)
+			return exit.With(exit.Config, err)
 		}
 		if len(names) > 0 {
 			none = false
@@ -121,7 +122,7 @@ func (c *pinPlaces) database(ctx context.Context, f func(context.Context, pinPla
 	}
 	err = f(ctx, inDatabase, pins)
 	if storeAway(err) {
-		return true, withCode(exitUnreachable, err)
+		return true, exit.With(exit.Unreachable, err)
 	}
 	return true, err
 }
@@ -158,9 +159,9 @@ func (c *pinPlaces) find(name string) (pinAt, error) {
 		}
 	}
 	if len(servers) > 1 {
-		return pinAt{}, withCode(exitUsage, severalPins("pins", name, servers))
+		return pinAt{}, exit.With(exit.Usage, severalPins("pins", name, servers))
 	}
-	return pinAt{}, withCode(exitUsage, fmt.Errorf("pins: %s is pinned in files and in the database: say which one by --files or --db", shellWord(name)))
+	return pinAt{}, exit.With(exit.Usage, fmt.Errorf("pins: %s is pinned in files and in the database: say which one by --files or --db", shellWord(name)))
 }
 
 // severalPins says that a name means several servers, and how to name one of them.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -63,15 +64,15 @@ func (o policyOutcome) String() string {
 func (c *policyTestCmd) Run(e *env) error {
 	src, err := readRegular(c.File, rules.MaxFile)
 	if err != nil {
-		return withCode(exitConfig, fmt.Errorf("policy: read %s: %w", finding.Quote(c.File), err))
+		return exit.With(exit.Config, fmt.Errorf("policy: read %s: %w", finding.Quote(c.File), err))
 	}
 	abs, err := filepath.Abs(c.File)
 	if err != nil {
-		return withCode(exitConfig, fmt.Errorf("policy: %w", err))
+		return exit.With(exit.Config, fmt.Errorf("policy: %w", err))
 	}
 	t, err := rules.ParsePolicyTest(src, rules.Options{Dir: filepath.Dir(abs)})
 	if err != nil {
-		return withCode(exitConfig, fmt.Errorf("policy: %s:\n%w", finding.Quote(c.File), err))
+		return exit.With(exit.Config, fmt.Errorf("policy: %s:\n%w", finding.Quote(c.File), err))
 	}
 	failed := 0
 	for i := range t.Cases {
@@ -90,7 +91,7 @@ func (c *policyTestCmd) Run(e *env) error {
 	}
 	fmt.Fprintf(e.Stderr, "%s, %d failed\n", plural(len(t.Cases), "case"), failed)
 	if failed > 0 {
-		return withCode(exitFailed, nil)
+		return exit.With(exit.Failed, nil)
 	}
 	return nil
 }

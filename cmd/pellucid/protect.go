@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -118,7 +119,7 @@ func (c *protectCmd) Run(e *env) error {
 	}
 	failed := errors.Join(failures...)
 	if errors.Is(failed, protect.ErrFormat) {
-		return withCode(exitConfig, failed)
+		return exit.With(exit.Config, failed)
 	}
 	return failed
 }
@@ -141,7 +142,7 @@ func (c *protectCmd) known(opt protect.Options, targets []protect.Target) error 
 	}
 	for _, name := range c.Skip {
 		if !names[name] {
-			return withCode(exitUsage, fmt.Errorf("protect: --skip: no server is called %s: nothing was changed", finding.Quote(name)))
+			return exit.With(exit.Usage, fmt.Errorf("protect: --skip: no server is called %s: nothing was changed", finding.Quote(name)))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -45,7 +46,7 @@ func (k *reviewerKey) unseal(e *env, it *hold.Item) ([]byte, error) {
 	body, err := capture.Open(it.Body, text)
 	switch {
 	case errors.Is(err, capture.ErrIdentity):
-		return nil, withCode(exitConfig, fmt.Errorf("quarantine: --identity: %w", err))
+		return nil, exit.With(exit.Config, fmt.Errorf("quarantine: --identity: %w", err))
 	case err != nil:
 		return nil, err
 	case !it.Opened(body):
@@ -65,12 +66,12 @@ func (k *reviewerKey) text(e *env) (string, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", withCode(exitConfig, errors.New("quarantine: --identity: the file cannot be read"))
+		return "", exit.With(exit.Config, errors.New("quarantine: --identity: the file cannot be read"))
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxIdentity))
 	if err != nil {
-		return "", withCode(exitConfig, errors.New("quarantine: --identity: the file cannot be read"))
+		return "", exit.With(exit.Config, errors.New("quarantine: --identity: the file cannot be read"))
 	}
 	return string(b), nil
 }

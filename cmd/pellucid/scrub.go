@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -69,7 +70,7 @@ func (c *scrubCmd) Run(e *env) error {
 	}
 	s, err := c.compile(tokens)
 	if err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if c.JSONL {
 		return c.runRows(e, s)
@@ -188,5 +189,5 @@ func (f *tokenFlags) read(verb string) (*scrub.TokenTable, error) {
 			return table, nil
 		}
 	}
-	return nil, withCode(exitConfig, fmt.Errorf("%s: --tokens: %w", verb, err))
+	return nil, exit.With(exit.Config, fmt.Errorf("%s: --tokens: %w", verb, err))
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
@@ -30,7 +31,7 @@ func (s secrets) optional(flag, ref string) (string, error) {
 	}
 	value, err := s(ref)
 	if err != nil {
-		return "", withCode(exitConfig, fmt.Errorf("%s: %w", flag, err))
+		return "", exit.With(exit.Config, fmt.Errorf("%s: %w", flag, err))
 	}
 	return value, nil
 }

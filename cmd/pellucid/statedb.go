@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -101,7 +102,7 @@ func (c *stateDB) with(do func(context.Context, *storage.Store, *records) error)
 	defer kept.close()
 	err = do(ctx, s, kept)
 	if storeAway(err) {
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	}
 	return err
 }
@@ -111,7 +112,7 @@ func checkStore(where string) error {
 	if storage.IsPostgres(where) || !strings.Contains(where, "://") {
 		return nil
 	}
-	return withCode(exitUsage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
+	return exit.With(exit.Usage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
 }
 
 // makePrivate makes the file that a store is to be, for its owner alone: it holds
@@ -119,7 +120,7 @@ func checkStore(where string) error {
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return withCode(exitUnreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), withoutPath(err)))
+		return exit.With(exit.Unreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), withoutPath(err)))
 	}
 	return f.Close()
 }
@@ -130,9 +131,9 @@ func openError(err error) error {
 	case err == nil:
 		return nil
 	case storeAway(err):
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	}
-	return withCode(exitConfig, err)
+	return exit.With(exit.Config, err)
 }
 
 // storeAway reports whether the store cannot be reached, or takes nothing at present.
@@ -152,7 +153,7 @@ func unopened(where string, err error) error {
 		plain = errDirectory
 	}
 	if plain != nil {
-		return withCode(exitUnreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), withoutPath(plain)))
+		return exit.With(exit.Unreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), withoutPath(plain)))
 	}
 	f.Close()
 	return openError(fmt.Errorf("%w: %s", err, finding.Quote(where)))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -19,7 +20,7 @@ import (
 func openState() (*state.Dir, error) {
 	dir, err := state.Open()
 	if err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, exit.With(exit.Config, err)
 	}
 	return dir, nil
 }
@@ -35,17 +36,17 @@ func installKey(dir *state.Dir) ([]byte, error) {
 	if ref == "" {
 		key, err := dir.Key("install.key")
 		if err != nil {
-			return nil, withCode(exitConfig, err)
+			return nil, exit.With(exit.Config, err)
 		}
 		return key, nil
 	}
 	text, err := rules.Options{Getenv: os.LookupEnv}.Resolve(ref)
 	if err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("%s: %w", installKeyVar, err))
+		return nil, exit.With(exit.Config, fmt.Errorf("%s: %w", installKeyVar, err))
 	}
 	key, err := hex.DecodeString(text)
 	if err != nil || len(key) != state.KeySize {
-		return nil, withCode(exitConfig, fmt.Errorf("%s: what it refers to is not %d hexadecimal digits", installKeyVar, 2*state.KeySize))
+		return nil, exit.With(exit.Config, fmt.Errorf("%s: what it refers to is not %d hexadecimal digits", installKeyVar, 2*state.KeySize))
 	}
 	return key, nil
 }
@@ -73,7 +74,7 @@ func fenceKey(dir *state.Dir) (frame.Key, error) {
 func operatorKey(dir *state.Dir) (attest.Key, error) {
 	seed, err := dir.Key("operator.key")
 	if err != nil {
-		return attest.Key{}, withCode(exitConfig, err)
+		return attest.Key{}, exit.With(exit.Config, err)
 	}
 	return attest.GenerateKey(bytes.NewReader(seed))
 }

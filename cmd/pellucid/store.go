@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -87,7 +88,7 @@ func (c *storeMigrateCmd) Run(e *env) error {
 		return err
 	}
 	if len(stores) == 0 {
-		return withCode(exitConfig, errNoneYet)
+		return exit.With(exit.Config, errNoneYet)
 	}
 	for _, where := range stores {
 		if err := c.migrate(ctx, e, where); err != nil {
@@ -126,7 +127,7 @@ var errNoneYet = errors.New("store: there is none yet: the first verb that keeps
 // inspected gives the error of store.Inspect its words and its exit code.
 func inspected(where string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return withCode(exitConfig, errNoneYet)
+		return exit.With(exit.Config, errNoneYet)
 	}
 	return unopened(where, err)
 }
@@ -158,9 +159,9 @@ func (c *storeBackupCmd) Run(e *env) error {
 	case err != nil:
 		return err
 	case len(stores) == 0:
-		return withCode(exitConfig, errNoneYet)
+		return exit.With(exit.Config, errNoneYet)
 	case len(stores) > 1 && c.File != "":
-		return withCode(exitUsage, errors.New("store: there are two: say with --db which one goes into the file"))
+		return exit.With(exit.Usage, errors.New("store: there are two: say with --db which one goes into the file"))
 	}
 	now := time.Now().UTC().Format("-20060102T150405Z.db")
 	for _, where := range stores {
@@ -178,7 +179,7 @@ func (c *storeBackupCmd) Run(e *env) error {
 func (c *storeBackupCmd) backup(ctx context.Context, e *env, where, into string) error {
 	switch err := storage.Backup(ctx, where, into); {
 	case errors.Is(err, storage.ErrPostgres):
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return inspected(where, err)
 	case errors.Is(err, ground.ErrUnavailable):

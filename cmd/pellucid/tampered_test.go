@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -136,7 +137,7 @@ func ledgerTampered(t *testing.T, db *sql.DB) {
 		}
 		for _, args := range [][]string{{"ledger", "checkpoint"}, {"ledger", "checkpoint", "--json"}, {"ledger", "verify"}, {"ledger", "show"}, {"trust", "show"}} {
 			code, _ := ran(t, "checkpoint "+kind, args...)
-			if slices.Contains([]string{"checkpoint", "verify"}, args[1]) && code != exitFailed {
+			if slices.Contains([]string{"checkpoint", "verify"}, args[1]) && code != exit.Failed {
 				t.Errorf("%s: %v: exit code %d", kind, args, code)
 			}
 		}

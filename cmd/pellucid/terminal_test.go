@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
 )
 
 func TestPrintable(t *testing.T) {
@@ -48,8 +50,8 @@ func TestPaletteIsPlainOffTerminal(t *testing.T) {
 
 func TestWithCode(t *testing.T) {
 	cause := errors.New("cause")
-	inner := withCode(exitConfig, cause)
-	if outer := withCode(exitUsage, inner); outer != inner {
+	inner := exit.With(exit.Config, cause)
+	if outer := exit.With(exit.Usage, inner); outer != inner {
 		t.Error("the first code must stand")
 	}
 	if !errors.Is(inner, cause) {
@@ -61,9 +63,9 @@ func TestWithCode(t *testing.T) {
 		said string
 	}{
 		{nil, 0, ""},
-		{cause, exitFailed, "pellucid: cause\n"},
-		{inner, exitConfig, "pellucid: cause\n"},
-		{withCode(7, nil), 7, ""},
+		{cause, exit.Failed, "pellucid: cause\n"},
+		{inner, exit.Config, "pellucid: cause\n"},
+		{exit.With(7, nil), 7, ""},
 	} {
 		var b strings.Builder
 		if code := report(&env{Stderr: &b}, tt.err); code != tt.code || b.String() != tt.said {

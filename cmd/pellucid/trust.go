@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
@@ -42,7 +43,7 @@ type scoreRow struct {
 func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
 	at, err := moment("--at", c.At)
 	if err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if at.IsZero() {
 		at = time.Now()

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -84,7 +85,7 @@ type boundary struct {
 func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	r, err := src.load(e)
 	if err != nil {
-		return nil, withCode(exitConfig, fmt.Errorf("up: %w", err))
+		return nil, exit.With(exit.Config, fmt.Errorf("up: %w", err))
 	}
 	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*heard{}}
 	format := "text"
@@ -94,7 +95,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	b.log = (&logFlags{LogFormat: format, LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
 	b.listen = cmp.Or(c.Listen, b.listen)
 	if !loopback.Listener(b.listen) && !r.Auth.Set() { // that of a file was checked with the file
-		return nil, withCode(exitUsage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: anybody could reach it"))
+		return nil, exit.With(exit.Usage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: anybody could reach it"))
 	}
 	defer func() {
 		if err != nil {
@@ -122,7 +123,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 		return nil, err
 	}
 	if err := b.apply(r); err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, exit.With(exit.Config, err)
 	}
 	return b, nil
 }
@@ -153,7 +154,7 @@ func (b *boundary) openState(r *rules.Rules) error {
 	}
 	if r.Evidence.Mode == rules.NoEvidence {
 		if b.journal, err = dir.Journal("decisions.jsonl", state.JournalOptions{}); err != nil {
-			return withCode(exitConfig, err)
+			return exit.With(exit.Config, err)
 		}
 	}
 	where := cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.env.Getenv("PELLUCID_DB"))
@@ -167,7 +168,7 @@ func (b *boundary) openState(r *rules.Rules) error {
 	b.watchStore()
 	v := buildVersions()
 	if b.meter, err = meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
-		return withCode(exitConfig, fmt.Errorf("up: telemetry: %w", err))
+		return exit.With(exit.Config, fmt.Errorf("up: telemetry: %w", err))
 	}
 	if b.records != nil {
 		b.sink = gateway.NewRepeats(gateway.Tee(b.records, b.meter))

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
@@ -122,8 +123,8 @@ func TestUpReplicas(t *testing.T) {
 }
 
 func isConfig(err error) bool {
-	var coded *exitError
-	return errors.As(err, &coded) && coded.code == exitConfig
+	var coded *exit.Error
+	return errors.As(err, &coded) && coded.Code == exit.Config
 }
 
 // TestInstallKey: a key that is given is the key, and one that is none is refused

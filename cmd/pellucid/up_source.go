@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
@@ -19,7 +20,7 @@ type source struct {
 func fileSource(path string) (*source, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, withCode(exitConfig, err)
+		return nil, exit.With(exit.Config, err)
 	}
 	return &source{path: abs}, nil
 }

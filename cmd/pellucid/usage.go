@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -28,7 +29,7 @@ var (
 // empty value by which a flag that has a choice may be left out, and with the place
 // where the right words stand.
 func usage(err error) error {
-	if now := unwritten(err); now != err { // --help writes too
+	if now := exit.Unwritten(err); now != err { // --help writes too
 		return now
 	}
 	says := strings.NewReplacer(`,""`, "", `"",`, "").Replace(err.Error())

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -84,10 +85,10 @@ const (
 
 func (c *wrapCmd) Run(e *env) error {
 	if err := c.command(); err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if err := c.check(); err != nil {
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	var reviewer *rules.Review
 	if c.Review.given() {
@@ -103,7 +104,7 @@ func (c *wrapCmd) Run(e *env) error {
 	log := c.logger(e.Stderr)
 	cfg, done, err := c.config(log)
 	if err != nil {
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	defer done()
 	admission, err := c.admissions(reviewer, log)
@@ -180,7 +181,7 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 	case "llm":
 		cfg.Frame = frame.KindLLM
 		if cfg.LLM, err = c.LLM.compile(); err != nil {
-			return cfg, nil, withCode(exitUsage, err)
+			return cfg, nil, exit.With(exit.Usage, err)
 		}
 	}
 	cfg.DangerouslyAllowSampling = c.Sampling
@@ -190,7 +191,7 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 	c.Quarantine = c.Quarantine || c.policy != nil
 	codes, err := c.holdFlags.read()
 	if err != nil {
-		return cfg, nil, withCode(exitUsage, err)
+		return cfg, nil, exit.With(exit.Usage, err)
 	}
 	dir, err := state.Open()
 	if err != nil {
@@ -323,12 +324,12 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 	header, err := secretHeaders(c.Header, e.secrets())
 	if err != nil {
 		front.Close()
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	address, err := c.address(e.secrets())
 	if err != nil {
 		front.Close()
-		return withCode(exitConfig, err)
+		return exit.With(exit.Config, err)
 	}
 	options := wire.HTTPOptions{
 		Header: header, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
@@ -337,7 +338,7 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 	dial, err := dialers[rules.Transport(slices.Index(rules.TransportWords, c.Transport))](address, options)
 	if err != nil {
 		front.Close()
-		return withCode(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	if a != nil {
 		return a.run(ctx, front, cfg, dial, c.called(address), surface.URLIdentity(address))
@@ -352,7 +353,7 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, wire.ErrUnreachable):
-		return withCode(exitUnreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
+		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
 	}
 	return err
 }
@@ -417,7 +418,7 @@ func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.
 	up, err := fleet.Start(cmd)
 	if err != nil {
 		front.Close()
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	}
 	err = gateway.Run(ctx, front, up, cfg)
 	switch {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -71,7 +72,7 @@ func (c *wrapCmd) admissions(review *rules.Review, log *slog.Logger) (*admission
 	}
 	var err error
 	if a.review, err = newReviewing(review, cache, verifying); err != nil {
-		return nil, withCode(exitUsage, fmt.Errorf("wrap: the review: %w", err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("wrap: the review: %w", err))
 	}
 	a.opt.Review = func() func(server, transport string) *surface.Review { return a.review.review }
 	return a, nil
@@ -115,7 +116,7 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	}, buildVersions().Version)
 	if err != nil {
 		front.Close()
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	}
 	a.cut.Store(up)
 	if err = gateway.Run(ctx, front, up, cfg); err == nil && ctx.Err() == nil {
@@ -123,15 +124,15 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	}
 	switch {
 	case errors.Is(err, admit.ErrRejected):
-		return withCode(exitRejected, fmt.Errorf("wrap: %w", cmp.Or(up.Err(), err)))
+		return exit.With(exitRejected, fmt.Errorf("wrap: %w", cmp.Or(up.Err(), err)))
 	case a.out.Load():
-		return withCode(exitRejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
+		return exit.With(exitRejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, child.ErrStart):
-		return withCode(exitUnreachable, err)
+		return exit.With(exit.Unreachable, err)
 	case errors.Is(err, wire.ErrUnreachable):
-		return withCode(exitUnreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
+		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
 	}
 	if child := last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
 		c.lastWords(cfg.Log)

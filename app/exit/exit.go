@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exit holds the exit codes of the verbs, and errors that carry them.
+package exit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// The exit codes of every verb; those above 4 belong to single verbs and stand in their help.
+const (
+	Failed      = 1 // the work was tried and not done, or what was asked is not so
+	Usage       = 2 // the command line is wrong
+	Config      = 3 // a configuration is wrong
+	Unreachable = 4 // the upstream cannot be started or reached
+)
+
+// An Error carries the code that the process is to end with.
+type Error struct {
+	Code int
+	err  error // nil: everything has been said already
+}
+
+func (e *Error) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.err }
+
+// With gives err an exit code, unless it has one already. A nil err ends
+// the process with code and without a word.
+func With(code int, err error) error {
+	var coded *Error
+	if errors.As(err, &coded) {
+		return err
+	}
+	return &Error{code, err}
+}
+
+// Unwritten is err in plain words where it says that standard output takes no more.
+func Unwritten(err error) error {
+	pe, ok := errors.AsType[*fs.PathError](err)
+	if !ok || pe.Op != "write" || pe.Path != os.Stdout.Name() {
+		return err
+	}
+	return &Error{Failed, fmt.Errorf("standard output cannot be written: %w", pe.Err)}
+}
