@@ -4,10 +4,13 @@
 package exit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
+	"syscall"
 )
 
 // The exit codes of every verb; those above 4 belong to single verbs and stand in their help.
@@ -50,4 +53,10 @@ func Unwritten(err error) error {
 		return err
 	}
 	return &Error{Failed, fmt.Errorf("standard output cannot be written: %w", pe.Err)}
+}
+
+// UntilSignal is a context that ends when the verb is told to: by Ctrl-C, by SIGTERM, or
+// by one of more.
+func UntilSignal(more ...os.Signal) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), append(more, os.Interrupt, syscall.SIGTERM)...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -56,12 +57,12 @@ func (c *attestKeygenCmd) Run(e *env) error {
 	if c.Out != "" {
 		file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			return fmt.Errorf("attest: create %s: %w", finding.Quote(c.Out), withoutPath(err))
+			return fmt.Errorf("attest: create %s: %w", finding.Quote(c.Out), terminal.WithoutPath(err))
 		}
 		defer file.Close()
 		key, told = file, e.Stdout
 	}
-	if err := writeJSON(key, f); err != nil {
+	if err := terminal.WriteJSON(key, f); err != nil {
 		return fmt.Errorf("attest: write key: %w", err)
 	}
 	if file, ok := key.(*os.File); ok && c.Out != "" {
@@ -75,7 +76,7 @@ func (c *attestKeygenCmd) Run(e *env) error {
 
 // readKey reads a key file.
 func readKey(name string) (attest.Key, error) {
-	b, err := readInput(name, strings.NewReader(""))
+	b, err := terminal.ReadInput(name, strings.NewReader(""))
 	if err != nil {
 		return attest.Key{}, err
 	}
@@ -106,7 +107,7 @@ func (c *attestSignCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("attest: %w", err)
 	}
-	doc, err := readInput(c.File, e.Stdin)
+	doc, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("attest: %w", err)
 	}
@@ -180,7 +181,7 @@ type attestCheckReport struct {
 }
 
 func (c *attestCheckCmd) Run(e *env) error {
-	doc, err := readInput(c.File, e.Stdin)
+	doc, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("attest: %w", err)
 	}
@@ -189,7 +190,7 @@ func (c *attestCheckCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		err = writeJSON(e.Stdout, rep)
+		err = terminal.WriteJSON(e.Stdout, rep)
 	} else {
 		err = rep.print(e.Stdout)
 	}
@@ -275,7 +276,7 @@ func (c *attestHashCmd) Validate() error {
 }
 
 func (c *attestHashCmd) Run(e *env) error {
-	doc, err := readInput(c.File, e.Stdin)
+	doc, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("attest: %w", err)
 	}

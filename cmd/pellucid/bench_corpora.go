@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/measure/corpora/residue"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type benchCorporaCmd struct {
@@ -33,10 +34,10 @@ func (c *benchCorporaCmd) Run(e *env) error {
 		return fmt.Errorf("bench: %w", err)
 	}
 	if c.JSON {
-		err = writeJSON(e.Stdout, report)
+		err = terminal.WriteJSON(e.Stdout, report)
 	} else {
 		w := bufio.NewWriter(e.Stdout)
-		printCorpora(w, paletteFor(e.Stdout, e.Getenv), report)
+		printCorpora(w, terminal.PaletteFor(e.Stdout, e.Getenv), report)
 		err = w.Flush()
 	}
 	switch {
@@ -48,7 +49,7 @@ func (c *benchCorporaCmd) Run(e *env) error {
 	return nil
 }
 
-func printCorpora(w *bufio.Writer, p palette, r *residue.Report) {
+func printCorpora(w *bufio.Writer, p terminal.Palette, r *residue.Report) {
 	const columns = "%-38s %6s  %11s %11s %11s  %6s %6s %7s %6s"
 	line := func(f *residue.Family, name string) string {
 		arrow := func(before, after int) string { return fmt.Sprintf("%d > %d", before, after) }
@@ -62,22 +63,22 @@ func printCorpora(w *bufio.Writer, p palette, r *residue.Report) {
 	for i := range r.Families {
 		f := &r.Families[i]
 		if f.Collection != last {
-			fmt.Fprintf(w, "%s\n", p.bold(inline(f.Collection)))
+			fmt.Fprintf(w, "%s\n", p.Bold(terminal.Inline(f.Collection)))
 			last = f.Collection
 		}
-		fmt.Fprintln(w, line(f, "  "+inline(f.Family)))
+		fmt.Fprintln(w, line(f, "  "+terminal.Inline(f.Family)))
 	}
 	total := r.Total()
-	fmt.Fprintln(w, p.bold(line(&total, "all")))
+	fmt.Fprintln(w, p.Bold(line(&total, "all")))
 	fmt.Fprintln(w)
 	for _, t := range r.Targets {
-		verdict := p.green("reached")
+		verdict := p.Green("reached")
 		if !t.Met {
-			verdict = p.red("MISSED ")
+			verdict = p.Red("MISSED ")
 		}
 		fmt.Fprintf(w, "%s  %-56s %s, wanted %s\n", verdict, t.Name, t.Got, t.Want)
 	}
 	if len(r.Misses) > 0 {
-		fmt.Fprintf(w, "rows that missed: %s\n", printable(strings.Join(r.Misses, " ")))
+		fmt.Fprintf(w, "rows that missed: %s\n", terminal.Printable(strings.Join(r.Misses, " ")))
 	}
 }

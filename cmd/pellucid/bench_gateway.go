@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/measure/speed"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -100,19 +101,19 @@ func (c *benchGatewayCmd) Run(e *env) error {
 		return fmt.Errorf("bench: %w", err)
 	}
 	if c.JSON {
-		return writeJSON(e.Stdout, report)
+		return terminal.WriteJSON(e.Stdout, report)
 	}
 	w := bufio.NewWriter(e.Stdout)
-	printGateway(w, paletteFor(e.Stdout, e.Getenv), report)
+	printGateway(w, terminal.PaletteFor(e.Stdout, e.Getenv), report)
 	return w.Flush()
 }
 
-func printGateway(w *bufio.Writer, p palette, report *speed.GatewayReport) {
+func printGateway(w *bufio.Writer, p terminal.Palette, report *speed.GatewayReport) {
 	fmt.Fprintf(w, "%s %s/%s, %d CPUs; times in microseconds\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	last := ""
 	for _, f := range report.Figures {
 		if head := fmt.Sprintf("%s, %s, %s, %d sessions", f.Transport, f.Script, speed.SizeName(f.Octets), f.Sessions); head != last {
-			fmt.Fprintf(w, "\n%s\n", p.bold(fmt.Sprintf("%-38s %9s %9s %9s %9s %9s %9s %7s", head, "p50", "p99", "added", "added99", "calls/s", "CPU/call", "RSS MB")))
+			fmt.Fprintf(w, "\n%s\n", p.Bold(fmt.Sprintf("%-38s %9s %9s %9s %9s %9s %9s %7s", head, "p50", "p99", "added", "added99", "calls/s", "CPU/call", "RSS MB")))
 			last = head
 		}
 		fmt.Fprintf(w, "  %-36s %9.0f %9.0f", f.Way, f.P50, f.P99)
@@ -124,9 +125,9 @@ func printGateway(w *bufio.Writer, p palette, report *speed.GatewayReport) {
 	}
 	fmt.Fprintln(w)
 	for _, t := range report.Targets {
-		verdict := p.green("met    ")
+		verdict := p.Green("met    ")
 		if !t.Met {
-			verdict = p.red("NOT MET")
+			verdict = p.Red("NOT MET")
 		}
 		fmt.Fprintf(w, "%s  %-46s %s, wanted %s\n", verdict, t.Name, t.Got, t.Want)
 	}

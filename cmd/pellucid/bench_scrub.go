@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/measure/speed"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type benchScrubCmd struct {
@@ -48,18 +49,18 @@ func (c *benchScrubCmd) Run(e *env) error {
 		return fmt.Errorf("bench: %w", err)
 	}
 	if c.JSON {
-		return writeJSON(e.Stdout, struct {
+		return terminal.WriteJSON(e.Stdout, struct {
 			Cases []speed.Case `json:"cases"`
 		}{got})
 	}
 	w := bufio.NewWriter(e.Stdout)
 	fmt.Fprintf(w, "fields of %d octets, %s %s/%s\n", speed.Octets, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	p := paletteFor(e.Stdout, e.Getenv)
+	p := terminal.PaletteFor(e.Stdout, e.Getenv)
 	last := ""
 	for _, cs := range got {
 		text, way, _ := strings.Cut(cs.Name, "/")
 		if text != last {
-			fmt.Fprintf(w, "\n%s\n", p.bold(fmt.Sprintf("%-18s %12s %10s %10s %8s", text, "ns", "x memcpy", "MB/s", "allocs")))
+			fmt.Fprintf(w, "\n%s\n", p.Bold(fmt.Sprintf("%-18s %12s %10s %10s %8s", text, "ns", "x memcpy", "MB/s", "allocs")))
 			last = text
 		}
 		fmt.Fprintf(w, "  %-16s %12.0f %10.1f %10.0f %8.0f\n", way, cs.NS, cs.MemcpyRatio, cs.MBPerS, cs.Allocs)

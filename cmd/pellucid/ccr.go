@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -113,7 +114,7 @@ func (m *ccrModel) dial(e *env, f counterfactual.Format) (client *llm.Endpoint, 
 
 func (m *ccrModel) offline(o *llm.Options) error {
 	kind, name, _ := strings.Cut(m.Oracle, ":")
-	f, err := openInput(name, nil)
+	f, err := terminal.OpenInput(name, nil)
 	if err != nil {
 		return fmt.Errorf("ccr: oracle: %w", err)
 	}
@@ -124,7 +125,7 @@ func (m *ccrModel) offline(o *llm.Options) error {
 		}
 		return nil
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxInput))
+	b, err := io.ReadAll(io.LimitReader(f, terminal.MaxInput))
 	if err != nil {
 		return fmt.Errorf("ccr: oracle: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -54,7 +55,7 @@ type ccrQuestion struct {
 
 // read takes the context apart.
 func (c *ccrContext) read(e *env, name, model string) (*ccrQuestion, error) {
-	b, err := readInput(name, e.Stdin)
+	b, err := terminal.ReadInput(name, e.Stdin)
 	if err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)
 	}
@@ -78,7 +79,7 @@ func (c *ccrContext) read(e *env, name, model string) (*ccrQuestion, error) {
 		return nil, fmt.Errorf("ccr: %w", err)
 	}
 	if c.Answer != "" {
-		body, err := readInput(c.Answer, nil)
+		body, err := terminal.ReadInput(c.Answer, nil)
 		if err != nil {
 			return nil, fmt.Errorf("ccr: answer: %w", err)
 		}
@@ -152,7 +153,7 @@ func (c *ccrContext) complete(b []byte, f counterfactual.Format, model string) (
 		set("model", strictjson.AppendQuote(nil, model))
 	}
 	if c.Tools != "" {
-		tools, err := readInput(c.Tools, nil)
+		tools, err := terminal.ReadInput(c.Tools, nil)
 		if err != nil {
 			return nil, fmt.Errorf("ccr: tools: %w", err)
 		}
@@ -231,7 +232,7 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	r, err := c.analyze(ctx, e, q, client)
 	if closed := done(); err == nil && closed != nil {
@@ -251,7 +252,7 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 
 // prepare reads the calibration, and looks whether what comes of it can be written.
 func (c *ccrAnalyzeCmd) prepare() error {
-	if err := cmp.Or(canWrite(c.Record), canWrite(c.HTML)); err != nil {
+	if err := cmp.Or(terminal.CanWrite(c.Record), terminal.CanWrite(c.HTML)); err != nil {
 		return fmt.Errorf("ccr: %w", err)
 	}
 	if c.Calibration == "" {
@@ -286,7 +287,7 @@ func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *ccrQuestion, cli
 		return nil, err
 	}
 	asked := 0
-	b := newBar(e, "ccr analyze", int64(problem.Budget.Calls), func() string { return plural(asked, "call") })
+	b := newBar(e, "ccr analyze", int64(problem.Budget.Calls), func() string { return terminal.Plural(asked, "call") })
 	runner := asking.New(asking.Options{Client: client, Observe: func(asking.Step) { asked++; b.at(int64(asked)) }})
 	out, err := runner.Run(ctx, asking.Job{ID: "analyze", Assembly: q.assembly, Judge: judge, Problem: problem})
 	b.done()
@@ -334,15 +335,15 @@ func (c *ccrAnalyzeCmd) write(e *env, r *ccrReport) error {
 		}
 	}
 	if c.HTML != "" {
-		if err := writeWhole(c.HTML, r.html); err != nil {
+		if err := terminal.WriteWhole(c.HTML, r.html); err != nil {
 			return fmt.Errorf("ccr: html: %w", plainPath(err))
 		}
 	}
 	if c.JSON {
-		return writeJSON(e.Stdout, r)
+		return terminal.WriteJSON(e.Stdout, r)
 	}
 	if id != "" {
 		fmt.Fprintf(e.Stderr, "The ledger has it as %s.\n", id)
 	}
-	return r.print(e.Stdout, paletteFor(e.Stdout, e.Getenv))
+	return r.print(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
 }

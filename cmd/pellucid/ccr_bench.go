@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/measure/ccrbench"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type ccrBenchCmd struct {
@@ -60,7 +61,7 @@ func (c *ccrBenchCmd) Run(e *env) error {
 		return exit.With(exit.Usage, errors.New("ccr bench: --live: want http:// or https:// and a host"))
 	}
 	if c.Live != "" {
-		_, err := fmt.Fprintf(e.Stdout, benchLive, printable(c.Live))
+		_, err := fmt.Fprintf(e.Stdout, benchLive, terminal.Printable(c.Live))
 		return err
 	}
 	files := c.Traces
@@ -75,15 +76,15 @@ func (c *ccrBenchCmd) Run(e *env) error {
 	for _, name := range files {
 		sources = append(sources, ccrbench.Source{
 			Name: filepath.Base(name),
-			Open: func() (io.ReadCloser, error) { return openInput(name, e.Stdin) },
+			Open: func() (io.ReadCloser, error) { return terminal.OpenInput(name, e.Stdin) },
 		})
 	}
 	stage := ""
 	b := newBar(e, "ccr bench", 0, func() string { return stage })
 	r, err := ccrbench.Run(sources, ccrbench.Options{Tracks: c.Tracks, Full: c.Full, Seed: c.Seed, Progress: func(name string, done, total int) {
-		stage = name + " " + thousands(done)
+		stage = name + " " + terminal.Thousands(done)
 		if total > 0 {
-			stage += " of " + thousands(total)
+			stage += " of " + terminal.Thousands(total)
 		}
 		b.at(int64(done))
 	}})
@@ -92,10 +93,10 @@ func (c *ccrBenchCmd) Run(e *env) error {
 		return fmt.Errorf("ccr bench: %w", err)
 	}
 	if c.JSON {
-		err = writeJSON(e.Stdout, r)
+		err = terminal.WriteJSON(e.Stdout, r)
 	} else {
 		w := bufio.NewWriter(e.Stdout)
-		t := benchTable{w: w, p: paletteFor(e.Stdout, e.Getenv), every: c.Models}
+		t := benchTable{w: w, p: terminal.PaletteFor(e.Stdout, e.Getenv), every: c.Models}
 		t.print(r)
 		err = w.Flush()
 	}

@@ -11,37 +11,40 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/measure/ccrbench"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // A benchTable prints a report for people: what was measured and the targets first, then
 // the rows that matter, or every one.
 type benchTable struct {
 	w     *bufio.Writer
-	p     palette
+	p     terminal.Palette
 	every bool
 }
 
 func (t *benchTable) head(title, what string) {
-	fmt.Fprintf(t.w, "\n%s  %s\n", t.p.bold(title), t.p.dim(what))
+	fmt.Fprintf(t.w, "\n%s  %s\n", t.p.Bold(title), t.p.Dim(what))
 }
 
-func rate(s ccrbench.Share) string { return interval.Format(s.K, s.N) + " n=" + thousands(s.N) }
+func rate(s ccrbench.Share) string {
+	return interval.Format(s.K, s.N) + " n=" + terminal.Thousands(s.N)
+}
 
 // who names a stratum; the sum over models is one of its own.
 func who(suite, model string) string {
 	if model == "" {
 		model = "(all undefended models)"
 	}
-	return inline(suite) + " " + inline(model)
+	return terminal.Inline(suite) + " " + terminal.Inline(model)
 }
 
 func (t *benchTable) print(r *ccrbench.Report) {
 	m := &r.Manifest
 	fmt.Fprintf(t.w, "%s  %s %s, seed %d, full %t, theta %d, %d probes, alpha %.2f, %s\n",
-		t.p.bold(m.Version), m.Record, m.Transform, m.Seed, m.Full, m.Theta, m.Probes, m.Alpha, m.Go)
+		t.p.Bold(m.Version), m.Record, m.Transform, m.Seed, m.Full, m.Theta, m.Probes, m.Alpha, m.Go)
 	for _, f := range m.Traces {
 		fmt.Fprintf(t.w, "%s  %s\n  %s runs, %s used; attacks that no model read: %s, without a label: %s\n",
-			inline(f.Name), f.Digest, thousands(f.Runs), thousands(f.Used), thousands(f.Unread), thousands(f.Unlabelled))
+			terminal.Inline(f.Name), f.Digest, terminal.Thousands(f.Runs), terminal.Thousands(f.Used), terminal.Thousands(f.Unread), terminal.Thousands(f.Unlabelled))
 	}
 	t.targets(r.Targets)
 	t.pairs(r.Pairs)
@@ -57,7 +60,7 @@ func (t *benchTable) print(r *ccrbench.Report) {
 		fmt.Fprintf(t.w, "  %-58s %d of %d\n", g.Check, g.Held.K, g.Held.N)
 	}
 	if !t.every {
-		fmt.Fprintf(t.w, "\n%s\n", t.p.dim("Every row: --models. Curves, counts and intervals: --json."))
+		fmt.Fprintf(t.w, "\n%s\n", t.p.Dim("Every row: --models. Curves, counts and intervals: --json."))
 	}
 }
 
@@ -68,14 +71,14 @@ func (t *benchTable) targets(list []ccrbench.Target) {
 	t.head("targets", "what limits those that are missed stands in docs/spec/counterfactual.md, \"Benchmark\"")
 	wide := 0
 	for _, g := range list {
-		wide = max(wide, len(printable(g.Name)))
+		wide = max(wide, len(terminal.Printable(g.Name)))
 	}
 	for _, g := range list {
-		verdict := t.p.green("reached")
+		verdict := t.p.Green("reached")
 		if !g.Met {
-			verdict = t.p.red("MISSED ")
+			verdict = t.p.Red("MISSED ")
 		}
-		fmt.Fprintf(t.w, "  %s  %s  %-*s  %-27s  %s\n", verdict, g.Track, wide, printable(g.Name), g.Got, t.p.dim(g.Want))
+		fmt.Fprintf(t.w, "  %s  %s  %-*s  %-27s  %s\n", verdict, g.Track, wide, terminal.Printable(g.Name), g.Got, t.p.Dim(g.Want))
 	}
 }
 
@@ -142,7 +145,7 @@ func (t *benchTable) noise(rows []ccrbench.NoiseRow) {
 			rate(r.Naive), rate(r.Test), rate(r.Alarm), r.Undecided, "", rate(r.Every), r.EveryUndecided)
 	}
 	if !t.every {
-		fmt.Fprintf(t.w, "  %s\n", t.p.dim(fmt.Sprintf("the %d with most alarms of each suite", mostNoisy)))
+		fmt.Fprintf(t.w, "  %s\n", t.p.Dim(fmt.Sprintf("the %d with most alarms of each suite", mostNoisy)))
 	}
 }
 
@@ -229,7 +232,7 @@ func (t *benchTable) verdicts(rows []ccrbench.VerdictRow) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(t.w, "  %s\n", t.p.dim("verdicts: held if it is an attack's, allowed if it is not"))
+	fmt.Fprintf(t.w, "  %s\n", t.p.Dim("verdicts: held if it is an attack's, allowed if it is not"))
 	for _, v := range rows {
 		if t.every || v.Noise == shortNoise {
 			fmt.Fprintf(t.w, "  %-36s noise %-5g %-13s right %-34s calls %5.1f\n", v.Case, v.Noise, v.Method, rate(v.Right), v.Calls)

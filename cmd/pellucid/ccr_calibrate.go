@@ -11,6 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -44,7 +45,7 @@ type calibrationFile struct {
 }
 
 func readCalibration(name string) (*counterfactual.Calibration, error) {
-	b, err := readInput(name, nil)
+	b, err := terminal.ReadInput(name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ccr: calibration: %w", err)
 	}
@@ -70,15 +71,15 @@ func (c *ccrCalibrateCmd) Run(e *env) error {
 	if c.Answers < 2 {
 		return exit.With(exit.Usage, errors.New("--answers: at least 2, else nothing can recur"))
 	}
-	if err := canWrite(c.Out); err != nil {
+	if err := terminal.CanWrite(c.Out); err != nil {
 		return fmt.Errorf("ccr: %w", err)
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	f := calibrationFile{Version: calibrationVersion}
 	var all []ccrAnswers
 	asked := 0
-	b := newBar(e, "ccr calibrate", int64(c.Answers*len(c.Context)), func() string { return plural(asked, "call") })
+	b := newBar(e, "ccr calibrate", int64(c.Answers*len(c.Context)), func() string { return terminal.Plural(asked, "call") })
 	defer b.done()
 	for _, name := range c.Context {
 		one, err := c.context(ctx, e, name, &f, func() { asked++; b.at(int64(asked)) })
@@ -93,11 +94,11 @@ func (c *ccrCalibrateCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("ccr: %w", err)
 	}
-	write := func(w io.Writer) error { return writeJSON(w, f) }
+	write := func(w io.Writer) error { return terminal.WriteJSON(w, f) }
 	if c.Out == "" {
 		err = write(e.Stdout)
 	} else {
-		err = writeWhole(c.Out, write)
+		err = terminal.WriteWhole(c.Out, write)
 	}
 	if err != nil {
 		return fmt.Errorf("ccr: calibration: %w", plainPath(err))

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // ccrStyle is the only style of the HTML report; the policy in its head names its hash
@@ -76,9 +77,9 @@ func (r *ccrReport) html(w io.Writer) error {
 		} else if s.Withheld {
 			colour = "#bf8700"
 		}
-		b := ccrBar{ID: s.ID, Label: "not seen both ways  " + inline(s.Source), Colour: colour, Y: i*row + 3, Text: i*row + 14}
+		b := ccrBar{ID: s.ID, Label: "not seen both ways  " + terminal.Inline(s.Source), Colour: colour, Y: i*row + 3, Text: i*row + 14}
 		if s.Influence.Shown > 0 && s.Influence.Hidden > 0 {
-			b.Label = fmt.Sprintf("%+.2f  %s", float64(s.Influence.Effect)/1000, inline(s.Source))
+			b.Label = fmt.Sprintf("%+.2f  %s", float64(s.Influence.Effect)/1000, terminal.Inline(s.Source))
 			b.Width = min(max(s.Influence.Effect*full/1000, 0), full)
 		}
 		bars = append(bars, b)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -20,7 +21,7 @@ import (
 // keepRecord writes the digest of a counterfactual record into the ledger of the database,
 // where one has begun: evidence is configured there. It returns the id of the record.
 func keepRecord(db ledgerDB, verdict string, record []byte) (id string, err error) {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type ccrReplayCmd struct {
@@ -49,7 +50,7 @@ type guardReport struct {
 }
 
 func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) {
-	b, err := readInput(name, e.Stdin)
+	b, err := terminal.ReadInput(name, e.Stdin)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ccr: %w", err)
 	}
@@ -94,7 +95,7 @@ func (c *ccrReplayCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		err = writeJSON(e.Stdout, out)
+		err = terminal.WriteJSON(e.Stdout, out)
 	} else if out.Holds {
 		err = printReplay(e, out, r)
 	}
@@ -104,7 +105,7 @@ func (c *ccrReplayCmd) Run(e *env) error {
 	case !out.Holds && c.JSON:
 		return exit.With(exit.Failed, nil)
 	case !out.Holds:
-		return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
+		return fmt.Errorf("ccr: %s: %s", terminal.InputName(c.Record), out.Problem)
 	}
 	return nil
 }
@@ -120,15 +121,15 @@ func printReplay(e *env, out *replayReport, r *counterfactual.Result) error {
 	p := r.Problem()
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		fmt.Fprintf(e.Stdout, "%s  %s: %s, evidence %g to 1\n", v.Response, inline(p.Targets[v.Target].Tool), v.Class, odds(v.LogE))
+		fmt.Fprintf(e.Stdout, "%s  %s: %s, evidence %g to 1\n", v.Response, terminal.Inline(p.Targets[v.Target].Tool), v.Class, odds(v.LogE))
 		for _, cause := range v.Causes {
 			for s := range cause.Segments.Places() {
 				u := &p.Segments[s]
-				fmt.Fprintf(e.Stdout, "  caused by %s, %s, %s\n", inline(u.ID), inline(u.Source), inline(u.Digest))
+				fmt.Fprintf(e.Stdout, "  caused by %s, %s, %s\n", terminal.Inline(u.ID), terminal.Inline(u.Source), terminal.Inline(u.Digest))
 			}
 		}
 	}
-	_, err := fmt.Fprintf(e.Stdout, "the verdict follows from %s, octet for octet\n%s\n", plural(out.Answers, "answer"), out.Record)
+	_, err := fmt.Fprintf(e.Stdout, "the verdict follows from %s, octet for octet\n%s\n", terminal.Plural(out.Answers, "answer"), out.Record)
 	return err
 }
 
@@ -153,17 +154,17 @@ func (c *ccrVerifyCmd) Run(e *env) error {
 			return err
 		}
 		if !out.Holds {
-			return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
+			return fmt.Errorf("ccr: %s: %s", terminal.InputName(c.Record), out.Problem)
 		}
 		fmt.Fprintf(e.Stderr, "%s: the verdict follows\n", out.Record)
 		if c.Dir == "" && c.Proof == "" {
-			file, err := readInput(c.Record, e.Stdin)
+			file, err := terminal.ReadInput(c.Record, e.Stdin)
 			if err != nil {
 				return err
 			}
 			id, err := recordedIn(c.ledgerDB, file)
 			if err != nil {
-				return fmt.Errorf("ccr: %s: %w", inputName(c.Record), err)
+				return fmt.Errorf("ccr: %s: %w", terminal.InputName(c.Record), err)
 			}
 			fmt.Fprintf(e.Stderr, "record %s of the ledger has its digest\n", id)
 		}
@@ -203,7 +204,7 @@ func (c *ccrRerunCmd) Run(e *env) error {
 		return err
 	}
 	if r == nil {
-		return fmt.Errorf("ccr: %s: %s", inputName(c.Record), out.Problem)
+		return fmt.Errorf("ccr: %s: %s", terminal.InputName(c.Record), out.Problem)
 	}
 	q, err := c.read(e, c.Context, c.Model)
 	if err != nil {
@@ -216,7 +217,7 @@ func (c *ccrRerunCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	if err = q.base(ctx, client); err == nil {
 		err = c.rerun(ctx, e, q, client, r)
@@ -240,7 +241,7 @@ func (c *ccrRerunCmd) rerun(ctx context.Context, e *env, q *ccrQuestion, client 
 	}
 	var out rerunReport
 	was := r.Observations()
-	b := newBar(e, "ccr rerun", int64(len(was)), func() string { return plural(out.Questions, "call") })
+	b := newBar(e, "ccr rerun", int64(len(was)), func() string { return terminal.Plural(out.Questions, "call") })
 	defer b.done()
 	for _, o := range was {
 		if o.Failure != counterfactual.FailNone {
@@ -274,10 +275,10 @@ func (c *ccrRerunCmd) rerun(ctx context.Context, e *env, q *ccrQuestion, client 
 	b.done()
 	out.Low, out.High = interval.Wilson(out.Agree, out.Outcomes)
 	if c.JSON {
-		return writeJSON(e.Stdout, out)
+		return terminal.WriteJSON(e.Stdout, out)
 	}
 	_, err = fmt.Fprintf(e.Stdout, "agrees in %s of %s\n%s, %d without an answer, %d by the same model and fingerprint\n",
-		interval.Format(out.Agree, out.Outcomes), plural(out.Outcomes, "outcome"), plural(out.Questions, "question"), out.Failed, out.SameModel)
+		interval.Format(out.Agree, out.Outcomes), terminal.Plural(out.Outcomes, "outcome"), terminal.Plural(out.Questions, "question"), out.Failed, out.SameModel)
 	return err
 }
 

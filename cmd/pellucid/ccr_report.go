@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -259,7 +260,7 @@ func (r *ccrReport) foremost() []int {
 }
 
 // print tells a person: the verdicts first, then what in the context has pushed.
-func (r *ccrReport) print(out io.Writer, p palette) error {
+func (r *ccrReport) print(out io.Writer, p terminal.Palette) error {
 	w := bufio.NewWriter(out)
 	for i := range r.Actions {
 		r.Actions[i].print(w, p)
@@ -270,22 +271,22 @@ func (r *ccrReport) print(out io.Writer, p palette) error {
 	for _, o := range r.Odd {
 		fmt.Fprintf(w, "note: %s\n", o)
 	}
-	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", plural(r.Spent.Calls, "call"), thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.dim("record "+r.Record))
+	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", terminal.Plural(r.Spent.Calls, "call"), terminal.Thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.Dim("record "+r.Record))
 	return w.Flush()
 }
 
 // print tells the verdict of one action, and what it rests on.
-func (a *ccrAction) print(w io.Writer, p palette) {
+func (a *ccrAction) print(w io.Writer, p terminal.Palette) {
 	word := string(a.Response)
 	switch a.Response {
 	case counterfactual.Allow:
-		word = p.green(word)
+		word = p.Green(word)
 	case counterfactual.Ask:
-		word = p.yellow(word)
+		word = p.Yellow(word)
 	default:
-		word = p.red(word)
+		word = p.Red(word)
 	}
-	fmt.Fprintf(w, "%s  %s\n", p.bold(word), p.bold(a.Tool))
+	fmt.Fprintf(w, "%s  %s\n", p.Bold(word), p.Bold(a.Tool))
 	for _, arg := range a.Arguments {
 		fmt.Fprintf(w, "  %s\n", arg)
 	}
@@ -294,7 +295,7 @@ func (a *ccrAction) print(w io.Writer, p palette) {
 		fmt.Fprintf(w, "  evidence %g to 1, severity %.3f (%s)\n", a.Odds, float64(a.Severity)/1000, a.Band)
 	}
 	for _, name := range a.Tampered {
-		fmt.Fprintf(w, "  argument not the user's: %s\n", inline(name))
+		fmt.Fprintf(w, "  argument not the user's: %s\n", terminal.Inline(name))
 	}
 	for _, c := range a.Causes {
 		what := "begins"
@@ -321,21 +322,21 @@ func (a *ccrAction) print(w io.Writer, p palette) {
 }
 
 // printSegments draws the influence of the segments that are shown.
-func (r *ccrReport) printSegments(w io.Writer, p palette, shown []int) {
+func (r *ccrReport) printSegments(w io.Writer, p terminal.Palette, shown []int) {
 	fmt.Fprintf(w, "\n%-6s %-*s  %s\n", "", barWidth, "influence", "recurs shown, hidden")
 	for _, i := range shown {
 		s := &r.Segments[i]
 		mark := " "
 		if s.Cause {
-			mark = p.red("!")
+			mark = p.Red("!")
 		} else if s.Withheld {
-			mark = p.yellow("?")
+			mark = p.Yellow("?")
 		}
 		f := s.Influence
-		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, inline(s.Source), thousands(s.Octets))
+		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, terminal.Inline(s.Source), terminal.Thousands(s.Octets))
 	}
 	if n := len(r.Segments) - len(shown); n > 0 {
-		fmt.Fprintf(w, "  and %s of less influence: --json and --html have all\n", plural(n, "segment"))
+		fmt.Fprintf(w, "  and %s of less influence: --json and --html have all\n", terminal.Plural(n, "segment"))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -91,14 +92,14 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 		return exit.With(exit.Usage, fmt.Errorf("check: --dump is for one server, and there are %d: say which with --server", len(targets)))
 	}
 	for _, name := range []string{c.Dump, c.SARIF} {
-		if err := canWrite(name); err != nil && name != "-" {
+		if err := terminal.CanWrite(name); err != nil && name != "-" {
 			return fmt.Errorf("check: %w", err)
 		}
 	}
 	if err := c.ask(e, targets); err != nil {
 		return err
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	progress := newVerifying(e, targets)
 	gate, done, err := c.gate(ctx, review, progress)
@@ -286,7 +287,7 @@ func whyUnreachable(err error) string {
 func (c *checkCmd) write(e *env, r *preflight) (err error) {
 	if c.SARIF != "" {
 		var b bytes.Buffer
-		if err := writeJSON(&b, newSARIF(r)); err != nil {
+		if err := terminal.WriteJSON(&b, newSARIF(r)); err != nil {
 			return err
 		}
 		if c.SARIF == "-" {
@@ -298,9 +299,9 @@ func (c *checkCmd) write(e *env, r *preflight) (err error) {
 		}
 	}
 	if c.JSON {
-		err = writeJSON(e.Stdout, r)
+		err = terminal.WriteJSON(e.Stdout, r)
 	} else {
-		err = r.write(e.Stdout, paletteFor(e.Stdout, e.Getenv))
+		err = r.write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
 	}
 	if err != nil {
 		return fmt.Errorf("check: write: %w", err)
@@ -311,7 +312,7 @@ func (c *checkCmd) write(e *env, r *preflight) (err error) {
 // writeFile writes what others may read as well: it is no secret.
 func writeFile(path string, b []byte) error {
 	if err := os.WriteFile(path, b, 0o666); err != nil {
-		return fmt.Errorf("check: write %s: %w", finding.Quote(path), withoutPath(err))
+		return fmt.Errorf("check: write %s: %w", finding.Quote(path), terminal.WithoutPath(err))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // ask lets a person decide about every command that a file names. Who types a
@@ -38,7 +39,7 @@ var errNobody = exit.With(exit.Usage, errors.New("check: nothing was started, fo
 func askEach(r io.Reader, w io.Writer, open []*target) error {
 	in := bufio.NewReader(r)
 	for _, t := range open {
-		yes, err := agrees(in, w, fmt.Sprintf("%s is started by:\n%sStart it?", t.title(), t.shown()))
+		yes, err := terminal.Agrees(in, w, fmt.Sprintf("%s is started by:\n%sStart it?", t.title(), t.shown()))
 		if err != nil {
 			return errNobody
 		}

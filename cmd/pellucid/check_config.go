@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -32,7 +33,7 @@ type configReader struct {
 // an error: a server in it would go unseen.
 func (r *configReader) clients(m protect.Machine) (all []*target, err error) {
 	for _, f := range protect.Locate(m, "") {
-		b, err := readInput(f.Path, nil)
+		b, err := terminal.ReadInput(f.Path, nil)
 		if err != nil {
 			return nil, fmt.Errorf("check: %w", err)
 		}
@@ -152,13 +153,13 @@ func (t *target) reach(s *rules.Server) {
 		var names []string
 		for _, v := range s.Env {
 			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
-			names = append(names, inline(v.Name))
+			names = append(names, terminal.Inline(v.Name))
 		}
 		if len(names) > 0 {
 			t.detail = append(t.detail, "with a value of the file in "+strings.Join(names, ", "))
 		}
 		if s.Cwd != "" {
-			t.detail = append(t.detail, "in "+inline(s.Cwd))
+			t.detail = append(t.detail, "in "+terminal.Inline(s.Cwd))
 		}
 		t.start(cmd)
 		return

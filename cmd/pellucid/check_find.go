@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -79,7 +80,7 @@ func namesOf(targets []*target) string {
 	const most = 12
 	var names []string
 	for _, t := range targets[:min(len(targets), most)] {
-		names = append(names, shellWord(t.name))
+		names = append(names, terminal.ShellWord(t.name))
 	}
 	s := strings.Join(names, ", ")
 	if len(targets) > most {
@@ -90,8 +91,8 @@ func namesOf(targets []*target) string {
 
 // dumped is a target of a saved surface.
 func (c *checkCmd) dumped(e *env, path string) (*target, error) {
-	b, err := readInput(path, e.Stdin)
-	if errors.Is(err, errTooLarge) { // as a server would be that says so much
+	b, err := terminal.ReadInput(path, e.Stdin)
+	if errors.Is(err, terminal.ErrTooLarge) { // as a server would be that says so much
 		t := dumpTarget(c.Server, path, nil)
 		t.problem = &surface.RefusedError{Reason: surface.TooLarge}
 		return t, nil
@@ -99,7 +100,7 @@ func (c *checkCmd) dumped(e *env, path string) (*target, error) {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	if !surface.Dumped(b) {
-		return nil, exit.With(exit.Config, fmt.Errorf("check: %s is no saved surface: check --dump writes one", inputName(path)))
+		return nil, exit.With(exit.Config, fmt.Errorf("check: %s is no saved surface: check --dump writes one", terminal.InputName(path)))
 	}
 	return dumpTarget(c.Server, path, b), nil
 }
@@ -118,7 +119,7 @@ func (c *checkCmd) configured(e *env) ([]*target, error) {
 	}
 	var all []*target
 	for _, path := range c.files {
-		b, err := readInput(path, e.Stdin)
+		b, err := terminal.ReadInput(path, e.Stdin)
 		if err != nil && strings.Contains(path, "://") {
 			return nil, exit.With(exit.Usage, errors.New(`check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`))
 		}

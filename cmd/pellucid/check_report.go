@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -248,7 +249,7 @@ func (r *preflight) exit() error {
 }
 
 // write tells a person.
-func (r *preflight) write(dst io.Writer, p palette) error {
+func (r *preflight) write(dst io.Writer, p terminal.Palette) error {
 	w := bufio.NewWriter(dst)
 	count := map[string]int{}
 	for i, s := range r.Servers {
@@ -259,11 +260,11 @@ func (r *preflight) write(dst io.Writer, p palette) error {
 		count[s.Conclusion]++
 	}
 	if len(r.Shadows) > 0 {
-		section(w, p, "one server in another's light")
+		terminal.Section(w, p, "one server in another's light")
 		for _, s := range r.Shadows {
 			what := map[string]string{string(surface.SameName): "has the same name as", string(surface.LookAlike): "looks like",
 				string(surface.Mentions): "talks about"}[s.How]
-			fmt.Fprintf(w, "  %s: %s %s %s of %s\n", inline(s.Server), inline(s.Place), what, finding.Quote(s.Tool), inline(s.Other))
+			fmt.Fprintf(w, "  %s: %s %s %s of %s\n", terminal.Inline(s.Server), terminal.Inline(s.Place), what, finding.Quote(s.Tool), terminal.Inline(s.Other))
 		}
 	}
 	if len(r.Servers) > 1 {
@@ -273,32 +274,32 @@ func (r *preflight) write(dst io.Writer, p palette) error {
 				parts = append(parts, fmt.Sprintf("%d %s", count[is], is))
 			}
 		}
-		fmt.Fprintf(w, "\n%s: %s\n", plural(len(r.Servers), "server"), strings.Join(parts, ", "))
+		fmt.Fprintf(w, "\n%s: %s\n", terminal.Plural(len(r.Servers), "server"), strings.Join(parts, ", "))
 	}
 	return w.Flush()
 }
 
-func (r *checkedServer) write(w io.Writer, p palette) {
+func (r *checkedServer) write(w io.Writer, p terminal.Palette) {
 	name := r.Name
 	if name == "" {
 		name = "surface"
 	}
-	fmt.Fprint(w, p.bold(inline(name)))
+	fmt.Fprint(w, p.Bold(terminal.Inline(name)))
 	if r.File != "" {
-		fmt.Fprintf(w, "  %s", inline(r.File))
+		fmt.Fprintf(w, "  %s", terminal.Inline(r.File))
 	}
 	fmt.Fprintln(w)
-	paint := map[string]func(string) string{string(surface.Clean): p.green, string(surface.Differs): p.yellow}[r.Conclusion]
+	paint := map[string]func(string) string{string(surface.Clean): p.Green, string(surface.Differs): p.Yellow}[r.Conclusion]
 	if paint == nil {
-		paint = p.red
+		paint = p.Red
 	}
 	row := func(label, format string, args ...any) {
-		fmt.Fprintf(w, "  %-13s %s\n", label, printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "  %-13s %s\n", label, terminal.Printable(fmt.Sprintf(format, args...)))
 	}
 	if r.Why != "" {
 		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s", r.Why)
 	} else {
-		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", plural(r.Items, "item"), thousands(r.Octets))
+		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Octets))
 	}
 	if r.Said != "" {
 		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", hanging(cutText(r.Said, maxSaidShown)))
@@ -316,7 +317,7 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 		row("pinned", "now: what differs from this later waits for you")
 	}
 	if r.Offered > 0 {
-		row("pinned", "now: %s that it offers only to clients with more capabilities", plural(r.Offered, "item"))
+		row("pinned", "now: %s that it offers only to clients with more capabilities", terminal.Plural(r.Offered, "item"))
 	}
 	if r.Moved {
 		row("note", "it is reached in another way than when it was pinned")
@@ -326,7 +327,7 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 		c.write(w, p)
 	}
 	if r.Conclusion == string(surface.Differs) {
-		row("decide", "pellucid pins diff %s, then approve or block", shellWord(r.Pin))
+		row("decide", "pellucid pins diff %s, then approve or block", terminal.ShellWord(r.Pin))
 	}
 	for _, x := range r.Wording {
 		row("wording", "%s: %s (%d): %s", x.Place, x.Family, x.Score, x.Shown)
@@ -335,7 +336,7 @@ func (r *checkedServer) write(w io.Writer, p palette) {
 		row("told", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
 	}
 	for _, x := range r.Removed {
-		row("removed", "%s: %s, %s, before a model sees it", x.item(), plural(x.N, "part"), x.Code)
+		row("removed", "%s: %s, %s, before a model sees it", x.item(), terminal.Plural(x.N, "part"), x.Code)
 	}
 	for _, x := range r.LeftOut {
 		row("left out", "%s: not what the protocol's schema allows", x.shown)
@@ -359,12 +360,12 @@ func cutText(s string, most int) string {
 	return s[:most] + " …"
 }
 
-func (r *checkedServer) writeHidden(w io.Writer, p palette, row func(label, format string, args ...any)) {
+func (r *checkedServer) writeHidden(w io.Writer, p terminal.Palette, row func(label, format string, args ...any)) {
 	for _, h := range r.Hidden {
 		row("hidden text", "%s, octets %d to %d: %s", h.place, h.Start, h.End, h.Code)
-		fmt.Fprintf(w, "    %s\n", printable(h.Shown))
+		fmt.Fprintf(w, "    %s\n", terminal.Printable(h.Shown))
 		for _, m := range h.Messages {
-			fmt.Fprintf(w, "    it says: %s\n", p.yellow(strings.ReplaceAll(printable(m), "\n", "\n      ")))
+			fmt.Fprintf(w, "    it says: %s\n", p.Yellow(strings.ReplaceAll(terminal.Printable(m), "\n", "\n      ")))
 		}
 	}
 	if r.MoreHidden > 0 {
@@ -373,8 +374,8 @@ func (r *checkedServer) writeHidden(w io.Writer, p palette, row func(label, form
 }
 
 // write shows what became of an item, field by field.
-func (c *checkedChange) write(w io.Writer, p palette) {
-	fmt.Fprintf(w, "  %-13s %s", c.Verdict, inline(c.key.String()))
+func (c *checkedChange) write(w io.Writer, p terminal.Palette) {
+	fmt.Fprintf(w, "  %-13s %s", c.Verdict, terminal.Inline(c.key.String()))
 	if c.Was != "" {
 		fmt.Fprintf(w, ", before %s", finding.Quote(c.Was))
 	}
@@ -382,25 +383,25 @@ func (c *checkedChange) write(w io.Writer, p palette) {
 		fmt.Fprintf(w, ": %s", c.State)
 	}
 	if c.Digest != nil {
-		fmt.Fprintf(w, "  %s", p.dim(c.Digest.String()))
+		fmt.Fprintf(w, "  %s", p.Dim(c.Digest.String()))
 	}
 	fmt.Fprintln(w)
 	for _, f := range c.Fields {
-		fmt.Fprintf(w, "    %s\n", inline(f.Path))
+		fmt.Fprintf(w, "    %s\n", terminal.Inline(f.Path))
 		if f.Verdict != surface.Added {
-			fmt.Fprintf(w, "    %s\n", p.red("- "+hanging(f.Old)))
+			fmt.Fprintf(w, "    %s\n", p.Red("- "+hanging(f.Old)))
 		}
 		if f.Verdict != surface.Removed {
-			fmt.Fprintf(w, "    %s\n", p.green("+ "+hanging(f.New)))
+			fmt.Fprintf(w, "    %s\n", p.Green("+ "+hanging(f.New)))
 		}
 	}
 	if c.MoreFields > 0 {
-		fmt.Fprintf(w, "    and %s more\n", plural(c.MoreFields, "field"))
+		fmt.Fprintf(w, "    and %s more\n", terminal.Plural(c.MoreFields, "field"))
 	}
 	for _, at := range c.Hidden {
-		fmt.Fprintf(w, "    %s: %s\n", p.red("hidden text"), inline(at))
+		fmt.Fprintf(w, "    %s: %s\n", p.Red("hidden text"), terminal.Inline(at))
 	}
 }
 
 // hanging is a text for a person, whose lines stand under each other.
-func hanging(s string) string { return strings.ReplaceAll(printable(s), "\n", "\n      ") }
+func hanging(s string) string { return strings.ReplaceAll(terminal.Printable(s), "\n", "\n      ") }

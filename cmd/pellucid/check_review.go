@@ -11,6 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // reviewFlags say which model makes pass 2.
@@ -82,7 +83,7 @@ type verifying struct {
 }
 
 func newVerifying(e *env, targets []*target) *verifying {
-	v := &verifying{newProgressOf(e, "verifying "+plural(len(targets), "server")+" …"), map[string]string{}}
+	v := &verifying{newProgressOf(e, "verifying "+terminal.Plural(len(targets), "server")+" …"), map[string]string{}}
 	for _, t := range targets {
 		v.of[t.name] = t.title()
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -120,7 +122,7 @@ type sarifWriter struct {
 func newSARIF(r *preflight) sarifLog {
 	w := &sarifWriter{index: map[string]int{}, run: sarifRun{
 		Tool: sarifTool{sarifDriver{
-			Name: "pellucid", Version: buildVersions().Version,
+			Name: "pellucid", Version: build.Read().Version,
 			InformationURI: "https://github.com/pellucid-mcp/pellucid", Rules: sarifRules,
 		}},
 		Invocations: []sarifInvocation{{true}}, Results: []sarifResult{},
@@ -232,12 +234,12 @@ func (w *sarifWriter) place(server string, key surface.Key, path string) sarifRe
 	if key == (surface.Key{}) && path == "" {
 		return at // the key is also that of the server's own words
 	}
-	item := printable(key.String())
+	item := terminal.Printable(key.String())
 	in := w.intern(item, at.FullyQualifiedName+"/"+item, "object", &at)
 	if path == "" {
 		return in
 	}
-	path = printable(path)
+	path = terminal.Printable(path)
 	return w.intern(path[strings.LastIndexByte(path, '/')+1:], in.FullyQualifiedName+path, "property", &in)
 }
 
@@ -258,7 +260,7 @@ func (w *sarifWriter) intern(name, full, kind string, parent *sarifReference) sa
 // sarifPlain is text for a message: brackets make links there (SARIF 3.11.6), so that
 // a stranger's would lead a person astray.
 func sarifPlain(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`).Replace(printable(text))
+	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`).Replace(terminal.Printable(text))
 }
 
 // fileURI is a path as a URI reference: relative as it is, absolute with its scheme.

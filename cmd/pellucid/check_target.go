@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // A target is one thing to check: a command, a URL or a saved surface.
@@ -118,12 +119,12 @@ func (t *heard) said() []string {
 
 // title names a target for a person.
 func (t *target) title() string {
-	s := inline(t.name)
+	s := terminal.Inline(t.name)
 	if t.name == "" {
 		s = "surface"
 	}
 	if t.file != "" {
-		s += " (" + inline(t.file) + ")"
+		s += " (" + terminal.Inline(t.file) + ")"
 	}
 	return s
 }
@@ -132,7 +133,7 @@ func (t *target) title() string {
 func (t *target) shown() string {
 	words := make([]string, len(t.command))
 	for i, w := range t.command {
-		words[i] = shellWord(w)
+		words[i] = terminal.ShellWord(w)
 	}
 	s := "  " + strings.Join(words, " ") + "\n"
 	for _, d := range t.detail {

@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -48,13 +49,13 @@ func (c *classifyCmd) Run(e *env) error {
 	if c.JSONL {
 		return editRows(e, c.File, c.Key, "judged", "classify", bench.row)
 	}
-	b, err := readInput(c.File, e.Stdin)
+	b, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("classify: %w", err)
 	}
 	list := bench.judge(string(b))
 	if c.JSON {
-		err = writeJSON(e.Stdout, newClassifyReport(list))
+		err = terminal.WriteJSON(e.Stdout, newClassifyReport(list))
 	} else {
 		err = printVerdicts(e.Stdout, list)
 	}
@@ -84,7 +85,7 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 		return nil, exit.With(exit.Config, fmt.Errorf("classify: %w", err))
 	}
 	of := r.Classifiers
-	view, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: maxInput})
+	view, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: terminal.MaxInput})
 	if err != nil {
 		return nil, fmt.Errorf("classify: %w", err)
 	}
@@ -94,7 +95,7 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 			b.close()
 			return nil, exit.With(exit.Usage, fmt.Errorf("classify: no classifier %s; there are %v", finding.Quote(name), slices.Sorted(maps.Keys(of))))
 		}
-		s, err := newSeat(of[name], func(o *classify.Options) { o.Most = maxInput })
+		s, err := newSeat(of[name], func(o *classify.Options) { o.Most = terminal.MaxInput })
 		if err != nil {
 			b.close()
 			return nil, exit.With(exit.Config, fmt.Errorf("classify: classifier %s: %w", name, err))

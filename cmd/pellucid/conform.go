@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/conform"
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // conformCmd scores any grounding adapter against the adversarial corpus.
@@ -90,7 +91,7 @@ func (c *conformCmd) Run(e *env) error {
 	if c.Dump {
 		return c.dump(e, vectors)
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	feed, err := c.feeder(e.secrets())
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *conformCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		err = writeJSON(e.Stdout, rep)
+		err = terminal.WriteJSON(e.Stdout, rep)
 	} else {
 		err = rep.WriteText(e.Stdout)
 	}
@@ -176,7 +177,7 @@ func (c *conformCmd) feeder(secret secrets) (conform.Feeder, error) {
 func (c *conformCmd) score(ctx context.Context, e *env, a conform.Adapter, vectors []corpus.Vector) (*conform.Report, error) {
 	var run, failed atomic.Int64
 	b := newBar(e, "conform", int64(len(vectors)), func() string {
-		return fmt.Sprintf("%s, %d failed", plural(int(run.Load()), "vector"), failed.Load())
+		return fmt.Sprintf("%s, %d failed", terminal.Plural(int(run.Load()), "vector"), failed.Load())
 	})
 	defer b.done()
 	r := conform.Runner{

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/app/demo"
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
@@ -45,11 +47,11 @@ func (demoShowCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("demo: find this program: %w", err)
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	out := bufio.NewWriter(e.Stdout)
 	defer out.Flush()
-	s := &show{w: out, p: paletteFor(e.Stdout, e.Getenv)}
+	s := &show{w: out, p: terminal.PaletteFor(e.Stdout, e.Getenv)}
 	s.opening()
 	err = demo.Play(ctx, self, func(o demo.Outcome) {
 		s.outcome(o)
@@ -71,7 +73,7 @@ func (demoShowCmd) Run(e *env) error {
 		return fmt.Errorf("demo: write: %w", err)
 	}
 	if s.failed > 0 {
-		return errors.New("demo: " + plural(s.failed, "case") + " not as it should be")
+		return errors.New("demo: " + terminal.Plural(s.failed, "case") + " not as it should be")
 	}
 	return nil
 }
@@ -80,7 +82,7 @@ func (demoShowCmd) Run(e *env) error {
 // columns; a case is a headline and, under it, labelled fields.
 type show struct {
 	w               io.Writer
-	p               palette
+	p               terminal.Palette
 	played, failed  int
 	hidden, changed int
 }
@@ -91,7 +93,7 @@ const (
 )
 
 func (s *show) opening() {
-	s.prose(s.p.bold("Pellucid, before and after"), "")
+	s.prose(s.p.Bold("Pellucid, before and after"), "")
 	s.prose("", "A real MCP server with poisoned and honest tools runs twice: alone (before), and behind "+
 		"`pellucid wrap` (after). The same client calls both. What nobody would see is spelled out, as in "+
 		"\u2039U+200B\u203a. Behind Pellucid, the text of every tool stands in a fence; its genuineness is checked here "+
@@ -125,7 +127,7 @@ func writeField(w io.Writer, column int, label, text string, paint func(string) 
 
 func (s *show) outcome(o demo.Outcome) {
 	s.played++
-	fmt.Fprintf(s.w, "\n%2d  %s  %s\n", s.played, s.p.bold(o.Case.Tool), s.p.dim(o.Case.What))
+	fmt.Fprintf(s.w, "\n%2d  %s  %s\n", s.played, s.p.Bold(o.Case.Tool), s.p.Dim(o.Case.What))
 	before, after := replyLines(o.Before), replyLines(o.After)
 	same := o.Err == nil && before == after
 	if same {
@@ -135,65 +137,65 @@ func (s *show) outcome(o demo.Outcome) {
 		s.field("before", before, nil)
 		for _, m := range replyHidden(o.Before) {
 			s.hidden++
-			s.field("hidden", finding.Quote(m.Message)+" in "+string(m.Kind), s.p.yellow)
+			s.field("hidden", finding.Quote(m.Message)+" in "+string(m.Kind), s.p.Yellow)
 		}
 		s.field("after", after, nil)
 	}
 	if o.Err != nil {
 		s.failed++
-		s.field(s.p.red("FAILED")+"  ", printable(o.Err.Error()), s.p.red)
+		s.field(s.p.Red("FAILED")+"  ", terminal.Printable(o.Err.Error()), s.p.Red)
 		return
 	}
 	s.verdict(o.Case.Verdict)
 	if s.played == 1 {
-		s.field("fence", "what the model reads, whole, this once:", s.p.dim)
-		s.field("", printable(o.Fence), s.p.dim)
+		s.field("fence", "what the model reads, whole, this once:", s.p.Dim)
+		s.field("", terminal.Printable(o.Fence), s.p.Dim)
 	}
 }
 
 // grounded shows what a model gets of what validators attest.
 func (s *show) grounded(g *demo.Grounded) {
-	fmt.Fprintf(s.w, "\n%s\n", s.p.bold("Grounding, before and after"))
+	fmt.Fprintf(s.w, "\n%s\n", s.p.Bold("Grounding, before and after"))
 	s.prose("", "`pellucid ground serve` answers a question by signed attestations of validators that nobody has to "+
 		"trust. Here it serves its demonstration set, over MCP.")
 	fmt.Fprintln(s.w)
 	s.field("asked", demo.Question, nil)
 	if g.Err != nil {
 		s.failed++
-		s.field(s.p.red("FAILED")+"  ", printable(g.Err.Error()), s.p.red)
+		s.field(s.p.Red("FAILED")+"  ", terminal.Printable(g.Err.Error()), s.p.Red)
 		return
 	}
-	s.field("claim", printable(g.Claim), nil)
-	s.field("answer", g.Verdict+", by "+plural(g.Validators, "validator"), s.p.bold)
+	s.field("claim", terminal.Printable(g.Claim), nil)
+	s.field("answer", g.Verdict+", by "+terminal.Plural(g.Validators, "validator"), s.p.Bold)
 	for _, said := range g.Said {
 		fmt.Fprintln(s.w)
-		s.field("says", said.Verdict+" "+printable(said.Validator), nil)
+		s.field("says", said.Verdict+" "+terminal.Printable(said.Validator), nil)
 		if said.Before == said.After {
-			s.field("both", printable(said.After), nil)
+			s.field("both", terminal.Printable(said.After), nil)
 		} else { // a letter of another alphabet looks like ours: it is spelled out too
 			s.field("before", scrub.Visible(said.Before, true), nil)
-			s.field("after", printable(said.After), nil)
+			s.field("after", terminal.Printable(said.After), nil)
 		}
-		s.field("quote", printable(said.Quote), nil)
-		s.field("source", printable(said.Source), nil)
+		s.field("quote", terminal.Printable(said.Quote), nil)
+		s.field("source", terminal.Printable(said.Source), nil)
 	}
 	fmt.Fprintln(s.w)
-	s.verdict(plural(g.Recorded, "change") + " recorded in _meta; every text in a frame that calls it untrusted")
+	s.verdict(terminal.Plural(g.Recorded, "change") + " recorded in _meta; every text in a frame that calls it untrusted")
 }
 
 func (s *show) verdict(v string) {
-	fmt.Fprintf(s.w, "    %s%*s%s\n", s.p.green("ok"), fieldAt-6, "", s.p.green(v))
+	fmt.Fprintf(s.w, "    %s%*s%s\n", s.p.Green("ok"), fieldAt-6, "", s.p.Green(v))
 }
 
 func (s *show) closing(self string) {
-	fmt.Fprintf(s.w, "\n%s\n", s.p.bold("In all"))
+	fmt.Fprintf(s.w, "\n%s\n", s.p.Bold("In all"))
 	s.prose("", fmt.Sprintf("%s: %d as they should be, %d not. %s decoded; %d answers changed, %d were left octet for "+
-		"octet as they were.", plural(s.played, "case"), s.played-s.failed, s.failed,
-		plural(s.hidden, "hidden message"), s.changed, s.played-s.changed))
+		"octet as they were.", terminal.Plural(s.played, "case"), s.played-s.failed, s.failed,
+		terminal.Plural(s.hidden, "hidden message"), s.changed, s.played-s.changed))
 	if s.failed == 0 {
 		s.prose("", "Every fence was genuine.")
 	}
-	fmt.Fprintf(s.w, "\n%s\n", s.p.bold("In front of your own server"))
+	fmt.Fprintf(s.w, "\n%s\n", s.p.Bold("In front of your own server"))
 	s.prose("", "In your client's configuration, put `pellucid wrap --` before the server's command:")
 	fmt.Fprint(s.w, `
   {
@@ -264,10 +266,10 @@ func seen(text string) string {
 		if h.End-h.Start < longRun {
 			continue
 		}
-		fmt.Fprintf(&b, "%s\u2039%d hidden characters\u203a", printable(text[done:h.Start]), utf8.RuneCountInString(text[h.Start:h.End]))
+		fmt.Fprintf(&b, "%s\u2039%d hidden characters\u203a", terminal.Printable(text[done:h.Start]), utf8.RuneCountInString(text[h.Start:h.End]))
 		done = h.End
 	}
-	b.WriteString(printable(text[done:]))
+	b.WriteString(terminal.Printable(text[done:]))
 	return longNames.ReplaceAllString(b.String(), "$1$2")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 )
 
 // dialers are how a server at a URL is reached. The error is one of the URL.
@@ -23,7 +24,7 @@ var dialers = map[rules.Transport]func(string, wire.HTTPOptions) (fleet.Dialer, 
 // has all capabilities, or none (bare). Of a server with apps it also lists what a client
 // without that extension is offered.
 func probe(ctx context.Context, bare bool, connect func(context.Context, func(context.Context, wire.Conn) error) error) (*surface.Surface, error) {
-	opt := surface.CollectOptions{Version: buildVersions().Version, Bare: bare}
+	opt := surface.CollectOptions{Version: build.Read().Version, Bare: bare}
 	s, err := collectOver(ctx, &opt, connect)
 	if err != nil || bare || !s.HasApps() {
 		return s, err

@@ -17,7 +17,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -65,10 +67,10 @@ func (r *doctorReport) add(name, status, format string, args ...any) {
 const doctorWait = 5 * time.Second
 
 func (c *doctorCmd) Run(e *env) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	r := &doctorReport{OK: true, Checks: []doctorCheck{}}
-	v := buildVersions()
+	v := build.Read()
 	r.add("version", isOK, "%s", v.Version)
 	dir := c.state(r)
 	cfg, refused := c.config(r, e)
@@ -78,9 +80,9 @@ func (c *doctorCmd) Run(e *env) error {
 	c.clients(r, e, dir)
 	err := error(nil)
 	if c.JSON {
-		err = writeJSON(e.Stdout, r)
+		err = terminal.WriteJSON(e.Stdout, r)
 	} else {
-		err = r.write(e.Stdout, paletteFor(e.Stdout, e.Getenv))
+		err = r.write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
 	}
 	switch {
 	case err != nil:
@@ -93,11 +95,11 @@ func (c *doctorCmd) Run(e *env) error {
 	return nil
 }
 
-func (r *doctorReport) write(w io.Writer, p palette) error {
-	paint := map[string]func(string) string{isOK: p.green, isWarned: p.yellow, isFailed: p.red}
+func (r *doctorReport) write(w io.Writer, p terminal.Palette) error {
+	paint := map[string]func(string) string{isOK: p.Green, isWarned: p.Yellow, isFailed: p.Red}
 	for _, c := range r.Checks {
 		mark := paint[c.Status](fmt.Sprintf("%-8s", c.Status))
-		if _, err := fmt.Fprintf(w, "%s %-10s %s\n", mark, c.Name, printable(c.Says)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %-10s %s\n", mark, c.Name, terminal.Printable(c.Says)); err != nil {
 			return err
 		}
 	}
@@ -148,7 +150,7 @@ func (c *doctorCmd) config(r *doctorReport, e *env) (cfg *rules.Rules, refused b
 		r.add("config", isFailed, "%v", err)
 		return nil, true
 	}
-	r.add("config", isOK, "%s: %s, %s", finding.Quote(path), plural(len(cfg.Servers), "server"), cfg.Version())
+	r.add("config", isOK, "%s: %s, %s", finding.Quote(path), terminal.Plural(len(cfg.Servers), "server"), cfg.Version())
 	return cfg, false
 }
 
@@ -251,7 +253,7 @@ func (c *doctorCmd) clients(r *doctorReport, e *env, dir *state.Dir) {
 			continue
 		}
 		protected, total := change.Count(protect.Already), len(change.Servers)
-		says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, plural(total, "server"), t.Path)
+		says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, terminal.Plural(total, "server"), t.Path)
 		switch {
 		case total == 0:
 			r.add(t.Client, isOK, "no servers: %s", t.Path)

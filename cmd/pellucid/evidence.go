@@ -12,7 +12,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -99,34 +98,5 @@ func recordsOf(ctx context.Context, s *storage.Store, dir *state.Dir) (*records,
 	return openRecords(s, dir, &rules.Evidence{}, pollSeldom, slog.New(slog.DiscardHandler)), nil
 }
 
-// recordGround has an adapter over s record what it accepts and refuses. begin says to
-// make a log where the store has none yet. A demonstration is not worth a record.
-func recordGround(ctx context.Context, s *groundStore, dir *state.Dir, o *ground.Options, setup *rules.Ground, begin bool, log *slog.Logger) (*records, error) {
-	kept, ok := s.Store.(*storage.Store)
-	if !ok || s.demo != "" {
-		return nil, nil
-	}
-	r, err := recordsOf(ctx, kept, dir)
-	if err != nil {
-		return nil, err
-	}
-	if r == nil && begin {
-		r = openRecords(kept, dir, &rules.Evidence{}, pollSeldom, log)
-	}
-	if r == nil {
-		return nil, nil
-	}
-	of := evidence.Attestations{Recorder: r.Recorder}
-	if setup != nil {
-		of.Deviations = setup.Deviations()
-	}
-	journal := o.Refused
-	o.Evidence = of
-	o.Refused = func(f ground.Refused) {
-		of.Refused(f)
-		if journal != nil {
-			journal(f)
-		}
-	}
-	return r, nil
-}
+// closeWait bounds what is left to do once everybody has been answered.
+const closeWait = 10 * time.Second

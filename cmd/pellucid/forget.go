@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -56,7 +57,7 @@ type forgetReport struct {
 }
 
 func (c *forgetCmd) Run(e *env) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {
@@ -79,11 +80,11 @@ func (c *forgetCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(e.Stdout, sum)
+		return terminal.WriteJSON(e.Stdout, sum)
 	}
 	_, err = fmt.Fprintf(e.Stdout, "Erased: %s, %s of a reviewer, %s, %s of signed records, %s of the guard, %s of refused attestations.\n",
-		plural(sum.Held, "held result"), plural(sum.Names, "name"), plural(sum.Runs, "waiting run"), plural(sum.Openings, "opening"),
-		plural(sum.GuardEvidence, "evidence file"), plural(sum.Refusals, "line"))
+		terminal.Plural(sum.Held, "held result"), terminal.Plural(sum.Names, "name"), terminal.Plural(sum.Runs, "waiting run"), terminal.Plural(sum.Openings, "opening"),
+		terminal.Plural(sum.GuardEvidence, "evidence file"), terminal.Plural(sum.Refusals, "line"))
 	return err
 }
 
@@ -95,7 +96,7 @@ func (c *forgetCmd) confirm(e *env) error {
 	if !canAsk(e) {
 		return unasked
 	}
-	switch yes, err := agrees(bufio.NewReader(e.Stdin), e.Stderr, "Erase what is kept of "+shellWord(c.Principal)+"? This cannot be taken back."); {
+	switch yes, err := terminal.Agrees(bufio.NewReader(e.Stdin), e.Stderr, "Erase what is kept of "+terminal.ShellWord(c.Principal)+"? This cannot be taken back."); {
 	case err != nil:
 		return unasked
 	case !yes:

@@ -19,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -115,7 +116,7 @@ func (s *groundStore) loadDemo(ctx context.Context, a *ground.Adapter, stderr io
 		}
 	}
 	fmt.Fprintf(stderr, "There is no store yet: this is a demonstration set of %s. Nothing is kept;\n"+
-		"`pellucid ground import` or --db makes a store.\n", plural(len(receipts), "attestation"))
+		"`pellucid ground import` or --db makes a store.\n", terminal.Plural(len(receipts), "attestation"))
 	return nil
 }
 
@@ -164,7 +165,7 @@ func groundOptions(g *rules.Ground) ground.Options {
 
 // parseFile parses a file of the operator's.
 func parseFile[T any](name string, parse func([]byte) (T, error)) (T, error) {
-	b, err := readInput(name, strings.NewReader(""))
+	b, err := terminal.ReadInput(name, strings.NewReader(""))
 	if err != nil {
 		var none T
 		return none, err

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -80,7 +81,7 @@ type eventReceipt struct {
 }
 
 func (c *eventFlags) send(e *env, kind ground.EventKind) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {
@@ -186,9 +187,9 @@ func (c *eventFlags) print(w io.Writer, kind ground.EventKind, r *eventReceipt) 
 		err = json.NewEncoder(w).Encode(r)
 	case r.Accepted:
 		_, err = fmt.Fprintf(w, "%s %s\n%d retracted, %d withheld for what they depend on, %d stand again\n",
-			kind, printable(r.Hash), r.Retracted, r.Pending, r.Live)
+			kind, terminal.Printable(r.Hash), r.Retracted, r.Pending, r.Live)
 	default:
-		_, err = fmt.Fprintf(w, "%s at %s\n", printable(r.Code), finding.Quote(r.Pointer))
+		_, err = fmt.Fprintf(w, "%s at %s\n", terminal.Printable(r.Code), finding.Quote(r.Pointer))
 	}
 	if err == nil && !r.Accepted {
 		return exit.With(exit.Failed, nil)

@@ -37,7 +37,7 @@ func (c *groundExportCmd) Validate() error {
 const exportPage = 256
 
 func (c *groundExportCmd) Run(e *env) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -46,14 +47,14 @@ configuration, 4 the store cannot be reached or takes nothing.`
 }
 
 func (c *groundImportCmd) Run(e *env) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal does not wait
 	dir, err := openState()
 	if err != nil {
 		return err
 	}
-	in, err := openInput(c.File, e.Stdin)
+	in, err := terminal.OpenInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("ground: %w", err)
 	}
@@ -100,7 +101,7 @@ func (c *groundImportCmd) Run(e *env) error {
 	err = c.feed(ctx, e, im, in, seed)
 	im.summary(e.Stderr, ctx.Err() != nil)
 	if n := unrecorded.Load(); n > 0 {
-		fmt.Fprintf(e.Stderr, "%s could not be recorded in the state directory.\n", plural(int(n), "refusal"))
+		fmt.Fprintf(e.Stderr, "%s could not be recorded in the state directory.\n", terminal.Plural(int(n), "refusal"))
 	}
 	if err == nil && (im.refused > 0 || ctx.Err() != nil) {
 		return exit.With(exit.Failed, nil)
@@ -166,7 +167,7 @@ func newImporter(a *ground.Adapter, out io.Writer, json bool) *importer {
 // say is what stands beside the bar.
 func (im *importer) say() string {
 	n := im.done.Load()
-	return fmt.Sprintf("%s stored or refused, %s/s", thousands(int(n)), thousands(int(float64(n)/time.Since(im.began).Seconds())))
+	return fmt.Sprintf("%s stored or refused, %s/s", terminal.Thousands(int(n)), terminal.Thousands(int(float64(n)/time.Since(im.began).Seconds())))
 }
 
 type importBatch struct {
@@ -355,7 +356,7 @@ func (im *importer) line(n int, r ground.Receipt, why string) error {
 		if err != nil {
 			return err
 		}
-		_, err = im.out.Write(append(escapeJSON(line), '\n'))
+		_, err = im.out.Write(append(terminal.EscapeJSON(line), '\n'))
 		return err
 	}
 	if r.Accepted || r.Code == ground.CodeDuplicate {
@@ -364,7 +365,7 @@ func (im *importer) line(n int, r ground.Receipt, why string) error {
 	where := ""
 	switch {
 	case why != "":
-		where = ": " + printable(why)
+		where = ": " + terminal.Printable(why)
 	case r.Text:
 		where = fmt.Sprintf(" at %s, octet %d of the text", finding.Quote(r.Pointer), r.Offset)
 	default:
@@ -381,10 +382,10 @@ func (im *importer) summary(w io.Writer, stopped bool) {
 		fmt.Fprintln(w, "Interrupted: what is counted here is stored; run the same again for the rest.")
 	}
 	fmt.Fprintf(w, "%s in %.1f s (%s/s): %s stored, %s there already, %s refused.\n", entriesOf(n), took.Seconds(),
-		thousands(int(float64(n)/max(took.Seconds(), 0.001))), thousands(im.stored), thousands(im.again), thousands(im.refused))
+		terminal.Thousands(int(float64(n)/max(took.Seconds(), 0.001))), terminal.Thousands(im.stored), terminal.Thousands(im.again), terminal.Thousands(im.refused))
 	for _, code := range slices.Sorted(maps.Keys(im.codes)) {
 		if code != ground.CodeDuplicate {
-			fmt.Fprintf(w, "    %-24s %s\n", code, thousands(im.codes[code]))
+			fmt.Fprintf(w, "    %-24s %s\n", code, terminal.Thousands(im.codes[code]))
 		}
 	}
 }
@@ -393,5 +394,5 @@ func entriesOf(n int) string {
 	if n == 1 {
 		return "1 entry"
 	}
-	return thousands(n) + " entries"
+	return terminal.Thousands(n) + " entries"
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -33,7 +34,7 @@ type servedGround struct {
 
 // openGround opens the store and makes the adapter. It follows the peers until Close.
 func openGround(ctx context.Context, e *env, dir *state.Dir, p groundPlan, log *slog.Logger) (g *servedGround, err error) {
-	g = &servedGround{mcp: ground.MCPOptions{Key: p.key, Version: buildVersions().Version}}
+	g = &servedGround{mcp: ground.MCPOptions{Key: p.key, Version: build.Read().Version}}
 	if g.refusals, err = openRefusals(dir, func(err error) { log.Error("a refusal is not recorded", "err", err) }); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type groundQueryCmd struct {
@@ -35,7 +36,7 @@ usage, 3 bad configuration, 4 the store cannot be reached.`
 }
 
 func (c *groundQueryCmd) Run(e *env) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {
@@ -49,7 +50,7 @@ func (c *groundQueryCmd) Run(e *env) error {
 	}
 	r := ground.Request{Query: strings.Join(c.Text, " "), Domain: c.Domain, Limit: c.Limit}
 	if c.Profile != "" {
-		if r.Document, err = readInput(c.Profile, strings.NewReader("")); err != nil {
+		if r.Document, err = terminal.ReadInput(c.Profile, strings.NewReader("")); err != nil {
 			return exit.With(exit.Config, fmt.Errorf("ground: --profile: %w", err))
 		}
 	}
@@ -71,10 +72,10 @@ func (c *groundQueryCmd) Run(e *env) error {
 		return queryError(err)
 	}
 	if c.JSON {
-		_, err = e.Stdout.Write(append(escapeJSON(answer), '\n'))
+		_, err = e.Stdout.Write(append(terminal.EscapeJSON(answer), '\n'))
 		return err
 	}
-	return printAnswer(e.Stdout, paletteFor(e.Stdout, e.Getenv), answer)
+	return printAnswer(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), answer)
 }
 
 // queryError gives a ground.Problem its exit code.
@@ -95,7 +96,7 @@ func queryError(err error) error {
 const answerAt = 20
 
 // printAnswer writes an answer for a person.
-func printAnswer(w io.Writer, p palette, envelope []byte) error {
+func printAnswer(w io.Writer, p terminal.Palette, envelope []byte) error {
 	a, err := ground.ParseAnswer(envelope)
 	if err != nil {
 		return err
@@ -113,22 +114,22 @@ func printAnswer(w io.Writer, p palette, envelope []byte) error {
 // text stands behind the labels' column, so that none of it can pass for ours.
 type answerReport struct {
 	w *bufio.Writer
-	p palette
+	p terminal.Palette
 }
 
 func (r *answerReport) field(label, text string) {
 	if text != "" {
-		writeField(r.w, answerAt, label, printable(text), nil)
+		writeField(r.w, answerAt, label, terminal.Printable(text), nil)
 	}
 }
 
 func (r *answerReport) head(s string) {
-	fmt.Fprintf(r.w, "%s\n", r.p.bold(printable(strings.Join(strings.Fields(s), " "))))
+	fmt.Fprintf(r.w, "%s\n", r.p.Bold(terminal.Printable(strings.Join(strings.Fields(s), " "))))
 }
 
 func (r *answerReport) verdict(a *ground.Answer) {
 	s := a.Summary
-	what := string(s.Verdict) + ": " + plural(s.Validators, "validator")
+	what := string(s.Verdict) + ": " + terminal.Plural(s.Validators, "validator")
 	if s.Disagreement {
 		what += ", who disagree"
 	}
@@ -143,7 +144,7 @@ func (r *answerReport) verdict(a *ground.Answer) {
 	if x := a.Meta.Explanation; x != nil {
 		r.field("outcome", string(x.Outcome))
 		for _, t := range x.Tallies {
-			r.field("votes", fmt.Sprintf("%s by %s", t.Verdict, plural(t.Validators, "validator")))
+			r.field("votes", fmt.Sprintf("%s by %s", t.Verdict, terminal.Plural(t.Validators, "validator")))
 		}
 	}
 }

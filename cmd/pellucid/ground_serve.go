@@ -76,7 +76,7 @@ func (c *groundServeCmd) Validate() error {
 }
 
 func (c *groundServeCmd) Run(e *env) error {
-	ctx, stop := untilSignal(syscall.SIGHUP)
+	ctx, stop := exit.UntilSignal(syscall.SIGHUP)
 	defer stop()
 	log := c.logger(e.Stderr)
 	dir, err := openState()

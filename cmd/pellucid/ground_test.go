@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -186,7 +187,7 @@ func TestPrintAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := printAnswer(&out, palette{}, envelope); err != nil {
+	if err := printAnswer(&out, terminal.Palette{}, envelope); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(out.String(), "\x1b\u202e\u200b") {
@@ -206,14 +207,14 @@ func TestPrintAnswer(t *testing.T) {
 	if heads != 0 {
 		t.Errorf("a validator wrote a headline:\n%s", &out)
 	}
-	if err := printAnswer(&out, palette{}, []byte("{")); err == nil {
+	if err := printAnswer(&out, terminal.Palette{}, []byte("{")); err == nil {
 		t.Error("no JSON was printed")
 	}
 }
 
 func TestThousands(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1002003: "1,002,003"} {
-		if got := thousands(n); got != want {
+		if got := terminal.Thousands(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}
 	}

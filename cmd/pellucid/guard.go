@@ -91,7 +91,7 @@ var (
 )
 
 func (c *guardCmd) Run(e *env) error {
-	ctx, stop := untilSignal(syscall.SIGHUP)
+	ctx, stop := exit.UntilSignal(syscall.SIGHUP)
 	defer stop()
 	log := c.logger(e.Stderr)
 	set, err := c.settings(e)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/href"
 )
@@ -41,7 +42,7 @@ func (c *hrefCmd) Run(e *env) error {
 		return fmt.Errorf("href: write: %w", err)
 	}
 	if h.refused > 0 {
-		return fmt.Errorf("href: %d of %s refused", h.refused, plural(h.total, "URI"))
+		return fmt.Errorf("href: %d of %s refused", h.refused, terminal.Plural(h.total, "URI"))
 	}
 	return nil
 }
@@ -53,20 +54,20 @@ type hrefWriter struct {
 }
 
 func (h *hrefWriter) lines(r io.Reader) error {
-	in := newRows(r)
+	in := terminal.NewRows(r)
 	for {
-		line, err := in.next()
+		line, err := in.Next()
 		switch {
 		case err == io.EOF:
 			return nil
-		case errors.Is(err, errTooLarge): // then it is refused for its length
+		case errors.Is(err, terminal.ErrTooLarge): // then it is refused for its length
 		case err != nil:
 			return fmt.Errorf("read standard input: %w", err)
 		}
 		if err := h.one(string(line)); err != nil {
 			return err
 		}
-		if in.waiting() {
+		if in.Waiting() {
 			if err := h.w.Flush(); err != nil {
 				return err
 			}
@@ -99,7 +100,7 @@ func (h *hrefWriter) one(s string) error {
 		if refusal != nil {
 			rep.URI, rep.Code, rep.Offset = finding.Quote(s), string(refusal.Code), &refusal.Offset
 		}
-		return writeJSON(h.w, rep)
+		return terminal.WriteJSON(h.w, rep)
 	}
 	if refusal != nil {
 		_, err = fmt.Fprintf(h.w, "refused: %s at octet %d: %s\n", refusal.Code, refusal.Offset, finding.Quote(s))

@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -61,7 +62,7 @@ func carrier(l *storage.Ledger, keys sequence.Keys) *sequence.Sequencer {
 
 // untouched calls f with the log as it is.
 func (c *ledgerDB) untouched(f func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {
@@ -248,7 +249,7 @@ func (c *ledgerShowCmd) lines(w *bufio.Writer, list []sequence.Entry) error {
 		if _, err := ledger.ParseOpening(list[i].Opening); c.Openings && err == nil {
 			row.Opening = list[i].Opening
 		}
-		if err := writeJSON(w, row); err != nil {
+		if err := terminal.WriteJSON(w, row); err != nil {
 			return err
 		}
 	}
@@ -339,12 +340,12 @@ func (c *ledgerCheckpointCmd) Run(e *env) error {
 		}
 		switch {
 		case c.JSON:
-			return writeJSON(e.Stdout, r)
+			return terminal.WriteJSON(e.Stdout, r)
 		case c.Keys:
 			_, err = fmt.Fprintln(e.Stdout, strings.Join(r.Keys, "\n"))
 			return err
 		}
-		_, err = fmt.Fprint(e.Stdout, printable(r.Checkpoint)) // a witness's name is anything
+		_, err = fmt.Fprint(e.Stdout, terminal.Printable(r.Checkpoint)) // a witness's name is anything
 		return err
 	})
 }
@@ -392,7 +393,7 @@ func (c *ledgerRotateCmd) Run(e *env) error {
 			return err
 		}
 		if c.JSON {
-			return writeJSON(e.Stdout, rotateReport{index, next.Key().String()})
+			return terminal.WriteJSON(e.Stdout, rotateReport{index, next.Key().String()})
 		}
 		_, err = fmt.Fprintf(e.Stdout, "Record %d says so: from the next one on this key signs.\n%s\n", index, next.Key())
 		return err

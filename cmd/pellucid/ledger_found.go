@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -97,11 +98,11 @@ func (c *ledgerShowCmd) elsewhere(e *env, cause error) error {
 	w := bufio.NewWriter(e.Stdout)
 	switch {
 	case c.JSON && row != nil:
-		err = writeJSON(w, struct {
+		err = terminal.WriteJSON(w, struct {
 			Journal *journalRow `json:"journal"`
 		}{row})
 	case c.JSON:
-		err = writeJSON(w, struct {
+		err = terminal.WriteJSON(w, struct {
 			Held string `json:"held"`
 			ID   string `json:"id"`
 		}{string(held.State), id.String()})

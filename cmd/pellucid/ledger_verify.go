@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -76,7 +77,7 @@ func (c *ledgerExportCmd) Run(e *env) error {
 		}
 		files := 0
 		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-			return fmt.Errorf("ledger: export: make %s: %w", finding.Quote(c.Dir), withoutPath(err))
+			return fmt.Errorf("ledger: export: make %s: %w", finding.Quote(c.Dir), terminal.WithoutPath(err))
 		}
 		err := ledger.Export(ctx, l, op, func(path string, data []byte) error {
 			files++
@@ -91,7 +92,7 @@ func (c *ledgerExportCmd) Run(e *env) error {
 		} else if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(e.Stderr, "%s.\n", plural(files, "file"))
+		_, err = fmt.Fprintf(e.Stderr, "%s.\n", terminal.Plural(files, "file"))
 		return err
 	})
 }
@@ -154,7 +155,7 @@ func (c *ledgerVerifyCmd) Run(e *env) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	var r *ledger.Report
 	switch {
@@ -214,14 +215,14 @@ func isExport(dir string) error {
 		err = errors.New("not a directory")
 	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w", finding.Quote(dir), withoutPath(err))
+		return fmt.Errorf("open %s: %w", finding.Quote(dir), terminal.WithoutPath(err))
 	}
 	return nil
 }
 
 // readSmall reads a checkpoint or a proof.
 func readSmall(name string) ([]byte, error) {
-	b, err := readInput(name, strings.NewReader(""))
+	b, err := terminal.ReadInput(name, strings.NewReader(""))
 	if err == nil && len(b) > 1<<20 {
 		err = fmt.Errorf("read %s: longer than 1 MiB", finding.Quote(name))
 	}
@@ -245,7 +246,7 @@ func (c *ledgerVerifyCmd) proof(e *env, o ledger.VerifyOptions) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(e.Stdout, recordRow{Index: got.Index, Statement: got.Statement.Octets})
+		return terminal.WriteJSON(e.Stdout, recordRow{Index: got.Index, Statement: got.Statement.Octets})
 	}
 	if !got.Signed {
 		fmt.Fprintln(e.Stderr, "The record's own signature is by a key that was not given: the checkpoint vouches for it.")
@@ -384,25 +385,25 @@ func (c *ledgerVerifyCmd) tell(e *env, r *ledger.Report) error {
 		out.Problems = append(out.Problems, verifyProblem{p.Place, string(p.Fault)})
 	}
 	if c.JSON {
-		return writeJSON(e.Stdout, out)
+		return terminal.WriteJSON(e.Stdout, out)
 	}
 	var b bytes.Buffer
 	for _, p := range r.Problems {
-		fmt.Fprintln(&b, printable(p.String()))
+		fmt.Fprintln(&b, terminal.Printable(p.String()))
 	}
 	if r.More > 0 {
 		fmt.Fprintf(&b, "and %d more\n", r.More)
 	}
 	if r.OK() {
-		fmt.Fprintf(&b, "%s of %s hold, with %s.\n", plural(int(r.Records), "record"), finding.Quote(out.Origin), plural(int(r.Openings), "opening"))
+		fmt.Fprintf(&b, "%s of %s hold, with %s.\n", terminal.Plural(int(r.Records), "record"), finding.Quote(out.Origin), terminal.Plural(int(r.Openings), "opening"))
 	} else {
 		fmt.Fprintln(&b, "The log does not hold.")
 	}
 	if c.waiting > 0 {
-		fmt.Fprintf(&b, "%s not signed yet.\n", plural(c.waiting, "acknowledged record"))
+		fmt.Fprintf(&b, "%s not signed yet.\n", terminal.Plural(c.waiting, "acknowledged record"))
 	}
 	if r.Erased > 0 {
-		fmt.Fprintf(&b, "%s erased.\n", plural(int(r.Erased), "opening"))
+		fmt.Fprintf(&b, "%s erased.\n", terminal.Plural(int(r.Erased), "opening"))
 	}
 	if len(r.NotChecked) > 0 {
 		fmt.Fprintf(&b, "Not checked: %s.\n", strings.Join(r.NotChecked, "; "))

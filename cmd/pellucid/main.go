@@ -4,20 +4,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"reflect"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // cli is the command line: one field for each verb. A verb is in the file of its name,
@@ -106,7 +104,7 @@ func report(e *env, err error) int {
 		return 0
 	}
 	if err = exit.Unwritten(err); err.Error() != "" {
-		fmt.Fprintf(e.Stderr, "pellucid: %s\n", printable(plain(err.Error())))
+		fmt.Fprintf(e.Stderr, "pellucid: %s\n", terminal.Printable(plain(err.Error())))
 	}
 	var coded *exit.Error
 	if errors.As(err, &coded) {
@@ -115,8 +113,12 @@ func report(e *env, err error) int {
 	return exit.Failed
 }
 
-// untilSignal is a context that ends when the verb is told to: by Ctrl-C, by SIGTERM, or
-// by one of more.
-func untilSignal(more ...os.Signal) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(context.Background(), append(more, os.Interrupt, syscall.SIGTERM)...)
+// canAsk reports whether somebody is there who can be asked.
+func canAsk(e *env) bool { return terminal.IsTerminal(e.Stderr) && terminal.ReadsTerminal(e.Stdin) }
+
+// sayForClient tells a person who has started what a client starts why nothing happens.
+func sayForClient(e *env, verb string) {
+	if terminal.ReadsTerminal(e.Stdin) {
+		fmt.Fprintf(e.Stderr, "pellucid %s waits for a client that speaks MCP on standard input: a client's configuration starts it. Ctrl-C ends it.\n", verb)
+	}
 }

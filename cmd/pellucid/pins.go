@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // pinsCmd is what a person does about servers that say something else than before.
@@ -78,7 +79,7 @@ func (c *pinsListCmd) Run(e *env) error {
 	}
 	if c.JSON {
 		for _, r := range rows {
-			if err := writeJSON(e.Stdout, r); err != nil {
+			if err := terminal.WriteJSON(e.Stdout, r); err != nil {
 				return err
 			}
 		}
@@ -93,9 +94,9 @@ func (c *pinsListCmd) Run(e *env) error {
 	for _, r := range rows {
 		since := "never"
 		if !r.Since.IsZero() {
-			since = minute(r.Since)
+			since = terminal.Minute(r.Since)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.names(), since, r.Items, r.Live, r.Pending, r.Blocked, r.In, shellWord(r.Server))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.names(), since, r.Items, r.Live, r.Pending, r.Blocked, r.In, terminal.ShellWord(r.Server))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -109,17 +110,17 @@ func (c *pinsListCmd) Run(e *env) error {
 }
 
 func sayRejected(w io.Writer, server string, at time.Time, why string) {
-	fmt.Fprintf(w, "%s is rejected since %s: %s\n", server, minute(at), inline(why))
+	fmt.Fprintf(w, "%s is rejected since %s: %s\n", server, terminal.Minute(at), terminal.Inline(why))
 }
 
 // names are those that the server is known by, for a person.
 func (r *pinRow) names() string {
 	if len(r.Names) == 0 {
-		return shellWord(r.Server)
+		return terminal.ShellWord(r.Server)
 	}
 	words := make([]string, len(r.Names))
 	for i, n := range r.Names {
-		words[i] = shellWord(n)
+		words[i] = terminal.ShellWord(n)
 	}
 	return strings.Join(words, ", ")
 }
@@ -253,24 +254,24 @@ func (c *pinsShowCmd) Run(e *env) error {
 		}
 		if c.JSON {
 			for _, it := range items {
-				if err := writeJSON(e.Stdout, newPinnedItem(pin.Server, it)); err != nil {
+				if err := terminal.WriteJSON(e.Stdout, newPinnedItem(pin.Server, it)); err != nil {
 					return err
 				}
 			}
 			return nil
 		}
 		w := bufio.NewWriter(e.Stdout)
-		p := paletteFor(e.Stdout, e.Getenv)
+		p := terminal.PaletteFor(e.Stdout, e.Getenv)
 		if c.Server == "" && len(items) > 0 {
-			section(w, p, shellWord(pin.Name()))
+			terminal.Section(w, p, terminal.ShellWord(pin.Name()))
 		}
 		if c.Server != "" && pin.Rejected != "" {
-			sayRejected(w, shellWord(pin.Name()), pin.RejectedAt, pin.Rejected)
+			sayRejected(w, terminal.ShellWord(pin.Name()), pin.RejectedAt, pin.Rejected)
 		}
 		for _, it := range items {
-			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), inline(it.Key.String()), p.dim(versionOf(it).String()))
+			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), terminal.Inline(it.Key.String()), p.Dim(versionOf(it).String()))
 			if it.By != "" {
-				fmt.Fprintf(w, "  %s by %s", minute(it.At), inline(it.By))
+				fmt.Fprintf(w, "  %s by %s", terminal.Minute(it.At), terminal.Inline(it.By))
 			}
 			fmt.Fprintln(w)
 			if c.Item != "" {
@@ -282,12 +283,12 @@ func (c *pinsShowCmd) Run(e *env) error {
 	})
 }
 
-func showVersion(w io.Writer, p palette, title, text string) {
+func showVersion(w io.Writer, p terminal.Palette, title, text string) {
 	if text == "" {
 		return
 	}
-	section(w, p, title)
-	indent(w, printable(text))
+	terminal.Section(w, p, title)
+	terminal.Indent(w, terminal.Printable(text))
 	explainMessages(w, p, text)
 }
 
@@ -306,7 +307,7 @@ func (c *pinsDiffCmd) Run(e *env) error {
 			return err
 		}
 		w := bufio.NewWriter(e.Stdout)
-		p := paletteFor(e.Stdout, e.Getenv)
+		p := terminal.PaletteFor(e.Stdout, e.Getenv)
 		headed := c.Server != ""
 		for _, ch := range pin.Changes() {
 			it := pin.Item(ch.Key)
@@ -317,13 +318,13 @@ func (c *pinsDiffCmd) Run(e *env) error {
 			out := newChange(ch, it.State(), surface.Field.ShowAll)
 			if c.JSON {
 				row := pinnedChange{pin.Server, out}
-				if err := writeJSON(w, row); err != nil {
+				if err := terminal.WriteJSON(w, row); err != nil {
 					return err
 				}
 				continue
 			}
 			if !headed {
-				section(w, p, shellWord(pin.Name()))
+				terminal.Section(w, p, terminal.ShellWord(pin.Name()))
 				headed = true
 			}
 			out.write(w, p)

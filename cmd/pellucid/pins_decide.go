@@ -11,6 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -53,7 +54,7 @@ func (c *pinDecision) one(e *env, item string, verb pinVerb) error {
 			return errors.New("pins: nothing of this item waits")
 		}
 		if item != digest.String() {
-			if err := confirm(e, &pin, []*surface.PinnedItem{it}, fmt.Sprintf("%s %s, %s?", verb.word, inline(it.Key.String()), digest)); err != nil {
+			if err := confirm(e, &pin, []*surface.PinnedItem{it}, fmt.Sprintf("%s %s, %s?", verb.word, terminal.Inline(it.Key.String()), digest)); err != nil {
 				return err
 			}
 		}
@@ -68,7 +69,7 @@ func (c *pinDecision) take(ctx context.Context, e *env, pins *surface.Pins, of *
 		return err
 	}
 	if !c.JSON {
-		_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", verb.past, inline(k.String()), inline(of.Name()), digest)
+		_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", verb.past, terminal.Inline(k.String()), terminal.Inline(of.Name()), digest)
 		return err
 	}
 	pin, err := pins.Get(ctx, of.Server)
@@ -76,7 +77,7 @@ func (c *pinDecision) take(ctx context.Context, e *env, pins *surface.Pins, of *
 		return err
 	}
 	if now := pin.Item(k); now != nil {
-		return writeJSON(e.Stdout, newPinnedItem(pin.Server, now))
+		return terminal.WriteJSON(e.Stdout, newPinnedItem(pin.Server, now))
 	}
 	return nil
 }
@@ -105,19 +106,19 @@ func showWaiting(e *env, pin *surface.Pin, items []*surface.PinnedItem) {
 	for _, ch := range pin.Changes() {
 		if i := slices.IndexFunc(items, func(it *surface.PinnedItem) bool { return it.Key == ch.Key }); i >= 0 {
 			out := newChange(ch, items[i].State(), surface.Field.ShowAll)
-			out.write(w, paletteFor(e.Stderr, e.Getenv))
+			out.write(w, terminal.PaletteFor(e.Stderr, e.Getenv))
 		}
 	}
 }
 
 // confirm shows versions to the person who decides about them, and asks.
 func confirm(e *env, pin *surface.Pin, items []*surface.PinnedItem, question string) error {
-	nobody := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", shellWord(pin.Server)))
+	nobody := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", terminal.ShellWord(pin.Server)))
 	if !canAsk(e) {
 		return nobody
 	}
 	showWaiting(e, pin, items)
-	switch yes, err := agrees(bufio.NewReader(e.Stdin), e.Stderr, question); {
+	switch yes, err := terminal.Agrees(bufio.NewReader(e.Stdin), e.Stderr, question); {
 	case err != nil:
 		return nobody
 	case !yes:
@@ -169,7 +170,7 @@ func (c *pinsApproveCmd) several(e *env) error {
 		}
 		if c.Yes {
 			showWaiting(e, &pin, items)
-		} else if err := confirm(e, &pin, items, fmt.Sprintf("approve all of this, %s?", plural(len(items), "version"))); err != nil {
+		} else if err := confirm(e, &pin, items, fmt.Sprintf("approve all of this, %s?", terminal.Plural(len(items), "version"))); err != nil {
 			return err
 		}
 		moved := 0
@@ -182,7 +183,7 @@ func (c *pinsApproveCmd) several(e *env) error {
 			}
 		}
 		if moved > 0 {
-			return fmt.Errorf("pins: %s not approved: the server says something else by now", plural(moved, "version"))
+			return fmt.Errorf("pins: %s not approved: the server says something else by now", terminal.Plural(moved, "version"))
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type pinsForgetCmd struct {
@@ -41,7 +42,7 @@ func (c *pinsForgetCmd) Run(e *env) error {
 			return noPin(c.Server)
 		case err == nil: // who forgets it need not understand it
 			row = newPinRow(in, &pin)
-			says = fmt.Sprintf("%s, %d live, %d pending, %d blocked", plural(row.Items, "item"), row.Live, row.Pending, row.Blocked)
+			says = fmt.Sprintf("%s, %d live, %d pending, %d blocked", terminal.Plural(row.Items, "item"), row.Live, row.Pending, row.Blocked)
 		}
 		if !c.Yes {
 			if err := c.confirm(e, says); err != nil {
@@ -52,9 +53,9 @@ func (c *pinsForgetCmd) Run(e *env) error {
 			return err
 		}
 		if c.JSON {
-			return writeJSON(e.Stdout, row)
+			return terminal.WriteJSON(e.Stdout, row)
 		}
-		_, err := fmt.Fprintf(e.Stdout, "Forgotten: %s (%s): %s\n", shellWord(c.Server), in, says)
+		_, err := fmt.Fprintf(e.Stdout, "Forgotten: %s (%s): %s\n", terminal.ShellWord(c.Server), in, says)
 		return err
 	})
 }
@@ -64,7 +65,7 @@ func (c *pinsForgetCmd) confirm(e *env, says string) error {
 	if !canAsk(e) {
 		return nobody
 	}
-	switch yes, err := agrees(bufio.NewReader(e.Stdin), e.Stderr, fmt.Sprintf("forget %s: %s?", shellWord(c.Server), says)); {
+	switch yes, err := terminal.Agrees(bufio.NewReader(e.Stdin), e.Stderr, fmt.Sprintf("forget %s: %s?", terminal.ShellWord(c.Server), says)); {
 	case err != nil:
 		return nobody
 	case !yes:

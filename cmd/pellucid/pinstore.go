@@ -12,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/pinfile"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -67,7 +68,7 @@ var errNoPins = errors.New("pins: there are none yet: nothing was ever pinned")
 
 // each calls f with the pins of every place that is meant and there.
 func (c *pinPlaces) each(f func(context.Context, pinPlace, *surface.Pins) error) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	none := true
 	if c.Files || c.DB == "" {
@@ -161,16 +162,16 @@ func (c *pinPlaces) find(name string) (pinAt, error) {
 	if len(servers) > 1 {
 		return pinAt{}, exit.With(exit.Usage, severalPins("pins", name, servers))
 	}
-	return pinAt{}, exit.With(exit.Usage, fmt.Errorf("pins: %s is pinned in files and in the database: say which one by --files or --db", shellWord(name)))
+	return pinAt{}, exit.With(exit.Usage, fmt.Errorf("pins: %s is pinned in files and in the database: say which one by --files or --db", terminal.ShellWord(name)))
 }
 
 // severalPins says that a name means several servers, and how to name one of them.
 func severalPins(verb, name string, servers []string) error {
 	shown := make([]string, len(servers))
 	for i, s := range servers {
-		shown[i] = shellWord(s)
+		shown[i] = terminal.ShellWord(s)
 	}
-	return fmt.Errorf("%s: several servers are called %s: say which by its identity: %s", verb, shellWord(name), strings.Join(shown, ", "))
+	return fmt.Errorf("%s: several servers are called %s: say which by its identity: %s", verb, terminal.ShellWord(name), strings.Join(shown, ", "))
 }
 
 // of calls f with the pin that a person means.

@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -89,7 +90,7 @@ func (c *policyTestCmd) Run(e *env) error {
 			return fmt.Errorf("policy: write: %w", err)
 		}
 	}
-	fmt.Fprintf(e.Stderr, "%s, %d failed\n", plural(len(t.Cases), "case"), failed)
+	fmt.Fprintf(e.Stderr, "%s, %d failed\n", terminal.Plural(len(t.Cases), "case"), failed)
 	if failed > 0 {
 		return exit.With(exit.Failed, nil)
 	}
@@ -113,17 +114,17 @@ func wanted(x *rules.PolicyCase) string {
 
 func (c *policyTestCmd) print(e *env, r *policyResult) error {
 	if c.JSON {
-		return writeJSON(e.Stdout, r)
+		return terminal.WriteJSON(e.Stdout, r)
 	}
 	if r.Passed {
-		_, err := fmt.Fprintf(e.Stdout, "ok    %s\n", inline(r.Name))
+		_, err := fmt.Fprintf(e.Stdout, "ok    %s\n", terminal.Inline(r.Name))
 		return err
 	}
 	got := r.Got.String()
 	if r.Would.Rule != "" {
 		got += "; would " + r.Would.String()
 	}
-	_, err := fmt.Fprintf(e.Stdout, "FAIL  %s (line %d)\n      want %s\n      got  %s\n", inline(r.Name), r.Line, printable(r.Want), got)
+	_, err := fmt.Fprintf(e.Stdout, "FAIL  %s (line %d)\n      want %s\n      got  %s\n", terminal.Inline(r.Name), r.Line, terminal.Printable(r.Want), got)
 	return err
 }
 
@@ -133,5 +134,5 @@ func readRegular(path string, most int) ([]byte, error) {
 	if err == nil && len(b) > most {
 		err = fmt.Errorf("longer than %d octets", most)
 	}
-	return b, withoutPath(err)
+	return b, terminal.WithoutPath(err)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // A progress is one line on standard error that says how far a verb has come:
@@ -25,7 +27,7 @@ func newProgress(e *env, verb string) *progress {
 
 // newProgressOf says plain where there is no terminal.
 func newProgressOf(e *env, plain string) *progress {
-	if !isTerminal(e.Stderr) {
+	if !terminal.IsTerminal(e.Stderr) {
 		fmt.Fprintln(e.Stderr, plain)
 		return &progress{}
 	}
@@ -34,7 +36,7 @@ func newProgressOf(e *env, plain string) *progress {
 
 func (p *progress) say(what string) {
 	if p.w != nil {
-		fmt.Fprintf(p.w, "\r\x1b[K%s%s", p.prefix, printable(what))
+		fmt.Fprintf(p.w, "\r\x1b[K%s%s", p.prefix, terminal.Printable(what))
 	}
 }
 
@@ -54,7 +56,7 @@ type bar struct {
 // newBar draws on standard error. total is the length of the whole in whatever
 // unit, 0 if it is not known; count is asked for what stands beside the bar.
 func newBar(e *env, name string, total int64, count func() string) *bar {
-	if !isTerminal(e.Stderr) || e.Getenv("TERM") == "dumb" {
+	if !terminal.IsTerminal(e.Stderr) || e.Getenv("TERM") == "dumb" {
 		return nil
 	}
 	p := mpb.New(mpb.WithOutput(e.Stderr), mpb.WithWidth(40))

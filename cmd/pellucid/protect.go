@@ -15,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -110,9 +111,9 @@ func (c *protectCmd) Run(e *env) error {
 		failures = append(failures, errors.New("protect: "+c.nothing()))
 	}
 	if c.JSON {
-		err = writeJSON(e.Stdout, report)
+		err = terminal.WriteJSON(e.Stdout, report)
 	} else {
-		err = report.write(e.Stdout, paletteFor(e.Stdout, e.Getenv))
+		err = report.write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
 	}
 	if err != nil {
 		return fmt.Errorf("protect: write: %w", err)
@@ -228,7 +229,7 @@ func (c *protectCmd) one(opt protect.Options, t protect.Target) (protectFile, er
 
 // write tells a person what was done; what failed is told as any other error. Names and
 // paths are other people's words.
-func (r protectReport) write(w io.Writer, p palette) error {
+func (r protectReport) write(w io.Writer, p terminal.Palette) error {
 	out := bufio.NewWriter(w)
 	shown, changed, project := 0, 0, false
 	undo := "pellucid protect --undo"
@@ -243,7 +244,7 @@ func (r protectReport) write(w io.Writer, p palette) error {
 		}
 		shown++
 		if f.Client == "" { // it was named, and is to be named again
-			undo = "pellucid protect --undo --file " + shellWord(f.Path)
+			undo = "pellucid protect --undo --file " + terminal.ShellWord(f.Path)
 		}
 		f.write(out, p)
 		if f.Changed {
@@ -256,11 +257,11 @@ func (r protectReport) write(w io.Writer, p palette) error {
 		fmt.Fprintln(out, "No server is configured in any client's file.")
 	case changed == 0:
 	case r.DryRun:
-		fmt.Fprintf(out, "\n%s would be changed. Nothing was.\n", plural(changed, "file"))
+		fmt.Fprintf(out, "\n%s would be changed. Nothing was.\n", terminal.Plural(changed, "file"))
 	case r.Undo:
-		fmt.Fprintf(out, "\n%s restored. Restart the clients.\n", plural(changed, "file"))
+		fmt.Fprintf(out, "\n%s restored. Restart the clients.\n", terminal.Plural(changed, "file"))
 	default:
-		fmt.Fprintf(out, "\n%s changed. Restart the clients; %s takes it back.\n", plural(changed, "file"), undo)
+		fmt.Fprintf(out, "\n%s changed. Restart the clients; %s takes it back.\n", terminal.Plural(changed, "file"), undo)
 	}
 	if project && !r.Undo {
 		fmt.Fprint(out, "A file of a project names this machine's program now: do not commit it if others share it.\n")
@@ -269,12 +270,12 @@ func (r protectReport) write(w io.Writer, p palette) error {
 }
 
 // write tells what was done with one file, server by server.
-func (f *protectFile) write(out io.Writer, p palette) {
-	fmt.Fprintf(out, "%s  %s\n", p.bold(cmp.Or(f.Client, "file")), printable(f.Path))
+func (f *protectFile) write(out io.Writer, p terminal.Palette) {
+	fmt.Fprintf(out, "%s  %s\n", p.Bold(cmp.Or(f.Client, "file")), terminal.Printable(f.Path))
 	for _, s := range f.Servers {
-		fmt.Fprintf(out, "  %-9s %s", s.Action, inline(s.Name))
+		fmt.Fprintf(out, "  %-9s %s", s.Action, terminal.Inline(s.Name))
 		if len(s.At) > 2 {
-			fmt.Fprintf(out, " (%s)", printable(s.At[1]))
+			fmt.Fprintf(out, " (%s)", terminal.Printable(s.At[1]))
 		}
 		if s.Why != "" && s.Action != string(protect.Already) {
 			fmt.Fprintf(out, ": %s", s.Why)
@@ -282,24 +283,24 @@ func (f *protectFile) write(out io.Writer, p palette) {
 		fmt.Fprintln(out)
 	}
 	for _, line := range f.diff {
-		fmt.Fprintln(out, "    "+paintDiff(p, printable(line)))
+		fmt.Fprintln(out, "    "+paintDiff(p, terminal.Printable(line)))
 	}
 	switch {
 	case f.Error != "" && !f.Changed:
-		fmt.Fprintln(out, "  "+p.red("nothing was changed"))
+		fmt.Fprintln(out, "  "+p.Red("nothing was changed"))
 	case len(f.Servers) == 0 && !f.Changed:
 		fmt.Fprintln(out, "  no servers")
 	case f.Backup != "":
-		fmt.Fprintln(out, "  back-up   "+printable(f.Backup))
+		fmt.Fprintln(out, "  back-up   "+terminal.Printable(f.Backup))
 	}
 }
 
-func paintDiff(p palette, line string) string {
+func paintDiff(p terminal.Palette, line string) string {
 	switch {
 	case strings.HasPrefix(line, "-"):
-		return p.red(line)
+		return p.Red(line)
 	case strings.HasPrefix(line, "+"):
-		return p.green(line)
+		return p.Green(line)
 	}
-	return p.dim(line)
+	return p.Dim(line)
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -80,7 +81,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 	}
 	if c.JSON {
 		for i := range items {
-			if err := writeJSON(e.Stdout, newItemJSON(&items[i])); err != nil {
+			if err := terminal.WriteJSON(e.Stdout, newItemJSON(&items[i])); err != nil {
 				return err
 			}
 		}
@@ -98,7 +99,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tOCTETS")
 	for i := range items {
 		it := believed(&items[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, minute(it.Held), minute(it.Until), toolOf(it), codeOf(it), it.Octets)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, terminal.Minute(it.Held), terminal.Minute(it.Until), toolOf(it), codeOf(it), it.Octets)
 	}
 	return w.Flush()
 }
@@ -116,7 +117,7 @@ func believed(it *hold.Item) *hold.Item {
 	names := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
 	out.Server, out.Tool = names.Server, names.Tool
 	for _, s := range []*string{&out.Principal, &out.Rule, &out.By} {
-		if len(*s) > maxInline || !utf8.ValidString(*s) {
+		if len(*s) > terminal.MaxInline || !utf8.ValidString(*s) {
 			*s = finding.Quote(*s)
 		}
 	}
@@ -189,7 +190,7 @@ func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, 
 		}
 		it.Body = nil // that is for show
 		if c.JSON {
-			return writeJSON(e.Stdout, newItemJSON(&it))
+			return terminal.WriteJSON(e.Stdout, newItemJSON(&it))
 		}
 		say(e.Stdout, &it)
 		return nil
@@ -223,7 +224,7 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 	}
 	return c.decide(e, release, func(w io.Writer, it *hold.Item) {
 		fmt.Fprintf(w, "Released. The next call of %s with the same arguments gets this result, scrubbed and\n"+
-			"framed, once, until %s; the server is not asked again.\n", toolOf(it), minute(it.Until))
+			"framed, once, until %s; the server is not asked again.\n", toolOf(it), terminal.Minute(it.Until))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -88,7 +89,7 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 	}
 	if c.JSON {
 		for i := range list {
-			if err := writeJSON(e.Stdout, newBlockJSON(&list[i])); err != nil {
+			if err := terminal.WriteJSON(e.Stdout, newBlockJSON(&list[i])); err != nil {
 				return err
 			}
 		}
@@ -106,11 +107,11 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 		if b.Tool != "" {
 			source += "/" + b.Tool
 		}
-		until := minute(list[i].Until)
+		until := terminal.Minute(list[i].Until)
 		if b.Lifted != "" {
-			until = "lifted " + minute(list[i].Lifted)
+			until = "lifted " + terminal.Minute(list[i].Lifted)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", b.ID, b.Scope, minute(list[i].Since), until, source, b.Severity, b.Evidence)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", b.ID, b.Scope, terminal.Minute(list[i].Since), until, source, b.Severity, b.Evidence)
 	}
 	return w.Flush()
 }
@@ -136,7 +137,7 @@ func (c *quarantineLiftCmd) Run(e *env) error {
 		}
 		out := newBlockJSON(&b)
 		if c.JSON {
-			return writeJSON(e.Stdout, out)
+			return terminal.WriteJSON(e.Stdout, out)
 		}
 		fmt.Fprintf(e.Stdout, "Lifted. What %s answers is delivered again.\n", out.Server)
 		return nil

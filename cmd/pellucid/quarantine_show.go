@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -102,7 +103,7 @@ func (c *quarantineShowCmd) Run(e *env) error {
 		}
 		texts := textsOf(it.Body)
 		if !c.JSON {
-			return showItem(e.Stdout, paletteFor(e.Stdout, e.Getenv), &it, texts, sealed)
+			return showItem(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), &it, texts, sealed)
 		}
 		out := newItemJSON(&it)
 		out.Sealed = sealed
@@ -115,7 +116,7 @@ func (c *quarantineShowCmd) Run(e *env) error {
 				out.Hidden = append(out.Hidden, hiddenJSON{t.place, fmt.Sprint(h.Kind), h.Start, h.End, h.Message})
 			}
 		}
-		return writeJSON(e.Stdout, out)
+		return terminal.WriteJSON(e.Stdout, out)
 	})
 }
 
@@ -159,12 +160,12 @@ func newItemJSON(it *hold.Item) *itemJSON {
 }
 
 // showItem prints an item for a person.
-func showItem(dst io.Writer, p palette, it *hold.Item, texts iter.Seq[placed], sealed bool) error {
+func showItem(dst io.Writer, p terminal.Palette, it *hold.Item, texts iter.Seq[placed], sealed bool) error {
 	it = believed(it)
 	w := bufio.NewWriter(dst)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s %s\n", p.dim(fmt.Sprintf("%-10s", name)), inline(value))
+			fmt.Fprintf(w, "%s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), terminal.Inline(value))
 		}
 	}
 	row("item", it.ID)
@@ -172,23 +173,23 @@ func showItem(dst io.Writer, p palette, it *hold.Item, texts iter.Seq[placed], s
 	row("tool", toolOf(it))
 	row("principal", it.Principal)
 	row("held for", codeOf(it)+" ("+it.Rule+")")
-	row("held", minute(it.Held)+", until "+minute(it.Until))
+	row("held", terminal.Minute(it.Held)+", until "+terminal.Minute(it.Until))
 	if it.By != "" {
-		row("decided", minute(it.Decided)+" by "+it.By)
+		row("decided", terminal.Minute(it.Decided)+" by "+it.By)
 	}
 	row("digest", it.Digest.String())
-	row("size", plural(it.Octets, "octet"))
+	row("size", terminal.Plural(it.Octets, "octet"))
 	if sealed {
-		section(w, p, "its content is encrypted to its reviewers: --identity opens it")
+		terminal.Section(w, p, "its content is encrypted to its reviewers: --identity opens it")
 		return w.Flush()
 	}
 	if it.Body == nil {
-		section(w, p, "its content is gone: it was delivered or denied, or has expired")
+		terminal.Section(w, p, "its content is gone: it was delivered or denied, or has expired")
 		return w.Flush()
 	}
 	for t := range texts {
-		section(w, p, t.place)
-		indent(w, printable(t.text))
+		terminal.Section(w, p, t.place)
+		terminal.Indent(w, terminal.Printable(t.text))
 		explainMessages(w, p, t.text)
 	}
 	return w.Flush()
@@ -225,7 +226,7 @@ func eachText(place string, v strictjson.Value, yield func(placed) bool) bool {
 		for name, m := range v.Members() {
 			text := name.Text()
 			at := strings.TrimPrefix(place+"/"+shownName(text), "/")
-			if printable(text) != text && !yield(placed{"name at " + at, text}) || !eachText(at, m, yield) {
+			if terminal.Printable(text) != text && !yield(placed{"name at " + at, text}) || !eachText(at, m, yield) {
 				return false
 			}
 		}

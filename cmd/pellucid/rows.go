@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -21,7 +22,7 @@ type rowEdit func(row, text strictjson.Value, e *strictjson.Edits) error
 // in which they came in; nothing is lost, whatever a row holds. done says in a message
 // what verb has done with a row.
 func editRows(e *env, file, key, done, verb string, edit rowEdit) error {
-	in, err := openInput(file, e.Stdin)
+	in, err := terminal.OpenInput(file, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
@@ -32,7 +33,7 @@ func editRows(e *env, file, key, done, verb string, edit rowEdit) error {
 	}
 	w := bufio.NewWriterSize(e.Stdout, 64<<10)
 	x := rowEditor{key: key, edit: edit, strict: strict}
-	total, bad, err := x.copy(w, newRows(in), file)
+	total, bad, err := x.copy(w, terminal.NewRows(in), file)
 	if ferr := w.Flush(); err == nil && ferr != nil {
 		err = fmt.Errorf("write: %w", ferr)
 	}
@@ -40,7 +41,7 @@ func editRows(e *env, file, key, done, verb string, edit rowEdit) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", verb, err)
 	case bad > 0:
-		return fmt.Errorf(`%s: %d of %s could not be %s and carry a member "error"`, verb, bad, plural(total, "row"), done)
+		return fmt.Errorf(`%s: %d of %s could not be %s and carry a member "error"`, verb, bad, terminal.Plural(total, "row"), done)
 	}
 	return nil
 }
@@ -57,14 +58,14 @@ type rowEditor struct {
 	out    []byte
 }
 
-func (x *rowEditor) copy(w *bufio.Writer, in *rows, file string) (total, bad int, err error) {
+func (x *rowEditor) copy(w *bufio.Writer, in *terminal.Rows, file string) (total, bad int, err error) {
 	for {
-		line, err := in.next()
-		if err != nil && !errors.Is(err, errTooLarge) {
+		line, err := in.Next()
+		if err != nil && !errors.Is(err, terminal.ErrTooLarge) {
 			if err == io.EOF {
 				err = nil
 			} else {
-				err = fmt.Errorf("read %s: %w", inputName(file), err)
+				err = fmt.Errorf("read %s: %w", terminal.InputName(file), err)
 			}
 			return total, bad, err
 		}
@@ -81,7 +82,7 @@ func (x *rowEditor) copy(w *bufio.Writer, in *rows, file string) (total, bad int
 		if _, err := w.Write(append(out, '\n')); err != nil {
 			return total, bad, fmt.Errorf("write: %w", err)
 		}
-		if in.waiting() {
+		if in.Waiting() {
 			if err := w.Flush(); err != nil {
 				return total, bad, fmt.Errorf("write: %w", err)
 			}
@@ -95,7 +96,7 @@ func (x *rowEditor) row(line []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return line, nil
 	}
-	if err := x.doc.Reset(line, strictjson.Limits{Bytes: maxInput, MendSurrogates: true}); err != nil {
+	if err := x.doc.Reset(line, strictjson.Limits{Bytes: terminal.MaxInput, MendSurrogates: true}); err != nil {
 		return nil, err
 	}
 	root := x.doc.Root()

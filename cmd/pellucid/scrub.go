@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -75,7 +76,7 @@ func (c *scrubCmd) Run(e *env) error {
 	if c.JSONL {
 		return c.runRows(e, s)
 	}
-	b, err := readInput(c.File, e.Stdin)
+	b, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("scrub: %w", err)
 	}
@@ -84,9 +85,9 @@ func (c *scrubCmd) Run(e *env) error {
 	s.Scrub(in, &r)
 	switch {
 	case c.JSON:
-		err = writeJSON(e.Stdout, newScrubReport(s, in, &r))
+		err = terminal.WriteJSON(e.Stdout, newScrubReport(s, in, &r))
 	case c.Explain:
-		err = explain(e.Stdout, paletteFor(e.Stdout, e.Getenv), s, in, &r)
+		err = explain(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), s, in, &r)
 	case r.Refused == 0:
 		_, err = io.WriteString(e.Stdout, r.Clean.String())
 	}
@@ -182,7 +183,7 @@ func (f *tokenFlags) read(verb string) (*scrub.TokenTable, error) {
 	if f.Tokens == "" {
 		return nil, nil
 	}
-	b, err := readInput(f.Tokens, strings.NewReader(""))
+	b, err := terminal.ReadInput(f.Tokens, strings.NewReader(""))
 	if err == nil {
 		var table *scrub.TokenTable
 		if table, err = scrub.Builtin().With(string(b)); err == nil {

@@ -8,53 +8,54 @@ import (
 	"io"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // explain tells a person what was hidden in a text and what became of it.
 // Whatever comes from the text goes through printable or finding.Quote.
-func explain(dst io.Writer, p palette, s *scrub.Scrubber, in string, r *scrub.Result) error {
+func explain(dst io.Writer, p terminal.Palette, s *scrub.Scrubber, in string, r *scrub.Result) error {
 	w := bufio.NewWriter(dst)
 	out := r.Clean.String()
-	fmt.Fprintf(w, "%s %s, sanitation %s, Unicode %s\n", p.dim("profile"), s.Policy().Profile, s.Policy().Profile.Version(), scrub.UnicodeVersion)
-	section(w, p, fmt.Sprintf("received, %s", plural(len(in), "octet")))
-	indent(w, printable(in))
+	fmt.Fprintf(w, "%s %s, sanitation %s, Unicode %s\n", p.Dim("profile"), s.Policy().Profile, s.Policy().Profile.Version(), scrub.UnicodeVersion)
+	terminal.Section(w, p, fmt.Sprintf("received, %s", terminal.Plural(len(in), "octet")))
+	terminal.Indent(w, terminal.Printable(in))
 	explainMessages(w, p, in)
 	explainEvents(w, p, in, out, r)
 	explainNotes(w, p, r)
 	if r.Refused != 0 {
-		section(w, p, p.red("refused"))
+		terminal.Section(w, p, p.Red("refused"))
 		fmt.Fprintf(w, "  %s, the first at octet %d\n", r.Refused.Code(), r.RefusedAt.Start)
 		return w.Flush()
 	}
 	if !r.Changed() {
-		section(w, p, p.green("delivered unchanged"))
+		terminal.Section(w, p, p.Green("delivered unchanged"))
 		return w.Flush()
 	}
-	section(w, p, fmt.Sprintf("delivered, %s", plural(len(out), "octet")))
-	indent(w, printable(out))
+	terminal.Section(w, p, fmt.Sprintf("delivered, %s", terminal.Plural(len(out), "octet")))
+	terminal.Indent(w, terminal.Printable(out))
 	return w.Flush()
 }
 
-func explainMessages(w io.Writer, p palette, in string) {
+func explainMessages(w io.Writer, p terminal.Palette, in string) {
 	messages := scrub.Reveal(in)
 	if len(messages) == 0 {
 		return
 	}
-	section(w, p, p.red("hidden text said"))
+	terminal.Section(w, p, p.Red("hidden text said"))
 	for _, m := range messages {
 		fmt.Fprintf(w, "  octets %d to %d, %s:\n", m.Start, m.End, m.Kind)
-		indent(w, "  "+p.yellow(strings.ReplaceAll(printable(m.Message), "\n", "\n  ")))
+		terminal.Indent(w, "  "+p.Yellow(strings.ReplaceAll(terminal.Printable(m.Message), "\n", "\n  ")))
 	}
 }
 
 // explainEvents lists what was removed or changed, neighbours together.
-func explainEvents(w io.Writer, p palette, in, out string, r *scrub.Result) {
+func explainEvents(w io.Writer, p terminal.Palette, in, out string, r *scrub.Result) {
 	if len(r.Events) == 0 {
 		return
 	}
-	section(w, p, fmt.Sprintf("removed or changed, %s", plural(len(r.Events), "place")))
+	terminal.Section(w, p, fmt.Sprintf("removed or changed, %s", terminal.Plural(len(r.Events), "place")))
 	width := len(fmt.Sprint(len(in)))
 	for _, e := range scrub.Merge(nil, r.Events) {
 		fmt.Fprintf(w, "  %*d  %-26s %s", width, e.Start, e.Class.Code(), short(in[e.Start:e.End]))
@@ -62,17 +63,17 @@ func explainEvents(w io.Writer, p palette, in, out string, r *scrub.Result) {
 			fmt.Fprintf(w, " became %s", finding.Quote(out[e.Out:e.OutEnd]))
 		}
 		if e.Count > 1 {
-			fmt.Fprintf(w, " %s", p.dim(fmt.Sprintf("(%d places)", e.Count)))
+			fmt.Fprintf(w, " %s", p.Dim(fmt.Sprintf("(%d places)", e.Count)))
 		}
 		fmt.Fprintln(w)
 	}
 }
 
-func explainNotes(w io.Writer, p palette, r *scrub.Result) {
+func explainNotes(w io.Writer, p terminal.Palette, r *scrub.Result) {
 	if len(r.Notes) == 0 {
 		return
 	}
-	section(w, p, "noted and left")
+	terminal.Section(w, p, "noted and left")
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "  %d  %s\n", n.Start, n.Class.Code())
 	}

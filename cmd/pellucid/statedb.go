@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -36,7 +37,7 @@ var errNoStore = errors.New("store: there is no database yet")
 
 // noStore says where no database is: that of the gateway may be another one.
 func noStore(where string) error {
-	return fmt.Errorf("%w at %s; --db names another one", errNoStore, printable(where))
+	return fmt.Errorf("%w at %s; --db names another one", errNoStore, terminal.Printable(where))
 }
 
 // open opens the database; make says to make one where there is none.
@@ -84,7 +85,7 @@ func openStore(ctx context.Context, where string, o storage.Options, absent func
 // with calls do with the store, and with the records of what do changes; nil where
 // evidence is off.
 func (c *stateDB) with(do func(context.Context, *storage.Store, *records) error) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := openState()
 	if err != nil {
@@ -120,7 +121,7 @@ func checkStore(where string) error {
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return exit.With(exit.Unreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), withoutPath(err)))
+		return exit.With(exit.Unreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), terminal.WithoutPath(err)))
 	}
 	return f.Close()
 }
@@ -150,10 +151,10 @@ func unopened(where string, err error) error {
 	// Nobody here has it open: to close it once more would drop the locks.
 	f, plain := os.OpenFile(where, os.O_RDWR, 0)
 	if info, err := os.Stat(where); err == nil && info.IsDir() {
-		plain = errDirectory
+		plain = terminal.ErrDirectory
 	}
 	if plain != nil {
-		return exit.With(exit.Unreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), withoutPath(plain)))
+		return exit.With(exit.Unreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), terminal.WithoutPath(plain)))
 	}
 	f.Close()
 	return openError(fmt.Errorf("%w: %s", err, finding.Quote(where)))

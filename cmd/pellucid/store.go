@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -81,7 +82,7 @@ type migrateReport struct {
 }
 
 func (c *storeMigrateCmd) Run(e *env) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	stores, err := c.all()
 	if err != nil {
@@ -113,11 +114,11 @@ func (c *storeMigrateCmd) migrate(ctx context.Context, e *env, where string) err
 	name := storeName(where)
 	switch {
 	case c.JSON:
-		err = writeJSON(e.Stdout, migrateReport{name, before.Current, before.Known})
+		err = terminal.WriteJSON(e.Stdout, migrateReport{name, before.Current, before.Known})
 	case before.Current == before.Known:
-		_, err = fmt.Fprintf(e.Stdout, "%s: the schema is at version %d, which is this release's.\n", printable(name), before.Known)
+		_, err = fmt.Fprintf(e.Stdout, "%s: the schema is at version %d, which is this release's.\n", terminal.Printable(name), before.Known)
 	default:
-		_, err = fmt.Fprintf(e.Stdout, "%s: the schema went from version %d to %d.\n", printable(name), before.Current, before.Known)
+		_, err = fmt.Fprintf(e.Stdout, "%s: the schema went from version %d to %d.\n", terminal.Printable(name), before.Current, before.Known)
 	}
 	return err
 }
@@ -152,7 +153,7 @@ type backupReport struct {
 }
 
 func (c *storeBackupCmd) Run(e *env) error {
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	stores, err := c.all()
 	switch {
@@ -192,8 +193,8 @@ func (c *storeBackupCmd) backup(ctx context.Context, e *env, where, into string)
 		return fmt.Errorf("store: back up: %w", err)
 	}
 	if c.JSON {
-		return writeJSON(e.Stdout, backupReport{into, info.Size()})
+		return terminal.WriteJSON(e.Stdout, backupReport{into, info.Size()})
 	}
-	_, err = fmt.Fprintf(e.Stdout, "%s: %s octets\n", finding.Quote(into), thousands(int(info.Size())))
+	_, err = fmt.Fprintf(e.Stdout, "%s: %s octets\n", finding.Quote(into), terminal.Thousands(int(info.Size())))
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -198,7 +199,7 @@ func TestInline(t *testing.T) {
 		"\x1b[2J":      "\u2039U+001B ESCAPE\u203a[2J",
 		strings.Repeat("x", 511) + "\u00e9\u00e9": strings.Repeat("x", 511) + "\u2026 (+4 octets)",
 	} {
-		if got := inline(in); got != want {
+		if got := terminal.Inline(in); got != want {
 			t.Errorf("inline(%+q) = %+q", in, got)
 		}
 	}

@@ -10,16 +10,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 func TestPrintable(t *testing.T) {
 	for _, plain := range []string{"", "plain\n\tlines", "caf\u00e9 \u65e5"} {
-		if got := printable(plain); got != plain {
+		if got := terminal.Printable(plain); got != plain {
 			t.Errorf("printable(%+q) = %+q", plain, got)
 		}
 	}
 	for in, want := range map[string]string{"\x1b[31m": "U+001B", "a\u202eb": "U+202E", "\u3164": "U+3164", "\xff": "FF"} {
-		if got := printable(in); !strings.Contains(got, want) {
+		if got := terminal.Printable(in); !strings.Contains(got, want) {
 			t.Errorf("printable(%+q) = %+q, which does not name %s", in, got, want)
 		}
 	}
@@ -32,7 +33,7 @@ func TestEscapeJSON(t *testing.T) {
 		"\"\U000E0041\u202e\"": `"\udb40\udc41\u202e"`,
 		"\"\x7f\"":             `"\u007f"`,
 	} {
-		if got := string(escapeJSON([]byte(in))); got != want {
+		if got := string(terminal.EscapeJSON([]byte(in))); got != want {
 			t.Errorf("escapeJSON(%+q) = %+q, want %+q", in, got, want)
 		}
 	}
@@ -40,10 +41,10 @@ func TestEscapeJSON(t *testing.T) {
 
 func TestPaletteIsPlainOffTerminal(t *testing.T) {
 	none := func(string) string { return "" }
-	if p := paletteFor(io.Discard, none); p.red("x") != "x" {
+	if p := terminal.PaletteFor(io.Discard, none); p.Red("x") != "x" {
 		t.Error("colours where nobody looks")
 	}
-	if got := (palette{on: true}).red("x"); got != "\x1b[31mx\x1b[0m" {
+	if got := (terminal.Palette{On: true}).Red("x"); got != "\x1b[31mx\x1b[0m" {
 		t.Errorf("red = %q", got)
 	}
 }
@@ -84,13 +85,13 @@ func FuzzRows(f *testing.F) {
 		if want[len(want)-1] == "" {
 			want = want[:len(want)-1]
 		}
-		in := newRows(strings.NewReader(s))
+		in := terminal.NewRows(strings.NewReader(s))
 		for i, w := range want {
-			if got, err := in.next(); err != nil || string(got) != w {
+			if got, err := in.Next(); err != nil || string(got) != w {
 				t.Fatalf("row %d = %q, %v; want %q", i, got, err, w)
 			}
 		}
-		if got, err := in.next(); err != io.EOF {
+		if got, err := in.Next(); err != io.EOF {
 			t.Fatalf("after the last row: %q, %v", got, err)
 		}
 	})
@@ -100,14 +101,14 @@ func FuzzRows(f *testing.F) {
 func FuzzPrintable(f *testing.F) {
 	f.Add("a\u202e\x1b\u3164\xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, out := range []string{printable(s), string(escapeJSON([]byte(s)))} {
+		for _, out := range []string{terminal.Printable(s), string(terminal.EscapeJSON([]byte(s)))} {
 			for _, r := range out {
 				if r >= 0x7F && r <= 0x9F || r == 0x202E || r == 0x200B || r == 0x3164 || 0xE0000 <= r && r <= 0xE0FFF {
 					t.Fatalf("%U in %+q", r, out)
 				}
 			}
 		}
-		if out := printable(s); !utf8.ValidString(out) || strings.ContainsAny(out, "\x1b\r\x00") {
+		if out := terminal.Printable(s); !utf8.ValidString(out) || strings.ContainsAny(out, "\x1b\r\x00") {
 			t.Fatalf("printable(%+q) = %+q", s, out)
 		}
 	})

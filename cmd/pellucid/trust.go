@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
@@ -63,12 +64,12 @@ func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
 			case o.Validator != "":
 				name = "validator " + o.Validator
 			}
-			fmt.Fprintf(w, "%s\t%s\n", score, inline(name))
-		} else if err := writeJSON(out, scoreRow{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
+			fmt.Fprintf(w, "%s\t%s\n", score, terminal.Inline(name))
+		} else if err := terminal.WriteJSON(out, scoreRow{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(e.Stderr, "%s, by the first %s of the log.\n", plural(n, "score"), plural(int(size), "record"))
+	fmt.Fprintf(e.Stderr, "%s, by the first %s of the log.\n", terminal.Plural(n, "score"), terminal.Plural(int(size), "record"))
 	return errors.Join(w.Flush(), out.Flush())
 }
 
@@ -191,6 +192,6 @@ func (c *trustReplayCmd) stored(ctx context.Context, e *env, l *storage.Ledger) 
 	if !bytes.Equal(state.Snapshot(), kept) {
 		return errScores
 	}
-	_, err = fmt.Fprintf(e.Stderr, "The snapshot in the store, of %s, is what the log gives.\n", plural(int(at), "record"))
+	_, err = fmt.Fprintf(e.Stderr, "The snapshot in the store, of %s, is what the log gives.\n", terminal.Plural(int(at), "record"))
 	return err
 }

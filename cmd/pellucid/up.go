@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -50,7 +50,7 @@ func (c *upCmd) Run(e *env) error {
 		return err
 	}
 	defer b.close()
-	ctx, stop := untilSignal()
+	ctx, stop := exit.UntilSignal()
 	defer stop()
 	return b.serve(ctx, stop)
 }
@@ -117,6 +117,3 @@ func (b *boundary) drain(srv *http.Server) error {
 	}
 	return nil
 }
-
-// closeWait bounds what is left to do once everybody has been answered.
-const closeWait = 10 * time.Second

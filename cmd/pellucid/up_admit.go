@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // openAdmissions makes the check that every server passes before its first session.
@@ -130,7 +131,7 @@ func (b *boundary) verifyAll(ctx context.Context) {
 			defer func() { <-room }()
 			err := b.fleet.Verify(ctx, s.Name)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fleet.ErrRejected) && !errors.Is(err, fleet.ErrNoServer) {
-				args := []any{"server", s.Name, "why", printable(err.Error())}
+				args := []any{"server", s.Name, "why", terminal.Printable(err.Error())}
 				if lines := b.fleet.Said(s.Name); len(lines) > 0 {
 					args = append(args, "standard_error", lines)
 				}
@@ -167,5 +168,5 @@ func (b *boundary) servers(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = writeJSON(w, out)
+	_ = terminal.WriteJSON(w, out)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
@@ -105,7 +106,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	if err := b.openState(r); err != nil {
 		return nil, err
 	}
-	v := buildVersions().Version
+	v := build.Read().Version
 	b.fleet = fleet.New(fleet.Options{Log: b.log, Version: v, Translate: b.translate, Children: r.Limits.Children,
 		PerServer: r.Limits.ChildrenPerServer, PerPrincipal: r.Limits.ChildrenPerPrincipal})
 	b.memory = intake.NewBudget(int64(r.Limits.Memory))
@@ -166,7 +167,7 @@ func (b *boundary) openState(r *rules.Rules) error {
 	}
 	b.blocks = hold.NewBlocks(b.store, hold.BlockOptions{})
 	b.watchStore()
-	v := buildVersions()
+	v := build.Read()
 	if b.meter, err = meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: telemetry: %w", err))
 	}

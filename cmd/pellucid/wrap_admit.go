@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 )
 
@@ -113,7 +114,7 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 			last.Store(child)
 		}
 		return conn, err
-	}, buildVersions().Version)
+	}, build.Read().Version)
 	if err != nil {
 		front.Close()
 		return exit.With(exit.Unreachable, err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package terminal
 
 import (
 	"errors"
@@ -19,20 +19,20 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// writeJSON writes v and a line feed. What a terminal would not show as itself
+// WriteJSON writes v and a line feed. What a terminal would not show as itself
 // stands as an escape, so that a person can look at the output as well.
-func writeJSON(w io.Writer, v any) error {
+func WriteJSON(w io.Writer, v any) error {
 	b, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	_, err = w.Write(append(escapeJSON(b), '\n'))
+	_, err = w.Write(append(EscapeJSON(b), '\n'))
 	return err
 }
 
-// canWrite says why a file could not be written, before the work is done whose outcome it
+// CanWrite says why a file could not be written, before the work is done whose outcome it
 // is for. A file that is not there is not made.
-func canWrite(name string) error {
+func CanWrite(name string) error {
 	if name == "" {
 		return nil
 	}
@@ -44,7 +44,7 @@ func canWrite(name string) error {
 		}
 	case err != nil:
 	case info.IsDir():
-		err = errDirectory
+		err = ErrDirectory
 	case info.Mode().IsRegular(): // who reads a pipe would take it for the whole
 		var f *os.File
 		if f, err = os.OpenFile(name, os.O_WRONLY, 0); err == nil {
@@ -52,13 +52,13 @@ func canWrite(name string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", finding.Quote(name), withoutPath(err))
+		return fmt.Errorf("write %s: %w", finding.Quote(name), WithoutPath(err))
 	}
 	return nil
 }
 
-// writeWhole has write make the whole of a file.
-func writeWhole(name string, write func(io.Writer) error) error {
+// WriteWhole has write make the whole of a file.
+func WriteWhole(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -66,9 +66,9 @@ func writeWhole(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// escapeJSON escapes every character of a JSON text that a person would not see.
+// EscapeJSON escapes every character of a JSON text that a person would not see.
 // Outside of ASCII, JSON has characters in strings only.
-func escapeJSON(src []byte) []byte {
+func EscapeJSON(src []byte) []byte {
 	var dst []byte
 	done := 0
 	for i := 0; i < len(src); {
