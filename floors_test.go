@@ -21,86 +21,105 @@ const module = "github.com/pellucid-mcp/pellucid"
 // outside the standard library that its non-test files may import: packages
 // of this module by their path in it, other modules by a prefix of theirs.
 // A package may name only packages that stand on a line above its own, so no
-// arrow runs up. "*" allows every package above.
+// arrow runs up. "*" allows every package above. A line that begins with # heads
+// the packages of one folder of the top level, and says what they are.
 const floors = `
+# text: what a text is, how it is made safe, and how it is labelled; functions of their arguments alone
 text/finding:
 text/ucd:
 text/rfc3339:
 text/strictjson:    github.com/go-json-experiment/json
-platform/child:         text/finding golang.org/x/sys
-platform/intake:
-boundary/blob:          golang.org/x/text
 text/jsonc:
-measure/interval:
-measure/datadir:
+text/scrub:         text/finding text/ucd
+text/href:          text/finding text/ucd
+text/frame:         text/finding text/scrub text/ucd text/strictjson
+text/scrub/sources: text/scrub
+
+# platform: processes, files, addresses and terminals of this machine, and who asks
+platform/child:    text/finding golang.org/x/sys
+platform/intake:
 platform/loopback:
-platform/egress:        platform/loopback
+platform/egress:   platform/loopback
 platform/state:
 platform/logtest:
-platform/pgtest:        github.com/jackc/pgx
+platform/pgtest:   github.com/jackc/pgx
+platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
+platform/capture:  filippo.io/age
+platform/terminal: text/finding text/scrub text/ucd github.com/go-json-experiment/json
+platform/build:    text/scrub
 
-text/scrub:                  text/finding text/ucd
-text/href:                   text/finding text/ucd
+# mcp: messages of the Model Context Protocol on and off a transport, both eras, and the table of where third-party text lives
+mcp/wire:     text/finding text/strictjson
+mcp/mcpmsg:   text/strictjson mcp/wire
+mcp/mcpshape: text/strictjson mcp/mcpmsg
+mcp/era:      text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 
-boundary/classify:               github.com/failsafe-go golang.org/x/time
-boundary/classify/local:         boundary/classify
-boundary/classify/judge:         boundary/classify
-boundary/classify/remote:        boundary/classify platform/egress text/strictjson github.com/aws/aws-sdk-go-v2
-text/frame:                  text/finding text/scrub text/ucd text/strictjson
-record/ledger:                 text/finding text/frame text/strictjson golang.org/x/mod
-grounding/attest:                 text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
-grounding/consensus:              text/href grounding/attest text/ucd text/rfc3339 text/strictjson
-model/counterfactual:         text/finding text/frame text/ucd text/strictjson
+# record: what was decided, provably; and what waits for a person
+record/ledger:   text/finding text/frame text/strictjson golang.org/x/mod
+record/hold:     text/finding
+record/trust:    text/finding
+record/sequence: platform/state record/ledger
+record/standing: text/finding record/ledger record/trust record/sequence
 
-mcp/wire:          text/finding text/strictjson
-mcp/mcpmsg:        text/finding text/scrub text/href text/frame text/strictjson mcp/wire
-mcp/mcpshape:      text/strictjson mcp/mcpmsg
-mcp/era:           text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
-platform/auth:          text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
-grounding/didweb:        text/finding text/href grounding/attest
-grounding/factcheck:     text/finding text/href grounding/attest text/strictjson
-grounding/ground:                 text/finding text/scrub text/href text/frame grounding/attest grounding/consensus text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg github.com/modelcontextprotocol/go-sdk
-record/hold:                   text/finding
-platform/capture:       filippo.io/age
-record/trust:                  text/finding
-boundary/policy:                 text/finding cel.dev/cel-go
-model/llm:                    text/finding platform/egress text/strictjson github.com/failsafe-go golang.org/x/time
-model/llm/llmtest:            model/llm text/strictjson
-model/counterfactual/run:     model/counterfactual model/llm text/strictjson
-model/guard:                  text/finding text/frame record/hold model/counterfactual model/counterfactual/run model/llm platform/auth platform/egress platform/intake text/strictjson
-measure/traces:        model/counterfactual text/strictjson github.com/klauspost/compress
-measure/ccrbench:      model/counterfactual measure/interval text/strictjson measure/traces
-
-boundary/validate:               text/strictjson github.com/santhosh-tekuri/jsonschema
-
+# grounding: signed attestations, what they say together, and the adapter that serves them to a model
+grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
+grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
+grounding/didweb:    text/href grounding/attest
+grounding/factcheck: text/finding text/href text/strictjson grounding/attest
+grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
 grounding/corpus:
-grounding/conform:                text/finding grounding/attest grounding/corpus text/strictjson text/ucd github.com/modelcontextprotocol/go-sdk
+grounding/conform:   text/finding text/strictjson text/ucd grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
-boundary/surface:                text/finding text/scrub boundary/blob text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
-boundary/surface/pintest:        boundary/surface
-boundary/pinfile:       boundary/surface platform/state text/strictjson
-record/sequence:      text/finding record/ledger platform/state
-record/standing:      text/finding record/ledger record/trust record/sequence
-model/jobs:          model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
-storage:         text/finding grounding/attest grounding/consensus grounding/ground record/hold boundary/surface record/ledger record/sequence github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
-boundary/gateway:                text/finding text/scrub text/href text/frame boundary/classify boundary/validate record/hold boundary/surface platform/intake boundary/blob platform/loopback text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
-boundary/evidence:      grounding/attest boundary/classify text/frame boundary/gateway grounding/ground record/hold record/ledger boundary/surface record/trust boundary/validate record/standing
-boundary/admit:         text/finding boundary/surface boundary/gateway text/strictjson mcp/wire mcp/mcpmsg
+# model: providers of models, and which piece of a context took control of one
+model/counterfactual:     text/frame text/ucd text/strictjson
+model/llm:                text/finding text/strictjson platform/egress github.com/failsafe-go golang.org/x/time
+model/llm/llmtest:        text/strictjson model/llm
+model/counterfactual/run: text/strictjson model/counterfactual model/llm
+model/guard:              text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm
+model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
-boundary/fleet:         text/finding text/frame boundary/gateway text/strictjson mcp/wire mcp/mcpmsg platform/child
-boundary/rules:         text/finding text/scrub text/href text/frame grounding/attest grounding/consensus grounding/ground boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy record/trust model/llm record/ledger platform/auth platform/capture platform/loopback text/jsonc text/rfc3339 text/strictjson text/ucd github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+# boundary: one message between a client and a server: what passes, what is withheld, and why
+boundary/blob:                 golang.org/x/text
+boundary/classify:             github.com/failsafe-go golang.org/x/time
+boundary/classify/local:       boundary/classify
+boundary/classify/judge:       boundary/classify
+boundary/classify/remote:      text/strictjson platform/egress boundary/classify github.com/aws/aws-sdk-go-v2
+boundary/policy:               text/finding cel.dev/cel-go
+boundary/validate:             text/strictjson github.com/santhosh-tekuri/jsonschema
+boundary/surface:              text/finding text/scrub text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape boundary/blob
+boundary/surface/pintest:      boundary/surface
+boundary/pinfile:              text/strictjson platform/state boundary/surface
+boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/classify boundary/validate boundary/surface boundary/blob
+boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/classify boundary/gateway boundary/surface boundary/validate
+boundary/admit:                text/finding text/strictjson mcp/wire mcp/mcpmsg boundary/surface boundary/gateway
+boundary/fleet:                text/finding text/frame text/strictjson platform/child mcp/wire mcp/mcpmsg boundary/gateway
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/loopback record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
+boundary/protect:              text/finding text/jsonc text/strictjson
+boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
-boundary/plug:          text/finding text/frame text/scrub boundary/gateway platform/intake text/strictjson github.com/go-json-experiment/json
-boundary/protect:       text/finding text/jsonc text/strictjson
+# storage: SQLite and Postgres, behind interfaces that their users own
+storage: text/finding record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 
-measure/corpora:       text/finding measure/datadir text/strictjson
+# measure: what measures us, and the data for it
+measure/interval:
+measure/datadir:
+measure/traces:          text/strictjson model/counterfactual github.com/klauspost/compress
+measure/ccrbench:        text/strictjson model/counterfactual measure/interval measure/traces
+measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub measure/corpora golang.org/x/text
-text/scrub/sources:          text/scrub
-boundary/classify/local/train:   text/scrub boundary/classify/local measure/corpora measure/interval
-boundary/meter:         text/finding text/scrub text/frame boundary/classify boundary/gateway mcp/mcpmsg go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
-measure/speed:         text/finding text/scrub text/frame boundary/gateway text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg boundary/meter golang.org/x/text
-app/demo:          * github.com/modelcontextprotocol/go-sdk
-cmd/pellucid:           * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
+measure/training:        text/scrub boundary/classify/local measure/corpora measure/interval
+measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
+
+# app: the parts put together as compiled rules say
+app/demo:    text/frame platform/state grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
+app/exit:
+app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/rules boundary/surface storage app/exit
+
+# cmd: the command lines
+cmd/pellucid: * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
+
+# e2e: tests of the program against servers and clients that others wrote
 e2e:
 `
 
@@ -147,10 +166,18 @@ type floor struct {
 func parseFloors(t *testing.T, text string) map[string]floor {
 	t.Helper()
 	out := map[string]floor{}
+	folder := ""
 	for line := range strings.Lines(text) {
 		name, allowed, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok {
 			continue
+		}
+		if head, is := strings.CutPrefix(name, "# "); is {
+			folder = head
+			continue
+		}
+		if first, _, _ := strings.Cut(name, "/"); first != folder {
+			t.Errorf("policy: %s stands under %s", name, folder)
 		}
 		f := floor{internal: map[string]bool{}}
 		for _, a := range strings.Fields(allowed) {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
 )
 
 // A transcript is all that a principal gets: status, headers and body of each answer.
@@ -97,7 +99,7 @@ func TestPrincipalsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(installKeyVar, "env:PELLUCID_TEST_INSTALL_KEY")
+	t.Setenv(install.KeyVar, "env:PELLUCID_TEST_INSTALL_KEY")
 	t.Setenv("PELLUCID_TEST_INSTALL_KEY", strings.Repeat("5e", 32))
 	world := func(neighbour bool) []string {
 		g := startUp(t, fmt.Sprintf(`version: 1

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -23,35 +24,35 @@ import (
 func keepRecord(db ledgerDB, verdict string, record []byte) (id string, err error) {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return "", err
 	}
-	s, err := (&stateDB{DB: db.DB}).open(ctx, dir, false)
-	if errors.Is(err, errNoStore) {
+	s, err := install.Database(db.DB).Open(ctx, dir, false)
+	if errors.Is(err, install.ErrNoStore) {
 		return "", nil
 	} else if err != nil {
 		return "", err
 	}
 	defer s.Close()
-	kept, err := recordsOf(ctx, s, dir)
+	kept, err := install.RecordsOf(ctx, s, dir)
 	if err != nil {
-		return "", openError(err)
+		return "", install.OpenError(err)
 	}
 	if kept == nil {
 		return "", nil
 	}
-	defer kept.close()
+	defer kept.Close()
 	e := &ledger.Event{Time: time.Now(), Kind: ledger.Counterfactual, Verdict: verdict, Rule: "ccr-analyze",
 		Subjects: []ledger.Subject{{Role: ledger.Output, Digest: sha256.Sum256(record)}}}
 	sealed, err := kept.Seal(e)
 	if err == nil {
-		err = kept.log.Add(ctx, [][]byte{sealed})
+		err = kept.Log.Add(ctx, [][]byte{sealed})
 	}
 	if err != nil {
 		return "", err
 	}
-	kept.seq.Wake()
+	kept.Seq.Wake()
 	return e.ID.String(), nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -163,7 +164,7 @@ func (c *checkCmd) configure(e *env) (err error) {
 		return exit.With(exit.Config, fmt.Errorf("check: %w", err))
 	}
 	if at := c.configuration.Store; c.DB == "" {
-		c.DB = cmp.Or(at.Path, at.URL.Reveal())
+		c.DB = install.Database(cmp.Or(at.Path, at.URL.Reveal()))
 	}
 	return nil
 }
@@ -258,7 +259,7 @@ func (c *checkCmd) pinned(ctx context.Context, g *surface.Gate, t *target) error
 		case err != nil:
 			return fmt.Errorf("check: %w", err)
 		case len(found) > 1:
-			return exit.With(exit.Usage, severalPins("check", t.name, found))
+			return exit.With(exit.Usage, install.SeveralPins("check", t.name, found))
 		case len(found) == 1:
 			t.pin = found[0]
 		default:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
@@ -15,10 +16,10 @@ import (
 // configuration of up is given, else files.
 func (c *checkCmd) places(ctx context.Context) (surface.PinStore, surface.Cache, func(), error) {
 	if c.DB == "" && c.configuration == nil {
-		files, err := openFiles()
+		files, err := install.PinFiles()
 		return files, files, func() {}, err
 	}
-	s, err := c.pinDB.open(ctx, !c.NoPin)
+	s, err := install.OpenPins(ctx, c.DB, !c.NoPin)
 	if err != nil || s == nil {
 		return nil, nil, func() {}, err
 	}

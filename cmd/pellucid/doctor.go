@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/build"
@@ -122,13 +123,13 @@ func (c *doctorCmd) state(r *doctorReport) *state.Dir {
 	default:
 		r.add("state", isOK, "%s", dir.Path())
 	}
-	given := os.Getenv(installKeyVar) != ""
+	given := os.Getenv(install.KeyVar) != ""
 	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); !given && errors.Is(err, fs.ErrNotExist) {
 		r.add("key", isOK, "none yet: it is made on first use")
-	} else if _, err := fenceKey(dir); err != nil {
+	} else if _, err := install.FenceKey(dir); err != nil {
 		r.add("key", isFailed, "%v", err)
 	} else if given {
-		r.add("key", isOK, "given by %s, as to every replica", installKeyVar)
+		r.add("key", isOK, "given by %s, as to every replica", install.KeyVar)
 	} else {
 		r.add("key", isOK, "for its owner alone: back it up, fences cannot be checked without it")
 	}

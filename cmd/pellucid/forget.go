@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -59,7 +60,7 @@ type forgetReport struct {
 func (c *forgetCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
@@ -107,11 +108,11 @@ func (c *forgetCmd) confirm(e *env) error {
 
 // inStore erases what one database keeps, and records how much that was.
 func (c *forgetCmd) inStore(ctx context.Context, dir *state.Dir, where string, sum *forgetReport) error {
-	key, err := chainKey(dir) // what is recorded here is chained as the gateway's own records are
+	key, err := install.ChainKey(dir) // what is recorded here is chained as the gateway's own records are
 	if err != nil {
 		return err
 	}
-	s, err := openStore(ctx, where, storage.Options{Cache: stateCache, Chain: key}, func() error {
+	s, err := install.OpenStore(ctx, where, storage.Options{Cache: install.StateCache, Chain: key}, func() error {
 		return exit.With(exit.Unreachable, fmt.Errorf("forget: there is no database at %s: nothing was erased", finding.Quote(where)))
 	})
 	if err != nil {
@@ -121,29 +122,29 @@ func (c *forgetCmd) inStore(ctx context.Context, dir *state.Dir, where string, s
 	if err := integrated(ctx, s.Ledger(), dir); err != nil {
 		return err
 	}
-	kept, err := recordsOf(ctx, s, dir)
+	kept, err := install.RecordsOf(ctx, s, dir)
 	if err != nil {
-		return openError(err)
+		return install.OpenError(err)
 	}
-	defer kept.close()
+	defer kept.Close()
 	f, err := s.Forget(ctx, c.Principal)
 	if err != nil {
-		return openError(err)
+		return install.OpenError(err)
 	}
 	names, err := surface.NewPins(s, nil).Unname(ctx, c.Principal)
 	if err != nil {
-		return openError(err)
+		return install.OpenError(err)
 	}
 	f.Names += names
 	if kept != nil && f != (storage.Forgotten{}) {
 		// The record has no digest of the name: it would be the one that remains.
 		if err := kept.Require(forgotten(f)); err != nil {
-			return openError(err)
+			return install.OpenError(err)
 		}
 	}
 	sum.Held, sum.Names, sum.Runs, sum.Openings = sum.Held+f.Held, sum.Names+f.Names, sum.Runs+f.Runs, sum.Openings+f.Openings
 	if err := s.Compact(ctx); err != nil {
-		return openError(fmt.Errorf("forget: the rows are erased, but not yet the free pages of the file: run this again when no other process uses the store: %w", err))
+		return install.OpenError(fmt.Errorf("forget: the rows are erased, but not yet the free pages of the file: run this again when no other process uses the store: %w", err))
 	}
 	return nil
 }
@@ -163,11 +164,11 @@ func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		case errors.Is(err, sequence.ErrNoLog):
 			return nil
 		case err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrLost):
-			return openError(err)
+			return install.OpenError(err)
 		}
 		switch n, err := l.Waiting(ctx, 1); {
 		case err != nil:
-			return openError(err)
+			return install.OpenError(err)
 		case n == 0:
 			return nil
 		case time.Now().After(end):
@@ -178,7 +179,7 @@ func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 
 // inFiles erases what stands in files of the state directory.
 func (c *forgetCmd) inFiles(ctx context.Context, dir *state.Dir, sum *forgetReport) error {
-	files, err := openFiles()
+	files, err := install.PinFiles()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/didweb"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
@@ -69,12 +70,12 @@ func (c *groundDB) open(ctx context.Context, dir *state.Dir, m missing) (*ground
 	if where == "" {
 		where = filepath.Join(dir.Path(), "ground.db")
 	}
-	s, err := openStore(ctx, where, storage.Options{}, func() error {
+	s, err := install.OpenStore(ctx, where, storage.Options{}, func() error {
 		switch {
 		case m == showDemo && c.DB == "":
 			return errShowDemo
 		case m == makeIt:
-			return makePrivate(where)
+			return install.MakePrivate(where)
 		}
 		return errors.New("ground: there is no store yet: pellucid ground import makes one")
 	})

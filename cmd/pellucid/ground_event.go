@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -83,11 +84,11 @@ type eventReceipt struct {
 func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
-	operator, err := operatorKey(dir)
+	operator, err := install.OperatorKey(dir)
 	if err != nil {
 		return err
 	}
@@ -136,9 +137,9 @@ func (c *eventFlags) apply(ctx context.Context, dir *state.Dir, operator string,
 	o := ground.Options{Store: s, Keys: keys, Issuers: append(c.Issuer, operator)}
 	kept, err := recordGround(ctx, s, dir, &o, nil, false, nil)
 	if err != nil {
-		return r, openError(err)
+		return r, install.OpenError(err)
 	}
-	defer kept.close()
+	defer kept.Close()
 	a, err := ground.New(o)
 	if err != nil {
 		return r, exit.With(exit.Config, err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
@@ -39,7 +40,7 @@ const exportPage = 256
 func (c *groundExportCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}

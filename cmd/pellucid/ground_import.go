@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -50,7 +51,7 @@ func (c *groundImportCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal does not wait
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
@@ -86,9 +87,9 @@ func (c *groundImportCmd) Run(e *env) error {
 	}
 	kept, err := recordGround(ctx, s, dir, &o, setup, false, nil)
 	if err != nil {
-		return openError(err)
+		return install.OpenError(err)
 	}
-	defer kept.close()
+	defer kept.Close()
 	a, err := ground.New(o)
 	if err != nil {
 		return exit.With(exit.Config, err)

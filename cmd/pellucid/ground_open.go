@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/build"
@@ -28,7 +29,7 @@ type servedGround struct {
 	adapter  *ground.Adapter
 	refusals *refusals
 	mcp      ground.MCPOptions
-	records  *records
+	records  *install.Records
 	unfollow func() // ends the following of peers; nil: it has not begun
 }
 
@@ -43,7 +44,7 @@ func openGround(ctx context.Context, e *env, dir *state.Dir, p groundPlan, log *
 			made.Close()
 		}
 	}(g)
-	operator, err := operatorKey(dir)
+	operator, err := install.OperatorKey(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func openGround(ctx context.Context, e *env, dir *state.Dir, p groundPlan, log *
 	o := groundOptions(p.setup)
 	o.Store, o.Refused, o.Issuers = g.store, g.refusals.record, append(o.Issuers, operator.DID())
 	if g.records, err = recordGround(ctx, g.store, dir, &o, p.setup, true, log); err != nil {
-		return nil, openError(err)
+		return nil, install.OpenError(err)
 	}
 	o.Scores = scoresOf(g.store, log)
 	if g.adapter, err = ground.New(o); err != nil {
@@ -73,7 +74,7 @@ func (g *servedGround) Close() {
 	if g.unfollow != nil {
 		g.unfollow()
 	}
-	g.records.close()
+	g.records.Close()
 	if g.store != nil {
 		g.store.Close()
 	}
@@ -85,7 +86,7 @@ func (b *boundary) openGround(c *upCmd, r *rules.Rules) error {
 	if !c.Ground && r.Ground == nil && b.src.path != "" {
 		return nil
 	}
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -38,7 +39,7 @@ usage, 3 bad configuration, 4 the store cannot be reached.`
 func (c *groundQueryCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}

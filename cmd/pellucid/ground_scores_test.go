@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
@@ -22,7 +23,7 @@ import (
 // stated, and it moves on with the log.
 func TestLedgerScores(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestLedgerScores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer kept.close() // which integrates
+		defer kept.Close() // which integrates
 		a, err := ground.New(o)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -79,7 +80,7 @@ func (c *groundServeCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal(syscall.SIGHUP)
 	defer stop()
 	log := c.logger(e.Stderr)
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	key, err := fenceKey(dir)
+	key, err := install.FenceKey(dir)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -106,12 +107,12 @@ func (c *guardCmd) Run(e *env) error {
 		return err
 	}
 	o.Scope, o.Log = scopeGuard, log
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
-	db := stateDB{DB: cmp.Or(c.DB, set.store.Path, set.store.URL.Reveal())}
-	s, err := db.open(ctx, dir, true)
+	db := cmp.Or(c.DB, install.Database(set.store.Path), install.Database(set.store.URL.Reveal()))
+	s, err := db.Open(ctx, dir, true)
 	if err != nil {
 		return err
 	}
@@ -121,9 +122,9 @@ func (c *guardCmd) Run(e *env) error {
 		return exit.With(exit.Config, err)
 	}
 	set.evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
-	records := openRecords(s, dir, &set.evidence, pollSeldom, log)
-	defer records.close()
-	fence, err := fenceKey(dir)
+	records := install.OpenRecords(s, dir, &set.evidence, install.PollSeldom, log)
+	defer records.Close()
+	fence, err := install.FenceKey(dir)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (c *guardCmd) Run(e *env) error {
 	if q := set.guard.Quarantine; q.Scope != "off" {
 		o.Hooks.Quarantine = blockade{hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: records.Block}), q.Scope}
 	}
-	g, done, err := c.withWorkers(ctx, *o, db.DB, log)
+	g, done, err := c.withWorkers(ctx, *o, string(db), log)
 	if err != nil {
 		return err
 	}

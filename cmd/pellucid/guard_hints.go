@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -53,7 +54,7 @@ func (h *toolHints) follow(ctx context.Context, s *storage.Store, log *slog.Logg
 // was known before counts on.
 func (h *toolHints) load(ctx context.Context, s *storage.Store, log *slog.Logger) {
 	known := map[string]counterfactual.Hint{}
-	files, err := openFiles()
+	files, err := install.PinFiles()
 	if err == nil {
 		err = errors.Join(addHints(ctx, known, surface.NewPins(files, nil)), addHints(ctx, known, surface.NewPins(s, nil)))
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -20,7 +21,7 @@ import (
 // guardTrail keeps what the guard decides: the statement whole in a file, and its
 // digest in the ledger.
 type guardTrail struct {
-	records *records
+	records *install.Records
 	dir     *state.Dir
 }
 

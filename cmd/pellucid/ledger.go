@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -64,12 +65,12 @@ func carrier(l *storage.Ledger, keys sequence.Keys) *sequence.Sequencer {
 func (c *ledgerDB) untouched(f func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
-	s, err := (&stateDB{DB: c.DB}).open(ctx, dir, false)
-	if errors.Is(err, errNoStore) {
+	s, err := install.Database(c.DB).Open(ctx, dir, false)
+	if errors.Is(err, install.ErrNoStore) {
 		return fmt.Errorf("%w: %w", errNoLog, err)
 	} else if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -83,7 +84,7 @@ func (c *ledgerShowCmd) elsewhere(e *env, cause error) error {
 	if err != nil {
 		return err
 	}
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (c *ledgerShowCmd) elsewhere(e *env, cause error) error {
 func (c *ledgerShowCmd) held(dir *state.Dir, id ledger.ID) *hold.Item {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
-	s, err := (&stateDB{DB: c.DB}).open(ctx, dir, false)
+	s, err := install.Database(c.DB).Open(ctx, dir, false)
 	if err != nil {
 		return nil
 	}

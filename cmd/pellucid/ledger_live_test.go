@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -51,19 +52,19 @@ func verifyLive(t *testing.T, u *usedLog) {
 
 // keepWriting plays a process that records until ctx ends.
 func (u *usedLog) keepWriting(ctx context.Context, n int) {
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		u.t.Error(err)
 		return
 	}
-	s, err := (&stateDB{DB: u.where}).open(context.Background(), dir, true)
+	s, err := install.Database(u.where).Open(context.Background(), dir, true)
 	if err != nil {
 		u.t.Error(err)
 		return
 	}
 	defer s.Close()
-	kept := openRecords(s, dir, &rules.Evidence{Mode: rules.Required}, 20*time.Millisecond, slog.New(slog.DiscardHandler))
-	defer kept.close()
+	kept := install.OpenRecords(s, dir, &rules.Evidence{Mode: rules.Required}, 20*time.Millisecond, slog.New(slog.DiscardHandler))
+	defer kept.Close()
 	queue := hold.New(s, hold.Options{Evidence: kept.Held})
 	for i := 0; ctx.Err() == nil; i++ {
 		_ = kept.Require(&ledger.Event{Kind: ledger.Message, Server: "live", Verdict: "passed"}) // a busy store may refuse

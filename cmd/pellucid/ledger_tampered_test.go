@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -35,13 +36,13 @@ type usedLog struct {
 func newUsedLog(t *testing.T, where string) *usedLog {
 	t.Helper()
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := &usedLog{t: t, where: where}
 	// A first process signs what it records.
-	u.process(dir, true, func(kept *records, s *storage.Store) {
+	u.process(dir, true, func(kept *install.Records, s *storage.Store) {
 		for i := range 300 {
 			kept.Note(&ledger.Event{Kind: ledger.Message, Server: fmt.Sprint("s", i%3), Verdict: "passed"})
 		}
@@ -58,7 +59,7 @@ func newUsedLog(t *testing.T, where string) *usedLog {
 		}
 	})
 	// A second process acknowledges records that nobody signs yet.
-	u.process(dir, false, func(kept *records, s *storage.Store) {
+	u.process(dir, false, func(kept *install.Records, s *storage.Store) {
 		for range 5 {
 			must(t, kept.Require(&ledger.Event{Kind: ledger.Message, Server: "later", Verdict: "passed"}))
 		}
@@ -84,19 +85,19 @@ func must(t *testing.T, err error) {
 }
 
 // process plays a process that records; signs says whether it carries the log on.
-func (u *usedLog) process(dir *state.Dir, signs bool, do func(*records, *storage.Store)) {
+func (u *usedLog) process(dir *state.Dir, signs bool, do func(*install.Records, *storage.Store)) {
 	u.t.Helper()
-	s, err := (&stateDB{DB: u.where}).open(context.Background(), dir, true)
+	s, err := install.Database(u.where).Open(context.Background(), dir, true)
 	must(u.t, err)
 	defer s.Close()
-	kept := openRecords(s, dir, &rules.Evidence{Mode: rules.Required, Origin: "log.example/used"}, time.Hour, slog.New(slog.DiscardHandler))
+	kept := install.OpenRecords(s, dir, &rules.Evidence{Mode: rules.Required, Origin: "log.example/used"}, time.Hour, slog.New(slog.DiscardHandler))
 	if !signs {
-		kept.stop() // before anything waits
-		<-kept.done
+		kept.Stop() // before anything waits
+		<-kept.Done
 	}
 	do(kept, s)
 	if signs {
-		kept.close()
+		kept.Close()
 		return
 	}
 	kept.Recorder.Close(context.Background())
@@ -260,7 +261,7 @@ func typeOf(u *usedLog, column string) string {
 func TestLedgerVerifyRemembers(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "p.db")
 	u := newUsedLog(t, where)
-	dir, err := openState()
+	dir, err := install.Open()
 	must(t, err)
 	u.db.Close()
 	if code, out := u.verify(); code != 0 || !strings.Contains(out, "no earlier checkpoint is remembered") {
@@ -272,7 +273,7 @@ func TestLedgerVerifyRemembers(t *testing.T) {
 		return b
 	}
 	before := copyOf()
-	u.process(dir, true, func(kept *records, _ *storage.Store) {
+	u.process(dir, true, func(kept *install.Records, _ *storage.Store) {
 		must(t, kept.Require(&ledger.Event{Kind: ledger.Message, Server: "more", Verdict: "passed"}))
 	})
 	if code, out := u.verify(); code != 0 || strings.Contains(out, "no earlier checkpoint") {
@@ -300,10 +301,10 @@ func TestLedgerVerifyRemembers(t *testing.T) {
 // leaves it out and says so in the log, and the gap stays visible.
 func TestLedgerAlteredIsNotSigned(t *testing.T) {
 	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
-	dir, err := openState()
+	dir, err := install.Open()
 	must(t, err)
 	must(t, u.exec("UPDATE ledger_pending SET record = (SELECT record FROM ledger_pending WHERE wseq = 3 ORDER BY seq LIMIT 1) WHERE seq = (SELECT min(seq) FROM ledger_pending WHERE wseq = 2)"))
-	u.process(dir, true, func(*records, *storage.Store) {})
+	u.process(dir, true, func(*install.Records, *storage.Store) {})
 	code, out := u.verify()
 	if code != exit.Failed || !strings.Contains(out, "acknowledged record 2 of writer") || !strings.Contains(out, "is missing") {
 		t.Errorf("exit code %d: %s", code, out)

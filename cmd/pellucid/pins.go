@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -35,21 +36,21 @@ is damaged; 4 the database cannot be reached.`
 }
 
 type pinsListCmd struct {
-	pinPlaces
+	pinFlags
 	Server string `arg:"" optional:"" help:"Only this server."`
 	JSON   bool   `name:"json" help:"Print one JSON object for each server, as JSON lines."`
 }
 
 // A pinRow is what is told of one server.
 type pinRow struct {
-	Server  string    `json:"server"` // its identity, or the name that the operator gave the pin
-	Names   []string  `json:"names,omitzero"`
-	Since   time.Time `json:"since,omitzero"` // zero: it was never pinned
-	Items   int       `json:"items"`
-	Live    int       `json:"live"`
-	Pending int       `json:"pending"`
-	Blocked int       `json:"blocked"`
-	In      pinPlace  `json:"in"`
+	Server  string           `json:"server"` // its identity, or the name that the operator gave the pin
+	Names   []string         `json:"names,omitzero"`
+	Since   time.Time        `json:"since,omitzero"` // zero: it was never pinned
+	Items   int              `json:"items"`
+	Live    int              `json:"live"`
+	Pending int              `json:"pending"`
+	Blocked int              `json:"blocked"`
+	In      install.PinPlace `json:"in"`
 
 	Rejected   string    `json:"rejected,omitzero"` // why the server is, as a whole; escaped
 	RejectedAt time.Time `json:"rejected_at,omitzero"`
@@ -57,7 +58,7 @@ type pinRow struct {
 
 func (c *pinsListCmd) Run(e *env) error {
 	var rows []pinRow
-	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
+	err := c.places().Each(func(ctx context.Context, in install.PinPlace, pins *surface.Pins) error {
 		servers, err := pins.List(ctx)
 		for _, server := range servers {
 			pin, err := pins.Get(ctx, server)
@@ -71,11 +72,11 @@ func (c *pinsListCmd) Run(e *env) error {
 		}
 		return err
 	})
-	if err != nil && !errors.Is(err, errNoPins) {
+	if err != nil && !errors.Is(err, install.ErrNoPins) {
 		return err
 	}
 	if c.Server != "" && len(rows) == 0 {
-		return noPin(c.Server)
+		return install.NoPin(c.Server)
 	}
 	if c.JSON {
 		for _, r := range rows {
@@ -125,7 +126,7 @@ func (r *pinRow) names() string {
 	return strings.Join(words, ", ")
 }
 
-func newPinRow(in pinPlace, pin *surface.Pin) pinRow {
+func newPinRow(in install.PinPlace, pin *surface.Pin) pinRow {
 	r := pinRow{Server: pin.Server, Names: pin.Names, In: in, Since: pin.Since, Items: len(pin.Items), Rejected: pin.Rejected, RejectedAt: pin.RejectedAt}
 	for i := range pin.Items {
 		switch pin.Items[i].State() {
@@ -142,7 +143,7 @@ func newPinRow(in pinPlace, pin *surface.Pin) pinRow {
 
 // pinArgs are what show and diff share.
 type pinArgs struct {
-	pinPlaces
+	pinFlags
 	Server string `arg:"" optional:"" help:"Server: a name that list shows, or its identity; all of them if absent."`
 	Item   string `arg:"" optional:"" help:"Item: its name, its kind and name as in tool/search, or the digest of a version."`
 	JSON   bool   `name:"json" help:"Print it as JSON, one object for each item."`
@@ -152,9 +153,9 @@ type pinArgs struct {
 // which one it is about where there are several.
 func (c *pinArgs) every(f func(ctx context.Context, pin *surface.Pin) error) error {
 	if c.Server != "" {
-		return c.of(c.Server, func(ctx context.Context, _ *surface.Pins, pin surface.Pin) error { return f(ctx, &pin) })
+		return c.places().Of(c.Server, func(ctx context.Context, _ *surface.Pins, pin surface.Pin) error { return f(ctx, &pin) })
 	}
-	return c.each(func(ctx context.Context, _ pinPlace, pins *surface.Pins) error {
+	return c.places().Each(func(ctx context.Context, _ install.PinPlace, pins *surface.Pins) error {
 		servers, err := pins.List(ctx)
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 
 // pinDecision is what approve and block share.
 type pinDecision struct {
-	pinPlaces
+	pinFlags
 	By     string `placeholder:"NAME" help:"Who decides; the name of this user if absent."`
 	JSON   bool   `name:"json" help:"Print as JSON what was decided about."`
 	Server string `arg:"" help:"Server: a name that list shows, or its identity."`
@@ -45,7 +45,7 @@ var (
 // one decides about an item. A person is asked about one that was not named by its
 // digest: whoever decides has seen that version.
 func (c *pinDecision) one(e *env, item string, verb pinVerb) error {
-	return c.of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
+	return c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
 		it, digest, err := versionNamed(&pin, item)
 		switch {
 		case err != nil:
@@ -158,7 +158,7 @@ func (c *pinsApproveCmd) Run(e *env) error {
 
 // several approves what waits, of one kind or all, in the versions that it has shown.
 func (c *pinsApproveCmd) several(e *env) error {
-	return c.of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
+	return c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
 		var items []*surface.PinnedItem
 		for i := range pin.Items {
 			if it := &pin.Items[i]; it.State() == surface.Pending && (c.All || it.Kind.String() == c.Kind) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -27,19 +28,19 @@ is damaged; 4 the database cannot be reached.`
 }
 
 func (c *pinsForgetCmd) Run(e *env) error {
-	at, err := c.find(c.Server)
+	at, err := c.places().Find(c.Server)
 	if err != nil {
 		return err
 	}
-	return c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
-		if in != at.in {
+	return c.places().Each(func(ctx context.Context, in install.PinPlace, pins *surface.Pins) error {
+		if in != at.In {
 			return nil
 		}
-		row := pinRow{Server: at.server, In: in}
+		row := pinRow{Server: at.Server, In: in}
 		says := "what is known of it cannot be read"
-		switch pin, err := pins.Get(ctx, at.server); {
+		switch pin, err := pins.Get(ctx, at.Server); {
 		case errors.Is(err, surface.ErrNotPinned): // somebody was faster
-			return noPin(c.Server)
+			return install.NoPin(c.Server)
 		case err == nil: // who forgets it need not understand it
 			row = newPinRow(in, &pin)
 			says = fmt.Sprintf("%s, %d live, %d pending, %d blocked", terminal.Plural(row.Items, "item"), row.Live, row.Pending, row.Blocked)
@@ -49,7 +50,7 @@ func (c *pinsForgetCmd) Run(e *env) error {
 				return err
 			}
 		}
-		if err := pins.Drop(ctx, at.server, (&decision{By: c.By}).who(e)); err != nil {
+		if err := pins.Drop(ctx, at.Server, (&decision{By: c.By}).who(e)); err != nil {
 			return err
 		}
 		if c.JSON {

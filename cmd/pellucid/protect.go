@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -162,7 +163,7 @@ func protectOptions(skip []string, force bool) (protect.Options, error) {
 	if err != nil {
 		return protect.Options{}, fmt.Errorf("protect: find this program: %w", err)
 	}
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return protect.Options{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -36,9 +37,9 @@ wrong usage; 3 the state directory or an identity cannot be used; 4 the database
 reached.`
 }
 
-// queue calls do with the queue.
-func (c *stateDB) queue(do func(context.Context, *hold.Queue) error) error {
-	return c.with(func(ctx context.Context, s *storage.Store, kept *records) error {
+// withQueue calls do with the queue.
+func withQueue(d install.Database, do func(context.Context, *hold.Queue) error) error {
+	return d.With(func(ctx context.Context, s *storage.Store, kept *install.Records) error {
 		var o hold.Options
 		if kept != nil {
 			o.Evidence = kept.Held
@@ -68,7 +69,7 @@ item. It says nothing of its content but codes and sizes; show does.`
 
 func (c *quarantineListCmd) Run(e *env) error {
 	var items []hold.Item
-	err := c.queue(func(ctx context.Context, q *hold.Queue) (err error) {
+	err := withQueue(c.DB, func(ctx context.Context, q *hold.Queue) (err error) {
 		f := hold.Filter{State: hold.State(c.State), Server: c.Server, Tool: c.Tool, Limit: c.Limit}
 		if c.State == "all" {
 			f.State = ""
@@ -76,7 +77,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 		items, err = q.List(ctx, f)
 		return err
 	})
-	if err != nil && !errors.Is(err, errNoStore) {
+	if err != nil && !errors.Is(err, install.ErrNoStore) {
 		return err
 	}
 	if c.JSON {
@@ -180,7 +181,7 @@ func (c *decision) Validate() error {
 }
 
 func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
-	return c.queue(func(ctx context.Context, q *hold.Queue) error {
+	return withQueue(c.DB, func(ctx context.Context, q *hold.Queue) error {
 		if err := do(q, ctx, c.ID, c.who(e)); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -16,9 +17,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// blocks calls do with the blocks of the store.
-func (c *stateDB) blocks(do func(context.Context, *hold.Blocks) error) error {
-	return c.with(func(ctx context.Context, s *storage.Store, kept *records) error {
+// withBlocks calls do with the blocks of the store.
+func withBlocks(d install.Database, do func(context.Context, *hold.Blocks) error) error {
+	return d.With(func(ctx context.Context, s *storage.Store, kept *install.Records) error {
 		var o hold.BlockOptions
 		if kept != nil {
 			o.Evidence = kept.Block
@@ -80,11 +81,11 @@ func newBlockJSON(b *hold.Block) blockJSON {
 
 func (c *quarantineBlocksCmd) Run(e *env) error {
 	var list []hold.Block
-	err := c.blocks(func(ctx context.Context, bs *hold.Blocks) (err error) {
+	err := withBlocks(c.DB, func(ctx context.Context, bs *hold.Blocks) (err error) {
 		list, err = bs.List(ctx, c.All)
 		return err
 	})
-	if err != nil && !errors.Is(err, errNoStore) {
+	if err != nil && !errors.Is(err, install.ErrNoStore) {
 		return err
 	}
 	if c.JSON {
@@ -124,7 +125,7 @@ Results that it has held already stay where they are.`
 }
 
 func (c *quarantineLiftCmd) Run(e *env) error {
-	return c.blocks(func(ctx context.Context, bs *hold.Blocks) error {
+	return withBlocks(c.DB, func(ctx context.Context, bs *hold.Blocks) error {
 		err := bs.Lift(ctx, c.ID, c.who(e))
 		if errors.Is(err, hold.ErrNotFound) {
 			return errors.New("quarantine: no such source: pellucid quarantine blocks has those that are withheld")

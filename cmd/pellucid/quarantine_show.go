@@ -85,7 +85,7 @@ denied, or has expired, its body is gone.`
 }
 
 func (c *quarantineShowCmd) Run(e *env) error {
-	return c.queue(func(ctx context.Context, q *hold.Queue) error {
+	return withQueue(c.DB, func(ctx context.Context, q *hold.Queue) error {
 		it, err := q.Get(ctx, c.ID)
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -33,9 +34,9 @@ type storeDB struct {
 // all are the stores that the flag names; without it, the files that there are.
 func (c *storeDB) all() ([]string, error) {
 	if c.DB != "" {
-		return []string{c.DB}, checkStore(c.DB)
+		return []string{c.DB}, install.CheckStore(c.DB)
 	}
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (c *storeMigrateCmd) migrate(ctx context.Context, e *env, where string) err
 	}
 	s, err := storage.Open(ctx, where, storage.Options{})
 	if err != nil {
-		return unopened(where, err)
+		return install.Unopened(where, err)
 	}
 	if err := s.Close(); err != nil {
 		return err
@@ -130,7 +131,7 @@ func inspected(where string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.With(exit.Config, errNoneYet)
 	}
-	return unopened(where, err)
+	return install.Unopened(where, err)
 }
 
 type storeBackupCmd struct {
@@ -184,7 +185,7 @@ func (c *storeBackupCmd) backup(ctx context.Context, e *env, where, into string)
 	case errors.Is(err, fs.ErrNotExist):
 		return inspected(where, err)
 	case errors.Is(err, ground.ErrUnavailable):
-		return unopened(where, err)
+		return install.Unopened(where, err)
 	case err != nil:
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -68,13 +69,13 @@ func TestTampered(t *testing.T) {
 	}
 	item := hold.Item{ID: id, Server: "files", Tool: "read", Principal: "lab-1", Rule: "hidden-tag", Code: finding.HiddenTag, Body: []byte(`{"content":[]}`)}
 	block := hold.Block{ID: id, Server: "files", Tool: "read", Evidence: id, Severity: 500, Since: time.Now(), Until: time.Now().Add(time.Hour), By: "ann"}
-	at, err := openState()
+	at, err := install.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := openRecords(s, at, &rules.Evidence{}, pollSeldom, slog.New(slog.DiscardHandler))
+	kept := install.OpenRecords(s, at, &rules.Evidence{}, install.PollSeldom, slog.New(slog.DiscardHandler))
 	err = hold.New(s, hold.Options{Evidence: kept.Held}).Hold(t.Context(), item)
-	kept.close()
+	kept.Close()
 	if err != nil {
 		t.Fatal(err)
 	}

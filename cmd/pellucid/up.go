@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -107,7 +108,7 @@ func (b *boundary) drain(srv *http.Server) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		b.log.Warn("what was still under way has been cut")
 	}
-	rest, done := context.WithTimeout(context.Background(), closeWait)
+	rest, done := context.WithTimeout(context.Background(), install.CloseWait)
 	defer done()
 	if err := srv.Shutdown(rest); err != nil {
 		srv.Close()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -48,9 +49,9 @@ type boundary struct {
 
 	key      frame.Key
 	sealer   *era.Sealer
-	journal  *state.Journal // nil: evidence is not off
-	records  *records       // nil: it is
-	requires bool           // that a result is recorded before it is delivered
+	journal  *state.Journal   // nil: evidence is not off
+	records  *install.Records // nil: it is
+	requires bool             // that a result is recorded before it is delivered
 	store    *storage.Store
 	queue    *hold.Queue
 	blocks   *hold.Blocks
@@ -143,11 +144,11 @@ func (b *boundary) waiting() int64 {
 
 // openState opens what outlives the process.
 func (b *boundary) openState(r *rules.Rules) error {
-	dir, err := openState()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
-	if b.key, err = fenceKey(dir); err != nil {
+	if b.key, err = install.FenceKey(dir); err != nil {
 		return err
 	}
 	if b.sealer, err = stateSealer(dir); err != nil {
@@ -159,7 +160,7 @@ func (b *boundary) openState(r *rules.Rules) error {
 		}
 	}
 	where := cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.env.Getenv("PELLUCID_DB"))
-	if b.store, err = (&stateDB{DB: where}).open(context.Background(), dir, true); err != nil {
+	if b.store, err = install.Database(where).Open(context.Background(), dir, true); err != nil {
 		return err
 	}
 	if b.pins, b.queue, err = b.kept(dir, r); err != nil {
@@ -182,7 +183,7 @@ func (b *boundary) openState(r *rules.Rules) error {
 func (b *boundary) close() {
 	b.gone.Wait()
 	if b.fleet != nil {
-		ctx, stop := context.WithTimeout(context.Background(), closeWait)
+		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 		defer stop()
 		_ = b.fleet.Close(ctx)
 	}
@@ -200,7 +201,7 @@ func (b *boundary) close() {
 		b.sink.Close()
 	}
 	b.saveTrust()
-	b.records.close()
+	b.records.Close()
 	if b.follows != nil {
 		b.follows()
 	}
@@ -208,7 +209,7 @@ func (b *boundary) close() {
 		b.store.Close()
 	}
 	if b.meter != nil {
-		ctx, stop := context.WithTimeout(context.Background(), closeWait)
+		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 		defer stop()
 		if err := b.meter.Shutdown(ctx); err != nil {
 			b.log.Warn("traces lost", "error", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -30,10 +31,10 @@ func (b *boundary) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Qu
 	}
 	f, err := standing.Open(context.Background(), b.store.Ledger(), b.scored, b.log)
 	if err != nil {
-		return nil, nil, openError(err)
+		return nil, nil, install.OpenError(err)
 	}
 	b.trust = f.Book()
-	b.records = openFollowed(b.store, dir, &r.Evidence, pollOften, b.log, f.Integrated)
+	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, install.PollOften, b.log, f.Integrated)
 	b.requires = r.Evidence.Mode == rules.Required
 	b.follows = followScores(f)
 	return pins.WithEvidence(b.records.Pin), hold.New(b.store, hold.Options{Evidence: b.records.Held, Seal: b.seal}), nil
@@ -87,11 +88,11 @@ func (b *boundary) ledgerGauges() meter.Ledger {
 		return meter.Ledger{}
 	}
 	return meter.Ledger{
-		Pending:    b.records.waiting,
-		Size:       func() int64 { return b.records.seq.Figures().Size },
-		Integrated: func() int64 { return b.records.seq.Figures().Integrated },
+		Pending:    b.records.Waiting,
+		Size:       func() int64 { return b.records.Seq.Figures().Size },
+		Integrated: func() int64 { return b.records.Seq.Figures().Integrated },
 		Lost:       func() int64 { return b.records.Figures().Lost },
-		Lag:        func() int64 { return b.records.seq.Figures().Lag.Milliseconds() },
+		Lag:        func() int64 { return b.records.Seq.Figures().Lag.Milliseconds() },
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -97,7 +98,7 @@ func (b *boundary) routes(r *rules.Rules, g *entrance, plugged http.Handler) htt
 	known.Handle("GET /servers", ownScope(g.who, scopeServers, http.HandlerFunc(b.servers)))
 	known.Handle("/v1/", plugged)
 	if b.records != nil {
-		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.log))))
+		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.Log))))
 	}
 	guarded := http.NewServeMux()
 	guarded.Handle("/", g.inner(known))
@@ -196,7 +197,7 @@ func (b *boundary) client(s *wire.FrontSession, server string) fleet.Client {
 
 // stateSealer has a key that comes of the installation's, as that of the fences is.
 func stateSealer(dir *state.Dir) (*era.Sealer, error) {
-	secret, err := installKey(dir)
+	secret, err := install.Key(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func (b *boundary) keepFronts(r *rules.Rules) {
 		}
 		delete(b.fronts, name)
 		b.gone.Go(func() {
-			ctx, stop := context.WithTimeout(context.Background(), closeWait)
+			ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 			defer stop()
 			_ = f.Shutdown(ctx) // its sessions have lost their server
 		})

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -56,7 +57,7 @@ func (b *boundary) closeJury() {
 	if b.shadow == nil {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), closeWait/5)
+	ctx, stop := context.WithTimeout(context.Background(), install.CloseWait/5)
 	defer stop()
 	b.shadow.Close(ctx)
 	b.jury.Load().closeAllBut(nil)

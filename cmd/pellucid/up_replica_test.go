@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
@@ -101,7 +102,7 @@ func TestUpReplicas(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("REPLICA_KEY", tt.first)
-			t.Setenv(installKeyVar, "env:REPLICA_KEY")
+			t.Setenv(install.KeyVar, "env:REPLICA_KEY")
 			a := startUp(t, config, nil)
 			t.Setenv("REPLICA_KEY", tt.second)
 			b := startUp(t, config, nil)
@@ -140,7 +141,7 @@ func TestInstallKey(t *testing.T) {
 	if err := os.WriteFile(file, []byte(digits+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	own, err := installKey(dir)
+	own, err := install.Key(dir)
 	if err != nil || len(own) != state.KeySize {
 		t.Fatalf("%x, %v", own, err)
 	}
@@ -153,8 +154,8 @@ func TestInstallKey(t *testing.T) {
 		{"file:" + file + "x", "", false}, {digits, "", false},
 	} {
 		t.Setenv("GIVEN", tt.value)
-		t.Setenv(installKeyVar, tt.ref)
-		key, err := installKey(dir)
+		t.Setenv(install.KeyVar, tt.ref)
+		key, err := install.Key(dir)
 		switch {
 		case tt.ok && (err != nil || fmt.Sprintf("%x", key) != digits):
 			t.Errorf("%s: %x, %v", tt.ref, key, err)

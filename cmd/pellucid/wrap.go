@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -59,10 +60,10 @@ type wrapCmd struct {
 	holdFlags
 	logFlags
 
-	store  *storage.Store // nil: nothing needs it
-	kept   *records       // nil: there is no ledger
-	policy *wrapPolicy    // nil: none is wanted
-	stderr *heard         // of a server that is a process; nil: of another
+	store  *storage.Store   // nil: nothing needs it
+	kept   *install.Records // nil: there is no ledger
+	policy *wrapPolicy      // nil: none is wanted
+	stderr *heard           // of a server that is a process; nil: of another
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
 }
@@ -197,7 +198,7 @@ func (c *wrapCmd) config(log *slog.Logger) (cfg gateway.Config, done func(), err
 	if err != nil {
 		return cfg, nil, err
 	}
-	if cfg.Key, err = fenceKey(dir); err != nil {
+	if cfg.Key, err = install.FenceKey(dir); err != nil {
 		return cfg, nil, err
 	}
 	if done, err = c.keep(&cfg, dir, log); err != nil {
@@ -221,7 +222,7 @@ func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (d
 	}
 	var s *storage.Store
 	if c.Evidence != "off" || c.holdFlags.wanted() || c.DB != "" {
-		if s, err = c.stateDB.open(context.Background(), dir, true); err != nil {
+		if s, err = c.DB.Open(context.Background(), dir, true); err != nil {
 			return nil, err
 		}
 		closers = append(closers, func() { s.Close() })
@@ -288,7 +289,7 @@ func (c *wrapCmd) classify(cfg *gateway.Config, log *slog.Logger) (stop func(), 
 	shadow := gateway.NewShadow(gateway.ShadowOptions{Workers: 1, Octets: 8 << 20})
 	cfg.Classifiers = &gateway.Classifiers{Shadow: shadow, Of: func(tool string) []*classify.Member { return j.members("", tool) }}
 	switch sink := cfg.Sink.(type) {
-	case *records:
+	case *install.Records:
 		cfg.Classifiers.Record = sink.Classified
 	case *journalSink:
 		cfg.Classifiers.Record = func(v gateway.Classified) {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -58,7 +59,7 @@ func (c *wrapCmd) admissions(review *rules.Review, log *slog.Logger) (*admission
 			a.opt.Pins = a.opt.Pins.WithEvidence(c.kept.Pin)
 		}
 	} else {
-		files, err := openFiles()
+		files, err := install.PinFiles()
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -54,18 +55,18 @@ func (p *wrapPolicy) session(cfg *gateway.Config) {
 
 // records opens the ledger. The scores that a policy asks for follow it, until stop is
 // called.
-func (c *wrapCmd) records(s *storage.Store, dir *state.Dir, e *rules.Evidence, log *slog.Logger) (r *records, stop func(), err error) {
+func (c *wrapCmd) records(s *storage.Store, dir *state.Dir, e *rules.Evidence, log *slog.Logger) (r *install.Records, stop func(), err error) {
 	if c.policy == nil {
-		r = openRecords(s, dir, e, pollSeldom, log)
-		return r, r.close, nil
+		r = install.OpenRecords(s, dir, e, install.PollSeldom, log)
+		return r, r.Close, nil
 	}
 	f, err := standing.Open(context.Background(), s.Ledger(), trust.Options{}.OrDefault(), log)
 	if err != nil {
-		return nil, nil, openError(err)
+		return nil, nil, install.OpenError(err)
 	}
 	c.policy.book = f.Book()
-	r = openFollowed(s, dir, e, pollSeldom, log, f.Integrated)
+	r = install.OpenFollowed(s, dir, e, install.PollSeldom, log, f.Integrated)
 	r.Rules(c.policy.rules.Version())
 	unfollow := followScores(f)
-	return r, func() { r.close(); unfollow() }, nil
+	return r, func() { r.Close(); unfollow() }, nil
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package build says what this program was made of.
 package build
 
 import (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package terminal reads what a person names, and writes what a person or a program reads.
 package terminal
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package install
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 
 // A pinPlace is where pins are. Without --db those of wrap and check are files in the
 // state directory, which cost a small process nothing; those of up are in its database.
-type pinPlace string
+type PinPlace string
 
 const (
-	inFiles    pinPlace = "files"
-	inDatabase pinPlace = "database"
+	inFiles    PinPlace = "files"
+	inDatabase PinPlace = "database"
 )
 
-// openFiles opens the pins and verdicts that are files.
-func openFiles() (*pinfile.Store, error) {
-	dir, err := openState()
+// PinFiles opens the pins and verdicts that are files.
+func PinFiles() (*pinfile.Store, error) {
+	dir, err := Open()
 	if err != nil {
 		return nil, err
 	}
@@ -39,40 +39,35 @@ func openFiles() (*pinfile.Store, error) {
 	return s, nil
 }
 
-// pinDB says where the pins are.
-type pinDB struct {
-	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the pins: a postgres:// URL, or the path of an SQLite file (default: $$${env}; else pins of wrap and check are files in the state directory, and those of up are in its pellucid.db)."`
-}
-
-// open opens the pins. Without a database, make says to make one; else there are none.
-func (c *pinDB) open(ctx context.Context, make bool) (s *storage.Store, err error) {
-	dir, err := openState()
+// OpenPins opens the pins of a database. Without one, make says to make it; else there are none.
+func OpenPins(ctx context.Context, d Database, make bool) (*storage.Store, error) {
+	dir, err := Open()
 	if err != nil {
 		return nil, err
 	}
-	s, err = (&stateDB{DB: c.DB}).open(ctx, dir, make)
-	if errors.Is(err, errNoStore) {
+	s, err := d.Open(ctx, dir, make)
+	if errors.Is(err, ErrNoStore) {
 		return nil, nil
 	}
 	return s, err
 }
 
-// pinPlaces says whose pins a person means.
-type pinPlaces struct {
-	pinDB
-	Files bool `help:"Only pins in files of the state directory, which are those of wrap and check without --db."`
+// PinPlaces says whose pins a person means.
+type PinPlaces struct {
+	Db    Database
+	Files bool // only those in files of the state directory
 }
 
 // errNoPins: nothing was ever pinned.
-var errNoPins = errors.New("pins: there are none yet: nothing was ever pinned")
+var ErrNoPins = errors.New("pins: there are none yet: nothing was ever pinned")
 
-// each calls f with the pins of every place that is meant and there.
-func (c *pinPlaces) each(f func(context.Context, pinPlace, *surface.Pins) error) error {
+// Each calls f with the pins of every place that is meant and there.
+func (c PinPlaces) Each(f func(context.Context, PinPlace, *surface.Pins) error) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	none := true
-	if c.Files || c.DB == "" {
-		files, err := openFiles()
+	if c.Files || c.Db == "" {
+		files, err := PinFiles()
 		if err != nil {
 			return err
 		}
@@ -88,37 +83,37 @@ func (c *pinPlaces) each(f func(context.Context, pinPlace, *surface.Pins) error)
 		}
 	}
 	if !c.Files {
-		there, err := c.database(ctx, f)
+		there, err := c.inDatabase(ctx, f)
 		if err != nil {
 			return err
 		}
 		none = none && !there
 	}
 	if none {
-		return errNoPins
+		return ErrNoPins
 	}
 	return nil
 }
 
-// database calls f with the pins of the database, if there is one. What is decided
+// inDatabase calls f with the pins of the database, if there is one. What is decided
 // about them goes into its ledger.
-func (c *pinPlaces) database(ctx context.Context, f func(context.Context, pinPlace, *surface.Pins) error) (there bool, err error) {
-	s, err := c.open(ctx, false)
+func (c PinPlaces) inDatabase(ctx context.Context, f func(context.Context, PinPlace, *surface.Pins) error) (there bool, err error) {
+	s, err := OpenPins(ctx, c.Db, false)
 	if err != nil || s == nil {
 		return false, err
 	}
 	defer s.Close()
 	pins := surface.NewPins(s, nil)
-	dir, err := openState()
+	dir, err := Open()
 	if err != nil {
 		return true, err
 	}
-	kept, err := recordsOf(ctx, s, dir)
+	kept, err := RecordsOf(ctx, s, dir)
 	if err != nil {
-		return true, openError(err)
+		return true, OpenError(err)
 	}
 	if kept != nil {
-		defer kept.close()
+		defer kept.Close()
 		pins = pins.WithEvidence(kept.Pin)
 	}
 	err = f(ctx, inDatabase, pins)
@@ -130,15 +125,15 @@ func (c *pinPlaces) database(ctx context.Context, f func(context.Context, pinPla
 
 // A pinAt is a pin that a person means.
 type pinAt struct {
-	in     pinPlace
-	server string // its identity, or the name of the pin
+	In     PinPlace
+	Server string // its identity, or the name of the pin
 }
 
-// find returns the one pin that a person means by a name: its identity, or a name under
+// Find returns the one pin that a person means by a name: its identity, or a name under
 // which the server was seen.
-func (c *pinPlaces) find(name string) (pinAt, error) {
+func (c PinPlaces) Find(name string) (pinAt, error) {
 	var found []pinAt
-	err := c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
+	err := c.Each(func(ctx context.Context, in PinPlace, pins *surface.Pins) error {
 		servers, err := pins.Find(ctx, name)
 		for _, server := range servers {
 			found = append(found, pinAt{in, server})
@@ -149,24 +144,24 @@ func (c *pinPlaces) find(name string) (pinAt, error) {
 	case err != nil:
 		return pinAt{}, err
 	case len(found) == 0:
-		return pinAt{}, noPin(name)
+		return pinAt{}, NoPin(name)
 	case len(found) == 1:
 		return found[0], nil
 	}
 	var servers []string
 	for _, at := range found {
-		if !slices.Contains(servers, at.server) {
-			servers = append(servers, at.server)
+		if !slices.Contains(servers, at.Server) {
+			servers = append(servers, at.Server)
 		}
 	}
 	if len(servers) > 1 {
-		return pinAt{}, exit.With(exit.Usage, severalPins("pins", name, servers))
+		return pinAt{}, exit.With(exit.Usage, SeveralPins("pins", name, servers))
 	}
 	return pinAt{}, exit.With(exit.Usage, fmt.Errorf("pins: %s is pinned in files and in the database: say which one by --files or --db", terminal.ShellWord(name)))
 }
 
-// severalPins says that a name means several servers, and how to name one of them.
-func severalPins(verb, name string, servers []string) error {
+// SeveralPins says that a name means several servers, and how to name one of them.
+func SeveralPins(verb, name string, servers []string) error {
 	shown := make([]string, len(servers))
 	for i, s := range servers {
 		shown[i] = terminal.ShellWord(s)
@@ -174,17 +169,17 @@ func severalPins(verb, name string, servers []string) error {
 	return fmt.Errorf("%s: several servers are called %s: say which by its identity: %s", verb, terminal.ShellWord(name), strings.Join(shown, ", "))
 }
 
-// of calls f with the pin that a person means.
-func (c *pinPlaces) of(name string, f func(context.Context, *surface.Pins, surface.Pin) error) error {
-	at, err := c.find(name)
+// Of calls f with the pin that a person means.
+func (c PinPlaces) Of(name string, f func(context.Context, *surface.Pins, surface.Pin) error) error {
+	at, err := c.Find(name)
 	if err != nil {
 		return err
 	}
-	return c.each(func(ctx context.Context, in pinPlace, pins *surface.Pins) error {
-		if in != at.in {
+	return c.Each(func(ctx context.Context, in PinPlace, pins *surface.Pins) error {
+		if in != at.In {
 			return nil
 		}
-		pin, err := pins.Get(ctx, at.server)
+		pin, err := pins.Get(ctx, at.Server)
 		if err != nil {
 			return err
 		}
@@ -192,6 +187,6 @@ func (c *pinPlaces) of(name string, f func(context.Context, *surface.Pins, surfa
 	})
 }
 
-func noPin(server string) error {
+func NoPin(server string) error {
 	return fmt.Errorf("pins: no such pin: %s: pellucid pins list has the names", finding.Quote(server))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package install
 
 import (
 	"context"
@@ -20,52 +20,51 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// stateCache is enough for a store that mostly grows: a gateway stays resident.
-const stateCache = 8 << 20
+// StateCache is enough for a store that mostly grows: a gateway stays resident.
+const StateCache = 8 << 20
 
 // servingWait bounds how long a call waits for a store that another process has locked. A
 // person who runs a verb may wait longer.
 const servingWait = 900 * time.Millisecond
 
-// stateDB says where the database of the gateway is: with its queue, pins and log.
-type stateDB struct {
-	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the queue: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
-}
+// A database is a postgres:// URL or the path of an SQLite file; "" stands for the one in
+// the state directory.
+type Database string
 
 // errNoStore: nothing was ever put there.
-var errNoStore = errors.New("store: there is no database yet")
+var ErrNoStore = errors.New("store: there is no database yet")
 
 // noStore says where no database is: that of the gateway may be another one.
 func noStore(where string) error {
-	return fmt.Errorf("%w at %s; --db names another one", errNoStore, terminal.Printable(where))
+	return fmt.Errorf("%w at %s; --db names another one", ErrNoStore, terminal.Printable(where))
 }
 
-// open opens the database; make says to make one where there is none.
-func (c *stateDB) open(ctx context.Context, dir *state.Dir, make bool) (*storage.Store, error) {
-	where := c.DB
+// Open opens the database; make says to make one where there is none.
+func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage.Store, error) {
+	where := string(d)
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
-	key, err := chainKey(dir)
+	key, err := ChainKey(dir)
 	if err != nil {
 		return nil, err
 	}
-	o := storage.Options{Cache: stateCache, Chain: key}
+	o := storage.Options{Cache: StateCache, Chain: key}
 	if make { // for a process that serves calls
 		o.Wait = servingWait
 	}
-	return openStore(ctx, where, o, func() error {
+	return OpenStore(ctx, where, o, func() error {
 		if make {
-			return makePrivate(where)
+			return MakePrivate(where)
 		}
 		return noStore(where)
 	})
 }
 
-// openStore opens a database; absent is asked what becomes of a file that is not there. The
+// OpenStore opens a database; absent is asked what becomes of a file that is not there. The
 // name does not stand in the error: it may hold a password.
-func openStore(ctx context.Context, where string, o storage.Options, absent func() error) (*storage.Store, error) {
-	if err := checkStore(where); err != nil {
+func OpenStore(ctx context.Context, where string, o storage.Options, absent func() error) (*storage.Store, error) {
+	if err := CheckStore(where); err != nil {
 		return nil, err
 	}
 	if !storage.IsPostgres(where) {
@@ -77,30 +76,30 @@ func openStore(ctx context.Context, where string, o storage.Options, absent func
 	}
 	s, err := storage.Open(ctx, where, o)
 	if err != nil {
-		return nil, unopened(where, err)
+		return nil, Unopened(where, err)
 	}
 	return s, nil
 }
 
-// with calls do with the store, and with the records of what do changes; nil where
+// With calls do with the store, and with the records of what do changes; nil where
 // evidence is off.
-func (c *stateDB) with(do func(context.Context, *storage.Store, *records) error) error {
+func (d Database) With(do func(context.Context, *storage.Store, *Records) error) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := openState()
+	dir, err := Open()
 	if err != nil {
 		return err
 	}
-	s, err := c.open(ctx, dir, false)
+	s, err := d.Open(ctx, dir, false)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	kept, err := recordsOf(ctx, s, dir)
+	kept, err := RecordsOf(ctx, s, dir)
 	if err != nil {
-		return openError(err)
+		return OpenError(err)
 	}
-	defer kept.close()
+	defer kept.Close()
 	err = do(ctx, s, kept)
 	if storeAway(err) {
 		return exit.With(exit.Unreachable, err)
@@ -108,17 +107,17 @@ func (c *stateDB) with(do func(context.Context, *storage.Store, *records) error)
 	return err
 }
 
-// checkStore refuses a URL of another kind of database: it would be taken for a file.
-func checkStore(where string) error {
+// CheckStore refuses a URL of another kind of database: it would be taken for a file.
+func CheckStore(where string) error {
 	if storage.IsPostgres(where) || !strings.Contains(where, "://") {
 		return nil
 	}
 	return exit.With(exit.Usage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
 }
 
-// makePrivate makes the file that a store is to be, for its owner alone: it holds
+// MakePrivate makes the file that a store is to be, for its owner alone: it holds
 // what has not been retracted yet. SQLite gives its other files the same mode.
-func makePrivate(path string) error {
+func MakePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return exit.With(exit.Unreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), terminal.WithoutPath(err)))
@@ -126,8 +125,8 @@ func makePrivate(path string) error {
 	return f.Close()
 }
 
-// openError gives the error of store.Open its exit code.
-func openError(err error) error {
+// OpenError gives the error of store.Open its exit code.
+func OpenError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -142,11 +141,11 @@ func storeAway(err error) bool {
 	return errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull)
 }
 
-// unopened gives the error of opening a store its exit code and, of a file, its name and
+// Unopened gives the error of opening a store its exit code and, of a file, its name and
 // what keeps it from being opened.
-func unopened(where string, err error) error {
+func Unopened(where string, err error) error {
 	if err == nil || storage.IsPostgres(where) {
-		return openError(err)
+		return OpenError(err)
 	}
 	// Nobody here has it open: to close it once more would drop the locks.
 	f, plain := os.OpenFile(where, os.O_RDWR, 0)
@@ -157,5 +156,5 @@ func unopened(where string, err error) error {
 		return exit.With(exit.Unreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), terminal.WithoutPath(plain)))
 	}
 	f.Close()
-	return openError(fmt.Errorf("%w: %s", err, finding.Quote(where)))
+	return OpenError(fmt.Errorf("%w: %s", err, finding.Quote(where)))
 }

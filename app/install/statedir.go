@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package install is what one machine, or one team of replicas, keeps: the state directory and its keys, the store, the records and the pins.
+package install
 
 import (
 	"bytes"
@@ -16,8 +17,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// openState opens the state directory.
-func openState() (*state.Dir, error) {
+// Open opens the state directory.
+func Open() (*state.Dir, error) {
 	dir, err := state.Open()
 	if err != nil {
 		return nil, exit.With(exit.Config, err)
@@ -25,14 +26,14 @@ func openState() (*state.Dir, error) {
 	return dir, nil
 }
 
-// installKeyVar names where replicas have their one key from: env:NAME or file:PATH of
+// KeyVar names where replicas have their one key from: env:NAME or file:PATH of
 // 64 hexadecimal digits. Without it a state directory has a key of its own.
-const installKeyVar = "PELLUCID_INSTALL_KEY"
+const KeyVar = "PELLUCID_INSTALL_KEY"
 
-// installKey is the secret of this installation, of which the keys of fences and of
+// Key is the secret of this installation, of which the keys of fences and of
 // sealed state are made.
-func installKey(dir *state.Dir) ([]byte, error) {
-	ref := os.Getenv(installKeyVar)
+func Key(dir *state.Dir) ([]byte, error) {
+	ref := os.Getenv(KeyVar)
 	if ref == "" {
 		key, err := dir.Key("install.key")
 		if err != nil {
@@ -42,36 +43,36 @@ func installKey(dir *state.Dir) ([]byte, error) {
 	}
 	text, err := rules.Options{Getenv: os.LookupEnv}.Resolve(ref)
 	if err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("%s: %w", installKeyVar, err))
+		return nil, exit.With(exit.Config, fmt.Errorf("%s: %w", KeyVar, err))
 	}
 	key, err := hex.DecodeString(text)
 	if err != nil || len(key) != state.KeySize {
-		return nil, exit.With(exit.Config, fmt.Errorf("%s: what it refers to is not %d hexadecimal digits", installKeyVar, 2*state.KeySize))
+		return nil, exit.With(exit.Config, fmt.Errorf("%s: what it refers to is not %d hexadecimal digits", KeyVar, 2*state.KeySize))
 	}
 	return key, nil
 }
 
-// chainKey authenticates records that wait for their signature.
-func chainKey(dir *state.Dir) (*sequence.ChainKey, error) {
-	secret, err := installKey(dir)
+// ChainKey authenticates records that wait for their signature.
+func ChainKey(dir *state.Dir) (*sequence.ChainKey, error) {
+	secret, err := Key(dir)
 	if err != nil {
 		return nil, err
 	}
 	return sequence.NewChainKey(secret), nil
 }
 
-// fenceKey is the installation's key of the fences.
-func fenceKey(dir *state.Dir) (frame.Key, error) {
-	secret, err := installKey(dir)
+// FenceKey is the installation's key of the fences.
+func FenceKey(dir *state.Dir) (frame.Key, error) {
+	secret, err := Key(dir)
 	if err != nil {
 		return frame.Key{}, err
 	}
 	return frame.NewKey(secret)
 }
 
-// operatorKey is the operator's own key for cascade events, made on first use. An
+// OperatorKey is the operator's own key for cascade events, made on first use. An
 // adapter on the same state believes it.
-func operatorKey(dir *state.Dir) (attest.Key, error) {
+func OperatorKey(dir *state.Dir) (attest.Key, error) {
 	seed, err := dir.Key("operator.key")
 	if err != nil {
 		return attest.Key{}, exit.With(exit.Config, err)

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/evidence"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// Records keep what a process decides in the ledger of its store, and carry that on.
+type Records struct {
+	*evidence.Recorder
+	Log  *storage.Ledger
+	Seq  *sequence.Sequencer
+	Stop context.CancelFunc
+	Done chan struct{}
+	say  *slog.Logger
+}
+
+// How often a process looks for what others have stored: a gateway for the verbs that
+// people use beside it, others for what a process that died has left.
+const (
+	PollOften  = 300 * time.Millisecond
+	PollSeldom = 5 * time.Second
+)
+
+func OpenRecords(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger) *Records {
+	return OpenFollowed(s, dir, e, poll, log, nil)
+}
+
+// OpenFollowed is openRecords with somebody who is told of what is integrated.
+func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *Records {
+	r := &Records{Log: s.Ledger(), say: log, Done: make(chan struct{})}
+	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated, Chain: r.Log.Chain(),
+		Keys: &sequence.Keyring{Dir: dir, Given: e.Signer()}})
+	r.Recorder = evidence.New(evidence.Options{Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, Wake: r.Seq.Wake, Log: log})
+	ctx, stop := context.WithCancel(context.Background())
+	r.Stop = stop
+	go func() { defer close(r.Done); r.Seq.Run(ctx) }()
+	return r
+}
+
+// originOf is the name of a log that is yet to begin: nobody else's.
+func originOf(configured string) string {
+	if configured != "" {
+		return configured
+	}
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return "pellucid/" + hex.EncodeToString(b[:])
+}
+
+// Close writes what waits, and integrates it if nobody else does. The store stays open.
+func (r *Records) Close() {
+	if r == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), CloseWait)
+	defer stop()
+	if n := r.Recorder.Close(ctx); n > 0 {
+		r.say.Error("events are not recorded", "events", n)
+	}
+	r.Stop()
+	<-r.Done
+}
+
+// Waiting is how many records are not yet part of the log.
+func (r *Records) Waiting() int64 {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	n, err := r.Log.Waiting(ctx, 100_000)
+	if err != nil {
+		return 0
+	}
+	return int64(n + r.Figures().Queued)
+}
+
+// RecordsOf are those of a verb that changes what a store holds: nil where the store
+// has no log, since evidence is off.
+func RecordsOf(ctx context.Context, s *storage.Store, dir *state.Dir) (*Records, error) {
+	switch _, err := s.Ledger().Head(ctx); {
+	case errors.Is(err, sequence.ErrNoLog):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	// That the key may be elsewhere is no news: whoever has it carries the log on.
+	return OpenRecords(s, dir, &rules.Evidence{}, PollSeldom, slog.New(slog.DiscardHandler)), nil
+}
+
+// CloseWait bounds what is left to do once everybody has been answered.
+const CloseWait = 10 * time.Second
