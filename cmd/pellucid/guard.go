@@ -55,7 +55,7 @@ responses and Anthropic's messages: point their base URL here. Text passes throu
 comes. Where the model proposes a privileged tool call while text of strangers is in the
 context, the call is held, and the model is asked again with pieces of it withheld: a call
 that was the user's goes on, one that some text has caused does not. What was decided is in
-the ledger, and whole, for pellucid ccr replay, in model/guard/ID.json in the state directory.
+the ledger, and whole, for pellucid ccr replay, in guard/ID.json in the state directory.
 Calls that wait for a person are in pellucid quarantine. Exit codes: 0 ended by a signal,
 1 failed, 2 wrong usage, 3 bad configuration.`
 }
