@@ -290,7 +290,7 @@ func showVersion(w io.Writer, p terminal.Palette, title, text string) {
 	}
 	terminal.Section(w, p, title)
 	terminal.Indent(w, terminal.Printable(text))
-	explainMessages(w, p, text)
+	terminal.ExplainHidden(w, p, text)
 }
 
 type pinsDiffCmd struct{ pinArgs }

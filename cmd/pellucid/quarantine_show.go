@@ -190,7 +190,7 @@ func showItem(dst io.Writer, p terminal.Palette, it *hold.Item, texts iter.Seq[p
 	for t := range texts {
 		terminal.Section(w, p, t.place)
 		terminal.Indent(w, terminal.Printable(t.text))
-		explainMessages(w, p, t.text)
+		terminal.ExplainHidden(w, p, t.text)
 	}
 	return w.Flush()
 }

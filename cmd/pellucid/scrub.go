@@ -87,7 +87,7 @@ func (c *scrubCmd) Run(e *env) error {
 	case c.JSON:
 		err = terminal.WriteJSON(e.Stdout, newScrubReport(s, in, &r))
 	case c.Explain:
-		err = explain(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), s, in, &r)
+		err = terminal.Explain(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), s, in, &r)
 	case r.Refused == 0:
 		_, err = io.WriteString(e.Stdout, r.Clean.String())
 	}

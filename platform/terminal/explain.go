@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package terminal
 
 import (
 	"bufio"
@@ -8,54 +8,54 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-// explain tells a person what was hidden in a text and what became of it.
-// Whatever comes from the text goes through printable or finding.Quote.
-func explain(dst io.Writer, p terminal.Palette, s *scrub.Scrubber, in string, r *scrub.Result) error {
+// Explain tells a person what was hidden in a text and what became of it.
+// Whatever comes from the text goes through Printable or finding.Quote.
+func Explain(dst io.Writer, p Palette, s *scrub.Scrubber, in string, r *scrub.Result) error {
 	w := bufio.NewWriter(dst)
 	out := r.Clean.String()
 	fmt.Fprintf(w, "%s %s, sanitation %s, Unicode %s\n", p.Dim("profile"), s.Policy().Profile, s.Policy().Profile.Version(), scrub.UnicodeVersion)
-	terminal.Section(w, p, fmt.Sprintf("received, %s", terminal.Plural(len(in), "octet")))
-	terminal.Indent(w, terminal.Printable(in))
-	explainMessages(w, p, in)
+	Section(w, p, fmt.Sprintf("received, %s", Plural(len(in), "octet")))
+	Indent(w, Printable(in))
+	ExplainHidden(w, p, in)
 	explainEvents(w, p, in, out, r)
 	explainNotes(w, p, r)
 	if r.Refused != 0 {
-		terminal.Section(w, p, p.Red("refused"))
+		Section(w, p, p.Red("refused"))
 		fmt.Fprintf(w, "  %s, the first at octet %d\n", r.Refused.Code(), r.RefusedAt.Start)
 		return w.Flush()
 	}
 	if !r.Changed() {
-		terminal.Section(w, p, p.Green("delivered unchanged"))
+		Section(w, p, p.Green("delivered unchanged"))
 		return w.Flush()
 	}
-	terminal.Section(w, p, fmt.Sprintf("delivered, %s", terminal.Plural(len(out), "octet")))
-	terminal.Indent(w, terminal.Printable(out))
+	Section(w, p, fmt.Sprintf("delivered, %s", Plural(len(out), "octet")))
+	Indent(w, Printable(out))
 	return w.Flush()
 }
 
-func explainMessages(w io.Writer, p terminal.Palette, in string) {
+// ExplainHidden shows the messages that hidden characters of a text spell, if it has any.
+func ExplainHidden(w io.Writer, p Palette, in string) {
 	messages := scrub.Reveal(in)
 	if len(messages) == 0 {
 		return
 	}
-	terminal.Section(w, p, p.Red("hidden text said"))
+	Section(w, p, p.Red("hidden text said"))
 	for _, m := range messages {
 		fmt.Fprintf(w, "  octets %d to %d, %s:\n", m.Start, m.End, m.Kind)
-		terminal.Indent(w, "  "+p.Yellow(strings.ReplaceAll(terminal.Printable(m.Message), "\n", "\n  ")))
+		Indent(w, "  "+p.Yellow(strings.ReplaceAll(Printable(m.Message), "\n", "\n  ")))
 	}
 }
 
 // explainEvents lists what was removed or changed, neighbours together.
-func explainEvents(w io.Writer, p terminal.Palette, in, out string, r *scrub.Result) {
+func explainEvents(w io.Writer, p Palette, in, out string, r *scrub.Result) {
 	if len(r.Events) == 0 {
 		return
 	}
-	terminal.Section(w, p, fmt.Sprintf("removed or changed, %s", terminal.Plural(len(r.Events), "place")))
+	Section(w, p, fmt.Sprintf("removed or changed, %s", Plural(len(r.Events), "place")))
 	width := len(fmt.Sprint(len(in)))
 	for _, e := range scrub.Merge(nil, r.Events) {
 		fmt.Fprintf(w, "  %*d  %-26s %s", width, e.Start, e.Class.Code(), short(in[e.Start:e.End]))
@@ -69,11 +69,11 @@ func explainEvents(w io.Writer, p terminal.Palette, in, out string, r *scrub.Res
 	}
 }
 
-func explainNotes(w io.Writer, p terminal.Palette, r *scrub.Result) {
+func explainNotes(w io.Writer, p Palette, r *scrub.Result) {
 	if len(r.Notes) == 0 {
 		return
 	}
-	terminal.Section(w, p, "noted and left")
+	Section(w, p, "noted and left")
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "  %d  %s\n", n.Start, n.Class.Code())
 	}
