@@ -95,7 +95,7 @@ boundary/admit:                text/finding text/strictjson mcp/wire mcp/mcpmsg 
 boundary/fleet:                text/finding text/frame text/strictjson platform/child mcp/wire mcp/mcpmsg boundary/gateway
 boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/loopback record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
-boundary/protect:              text/finding text/jsonc text/strictjson
+boundary/protect:              text/finding text/jsonc text/strictjson platform/terminal
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: SQLite and Postgres, behind interfaces that their users own
@@ -114,7 +114,7 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 # app: the parts put together as compiled rules say
 app/demo:    text/frame platform/state grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
-app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/rules boundary/surface storage app/exit
+app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/protect boundary/rules boundary/surface storage app/exit
 
 # cmd: the command lines
 cmd/pellucid: * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb

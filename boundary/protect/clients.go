@@ -3,9 +3,11 @@
 package protect
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 )
 
@@ -15,6 +17,20 @@ type Machine struct {
 	Home   string // absolute
 	Dir    string // of the project; absolute
 	Getenv func(string) string
+}
+
+// ThisMachine is the machine that the process runs on, with the working directory as the
+// project. getenv reads the environment.
+func ThisMachine(getenv func(string) string) (Machine, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return Machine{}, fmt.Errorf("protect: %w", err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return Machine{}, fmt.Errorf("protect: %w", err)
+	}
+	return Machine{OS: runtime.GOOS, Home: home, Dir: dir, Getenv: getenv}, nil
 }
 
 // A Target is a file of a client that is there.

@@ -61,12 +61,12 @@ const (
 
 // A Server is one entry of a file. At and Name are the file's own words.
 type Server struct {
-	At     []string // the objects that hold it, from the root
-	Name   string
-	Action Action
-	Why    string // constant; of one that is wrapped, advice
+	At     []string `json:"at"` // the objects that hold it, from the root
+	Name   string   `json:"name"`
+	Action Action   `json:"action"`
+	Why    string   `json:"why,omitempty"` // constant; of one that is wrapped, advice
 	// Disabled says that the client does not start it at present.
-	Disabled bool
+	Disabled bool `json:"disabled,omitempty"`
 
 	before, after []byte // of the entry
 }

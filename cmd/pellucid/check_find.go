@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -111,7 +112,7 @@ func (c *checkCmd) configured(e *env) ([]*target, error) {
 		return configuredTargets(c.Config, c.configuration), nil
 	}
 	if len(c.files) == 0 {
-		m, err := machine(e)
+		m, err := protect.ThisMachine(e.Getenv)
 		if err != nil {
 			return nil, err
 		}

@@ -233,12 +233,12 @@ func (c *doctorCmd) clients(r *doctorReport, e *env, dir *state.Dir) {
 	if dir == nil {
 		return
 	}
-	opt, err := protectOptions(nil, false)
+	opt, err := install.ProtectOptions(nil, false)
 	if err != nil {
 		r.add("clients", isFailed, "%v", err)
 		return
 	}
-	m, err := machine(e)
+	m, err := protect.ThisMachine(e.Getenv)
 	if err != nil {
 		r.add("clients", isFailed, "%v", err)
 		return
