@@ -19,7 +19,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
-	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // demoCmd plays the demonstration: what make run shows.
@@ -78,8 +77,8 @@ func (demoShowCmd) Run(e *env) error {
 	return nil
 }
 
-// show writes the demonstration for a person. Its lines have at most showWidth
-// columns; a case is a headline and, under it, labelled fields.
+// show writes the demonstration for a person. Its lines have at most
+// terminal.Width columns; a case is a headline and, under it, labelled fields.
 type show struct {
 	w               io.Writer
 	p               terminal.Palette
@@ -87,10 +86,8 @@ type show struct {
 	hidden, changed int
 }
 
-const (
-	showWidth = 100
-	fieldAt   = 12 // column of what stands behind a label
-)
+// fieldAt is the column of what stands behind a label.
+const fieldAt = 12
 
 func (s *show) opening() {
 	s.prose(s.p.Bold("Pellucid, before and after"), "")
@@ -104,25 +101,13 @@ func (s *show) prose(title, text string) {
 	if title != "" {
 		fmt.Fprintln(s.w, title)
 	}
-	for _, line := range wrapText(text, showWidth) {
+	for _, line := range terminal.Wrap(text, terminal.Width) {
 		fmt.Fprintln(s.w, line)
 	}
 }
 
 func (s *show) field(label, text string, paint func(string) string) {
-	writeField(s.w, fieldAt, label, text, paint)
-}
-
-// writeField writes text, broken into lines that begin at a column, with a label
-// before the first. So no line of text can pass for one of ours.
-func writeField(w io.Writer, column int, label, text string, paint func(string) string) {
-	for _, line := range wrapText(text, showWidth-column) {
-		if paint != nil {
-			line = paint(line)
-		}
-		fmt.Fprintf(w, "    %-*s%s\n", column-4, label, line)
-		label = ""
-	}
+	terminal.Field(s.w, fieldAt, label, text, paint)
 }
 
 func (s *show) outcome(o demo.Outcome) {
@@ -271,51 +256,4 @@ func seen(text string) string {
 	}
 	b.WriteString(terminal.Printable(text[done:]))
 	return longNames.ReplaceAllString(b.String(), "$1$2")
-}
-
-// wrapText breaks text into lines of at most width columns, behind a space, comma
-// or brace where it can.
-func wrapText(text string, width int) []string {
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		from, cut, col := 0, 0, 0
-		for i, r := range line {
-			w := columns(r)
-			if col+w > width && r != ' ' {
-				if cut == from {
-					cut = i
-				}
-				lines = append(lines, strings.TrimRight(line[from:cut], " "))
-				from = cut
-				col = textColumns(line[from:i])
-			}
-			if r == ' ' || r == ',' || r == '{' {
-				cut = i + 1
-			}
-			col += w
-		}
-		lines = append(lines, strings.TrimRight(line[from:], " "))
-	}
-	return lines
-}
-
-func textColumns(s string) int {
-	n := 0
-	for _, r := range s {
-		n += columns(r)
-	}
-	return n
-}
-
-// columns is how wide a terminal draws r: near enough for the demonstration's
-// own texts.
-func columns(r rune) int {
-	switch {
-	case ucd.Of(r)&(ucd.Hidden|ucd.Mark) != 0:
-		return 0
-	case 0x1100 <= r && r < 0x1160, 0x2E80 <= r && r < 0xA4D0, 0xAC00 <= r && r < 0xD7A4,
-		0xFF01 <= r && r <= 0xFF60, 0x1F000 <= r:
-		return 2
-	}
-	return 1
 }

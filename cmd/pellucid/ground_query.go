@@ -120,7 +120,7 @@ type answerReport struct {
 
 func (r *answerReport) field(label, text string) {
 	if text != "" {
-		writeField(r.w, answerAt, label, terminal.Printable(text), nil)
+		terminal.Field(r.w, answerAt, label, terminal.Printable(text), nil)
 	}
 }
 
