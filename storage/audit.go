@@ -193,11 +193,8 @@ func (a *Audit) newer(ctx context.Context) error {
 			return err
 		}
 		for i, envelope := range list {
-			e, err := ledger.ParseEnvelope(envelope)
-			if err != nil {
-				continue // for the next verification to report
-			}
-			if st, err := ledger.ParseStatement(e.Statement); err == nil {
+			// What cannot be read is for the next verification to report.
+			if st, err := ledger.UnverifiedStatement(envelope); err == nil {
 				a.held.note(st, told{index: first + int64(i)})
 			}
 		}

@@ -95,7 +95,7 @@ func logKeys(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err er
 			return nil, err
 		}
 		for _, e := range list {
-			st, err := statementOf(e.Envelope)
+			st, err := ledger.UnverifiedStatement(e.Envelope)
 			if err != nil {
 				return nil, err
 			}
@@ -114,14 +114,6 @@ func logKeys(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err er
 		return nil, errNoLog
 	}
 	return keys, nil
-}
-
-func statementOf(envelope []byte) (*ledger.Statement, error) {
-	e, err := ledger.ParseEnvelope(envelope)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.ParseStatement(e.Statement)
 }
 
 // recordID is the argument that names a record.
@@ -242,7 +234,7 @@ func (c *ledgerShowCmd) list(ctx context.Context, l *storage.Ledger, dir *state.
 
 func (c *ledgerShowCmd) lines(w *bufio.Writer, list []sequence.Entry) error {
 	for i := range list {
-		st, err := statementOf(list[i].Envelope)
+		st, err := ledger.UnverifiedStatement(list[i].Envelope)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", list[i].Index, err)
 		}
@@ -264,7 +256,7 @@ func (c *ledgerShowCmd) table(out *bufio.Writer, list []sequence.Entry) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "INDEX\tTIME\tKIND\tOF\tVERDICT\tID")
 	for i := range list {
-		st, err := statementOf(list[i].Envelope)
+		st, err := ledger.UnverifiedStatement(list[i].Envelope)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", list[i].Index, err)
 		}

@@ -306,7 +306,7 @@ func firstKey(ctx context.Context, l *storage.Ledger) (*ledger.Key, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	st, err := statementOf(list[0])
+	st, err := ledger.UnverifiedStatement(list[0])
 	if err != nil {
 		return nil, errFirst
 	}

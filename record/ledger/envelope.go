@@ -65,6 +65,16 @@ func (e *Envelope) append(dst []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(dst, e.Signature), envelopeEnd...)
 }
 
+// UnverifiedStatement reads the statement of an envelope. It checks no signature: it is for
+// a log that was verified, or is the caller's own.
+func UnverifiedStatement(envelope []byte) (*Statement, error) {
+	e, err := ParseEnvelope(envelope)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStatement(e.Statement)
+}
+
 // ParseEnvelope reads an envelope, strictly: it must be spelled as Sign spells it.
 func ParseEnvelope(b []byte) (*Envelope, error) {
 	if len(b) > MaxEnvelope {

@@ -31,7 +31,7 @@ func read(ctx context.Context, src Reader, from, to int64, f func(*ledger.Statem
 			return fmt.Errorf("standing: read record %d: %w", from, err)
 		}
 		for _, octets := range list {
-			st, err := parse(octets)
+			st, err := ledger.UnverifiedStatement(octets)
 			if err != nil {
 				return fmt.Errorf("%w: record %d", ErrRecord, from)
 			}
@@ -45,14 +45,6 @@ func read(ctx context.Context, src Reader, from, to int64, f func(*ledger.Statem
 		}
 	}
 	return nil
-}
-
-func parse(envelope []byte) (*ledger.Statement, error) {
-	e, err := ledger.ParseEnvelope(envelope)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.ParseStatement(e.Statement)
 }
 
 // Replay applies the first size records of a log. o nil stands for the options that
