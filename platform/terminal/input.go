@@ -37,6 +37,18 @@ func OpenInput(name string, stdin io.Reader) (io.ReadCloser, error) {
 	return f, nil
 }
 
+// OpenDir opens the directory of that name. A file of that name is an error.
+func OpenDir(name string) (fs.FS, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", finding.Quote(name), WithoutPath(err))
+	}
+	return os.DirFS(name), nil
+}
+
 // ErrDirectory says that an input is no file.
 var ErrDirectory = errors.New("it is a directory")
 
