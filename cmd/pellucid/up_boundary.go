@@ -270,22 +270,8 @@ func (b *boundary) apply(r *rules.Rules) error {
 	return nil
 }
 
-// sweepWait is how often the queue of held results loses what nobody needs any more.
-const sweepWait = time.Hour
-
 func (b *boundary) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepWait)
-	defer tick.Stop()
-	for {
-		if _, err := b.queue.Sweep(ctx); err != nil && ctx.Err() == nil {
-			b.log.Warn("the queue of held results was not swept", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	b.queue.KeepSwept(ctx, hold.SweepEvery, func(err error) { b.log.Warn("the queue of held results was not swept", "error", err) })
 }
 
 // server is what the fleet has to know of a configured server.

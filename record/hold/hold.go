@@ -285,6 +285,27 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	return q.store.SweepHeld(ctx, now, now.Add(-q.o.Remember), q.o.Evidence)
 }
 
+// KeepSwept sweeps at once and then at every interval, until ctx ends. failed, if not nil, is told
+// of a sweep that did not succeed. Sweeping saves room: an item that has expired is never
+// given out.
+func (q *Queue) KeepSwept(ctx context.Context, every time.Duration, failed func(error)) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if _, err := q.Sweep(ctx); err != nil && failed != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// SweepEvery is how often a process that serves calls sweeps.
+const SweepEvery = time.Hour
+
 // ValidID reports whether s may be the ID of an item.
 func ValidID(s string) bool {
 	if len(s) != 32 {

@@ -5,7 +5,9 @@ package hold_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -48,4 +50,30 @@ func TestTakeAtOnce(t *testing.T) {
 			t.Error("missed right after it was released")
 		}
 	}
+}
+
+// A sweptStore counts sweeps; every second one fails.
+type sweptStore struct {
+	hold.Store
+	n int
+}
+
+func (s *sweptStore) SweepHeld(context.Context, time.Time, time.Time, func(hold.Item) ([]byte, error)) (int, error) {
+	if s.n++; s.n%2 == 0 {
+		return 0, errors.New("busy")
+	}
+	return 0, nil
+}
+
+// TestKeepSwept: a queue is swept at once and at every interval, until the context ends.
+func TestKeepSwept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, failed := &sweptStore{}, 0
+		ctx, stop := context.WithTimeout(t.Context(), 3*time.Hour+time.Minute)
+		defer stop()
+		hold.New(s, hold.Options{}).KeepSwept(ctx, hold.SweepEvery, func(error) { failed++ })
+		if s.n != 4 || failed != 2 {
+			t.Errorf("swept %d times, %d failed", s.n, failed)
+		}
+	})
 }
