@@ -28,7 +28,7 @@ func keepRecord(db ledgerDB, verdict string, record []byte) (id string, err erro
 	if err != nil {
 		return "", err
 	}
-	s, err := install.Database(db.DB).Open(ctx, dir, false)
+	s, err := db.DB.Open(ctx, dir, false)
 	if errors.Is(err, install.ErrNoStore) {
 		return "", nil
 	} else if err != nil {
@@ -62,7 +62,7 @@ var errNotInLedger = errors.New("no counterfactual record of the ledger has its 
 // recordedIn finds the record of the ledger whose digest is that of the file.
 func recordedIn(db ledgerDB, file []byte) (id ledger.ID, err error) {
 	want := ledger.Subject{Role: ledger.Output, Digest: sha256.Sum256(file)}
-	err = db.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+	err = db.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		for before := int64(0); ; {
 			list, err := l.List(ctx, sequence.Filter{Kind: ledger.Counterfactual, Before: before, Limit: 1000})
 			if err != nil {

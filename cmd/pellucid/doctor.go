@@ -161,13 +161,13 @@ func (c *doctorCmd) stores(ctx context.Context, r *doctorReport, dir *state.Dir,
 	var all []string
 	switch {
 	case c.DB != "":
-		all = []string{c.DB}
+		all = []string{string(c.DB)}
 	case cfg != nil && cfg.Store.URL.Reveal() != "":
 		all = []string{cfg.Store.URL.Reveal()}
 	case cfg != nil && cfg.Store.Path != "":
 		all = []string{cfg.Store.Path}
 	case dir != nil:
-		if all = storesIn(dir); len(all) == 0 {
+		if all = install.Stores(dir); len(all) == 0 {
 			r.add("store", isOK, "none yet: it is made on first use")
 		}
 	}
@@ -181,7 +181,7 @@ func (c *doctorCmd) store(ctx context.Context, r *doctorReport, where string) {
 	ctx, stop := context.WithTimeout(ctx, doctorWait)
 	defer stop()
 	s, err := storage.Inspect(ctx, where)
-	name := storeName(where)
+	name := install.StoreName(where)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.add("store", isOK, "%s: none yet: it is made on first use", name)

@@ -64,7 +64,7 @@ func (c *forgetCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	stores, err := c.all()
+	stores, err := c.DB.Stores()
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -41,50 +40,7 @@ be reached.`
 
 // ledgerDB says where the log is.
 type ledgerDB struct {
-	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the log: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
-}
-
-var errNoLog = errors.New("ledger: there is no log yet: nothing was ever recorded")
-
-// do calls f with the log, once what waits is integrated, if that can be done here.
-func (c *ledgerDB) do(f func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error) error {
-	return c.untouched(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
-		// The process that holds the lease does so otherwise, and verify says whether what
-		// is stored fits together.
-		_ = carrier(l, &sequence.Keyring{Dir: dir}).Flush(ctx)
-		return f(ctx, l, dir)
-	})
-}
-
-// carrier carries the log on for a verb.
-func carrier(l *storage.Ledger, keys sequence.Keys) *sequence.Sequencer {
-	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain()})
-}
-
-// untouched calls f with the log as it is.
-func (c *ledgerDB) untouched(f func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error) error {
-	ctx, stop := exit.UntilSignal()
-	defer stop()
-	dir, err := install.Open()
-	if err != nil {
-		return err
-	}
-	s, err := install.Database(c.DB).Open(ctx, dir, false)
-	if errors.Is(err, install.ErrNoStore) {
-		return fmt.Errorf("%w: %w", errNoLog, err)
-	} else if err != nil {
-		return err
-	}
-	defer s.Close()
-	l := s.Ledger()
-	err = f(ctx, l, dir)
-	switch {
-	case errors.Is(err, sequence.ErrNoLog):
-		return errNoLog
-	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy):
-		return exit.With(exit.Unreachable, err)
-	}
-	return err
+	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the log: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
 }
 
 // logKeys are the public keys that the records of the log name, the first first.
@@ -111,7 +67,7 @@ func logKeys(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err er
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errNoLog
+		return nil, install.ErrNoLog
 	}
 	return keys, nil
 }
@@ -131,7 +87,7 @@ func record(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID
 	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
 		return e, err
 	}
-	seq := carrier(l, &sequence.Keyring{Dir: dir})
+	seq := install.Carrier(l, &sequence.Keyring{Dir: dir})
 	for end := time.Now().Add(integrateWait); ; time.Sleep(100 * time.Millisecond) {
 		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
 			return e, err
@@ -196,7 +152,7 @@ func (c *ledgerShowCmd) Run(e *env) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	err = c.do(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+	err = c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		list, err := c.list(ctx, l, dir, f)
 		if err != nil {
 			return err
@@ -214,7 +170,7 @@ func (c *ledgerShowCmd) Run(e *env) error {
 		}
 		return w.Flush()
 	})
-	if c.ID != "" && (errors.Is(err, errNoLog) || errors.Is(err, errNoRecord)) {
+	if c.ID != "" && (errors.Is(err, install.ErrNoLog) || errors.Is(err, errNoRecord)) {
 		return c.elsewhere(e, err)
 	}
 	return err
@@ -311,7 +267,7 @@ type checkpointReport struct {
 }
 
 func (c *ledgerCheckpointCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		head, err := l.Head(ctx)
 		if err != nil {
 			return err
@@ -363,7 +319,7 @@ type rotateReport struct {
 }
 
 func (c *ledgerRotateCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		head, err := l.Head(ctx)
 		if err != nil {
 			return err
@@ -381,7 +337,7 @@ func (c *ledgerRotateCmd) Run(e *env) error {
 				return err
 			}
 		}
-		index, err := carrier(l, keys).Rotate(ctx, next)
+		index, err := install.Carrier(l, keys).Rotate(ctx, next)
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,7 @@ func (c *ledgerShowCmd) elsewhere(e *env, cause error) error {
 func (c *ledgerShowCmd) held(dir *state.Dir, id ledger.ID) *hold.Item {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
-	s, err := install.Database(c.DB).Open(ctx, dir, false)
+	s, err := c.DB.Open(ctx, dir, false)
 	if err != nil {
 		return nil
 	}

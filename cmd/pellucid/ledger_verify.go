@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -37,7 +38,7 @@ func (c *ledgerProveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return c.do(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		one, err := record(ctx, l, dir, id)
 		if err != nil {
 			return err
@@ -63,7 +64,7 @@ pellucid ledger verify DIR checks them, and so can anybody else's verifier.`
 }
 
 func (c *ledgerExportCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		if list, err := os.ReadDir(c.Dir); err == nil && len(list) > 0 {
 			return exit.With(exit.Usage, errors.New("ledger: export: the directory is not empty"))
 		}
@@ -88,7 +89,7 @@ func (c *ledgerExportCmd) Run(e *env) error {
 			return os.WriteFile(name, data, mode)
 		})
 		if errors.Is(err, ledger.ErrNotFound) {
-			return errNoLog
+			return install.ErrNoLog
 		} else if err != nil {
 			return err
 		}
@@ -162,11 +163,11 @@ func (c *ledgerVerifyCmd) Run(e *env) error {
 	case c.Proof != "":
 		return c.proof(e, o)
 	case c.Dir != "":
-		if err = isExport(c.Dir); err == nil {
-			r, err = ledger.VerifyExport(ctx, os.DirFS(c.Dir), o)
-		} else {
-			err = fmt.Errorf("ledger: %w", err)
+		export, failed := terminal.OpenDir(c.Dir)
+		if failed != nil {
+			return fmt.Errorf("ledger: %w", failed)
 		}
+		r, err = ledger.VerifyExport(ctx, export, o)
 	default:
 		r, err = c.stored(e, o)
 	}
@@ -206,18 +207,6 @@ func (c *ledgerVerifyCmd) options() (o ledger.VerifyOptions, err error) {
 		o.Older = append(o.Older, b)
 	}
 	return o, nil
-}
-
-// isExport refuses what is no directory: that is no fault of a log.
-func isExport(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		err = errors.New("not a directory")
-	}
-	if err != nil {
-		return fmt.Errorf("open %s: %w", finding.Quote(dir), terminal.WithoutPath(err))
-	}
-	return nil
 }
 
 // readSmall reads a checkpoint or a proof.
@@ -260,14 +249,14 @@ const rowFault ledger.Fault = "the row in the store differs from the record"
 
 // stored checks the log in the store, and the columns beside the records.
 func (c *ledgerVerifyCmd) stored(e *env, o ledger.VerifyOptions) (r *ledger.Report, err error) {
-	err = c.untouched(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+	err = c.DB.WithLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		audit, err := l.Audit(ctx, l.Chain())
 		if err != nil {
 			return err
 		}
 		if len(o.Keys) == 0 {
 			first, err := firstKey(ctx, l)
-			if errors.Is(err, errNoLog) && !audit.Empty() || errors.Is(err, errFirst) {
+			if errors.Is(err, install.ErrNoLog) && !audit.Empty() || errors.Is(err, errFirst) {
 				r = &ledger.Report{Problems: []ledger.Problem{{Place: "the first record", Index: 0, Fault: ledger.FaultFirst}}}
 				return audit.Rest(ctx, r)
 			} else if err != nil {
@@ -302,7 +291,7 @@ var errFirst = errors.New("ledger: the first record of the log does not name its
 func firstKey(ctx context.Context, l *storage.Ledger) (*ledger.Key, error) {
 	list, err := l.Entries(ctx, 0, 1)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, errNoLog
+		return nil, install.ErrNoLog
 	} else if err != nil {
 		return nil, err
 	}

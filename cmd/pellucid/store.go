@@ -3,21 +3,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+	"io"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -28,39 +21,7 @@ type storeCmd struct {
 
 // storeDB says which stores are meant.
 type storeDB struct {
-	DB string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or those that there are in the state directory: pellucid.db of the gateway, ground.db of the adapter)."`
-}
-
-// all are the stores that the flag names; without it, the files that there are.
-func (c *storeDB) all() ([]string, error) {
-	if c.DB != "" {
-		return []string{c.DB}, install.CheckStore(c.DB)
-	}
-	dir, err := install.Open()
-	if err != nil {
-		return nil, err
-	}
-	return storesIn(dir), nil
-}
-
-func storesIn(dir *state.Dir) []string {
-	var out []string
-	for _, name := range []string{"pellucid.db", "ground.db"} {
-		path := filepath.Join(dir.Path(), name)
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) { // what cannot be looked at is there
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
-// storeName is what a store is called in a message: of a URL, which may hold a
-// password, nothing but that it is one.
-func storeName(where string) string {
-	if storage.IsPostgres(where) {
-		return "postgres"
-	}
-	return filepath.Base(where)
+	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or those that there are in the state directory: pellucid.db of the gateway, ground.db of the adapter)."`
 }
 
 type storeMigrateCmd struct {
@@ -85,53 +46,35 @@ type migrateReport struct {
 func (c *storeMigrateCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	stores, err := c.all()
+	stores, err := c.DB.Stores()
 	if err != nil {
 		return err
 	}
 	if len(stores) == 0 {
-		return exit.With(exit.Config, errNoneYet)
+		return exit.With(exit.Config, install.ErrNoStores)
 	}
 	for _, where := range stores {
-		if err := c.migrate(ctx, e, where); err != nil {
+		from, to, err := install.Migrate(ctx, where)
+		if err != nil {
+			return err
+		}
+		if err := c.tell(e.Stdout, migrateReport{install.StoreName(where), from, to}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *storeMigrateCmd) migrate(ctx context.Context, e *env, where string) error {
-	before, err := storage.Inspect(ctx, where)
-	if err != nil {
-		return inspected(where, err)
-	}
-	s, err := storage.Open(ctx, where, storage.Options{})
-	if err != nil {
-		return install.Unopened(where, err)
-	}
-	if err := s.Close(); err != nil {
-		return err
-	}
-	name := storeName(where)
+func (c *storeMigrateCmd) tell(w io.Writer, r migrateReport) (err error) {
 	switch {
 	case c.JSON:
-		err = terminal.WriteJSON(e.Stdout, migrateReport{name, before.Current, before.Known})
-	case before.Current == before.Known:
-		_, err = fmt.Fprintf(e.Stdout, "%s: the schema is at version %d, which is this release's.\n", terminal.Printable(name), before.Known)
+		err = terminal.WriteJSON(w, r)
+	case r.From == r.To:
+		_, err = fmt.Fprintf(w, "%s: the schema is at version %d, which is this release's.\n", terminal.Printable(r.Store), r.To)
 	default:
-		_, err = fmt.Fprintf(e.Stdout, "%s: the schema went from version %d to %d.\n", terminal.Printable(name), before.Current, before.Known)
+		_, err = fmt.Fprintf(w, "%s: the schema went from version %d to %d.\n", terminal.Printable(r.Store), r.From, r.To)
 	}
 	return err
-}
-
-var errNoneYet = errors.New("store: there is none yet: the first verb that keeps something makes it")
-
-// inspected gives the error of store.Inspect its words and its exit code.
-func inspected(where string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return exit.With(exit.Config, errNoneYet)
-	}
-	return install.Unopened(where, err)
 }
 
 type storeBackupCmd struct {
@@ -156,46 +99,33 @@ type backupReport struct {
 func (c *storeBackupCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	stores, err := c.all()
+	stores, err := c.DB.Stores()
 	switch {
 	case err != nil:
 		return err
 	case len(stores) == 0:
-		return exit.With(exit.Config, errNoneYet)
+		return exit.With(exit.Config, install.ErrNoStores)
 	case len(stores) > 1 && c.File != "":
 		return exit.With(exit.Usage, errors.New("store: there are two: say with --db which one goes into the file"))
 	}
-	now := time.Now().UTC().Format("-20060102T150405Z.db")
+	now := time.Now()
 	for _, where := range stores {
 		into := c.File
 		if into == "" {
-			into = strings.TrimSuffix(filepath.Base(where), ".db") + now
+			into = install.BackupName(where, now)
 		}
-		if err := c.backup(ctx, e, where, into); err != nil {
+		size, err := install.Backup(ctx, where, into)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			err = terminal.WriteJSON(e.Stdout, backupReport{into, size})
+		} else {
+			_, err = fmt.Fprintf(e.Stdout, "%s: %s octets\n", finding.Quote(into), terminal.Thousands(int(size)))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (c *storeBackupCmd) backup(ctx context.Context, e *env, where, into string) error {
-	switch err := storage.Backup(ctx, where, into); {
-	case errors.Is(err, storage.ErrPostgres):
-		return exit.With(exit.Usage, err)
-	case errors.Is(err, fs.ErrNotExist):
-		return inspected(where, err)
-	case errors.Is(err, ground.ErrUnavailable):
-		return install.Unopened(where, err)
-	case err != nil:
-		return err
-	}
-	info, err := os.Stat(into)
-	if err != nil {
-		return fmt.Errorf("store: back up: %w", err)
-	}
-	if c.JSON {
-		return terminal.WriteJSON(e.Stdout, backupReport{into, info.Size()})
-	}
-	_, err = fmt.Fprintf(e.Stdout, "%s: %s octets\n", finding.Quote(into), terminal.Thousands(int(info.Size())))
-	return err
 }

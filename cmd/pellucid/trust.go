@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -86,7 +85,7 @@ the gateways that run on the store, with what the log has had since. Exit codes:
 }
 
 func (c *trustShowCmd) Run(e *env) error {
-	return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		state, size, err := currentScores(ctx, l)
 		if err != nil {
 			return err
@@ -131,12 +130,13 @@ Exit codes: 0 made; 1 the export or a record cannot be read, or the snapshot is 
 
 func (c *trustReplayCmd) Run(e *env) error {
 	if c.Dir == "" {
-		return c.do(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
+		return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
 	}
-	if err := isExport(c.Dir); err != nil {
+	export, err := terminal.OpenDir(c.Dir)
+	if err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}
-	d := ledger.Dir(os.DirFS(c.Dir))
+	d := ledger.Dir(export)
 	size, err := d.Size()
 	if errors.Is(err, ledger.ErrNotFound) {
 		return fmt.Errorf("trust: %s holds no exported log: there is no checkpoint", finding.Quote(c.Dir))

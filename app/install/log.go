@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// ErrNoLog says that there is no log of evidence.
+var ErrNoLog = errors.New("ledger: there is no log yet: nothing was ever recorded")
+
+// WithLog calls do with the log of the database as it is.
+func (d Database) WithLog(do func(context.Context, *storage.Ledger, *state.Dir) error) error {
+	ctx, stop := exit.UntilSignal()
+	defer stop()
+	dir, err := Open()
+	if err != nil {
+		return err
+	}
+	s, err := d.Open(ctx, dir, false)
+	if errors.Is(err, ErrNoStore) {
+		return fmt.Errorf("%w: %w", ErrNoLog, err)
+	} else if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = do(ctx, s.Ledger(), dir)
+	switch {
+	case errors.Is(err, sequence.ErrNoLog):
+		return ErrNoLog
+	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy):
+		return exit.With(exit.Unreachable, err)
+	}
+	return err
+}
+
+// WithIntegratedLog calls do with the log of the database, once the records that wait are
+// part of it. Where the key is not here, or another process carries the log on, do gets the
+// log without them.
+func (d Database) WithIntegratedLog(do func(context.Context, *storage.Ledger, *state.Dir) error) error {
+	return d.WithLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+		// The process that holds the lease does so otherwise, and verify says whether what
+		// is stored fits together.
+		_ = Carrier(l, &sequence.Keyring{Dir: dir}).Flush(ctx)
+		return do(ctx, l, dir)
+	})
+}
+
+// Carrier carries a log on for a verb.
+func Carrier(l *storage.Ledger, keys sequence.Keys) *sequence.Sequencer {
+	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain()})
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// Stores are the files of stores that the state directory has: of the gateway and of the
+// grounding adapter.
+func Stores(dir *state.Dir) []string {
+	var out []string
+	for _, name := range []string{"pellucid.db", "ground.db"} {
+		path := filepath.Join(dir.Path(), name)
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) { // what cannot be looked at is there
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// Stores are the stores that a person means: the one that is named, else those of the state
+// directory.
+func (d Database) Stores() ([]string, error) {
+	if d != "" {
+		return []string{string(d)}, CheckStore(string(d))
+	}
+	dir, err := Open()
+	if err != nil {
+		return nil, err
+	}
+	return Stores(dir), nil
+}
+
+// StoreName is what a store is called in a message: of a URL, which may hold a
+// password, nothing but that it is one.
+func StoreName(where string) string {
+	if storage.IsPostgres(where) {
+		return "postgres"
+	}
+	return filepath.Base(where)
+}
+
+// ErrNoStores says that there is no store to migrate or back up.
+var ErrNoStores = errors.New("store: there is none yet: the first verb that keeps something makes it")
+
+// Migrate brings the schema of a store up to that of this release. It returns the versions
+// before and after.
+func Migrate(ctx context.Context, where string) (from, to int64, err error) {
+	before, err := storage.Inspect(ctx, where)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, exit.With(exit.Config, ErrNoStores)
+	} else if err != nil {
+		return 0, 0, Unopened(where, err)
+	}
+	s, err := storage.Open(ctx, where, storage.Options{})
+	if err != nil {
+		return 0, 0, Unopened(where, err)
+	}
+	return before.Current, before.Known, s.Close()
+}
+
+// Backup writes what an SQLite store holds into a new file, and returns its size in bytes.
+func Backup(ctx context.Context, where, into string) (size int64, err error) {
+	switch err := storage.Backup(ctx, where, into); {
+	case errors.Is(err, storage.ErrPostgres):
+		return 0, exit.With(exit.Usage, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, exit.With(exit.Config, ErrNoStores)
+	case errors.Is(err, ground.ErrUnavailable):
+		return 0, Unopened(where, err)
+	case err != nil:
+		return 0, err
+	}
+	info, err := os.Stat(into)
+	if err != nil {
+		return 0, fmt.Errorf("store: back up: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// BackupName is what the backup of a store is called where no name is given.
+func BackupName(where string, at time.Time) string {
+	return strings.TrimSuffix(filepath.Base(where), ".db") + at.UTC().Format("-20060102T150405Z.db")
+}
