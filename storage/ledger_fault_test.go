@@ -44,7 +44,7 @@ func recordForever(t testing.TB, where, keys string, n int) error {
 	defer func() { stop(); <-done }()
 	for i := 0; n <= 0 || i < n; i++ {
 		rec := sealed(t, "child")
-		one, err := ledger.ParseSealed(rec)
+		one, err := ledger.ReadSealed(rec)
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func TestLedgerFaults(t *testing.T) {
 				var all []ledger.ID
 				for range 6 {
 					rec := sealed(t, "a")
-					one, err := ledger.ParseSealed(rec)
+					one, err := ledger.ReadSealed(rec)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -285,7 +285,7 @@ func TestLedgerFull(t *testing.T) {
 	s.LimitPages(t, 120)
 	for range 2000 {
 		rec := sealed(t, strings.Repeat("a", 100))
-		one, _ := ledger.ParseSealed(rec)
+		one, _ := ledger.ReadSealed(rec)
 		if err := straight(seq, l)(ctx, [][]byte{rec}); err != nil {
 			break
 		}

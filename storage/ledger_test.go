@@ -56,7 +56,7 @@ func straight(seq *sequence.Sequencer, s sequence.Store) func(context.Context, [
 		all := make([]ledger.Sealed, len(records))
 		for i := range records {
 			var err error
-			if all[i], err = ledger.ParseSealed(records[i]); err != nil {
+			if all[i], err = ledger.ReadSealed(records[i]); err != nil {
 				return err
 			}
 		}
@@ -139,7 +139,7 @@ func TestLedger(t *testing.T) {
 		if n := waiting(t, l); n != 0 {
 			t.Errorf("%d still wait", n)
 		}
-		one, err := ledger.ParseSealed(many[17])
+		one, err := ledger.ReadSealed(many[17])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func (m *memory) statements(t *testing.T) (out []*ledger.Statement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.records {
-		s, err := ledger.ParseSealed(r)
+		s, err := ledger.ReadSealed(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 			continue
 		}
-		s, err := ledger.ParseSealed(b)
+		s, err := ledger.ReadSealed(b)
 		if err != nil {
 			t.Fatal(err)
 		}

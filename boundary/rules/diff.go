@@ -22,11 +22,6 @@ type Difference struct {
 	Sections []string
 }
 
-// Empty reports whether there is no difference.
-func (d Difference) Empty() bool {
-	return d.Ended == nil && d.Added == nil && d.Ruled == nil && d.Sections == nil
-}
-
 // Equal reports whether a and b mean the same, the secrets that they refer to included.
 func Equal(a, b *Rules) bool { return string(a.text) == string(b.text) && a.print == b.print }
 

@@ -101,7 +101,7 @@ func TestEffective(t *testing.T) {
 		if diff := cmp.Diff(string(r.Effective()), string(again.Effective())); diff != "" {
 			t.Error(diff)
 		}
-		if !Equal(r, again) || r.Version() != again.Version() || !Diff(r, again).Empty() {
+		if !Equal(r, again) || r.Version() != again.Version() || !cmp.Equal(Diff(r, again), Difference{}) {
 			t.Errorf("read again it is another: %+v", Diff(r, again))
 		}
 		if strings.Contains(string(r.Effective()), secret) {
@@ -188,7 +188,7 @@ func TestDiff(t *testing.T) {
 		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
 	} {
 		got := Diff(old, parse(t, strings.Replace(src, x.from, x.to, 1)))
-		if diff := cmp.Diff(x.want, got); diff != "" || got.Empty() != (x.from == "") {
+		if diff := cmp.Diff(x.want, got); diff != "" || cmp.Equal(got, Difference{}) != (x.from == "") {
 			t.Errorf("%q for %q: %s", x.to, x.from, diff)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"golang.org/x/mod/sumdb/note"
 )
 
 func TestEvidence(t *testing.T) {
-	key, err := ledger.GenerateKey(rand.Reader, "log.example/a")
+	key, _, err := note.GenerateKey(rand.Reader, "log.example/a")
 	if err != nil {
 		t.Fatal(err)
 	}

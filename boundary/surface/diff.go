@@ -75,11 +75,6 @@ func Diff(old, new []Item) []Change {
 	return changes
 }
 
-// Differ reports whether a diff holds anything but Unchanged.
-func Differ(changes []Change) bool {
-	return slices.ContainsFunc(changes, func(c Change) bool { return c.Verdict != Unchanged })
-}
-
 // compare judges two versions of one item, which may bear two names.
 func compare(old, new Item) Change {
 	c := Change{Key: new.Key, Verdict: Unchanged, Old: old.Digest, New: new.Digest}

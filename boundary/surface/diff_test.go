@@ -31,6 +31,11 @@ func told(changes []Change) string {
 	return b.String()
 }
 
+// anyChange reports whether a diff holds anything but Unchanged.
+func anyChange(changes []Change) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool { return c.Verdict != Unchanged })
+}
+
 func TestDiff(t *testing.T) {
 	long := "Tells the weather of a city, in degrees."
 	base := []string{tool("now", long), tool("later", "Tells what comes.")}
@@ -66,8 +71,8 @@ func TestDiff(t *testing.T) {
 		if got := told(changes); got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
 		}
-		if Differ(changes) != (tt.want != "") || Differ(changes) != (old.Fingerprint() != new.Fingerprint()) {
-			t.Errorf("%s: Differ = %v", tt.name, Differ(changes))
+		if anyChange(changes) != (tt.want != "") || anyChange(changes) != (old.Fingerprint() != new.Fingerprint()) {
+			t.Errorf("%s: anyChange = %v", tt.name, anyChange(changes))
 		}
 	}
 	c := Diff(nil, surfaceOf(t, tool("t", "a\u00adb")).Items())

@@ -23,7 +23,7 @@ var veritas = []clause{
 	{number: "4.4", asks: "bidi, zero-width, variation selectors and tags are stripped; positions are in _meta.stripped_positions", code: []string{"text/ucd.ClassOf", "text/ucd.InRFCSet"}, vector: "4.4"},
 	{number: "4.5", asks: "URIs: RFC 3986, six schemes, no encoded hidden characters, 1,024 octets, shown as [hostname] \u2192 URI", code: []string{"text/href.Parse", "text/href.URI"}, vector: "4.5"},
 	{number: "4.6", asks: "residual tags and links are stripped; emphasis and backticks stay", code: []string{"text/scrub.Steps"}, vector: "4.6"},
-	{number: "5.1", asks: "the shape of the response", code: []string{"grounding/ground.Adapter", "grounding/ground.OutputSchema"}, vector: "5.1"},
+	{number: "5.1", asks: "the shape of the response", code: []string{"grounding/ground.Adapter"}, vector: "5.1"},
 	{number: "5.2", asks: "_untrusted_text and _untrusted_quote are always there, each with @type and warning", code: []string{"grounding/ground.Adapter"}, vector: "5.2"},
 	{number: "6", asks: "no summary by a model", code: []string{"grounding/ground"}, tests: []string{".TestFloors"}},
 	{number: "6", asks: "nothing that a renderer evaluates; no URI that is not hardened", code: []string{"grounding/ground.Adapter", "text/href.URI"}, vector: "6"},

@@ -49,25 +49,6 @@ var builtin = func() *Registry {
 	return r
 }()
 
-// NewRegistry returns the registry of entries. version is 1 to 32 octets of
-// letters, digits, ".", "+" and "-". It refuses two names that are equal or that
-// look alike; the error is Problems, with pointers as in a registry document.
-func NewRegistry(version string, entries []Registration) (*Registry, error) {
-	var d reader
-	if !versionValid(version) {
-		d.report(Malformed, place{ptr: "/version"})
-	}
-	r := &Registry{version: version, names: map[string]Domain{}, looks: map[string]Domain{}}
-	for i, e := range entries {
-		at := place{ptr: fmt.Sprintf("/domains/%d", i)}
-		r.add(&d, e, at.of("id"), func(k int) place { return at.of("aliases").at(k) })
-	}
-	if err := r.finish(&d); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
 // ParseRegistry reads a registry document, strictly. The error is Problems, or
 // wraps a *strictjson.SyntaxError.
 func ParseRegistry(src []byte) (*Registry, error) {

@@ -330,12 +330,8 @@ func (a *Adapter) projectEvent(n *notice) ([]byte, error) {
 	})
 }
 
-// NewEvent makes an event and signs it with key, in the name of its did:key.
-func NewEvent(kind EventKind, target, reason string, at time.Time, key attest.Key) ([]byte, error) {
-	return SignEvent(kind, target, reason, at, key, attest.SignOptions{Created: at})
-}
-
-// SignEvent is NewEvent for a key that is published as o says. Its id is random.
+// SignEvent makes an event and signs it with key. The issuer is the DID of o.Method, or the
+// did:key of key if o names no method. The id of the event is random.
 func SignEvent(kind EventKind, target, reason string, at time.Time, key attest.Key, o attest.SignOptions) ([]byte, error) {
 	if o.Method == "" {
 		o.Method = key.Method()

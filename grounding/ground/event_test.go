@@ -251,7 +251,7 @@ func TestEventProjection(t *testing.T) {
 			rec := &recorder{Store: openStore(t)}
 			a := newAdapter(t, ground.Options{Store: rec, Now: testClock, Policy: c.policy, Issuers: []string{validator(t, "issuer").DID()}})
 			at := testTime.Add(-time.Hour)
-			body, err := ground.NewEvent(ground.Retract, source, c.reason, at, validator(t, "issuer"))
+			body, err := newEvent(ground.Retract, source, c.reason, at, validator(t, "issuer"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,9 @@ import (
 	"net/http"
 )
 
+// OutputSchema is outputSchema.
+func OutputSchema() []byte { return outputSchema }
+
 // FeedHandler is feedHandler, without the authentication around it.
 func (a *Adapter) FeedHandler() http.Handler { return a.feedHandler() }
 

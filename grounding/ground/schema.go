@@ -2,16 +2,12 @@
 
 package ground
 
-import (
-	"bytes"
-	_ "embed"
-)
+import _ "embed"
 
-//go:embed schema.json
-var outputSchema []byte
-
-// OutputSchema is the JSON Schema (2020-12) of what Ground and Attestation return.
+// outputSchema is the JSON Schema (2020-12) of what the tools return.
 //
 // It names no $schema: 2020-12 is what MCP supposes, and some clients hold a
 // validator of an older draft, for which every keyword in it means the same.
-func OutputSchema() []byte { return bytes.Clone(outputSchema) }
+//
+//go:embed schema.json
+var outputSchema []byte

@@ -5,7 +5,6 @@ package ground_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -194,13 +193,10 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestSchemaIsOurs: whoever changes what OutputSchema returned changes a copy.
-func TestSchemaIsOurs(t *testing.T) {
-	ground.OutputSchema()[0] = 'x'
-	if !json.Valid(ground.OutputSchema()) {
-		t.Error("the schema can be changed from outside")
-	}
+// TestSchemaNamesNoDialect: a validator of another draft would refuse a dialect that it does
+// not know.
+func TestSchemaNamesNoDialect(t *testing.T) {
 	if strings.Contains(string(ground.OutputSchema()), "$schema") {
-		t.Error("names a dialect: validators of another draft would refuse it")
+		t.Error("the schema names a dialect")
 	}
 }

@@ -59,8 +59,8 @@ func BenchmarkCall(b *testing.B) {
 		{"direct", legacyHello, legacyCall, nil},
 		{"legacy past", legacyHello, legacyCall, Adapt},
 		{"modern past", modernCall, modernCall, Adapt},
-		{"modern client, legacy server", modernCall, modernCall, AsModern},
-		{"legacy client, modern server", legacyHello, legacyCall, AsLegacy},
+		{"modern client, legacy server", modernCall, modernCall, asModern},
+		{"legacy client, modern server", legacyHello, legacyCall, asLegacy},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			e := &echo{make(chan *wire.Message, 8), []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 10<<10) + `"}]}`)}

@@ -148,7 +148,7 @@ func TestUpstream(t *testing.T) {
 func TestFloods(t *testing.T) {
 	f := newFake()
 	f.deaf = true
-	c := AsModern(f, Options{})
+	c := asModern(f, Options{})
 	for i := range 4000 {
 		f.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
 	}
@@ -179,7 +179,7 @@ func TestFloods(t *testing.T) {
 func TestOtherPrincipal(t *testing.T) {
 	servers, conns := []*fake{newFake(), newFake()}, []*Conn{}
 	for i, f := range servers {
-		c := AsModern(f, Options{})
+		c := asModern(f, Options{})
 		defer c.Close()
 		conns = append(conns, c)
 		write(t, c, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",`+metaOf(`{"roots":{}}`)+`}}`)
@@ -212,7 +212,7 @@ func TestOtherPrincipal(t *testing.T) {
 // TestExpiry proves that the clock of a Conn runs.
 func TestExpiry(t *testing.T) {
 	f := newFake()
-	c := AsModern(f, Options{Hold: 20 * time.Millisecond, Patience: time.Second})
+	c := asModern(f, Options{Hold: 20 * time.Millisecond, Patience: time.Second})
 	defer c.Close()
 	write(t, c, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",`+metaOf(`{"roots":{}}`)+`}}`)
 	f.say(t, `{"jsonrpc":"2.0","id":1073741825,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)

@@ -93,25 +93,8 @@ func Adapt(up wire.Conn, o Options) *Conn {
 	return c
 }
 
-// AsModern returns a Conn to a legacy server for one client of either era.
-// Legacy messages pass as they are. All of its clients' requests have to come
-// from one principal: that is whom its handles belong to.
-func AsModern(up wire.Conn, o Options) *Conn {
-	c := newConn(up, o)
-	c.t = newToLegacy(c.s)
-	return c
-}
-
-// AsLegacy returns a Conn to a modern server for one client of either era.
-// Modern messages pass as they are.
-func AsLegacy(up wire.Conn, o Options) *Conn {
-	c := newConn(up, o)
-	c.t = newToModern(c.s)
-	return c
-}
-
 // Upstream asks the server at up, by server/discover, of which era it is, and
-// returns a Conn to it as [AsModern] or [AsLegacy] do. Whatever is not a modern
+// returns a Conn to it for one client of either era. Whatever is not a modern
 // server's answer, silence included, means legacy. The error is that of up, or
 // ctx's; up is not closed then.
 func Upstream(ctx context.Context, up wire.Conn, o Options) (*Conn, wire.Era, error) {

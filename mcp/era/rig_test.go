@@ -124,3 +124,20 @@ func (l testLog) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// asModern returns a Conn to a legacy server for one client of either era.
+// Legacy messages pass as they are. All of its clients' requests have to come
+// from one principal: that is whom its handles belong to.
+func asModern(up wire.Conn, o Options) *Conn {
+	c := newConn(up, o)
+	c.t = newToLegacy(c.s)
+	return c
+}
+
+// asLegacy returns a Conn to a modern server for one client of either era.
+// Modern messages pass as they are.
+func asLegacy(up wire.Conn, o Options) *Conn {
+	c := newConn(up, o)
+	c.t = newToModern(c.s)
+	return c
+}

@@ -33,8 +33,8 @@ func crossings(t *testing.T, f func(t *testing.T, c crossing)) {
 			for _, c := range []crossing{{era: legacyOnly, version: modernVersion}, {era: modernOnly, version: "2025-11-25"}, {era: modernOnly, version: "2025-06-18"}} {
 				c.over, c.wrap, c.http = over, wrap, name == "http"
 				if how == "known" {
-					if c.wrap = AsLegacy; c.era == legacyOnly {
-						c.wrap = AsModern
+					if c.wrap = asLegacy; c.era == legacyOnly {
+						c.wrap = asModern
 					}
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s client, %s server", how, name, c.version, c.era), func(t *testing.T) { f(t, c) })

@@ -19,16 +19,16 @@ func TestExtensionsCoverSchemas(t *testing.T) {
 			if name == "experimental" || name == "extensions" {
 				path = append(path, "a.b/c")
 			}
-			row := ExtensionOf(path...)
+			row := Alone.row(path)
 			if other := &Extensions[len(Extensions)-1]; row == other != (name == "extensions") {
 				t.Errorf("%s: capability %s has the row %q", rev, name, row.Name)
 			}
 		}
 	}
-	if row := ExtensionOf("extensions", ExtensionApps); !row.Pinned || row.Union != Inspected {
+	if row := Alone.row([]string{"extensions", ExtensionApps}); !row.Pinned || row.Union != Inspected {
 		t.Errorf("Apps: %+v", row)
 	}
-	if row := ExtensionOf("evil"); row.Union != Withheld || row.Name != "any other" {
+	if row := Alone.row([]string{"evil"}); row.Union != Withheld || row.Name != "any other" {
 		t.Errorf("an unknown capability: %+v", row)
 	}
 }

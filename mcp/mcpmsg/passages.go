@@ -135,6 +135,3 @@ var pinnedSchemes = func() map[string]bool {
 	}
 	return m
 }()
-
-// ExtensionOf is the row for a capability of that path; the last row for what no other names.
-func ExtensionOf(path ...string) *Extension { return Alone.row(path) }

@@ -3,12 +3,9 @@
 package llm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -26,32 +23,6 @@ func NewKey(ref string, read func() (string, error)) Key { return Key{ref, read}
 
 // maxKey is the longest secret accepted, in octets.
 const maxKey = 8 << 10
-
-// ParseKey is the key that ref refers to: env:NAME or file:PATH. The variable or
-// file is read for every attempt, so that a new secret needs no restart.
-func ParseKey(ref string) (Key, error) {
-	kind, where, _ := strings.Cut(ref, ":")
-	if where == "" {
-		kind = ""
-	}
-	switch kind {
-	case "env":
-		return NewKey(ref, func() (string, error) { return os.Getenv(where), nil }), nil
-	case "file":
-		return NewKey(ref, func() (string, error) { return readKey(where) }), nil
-	}
-	return Key{}, errors.New("llm: want a reference to a key: env:NAME or file:PATH")
-}
-
-func readKey(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxKey+3)) // its line end is not counted
-	return strings.TrimRight(string(b), "\r\n"), err
-}
 
 // reveal reads the secret; "" for the zero Key.
 func (k Key) reveal() (string, *Error) {

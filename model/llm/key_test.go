@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,33 +52,27 @@ func TestKeyNeverShown(t *testing.T) {
 	}
 }
 
-func TestParseKey(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, []byte("two\nlines"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("LLM_TEST_KEY", secret)
-	t.Setenv("LLM_TEST_SPLIT", "a\r\nX-Evil: 1")
-	for ref, want := range map[string]llm.Code{
-		"env:LLM_TEST_KEY": "", "file:" + file: "",
-		"env:LLM_TEST_NONE": llm.CodeKey, "env:LLM_TEST_SPLIT": llm.CodeKey, "file:" + file + ".none": llm.CodeKey, "file:" + bad: llm.CodeKey,
+// TestKeyRefused: what cannot be a key is not sent, and no request is made with it.
+func TestKeyRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		secret string
+		err    error
+		want   llm.Code
+	}{
+		"a key":           {secret, nil, ""},
+		"too long":        {strings.Repeat("k", 8<<10+1), nil, llm.CodeKey},
+		"empty":           {"", nil, llm.CodeKey},
+		"a header inside": {"a\r\nX-Evil: 1", nil, llm.CodeKey},
+		"two lines":       {"two\nlines", nil, llm.CodeKey},
+		"cannot be read":  {secret, os.ErrNotExist, llm.CodeKey},
 	} {
-		k, err := llm.ParseKey(ref)
-		if err != nil || k.String() != ref {
-			t.Fatalf("%s: %v", ref, err)
+		k := llm.NewKey("env:NAME", func() (string, error) { return c.secret, c.err })
+		if k.String() != "env:NAME" {
+			t.Errorf("%s: shown as %s", name, k)
 		}
 		e, s := fake(t, llm.FormatMessages, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.Key = k })
-		if _, err := e.Complete(ctx(t), hello()); codeOf(t, err) != want || want != "" && s.Requests() != 0 {
-			t.Errorf("%s: %v", ref, err)
-		}
-	}
-	for _, ref := range []string{"", "env:", "file:", secret, "vault:x"} {
-		if _, err := llm.ParseKey(ref); err == nil || strings.Contains(err.Error(), secret) {
-			t.Errorf("%s: %v", ref, err)
+		if _, err := e.Complete(ctx(t), hello()); codeOf(t, err) != c.want || c.want != "" && s.Requests() != 0 {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{}), func(o *llm.Options) {

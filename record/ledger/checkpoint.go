@@ -4,7 +4,6 @@ package ledger
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -204,10 +203,4 @@ func AddCosignature(checkpoint, lines []byte, keys []*Key, witnesses []*Witness)
 		return nil, errSignature
 	}
 	return out, nil
-}
-
-// signatureLine is one signature of a note.
-func signatureLine(name string, hash uint32, sig []byte) []byte {
-	raw := append([]byte{byte(hash >> 24), byte(hash >> 16), byte(hash >> 8), byte(hash)}, sig...)
-	return []byte("\u2014 " + name + " " + base64.StdEncoding.EncodeToString(raw) + "\n")
 }

@@ -49,9 +49,6 @@ var kinds = []Kind{Message, ResultHeld, ResultReleased, ResultTaken, ResultDenie
 	AttestationAccepted, AttestationRefused, AttestationEvent, RulesLoaded, Classified,
 	Counterfactual, TrustChanged, PolicyDecided, KeyInstalled, PrincipalForgotten, RecordsLost}
 
-// Kinds returns every kind.
-func Kinds() []Kind { return slices.Clone(kinds) }
-
 // Known reports whether k is one of the kinds.
 func (k Kind) Known() bool { return slices.Contains(kinds, k) }
 

@@ -133,9 +133,9 @@ func TestSealProperties(t *testing.T) {
 		if st.ID != e.ID || !st.Time.Equal(e.Time) || st.Kind != e.Kind || st.Of != e.Of || st.Inspected != e.Inspected {
 			t.Fatalf("read as %+v, want %+v", st.Event, e)
 		}
-		back, err := ParseSealed(s.Octets())
+		back, err := ReadSealed(s.Octets())
 		if err != nil || !reflect.DeepEqual(back, s) || back.ID != e.ID {
-			t.Fatalf("ParseSealed: %v, %+v, want %+v", err, back.Parsed, s.Parsed)
+			t.Fatalf("ReadSealed: %v, %+v, want %+v", err, back.Parsed, s.Parsed)
 		}
 		o, err := ParseOpening(s.Opening)
 		if err != nil {
@@ -241,10 +241,10 @@ func TestParseOpeningRefuses(t *testing.T) {
 	}
 	other := message(2)
 	o, _ := other.Seal(Salt{})
-	if _, err := ParseSealed([]byte(string(s.Statement) + "\n" + string(o.Opening))); !errors.Is(err, ErrOpening) {
+	if _, err := ReadSealed([]byte(string(s.Statement) + "\n" + string(o.Opening))); !errors.Is(err, ErrOpening) {
 		t.Errorf("another record's opening: %v", err)
 	}
-	if _, err := ParseSealed(s.Statement); err == nil {
+	if _, err := ReadSealed(s.Statement); err == nil {
 		t.Error("no opening was accepted")
 	}
 }
@@ -259,7 +259,7 @@ func TestParseID(t *testing.T) {
 			t.Errorf("%q was accepted", s)
 		}
 	}
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		if !k.Known() || !frame.IsLabel(string(k)) {
 			t.Errorf("kind %s", k)
 		}

@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -129,23 +128,9 @@ func NewSigner(origin string, private crypto.Signer) (*Signer, error) {
 
 const privatePrefix = "PRIVATE+KEY+"
 
-// GenerateKey makes a private key for a log and returns it as it is kept in a file:
-// one line without its line feed, "PRIVATE+KEY+" name "+" hash "+" base64, as
-// golang.org/x/mod/sumdb/note has it. rand is crypto/rand.Reader.
-func GenerateKey(rand io.Reader, origin string) (string, error) {
-	if !ValidOrigin(origin) {
-		return "", errOrigin
-	}
-	seed := make([]byte, ed25519.SeedSize)
-	if _, err := io.ReadFull(rand, seed); err != nil {
-		return "", fmt.Errorf("ledger: key: no randomness: %w", err)
-	}
-	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-	k := newKey(origin, public, typeEd25519)
-	return privatePrefix + k.id + "+" + base64.StdEncoding.EncodeToString(append([]byte{typeEd25519}, seed...)), nil
-}
-
-// ParseSigner reads what GenerateKey made. Errors do not quote it.
+// ParseSigner reads a private key for a log as it is kept in a file: one line without its
+// line feed, "PRIVATE+KEY+" name "+" hash "+" base64, as golang.org/x/mod/sumdb/note has it.
+// Errors do not quote it.
 func ParseSigner(skey string) (*Signer, error) {
 	rest, ok := strings.CutPrefix(skey, privatePrefix)
 	if !ok {

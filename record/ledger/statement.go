@@ -140,12 +140,7 @@ func decodeHex(dst []byte, s string) bool {
 	return err == nil
 }
 
-// ParseSealed reads Sealed.Octets.
-func ParseSealed(b []byte) (Sealed, error) {
-	return ReadSealed(bytes.Clone(b))
-}
-
-// ReadSealed is ParseSealed of what will not change afterwards.
+// ReadSealed reads Sealed.Octets. The Sealed keeps b: the caller must not change it afterwards.
 func ReadSealed(b []byte) (Sealed, error) {
 	p := parsers.Get().(*parser)
 	defer parsers.Put(p)

@@ -43,7 +43,7 @@ type vector struct {
 }
 
 // vectorLog is the log of the vectors: five records, a rotated key, a witness.
-func vectorLog(t *testing.T) (l *memLog, earlier []byte, w *Cosigner) {
+func vectorLog(t *testing.T) (l *memLog, earlier []byte, w *cosigner) {
 	l = newLog(t)
 	l.add(t, message(1))
 	l.add(t, Event{Kind: ResultHeld, Of: ID{0: 7}, Server: "files", Tool: "read_file", Rule: "finding", Reason: "control-token",
@@ -145,7 +145,7 @@ func TestSpecification(t *testing.T) {
 		says(strings.TrimSpace(string(line)))
 	}
 	says(fmt.Sprintf("`tile/entries/000.p/5` has %d octets", len(l.export(t, false)["tile/entries/000.p/5"].Data)))
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		says("`" + string(k) + "`")
 	}
 	for _, r := range roles {

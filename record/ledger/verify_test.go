@@ -129,10 +129,10 @@ func (r *Report) claimedSize() int64 {
 	return r.Checkpoint.Size
 }
 
-func testWitness(t testing.TB, name string) *Cosigner {
+func testWitness(t testing.TB, name string) *cosigner {
 	t.Helper()
 	seed := sha256.Sum256([]byte("test witness " + name))
-	w, err := NewCosigner(name, ed25519.NewKeyFromSeed(seed[:]))
+	w, err := newCosigner(name, ed25519.NewKeyFromSeed(seed[:]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func testWitness(t testing.TB, name string) *Cosigner {
 }
 
 // cosigned has a witness sign the checkpoint.
-func (l *memLog) cosigned(t testing.TB) *Cosigner {
+func (l *memLog) cosigned(t testing.TB) *cosigner {
 	t.Helper()
 	w := testWitness(t, "witness.example/w1")
 	c, err := readCheckpoint(l.checkpoint)

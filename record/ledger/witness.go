@@ -3,7 +3,6 @@
 package ledger
 
 import (
-	"crypto"
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
@@ -49,33 +48,4 @@ func cosigned(text []byte, unix uint64) []byte {
 
 func cosignedAt(sig []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(sig)), 0).UTC()
-}
-
-// A Cosigner signs checkpoints as a witness. Whoever has one must sign only what is
-// consistent with everything that it signed before.
-type Cosigner struct {
-	witness *Witness
-	private crypto.Signer
-}
-
-// NewCosigner makes a Cosigner of an Ed25519 key that signs nothing else.
-func NewCosigner(name string, private crypto.Signer) (*Cosigner, error) {
-	s, err := NewSigner(name, private)
-	if err != nil {
-		return nil, err
-	}
-	return &Cosigner{&Witness{*newKey(name, s.key.public, typeCosignature)}, private}, nil
-}
-
-// Witness is the public half.
-func (c *Cosigner) Witness() *Witness { return c.witness }
-
-// Cosign returns the signature line for a checkpoint; now is when that is.
-func (c *Cosigner) Cosign(cp Checkpoint, now time.Time) ([]byte, error) {
-	unix := uint64(max(now.Unix(), 0))
-	sig, err := c.private.Sign(nil, cosigned([]byte(cp.text()), unix), crypto.Hash(0))
-	if err != nil {
-		return nil, fmt.Errorf("ledger: cosign: %w", err)
-	}
-	return signatureLine(c.witness.Name(), c.witness.KeyHash(), append(binary.BigEndian.AppendUint64(nil, unix), sig...)), nil
 }

@@ -65,13 +65,6 @@ func Open(ctx context.Context, s Store, o trust.Options, log *slog.Logger) (*Fol
 // Book has the scores. Nobody else may apply events to it.
 func (f *Follower) Book() *trust.Book { return f.book }
 
-// Size is at which size of the log the scores stand.
-func (f *Follower) Size() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.size
-}
-
 // load takes over a snapshot of more of the log than is known. f.mu is held, or f new.
 func (f *Follower) load(ctx context.Context) error {
 	snapshot, size, err := f.store.LoadScores(ctx, f.o.Name())
