@@ -113,6 +113,7 @@ model: peers
 lint: fmt
 	go vet ./...
 	$(STATICCHECK) ./...
+	PELLUCID_LINT=1 go test -count=1 -run '^TestUnreached$$' .
 
 # Rewrites the documents that are derived from the code, and fails where one was stale.
 docs:
