@@ -13,12 +13,16 @@ import (
 	"syscall"
 )
 
-// The exit codes of every verb; those above 4 belong to single verbs and stand in their help.
+// The exit codes of every verb, and above 4 those of single verbs, which stand in their help.
 const (
 	Failed      = 1 // the work was tried and not done, or what was asked is not so
 	Usage       = 2 // the command line is wrong
 	Config      = 3 // a configuration is wrong
 	Unreachable = 4 // the upstream cannot be started or reached
+
+	Changed  = 10 // of check: something waits for a person
+	Rejected = 11 // of check and wrap: a server is not to be used
+	NoServer = 12 // of check: a server could not be started or reached
 )
 
 // An Error carries the code that the process is to end with.

@@ -255,7 +255,7 @@ func (s *Server) removed(seen *surface.Surface) {
 	}
 	var told []string
 	for _, r := range removals[:min(len(removals), maxTold)] {
-		told = append(told, fmt.Sprintf("%s %s: %s (%d)", r.Kind, finding.Quote(r.Name), r.Code, r.N))
+		told = append(told, fmt.Sprintf("%s %s: %s (%d)", r.Kind, finding.Quote(r.Item), r.Code, r.N))
 	}
 	s.a.log.Warn("parts of a server's definitions are removed before a model sees them", "server", s.config().Name, "removed", told, "more", len(removals)-len(told))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// SSE dials a server of the transport of 2024-11-05. The error is one of the URL.
-func SSE(url string, o wire.HTTPOptions) (Dialer, error) {
+// withSSE dials a server of the transport of 2024-11-05.
+func withSSE(url string, o wire.HTTPOptions) (Dialer, error) {
 	if _, err := wire.NewSSE(url, o); err != nil {
 		return nil, err
 	}
@@ -26,14 +26,14 @@ func SSE(url string, o wire.HTTPOptions) (Dialer, error) {
 	}, nil
 }
 
-// Auto dials a server by streamable HTTP and, if it does not speak that, by the
-// transport of 2024-11-05. The error is one of the URL.
-func Auto(url string, o wire.HTTPOptions) (Dialer, error) {
-	first, err := HTTP(url, o)
+// auto dials a server by streamable HTTP and, if it does not speak that, by the
+// transport of 2024-11-05.
+func auto(url string, o wire.HTTPOptions) (Dialer, error) {
+	first, err := streamable(url, o)
 	if err != nil {
 		return nil, err
 	}
-	second, err := SSE(url, o)
+	second, err := withSSE(url, o)
 	if err != nil {
 		return nil, err
 	}

@@ -80,9 +80,30 @@ func Command(c child.Command) Dialer {
 	}
 }
 
-// HTTP dials a streamable HTTP server. Nothing is sent before the first message.
-// The error is one of the URL.
-func HTTP(url string, o wire.HTTPOptions) (Dialer, error) {
+// URL dials a server at a URL. Nothing is sent before the first message. The error is one
+// of the URL.
+func URL(t wire.Transport, url string, o wire.HTTPOptions) (Dialer, error) {
+	switch t {
+	case wire.StreamableHTTP:
+		return streamable(url, o)
+	case wire.HTTPWithSSE:
+		return withSSE(url, o)
+	}
+	return auto(url, o)
+}
+
+// Talk calls talk with a connection of its own.
+func (d Dialer) Talk(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+	conn, err := d(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return talk(ctx, conn)
+}
+
+// streamable dials a streamable HTTP server.
+func streamable(url string, o wire.HTTPOptions) (Dialer, error) {
 	if _, err := wire.NewHTTP(url, o); err != nil {
 		return nil, err
 	}

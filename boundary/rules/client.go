@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -21,7 +22,7 @@ type clientEntry struct {
 	command      []string
 	env, headers map[string]string
 	cwd, url     string
-	transport    Transport
+	transport    wire.Transport
 }
 
 // clientPaths is where clients keep their servers.
@@ -68,7 +69,7 @@ func readEntry(v strictjson.Value) (*clientEntry, error) {
 	} else {
 		e.command = r.command(v, "command")
 	}
-	e.transport = map[string]Transport{"sse": SSE, "http": StreamableHTTP, "streamable-http": StreamableHTTP, "streamableHttp": StreamableHTTP}[v.Get("type").Text()]
+	e.transport = map[string]wire.Transport{"sse": wire.HTTPWithSSE, "http": wire.StreamableHTTP, "streamable-http": wire.StreamableHTTP, "streamableHttp": wire.StreamableHTTP}[v.Get("type").Text()]
 	for _, member := range []string{"url", "serverUrl", "httpUrl"} {
 		url := r.text(v, member)
 		if url == "" {
@@ -78,7 +79,7 @@ func readEntry(v strictjson.Value) (*clientEntry, error) {
 			r.fail("its entry has two URLs")
 		}
 		if e.url = url; member == "httpUrl" {
-			e.transport = StreamableHTTP
+			e.transport = wire.StreamableHTTP
 		}
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // clients is a world that holds the clients' files.
@@ -35,7 +36,7 @@ func TestClients(t *testing.T) {
 		Command      []string
 		Env, Headers map[string]string
 		Cwd, URL     string
-		Transport    Transport
+		Transport    wire.Transport
 	}
 	w := clients(t)
 	for _, x := range []struct {
@@ -44,17 +45,17 @@ func TestClients(t *testing.T) {
 	}{
 		{"claude_desktop_config.json", "filesystem", upstream{Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/Users/me/Desktop", "/Users/me/Downloads"}}},
 		{"claude_desktop_config.json", "brave", upstream{Command: []string{"npx", "-y", "@modelcontextprotocol/server-brave-search"}, Env: map[string]string{"BRAVE_API_KEY": "not-to-be-shown"}}},
-		{"claude_code.mcp.json", "api", upstream{URL: "https://api.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer " + secret}, Transport: StreamableHTTP}},
-		{"claude_code.mcp.json", "events", upstream{URL: "https://events.example.com/sse", Transport: SSE}},
+		{"claude_code.mcp.json", "api", upstream{URL: "https://api.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer " + secret}, Transport: wire.StreamableHTTP}},
+		{"claude_code.mcp.json", "events", upstream{URL: "https://events.example.com/sse", Transport: wire.HTTPWithSSE}},
 		{"claude_code.mcp.json", "local", upstream{Command: []string{"/home/me/bin/server"}, Env: map[string]string{"LEVEL": "info"}}},
 		{"cursor_mcp.json", "remote", upstream{URL: "https://remote.example.com/mcp", Headers: map[string]string{"X-Key": secret}}},
-		{"vscode_mcp.json", "http", upstream{URL: "https://http.example.com/mcp?a=//b", Transport: StreamableHTTP}},
+		{"vscode_mcp.json", "http", upstream{URL: "https://http.example.com/mcp?a=//b", Transport: wire.StreamableHTTP}},
 		{"vscode_settings.json", "s", upstream{Command: []string{"s"}, Cwd: "/etc/p/work"}},
 		{"windsurf_mcp_config.json", "figma", upstream{URL: "https://figma.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer " + secret}}},
 		{"windsurf_mcp_config.json", "github", upstream{Command: []string{"docker", "run", "-i", "--rm", "-e", "TOKEN", "image"}, Env: map[string]string{"TOKEN": "not-to-be-shown"}}},
 		{"zed_settings.json", "new", upstream{Command: []string{"server-new", "--stdio"}, Env: map[string]string{"A": "b"}}},
 		{"zed_settings.json", "old", upstream{Command: []string{"server-old", "-x"}, Env: map[string]string{"C": "d"}}},
-		{"gemini_settings.json", "stream", upstream{URL: "https://stream.example.com/mcp", Transport: StreamableHTTP}},
+		{"gemini_settings.json", "stream", upstream{URL: "https://stream.example.com/mcp", Transport: wire.StreamableHTTP}},
 	} {
 		r, err := Parse([]byte("version: 1\nservers: {"+x.name+": {mcp_json: /c/"+x.file+"}}"), w.options())
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -244,7 +245,7 @@ func (d *dumper) server(s *Server) {
 	}
 	if s.URL.text != "" {
 		d.variables("headers", s.Headers)
-		d.word("transport", []string{"auto", "http", "sse"}[s.Transport])
+		d.word("transport", wire.TransportWords[s.Transport])
 	} else {
 		d.variables("env", s.Env)
 		if s.Cwd != "" {

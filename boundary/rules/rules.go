@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/record/trust"
@@ -129,19 +130,6 @@ const (
 	Shared                  // one for all
 )
 
-// Transport says how a server with a URL is spoken to.
-type Transport uint8
-
-// The transports.
-const (
-	AutoTransport  Transport = iota // HTTP, else SSE
-	StreamableHTTP                  // of 2025-03-26 and later
-	SSE                             // of 2024-11-05
-)
-
-// TransportWords are what a file calls the transports, by their numbers.
-var TransportWords = []string{AutoTransport: "auto", StreamableHTTP: "http", SSE: "sse"}
-
 // A Variable is an environment variable or a header.
 type Variable struct {
 	Name  string
@@ -161,7 +149,7 @@ type Server struct {
 
 	URL       Value
 	Headers   []Variable // by name
-	Transport Transport
+	Transport wire.Transport
 
 	Admission Admission
 

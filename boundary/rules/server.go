@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -63,7 +64,7 @@ func (c *compiler) server(name string, p place) *Server {
 	}
 	m["headers"] = func(p place) { s.Headers = c.headers(p) }
 	m["transport"] = func(p place) {
-		s.Transport = choice(&c.reader, p, TransportWords, []Transport{AutoTransport, StreamableHTTP, SSE})
+		s.Transport = choice(&c.reader, p, wire.TransportWords, []wire.Transport{wire.AutoTransport, wire.StreamableHTTP, wire.HTTPWithSSE})
 	}
 	m["mcp_json"] = func(p place) { client = p }
 	m["prefix"] = func(p place) {
@@ -236,7 +237,7 @@ func (c *compiler) client(s *Server, p, server place) {
 	if s.Cwd == "" && e.cwd != "" {
 		s.Cwd = c.opt.locate(expand("cwd", e.cwd))
 	}
-	if s.Transport == AutoTransport {
+	if s.Transport == wire.AutoTransport {
 		s.Transport = e.transport
 	}
 	names := func(s string) string { return s }

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -20,6 +22,31 @@ func CommandIdentity(args []string, dir string, given bool) string {
 		return identity("stdio", args...)
 	}
 	return identity("stdio", append(slices.Clone(args), "", dir)...)
+}
+
+// LocalIdentity is CommandIdentity of a command of this machine. dir is "" where none is
+// stated for it: a path of the command is then relative to the working directory.
+func LocalIdentity(command []string, dir string) string {
+	given := dir != ""
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return CommandIdentity(command, dir, given)
+}
+
+// DefaultName is the name of a server whose name, command and URL say nothing.
+const DefaultName = "server"
+
+// NameOf names a server that the operator has given no name: by its program, or by the
+// host of its URL. Several servers may have the same name.
+func NameOf(command []string, address string) string {
+	if len(command) > 0 {
+		return command[0][strings.LastIndexAny(command[0], `/\`)+1:]
+	}
+	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+		return u.Hostname()
+	}
+	return DefaultName
 }
 
 // URLIdentity identifies a server that is reached at a URL.

@@ -4,6 +4,7 @@ package surface
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +132,38 @@ func TestHelloInBothEras(t *testing.T) {
 		if s, err := ParseDump([]byte(x), Limits{}); err != nil || s.Fingerprint() == one.Fingerprint() || x == modern {
 			t.Errorf("words that count for nothing: %s", x)
 		}
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	for _, tt := range []struct {
+		command []string
+		address string
+		want    string
+	}{
+		{[]string{"/usr/bin/server", "a"}, "", "server"},
+		{[]string{`C:\bin\server.exe`}, "", "server.exe"},
+		{[]string{"npx", "-y", "x"}, "https://unused.example", "npx"},
+		{nil, "https://mcp.example.com:8443/mcp", "mcp.example.com"},
+		{nil, "://", DefaultName},
+		{nil, "", DefaultName},
+	} {
+		if got := NameOf(tt.command, tt.address); got != tt.want {
+			t.Errorf("%q %q: %q, want %q", tt.command, tt.address, got, tt.want)
+		}
+	}
+}
+
+// TestLocalIdentity: the working directory counts for a command with a relative path alone,
+// a stated directory always.
+func TestLocalIdentity(t *testing.T) {
+	here := t.TempDir()
+	t.Chdir(here)
+	relative, absolute := []string{"./server"}, []string{"/bin/server"}
+	if LocalIdentity(relative, "") != CommandIdentity(relative, here, false) || LocalIdentity(absolute, "") != CommandIdentity(absolute, "", false) {
+		t.Error("a command without a stated directory")
+	}
+	if LocalIdentity(absolute, "sub") != CommandIdentity(absolute, filepath.Join(here, "sub"), true) {
+		t.Error("a stated directory is made absolute")
 	}
 }

@@ -46,10 +46,14 @@ func (s *Surface) eachText(visit func(it *Item, v strictjson.Value, t *trail, is
 
 // A Removal is what the boundary takes out of an item before a model sees it.
 type Removal struct {
-	Key
-	Code finding.Code
-	N    int // parts of its texts
+	Kind Kind         `json:"kind"`
+	Item string       `json:"item,omitzero"` // the name in its Key: third-party text
+	Code finding.Code `json:"code"`
+	N    int          `json:"count"` // parts of its texts
 }
+
+// Key is the item's.
+func (x Removal) Key() Key { return Key{Kind: x.Kind, Name: x.Item} }
 
 // maxRemovals bounds what Removals returns.
 const maxRemovals = 64
@@ -65,12 +69,12 @@ func (s *Surface) Removals() []Removal {
 		tokens.Scrub(v.Text(), &r)
 		for _, e := range r.Events {
 			code := e.Class.Code()
-			i := slices.IndexFunc(out, func(x Removal) bool { return x.Key == it.Key && x.Code == code })
+			i := slices.IndexFunc(out, func(x Removal) bool { return x.Key() == it.Key && x.Code == code })
 			switch {
 			case i >= 0:
 				out[i].N++
 			case len(out) < maxRemovals:
-				out = append(out, Removal{it.Key, code, 1})
+				out = append(out, Removal{it.Kind, it.Name, code, 1})
 			}
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -23,13 +22,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-)
-
-// The exit codes of check alone.
-const (
-	exitChanged  = 10 // something waits for a person
-	exitRejected = 11 // a server is not to be used
-	exitNoServer = 12 // a server could not be started or reached
 )
 
 // checkCmd looks at what servers say of themselves before a client does.
@@ -214,9 +206,9 @@ func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*che
 		out.Conclusion, out.Why = string(surface.Rejected), err.Error()
 		return out, nil, nil
 	default:
-		out.Conclusion, out.Why = unreachable, whyUnreachable(err)
+		out.Conclusion, out.Why = unreachable, surface.WhyUnreachable(err)
 		if !errors.Is(err, wire.ErrUnreachable) { // else it is said already
-			out.Stderr = t.said()
+			out.Stderr = t.stderr.Lines()
 		}
 		return out, nil, nil
 	}
@@ -268,20 +260,6 @@ func (c *checkCmd) pinned(ctx context.Context, g *surface.Gate, t *target) error
 	}
 	g.Pins = g.Pins.Named(t.name)
 	return nil
-}
-
-// whyUnreachable is err without the names of the layers that it came through.
-func whyUnreachable(err error) string {
-	if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed) {
-		return "it ended without an answer"
-	}
-	if _, cause, ok := strings.Cut(err.Error(), wire.ErrUnreachable.Error()+": "); ok {
-		return "no connection: " + cause
-	}
-	if refused, ok := errors.AsType[*surface.RefusedError](err); ok && refused.Err != nil {
-		return refused.Err.Error()
-	}
-	return err.Error()
 }
 
 // write says what came of it, in every form that was asked for.

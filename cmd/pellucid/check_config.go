@@ -148,7 +148,7 @@ func configuredTargets(path string, r *rules.Rules) []*target {
 // reach says how a server is started or dialled.
 func (t *target) reach(s *rules.Server) {
 	if s.Command != nil {
-		t.command, t.identity = s.Command, commandIdentity(s.Command, s.Cwd)
+		t.command, t.identity = s.Command, surface.LocalIdentity(s.Command, s.Cwd)
 		cmd := child.Command{Args: s.Command, Dir: s.Cwd}
 		var names []string
 		for _, v := range s.Env {
@@ -166,11 +166,11 @@ func (t *target) reach(s *rules.Server) {
 	}
 	address := s.URL.Reveal()
 	t.identity = surface.URLIdentity(address)
-	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true, Notice: t.hear}
+	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true, Notice: t.stderr.Add}
 	for _, h := range s.Headers {
 		o.Header.Add(h.Name, h.Value.Reveal())
 	}
-	t.dial, t.problem = dialers[s.Transport](address, o)
+	t.dial, t.problem = fleet.URL(s.Transport, address, o)
 }
 
 // unwrapped is the entry as it was before pellucid protect rewrote it, and how it is

@@ -32,30 +32,30 @@ type preflight struct {
 }
 
 type checkedServer struct {
-	Name         string           `json:"name,omitzero"`
-	Pin          string           `json:"pin,omitzero"` // as pellucid pins lists it
-	Client       string           `json:"client,omitzero"`
-	File         string           `json:"file,omitzero"`
-	Conclusion   string           `json:"conclusion"`
-	Why          string           `json:"why,omitzero"`
-	Said         string           `json:"said,omitzero"` // by the reviewer that rejected
-	Stderr       []string         `json:"stderr,omitzero"`
-	Fingerprint  *surface.Digest  `json:"fingerprint,omitzero"`
-	Items        int              `json:"items"`
-	Octets       int              `json:"octets"`
-	Reviewed     bool             `json:"reviewed"`         // by a model, now or
-	Cached       bool             `json:"cached,omitzero"`  // before
-	Pinned       bool             `json:"pinned"`           // now, for the first time
-	Offered      int              `json:"offered,omitzero"` // items that were pinned now, being offered to more capable clients only
-	Moved        bool             `json:"moved,omitzero"`
-	Hidden       []checkedHidden  `json:"hidden,omitzero"`
-	MoreHidden   int              `json:"more_hidden,omitzero"`
-	Changes      []checkedChange  `json:"changes,omitzero"`
-	Wording      []checkedWording `json:"wording,omitzero"`
-	Told         []checkedTold    `json:"told,omitzero"`
-	Removed      []removed        `json:"removed,omitzero"`  // before a model sees it
-	LeftOut      []checkedLeftOut `json:"left_out,omitzero"` // no client sees it, for its form
-	NotInspected []string         `json:"not_inspected"`
+	Name         string            `json:"name,omitzero"`
+	Pin          string            `json:"pin,omitzero"` // as pellucid pins lists it
+	Client       string            `json:"client,omitzero"`
+	File         string            `json:"file,omitzero"`
+	Conclusion   string            `json:"conclusion"`
+	Why          string            `json:"why,omitzero"`
+	Said         string            `json:"said,omitzero"` // by the reviewer that rejected
+	Stderr       []string          `json:"stderr,omitzero"`
+	Fingerprint  *surface.Digest   `json:"fingerprint,omitzero"`
+	Items        int               `json:"items"`
+	Octets       int               `json:"octets"`
+	Reviewed     bool              `json:"reviewed"`         // by a model, now or
+	Cached       bool              `json:"cached,omitzero"`  // before
+	Pinned       bool              `json:"pinned"`           // now, for the first time
+	Offered      int               `json:"offered,omitzero"` // items that were pinned now, being offered to more capable clients only
+	Moved        bool              `json:"moved,omitzero"`
+	Hidden       []checkedHidden   `json:"hidden,omitzero"`
+	MoreHidden   int               `json:"more_hidden,omitzero"`
+	Changes      []checkedChange   `json:"changes,omitzero"`
+	Wording      []checkedWording  `json:"wording,omitzero"`
+	Told         []checkedTold     `json:"told,omitzero"`
+	Removed      []surface.Removal `json:"removed,omitzero"`  // before a model sees it
+	LeftOut      []checkedLeftOut  `json:"left_out,omitzero"` // no client sees it, for its form
+	NotInspected []string          `json:"not_inspected"`
 
 	review bool // by pass 2 it was rejected
 }
@@ -152,7 +152,7 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 	}
 	r.Told = told(s)
 	for _, x := range s.Removals() {
-		r.Removed = append(r.Removed, newRemoved(x))
+		r.Removed = append(r.Removed, x)
 	}
 	for _, l := range s.LeftOut() {
 		r.LeftOut = append(r.LeftOut, checkedLeftOut{l.Method, l.Entry, l.Name, l.Keyword, l.Place, l.String()})
@@ -170,18 +170,6 @@ type checkedLeftOut struct {
 
 	shown string
 }
-
-// A removed is what the boundary takes out of a definition. The item is third-party text.
-type removed struct {
-	Kind surface.Kind `json:"kind"`
-	Item string       `json:"item,omitzero"`
-	Code finding.Code `json:"code"`
-	N    int          `json:"count"`
-}
-
-func newRemoved(x surface.Removal) removed { return removed{x.Kind, x.Name, x.Code, x.N} }
-
-func (x *removed) item() string { return surface.Key{Kind: x.Kind, Name: x.Item}.String() }
 
 // omitted lists what nobody has looked at.
 func (r *checkedServer) omitted(s *surface.Surface, o *surface.Outcome) {
@@ -239,11 +227,11 @@ func (r *preflight) exit() error {
 	case string(surface.Clean):
 		return nil
 	case string(surface.Rejected):
-		return exit.With(exitRejected, nil)
+		return exit.With(exit.Rejected, nil)
 	case string(surface.Differs):
-		return exit.With(exitChanged, nil)
+		return exit.With(exit.Changed, nil)
 	case unreachable:
-		return exit.With(exitNoServer, nil)
+		return exit.With(exit.NoServer, nil)
 	}
 	return errors.New("check: nothing was checked")
 }
@@ -336,7 +324,7 @@ func (r *checkedServer) write(w io.Writer, p terminal.Palette) {
 		row("told", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
 	}
 	for _, x := range r.Removed {
-		row("removed", "%s: %s, %s, before a model sees it", x.item(), terminal.Plural(x.N, "part"), x.Code)
+		row("removed", "%s: %s, %s, before a model sees it", x.Key().String(), terminal.Plural(x.N, "part"), x.Code)
 	}
 	for _, x := range r.LeftOut {
 		row("left out", "%s: not what the protocol's schema allows", x.shown)

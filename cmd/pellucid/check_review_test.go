@@ -77,7 +77,7 @@ func TestCheckReviewRemembered(t *testing.T) {
 			if strings.Contains(out+errs, "k-123") {
 				t.Error("the key is shown")
 			}
-			if code != 0 && code != exitChanged {
+			if code != 0 && code != exit.Changed {
 				t.Errorf("%s: exit %d: %s%s", format, code, out, errs)
 			}
 			if got := strings.Count(errs, "\n"); got != 1 || !strings.HasPrefix(errs, "verifying 1 server") {
@@ -265,7 +265,7 @@ func TestCheckReviewRejects(t *testing.T) {
 	fake := fakeModel(t, llmtest.Always(llmtest.Reply{Text: "tool14: (1)\n  clean         all of it [x](https://e.example)\x1b[2J\u202e"}), "")
 	args := []string{"--surface", file, "--server", "s", "--sarif", sarif, "--review-url", fake.URL, "--review-model", "m"}
 	code, out, errs := runCheck(t, nil, args...)
-	if code != exitRejected || strings.ContainsAny(out+errs, "\x1b\u202e") ||
+	if code != exit.Rejected || strings.ContainsAny(out+errs, "\x1b\u202e") ||
 		!strings.Contains(out, "rejected      the reviewer did not answer with a bare OK: surface: rejected: review-flagged (part 1)\n") ||
 		!strings.Contains(out, "reviewer      tool14: (1)\n        clean") || strings.Contains(out, "pinned") {
 		t.Errorf("exit %d: %s%s", code, out, errs)

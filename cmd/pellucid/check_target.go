@@ -6,14 +6,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -36,20 +33,14 @@ type target struct {
 	declined bool  // a person does not want it started
 	disabled bool  // the file says that the client does not start it
 
-	heard
-}
-
-// heard keeps the end of what a server writes to its standard error, for a failure.
-type heard struct {
-	mu   sync.Mutex
-	tail []string // the last lines that differ, escaped
+	stderr child.Tail // of a server that is a process
 }
 
 // commandTarget is a command that was typed.
 func commandTarget(name string, command, environ []string, dir string) *target {
-	t := &target{name: name, command: command, identity: commandIdentity(command, dir)}
+	t := &target{name: name, command: command, identity: surface.LocalIdentity(command, dir)}
 	if t.name == "" {
-		t.name = nameOf(command, "")
+		t.name = surface.NameOf(command, "")
 	}
 	cmd := child.Command{Args: command, Dir: dir}
 	for _, spec := range environ {
@@ -70,51 +61,10 @@ func dumpTarget(name, path string, b []byte) *target {
 // pinnedAs is what the server is pinned under; "" if there is nothing to pin it under.
 func (t *target) pinnedAs() string { return cmp.Or(t.pin, t.identity) }
 
-// commandIdentity is surface.CommandIdentity of a command of this machine; dir is "" where
-// none is stated for it.
-func commandIdentity(command []string, dir string) string {
-	given := dir != ""
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	return surface.CommandIdentity(command, dir, given)
-}
-
-// nameOf names a server that the operator has given no name: by its program, or by the
-// host of its URL. Several servers may have the same name.
-func nameOf(command []string, address string) string {
-	if len(command) > 0 {
-		return command[0][strings.LastIndexAny(command[0], `/\`)+1:]
-	}
-	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
-		return u.Hostname()
-	}
-	return defaultName
-}
-
 // start makes cmd what is dialled.
 func (t *target) start(cmd child.Command) {
-	cmd.Stderr = t.hear
+	cmd.Stderr = t.stderr.Add
 	t.dial = fleet.Command(cmd)
-}
-
-// maxTail bounds what is kept of a server's standard error, in lines.
-const maxTail = 5
-
-func (t *heard) hear(line string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if slices.Contains(t.tail, line) {
-		return
-	}
-	t.tail = append(t.tail, line)
-	t.tail = t.tail[max(0, len(t.tail)-maxTail):]
-}
-
-func (t *heard) said() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.tail)
 }
 
 // title names a target for a person.
@@ -152,7 +102,7 @@ func (c *checkCmd) collect(ctx context.Context, t *target, bare bool) (*surface.
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it has not said all within %s", c.Timeout))
 	defer stop()
-	s, err := probe(ctx, bare, over(t.dial))
+	s, err := surface.CollectWhole(ctx, surface.CollectOptions{Version: build.Read().Version, Bare: bare}, t.dial.Talk)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

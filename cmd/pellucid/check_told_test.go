@@ -100,7 +100,7 @@ func TestRealSurfacesTold(t *testing.T) {
 		}
 		for _, x := range s.Removals() {
 			removals++
-			t.Logf("%s: %s: %s (%d)", strings.TrimSuffix(filepath.Base(path), ".json"), x.Key, x.Code, x.N)
+			t.Logf("%s: %s: %s (%d)", strings.TrimSuffix(filepath.Base(path), ".json"), x.Key(), x.Code, x.N)
 		}
 	}
 	t.Logf("%d surfaces, %d texts, %d told, %d items with removals", len(paths), texts, tells, removals)

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -71,7 +72,7 @@ func (b *boundary) admission(s *rules.Server) admit.Config {
 		}
 	}
 	c.Collect = func(ctx context.Context, bare bool) (*surface.Surface, error) {
-		return probe(ctx, bare, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+		return surface.CollectWhole(ctx, surface.CollectOptions{Version: build.Read().Version, Bare: bare}, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
 			return b.fleet.Probe(ctx, s.Name, talk)
 		})
 	}
@@ -79,19 +80,17 @@ func (b *boundary) admission(s *rules.Server) admit.Config {
 }
 
 // removedOf is what the boundary takes out of a server's definitions.
-func (b *boundary) removedOf(name string) (out []removed) {
+func (b *boundary) removedOf(name string) []surface.Removal {
 	if s := b.admit.Server(name); s != nil {
-		for _, r := range s.Removals() {
-			out = append(out, newRemoved(r))
-		}
+		return s.Removals()
 	}
-	return out
+	return nil
 }
 
 // identityOf is the identity of a configured server, pinnedAs what it is pinned under.
 func identityOf(s *rules.Server) string {
 	if s.Command != nil {
-		return commandIdentity(s.Command, s.Cwd)
+		return surface.LocalIdentity(s.Command, s.Cwd)
 	}
 	return surface.URLIdentity(s.URL.Reveal())
 }
@@ -143,14 +142,14 @@ func (b *boundary) verifyAll(ctx context.Context) {
 
 // A serverStatus is how one server does, for who runs the gateway.
 type serverStatus struct {
-	Name        string      `json:"name"`
-	Pin         string      `json:"pin"` // as pellucid pins lists it
-	State       fleet.State `json:"state"`
-	Since       time.Time   `json:"since"`
-	Connections int         `json:"connections"`
-	Failures    int         `json:"failures"`
-	Why         string      `json:"why,omitzero"`     // escaped
-	Removed     []removed   `json:"removed,omitzero"` // of its definitions, before a model sees them
+	Name        string            `json:"name"`
+	Pin         string            `json:"pin"` // as pellucid pins lists it
+	State       fleet.State       `json:"state"`
+	Since       time.Time         `json:"since"`
+	Connections int               `json:"connections"`
+	Failures    int               `json:"failures"`
+	Why         string            `json:"why,omitzero"`     // escaped
+	Removed     []surface.Removal `json:"removed,omitzero"` // of its definitions, before a model sees them
 }
 
 // servers tells how every server does that the asking principal may see.

@@ -75,8 +75,8 @@ type boundary struct {
 	rules   atomic.Pointer[rules.Rules]
 	handler atomic.Pointer[http.Handler]
 
-	mu         sync.Mutex        // of what follows, and of reloading
-	stderr     map[string]*heard // of servers that are processes
+	mu         sync.Mutex             // of what follows, and of reloading
+	stderr     map[string]*child.Tail // of servers that are processes
 	fronts     map[string]*wire.Front
 	union      *wire.Front
 	admissions []admit.Config // in force
@@ -89,7 +89,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("up: %w", err))
 	}
-	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*heard{}}
+	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
 	format := "text"
 	if r.Telemetry.LogJSON {
 		format = "json"
@@ -282,12 +282,12 @@ func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
 	if out.Child {
 		words := b.stderr[s.Name] // processes may outlive a change of their treatment
 		if words == nil {
-			words = &heard{}
+			words = &child.Tail{}
 			b.stderr[s.Name] = words
 		}
-		out.Said = words.said
+		out.Said = words.Lines
 		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Stderr: func(line string) {
-			words.hear(line)
+			words.Add(line)
 			log.Debug("server: " + line)
 		}}
 		for _, v := range s.Env {
@@ -302,7 +302,7 @@ func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
 		o.Header.Add(h.Name, h.Value.Reveal())
 	}
 	var err error
-	out.Dial, err = dialers[s.Transport](s.URL.Reveal(), o)
+	out.Dial, err = fleet.URL(s.Transport, s.URL.Reveal(), o)
 	return out, err
 }
 

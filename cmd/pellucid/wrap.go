@@ -63,7 +63,7 @@ type wrapCmd struct {
 	store  *storage.Store   // nil: nothing needs it
 	kept   *install.Records // nil: there is no ledger
 	policy *wrapPolicy      // nil: none is wanted
-	stderr *heard           // of a server that is a process; nil: of another
+	stderr *child.Tail      // of a server that is a process; nil: of another
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
 }
@@ -336,7 +336,7 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 		Header: header, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
 		Notice: func(line string) { cfg.Log.Warn("server: " + line) },
 	}
-	dial, err := dialers[rules.Transport(slices.Index(rules.TransportWords, c.Transport))](address, options)
+	dial, err := fleet.URL(wire.Transport(slices.Index(wire.TransportWords, c.Transport)), address, options)
 	if err != nil {
 		front.Close()
 		return exit.With(exit.Usage, err)
@@ -354,7 +354,7 @@ func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Conf
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, wire.ErrUnreachable):
-		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
+		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", surface.WhyUnreachable(err)))
 	}
 	return err
 }
@@ -398,9 +398,9 @@ func secretHeaders(specs []string, secret secrets) (http.Header, error) {
 }
 
 func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.Config, a *admission) error {
-	c.stderr = &heard{}
+	c.stderr = &child.Tail{}
 	cmd := child.Command{Args: c.Command, Dir: c.Cwd, Stderr: func(line string) {
-		c.stderr.hear(line)
+		c.stderr.Add(line)
 		cfg.Log.Debug("server: " + line)
 	}}
 	for _, spec := range c.Env {
@@ -414,7 +414,7 @@ func (c *wrapCmd) wrapCommand(ctx context.Context, front wire.Conn, cfg gateway.
 		cmd.Inherit = append(cmd.Inherit, spec)
 	}
 	if a != nil {
-		return a.run(ctx, front, cfg, fleet.Command(cmd), c.called(""), commandIdentity(c.Command, c.Cwd))
+		return a.run(ctx, front, cfg, fleet.Command(cmd), c.called(""), surface.LocalIdentity(c.Command, c.Cwd))
 	}
 	up, err := fleet.Start(cmd)
 	if err != nil {
@@ -437,7 +437,7 @@ func (c *wrapCmd) lastWords(log *slog.Logger) {
 	if c.stderr == nil {
 		return
 	}
-	if lines := c.stderr.said(); len(lines) > 0 {
+	if lines := c.stderr.Lines(); len(lines) > 0 {
 		log.Warn("the end of what the server wrote to its standard error", "lines", lines)
 	}
 }

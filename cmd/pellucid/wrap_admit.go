@@ -25,10 +25,8 @@ import (
 // wrapModes are the values of --pins.
 var wrapModes = map[string]admit.Mode{"enforce": admit.Enforce, "audit": admit.Audit, "off": admit.Off}
 
-const (
-	maxPinName  = 256      // of --pin
-	defaultName = "server" // as --name says
-)
+// maxPinName bounds --pin.
+const maxPinName = 256
 
 // An admission is the check of the one server that is wrapped.
 type admission struct {
@@ -89,10 +87,10 @@ func (a *admission) close() {
 // called is what people call the server: the name that it was given, or that of its
 // program or host.
 func (c *wrapCmd) called(address string) string {
-	if c.Name != defaultName {
+	if c.Name != surface.DefaultName {
 		return c.Name
 	}
-	return nameOf(c.Command, address)
+	return surface.NameOf(c.Command, address)
 }
 
 // run is gateway.Run of a server that is checked before a word of it passes.
@@ -103,7 +101,7 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	all.Set([]admit.Config{{
 		Name: c.Name, Called: name, Pin: cmp.Or(c.Pin, identity), Transport: identity, Policy: admit.Policy{Mode: wrapModes[c.Pins], Narrow: !c.Wide},
 		Collect: func(ctx context.Context, bare bool) (*surface.Surface, error) {
-			return probe(ctx, bare, over(dial))
+			return surface.CollectWhole(ctx, surface.CollectOptions{Version: build.Read().Version, Bare: bare}, dial.Talk)
 		},
 	}})
 	server := all.Server(c.Name)
@@ -126,15 +124,15 @@ func (a *admission) run(ctx context.Context, front wire.Conn, cfg gateway.Config
 	}
 	switch {
 	case errors.Is(err, admit.ErrRejected):
-		return exit.With(exitRejected, fmt.Errorf("wrap: %w", cmp.Or(up.Err(), err)))
+		return exit.With(exit.Rejected, fmt.Errorf("wrap: %w", cmp.Or(up.Err(), err)))
 	case a.out.Load():
-		return exit.With(exitRejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
+		return exit.With(exit.Rejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, child.ErrStart):
 		return exit.With(exit.Unreachable, err)
 	case errors.Is(err, wire.ErrUnreachable):
-		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", whyUnreachable(err)))
+		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", surface.WhyUnreachable(err)))
 	}
 	if child := last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
 		c.lastWords(cfg.Log)

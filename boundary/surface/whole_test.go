@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package surface
 
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
@@ -56,18 +57,35 @@ func TestProbeApps(t *testing.T) {
 			defer func() { client.Close(); server.Close(); <-done }()
 			return talk(ctx, client)
 		}
-		s, err := probe(t.Context(), false, connect)
+		s, err := CollectWhole(t.Context(), CollectOptions{}, connect)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, page := s.Item(surface.Key{Kind: surface.App, Name: "ui://a"})
-		_, tool := s.Item(surface.Key{Kind: surface.Tool, Name: "map"})
-		_, plain := s.Item(surface.Key{Kind: surface.Tool, Name: "plain"})
+		_, page := s.Item(Key{Kind: App, Name: "ui://a"})
+		_, tool := s.Item(Key{Kind: Tool, Name: "map"})
+		_, plain := s.Item(Key{Kind: Tool, Name: "plain"})
 		if page != apps || tool != apps || !plain {
 			t.Errorf("apps %t: page %t, its tool %t, the other %t", apps, page, tool, plain)
 		}
 		if want := map[bool]int64{true: 2, false: 1}[apps]; dials.Load() != want {
 			t.Errorf("apps %t: %d connections, want %d", apps, dials.Load(), want)
+		}
+	}
+}
+
+func TestWhyUnreachable(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("wire: read: %w", io.EOF), "it ended without an answer"},
+		{fmt.Errorf("surface: collect: %w", wire.ErrPeerClosed), "it ended without an answer"},
+		{fmt.Errorf("fleet: dial: %w: connection refused", wire.ErrUnreachable), "no connection: connection refused"},
+		{fmt.Errorf("surface: %w", &RefusedError{Err: errors.New("too many tools")}), "too many tools"},
+		{errors.New("child: start: not found"), "child: start: not found"},
+	} {
+		if got := WhyUnreachable(tt.err); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }

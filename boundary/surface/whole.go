@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package surface
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+)
+
+// A Connect opens a connection, calls talk with it and closes it.
+type Connect func(ctx context.Context, talk func(context.Context, wire.Conn) error) error
+
+// CollectWhole is Collect over connections that connect opens and closes. Of a server with
+// apps it also lists what a client without that extension is offered.
+func CollectWhole(ctx context.Context, opt CollectOptions, connect Connect) (*Surface, error) {
+	s, err := collectOver(ctx, &opt, connect)
+	if err != nil || opt.Bare || !s.HasApps() {
+		return s, err
+	}
+	opt.WithoutApps = true
+	plain, err := collectOver(ctx, &opt, connect)
+	if err != nil {
+		return nil, err
+	}
+	return plain.OfferedMore(s), nil
+}
+
+// collectOver lists a surface over a connection of its own. opt.Legacy is how that went.
+func collectOver(ctx context.Context, opt *CollectOptions, connect Connect) (s *Surface, err error) {
+	for {
+		err = connect(ctx, func(ctx context.Context, conn wire.Conn) (err error) {
+			s, err = Collect(ctx, conn, *opt)
+			return err
+		})
+		var refused *RefusedError
+		if opt.Legacy || !errors.As(err, &refused) || refused.Reason != NoAnswer || ctx.Err() != nil {
+			break // else: some servers end when the first thing that they hear is not initialize
+		}
+		opt.Legacy = true
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// WhyUnreachable is the error of Collect or CollectWhole without the names of the layers that
+// it came through.
+func WhyUnreachable(err error) string {
+	if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed) {
+		return "it ended without an answer"
+	}
+	if _, cause, ok := strings.Cut(err.Error(), wire.ErrUnreachable.Error()+": "); ok {
+		return "no connection: " + cause
+	}
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Err != nil {
+		return refused.Err.Error()
+	}
+	return err.Error()
+}
