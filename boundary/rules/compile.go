@@ -8,7 +8,6 @@ import (
 	"errors"
 	"hash"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/rfc3339"
@@ -41,9 +41,6 @@ const (
 	maxExceptions = 4096
 	maxNames      = 256 // hosts, origins, scopes
 )
-
-// DefaultListen is where a gateway without a configuration listens.
-const DefaultListen = "127.0.0.1:7420"
 
 // Parse compiles a file. The error is Problems, all of them.
 func Parse(src []byte, o Options) (*Rules, error) {
@@ -76,7 +73,7 @@ type compiler struct {
 // newRules are those of a file that says nothing.
 func newRules() *Rules {
 	return &Rules{
-		Listen: DefaultListen,
+		Listen: listen.Default,
 		HTTP: HTTP{
 			MaxBody: 32 << 20, Sessions: 256, SessionIdle: 30 * time.Minute, Drain: 10 * time.Second,
 			Limits: auth.Limits{Rate: 50, Burst: 100, Concurrent: 64},
@@ -182,18 +179,9 @@ func (c *compiler) file(root place) {
 // listen reads host:port. A host is an address or localhost, so that nobody but
 // who writes this file decides where it is.
 func (c *compiler) listen(p place) {
-	if s := c.checked(p, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", IsListen); s != "" {
+	if s := c.checked(p, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", listen.IsAddress); s != "" {
 		c.out.Listen = s
 	}
-}
-
-// IsListen reports whether s is what listen may be: a port of an IP address or localhost.
-func IsListen(s string) bool {
-	if port, ok := strings.CutPrefix(s, "localhost:"); ok {
-		s = "127.0.0.1:" + port
-	}
-	_, err := netip.ParseAddrPort(s)
-	return err == nil && !strings.Contains(s, "%")
 }
 
 // IsHTTP reports whether s is an http or https URL with a host.

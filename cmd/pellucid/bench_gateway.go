@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/measure/speed"
+	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -67,7 +68,7 @@ func (c *benchGatewayCmd) Run(e *env) error {
 		if len(c.Command) > 0 && c.Command[0] == "--" {
 			c.Command = c.Command[1:]
 		}
-		dropStartup() // whatever the way: as up and wrap do
+		resident.DropStartup() // whatever the way: as up and wrap do
 		return speed.Play(speed.Role{Name: c.Play, Upstream: c.Upstream, Command: c.Command}, e.Stdin, e.Stdout, e.Stderr)
 	}
 	exe, err := os.Executable()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/pellucid-mcp/pellucid/measure/speed"
+	"github.com/pellucid-mcp/pellucid/platform/resident"
 )
 
 // layers are configurations of `pellucid up`, each with one thing more than the one
@@ -67,6 +68,6 @@ func (c *benchGatewayCmd) playLayer(e *env, config string) error {
 		return err
 	}
 	defer b.close()
-	dropStartup() // as up does
+	resident.DropStartup() // as up does
 	return speed.Host(b, e.Stdin, e.Stderr)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
@@ -42,12 +43,12 @@ func (c *checkCmd) gate(ctx context.Context, review *rules.Review, progress *ver
 	if review == nil {
 		return g, done, nil
 	}
-	reviewing, err := newReviewing(review, cache, progress.part)
+	reviewing, err := reviewer.New(review, cache, progress.part)
 	if err != nil {
 		done()
 		return nil, nil, exit.With(exit.Usage, fmt.Errorf("check: the review: %w", err))
 	}
-	g.Review = reviewing.review
+	g.Review = reviewing.Review
 	return g, func() { reviewing.Close(); done() }, nil
 }
 

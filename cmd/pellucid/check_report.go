@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -125,7 +126,7 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 	r.Reviewed, r.Cached = o.Reviewed, o.Cached
 	if o.Why != nil {
 		r.Why, r.Said = o.Why.Error(), reviewerSaid(o.Why)
-		if plain := reviewFailure(o.Why); plain != "" {
+		if plain := reviewer.Failure(o.Why); plain != "" {
 			r.Why, r.review = plain+": "+r.Why, true
 		}
 	}

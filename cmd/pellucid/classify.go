@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -95,7 +96,7 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 			b.close()
 			return nil, exit.With(exit.Usage, fmt.Errorf("classify: no classifier %s; there are %v", finding.Quote(name), slices.Sorted(maps.Keys(of))))
 		}
-		s, err := newSeat(of[name], func(o *classify.Options) { o.Most = terminal.MaxInput })
+		s, err := classifiers.Open(of[name], func(o *classify.Options) { o.Most = terminal.MaxInput })
 		if err != nil {
 			b.close()
 			return nil, exit.With(exit.Config, fmt.Errorf("classify: classifier %s: %w", name, err))
@@ -109,12 +110,12 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 type classifying struct {
 	view  *scrub.Scrubber
 	res   scrub.Result
-	seats []*seat
+	seats []*classifiers.Classifier
 }
 
 func (b *classifying) close() {
 	for _, s := range b.seats {
-		s.close()
+		s.Close()
 	}
 }
 
@@ -130,8 +131,8 @@ func (b *classifying) judge(text string) []classify.Verdict {
 	out := make([]classify.Verdict, len(b.seats))
 	for i, s := range b.seats {
 		for n := range paceMost {
-			out[i] = s.member.Judge(context.Background(), segments)
-			if out[i].Reason != classify.OverBudget || s.of.DailyChars > 0 || n+1 == paceMost {
+			out[i] = s.Member.Judge(context.Background(), segments)
+			if out[i].Reason != classify.OverBudget || s.Of.DailyChars > 0 || n+1 == paceMost {
 				break
 			}
 			time.Sleep(paceStep)

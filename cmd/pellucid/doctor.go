@@ -19,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -198,11 +199,11 @@ func (c *doctorCmd) store(ctx context.Context, r *doctorReport, where string) {
 
 // port says who listens where the gateway would.
 func (c *doctorCmd) port(ctx context.Context, r *doctorReport, cfg *rules.Rules) {
-	addr := rules.DefaultListen
+	addr := listen.Default
 	if cfg != nil {
 		addr = cfg.Listen
 	}
-	l, err := listen("listen", addr)
+	l, err := listen.At("listen", addr)
 	if err == nil {
 		l.Close()
 		r.add("port", isOK, "%s is free", addr)

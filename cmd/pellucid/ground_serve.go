@@ -19,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
 )
 
 type groundServeCmd struct {
@@ -115,7 +116,7 @@ func (c *groundServeCmd) serve(ctx context.Context, e *env, g *servedGround, who
 	}
 	h := g.adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: c.RequireToken, Log: log})
 	announce := func(addr string) { c.announce(e.Stderr, addr, who != nil) }
-	if err := listenAndServe(ctx, "--http", c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
+	if err := listen.Serve(ctx, "--http", c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
 		return fmt.Errorf("ground: %w", err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
@@ -187,10 +188,10 @@ func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *guard.Guard, 
 			"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
 			"  end        Ctrl-C\n", addr, mode)
 	}
-	if err := listenAndServe(ctx, "--listen", c.Listen, open, shutdownWait, announce, log); err != nil {
+	if err := listen.Serve(ctx, "--listen", c.Listen, open, listen.ShutdownWait, announce, log); err != nil {
 		return fmt.Errorf("guard: %w", err)
 	}
-	wait, done := context.WithTimeout(context.Background(), shutdownWait)
+	wait, done := context.WithTimeout(context.Background(), listen.ShutdownWait)
 	defer done()
 	if err := g.Close(wait); err != nil {
 		log.Warn("a run of the audit has been cut")

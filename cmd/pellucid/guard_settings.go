@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/jobs"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -180,7 +181,7 @@ func (c *guardCmd) withWorkers(ctx context.Context, o guard.Options, db string, 
 	}
 	close(queue.ready)
 	return g, func() {
-		wait, stop := context.WithTimeout(context.Background(), shutdownWait)
+		wait, stop := context.WithTimeout(context.Background(), listen.ShutdownWait)
 		defer stop()
 		if err := queue.Close(wait); err != nil {
 			log.Warn("a worker has been cut: another one goes on")

@@ -20,10 +20,7 @@ import (
 
 // cli is the command line: one field for each verb. A verb is in the file of its name,
 // and where that would be long, in others whose names begin with it: up_policy.go. The
-// rest belongs to several verbs: what they read (input.go, rows.go, secret.go, usage.go),
-// how they answer (output.go, terminal.go, progress.go, exit.go, log.go), what is kept on
-// this machine (statedir.go, statedb.go, pinstore.go, evidence.go), and whom they listen
-// to or ask (listen.go, dial.go, jury.go, reviewer.go).
+// rest belongs to several verbs: flags that they share, what they read and how they answer.
 type cli struct {
 	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
 	Up         upCmd         `cmd:"" help:"Serve every configured server behind the boundary, over HTTP."`

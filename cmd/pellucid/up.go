@@ -11,6 +11,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
+	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -36,7 +38,7 @@ func (c *upCmd) Validate() error {
 	if c.Listen == "" {
 		return nil
 	}
-	return checkAddress("--listen", c.Listen)
+	return listen.CheckAddress("--listen", c.Listen)
 }
 
 const defaultConfig = "pellucid.yaml"
@@ -73,13 +75,13 @@ func (c *upCmd) source() (*source, error) {
 
 // serve listens until ctx ends, and then lets go of everything in good order.
 func (b *boundary) serve(ctx context.Context, again func()) error {
-	l, err := listen("--listen", b.listen)
+	l, err := listen.At("--listen", b.listen)
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	srv := newServer(b, b.log)
+	srv := listen.NewServer(b, b.log)
 	b.announce(l.Addr().String())
-	dropStartup()
+	resident.DropStartup()
 	watch, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	watched := make(chan struct{})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -27,7 +28,7 @@ func (b *boundary) openAdmissions() {
 		Pins: b.pins, Versions: b.store.PinVersions, Tools: b.meter.Approve, Log: b.log,
 		Review: func() func(server, transport string) *surface.Review {
 			if v := b.review.Load(); v != nil {
-				return v.review
+				return v.Review
 			}
 			return nil
 		},
@@ -39,13 +40,13 @@ func (b *boundary) openAdmissions() {
 // under way keeps the one that it began with.
 func (b *boundary) setReview(r *rules.Rules) error {
 	old := b.review.Load()
-	if old != nil && old.of == r.Review {
+	if old != nil && old.Of() == r.Review {
 		return nil
 	}
-	var v *reviewing
+	var v *reviewer.Model
 	if r.Review != nil {
 		var err error
-		if v, err = newReviewing(r.Review, b.store, b.verifying); err != nil {
+		if v, err = reviewer.New(r.Review, b.store, b.verifying); err != nil {
 			return err
 		}
 	}

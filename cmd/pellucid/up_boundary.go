@@ -20,9 +20,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
+	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
+	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
@@ -67,9 +69,9 @@ type boundary struct {
 	fleet    *fleet.Fleet
 	admit    *admit.Admissions
 	pins     *surface.Pins
-	review   atomic.Pointer[reviewing] // nil: no model is asked about servers
-	ground   *servedGround             // nil: not served
-	jury     atomic.Pointer[jury]
+	review   atomic.Pointer[reviewer.Model] // nil: no model is asked about servers
+	ground   *servedGround                  // nil: not served
+	jury     atomic.Pointer[classifiers.Set]
 	shadow   *gateway.Shadow
 
 	rules   atomic.Pointer[rules.Rules]

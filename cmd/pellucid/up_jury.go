@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -15,16 +16,16 @@ import (
 // setJury has answers judged by the classifiers of r from now on. back undoes that.
 func (b *boundary) setJury(r *rules.Rules) (back func(), err error) {
 	old := b.jury.Load()
-	j, err := newJury(r, old)
+	j, err := classifiers.New(r, old)
 	if err != nil {
 		return nil, err
 	}
 	b.jury.Store(j)
-	old.closeAllBut(j)
+	old.CloseAllBut(j)
 	return func() {
-		if again, err := newJury(old.rulesOr(r), j); err == nil {
+		if again, err := classifiers.New(old.RulesOr(r), j); err == nil {
 			b.jury.Store(again)
-			j.closeAllBut(again)
+			j.CloseAllBut(again)
 		}
 	}, nil
 }
@@ -32,7 +33,7 @@ func (b *boundary) setJury(r *rules.Rules) (back func(), err error) {
 // classifiers are those for a server's answers, as they are at the time of each.
 func (b *boundary) classifiers(server string) *gateway.Classifiers {
 	return &gateway.Classifiers{
-		Of:     func(tool string) []*classify.Member { return b.jury.Load().members(server, tool) },
+		Of:     func(tool string) []*classify.Member { return b.jury.Load().Members(server, tool) },
 		Shadow: b.shadow, Record: b.classified,
 	}
 }
@@ -60,7 +61,7 @@ func (b *boundary) closeJury() {
 	ctx, stop := context.WithTimeout(context.Background(), install.CloseWait/5)
 	defer stop()
 	b.shadow.Close(ctx)
-	b.jury.Load().closeAllBut(nil)
+	b.jury.Load().CloseAllBut(nil)
 	if n := b.shadow.Dropped(); n > 0 {
 		b.log.Warn("answers that classifiers in shadow mode were not asked about", "answers", n)
 	}

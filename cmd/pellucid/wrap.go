@@ -19,6 +19,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -26,6 +27,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -115,7 +117,7 @@ func (c *wrapCmd) Run(e *env) error {
 	defer admission.close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	dropStartup() // a relay is one of many, and stays
+	resident.DropStartup() // a relay is one of many, and stays
 	sayForClient(e, "wrap")
 	front := wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{})
 	if c.URL != "" {
@@ -282,12 +284,12 @@ func (c *wrapCmd) classify(cfg *gateway.Config, log *slog.Logger) (stop func(), 
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJury(r, nil)
+	j, err := classifiers.New(r, nil)
 	if err != nil {
 		return nil, err
 	}
 	shadow := gateway.NewShadow(gateway.ShadowOptions{Workers: 1, Octets: 8 << 20})
-	cfg.Classifiers = &gateway.Classifiers{Shadow: shadow, Of: func(tool string) []*classify.Member { return j.members("", tool) }}
+	cfg.Classifiers = &gateway.Classifiers{Shadow: shadow, Of: func(tool string) []*classify.Member { return j.Members("", tool) }}
 	switch sink := cfg.Sink.(type) {
 	case *install.Records:
 		cfg.Classifiers.Record = sink.Classified
@@ -302,7 +304,7 @@ func (c *wrapCmd) classify(cfg *gateway.Config, log *slog.Logger) (stop func(), 
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		shadow.Close(ctx)
-		j.closeAllBut(nil)
+		j.CloseAllBut(nil)
 	}, nil
 }
 

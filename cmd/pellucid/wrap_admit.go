@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -32,7 +33,7 @@ const maxPinName = 256
 type admission struct {
 	c      *wrapCmd
 	opt    admit.Options
-	review *reviewing
+	review *reviewer.Model
 	cut    atomic.Pointer[admit.Conn]
 	out    atomic.Bool // the server was rejected after all
 }
@@ -71,10 +72,10 @@ func (c *wrapCmd) admissions(review *rules.Review, log *slog.Logger) (*admission
 		log.Info("verifying the server by a model", "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
 	}
 	var err error
-	if a.review, err = newReviewing(review, cache, verifying); err != nil {
+	if a.review, err = reviewer.New(review, cache, verifying); err != nil {
 		return nil, exit.With(exit.Usage, fmt.Errorf("wrap: the review: %w", err))
 	}
-	a.opt.Review = func() func(server, transport string) *surface.Review { return a.review.review }
+	a.opt.Review = func() func(server, transport string) *surface.Review { return a.review.Review }
 	return a, nil
 }
 

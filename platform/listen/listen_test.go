@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package listen
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ func TestUnreadBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/read" {
 			io.Copy(io.Discard, r.Body)
 		}

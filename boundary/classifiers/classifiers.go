@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package classifiers makes the classifiers that compiled rules name, each with its bounds, cache and circuit breaker.
+package classifiers
 
 import (
 	"context"
@@ -15,34 +16,34 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
-// A jury is the classifiers of one version of the rules.
-type jury struct {
-	rules *rules.Rules
-	seats map[string]*seat
+// A Set is the classifiers of one version of the rules.
+type Set struct {
+	rules  *rules.Rules
+	byName map[string]*Classifier
 }
 
-// A seat is one classifier with its bounds, its cache and its breaker, which outlive
+// A Classifier is one of them with its bounds, its cache and its breaker, which outlive
 // rules that say the same of it.
-type seat struct {
-	of       *rules.Classifier
-	member   *classify.Member
+type Classifier struct {
+	Member   *classify.Member
+	Of       *rules.Classifier
 	endpoint *llm.Endpoint // of a judge; nil: it is none
 }
 
-// newJury makes the classifiers of r, and takes over those of old that are the same.
-func newJury(r *rules.Rules, old *jury) (*jury, error) {
-	j := &jury{r, map[string]*seat{}}
+// New makes the classifiers of r, and takes over those of old that are the same.
+func New(r *rules.Rules, old *Set) (*Set, error) {
+	j := &Set{r, map[string]*Classifier{}}
 	for name, of := range r.Classifiers {
-		if old != nil && old.seats[name] != nil && old.seats[name].of.Equal(of) {
-			j.seats[name] = old.seats[name]
+		if old != nil && old.byName[name] != nil && old.byName[name].Of.Equal(of) {
+			j.byName[name] = old.byName[name]
 			continue
 		}
-		s, err := newSeat(of, rested)
+		s, err := Open(of, rested)
 		if err != nil {
-			j.closeAllBut(old)
+			j.CloseAllBut(old)
 			return nil, fmt.Errorf("classifier %s: %w", name, err)
 		}
-		j.seats[name] = s
+		j.byName[name] = s
 	}
 	return j, nil
 }
@@ -58,8 +59,9 @@ func rested(o *classify.Options) {
 	}
 }
 
-func newSeat(of *rules.Classifier, change ...func(*classify.Options)) (*seat, error) {
-	s := &seat{of: of}
+// Open makes one classifier. change may alter what the rules say of it.
+func Open(of *rules.Classifier, change ...func(*classify.Options)) (*Classifier, error) {
+	s := &Classifier{Of: of}
 	var c classify.Classifier
 	var err error
 	if of.IsJudge() {
@@ -81,47 +83,48 @@ func newSeat(of *rules.Classifier, change ...func(*classify.Options)) (*seat, er
 		for _, f := range change {
 			f(&o)
 		}
-		s.member, err = classify.New(o)
+		s.Member, err = classify.New(o)
 	}
 	if err != nil {
-		s.close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *seat) close() {
+// Close lets go of idle connections.
+func (s *Classifier) Close() {
 	if s.endpoint != nil {
 		s.endpoint.Close()
 	}
 }
 
-// closeAllBut lets go of what next does not use.
-func (j *jury) closeAllBut(next *jury) {
+// CloseAllBut lets go of what next does not use.
+func (j *Set) CloseAllBut(next *Set) {
 	if j == nil {
 		return
 	}
-	for name, s := range j.seats {
-		if next == nil || next.seats[name] != s {
-			s.close()
+	for name, s := range j.byName {
+		if next == nil || next.byName[name] != s {
+			s.Close()
 		}
 	}
 }
 
-// members are those for a tool of a server, or by default where there is no such server.
-func (j *jury) members(server, tool string) (list []*classify.Member) {
+// Members are those for a tool of a server, or by default where there is no such server.
+func (j *Set) Members(server, tool string) (list []*classify.Member) {
 	names := j.rules.DefaultClassifiers()
 	if s := j.rules.Server(server); s != nil {
 		names = s.Tool(tool).Classifiers
 	}
 	for _, name := range names {
-		list = append(list, j.seats[name].member)
+		list = append(list, j.byName[name].Member)
 	}
 	return list
 }
 
-// rulesOr are the rules that j is of, or r where there is no jury yet.
-func (j *jury) rulesOr(r *rules.Rules) *rules.Rules {
+// RulesOr are the rules that j is of, or r where j is nil.
+func (j *Set) RulesOr(r *rules.Rules) *rules.Rules {
 	if j == nil {
 		return r
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package resident
 
 import (
 	"bufio"
@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// dropStartup gives back the pages of the program's own file that only its start has
+// DropStartup gives back the pages of the program's own file that only its start has
 // needed: initialisers of all packages that are linked in, most of which one verb never
 // uses, touch two thirds of it. What goes on running is mapped again by itself, from the
 // system's cache. Where it cannot be done, it is left.
-func dropStartup() {
+func DropStartup() {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return

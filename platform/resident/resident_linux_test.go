@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package resident
 
 import (
 	"os"
@@ -42,7 +42,7 @@ func TestDropStartup(t *testing.T) {
 		return n
 	}
 	before := resident()
-	dropStartup()
+	DropStartup()
 	if after := resident(); after > before*4/5 {
 		t.Errorf("%d KiB of files resident, before %d", after, before)
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package reviewer has a language model review what servers say of themselves.
+package reviewer
 
 import (
 	"context"
@@ -12,33 +13,36 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
-// A reviewing makes pass 2 by one language model, for any number of servers at the
-// same time. Whoever has it closes it.
-type reviewing struct {
+// A Model makes pass 2 by one language model, for any number of servers at the same time.
+// Its owner closes it.
+type Model struct {
 	of       *rules.Review
 	endpoint *llm.Endpoint
 	cache    surface.Cache
 	progress func(server string, s surface.Step)
 }
 
-// newReviewing is the review that r asks for. cache may be nil, and so may progress,
-// which is told before each question; server is a stranger's text there.
-func newReviewing(r *rules.Review, cache surface.Cache, progress func(server string, s surface.Step)) (*reviewing, error) {
+// New returns the model that r asks for. cache may be nil, and so may progress, which is
+// told before each question; server is third-party text there.
+func New(r *rules.Review, cache surface.Cache, progress func(server string, s surface.Step)) (*Model, error) {
 	endpoint, err := r.Endpoint()
 	if err != nil {
 		return nil, err
 	}
-	return &reviewing{r, endpoint, cache, progress}, nil
+	return &Model{r, endpoint, cache, progress}, nil
 }
 
-// Close lets go of idle connections.
-func (v *reviewing) Close() { v.endpoint.Close() }
+// Of returns the rules that it was made of.
+func (v *Model) Of() *rules.Review { return v.of }
 
-// review is that of one surface, for surface.Gate.Review. It has a budget of its own,
-// so that no server is paid for by another.
-func (v *reviewing) review(server, transport string) *surface.Review {
+// Close lets go of idle connections.
+func (v *Model) Close() { v.endpoint.Close() }
+
+// Review is that of one surface, for surface.Gate.Review. It has a budget of its own, so
+// that no server uses up the budget of another.
+func (v *Model) Review(server, transport string) *surface.Review {
 	out := &surface.Review{
-		Reviewer: &reviewer{v.endpoint, llm.NewBudget(llm.Limits{Calls: llm.Unlimited, Tokens: int64(v.of.Tokens), Cost: llm.Unlimited})},
+		Reviewer: &asked{v.endpoint, llm.NewBudget(llm.Limits{Calls: llm.Unlimited, Tokens: int64(v.of.Tokens), Cost: llm.Unlimited})},
 		// The model comes last: the others hold no space, so that no two are one.
 		Model:     strings.Join([]string{v.of.Provider(), v.of.URL, v.of.Model}, " "),
 		Transport: transport, Cache: v.cache,
@@ -50,13 +54,13 @@ func (v *reviewing) review(server, transport string) *surface.Review {
 	return out
 }
 
-// A reviewer is a model without tools, asked once for each question.
-type reviewer struct {
+// asked is a model without tools, asked once for each question.
+type asked struct {
 	client llm.Client
 	budget *llm.Budget
 }
 
-var _ surface.Reviewer = (*reviewer)(nil)
+var _ surface.Reviewer = (*asked)(nil)
 
 const (
 	// maxReviewAnswer bounds an answer in tokens: two letters or a paragraph, behind
@@ -68,7 +72,7 @@ const (
 
 // Review passes on what the model says. Its answer is whole only if it ended by
 // itself: what was cut, refused, filtered or would call a tool is not.
-func (v *reviewer) Review(ctx context.Context, q surface.Question) (surface.Answer, error) {
+func (v *asked) Review(ctx context.Context, q surface.Question) (surface.Answer, error) {
 	r, err := v.client.Complete(ctx, llm.Request{
 		System: q.System, Messages: []llm.Message{{Text: q.User}},
 		MaxTokens: maxReviewAnswer, InputTokens: q.Tokens + unseenTokens, Budgets: []*llm.Budget{v.budget},
@@ -83,8 +87,8 @@ func (v *reviewer) Review(ctx context.Context, q surface.Question) (surface.Answ
 	return a, nil
 }
 
-// reviewFailure says in a person's words why pass 2 rejected, beside the error.
-func reviewFailure(err error) string {
+// Failure says in a person's words why pass 2 rejected, beside the error.
+func Failure(err error) string {
 	var rejected *surface.RejectedError
 	var failed *llm.Error
 	if !errors.As(err, &rejected) {
