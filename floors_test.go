@@ -90,6 +90,7 @@ boundary/policy:               text/finding cel.dev/cel-go
 boundary/validate:             text/strictjson github.com/santhosh-tekuri/jsonschema
 boundary/surface:              text/finding text/scrub text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape boundary/blob
 boundary/surface/pintest:      boundary/surface
+boundary/pinview:              text/finding platform/terminal boundary/surface
 boundary/pinfile:              text/strictjson platform/state boundary/surface
 boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/classify boundary/validate boundary/surface boundary/blob
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/classify boundary/gateway boundary/surface boundary/validate
@@ -118,7 +119,7 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 # app: the parts put together as compiled rules say
 app/demo:    text/frame platform/state grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
-app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/protect boundary/rules boundary/surface storage app/exit
+app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 
 # cmd: the command lines
 cmd/pellucid: * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/pinfile"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -155,18 +155,9 @@ func (c PinPlaces) Find(name string) (pinAt, error) {
 		}
 	}
 	if len(servers) > 1 {
-		return pinAt{}, exit.With(exit.Usage, SeveralPins("pins", name, servers))
+		return pinAt{}, exit.With(exit.Usage, pinview.Several("pins", name, servers))
 	}
 	return pinAt{}, exit.With(exit.Usage, fmt.Errorf("pins: %s is pinned in files and in the database: say which one by --files or --db", terminal.ShellWord(name)))
-}
-
-// SeveralPins says that a name means several servers, and how to name one of them.
-func SeveralPins(verb, name string, servers []string) error {
-	shown := make([]string, len(servers))
-	for i, s := range servers {
-		shown[i] = terminal.ShellWord(s)
-	}
-	return fmt.Errorf("%s: several servers are called %s: say which by its identity: %s", verb, terminal.ShellWord(name), strings.Join(shown, ", "))
 }
 
 // Of calls f with the pin that a person means.
@@ -187,6 +178,54 @@ func (c PinPlaces) Of(name string, f func(context.Context, *surface.Pins, surfac
 	})
 }
 
+// Rows returns a row for each pin of every place; with a name only for the server that has
+// it as identity or was seen under it, and NoPin if no server has.
+func (c PinPlaces) Rows(name string) (rows []pinview.Row, err error) {
+	err = c.pins(func(in PinPlace, pin *surface.Pin) error {
+		if name == "" || name == pin.Server || slices.Contains(pin.Names, name) {
+			rows = append(rows, pinview.NewRow(string(in), pin))
+		}
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, ErrNoPins):
+		return nil, err
+	case name != "" && len(rows) == 0:
+		return nil, NoPin(name)
+	}
+	return rows, nil
+}
+
+// EachPin calls f with the one pin that a person means by a name, and with every pin if the
+// name is empty.
+func (c PinPlaces) EachPin(name string, f func(*surface.Pin) error) error {
+	if name != "" {
+		return c.Of(name, func(_ context.Context, _ *surface.Pins, pin surface.Pin) error { return f(&pin) })
+	}
+	return c.pins(func(_ PinPlace, pin *surface.Pin) error { return f(pin) })
+}
+
+// pins calls f with every pin of every place.
+func (c PinPlaces) pins(f func(PinPlace, *surface.Pin) error) error {
+	return c.Each(func(ctx context.Context, in PinPlace, pins *surface.Pins) error {
+		servers, err := pins.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, server := range servers {
+			pin, err := pins.Get(ctx, server)
+			if err == nil {
+				err = f(in, &pin)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// NoPin is the error where no server has the name.
 func NoPin(server string) error {
 	return fmt.Errorf("pins: no such pin: %s: pellucid pins list has the names", finding.Quote(server))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -251,7 +252,7 @@ func (c *checkCmd) pinned(ctx context.Context, g *surface.Gate, t *target) error
 		case err != nil:
 			return fmt.Errorf("check: %w", err)
 		case len(found) > 1:
-			return exit.With(exit.Usage, install.SeveralPins("check", t.name, found))
+			return exit.With(exit.Usage, pinview.Several("check", t.name, found))
 		case len(found) == 1:
 			t.pin = found[0]
 		default:

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -51,7 +52,7 @@ type checkedServer struct {
 	Moved        bool              `json:"moved,omitzero"`
 	Hidden       []checkedHidden   `json:"hidden,omitzero"`
 	MoreHidden   int               `json:"more_hidden,omitzero"`
-	Changes      []checkedChange   `json:"changes,omitzero"`
+	Changes      []pinview.Change  `json:"changes,omitzero"`
 	Wording      []checkedWording  `json:"wording,omitzero"`
 	Told         []checkedTold     `json:"told,omitzero"`
 	Removed      []surface.Removal `json:"removed,omitzero"`  // before a model sees it
@@ -74,27 +75,6 @@ type checkedHidden struct {
 	place string
 	key   surface.Key
 	path  string
-}
-
-type checkedChange struct {
-	Kind       surface.Kind    `json:"kind"`
-	Item       string          `json:"item,omitzero"`
-	Was        string          `json:"was,omitzero"`
-	Verdict    surface.Verdict `json:"verdict"`
-	State      surface.State   `json:"state,omitzero"` // of what the server shows now
-	Digest     *surface.Digest `json:"digest,omitzero"`
-	Fields     []checkedField  `json:"fields,omitzero"`
-	MoreFields int             `json:"more_fields,omitzero"`
-	Hidden     []string        `json:"hidden,omitzero"`
-
-	key surface.Key
-}
-
-type checkedField struct {
-	Path    string          `json:"path"`
-	Verdict surface.Verdict `json:"verdict"`
-	Old     string          `json:"old"`
-	New     string          `json:"new"`
 }
 
 type checkedWording struct {
@@ -144,7 +124,7 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 		r.Moved = a.Moved
 		for _, c := range a.Changes {
 			if c.Verdict != surface.Unchanged {
-				r.Changes = append(r.Changes, newChange(c, a.State(c.Key), surface.Field.Show))
+				r.Changes = append(r.Changes, pinview.NewChange(c, a.State(c.Key), surface.Field.Show))
 			}
 		}
 	}
@@ -152,9 +132,7 @@ func (r *checkedServer) fill(s *surface.Surface, o *surface.Outcome) {
 		r.Wording = append(r.Wording, checkedWording{w.Place.String(), w.Family, w.Score, w.Shown(), w.Key, w.Path})
 	}
 	r.Told = told(s)
-	for _, x := range s.Removals() {
-		r.Removed = append(r.Removed, x)
-	}
+	r.Removed = s.Removals()
 	for _, l := range s.LeftOut() {
 		r.LeftOut = append(r.LeftOut, checkedLeftOut{l.Method, l.Entry, l.Name, l.Keyword, l.Place, l.String()})
 	}
@@ -195,20 +173,6 @@ func (r *checkedServer) omitted(s *surface.Surface, o *surface.Outcome) {
 
 // noSuchMethod is JSON-RPC's.
 const noSuchMethod = -32601
-
-// newChange shows a change; show is how long texts are cut.
-func newChange(c surface.Change, st surface.State, show func(surface.Field) (string, string)) checkedChange {
-	out := checkedChange{Kind: c.Kind, Item: c.Name, Was: c.Was, Verdict: c.Verdict, State: st, MoreFields: c.MoreFields, Hidden: c.Hidden, key: c.Key}
-	if c.New != (surface.Digest{}) {
-		d := c.New
-		out.Digest = &d
-	}
-	for _, f := range c.Fields {
-		old, new := show(f)
-		out.Fields = append(out.Fields, checkedField{f.Path, f.Verdict, old, new})
-	}
-	return out
-}
 
 // conclude makes the worst of all servers the conclusion.
 func (r *preflight) conclude() {
@@ -291,7 +255,7 @@ func (r *checkedServer) write(w io.Writer, p terminal.Palette) {
 		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Octets))
 	}
 	if r.Said != "" {
-		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", hanging(cutText(r.Said, maxSaidShown)))
+		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", pinview.Hanging(cutText(r.Said, maxSaidShown)))
 	}
 	for _, line := range r.Stderr {
 		row("it said", "%s", line)
@@ -313,7 +277,7 @@ func (r *checkedServer) write(w io.Writer, p terminal.Palette) {
 	}
 	r.writeHidden(w, p, row)
 	for _, c := range r.Changes {
-		c.write(w, p)
+		c.Write(w, p)
 	}
 	if r.Conclusion == string(surface.Differs) {
 		row("decide", "pellucid pins diff %s, then approve or block", terminal.ShellWord(r.Pin))
@@ -325,7 +289,7 @@ func (r *checkedServer) write(w io.Writer, p terminal.Palette) {
 		row("told", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
 	}
 	for _, x := range r.Removed {
-		row("removed", "%s: %s, %s, before a model sees it", x.Key().String(), terminal.Plural(x.N, "part"), x.Code)
+		row("removed", "%s: %s, %s, before a model sees it", x.Key(), terminal.Plural(x.N, "part"), x.Code)
 	}
 	for _, x := range r.LeftOut {
 		row("left out", "%s: not what the protocol's schema allows", x.shown)
@@ -361,36 +325,3 @@ func (r *checkedServer) writeHidden(w io.Writer, p terminal.Palette, row func(la
 		row("hidden text", "and in %d more places", r.MoreHidden)
 	}
 }
-
-// write shows what became of an item, field by field.
-func (c *checkedChange) write(w io.Writer, p terminal.Palette) {
-	fmt.Fprintf(w, "  %-13s %s", c.Verdict, terminal.Inline(c.key.String()))
-	if c.Was != "" {
-		fmt.Fprintf(w, ", before %s", finding.Quote(c.Was))
-	}
-	if c.State != "" {
-		fmt.Fprintf(w, ": %s", c.State)
-	}
-	if c.Digest != nil {
-		fmt.Fprintf(w, "  %s", p.Dim(c.Digest.String()))
-	}
-	fmt.Fprintln(w)
-	for _, f := range c.Fields {
-		fmt.Fprintf(w, "    %s\n", terminal.Inline(f.Path))
-		if f.Verdict != surface.Added {
-			fmt.Fprintf(w, "    %s\n", p.Red("- "+hanging(f.Old)))
-		}
-		if f.Verdict != surface.Removed {
-			fmt.Fprintf(w, "    %s\n", p.Green("+ "+hanging(f.New)))
-		}
-	}
-	if c.MoreFields > 0 {
-		fmt.Fprintf(w, "    and %s more\n", terminal.Plural(c.MoreFields, "field"))
-	}
-	for _, at := range c.Hidden {
-		fmt.Fprintf(w, "    %s: %s\n", p.Red("hidden text"), terminal.Inline(at))
-	}
-}
-
-// hanging is a text for a person, whose lines stand under each other.
-func hanging(s string) string { return strings.ReplaceAll(terminal.Printable(s), "\n", "\n      ") }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -186,7 +187,7 @@ func (w *sarifWriter) server(s *checkedServer) {
 }
 
 // change is one result for each field that differs, or one for the item.
-func (w *sarifWriter) change(s *checkedServer, c *checkedChange) {
+func (w *sarifWriter) change(s *checkedServer, c *pinview.Change) {
 	if c.State.Live() || c.State == "" && c.Verdict != surface.Removed {
 		return // a person has approved it
 	}
@@ -195,10 +196,10 @@ func (w *sarifWriter) change(s *checkedServer, c *checkedChange) {
 		what += ", " + string(c.State)
 	}
 	if len(c.Fields) == 0 {
-		w.add("surface-changed", s.File, s.Name, c.key, "", what)
+		w.add("surface-changed", s.File, s.Name, c.Key(), "", what)
 	}
 	for _, f := range c.Fields {
-		w.add("surface-changed", s.File, s.Name, c.key, f.Path,
+		w.add("surface-changed", s.File, s.Name, c.Key(), f.Path,
 			fmt.Sprintf("%s: field %s, before %s, now %s", what, f.Verdict, finding.Quote(f.Old), finding.Quote(f.New)))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
@@ -77,10 +78,10 @@ func TestSARIF(t *testing.T) {
 			MoreHidden:   2,
 			Wording:      []checkedWording{{Place: "server /instructions", Family: "authority", Score: 10, Shown: `"y"`, path: "/instructions"}},
 			NotInspected: []string{"blob"}},
-		{Name: "c", Conclusion: string(surface.Differs), Fingerprint: &digest, Changes: []checkedChange{
-			{Verdict: surface.Changed, State: surface.Pending, key: field, Fields: []checkedField{{"/description", surface.Changed, "old", "new\x1b[2J"}}},
-			{Verdict: surface.Changed, State: surface.Approved, key: surface.Key{Kind: surface.Tool, Name: "fine"}},
-			{Verdict: surface.Added, State: surface.Blocked, key: surface.Key{Kind: surface.Tool, Name: "new"}},
+		{Name: "c", Conclusion: string(surface.Differs), Fingerprint: &digest, Changes: []pinview.Change{
+			{Verdict: surface.Changed, State: surface.Pending, Kind: field.Kind, Item: field.Name, Fields: []pinview.Field{{Path: "/description", Verdict: surface.Changed, Old: "old", New: "new\x1b[2J"}}},
+			{Verdict: surface.Changed, State: surface.Approved, Kind: surface.Tool, Item: "fine"},
+			{Verdict: surface.Added, State: surface.Blocked, Kind: surface.Tool, Item: "new"},
 		}},
 		{Name: "d", Conclusion: string(surface.Rejected), Why: "surface: refused"},
 		{Name: "e", Conclusion: unreachable, Why: "gone"},

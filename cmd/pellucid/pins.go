@@ -4,16 +4,10 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -41,42 +35,10 @@ type pinsListCmd struct {
 	JSON   bool   `name:"json" help:"Print one JSON object for each server, as JSON lines."`
 }
 
-// A pinRow is what is told of one server.
-type pinRow struct {
-	Server  string           `json:"server"` // its identity, or the name that the operator gave the pin
-	Names   []string         `json:"names,omitzero"`
-	Since   time.Time        `json:"since,omitzero"` // zero: it was never pinned
-	Items   int              `json:"items"`
-	Live    int              `json:"live"`
-	Pending int              `json:"pending"`
-	Blocked int              `json:"blocked"`
-	In      install.PinPlace `json:"in"`
-
-	Rejected   string    `json:"rejected,omitzero"` // why the server is, as a whole; escaped
-	RejectedAt time.Time `json:"rejected_at,omitzero"`
-}
-
 func (c *pinsListCmd) Run(e *env) error {
-	var rows []pinRow
-	err := c.places().Each(func(ctx context.Context, in install.PinPlace, pins *surface.Pins) error {
-		servers, err := pins.List(ctx)
-		for _, server := range servers {
-			pin, err := pins.Get(ctx, server)
-			if err != nil {
-				return err
-			}
-			if c.Server != "" && c.Server != server && !slices.Contains(pin.Names, c.Server) {
-				continue
-			}
-			rows = append(rows, newPinRow(in, &pin))
-		}
+	rows, err := c.places().Rows(c.Server)
+	if err != nil {
 		return err
-	})
-	if err != nil && !errors.Is(err, install.ErrNoPins) {
-		return err
-	}
-	if c.Server != "" && len(rows) == 0 {
-		return install.NoPin(c.Server)
 	}
 	if c.JSON {
 		for _, r := range rows {
@@ -90,55 +52,7 @@ func (c *pinsListCmd) Run(e *env) error {
 		fmt.Fprintln(e.Stderr, "Nothing to list.")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSINCE\tITEMS\tLIVE\tPENDING\tBLOCKED\tIN\tIDENTITY")
-	for _, r := range rows {
-		since := "never"
-		if !r.Since.IsZero() {
-			since = terminal.Minute(r.Since)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.names(), since, r.Items, r.Live, r.Pending, r.Blocked, r.In, terminal.ShellWord(r.Server))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, r := range rows {
-		if r.Rejected != "" {
-			sayRejected(e.Stdout, r.names(), r.RejectedAt, r.Rejected)
-		}
-	}
-	return nil
-}
-
-func sayRejected(w io.Writer, server string, at time.Time, why string) {
-	fmt.Fprintf(w, "%s is rejected since %s: %s\n", server, terminal.Minute(at), terminal.Inline(why))
-}
-
-// names are those that the server is known by, for a person.
-func (r *pinRow) names() string {
-	if len(r.Names) == 0 {
-		return terminal.ShellWord(r.Server)
-	}
-	words := make([]string, len(r.Names))
-	for i, n := range r.Names {
-		words[i] = terminal.ShellWord(n)
-	}
-	return strings.Join(words, ", ")
-}
-
-func newPinRow(in install.PinPlace, pin *surface.Pin) pinRow {
-	r := pinRow{Server: pin.Server, Names: pin.Names, In: in, Since: pin.Since, Items: len(pin.Items), Rejected: pin.Rejected, RejectedAt: pin.RejectedAt}
-	for i := range pin.Items {
-		switch pin.Items[i].State() {
-		case surface.Pending:
-			r.Pending++
-		case surface.Blocked:
-			r.Blocked++
-		default:
-			r.Live++
-		}
-	}
-	return r
+	return pinview.WriteRows(e.Stdout, rows)
 }
 
 // pinArgs are what show and diff share.
@@ -147,90 +61,6 @@ type pinArgs struct {
 	Server string `arg:"" optional:"" help:"Server: a name that list shows, or its identity; all of them if absent."`
 	Item   string `arg:"" optional:"" help:"Item: its name, its kind and name as in tool/search, or the digest of a version."`
 	JSON   bool   `name:"json" help:"Print it as JSON, one object for each item."`
-}
-
-// every calls f for the server that a person has named, or for all of them, and says
-// which one it is about where there are several.
-func (c *pinArgs) every(f func(ctx context.Context, pin *surface.Pin) error) error {
-	if c.Server != "" {
-		return c.places().Of(c.Server, func(ctx context.Context, _ *surface.Pins, pin surface.Pin) error { return f(ctx, &pin) })
-	}
-	return c.places().Each(func(ctx context.Context, _ install.PinPlace, pins *surface.Pins) error {
-		servers, err := pins.List(ctx)
-		if err != nil {
-			return err
-		}
-		for _, server := range servers {
-			pin, err := pins.Get(ctx, server)
-			if err == nil {
-				err = f(ctx, &pin)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// errNoItem: what a person named is not there, or is several.
-var errNoItem = errors.New("pins: no such item")
-
-// named reports whether an item is what a person has named.
-func named(it *surface.PinnedItem, name string) bool {
-	kind := it.Kind.String()
-	switch {
-	case name == "", it.Name != "" && name == it.Name, name == kind+"/"+it.Name, it.Name == "" && name == kind:
-		return true
-	case it.Pending != "" && name == it.PendingDigest().String():
-		return true
-	}
-	return it.Approved != "" && name == it.ApprovedDigest().String()
-}
-
-// items are those that a person has named.
-func (c *pinArgs) items(pin *surface.Pin) (out []*surface.PinnedItem, err error) {
-	for i := range pin.Items {
-		if it := &pin.Items[i]; named(it, c.Item) {
-			out = append(out, it)
-		}
-	}
-	if len(out) == 0 && c.Item != "" {
-		return nil, errNoItem
-	}
-	return out, nil
-}
-
-// pinnedItem is an item for programs. Approved and Pending are a stranger's text.
-type pinnedItem struct {
-	Server   string           `json:"server"`
-	Kind     surface.Kind     `json:"kind"`
-	Name     string           `json:"name,omitzero"`
-	Was      string           `json:"was,omitzero"`
-	State    surface.State    `json:"state"`
-	Digest   surface.Digest   `json:"digest"` // of the version that waits, else of the approved one
-	Approved string           `json:"approved,omitzero"`
-	Pending  string           `json:"pending,omitzero"`
-	Blocked  []surface.Digest `json:"blocked,omitzero"`
-	By       string           `json:"by,omitzero"`
-	At       time.Time        `json:"at"`
-}
-
-func newPinnedItem(server string, it *surface.PinnedItem) pinnedItem {
-	return pinnedItem{server, it.Kind, it.Name, it.Was, it.State(), versionOf(it), it.Approved, it.Pending, it.Blocked, it.By, it.At}
-}
-
-// versionOf is the digest of what the server shows.
-func versionOf(it *surface.PinnedItem) surface.Digest {
-	switch {
-	case it.Pending != "":
-		return it.PendingDigest()
-	case it.Approved != "":
-		return it.ApprovedDigest()
-	case len(it.Blocked) > 0:
-		return it.Blocked[len(it.Blocked)-1]
-	}
-	return surface.Digest{}
 }
 
 type pinsShowCmd struct {
@@ -245,52 +75,25 @@ stranger's text: read it, and do not paste it into a model.`
 }
 
 func (c *pinsShowCmd) Run(e *env) error {
-	return c.every(func(_ context.Context, pin *surface.Pin) error {
-		items, err := c.items(pin)
+	return c.places().EachPin(c.Server, func(pin *surface.Pin) error {
+		items, err := pinview.Items(pin, c.Item)
 		if err != nil {
 			return err
 		}
 		if c.Pending {
 			items = slices.DeleteFunc(items, func(it *surface.PinnedItem) bool { return it.State() != surface.Pending })
 		}
-		if c.JSON {
-			for _, it := range items {
-				if err := terminal.WriteJSON(e.Stdout, newPinnedItem(pin.Server, it)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		w := bufio.NewWriter(e.Stdout)
-		p := terminal.PaletteFor(e.Stdout, e.Getenv)
-		if c.Server == "" && len(items) > 0 {
-			terminal.Section(w, p, terminal.ShellWord(pin.Name()))
-		}
-		if c.Server != "" && pin.Rejected != "" {
-			sayRejected(w, terminal.ShellWord(pin.Name()), pin.RejectedAt, pin.Rejected)
+		if !c.JSON {
+			show := pinview.Show{OneOfMany: c.Server == "", Texts: c.Item != ""}
+			return show.WriteItems(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), pin, items)
 		}
 		for _, it := range items {
-			fmt.Fprintf(w, "%-8s  %s  %s", it.State(), terminal.Inline(it.Key.String()), p.Dim(versionOf(it).String()))
-			if it.By != "" {
-				fmt.Fprintf(w, "  %s by %s", terminal.Minute(it.At), terminal.Inline(it.By))
-			}
-			fmt.Fprintln(w)
-			if c.Item != "" {
-				showVersion(w, p, "approved", it.Approved)
-				showVersion(w, p, "waits", it.Pending)
+			if err := terminal.WriteJSON(e.Stdout, pinview.NewItem(pin.Server, it)); err != nil {
+				return err
 			}
 		}
-		return w.Flush()
+		return nil
 	})
-}
-
-func showVersion(w io.Writer, p terminal.Palette, title, text string) {
-	if text == "" {
-		return
-	}
-	terminal.Section(w, p, title)
-	terminal.Indent(w, terminal.Printable(text))
-	terminal.ExplainHidden(w, p, text)
 }
 
 type pinsDiffCmd struct{ pinArgs }
@@ -303,32 +106,23 @@ version and no other.`
 
 func (c *pinsDiffCmd) Run(e *env) error {
 	shown := 0
-	err := c.every(func(_ context.Context, pin *surface.Pin) error {
-		if _, err := c.items(pin); err != nil {
+	err := c.places().EachPin(c.Server, func(pin *surface.Pin) error {
+		changes, err := pinview.Changes(pin, c.Item)
+		if err != nil {
 			return err
 		}
+		shown += len(changes)
 		w := bufio.NewWriter(e.Stdout)
 		p := terminal.PaletteFor(e.Stdout, e.Getenv)
-		headed := c.Server != ""
-		for _, ch := range pin.Changes() {
-			it := pin.Item(ch.Key)
-			if it == nil || !named(it, c.Item) {
-				continue
+		if c.Server == "" && len(changes) > 0 && !c.JSON {
+			pinview.Heading(w, p, pin)
+		}
+		for _, ch := range changes {
+			if !c.JSON {
+				ch.Write(w, p)
+			} else if err := terminal.WriteJSON(w, pinview.ServerChange{Server: pin.Server, Change: ch}); err != nil {
+				return err
 			}
-			shown++
-			out := newChange(ch, it.State(), surface.Field.ShowAll)
-			if c.JSON {
-				row := pinnedChange{pin.Server, out}
-				if err := terminal.WriteJSON(w, row); err != nil {
-					return err
-				}
-				continue
-			}
-			if !headed {
-				terminal.Section(w, p, terminal.ShellWord(pin.Name()))
-				headed = true
-			}
-			out.write(w, p)
 		}
 		return w.Flush()
 	})
@@ -336,10 +130,4 @@ func (c *pinsDiffCmd) Run(e *env) error {
 		fmt.Fprintln(e.Stderr, "Nothing waits.")
 	}
 	return err
-}
-
-// A pinnedChange is a change and whose it is.
-type pinnedChange struct {
-	Server string `json:"server"`
-	checkedChange
 }

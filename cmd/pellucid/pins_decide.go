@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -46,8 +46,10 @@ var (
 // digest: whoever decides has seen that version.
 func (c *pinDecision) one(e *env, item string, verb pinVerb) error {
 	return c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
-		it, digest, err := versionNamed(&pin, item)
+		it, digest, err := pinview.Version(&pin, item)
 		switch {
+		case errors.Is(err, pinview.ErrSeveralItems):
+			return exit.With(exit.Usage, err)
 		case err != nil:
 			return err
 		case verb.word == "approve" && it.Pending == "":
@@ -77,38 +79,14 @@ func (c *pinDecision) take(ctx context.Context, e *env, pins *surface.Pins, of *
 		return err
 	}
 	if now := pin.Item(k); now != nil {
-		return terminal.WriteJSON(e.Stdout, newPinnedItem(pin.Server, now))
+		return terminal.WriteJSON(e.Stdout, pinview.NewItem(pin.Server, now))
 	}
 	return nil
 }
 
-// versionNamed finds the item, and which version of it is meant: the one that the server
-// shows, unless the digest of the approved one is given.
-func versionNamed(pin *surface.Pin, item string) (*surface.PinnedItem, surface.Digest, error) {
-	items, err := (&pinArgs{Item: item}).items(pin)
-	switch {
-	case err != nil:
-		return nil, surface.Digest{}, err
-	case len(items) > 1:
-		return nil, surface.Digest{}, exit.With(exit.Usage, errors.New("pins: several items are called so: say its kind too, as in tool/search, or the digest"))
-	}
-	it := items[0]
-	if it.Approved != "" && item == it.ApprovedDigest().String() {
-		return it, it.ApprovedDigest(), nil
-	}
-	return it, versionOf(it), nil
-}
-
 // showWaiting shows a person the versions to decide about.
 func showWaiting(e *env, pin *surface.Pin, items []*surface.PinnedItem) {
-	w := bufio.NewWriter(e.Stderr)
-	defer w.Flush()
-	for _, ch := range pin.Changes() {
-		if i := slices.IndexFunc(items, func(it *surface.PinnedItem) bool { return it.Key == ch.Key }); i >= 0 {
-			out := newChange(ch, items[i].State(), surface.Field.ShowAll)
-			out.write(w, terminal.PaletteFor(e.Stderr, e.Getenv))
-		}
-	}
+	_ = pinview.WriteWaiting(e.Stderr, terminal.PaletteFor(e.Stderr, e.Getenv), pin, items)
 }
 
 // confirm shows versions to the person who decides about them, and asks.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -36,14 +37,14 @@ func (c *pinsForgetCmd) Run(e *env) error {
 		if in != at.In {
 			return nil
 		}
-		row := pinRow{Server: at.Server, In: in}
+		row := pinview.Row{Server: at.Server, In: string(in)}
 		says := "what is known of it cannot be read"
 		switch pin, err := pins.Get(ctx, at.Server); {
-		case errors.Is(err, surface.ErrNotPinned): // somebody was faster
+		case errors.Is(err, surface.ErrNotPinned): // another process has removed it meanwhile
 			return install.NoPin(c.Server)
 		case err == nil: // who forgets it need not understand it
-			row = newPinRow(in, &pin)
-			says = fmt.Sprintf("%s, %d live, %d pending, %d blocked", terminal.Plural(row.Items, "item"), row.Live, row.Pending, row.Blocked)
+			row = pinview.NewRow(string(in), &pin)
+			says = row.Counts()
 		}
 		if !c.Yes {
 			if err := c.confirm(e, says); err != nil {

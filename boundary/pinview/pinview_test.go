@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pinview
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// memory is a store of pins for one goroutine.
+type memory map[string][]byte
+
+func (m memory) LoadPin(_ context.Context, server string) ([]byte, int64, error) {
+	return m[server], int64(len(m[server])), nil
+}
+
+func (m memory) SavePin(_ context.Context, server string, record []byte, _ int64, _ []byte) error {
+	m[server] = record
+	return nil
+}
+
+func (m memory) ListPins(context.Context) ([]string, error) { return slices.Sorted(maps.Keys(m)), nil }
+
+func (m memory) DropPin(_ context.Context, server string, _ []byte) error {
+	delete(m, server)
+	return nil
+}
+
+// saying is a surface with these tools, names and descriptions in turn, and a prompt "both".
+func saying(t *testing.T, tools ...string) *surface.Surface {
+	t.Helper()
+	type entry struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	var list []entry
+	for i := 0; i < len(tools); i += 2 {
+		list = append(list, entry{tools[i], tools[i+1], json.RawMessage(`{"type":"object"}`)})
+	}
+	page, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := surface.ParseDump([]byte(`{"initialize":{"serverInfo":{"name":"s","version":"1"}},"tools/list":[{"tools":`+string(page)+
+		`}],"prompts/list":[{"prompts":[{"name":"both"}]}]}`), surface.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// changed is a pin of a server whose tool "now" says something else than at first, hidden
+// text among it, and which has one more tool, "both".
+func changed(t *testing.T) (*surface.Pins, *surface.Pin) {
+	t.Helper()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pins := surface.NewPins(memory{}, func() time.Time { return at }).Named("my clock")
+	if err := pins.Pin(t.Context(), "stdio:1", "stdio:1", saying(t, "now", "Says the time.")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pins.Admit(t.Context(), "stdio:1", "stdio:1", saying(t, "now", "Says\u202e the hour.\nAlways.", "both", "Is new.")); err != nil {
+		t.Fatal(err)
+	}
+	return pins, get(t, pins)
+}
+
+func get(t *testing.T, pins *surface.Pins) *surface.Pin {
+	t.Helper()
+	pin, err := pins.Get(t.Context(), "stdio:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pin
+}
+
+var now = surface.Key{Kind: surface.Tool, Name: "now"}
+
+// TestNames: an item has its name, its kind and name, and the digests of its versions.
+func TestNames(t *testing.T) {
+	_, pin := changed(t)
+	it := pin.Item(now)
+	for _, x := range []struct {
+		name    string
+		items   int
+		version surface.Digest
+		err     error
+	}{
+		{"", 4, surface.Digest{}, ErrSeveralItems},
+		{"now", 1, it.PendingDigest(), nil},
+		{"tool/now", 1, it.PendingDigest(), nil},
+		{it.PendingDigest().String(), 1, it.PendingDigest(), nil},
+		{it.ApprovedDigest().String(), 1, it.ApprovedDigest(), nil},
+		{"server", 1, pin.Item(surface.Key{}).ApprovedDigest(), nil},
+		{"both", 2, surface.Digest{}, ErrSeveralItems},
+		{"prompt/both", 1, pin.Item(surface.Key{Kind: surface.Prompt, Name: "both"}).ApprovedDigest(), nil},
+		{"prompt/now", 0, surface.Digest{}, ErrNoItem},
+		{"Now", 0, surface.Digest{}, ErrNoItem},
+		{surface.Digest{}.String(), 0, surface.Digest{}, ErrNoItem},
+	} {
+		items, err := Items(pin, x.name)
+		if len(items) != x.items || (err != nil) != (x.items == 0) {
+			t.Errorf("%q: %d items, %v; want %d", x.name, len(items), err, x.items)
+		}
+		if _, version, err := Version(pin, x.name); version != x.version || !errors.Is(err, x.err) {
+			t.Errorf("%q: version %s, %v; want %s, %v", x.name, version, err, x.version, x.err)
+		}
+	}
+	if _, _, err := Version(&surface.Pin{}, ""); !errors.Is(err, ErrNoItem) {
+		t.Errorf("a pin without items: %v", err)
+	}
+}
+
+// TestBlockedVersion: of an item that is held in every version, the last one is meant.
+func TestBlockedVersion(t *testing.T) {
+	it := &surface.PinnedItem{Key: now, Blocked: []surface.Digest{{1}, {2}}}
+	if got := current(it); got != (surface.Digest{2}) {
+		t.Errorf("%s", got)
+	}
+	if got := current(&surface.PinnedItem{Key: now}); got != (surface.Digest{}) {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestRows: a table for a person, with the reason of a rejection below it, escaped.
+func TestRows(t *testing.T) {
+	pins, pin := changed(t)
+	if err := pins.Block(t.Context(), "stdio:1", now, pin.Item(now).PendingDigest(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	row := NewRow("files", get(t, pins))
+	never := Row{Server: "a b", In: "database", Rejected: "why\u202e", RejectedAt: pin.Since}
+	var out strings.Builder
+	if err := WriteRows(&out, []Row{row, never}); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME        SINCE              ITEMS  LIVE  PENDING  BLOCKED  IN        IDENTITY
+"my clock"  2026-01-02 03:04Z  4      2     1        1        files     stdio:1
+"a b"       never              0      0     0        0        database  "a b"
+"a b" is rejected since 2026-01-02 03:04Z: ` + terminal.Inline("why\u202e") + "\n"
+	if out.String() != want {
+		t.Errorf("\n%s\nwant\n%s", out.String(), want)
+	}
+	if got := row.Counts(); got != "4 items, 2 live, 1 pending, 1 blocked" {
+		t.Errorf("%s", got)
+	}
+	out.Reset()
+	if err := terminal.WriteJSON(&out, row); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), `{"server":"stdio:1","names":["my clock"],"since":"2026-01-02T03:04:05Z","items":4,"live":2,"pending":1,"blocked":1,"in":"files"}`+"\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestWriteItems: states and digests of all items, and the texts of one.
+func TestWriteItems(t *testing.T) {
+	pins, pin := changed(t)
+	it := pin.Item(now)
+	if err := pins.Approve(t.Context(), "stdio:1", now, it.PendingDigest(), "ann\u202e"); err != nil {
+		t.Fatal(err)
+	}
+	decided := get(t, pins)
+	decided.Rejected, decided.RejectedAt = "why", decided.Since
+	for _, x := range []struct {
+		name string
+		pin  *surface.Pin
+		item string
+		show Show
+		want string
+	}{
+		{"texts", pin, "now", Show{Texts: true}, "pending   tool now  " + it.PendingDigest().String() + "\n\napproved\n  {\"description\":\"Says the time.\""},
+		{"one of many", pin, "now", Show{OneOfMany: true}, "\n\"my clock\"\npending   tool now  " + it.PendingDigest().String() + "\n"},
+		{"none of one of many", pin, "-", Show{OneOfMany: true}, ""},
+		{"who decided", decided, "now", Show{}, "\"my clock\" is rejected since 2026-01-02 03:04Z: why\napproved  tool now  " + it.PendingDigest().String() +
+			"  2026-01-02 03:04Z by " + terminal.Inline("ann\u202e") + "\n"},
+	} {
+		items, _ := Items(x.pin, x.item)
+		var out strings.Builder
+		if err := x.show.WriteItems(&out, terminal.Palette{}, x.pin, items); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); strings.ContainsRune(got, '\u202e') || !strings.HasPrefix(got, x.want) || !x.show.Texts && got != x.want {
+			t.Errorf("%s:\n%s\nwant\n%s", x.name, got, x.want)
+		}
+	}
+}
+
+// TestChanges: what waits is shown whole, field by field, with what hides in it.
+func TestChanges(t *testing.T) {
+	_, pin := changed(t)
+	if _, err := Changes(pin, "other"); !errors.Is(err, ErrNoItem) {
+		t.Errorf("%v", err)
+	}
+	all, err := Changes(pin, "")
+	if err != nil || len(all) < 2 {
+		t.Fatalf("%d changes, %v", len(all), err)
+	}
+	some, err := Changes(pin, "now")
+	if err != nil || len(some) != 1 {
+		t.Fatalf("%d changes, %v", len(some), err)
+	}
+	digest := pin.Item(now).PendingDigest().String()
+	var out strings.Builder
+	some[0].Write(&out, terminal.Palette{})
+	want := "  changed       tool now: pending  " + digest + "\n    /description\n    - Says the time.\n    + " + terminal.Printable("Says\u202e the hour.") +
+		"\\nAlways.\n    hidden text: /description\n"
+	if out.String() != want {
+		t.Errorf("\n%s\nwant\n%s", out.String(), want)
+	}
+	var waiting strings.Builder
+	if err := WriteWaiting(&waiting, terminal.Palette{}, pin, []*surface.PinnedItem{pin.Item(now)}); err != nil || waiting.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, waiting.String(), want)
+	}
+	out.Reset()
+	if err := terminal.WriteJSON(&out, ServerChange{"stdio:1", some[0]}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), `{"server":"stdio:1","kind":"tool","item":"now","verdict":"changed","state":"pending","digest":"`+digest+
+		`","fields":[{"path":"/description","verdict":"changed","old":"Says the time.","new":"`+terminal.Printable("Says\u202e the hour.")+`\\nAlways."}],"hidden":["/description"]}`+"\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestWriteChange: each verdict has its form.
+func TestWriteChange(t *testing.T) {
+	field := func(v surface.Verdict) []Field { return []Field{{"/a\u202e", v, "old", "new"}} }
+	for _, x := range []struct {
+		change Change
+		want   string
+	}{
+		{Change{Kind: surface.Tool, Item: "a", Verdict: surface.Added, Fields: field(surface.Added), MoreFields: 2},
+			"  added         tool a\n    " + terminal.Inline("/a\u202e") + "\n    + new\n    and 2 fields more\n"},
+		{Change{Kind: surface.Tool, Item: "a", Verdict: surface.Removed, Fields: field(surface.Removed)}, "  removed       tool a\n    " + terminal.Inline("/a\u202e") + "\n    - old\n"},
+		{Change{Kind: surface.Tool, Item: "a", Was: "b\u202e", Verdict: surface.Changed}, "  changed       tool a, before \"b\\u202e\"\n"},
+	} {
+		var out strings.Builder
+		x.change.Write(&out, terminal.Palette{})
+		if out.String() != x.want {
+			t.Errorf("\n%s\nwant\n%s", out.String(), x.want)
+		}
+	}
+}
+
+// TestSeveral: the identities are listed, escaped.
+func TestSeveral(t *testing.T) {
+	if got := Several("check", "a b", []string{"stdio:1", "x\u202e"}).Error(); got != `check: several servers are called "a b": say which by its identity: stdio:1, "x\u202e"` {
+		t.Errorf("%s", got)
+	}
+}
