@@ -117,7 +117,7 @@ measure/training:        text/scrub boundary/classify/local measure/corpora meas
 measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
 
 # app: the parts put together as compiled rules say
-app/demo:    text/frame platform/state grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
+app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 
