@@ -47,7 +47,7 @@ platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/
 platform/capture:  filippo.io/age
 platform/listen:   text/finding platform/auth platform/loopback
 platform/resident:
-platform/terminal: text/finding text/scrub text/ucd github.com/go-json-experiment/json
+platform/terminal: text/finding text/scrub text/ucd text/strictjson github.com/go-json-experiment/json
 platform/build:    text/scrub
 
 # mcp: messages of the Model Context Protocol on and off a transport, both eras, and the table of where third-party text lives

@@ -48,7 +48,7 @@ func (c *classifyCmd) Run(e *env) error {
 	}
 	defer bench.close()
 	if c.JSONL {
-		return editRows(e, c.File, c.Key, "judged", "classify", bench.row)
+		return terminal.EditRows(e.Stdout, e.Stdin, terminal.RowOptions{File: c.File, Key: c.Key, Verb: "classify", Done: "judged"}, bench.row)
 	}
 	b, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {

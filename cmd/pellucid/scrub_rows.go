@@ -3,6 +3,7 @@
 package main
 
 import (
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -10,7 +11,7 @@ import (
 // runRows cleans one member of every row.
 func (c *scrubCmd) runRows(e *env, s *scrub.Scrubber) error {
 	x := rowScrubber{scrubber: s}
-	return editRows(e, c.File, c.Key, "cleaned", "scrub", x.clean)
+	return terminal.EditRows(e.Stdout, e.Stdin, terminal.RowOptions{File: c.File, Key: c.Key, Verb: "scrub", Done: "cleaned"}, x.clean)
 }
 
 // A rowScrubber cleans the text of a row.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package terminal
 
 import (
 	"bufio"
@@ -9,47 +9,54 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A rowEdit says what becomes of a row, an object, whose text is under the key. If it
+// A RowEdit says what becomes of a row, an object, whose text is under the key. If it
 // returns an error, the row comes out with its edits and a member "error".
-type rowEdit func(row, text strictjson.Value, e *strictjson.Edits) error
+type RowEdit func(row, text strictjson.Value, e *strictjson.Edits) error
 
-// editRows edits every row of JSON lines. Rows come out in the order and the spelling
-// in which they came in; nothing is lost, whatever a row holds. done says in a message
-// what verb has done with a row.
-func editRows(e *env, file, key, done, verb string, edit rowEdit) error {
-	in, err := terminal.OpenInput(file, e.Stdin)
+// RowOptions say which rows EditRows reads, and what its messages call them.
+type RowOptions struct {
+	File string // as OpenInput takes it
+	Key  string // the member that holds the text
+	Verb string // begins an error
+	Done string // says in an error what is done with a row, such as "cleaned"
+}
+
+// EditRows edits every row of JSON lines. Rows come out in the order and the spelling
+// in which they came in; nothing is lost, whatever a row holds. The error says how many
+// rows could not be edited.
+func EditRows(dst io.Writer, stdin io.Reader, o RowOptions, edit RowEdit) error {
+	in, err := OpenInput(o.File, stdin)
 	if err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
+		return fmt.Errorf("%s: %w", o.Verb, err)
 	}
 	defer in.Close()
 	strict, err := scrub.Compile(scrub.Policy{})
 	if err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
+		return fmt.Errorf("%s: %w", o.Verb, err)
 	}
-	w := bufio.NewWriterSize(e.Stdout, 64<<10)
-	x := rowEditor{key: key, edit: edit, strict: strict}
-	total, bad, err := x.copy(w, terminal.NewRows(in), file)
+	w := bufio.NewWriterSize(dst, 64<<10)
+	x := rowEditor{key: o.Key, edit: edit, strict: strict}
+	total, bad, err := x.copy(w, NewRows(in), o.File)
 	if ferr := w.Flush(); err == nil && ferr != nil {
 		err = fmt.Errorf("write: %w", ferr)
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", verb, err)
+		return fmt.Errorf("%s: %w", o.Verb, err)
 	case bad > 0:
-		return fmt.Errorf(`%s: %d of %s could not be %s and carry a member "error"`, verb, bad, terminal.Plural(total, "row"), done)
+		return fmt.Errorf(`%s: %d of %s could not be %s and carry a member "error"`, o.Verb, bad, Plural(total, "row"), o.Done)
 	}
 	return nil
 }
 
 type rowEditor struct {
 	key    string
-	edit   rowEdit
-	strict *scrub.Scrubber // for what is no row
+	edit   RowEdit
+	strict *scrub.Scrubber // for what is not a row
 
 	doc    strictjson.Doc
 	object bool // the row is an object that can take one member more
@@ -58,14 +65,14 @@ type rowEditor struct {
 	out    []byte
 }
 
-func (x *rowEditor) copy(w *bufio.Writer, in *terminal.Rows, file string) (total, bad int, err error) {
+func (x *rowEditor) copy(w *bufio.Writer, in *Rows, file string) (total, bad int, err error) {
 	for {
 		line, err := in.Next()
-		if err != nil && !errors.Is(err, terminal.ErrTooLarge) {
+		if err != nil && !errors.Is(err, ErrTooLarge) {
 			if err == io.EOF {
 				err = nil
 			} else {
-				err = fmt.Errorf("read %s: %w", terminal.InputName(file), err)
+				err = fmt.Errorf("read %s: %w", InputName(file), err)
 			}
 			return total, bad, err
 		}
@@ -96,7 +103,7 @@ func (x *rowEditor) row(line []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return line, nil
 	}
-	if err := x.doc.Reset(line, strictjson.Limits{Bytes: terminal.MaxInput, MendSurrogates: true}); err != nil {
+	if err := x.doc.Reset(line, strictjson.Limits{Bytes: MaxInput, MendSurrogates: true}); err != nil {
 		return nil, err
 	}
 	root := x.doc.Root()
