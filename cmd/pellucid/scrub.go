@@ -74,7 +74,7 @@ func (c *scrubCmd) Run(e *env) error {
 		return exit.With(exit.Usage, err)
 	}
 	if c.JSONL {
-		return c.runRows(e, s)
+		return terminal.EditRows(e.Stdout, e.Stdin, terminal.RowOptions{File: c.File, Key: c.Key, Verb: "scrub", Done: "cleaned"}, terminal.CleanRows(s))
 	}
 	b, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *scrubCmd) Run(e *env) error {
 	s.Scrub(in, &r)
 	switch {
 	case c.JSON:
-		err = terminal.WriteJSON(e.Stdout, newScrubReport(s, in, &r))
+		err = terminal.WriteJSON(e.Stdout, terminal.NewCleaned(s, in, &r))
 	case c.Explain:
 		err = terminal.Explain(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), s, in, &r)
 	case r.Refused == 0:
@@ -95,81 +95,11 @@ func (c *scrubCmd) Run(e *env) error {
 	case err != nil:
 		return fmt.Errorf("scrub: write: %w", err)
 	case r.Refused != 0:
-		return refusal(&r)
+		return terminal.Refusal(&r)
 	case r.Truncated():
 		fmt.Fprintln(e.Stderr, "pellucid: scrub: the text was cut at its ceiling (--max)")
 	}
 	return nil
-}
-
-// refusal is the error for a text that the profile refuses.
-func refusal(r *scrub.Result) error {
-	return fmt.Errorf("scrub: refused: %s, the first at octet %d", r.Refused.Code(), r.RefusedAt.Start)
-}
-
-// A scrubReport is what --json prints.
-type scrubReport struct {
-	Text              string          `json:"text"`
-	Changed           bool            `json:"changed"`
-	Refused           string          `json:"refused,omitempty"` // the class for which the text must not be used
-	Profile           string          `json:"profile"`
-	SanitationVersion string          `json:"sanitation_version"`
-	UnicodeVersion    string          `json:"unicode_version"`
-	ControlTokens     int             `json:"control_tokens"`
-	Events            []eventReport   `json:"events"`
-	Flags             []noteReport    `json:"flags"`
-	Hidden            []messageReport `json:"hidden"`
-}
-
-// An eventReport is a scrub.Event: [start,end) are octets of the input,
-// [out,out_end) of text.
-type eventReport struct {
-	Class  string `json:"class"`
-	Start  int    `json:"start"`
-	End    int    `json:"end"`
-	Out    int    `json:"out"`
-	OutEnd int    `json:"out_end"`
-}
-
-// A noteReport is a scrub.Note: found, and left as it is.
-type noteReport struct {
-	Class string `json:"class"`
-	Start int    `json:"start"`
-	End   int    `json:"end"`
-	Count int    `json:"count"`
-}
-
-// A messageReport is a scrub.Hidden: what hidden characters said.
-type messageReport struct {
-	Kind    string `json:"kind"`
-	Start   int    `json:"start"`
-	End     int    `json:"end"`
-	Message string `json:"message"`
-}
-
-func newScrubReport(s *scrub.Scrubber, in string, r *scrub.Result) *scrubReport {
-	rep := &scrubReport{
-		Text:              r.Clean.String(),
-		Changed:           r.Changed(),
-		Refused:           string(r.Refused.Code()),
-		Profile:           s.Policy().Profile.String(),
-		SanitationVersion: s.Policy().Profile.Version(),
-		UnicodeVersion:    scrub.UnicodeVersion,
-		ControlTokens:     r.Tokens,
-		Events:            []eventReport{},
-		Flags:             []noteReport{},
-		Hidden:            []messageReport{},
-	}
-	for _, ev := range r.Events {
-		rep.Events = append(rep.Events, eventReport{string(ev.Class.Code()), ev.Start, ev.End, ev.Out, ev.OutEnd})
-	}
-	for _, n := range r.Notes {
-		rep.Flags = append(rep.Flags, noteReport{string(n.Class.Code()), n.Start, n.End, n.Count})
-	}
-	for _, m := range scrub.Reveal(in) {
-		rep.Hidden = append(rep.Hidden, messageReport{string(m.Kind), m.Start, m.End, m.Message})
-	}
-	return rep
 }
 
 // tokenFlags are the operator's own control tokens.
