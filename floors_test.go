@@ -69,6 +69,7 @@ grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/a
 grounding/didweb:    text/href grounding/attest
 grounding/factcheck: text/finding text/href text/strictjson grounding/attest
 grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
+grounding/ingest:    platform/state grounding/ground
 grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
@@ -120,6 +121,7 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
+app:         text/frame platform/auth platform/build platform/state platform/terminal record/sequence record/standing record/trust grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest boundary/evidence boundary/rules storage app/exit app/install
 
 # cmd: the command lines
 cmd/pellucid: * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb

@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -191,7 +192,7 @@ func (c *forgetCmd) inFiles(ctx context.Context, dir *state.Dir, sum *forgetRepo
 	if sum.GuardEvidence, err = c.guardEvidence(dir); err != nil {
 		return exit.With(exit.Config, err)
 	}
-	sum.Refusals, err = dir.BlankRecords(refusalsName, func(line []byte) bool {
+	sum.Refusals, err = dir.BlankRecords(ingest.RefusalsName, func(line []byte) bool {
 		var of struct{ Submitter string }
 		return json.Unmarshal(line, &of) == nil && of.Submitter == c.Principal
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
@@ -164,7 +165,7 @@ servers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := dir.Journal(refusalsName, state.JournalOptions{})
+	j, err := dir.Journal(ingest.RefusalsName, state.JournalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

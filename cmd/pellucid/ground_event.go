@@ -13,11 +13,11 @@ import (
 	"os"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -73,14 +73,6 @@ func (c *eventFlags) Validate() error {
 	return nil
 }
 
-// An eventReceipt is what became of an event, in the form of POST /ground/events.
-type eventReceipt struct {
-	ground.Receipt
-	Live      int `json:"live"`
-	Pending   int `json:"cascade_pending"`
-	Retracted int `json:"retracted"`
-}
-
 func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
@@ -112,47 +104,26 @@ func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	var r eventReceipt
+	var r ground.EventReceipt
 	if c.URL != "" {
 		r, err = c.post(ctx, e, event)
 	} else {
-		r, err = c.apply(ctx, dir, operator.DID(), ownKey{key, o.Method}, event)
+		r, err = app.ApplyEvent(ctx, dir, c.DB, ownKey{key, o.Method}, c.Issuer, event)
 	}
 	switch {
 	case err != nil:
 		return err
-	case storeFailed(r.Code):
+	case r.StoreFailed():
 		return exit.With(exit.Unreachable, fmt.Errorf("ground: %s", r.Code))
 	}
 	return c.print(e.Stdout, kind, &r)
-}
-
-// apply hands the event to an adapter on the store.
-func (c *eventFlags) apply(ctx context.Context, dir *state.Dir, operator string, keys attest.KeyResolver, event []byte) (r eventReceipt, err error) {
-	s, err := c.open(ctx, dir, isError)
-	if err != nil {
-		return r, err
-	}
-	defer s.Close()
-	o := ground.Options{Store: s, Keys: keys, Issuers: append(c.Issuer, operator)}
-	kept, err := recordGround(ctx, s, dir, &o, nil, false, nil)
-	if err != nil {
-		return r, install.OpenError(err)
-	}
-	defer kept.Close()
-	a, err := ground.New(o)
-	if err != nil {
-		return r, exit.With(exit.Config, err)
-	}
-	receipt, change, err := a.IngestEvent(ctx, "operator", event)
-	return eventReceipt{receipt, change.Live, change.Pending, change.Retracted}, err
 }
 
 // maxEventReply bounds what is read of an adapter's reply, in octets.
 const maxEventReply = 64 << 10
 
 // post hands the event to a running adapter.
-func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r eventReceipt, err error) {
+func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r ground.EventReceipt, err error) {
 	token, err := e.secrets().optional("ground: --token", c.Token)
 	if err != nil {
 		return r, err
@@ -182,7 +153,7 @@ func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r eventRec
 }
 
 // print tells what became of the event.
-func (c *eventFlags) print(w io.Writer, kind ground.EventKind, r *eventReceipt) (err error) {
+func (c *eventFlags) print(w io.Writer, kind ground.EventKind, r *ground.EventReceipt) (err error) {
 	switch {
 	case c.JSON:
 		err = json.NewEncoder(w).Encode(r)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -44,7 +45,7 @@ func (c *groundExportCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.open(ctx, dir, isError)
+	s, err := app.OpenGroundStore(ctx, dir, c.DB, app.RefuseAbsent)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
@@ -61,44 +62,23 @@ func (c *groundImportCmd) Run(e *env) error {
 	}
 	defer in.Close()
 	setup := c.setup()
-	o, err := compiled(setup, e.references())
-	if err != nil {
+	if err := compiled(setup, e.references()); err != nil {
 		return err
 	}
 	for _, name := range setup.Deviations() {
 		fmt.Fprintf(e.Stderr, "%s: what is stored is no longer held to the whole specification, and answers say so.\n", name)
 	}
-	s, err := c.open(ctx, dir, makeIt)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	var unrecorded atomic.Int64
-	journal, err := openRefusals(dir, func(error) { unrecorded.Add(1) })
+	g, err := app.OpenGroundImport(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.MakeStore}, func(error) { unrecorded.Add(1) })
 	if err != nil {
 		return err
 	}
-	defer journal.j.Close()
-	o.Store = s
-	o.Refused = func(r ground.Refused) {
-		if r.Receipt.Code != ground.CodeDuplicate && !r.Receipt.Retry {
-			journal.record(r)
-		}
-	}
-	kept, err := recordGround(ctx, s, dir, &o, setup, false, nil)
-	if err != nil {
-		return install.OpenError(err)
-	}
-	defer kept.Close()
-	a, err := ground.New(o)
-	if err != nil {
-		return exit.With(exit.Config, err)
-	}
+	defer g.Close()
 	seed, err := importSeed(dir)
 	if err != nil {
 		return err
 	}
-	im := newImporter(a, e.Stdout, c.JSON)
+	im := newImporter(g.Adapter, e.Stdout, c.JSON)
 	err = c.feed(ctx, e, im, in, seed)
 	im.summary(e.Stderr, ctx.Err() != nil)
 	if n := unrecorded.Load(); n > 0 {
@@ -276,7 +256,7 @@ func (im *importer) ingest(b *importBatch) {
 		var again []int
 		for k, i := range at {
 			b.receipts[i] = receipts[k]
-			if storeFailed(receipts[k].Code) {
+			if receipts[k].StoreFailed() {
 				again = append(again, i)
 			}
 		}
@@ -290,11 +270,6 @@ func (im *importer) ingest(b *importBatch) {
 		time.Sleep(pause)
 		pause *= 2
 	}
-}
-
-// storeFailed reports whether the code is about the store, not the attestation.
-func storeFailed(code string) bool {
-	return code == ground.CodeBusy || code == ground.CodeFull || code == ground.CodeUnavailable
 }
 
 // tell writes what became of b.

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -45,8 +45,7 @@ func (c *groundQueryCmd) Run(e *env) error {
 	}
 	setup := c.setup()
 	setup.Validators = c.Validators
-	o, err := compiled(setup, e.references())
-	if err != nil {
+	if err := compiled(setup, e.references()); err != nil {
 		return err
 	}
 	r := ground.Request{Query: strings.Join(c.Text, " "), Domain: c.Domain, Limit: c.Limit}
@@ -55,20 +54,12 @@ func (c *groundQueryCmd) Run(e *env) error {
 			return exit.With(exit.Config, fmt.Errorf("ground: --profile: %w", err))
 		}
 	}
-	s, err := c.open(ctx, dir, showDemo)
+	g, err := app.OpenGroundQuery(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.ShowDemo, Notice: e.Stderr})
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	o.Store, o.Scores = s, scoresOf(s, slog.New(slog.DiscardHandler))
-	a, err := ground.New(o)
-	if err != nil {
-		return exit.With(exit.Config, err)
-	}
-	if err := s.loadDemo(ctx, a, e.Stderr); err != nil {
-		return err
-	}
-	answer, err := a.Ground(ctx, r)
+	defer g.Close()
+	answer, err := g.Ground(ctx, r)
 	if err != nil {
 		return queryError(err)
 	}

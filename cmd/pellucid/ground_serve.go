@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -89,7 +89,7 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if _, err := compiled(setup, e.references()); err != nil {
+	if err := compiled(setup, e.references()); err != nil {
 		return err
 	}
 	who, err := c.authenticator(e.secrets())
@@ -100,7 +100,7 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	g, err := openGround(ctx, e, dir, groundPlan{setup, c.groundDB, c.ifMissing(), key}, log)
+	g, err := app.OpenGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: c.absent(), Key: key, Log: log, Notice: e.Stderr})
 	if err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func (c *groundServeCmd) Run(e *env) error {
 }
 
 // serve answers until the one client, or a signal, ends it.
-func (c *groundServeCmd) serve(ctx context.Context, e *env, g *servedGround, who auth.Authenticator, log *slog.Logger) error {
+func (c *groundServeCmd) serve(ctx context.Context, e *env, g *app.Ground, who auth.Authenticator, log *slog.Logger) error {
 	if c.Stdio {
 		sayForClient(e, "ground serve --stdio")
-		return ended(ctx, g.adapter.ServeStdio(ctx, g.mcp, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
+		return ended(ctx, g.ServeStdio(ctx, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
 	}
-	h := g.adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: c.RequireToken, Log: log})
+	h := g.Handler(who, c.RequireToken)
 	announce := func(addr string) { c.announce(e.Stderr, addr, who != nil) }
 	if err := listen.Serve(ctx, "--http", c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
 		return fmt.Errorf("ground: %w", err)
@@ -135,13 +135,12 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// ifMissing: a demonstration is for looking at only. What others hand in has to
-// be kept.
-func (c *groundServeCmd) ifMissing() missing {
+// absent: a demonstration is for looking at only. What others hand in has to be kept.
+func (c *groundServeCmd) absent() app.Absent {
 	if c.DB == "" && c.Tokens == "" && c.Token == "" && len(c.Peer) == 0 {
-		return showDemo
+		return app.ShowDemo
 	}
-	return makeIt
+	return app.MakeStore
 }
 
 // setup is what the flags say, as the section ground of a file would say it.
@@ -201,24 +200,6 @@ func operatorToken(ref string) []byte {
 		panic("ground: write a token file: " + err.Error()) // strings always marshal
 	}
 	return file
-}
-
-// followPeers takes over the feeds of peers, until ctx ends or the function that it
-// returns is called, which waits.
-func followPeers(ctx context.Context, a *ground.Adapter, peers []ground.Peer, log *slog.Logger) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	for i := range peers {
-		wg.Go(func() {
-			if err := a.Follow(ctx, peers[i], log); ctx.Err() == nil {
-				log.Error("a peer is not followed any more", "peer", i+1, "err", err)
-			}
-		})
-	}
-	return func() {
-		cancel()
-		wg.Wait()
-	}
 }
 
 // requestGrace is what a client gets to finish an answer, or a stream, once the server is

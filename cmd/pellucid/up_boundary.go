@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
@@ -70,7 +71,7 @@ type boundary struct {
 	admit    *admit.Admissions
 	pins     *surface.Pins
 	review   atomic.Pointer[reviewer.Model] // nil: no model is asked about servers
-	ground   *servedGround                  // nil: not served
+	ground   *app.Ground                    // nil: not served
 	jury     atomic.Pointer[classifiers.Set]
 	shadow   *gateway.Shadow
 

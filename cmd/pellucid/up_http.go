@@ -12,7 +12,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -103,8 +102,7 @@ func (b *boundary) routes(r *rules.Rules, g *entrance, plugged http.Handler) htt
 	guarded := http.NewServeMux()
 	guarded.Handle("/", g.inner(known))
 	if b.ground != nil { // it has scopes of its own, and takes attestations
-		guarded.Handle("/ground/", b.ground.adapter.Handler(ground.HTTPOptions{
-			MCP: b.ground.mcp, Auth: g.who, RequireQueryScope: g.who != nil, Log: b.log}))
+		guarded.Handle("/ground/", b.ground.Handler(g.who, g.who != nil))
 	}
 	open := http.NewServeMux() // for everybody: constants only
 	open.Handle("/", g.outer(guarded))

@@ -86,6 +86,24 @@ func (a *Adapter) Follow(ctx context.Context, p Peer, log *slog.Logger) error {
 	return f.run(ctx)
 }
 
+// FollowAll takes over the feeds of peers, until ctx ends or the function that it returns
+// is called, which waits for them to end.
+func (a *Adapter) FollowAll(ctx context.Context, peers []Peer, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for i := range peers {
+		wg.Go(func() {
+			if err := a.Follow(ctx, peers[i], log); ctx.Err() == nil {
+				log.Error("a peer is not followed any more", "peer", i+1, "err", err)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
 // following holds those who follow, by the URL of the peer.
 type following struct {
 	mu        sync.Mutex

@@ -23,6 +23,11 @@ func storeCode(err error) (code string, retry bool) {
 	return CodeUnavailable, true
 }
 
+// StoreFailed reports whether the code of r is about the store, not about what was handed in.
+func (r Receipt) StoreFailed() bool {
+	return r.Code == CodeBusy || r.Code == CodeFull || r.Code == CodeUnavailable
+}
+
 // refusal is the Receipt for a body that was refused with err. It names the hash
 // where the body has one.
 func refusal(body []byte, err error) Receipt {

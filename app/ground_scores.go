@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
@@ -28,13 +28,12 @@ type ledgerScores struct {
 	options string             // by which the scores are made
 }
 
-// scoresOf are those of a store; nil for the demonstration, which has no ledger.
-func scoresOf(s *groundStore, log *slog.Logger) ground.Scores {
-	kept, ok := s.Store.(*storage.Store)
-	if !ok || s.demo != "" {
+// scores are those by the ledger of the store; nil for the demonstration, which has no ledger.
+func (s *GroundStore) scores(log *slog.Logger) ground.Scores {
+	if s.demo != "" {
 		return nil
 	}
-	return (&ledgerScores{ledger: kept.Ledger(), log: log}).of
+	return (&ledgerScores{ledger: s.Ledger(), log: log}).of
 }
 
 func (s *ledgerScores) of(ctx context.Context, dids []string, now time.Time) ([]consensus.Score, ground.LedgerPoint, error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"encoding/json"
@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
-	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// TestLedgerScores: what a profile gets is what `pellucid trust` shows, of the point that is
+// TestLedgerScores: what a profile gets is what a replay of the log gives, of the point that is
 // stated, and it moves on with the log.
 func TestLedgerScores(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
@@ -27,20 +25,20 @@ func TestLedgerScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, log := groundDB{DB: filepath.Join(t.TempDir(), "g.db")}, slog.New(slog.DiscardHandler)
-	s, err := db.open(t.Context(), dir, makeIt)
+	log := slog.New(slog.DiscardHandler)
+	s, err := OpenGroundStore(t.Context(), dir, filepath.Join(t.TempDir(), "g.db"), MakeStore)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	const unknown = "did:web:nobody.example"
-	of, now := scoresOf(s, log), time.Now()
+	of, now := s.scores(log), time.Now()
 	if got, point, err := of(t.Context(), []string{unknown}, now); err != nil || got[0] != 700_000 || point.Size != 0 {
 		t.Fatalf("without a log: %v at %+v, %v", got, point, err)
 	}
 	take := func(bodies [][]byte) (dids []string) {
 		o := ground.Options{Store: s}
-		kept, err := recordGround(t.Context(), s, dir, &o, &rules.Ground{}, true, log)
+		kept, err := s.record(t.Context(), dir, &o, nil, true, log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,9 +71,13 @@ func TestLedgerScores(t *testing.T) {
 			t.Fatalf("%+v, %v", point, err)
 		}
 		last = point.Size
-		state, size, err := currentScores(t.Context(), s.Store.(*storage.Store).Ledger())
-		if err != nil || size != point.Size {
-			t.Fatalf("the log has %d records, %v", size, err)
+		head, err := s.Ledger().Head(t.Context())
+		if err != nil || head.Size != point.Size {
+			t.Fatalf("the log has %d records, %v", head.Size, err)
+		}
+		state, err := standing.Replay(t.Context(), s.Ledger(), head.Size, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for i, did := range dids {
 			want := state.Score(trust.Origin{Validator: standing.ValidatorName(did)}, point.At.Unix())

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/grounding/didweb"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/ingest"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+)
+
+// A GroundPlan says what a grounding adapter is made of.
+type GroundPlan struct {
+	Rules  *rules.Ground // compiled
+	DB     string        // URL or path of the store; "": ground.db of the state directory
+	Absent Absent
+	Key    frame.Key    // of the fences, for an adapter that is served
+	Log    *slog.Logger // for an adapter that is served
+	Notice io.Writer    // is told where the demonstration set is shown
+}
+
+// PlanGround is the plan of the adapter that a gateway serves: what the file says, and the
+// store that the flag names, or else the file. fromEnv is the variable that the flag has its
+// value from where it was not given: the file says more than that.
+func PlanGround(r *rules.Rules, flag, fromEnv string) GroundPlan {
+	p := GroundPlan{Rules: r.Ground, DB: flag, Absent: ShowDemo}
+	if p.Rules == nil {
+		p.Rules = &rules.Ground{}
+	}
+	named := p.Rules.Store != rules.Store{}
+	if named && (flag == "" || flag == fromEnv) {
+		p.DB = p.Rules.Store.Path + p.Rules.Store.URL.Reveal()
+	}
+	if named || r.Auth.Set() || len(p.Rules.Peers) > 0 { // what others hand in has to be kept
+		p.Absent = MakeStore
+	}
+	return p
+}
+
+// A Ground is a grounding adapter with its open store and what it records.
+type Ground struct {
+	*ground.Adapter
+	log      *slog.Logger
+	store    *GroundStore
+	refusals *ingest.Refusals
+	mcp      ground.MCPOptions
+	records  *install.Records
+	unfollow func() // ends the following of peers; nil: it has not begun
+}
+
+// OpenGround makes an adapter that is to be served. It follows the peers until ctx ends or
+// Close is called.
+func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
+	g := &Ground{log: p.Log, mcp: ground.MCPOptions{Key: p.Key, Version: build.Read().Version}}
+	defer g.closeOn(&err)
+	if err = g.keepRefusals(dir, func(err error) { p.Log.Error("a refusal is not recorded", "err", err) }); err != nil {
+		return nil, err
+	}
+	operator, err := install.OperatorKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
+		return nil, err
+	}
+	o := p.options(g.store)
+	o.Refused, o.Issuers = g.refusals.Record, append(o.Issuers, operator.DID())
+	if g.records, err = g.store.record(ctx, dir, &o, p.Rules.Deviations(), true, p.Log); err != nil {
+		return nil, err
+	}
+	o.Scores = g.store.scores(p.Log)
+	if err = g.make(o); err != nil {
+		return nil, err
+	}
+	if err = g.store.loadDemo(ctx, g.Adapter, p.Notice); err != nil {
+		return nil, err
+	}
+	if loose := p.Rules.Deviations(); loose != nil {
+		p.Log.Warn("the grounding adapter is loosened: answers say sanitation_version none", "deviations", loose)
+	}
+	g.unfollow = g.FollowAll(ctx, p.Rules.Following(), p.Log)
+	return g, nil
+}
+
+// OpenGroundImport makes an adapter that attestations are imported into. unrecorded is told
+// of every refusal that could not be recorded.
+func OpenGroundImport(ctx context.Context, dir *state.Dir, p GroundPlan, unrecorded func(error)) (_ *Ground, err error) {
+	g := &Ground{}
+	defer g.closeOn(&err)
+	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
+		return nil, err
+	}
+	if err = g.keepRefusals(dir, unrecorded); err != nil {
+		return nil, err
+	}
+	o := p.options(g.store)
+	o.Refused = func(r ground.Refused) { // the same import may run twice, and a store may be busy
+		if r.Receipt.Code != ground.CodeDuplicate && !r.Receipt.Retry {
+			g.refusals.Record(r)
+		}
+	}
+	if g.records, err = g.store.record(ctx, dir, &o, p.Rules.Deviations(), false, nil); err != nil {
+		return nil, err
+	}
+	if err = g.make(o); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// OpenGroundQuery makes an adapter that is only asked.
+func OpenGroundQuery(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
+	g := &Ground{}
+	defer g.closeOn(&err)
+	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
+		return nil, err
+	}
+	o := p.options(g.store)
+	o.Scores = g.store.scores(slog.New(slog.DiscardHandler))
+	if err = g.make(o); err != nil {
+		return nil, err
+	}
+	if err = g.store.loadDemo(ctx, g.Adapter, p.Notice); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// ApplyEvent hands a cascade event to an adapter on the store. keys knows the key of its
+// issuer; issuers are believed beside the operator of the installation.
+func ApplyEvent(ctx context.Context, dir *state.Dir, db string, keys attest.KeyResolver, issuers []string, event []byte) (r ground.EventReceipt, err error) {
+	operator, err := install.OperatorKey(dir)
+	if err != nil {
+		return r, err
+	}
+	g := &Ground{}
+	defer g.Close()
+	if g.store, err = OpenGroundStore(ctx, dir, db, RefuseAbsent); err != nil {
+		return r, err
+	}
+	o := ground.Options{Store: g.store, Keys: keys, Issuers: append(issuers, operator.DID())}
+	if g.records, err = g.store.record(ctx, dir, &o, nil, false, nil); err != nil {
+		return r, err
+	}
+	if err = g.make(o); err != nil {
+		return r, err
+	}
+	receipt, change, err := g.IngestEvent(ctx, "operator", event)
+	return ground.EventReceipt{Receipt: receipt, Live: change.Live, Pending: change.Pending, Retracted: change.Retracted}, err
+}
+
+// options are those of an adapter over the store, as the rules say.
+func (p *GroundPlan) options(s *GroundStore) ground.Options {
+	o := p.Rules.Options()
+	o.Store = s
+	if p.Rules.DIDWeb {
+		o.Keys = didweb.New(didweb.Options{})
+	}
+	return o
+}
+
+func (g *Ground) make(o ground.Options) (err error) {
+	if g.Adapter, err = ground.New(o); err != nil {
+		return exit.With(exit.Config, err)
+	}
+	return nil
+}
+
+func (g *Ground) keepRefusals(dir *state.Dir, unrecorded func(error)) (err error) {
+	if g.refusals, err = ingest.OpenRefusals(dir, unrecorded); err != nil {
+		return exit.With(exit.Config, err)
+	}
+	return nil
+}
+
+// Handler serves the adapter, as ground.Adapter.Handler says. who knows the clients; nil:
+// no client is known. closed says that queries need a scope too.
+func (g *Ground) Handler(who auth.Authenticator, closed bool) http.Handler {
+	return g.Adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: closed, Log: g.log})
+}
+
+// ServeStdio serves the one client of in and out until in or ctx ends.
+func (g *Ground) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	return g.Adapter.ServeStdio(ctx, g.mcp, in, out)
+}
+
+func (g *Ground) closeOn(err *error) {
+	if *err != nil {
+		g.Close()
+	}
+}
+
+// Close ends the following of peers, and closes the records and the store.
+func (g *Ground) Close() {
+	if g.unfollow != nil {
+		g.unfollow()
+	}
+	g.records.Close()
+	if g.store != nil {
+		g.store.Close()
+	}
+	g.refusals.Close()
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// Absent says what is done where there is no store of attestations yet.
+type Absent uint8
+
+const (
+	RefuseAbsent Absent = iota
+	MakeStore           // an empty store is made
+	ShowDemo            // the demonstration set is shown, unless a store was named
+)
+
+// A GroundStore is an open store of attestations. That of the demonstration is removed
+// when it is closed.
+type GroundStore struct {
+	*storage.Store
+	demo string // directory of a store that holds the demonstration set
+}
+
+// Close closes the store.
+func (s *GroundStore) Close() error {
+	err := s.Store.Close()
+	if s.demo != "" {
+		err = errors.Join(err, os.RemoveAll(s.demo))
+	}
+	return err
+}
+
+var errShowDemo = errors.New("ground: there is no store yet")
+
+// OpenGroundStore opens a store of attestations: a postgres:// URL, the path of an SQLite
+// file, or "" for ground.db of the state directory.
+func OpenGroundStore(ctx context.Context, dir *state.Dir, db string, absent Absent) (*GroundStore, error) {
+	where := db
+	if where == "" {
+		where = filepath.Join(dir.Path(), "ground.db")
+	}
+	s, err := install.OpenStore(ctx, where, storage.Options{}, func() error {
+		switch {
+		case absent == ShowDemo && db == "":
+			return errShowDemo
+		case absent == MakeStore:
+			return install.MakePrivate(where)
+		}
+		return errors.New("ground: there is no store yet: pellucid ground import makes one")
+	})
+	switch {
+	case errors.Is(err, errShowDemo):
+		return openDemo(ctx)
+	case err != nil:
+		return nil, err
+	}
+	return &GroundStore{Store: s}, nil
+}
+
+// openDemo opens a store that is removed when it is closed; loadDemo fills it.
+func openDemo(ctx context.Context) (*GroundStore, error) {
+	dir, err := os.MkdirTemp("", "pellucid-ground-")
+	if err != nil {
+		return nil, fmt.Errorf("ground: make a temporary store: %w", err)
+	}
+	s, err := storage.Open(ctx, filepath.Join(dir, "ground.db"), storage.Options{})
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	return &GroundStore{Store: s, demo: dir}, nil
+}
+
+// loadDemo fills the store of the demonstration, and does nothing to another one.
+func (s *GroundStore) loadDemo(ctx context.Context, a *ground.Adapter, notice io.Writer) error {
+	if s.demo == "" {
+		return nil
+	}
+	receipts, err := a.Ingest(ctx, "", factcheck.Demonstration())
+	if err != nil {
+		return err
+	}
+	for _, r := range receipts {
+		if !r.Accepted {
+			return fmt.Errorf("ground: the demonstration set was refused: %s", r.Code)
+		}
+	}
+	fmt.Fprintf(notice, "There is no store yet: this is a demonstration set of %s. Nothing is kept;\n"+
+		"`pellucid ground import` or --db makes a store.\n", terminal.Plural(len(receipts), "attestation"))
+	return nil
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+
+	"github.com/pellucid-mcp/pellucid/app"
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+)
+
+// openGround opens the adapter of a gateway that serves one.
+func (b *boundary) openGround(c *upCmd, r *rules.Rules) error {
+	if !c.Ground && r.Ground == nil && b.src.path != "" {
+		return nil
+	}
+	dir, err := install.Open()
+	if err != nil {
+		return err
+	}
+	p := app.PlanGround(r, c.DB, b.env.Getenv("PELLUCID_DB"))
+	p.Key, p.Log, p.Notice = b.key, b.log, b.env.Stderr
+	b.ground, err = app.OpenGround(context.Background(), dir, p)
+	return err
+}
