@@ -70,7 +70,7 @@ func (in *inspection) announce(root strictjson.Value) {
 			continue
 		}
 		in.amend(t, "description", rule.LLM.Envelope.Description())
-		frame.ExtendSchema(&in.w.edits, t.Get("outputSchema"), rule.LLM.Search)
+		extendSchema(&in.w.edits, t.Get("outputSchema"), rule.LLM.Search)
 	}
 }
 
@@ -90,7 +90,7 @@ func (in *inspection) promised() *validate.Schema {
 		return in.p.schema
 	}
 	var e strictjson.Edits
-	if !frame.ExtendSchema(&e, in.again.Root(), in.w.llm.Search) {
+	if !extendSchema(&e, in.again.Root(), in.w.llm.Search) {
 		return in.p.schema
 	}
 	return in.cfg.Schemas.Compile(e.Apply(nil, in.again.Root()))
@@ -123,7 +123,7 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 		}
 	case own.Kind() == '{':
 		var e strictjson.Edits
-		kept := c.Merge(&e, own)
+		kept := mergeContent(&e, own, c.Members())
 		if raw := e.Apply(nil, own); fits(in.p.schema, own, raw) {
 			described, stayed = raw, kept
 		}

@@ -61,8 +61,8 @@ var responses = []clause{
 var provenance = []clause{
 	{number: "text", asks: "the NOTICE, with the provider as a parameter", code: []string{"text/frame.LLM"}, tests: []string{"text/frame.TestLLMNotice"}},
 	{number: "text", asks: "a named tag with untrusted, source, model and tool; no model for a search", code: []string{"text/frame.LLM", "text/frame.LLMOrigin"}, tests: []string{"text/frame.TestLLMEnvelope", "boundary/gateway.TestLLMForged"}},
-	{number: "content", asks: "structuredContent: response or results, untrusted: true, source, model, citations or structured_results", code: []string{"text/frame.LLMContent"}, tests: []string{"text/frame.TestLLMContent", "boundary/gateway.TestLLMAnswer"}},
-	{number: "schema", asks: "outputSchema is extended with those members", code: []string{"text/frame.ExtendSchema"}, tests: []string{"text/frame.TestExtendSchema", "boundary/gateway.TestLLMListed"}},
+	{number: "content", asks: "structuredContent: response or results, untrusted: true, source, model, citations or structured_results", code: []string{"text/frame.LLMContent"}, tests: []string{"text/frame.TestLLMContent", "boundary/gateway.TestMergeContent", "boundary/gateway.TestLLMAnswer"}},
+	{number: "schema", asks: "outputSchema is extended with those members", code: []string{"text/frame.LLMSchema", "boundary/gateway.extendSchema"}, tests: []string{"boundary/gateway.TestExtendSchema", "boundary/gateway.TestLLMListed"}},
 	{number: "boundary/surface", asks: "instructions and descriptions state the trust boundary", code: []string{"text/frame.LLM"}, tests: []string{"boundary/gateway.TestLLMServer"}},
 	{number: "boundary/gateway", asks: "applied to every answer of the tools that the operator names", code: []string{"boundary/gateway.LLM"}, tests: []string{"boundary/gateway.TestLLMAnswer", "boundary/gateway.TestLLMNoAnswer"}},
 }

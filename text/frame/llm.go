@@ -154,13 +154,15 @@ type LLMContent struct {
 	Results []byte
 }
 
-// member is one member of structuredContent.
-type member struct {
-	name string
-	raw  []byte
+// Member is a member of a JSON object. Its value must not be changed.
+type Member struct {
+	Name  string
+	Value []byte // JSON
 }
 
-func (c *LLMContent) members() []member {
+// Members lists the members of structuredContent that c stands for, in the order of
+// [LLMContent.AppendJSON].
+func (c *LLMContent) Members() []Member {
 	body, list, raw := "response", "citations", c.Results
 	if c.Search {
 		body, list = "results", "structured_results"
@@ -174,51 +176,32 @@ func (c *LLMContent) members() []member {
 		}
 		raw = append(raw, ']')
 	}
-	m := []member{
+	m := []Member{
 		{body, strictjson.AppendQuote(nil, c.Body.String())},
 		{"untrusted", []byte("true")},
 		{"source", strictjson.AppendQuote(nil, Label(c.Source))},
 	}
 	if c.Model != "" {
-		m = append(m, member{"model", strictjson.AppendQuote(nil, Label(c.Model))})
+		m = append(m, Member{"model", strictjson.AppendQuote(nil, Label(c.Model))})
 	}
-	return append(m, member{list, raw})
+	return append(m, Member{list, raw})
 }
 
 // AppendJSON appends c as a JSON object: {response|results, untrusted, source,
 // model?, citations|structured_results}.
 func (c *LLMContent) AppendJSON(dst []byte) []byte {
 	dst = append(dst, '{')
-	for i, m := range c.members() {
+	for i, m := range c.Members() {
 		dst = appendComma(dst, i)
-		dst = strictjson.AppendQuote(dst, m.name)
+		dst = strictjson.AppendQuote(dst, m.Name)
 		dst = append(dst, ':')
-		dst = append(dst, m.raw...)
+		dst = append(dst, m.Value...)
 	}
 	return append(dst, '}')
 }
 
-// Merge edits obj, an upstream's own structuredContent, so that it carries c's
-// members. What the upstream said itself stays, but for "untrusted", which
-// becomes true. It returns the names that stayed: of these c's value belongs
-// into _meta only.
-func (c *LLMContent) Merge(e *strictjson.Edits, obj strictjson.Value) (stayed []string) {
-	for _, m := range c.members() {
-		v := obj.Get(m.name)
-		switch is, ok := v.Bool(); {
-		case !v.Exists():
-			e.Append(obj, m.name, m.raw)
-		case m.name != "untrusted":
-			stayed = append(stayed, m.name)
-		case !ok || !is:
-			e.Replace(v, m.raw)
-		}
-	}
-	return stayed
-}
-
-// schemaMembers are the JSON Schemas of the members, body and list by Search.
-var schemaMembers = [2][]member{
+// schemaMembers are the JSON Schemas of an answer's members, and of a search's.
+var schemaMembers = [2][]Member{
 	{
 		{"response", []byte(`{"type":"string"}`)},
 		{"untrusted", []byte(`{"type":"boolean","const":true}`)},
@@ -234,33 +217,11 @@ var schemaMembers = [2][]member{
 	},
 }
 
-// ExtendSchema edits schema, a tool's outputSchema with type object, so that the
-// members are valid in what it describes. It reports false and edits nothing
-// where schema is not of a form that it can extend: no object, no literal
-// "properties", or a keyword that may refuse a member (allOf, $ref and the like).
-// A property that the upstream declares itself stays, but for "untrusted".
-func ExtendSchema(e *strictjson.Edits, schema strictjson.Value, search bool) bool {
-	props := schema.Get("properties")
-	if schema.Get("type").Text() != "object" || props.Kind() != '{' {
-		return false
-	}
-	for _, k := range [...]string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if",
-		"propertyNames", "patternProperties", "maxProperties", "dependentSchemas", "const", "enum"} {
-		if schema.Get(k).Exists() {
-			return false
-		}
-	}
-	which := 0
+// LLMSchema lists the members of [LLMContent.Members], with the JSON Schema of each as
+// its value; those of a search where search is set.
+func LLMSchema(search bool) []Member {
 	if search {
-		which = 1
+		return schemaMembers[1]
 	}
-	for _, m := range schemaMembers[which] {
-		switch v := props.Get(m.name); {
-		case !v.Exists():
-			e.Append(props, m.name, m.raw)
-		case m.name == "untrusted":
-			e.Replace(v, m.raw)
-		}
-	}
-	return true
+	return schemaMembers[0]
 }

@@ -4,13 +4,13 @@ package frame
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/text/scrub"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 func sonar(t testing.TB) *LLM {
@@ -117,76 +117,27 @@ func TestCompileLLM(t *testing.T) {
 
 func TestLLMContent(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		c      LLMContent
-		obj    string // the upstream's own structuredContent
-		json   string // AppendJSON
-		merged string
-		stayed []string
+		name string
+		c    LLMContent
+		json string
 	}{
 		{"answer", LLMContent{LLMOrigin: LLMOrigin{"perplexity-sonar", "sonar-pro", "ask"}, Citations: []string{"https://a.example/", "https://b.example/"}},
-			`{}`,
-			`{"response":"","untrusted":true,"source":"perplexity-sonar","model":"sonar-pro","citations":["https://a.example/","https://b.example/"]}`,
-			`{"response":"","untrusted":true,"source":"perplexity-sonar","model":"sonar-pro","citations":["https://a.example/","https://b.example/"]}`, nil},
+			`{"response":"","untrusted":true,"source":"perplexity-sonar","model":"sonar-pro","citations":["https://a.example/","https://b.example/"]}`},
 		{"search", LLMContent{LLMOrigin: LLMOrigin{"perplexity-search", "", "search"}, Search: true, Results: []byte(`[{"url":"https://a.example/"}]`)},
-			`{"results":"own","n":1e2}`,
-			`{"results":"","untrusted":true,"source":"perplexity-search","structured_results":[{"url":"https://a.example/"}]}`,
-			`{"results":"own","n":1e2,"untrusted":true,"source":"perplexity-search","structured_results":[{"url":"https://a.example/"}]}`, []string{"results"}},
-		{"own members stay, untrusted does not", LLMContent{LLMOrigin: LLMOrigin{"a\"b", "m", "t"}},
-			`{"untrusted": false, "source": {"x": 1}, "model":null,"citations":[],"response":"r"}`,
-			`{"response":"","untrusted":true,"source":"other","model":"m","citations":[]}`,
-			`{"untrusted": true, "source": {"x": 1}, "model":null,"citations":[],"response":"r"}`, []string{"response", "source", "model", "citations"}},
-		{"untrusted of another type", LLMContent{LLMOrigin: LLMOrigin{"s", "", "t"}, Search: true},
-			`{"untrusted":"no"}`,
-			`{"results":"","untrusted":true,"source":"s","structured_results":[]}`,
-			`{"untrusted":true,"results":"","source":"s","structured_results":[]}`, nil},
+			`{"results":"","untrusted":true,"source":"perplexity-search","structured_results":[{"url":"https://a.example/"}]}`},
+		{"a source that is not a label", LLMContent{LLMOrigin: LLMOrigin{"a\"b", "m", "t"}},
+			`{"response":"","untrusted":true,"source":"other","model":"m","citations":[]}`},
+		{"an empty search", LLMContent{LLMOrigin: LLMOrigin{"s", "", "t"}, Search: true},
+			`{"results":"","untrusted":true,"source":"s","structured_results":[]}`},
 	} {
 		if d := cmp.Diff(c.json, string(c.c.AppendJSON(nil))); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
-		var doc strictjson.Doc
-		var e strictjson.Edits
-		if err := doc.Reset([]byte(c.obj), strictjson.Limits{}); err != nil {
-			t.Fatal(err)
-		}
-		stayed := c.c.Merge(&e, doc.Root())
-		if d := cmp.Diff(c.merged, string(e.Apply(nil, doc.Root()))); d != "" {
-			t.Errorf("%s: merged: %s", c.name, d)
-		}
-		if d := cmp.Diff(c.stayed, stayed); d != "" {
-			t.Errorf("%s: stayed: %s", c.name, d)
-		}
-	}
-}
-
-func TestExtendSchema(t *testing.T) {
-	for _, c := range []struct {
-		name, schema, want string
-		search             bool
-	}{
-		{"answer", `{"type":"object","properties":{"response":{"type":"string","minLength":1}},"additionalProperties":false}`,
-			`{"type":"object","properties":{"response":{"type":"string","minLength":1},"untrusted":{"type":"boolean","const":true},` +
-				`"source":{"type":"string"},"model":{"type":"string"},"citations":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`, false},
-		{"search", `{"properties":{"untrusted":{"const":false}},"type":"object"}`,
-			`{"properties":{"untrusted":{"type":"boolean","const":true},"results":{"type":"string"},"source":{"type":"string"},"structured_results":{"type":"array"}},"type":"object"}`, true},
-		{"no object", `{"type":"array"}`, "", false},
-		{"no properties", `{"type":"object"}`, "", false},
-		{"reference", `{"type":"object","properties":{},"$ref":"#/x"}`, "", false},
-		{"union", `{"type":"object","properties":{},"oneOf":[{}]}`, "", false},
-		{"boolean", `true`, "", false},
-	} {
-		var doc strictjson.Doc
-		var e strictjson.Edits
-		if err := doc.Reset([]byte(c.schema), strictjson.Limits{}); err != nil {
-			t.Fatal(err)
-		}
-		ok := ExtendSchema(&e, doc.Root(), c.search)
-		want := c.want
-		if want == "" {
-			want = c.schema
-		}
-		if got := string(e.Apply(nil, doc.Root())); got != want || ok != (c.want != "") {
-			t.Errorf("%s: %v %s", c.name, ok, cmp.Diff(want, got))
+		schema := LLMSchema(c.c.Search)
+		for _, m := range c.c.Members() {
+			if !slices.ContainsFunc(schema, func(s Member) bool { return s.Name == m.Name }) {
+				t.Errorf("%s: member %s has no schema", c.name, m.Name)
+			}
 		}
 	}
 }
