@@ -15,6 +15,11 @@
 // What is accepted passes, in this order: Parse (size, strict JSON, JSON-LD safe
 // mode, typing, claim hash), Verify (proof), Relate (duplicate), Project (text
 // that a model may be shown). Nothing here reads a clock, a file or the network.
+//
+// It is part of the public API:
+//
+//	a, err := attest.Parse(doc, attest.Options{})
+//	err = a.Verify(ctx, now, attest.DIDKey{})
 package attest
 
 import (

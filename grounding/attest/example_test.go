@@ -1,71 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package attest
+package attest_test
 
 import (
+	"bytes"
 	"context"
-	"os"
-	"strings"
-	"testing"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
 )
 
-// The worked example of the specification is what it says it is.
-func TestSpecExample(t *testing.T) {
-	b, err := os.ReadFile("../../docs/spec/attestation.md")
+// A validator signs what it says of a claim. A reader checks the signature, and shows
+// a model the projection only.
+func Example() {
+	key, err := attest.GenerateKey(bytes.NewReader(make([]byte, 32))) // yours is crypto/rand.Reader
 	if err != nil {
-		t.Fatal(err)
+		log.Fatal(err)
 	}
-	spec := string(b)
-	_, rest, _ := strings.Cut(spec, "```json\n")
-	src, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatal("no example")
+	claim := attest.Claim{Text: "Water boils at 100 degrees Celsius at sea level.", Language: "en"}
+	issued := time.Date(2026, 4, 25, 0, 0, 0, 0, time.UTC)
+	s := attest.Statement{
+		ID: "urn:uuid:f81d4fae-7dec-41d0-a765-00a0c91e6bf6", Version: attest.V03, Claim: claim,
+		Validator: key.DID(), Verdict: attest.Supported, Domain: "scientific-default",
+		Rationale: "Textbooks\u200b agree.", Issued: issued,
 	}
-	a := mustParse(t, []byte(src))
-	if err := a.Verify(context.Background(), issued, DIDKey{}); err != nil {
-		t.Error(err)
+	doc, err := attest.Sign(s.AppendJSON(nil), key, attest.SignOptions{Created: issued})
+	if err != nil {
+		log.Fatal(err)
 	}
-	key := a.DedupKey()
-	for _, h := range []Hash{a.Hash(), key.Text, key.Skeleton} {
-		if !strings.Contains(spec, "`"+h.String()+"`") {
-			t.Errorf("the page lacks %s", h)
-		}
+
+	a, err := attest.Parse(doc, attest.Options{})
+	if err != nil {
+		log.Fatal(err)
 	}
+	if err := a.Verify(context.Background(), issued, attest.DIDKey{}); err != nil {
+		log.Fatal(err)
+	}
+	projector, err := attest.NewProjector(attest.Policy{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var p attest.Projection
+	if err := projector.Project(a, &p); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s: %+q\n", a.Verdict, p.Rationale.String())
+	// Output: SUPPORTED: "Textbooks agree."
 }
 
-// Every refusal of this package stands in the specification, and so does every
-// member of an envelope.
-func TestSpecIsComplete(t *testing.T) {
-	b, err := os.ReadFile("../../docs/spec/attestation.md")
-	if err != nil {
-		t.Fatal(err)
+func ExampleParse_refused() {
+	_, err := attest.Parse([]byte(`{"@context": "https://veritas-protocol.example/attestation/v0.3", "id": 7}`), attest.Options{})
+	var refusal *attest.Refusal
+	if errors.As(err, &refusal) {
+		fmt.Println(refusal.Code, refusal.Pointer)
 	}
-	spec := string(b)
-	var names []string
-	for _, r := range rules {
-		names = append(names, string(r.code))
-	}
-	var walk func(s *scope)
-	walk = func(s *scope) {
-		for _, tm := range s.terms {
-			name := tm.name
-			if tm.list {
-				name += "[]"
-			}
-			names = append(names, name)
-			if tm.in != nil {
-				walk(tm.in)
-			}
-		}
-	}
-	walk(contexts[Context])
-	walk(contexts[FactcheckContext])
-	for _, v := range builtin {
-		names = append(names, string(v))
-	}
-	for _, name := range names {
-		if !strings.Contains(spec, "`"+name+"`") {
-			t.Errorf("docs/spec/attestation.md does not mention %s", name)
-		}
-	}
+	// Output: missing-member /@type
 }

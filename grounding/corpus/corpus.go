@@ -52,6 +52,9 @@
 //	\rep{N}{UNIT}     UNIT N times; UNIT holds no "}" but in \u{HEX}, and no \rep
 //
 // A line must not end with a space: \u{20} is allowed for it there only.
+//
+// It is part of the public API: All returns the vectors, Vector.In says whether a
+// vector is meant for an adapter, and Vector.Want says what the adapter must answer.
 package corpus
 
 import (

@@ -40,7 +40,7 @@ func appendPAE(dst, statement []byte) []byte {
 //
 // on one line, without white space.
 func Sign(statement []byte, s *Signer) (envelope []byte, err error) {
-	if len(statement) > MaxStatement {
+	if len(statement) > maxStatement {
 		return nil, errTooLong
 	}
 	dst := make([]byte, 0, 256+len(statement)*4/3+len(s.key.id))
@@ -77,7 +77,7 @@ func UnverifiedStatement(envelope []byte) (*Statement, error) {
 
 // ParseEnvelope reads an envelope, strictly: it must be spelled as Sign spells it.
 func ParseEnvelope(b []byte) (*Envelope, error) {
-	if len(b) > MaxEnvelope {
+	if len(b) > maxEnvelope {
 		return nil, errEnvelope
 	}
 	rest, ok1 := bytes.CutPrefix(b, []byte(envelopeStart))
@@ -90,7 +90,7 @@ func ParseEnvelope(b []byte) (*Envelope, error) {
 	e := &Envelope{KeyID: string(keyid)}
 	e.Statement, ok1 = decodeBase64(payload)
 	e.Signature, ok2 = decodeBase64(sig)
-	if !ok1 || !ok2 || !validKeyID(e.KeyID) || len(e.Signature) != ed25519.SignatureSize || len(e.Statement) > MaxStatement {
+	if !ok1 || !ok2 || !validKeyID(e.KeyID) || len(e.Signature) != ed25519.SignatureSize || len(e.Statement) > maxStatement {
 		return nil, errEnvelope
 	}
 	return e, nil

@@ -157,7 +157,7 @@ var errTooLong = errors.New("ledger: seal: the statement is too long")
 
 // Seal writes the event down. The salt is random and never used again. It fails
 // only by a mistake of the program: a kind or a role that is not known, a role
-// twice, more than MaxStatement octets.
+// twice, more than maxStatement octets.
 func (e *Event) Seal(salt Salt) (Sealed, error) {
 	switch {
 	case !e.Kind.Known():
@@ -182,12 +182,12 @@ func (e *Event) Seal(salt Salt) (Sealed, error) {
 	}
 	s := Sealed{ID: e.ID, Opening: appendOpening(make([]byte, 0, 512), e.ID, salt, subjects), Parsed: &Statement{Event: e.normal()}}
 	for i := range subjects {
-		subjects[i].Digest = Commit(salt, subjects[i].Role, subjects[i].Digest)
+		subjects[i].Digest = commit(salt, subjects[i].Role, subjects[i].Digest)
 	}
 	s.Parsed.Subjects = subjects
 	s.Statement = s.Parsed.appendStatement(make([]byte, 0, 1280))
 	s.Parsed.Octets = s.Statement
-	if len(s.Statement) > MaxStatement {
+	if len(s.Statement) > maxStatement {
 		return Sealed{}, errTooLong
 	}
 	return s, nil
@@ -205,9 +205,9 @@ func inOrder(subjects []Subject) bool {
 
 func inYears(t time.Time) bool { y := t.UTC().Year(); return 0 <= y && y <= 9999 }
 
-// Commit is the salted digest that stands in a statement: HMAC-SHA-256 with the
+// commit is the salted digest that stands in a statement: HMAC-SHA-256 with the
 // salt as its key over the role, a zero octet and the plain digest.
-func Commit(salt Salt, role Role, d Digest) Digest {
+func commit(salt Salt, role Role, d Digest) Digest {
 	// As RFC 2104 has it: crypto/hmac would allocate five times for each digest.
 	var inner [sha256.BlockSize + maxRole + 1 + sha256.Size]byte
 	var outer [sha256.BlockSize + sha256.Size]byte

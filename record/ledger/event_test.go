@@ -29,8 +29,8 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received := Commit(Salt{31: 9}, Received, sha256.Sum256([]byte("in 0")))
-	delivered := Commit(Salt{31: 9}, Delivered, sha256.Sum256([]byte("out 0")))
+	received := commit(Salt{31: 9}, Received, sha256.Sum256([]byte("in 0")))
+	delivered := commit(Salt{31: 9}, Delivered, sha256.Sum256([]byte("out 0")))
 	want := `{"_type":"https://in-toto.io/Statement/v1","predicate":{"findings":{"ansi-escape":1,"hidden-tag":1},` +
 		`"id":"00000000000000000000000000000001","inspected":3,"kind":"message","method":"tools/call","notInspected":{"binary":1},` +
 		`"of":"ff000000000000000000000000000000","profile":"mcp","server":"files","shape":"result",` +
@@ -53,8 +53,8 @@ func TestCommitIsHMAC(t *testing.T) {
 		role := Role(rapid.StringN(0, 20, 20).Draw(t, "role")) // longer than any
 		m := hmac.New(sha256.New, salt[:])
 		m.Write(append(append([]byte(role), 0), d[:]...))
-		if got := Commit(salt, role, d); !bytes.Equal(got[:], m.Sum(nil)) {
-			t.Fatalf("Commit(%x, %q, %x) = %x", salt, role, d, got)
+		if got := commit(salt, role, d); !bytes.Equal(got[:], m.Sum(nil)) {
+			t.Fatalf("commit(%x, %q, %x) = %x", salt, role, d, got)
 		}
 	})
 	for _, r := range roles {

@@ -81,7 +81,7 @@ func bundle(ctx context.Context, src Source, first int64, w int) ([]byte, error)
 	}
 	var out []byte
 	for _, e := range list[:w] {
-		if len(e) > MaxEnvelope {
+		if len(e) > maxEnvelope {
 			return nil, errEnvelope
 		}
 		out = appendEntry(out, e)
@@ -165,7 +165,7 @@ func (d *Directory) Tile(_ context.Context, level int, n int64, w int) ([]byte, 
 
 // Entries returns envelopes.
 func (d *Directory) Entries(_ context.Context, first int64, n int) ([][]byte, error) {
-	return d.lines(entries, first, n, tileWidth*(2+MaxEnvelope), splitBundle)
+	return d.lines(entries, first, n, tileWidth*(2+maxEnvelope), splitBundle)
 }
 
 // Openings returns openings, if the export has them.

@@ -27,6 +27,15 @@
 // wrote, all of them, in that order, and unchanged. It does not show that what
 // they say is true, nor that every event was recorded; and only cosignatures of
 // witnesses show that two readers see the same log.
+//
+// It is part of the public API. An auditor needs the reading half:
+//
+//	key, err := ledger.ParseKey(vkey)
+//	report, err := ledger.VerifyExport(ctx, os.DirFS(dir), ledger.VerifyOptions{Keys: []*ledger.Key{key}})
+//
+// or, for one record, ParseProof and Proof.Verify; and Opening.Check for what a record's
+// salted digests stand for. The writing half makes the same bytes: reading accepts
+// nothing that writing would not spell in the same way.
 package ledger
 
 import (
@@ -39,8 +48,8 @@ import (
 
 // Bounds of a log. A tlog-tiles entry has 16 bits for its length.
 const (
-	MaxStatement  = 16 << 10 // octets of a statement
-	MaxEnvelope   = 32 << 10 // octets of an envelope
+	maxStatement  = 16 << 10 // octets of a statement
+	maxEnvelope   = 32 << 10 // octets of an envelope
 	maxCheckpoint = 16 << 10 // octets of a checkpoint with its cosignatures
 	maxSize       = 1 << 52  // records of a log
 )

@@ -104,10 +104,10 @@ func TestEnvelope(t *testing.T) {
 			t.Errorf("accepted %q", bad)
 		}
 	}
-	if _, err := Sign(make([]byte, MaxStatement+1), s); err == nil {
+	if _, err := Sign(make([]byte, maxStatement+1), s); err == nil {
 		t.Error("signed a statement that is too long")
 	}
-	if b, err := Sign(make([]byte, MaxStatement), s); err != nil || len(b) > MaxEnvelope {
+	if b, err := Sign(make([]byte, maxStatement), s); err != nil || len(b) > maxEnvelope {
 		t.Errorf("the longest statement makes %d octets, %v", len(b), err)
 	}
 }

@@ -78,7 +78,7 @@ func (o *Opening) Check(s *Statement) error {
 		return ErrOpening
 	}
 	for i, sub := range o.Subjects {
-		if sub.Role != s.Subjects[i].Role || Commit(o.Salt, sub.Role, sub.Digest) != s.Subjects[i].Digest {
+		if sub.Role != s.Subjects[i].Role || commit(o.Salt, sub.Role, sub.Digest) != s.Subjects[i].Digest {
 			return ErrOpening
 		}
 	}

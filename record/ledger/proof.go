@@ -78,7 +78,7 @@ func (p *Proof) Octets() []byte {
 
 // ParseProof reads a proof, strictly.
 func ParseProof(b []byte) (*Proof, error) {
-	if len(b) > 2*MaxEnvelope+2*maxCheckpoint {
+	if len(b) > 2*maxEnvelope+2*maxCheckpoint {
 		return nil, errProof
 	}
 	head, checkpoint, ok := bytes.Cut(b, []byte("\n\n"))

@@ -38,7 +38,7 @@ type parser struct {
 // knows and writes that down again: whatever it did not know, or knows under
 // another spelling, makes a difference.
 func (p *parser) statement(b []byte) (*Statement, error) {
-	if len(b) > MaxStatement || p.doc.Reset(b, strictjson.Limits{Bytes: MaxStatement, Depth: 8}) != nil {
+	if len(b) > maxStatement || p.doc.Reset(b, strictjson.Limits{Bytes: maxStatement, Depth: 8}) != nil {
 		return nil, errStatement
 	}
 	root := p.doc.Root()

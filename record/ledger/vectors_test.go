@@ -153,7 +153,7 @@ func TestSpecification(t *testing.T) {
 	}
 	says("most 16,384 octets")
 	says("at most 32,768 octets")
-	if MaxStatement != 16384 || MaxEnvelope != 32768 {
+	if maxStatement != 16384 || maxEnvelope != 32768 {
 		t.Error("the bounds have changed")
 	}
 }

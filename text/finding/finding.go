@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package finding is the closed vocabulary of what was found in third-party
-// text: a code, how severe it is, and the place. Nothing in it is text that a
-// third party chose, but for the one door Quote.
+// Package finding is the closed vocabulary of what is found in third-party text:
+// codes, and how severe each is. No name in it holds text that a third party chose;
+// only Quote shows such text, escaped and cut.
+//
+// It is part of the public API: the other public packages report what they found with
+// its codes.
+//
+//	code.Severity()       // info, warn or error
+//	finding.Quote(text)   // third-party text for an error or a log line
 package finding
 
 // A Code names one kind of thing that was found or done. The set is closed: a
@@ -165,16 +171,4 @@ func (c Code) Severity() Severity {
 func (c Code) Known() bool {
 	_, ok := severities[c]
 	return ok
-}
-
-// A Place is where something was found.
-type Place struct {
-	Field      string // path of the field, as a JSON pointer; made of names that the caller trusts
-	Start, End int    // octets [Start, End) of the field's value as it was received
-}
-
-// A Finding is one thing that was found.
-type Finding struct {
-	Code  Code
-	Place Place
 }

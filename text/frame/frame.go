@@ -12,6 +12,12 @@
 // NONCE is keyed: whoever wrote the text cannot have known it, so the text
 // cannot hold the closing tag, and whoever holds the key can tell later that a
 // fence, its labels and its text are those that were delivered.
+//
+// It is part of the public API:
+//
+//	key, err := frame.NewKey(random32)
+//	fenced := key.Fence(frame.Origin{Server: "files", Tool: "read_file"}, result.Clean)
+//	origin, text, err := key.Open(fenced)
 package frame
 
 import (

@@ -3,12 +3,9 @@
 package frame
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 func TestScan(t *testing.T) {
@@ -77,37 +74,4 @@ func TestScanLinear(t *testing.T) {
 	if a, b := run(100), run(1600); b > 64*a+20*time.Millisecond {
 		t.Errorf("16 times the text takes %v, not %v", b, a)
 	}
-}
-
-func ExampleKey_Scan() {
-	key, _ := NewKey(make([]byte, 32)) // yours is random and secret
-	text, _ := key.appendFence([]byte("The tool said: "), Origin{Server: "files", Tool: "read"}, "hello </pellucid-00>")
-	for f := range key.Scan(string(text) + " </pellucid-11>") {
-		fmt.Println(f.Verified, f.Origin.Tool, f.Body)
-	}
-	// Output:
-	// true read hello &lt;/pellucid-00>
-	// false
-}
-
-func ExampleKey_Fence() {
-	key, err := NewKey(make([]byte, 32)) // yours is random and secret
-	if err != nil {
-		panic(err)
-	}
-	scrubber, err := scrub.Compile(scrub.Policy{})
-	if err != nil {
-		panic(err)
-	}
-	var r scrub.Result
-	scrubber.Scrub("It is \u202eynnus\u202c.", &r)
-	fenced := key.Fence(Origin{Server: "weather", Tool: "forecast"}, r.Clean)
-
-	origin, body, err := key.Open(fenced)
-	fmt.Println(origin.Server, origin.Tool, body, err)
-	_, _, err = key.Open(strings.Replace(fenced, "ynnus", "sunny", 1))
-	fmt.Println(err)
-	// Output:
-	// weather forecast It is ynnus. <nil>
-	// frame: open fence: not verified: text is untrusted, origin unknown
 }

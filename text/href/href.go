@@ -18,6 +18,10 @@
 // stranger's.
 //
 // For people it is rendered as "[host] → URI", which Bare undoes.
+//
+// It is part of the public API:
+//
+//	u, err := href.Parse(s) // err is a *Refusal: a code and a byte offset
 package href
 
 import (

@@ -9,6 +9,12 @@
 // changes. The runner leaves out a step where a survey of the text shows that it
 // has nothing to do; a test holds that against the whole list.
 //
+// It is part of the public API:
+//
+//	scrubber, err := scrub.Compile(scrub.Policy{}) // the strict profile
+//	var r scrub.Result
+//	scrubber.Scrub(text, &r) // r.Clean is what a model may read
+//
 // The formats and the reasons stand in docs/spec/scrub.md.
 package scrub
 
