@@ -76,7 +76,7 @@ var verifier = []clause{
 	{number: "pass 1", asks: "at every start, before any model is asked",
 		code: []string{"boundary/admit"}, tests: []string{"boundary/admit.TestBack", "boundary/surface.TestGate"}},
 	{number: "pass 2", asks: "the structured surface to a model, with the patterns to flag; only the literal OK is clean",
-		code: []string{"boundary/surface.Review", "boundary/surface.Reviewer"}, tests: []string{"boundary/surface.TestReviewAnswers", "boundary/surface.TestReviewFrame", "cmd/pellucid.TestReviewerAnswers"}},
+		code: []string{"boundary/surface.Review", "boundary/surface.Reviewer"}, tests: []string{"boundary/surface.TestReviewAnswers", "boundary/surface.TestReviewFrame", "boundary/reviewer.TestReviewerAnswers"}},
 	{number: "pass 2", asks: "capability is not injection: an honest description of a dangerous tool passes",
 		code: []string{"boundary/surface.Warning"}, tests: []string{"boundary/surface.TestLintReal", "boundary/surface.TestRealSurfaces"}},
 	{number: "cache", asks: "OK alone is kept, by the whole surface, the model and the prompt's version; a rejection is asked again at the next start",
