@@ -61,6 +61,7 @@ record/ledger:   text/finding text/frame text/strictjson golang.org/x/mod
 record/hold:     text/finding
 record/trust:    text/finding
 record/sequence: platform/state record/ledger
+record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/hold
 record/standing: text/finding record/ledger record/trust record/sequence
 
 # grounding: signed attestations, what they say together, and the adapter that serves them to a model

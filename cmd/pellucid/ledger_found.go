@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/review"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -140,7 +141,7 @@ func (c *ledgerShowCmd) held(dir *state.Dir, id ledger.ID) *hold.Item {
 	if err != nil {
 		return nil
 	}
-	return believed(&it)
+	return review.Believed(&it)
 }
 
 // foundCodes prints codes with their numbers, if there are any.

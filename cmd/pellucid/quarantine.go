@@ -7,14 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
-	"unicode/utf8"
+	"os"
+	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/review"
 	"github.com/pellucid-mcp/pellucid/storage"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -79,7 +81,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 	}
 	if c.JSON {
 		for i := range items {
-			if err := terminal.WriteJSON(e.Stdout, newItemJSON(&items[i])); err != nil {
+			if err := terminal.WriteJSON(e.Stdout, review.NewItem(&items[i])); err != nil {
 				return err
 			}
 		}
@@ -93,49 +95,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 		fmt.Fprintln(e.Stderr, "Nothing to list.")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tOCTETS")
-	for i := range items {
-		it := believed(&items[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, terminal.Minute(it.Held), terminal.Minute(it.Until), toolOf(it), codeOf(it), it.Octets)
-	}
-	return w.Flush()
-}
-
-// believed is an item as it is shown. Whoever writes to a shared database is not to write
-// to this terminal, or to fill it: what is not what it should be is quoted, and cut.
-func believed(it *hold.Item) *hold.Item {
-	out := *it
-	if !hold.ValidID(it.ID) {
-		out.ID = finding.Quote(it.ID)
-	}
-	if !it.State.Known() {
-		out.State = frame.Other
-	}
-	names := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
-	out.Server, out.Tool = names.Server, names.Tool
-	for _, s := range []*string{&out.Principal, &out.Rule, &out.By} {
-		if len(*s) > terminal.MaxInline || !utf8.ValidString(*s) {
-			*s = finding.Quote(*s)
-		}
-	}
-	return &out
-}
-
-// toolOf and codeOf are what the store holds of names, if they are such.
-func toolOf(it *hold.Item) string {
-	name := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
-	if it.Tool == "" {
-		return name.Server
-	}
-	return name.Server + "/" + name.Tool
-}
-
-func codeOf(it *hold.Item) string {
-	if it.Code.Known() {
-		return string(it.Code)
-	}
-	return frame.Other
+	return review.WriteItems(e.Stdout, items)
 }
 
 // itemID is the argument that names an item.
@@ -188,7 +148,7 @@ func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, 
 		}
 		it.Body = nil // that is for show
 		if c.JSON {
-			return terminal.WriteJSON(e.Stdout, newItemJSON(&it))
+			return terminal.WriteJSON(e.Stdout, review.NewItem(&it))
 		}
 		say(e.Stdout, &it)
 		return nil
@@ -222,7 +182,7 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 	}
 	return c.decide(e, release, func(w io.Writer, it *hold.Item) {
 		fmt.Fprintf(w, "Released. The next call of %s with the same arguments gets this result, scrubbed and\n"+
-			"framed, once, until %s; the server is not asked again.\n", toolOf(it), terminal.Minute(it.Until))
+			"framed, once, until %s; the server is not asked again.\n", review.Source(it), terminal.Minute(it.Until))
 	})
 }
 
@@ -235,6 +195,82 @@ when it was held; the same question asked again goes to the server again.`
 
 func (c *quarantineDenyCmd) Run(e *env) error {
 	return c.decide(e, (*hold.Queue).Deny, func(w io.Writer, it *hold.Item) {
-		fmt.Fprintf(w, "Denied. What %s had answered is removed.\n", toolOf(it))
+		fmt.Fprintf(w, "Denied. What %s had answered is removed.\n", review.Source(it))
+	})
+}
+
+type quarantineShowCmd struct {
+	stateDB
+	JSON bool `name:"json" help:"Print the item as JSON, with its body and what hides in it."`
+	reviewerKey
+	itemID
+}
+
+// reviewerKey is the key of a reviewer.
+type reviewerKey struct {
+	Identity string `placeholder:"env:NAME|file:PATH" help:"Your identity of age, as age-keygen writes it, where the item is encrypted to its reviewers."`
+}
+
+// unseal decrypts the body of an item; nil where there is nothing to open.
+func (k *reviewerKey) unseal(e *env, it *hold.Item) ([]byte, error) {
+	if !it.Sealed() || k.Identity == "" {
+		return nil, nil
+	}
+	text, err := k.text(e)
+	if err != nil {
+		return nil, err
+	}
+	body, err := review.Open(it, text)
+	if errors.Is(err, capture.ErrIdentity) {
+		err = exit.With(exit.Config, fmt.Errorf("quarantine: --identity: %w", err))
+	}
+	return body, err
+}
+
+// maxIdentity is what is read of a file of identities.
+const maxIdentity = 64 << 10
+
+// text is what the reference stands for. A file may have comments, unlike other secrets.
+func (k *reviewerKey) text(e *env) (string, error) {
+	path, ok := strings.CutPrefix(k.Identity, "file:")
+	if !ok {
+		return e.secrets().optional("quarantine: --identity", k.Identity)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", exit.With(exit.Config, errors.New("quarantine: --identity: the file cannot be read"))
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxIdentity))
+	if err != nil {
+		return "", exit.With(exit.Config, errors.New("quarantine: --identity: the file cannot be read"))
+	}
+	return string(b), nil
+}
+
+func (quarantineShowCmd) Help() string {
+	return `Prints every text of the result as it was received. What a terminal would not show, or
+would obey, is spelled out; messages in hidden characters are decoded. It is all a
+stranger's text: read it, and do not paste it into a model. Once an item was taken or
+denied, or has expired, its body is gone.`
+}
+
+func (c *quarantineShowCmd) Run(e *env) error {
+	return withQueue(c.DB, func(ctx context.Context, q *hold.Queue) error {
+		it, err := q.Get(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		body, err := c.unseal(e, &it)
+		switch {
+		case err != nil:
+			return err
+		case body != nil:
+			it.Body = body
+		}
+		if c.JSON {
+			return terminal.WriteJSON(e.Stdout, review.NewShown(&it))
+		}
+		return review.Show(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), &it)
 	})
 }

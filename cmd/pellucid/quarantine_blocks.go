@@ -6,15 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/review"
 	"github.com/pellucid-mcp/pellucid/storage"
-	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // withBlocks calls do with the blocks of the store.
@@ -42,43 +39,6 @@ held result is in pellucid quarantine list, and can be released for one call. Th
 comes first.`
 }
 
-// blockJSON is a block as --json prints it.
-type blockJSON struct {
-	ID       string `json:"id"`
-	Scope    string `json:"scope"`
-	Server   string `json:"server"`
-	Tool     string `json:"tool,omitempty"`
-	Text     string `json:"text,omitempty"`
-	Evidence string `json:"evidence"`
-	Severity int    `json:"severity"`
-	Since    string `json:"since"`
-	Until    string `json:"until"`
-	Lifted   string `json:"lifted,omitempty"`
-	By       string `json:"by,omitempty"`
-}
-
-func newBlockJSON(b *hold.Block) blockJSON {
-	origin := frame.Origin{Server: b.Server, Tool: b.Tool}.Labels()
-	named := func(id string) string { // whoever writes to the database: see believed
-		if id == "" || hold.ValidID(id) {
-			return id
-		}
-		return finding.Quote(id)
-	}
-	out := blockJSON{ID: named(b.ID), Scope: b.Scope(), Server: origin.Server, Evidence: named(b.Evidence), Severity: b.Severity,
-		Since: b.Since.UTC().Format(time.RFC3339), Until: b.Until.UTC().Format(time.RFC3339)}
-	if b.Tool != "" {
-		out.Tool = origin.Tool
-	}
-	if b.Text != (hold.Digest{}) {
-		out.Text = b.Text.String()
-	}
-	if !b.Lifted.IsZero() {
-		out.Lifted, out.By = b.Lifted.UTC().Format(time.RFC3339), frame.Label(b.By)
-	}
-	return out
-}
-
 func (c *quarantineBlocksCmd) Run(e *env) error {
 	var list []hold.Block
 	err := withBlocks(c.DB, func(ctx context.Context, bs *hold.Blocks) (err error) {
@@ -90,7 +50,7 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 	}
 	if c.JSON {
 		for i := range list {
-			if err := terminal.WriteJSON(e.Stdout, newBlockJSON(&list[i])); err != nil {
+			if err := terminal.WriteJSON(e.Stdout, review.NewBlock(&list[i])); err != nil {
 				return err
 			}
 		}
@@ -100,21 +60,7 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 		fmt.Fprintln(e.Stderr, "No source is withheld.")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSCOPE\tSINCE\tUNTIL\tSOURCE\tSEVERITY\tEVIDENCE")
-	for i := range list {
-		b := newBlockJSON(&list[i])
-		source := b.Server
-		if b.Tool != "" {
-			source += "/" + b.Tool
-		}
-		until := terminal.Minute(list[i].Until)
-		if b.Lifted != "" {
-			until = "lifted " + terminal.Minute(list[i].Lifted)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", b.ID, b.Scope, terminal.Minute(list[i].Since), until, source, b.Severity, b.Evidence)
-	}
-	return w.Flush()
+	return review.WriteBlocks(e.Stdout, list)
 }
 
 type quarantineLiftCmd struct{ decision }
@@ -136,7 +82,7 @@ func (c *quarantineLiftCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		out := newBlockJSON(&b)
+		out := review.NewBlock(&b)
 		if c.JSON {
 			return terminal.WriteJSON(e.Stdout, out)
 		}

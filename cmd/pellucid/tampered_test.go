@@ -5,10 +5,8 @@ package main
 import (
 	"bytes"
 	"database/sql"
-	"fmt"
 	"log/slog"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +20,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
@@ -142,51 +139,6 @@ func ledgerTampered(t *testing.T, db *sql.DB) {
 			if slices.Contains([]string{"checkpoint", "verify"}, args[1]) && code != exit.Failed {
 				t.Errorf("%s: %v: exit code %d", kind, args, code)
 			}
-		}
-	}
-}
-
-// TestBelieved: what is what it should be is shown as it is.
-func TestBelieved(t *testing.T) {
-	it := hold.Item{ID: "49fc63623bc0f944a6b711fa51389cdb", State: hold.Held, Server: "files", Tool: "read", Principal: "auth0|\u00e9lan", Rule: "policy:large", By: "ann"}
-	got := believed(&it)
-	if got.ID != it.ID || got.State != it.State || got.Server != it.Server || got.Tool != it.Tool || got.Principal != it.Principal || got.Rule != it.Rule || got.By != it.By {
-		t.Errorf("%+v", got)
-	}
-	it.State, it.Tool, it.Principal = "no state", "no\ntool", strings.Repeat("x", 600)
-	if got := believed(&it); got.State != frame.Other || got.Tool != frame.Other || !strings.HasSuffix(got.Principal, "octets)") || it.State != "no state" {
-		t.Errorf("%+v of %+v", got, it)
-	}
-}
-
-// TestTextsOf: the places of very many texts below a long path are not kept, and are cut.
-func TestTextsOf(t *testing.T) {
-	const deep, many = 100, 100_000
-	name := strings.Repeat("n", 64)
-	body := []byte(strings.Repeat(`{"`+name+`":`, deep) + "[" + strings.Repeat(`"x",`, many-1) + `"last"]` + strings.Repeat("}", deep))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	n := 0
-	var last placed
-	for p := range textsOf(body) {
-		n++
-		last = p
-	}
-	runtime.ReadMemStats(&after)
-	if n != many || last.text != "last" || !strings.HasSuffix(last.place, name+"/99999") || len(last.place) > maxPlace+16 {
-		t.Errorf("%d texts, the last %+v", n, last)
-	}
-	if cost := after.TotalAlloc - before.TotalAlloc; cost > 128<<20 {
-		t.Errorf("%d octets allocated for %d", cost, len(body))
-	}
-	for range textsOf([]byte(`{"a\u200b":"x","b":["y"]}`)) { // whoever has seen enough
-		break
-	}
-	for body, want := range map[string]string{
-		`{"a\u200b":"x","b":["y","z"]}`: `[{name at "a\u200b" a` + "\u200b" + `} {"a\u200b" x} {b/0 y} {b/1 z}]`, "no JSON": "[{the whole no JSON}]", "[]": "[]",
-	} {
-		if got := fmt.Sprint(slices.Collect(textsOf([]byte(body)))); got != want {
-			t.Errorf("%s: %+q, want %+q", body, got, want)
 		}
 	}
 }
