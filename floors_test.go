@@ -123,6 +123,7 @@ app/demo:    text/finding text/frame text/scrub platform/state platform/terminal
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app:         text/frame platform/auth platform/build platform/state platform/terminal record/sequence record/standing record/trust grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest boundary/evidence boundary/rules storage app/exit app/install
+app/audit:   text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
 
 # cmd: the command lines
 cmd/pellucid: * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb

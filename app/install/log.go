@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -58,3 +59,7 @@ func (d Database) WithIntegratedLog(do func(context.Context, *storage.Ledger, *s
 func Carrier(l *storage.Ledger, keys sequence.Keys) *sequence.Sequencer {
 	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain()})
 }
+
+// IntegrateWait is how long a verb waits for another process that carries the log on: longer
+// than its lease lasts where it has died.
+const IntegrateWait = 5 * time.Second

@@ -159,7 +159,7 @@ func forgotten(f storage.Forgotten) *ledger.Event {
 // opening with it.
 func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 	seq := sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}})
-	for end := time.Now().Add(integrateWait); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(install.IntegrateWait); ; time.Sleep(100 * time.Millisecond) {
 		err := seq.Flush(ctx)
 		switch {
 		case errors.Is(err, sequence.ErrNoLog):

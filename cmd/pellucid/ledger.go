@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -43,35 +41,6 @@ type ledgerDB struct {
 	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the log: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
 }
 
-// logKeys are the public keys that the records of the log name, the first first.
-func logKeys(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err error) {
-	for before := int64(0); ; {
-		list, err := l.List(ctx, sequence.Filter{Kind: ledger.KeyInstalled, Before: before, Limit: 1000})
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range list {
-			st, err := ledger.UnverifiedStatement(e.Envelope)
-			if err != nil {
-				return nil, err
-			}
-			k, err := ledger.ParseKey(st.Key)
-			if err != nil {
-				return nil, err
-			}
-			keys = append([]*ledger.Key{k}, keys...)
-			before = e.Index
-		}
-		if len(list) == 0 || before == 0 {
-			break
-		}
-	}
-	if len(keys) == 0 {
-		return nil, install.ErrNoLog
-	}
-	return keys, nil
-}
-
 // recordID is the argument that names a record.
 func recordID(s string) (ledger.ID, error) {
 	id, err := ledger.ParseID(s)
@@ -80,36 +49,6 @@ func recordID(s string) (ledger.ID, error) {
 	}
 	return id, nil
 }
-
-// record is the record of that id. One that was stored this moment is yet to be
-// integrated, by whoever has the key.
-func record(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) (e sequence.Entry, err error) {
-	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
-		return e, err
-	}
-	seq := install.Carrier(l, &sequence.Keyring{Dir: dir})
-	for end := time.Now().Add(integrateWait); ; time.Sleep(100 * time.Millisecond) {
-		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
-			return e, err
-		}
-		if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
-			return e, err
-		}
-		n, err := l.Waiting(ctx, 1)
-		switch {
-		case err != nil:
-			return e, err
-		case n == 0:
-			return e, errNoRecord
-		case time.Now().After(end):
-			return e, errors.New("ledger: no record of the log has this id yet: some wait until whoever has its key carries it on")
-		}
-	}
-}
-
-// integrateWait is how long somebody else who holds the lease is waited for: longer than
-// it takes to find that he is dead.
-const integrateWait = 5 * time.Second
 
 type ledgerShowCmd struct {
 	ledgerDB
@@ -133,13 +72,6 @@ and codes; no word of a third party stands in it. Times are those of the machine
 recorded, and order nothing: the index does.`
 }
 
-// A recordRow is what --json prints.
-type recordRow struct {
-	Index     int64          `json:"index"`
-	Statement jsontext.Value `json:"statement"`
-	Opening   jsontext.Value `json:"opening,omitzero"`
-}
-
 func (c *ledgerShowCmd) Run(e *env) error {
 	f := sequence.Filter{Server: c.Server, Kind: ledger.Kind(c.Kind), Before: c.Before, Limit: c.Limit}
 	var err error
@@ -158,11 +90,12 @@ func (c *ledgerShowCmd) Run(e *env) error {
 			return err
 		}
 		w := bufio.NewWriter(e.Stdout)
-		show := c.table
 		if c.JSON {
-			show = c.lines
+			err = audit.WriteRows(w, list, c.Openings)
+		} else {
+			err = audit.WriteTable(w, list, c.ID != "")
 		}
-		if err := show(w, list); err != nil {
+		if err != nil {
 			return err
 		}
 		if len(list) == 0 {
@@ -170,10 +103,33 @@ func (c *ledgerShowCmd) Run(e *env) error {
 		}
 		return w.Flush()
 	})
-	if c.ID != "" && (errors.Is(err, install.ErrNoLog) || errors.Is(err, errNoRecord)) {
+	if c.ID != "" && (errors.Is(err, install.ErrNoLog) || errors.Is(err, audit.ErrNoRecord)) {
 		return c.elsewhere(e, err)
 	}
 	return err
+}
+
+// elsewhere shows the decision of an id that the ledger does not have. cause is what the
+// ledger says.
+func (c *ledgerShowCmd) elsewhere(e *env, cause error) error {
+	id, err := recordID(c.ID)
+	if err != nil {
+		return err
+	}
+	dir, err := install.Open()
+	if err != nil {
+		return err
+	}
+	found, err := audit.Look(dir, c.DB, id)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return cause
+	case c.JSON:
+		return found.WriteJSON(e.Stdout)
+	}
+	return found.Write(e.Stdout)
 }
 
 func (c *ledgerShowCmd) list(ctx context.Context, l *storage.Ledger, dir *state.Dir, f sequence.Filter) ([]sequence.Entry, error) {
@@ -184,52 +140,8 @@ func (c *ledgerShowCmd) list(ctx context.Context, l *storage.Ledger, dir *state.
 	if err != nil {
 		return nil, err
 	}
-	one, err := record(ctx, l, dir, id)
+	one, err := audit.Find(ctx, l, dir, id)
 	return []sequence.Entry{one}, err
-}
-
-func (c *ledgerShowCmd) lines(w *bufio.Writer, list []sequence.Entry) error {
-	for i := range list {
-		st, err := ledger.UnverifiedStatement(list[i].Envelope)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", list[i].Index, err)
-		}
-		row := recordRow{Index: list[i].Index, Statement: st.Octets}
-		if _, err := ledger.ParseOpening(list[i].Opening); c.Openings && err == nil {
-			row.Opening = list[i].Opening
-		}
-		if err := terminal.WriteJSON(w, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *ledgerShowCmd) table(out *bufio.Writer, list []sequence.Entry) error {
-	if len(list) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "INDEX\tTIME\tKIND\tOF\tVERDICT\tID")
-	for i := range list {
-		st, err := ledger.UnverifiedStatement(list[i].Envelope)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", list[i].Index, err)
-		}
-		of := st.Server
-		if st.Tool != "" {
-			of += "/" + st.Tool
-		}
-		verdict := strings.Trim(st.Verdict+" "+st.Reason, " ")
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", list[i].Index, st.Time.UTC().Format(time.RFC3339), st.Kind, of, verdict, st.ID)
-		if c.ID != "" {
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			detail(out, st)
-		}
-	}
-	return w.Flush()
 }
 
 // moment reads a time, or how long ago it is.
@@ -258,33 +170,10 @@ func (ledgerCheckpointCmd) Help() string {
 Whoever keeps one can show later that records were taken away or changed since.`
 }
 
-// A checkpointReport is what --json prints.
-type checkpointReport struct {
-	Checkpoint string   `json:"checkpoint"`
-	Size       int64    `json:"size"`
-	Keys       []string `json:"keys"`
-	Pending    int      `json:"pending"` // up to 1,000
-}
-
 func (c *ledgerCheckpointCmd) Run(e *env) error {
 	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
-		head, err := l.Head(ctx)
+		r, err := audit.Latest(ctx, l)
 		if err != nil {
-			return err
-		}
-		keys, err := logKeys(ctx, l)
-		if err != nil {
-			return err
-		}
-		// What is printed goes to others: not without the signature of a key of the log.
-		if _, err := ledger.OpenCheckpoint(head.Checkpoint, keys, nil); err != nil {
-			return err
-		}
-		r := checkpointReport{Checkpoint: string(head.Checkpoint), Size: head.Size}
-		for _, k := range keys {
-			r.Keys = append(r.Keys, k.String())
-		}
-		if r.Pending, err = l.Waiting(ctx, 1000); err != nil {
 			return err
 		}
 		switch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package audit
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// TestLedgerVerifyLive verifies a log while three processes record, sign, hold and decide:
+// TestVerifyLive verifies a log while three processes record, sign, hold and decide:
 // what changes meanwhile is not reported as a fault.
-func TestLedgerVerifyLive(t *testing.T) {
+func TestVerifyLive(t *testing.T) {
 	var server pgtest.Server
 	t.Cleanup(server.Stop)
 	for name, where := range map[string]func(t *testing.T) string{

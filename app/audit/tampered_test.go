@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package audit
 
 import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -103,12 +105,27 @@ func (u *usedLog) process(dir *state.Dir, signs bool, do func(*install.Records, 
 	kept.Recorder.Close(context.Background())
 }
 
-// verify runs the verb, and returns its exit code and what it prints.
-func (u *usedLog) verify(args ...string) (int, string) {
-	var out, errs bytes.Buffer
-	code := run(append([]string{"ledger", "verify", "--db", u.where}, args...), &env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: func(string) string { return "" }})
-	return code, out.String() + errs.String()
+// verify verifies the stored log, and returns the exit code of the verb and what it prints.
+func (u *usedLog) verify() (int, string) { return u.verifyWith(Options{}) }
+
+func (u *usedLog) verifyWith(o Options) (code int, out string) {
+	var b bytes.Buffer
+	err := install.Database(u.where).WithLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+		r, waiting, err := Verify(ctx, l, dir, o)
+		if err != nil {
+			return err
+		}
+		if !r.OK() {
+			code = exit.Failed
+		}
+		return NewReport(r, waiting).Write(&b)
+	})
+	if coded, ok := errors.AsType[*exit.Error](err); ok {
+		return coded.Code, err.Error()
+	} else if err != nil {
+		return exit.Failed, err.Error()
+	}
+	return code, b.String()
 }
 
 // A change is undone by putting the table's rows back as they were.
@@ -170,9 +187,9 @@ var tamperedColumns = []struct {
 	{"held", "id", []string{"id", "server", "tool", "principal", "rule", "code", "call", "digest", "octets", "body", "at", "until", "state", "decided", "decider"}},
 }
 
-// TestLedgerVerifyTampered changes every column and removes every row of the tables of a
-// log, one at a time: `ledger verify` finds each.
-func TestLedgerVerifyTampered(t *testing.T) {
+// TestVerifyTampered changes every column and removes every row of the tables of a
+// log, one at a time: Verify finds each.
+func TestVerifyTampered(t *testing.T) {
 	var server pgtest.Server
 	t.Cleanup(server.Stop)
 	for name, where := range map[string]func(t *testing.T) string{
@@ -256,9 +273,9 @@ func typeOf(u *usedLog, column string) string {
 	return "typeof(" + column + ")"
 }
 
-// TestLedgerVerifyRemembers puts an earlier copy of a database back: without being told of
-// a backup, `ledger verify` finds the rollback.
-func TestLedgerVerifyRemembers(t *testing.T) {
+// TestVerifyRemembers puts an earlier copy of a database back: without being told of
+// a backup, Verify finds the rollback.
+func TestVerifyRemembers(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "p.db")
 	u := newUsedLog(t, where)
 	dir, err := install.Open()
@@ -289,7 +306,7 @@ func TestLedgerVerifyRemembers(t *testing.T) {
 		t.Errorf("put back: exit code %d: %s", code, out)
 	}
 	must(t, os.WriteFile(where, before, 0o600))
-	if code, out := u.verify("--restored"); code != 0 {
+	if code, out := u.verifyWith(Options{Restored: true}); code != 0 {
 		t.Errorf("restored: exit code %d: %s", code, out)
 	}
 	if code, out := u.verify(); code != 0 {
@@ -297,9 +314,9 @@ func TestLedgerVerifyRemembers(t *testing.T) {
 	}
 }
 
-// TestLedgerAlteredIsNotSigned changes a record that waits. The next process that signs
+// TestAlteredIsNotSigned changes a record that waits. The next process that signs
 // leaves it out and says so in the log, and the gap stays visible.
-func TestLedgerAlteredIsNotSigned(t *testing.T) {
+func TestAlteredIsNotSigned(t *testing.T) {
 	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
 	dir, err := install.Open()
 	must(t, err)
@@ -310,8 +327,13 @@ func TestLedgerAlteredIsNotSigned(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	var shown bytes.Buffer
-	run([]string{"ledger", "show", "--db", u.where, "--kind", "records-lost"}, &env{Stdin: strings.NewReader(""), Stdout: &shown, Stderr: &shown,
-		Getenv: func(string) string { return "" }})
+	must(t, install.Database(u.where).WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		list, err := l.List(ctx, sequence.Filter{Kind: ledger.RecordsLost})
+		if err != nil {
+			return err
+		}
+		return WriteTable(&shown, list, false)
+	}))
 	if !strings.Contains(shown.String(), "unreadable") {
 		t.Errorf("the log does not tell of it: %s", &shown)
 	}

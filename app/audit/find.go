@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package audit answers what an operator asks of the record of decisions: where a record stands, and whether a stored log holds.
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// ErrNoRecord says that the log has no record of an id.
+var ErrNoRecord = errors.New("ledger: no record has this id")
+
+// Find returns the record of an id. One that was stored this moment is integrated first,
+// here or by the process that has the key.
+func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) (e sequence.Entry, err error) {
+	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
+		return e, err
+	}
+	seq := install.Carrier(l, &sequence.Keyring{Dir: dir})
+	for end := time.Now().Add(install.IntegrateWait); ; time.Sleep(100 * time.Millisecond) {
+		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
+			return e, err
+		}
+		if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
+			return e, err
+		}
+		n, err := l.Waiting(ctx, 1)
+		switch {
+		case err != nil:
+			return e, err
+		case n == 0:
+			return e, ErrNoRecord
+		case time.Now().After(end):
+			return e, errors.New("ledger: no record of the log has this id yet: some wait until whoever has its key carries it on")
+		}
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// Keys are the public keys that the records of a log name, in the order of the records.
+func Keys(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err error) {
+	for before := int64(0); ; {
+		list, err := l.List(ctx, sequence.Filter{Kind: ledger.KeyInstalled, Before: before, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			st, err := ledger.UnverifiedStatement(e.Envelope)
+			if err != nil {
+				return nil, err
+			}
+			k, err := ledger.ParseKey(st.Key)
+			if err != nil {
+				return nil, err
+			}
+			keys = append([]*ledger.Key{k}, keys...)
+			before = e.Index
+		}
+		if len(list) == 0 || before == 0 {
+			break
+		}
+	}
+	if len(keys) == 0 {
+		return nil, install.ErrNoLog
+	}
+	return keys, nil
+}
+
+// errFirst says that the log has a first record that names no key.
+var errFirst = errors.New("ledger: the first record of the log does not name its key")
+
+// firstKey is the key that the first record of the log names.
+func firstKey(ctx context.Context, l *storage.Ledger) (*ledger.Key, error) {
+	list, err := l.Entries(ctx, 0, 1)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, install.ErrNoLog
+	} else if err != nil {
+		return nil, err
+	}
+	st, err := ledger.UnverifiedStatement(list[0])
+	if err != nil {
+		return nil, errFirst
+	}
+	k, err := ledger.ParseKey(st.Key)
+	if err != nil {
+		return nil, errFirst
+	}
+	return k, nil
+}
