@@ -3,47 +3,47 @@ module github.com/pellucid-mcp/pellucid
 go 1.26.0
 
 require (
-	cel.dev/cel-go v0.33.2
-	filippo.io/age v1.3.2
-	github.com/alecthomas/kong v1.17.0
-	github.com/aws/aws-sdk-go-v2 v1.47.7
-	github.com/failsafe-go/failsafe-go v0.9.8
-	github.com/fsnotify/fsnotify v1.10.1
-	github.com/go-jose/go-jose/v4 v4.1.8
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
-	github.com/goccy/go-yaml v1.19.2
-	github.com/google/go-cmp v0.7.0
-	github.com/gowebpki/jcs v1.0.1
-	github.com/jackc/pgx/v5 v5.12.0
-	github.com/klauspost/compress v1.20.3
-	github.com/modelcontextprotocol/go-sdk v1.8.0
-	github.com/mr-tron/base58 v1.3.0
-	github.com/pressly/goose/v3 v3.28.0
-	github.com/prometheus/client_golang v1.24.1
-	github.com/prometheus/otlptranslator v1.0.0
-	github.com/riverqueue/river v0.51.0
-	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.0
-	github.com/riverqueue/river/rivertype v0.51.0
-	github.com/rogpeppe/go-internal v1.16.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	github.com/vbauerster/mpb/v8 v8.9.3
-	go.opentelemetry.io/otel v1.47.0
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0
-	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
-	go.opentelemetry.io/otel/metric v1.47.0
-	go.opentelemetry.io/otel/sdk v1.47.0
-	go.opentelemetry.io/otel/sdk/metric v1.47.0
-	go.opentelemetry.io/otel/trace v1.47.0
-	go.opentelemetry.io/proto/otlp v1.11.0
-	go.uber.org/goleak v1.3.0
-	golang.org/x/mod v0.42.0
-	golang.org/x/net v0.62.0
-	golang.org/x/sys v0.49.0
-	golang.org/x/text v0.43.0
-	golang.org/x/time v0.15.0
-	google.golang.org/protobuf v1.36.12
-	modernc.org/sqlite v1.60.1
-	pgregory.net/rapid v1.3.0
+	cel.dev/cel-go v0.33.2 // compiles, checks and evaluates the expressions of a policy, with their cost known before they run; instead of an expression language of our own
+	filippo.io/age v1.3.2 // encrypts held bodies to their reviewers (X25519), in a format that other tools open; instead of JWE or OpenPGP, whose choices can be made wrongly
+	github.com/alecthomas/kong v1.17.0 // the command line; instead of flag handling of our own
+	github.com/aws/aws-sdk-go-v2 v1.47.7 // the official signer (SigV4) for a classifier of Bedrock, and nothing else of it; instead of a signer of our own, or the client of the service, 8.5 MB of binary
+	github.com/failsafe-go/failsafe-go v0.9.8 // retries and circuit breakers of requests to models and classifiers; instead of the SDKs of the providers, whose retries are not visible
+	github.com/fsnotify/fsnotify v1.10.1 // tells when a file is replaced; instead of polling alone
+	github.com/go-jose/go-jose/v4 v4.1.8 // parses JWKs and checks JWS signatures; it has no dependencies, and the caller gives the algorithms
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // typed strict decoding, RFC 8785; instead of encoding/json, which repairs silently
+	github.com/goccy/go-yaml v1.19.2 // lexer and syntax tree of the configuration; its strict decoding stops at the first error, so the reader is ours
+	github.com/google/go-cmp v0.7.0 // test only: differences between values
+	github.com/gowebpki/jcs v1.0.1 // test only: a second implementation of RFC 8785 to compare with
+	github.com/jackc/pgx/v5 v5.12.0 // Postgres
+	github.com/klauspost/compress v1.20.3 // zstd, in which recorded runs of agents are published
+	github.com/modelcontextprotocol/go-sdk v1.8.0 // the end point of the grounding adapter, the client of conform, the demonstration server, and clients in tests
+	github.com/mr-tron/base58 v1.3.0 // multibase keys and signatures
+	github.com/pressly/goose/v3 v3.28.0 // migrations of both stores
+	github.com/prometheus/client_golang v1.24.1 // metrics in the form that every collector reads
+	github.com/prometheus/otlptranslator v1.0.0 // metrics under the names that OpenTelemetry gives them in Prometheus
+	github.com/riverqueue/river v0.51.0 // jobs in Postgres for several workers, enqueued in the transaction that stores the work; instead of polling a table, or a broker beside the database
+	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.0 // river on pgx
+	github.com/riverqueue/river/rivertype v0.51.0 // types of river
+	github.com/rogpeppe/go-internal v1.16.0 // test only: scripts of the command line (testscript)
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // evaluates outputSchema, behind limits of ours; instead of a validator that mutual references can hang
+	github.com/vbauerster/mpb/v8 v8.9.3 // progress bars
+	go.opentelemetry.io/otel v1.47.0 // traces
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // makes messages of traces; a client of ours sends them to the address that the operator named; instead of the client of the library, 11 MB of gRPC that heeds variables, proxies and redirects
+	go.opentelemetry.io/otel/exporters/prometheus v0.69.0 // metrics of OpenTelemetry for Prometheus
+	go.opentelemetry.io/otel/metric v1.47.0 // metrics
+	go.opentelemetry.io/otel/sdk v1.47.0 // traces and metrics
+	go.opentelemetry.io/otel/sdk/metric v1.47.0 // metrics
+	go.opentelemetry.io/otel/trace v1.47.0 // traces
+	go.opentelemetry.io/proto/otlp v1.11.0 // the messages in which traces are sent
+	go.uber.org/goleak v1.3.0 // test only: goroutines that a test leaves behind
+	golang.org/x/mod v0.42.0 // signed notes and proofs of the evidence log (sumdb/note, sumdb/tlog); instead of Merkle proofs of our own, or Trillian, which needs servers
+	golang.org/x/net v0.62.0 // test only: HTML, IDNA and HTTP/2 to compare with
+	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent
+	golang.org/x/text v0.43.0 // the character sets of blobs, and the baseline of bench scrub; never in the path of a hash
+	golang.org/x/time v0.15.0 // token buckets
+	google.golang.org/protobuf v1.36.12 // encodes the messages in which traces are sent
+	modernc.org/sqlite v1.60.1 // SQLite without cgo
+	pgregory.net/rapid v1.3.0 // test only: properties
 )
 
 require (
