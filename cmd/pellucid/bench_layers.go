@@ -63,7 +63,7 @@ func (c *benchGatewayCmd) playLayer(e *env, config string) error {
 	if err != nil {
 		return err
 	}
-	b, err := openBoundary(e, &upCmd{}, src)
+	b, err := openBoundary(gatewayOptions{Getenv: e.Getenv, Stderr: e.Stderr}, src)
 	if err != nil {
 		return err
 	}

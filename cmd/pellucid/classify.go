@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -66,6 +67,18 @@ func (c *classifyCmd) Run(e *env) error {
 	return unjudged(list)
 }
 
+// rules are those of the configuration, or of one that says nothing.
+func (c *classifyCmd) rules(e *env) (*rules.Rules, error) {
+	if c.Config == "" {
+		return rules.Parse([]byte("version: 1\n"), rules.Options{})
+	}
+	path, err := filepath.Abs(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	return rules.Load(path, e.references())
+}
+
 // open makes the classifiers that are wanted.
 func (c *classifyCmd) open(e *env) (*classifying, error) {
 	if c.Config == "" && slices.ContainsFunc(c.With, func(name string) bool { return name != rules.Local }) {
@@ -74,14 +87,7 @@ func (c *classifyCmd) open(e *env) (*classifying, error) {
 		}
 		c.Config = defaultConfig
 	}
-	src := &source{text: []byte("version: 1\n")}
-	if c.Config != "" {
-		var err error
-		if src, err = fileSource(c.Config); err != nil {
-			return nil, err
-		}
-	}
-	r, err := src.load(e)
+	r, err := c.rules(e)
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("classify: %w", err))
 	}

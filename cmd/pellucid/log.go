@@ -14,9 +14,5 @@ type logFlags struct {
 }
 
 func (f *logFlags) logger(w io.Writer) *slog.Logger {
-	opt := &slog.HandlerOptions{Level: f.LogLevel}
-	if f.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, opt))
-	}
-	return slog.New(slog.NewTextHandler(w, opt))
+	return newLog(w, f.LogFormat == "json", f.LogLevel)
 }

@@ -3,17 +3,11 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
-	"github.com/pellucid-mcp/pellucid/platform/resident"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // upCmd is the gateway that a team runs.
@@ -41,14 +35,12 @@ func (c *upCmd) Validate() error {
 	return listen.CheckAddress("--listen", c.Listen)
 }
 
-const defaultConfig = "pellucid.yaml"
-
 func (c *upCmd) Run(e *env) error {
 	src, err := c.source()
 	if err != nil {
 		return err
 	}
-	b, err := openBoundary(e, c, src)
+	b, err := openBoundary(gatewayOptions{Listen: c.Listen, Ground: c.Ground, GroundDB: c.DB, Getenv: e.Getenv, Stderr: e.Stderr}, src)
 	if err != nil {
 		return err
 	}
@@ -71,52 +63,4 @@ func (c *upCmd) source() (*source, error) {
 		return nil, fmt.Errorf("up: find this program: %w", err)
 	}
 	return demoSource(self), nil
-}
-
-// serve listens until ctx ends, and then lets go of everything in good order.
-func (b *boundary) serve(ctx context.Context, again func()) error {
-	l, err := listen.At("--listen", b.listen)
-	if err != nil {
-		return fmt.Errorf("up: %w", err)
-	}
-	srv := listen.NewServer(b, b.log)
-	b.announce(l.Addr().String())
-	resident.DropStartup()
-	watch, stopWatching := context.WithCancel(ctx)
-	defer stopWatching()
-	watched := make(chan struct{})
-	go func() { defer close(watched); b.follow(watch) }()
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("up: serve: %w", err)
-	case <-ctx.Done():
-		again() // a second signal ends the process at once
-	}
-	stopWatching()
-	<-watched
-	return b.drain(srv)
-}
-
-// drain refuses what is new, and waits for what is under way.
-func (b *boundary) drain(srv *http.Server) error {
-	limit := b.rules.Load().HTTP.Drain
-	b.log.Info("ending: what is under way may finish", "within", limit.String())
-	b.health.Drain()
-	ctx, stop := context.WithTimeout(context.Background(), limit)
-	defer stop()
-	err := b.shutdownFronts(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		b.log.Warn("what was still under way has been cut")
-	}
-	rest, done := context.WithTimeout(context.Background(), install.CloseWait)
-	defer done()
-	if err := srv.Shutdown(rest); err != nil {
-		srv.Close()
-	}
-	if err := b.fleet.Close(rest); err != nil {
-		b.log.Error("a server could not be stopped in time", "error", finding.Quote(err.Error()))
-	}
-	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 // announce tells a person what there is now, and what to do with it.
 func (b *boundary) announce(addr string) {
-	w, r := b.env.Stderr, b.rules.Load()
+	w, r := b.opt.Stderr, b.rules.Load()
 	base := "http://" + addr
 	if r.PublicURL != "" {
 		base = r.PublicURL

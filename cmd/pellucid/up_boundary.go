@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -45,7 +46,7 @@ import (
 // boundary is the running gateway: the rules in force, the servers behind it and
 // the handler in front of them, each replaced in one step.
 type boundary struct {
-	env    *env
+	opt    gatewayOptions
 	src    *source
 	listen string
 	log    *slog.Logger
@@ -86,19 +87,33 @@ type boundary struct {
 	gone       sync.WaitGroup // of fronts that are ended
 }
 
+// gatewayOptions are what a gateway is run with beside its rules.
+type gatewayOptions struct {
+	Listen   string // address, instead of what the rules say; "": that
+	Ground   bool   // serve the grounding adapter in any case
+	GroundDB string // its store, as a flag or $PELLUCID_DB says; "": the default
+
+	Getenv func(string) string // of references and $PELLUCID_DB
+	Stderr io.Writer           // log lines, and what a person is told
+}
+
+// references say what stands behind a reference.
+func (o *gatewayOptions) references() rules.Options {
+	return rules.Options{Getenv: func(name string) (string, bool) {
+		value := o.Getenv(name)
+		return value, value != ""
+	}}
+}
+
 // openBoundary makes everything that must be there before the first request.
-func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
-	r, err := src.load(e)
+func openBoundary(o gatewayOptions, src *source) (_ *boundary, err error) {
+	r, err := src.load(o.references())
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("up: %w", err))
 	}
-	b := &boundary{env: e, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
-	format := "text"
-	if r.Telemetry.LogJSON {
-		format = "json"
-	}
-	b.log = (&logFlags{LogFormat: format, LogLevel: r.Telemetry.LogLevel}).logger(e.Stderr)
-	b.listen = cmp.Or(c.Listen, b.listen)
+	b := &boundary{opt: o, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
+	b.log = newLog(o.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+	b.listen = cmp.Or(o.Listen, b.listen)
 	if !loopback.Listener(b.listen) && !r.Auth.Set() { // that of a file was checked with the file
 		return nil, exit.With(exit.Usage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: anybody could reach it"))
 	}
@@ -117,7 +132,7 @@ func openBoundary(e *env, c *upCmd, src *source) (_ *boundary, err error) {
 	b.openAdmissions()
 	b.shadow = gateway.NewShadow(gateway.ShadowOptions{})
 	b.union = b.front(r, b.serveAll)
-	if err := b.openGround(c, r); err != nil {
+	if err := b.openGround(r); err != nil {
 		return nil, err
 	}
 	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
@@ -162,7 +177,7 @@ func (b *boundary) openState(r *rules.Rules) error {
 			return exit.With(exit.Config, err)
 		}
 	}
-	where := cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.env.Getenv("PELLUCID_DB"))
+	where := cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.opt.Getenv("PELLUCID_DB"))
 	if b.store, err = install.Database(where).Open(context.Background(), dir, true); err != nil {
 		return err
 	}

@@ -11,16 +11,16 @@ import (
 )
 
 // openGround opens the adapter of a gateway that serves one.
-func (b *boundary) openGround(c *upCmd, r *rules.Rules) error {
-	if !c.Ground && r.Ground == nil && b.src.path != "" {
+func (b *boundary) openGround(r *rules.Rules) error {
+	if !b.opt.Ground && r.Ground == nil && b.src.path != "" {
 		return nil
 	}
 	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
-	p := app.PlanGround(r, c.DB, b.env.Getenv("PELLUCID_DB"))
-	p.Key, p.Log, p.Notice = b.key, b.log, b.env.Stderr
+	p := app.PlanGround(r, b.opt.GroundDB, b.opt.Getenv("PELLUCID_DB"))
+	p.Key, p.Log, p.Notice = b.key, b.log, b.opt.Stderr
 	b.ground, err = app.OpenGround(context.Background(), dir, p)
 	return err
 }

@@ -32,7 +32,7 @@ func TestUpPlug(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := openBoundary(&env{Stderr: io.Discard, Stdout: io.Discard, Getenv: os.Getenv}, &upCmd{}, src)
+	b, err := openBoundary(gatewayOptions{Stderr: io.Discard, Getenv: os.Getenv}, src)
 	if err != nil {
 		t.Fatal(err)
 	}

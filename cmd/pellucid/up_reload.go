@@ -23,7 +23,7 @@ func (b *boundary) follow(ctx context.Context) {
 	beside.Go(func() { b.sweep(ctx) })
 	beside.Go(func() { b.keepTrust(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
-	b.src.follow(ctx, b.env, b.rules.Load(), func(r *rules.Rules) {
+	b.src.follow(ctx, b.opt.references(), b.rules.Load(), func(r *rules.Rules) {
 		if b.take(r) {
 			beside.Go(func() { b.verifyAll(ctx) })
 		}
@@ -65,12 +65,12 @@ func (b *boundary) untaken(err error) {
 
 // follow reads the rules again whenever they may have changed, or somebody asks by
 // SIGHUP, until ctx ends.
-func (s *source) follow(ctx context.Context, e *env, current *rules.Rules, apply func(*rules.Rules), problem func(error)) {
+func (s *source) follow(ctx context.Context, o rules.Options, current *rules.Rules, apply func(*rules.Rules), problem func(error)) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	defer signal.Stop(asked)
 	if s.path != "" {
-		rules.Watcher{Path: s.path, Options: e.references(), Current: current, Asked: asked, Apply: apply, Problem: problem}.Run(ctx)
+		rules.Watcher{Path: s.path, Options: o, Current: current, Asked: asked, Apply: apply, Problem: problem}.Run(ctx)
 		return
 	}
 	for {

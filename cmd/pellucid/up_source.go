@@ -11,6 +11,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
+// defaultConfig is the file that is read where none is named.
+const defaultConfig = "pellucid.yaml"
+
 // source is where rules come from.
 type source struct {
 	path string // absolute; "": the demonstration
@@ -38,9 +41,9 @@ func demoSource(self string) *source {
 }
 
 // load compiles the rules. The errors are those of the file, or of reading it.
-func (s *source) load(e *env) (*rules.Rules, error) {
+func (s *source) load(o rules.Options) (*rules.Rules, error) {
 	if s.path == "" {
 		return rules.Parse(s.text, rules.Options{})
 	}
-	return rules.Load(s.path, e.references())
+	return rules.Load(s.path, o)
 }

@@ -68,8 +68,8 @@ func startUp(t *testing.T, config string, env_ map[string]string) *gatewayRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{Stderr: g.err, Getenv: func(name string) string { return env_[name] }}
-	if g.b, err = openBoundary(e, &upCmd{Listen: "127.0.0.1:0"}, src); err != nil {
+	o := gatewayOptions{Listen: "127.0.0.1:0", Stderr: g.err, Getenv: func(name string) string { return env_[name] }}
+	if g.b, err = openBoundary(o, src); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -13,7 +13,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -306,21 +305,6 @@ func (c *wrapCmd) classify(cfg *gateway.Config, log *slog.Logger) (stop func(), 
 		shadow.Close(ctx)
 		j.CloseAllBut(nil)
 	}, nil
-}
-
-// journalSink keeps decisions as lines of a journal.
-type journalSink struct {
-	j *state.Journal
-
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (s *journalSink) Record(d gateway.Decision) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buf = d.AppendJSON(s.buf[:0])
-	return s.j.Append(s.buf)
 }
 
 func (c *wrapCmd) wrapURL(ctx context.Context, front wire.Conn, cfg gateway.Config, e *env, a *admission) error {
