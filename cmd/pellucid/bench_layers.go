@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/measure/speed"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
 )
@@ -59,15 +60,15 @@ func (c *benchGatewayCmd) playLayer(e *env, config string) error {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	src, err := fileSource(file)
+	src, err := app.FileSource(file)
 	if err != nil {
 		return err
 	}
-	b, err := openBoundary(gatewayOptions{Getenv: e.Getenv, Stderr: e.Stderr}, src)
+	b, err := app.OpenGateway(app.GatewayOptions{Getenv: e.Getenv, Stderr: e.Stderr}, src)
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	resident.DropStartup() // as up does
 	return speed.Host(b, e.Stdin, e.Stderr)
 }

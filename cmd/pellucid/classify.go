@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
@@ -82,10 +83,10 @@ func (c *classifyCmd) rules(e *env) (*rules.Rules, error) {
 // open makes the classifiers that are wanted.
 func (c *classifyCmd) open(e *env) (*classifying, error) {
 	if c.Config == "" && slices.ContainsFunc(c.With, func(name string) bool { return name != rules.Local }) {
-		if _, err := os.Stat(defaultConfig); err != nil {
+		if _, err := os.Stat(app.DefaultFile); err != nil {
 			return nil, exit.With(exit.Usage, errors.New("classify: --with needs a configuration: -c FILE"))
 		}
-		c.Config = defaultConfig
+		c.Config = app.DefaultFile
 	}
 	r, err := c.rules(e)
 	if err != nil {

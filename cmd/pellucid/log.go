@@ -5,6 +5,8 @@ package main
 import (
 	"io"
 	"log/slog"
+
+	"github.com/pellucid-mcp/pellucid/app"
 )
 
 // logFlags are those of a verb that keeps running.
@@ -14,5 +16,5 @@ type logFlags struct {
 }
 
 func (f *logFlags) logger(w io.Writer) *slog.Logger {
-	return newLog(w, f.LogFormat == "json", f.LogLevel)
+	return app.NewLog(w, f.LogFormat == "json", f.LogLevel)
 }

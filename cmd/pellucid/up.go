@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 )
@@ -40,27 +41,27 @@ func (c *upCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	b, err := openBoundary(gatewayOptions{Listen: c.Listen, Ground: c.Ground, GroundDB: c.DB, Getenv: e.Getenv, Stderr: e.Stderr}, src)
+	b, err := app.OpenGateway(app.GatewayOptions{Listen: c.Listen, Ground: c.Ground, GroundDB: c.DB, Getenv: e.Getenv, Stderr: e.Stderr}, src)
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	return b.serve(ctx, stop)
+	return b.Serve(ctx, stop)
 }
 
 // source is where the configuration comes from.
-func (c *upCmd) source() (*source, error) {
+func (c *upCmd) source() (*app.Source, error) {
 	if c.Config != "" {
-		return fileSource(c.Config)
+		return app.FileSource(c.Config)
 	}
-	if _, err := os.Stat(defaultConfig); err == nil {
-		return fileSource(defaultConfig)
+	if _, err := os.Stat(app.DefaultFile); err == nil {
+		return app.FileSource(app.DefaultFile)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("up: find this program: %w", err)
 	}
-	return demoSource(self), nil
+	return app.DemoSource(self), nil
 }

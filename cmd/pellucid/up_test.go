@@ -21,6 +21,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
 )
 
@@ -52,7 +53,7 @@ type gatewayRig struct {
 	file string
 	base string
 	err  *logtest.Buffer
-	b    *boundary
+	b    *app.Gateway
 	stop context.CancelFunc
 	done chan error
 }
@@ -64,19 +65,19 @@ func startUp(t *testing.T, config string, env_ map[string]string) *gatewayRig {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
 	g := &gatewayRig{t: t, file: filepath.Join(t.TempDir(), "p.yaml"), err: &logtest.Buffer{}, done: make(chan error, 1)}
 	g.write(config)
-	src, err := fileSource(g.file)
+	src, err := app.FileSource(g.file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := gatewayOptions{Listen: "127.0.0.1:0", Stderr: g.err, Getenv: func(name string) string { return env_[name] }}
-	if g.b, err = openBoundary(o, src); err != nil {
+	o := app.GatewayOptions{Listen: "127.0.0.1:0", Stderr: g.err, Getenv: func(name string) string { return env_[name] }}
+	if g.b, err = app.OpenGateway(o, src); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	g.stop = stop
 	go func() {
-		err := g.b.serve(ctx, func() {})
-		g.b.close() // it writes, and the directory is about to go
+		err := g.b.Serve(ctx, func() {})
+		g.b.Close() // it writes, and the directory is about to go
 		g.done <- err
 	}()
 	g.eventually("listening", func() bool {
@@ -373,7 +374,7 @@ func TestUpDrain(t *testing.T) {
 			}
 			g.eventually("both are under way", func() bool {
 				w := httptest.NewRecorder()
-				g.b.meter.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				g.b.Meter.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 				return strings.Contains(w.Body.String(), `pellucid_requests_active{server="one"} 2`+"\n")
 			})
 			g.stop()
@@ -447,7 +448,7 @@ func TestUpChurn(t *testing.T) {
 	before, heap := runtime.NumGoroutine(), heapInUse()
 	run(sessions)
 	g.eventually("as many goroutines as before", func() bool { return runtime.NumGoroutine() <= before+before/4 })
-	if n := g.b.sessions(); n > 64 {
+	if n := g.b.Sessions(); n > 64 {
 		t.Errorf("%d sessions", n)
 	}
 	now := heapInUse()

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
@@ -237,7 +238,7 @@ func (c *wrapCmd) keep(cfg *gateway.Config, dir *state.Dir, log *slog.Logger) (d
 			return nil, err
 		}
 		closers = append(closers, func() { journal.Close() })
-		cfg.Sink = &journalSink{j: journal}
+		cfg.Sink = &app.JournalSink{J: journal}
 	} else {
 		e := &rules.Evidence{Mode: rules.BestEffort}
 		if cfg.RequireEvidence = c.Evidence == "required"; cfg.RequireEvidence {
@@ -292,9 +293,9 @@ func (c *wrapCmd) classify(cfg *gateway.Config, log *slog.Logger) (stop func(), 
 	switch sink := cfg.Sink.(type) {
 	case *install.Records:
 		cfg.Classifiers.Record = sink.Classified
-	case *journalSink:
+	case *app.JournalSink:
 		cfg.Classifiers.Record = func(v gateway.Classified) {
-			if err := sink.j.Append(v.AppendJSON(nil)); err != nil {
+			if err := sink.J.Append(v.AppendJSON(nil)); err != nil {
 				log.Error("verdict not recorded", "error", err, "evidence", v.Of.String())
 			}
 		}

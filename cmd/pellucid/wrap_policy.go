@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
@@ -44,13 +45,13 @@ func (c *wrapCmd) readPolicy() (*wrapPolicy, error) {
 
 // Decide implements gateway.Policy.
 func (p *wrapPolicy) Decide(e gateway.PolicyEvent) gateway.PolicyDecision {
-	return decideBy(p.rules.Policy, p.book, nil, e)
+	return app.DecideBy(p.rules.Policy, p.book, nil, e)
 }
 
 // session has the scores begin at rest, and makes them of what passes here.
 func (p *wrapPolicy) session(cfg *gateway.Config) {
 	p.book = trust.NewBook(trust.New(trust.Options{}))
-	cfg.Policy, cfg.Sink = p, gateway.Tee(cfg.Sink, trustSink{p.book})
+	cfg.Policy, cfg.Sink = p, gateway.Tee(cfg.Sink, app.TrustSink{Book: p.book})
 }
 
 // records opens the ledger. The scores that a policy asks for follow it, until stop is
@@ -67,6 +68,6 @@ func (c *wrapCmd) records(s *storage.Store, dir *state.Dir, e *rules.Evidence, l
 	c.policy.book = f.Book()
 	r = install.OpenFollowed(s, dir, e, install.PollSeldom, log, f.Integrated)
 	r.Rules(c.policy.rules.Version())
-	unfollow := followScores(f)
+	unfollow := app.FollowScores(f)
 	return r, func() { r.Close(); unfollow() }, nil
 }

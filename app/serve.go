@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// serve listens until ctx ends, and then lets go of everything in good order.
-func (b *boundary) serve(ctx context.Context, again func()) error {
+// Serve listens until ctx ends, and then lets go of everything in good order.
+func (b *Gateway) Serve(ctx context.Context, again func()) error {
 	l, err := listen.At("--listen", b.listen)
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
@@ -41,7 +41,7 @@ func (b *boundary) serve(ctx context.Context, again func()) error {
 }
 
 // drain refuses what is new, and waits for what is under way.
-func (b *boundary) drain(srv *http.Server) error {
+func (b *Gateway) drain(srv *http.Server) error {
 	limit := b.rules.Load().HTTP.Drain
 	b.log.Info("ending: what is under way may finish", "within", limit.String())
 	b.health.Drain()

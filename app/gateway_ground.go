@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
 
-	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
 // openGround opens the adapter of a gateway that serves one.
-func (b *boundary) openGround(r *rules.Rules) error {
+func (b *Gateway) openGround(r *rules.Rules) error {
 	if !b.opt.Ground && r.Ground == nil && b.src.path != "" {
 		return nil
 	}
@@ -19,8 +18,8 @@ func (b *boundary) openGround(r *rules.Rules) error {
 	if err != nil {
 		return err
 	}
-	p := app.PlanGround(r, b.opt.GroundDB, b.opt.Getenv("PELLUCID_DB"))
+	p := PlanGround(r, b.opt.GroundDB, b.opt.Getenv("PELLUCID_DB"))
 	p.Key, p.Log, p.Notice = b.key, b.log, b.opt.Stderr
-	b.ground, err = app.OpenGround(context.Background(), dir, p)
+	b.ground, err = OpenGround(context.Background(), dir, p)
 	return err
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"encoding/json"
@@ -11,37 +11,37 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
-// defaultConfig is the file that is read where none is named.
-const defaultConfig = "pellucid.yaml"
+// DefaultFile is the file that is read where none is named.
+const DefaultFile = "pellucid.yaml"
 
-// source is where rules come from.
-type source struct {
+// Source is where rules come from.
+type Source struct {
 	path string // absolute; "": the demonstration
 	text []byte // of the demonstration
 }
 
-func fileSource(path string) (*source, error) {
+func FileSource(path string) (*Source, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, exit.With(exit.Config, err)
 	}
-	return &source{path: abs}, nil
+	return &Source{path: abs}, nil
 }
 
-// demoSource puts the demonstration's server behind the boundary twice: once with
+// DemoSource puts the demonstration's server behind the boundary twice: once with
 // descriptions that it is let through with, and once with one that hides an order to
 // the model, for which it is rejected.
-func demoSource(self string) *source {
+func DemoSource(self string) *Source {
 	quoted, err := json.Marshal(self) // a JSON string is a YAML string
 	if err != nil {
 		panic("up: quote a path: " + err.Error()) // strings always marshal
 	}
-	return &source{text: fmt.Appendf(nil, "version: 1\nservers:\n  demo:\n    command: [%[1]s, demo, serve, --results]\n"+
+	return &Source{text: fmt.Appendf(nil, "version: 1\nservers:\n  demo:\n    command: [%[1]s, demo, serve, --results]\n"+
 		"  poisoned:\n    command: [%[1]s, demo, serve]\n", quoted)}
 }
 
 // load compiles the rules. The errors are those of the file, or of reading it.
-func (s *source) load(o rules.Options) (*rules.Rules, error) {
+func (s *Source) load(o rules.Options) (*rules.Rules, error) {
 	if s.path == "" {
 		return rules.Parse(s.text, rules.Options{})
 	}

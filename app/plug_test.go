@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"io"
@@ -28,15 +28,15 @@ func TestUpPlug(t *testing.T) {
 {"principal": "b", "scopes": ["other"], "token": "file:`+filepath.ToSlash(filepath.Join(dir, "maynot"))+`"}]}`)
 	write("pellucid.yaml", "version: 1\nauth: {tokens: file:tokens.json}\nservers:\n  files:\n    command: [\"true\"]\n"+
 		"    tools: {read: {frame: meta}, rm: {allow: false}}\n")
-	src, err := fileSource(filepath.Join(dir, "pellucid.yaml"))
+	src, err := FileSource(filepath.Join(dir, "pellucid.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := openBoundary(gatewayOptions{Stderr: io.Discard, Getenv: os.Getenv}, src)
+	b, err := OpenGateway(GatewayOptions{Stderr: io.Discard, Getenv: os.Getenv}, src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
+	defer b.Close()
 	post := func(path, token, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"sync"
@@ -9,17 +9,17 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
-// journalSink keeps decisions as lines of a journal.
-type journalSink struct {
-	j *state.Journal
+// JournalSink keeps decisions as lines of a journal.
+type JournalSink struct {
+	J *state.Journal
 
 	mu  sync.Mutex
 	buf []byte
 }
 
-func (s *journalSink) Record(d gateway.Decision) error {
+func (s *JournalSink) Record(d gateway.Decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buf = d.AppendJSON(s.buf[:0])
-	return s.j.Append(s.buf)
+	return s.J.Append(s.buf)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // follow applies every new version of the rules, until ctx ends. Nothing of what it
 // does beside that uses the store once it has returned.
-func (b *boundary) follow(ctx context.Context) {
+func (b *Gateway) follow(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { b.sweep(ctx) })
@@ -31,7 +31,7 @@ func (b *boundary) follow(ctx context.Context) {
 }
 
 // take applies rules if they differ from those in force. It reports whether it has.
-func (b *boundary) take(r *rules.Rules) bool {
+func (b *Gateway) take(r *rules.Rules) bool {
 	old := b.rules.Load()
 	if rules.Equal(old, r) {
 		b.log.Info("configuration read: nothing has changed")
@@ -55,7 +55,7 @@ func (b *boundary) take(r *rules.Rules) bool {
 }
 
 // untaken tells the operator why rules are not in force.
-func (b *boundary) untaken(err error) {
+func (b *Gateway) untaken(err error) {
 	if errors.Is(err, rules.ErrUnwatched) {
 		b.log.Warn("changes of the configuration are found late", "error", err)
 		return
@@ -65,7 +65,7 @@ func (b *boundary) untaken(err error) {
 
 // follow reads the rules again whenever they may have changed, or somebody asks by
 // SIGHUP, until ctx ends.
-func (s *source) follow(ctx context.Context, o rules.Options, current *rules.Rules, apply func(*rules.Rules), problem func(error)) {
+func (s *Source) follow(ctx context.Context, o rules.Options, current *rules.Rules, apply func(*rules.Rules), problem func(error)) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	defer signal.Stop(asked)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ import (
 )
 
 // openAdmissions makes the check that every server passes before its first session.
-func (b *boundary) openAdmissions() {
+func (b *Gateway) openAdmissions() {
 	b.admit = admit.New(admit.Options{
-		Pins: b.pins, Versions: b.store.PinVersions, Tools: b.meter.Approve, Log: b.log,
+		Pins: b.pins, Versions: b.store.PinVersions, Tools: b.Meter.Approve, Log: b.log,
 		Review: func() func(server, transport string) *surface.Review {
 			if v := b.review.Load(); v != nil {
 				return v.Review
@@ -38,7 +38,7 @@ func (b *boundary) openAdmissions() {
 
 // setReview has servers judged by the model that r names from now on. A check that is
 // under way keeps the one that it began with.
-func (b *boundary) setReview(r *rules.Rules) error {
+func (b *Gateway) setReview(r *rules.Rules) error {
 	old := b.review.Load()
 	if old != nil && old.Of() == r.Review {
 		return nil
@@ -57,12 +57,12 @@ func (b *boundary) setReview(r *rules.Rules) error {
 }
 
 // verifying tells the operator how far a review is.
-func (b *boundary) verifying(server string, s surface.Step) {
+func (b *Gateway) verifying(server string, s surface.Step) {
 	b.log.Info("verifying a server by a model", "server", server, "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
 }
 
 // admission is what the check has to know of a configured server.
-func (b *boundary) admission(s *rules.Server) admit.Config {
+func (b *Gateway) admission(s *rules.Server) admit.Config {
 	a := s.Admission
 	c := admit.Config{Name: s.Name, Called: s.Name, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
 		Policy: admit.Policy{Mode: admissionModes[a.Pins], HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
@@ -81,7 +81,7 @@ func (b *boundary) admission(s *rules.Server) admit.Config {
 }
 
 // removedOf is what the boundary takes out of a server's definitions.
-func (b *boundary) removedOf(name string) []surface.Removal {
+func (b *Gateway) removedOf(name string) []surface.Removal {
 	if s := b.admit.Server(name); s != nil {
 		return s.Removals()
 	}
@@ -101,7 +101,7 @@ func pinnedAs(s *rules.Server) string { return cmp.Or(s.Pin, identityOf(s)) }
 var admissionModes = map[rules.Pins]admit.Mode{rules.PinsEnforce: admit.Enforce, rules.PinsAudit: admit.Audit, rules.PinsOff: admit.Off}
 
 // verify is what the fleet asks before a session begins.
-func (b *boundary) verify(name string) func(ctx context.Context) error {
+func (b *Gateway) verify(name string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		err := b.admit.Verify(ctx, name)
 		if errors.Is(err, admit.ErrRejected) {
@@ -117,7 +117,7 @@ const checksAtOnce = 4
 
 // verifyAll checks every server that has not been, so that what is wrong is known
 // before anybody comes.
-func (b *boundary) verifyAll(ctx context.Context) {
+func (b *Gateway) verifyAll(ctx context.Context) {
 	room := make(chan struct{}, checksAtOnce)
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -154,7 +154,7 @@ type serverStatus struct {
 }
 
 // servers tells how every server does that the asking principal may see.
-func (b *boundary) servers(w http.ResponseWriter, r *http.Request) {
+func (b *Gateway) servers(w http.ResponseWriter, r *http.Request) {
 	may := b.may(sessionOwner(r))
 	out := struct {
 		Servers []serverStatus `json:"servers"`

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"io"
 	"log/slog"
 )
 
-// newLog returns a log that writes lines to w.
-func newLog(w io.Writer, json bool, level slog.Level) *slog.Logger {
+// NewLog returns a log that writes lines to w.
+func NewLog(w io.Writer, json bool, level slog.Level) *slog.Logger {
 	opt := &slog.HandlerOptions{Level: level}
 	if json {
 		return slog.New(slog.NewJSONHandler(w, opt))

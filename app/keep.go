@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // kept are the pins and the queue of the store, with their evidence unless it is off,
 // and opens the scores of servers, which are the log's then.
-func (b *boundary) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Queue, error) {
+func (b *Gateway) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Queue, error) {
 	pins := surface.NewPins(b.store, nil)
 	if r.Trust != nil {
 		b.scored = *r.Trust
@@ -36,12 +36,12 @@ func (b *boundary) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Qu
 	b.trust = f.Book()
 	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, install.PollOften, b.log, f.Integrated)
 	b.requires = r.Evidence.Mode == rules.Required
-	b.follows = followScores(f)
+	b.follows = FollowScores(f)
 	return pins.WithEvidence(b.records.Pin), hold.New(b.store, hold.Options{Evidence: b.records.Held, Seal: b.seal}), nil
 }
 
 // seal encrypts what is held to those whom the rules in force name, if they do.
-func (b *boundary) seal(body []byte) ([]byte, error) {
+func (b *Gateway) seal(body []byte) ([]byte, error) {
 	r := b.rules.Load()
 	if r == nil || r.Reviewers == nil {
 		return nil, nil
@@ -53,8 +53,8 @@ func (b *boundary) seal(body []byte) ([]byte, error) {
 // scores; they follow it from then on.
 const catchWait = 5 * time.Second
 
-// followScores has f follow its log until stop is called.
-func followScores(f *standing.Follower) (stop func()) {
+// FollowScores has f follow its log until stop is called.
+func FollowScores(f *standing.Follower) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	first, enough := context.WithTimeout(ctx, catchWait)
 	_ = f.Catch(first) // what it has not read, or why it cannot, is for Follow
@@ -66,7 +66,7 @@ func followScores(f *standing.Follower) (stop func()) {
 
 // scoresChanged reports whether rules want scores that are made otherwise than those
 // of this process.
-func (b *boundary) scoresChanged(r *rules.Rules) bool {
+func (b *Gateway) scoresChanged(r *rules.Rules) bool {
 	var o trust.Options
 	if r.Trust != nil {
 		o = *r.Trust
@@ -75,7 +75,7 @@ func (b *boundary) scoresChanged(r *rules.Rules) bool {
 }
 
 // begunAnew: a snapshot that does not fit is no reason not to start: everything is at rest then.
-func (b *boundary) begunAnew(err error) error {
+func (b *Gateway) begunAnew(err error) error {
 	if errors.Is(err, trust.ErrSnapshot) {
 		b.log.Warn("the scores of servers begin anew: those that were kept are of another version, or other options")
 		return nil
@@ -83,7 +83,7 @@ func (b *boundary) begunAnew(err error) error {
 	return err
 }
 
-func (b *boundary) ledgerGauges() meter.Ledger {
+func (b *Gateway) ledgerGauges() meter.Ledger {
 	if b.records == nil {
 		return meter.Ledger{}
 	}
@@ -98,7 +98,7 @@ func (b *boundary) ledgerGauges() meter.Ledger {
 
 // watchStore has /readyz say whether the store can be read and written, and whether
 // decisions are recorded.
-func (b *boundary) watchStore() {
+func (b *Gateway) watchStore() {
 	b.health.Add("store", func(ctx context.Context) error {
 		if _, err := b.queue.List(ctx, hold.Filter{Limit: 1}); err != nil {
 			return unready(err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // plug is the handler for other gateways and hosts that carry results themselves. A
 // result of a configured server is treated by its rules, any other by the defaults of
 // package gateway.
-func (b *boundary) plug(r *rules.Rules, g *entrance) (http.Handler, error) {
+func (b *Gateway) plug(r *rules.Rules, g *entrance) (http.Handler, error) {
 	own := make(map[string]*gateway.Inspector, len(r.Servers))
 	for _, s := range r.Servers {
 		var err error

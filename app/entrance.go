@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
-func (b *boundary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*b.handler.Load()).ServeHTTP(w, r)
 }
 
@@ -35,7 +35,7 @@ type entrance struct {
 // reverse proxy.
 const addressFactor = 16
 
-func (b *boundary) entrance(r *rules.Rules) (*entrance, error) {
+func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 	g := &entrance{}
 	var all []auth.Authenticator
 	if r.Auth.Tokens != nil {
@@ -76,23 +76,23 @@ func (b *boundary) entrance(r *rules.Rules) (*entrance, error) {
 		}
 		return auth.Require(g.who, "", h)
 	}
-	limit := func(h http.Handler) http.Handler { return b.meter.Gate("address", outer)(h) }
-	g.outer = func(h http.Handler) http.Handler { return b.meter.Gate("origin", local)(limit(h)) }
+	limit := func(h http.Handler) http.Handler { return b.Meter.Gate("address", outer)(h) }
+	g.outer = func(h http.Handler) http.Handler { return b.Meter.Gate("origin", local)(limit(h)) }
 	g.inner = func(h http.Handler) http.Handler {
-		return b.meter.Gate("auth", require)(b.meter.Gate("limit", inner)(h))
+		return b.Meter.Gate("auth", require)(b.Meter.Gate("limit", inner)(h))
 	}
 	return g, nil
 }
 
 // routes are the handlers of one version of the rules.
-func (b *boundary) routes(r *rules.Rules, g *entrance, plugged http.Handler) http.Handler {
+func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http.Handler {
 	known := http.NewServeMux() // for those who may come in
 	known.Handle("/mcp", b.union)
 	for _, s := range r.Servers {
 		known.Handle("/mcp/"+s.Name, allowed(g.who, s.Scopes, b.fronts[s.Name]))
 	}
 	if r.Telemetry.Metrics {
-		known.Handle("GET /metrics", ownScope(g.who, scopeMetrics, b.meter.Handler()))
+		known.Handle("GET /metrics", ownScope(g.who, scopeMetrics, b.Meter.Handler()))
 	}
 	known.Handle("GET /servers", ownScope(g.who, scopeServers, http.HandlerFunc(b.servers)))
 	known.Handle("/v1/", plugged)
@@ -158,7 +158,7 @@ func principalID(owner string) string {
 }
 
 // may says which servers the owner of a session may see.
-func (b *boundary) may(owner string) func(server string) bool {
+func (b *Gateway) may(owner string) func(server string) bool {
 	has := strings.Fields(owner)
 	if len(has) > 0 {
 		has = has[1:]
@@ -169,7 +169,7 @@ func (b *boundary) may(owner string) func(server string) bool {
 	}
 }
 
-func (b *boundary) front(r *rules.Rules, accept func(context.Context, *wire.FrontSession) error) *wire.Front {
+func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.FrontSession) error) *wire.Front {
 	return wire.NewFront(wire.FrontOptions{
 		Accept: func(ctx context.Context, s *wire.FrontSession) error {
 			err := accept(ctx, s)
@@ -185,7 +185,7 @@ func (b *boundary) front(r *rules.Rules, accept func(context.Context, *wire.Fron
 
 // client is who has the session, of one server or of all (""). What servers want to
 // get back from it, which only the modern era knows, goes to it sealed.
-func (b *boundary) client(s *wire.FrontSession, server string) fleet.Client {
+func (b *Gateway) client(s *wire.FrontSession, server string) fleet.Client {
 	c := fleet.Client{Conn: s, Era: s.Era, Principal: s.Principal}
 	if s.Era == wire.Modern {
 		c.Conn = b.sealer.Client(s, server, principalID(s.Principal))
@@ -202,7 +202,7 @@ func stateSealer(dir *state.Dir) (*era.Sealer, error) {
 	return era.NewSealer(secret)
 }
 
-func (b *boundary) serveAll(ctx context.Context, s *wire.FrontSession) error {
+func (b *Gateway) serveAll(ctx context.Context, s *wire.FrontSession) error {
 	c := b.client(s, "")
 	c.May = b.may(s.Principal)
 	return b.fleet.ServeAll(ctx, c)
@@ -210,7 +210,7 @@ func (b *boundary) serveAll(ctx context.Context, s *wire.FrontSession) error {
 
 // keepFronts makes fronts for new servers, and ends those of servers that are no
 // more. b.mu is held.
-func (b *boundary) keepFronts(r *rules.Rules) {
+func (b *Gateway) keepFronts(r *rules.Rules) {
 	for _, s := range r.Servers {
 		if b.fronts[s.Name] == nil {
 			b.fronts[s.Name] = b.front(r, func(ctx context.Context, fs *wire.FrontSession) error {
@@ -231,7 +231,7 @@ func (b *boundary) keepFronts(r *rules.Rules) {
 	}
 }
 
-func (b *boundary) allFronts() []*wire.Front {
+func (b *Gateway) allFronts() []*wire.Front {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := []*wire.Front{b.union}
@@ -241,7 +241,7 @@ func (b *boundary) allFronts() []*wire.Front {
 	return list
 }
 
-func (b *boundary) sessions() (n int64) {
+func (b *Gateway) Sessions() (n int64) {
 	for _, f := range b.allFronts() {
 		n += int64(f.Sessions())
 	}
@@ -249,7 +249,7 @@ func (b *boundary) sessions() (n int64) {
 }
 
 // shutdownFronts ends every session once it has its answers.
-func (b *boundary) shutdownFronts(ctx context.Context) error {
+func (b *Gateway) shutdownFronts(ctx context.Context) error {
 	list := b.allFronts()
 	errs := make(chan error, len(list))
 	for _, f := range list {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"cmp"
@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
@@ -43,11 +42,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// boundary is the running gateway: the rules in force, the servers behind it and
+// Gateway is the running gateway: the rules in force, the servers behind it and
 // the handler in front of them, each replaced in one step.
-type boundary struct {
-	opt    gatewayOptions
-	src    *source
+type Gateway struct {
+	opt    GatewayOptions
+	src    *Source
 	listen string
 	log    *slog.Logger
 
@@ -62,7 +61,7 @@ type boundary struct {
 	sink     *gateway.Repeats
 	memory   *intake.Budget
 	schemas  validate.Cache
-	meter    *meter.Meter
+	Meter    *meter.Meter
 	trust    *trust.Book
 	scored   trust.Options // by which scores are made until the next start
 	scores   trustFile     // where there is no ledger
@@ -72,7 +71,7 @@ type boundary struct {
 	admit    *admit.Admissions
 	pins     *surface.Pins
 	review   atomic.Pointer[reviewer.Model] // nil: no model is asked about servers
-	ground   *app.Ground                    // nil: not served
+	ground   *Ground                        // nil: not served
 	jury     atomic.Pointer[classifiers.Set]
 	shadow   *gateway.Shadow
 
@@ -87,8 +86,8 @@ type boundary struct {
 	gone       sync.WaitGroup // of fronts that are ended
 }
 
-// gatewayOptions are what a gateway is run with beside its rules.
-type gatewayOptions struct {
+// GatewayOptions are what a gateway is run with beside its rules.
+type GatewayOptions struct {
 	Listen   string // address, instead of what the rules say; "": that
 	Ground   bool   // serve the grounding adapter in any case
 	GroundDB string // its store, as a flag or $PELLUCID_DB says; "": the default
@@ -98,28 +97,28 @@ type gatewayOptions struct {
 }
 
 // references say what stands behind a reference.
-func (o *gatewayOptions) references() rules.Options {
+func (o *GatewayOptions) references() rules.Options {
 	return rules.Options{Getenv: func(name string) (string, bool) {
 		value := o.Getenv(name)
 		return value, value != ""
 	}}
 }
 
-// openBoundary makes everything that must be there before the first request.
-func openBoundary(o gatewayOptions, src *source) (_ *boundary, err error) {
+// OpenGateway makes everything that must be there before the first request.
+func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	r, err := src.load(o.references())
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("up: %w", err))
 	}
-	b := &boundary{opt: o, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
-	b.log = newLog(o.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+	b := &Gateway{opt: o, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
+	b.log = NewLog(o.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	b.listen = cmp.Or(o.Listen, b.listen)
 	if !loopback.Listener(b.listen) && !r.Auth.Set() { // that of a file was checked with the file
 		return nil, exit.With(exit.Usage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: anybody could reach it"))
 	}
 	defer func() {
 		if err != nil {
-			b.close()
+			b.Close()
 		}
 	}()
 	if err := b.openState(r); err != nil {
@@ -135,7 +134,7 @@ func openBoundary(o gatewayOptions, src *source) (_ *boundary, err error) {
 	if err := b.openGround(r); err != nil {
 		return nil, err
 	}
-	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
+	if err := b.Meter.Watch(meter.Gauges{Sessions: b.Sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
 		Ledger:   b.ledgerGauges(),
@@ -150,7 +149,7 @@ func openBoundary(o gatewayOptions, src *source) (_ *boundary, err error) {
 
 // waiting is how many results wait for a person; 1,000 stands for more. It is 0
 // where the store does not say.
-func (b *boundary) waiting() int64 {
+func (b *Gateway) waiting() int64 {
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	items, err := b.queue.List(ctx, hold.Filter{State: hold.Held, Limit: 1000})
@@ -161,7 +160,7 @@ func (b *boundary) waiting() int64 {
 }
 
 // openState opens what outlives the process.
-func (b *boundary) openState(r *rules.Rules) error {
+func (b *Gateway) openState(r *rules.Rules) error {
 	dir, err := install.Open()
 	if err != nil {
 		return err
@@ -187,18 +186,18 @@ func (b *boundary) openState(r *rules.Rules) error {
 	b.blocks = hold.NewBlocks(b.store, hold.BlockOptions{})
 	b.watchStore()
 	v := build.Read()
-	if b.meter, err = meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
+	if b.Meter, err = meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: telemetry: %w", err))
 	}
 	if b.records != nil {
-		b.sink = gateway.NewRepeats(gateway.Tee(b.records, b.meter))
+		b.sink = gateway.NewRepeats(gateway.Tee(b.records, b.Meter))
 	} else {
-		b.sink = gateway.NewRepeats(gateway.Tee(&journalSink{j: b.journal}, b.meter, trustSink{b.trust}))
+		b.sink = gateway.NewRepeats(gateway.Tee(&JournalSink{J: b.journal}, b.Meter, TrustSink{b.trust}))
 	}
 	return nil
 }
 
-func (b *boundary) close() {
+func (b *Gateway) Close() {
 	b.gone.Wait()
 	if b.fleet != nil {
 		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
@@ -226,10 +225,10 @@ func (b *boundary) close() {
 	if b.store != nil {
 		b.store.Close()
 	}
-	if b.meter != nil {
+	if b.Meter != nil {
 		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 		defer stop()
-		if err := b.meter.Shutdown(ctx); err != nil {
+		if err := b.Meter.Shutdown(ctx); err != nil {
 			b.log.Warn("traces lost", "error", err)
 		}
 	}
@@ -242,7 +241,7 @@ func (b *boundary) close() {
 
 // apply puts rules in force, or changes nothing. What is under way keeps the rules
 // that it began with, but for those of single tools.
-func (b *boundary) apply(r *rules.Rules) error {
+func (b *Gateway) apply(r *rules.Rules) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	in, err := b.entrance(r)
@@ -280,7 +279,7 @@ func (b *boundary) apply(r *rules.Rules) error {
 	b.keepFronts(r)
 	h := b.routes(r, in, plugged)
 	b.handler.Store(&h)
-	b.meter.Rules(r.Version())
+	b.Meter.Rules(r.Version())
 	if b.records != nil {
 		b.records.Loaded(r.Version(), r.Effective(), b.scored)
 	}
@@ -288,12 +287,12 @@ func (b *boundary) apply(r *rules.Rules) error {
 	return nil
 }
 
-func (b *boundary) sweep(ctx context.Context) {
+func (b *Gateway) sweep(ctx context.Context) {
 	b.queue.KeepSwept(ctx, hold.SweepEvery, func(err error) { b.log.Warn("the queue of held results was not swept", "error", err) })
 }
 
 // server is what the fleet has to know of a configured server.
-func (b *boundary) server(s *rules.Server) (fleet.Server, error) {
+func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 	out := fleet.Server{Name: s.Name, Prefix: s.Prefix, Identity: identity(s), Config: b.config(s.Name), Verify: b.verify(s.Name),
 		Child: s.Command != nil, Shared: s.Share == rules.Shared}
 	log := b.log.With("server", s.Name)
@@ -345,7 +344,7 @@ func identity(s *rules.Server) string {
 
 // config is how a session's messages are treated. Rules of single tools are those in
 // force at the time of each call.
-func (b *boundary) config(name string) func(principal string) gateway.Config {
+func (b *Gateway) config(name string) func(principal string) gateway.Config {
 	return func(principal string) gateway.Config {
 		rule := func(tool string) *gateway.Rule {
 			if s := b.rules.Load().Server(name); s != nil {
@@ -366,16 +365,16 @@ func (b *boundary) config(name string) func(principal string) gateway.Config {
 }
 
 // observer counts and traces the sessions of clients, who come over HTTP, with a server.
-func (b *boundary) observer(s *rules.Server) gateway.Observer {
+func (b *Gateway) observer(s *rules.Server) gateway.Observer {
 	if s.Command != nil {
-		return b.meter.Over(meter.TCP, meter.Pipe)
+		return b.Meter.Over(meter.TCP, meter.Pipe)
 	}
-	return b.meter.Over(meter.TCP, meter.TCP)
+	return b.Meter.Over(meter.TCP, meter.TCP)
 }
 
 // treatment is what the rules all, of which s is a server, say of the server's messages. They
 // may be about to take effect.
-func (b *boundary) treatment(all *rules.Rules, s *rules.Server) gateway.Config {
+func (b *Gateway) treatment(all *rules.Rules, s *rules.Server) gateway.Config {
 	r := s.Rule("")
 	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: b.log.With("server", s.Name), Memory: b.memory, Schemas: &b.schemas,
 		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
@@ -385,7 +384,7 @@ func (b *boundary) treatment(all *rules.Rules, s *rules.Server) gateway.Config {
 // translate lets a client of either era speak to the server. A legacy session begins
 // with initialize, which shows what the server is. A modern one may begin with
 // anything, so that the server itself is asked, unless it is not there to answer.
-func (b *boundary) translate(server string, conn wire.Conn, client wire.Era) wire.Conn {
+func (b *Gateway) translate(server string, conn wire.Conn, client wire.Era) wire.Conn {
 	s := b.rules.Load().Server(server)
 	o := era.Options{DangerouslyAllowSampling: s != nil && s.DangerouslyAllowSampling}
 	if client == wire.Legacy {
@@ -401,6 +400,6 @@ func (b *boundary) translate(server string, conn wire.Conn, client wire.Era) wir
 	return c
 }
 
-func (b *boundary) down(server string) bool {
+func (b *Gateway) down(server string) bool {
 	return slices.ContainsFunc(b.fleet.Health(), func(h fleet.Health) bool { return h.Name == server && h.State == fleet.Down })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 )
 
 // announce tells a person what there is now, and what to do with it.
-func (b *boundary) announce(addr string) {
+func (b *Gateway) announce(addr string) {
 	w, r := b.opt.Stderr, b.rules.Load()
 	base := "http://" + addr
 	if r.PublicURL != "" {
 		base = r.PublicURL
 	}
 	if b.src.path == "" {
-		fmt.Fprint(w, "No "+defaultConfig+" here, so this is a demonstration: a server whose tools return poisoned\n"+
+		fmt.Fprint(w, "No "+DefaultFile+" here, so this is a demonstration: a server whose tools return poisoned\n"+
 			"and honest text, behind the boundary; one whose own description is poisoned, which is rejected;\n"+
 			"and the grounding adapter with its demonstration set.\n")
 	} else {
@@ -45,7 +45,7 @@ func (b *boundary) announce(addr string) {
 	if b.src.path == "" {
 		fmt.Fprintf(w, "  look   npx @modelcontextprotocol/inspector --cli %s/mcp --transport http \\\n"+
 			"           --method tools/call --tool-name demo_read_ticket\n"+
-			"  yours  docs/spec/config.md says what stands in %s; `pellucid protect` asks less of you\n", base, defaultConfig)
+			"  yours  docs/spec/config.md says what stands in %s; `pellucid protect` asks less of you\n", base, DefaultFile)
 	}
 	fmt.Fprint(w, "  end    Ctrl-C\n")
 }

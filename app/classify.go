@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // setJury has answers judged by the classifiers of r from now on. back undoes that.
-func (b *boundary) setJury(r *rules.Rules) (back func(), err error) {
+func (b *Gateway) setJury(r *rules.Rules) (back func(), err error) {
 	old := b.jury.Load()
 	j, err := classifiers.New(r, old)
 	if err != nil {
@@ -31,7 +31,7 @@ func (b *boundary) setJury(r *rules.Rules) (back func(), err error) {
 }
 
 // classifiers are those for a server's answers, as they are at the time of each.
-func (b *boundary) classifiers(server string) *gateway.Classifiers {
+func (b *Gateway) classifiers(server string) *gateway.Classifiers {
 	return &gateway.Classifiers{
 		Of:     func(tool string) []*classify.Member { return b.jury.Load().Members(server, tool) },
 		Shadow: b.shadow, Record: b.classified,
@@ -39,8 +39,8 @@ func (b *boundary) classifiers(server string) *gateway.Classifiers {
 }
 
 // classified keeps a verdict. Where there is a log, scores are made of it.
-func (b *boundary) classified(c gateway.Classified) {
-	b.meter.Classified(c)
+func (b *Gateway) classified(c gateway.Classified) {
+	b.Meter.Classified(c)
 	if b.records != nil {
 		b.records.Classified(c)
 		return
@@ -54,7 +54,7 @@ func (b *boundary) classified(c gateway.Classified) {
 }
 
 // closeJury judges what waits, as far as there is time.
-func (b *boundary) closeJury() {
+func (b *Gateway) closeJury() {
 	if b.shadow == nil {
 		return
 	}
