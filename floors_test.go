@@ -122,8 +122,9 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
-app:         text/frame platform/auth platform/build platform/state platform/terminal record/sequence record/standing record/trust grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest boundary/evidence boundary/rules storage app/exit app/install
 app/audit:   text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
+app:         text/finding text/frame platform/child platform/intake platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
+app/apptest: platform/logtest app github.com/modelcontextprotocol/go-sdk
 
 # cmd: the command lines
 cmd/pellucid: * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb

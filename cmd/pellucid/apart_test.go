@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/app/install"
 )
 
@@ -102,7 +103,7 @@ func TestPrincipalsApart(t *testing.T) {
 	t.Setenv(install.KeyVar, "env:PELLUCID_TEST_INSTALL_KEY")
 	t.Setenv("PELLUCID_TEST_INSTALL_KEY", strings.Repeat("5e", 32))
 	world := func(neighbour bool) []string {
-		g := startUp(t, fmt.Sprintf(`version: 1
+		g := apptest.Start(t, fmt.Sprintf(`version: 1
 auth: {tokens: "file:%s"}
 http: {rate: 20, burst: 20}
 evidence: {mode: required}
@@ -111,9 +112,9 @@ servers:
   one: {url: %s, headers: {Authorization: env:UPSTREAM}}
 `, tokens, secretive(t)), map[string]string{"ALICE": alice, "BOB": bob, "UPSTREAM": plantedUpstream})
 		if neighbour {
-			beBusy(t, &transcript{t: t, base: g.base, token: alice})
+			beBusy(t, &transcript{t: t, base: g.Base, token: alice})
 		}
-		c := &transcript{t: t, base: g.base, token: bob}
+		c := &transcript{t: t, base: g.Base, token: bob}
 		c.begin()
 		c.call(3, "hello")
 		c.call(4, "hide this") // held: alice has asked the same, and hers was released
@@ -122,8 +123,8 @@ servers:
 		c.post(`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///nothing"}}`)
 		c.post(`{"jsonrpc":"2.0","id":8,"method":"tools/list"}`)
 		c.post(`not JSON`)
-		g.stop()
-		g.done <- <-g.done
+		g.Stop()
+		g.Done <- <-g.Done
 		return c.lines
 	}
 	with, without := world(true), world(false)

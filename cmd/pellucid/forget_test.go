@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
@@ -134,7 +135,7 @@ func TestKept(t *testing.T) {
 // useInstallation makes calls, has results held, released and denied, and stops the gateway.
 func useInstallation(t *testing.T, tokens string) (stateDir string) {
 	t.Helper()
-	g := startUp(t, fmt.Sprintf(`version: 1
+	g := apptest.Start(t, fmt.Sprintf(`version: 1
 auth: {tokens: "file:%s"}
 evidence: {mode: required}
 quarantine: {recipients: [age1lrd44xqjr4aqzvllz8eyhzcj8w3rqa8rqfc38cfd653ffan72ukqfzzy0x]}
@@ -143,15 +144,15 @@ servers:
   one: {url: %s, headers: {Authorization: env:UPSTREAM}}
 `, tokens, secretive(t)), map[string]string{"TOKEN": plantedToken, "UPSTREAM": plantedUpstream})
 	stateDir = os.Getenv("PELLUCID_STATE")
-	s := g.must("/mcp/one", plantedToken, "2025-11-25")
+	s := g.Must("/mcp/one", plantedToken, "2025-11-25")
 	for _, text := range []string{plantedArgument, plantedArgument + "hide", plantedArgument + "hide more"} {
 		if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": text}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Close()
-	g.stop()
-	g.done <- <-g.done // the clean-up of the rig reads it again
+	g.Stop()
+	g.Done <- <-g.Done // the clean-up of the rig reads it again
 	out, _ := pellucid(t, "quarantine", "list")
 	ids := heldIDs.FindAllString(out, -1)
 	if len(ids) != 2 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app_test
 
 import (
 	"database/sql"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 )
 
@@ -100,12 +101,12 @@ func TestUpStoreAway(t *testing.T) {
 
 func storeAwayFor(t *testing.T, mode string, f storeFault) {
 	where := f.where(t)
-	g := startUp(t, "version: 1\nevidence: {mode: "+mode+"}\nservers:\n  one: {url: "+upstream(t, "one", nil)+"}\n", map[string]string{"PELLUCID_DB": where})
-	s := g.must("/mcp/one", "", "2025-11-25")
-	if got, err := g.say(s, "echo", "before"); err != nil || !strings.Contains(got, "before") {
-		t.Fatalf("%q, %v\n%s", got, err, g.err)
+	g := apptest.Start(t, "version: 1\nevidence: {mode: "+mode+"}\nservers:\n  one: {url: "+apptest.Upstream(t, "one", nil)+"}\n", map[string]string{"PELLUCID_DB": where})
+	s := g.Must("/mcp/one", "", "2025-11-25")
+	if got, err := g.Say(s, "echo", "before"); err != nil || !strings.Contains(got, "before") {
+		t.Fatalf("%q, %v\n%s", got, err, g.Log)
 	}
-	g.eventually("ready", func() bool { return g.get("/readyz", "") == http.StatusOK })
+	g.Eventually("ready", func() bool { return g.Get("/readyz", "") == http.StatusOK })
 	f.begin(t, where)
 	fastest := time.Hour
 	for range 3 {
@@ -123,22 +124,22 @@ func storeAwayFor(t *testing.T, mode string, f storeFault) {
 	if fastest > 1500*time.Millisecond { // the second, and what the machine needs beside it
 		t.Errorf("a call takes %v", fastest)
 	}
-	g.eventually("/readyz names the reason", func() bool { return g.ready(http.StatusServiceUnavailable)["store"] == f.state })
-	g.eventually("the log names the reason", func() bool { return strings.Contains(g.err.String(), f.log) })
+	g.Eventually("/readyz names the reason", func() bool { return ready(t, g, http.StatusServiceUnavailable)["store"] == f.state })
+	g.Eventually("the log names the reason", func() bool { return strings.Contains(g.Log.String(), f.log) })
 }
 
 // ready asks /readyz, which must answer with the status; nil if it does not.
-func (g *gatewayRig) ready(status int) map[string]string {
-	g.t.Helper()
-	resp, err := http.Get(g.base + "/readyz")
+func ready(t *testing.T, g *apptest.Gateway, status int) map[string]string {
+	t.Helper()
+	resp, err := http.Get(g.Base + "/readyz")
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	var answer struct{ Checks map[string]string }
 	if err != nil || json.Unmarshal(b, &answer) != nil {
-		g.t.Fatalf("%s, %v", b, err)
+		t.Fatalf("%s, %v", b, err)
 	}
 	if resp.StatusCode != status {
 		return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/app/apptest"
 )
 
 // TestUpFollowsReferences: what the file refers to is a part of it, so that a new secret
@@ -21,7 +23,7 @@ func TestUpFollowsReferences(t *testing.T) {
 		}
 	}
 	write("one")
-	g := startUp(t, fmt.Sprintf("version: 1\nservers:\n  one: {url: %s, headers: {X-Key: 'file:%s'}}\n", upstream(t, "one", nil), key), nil)
+	g := apptest.Start(t, fmt.Sprintf("version: 1\nservers:\n  one: {url: %s, headers: {X-Key: 'file:%s'}}\n", apptest.Upstream(t, "one", nil), key), nil)
 	write("two")
-	g.eventually("the new secret", func() bool { return strings.Contains(g.err.String(), "configuration in force") })
+	g.Eventually("the new secret", func() bool { return strings.Contains(g.Log.String(), "configuration in force") })
 }

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package app_test
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
 // statefulServer is a modern server whose one tool answers when the client comes back
@@ -64,14 +60,14 @@ func statefulServer(t *testing.T) string {
 }
 
 // callAsk calls the tool of an statefulServer, and returns the result.
-func (g *gatewayRig) callAsk(more string) string {
-	g.t.Helper()
+func callAsk(t *testing.T, g *apptest.Gateway, more string) string {
+	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{},` + more +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
 		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`
-	req, err := http.NewRequest(http.MethodPost, g.base+"/mcp/one", strings.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, g.Base+"/mcp/one", strings.NewReader(body))
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "ask"} {
@@ -79,12 +75,12 @@ func (g *gatewayRig) callAsk(more string) string {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return string(bytes.TrimSpace(answer))
 }
@@ -103,64 +99,22 @@ func TestUpReplicas(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("REPLICA_KEY", tt.first)
 			t.Setenv(install.KeyVar, "env:REPLICA_KEY")
-			a := startUp(t, config, nil)
+			a := apptest.Start(t, config, nil)
 			t.Setenv("REPLICA_KEY", tt.second)
-			b := startUp(t, config, nil)
+			b := apptest.Start(t, config, nil)
 			var asked struct {
 				Result struct{ ResultType, RequestState string }
 			}
-			if first := a.callAsk(""); json.Unmarshal([]byte(first), &asked) != nil || asked.Result.ResultType != "input_required" {
-				t.Fatalf("not asked: %s\n%s", first, a.err)
+			if first := callAsk(t, a, ""); json.Unmarshal([]byte(first), &asked) != nil || asked.Result.ResultType != "input_required" {
+				t.Fatalf("not asked: %s\n%s", first, a.Log)
 			}
 			if strings.Contains(asked.Result.RequestState, "own") {
 				t.Errorf("the server's state went out as it is: %q", asked.Result.RequestState)
 			}
 			back := fmt.Sprintf(`"requestState":%q,"inputResponses":{"who":{"action":"accept","content":{}}},`, asked.Result.RequestState)
-			if got := b.callAsk(back); !strings.Contains(got, tt.want) || strings.Contains(got, "not mine") {
+			if got := callAsk(t, b, back); !strings.Contains(got, tt.want) || strings.Contains(got, "not mine") {
 				t.Errorf("the other replica says %s", got)
 			}
 		})
-	}
-}
-
-func isConfig(err error) bool {
-	var coded *exit.Error
-	return errors.As(err, &coded) && coded.Code == exit.Config
-}
-
-// TestInstallKey: a key that is given is the key, and one that is none is refused
-// without a word of it.
-func TestInstallKey(t *testing.T) {
-	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := state.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const digits = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(digits+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	own, err := install.Key(dir)
-	if err != nil || len(own) != state.KeySize {
-		t.Fatalf("%x, %v", own, err)
-	}
-	for _, tt := range []struct {
-		ref, value string
-		ok         bool
-	}{
-		{"env:GIVEN", digits, true}, {"file:" + file, "", true},
-		{"env:GIVEN", digits[2:], false}, {"env:GIVEN", digits[1:] + "x", false}, {"env:NOT_SET", "", false},
-		{"file:" + file + "x", "", false}, {digits, "", false},
-	} {
-		t.Setenv("GIVEN", tt.value)
-		t.Setenv(install.KeyVar, tt.ref)
-		key, err := install.Key(dir)
-		switch {
-		case tt.ok && (err != nil || fmt.Sprintf("%x", key) != digits):
-			t.Errorf("%s: %x, %v", tt.ref, key, err)
-		case !tt.ok && (err == nil || !isConfig(err) || strings.Contains(err.Error(), digits[4:20])):
-			t.Errorf("%s: %v", tt.ref, err)
-		}
 	}
 }

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/pellucid-mcp/pellucid/app/apptest"
+)
+
+// TestUp: one server and all of them, in both eras, and each with its rules.
+func TestUp(t *testing.T) {
+	g := apptest.Start(t, fmt.Sprintf(`version: 1
+servers:
+  one: {url: %s}
+  two: {url: %s, prefix: second, tools: {echo: {allow: false}}}
+`, apptest.Upstream(t, "one", nil), apptest.Upstream(t, "two", nil)), nil)
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			s := g.Must("/mcp/one", "", version)
+			if got, err := g.Say(s, "echo", "x"); got != "one says x" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			s = g.Must("/mcp", "", version)
+			if got := g.Tools(s); !slices.Equal(got, []string{"one_echo"}) {
+				t.Errorf("%q", got)
+			}
+			if got, err := g.Say(s, "one_echo", "y"); got != "one says y" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			if _, err := g.Say(s, "second_echo", "y"); err == nil || !strings.Contains(err.Error(), "pellucid refused this call") {
+				t.Errorf("a denied tool: %v", err)
+			}
+		})
+	}
+	for _, tc := range []struct {
+		path, host string
+		want       int
+	}{
+		{"/healthz", "", 200}, {"/readyz", "10.0.0.1:80", 200}, {"/metrics", "", 200}, {"/mcp", "evil.example", 403},
+		{"/metrics", "evil.example", 403}, {"/nothing", "", 404}, {"/mcp/three", "", 404}, {"/ground/mcp", "", 404},
+	} {
+		if got := g.Get(tc.path, tc.host); got != tc.want {
+			t.Errorf("%s at host %q: %d, want %d", tc.path, tc.host, got, tc.want)
+		}
+	}
+}
+
+// TestUpAuth: nobody without a token, nothing without its scope, and no session but
+// one's own.
+func TestUpAuth(t *testing.T) {
+	alice, bob := strings.Repeat("alice-7f3a9b", 4), strings.Repeat("bob-15c8de02", 4)
+	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	if err := os.WriteFile(tokens, []byte(`{"tokens":[
+		{"principal":"alice","scopes":["mcp","files"],"token":"env:ALICE"},{"principal":"bob","scopes":["mcp"],"token":"env:BOB"},
+		{"principal":"carol","scopes":["metrics:read","servers:read","log:read"],"token":"env:CAROL"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alice, bob = "Kq3"+alice[:10]+"xW9zLmN4vB7cYp2RtU8", "Zr5"+bob[:10]+"hJ6gFdS1aQeXoI0kMnV"
+	const carol = "Wm2vT9qLx4Hc7Zr1Np6Kd3Bf8Gs5Jy0a"
+	g := apptest.Start(t, fmt.Sprintf(`version: 1
+auth: {tokens: "file:%s"}
+servers:
+  one: {url: %s, scopes: [files]}
+  two: {url: %s}
+`, tokens, apptest.Upstream(t, "one", nil), apptest.Upstream(t, "two", nil)), map[string]string{"ALICE": alice, "BOB": bob, "CAROL": carol})
+	for _, path := range []string{"/servers", "/log/checkpoint", "/mcp", "/mcp/one", "/mcp/two", "/metrics", "/v1/scrub"} {
+		if got := g.Get(path, ""); got != http.StatusUnauthorized {
+			t.Errorf("%s without a token: %d", path, got)
+		}
+	}
+	for _, tc := range []struct {
+		token, path, want string
+	}{
+		{alice, "/mcp", "[one_echo two_echo]"}, {bob, "/mcp", "[two_echo]"}, {alice, "/mcp/one", "[echo]"}, {bob, "/mcp/one", ""}, {"x", "/mcp/two", ""},
+	} {
+		for _, version := range []string{"2025-11-25", "2026-07-28"} {
+			s, err := g.Connect(tc.path, tc.token, version)
+			if err != nil {
+				if tc.want != "" {
+					t.Errorf("%s: %v", tc.path, err)
+				}
+				continue
+			}
+			if got := fmt.Sprint(g.Tools(s)); got != tc.want {
+				t.Errorf("%s: %s, want %s", tc.path, got, tc.want)
+			}
+		}
+	}
+	for path, scope := range map[string]string{"/metrics": "metrics:read", "/servers": "servers:read", "/log/checkpoint": "log:read"} {
+		if got := getAs(t, g, path, bob); got != http.StatusForbidden {
+			t.Errorf("%s without %s: %d", path, scope, got)
+		}
+		// There is no checkpoint yet: what matters is that the answer is not a refusal.
+		if got := getAs(t, g, path, carol); got != http.StatusOK && got != http.StatusNotFound {
+			t.Errorf("%s with %s: %d", path, scope, got)
+		}
+	}
+	s := g.Must("/mcp/two", alice, "2025-11-25")
+	req, err := http.NewRequest(http.MethodPost, g.Base+"/mcp/two", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Mcp-Session-Id": s.ID(), "Content-Type": "application/json",
+		"Accept": "application/json, text/event-stream", "Authorization": "Bearer " + bob} {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("another's session: %d", resp.StatusCode)
+	}
+}
+
+// getAs is get with a token.
+func getAs(t *testing.T, g *apptest.Gateway, path, token string) int {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, g.Base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := apptest.Bearer(token).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// TestUpReload: a new file takes effect in one step, a bad one not at all, and what
+// has not changed goes on.
+func TestUpReload(t *testing.T) {
+	one, two := apptest.Upstream(t, "one", nil), apptest.Upstream(t, "two", nil)
+	config := "version: 1\nservers:\n  one: {url: " + one + "}\n"
+	g := apptest.Start(t, config, nil)
+	all, single := g.Must("/mcp", "", "2025-11-25"), g.Must("/mcp/one", "", "2025-11-25")
+	if got := g.Tools(all); !slices.Equal(got, []string{"one_echo"}) {
+		t.Fatalf("%q", got)
+	}
+	g.Write(config + "  two: {url: " + two + "}\n")
+	g.Eventually("the new server", func() bool { return slices.Equal(g.Tools(all), []string{"one_echo", "two_echo"}) })
+	if got, err := g.Say(g.Must("/mcp/two", "", ""), "echo", "x"); got != "two says x" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := g.Say(single, "echo", "x"); got != "one says x" || err != nil {
+		t.Errorf("the session did not go on: %q, %v", got, err)
+	}
+
+	g.Write(config + "  two: {url: " + two + ", share: often}\n  th ree: {}\n")
+	g.Eventually("the complaint", func() bool { return strings.Contains(g.Log.String(), "what was in force stays") })
+	if got := g.Tools(all); !slices.Equal(got, []string{"one_echo", "two_echo"}) {
+		t.Errorf("%q", got)
+	}
+
+	g.Write(config + "  two: {url: " + two + "}\ndefaults: {tools: {}}\n")
+	g.Write("version: 1\nservers:\n  one: {url: " + one + ", tools: {echo: {allow: false}}}\n")
+	g.Eventually("the new rule", func() bool {
+		_, err := g.Say(single, "echo", "x")
+		return err != nil && strings.Contains(err.Error(), "pellucid refused this call")
+	})
+	if got := g.Get("/mcp/two", ""); got != http.StatusNotFound {
+		t.Errorf("a server that is no more: %d", got)
+	}
+}
+
+// TestUpDrain: what is under way when it is told to end still gets its answer.
+func TestUpDrain(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			wait := make(chan struct{})
+			g := apptest.Start(t, "version: 1\nservers:\n  one: {url: "+apptest.Upstream(t, "one", wait)+"}\n", nil)
+			answers := make(chan string, 2)
+			for path, tool := range map[string]string{"/mcp": "one_echo", "/mcp/one": "echo"} {
+				s := g.Must(path, "", version)
+				if _, err := g.Say(s, tool, "x"); err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					got, err := g.Say(s, tool, "wait")
+					answers <- fmt.Sprint(got, err)
+				}()
+			}
+			g.Eventually("both are under way", func() bool {
+				w := httptest.NewRecorder()
+				g.App.Meter.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				return strings.Contains(w.Body.String(), `pellucid_requests_active{server="one"} 2`+"\n")
+			})
+			g.Stop()
+			g.Eventually("draining", func() bool { return g.Get("/readyz", "") == http.StatusServiceUnavailable })
+			if _, err := g.Connect("/mcp", "", version); err == nil {
+				t.Error("a new session while it ends")
+			}
+			close(wait)
+			for range 2 {
+				if got := <-answers; got != "one says wait<nil>" {
+					t.Errorf("%s", got)
+				}
+			}
+		})
+	}
+}
+
+// TestUpChurn: sessions leave nothing behind, whether they are ended or forgotten.
+// $PELLUCID_SOAK says how many there are.
+func TestUpChurn(t *testing.T) {
+	sessions := 300
+	if testing.Short() {
+		sessions = 50
+	}
+	if n, err := strconv.Atoi(os.Getenv("PELLUCID_SOAK")); err == nil {
+		sessions = n
+	}
+	g := apptest.Start(t, "version: 1\nhttp: {sessions: 32, rate: 0}\nservers:\n  one: {url: "+apptest.Upstream(t, "one", nil)+"}\n  two: {url: "+apptest.Upstream(t, "two", nil)+"}\n", nil)
+	post := func(path, id, body string) (string, string) {
+		req, err := http.NewRequest(http.MethodPost, g.Base+path, strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return "", ""
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if id != "" {
+			req.Header.Set("Mcp-Session-Id", id)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return "", ""
+		}
+		defer resp.Body.Close()
+		b := new(bytes.Buffer)
+		_, _ = b.ReadFrom(resp.Body)
+		return b.String(), resp.Header.Get("Mcp-Session-Id")
+	}
+	run := func(n int) {
+		for i := range n {
+			path, tool := "/mcp", "one_echo"
+			if i%2 == 0 {
+				path, tool = "/mcp/one", "echo"
+			}
+			_, id := post(path, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+			post(path, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			if out, _ := post(path, id, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"text":"x"}}}`); !strings.Contains(out, "one says x") {
+				t.Fatalf("session %d: %s", i, out)
+			}
+			if i%3 == 0 { // the others are forgotten, and make room for new ones
+				req, _ := http.NewRequest(http.MethodDelete, g.Base+path, nil)
+				req.Header.Set("Mcp-Session-Id", id)
+				if resp, err := http.DefaultClient.Do(req); err == nil {
+					resp.Body.Close()
+				}
+			}
+		}
+	}
+	run(100) // as many as there is room for
+	before, heap := runtime.NumGoroutine(), heapInUse()
+	run(sessions)
+	g.Eventually("as many goroutines as before", func() bool { return runtime.NumGoroutine() <= before+before/4 })
+	if n := g.App.Sessions(); n > 64 {
+		t.Errorf("%d sessions", n)
+	}
+	now := heapInUse()
+	t.Logf("%d sessions: %d goroutines, then %d; heap %d KiB, then %d", sessions, before, runtime.NumGoroutine(), heap>>10, now>>10)
+	if now > 2*heap+(16<<20) {
+		t.Error("the heap has grown")
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestUpStderr: what a server writes to its standard error is no news while the server
+// works; of one that fails it is in the line that says so.
+func TestUpStderr(t *testing.T) {
+	g := apptest.Start(t, fmt.Sprintf("version: 1\nservers:\n  dies: {command: [%q], env: {%s: dying}}\n", os.Args[0], roleVariable), nil)
+	g.Eventually("the failure", func() bool { return strings.Contains(g.Log.String(), "could not be checked") })
+	said := g.Log.String()
+	if !regexp.MustCompile(`level=WARN msg="server could not be checked[^\n]* standard_error="\[no room left\]"`).MatchString(said) || strings.Contains(said, `"server: no room left"`) {
+		t.Errorf("log: %s", said)
+	}
+}
+
+// TestUpGround: the section ground makes the adapter that the flags of ground serve make.
+func TestUpGround(t *testing.T) {
+	dir := t.TempDir()
+	profile := filepath.Join(dir, "press.json")
+	if err := os.WriteFile(profile, []byte(`{"@context":"https://veritas-protocol.example/cpml/v0.1","@type":"ConsensusProfile","id":"urn:cpml:press",`+
+		`"version":"1","issued":"2026-01-01T00:00:00Z","domains":[{"name":"journalism-default","weight":1}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf(`version: 1
+ground:
+  store: %q
+  profiles: [%q]
+  default_profile: urn:cpml:press
+  dangerously_rfc_set_only: true
+`, "file:"+filepath.Join(dir, "g.db"), "file:"+profile)
+	g := apptest.Start(t, config, nil)
+	res, err := g.Must("/ground/mcp", "", "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "ground", Arguments: map[string]any{"query": "x"}})
+	if err != nil || res.IsError {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	answer, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"consensus_domain":"journalism-default"`, `"deviations":["dangerously_rfc_set_only"]`, `"sanitation_version":"none"`} {
+		if !strings.Contains(string(answer), want) {
+			t.Errorf("the answer lacks %s: %s", want, answer)
+		}
+	}
+	if said := g.Log.String(); !strings.Contains(said, "loosened") || !strings.Contains(said, "dangerously_rfc_set_only") || strings.Contains(said, "demonstration set") {
+		t.Errorf("log: %s", said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "g.db")); err != nil {
+		t.Error(err)
+	}
+	g.Write(strings.Replace(config, "true", "false", 1))
+	g.Eventually("the change", func() bool { return strings.Contains(g.Log.String(), "change with the next start only") })
+}
