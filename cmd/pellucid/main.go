@@ -19,7 +19,7 @@ import (
 )
 
 // cli is the command line: one field for each verb. A verb is in the file of its name,
-// and where that would be long, in others whose names begin with it: up_policy.go. The
+// and where that would be long, in others whose names begin with it: wrap_hold.go. The
 // rest belongs to several verbs: flags that they share, what they read and how they answer.
 type cli struct {
 	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
