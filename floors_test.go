@@ -69,8 +69,8 @@ grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 tex
 grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
 grounding/didweb:    text/href grounding/attest
 grounding/factcheck: text/finding text/href text/strictjson grounding/attest
-grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
-grounding/ingest:    platform/state grounding/ground
+grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
+grounding/ingest:    text/finding platform/state platform/terminal grounding/factcheck grounding/ground
 grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 

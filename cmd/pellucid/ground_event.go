@@ -3,13 +3,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -119,49 +116,28 @@ func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 	return c.print(e.Stdout, kind, &r)
 }
 
-// maxEventReply bounds what is read of an adapter's reply, in octets.
-const maxEventReply = 64 << 10
-
 // post hands the event to a running adapter.
 func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r ground.EventReceipt, err error) {
 	token, err := e.secrets().optional("ground: --token", c.Token)
 	if err != nil {
 		return r, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(event))
-	if err != nil {
+	r, err = ground.PostEvent(ctx, c.URL, token, event)
+	switch {
+	case errors.Is(err, ground.ErrURL):
 		return r, exit.With(exit.Usage, fmt.Errorf("ground: --url is not one: %s", finding.Quote(c.URL)))
+	case err != nil:
+		return r, exit.With(exit.Unreachable, err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	// A redirect would carry the event, and perhaps the token, somewhere else.
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.Do(req)
-	if err != nil {
-		return r, exit.With(exit.Unreachable, fmt.Errorf("ground: post: %w", err))
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxEventReply))
-	if err == nil && json.Unmarshal(body, &r) == nil && (r.Accepted || r.Code != "") {
-		return r, nil
-	}
-	return r, exit.With(exit.Unreachable, fmt.Errorf("ground: post: no receipt: status %d", res.StatusCode))
+	return r, nil
 }
 
 // print tells what became of the event.
 func (c *eventFlags) print(w io.Writer, kind ground.EventKind, r *ground.EventReceipt) (err error) {
-	switch {
-	case c.JSON:
+	if c.JSON {
 		err = json.NewEncoder(w).Encode(r)
-	case r.Accepted:
-		_, err = fmt.Fprintf(w, "%s %s\n%d retracted, %d withheld for what they depend on, %d stand again\n",
-			kind, terminal.Printable(r.Hash), r.Retracted, r.Pending, r.Live)
-	default:
-		_, err = fmt.Fprintf(w, "%s at %s\n", terminal.Printable(r.Code), finding.Quote(r.Pointer))
+	} else {
+		err = r.WriteText(w, kind)
 	}
 	if err == nil && !r.Accepted {
 		return exit.With(exit.Failed, nil)

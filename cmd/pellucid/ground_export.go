@@ -35,9 +35,6 @@ func (c *groundExportCmd) Validate() error {
 	return nil
 }
 
-// exportPage is how many entries are held at once.
-const exportPage = 256
-
 func (c *groundExportCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
@@ -51,30 +48,15 @@ func (c *groundExportCmd) Run(e *env) error {
 	}
 	defer s.Close()
 	w := bufio.NewWriterSize(e.Stdout, 64<<10)
-	after, left := ground.Cursor(c.After), c.Limit
 	var line []byte
-	for {
-		n := exportPage
-		if c.Limit > 0 {
-			n = min(n, left)
-		}
-		if n == 0 {
-			break
-		}
-		page, err := s.Feed(ctx, after, n)
+	for entry, err := range ground.Entries(ctx, s, ground.Cursor(c.After), c.Limit) {
 		if err != nil {
 			return exit.With(exit.Unreachable, err)
 		}
-		if len(page) == 0 {
-			break
+		line = append(entry.AppendJSON(line[:0]), '\n')
+		if _, err := w.Write(line); err != nil {
+			return fmt.Errorf("ground: write: %w", err)
 		}
-		for i := range page {
-			line = append(page[i].AppendJSON(line[:0]), '\n')
-			if _, err := w.Write(line); err != nil {
-				return fmt.Errorf("ground: write: %w", err)
-			}
-		}
-		after, left = page[len(page)-1].Cursor, left-len(page)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("ground: write: %w", err)

@@ -3,12 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -67,7 +64,7 @@ func (c *groundQueryCmd) Run(e *env) error {
 		_, err = e.Stdout.Write(append(terminal.EscapeJSON(answer), '\n'))
 		return err
 	}
-	return printAnswer(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), answer)
+	return ground.WriteAnswer(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), answer)
 }
 
 // queryError gives a ground.Problem its exit code.
@@ -82,103 +79,4 @@ func queryError(err error) error {
 		return exit.With(exit.Config, err)
 	}
 	return exit.With(exit.Usage, err)
-}
-
-// answerAt is the column behind the labels of an answer.
-const answerAt = 20
-
-// printAnswer writes an answer for a person.
-func printAnswer(w io.Writer, p terminal.Palette, envelope []byte) error {
-	a, err := ground.ParseAnswer(envelope)
-	if err != nil {
-		return err
-	}
-	out := &answerReport{w: bufio.NewWriter(w), p: p}
-	out.verdict(a)
-	for i := range a.Attestations {
-		out.attestation(a, i)
-	}
-	out.rest(a)
-	return out.w.Flush()
-}
-
-// An answerReport writes an answer. Whatever is printed passes printable, and third-party
-// text stands behind the labels' column, so that none of it can pass for ours.
-type answerReport struct {
-	w *bufio.Writer
-	p terminal.Palette
-}
-
-func (r *answerReport) field(label, text string) {
-	if text != "" {
-		terminal.Field(r.w, answerAt, label, terminal.Printable(text), nil)
-	}
-}
-
-func (r *answerReport) head(s string) {
-	fmt.Fprintf(r.w, "%s\n", r.p.Bold(terminal.Printable(strings.Join(strings.Fields(s), " "))))
-}
-
-func (r *answerReport) verdict(a *ground.Answer) {
-	s := a.Summary
-	what := string(s.Verdict) + ": " + terminal.Plural(s.Validators, "validator")
-	if s.Disagreement {
-		what += ", who disagree"
-	}
-	r.head(what)
-	if c := a.Meta.Claim; c != nil {
-		r.field("claim", c.Text.Claim)
-		r.field("claim hash", c.Hash)
-	} else {
-		r.field("claim", "none is known that matches")
-	}
-	r.field("believed", a.Domain)
-	if x := a.Meta.Explanation; x != nil {
-		r.field("outcome", string(x.Outcome))
-		for _, t := range x.Tallies {
-			r.field("votes", fmt.Sprintf("%s by %s", t.Verdict, terminal.Plural(t.Validators, "validator")))
-		}
-	}
-}
-
-func (r *answerReport) attestation(a *ground.Answer, i int) {
-	t := &a.Attestations[i]
-	fmt.Fprintln(r.w)
-	r.head(string(t.Verdict))
-	r.field("validator", t.Validator)
-	r.field("domain", t.Domain)
-	if i < len(a.Meta.Provenance) {
-		r.field("issued", a.Meta.Provenance[i].Issued.Format(time.RFC3339Nano))
-		r.field("hash", a.Meta.Provenance[i].Hash)
-	}
-	r.field("rationale", t.Text.Rationale)
-	r.field("qualifications", t.Text.Qualifications)
-	for _, q := range t.Text.Evidence {
-		r.field("quote", q.Quote.Quote)
-		r.field("source", q.Quote.Source)
-	}
-}
-
-func (r *answerReport) rest(a *ground.Answer) {
-	m := &a.Meta
-	if len(m.Withheld)+len(m.Others) > 0 || m.Cut.Claims || m.Cut.Attestations || m.Cut.Votes {
-		fmt.Fprintln(r.w)
-		r.head("Besides")
-	}
-	for _, x := range m.Withheld {
-		r.field("withheld", x.Hash+" "+x.Reason)
-	}
-	for _, c := range m.Others {
-		r.field("other claim", c.Text.Claim)
-		r.field("", c.Hash)
-	}
-	if m.Cut.Attestations {
-		r.field("not shown", "attestations that counted as well: --limit shows more")
-	}
-	if m.Cut.Votes {
-		r.field("not composed", "votes beyond the greatest number that is looked at")
-	}
-	if m.Cut.Claims {
-		r.field("not searched", "claims beyond the greatest number that is looked at")
-	}
 }

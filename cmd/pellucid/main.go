@@ -101,7 +101,7 @@ func report(e *env, err error) int {
 		return 0
 	}
 	if err = exit.Unwritten(err); err.Error() != "" {
-		fmt.Fprintf(e.Stderr, "pellucid: %s\n", terminal.Printable(plain(err.Error())))
+		fmt.Fprintf(e.Stderr, "pellucid: %s\n", terminal.Printable(terminal.Plain(err.Error())))
 	}
 	var coded *exit.Error
 	if errors.As(err, &coded) {

@@ -42,9 +42,6 @@ func usage(err error) error {
 	return errors.New(says)
 }
 
-// plain is an error's text without the name of the layer that has read a file.
-func plain(says string) string { return strings.ReplaceAll(says, "strictjson: ", "no strict JSON: ") }
-
 // misspelt reports whether kong has found a word that it does not know, or misses one.
 // What a verb itself refuses says what to do.
 func misspelt(says string) bool {

@@ -5,6 +5,7 @@ package ground
 import (
 	"bufio"
 	"context"
+	"iter"
 	"math"
 	"net/http"
 	"net/url"
@@ -140,6 +141,34 @@ func (a *Adapter) writeFeed(ctx context.Context, w http.ResponseWriter, q feedQu
 	f.last(q.after, last)
 	if f.flush() == nil {
 		f.rc.SetWriteDeadline(time.Time{}) // the connection may serve others
+	}
+}
+
+// Entries yields what a store has behind the cursor, in the order in which it was stored:
+// limit entries at most, all where limit is 0. The first error ends it. An entry is valid
+// until the next one.
+func Entries(ctx context.Context, s Store, after Cursor, limit int) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for left := limit; limit == 0 || left > 0; {
+			n := feedPage
+			if limit > 0 {
+				n = min(n, left)
+			}
+			page, err := s.Feed(ctx, after, n)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(page) == 0 {
+				return
+			}
+			for i := range page {
+				if !yield(&page[i], nil) {
+					return
+				}
+			}
+			after, left = page[len(page)-1].Cursor, left-len(page)
+		}
 	}
 }
 

@@ -128,3 +128,6 @@ func Thousands(n int) string {
 
 // Minute is a time for a person.
 func Minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+// Plain is an error's text without the name of the layer that has read a file.
+func Plain(says string) string { return strings.ReplaceAll(says, "strictjson: ", "no strict JSON: ") }
