@@ -103,6 +103,7 @@ boundary/classifiers:          model/llm boundary/classify boundary/classify/jud
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/protect:              text/finding text/jsonc text/strictjson platform/terminal
+boundary/preflight:            text/finding text/jsonc text/scrub text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify/local boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: SQLite and Postgres, behind interfaces that their users own

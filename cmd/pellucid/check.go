@@ -5,22 +5,19 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/boundary/pinview"
+	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -80,7 +77,7 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	}
 	targets, err := c.targets(e)
 	if err != nil {
-		return err
+		return codedPreflight(err)
 	}
 	if c.Dump != "" && len(targets) != 1 {
 		return exit.With(exit.Usage, fmt.Errorf("check: --dump is for one server, and there are %d: say which with --server", len(targets)))
@@ -96,21 +93,47 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	progress := newVerifying(e, targets)
-	gate, done, err := c.gate(ctx, review, progress)
+	checker, done, err := c.checker(ctx, review, progress)
 	if err != nil {
 		progress.done()
 		return err
 	}
 	defer done()
-	r, err := c.all(ctx, progress, gate, targets)
+	r, err := checker.Run(ctx, targets)
 	progress.done()
 	if err != nil {
-		return err
+		return codedPreflight(err)
 	}
 	if err := c.write(e, r); err != nil {
 		return err
 	}
-	return r.exit()
+	return exitOf(r)
+}
+
+// codedPreflight gives an error of package preflight its exit code.
+func codedPreflight(err error) error {
+	switch {
+	case errors.Is(err, preflight.ErrUsage):
+		return exit.With(exit.Usage, err)
+	case errors.Is(err, preflight.ErrFormat):
+		return exit.With(exit.Config, err)
+	}
+	return err
+}
+
+// exitOf is what the worst conclusion makes of the process.
+func exitOf(r *preflight.Report) error {
+	switch r.Conclusion {
+	case string(surface.Clean):
+		return nil
+	case string(surface.Rejected):
+		return exit.With(exit.Rejected, nil)
+	case string(surface.Differs):
+		return exit.With(exit.Changed, nil)
+	case preflight.Unreachable:
+		return exit.With(exit.NoServer, nil)
+	}
+	return errors.New("check: nothing was checked")
 }
 
 // split tells files from the command: kong makes one list of both.
@@ -162,112 +185,11 @@ func (c *checkCmd) configure(e *env) (err error) {
 	return nil
 }
 
-// all checks the targets and puts the report together.
-func (c *checkCmd) all(ctx context.Context, progress *verifying, gate *surface.Gate, targets []*target) (*preflight, error) {
-	r := &preflight{Conclusion: string(surface.Clean), Servers: []*checkedServer{}}
-	surfaces := map[string]*surface.Surface{}
-	for _, t := range targets {
-		progress.begin(t)
-		one, s, err := c.one(ctx, gate, t)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil {
-			surfaces[cmp.Or(t.name, t.file)] = s
-		}
-		r.Servers = append(r.Servers, one)
-	}
-	r.conclude()
-	for _, sh := range surface.Shadows(surfaces) {
-		r.Shadows = append(r.Shadows, checkedShadow{string(sh.How), sh.Server, strings.TrimSpace(sh.Place.String()), sh.Other, sh.Tool, sh.Place.Key, sh.Place.Path})
-	}
-	return r, nil
-}
-
-var errInterrupted = errors.New("check: interrupted, so there is no report")
-
-// one checks one server. The error is of what no server is to blame for.
-func (c *checkCmd) one(ctx context.Context, gate *surface.Gate, t *target) (*checkedServer, *surface.Surface, error) {
-	out := &checkedServer{Name: t.name, Client: t.client, File: t.file, NotInspected: []string{}}
-	switch {
-	case t.disabled && c.Server == "":
-		out.Conclusion, out.Why = skipped, "the file has disabled it; --server NAME checks it all the same"
-		return out, nil, nil
-	case t.declined:
-		out.Conclusion, out.Why = notChecked, "not started: you said no"
-		return out, nil, nil
-	}
-	s, err := c.collect(ctx, t, false)
-	var refused *surface.RefusedError
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return nil, nil, errInterrupted
-	case errors.As(err, &refused) && refused.Reason != surface.NoAnswer && refused.Reason != surface.NoServer:
-		out.Conclusion, out.Why = string(surface.Rejected), err.Error()
-		return out, nil, nil
-	default:
-		out.Conclusion, out.Why = unreachable, surface.WhyUnreachable(err)
-		if !errors.Is(err, wire.ErrUnreachable) { // else it is said already
-			out.Stderr = t.stderr.Lines()
-		}
-		return out, nil, nil
-	}
-	if c.Dump != "" {
-		if err := writeFile(c.Dump, s.AppendDump(nil)); err != nil {
-			return nil, nil, err
-		}
-	}
-	g := *gate
-	if err := c.pinned(ctx, &g, t); err != nil {
-		return nil, nil, err
-	}
-	o, err := g.Check(ctx, t.pinnedAs(), t.identity, s)
-	if err != nil && ctx.Err() != nil {
-		return nil, nil, errInterrupted
-	} else if err != nil {
-		return nil, nil, fmt.Errorf("check: %w", err)
-	}
-	o.Pinned = o.Pinned && !c.NoPin
-	out.Pin = t.pinnedAs()
-	out.fill(s, o)
-	return out, s, nil
-}
-
-// pinned tells a gate which server it is about.
-func (c *checkCmd) pinned(ctx context.Context, g *surface.Gate, t *target) error {
-	if t.dump == nil {
-		g.Bare = func(ctx context.Context) (*surface.Surface, error) { return c.collect(ctx, t, true) }
-	}
-	if g.Pins == nil {
-		return nil
-	}
-	if t.pinnedAs() == "" { // a saved surface is compared with the pin of the name that it is given
-		if t.name == "" {
-			g.Pins = nil
-			return nil
-		}
-		found, err := g.Pins.Find(ctx, t.name)
-		switch {
-		case err != nil:
-			return fmt.Errorf("check: %w", err)
-		case len(found) > 1:
-			return exit.With(exit.Usage, pinview.Several("check", t.name, found))
-		case len(found) == 1:
-			t.pin = found[0]
-		default:
-			t.pin = t.name
-		}
-	}
-	g.Pins = g.Pins.Named(t.name)
-	return nil
-}
-
 // write says what came of it, in every form that was asked for.
-func (c *checkCmd) write(e *env, r *preflight) (err error) {
+func (c *checkCmd) write(e *env, r *preflight.Report) (err error) {
 	if c.SARIF != "" {
 		var b bytes.Buffer
-		if err := terminal.WriteJSON(&b, newSARIF(r)); err != nil {
+		if err := r.WriteSARIF(&b); err != nil {
 			return err
 		}
 		if c.SARIF == "-" {
@@ -281,7 +203,7 @@ func (c *checkCmd) write(e *env, r *preflight) (err error) {
 	if c.JSON {
 		err = terminal.WriteJSON(e.Stdout, r)
 	} else {
-		err = r.write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
+		err = r.Write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
 	}
 	if err != nil {
 		return fmt.Errorf("check: write: %w", err)

@@ -9,15 +9,16 @@ import (
 	"io"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
-// ask lets a person decide about every command that a file names. Who types a
-// command has decided.
-func (c *checkCmd) ask(e *env, targets []*target) error {
-	var open []*target
+// ask lets a person decide about every command that a file names. A person who types
+// a command has decided.
+func (c *checkCmd) ask(e *env, targets []*preflight.Target) error {
+	var open []*preflight.Target
 	for _, t := range targets {
-		if t.file != "" && t.command != nil && t.problem == nil && (!t.disabled || c.Server != "") {
+		if t.Asks(c.Server != "") {
 			open = append(open, t)
 		}
 	}
@@ -26,7 +27,7 @@ func (c *checkCmd) ask(e *env, targets []*target) error {
 	}
 	if !canAsk(e) {
 		for _, t := range open {
-			fmt.Fprintf(e.Stderr, "%s would be started:\n%s", t.title(), t.shown())
+			fmt.Fprintf(e.Stderr, "%s would be started:\n%s", t.Title(), t.CommandLine())
 		}
 		return errNobody
 	}
@@ -35,15 +36,15 @@ func (c *checkCmd) ask(e *env, targets []*target) error {
 
 var errNobody = exit.With(exit.Usage, errors.New("check: nothing was started, for there is nobody to ask: look at the commands above and say --yes"))
 
-// askEach asks about each command. Whoever goes away in the middle has agreed to none.
-func askEach(r io.Reader, w io.Writer, open []*target) error {
+// askEach asks about each command. A person who leaves in the middle has agreed to none.
+func askEach(r io.Reader, w io.Writer, open []*preflight.Target) error {
 	in := bufio.NewReader(r)
 	for _, t := range open {
-		yes, err := terminal.Agrees(in, w, fmt.Sprintf("%s is started by:\n%sStart it?", t.title(), t.shown()))
+		yes, err := terminal.Agrees(in, w, fmt.Sprintf("%s is started by:\n%sStart it?", t.Title(), t.CommandLine()))
 		if err != nil {
 			return errNobody
 		}
-		t.declined = !yes
+		t.Declined = !yes
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -27,37 +28,28 @@ func (c *checkCmd) places(ctx context.Context) (surface.PinStore, surface.Cache,
 	return s, s, func() { s.Close() }, nil
 }
 
-// gate is the check that every server passes. Verdicts are remembered beside the pins.
-func (c *checkCmd) gate(ctx context.Context, review *rules.Review, progress *verifying) (*surface.Gate, func(), error) {
-	g := &surface.Gate{Rules: surface.Rules{Narrow: !c.Wide}}
+// checker makes what checks the servers. Verdicts are remembered beside the pins.
+func (c *checkCmd) checker(ctx context.Context, review *rules.Review, progress *verifying) (*preflight.Checker, func(), error) {
+	k := &preflight.Checker{Rules: surface.Rules{Narrow: !c.Wide}, NoPin: c.NoPin, Disabled: c.Server != "", Timeout: c.Timeout, Begin: progress.begin}
+	if c.Dump != "" {
+		k.Save = func(s *surface.Surface) error { return writeFile(c.Dump, s.AppendDump(nil)) }
+	}
 	pins, cache, done, err := c.places(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if pins != nil {
-		g.Pins = surface.NewPins(pins, nil)
-		if c.NoPin {
-			g.Pins, cache = surface.NewPins(unchanged{pins}, nil), unlearned{cache}
-		}
+	k.Pins = pins
+	if pins != nil && c.NoPin {
+		cache = preflight.Unlearned{Cache: cache}
 	}
 	if review == nil {
-		return g, done, nil
+		return k, done, nil
 	}
-	reviewing, err := reviewer.New(review, cache, progress.part)
+	model, err := reviewer.New(review, cache, progress.part)
 	if err != nil {
 		done()
 		return nil, nil, exit.With(exit.Usage, fmt.Errorf("check: the review: %w", err))
 	}
-	g.Review = reviewing.Review
-	return g, func() { reviewing.Close(); done() }, nil
+	k.Review = model.Review
+	return k, func() { model.Close(); done() }, nil
 }
-
-// unchanged is a store in which nothing is saved.
-type unchanged struct{ surface.PinStore }
-
-func (unchanged) SavePin(context.Context, string, []byte, int64, []byte) error { return nil }
-
-// unlearned is a cache to which nothing is added.
-type unlearned struct{ surface.Cache }
-
-func (unlearned) PutVerdict(context.Context, surface.Digest, []byte) error { return nil }

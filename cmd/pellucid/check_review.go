@@ -5,10 +5,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -63,8 +63,8 @@ func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error)
 	return r, nil
 }
 
-// reviewRules are those of the configuration, or of the flags; nil where nobody
-// asks for a review.
+// reviewRules are those of the configuration, or of the flags; nil where no
+// review is asked for.
 func (c *checkCmd) reviewRules(e *env) (*rules.Review, error) {
 	if c.Review.given() {
 		return c.Review.rules("check", e.references())
@@ -82,15 +82,15 @@ type verifying struct {
 	of map[string]string // titles by name
 }
 
-func newVerifying(e *env, targets []*target) *verifying {
+func newVerifying(e *env, targets []*preflight.Target) *verifying {
 	v := &verifying{newProgressOf(e, "verifying "+terminal.Plural(len(targets), "server")+" …"), map[string]string{}}
 	for _, t := range targets {
-		v.of[t.name] = t.title()
+		v.of[t.Name] = t.Title()
 	}
 	return v
 }
 
-func (v *verifying) begin(t *target) { v.say("verifying " + t.title() + " …") }
+func (v *verifying) begin(t *preflight.Target) { v.say("verifying " + t.Title() + " …") }
 
 // part is told before each question to the reviewer.
 func (v *verifying) part(server string, s surface.Step) {
@@ -99,14 +99,4 @@ func (v *verifying) part(server string, s surface.Step) {
 		text += fmt.Sprintf(" part %d of %d", s.Chunk, s.Chunks)
 	}
 	v.say(text)
-}
-
-// reviewerSaid is what a model had to say of a surface that it did not pass, for a
-// person: text of which a stranger may be the author.
-func reviewerSaid(err error) string {
-	var rejected *surface.RejectedError
-	if !errors.As(err, &rejected) {
-		return ""
-	}
-	return strings.TrimSpace(rejected.Said)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package preflight
 
 import (
 	"encoding/json"
@@ -72,11 +72,11 @@ func readSARIF(t *testing.T, path string) *sarifLog {
 func TestSARIF(t *testing.T) {
 	digest := surface.Digest{1}
 	field := surface.Key{Kind: surface.Tool, Name: "n\u202ew"}
-	r := &preflight{Servers: []*checkedServer{
+	r := &Report{Servers: []*Server{
 		{Name: "a/b", File: "dir x/mcp.json", Conclusion: string(surface.Rejected), Fingerprint: &digest, Why: "why",
-			Hidden:       []checkedHidden{{Code: "hidden-tag", Shown: `"x"`, Messages: []string{"say [this](https://e.example)\u202e"}, key: field, path: "/inputSchema/properties/a/default"}},
+			Hidden:       []Hidden{{Code: "hidden-tag", Shown: `"x"`, Messages: []string{"say [this](https://e.example)\u202e"}, Kind: field.Kind, Item: field.Name, path: "/inputSchema/properties/a/default"}},
 			MoreHidden:   2,
-			Wording:      []checkedWording{{Place: "server /instructions", Family: "authority", Score: 10, Shown: `"y"`, path: "/instructions"}},
+			Wording:      []Wording{{Place: "server /instructions", Family: "authority", Score: 10, Shown: `"y"`, path: "/instructions"}},
 			NotInspected: []string{"blob"}},
 		{Name: "c", Conclusion: string(surface.Differs), Fingerprint: &digest, Changes: []pinview.Change{
 			{Verdict: surface.Changed, State: surface.Pending, Kind: field.Kind, Item: field.Name, Fields: []pinview.Field{{Path: "/description", Verdict: surface.Changed, Old: "old", New: "new\x1b[2J"}}},
@@ -84,15 +84,20 @@ func TestSARIF(t *testing.T) {
 			{Verdict: surface.Added, State: surface.Blocked, Kind: surface.Tool, Item: "new"},
 		}},
 		{Name: "d", Conclusion: string(surface.Rejected), Why: "surface: refused"},
-		{Name: "e", Conclusion: unreachable, Why: "gone"},
-		{Name: "f", Conclusion: skipped, Why: "disabled"},
+		{Name: "e", Conclusion: Unreachable, Why: "gone"},
+		{Name: "f", Conclusion: Skipped, Why: "disabled"},
 		{Name: "g", Conclusion: string(surface.Rejected), Fingerprint: &digest, Why: "flagged", Said: "no", review: true},
 		{Name: "h", Conclusion: string(surface.Clean), Fingerprint: &digest},
-	}, Shadows: []checkedShadow{{How: string(surface.SameName), Server: "a/b", Other: "c", Tool: "now", key: field}}}
+	}, Shadows: []Shadow{{How: string(surface.SameName), Server: "a/b", Other: "c", Tool: "now", key: field}}}
 	path := t.TempDir() + "/x.sarif"
-	c := &checkCmd{SARIF: path, JSON: true}
-	var out strings.Builder
-	if err := c.write(&env{Stdout: &out}, r); err != nil {
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteSARIF(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	run := readSARIF(t, path).Runs[0]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package preflight
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// SARIF 2.1.0 (OASIS standard, 27 March 2020), as much of it as a report of check
+// SARIF 2.1.0 (OASIS standard, 27 March 2020), as much of it as a report
 // needs. A place is a logical one, server, item and field, since a server's words
 // stand in no file; where a configuration names the server, the file is told too.
 type (
@@ -119,8 +120,10 @@ type sarifWriter struct {
 	index map[string]int // of logical locations, by name
 }
 
-// newSARIF is r as SARIF. All text of strangers stands in it quoted, or in ASCII.
-func newSARIF(r *preflight) sarifLog {
+// WriteSARIF writes the report as SARIF. Third-party text stands in it quoted, or in ASCII.
+func (r *Report) WriteSARIF(w io.Writer) error { return terminal.WriteJSON(w, newSARIF(r)) }
+
+func newSARIF(r *Report) sarifLog {
 	w := &sarifWriter{index: map[string]int{}, run: sarifRun{
 		Tool: sarifTool{sarifDriver{
 			Name: "pellucid", Version: build.Read().Version,
@@ -142,15 +145,15 @@ func newSARIF(r *preflight) sarifLog {
 	return sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{w.run}}
 }
 
-func (w *sarifWriter) server(s *checkedServer) {
+func (w *sarifWriter) server(s *Server) {
 	none := surface.Key{}
 	add := func(rule string, key surface.Key, path, format string, args ...any) {
 		w.add(rule, s.File, s.Name, key, path, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case s.Conclusion == unreachable:
+	case s.Conclusion == Unreachable:
 		add("server-unreachable", none, "", "%s", s.Why)
-	case s.Conclusion == notChecked || s.Conclusion == skipped:
+	case s.Conclusion == NotChecked || s.Conclusion == Skipped:
 		add("not-inspected", none, "", "the server was not started: %s", s.Why)
 		return
 	case s.Conclusion == string(surface.Rejected) && s.Fingerprint == nil:
@@ -167,7 +170,7 @@ func (w *sarifWriter) server(s *checkedServer) {
 		for _, m := range h.Messages {
 			text += "; it says: " + finding.Quote(m)
 		}
-		add("hidden-text", h.key, h.path, "%s", text)
+		add("hidden-text", surface.Key{Kind: h.Kind, Name: h.Item}, h.path, "%s", text)
 	}
 	if s.MoreHidden > 0 {
 		add("hidden-text", none, "", "hidden text in %d more places", s.MoreHidden)
@@ -187,7 +190,7 @@ func (w *sarifWriter) server(s *checkedServer) {
 }
 
 // change is one result for each field that differs, or one for the item.
-func (w *sarifWriter) change(s *checkedServer, c *pinview.Change) {
+func (w *sarifWriter) change(s *Server, c *pinview.Change) {
 	if c.State.Live() || c.State == "" && c.Verdict != surface.Removed {
 		return // a person has approved it
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package preflight
 
 import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
@@ -9,9 +9,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-// A checkedTold is a description or an instruction that the model which comes with the
+// A Told is a description or an instruction that the model which comes with the
 // program takes for an order to a model. It decides nothing.
-type checkedTold struct {
+type Told struct {
 	Place string  `json:"place"`
 	Score float64 `json:"score"` // 0 to 1; no probability
 	Shown string  `json:"shown"`
@@ -23,7 +23,7 @@ type checkedTold struct {
 // told scores descriptions, descriptions of parameters and instructions. The limit is the
 // model's own: the score that 1 % of the benign texts exceed on which it was not trained
 // (boundary/classify/local/MODEL.md).
-func told(s *surface.Surface) (out []checkedTold) {
+func told(s *surface.Surface) (out []Told) {
 	model := local.Default()
 	var r scrub.Result
 	for _, x := range s.Prose() {
@@ -33,7 +33,7 @@ func told(s *surface.Surface) (out []checkedTold) {
 		if score.P <= model.Limit() {
 			continue
 		}
-		out = append(out, checkedTold{x.Place.String(), float64(int(score.P*100)) / 100, finding.Quote(text[score.Start:score.End]), x.Key, x.Path})
+		out = append(out, Told{x.Place.String(), float64(int(score.P*100)) / 100, finding.Quote(text[score.Start:score.End]), x.Key, x.Path})
 	}
 	return out
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/jsonc"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// Clients reads the files of all clients that are known. One that cannot be read is
+// an error: a server in it would go unseen.
+func (f *Finder) Clients(m protect.Machine) (all []*Target, err error) {
+	for _, file := range protect.Locate(m, "") {
+		b, err := terminal.ReadInput(file.Path, nil)
+		if err != nil {
+			return nil, fmt.Errorf("check: %w", err)
+		}
+		some, err := f.parse(file.Client, file.Path, file.Format, b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// parse reads a client's file. One that the person has named, and no client has, must have a
+// place for servers.
+func (f *Finder) parse(client, path string, format protect.Format, b []byte) (all []*Target, err error) {
+	var doc strictjson.Doc
+	if format.Comments {
+		b = jsonc.Plain(b)
+	}
+	if err := doc.Reset(b, strictjson.Limits{MendSurrogates: true}); err != nil {
+		return nil, invalid(ErrFormat, fmt.Errorf("check: %s is no configuration of a client, nor a saved surface (one of pellucid up is given by --config): %w", finding.Quote(path), err))
+	}
+	found := false
+	for _, at := range format.Paths {
+		serverLists(doc.Root(), at, nil, func(under []string, servers strictjson.Value) {
+			found = true
+			for name, v := range servers.Members() {
+				entry := strings.Clone(name.Text())
+				t := &Target{client: client, File: path, entry: entry, Name: entry}
+				if client != "" { // two clients may have two servers of one name
+					t.Name = strings.Join(append(append([]string{client}, under...), entry), "/")
+				}
+				t.disabled = protect.Disabled(v)
+				f.read(t, v)
+				all = append(all, t)
+			}
+		})
+	}
+	if !found && client == "" {
+		return nil, invalid(ErrFormat, fmt.Errorf("check: %s is neither a client's configuration nor a saved surface", finding.Quote(path)))
+	}
+	return all, nil
+}
+
+// serverLists calls visit for every object at the path; "*" is every member, which under
+// then names.
+func serverLists(v strictjson.Value, path, under []string, visit func(under []string, servers strictjson.Value)) {
+	switch {
+	case v.Kind() != '{':
+	case len(path) == 0:
+		visit(under, v)
+	case path[0] == "*":
+		for name, m := range v.Members() {
+			serverLists(m, path[1:], append(under[:len(under):len(under)], strings.Clone(name.Text())), visit)
+		}
+	default:
+		serverLists(v.Get(path[0]), path[1:], under, visit)
+	}
+}
+
+// read makes a target of an entry, the way the gateway would, and of one that runs
+// behind the boundary already, of the server behind it.
+func (f *Finder) read(t *Target, v strictjson.Value) {
+	raw := v.Raw()
+	if wrap, behind, err := f.unwrapped(v); err != nil {
+		t.problem = err
+		return
+	} else if behind != nil {
+		raw, t.pin = behind, wrap.Pin
+	}
+	const name = "entry.json"
+	file := append(append([]byte(`{"mcpServers":{"s":`), raw...), "}}"...)
+	cfg, err := rules.Parse([]byte("version: 1\nservers: {s: {mcp_json: "+name+"}}"), rules.Options{
+		Dir:      filepath.Dir(t.File),
+		Getenv:   func(name string) (string, bool) { v := f.Getenv(name); return v, v != "" },
+		ReadFile: func(string) ([]byte, error) { return file, nil },
+	})
+	if err != nil {
+		t.problem = entryError(err)
+		return
+	}
+	t.reach(cfg.Server("s"))
+}
+
+// entryError is what is wrong with an entry, without the file that it was put into.
+func entryError(err error) error {
+	var all rules.Problems
+	if !errors.As(err, &all) || len(all) == 0 {
+		return err
+	}
+	fault := all[0].Fault
+	if i := strings.Index(fault, "its entry "); i >= 0 {
+		fault = fault[i:]
+	}
+	return errors.New(fault)
+}
+
+// Configured are the servers of a configuration of pellucid up, under the names that they
+// have there.
+func Configured(path string, r *rules.Rules) []*Target {
+	all := make([]*Target, len(r.Servers))
+	for i, s := range r.Servers {
+		all[i] = &Target{File: path, entry: s.Name, Name: s.Name, pin: s.Pin}
+		all[i].reach(s)
+	}
+	return all
+}
+
+// reach says how a server is started or dialled.
+func (t *Target) reach(s *rules.Server) {
+	if s.Command != nil {
+		t.Command, t.identity = s.Command, surface.LocalIdentity(s.Command, s.Cwd)
+		cmd := child.Command{Args: s.Command, Dir: s.Cwd}
+		var names []string
+		for _, v := range s.Env {
+			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
+			names = append(names, terminal.Inline(v.Name))
+		}
+		if len(names) > 0 {
+			t.detail = append(t.detail, "with a value of the file in "+strings.Join(names, ", "))
+		}
+		if s.Cwd != "" {
+			t.detail = append(t.detail, "in "+terminal.Inline(s.Cwd))
+		}
+		t.start(cmd)
+		return
+	}
+	address := s.URL.Reveal()
+	t.identity = surface.URLIdentity(address)
+	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true, Notice: t.stderr.Add}
+	for _, h := range s.Headers {
+		o.Header.Add(h.Name, h.Value.Reveal())
+	}
+	t.dial, t.problem = fleet.URL(s.Transport, address, o)
+}

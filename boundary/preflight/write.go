@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// Write shows the report to a person.
+func (r *Report) Write(dst io.Writer, p terminal.Palette) error {
+	w := bufio.NewWriter(dst)
+	count := map[string]int{}
+	for i, s := range r.Servers {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		s.write(w, p)
+		count[s.Conclusion]++
+	}
+	if len(r.Shadows) > 0 {
+		terminal.Section(w, p, "one server in another's light")
+		for _, s := range r.Shadows {
+			what := map[string]string{string(surface.SameName): "has the same name as", string(surface.LookAlike): "looks like",
+				string(surface.Mentions): "talks about"}[s.How]
+			fmt.Fprintf(w, "  %s: %s %s %s of %s\n", terminal.Inline(s.Server), terminal.Inline(s.Place), what, finding.Quote(s.Tool), terminal.Inline(s.Other))
+		}
+	}
+	if len(r.Servers) > 1 {
+		var parts []string
+		for _, is := range []string{string(surface.Clean), string(surface.Differs), string(surface.Rejected), Unreachable, NotChecked, Skipped} {
+			if count[is] > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", count[is], is))
+			}
+		}
+		fmt.Fprintf(w, "\n%s: %s\n", terminal.Plural(len(r.Servers), "server"), strings.Join(parts, ", "))
+	}
+	return w.Flush()
+}
+
+func (r *Server) write(w io.Writer, p terminal.Palette) {
+	name := r.Name
+	if name == "" {
+		name = "surface"
+	}
+	fmt.Fprint(w, p.Bold(terminal.Inline(name)))
+	if r.File != "" {
+		fmt.Fprintf(w, "  %s", terminal.Inline(r.File))
+	}
+	fmt.Fprintln(w)
+	paint := map[string]func(string) string{string(surface.Clean): p.Green, string(surface.Differs): p.Yellow}[r.Conclusion]
+	if paint == nil {
+		paint = p.Red
+	}
+	row := func(label, format string, args ...any) {
+		fmt.Fprintf(w, "  %-13s %s\n", label, terminal.Printable(fmt.Sprintf(format, args...)))
+	}
+	if r.Why != "" {
+		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s", r.Why)
+	} else {
+		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Octets))
+	}
+	if r.Said != "" {
+		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", pinview.Hanging(cutText(r.Said, maxSaidShown)))
+	}
+	for _, line := range r.Stderr {
+		row("it said", "%s", line)
+	}
+	if r.Fingerprint != nil {
+		row("fingerprint", "%s", r.Fingerprint)
+	}
+	if r.Reviewed {
+		row("reviewed", "%s", map[bool]string{false: "OK, now", true: "OK, remembered"}[r.Cached])
+	}
+	if r.Pinned {
+		row("pinned", "now: what differs from this later waits for you")
+	}
+	if r.Offered > 0 {
+		row("pinned", "now: %s that it offers only to clients with more capabilities", terminal.Plural(r.Offered, "item"))
+	}
+	if r.Moved {
+		row("note", "it is reached in another way than when it was pinned")
+	}
+	r.writeHidden(w, p, row)
+	for _, c := range r.Changes {
+		c.Write(w, p)
+	}
+	if r.Conclusion == string(surface.Differs) {
+		row("decide", "pellucid pins diff %s, then approve or block", terminal.ShellWord(r.Pin))
+	}
+	for _, x := range r.Wording {
+		row("wording", "%s: %s (%d): %s", x.Place, x.Family, x.Score, x.Shown)
+	}
+	for _, x := range r.Told {
+		row("told", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
+	}
+	for _, x := range r.Removed {
+		row("removed", "%s: %s, %s, before a model sees it", x.Key(), terminal.Plural(x.N, "part"), x.Code)
+	}
+	for _, x := range r.LeftOut {
+		row("left out", "%s: not what the protocol's schema allows", x.shown)
+	}
+	for _, x := range r.NotInspected {
+		row("not inspected", "%s", x)
+	}
+}
+
+// maxSaidShown bounds what a person is shown of a reviewer's answer, in bytes; the JSON has all of it.
+const maxSaidShown = 1000
+
+// cutText is the beginning of s, at most that many bytes, and no part of a character.
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + " …"
+}
+
+func (r *Server) writeHidden(w io.Writer, p terminal.Palette, row func(label, format string, args ...any)) {
+	for _, h := range r.Hidden {
+		row("hidden text", "%s, octets %d to %d: %s", h.place, h.Start, h.End, h.Code)
+		fmt.Fprintf(w, "    %s\n", terminal.Printable(h.Shown))
+		for _, m := range h.Messages {
+			fmt.Fprintf(w, "    it says: %s\n", p.Yellow(strings.ReplaceAll(terminal.Printable(m), "\n", "\n      ")))
+		}
+	}
+	if r.MoreHidden > 0 {
+		row("hidden text", "and in %d more places", r.MoreHidden)
+	}
+}

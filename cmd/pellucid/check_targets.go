@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/boundary/preflight"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
+)
+
+// targets finds what is to be checked.
+func (c *checkCmd) targets(e *env) ([]*preflight.Target, error) {
+	find := &preflight.Finder{Getenv: e.Getenv, Stdin: e.Stdin, Server: c.Server, ParseWrap: parseWrap}
+	switch {
+	case len(c.command) > 0:
+		t, err := find.Command(c.command, c.Env)
+		return []*preflight.Target{t}, err
+	case c.Surface != "":
+		t, err := find.Dump(c.Surface)
+		return []*preflight.Target{t}, err
+	}
+	all, err := c.configured(e, find)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := find.Select(all)
+	switch {
+	case err != nil || len(targets) > 0:
+		return targets, err
+	case len(c.files) > 0 || c.configuration != nil:
+		return nil, errors.New("check: no server is configured there: nothing was checked")
+	}
+	return nil, errors.New("check: no server is configured in any client's file: nothing was checked; name a file, or a command behind --")
+}
+
+// configured reads the files that are named, the configuration of up, or the files of all
+// clients.
+func (c *checkCmd) configured(e *env, find *preflight.Finder) ([]*preflight.Target, error) {
+	switch {
+	case len(c.files) > 0:
+		return find.Files(c.files)
+	case c.configuration != nil:
+		return preflight.Configured(c.Config, c.configuration), nil
+	}
+	m, err := protect.ThisMachine(e.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return find.Clients(m)
+}
+
+// parseWrap reads a command line of pellucid wrap in a client's file with the parser of
+// pellucid wrap.
+func parseWrap(args []string) (*preflight.Wrapped, error) {
+	var c cli
+	k, err := newParser(&c, &env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+	if err != nil {
+		return nil, err
+	}
+	k.Exit = func(int) {}
+	if _, err := k.Parse(args); err != nil {
+		return nil, err
+	}
+	w := &c.Wrap
+	switch {
+	case len(w.Command) > 0 && w.Command[0] == "--":
+		w.Command = w.Command[1:]
+	case len(w.Command) > 0 && strings.HasPrefix(w.Command[0], "-"):
+		return nil, errors.New("check: wrap: unknown flag")
+	}
+	return &preflight.Wrapped{Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
+}
