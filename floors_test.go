@@ -62,7 +62,7 @@ record/hold:     text/finding
 record/trust:    text/finding
 record/sequence: platform/state record/ledger
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/hold
-record/standing: text/finding record/ledger record/trust record/sequence
+record/standing: text/finding platform/terminal record/ledger record/trust record/sequence
 
 # grounding: signed attestations, what they say together, and the adapter that serves them to a model
 grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
@@ -98,7 +98,7 @@ boundary/gateway:              text/finding text/scrub text/href text/frame text
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson mcp/wire mcp/mcpmsg boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/child mcp/wire mcp/mcpmsg boundary/gateway
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          model/llm boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
@@ -123,6 +123,7 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
+app/forget:  text/finding platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
 app:         text/finding text/frame platform/child platform/intake platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
 app/apptest: platform/logtest app github.com/modelcontextprotocol/go-sdk

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -32,36 +31,6 @@ Exit codes: 0 every case is decided as wanted; 1 one is not; 3 the file, or the 
 is wrong.`
 }
 
-// policyResult is a case as JSON.
-type policyResult struct {
-	Name   string        `json:"name"`
-	Line   int           `json:"line"`
-	Passed bool          `json:"passed"`
-	Want   string        `json:"want"`
-	Got    policyOutcome `json:"got"`
-	Would  policyOutcome `json:"would,omitzero"`
-}
-
-type policyOutcome struct {
-	Action string `json:"action"`
-	Rule   string `json:"rule,omitzero"`
-	Failed bool   `json:"failed,omitzero"`
-}
-
-func outcomeOf(o policy.Outcome) policyOutcome {
-	return policyOutcome{o.Action.String(), o.Rule, o.Failed}
-}
-
-func (o policyOutcome) String() string {
-	switch {
-	case o.Rule == "":
-		return o.Action + ", no rule"
-	case o.Failed:
-		return o.Action + ", because rule " + o.Rule + " could not be evaluated"
-	}
-	return o.Action + ", rule " + o.Rule
-}
-
 func (c *policyTestCmd) Run(e *env) error {
 	src, err := readRegular(c.File, rules.MaxFile)
 	if err != nil {
@@ -76,17 +45,16 @@ func (c *policyTestCmd) Run(e *env) error {
 		return exit.With(exit.Config, fmt.Errorf("policy: %s:\n%w", finding.Quote(c.File), err))
 	}
 	failed := 0
-	for i := range t.Cases {
-		x := &t.Cases[i]
-		d, passed := x.Check(t.Policy)
-		if !passed {
+	for r := range t.Results() {
+		if !r.Passed {
 			failed++
 		}
-		r := policyResult{Name: x.Name, Line: x.Line, Passed: passed, Want: wanted(x), Got: outcomeOf(d.Outcome)}
-		if d.Would.Rule != "" {
-			r.Would = outcomeOf(d.Would)
+		if c.JSON {
+			err = terminal.WriteJSON(e.Stdout, r)
+		} else {
+			err = r.Write(e.Stdout)
 		}
-		if err := c.print(e, &r); err != nil {
+		if err != nil {
 			return fmt.Errorf("policy: write: %w", err)
 		}
 	}
@@ -95,37 +63,6 @@ func (c *policyTestCmd) Run(e *env) error {
 		return exit.With(exit.Failed, nil)
 	}
 	return nil
-}
-
-func wanted(x *rules.PolicyCase) string {
-	w := x.Want.String()
-	switch {
-	case x.Rule == nil:
-	case *x.Rule == "":
-		w += ", no rule"
-	default:
-		w += ", rule " + *x.Rule
-	}
-	if x.Would != nil {
-		w += ", would " + x.Would.String()
-	}
-	return w
-}
-
-func (c *policyTestCmd) print(e *env, r *policyResult) error {
-	if c.JSON {
-		return terminal.WriteJSON(e.Stdout, r)
-	}
-	if r.Passed {
-		_, err := fmt.Fprintf(e.Stdout, "ok    %s\n", terminal.Inline(r.Name))
-		return err
-	}
-	got := r.Got.String()
-	if r.Would.Rule != "" {
-		got += "; would " + r.Would.String()
-	}
-	_, err := fmt.Fprintf(e.Stdout, "FAIL  %s (line %d)\n      want %s\n      got  %s\n", terminal.Inline(r.Name), r.Line, terminal.Printable(r.Want), got)
-	return err
 }
 
 // readRegular reads a file of at most most octets.

@@ -3,12 +3,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -32,14 +29,6 @@ type trustFlags struct {
 	JSON bool   `name:"json" help:"Print one JSON object for each score, as JSON lines."`
 }
 
-// A scoreRow is what --json prints.
-type scoreRow struct {
-	Server    string `json:"server,omitzero"`
-	Tool      string `json:"tool,omitzero"`
-	Validator string `json:"validator,omitzero"`
-	Score     string `json:"score"`
-}
-
 func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
 	at, err := moment("--at", c.At)
 	if err != nil {
@@ -48,28 +37,13 @@ func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	out := bufio.NewWriter(e.Stdout)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	n := 0
-	for o, score := range s.All(at.Unix()) {
-		if n++; n == 1 && !c.JSON {
-			fmt.Fprintln(w, "SCORE\tOF")
-		}
-		if !c.JSON {
-			name := o.Server
-			switch {
-			case o.Tool != "":
-				name += "/" + o.Tool
-			case o.Validator != "":
-				name = "validator " + o.Validator
-			}
-			fmt.Fprintf(w, "%s\t%s\n", score, terminal.Inline(name))
-		} else if err := terminal.WriteJSON(out, scoreRow{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
-			return err
-		}
+	write := standing.WriteTable
+	if c.JSON {
+		write = standing.WriteRows
 	}
+	n, err := write(e.Stdout, s, at)
 	fmt.Fprintf(e.Stderr, "%s, by the first %s of the log.\n", terminal.Plural(n, "score"), terminal.Plural(int(size), "record"))
-	return errors.Join(w.Flush(), out.Flush())
+	return err
 }
 
 type trustShowCmd struct {
@@ -86,31 +60,12 @@ the gateways that run on the store, with what the log has had since. Exit codes:
 
 func (c *trustShowCmd) Run(e *env) error {
 	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
-		state, size, err := currentScores(ctx, l)
+		state, size, err := standing.Current(ctx, l)
 		if err != nil {
 			return err
 		}
 		return c.print(e, state, size)
 	})
-}
-
-// currentScores are those of the whole log, by the options that it names last.
-func currentScores(ctx context.Context, l *storage.Ledger) (*trust.State, int64, error) {
-	head, err := l.Head(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	o, err := standing.Latest(ctx, l, head.Size)
-	if err != nil {
-		return nil, 0, err
-	}
-	state, from := trust.New(o), int64(0)
-	if snapshot, size, err := l.LoadScores(ctx, o.Name()); err != nil {
-		return nil, 0, err
-	} else if kept, err := trust.Restore(snapshot, o); snapshot != nil && err == nil && size <= head.Size {
-		state, from = kept, size
-	}
-	return state, head.Size, standing.Apply(ctx, l, from, head.Size, state)
 }
 
 type trustReplayCmd struct {
@@ -163,7 +118,7 @@ func (c *trustReplayCmd) replay(ctx context.Context, e *env, src standing.Reader
 	return c.print(e, state, size)
 }
 
-// errScores: somebody has changed the snapshot, or the log.
+// errScores says that the snapshot was changed, or the log.
 var errScores = errors.New("trust: the snapshot in the store is not what the log gives")
 
 func (c *trustReplayCmd) stored(ctx context.Context, e *env, l *storage.Ledger) error {
@@ -174,23 +129,11 @@ func (c *trustReplayCmd) stored(ctx context.Context, e *env, l *storage.Ledger) 
 	if err := c.replay(ctx, e, l, head.Size); err != nil {
 		return err
 	}
-	o, err := standing.Latest(ctx, l, head.Size)
-	if err != nil {
-		return err
-	}
-	kept, at, err := l.LoadScores(ctx, o.Name())
-	if err != nil || kept == nil {
-		return err
-	}
-	if at > head.Size {
+	at, found, err := standing.CheckSnapshot(ctx, l, head.Size)
+	if errors.Is(err, standing.ErrSnapshot) {
 		return errScores
-	}
-	state, err := standing.Replay(ctx, l, at, &o)
-	if err != nil {
+	} else if err != nil || !found {
 		return err
-	}
-	if !bytes.Equal(state.Snapshot(), kept) {
-		return errScores
 	}
 	_, err = fmt.Fprintf(e.Stderr, "The snapshot in the store, of %s, is what the log gives.\n", terminal.Plural(int(at), "record"))
 	return err

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// A CaseResult is what a policy decided of a case.
+type CaseResult struct {
+	Name   string      `json:"name"`
+	Line   int         `json:"line"`
+	Passed bool        `json:"passed"`
+	Want   string      `json:"want"`
+	Got    CaseOutcome `json:"got"`
+	Would  CaseOutcome `json:"would,omitzero"`
+}
+
+// A CaseOutcome is an action and the rule that wants it.
+type CaseOutcome struct {
+	Action string `json:"action"`
+	Rule   string `json:"rule,omitzero"`
+	Failed bool   `json:"failed,omitzero"`
+}
+
+func outcomeOf(o policy.Outcome) CaseOutcome {
+	return CaseOutcome{o.Action.String(), o.Rule, o.Failed}
+}
+
+func (o CaseOutcome) String() string {
+	switch {
+	case o.Rule == "":
+		return o.Action + ", no rule"
+	case o.Failed:
+		return o.Action + ", because rule " + o.Rule + " could not be evaluated"
+	}
+	return o.Action + ", rule " + o.Rule
+}
+
+// Results decides every case, in their order.
+func (t *PolicyTest) Results() iter.Seq[*CaseResult] {
+	return func(yield func(*CaseResult) bool) {
+		for i := range t.Cases {
+			x := &t.Cases[i]
+			d, passed := x.Check(t.Policy)
+			r := &CaseResult{Name: x.Name, Line: x.Line, Passed: passed, Want: x.wanted(), Got: outcomeOf(d.Outcome)}
+			if d.Would.Rule != "" {
+				r.Would = outcomeOf(d.Would)
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// wanted is what a case wants, for a person.
+func (x *PolicyCase) wanted() string {
+	w := x.Want.String()
+	switch {
+	case x.Rule == nil:
+	case *x.Rule == "":
+		w += ", no rule"
+	default:
+		w += ", rule " + *x.Rule
+	}
+	if x.Would != nil {
+		w += ", would " + x.Would.String()
+	}
+	return w
+}
+
+// Write prints a result for a person.
+func (r *CaseResult) Write(w io.Writer) error {
+	if r.Passed {
+		_, err := fmt.Fprintf(w, "ok    %s\n", terminal.Inline(r.Name))
+		return err
+	}
+	got := r.Got.String()
+	if r.Would.Rule != "" {
+		got += "; would " + r.Would.String()
+	}
+	_, err := fmt.Fprintf(w, "FAIL  %s (line %d)\n      want %s\n      got  %s\n", terminal.Inline(r.Name), r.Line, terminal.Printable(r.Want), got)
+	return err
+}

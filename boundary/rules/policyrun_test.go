@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestResults: what a policy decides of each case, for a person.
+func TestResults(t *testing.T) {
+	x, err := ParsePolicyTest([]byte(`policy: {preset: standard}
+cases:
+  - name: "clean\u202e"
+    event: {hints: {read_only: true}}
+    want: allow
+  - name: call
+    event: {direction: call, server: files, tool: write, trust: {tool: 0.3}}
+    want: {action: deny, rule: some-rule, would: ask}
+  - name: no rule
+    event: {findings: {hidden-tag: 3}, trust: {tool: 0.3}}
+    want: {action: allow, rule: ""}
+`), newFixed().options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	passed := ""
+	for r := range x.Results() {
+		if err := r.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		passed += map[bool]string{true: "+", false: "-"}[r.Passed]
+	}
+	want := "ok    clean\u2039U+202E RIGHT-TO-LEFT OVERRIDE\u203a\n" +
+		"FAIL  call (line 6)\n      want deny, rule some-rule, would ask\n      got  ask, rule distrusted-privileged\n" +
+		"FAIL  no rule (line 9)\n      want allow, no rule\n      got  hold, rule distrusted-hidden\n"
+	if passed != "+--" || b.String() != want {
+		t.Errorf("%s:\n%s\nwant\n%s", passed, &b, want)
+	}
+	for range x.Results() { // a caller that has seen enough
+		break
+	}
+	for o, want := range map[CaseOutcome]string{
+		{Action: "allow"}:                         "allow, no rule",
+		{Action: "hold", Rule: "r"}:               "hold, rule r",
+		{Action: "deny", Rule: "r", Failed: true}: "deny, because rule r could not be evaluated",
+	} {
+		if o.String() != want {
+			t.Errorf("%q, want %q", o.String(), want)
+		}
+	}
+}
