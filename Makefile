@@ -70,7 +70,7 @@ fuzz:
 
 bench: build
 	bin/pellucid bench scrub
-	bin/pellucid bench corpora
+	go run ./cmd/pellucid-bench corpora
 	go test -count=1 -run '^Test(Latency|Memory)$$' -v ./e2e
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
@@ -103,12 +103,12 @@ surface-figures:
 # How well the local classifier finds attacks of families that it has not seen, by family,
 # beside a list of phrases and what npm ships and runs; `make model` also writes its
 # weights and the table in boundary/classify/local/MODEL.md.
-TRAIN := go run ./measure/training -beside 'node e2e/node/detectors.mjs .tools/e2e/node_modules'
+TRAIN := go run ./cmd/pellucid-bench train --beside 'node e2e/node/detectors.mjs .tools/e2e/node_modules'
 model-table: peers
 	$(TRAIN)
 
 model: peers
-	$(TRAIN) -write >/dev/null
+	$(TRAIN) --write >/dev/null
 
 lint: fmt
 	go vet ./...

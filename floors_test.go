@@ -21,8 +21,9 @@ const module = "github.com/pellucid-mcp/pellucid"
 // outside the standard library that its non-test files may import: packages
 // of this module by their path in it, other modules by a prefix of theirs.
 // A package may name only packages that stand on a line above its own, so no
-// arrow runs up. "*" allows every package above. A line that begins with # heads
-// the packages of one folder of the top level, and says what they are.
+// arrow runs up. "*" allows every package above, and "!" takes one of these out again.
+// A line that begins with # heads the packages of one folder of the top level, and says
+// what they are.
 const floors = `
 # text: what a text is, how it is made safe, and how it is labelled; functions of their arguments alone
 text/finding:
@@ -33,7 +34,6 @@ text/jsonc:
 text/scrub:         text/finding text/ucd
 text/href:          text/finding text/ucd
 text/frame:         text/finding text/scrub text/ucd text/strictjson
-text/scrub/sources: text/scrub
 
 # platform: processes, files, addresses and terminals of this machine, and who asks
 platform/child:    text/finding golang.org/x/sys
@@ -115,9 +115,10 @@ measure/datadir:
 measure/traces:          text/strictjson model/counterfactual github.com/klauspost/compress
 measure/ccrbench:        text/strictjson model/counterfactual measure/interval measure/traces
 measure/corpora:         text/finding text/strictjson measure/datadir
-measure/corpora/residue: text/scrub measure/corpora golang.org/x/text
+measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
 measure/training:        text/scrub boundary/classify/local measure/corpora measure/interval
-measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/auth platform/child mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
+measure/sources:         text/scrub
+measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/auth platform/child platform/terminal mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
 
 # app: the parts put together as compiled rules say
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
@@ -129,7 +130,8 @@ app:         text/finding text/frame platform/child platform/intake platform/loo
 app/apptest: platform/logtest app github.com/modelcontextprotocol/go-sdk
 
 # cmd: the command lines
-cmd/pellucid: * github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
+cmd/pellucid-bench: platform/terminal measure/corpora/residue measure/training measure/sources app/exit github.com/alecthomas/kong
+cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/traces !measure/sources !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 
 # e2e: tests of the program against servers and clients that others wrote
 e2e:
@@ -198,6 +200,11 @@ func parseFloors(t *testing.T, text string) map[string]floor {
 				for above := range out {
 					f.internal[above] = true
 				}
+			case strings.HasPrefix(a, "!"):
+				if !f.internal[a[1:]] {
+					t.Errorf("policy: %s takes out %s, which it does not allow", name, a[1:])
+				}
+				delete(f.internal, a[1:])
 			case strings.Contains(a, "."):
 				f.modules = append(f.modules, a)
 			default:
@@ -346,6 +353,10 @@ func f() { go f(); time.Sleep(1); var _ time.Duration; _ = rand.Int; _ = unicode
 		if got := banned(imp) != ""; got != want {
 			t.Errorf("banned(%q) = %v, want %v", imp, got, want)
 		}
+	}
+	parsed := parseFloors(t, "# a: x\na/b:\na/c:\na/d: * !a/b")["a/d"]
+	if parsed.allows(module+"/a/b") || !parsed.allows(module+"/a/c") {
+		t.Errorf("what is taken out: %v", parsed.internal)
 	}
 	fl := floor{internal: map[string]bool{"text/scrub": true}, modules: []string{"golang.org/x/sys"}}
 	for imp, want := range map[string]bool{

@@ -25,7 +25,6 @@ text/scrub.unescape:               part of EncodedTokens
 text/scrub.escape1:                part of EncodedTokens
 text/scrub.Replay:                 checks a list of events against input and output
 text/scrub.Steps:                  the steps of a profile in order, which the specification is held to
-text/scrub.Tokens:                 the built-in control tokens, which the specification is held to
 
 # Reassembly of a context from capsules, and the weights of a decision: the model guard does
 # not call these yet.
@@ -39,22 +38,15 @@ model/counterfactual.ParseManifest:       reads the manifest of an assembled con
 model/counterfactual.Conformal:           the p-value of a distance among those of honest runs
 model/counterfactual.LevelFor:            the level of removal for a weight
 
-# What measure/training reaches, and tests.
-boundary/classify/local.New: a model from its weights
-measure/corpora.Dir:         finds the texts of the corpora
-measure/datadir.Find:        finds a file of the test data
-
 # Names for messages of tests.
 text/ucd.Script.String: the names are generated with the tables
 
 # Tools of tests, and programs that write what is generated.
 boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
-measure/training:         fits the local classifier (make model)
 model/llm/llmtest:        a provider of models for tests
 platform/logtest:         a log that tests read
 platform/pgtest:          a Postgres for tests
-text/scrub/sources:       checks the table of control tokens against its sources
 text/ucd/gen:             writes the tables of Unicode
 `
 

@@ -5,5 +5,4 @@ package main
 type benchCmd struct {
 	Scrub   benchScrubCmd   `cmd:"" help:"What scrubbing one field costs, beside memcpy and what libraries would do."`
 	Gateway benchGatewayCmd `cmd:"" help:"What the boundary adds to a call, beside other proxies, in front of the same server."`
-	Corpora benchCorporaCmd `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
 }

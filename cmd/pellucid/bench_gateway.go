@@ -3,15 +3,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
+	"path/filepath"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/measure/speed"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -50,7 +50,7 @@ the figures say little. Exit code 1: a call failed.`
 // Validate is called by kong; its error is one of usage.
 func (c *benchGatewayCmd) Validate() error {
 	switch {
-	case c.Play != "" && !speed.IsRole(c.Play) && layerConfig(c.Play) == "":
+	case c.Play != "" && !speed.IsRole(c.Play) && speed.LayerConfig(c.Play) == "":
 		return errors.New("no such role")
 	case c.Play == "" && len(c.Command) > 0:
 		return fmt.Errorf("unexpected argument %s", finding.Quote(c.Command[0]))
@@ -61,7 +61,7 @@ func (c *benchGatewayCmd) Validate() error {
 }
 
 func (c *benchGatewayCmd) Run(e *env) error {
-	if config := layerConfig(c.Play); config != "" {
+	if config := speed.LayerConfig(c.Play); config != "" {
 		return c.playLayer(e, config)
 	}
 	if c.Play != "" {
@@ -80,7 +80,11 @@ func (c *benchGatewayCmd) Run(e *env) error {
 	if c.Events == 0 {
 		c.Events = -1
 	}
-	progress := newProgress(e, "bench gateway")
+	var layers []speed.Layer
+	if c.Layers {
+		layers = speed.Layers()
+	}
+	progress := terminal.NewProgress(e.Stderr, "bench gateway")
 	report, err := speed.MeasureGateway(ctx, speed.GatewayOptions{
 		Self: func(r speed.Role) []string {
 			args := []string{exe, "bench", "gateway", "--play", r.Name}
@@ -92,10 +96,10 @@ func (c *benchGatewayCmd) Run(e *env) error {
 			}
 			return args
 		},
-		Rounds: c.Rounds, Slice: c.Slice, Pause: c.Pause, Sessions: c.Sessions, Octets: c.Octets, Events: c.Events, Progress: progress.say,
-		Layers: c.layers(),
+		Rounds: c.Rounds, Slice: c.Slice, Pause: c.Pause, Sessions: c.Sessions, Octets: c.Octets, Events: c.Events, Progress: progress.Say,
+		Layers: layers,
 	})
-	progress.done()
+	progress.Done()
 	if err != nil && ctx.Err() != nil {
 		return errors.New("bench: interrupted")
 	} else if err != nil {
@@ -104,32 +108,33 @@ func (c *benchGatewayCmd) Run(e *env) error {
 	if c.JSON {
 		return terminal.WriteJSON(e.Stdout, report)
 	}
-	w := bufio.NewWriter(e.Stdout)
-	printGateway(w, terminal.PaletteFor(e.Stdout, e.Getenv), report)
-	return w.Flush()
+	return report.Print(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
 }
 
-func printGateway(w *bufio.Writer, p terminal.Palette, report *speed.GatewayReport) {
-	fmt.Fprintf(w, "%s %s/%s, %d CPUs; times in microseconds\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	last := ""
-	for _, f := range report.Figures {
-		if head := fmt.Sprintf("%s, %s, %s, %d sessions", f.Transport, f.Script, speed.SizeName(f.Octets), f.Sessions); head != last {
-			fmt.Fprintf(w, "\n%s\n", p.Bold(fmt.Sprintf("%-38s %9s %9s %9s %9s %9s %9s %7s", head, "p50", "p99", "added", "added99", "calls/s", "CPU/call", "RSS MB")))
-			last = head
-		}
-		fmt.Fprintf(w, "  %-36s %9.0f %9.0f", f.Way, f.P50, f.P99)
-		if f.Way == speed.Direct {
-			fmt.Fprintf(w, " %9s %9s %9.0f\n", "", "", f.Rate)
-			continue
-		}
-		fmt.Fprintf(w, " %9.0f %9.0f %9.0f %9.0f %7.1f\n", f.AddedP50, f.AddedP99, f.Rate, f.CPU, float64(f.RSS)/1e6)
+// playLayer is `pellucid up` with a state and a configuration that last as long as it.
+func (c *benchGatewayCmd) playLayer(e *env, config string) error {
+	dir, err := os.MkdirTemp("", "pellucid-bench-")
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
 	}
-	fmt.Fprintln(w)
-	for _, t := range report.Targets {
-		verdict := p.Green("met    ")
-		if !t.Met {
-			verdict = p.Red("NOT MET")
-		}
-		fmt.Fprintf(w, "%s  %-46s %s, wanted %s\n", verdict, t.Name, t.Got, t.Want)
+	defer os.RemoveAll(dir)
+	if err := os.Setenv("PELLUCID_STATE", dir); err != nil {
+		return fmt.Errorf("bench: %w", err)
 	}
+	config = fmt.Sprintf("version: 1\nhttp: {rate: 0}\ntelemetry: {log: error}\n%sservers:\n  upstream: {url: %q}\n", config, c.Upstream)
+	file := filepath.Join(dir, "pellucid.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	src, err := app.FileSource(file)
+	if err != nil {
+		return err
+	}
+	b, err := app.OpenGateway(app.GatewayOptions{Getenv: e.Getenv, Stderr: e.Stderr}, src)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	resident.DropStartup() // as up does
+	return speed.Host(b, e.Stdin, e.Stderr)
 }

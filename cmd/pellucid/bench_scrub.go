@@ -3,11 +3,8 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/measure/speed"
@@ -36,15 +33,15 @@ func (c *benchScrubCmd) Validate() error {
 }
 
 func (c *benchScrubCmd) Run(e *env) error {
-	progress := newProgress(e, "bench scrub")
+	progress := terminal.NewProgress(e.Stderr, "bench scrub")
 	got, err := speed.Measure(speed.Options{
 		Rounds: c.Rounds,
 		Slice:  c.Slice,
 		Progress: func(done, total int) {
-			progress.say(fmt.Sprintf("round %d of %d", min(done+1, total), total))
+			progress.Say(fmt.Sprintf("round %d of %d", min(done+1, total), total))
 		},
 	})
-	progress.done()
+	progress.Done()
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
@@ -53,17 +50,5 @@ func (c *benchScrubCmd) Run(e *env) error {
 			Cases []speed.Case `json:"cases"`
 		}{got})
 	}
-	w := bufio.NewWriter(e.Stdout)
-	fmt.Fprintf(w, "fields of %d octets, %s %s/%s\n", speed.Octets, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	p := terminal.PaletteFor(e.Stdout, e.Getenv)
-	last := ""
-	for _, cs := range got {
-		text, way, _ := strings.Cut(cs.Name, "/")
-		if text != last {
-			fmt.Fprintf(w, "\n%s\n", p.Bold(fmt.Sprintf("%-18s %12s %10s %10s %8s", text, "ns", "x memcpy", "MB/s", "allocs")))
-			last = text
-		}
-		fmt.Fprintf(w, "  %-16s %12.0f %10.1f %10.0f %8.0f\n", way, cs.NS, cs.MemcpyRatio, cs.MBPerS, cs.Allocs)
-	}
-	return w.Flush()
+	return speed.PrintCases(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), got)
 }

@@ -95,12 +95,12 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	progress := newVerifying(e, targets)
 	checker, done, err := c.checker(ctx, review, progress)
 	if err != nil {
-		progress.done()
+		progress.Done()
 		return err
 	}
 	defer done()
 	r, err := checker.Run(ctx, targets)
-	progress.done()
+	progress.Done()
 	if err != nil {
 		return codedPreflight(err)
 	}

@@ -78,19 +78,19 @@ func (c *checkCmd) reviewRules(e *env) (*rules.Review, error) {
 // verifying tells a person who waits what for: on a terminal in one line that is
 // written over, and elsewhere once.
 type verifying struct {
-	*progress
+	*terminal.Progress
 	of map[string]string // titles by name
 }
 
 func newVerifying(e *env, targets []*preflight.Target) *verifying {
-	v := &verifying{newProgressOf(e, "verifying "+terminal.Plural(len(targets), "server")+" …"), map[string]string{}}
+	v := &verifying{terminal.NewProgressOf(e.Stderr, "verifying "+terminal.Plural(len(targets), "server")+" …"), map[string]string{}}
 	for _, t := range targets {
 		v.of[t.Name] = t.Title()
 	}
 	return v
 }
 
-func (v *verifying) begin(t *preflight.Target) { v.say("verifying " + t.Title() + " …") }
+func (v *verifying) begin(t *preflight.Target) { v.Say("verifying " + t.Title() + " …") }
 
 // part is told before each question to the reviewer.
 func (v *verifying) part(server string, s surface.Step) {
@@ -98,5 +98,5 @@ func (v *verifying) part(server string, s surface.Step) {
 	if s.Chunks > 1 {
 		text += fmt.Sprintf(" part %d of %d", s.Chunk, s.Chunks)
 	}
-	v.say(text)
+	v.Say(text)
 }

@@ -3,48 +3,11 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
-
-// A progress is one line on standard error that says how far a verb has come:
-// rewritten in place on a terminal, and said once where nobody looks.
-type progress struct {
-	w      io.Writer
-	prefix string
-}
-
-func newProgress(e *env, verb string) *progress {
-	p := newProgressOf(e, verb+": measuring")
-	p.prefix = verb + ": "
-	return p
-}
-
-// newProgressOf says plain where there is no terminal.
-func newProgressOf(e *env, plain string) *progress {
-	if !terminal.IsTerminal(e.Stderr) {
-		fmt.Fprintln(e.Stderr, plain)
-		return &progress{}
-	}
-	return &progress{w: e.Stderr}
-}
-
-func (p *progress) say(what string) {
-	if p.w != nil {
-		fmt.Fprintf(p.w, "\r\x1b[K%s%s", p.prefix, terminal.Printable(what))
-	}
-}
-
-func (p *progress) done() {
-	if p.w != nil {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-}
 
 // A bar tells a person on a terminal how far a verb has come; the nil bar, for
 // where nobody looks, does nothing.

@@ -35,7 +35,7 @@ func TestEditRows(t *testing.T) {
 		{"no text", "{}\n{\"text\":\"b\"}\n", "{\"error\":\"row 1: no text under the key\"}\n{\"text\":\"b\"}\n",
 			`v: 1 of 2 rows could not be done and carry a member "error"`, scrub.Faithful},
 		{"not an object", "[1]\n", "{\"error\":\"row 1: not an object\",\"row\":\"[1]\"}\n", `v: 1 of 1 row could not be done and carry a member "error"`, scrub.Faithful},
-		{"hidden text that is not JSON", "\x00\u202e<|im_start|>\n", "", "v: 1 of 1 row", scrub.Faithful},
+		{"hidden text that is not JSON", "\x00\u202e<|" + "im_start|>\n", "", "v: 1 of 1 row", scrub.Faithful},
 		{"refused", `{"text":"a\u202eb"}` + "\n", "{\"text\":null,\"error\":\"row 1: scrub: refused: suspicious-unicode, the first at octet 1\"}\n", "v: 1 of 1 row", scrub.Surface},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestEditRowsFails(t *testing.T) {
 // line, without a hidden character of a row that was not read.
 func FuzzEditRows(f *testing.F) {
 	f.Add([]byte("{\"text\":\"a\\u200bb\"}\n\n[1]\n{\"text\":\"x\",\"text\":\"y\"}"), false)
-	f.Add([]byte("\x00\xff\u202e<|im_start|>\n{\"text\":\"\\ud800\"}\r\n"), true)
+	f.Add([]byte("\x00\xff\u202e<|"+"im_start|>\n{\"text\":\"\\ud800\"}\r\n"), true)
 	f.Fuzz(func(t *testing.T, in []byte, refuse bool) {
 		profile := scrub.Faithful
 		if refuse {

@@ -159,10 +159,10 @@ func digits(s string) string {
 			return r
 		}
 		return -1
-	}, terminal.ReplaceAllString(s, ""))
+	}, escapes.ReplaceAllString(s, ""))
 }
 
-var terminal = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 
 func (f *Family) mustSurvive() bool {
 	for _, name := range mustSurvive {

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command training fits the weights of package local on the collections of text, and
+// Package training fits the weights of the local classifier on the collections of text, and
 // measures them on families that they have not seen.
-//
-//	go run ./measure/training          prints the table
-//	go run ./measure/training -write   also writes the weights and the table in MODEL.md
-//
-// With -beside PROGRAM the table has columns for detectors of others; see beside.
-package main
+package training
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,19 +18,17 @@ import (
 	"github.com/pellucid-mcp/pellucid/measure/corpora"
 )
 
-func main() {
-	root := flag.String("root", ".", "root of the repository")
-	write := flag.Bool("write", false, "write weights.bin and the table in MODEL.md")
-	others := flag.String("beside", "", "program that asks other detectors, with its arguments")
-	flag.Parse()
-	if err := run(*root, *write, *others, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "train:", err)
-		os.Exit(1)
-	}
+// Options say what Run does beside the table.
+type Options struct {
+	Root   string // of the repository, beside which the data are, and in which Write writes
+	Write  bool   // write weights.bin and the table in MODEL.md
+	Beside string // program that asks other detectors, with its arguments; "": none
 }
 
-func run(root string, write bool, others string, out, progress io.Writer) error {
-	dir, err := corpora.Dir(root)
+// Run fits weights, measures them, and writes the table to out. It tells progress how far
+// it has come.
+func Run(o Options, out, progress io.Writer) error {
+	dir, err := corpora.Dir(o.Root)
 	if err != nil {
 		return err
 	}
@@ -44,7 +36,7 @@ func run(root string, write bool, others string, out, progress io.Writer) error 
 	if err != nil {
 		return err
 	}
-	peers, err := beside(others, all, progress)
+	peers, err := beside(o.Beside, all, progress)
 	if err != nil {
 		return err
 	}
@@ -52,14 +44,14 @@ func run(root string, write bool, others string, out, progress io.Writer) error 
 	limit := limitOf(js)
 	var tab bytes.Buffer
 	table(&tab, js, limit, peers)
-	if _, err := out.Write(tab.Bytes()); err != nil || !write {
+	if _, err := out.Write(tab.Bytes()); err != nil || !o.Write {
 		return err
 	}
 	m, err := model(all, kind, limit)
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(root, "classify", "local")
+	folder := filepath.Join(o.Root, "boundary", "classify", "local")
 	if err := os.WriteFile(filepath.Join(folder, "weights.bin"), m.Bytes(), 0o644); err != nil {
 		return err
 	}

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sources looks up every control token in the package that the table names for it.
-//
-//	go run ./text/scrub/sources            # every package
-//	go run ./text/scrub/sources -keep DIR  # and keep what was downloaded
+// Package sources looks up every control token in the package that the table names for it.
 //
 // It needs pip and its registry. Each package is downloaded in the version of the
 // table and unpacked. A spelling that its file does not hold is printed, and so are
-// shapes of tokens that chat templates hold and the table lacks. The exit code is 1 if
-// a spelling was not found.
-package main
+// shapes of tokens that chat templates hold and the table lacks.
+package sources
 
 import (
 	"archive/tar"
@@ -17,7 +13,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -31,23 +26,17 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-func main() {
-	keep := flag.String("keep", "", "keep downloaded packages in this folder")
-	flag.Parse()
-	missing, err := run(*keep, os.Stdout)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sources:", err)
-		os.Exit(1)
-	}
-	if missing > 0 {
-		os.Exit(1)
-	}
-}
-
 // A pkg is a package of the table: name and version.
 type pkg struct{ name, version string }
 
-func run(dir string, w io.Writer) (missing int, err error) {
+// LookUp looks every spelling of the table up, prints to w what it finds, and returns how
+// many spellings it has not found. What it downloads stays in dir; "" is a folder that is
+// removed at the end.
+func LookUp(dir string, w io.Writer) (missing int, err error) {
+	return lookUpAll(scrub.Tokens(), dir, w, fetch)
+}
+
+func lookUpAll(table []scrub.Token, dir string, w io.Writer, fetch func(dir string, p pkg) (map[string][]byte, error)) (missing int, err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "sources"); err != nil {
 			return 0, err
@@ -56,7 +45,7 @@ func run(dir string, w io.Writer) (missing int, err error) {
 	}
 	wanted := map[pkg][]scrub.Token{}
 	known := map[string]bool{}
-	for _, t := range scrub.Tokens() {
+	for _, t := range table {
 		known[t.Text] = true
 		if name, version, _, ok := place(t); ok {
 			wanted[pkg{name, version}] = append(wanted[pkg{name, version}], t)

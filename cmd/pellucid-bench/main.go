@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command pellucid-bench measures Pellucid and makes what comes with it: it is for those who
+// change Pellucid, and is not installed.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/measure/sources"
+	"github.com/pellucid-mcp/pellucid/measure/training"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// cli is the command line: one field for each verb.
+type cli struct {
+	Corpora corporaCmd `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
+	Train   trainCmd   `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
+	Sources sourcesCmd `cmd:"" help:"Look every control token up again in the package that it was read from."`
+}
+
+// env is what a verb may touch of the world outside.
+type env struct {
+	Stdout io.Writer // what was asked for
+	Stderr io.Writer // messages to people
+	Getenv func(string) string
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], &env{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}))
+}
+
+// run parses args, runs the verb and returns the code to exit with.
+func run(args []string, e *env) int {
+	var c cli
+	k, err := kong.New(&c,
+		kong.Name("pellucid-bench"),
+		kong.Description("Measures Pellucid, and makes what comes with it."),
+		kong.Writers(e.Stdout, e.Stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Bind(e),
+	)
+	if err != nil {
+		return report(e, err)
+	}
+	ctx, err := k.Parse(args)
+	if err != nil {
+		return report(e, exit.With(exit.Usage, err))
+	}
+	return report(e, ctx.Run(e))
+}
+
+// report tells a person what went wrong, and returns the exit code.
+func report(e *env, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(e.Stderr, "pellucid-bench: %s\n", terminal.Printable(err.Error()))
+	if coded, ok := errors.AsType[*exit.Error](err); ok {
+		return coded.Code
+	}
+	return exit.Failed
+}
+
+type trainCmd struct {
+	Root   string `default:"." placeholder:"DIR" help:"Root of the repository (default ${default})."`
+	Write  bool   `help:"Write the weights and the table in MODEL.md."`
+	Beside string `placeholder:"COMMAND" help:"Program that asks other detectors, with its arguments: the table gains a column for each. It reads one JSON string a line, and answers with one object of names and verdicts a line."`
+}
+
+func (trainCmd) Help() string {
+	return `The table goes to standard output. Exit codes: 0 done; 1 there are no data, or a file
+cannot be written.`
+}
+
+func (c *trainCmd) Run(e *env) error {
+	if err := training.Run(training.Options{Root: c.Root, Write: c.Write, Beside: c.Beside}, e.Stdout, e.Stderr); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+type sourcesCmd struct {
+	Keep string `placeholder:"DIR" help:"Keep downloaded packages in this folder."`
+}
+
+func (sourcesCmd) Help() string {
+	return `Downloads the packages with pip, in the versions of the table. Exit code 1: a spelling
+was not found.`
+}
+
+func (c *sourcesCmd) Run(e *env) error {
+	missing, err := sources.LookUp(c.Keep, e.Stdout)
+	switch {
+	case err != nil:
+		return fmt.Errorf("sources: %w", err)
+	case missing > 0:
+		return errors.New("sources: " + terminal.Plural(missing, "spelling") + " not found")
+	}
+	return nil
+}
