@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package doctor
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const recently = 1000
 
 // sampling says which servers asked for it and were refused, and how it is allowed. It
 // looks at the journal and at the latest records of each store.
-func (c *doctorCmd) sampling(ctx context.Context, r *doctorReport, dir *state.Dir) {
+func (x *examiner) sampling(ctx context.Context, dir *state.Dir) {
 	servers := map[string]bool{}
 	if dir != nil {
 		for record, err := range dir.Records("decisions.jsonl") {
@@ -35,11 +35,11 @@ func (c *doctorCmd) sampling(ctx context.Context, r *doctorReport, dir *state.Di
 			noteSampling(servers, d.Get("server").Text(), d.Get("method").Text(), d.Get("verdict").Text())
 		}
 	}
-	for _, where := range c.found {
-		c.sampledIn(ctx, servers, where)
+	for _, where := range x.stores {
+		sampledIn(ctx, servers, where)
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		r.add("sampling", isWarned, "server %s asked for it and was refused: dangerously_allow_sampling: true in its configuration, "+
+		x.report.add("sampling", Warning, "server %s asked for it and was refused: dangerously_allow_sampling: true in its configuration, "+
 			"or wrap --dangerously-allow-sampling, lets it put words before the client's model", finding.Quote(name))
 	}
 }
@@ -51,8 +51,8 @@ func noteSampling(servers map[string]bool, server, method, verdict string) {
 }
 
 // sampledIn looks at a store, if it is of this release: opening another would change it.
-func (c *doctorCmd) sampledIn(ctx context.Context, servers map[string]bool, where string) {
-	ctx, stop := context.WithTimeout(ctx, doctorWait)
+func sampledIn(ctx context.Context, servers map[string]bool, where string) {
+	ctx, stop := context.WithTimeout(ctx, maxWait)
 	defer stop()
 	if v, err := storage.Inspect(ctx, where); err != nil || v.Current != v.Known {
 		return

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// machine is a home, a project and a state directory of the test's own.
+func machine(t *testing.T) (home, state string) {
+	t.Helper()
+	home, state = t.TempDir(), t.TempDir()
+	if err := os.Chmod(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("PELLUCID_STATE", state)
+	t.Setenv(install.KeyVar, "")
+	t.Chdir(t.TempDir())
+	return home, state
+}
+
+func write(t *testing.T, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// configuration listens where nothing else does, unless listen names an address.
+func configuration(t *testing.T, listen, more string) string {
+	t.Helper()
+	return write(t, filepath.Join(t.TempDir(), "p.yaml"), "version: 1\nlisten: "+listen+"\n"+more)
+}
+
+// examine returns the report as a person reads it.
+func examine(t *testing.T, o Options) (text string, r *Report, refused bool) {
+	t.Helper()
+	o.Getenv = func(string) string { return "" }
+	r, refused = Examine(t.Context(), o)
+	var b strings.Builder
+	if err := r.Write(&b, terminal.Palette{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), r, refused
+}
+
+// holds checks that each line stands in the report, and whether all is well.
+func holds(t *testing.T, name, text string, r *Report, ok bool, lines ...string) {
+	t.Helper()
+	for _, l := range lines {
+		if !strings.Contains("\n"+text, "\n"+l) {
+			t.Errorf("%s: no line %q in\n%s", name, l, text)
+		}
+	}
+	if r.OK != ok {
+		t.Errorf("%s: ok %v, want %v:\n%s", name, r.OK, ok, text)
+	}
+}
+
+// TestFresh: an installation that was never used is well, and nothing is made.
+func TestFresh(t *testing.T) {
+	_, state := machine(t)
+	text, r, refused := examine(t, Options{Config: configuration(t, "127.0.0.1:0", "")})
+	holds(t, "fresh", text, r, true, "ok       version    ", "ok       state      "+state+"\n", "ok       key        none yet: it is made on first use\n",
+		"ok       config     ", "ok       store      none yet: it is made on first use\n", "ok       port       127.0.0.1:0 is free\n",
+		"ok       clients    no client's configuration was found\n")
+	if made, err := os.ReadDir(state); err != nil || len(made) > 0 || refused {
+		t.Errorf("%v was made, %v, refused %v", made, err, refused)
+	}
+	if text, r, refused := examine(t, Options{}); refused {
+		t.Errorf("%s", text)
+	} else if holds(t, "no configuration", text, &Report{}, false, "ok       config     none: defaults\n"); r.Checks[0].Name != "version" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestState: an open directory is a warning, a damaged key a failure.
+func TestState(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes are not those of Windows")
+	}
+	_, state := machine(t)
+	config := configuration(t, "127.0.0.1:0", "")
+	write(t, filepath.Join(state, "install.key"), "short")
+	text, r, _ := examine(t, Options{Config: config})
+	holds(t, "key", text, r, false, "failed   key        ")
+	write(t, filepath.Join(state, "install.key"), strings.Repeat("k", 32))
+	text, r, _ = examine(t, Options{Config: config})
+	holds(t, "key", text, r, true, "ok       key        for its owner alone: back it up, fences cannot be checked without it\n")
+	t.Setenv("PELLUCID_STATE", write(t, filepath.Join(t.TempDir(), "file"), ""))
+	text, r, _ = examine(t, Options{Config: config})
+	holds(t, "no directory", text, r, false, "failed   state      ")
+	if strings.Contains(text, "clients") || strings.Contains(text, " key ") {
+		t.Errorf("looked at what needs the directory:\n%s", text)
+	}
+}
+
+// TestConfig: what is refused is told with its line; the rest is looked at all the same.
+func TestConfig(t *testing.T) {
+	machine(t)
+	text, r, refused := examine(t, Options{Config: configuration(t, "127.0.0.1:0", "nonsense: \"\\u202e\"\n")})
+	holds(t, "bad", text, r, false, "failed   config     ", "ok       store      none yet")
+	if !refused || !strings.Contains(text, "line 3") || strings.ContainsRune(text, '\u202e') {
+		t.Errorf("refused %v:\n%s", refused, text)
+	}
+	if _, _, refused := examine(t, Options{Config: filepath.Join(t.TempDir(), "none.yaml")}); !refused {
+		t.Error("a configuration that is not there is not refused")
+	}
+	write(t, "pellucid.yaml", "version: 2\n")
+	if _, _, refused := examine(t, Options{}); !refused {
+		t.Error("the configuration of the working directory is not read")
+	}
+}
+
+// TestStores: the store of the flag, of the configuration, or of the state directory.
+func TestStores(t *testing.T) {
+	_, state := machine(t)
+	db := filepath.Join(t.TempDir(), "a.db")
+	s, err := storage.Open(t.Context(), db, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	b, err := os.ReadFile(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := configuration(t, "127.0.0.1:0", "")
+	for _, x := range []struct {
+		name string
+		o    Options
+		ok   bool
+		line string
+	}{
+		{"flag", Options{Config: plain, DB: install.Database(db)}, true, "ok       store      " + install.StoreName(db) + ": reachable, schema "},
+		{"configuration", Options{Config: configuration(t, "127.0.0.1:0", "store: file:"+db+"\n")}, true, "ok       store      " + install.StoreName(db) + ": reachable, schema "},
+		{"none yet", Options{Config: plain, DB: install.Database(filepath.Join(t.TempDir(), "none.db"))}, true, "ok       store      "},
+		{"damaged", Options{Config: plain, DB: install.Database(write(t, filepath.Join(t.TempDir(), "bad.db"), strings.Repeat("no database ", 1000)))}, false, "failed   store      "},
+	} {
+		text, r, _ := examine(t, x.o)
+		holds(t, x.name, text, r, x.ok, x.line)
+	}
+	write(t, filepath.Join(state, "pellucid.db"), string(b))
+	write(t, filepath.Join(state, "ground.db"), string(b))
+	text, r, _ := examine(t, Options{Config: plain})
+	holds(t, "state directory", text, r, true, "ok       store      pellucid.db: reachable", "ok       store      ground.db: reachable")
+}
+
+// TestPort tells a running gateway from another server.
+func TestPort(t *testing.T) {
+	machine(t)
+	for code, want := range map[int]string{http.StatusOK: "ok       port       ", http.StatusNotFound: "failed   port       "} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/healthz" {
+				w.WriteHeader(code)
+			}
+		}))
+		defer s.Close()
+		text, r, _ := examine(t, Options{Config: configuration(t, s.Listener.Addr().String(), "")})
+		holds(t, http.StatusText(code), text, r, code == http.StatusOK, want+s.Listener.Addr().String())
+	}
+}
+
+// TestClients counts the servers of each client that run behind the boundary.
+func TestClients(t *testing.T) {
+	home, _ := machine(t)
+	config := configuration(t, "127.0.0.1:0", "")
+	path := filepath.Join(home, ".cursor", "mcp.json")
+	for _, x := range []struct{ name, content, line string }{
+		{"none", `{"mcpServers":{}}`, "ok       cursor     no servers: " + path},
+		{"not behind it", `{"mcpServers":{"a":{"command":"srv"},"b":{"url":"https://b.example/mcp","oauth":{}}}}`, "warning  cursor     0 of 2 servers behind the boundary: " + path + ": run pellucid protect\n"},
+		{"cannot be", `{"mcpServers":{"b":{"url":"https://b.example/mcp","oauth":{}}}}`, "warning  cursor     0 of 1 server behind the boundary: " + path + ": pellucid protect --dry-run says why not the others\n"},
+		{"damaged", `{`, "warning  cursor     protect: "},
+	} {
+		write(t, path, x.content)
+		text, r, _ := examine(t, Options{Config: config})
+		holds(t, x.name, text, r, true, x.line)
+	}
+	opt, err := install.ProtectOptions(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, `{"mcpServers":{"a":{"command":"srv"}}}`)
+	change, err := opt.Protect(path, protect.Generic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := change.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	text, r, _ := examine(t, Options{Config: config})
+	holds(t, "behind it", text, r, true, "ok       cursor     1 of 1 server behind the boundary: "+path+"\n")
+}
+
+// TestSampling: servers that asked for it in the journal and were refused, escaped.
+func TestSampling(t *testing.T) {
+	_, state := machine(t)
+	write(t, filepath.Join(state, "decisions.jsonl"), `{"server":"read","method":"sampling/createMessage","kind":"request","verdict":"passed"}
+{"server":"read","method":"tools/call","kind":"call","verdict":"dropped"}
+{"server":"deep\u202e","method":"sampling/createMessage","kind":"request","verdict":"dropped"}
+{"server":"deep\u202e","method":"sampling/createMessage","kind":"request","verdict":"dropped"}
+`)
+	text, r, _ := examine(t, Options{Config: configuration(t, "127.0.0.1:0", "")})
+	holds(t, "sampling", text, r, true, `warning  sampling   server "deep\u202e" asked for it and was refused: dangerously_allow_sampling: true in its configuration`)
+	if strings.Contains(text, `"read"`) || strings.Count(text, "sampling   ") != 1 {
+		t.Errorf("%s", text)
+	}
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// port says who listens where the gateway would.
+func (x *examiner) port(ctx context.Context, cfg *rules.Rules) {
+	addr := listen.Default
+	if cfg != nil {
+		addr = cfg.Listen
+	}
+	l, err := listen.At("listen", addr)
+	if err == nil {
+		l.Close()
+		x.report.add("port", OK, "%s is free", addr)
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, maxWait)
+	defer stop()
+	req, reqErr := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/healthz", nil)
+	if reqErr != nil {
+		x.report.add("port", Failed, "a gateway %v", err)
+		return
+	}
+	resp, getErr := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if getErr != nil {
+		x.report.add("port", Failed, "no gateway answers at %s, and a new one %v", addr, err)
+		return
+	}
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		x.report.add("port", OK, "%s: something answers /healthz there, a running gateway it seems", addr)
+	} else {
+		x.report.add("port", Failed, "%s is taken by a server that is no gateway", addr)
+	}
+}
+
+// clients says which servers of which clients do not run behind the boundary.
+func (x *examiner) clients(dir *state.Dir) {
+	if dir == nil {
+		return
+	}
+	opt, err := install.ProtectOptions(nil, false)
+	if err != nil {
+		x.report.add("clients", Failed, "%v", err)
+		return
+	}
+	m, err := protect.ThisMachine(x.Getenv)
+	if err != nil {
+		x.report.add("clients", Failed, "%v", err)
+		return
+	}
+	targets := protect.Locate(m, "")
+	if len(targets) == 0 {
+		x.report.add("clients", OK, "no client's configuration was found")
+	}
+	for _, t := range targets {
+		change, err := opt.Protect(t.Path, t.Format)
+		if err != nil {
+			x.report.add(t.Client, Warning, "%v", err)
+			continue
+		}
+		protected, total := change.Count(protect.Already), len(change.Servers)
+		says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, terminal.Plural(total, "server"), t.Path)
+		switch {
+		case total == 0:
+			x.report.add(t.Client, OK, "no servers: %s", t.Path)
+		case change.Count(protect.Wrapped) > 0:
+			x.report.add(t.Client, Warning, "%s: run pellucid protect", says)
+		case protected < total:
+			x.report.add(t.Client, Warning, "%s: pellucid protect --dry-run says why not the others", says)
+		default:
+			x.report.add(t.Client, OK, "%s", says)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// state looks at the directory and the key in it.
+func (x *examiner) state() *state.Dir {
+	dir, err := state.Open()
+	if err != nil {
+		x.report.add("state", Failed, "%v", err)
+		return nil
+	}
+	info, err := os.Stat(dir.Path())
+	switch {
+	case err != nil:
+		x.report.add("state", Failed, "%v", err)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		x.report.add("state", Warning, "%s has mode %04o: run chmod 700 on it", finding.Quote(dir.Path()), info.Mode().Perm())
+	default:
+		x.report.add("state", OK, "%s", dir.Path())
+	}
+	given := os.Getenv(install.KeyVar) != ""
+	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); !given && errors.Is(err, fs.ErrNotExist) {
+		x.report.add("key", OK, "none yet: it is made on first use")
+	} else if _, err := install.FenceKey(dir); err != nil {
+		x.report.add("key", Failed, "%v", err)
+	} else if given {
+		x.report.add("key", OK, "given by %s, as to every replica", install.KeyVar)
+	} else {
+		x.report.add("key", OK, "for its owner alone: back it up, fences cannot be checked without it")
+	}
+	return dir
+}
+
+// config compiles the configuration, if there is one.
+func (x *examiner) config() (cfg *rules.Rules, refused bool) {
+	path := x.Config
+	if path == "" {
+		path = "pellucid.yaml"
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			x.report.add("config", OK, "none: defaults")
+			return nil, false
+		}
+	}
+	cfg, err := rules.Load(path, x.Env)
+	if err != nil {
+		x.report.add("config", Failed, "%v", err)
+		return nil, true
+	}
+	x.report.add("config", OK, "%s: %s, %s", finding.Quote(path), terminal.Plural(len(cfg.Servers), "server"), cfg.Version())
+	return cfg, false
+}
+
+// lookAtStores looks at the store that the flag or the configuration names, else at those
+// that there are.
+func (x *examiner) lookAtStores(ctx context.Context, dir *state.Dir, cfg *rules.Rules) {
+	var all []string
+	switch {
+	case x.DB != "":
+		all = []string{string(x.DB)}
+	case cfg != nil && cfg.Store.URL.Reveal() != "":
+		all = []string{cfg.Store.URL.Reveal()}
+	case cfg != nil && cfg.Store.Path != "":
+		all = []string{cfg.Store.Path}
+	case dir != nil:
+		if all = install.Stores(dir); len(all) == 0 {
+			x.report.add("store", OK, "none yet: it is made on first use")
+		}
+	}
+	for _, where := range all {
+		x.store(ctx, where)
+	}
+	x.stores = all
+}
+
+func (x *examiner) store(ctx context.Context, where string) {
+	ctx, stop := context.WithTimeout(ctx, maxWait)
+	defer stop()
+	s, err := storage.Inspect(ctx, where)
+	name := install.StoreName(where)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		x.report.add("store", OK, "%s: none yet: it is made on first use", name)
+	case err != nil:
+		x.report.add("store", Failed, "%s: %v", name, err)
+	case s.Current > s.Known:
+		x.report.add("store", Failed, "%s: schema %d is of a later release, this one knows %d: upgrade pellucid", name, s.Current, s.Known)
+	case s.Current < s.Known:
+		x.report.add("store", Warning, "%s: schema %d, this release has %d: pellucid store migrate, after a back-up", name, s.Current, s.Known)
+	default:
+		x.report.add("store", OK, "%s: reachable, schema %d", name, s.Current)
+	}
+}
