@@ -66,6 +66,17 @@ func Version(pin *surface.Pin, name string) (*surface.PinnedItem, surface.Digest
 	return it, current(it), nil
 }
 
+// Waiting returns the items of that kind that wait for a decision; of every kind if it is
+// empty.
+func Waiting(pin *surface.Pin, kind string) (out []*surface.PinnedItem) {
+	for i := range pin.Items {
+		if it := &pin.Items[i]; it.State() == surface.Pending && (kind == "" || kind == it.Kind.String()) {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
 // current is the digest of what the server shows.
 func current(it *surface.PinnedItem) surface.Digest {
 	switch {

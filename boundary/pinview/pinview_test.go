@@ -120,6 +120,22 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestWaiting: only what waits is found, of one kind or of all.
+func TestWaiting(t *testing.T) {
+	pins, pin := changed(t)
+	for kind, want := range map[string]int{"": 2, "tool": 2, "prompt": 0, "server": 0} {
+		if got := Waiting(pin, kind); len(got) != want {
+			t.Errorf("%q: %d, want %d", kind, len(got), want)
+		}
+	}
+	if err := pins.Block(t.Context(), "stdio:1", now, pin.Item(now).PendingDigest(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if got := Waiting(get(t, pins), ""); len(got) != 1 || got[0].Name != "both" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestBlockedVersion: of an item that is held in every version, the last one is meant.
 func TestBlockedVersion(t *testing.T) {
 	it := &surface.PinnedItem{Key: now, Blocked: []surface.Digest{{1}, {2}}}

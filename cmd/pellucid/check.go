@@ -186,29 +186,21 @@ func (c *checkCmd) configure(e *env) (err error) {
 }
 
 // write says what came of it, in every form that was asked for.
-func (c *checkCmd) write(e *env, r *preflight.Report) (err error) {
-	if c.SARIF != "" {
+func (c *checkCmd) write(e *env, r *preflight.Report) error {
+	switch c.SARIF {
+	case "":
+	case "-":
+		return r.WriteSARIF(e.Stdout)
+	default:
 		var b bytes.Buffer
 		if err := r.WriteSARIF(&b); err != nil {
-			return err
-		}
-		if c.SARIF == "-" {
-			_, err := e.Stdout.Write(b.Bytes())
 			return err
 		}
 		if err := writeFile(c.SARIF, b.Bytes()); err != nil {
 			return err
 		}
 	}
-	if c.JSON {
-		err = terminal.WriteJSON(e.Stdout, r)
-	} else {
-		err = r.Write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
-	}
-	if err != nil {
-		return fmt.Errorf("check: write: %w", err)
-	}
-	return nil
+	return e.answer("check", c.JSON, r, r.Write)
 }
 
 // writeFile writes what others may read as well: it is no secret.

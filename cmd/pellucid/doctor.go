@@ -3,11 +3,8 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/pellucid-mcp/pellucid/app/doctor"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type doctorCmd struct {
@@ -26,15 +23,9 @@ func (c *doctorCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	r, refused := doctor.Examine(ctx, doctor.Options{Config: c.Config, DB: c.DB, Env: e.references(), Getenv: e.Getenv})
-	err := error(nil)
-	if c.JSON {
-		err = terminal.WriteJSON(e.Stdout, r)
-	} else {
-		err = r.Write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
-	}
-	switch {
+	switch err := e.answer("doctor", c.JSON, r, r.Write); {
 	case err != nil:
-		return fmt.Errorf("doctor: write: %w", err)
+		return err
 	case refused:
 		return exit.With(exit.Config, nil)
 	case !r.OK:

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"strings"
 
@@ -66,14 +65,5 @@ func (c *forgetCmd) confirm(e *env) error {
 		return nil
 	}
 	unasked := exit.With(exit.Usage, errors.New("forget: this cannot be taken back, and there is no terminal to ask: say --yes"))
-	if !canAsk(e) {
-		return unasked
-	}
-	switch yes, err := terminal.Agrees(bufio.NewReader(e.Stdin), e.Stderr, "Erase what is kept of "+terminal.ShellWord(c.Principal)+"? This cannot be taken back."); {
-	case err != nil:
-		return unasked
-	case !yes:
-		return exit.With(exit.Usage, errors.New("forget: nothing was erased"))
-	}
-	return nil
+	return e.agrees("Erase what is kept of "+terminal.ShellWord(c.Principal)+"? This cannot be taken back.", unasked, exit.With(exit.Usage, errors.New("forget: nothing was erased")))
 }

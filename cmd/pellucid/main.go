@@ -110,9 +110,6 @@ func report(e *env, err error) int {
 	return exit.Failed
 }
 
-// canAsk reports whether somebody is there who can be asked.
-func canAsk(e *env) bool { return terminal.IsTerminal(e.Stderr) && terminal.ReadsTerminal(e.Stdin) }
-
 // sayForClient tells a person who has started what a client starts why nothing happens.
 func sayForClient(e *env, verb string) {
 	if terminal.ReadsTerminal(e.Stdin) {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -91,18 +90,11 @@ func showWaiting(e *env, pin *surface.Pin, items []*surface.PinnedItem) {
 
 // confirm shows versions to the person who decides about them, and asks.
 func confirm(e *env, pin *surface.Pin, items []*surface.PinnedItem, question string) error {
-	nobody := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", terminal.ShellWord(pin.Server)))
-	if !canAsk(e) {
-		return nobody
+	unasked := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", terminal.ShellWord(pin.Server)))
+	if canAsk(e) {
+		showWaiting(e, pin, items)
 	}
-	showWaiting(e, pin, items)
-	switch yes, err := terminal.Agrees(bufio.NewReader(e.Stdin), e.Stderr, question); {
-	case err != nil:
-		return nobody
-	case !yes:
-		return errors.New("pins: nothing was decided")
-	}
-	return nil
+	return e.agrees(question, unasked, errors.New("pins: nothing was decided"))
 }
 
 type pinsApproveCmd struct {
@@ -137,12 +129,7 @@ func (c *pinsApproveCmd) Run(e *env) error {
 // several approves what waits, of one kind or all, in the versions that it has shown.
 func (c *pinsApproveCmd) several(e *env) error {
 	return c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
-		var items []*surface.PinnedItem
-		for i := range pin.Items {
-			if it := &pin.Items[i]; it.State() == surface.Pending && (c.All || it.Kind.String() == c.Kind) {
-				items = append(items, it)
-			}
-		}
+		items := pinview.Waiting(&pin, c.Kind)
 		if len(items) == 0 {
 			return errors.New("pins: nothing of that waits")
 		}

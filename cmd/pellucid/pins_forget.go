@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +27,8 @@ Exit codes: 0 done; 1 there is no such pin; 2 wrong usage, or nobody to ask; 3 t
 is damaged; 4 the database cannot be reached.`
 }
 
+var errForgetUnasked = exit.With(exit.Usage, errors.New("pins: there is nobody to ask: say --yes"))
+
 func (c *pinsForgetCmd) Run(e *env) error {
 	at, err := c.places().Find(c.Server)
 	if err != nil {
@@ -47,7 +48,8 @@ func (c *pinsForgetCmd) Run(e *env) error {
 			says = row.Counts()
 		}
 		if !c.Yes {
-			if err := c.confirm(e, says); err != nil {
+			question := fmt.Sprintf("forget %s: %s?", terminal.ShellWord(c.Server), says)
+			if err := e.agrees(question, errForgetUnasked, errors.New("pins: nothing was forgotten")); err != nil {
 				return err
 			}
 		}
@@ -60,18 +62,4 @@ func (c *pinsForgetCmd) Run(e *env) error {
 		_, err := fmt.Fprintf(e.Stdout, "Forgotten: %s (%s): %s\n", terminal.ShellWord(c.Server), in, says)
 		return err
 	})
-}
-
-func (c *pinsForgetCmd) confirm(e *env, says string) error {
-	nobody := exit.With(exit.Usage, errors.New("pins: there is nobody to ask: say --yes"))
-	if !canAsk(e) {
-		return nobody
-	}
-	switch yes, err := terminal.Agrees(bufio.NewReader(e.Stdin), e.Stderr, fmt.Sprintf("forget %s: %s?", terminal.ShellWord(c.Server), says)); {
-	case err != nil:
-		return nobody
-	case !yes:
-		return errors.New("pins: nothing was forgotten")
-	}
-	return nil
 }

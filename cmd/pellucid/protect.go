@@ -9,7 +9,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -65,13 +64,8 @@ func (c *protectCmd) Run(e *env) error {
 	if len(report.Files) == 0 {
 		failed = errors.New("protect: " + c.nothing())
 	}
-	if c.JSON {
-		err = terminal.WriteJSON(e.Stdout, report)
-	} else {
-		err = report.Write(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv))
-	}
-	if err != nil {
-		return fmt.Errorf("protect: write: %w", err)
+	if err := e.answer("protect", c.JSON, report, report.Write); err != nil {
+		return err
 	}
 	if errors.Is(failed, protect.ErrFormat) {
 		return exit.With(exit.Config, failed)
