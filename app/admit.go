@@ -5,40 +5,33 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
-	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/build"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
-// openAdmissions makes the check that every server passes before its first session.
-func (b *Gateway) openAdmissions() {
-	b.admit = admit.New(admit.Options{
-		Pins: b.pins, Versions: b.store.PinVersions, Tools: b.Meter.Approve, Log: b.log,
-		Review: func() func(server, transport string) *surface.Review {
-			if v := b.review.Load(); v != nil {
-				return v.Review
-			}
-			return nil
-		},
-		Back: func(string) { b.fleet.Announce() }, Out: func(server string) { b.fleet.Cut(server) },
-	})
+// newAdmissions makes the check that every server passes before its first session.
+func (b *boundary) newAdmissions(o admit.Options) *admit.Admissions {
+	o.Pins, o.Version, o.Log = b.pins, b.version, b.log
+	if b.version == nil {
+		o.Versions = b.store.PinVersions
+	}
+	o.Review = func() func(server, transport string) *surface.Review {
+		if v := b.review.Load(); v != nil {
+			return v.Review
+		}
+		return nil
+	}
+	return admit.New(o)
 }
 
 // setReview has servers judged by the model that r names from now on. A check that is
-// under way keeps the one that it began with.
-func (b *Gateway) setReview(r *rules.Rules) error {
+// under way keeps the one that it began with. progress is told before each question.
+func (b *boundary) setReview(r *rules.Rules, progress func(server string, s surface.Step)) error {
 	old := b.review.Load()
 	if old != nil && old.Of() == r.Review {
 		return nil
@@ -46,7 +39,7 @@ func (b *Gateway) setReview(r *rules.Rules) error {
 	var v *reviewer.Model
 	if r.Review != nil {
 		var err error
-		if v, err = reviewer.New(r.Review, b.store, b.verifying); err != nil {
+		if v, err = reviewer.New(r.Review, b.cache, progress); err != nil {
 			return err
 		}
 	}
@@ -56,15 +49,11 @@ func (b *Gateway) setReview(r *rules.Rules) error {
 	return nil
 }
 
-// verifying tells the operator how far a review is.
-func (b *Gateway) verifying(server string, s surface.Step) {
-	b.log.Info("verifying a server by a model", "server", server, "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
-}
-
-// admission is what the check has to know of a configured server.
-func (b *Gateway) admission(s *rules.Server) admit.Config {
+// admission is what the check has to know of a configured server, which people know as called.
+// connect opens connections to it.
+func admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
 	a := s.Admission
-	c := admit.Config{Name: s.Name, Called: s.Name, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
+	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
 		Policy: admit.Policy{Mode: admissionModes[a.Pins], HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest
@@ -73,19 +62,9 @@ func (b *Gateway) admission(s *rules.Server) admit.Config {
 		}
 	}
 	c.Collect = func(ctx context.Context, bare bool) (*surface.Surface, error) {
-		return surface.CollectWhole(ctx, surface.CollectOptions{Version: build.Read().Version, Bare: bare}, func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
-			return b.fleet.Probe(ctx, s.Name, talk)
-		})
+		return surface.CollectWhole(ctx, surface.CollectOptions{Version: build.Read().Version, Bare: bare}, connect)
 	}
 	return c
-}
-
-// removedOf is what the boundary takes out of a server's definitions.
-func (b *Gateway) removedOf(name string) []surface.Removal {
-	if s := b.admit.Server(name); s != nil {
-		return s.Removals()
-	}
-	return nil
 }
 
 // identityOf is the identity of a configured server, pinnedAs what it is pinned under.
@@ -99,74 +78,3 @@ func identityOf(s *rules.Server) string {
 func pinnedAs(s *rules.Server) string { return cmp.Or(s.Pin, identityOf(s)) }
 
 var admissionModes = map[rules.Pins]admit.Mode{rules.PinsEnforce: admit.Enforce, rules.PinsAudit: admit.Audit, rules.PinsOff: admit.Off}
-
-// verify is what the fleet asks before a session begins.
-func (b *Gateway) verify(name string) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		err := b.admit.Verify(ctx, name)
-		if errors.Is(err, admit.ErrRejected) {
-			err = fmt.Errorf("%w: %s", fleet.ErrRejected, strings.TrimPrefix(err.Error(), admit.ErrRejected.Error()+": "))
-		}
-		return err
-	}
-}
-
-// checksAtOnce bounds the servers that are checked at the same time when the gateway
-// starts; whoever comes for one that waits does not wait for the others.
-const checksAtOnce = 4
-
-// verifyAll checks every server that has not been, so that what is wrong is known
-// before anybody comes.
-func (b *Gateway) verifyAll(ctx context.Context) {
-	room := make(chan struct{}, checksAtOnce)
-	var work sync.WaitGroup
-	defer work.Wait()
-	for _, s := range b.rules.Load().Servers {
-		select {
-		case room <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		work.Go(func() {
-			defer func() { <-room }()
-			err := b.fleet.Verify(ctx, s.Name)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, fleet.ErrRejected) && !errors.Is(err, fleet.ErrNoServer) {
-				args := []any{"server", s.Name, "why", terminal.Printable(err.Error())}
-				if lines := b.fleet.Said(s.Name); len(lines) > 0 {
-					args = append(args, "standard_error", lines)
-				}
-				b.log.Warn("server could not be checked: its clients get error 7601 until it can be", args...)
-			}
-		})
-	}
-}
-
-// A serverStatus is how one server does, for who runs the gateway.
-type serverStatus struct {
-	Name        string            `json:"name"`
-	Pin         string            `json:"pin"` // as pellucid pins lists it
-	State       fleet.State       `json:"state"`
-	Since       time.Time         `json:"since"`
-	Connections int               `json:"connections"`
-	Failures    int               `json:"failures"`
-	Why         string            `json:"why,omitzero"`     // escaped
-	Removed     []surface.Removal `json:"removed,omitzero"` // of its definitions, before a model sees them
-}
-
-// servers tells how every server does that the asking principal may see.
-func (b *Gateway) servers(w http.ResponseWriter, r *http.Request) {
-	may := b.may(sessionOwner(r))
-	out := struct {
-		Servers []serverStatus `json:"servers"`
-	}{[]serverStatus{}}
-	configured := b.rules.Load()
-	for _, h := range b.fleet.Health() {
-		s := configured.Server(h.Name)
-		if s != nil && may(h.Name) {
-			out.Servers = append(out.Servers, serverStatus{h.Name, pinnedAs(s), h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why, b.removedOf(h.Name)})
-		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	_ = terminal.WriteJSON(w, out)
-}

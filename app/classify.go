@@ -4,8 +4,8 @@ package app
 
 import (
 	"context"
+	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -13,34 +13,40 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
-// setJury has answers judged by the classifiers of r from now on. back undoes that.
-func (b *Gateway) setJury(r *rules.Rules) (back func(), err error) {
-	old := b.jury.Load()
+// setJudges has answers judged by the classifiers of r from now on. back undoes that.
+func (b *boundary) setJudges(r *rules.Rules) (back func(), err error) {
+	old := b.judges.Load()
 	j, err := classifiers.New(r, old)
 	if err != nil {
 		return nil, err
 	}
-	b.jury.Store(j)
+	b.judges.Store(j)
 	old.CloseAllBut(j)
 	return func() {
 		if again, err := classifiers.New(old.RulesOr(r), j); err == nil {
-			b.jury.Store(again)
+			b.judges.Store(again)
 			j.CloseAllBut(again)
 		}
 	}, nil
 }
 
-// classifiers are those for a server's answers, as they are at the time of each.
-func (b *Gateway) classifiers(server string) *gateway.Classifiers {
+// classifiers are those for a server's answers, as they are at the time of each; nil: nothing
+// judges them.
+func (b *boundary) classifiers(server string) *gateway.Classifiers {
+	if b.shadow == nil {
+		return nil
+	}
 	return &gateway.Classifiers{
-		Of:     func(tool string) []*classify.Member { return b.jury.Load().Members(server, tool) },
+		Of:     func(tool string) []*classify.Member { return b.judges.Load().Members(server, tool) },
 		Shadow: b.shadow, Record: b.classified,
 	}
 }
 
 // classified keeps a verdict. Where there is a log, scores are made of it.
-func (b *Gateway) classified(c gateway.Classified) {
-	b.Meter.Classified(c)
+func (b *boundary) classified(c gateway.Classified) {
+	if b.meter != nil {
+		b.meter.Classified(c)
+	}
 	if b.records != nil {
 		b.records.Classified(c)
 		return
@@ -48,21 +54,20 @@ func (b *Gateway) classified(c gateway.Classified) {
 	if err := b.journal.Append(c.AppendJSON(nil)); err != nil {
 		b.log.Error("verdict not recorded", "error", err, "evidence", c.Of.String())
 	}
-	if c.Flagged() && c.Mode == classify.Enforce {
+	if b.trust != nil && c.Flagged() && c.Mode == classify.Enforce {
 		b.trust.Apply(trust.Event{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
 	}
 }
 
-// closeJury judges what waits, as far as there is time.
-func (b *Gateway) closeJury() {
+// closeJudges judges what waits, as far as there is time. It returns the number of answers that
+// nothing was asked about.
+func (b *boundary) closeJudges(within time.Duration) (dropped int) {
 	if b.shadow == nil {
-		return
+		return 0
 	}
-	ctx, stop := context.WithTimeout(context.Background(), install.CloseWait/5)
+	ctx, stop := context.WithTimeout(context.Background(), within)
 	defer stop()
 	b.shadow.Close(ctx)
-	b.jury.Load().CloseAllBut(nil)
-	if n := b.shadow.Dropped(); n > 0 {
-		b.log.Warn("answers that classifiers in shadow mode were not asked about", "answers", n)
-	}
+	b.judges.Load().CloseAllBut(nil)
+	return int(b.shadow.Dropped())
 }

@@ -76,10 +76,10 @@ func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 		}
 		return auth.Require(g.who, "", h)
 	}
-	limit := func(h http.Handler) http.Handler { return b.Meter.Gate("address", outer)(h) }
-	g.outer = func(h http.Handler) http.Handler { return b.Meter.Gate("origin", local)(limit(h)) }
+	limit := func(h http.Handler) http.Handler { return b.meter.Gate("address", outer)(h) }
+	g.outer = func(h http.Handler) http.Handler { return b.meter.Gate("origin", local)(limit(h)) }
 	g.inner = func(h http.Handler) http.Handler {
-		return b.Meter.Gate("auth", require)(b.Meter.Gate("limit", inner)(h))
+		return b.meter.Gate("auth", require)(b.meter.Gate("limit", inner)(h))
 	}
 	return g, nil
 }
@@ -92,7 +92,7 @@ func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http
 		known.Handle("/mcp/"+s.Name, allowed(g.who, s.Scopes, b.fronts[s.Name]))
 	}
 	if r.Telemetry.Metrics {
-		known.Handle("GET /metrics", ownScope(g.who, scopeMetrics, b.Meter.Handler()))
+		known.Handle("GET /metrics", ownScope(g.who, scopeMetrics, b.meter.Handler()))
 	}
 	known.Handle("GET /servers", ownScope(g.who, scopeServers, http.HandlerFunc(b.servers)))
 	known.Handle("/v1/", plugged)

@@ -5,13 +5,9 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
@@ -21,61 +17,34 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
-	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
-	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
-	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
-	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
-	"github.com/pellucid-mcp/pellucid/record/trust"
-	"github.com/pellucid-mcp/pellucid/storage"
-	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Gateway is the running gateway: the rules in force, the servers behind it and
 // the handler in front of them, each replaced in one step.
 type Gateway struct {
+	boundary
+
 	opt    GatewayOptions
 	src    *Source
 	listen string
-	log    *slog.Logger
 
-	key      frame.Key
-	sealer   *era.Sealer
-	journal  *state.Journal   // nil: evidence is not off
-	records  *install.Records // nil: it is
-	requires bool             // that a result is recorded before it is delivered
-	store    *storage.Store
-	queue    *hold.Queue
-	blocks   *hold.Blocks
-	sink     *gateway.Repeats
-	memory   *intake.Budget
-	schemas  validate.Cache
-	Meter    *meter.Meter
-	trust    *trust.Book
-	scored   trust.Options // by which scores are made until the next start
-	scores   trustFile     // where there is no ledger
-	follows  func()        // ends the following of the ledger; nil: there is none
-	health   meter.Health
-	fleet    *fleet.Fleet
-	admit    *admit.Admissions
-	pins     *surface.Pins
-	review   atomic.Pointer[reviewer.Model] // nil: no model is asked about servers
-	ground   *Ground                        // nil: not served
-	jury     atomic.Pointer[classifiers.Set]
-	shadow   *gateway.Shadow
+	sealer *era.Sealer
+	health meter.Health
+	fleet  *fleet.Fleet
+	admit  *admit.Admissions
+	ground *Ground // nil: not served
 
-	rules   atomic.Pointer[rules.Rules]
 	handler atomic.Pointer[http.Handler]
 
 	mu         sync.Mutex             // of what follows, and of reloading
@@ -127,14 +96,13 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	v := build.Read().Version
 	b.fleet = fleet.New(fleet.Options{Log: b.log, Version: v, Translate: b.translate, Children: r.Limits.Children,
 		PerServer: r.Limits.ChildrenPerServer, PerPrincipal: r.Limits.ChildrenPerPrincipal})
-	b.memory = intake.NewBudget(int64(r.Limits.Memory))
-	b.openAdmissions()
-	b.shadow = gateway.NewShadow(gateway.ShadowOptions{})
+	b.admit = b.newAdmissions(admit.Options{Tools: b.meter.Approve,
+		Back: func(string) { b.fleet.Announce() }, Out: func(server string) { b.fleet.Cut(server) }})
 	b.union = b.front(r, b.serveAll)
 	if err := b.openGround(r); err != nil {
 		return nil, err
 	}
-	if err := b.Meter.Watch(meter.Gauges{Sessions: b.Sessions,
+	if err := b.meter.Watch(meter.Gauges{Sessions: b.Sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
 		Ledger:   b.ledgerGauges(),
@@ -165,38 +133,27 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	if err != nil {
 		return err
 	}
-	if b.key, err = install.FenceKey(dir); err != nil {
-		return err
-	}
 	if b.sealer, err = stateSealer(dir); err != nil {
 		return err
 	}
-	if r.Evidence.Mode == rules.NoEvidence {
-		if b.journal, err = dir.Journal("decisions.jsonl", state.JournalOptions{}); err != nil {
-			return exit.With(exit.Config, err)
-		}
-	}
-	where := cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.opt.Getenv("PELLUCID_DB"))
-	if b.store, err = install.Database(where).Open(context.Background(), dir, true); err != nil {
-		return err
-	}
-	if b.pins, b.queue, err = b.kept(dir, r); err != nil {
-		return err
-	}
-	b.blocks = hold.NewBlocks(b.store, hold.BlockOptions{})
-	b.watchStore()
 	v := build.Read()
-	if b.Meter, err = meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log}); err != nil {
+	m, err := meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log})
+	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: telemetry: %w", err))
 	}
-	if b.records != nil {
-		b.sink = gateway.NewRepeats(gateway.Tee(b.records, b.Meter))
-	} else {
-		b.sink = gateway.NewRepeats(gateway.Tee(&JournalSink{J: b.journal}, b.Meter, TrustSink{b.trust}))
+	err = b.open(dir, r, needs{
+		database: install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.opt.Getenv("PELLUCID_DB"))),
+		store:    true, hold: true, scores: true, saved: true, judges: &gateway.ShadowOptions{}, pins: pinsInStore,
+		poll: install.PollOften, meter: m,
+	})
+	if err != nil {
+		return err
 	}
+	b.watchStore()
 	return nil
 }
 
+// Close lets go of everything. It waits for what is under way.
 func (b *Gateway) Close() {
 	b.gone.Wait()
 	if b.fleet != nil {
@@ -207,34 +164,18 @@ func (b *Gateway) Close() {
 	if b.admit != nil {
 		b.admit.Close()
 	}
-	if v := b.review.Load(); v != nil {
-		v.Close()
-	}
 	if b.ground != nil {
 		b.ground.Close()
 	}
-	b.closeJury()
-	if b.sink != nil {
-		b.sink.Close()
+	if n := b.closeJudges(install.CloseWait / 5); n > 0 {
+		b.log.Warn("answers that classifiers in shadow mode were not asked about", "answers", n)
 	}
-	b.saveTrust()
-	b.records.Close()
-	if b.follows != nil {
-		b.follows()
-	}
-	if b.store != nil {
-		b.store.Close()
-	}
-	if b.Meter != nil {
+	b.close()
+	if b.meter != nil {
 		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 		defer stop()
-		if err := b.Meter.Shutdown(ctx); err != nil {
+		if err := b.meter.Shutdown(ctx); err != nil {
 			b.log.Warn("traces lost", "error", err)
-		}
-	}
-	if b.journal != nil {
-		if err := b.journal.Close(); err != nil {
-			b.log.Error("decisions may be lost", "error", err)
 		}
 	}
 }
@@ -257,12 +198,12 @@ func (b *Gateway) apply(r *rules.Rules) error {
 		if servers[i], err = b.server(s); err != nil {
 			return fmt.Errorf("up: server %s: %w", s.Name, err)
 		}
-		admissions[i] = b.admission(s)
+		admissions[i] = admission(s, s.Name, b.probe(s.Name))
 	}
-	if err := b.setReview(r); err != nil {
+	if err := b.setReview(r, b.verifying); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	unseat, err := b.setJury(r)
+	unseat, err := b.setJudges(r)
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
@@ -279,7 +220,7 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	b.keepFronts(r)
 	h := b.routes(r, in, plugged)
 	b.handler.Store(&h)
-	b.Meter.Rules(r.Version())
+	b.meter.Rules(r.Version())
 	if b.records != nil {
 		b.records.Loaded(r.Version(), r.Effective(), b.scored)
 	}
@@ -287,59 +228,29 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	return nil
 }
 
-func (b *Gateway) sweep(ctx context.Context) {
-	b.queue.KeepSwept(ctx, hold.SweepEvery, func(err error) { b.log.Warn("the queue of held results was not swept", "error", err) })
-}
-
 // server is what the fleet has to know of a configured server.
 func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 	out := fleet.Server{Name: s.Name, Prefix: s.Prefix, Identity: identity(s), Config: b.config(s.Name), Verify: b.verify(s.Name),
 		Child: s.Command != nil, Shared: s.Share == rules.Shared}
-	log := b.log.With("server", s.Name)
+	var words *child.Tail
 	if out.Child {
-		words := b.stderr[s.Name] // processes may outlive a change of their treatment
+		words = b.stderr[s.Name] // processes may outlive a change of their treatment
 		if words == nil {
 			words = &child.Tail{}
 			b.stderr[s.Name] = words
 		}
 		out.Said = words.Lines
-		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Stderr: func(line string) {
-			words.Add(line)
-			log.Debug("server: " + line)
-		}}
-		for _, v := range s.Env {
-			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
-		}
-		out.Dial = fleet.Command(cmd)
-		return out, nil
-	}
-	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
-		Notice: func(line string) { log.Warn("server: " + line) }}
-	for _, h := range s.Headers {
-		o.Header.Add(h.Name, h.Value.Reveal())
 	}
 	var err error
-	out.Dial, err = fleet.URL(s.Transport, s.URL.Reveal(), o)
+	out.Dial, err = dialer(s, words, b.log.With("server", s.Name))
 	return out, err
 }
 
-// identity is a digest of all that a connection to the server depends on. It holds
-// what secrets stand for, and so never leaves the process.
-func identity(s *rules.Server) string {
-	type pair struct{ Name, Value string }
-	var all []pair
-	for _, list := range [][]rules.Variable{s.Env, s.Headers} {
-		all = append(all, pair{})
-		for _, v := range list {
-			all = append(all, pair{v.Name, v.Value.Reveal()})
-		}
+// probe opens connections to a server of the fleet, to look at what it says of itself.
+func (b *Gateway) probe(name string) surface.Connect {
+	return func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+		return b.fleet.Probe(ctx, name, talk)
 	}
-	b, err := json.Marshal([]any{s.Command, s.Cwd, s.URL.Reveal(), s.Transport, s.Share, all})
-	if err != nil {
-		panic("up: digest of a server: " + err.Error()) // strings and numbers always marshal
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // config is how a session's messages are treated. Rules of single tools are those in
@@ -357,7 +268,7 @@ func (b *Gateway) config(name string) func(principal string) gateway.Config {
 		if s == nil || a == nil {
 			return gateway.Config{Name: name, Key: b.key, Sink: b.sink, RequireEvidence: true, Tools: rule}
 		}
-		cfg := b.treatment(r, s)
+		cfg := b.treatment(r, s, b.log.With("server", s.Name))
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)
 		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Principal, cfg.Tools = b.observer(s), b.queue, b.blocks, principalID(principal), rule
 		return cfg
@@ -367,18 +278,9 @@ func (b *Gateway) config(name string) func(principal string) gateway.Config {
 // observer counts and traces the sessions of clients, who come over HTTP, with a server.
 func (b *Gateway) observer(s *rules.Server) gateway.Observer {
 	if s.Command != nil {
-		return b.Meter.Over(meter.TCP, meter.Pipe)
+		return b.meter.Over(meter.TCP, meter.Pipe)
 	}
-	return b.Meter.Over(meter.TCP, meter.TCP)
-}
-
-// treatment is what the rules all, of which s is a server, say of the server's messages. They
-// may be about to take effect.
-func (b *Gateway) treatment(all *rules.Rules, s *rules.Server) gateway.Config {
-	r := s.Rule("")
-	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: b.log.With("server", s.Name), Memory: b.memory, Schemas: &b.schemas,
-		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
-		Tokens: all.Tokens, Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
+	return b.meter.Over(meter.TCP, meter.TCP)
 }
 
 // translate lets a client of either era speak to the server. A legacy session begins

@@ -198,7 +198,7 @@ func TestUpDrain(t *testing.T) {
 			}
 			g.Eventually("both are under way", func() bool {
 				w := httptest.NewRecorder()
-				g.App.Meter.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				g.App.Metrics().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 				return strings.Contains(w.Body.String(), `pellucid_requests_active{server="one"} 2`+"\n")
 			})
 			g.Stop()

@@ -9,17 +9,18 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
-// JournalSink keeps decisions as lines of a journal.
-type JournalSink struct {
-	J *state.Journal
+// journalSink keeps decisions as lines of a journal.
+type journalSink struct {
+	j *state.Journal
 
 	mu  sync.Mutex
 	buf []byte
 }
 
-func (s *JournalSink) Record(d gateway.Decision) error {
+// Record implements gateway.Sink.
+func (s *journalSink) Record(d gateway.Decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buf = d.AppendJSON(s.buf[:0])
-	return s.J.Append(s.buf)
+	return s.j.Append(s.buf)
 }

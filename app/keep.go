@@ -7,10 +7,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/standing"
@@ -18,30 +18,40 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// kept are the pins and the queue of the store, with their evidence unless it is off,
-// and opens the scores of servers, which are the log's then.
-func (b *Gateway) kept(dir *state.Dir, r *rules.Rules) (*surface.Pins, *hold.Queue, error) {
-	pins := surface.NewPins(b.store, nil)
-	if r.Trust != nil {
-		b.scored = *r.Trust
-	}
-	b.scored = b.scored.OrDefault()
-	if r.Evidence.Mode == rules.NoEvidence {
-		return pins, hold.New(b.store, hold.Options{Seal: b.seal}), b.openTrust(dir)
+// record opens the ledger, and the scores that follow it.
+func (b *boundary) record(dir *state.Dir, r *rules.Rules, n needs) error {
+	b.requires = r.Evidence.Mode == rules.Required
+	if !n.scores {
+		b.records = install.OpenRecords(b.store, dir, &r.Evidence, n.poll, b.log)
+		return nil
 	}
 	f, err := standing.Open(context.Background(), b.store.Ledger(), b.scored, b.log)
 	if err != nil {
-		return nil, nil, install.OpenError(err)
+		return install.OpenError(err)
 	}
 	b.trust = f.Book()
-	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, install.PollOften, b.log, f.Integrated)
-	b.requires = r.Evidence.Mode == rules.Required
-	b.follows = FollowScores(f)
-	return pins.WithEvidence(b.records.Pin), hold.New(b.store, hold.Options{Evidence: b.records.Held, Seal: b.seal}), nil
+	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, n.poll, b.log, f.Integrated)
+	b.follows = followScores(f)
+	return nil
 }
 
-// seal encrypts what is held to those whom the rules in force name, if they do.
-func (b *Gateway) seal(body []byte) ([]byte, error) {
+// note opens the journal, in which decisions are lines where there is no ledger, and the scores
+// that are made of what passes here.
+func (b *boundary) note(dir *state.Dir, n needs) (err error) {
+	if b.journal, err = dir.Journal("decisions.jsonl", state.JournalOptions{}); err != nil {
+		return exit.With(exit.Config, err)
+	}
+	switch {
+	case n.scores && n.saved:
+		return b.openTrust(dir)
+	case n.scores:
+		b.trust = trust.NewBook(trust.New(b.scored))
+	}
+	return nil
+}
+
+// seal encrypts what is held to the reviewers whom the rules in force name, if they do.
+func (b *boundary) seal(body []byte) ([]byte, error) {
 	r := b.rules.Load()
 	if r == nil || r.Reviewers == nil {
 		return nil, nil
@@ -49,12 +59,17 @@ func (b *Gateway) seal(body []byte) ([]byte, error) {
 	return r.Reviewers.Seal(body)
 }
 
+// sweep keeps the queue swept until ctx ends.
+func (b *boundary) sweep(ctx context.Context, failed func(error)) {
+	b.queue.KeepSwept(ctx, hold.SweepEvery, failed)
+}
+
 // catchWait bounds how long the first request waits for a log that is far ahead of the
 // scores; they follow it from then on.
 const catchWait = 5 * time.Second
 
-// FollowScores has f follow its log until stop is called.
-func FollowScores(f *standing.Follower) (stop func()) {
+// followScores has f follow its log until stop is called.
+func followScores(f *standing.Follower) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	first, enough := context.WithTimeout(ctx, catchWait)
 	_ = f.Catch(first) // what it has not read, or why it cannot, is for Follow
@@ -75,7 +90,7 @@ func (b *Gateway) scoresChanged(r *rules.Rules) bool {
 }
 
 // begunAnew: a snapshot that does not fit is no reason not to start: everything is at rest then.
-func (b *Gateway) begunAnew(err error) error {
+func (b *boundary) begunAnew(err error) error {
 	if errors.Is(err, trust.ErrSnapshot) {
 		b.log.Warn("the scores of servers begin anew: those that were kept are of another version, or other options")
 		return nil

@@ -19,7 +19,7 @@ func (b *Gateway) plug(r *rules.Rules, g *entrance) (http.Handler, error) {
 	own := make(map[string]*gateway.Inspector, len(r.Servers))
 	for _, s := range r.Servers {
 		var err error
-		if own[s.Name], err = gateway.NewInspector(b.treatment(r, s)); err != nil {
+		if own[s.Name], err = gateway.NewInspector(b.treatment(r, s, b.log.With("server", s.Name))); err != nil {
 			return nil, fmt.Errorf("up: server %s: %w", s.Name, err)
 		}
 	}

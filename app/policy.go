@@ -20,12 +20,15 @@ import (
 
 // sessionPolicy joins the policy in force and the scores for the calls of one owner.
 type sessionPolicy struct {
-	b      *Gateway
+	b      *boundary
 	scopes []string
 }
 
-// policyOf is the policy for a session's owner.
-func (b *Gateway) policyOf(owner string) gateway.Policy {
+// policyOf is the policy for a session's owner; nil where no policy can be in force.
+func (b *boundary) policyOf(owner string) gateway.Policy {
+	if b.trust == nil {
+		return nil
+	}
 	scopes := strings.Fields(owner)
 	return sessionPolicy{b, scopes[min(1, len(scopes)):]}
 }
@@ -35,11 +38,11 @@ var _ = [1]struct{}{}[int(policy.Deny)-int(gateway.PolicyDeny)]
 
 // Decide implements gateway.Policy.
 func (s sessionPolicy) Decide(e gateway.PolicyEvent) gateway.PolicyDecision {
-	return DecideBy(s.b.rules.Load().Policy, s.b.trust, s.scopes, e)
+	return decideBy(s.b.rules.Load().Policy, s.b.trust, s.scopes, e)
 }
 
-// DecideBy has a policy, nil for none, decide about an event of a session that has scopes.
-func DecideBy(p *rules.Policy, book *trust.Book, scopes []string, e gateway.PolicyEvent) gateway.PolicyDecision {
+// decideBy has a policy, nil for none, decide about an event of a session that has scopes.
+func decideBy(p *rules.Policy, book *trust.Book, scopes []string, e gateway.PolicyEvent) gateway.PolicyDecision {
 	direction := policy.Result
 	if e.Call {
 		direction = policy.Call
@@ -69,13 +72,13 @@ func policyOutcomeOf(o policy.Outcome) gateway.PolicyOutcome {
 	return gateway.PolicyOutcome{Action: gateway.PolicyAction(o.Action), Rule: o.Rule, Question: o.Question, Failed: o.Failed}
 }
 
-// TrustSink makes events of decisions where there is no ledger to make them of.
-type TrustSink struct{ Book *trust.Book }
+// trustSink makes events of decisions where there is no ledger to make them of.
+type trustSink struct{ book *trust.Book }
 
 // Record implements gateway.Sink. It never fails.
-func (s TrustSink) Record(d gateway.Decision) error {
+func (s trustSink) Record(d gateway.Decision) error {
 	if e, counts := standing.Of(evidence.Message(&d)); counts {
-		s.Book.Apply(e)
+		s.book.Apply(e)
 	}
 	return nil
 }
@@ -104,7 +107,7 @@ func (f trustFile) SaveTrust(_ context.Context, snapshot []byte) error {
 
 // openTrust reads the scores where there is no ledger. A snapshot that does not fit is
 // put aside: everything is at rest then.
-func (b *Gateway) openTrust(dir *state.Dir) (err error) {
+func (b *boundary) openTrust(dir *state.Dir) (err error) {
 	b.scores = trustFile{dir}
 	b.trust, err = trust.Open(context.Background(), b.scores, b.scored)
 	return b.begunAnew(err)
@@ -113,7 +116,7 @@ func (b *Gateway) openTrust(dir *state.Dir) (err error) {
 // saveWait is how often scores are kept.
 const saveWait = time.Minute
 
-func (b *Gateway) keepTrust(ctx context.Context) {
+func (b *boundary) keepTrust(ctx context.Context) {
 	tick := time.NewTicker(saveWait)
 	defer tick.Stop()
 	for {
@@ -126,7 +129,7 @@ func (b *Gateway) keepTrust(ctx context.Context) {
 	}
 }
 
-func (b *Gateway) saveTrust() {
+func (b *boundary) saveTrust() {
 	if b.trust == nil || b.scores.dir == nil { // the log has them
 		return
 	}

@@ -65,9 +65,9 @@ func TestSessionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Gateway{trust: trust.NewBook(trust.New(trust.Options{}))}
+	b := &boundary{trust: trust.NewBook(trust.New(trust.Options{}))}
 	b.rules.Store(r)
-	sink := TrustSink{b.trust}
+	sink := trustSink{b.trust}
 	p := b.policyOf("ann mcp mail")
 	result := gateway.PolicyEvent{Server: "files", Tool: "read", Findings: []gateway.Count{{Code: finding.HiddenTag, N: 1}}}
 	if d := p.Decide(result); d.Action != gateway.PolicyAllow {
@@ -125,8 +125,8 @@ func TestTrustKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func(r *rules.Rules) *Gateway {
-		b := &Gateway{log: slog.New(slog.DiscardHandler)}
+	open := func(r *rules.Rules) *boundary {
+		b := &boundary{log: slog.New(slog.DiscardHandler)}
 		if r.Trust != nil {
 			b.scored = *r.Trust
 		}

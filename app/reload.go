@@ -20,7 +20,7 @@ import (
 func (b *Gateway) follow(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { b.sweep(ctx) })
+	beside.Go(func() { b.sweep(ctx, b.unswept) })
 	beside.Go(func() { b.keepTrust(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
 	b.src.follow(ctx, b.opt.references(), b.rules.Load(), func(r *rules.Rules) {
@@ -28,6 +28,11 @@ func (b *Gateway) follow(ctx context.Context) {
 			beside.Go(func() { b.verifyAll(ctx) })
 		}
 	}, b.untaken)
+}
+
+// unswept tells the operator that room is not saved.
+func (b *Gateway) unswept(err error) {
+	b.log.Warn("the queue of held results was not swept", "error", err)
 }
 
 // take applies rules if they differ from those in force. It reports whether it has.

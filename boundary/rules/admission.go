@@ -73,7 +73,8 @@ func (c *compiler) admission(p place, a *Admission) {
 	a.HoldFirst, a.HoldShadows = false, false // which a server may inherit
 }
 
-func isPinName(s string) bool {
+// IsPinName reports whether s may be the name of a pin: 1 to 256 printable characters of ASCII.
+func IsPinName(s string) bool {
 	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 

@@ -143,6 +143,7 @@ type Server struct {
 
 	Command []string   // program and arguments; nil: URL
 	Env     []Variable // by name
+	Inherit []string   // names of variables of this process that it gets too; no file says any
 	Cwd     string     // absolute; "": that of the process
 	Pin     string     // what it is pinned under; "": its identity
 	Share   Share

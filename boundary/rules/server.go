@@ -70,7 +70,7 @@ func (c *compiler) server(name string, p place) *Server {
 	m["prefix"] = func(p place) {
 		s.Prefix = c.checked(p, "a prefix of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", isName)
 	}
-	m["pin"] = func(p place) { s.Pin = c.checked(p, "1 to 256 printable characters of ASCII", isPinName) }
+	m["pin"] = func(p place) { s.Pin = c.checked(p, "1 to 256 printable characters of ASCII", IsPinName) }
 	m["admission"] = func(p place) { c.admission(p, &s.Admission) }
 	m["scopes"] = func(p place) { s.Scopes = c.scopes(p) }
 	m["dangerously_allow_sampling"] = func(p place) { s.DangerouslyAllowSampling = c.boolean(p) }

@@ -3,13 +3,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/platform/capture"
-	"github.com/pellucid-mcp/pellucid/record/hold"
-	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -19,12 +16,10 @@ type holdFlags struct {
 	Quarantine bool     `help:"Keep the results that are withheld, for pellucid quarantine."`
 	Reviewer   []string `placeholder:"AGE1…" help:"Keep them encrypted, so that only whoever has the identity to one of these public keys of age can read and release them; implies --quarantine."`
 	stateDB
-
-	reviewers *capture.Recipients
 }
 
-// read takes the flags, and returns the codes of what is to be held.
-func (f *holdFlags) read() (codes []finding.Code, err error) {
+// codes are the findings for which a result is held.
+func (f *holdFlags) codes() (codes []finding.Code, err error) {
 	for _, s := range f.Hold {
 		code := finding.Code(strings.TrimSpace(s))
 		if !code.Known() {
@@ -32,25 +27,20 @@ func (f *holdFlags) read() (codes []finding.Code, err error) {
 		}
 		codes = append(codes, code)
 	}
-	if len(f.Reviewer) > 0 {
-		if f.reviewers, err = capture.ParseRecipients(f.Reviewer); err != nil {
-			return nil, fmt.Errorf("wrap: --reviewer: %w", err)
-		}
-	}
 	return codes, nil
+}
+
+// recipients are those to whom what is held is encrypted; nil: it is kept as it is.
+func (f *holdFlags) recipients() (*capture.Recipients, error) {
+	if len(f.Reviewer) == 0 {
+		return nil, nil
+	}
+	r, err := capture.ParseRecipients(f.Reviewer)
+	if err != nil {
+		return nil, fmt.Errorf("wrap: --reviewer: %w", err)
+	}
+	return r, nil
 }
 
 // wanted reports whether there is to be a queue.
 func (f *holdFlags) wanted() bool { return f.Quarantine || len(f.Hold) > 0 || len(f.Reviewer) > 0 }
-
-// open opens the queue, and keeps it swept until stop is called.
-func (f *holdFlags) open(s *storage.Store, o hold.Options) (q *hold.Queue, stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	if f.reviewers != nil {
-		o.Seal = f.reviewers.Seal
-	}
-	q = hold.New(s, o)
-	done := make(chan struct{})
-	go func() { defer close(done); q.KeepSwept(ctx, hold.SweepEvery, nil) }()
-	return q, func() { cancel(); <-done }
-}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/meter"
+	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/boundary/validate"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+)
+
+// A boundary is what stands between clients and servers, whoever they are and however they
+// come: the rules in force, what is kept of what passes, and who judges it. A Gateway has one
+// for all of its servers, a Wrap one for its only server.
+type boundary struct {
+	log   *slog.Logger
+	rules atomic.Pointer[rules.Rules] // in force
+
+	key      frame.Key
+	store    *storage.Store   // nil: nothing needs one
+	journal  *state.Journal   // nil: evidence is not off
+	records  *install.Records // nil: evidence is off
+	requires bool             // that a result is recorded before it is delivered
+	queue    *hold.Queue      // nil: nothing is held
+	blocks   *hold.Blocks     // as queue
+	trust    *trust.Book      // nil: no policy asks for scores
+	scored   trust.Options    // by which scores are made until the next start
+	scores   trustFile        // where the scores are saved; its zero value: nowhere
+	follows  func()           // ends the following of the ledger; nil: nothing follows it
+	meter    *meter.Meter     // nil: nothing is counted
+	sink     *gateway.Repeats
+
+	pins    *surface.Pins                  // nil: nothing is pinned
+	version pinVersion                     // of one pin, where pins are files; nil: they are in store
+	cache   surface.Cache                  // of reviews
+	review  atomic.Pointer[reviewer.Model] // nil: no model is asked about servers
+	judges  atomic.Pointer[classifiers.Set]
+	shadow  *gateway.Shadow // nil: nothing judges results
+
+	memory  *intake.Budget
+	schemas validate.Cache
+}
+
+// pinVersion returns the version of a server's pin, 0 if there is none.
+type pinVersion func(ctx context.Context, server string) (int64, error)
+
+// pinsIn says where pins are.
+type pinsIn uint8
+
+const (
+	pinsNowhere pinsIn = iota // nothing is pinned
+	pinsInFiles               // of the state directory: a database would be the larger part of a small process
+	pinsInStore
+)
+
+// needs say which parts of a boundary its owner uses. What it does not use is not opened.
+type needs struct {
+	database install.Database // where the store is
+	store    bool             // a store, whatever else asks for one
+	hold     bool             // keep results that are withheld
+	scores   bool             // scores of servers, for a policy
+	saved    bool             // that scores outlive the process where there is no ledger
+	judges   *gateway.ShadowOptions
+	pins     pinsIn
+	poll     time.Duration // how often the store is asked for what others have recorded
+	meter    *meter.Meter
+}
+
+// open opens what rules ask for and the owner needs. On an error close is still to be called.
+func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
+	b.meter = n.meter
+	b.memory = intake.NewBudget(int64(r.Limits.Memory))
+	if b.key, err = install.FenceKey(dir); err != nil {
+		return err
+	}
+	recorded := r.Evidence.Mode != rules.NoEvidence
+	if n.store || n.hold || recorded {
+		if b.store, err = n.database.Open(context.Background(), dir, true); err != nil {
+			return err
+		}
+	}
+	if b.scored = (trust.Options{}); r.Trust != nil {
+		b.scored = *r.Trust
+	}
+	b.scored = b.scored.OrDefault()
+	if recorded {
+		err = b.record(dir, r, n)
+	} else {
+		err = b.note(dir, n)
+	}
+	if err != nil {
+		return err
+	}
+	if n.hold {
+		o := hold.Options{Seal: b.seal}
+		if b.records != nil {
+			o.Evidence = b.records.Held
+		}
+		b.queue, b.blocks = hold.New(b.store, o), hold.NewBlocks(b.store, hold.BlockOptions{})
+	}
+	if n.judges != nil {
+		b.shadow = gateway.NewShadow(*n.judges)
+	}
+	b.sink = gateway.NewRepeats(b.sinks())
+	return b.openPins(n.pins)
+}
+
+// sinks are told of every decision.
+func (b *boundary) sinks() gateway.Sink {
+	var all []gateway.Sink
+	if b.records != nil {
+		all = append(all, b.records)
+	} else {
+		all = append(all, &journalSink{j: b.journal})
+	}
+	if b.meter != nil {
+		all = append(all, b.meter)
+	}
+	if b.records == nil && b.trust != nil {
+		all = append(all, trustSink{b.trust})
+	}
+	return gateway.Tee(all...)
+}
+
+// openPins opens what remembers how servers were when they were approved, and the verdicts of
+// reviews.
+func (b *boundary) openPins(in pinsIn) error {
+	switch in {
+	case pinsInStore:
+		b.pins, b.cache = surface.NewPins(b.store, nil), b.store
+		if b.records != nil {
+			b.pins = b.pins.WithEvidence(b.records.Pin)
+		}
+	case pinsInFiles:
+		files, err := install.PinFiles()
+		if err != nil {
+			return err
+		}
+		b.pins, b.cache, b.version = surface.NewPins(files, nil), files, files.PinVersion
+	}
+	return nil
+}
+
+// close writes what waits and lets go of everything. Nothing uses the boundary any more.
+func (b *boundary) close() {
+	if v := b.review.Load(); v != nil {
+		v.Close()
+	}
+	if b.sink != nil {
+		b.sink.Close()
+	}
+	b.saveTrust()
+	b.records.Close()
+	if b.follows != nil {
+		b.follows()
+	}
+	if b.store != nil {
+		b.store.Close()
+	}
+	if b.journal != nil {
+		if err := b.journal.Close(); err != nil {
+			b.log.Error("decisions may be lost", "error", err)
+		}
+	}
+}
+
+// treatment is what the rules all, of which s is a server, say of the server's messages. They
+// may be about to take effect.
+func (b *boundary) treatment(all *rules.Rules, s *rules.Server, log *slog.Logger) gateway.Config {
+	r := s.Rule("")
+	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas,
+		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
+		Tokens: all.Tokens, Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/child"
+)
+
+// dialer is how a server is reached. What a process writes to its standard error is kept in
+// tail, and in the log for whoever asks for details.
+func dialer(s *rules.Server, tail *child.Tail, log *slog.Logger) (fleet.Dialer, error) {
+	if s.Command != nil {
+		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Inherit: s.Inherit, Stderr: func(line string) {
+			tail.Add(line)
+			log.Debug("server: " + line)
+		}}
+		for _, v := range s.Env {
+			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
+		}
+		return fleet.Command(cmd), nil
+	}
+	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
+		Notice: func(line string) { log.Warn("server: " + line) }}
+	for _, h := range s.Headers {
+		o.Header.Add(h.Name, h.Value.Reveal())
+	}
+	return fleet.URL(s.Transport, s.URL.Reveal(), o)
+}
+
+// identity is a digest of all that a connection to the server depends on. It holds
+// what secrets stand for, and so never leaves the process.
+func identity(s *rules.Server) string {
+	type pair struct{ Name, Value string }
+	var all []pair
+	for _, list := range [][]rules.Variable{s.Env, s.Headers} {
+		all = append(all, pair{})
+		for _, v := range list {
+			all = append(all, pair{v.Name, v.Value.Reveal()})
+		}
+	}
+	b, err := json.Marshal([]any{s.Command, s.Cwd, s.URL.Reveal(), s.Transport, s.Share, all})
+	if err != nil {
+		panic("up: digest of a server: " + err.Error()) // strings and numbers always marshal
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

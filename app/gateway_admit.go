@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/admit"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// verifying tells the operator how far a review is.
+func (b *Gateway) verifying(server string, s surface.Step) {
+	b.log.Info("verifying a server by a model", "server", server, "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
+}
+
+// removedOf is what the boundary takes out of a server's definitions.
+func (b *Gateway) removedOf(name string) []surface.Removal {
+	if s := b.admit.Server(name); s != nil {
+		return s.Removals()
+	}
+	return nil
+}
+
+// verify is what the fleet asks before a session begins.
+func (b *Gateway) verify(name string) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		err := b.admit.Verify(ctx, name)
+		if errors.Is(err, admit.ErrRejected) {
+			err = fmt.Errorf("%w: %s", fleet.ErrRejected, strings.TrimPrefix(err.Error(), admit.ErrRejected.Error()+": "))
+		}
+		return err
+	}
+}
+
+// checksAtOnce bounds the servers that are checked at the same time when the gateway
+// starts; whoever comes for one that waits does not wait for the others.
+const checksAtOnce = 4
+
+// verifyAll checks every server that has not been, so that what is wrong is known
+// before anybody comes.
+func (b *Gateway) verifyAll(ctx context.Context) {
+	room := make(chan struct{}, checksAtOnce)
+	var work sync.WaitGroup
+	defer work.Wait()
+	for _, s := range b.rules.Load().Servers {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		work.Go(func() {
+			defer func() { <-room }()
+			err := b.fleet.Verify(ctx, s.Name)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, fleet.ErrRejected) && !errors.Is(err, fleet.ErrNoServer) {
+				args := []any{"server", s.Name, "why", terminal.Printable(err.Error())}
+				if lines := b.fleet.Said(s.Name); len(lines) > 0 {
+					args = append(args, "standard_error", lines)
+				}
+				b.log.Warn("server could not be checked: its clients get error 7601 until it can be", args...)
+			}
+		})
+	}
+}
+
+// A serverStatus is how one server does, for who runs the gateway.
+type serverStatus struct {
+	Name        string            `json:"name"`
+	Pin         string            `json:"pin"` // as pellucid pins lists it
+	State       fleet.State       `json:"state"`
+	Since       time.Time         `json:"since"`
+	Connections int               `json:"connections"`
+	Failures    int               `json:"failures"`
+	Why         string            `json:"why,omitzero"`     // escaped
+	Removed     []surface.Removal `json:"removed,omitzero"` // of its definitions, before a model sees them
+}
+
+// servers tells how every server does that the asking principal may see.
+func (b *Gateway) servers(w http.ResponseWriter, r *http.Request) {
+	may := b.may(sessionOwner(r))
+	out := struct {
+		Servers []serverStatus `json:"servers"`
+	}{[]serverStatus{}}
+	configured := b.rules.Load()
+	for _, h := range b.fleet.Health() {
+		s := configured.Server(h.Name)
+		if s != nil && may(h.Name) {
+			out.Servers = append(out.Servers, serverStatus{h.Name, pinnedAs(s), h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why, b.removedOf(h.Name)})
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = terminal.WriteJSON(w, out)
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/admit"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/child"
+)
+
+// WrapOptions are what a Wrap is run with beside its rules.
+type WrapOptions struct {
+	Database install.Database // where the store is, if one is needed; pins are there too where it is named
+	Called   string           // what people call the server
+	Hold     bool             // keep results that are withheld
+	Log      *slog.Logger
+}
+
+// A Wrap is a boundary with one server and one client. It opens only what its rules ask for.
+type Wrap struct {
+	boundary
+
+	server *rules.Server
+	called string // by people
+	stderr child.Tail
+	sweeps func()                      // ends the sweeping of the queue; nil: there is no queue
+	last   atomic.Pointer[fleet.Child] // the process that was started last
+	cut    atomic.Pointer[admit.Conn]
+	out    atomic.Bool // the server was rejected after all
+}
+
+// wrapJudges are enough for one client: one text at a time, and few that wait.
+var wrapJudges = gateway.ShadowOptions{Workers: 1, Octets: 8 << 20}
+
+// OpenWrap opens what the rules of one server ask for.
+func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
+	s := r.Servers[0]
+	w := &Wrap{server: s, called: o.Called}
+	w.log = o.Log
+	w.rules.Store(r)
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	dir, err := install.Open()
+	if err != nil {
+		return nil, err
+	}
+	n := needs{database: o.Database, store: o.Database != "", hold: o.Hold, scores: r.Policy != nil, poll: install.PollSeldom}
+	if len(s.Tool("").Classifiers) > 0 {
+		n.judges = &wrapJudges
+		if _, err := w.setJudges(r); err != nil {
+			return nil, exit.With(exit.Config, err)
+		}
+	}
+	switch {
+	case s.Admission.Pins == rules.PinsOff:
+	case o.Database != "":
+		n.pins = pinsInStore
+	default:
+		n.pins = pinsInFiles
+	}
+	if err := w.open(dir, r, n); err != nil {
+		return nil, exit.With(exit.Config, err)
+	}
+	if w.records != nil && r.Policy != nil {
+		w.records.Rules(r.Version())
+	}
+	if n.hold {
+		w.keepSwept()
+	}
+	if n.pins == pinsNowhere {
+		return w, nil
+	}
+	if err := w.setReview(r, w.verifying); err != nil {
+		return nil, exit.With(exit.Usage, fmt.Errorf("wrap: the review: %w", err))
+	}
+	return w, nil
+}
+
+// keepSwept keeps the queue swept until sweeps is called.
+func (w *Wrap) keepSwept() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); w.sweep(ctx, nil) }()
+	w.sweeps = func() { cancel(); <-done }
+}
+
+// verifying tells the operator how far a review is.
+func (w *Wrap) verifying(_ string, s surface.Step) {
+	w.log.Info("verifying the server by a model", "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
+}
+
+// Close lets go of everything.
+func (w *Wrap) Close() {
+	if w.sweeps != nil {
+		w.sweeps()
+	}
+	w.closeJudges(time.Second)
+	w.close()
+}
+
+// Run relays between the client at front and the server until one of them is gone or ctx ends.
+// It closes front. The server is checked before a word of it passes, unless its rules say that
+// nothing is pinned.
+func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
+	dial, err := dialer(w.server, &w.stderr, w.log)
+	if err != nil {
+		front.Close()
+		return exit.With(exit.Usage, err)
+	}
+	dial = w.remember(dial)
+	cfg := w.treatment(w.rules.Load(), w.server, w.log)
+	cfg.Hold, cfg.Blocks = w.queue, w.blocks
+	if w.pins == nil {
+		up, err := dial(ctx)
+		if err != nil {
+			front.Close()
+			return exit.With(exit.Unreachable, err)
+		}
+		return w.ended(ctx, gateway.Run(ctx, front, up, cfg))
+	}
+	all := w.newAdmissions(admit.Options{Alone: true, Out: w.reject})
+	defer all.Close()
+	all.Set([]admit.Config{admission(w.server, w.called, dial.Talk)})
+	server := all.Server(w.server.Name)
+	cfg.Admission = server
+	up, err := server.Conn(ctx, dial, build.Read().Version)
+	if err != nil {
+		front.Close()
+		return exit.With(exit.Unreachable, err)
+	}
+	w.cut.Store(up)
+	if err = gateway.Run(ctx, front, up, cfg); err == nil && ctx.Err() == nil {
+		err = up.Err() // the client has left before it heard of it
+	}
+	switch {
+	case errors.Is(err, admit.ErrRejected):
+		return exit.With(exit.Rejected, fmt.Errorf("wrap: %w", cmp.Or(up.Err(), err)))
+	case w.out.Load():
+		return exit.With(exit.Rejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
+	}
+	return w.ended(ctx, err)
+}
+
+// reject ends the session of a server that no longer passes the check.
+func (w *Wrap) reject(string) {
+	w.out.Store(true)
+	if conn := w.cut.Load(); conn != nil {
+		conn.Cut()
+	}
+}
+
+// remember keeps the process that dial starts, so that its end can be told.
+func (w *Wrap) remember(dial fleet.Dialer) fleet.Dialer {
+	return func(ctx context.Context) (wire.Conn, error) {
+		conn, err := dial(ctx)
+		if child, is := conn.(*fleet.Child); is {
+			w.last.Store(child)
+		}
+		return conn, err
+	}
+}
+
+// ended says in a person's words why the relay has ended.
+func (w *Wrap) ended(ctx context.Context, err error) error {
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return nil
+	case errors.Is(err, child.ErrStart):
+		return exit.With(exit.Unreachable, err)
+	case errors.Is(err, wire.ErrUnreachable):
+		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", surface.WhyUnreachable(err)))
+	}
+	if child := w.last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
+		if lines := w.stderr.Lines(); len(lines) > 0 {
+			w.log.Warn("the end of what the server wrote to its standard error", "lines", lines)
+		}
+		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
+	}
+	return err
+}
