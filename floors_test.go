@@ -47,7 +47,7 @@ platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/
 platform/capture:  filippo.io/age
 platform/listen:   text/finding platform/auth platform/loopback
 platform/resident:
-platform/terminal: text/finding text/scrub text/ucd text/strictjson github.com/go-json-experiment/json
+platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json
 platform/build:    text/scrub
 
 # mcp: messages of the Model Context Protocol on and off a transport, both eras, and the table of where third-party text lives
@@ -70,6 +70,7 @@ grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/a
 grounding/didweb:    text/href grounding/attest
 grounding/factcheck: text/finding text/href text/strictjson grounding/attest
 grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
+grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
 grounding/ingest:    text/finding platform/state platform/terminal grounding/factcheck grounding/ground
 grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
@@ -126,7 +127,7 @@ app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
-app:         text/finding text/frame platform/child platform/intake platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
+app:         text/finding text/frame platform/child platform/intake platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest grounding/validator boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
 app/apptest: platform/logtest app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
