@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -73,30 +72,30 @@ func (c *conformCmd) Validate() error {
 	case c.Timeout <= 0:
 		return errors.New("--timeout must be positive")
 	}
-	how, what, given := strings.Cut(c.Feed, "=")
-	switch {
-	case how != "http" && c.FeedToken != "":
+	if how, _, _ := strings.Cut(c.Feed, "="); how != "http" && c.FeedToken != "" {
 		return errors.New("--feed-token is for --feed http=URL")
-	case (how == "http" || how == "command") && strings.TrimSpace(what) != "", how == "loaded" && !given:
-		return nil
 	}
-	return errors.New("--feed is http=URL, command=CMD or loaded")
+	if _, ok := conform.ParseFeeder(c.Feed, ""); !ok {
+		return errors.New("--feed is http=URL, command=CMD or loaded")
+	}
+	return nil
 }
 
 func (c *conformCmd) Run(e *env) error {
-	vectors, err := c.vectors()
+	vectors, err := conform.Vectors(c.Family...)
 	if err != nil {
 		return err
 	}
 	if c.Dump {
-		return c.dump(e, vectors)
+		return conform.Dump(e.Stdout, vectors, c.scope())
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	feed, err := c.feeder(e.secrets())
+	feedToken, err := e.secrets().optional("conform: --feed-token", c.FeedToken)
 	if err != nil {
 		return err
 	}
+	feed, _ := conform.ParseFeeder(c.Feed, feedToken)
 	token, err := e.secrets().optional("conform: --token", c.Token)
 	if err != nil {
 		return err
@@ -127,51 +126,11 @@ func (c *conformCmd) Run(e *env) error {
 
 var errNotScored = errors.New("conform: interrupted, so there is no report")
 
-// vectors are those that the adapter is to be scored by.
-func (c *conformCmd) vectors() ([]corpus.Vector, error) {
-	all, err := corpus.All()
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(v corpus.Vector) bool {
-		return len(c.Family) > 0 && !slices.Contains(c.Family, v.Family)
-	}), nil
-}
-
 func (c *conformCmd) scope() corpus.Scope {
 	if c.Scope == "mixed" {
 		return corpus.Mixed
 	}
 	return corpus.Literal
-}
-
-func (c *conformCmd) dump(e *env, vectors []corpus.Vector) error {
-	w := bufio.NewWriter(e.Stdout)
-	for i := range vectors {
-		if !vectors[i].In(c.scope()) {
-			continue
-		}
-		for _, a := range conform.Attestations(&vectors[i]) {
-			w.Write(a)
-			w.WriteByte('\n')
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("conform: write: %w", err)
-	}
-	return nil
-}
-
-func (c *conformCmd) feeder(secret secrets) (conform.Feeder, error) {
-	how, what, _ := strings.Cut(c.Feed, "=")
-	switch how {
-	case "http":
-		token, err := secret.optional("conform: --feed-token", c.FeedToken)
-		return conform.HTTPFeeder{URL: what, Token: token}, err
-	case "command":
-		return conform.CommandFeeder(strings.Fields(what)), nil
-	}
-	return conform.Loaded{}, nil
 }
 
 func (c *conformCmd) score(ctx context.Context, e *env, a conform.Adapter, vectors []corpus.Vector) (*conform.Report, error) {

@@ -19,6 +19,23 @@ type Feeder interface {
 	Ingest(ctx context.Context, attestation []byte) (Receipt, error)
 }
 
+// ParseFeeder reads how an adapter is fed: http=URL, where token is a bearer token or "",
+// command=CMD, whose words are parted by blanks, or loaded.
+func ParseFeeder(how, token string) (f Feeder, ok bool) {
+	how, what, given := strings.Cut(how, "=")
+	switch {
+	case how == "loaded" && !given:
+		return Loaded{}, true
+	case strings.TrimSpace(what) == "":
+		return nil, false
+	case how == "http":
+		return HTTPFeeder{URL: what, Token: token}, true
+	case how == "command":
+		return CommandFeeder(strings.Fields(what)), true
+	}
+	return nil, false
+}
+
 // Loaded feeds nothing: somebody has loaded what Attestations returns.
 type Loaded struct{}
 

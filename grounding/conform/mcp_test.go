@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"runtime"
 	"sync"
 	"testing"
@@ -277,6 +278,50 @@ func TestReceipt(t *testing.T) {
 		if got := receipt([]byte(c.in)); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.in, got, c.want)
 		}
+	}
+}
+
+// TestParseFeeder: every way to feed, and nothing that is like one.
+func TestParseFeeder(t *testing.T) {
+	for how, want := range map[string]Feeder{
+		"loaded":             Loaded{},
+		"http=https://a/b=c": HTTPFeeder{URL: "https://a/b=c", Token: "secret"},
+		"command= run -x  y": CommandFeeder{"run", "-x", "y"},
+	} {
+		if got, ok := ParseFeeder(how, "secret"); !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %#v, want %#v", how, got, want)
+		}
+	}
+	for _, how := range []string{"", "=", "http", "http=", "command", "command=", "command=  ", "loaded=", "loaded=x", "Loaded", "file=x"} {
+		if f, ok := ParseFeeder(how, ""); ok || f != nil {
+			t.Errorf("%q: %#v", how, f)
+		}
+	}
+}
+
+// TestDump: one line for each attestation of the families and the scope, which any
+// adapter may be loaded with.
+func TestDump(t *testing.T) {
+	all, err := Vectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := Vectors(corpus.Families[0], corpus.Families[1])
+	if err != nil || len(some) == 0 || len(some) >= len(all) {
+		t.Fatalf("%d of %d vectors, %v", len(some), len(all), err)
+	}
+	want := 0
+	for i := range some {
+		if some[i].Family != corpus.Families[0] && some[i].Family != corpus.Families[1] {
+			t.Errorf("a vector of %s", some[i].Family)
+		}
+		if some[i].In(corpus.Literal) {
+			want += len(Attestations(&some[i]))
+		}
+	}
+	var b bytes.Buffer
+	if err := Dump(&b, some, corpus.Literal); err != nil || bytes.Count(b.Bytes(), []byte("\n")) != want || want == 0 {
+		t.Errorf("%d lines, want %d, %v", bytes.Count(b.Bytes(), []byte("\n")), want, err)
 	}
 }
 

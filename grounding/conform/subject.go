@@ -3,9 +3,13 @@
 package conform
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,6 +42,36 @@ func Attestations(v *corpus.Vector) [][]byte {
 		return [][]byte{s.first}
 	}
 	return [][]byte{s.first, s.second}
+}
+
+// Vectors returns the vectors of these families; all of them where none is named.
+func Vectors(families ...string) ([]corpus.Vector, error) {
+	all, err := corpus.All()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(v corpus.Vector) bool {
+		return len(families) > 0 && !slices.Contains(families, v.Family)
+	}), nil
+}
+
+// Dump writes the attestations of the vectors that are meant for a scope, one a line: what
+// an adapter is to be loaded with.
+func Dump(w io.Writer, vectors []corpus.Vector, scope corpus.Scope) error {
+	out := bufio.NewWriter(w)
+	for i := range vectors {
+		if !vectors[i].In(scope) {
+			continue
+		}
+		for _, a := range Attestations(&vectors[i]) {
+			out.Write(a)
+			out.WriteByte('\n')
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("conform: write: %w", err)
+	}
+	return nil
 }
 
 func newSubject(v *corpus.Vector) *subject {
