@@ -6,16 +6,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net/http"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/didweb"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
-	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -138,29 +135,6 @@ func OpenGroundQuery(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Grou
 	return g, nil
 }
 
-// ApplyEvent hands a cascade event to an adapter on the store. keys knows the key of its
-// issuer; issuers are believed beside the operator of the installation.
-func ApplyEvent(ctx context.Context, dir *state.Dir, db string, keys attest.KeyResolver, issuers []string, event []byte) (r ground.EventReceipt, err error) {
-	operator, err := install.OperatorKey(dir)
-	if err != nil {
-		return r, err
-	}
-	g := &Ground{}
-	defer g.Close()
-	if g.store, err = OpenGroundStore(ctx, dir, db, RefuseAbsent); err != nil {
-		return r, err
-	}
-	o := ground.Options{Store: g.store, Keys: keys, Issuers: append(issuers, operator.DID())}
-	if g.records, err = g.store.record(ctx, dir, &o, nil, false, nil); err != nil {
-		return r, err
-	}
-	if err = g.make(o); err != nil {
-		return r, err
-	}
-	receipt, change, err := g.IngestEvent(ctx, "operator", event)
-	return ground.EventReceipt{Receipt: receipt, Live: change.Live, Pending: change.Pending, Retracted: change.Retracted}, err
-}
-
 // options are those of an adapter over the store, as the rules say.
 func (p *GroundPlan) options(s *GroundStore) ground.Options {
 	o := p.Rules.Options()
@@ -183,17 +157,6 @@ func (g *Ground) keepRefusals(dir *state.Dir, unrecorded func(error)) (err error
 		return exit.With(exit.Config, err)
 	}
 	return nil
-}
-
-// Handler serves the adapter, as ground.Adapter.Handler says. who knows the clients; nil:
-// no client is known. closed says that queries need a scope too.
-func (g *Ground) Handler(who auth.Authenticator, closed bool) http.Handler {
-	return g.Adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: closed, Log: g.log})
-}
-
-// ServeStdio serves the one client of in and out until in or ctx ends.
-func (g *Ground) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	return g.Adapter.ServeStdio(ctx, g.mcp, in, out)
 }
 
 func (g *Ground) closeOn(err *error) {

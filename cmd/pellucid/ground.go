@@ -6,11 +6,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // groundCmd is the Veritas grounding adapter and what its operator needs.
@@ -60,14 +58,4 @@ func compiled(g *rules.Ground, o rules.Options) error {
 		return exit.With(exit.Config, errors.Join(all...))
 	}
 	return nil
-}
-
-// parseFile parses a file of the operator's.
-func parseFile[T any](name string, parse func([]byte) (T, error)) (T, error) {
-	b, err := terminal.ReadInput(name, strings.NewReader(""))
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return parse(b)
 }

@@ -3,20 +3,15 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type groundRetractCmd struct{ eventFlags }
@@ -77,67 +72,18 @@ func (c *eventFlags) send(e *env, kind ground.EventKind) error {
 	if err != nil {
 		return err
 	}
-	operator, err := install.OperatorKey(dir)
+	event := app.GroundEvent{
+		Kind: kind, Target: c.Target, Reason: c.Reason, Key: c.Key, Method: c.Method, At: c.At, DB: c.DB, Issuers: c.Issuer,
+		URL: c.URL, Token: func() (string, error) { return e.secrets().optional("ground: --token", c.Token) },
+	}
+	r, err := event.Send(ctx, dir)
 	if err != nil {
 		return err
 	}
-	key := operator
-	if c.Key != "" {
-		if key, err = readKey(c.Key); err != nil {
-			return fmt.Errorf("ground: %w", err)
-		}
-	}
-	if c.At.IsZero() {
-		c.At = time.Now()
-	}
-	o := attest.SignOptions{Created: c.At, Method: c.Method}
-	if o.Method == "" {
-		o.Method = key.Method()
-	}
-	event, err := ground.SignEvent(kind, c.Target, c.Reason, c.At, key, o)
-	if refused, ok := errors.AsType[*attest.Refusal](err); ok && refused.Pointer == "/target" {
-		err = fmt.Errorf("ground: %s is neither the IRI of a source nor the id or hash of an attestation", finding.Quote(c.Target))
-	}
-	if err != nil {
-		return exit.With(exit.Usage, err)
-	}
-	var r ground.EventReceipt
-	if c.URL != "" {
-		r, err = c.post(ctx, e, event)
-	} else {
-		r, err = app.ApplyEvent(ctx, dir, c.DB, ownKey{key, o.Method}, c.Issuer, event)
-	}
-	switch {
-	case err != nil:
-		return err
-	case r.StoreFailed():
-		return exit.With(exit.Unreachable, fmt.Errorf("ground: %s", r.Code))
-	}
-	return c.print(e.Stdout, kind, &r)
-}
-
-// post hands the event to a running adapter.
-func (c *eventFlags) post(ctx context.Context, e *env, event []byte) (r ground.EventReceipt, err error) {
-	token, err := e.secrets().optional("ground: --token", c.Token)
-	if err != nil {
-		return r, err
-	}
-	r, err = ground.PostEvent(ctx, c.URL, token, event)
-	switch {
-	case errors.Is(err, ground.ErrURL):
-		return r, exit.With(exit.Usage, fmt.Errorf("ground: --url is not one: %s", finding.Quote(c.URL)))
-	case err != nil:
-		return r, exit.With(exit.Unreachable, err)
-	}
-	return r, nil
-}
-
-// print tells what became of the event.
-func (c *eventFlags) print(w io.Writer, kind ground.EventKind, r *ground.EventReceipt) (err error) {
 	if c.JSON {
-		err = json.NewEncoder(w).Encode(r)
+		err = json.NewEncoder(e.Stdout).Encode(r)
 	} else {
-		err = r.WriteText(w, kind)
+		err = r.WriteText(e.Stdout, kind)
 	}
 	if err == nil && !r.Accepted {
 		return exit.With(exit.Failed, nil)

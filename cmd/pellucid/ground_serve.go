@@ -4,22 +4,15 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"syscall"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/platform/auth"
-	"github.com/pellucid-mcp/pellucid/platform/listen"
 )
 
 type groundServeCmd struct {
@@ -92,7 +85,7 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err := compiled(setup, e.references()); err != nil {
 		return err
 	}
-	who, err := c.authenticator(e.secrets())
+	who, err := app.GroundTokens(c.Tokens, c.Token, e.secrets())
 	if err != nil {
 		return err
 	}
@@ -105,34 +98,11 @@ func (c *groundServeCmd) Run(e *env) error {
 		return err
 	}
 	defer g.Close()
-	return c.serve(ctx, e, g, who, log)
-}
-
-// serve answers until the one client, or a signal, ends it.
-func (c *groundServeCmd) serve(ctx context.Context, e *env, g *app.Ground, who auth.Authenticator, log *slog.Logger) error {
 	if c.Stdio {
 		sayForClient(e, "ground serve --stdio")
-		return ended(ctx, g.ServeStdio(ctx, io.NopCloser(e.Stdin), unclosed{e.Stdout}))
+		return g.ServeStdio(ctx, e.Stdin, e.Stdout)
 	}
-	h := g.Handler(who, c.RequireToken)
-	announce := func(addr string) { c.announce(e.Stderr, addr, who != nil) }
-	if err := listen.Serve(ctx, "--http", c.HTTP, auth.Local(c.AllowHost, c.AllowOrigin, h), requestGrace, announce, log); err != nil {
-		return fmt.Errorf("ground: %w", err)
-	}
-	return nil
-}
-
-// unclosed is an output that is not ours to close.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
-
-// ended is nil where it was a signal that ended it.
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return g.ListenAndServe(ctx, app.GroundServing{Addr: c.HTTP, Hosts: c.AllowHost, Origins: c.AllowOrigin, Auth: who, Closed: c.RequireToken}, e.Stderr)
 }
 
 // absent: a demonstration is for looking at only. What others hand in has to be kept.
@@ -158,69 +128,4 @@ func (c *groundServeCmd) setup(o rules.Options) (*rules.Ground, error) {
 		g.Peers = append(g.Peers, p)
 	}
 	return g, nil
-}
-
-// authenticator knows those who have tokens; nil if nobody has one.
-func (c *groundServeCmd) authenticator(secret secrets) (auth.Authenticator, error) {
-	var all []auth.Authenticator
-	if c.Tokens != "" {
-		a, err := parseFile(c.Tokens, func(b []byte) (auth.Authenticator, error) { return auth.ParseTokens(b, secret) })
-		if err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("ground: --tokens: %w", err))
-		}
-		all = append(all, a)
-	}
-	if c.Token != "" {
-		if _, err := secret.optional("ground: --token", c.Token); err != nil {
-			return nil, err
-		}
-		a, err := auth.ParseTokens(operatorToken(c.Token), secret)
-		if err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("ground: --token: %w", err))
-		}
-		all = append(all, a)
-	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	return auth.Any(all...), nil
-}
-
-// operatorToken is a token file with one token that may do everything.
-func operatorToken(ref string) []byte {
-	type token struct {
-		Principal string   `json:"principal"`
-		Scopes    []string `json:"scopes"`
-		Token     string   `json:"token"`
-	}
-	file, err := json.Marshal(map[string][]token{"tokens": {{
-		"operator", []string{ground.ScopeQuery, ground.ScopeIngest, ground.ScopeEvents, ground.ScopeFeed}, ref,
-	}}})
-	if err != nil {
-		panic("ground: write a token file: " + err.Error()) // strings always marshal
-	}
-	return file
-}
-
-// requestGrace is what a client gets to finish an answer, or a stream, once the server is
-// to end.
-const requestGrace = time.Second
-
-// announce tells a person what there is now, and what to do with it.
-func (c *groundServeCmd) announce(w io.Writer, addr string, takes bool) {
-	base := "http://" + addr + "/ground/"
-	fmt.Fprintf(w, "The grounding adapter answers at %smcp (streamable HTTP; tools ground and attestation).\n", base)
-	if c.RequireToken {
-		fmt.Fprint(w, "Queries need a token with the scope ground:query.\n")
-	} else {
-		fmt.Fprintf(w, "  ask    npx @modelcontextprotocol/inspector --cli %smcp --transport http \\\n"+
-			"           --method tools/call --tool-name ground --tool-arg query=\"sea level\"\n", base)
-	}
-	if takes {
-		fmt.Fprintf(w, "  feed   curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/jsonl\" \\\n"+
-			"           --data-binary @attestations.jsonl %sattestations\n", base)
-	} else {
-		fmt.Fprint(w, "  feed   pellucid ground import FILE   (over HTTP only with --tokens or --token)\n")
-	}
-	fmt.Fprint(w, "  end    Ctrl-C\n")
 }

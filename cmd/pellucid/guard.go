@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"syscall"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -160,7 +161,7 @@ func (c *guardCmd) who(e *env, o *guard.Options) (auth.Authenticator, error) {
 		return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", errNeedsKey))
 	}
 	secret := e.secrets()
-	who, err := parseFile(c.Tokens, func(b []byte) (auth.Authenticator, error) { return auth.ParseTokens(b, secret) })
+	who, err := app.ReadTokens(c.Tokens, secret)
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("guard: --tokens: %w", err))
 	}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// GroundServing says how a grounding adapter is offered over HTTP by itself.
+type GroundServing struct {
+	Addr    string // which --http names
+	Hosts   []string
+	Origins []string
+	Auth    auth.Authenticator // nil: no client is known
+	Closed  bool               // queries need a scope too
+}
+
+// groundGrace is what a client gets to finish an answer, or a stream, once the server is
+// to end.
+const groundGrace = time.Second
+
+// ListenAndServe serves until ctx ends. notice is told what there is to ask, and where.
+func (g *Ground) ListenAndServe(ctx context.Context, s GroundServing, notice io.Writer) error {
+	h := auth.Local(s.Hosts, s.Origins, g.Handler(s.Auth, s.Closed))
+	announce := func(addr string) { s.announce(notice, addr) }
+	if err := listen.Serve(ctx, "--http", s.Addr, h, groundGrace, announce, g.log); err != nil {
+		return fmt.Errorf("ground: %w", err)
+	}
+	return nil
+}
+
+// announce tells a person what there is now, and what to do with it.
+func (s *GroundServing) announce(w io.Writer, addr string) {
+	base := "http://" + addr + "/ground/"
+	fmt.Fprintf(w, "The grounding adapter answers at %smcp (streamable HTTP; tools ground and attestation).\n", base)
+	if s.Closed {
+		fmt.Fprint(w, "Queries need a token with the scope ground:query.\n")
+	} else {
+		fmt.Fprintf(w, "  ask    npx @modelcontextprotocol/inspector --cli %smcp --transport http \\\n"+
+			"           --method tools/call --tool-name ground --tool-arg query=\"sea level\"\n", base)
+	}
+	if s.Auth != nil {
+		fmt.Fprintf(w, "  feed   curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/jsonl\" \\\n"+
+			"           --data-binary @attestations.jsonl %sattestations\n", base)
+	} else {
+		fmt.Fprint(w, "  feed   pellucid ground import FILE   (over HTTP only with --tokens or --token)\n")
+	}
+	fmt.Fprint(w, "  end    Ctrl-C\n")
+}
+
+// Handler serves the adapter, as ground.Adapter.Handler says. who knows the clients; nil:
+// no client is known. closed says that queries need a scope too.
+func (g *Ground) Handler(who auth.Authenticator, closed bool) http.Handler {
+	return g.Adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: closed, Log: g.log})
+}
+
+// ServeStdio serves the one client of in and out until in or ctx ends, and closes neither.
+func (g *Ground) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	err := g.Adapter.ServeStdio(ctx, g.mcp, io.NopCloser(in), unclosed{out})
+	if ctx.Err() != nil { // it was told to end
+		return nil
+	}
+	return err
+}
+
+// unclosed is an output that stays open.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// GroundTokens knows the clients that have a token of the file, and the operator by the one
+// token that ref names, which may do everything; either may be "". It is nil where there is
+// no token. secret returns what a reference stands for.
+func GroundTokens(file, ref string, secret func(ref string) (string, error)) (auth.Authenticator, error) {
+	var all []auth.Authenticator
+	if file != "" {
+		a, err := ReadTokens(file, secret)
+		if err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("ground: --tokens: %w", err))
+		}
+		all = append(all, a)
+	}
+	if ref != "" {
+		_, err := secret(ref)
+		if err == nil {
+			var a auth.Authenticator
+			a, err = auth.ParseTokens(operatorToken(ref), secret)
+			all = append(all, a)
+		}
+		if err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("ground: --token: %w", err))
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return auth.Any(all...), nil
+}
+
+// ReadTokens reads a token file.
+func ReadTokens(name string, secret func(ref string) (string, error)) (auth.Authenticator, error) {
+	b, err := terminal.ReadInput(name, strings.NewReader(""))
+	if err != nil {
+		return nil, err
+	}
+	return auth.ParseTokens(b, secret)
+}
+
+// operatorToken is a token file with one token that may do everything.
+func operatorToken(ref string) []byte {
+	type token struct {
+		Principal string   `json:"principal"`
+		Scopes    []string `json:"scopes"`
+		Token     string   `json:"token"`
+	}
+	file, err := json.Marshal(map[string][]token{"tokens": {{
+		"operator", []string{ground.ScopeQuery, ground.ScopeIngest, ground.ScopeEvents, ground.ScopeFeed}, ref,
+	}}})
+	if err != nil {
+		panic("ground: write a token file: " + err.Error()) // strings always marshal
+	}
+	return file
+}
