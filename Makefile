@@ -13,8 +13,11 @@ export GOWORK      := off
 FUZZTIME  ?= 2m
 FUZZ      ?= ^Fuzz
 BENCHTIME ?= 1s
-TIMEOUT   ?= 10m
+TIMEOUT   ?= 15m
 PARALLEL  ?=
+# Tests wait for processes, disks and clocks about as long as they compute, so twice as many
+# packages as there are processors run at a time.
+PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 # Packages that start goroutines: the race detector runs over these, and is so slow that
 # it gets the short form of the long tests.
@@ -38,7 +41,7 @@ run: build
 	bin/pellucid up
 
 test: fmt vet
-	go test -timeout $(TIMEOUT) ./...
+	go test -p $(PACKAGES) -timeout $(TIMEOUT) ./...
 	$(MAKE) --no-print-directory race
 
 fmt:
@@ -53,7 +56,7 @@ vet:
 race:
 	@if command -v "$$(go env CC)" >/dev/null; then \
 	  echo "go test -race -short $(CONCURRENT)"; \
-	  CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) $(CONCURRENT); \
+	  CGO_ENABLED=1 go test -p $(PACKAGES) -race -short -timeout $(TIMEOUT) $(CONCURRENT); \
 	else \
 	  echo "race: SKIPPED: the race detector needs a C compiler, and there is no '$$(go env CC)' here"; \
 	fi

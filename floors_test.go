@@ -25,7 +25,7 @@ const module = "github.com/pellucid-mcp/pellucid"
 // A line that begins with # heads the packages of one folder of the top level, and says
 // what they are.
 const floors = `
-# text: what a text is, how it is made safe, and how it is labelled; functions of their arguments alone
+# text: parses text, makes it safe and labels it; it uses no clock, file or network
 text/finding:
 text/ucd:
 text/rfc3339:
@@ -35,7 +35,7 @@ text/scrub:         text/finding text/ucd
 text/href:          text/finding text/ucd
 text/frame:         text/finding text/scrub text/ucd text/strictjson
 
-# platform: processes, files, addresses and terminals of this machine, and who asks
+# platform: is what Pellucid needs of the machine: processes, files, addresses, terminals, and who a caller is
 platform/child:    text/finding golang.org/x/sys
 platform/intake:
 platform/loopback:
@@ -50,13 +50,13 @@ platform/resident:
 platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json
 platform/build:    text/scrub
 
-# mcp: messages of the Model Context Protocol on and off a transport, both eras, and the table of where third-party text lives
+# mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
 mcp/wire:     text/finding text/strictjson
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson mcp/mcpmsg
 mcp/era:      text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 
-# record: what was decided, provably; and what waits for a person
+# record: keeps what was decided, with proofs, and what waits for a reviewer
 record/ledger:   text/finding text/frame text/strictjson golang.org/x/mod
 record/hold:     text/finding
 record/trust:    text/finding
@@ -64,7 +64,7 @@ record/sequence: platform/state record/ledger
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/hold
 record/standing: text/finding platform/terminal record/ledger record/trust record/sequence
 
-# grounding: signed attestations, what they say together, and the adapter that serves them to a model
+# grounding: checks signed attestations, composes a verdict from them, and serves both to a model
 grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
 grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
 grounding/didweb:    text/href grounding/attest
@@ -75,7 +75,7 @@ grounding/ingest:    text/finding platform/state platform/terminal grounding/fac
 grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
-# model: providers of models, and which piece of a context took control of one
+# model: asks language models, and finds the piece of a context that took control of one
 model/counterfactual:     text/frame text/ucd text/strictjson
 model/llm:                text/finding text/strictjson platform/egress github.com/failsafe-go golang.org/x/time
 model/llm/llmtest:        text/strictjson model/llm
@@ -83,7 +83,7 @@ model/counterfactual/run: text/strictjson model/counterfactual model/llm
 model/guard:              text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
-# boundary: one message between a client and a server: what passes, what is withheld, and why
+# boundary: decides what passes of each message between a client and a server, what is withheld, and why
 boundary/blob:                 golang.org/x/text
 boundary/classify:             github.com/failsafe-go golang.org/x/time
 boundary/classify/local:       boundary/classify
@@ -107,10 +107,10 @@ boundary/protect:              text/finding text/jsonc text/strictjson platform/
 boundary/preflight:            text/finding text/jsonc text/scrub text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify/local boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
-# storage: SQLite and Postgres, behind interfaces that their users own
+# storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
 storage: text/finding record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 
-# measure: what measures us, and the data for it
+# measure: measures what Pellucid finds, what it misses and what it costs
 measure/interval:
 measure/datadir:
 measure/traces:          text/strictjson model/counterfactual github.com/klauspost/compress
@@ -121,7 +121,7 @@ measure/training:        text/scrub boundary/classify/local measure/corpora meas
 measure/sources:         text/scrub
 measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/auth platform/child platform/terminal mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
 
-# app: the parts put together as compiled rules say
+# app: assembles the boundary from compiled rules, once for every verb that serves it
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
@@ -131,11 +131,11 @@ app:         text/finding text/frame platform/child platform/intake platform/loo
 app/apptest: platform/logtest app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
-# cmd: the command lines
+# cmd: holds the programs: flags in, words and exit codes out
 cmd/pellucid-bench: platform/terminal measure/corpora/residue measure/training measure/sources app/exit github.com/alecthomas/kong
 cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/traces !measure/sources !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
 
-# e2e: tests of the program against servers and clients that others wrote
+# e2e: tests the program against servers and clients that others wrote
 e2e:
 `
 

@@ -42,6 +42,7 @@ model/counterfactual.LevelFor:            the level of removal for a weight
 text/ucd.Script.String: the names are generated with the tables
 
 # Tools of tests, and programs that write what is generated.
+app/apptest:              a running gateway for tests
 boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
 model/llm/llmtest:        a provider of models for tests
