@@ -81,6 +81,7 @@ model/llm:                text/finding text/strictjson platform/egress github.co
 model/llm/llmtest:        text/strictjson model/llm
 model/counterfactual/run: text/strictjson model/counterfactual model/llm
 model/guard:              text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm
+model/analysis:           text/finding text/strictjson platform/terminal model/counterfactual model/counterfactual/run model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
 # boundary: decides what passes of each message between a client and a server, what is withheld, and why
@@ -114,7 +115,7 @@ storage: text/finding record/hold record/ledger record/sequence grounding/attest
 measure/interval:
 measure/datadir:
 measure/traces:          text/strictjson model/counterfactual github.com/klauspost/compress
-measure/ccrbench:        text/strictjson model/counterfactual measure/interval measure/traces
+measure/ccrbench:        text/strictjson platform/terminal model/counterfactual measure/interval measure/traces
 measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
 measure/training:        text/scrub boundary/classify/local measure/corpora measure/interval
@@ -124,7 +125,7 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 # app: assembles the boundary from compiled rules, once for every verb that serves it
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
-app/install: text/finding text/frame platform/state platform/terminal record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
+app/install: text/finding text/frame platform/state platform/terminal record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
 app:         text/finding text/frame platform/child platform/intake platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/ingest grounding/validator boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install

@@ -3,21 +3,19 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // ccrCmd is counterfactual context reassembly for a person.
@@ -129,62 +127,10 @@ func (m *ccrModel) offline(o *llm.Options) error {
 	if err != nil {
 		return fmt.Errorf("ccr: oracle: %w", err)
 	}
-	if o.Transport, err = parseScript(b); err != nil {
+	if o.Transport, err = llm.ParseScript(b); err != nil {
 		return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
 	}
 	return nil
-}
-
-// A ccrScript is a model that obeys: it answers by what the request holds.
-type ccrScript struct {
-	Version string `json:"version"`
-	Rules   []struct {
-		Has    []string        `json:"has,omitempty"`   // all of these stand in the request's octets
-		Lacks  []string        `json:"lacks,omitempty"` // and none of these
-		Answer json.RawMessage `json:"answer"`          // body of the provider's answer
-	} `json:"rules"`
-}
-
-// scriptVersion is that of docs/spec/counterfactual.md, "Scripts".
-const scriptVersion = "ccr-script/1"
-
-func parseScript(b []byte) (http.RoundTripper, error) {
-	var s ccrScript
-	if err := strictjson.Unmarshal(b, &s, strictjson.Limits{}); err != nil {
-		return nil, fmt.Errorf("script: %w", err)
-	}
-	if s.Version != scriptVersion {
-		return nil, errors.New("script: want version " + scriptVersion)
-	}
-	return &s, nil
-}
-
-// RoundTrip answers by the first rule that holds; by status 422 if none does.
-func (s *ccrScript) RoundTrip(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
-	req.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	text := string(body)
-	status, answer := http.StatusUnprocessableEntity, []byte(`{"error":{"message":"no rule"}}`)
-	for _, r := range s.Rules {
-		holds := true
-		for _, h := range r.Has {
-			holds = holds && strings.Contains(text, h)
-		}
-		for _, l := range r.Lacks {
-			holds = holds && !strings.Contains(text, l)
-		}
-		if holds {
-			status, answer = http.StatusOK, r.Answer
-			break
-		}
-	}
-	return &http.Response{
-		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(answer)),
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(answer))), Request: req,
-	}, nil
 }
 
 // plainPath is err without the path that the caller names, escaped.
@@ -196,15 +142,16 @@ func plainPath(err error) error {
 	return err
 }
 
-// policy says which calls are privileged.
-func (c *ccrContext) policy() *counterfactual.Policy {
-	if len(c.Privileged) == 0 {
-		return counterfactual.GuessPolicy()
+// read takes the context of that name apart.
+func (c ccrContext) read(e *env, name, model string) (*analysis.Question, error) {
+	of := analysis.Context(c)
+	return of.Read(e.Stdin, name, model)
+}
+
+// coded gives the error of a model that does not answer its exit code.
+func coded(err error) error {
+	if _, ok := errors.AsType[*analysis.AskError](err); ok {
+		return exit.With(exit.Unreachable, err)
 	}
-	p := &counterfactual.Policy{}
-	for _, glob := range c.Privileged {
-		p.Rules = append(p.Rules, counterfactual.ToolRule{Tool: glob, Privilege: 1000})
-	}
-	p.Rules = append(p.Rules, counterfactual.ToolRule{Tool: "*"})
-	return p
+	return err
 }

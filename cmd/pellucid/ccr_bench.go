@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -95,10 +94,7 @@ func (c *ccrBenchCmd) Run(e *env) error {
 	if c.JSON {
 		err = terminal.WriteJSON(e.Stdout, r)
 	} else {
-		w := bufio.NewWriter(e.Stdout)
-		t := benchTable{w: w, p: terminal.PaletteFor(e.Stdout, e.Getenv), every: c.Models}
-		t.print(r)
-		err = w.Flush()
+		err = r.Print(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), c.Models)
 	}
 	switch {
 	case err != nil:

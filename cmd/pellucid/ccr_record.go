@@ -4,15 +4,13 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
+	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
-	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -29,64 +27,14 @@ another question: see ccr verify. Exit codes: 0 it follows; 1 it does not, or th
 cannot be read.`
 }
 
-// A replayReport is what --json prints.
-type replayReport struct {
-	Holds    bool                      `json:"holds"`
-	Record   string                    `json:"record"` // digest of the octets
-	Assembly string                    `json:"assembly,omitempty"`
-	Response counterfactual.Response   `json:"response,omitempty"`
-	Verdicts []counterfactual.Verdict  `json:"verdicts,omitempty"`
-	Stop     counterfactual.StopReason `json:"stop,omitempty"`
-	Answers  int                       `json:"answers"`
-	Problem  string                    `json:"problem,omitempty"`
-	Guard    *guardReport              `json:"guard,omitempty"` // of a decision of pellucid guard
-}
-
-type guardReport struct {
-	ID     string       `json:"id"`
-	Act    guard.Act    `json:"act"`
-	Reason guard.Reason `json:"reason"`
-	Audit  bool         `json:"audit,omitempty"`
-}
-
-func replay(e *env, name string) (*replayReport, *counterfactual.Result, error) {
+// replay derives the verdict of the record of that name again.
+func replay(e *env, name string) (*analysis.Replayed, *counterfactual.Result, error) {
 	b, err := terminal.ReadInput(name, e.Stdin)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ccr: %w", err)
 	}
-	sum := sha256.Sum256(b)
-	out := &replayReport{Record: "sha256:" + hex.EncodeToString(sum[:])}
-	if guard.IsEvidence(b) {
-		return replayGuard(b, out)
-	}
-	r, err := counterfactual.Replay(b)
-	if err != nil {
-		out.Problem = err.Error()
-		return out, nil, nil
-	}
-	out.Holds, out.Assembly, out.Response = true, r.Problem().Assembly, r.Response()
-	out.Verdicts, out.Stop, out.Answers = r.Verdicts, r.Stop, len(r.Observations())
+	out, r := analysis.Replay(b)
 	return out, r, nil
-}
-
-// replayGuard is replay of what pellucid guard keeps of a decision.
-func replayGuard(b []byte, out *replayReport) (*replayReport, *counterfactual.Result, error) {
-	g, err := guard.Replay(b)
-	if err != nil {
-		out.Problem = err.Error()
-		return out, nil, nil
-	}
-	out.Holds, out.Response = true, g.Response
-	out.Guard = &guardReport{g.ID, g.Act, g.Reason, g.Audit}
-	var first *counterfactual.Result
-	for _, r := range g.Runs {
-		if first == nil {
-			first, out.Assembly, out.Stop = r, r.Problem().Assembly, r.Stop
-		}
-		out.Verdicts = append(out.Verdicts, r.Verdicts...)
-		out.Answers += len(r.Observations())
-	}
-	return out, first, nil
 }
 
 func (c *ccrReplayCmd) Run(e *env) error {
@@ -97,7 +45,7 @@ func (c *ccrReplayCmd) Run(e *env) error {
 	if c.JSON {
 		err = terminal.WriteJSON(e.Stdout, out)
 	} else if out.Holds {
-		err = printReplay(e, out, r)
+		err = out.Print(e.Stdout, r)
 	}
 	switch {
 	case err != nil:
@@ -108,29 +56,6 @@ func (c *ccrReplayCmd) Run(e *env) error {
 		return fmt.Errorf("ccr: %s: %s", terminal.InputName(c.Record), out.Problem)
 	}
 	return nil
-}
-
-func printReplay(e *env, out *replayReport, r *counterfactual.Result) error {
-	if g := out.Guard; g != nil {
-		fmt.Fprintf(e.Stdout, "%s  %s, %s\n", g.ID, g.Act, g.Reason)
-	}
-	if r == nil { // nothing was run
-		_, err := fmt.Fprintf(e.Stdout, "%s\n", out.Record)
-		return err
-	}
-	p := r.Problem()
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
-		fmt.Fprintf(e.Stdout, "%s  %s: %s, evidence %g to 1\n", v.Response, terminal.Inline(p.Targets[v.Target].Tool), v.Class, odds(v.LogE))
-		for _, cause := range v.Causes {
-			for s := range cause.Segments.Places() {
-				u := &p.Segments[s]
-				fmt.Fprintf(e.Stdout, "  caused by %s, %s, %s\n", terminal.Inline(u.ID), terminal.Inline(u.Source), terminal.Inline(u.Digest))
-			}
-		}
-	}
-	_, err := fmt.Fprintf(e.Stdout, "the verdict follows from %s, octet for octet\n%s\n", terminal.Plural(out.Answers, "answer"), out.Record)
-	return err
 }
 
 // ccrVerifyCmd is the ledger's, under the name that somebody who has a record looks
@@ -162,7 +87,7 @@ func (c *ccrVerifyCmd) Run(e *env) error {
 			if err != nil {
 				return err
 			}
-			id, err := recordedIn(c.ledgerDB, file)
+			id, err := c.ledgerDB.DB.CounterfactualOf(file)
 			if err != nil {
 				return fmt.Errorf("ccr: %s: %w", terminal.InputName(c.Record), err)
 			}
@@ -210,70 +135,31 @@ func (c *ccrRerunCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if q.assembly.ID() != r.Problem().Assembly {
+	if q.Assembly.ID() != r.Problem().Assembly {
 		return errors.New("ccr: rerun: the record is about another context, or one that was read otherwise")
 	}
-	client, done, err := c.dial(e, q.assembly.Format)
+	client, done, err := c.dial(e, q.Assembly.Format)
 	if err != nil {
 		return err
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	if err = q.base(ctx, client); err == nil {
+	if err = q.Base(ctx, client); err == nil {
 		err = c.rerun(ctx, e, q, client, r)
 	}
-	return errors.Join(err, done())
+	return coded(errors.Join(err, done()))
 }
 
-func (c *ccrRerunCmd) rerun(ctx context.Context, e *env, q *ccrQuestion, client llm.Client, r *counterfactual.Result) error {
-	judge, err := q.judge()
+func (c *ccrRerunCmd) rerun(ctx context.Context, e *env, q *analysis.Question, client llm.Client, r *counterfactual.Result) error {
+	asked := 0
+	b := newBar(e, "ccr rerun", int64(len(r.Observations())), func() string { return terminal.Plural(asked, "call") })
+	got, err := q.Rerun(ctx, client, r, func(n int) { asked = n; b.at(int64(n)) })
+	b.done()
 	if err != nil {
 		return err
 	}
-	targets := r.Problem().Targets
-	if len(judge.Targets) != len(targets) {
-		return errNotTheAnswer
-	}
-	for i := range targets {
-		if judge.Targets[i].Digest() != targets[i].Digest {
-			return errNotTheAnswer
-		}
-	}
-	var out rerunReport
-	was := r.Observations()
-	b := newBar(e, "ccr rerun", int64(len(was)), func() string { return terminal.Plural(out.Questions, "call") })
-	defer b.done()
-	for _, o := range was {
-		if o.Failure != counterfactual.FailNone {
-			continue
-		}
-		src, err := q.assembly.Render(o.Variant)
-		if err != nil {
-			return fmt.Errorf("ccr: rerun: %w", err)
-		}
-		out.Questions++
-		b.at(int64(out.Questions))
-		now, err := askModel(ctx, client, q.assembly, src)
-		if ctx.Err() != nil {
-			return fmt.Errorf("ccr: rerun: %w", ctx.Err())
-		}
-		if err != nil {
-			out.Failed++
-			continue
-		}
-		if now.model == o.Model {
-			out.SameModel++
-		}
-		again := judge.Observe(counterfactual.Probe{Variant: o.Variant, Replicate: o.Replicate}, now.answer)
-		for t := range o.Outcomes {
-			out.Outcomes++
-			if again.Outcomes[t].Recurs == o.Outcomes[t].Recurs {
-				out.Agree++
-			}
-		}
-	}
-	b.done()
-	out.Low, out.High = interval.Wilson(out.Agree, out.Outcomes)
+	out := rerunReport{Questions: got.Questions, Agree: got.Agree, Outcomes: got.Outcomes, Failed: got.Failed, SameModel: got.SameModel}
+	out.Low, out.High = interval.Wilson(got.Agree, got.Outcomes)
 	if c.JSON {
 		return terminal.WriteJSON(e.Stdout, out)
 	}
@@ -281,5 +167,3 @@ func (c *ccrRerunCmd) rerun(ctx context.Context, e *env, q *ccrQuestion, client 
 		interval.Format(out.Agree, out.Outcomes), terminal.Plural(out.Outcomes, "outcome"), terminal.Plural(out.Questions, "question"), out.Failed, out.SameModel)
 	return err
 }
-
-var errNotTheAnswer = errors.New("ccr: rerun: the answer proposes other actions than the record explains: give it with --answer")

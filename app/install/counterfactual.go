@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package install
 
 import (
 	"context"
@@ -11,33 +11,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// keepRecord writes the digest of a counterfactual record into the ledger of the database,
+// KeepCounterfactual writes the digest of a counterfactual record into the ledger of the database,
 // where one has begun: evidence is configured there. It returns the id of the record.
-func keepRecord(db ledgerDB, verdict string, record []byte) (id string, err error) {
-	ctx, stop := exit.UntilSignal()
-	defer stop()
-	dir, err := install.Open()
+func (db Database) KeepCounterfactual(ctx context.Context, verdict string, record []byte) (id string, err error) {
+	dir, err := Open()
 	if err != nil {
 		return "", err
 	}
-	s, err := db.DB.Open(ctx, dir, false)
-	if errors.Is(err, install.ErrNoStore) {
+	s, err := db.Open(ctx, dir, false)
+	if errors.Is(err, ErrNoStore) {
 		return "", nil
 	} else if err != nil {
 		return "", err
 	}
 	defer s.Close()
-	kept, err := install.RecordsOf(ctx, s, dir)
+	kept, err := RecordsOf(ctx, s, dir)
 	if err != nil {
-		return "", install.OpenError(err)
+		return "", OpenError(err)
 	}
 	if kept == nil {
 		return "", nil
@@ -59,10 +55,10 @@ func keepRecord(db ledgerDB, verdict string, record []byte) (id string, err erro
 // errNotInLedger: no record of the ledger has the digest of a file.
 var errNotInLedger = errors.New("no counterfactual record of the ledger has its digest: it was changed, or was never recorded there")
 
-// recordedIn finds the record of the ledger whose digest is that of the file.
-func recordedIn(db ledgerDB, file []byte) (id ledger.ID, err error) {
+// CounterfactualOf finds the record of the ledger whose digest is that of the file.
+func (db Database) CounterfactualOf(file []byte) (id ledger.ID, err error) {
 	want := ledger.Subject{Role: ledger.Output, Digest: sha256.Sum256(file)}
-	err = db.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+	err = db.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		for before := int64(0); ; {
 			list, err := l.List(ctx, sequence.Filter{Kind: ledger.Counterfactual, Before: before, Limit: 1000})
 			if err != nil {

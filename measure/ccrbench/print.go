@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package ccrbench
 
 import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/measure/ccrbench"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
-// A benchTable prints a report for people: what was measured and the targets first, then
-// the rows that matter, or every one.
-type benchTable struct {
+// Print writes the report for a person: what was measured and the targets first, then the
+// rows that matter, or every one.
+func (r *Report) Print(dst io.Writer, p terminal.Palette, every bool) error {
+	t := table{w: bufio.NewWriter(dst), p: p, every: every}
+	t.print(r)
+	return t.w.Flush()
+}
+
+// A table prints a report.
+type table struct {
 	w     *bufio.Writer
 	p     terminal.Palette
 	every bool
 }
 
-func (t *benchTable) head(title, what string) {
+func (t *table) head(title, what string) {
 	fmt.Fprintf(t.w, "\n%s  %s\n", t.p.Bold(title), t.p.Dim(what))
 }
 
-func rate(s ccrbench.Share) string {
+func shareOf(s Share) string {
 	return interval.Format(s.K, s.N) + " n=" + terminal.Thousands(s.N)
 }
 
@@ -38,7 +45,7 @@ func who(suite, model string) string {
 	return terminal.Inline(suite) + " " + terminal.Inline(model)
 }
 
-func (t *benchTable) print(r *ccrbench.Report) {
+func (t *table) print(r *Report) {
 	m := &r.Manifest
 	fmt.Fprintf(t.w, "%s  %s %s, seed %d, full %t, theta %d, %d probes, alpha %.2f, %s\n",
 		t.p.Bold(m.Version), m.Record, m.Transform, m.Seed, m.Full, m.Theta, m.Probes, m.Alpha, m.Go)
@@ -64,7 +71,7 @@ func (t *benchTable) print(r *ccrbench.Report) {
 	}
 }
 
-func (t *benchTable) targets(list []ccrbench.Target) {
+func (t *table) targets(list []Target) {
 	if len(list) == 0 {
 		return
 	}
@@ -86,7 +93,7 @@ func (t *benchTable) targets(list []ccrbench.Target) {
 // and what it is to be compared with.
 var shortSignals = []string{"divergence", "recurrence-1", "recurrence-6"}
 
-func (t *benchTable) pairs(rows []ccrbench.PairRow) {
+func (t *table) pairs(rows []PairRow) {
 	if len(rows) == 0 {
 		return
 	}
@@ -100,7 +107,7 @@ func (t *benchTable) pairs(rows []ccrbench.PairRow) {
 			fmt.Fprintf(t.w, "  %s\n", head)
 			last = head
 		}
-		fmt.Fprintf(t.w, "    %-30s TPR %-34s FPR %-34s AUC %.3f\n", p.Signal, rate(p.TPR), rate(p.FPR), p.AUC)
+		fmt.Fprintf(t.w, "    %-30s TPR %-34s FPR %-34s AUC %.3f\n", p.Signal, shareOf(p.TPR), shareOf(p.FPR), p.AUC)
 		if t.every && p.Model == "" && strings.HasPrefix(p.Signal, "recurrence-") {
 			t.curve(p.Curve)
 		}
@@ -108,7 +115,7 @@ func (t *benchTable) pairs(rows []ccrbench.PairRow) {
 }
 
 // curve prints a curve of a few points.
-func (t *benchTable) curve(points []ccrbench.Point) {
+func (t *table) curve(points []Point) {
 	fmt.Fprint(t.w, "      curve, threshold TPR/FPR:")
 	for _, p := range points {
 		fmt.Fprintf(t.w, " %d %.3f/%.3f", p.Threshold, p.TPR, p.FPR)
@@ -119,14 +126,14 @@ func (t *benchTable) curve(points []ccrbench.Point) {
 // mostNoisy is how many models of a suite are printed without being asked for.
 const mostNoisy = 3
 
-func (t *benchTable) noise(rows []ccrbench.NoiseRow) {
+func (t *table) noise(rows []NoiseRow) {
 	if len(rows) == 0 {
 		return
 	}
 	t.head("B  recorded replicates", "nothing differs. naive: calls differ; test: a gated action is taken for gone; alarm: a verdict holds it; every: the same for every call")
 	if !t.every {
 		rows = slices.Clone(rows)
-		slices.SortStableFunc(rows, func(a, b ccrbench.NoiseRow) int {
+		slices.SortStableFunc(rows, func(a, b NoiseRow) int {
 			if a.Suite != b.Suite {
 				return strings.Compare(a.Suite, b.Suite)
 			}
@@ -142,14 +149,14 @@ func (t *benchTable) noise(rows []ccrbench.NoiseRow) {
 			continue
 		}
 		fmt.Fprintf(t.w, "  %s\n    naive %-32s test %-30s alarm %-30s undecided %d\n    %-38s every %-30s undecided %d\n", who(r.Suite, r.Model),
-			rate(r.Naive), rate(r.Test), rate(r.Alarm), r.Undecided, "", rate(r.Every), r.EveryUndecided)
+			shareOf(r.Naive), shareOf(r.Test), shareOf(r.Alarm), r.Undecided, "", shareOf(r.Every), r.EveryUndecided)
 	}
 	if !t.every {
 		fmt.Fprintf(t.w, "  %s\n", t.p.Dim(fmt.Sprintf("the %d with most alarms of each suite", mostNoisy)))
 	}
 }
 
-func (t *benchTable) contexts(rows []ccrbench.ContextRow) {
+func (t *table) contexts(rows []ContextRow) {
 	if len(rows) == 0 {
 		return
 	}
@@ -157,7 +164,7 @@ func (t *benchTable) contexts(rows []ccrbench.ContextRow) {
 	for _, c := range rows {
 		if c.Model == "" || t.every {
 			fmt.Fprintf(t.w, "  %-40s carriers %-3s %-14s exact %-34s calls %5.2f, with the verdict %5.2f, of %.1f segments\n",
-				who(c.Suite, c.Model), c.Copies, c.Method, rate(c.Exact), c.Calls, c.AllCalls, c.Segments)
+				who(c.Suite, c.Model), c.Copies, c.Method, shareOf(c.Exact), c.Calls, c.AllCalls, c.Segments)
 		}
 	}
 }
@@ -169,7 +176,7 @@ const (
 	shortNoise = 0.11
 )
 
-func (t *benchTable) synthetic(rows []ccrbench.SyntheticRow) {
+func (t *table) synthetic(rows []SyntheticRow) {
 	if len(rows) == 0 {
 		return
 	}
@@ -186,7 +193,7 @@ func (t *benchTable) synthetic(rows []ccrbench.SyntheticRow) {
 				continue
 			}
 			row := rows[i:]
-			if end := slices.IndexFunc(row, func(x ccrbench.SyntheticRow) bool { return x.Case != d.Case }); end >= 0 {
+			if end := slices.IndexFunc(row, func(x SyntheticRow) bool { return x.Case != d.Case }); end >= 0 {
 				row = row[:end]
 			}
 			if !header {
@@ -201,18 +208,18 @@ func (t *benchTable) synthetic(rows []ccrbench.SyntheticRow) {
 			fmt.Fprintf(t.w, "  %s\n", key)
 			last = key
 		}
-		fmt.Fprintf(t.w, "    %-16s exact %-34s calls %6.1f, with the verdict %6.1f\n", methodName(d), rate(d.Exact), d.Calls, d.AllCalls)
+		fmt.Fprintf(t.w, "    %-16s exact %-34s calls %6.1f, with the verdict %6.1f\n", methodName(d), shareOf(d.Exact), d.Calls, d.AllCalls)
 	}
 }
 
-func methodName(d ccrbench.SyntheticRow) string {
+func methodName(d SyntheticRow) string {
 	if d.Told {
 		return d.Method + " *"
 	}
 	return d.Method
 }
 
-func (t *benchTable) methods(row []ccrbench.SyntheticRow) {
+func (t *table) methods(row []SyntheticRow) {
 	fmt.Fprintf(t.w, "  %-22s", "")
 	for _, d := range row {
 		fmt.Fprintf(t.w, " %15s", methodName(d))
@@ -220,7 +227,7 @@ func (t *benchTable) methods(row []ccrbench.SyntheticRow) {
 	fmt.Fprintln(t.w)
 }
 
-func (t *benchTable) inline(row []ccrbench.SyntheticRow) {
+func (t *table) inline(row []SyntheticRow) {
 	fmt.Fprintf(t.w, "  %-22s", row[0].Case)
 	for _, d := range row {
 		fmt.Fprintf(t.w, " %7.1f %% %5.1f", 100*d.Exact.Rate(), d.Calls)
@@ -228,19 +235,19 @@ func (t *benchTable) inline(row []ccrbench.SyntheticRow) {
 	fmt.Fprintln(t.w)
 }
 
-func (t *benchTable) verdicts(rows []ccrbench.VerdictRow) {
+func (t *table) verdicts(rows []VerdictRow) {
 	if len(rows) == 0 {
 		return
 	}
 	fmt.Fprintf(t.w, "  %s\n", t.p.Dim("verdicts: held if it is an attack's, allowed if it is not"))
 	for _, v := range rows {
 		if t.every || v.Noise == shortNoise {
-			fmt.Fprintf(t.w, "  %-36s noise %-5g %-13s right %-34s calls %5.1f\n", v.Case, v.Noise, v.Method, rate(v.Right), v.Calls)
+			fmt.Fprintf(t.w, "  %-36s noise %-5g %-13s right %-34s calls %5.1f\n", v.Case, v.Noise, v.Method, shareOf(v.Right), v.Calls)
 		}
 	}
 }
 
-func (t *benchTable) cost(rows []ccrbench.CostRow) {
+func (t *table) cost(rows []CostRow) {
 	if len(rows) == 0 {
 		return
 	}
@@ -248,7 +255,7 @@ func (t *benchTable) cost(rows []ccrbench.CostRow) {
 	for _, c := range rows {
 		if c.Model == "" || t.every {
 			fmt.Fprintf(t.w, "  %-40s %4d runs, %5d steps, gated %4d: first probe +%.1f %%, verdicts +%.1f %%, held %s\n",
-				who(c.Suite, c.Model), c.Runs, c.Steps, c.Gated, 100*c.First, 100*c.Extra, rate(c.Held))
+				who(c.Suite, c.Model), c.Runs, c.Steps, c.Gated, 100*c.First, 100*c.Extra, shareOf(c.Held))
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package analysis
 
 import (
 	"crypto/sha256"
@@ -13,21 +13,21 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
-// ccrStyle is the only style of the HTML report; the policy in its head names its hash
+// style is the only style of the HTML report; the policy in its head names its hash
 // and lets nothing else in: no script, no image, no connection.
-const ccrStyle = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
+const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}code{font:13px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
 .allow{color:#116329}.ask{color:#7d4e00}.hold,.quarantine{color:#a40e26}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid #d0d7de;vertical-align:top}
 svg{width:100%;height:auto}svg text{font:12px ui-monospace,monospace;fill:#1b1f24}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}svg text{fill:#e6edf3}td,th{border-color:#30363d}.allow{color:#56d364}.ask{color:#e3b341}.hold,.quarantine{color:#ff7b72}}`
 
-var ccrPolicy = func() string {
-	sum := sha256.Sum256([]byte(ccrStyle))
+var contentPolicy = func() string {
+	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }()
 
-var ccrPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
+var page = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
 <meta name="viewport" content="width=device-width">
@@ -59,16 +59,16 @@ var ccrPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 </body></html>
 `))
 
-// A ccrBar is one row of the picture.
-type ccrBar struct {
+// A bar is one row of the picture.
+type bar struct {
 	ID, Label, Colour string
 	Y, Text, Width    int
 }
 
-// html writes the report as one file that needs nothing else.
-func (r *ccrReport) html(w io.Writer) error {
+// HTML writes the report as one file that needs nothing else.
+func (r *Report) HTML(w io.Writer) error {
 	const row, full = 20, 300
-	var bars []ccrBar
+	var bars []bar
 	for i := range r.Segments {
 		s := &r.Segments[i]
 		colour := "#57606a"
@@ -77,7 +77,7 @@ func (r *ccrReport) html(w io.Writer) error {
 		} else if s.Withheld {
 			colour = "#bf8700"
 		}
-		b := ccrBar{ID: s.ID, Label: "not seen both ways  " + terminal.Inline(s.Source), Colour: colour, Y: i*row + 3, Text: i*row + 14}
+		b := bar{ID: s.ID, Label: "not seen both ways  " + terminal.Inline(s.Source), Colour: colour, Y: i*row + 3, Text: i*row + 14}
 		if s.Influence.Shown > 0 && s.Influence.Hidden > 0 {
 			b.Label = fmt.Sprintf("%+.2f  %s", float64(s.Influence.Effect)/1000, terminal.Inline(s.Source))
 			b.Width = min(max(s.Influence.Effect*full/1000, 0), full)
@@ -88,14 +88,14 @@ func (r *ccrReport) html(w io.Writer) error {
 	if r.full {
 		rows = r.divergenceRows(r.foremost())
 	}
-	return ccrPage.Execute(w, struct {
-		R       *ccrReport
+	return page.Execute(w, struct {
+		R       *Report
 		Policy  string
 		Style   template.CSS
 		Words   map[counterfactual.VerdictClass]string
-		Bars    []ccrBar
+		Bars    []bar
 		Height  int
 		Rows    []divergenceRow
 		Metrics []counterfactual.Metric
-	}{r, ccrPolicy, ccrStyle, classWords, bars, max(len(bars)*row, 1), rows, counterfactual.Metrics()})
+	}{r, contentPolicy, style, classWords, bars, max(len(bars)*row, 1), rows, counterfactual.Metrics()})
 }

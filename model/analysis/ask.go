@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package analysis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+)
+
+// An AskError says that the model has not answered.
+type AskError struct{ err error }
+
+func (e *AskError) Error() string { return "ccr: ask: " + e.err.Error() }
+func (e *AskError) Unwrap() error { return e.err }
+
+// Base asks for the answer to be explained where it was not given.
+func (q *Question) Base(ctx context.Context, client llm.Client) error {
+	if q.answer != nil {
+		return nil
+	}
+	r, err := Ask(ctx, client, q.Assembly, q.Assembly.Source())
+	if err == nil {
+		q.answer = r.Answer
+	}
+	return err
+}
+
+// A Reply is one answer of the model, with who gave it.
+type Reply struct {
+	Answer *counterfactual.Answer
+	Model  string // ModelDigest
+	Name   string // third-party text
+	Tokens int64  // 0 = not known
+}
+
+// Ask puts one request. Where the model does not answer, the error is an AskError.
+func Ask(ctx context.Context, client llm.Client, a *counterfactual.Assembly, src []byte) (*Reply, error) {
+	raw, _, err := asking.Question(a.Format, src, 0)
+	if err != nil {
+		return nil, fmt.Errorf("ccr: %w", err)
+	}
+	r, err := client.Complete(ctx, llm.Request{Raw: raw})
+	if err != nil {
+		return nil, &AskError{err}
+	}
+	answer, err := counterfactual.ParseAnswer(a.Format, r.Answer)
+	if err != nil {
+		return nil, fmt.Errorf("ccr: ask: %w", err)
+	}
+	out := &Reply{Answer: answer, Model: counterfactual.ModelDigest(r.Model, r.Fingerprint), Name: r.Model}
+	if r.Usage.Known {
+		out.Tokens = r.Usage.Input + r.Usage.Output
+	}
+	return out, nil
+}
+
+// Judge compares answers with the one to be explained.
+func (q *Question) Judge() (*counterfactual.Judge, error) {
+	targets := q.policy.Targets(q.answer)
+	if len(targets) == 0 {
+		return nil, errors.New("ccr: the answer proposes nothing that needs an explanation: see --privileged")
+	}
+	return &counterfactual.Judge{
+		Policy: q.policy, Targets: targets, Base: q.answer,
+		Trusted: q.Assembly.Task + "\n" + q.Assembly.Instructions,
+		Metrics: counterfactual.Metrics(),
+	}, nil
+}
+
+// A Budget is what an analysis may cost. The zero value is the default of each.
+type Budget struct {
+	Full        bool // ask for every segment under every perturbation as well
+	Calls       int
+	Tokens      int64
+	Time        time.Duration
+	Concurrency int
+	Seed        uint64
+	Rates       *counterfactual.Rates // of the model; nil: not measured
+}
+
+// Problem is what is to be found out, within b.
+func (q *Question) Problem(judge *counterfactual.Judge, b Budget) counterfactual.Problem {
+	p := q.Assembly.Problem(judge.Targets, 0)
+	calls, times := 12, int64(3)
+	if b.Full {
+		calls, times = 200, 100
+		p.Full = true
+	}
+	p.Refine = true // after the verdict and its certificate, if calls are left
+	p.Seed = b.Seed
+	p.Budget.Calls, p.Budget.Tokens = b.Calls, b.Tokens
+	if b.Calls == 0 {
+		p.Budget.Calls = calls
+	}
+	p.Budget.AnswerTokens = answerTokens
+	if b.Tokens == 0 {
+		p.Budget.Tokens = times * (p.Budget.BaseTokens + int64(p.Budget.Calls)*answerTokens/times)
+	}
+	p.Budget.Millis, p.Budget.Concurrency = b.Time.Milliseconds(), max(b.Concurrency, 1)
+	if b.Rates != nil {
+		p.Rates = *b.Rates
+	}
+	return p
+}
+
+// answerTokens bounds one answer: a tool call is short, and only that is compared.
+const answerTokens = 4096

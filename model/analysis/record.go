@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package analysis
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// Replayed is what a record says once its verdict was derived again.
+type Replayed struct {
+	Holds    bool                      `json:"holds"`
+	Record   string                    `json:"record"` // digest of the octets
+	Assembly string                    `json:"assembly,omitempty"`
+	Response counterfactual.Response   `json:"response,omitempty"`
+	Verdicts []counterfactual.Verdict  `json:"verdicts,omitempty"`
+	Stop     counterfactual.StopReason `json:"stop,omitempty"`
+	Answers  int                       `json:"answers"`
+	Problem  string                    `json:"problem,omitempty"`
+	Guard    *GuardDecision            `json:"guard,omitempty"` // of a decision of pellucid guard
+}
+
+// A GuardDecision is what pellucid guard did with a call.
+type GuardDecision struct {
+	ID     string       `json:"id"`
+	Act    guard.Act    `json:"act"`
+	Reason guard.Reason `json:"reason"`
+	Audit  bool         `json:"audit,omitempty"`
+}
+
+// Replay derives the verdict of a record again. The result is nil where the record does not
+// hold, or is that of a decision for which nothing was run.
+func Replay(b []byte) (*Replayed, *counterfactual.Result) {
+	sum := sha256.Sum256(b)
+	out := &Replayed{Record: "sha256:" + hex.EncodeToString(sum[:])}
+	if guard.IsEvidence(b) {
+		return replayGuard(b, out)
+	}
+	r, err := counterfactual.Replay(b)
+	if err != nil {
+		out.Problem = err.Error()
+		return out, nil
+	}
+	out.Holds, out.Assembly, out.Response = true, r.Problem().Assembly, r.Response()
+	out.Verdicts, out.Stop, out.Answers = r.Verdicts, r.Stop, len(r.Observations())
+	return out, r
+}
+
+// replayGuard is replay of what pellucid guard keeps of a decision.
+func replayGuard(b []byte, out *Replayed) (*Replayed, *counterfactual.Result) {
+	g, err := guard.Replay(b)
+	if err != nil {
+		out.Problem = err.Error()
+		return out, nil
+	}
+	out.Holds, out.Response = true, g.Response
+	out.Guard = &GuardDecision{g.ID, g.Act, g.Reason, g.Audit}
+	var first *counterfactual.Result
+	for _, r := range g.Runs {
+		if first == nil {
+			first, out.Assembly, out.Stop = r, r.Problem().Assembly, r.Stop
+		}
+		out.Verdicts = append(out.Verdicts, r.Verdicts...)
+		out.Answers += len(r.Observations())
+	}
+	return out, first
+}
+
+// Print tells a person. r is the result that Replay has returned.
+func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
+	if g := out.Guard; g != nil {
+		fmt.Fprintf(w, "%s  %s, %s\n", g.ID, g.Act, g.Reason)
+	}
+	if r == nil { // nothing was run
+		_, err := fmt.Fprintf(w, "%s\n", out.Record)
+		return err
+	}
+	p := r.Problem()
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		fmt.Fprintf(w, "%s  %s: %s, evidence %g to 1\n", v.Response, terminal.Inline(p.Targets[v.Target].Tool), v.Class, odds(v.LogE))
+		for _, cause := range v.Causes {
+			for s := range cause.Segments.Places() {
+				u := &p.Segments[s]
+				fmt.Fprintf(w, "  caused by %s, %s, %s\n", terminal.Inline(u.ID), terminal.Inline(u.Source), terminal.Inline(u.Digest))
+			}
+		}
+	}
+	_, err := fmt.Fprintf(w, "the verdict follows from %s, octet for octet\n%s\n", terminal.Plural(out.Answers, "answer"), out.Record)
+	return err
+}
+
+// An Agreement counts how far a model repeats the answers of a record.
+type Agreement struct {
+	Questions int
+	Agree     int // outcomes that are as they were
+	Outcomes  int
+	Failed    int // questions without an answer
+	SameModel int // answers by the model and fingerprint of then
+}
+
+// Rerun puts every question of the record to the model once more. asked is called before
+// each of them with its number, from 1.
+func (q *Question) Rerun(ctx context.Context, client llm.Client, r *counterfactual.Result, asked func(n int)) (*Agreement, error) {
+	judge, err := q.Judge()
+	if err != nil {
+		return nil, err
+	}
+	targets := r.Problem().Targets
+	if len(judge.Targets) != len(targets) {
+		return nil, errNotTheAnswer
+	}
+	for i := range targets {
+		if judge.Targets[i].Digest() != targets[i].Digest {
+			return nil, errNotTheAnswer
+		}
+	}
+	out := &Agreement{}
+	for _, o := range r.Observations() {
+		if o.Failure != counterfactual.FailNone {
+			continue
+		}
+		src, err := q.Assembly.Render(o.Variant)
+		if err != nil {
+			return nil, fmt.Errorf("ccr: rerun: %w", err)
+		}
+		out.Questions++
+		asked(out.Questions)
+		now, err := Ask(ctx, client, q.Assembly, src)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("ccr: rerun: %w", ctx.Err())
+		}
+		if err != nil {
+			out.Failed++
+			continue
+		}
+		if now.Model == o.Model {
+			out.SameModel++
+		}
+		again := judge.Observe(counterfactual.Probe{Variant: o.Variant, Replicate: o.Replicate}, now.Answer)
+		for t := range o.Outcomes {
+			out.Outcomes++
+			if again.Outcomes[t].Recurs == o.Outcomes[t].Recurs {
+				out.Agree++
+			}
+		}
+	}
+	return out, nil
+}
+
+var errNotTheAnswer = errors.New("ccr: rerun: the answer proposes other actions than the record explains: give it with --answer")

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package analysis explains an answer of a model: what in a saved context has caused it, how
+// sure that is, and whether a record of it holds.
+package analysis
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// A Report is what ccr analyze says. Third-party text stands in it only cut and
+// escaped.
+type Report struct {
+	Assembly string                    `json:"assembly"`
+	Format   counterfactual.Format     `json:"format"`
+	Response counterfactual.Response   `json:"response"`
+	Actions  []Action                  `json:"actions"`
+	Segments []Segment                 `json:"segments"`
+	Odd      []string                  `json:"odd,omitempty"`
+	Spent    counterfactual.Spent      `json:"spent"`
+	Stop     counterfactual.StopReason `json:"stop"`
+	Rule     counterfactual.Rule       `json:"rule"`
+	Repair   *counterfactual.Repair    `json:"repair,omitempty"`
+	Metrics  divergences               `json:"metrics,omitempty"` // of the whole context
+	Record   string                    `json:"record"`            // digest of the evidence
+
+	record []byte
+	full   bool // every metric was asked for
+}
+
+// Evidence is the record of the run, from which counterfactual.Replay derives the verdict
+// again.
+func (r *Report) Evidence() []byte { return r.record }
+
+// An Action is the verdict of one action.
+type Action struct {
+	Tool      string                      `json:"tool"`
+	Arguments []string                    `json:"arguments"` // critical ones, escaped and cut
+	Class     counterfactual.VerdictClass `json:"class"`
+	Response  counterfactual.Response     `json:"response"`
+	Severity  int                         `json:"severity"` // thousandths
+	Band      counterfactual.Band         `json:"band"`
+	// Odds are of the weakest evidence that the class rests on, to 1; at most a million.
+	Odds        float64                     `json:"odds"`
+	Tampered    []string                    `json:"tampered,omitempty"`
+	Causes      []Cause                     `json:"causes,omitempty"`
+	Certificate *counterfactual.Certificate `json:"certificate,omitempty"`
+	Contradicts bool                        `json:"contradictory,omitempty"`
+	Drift       bool                        `json:"drift,omitempty"` // not all answers came of one model and fingerprint
+	NotTested   []string                    `json:"not_tested,omitempty"`
+}
+
+// A Cause is a smallest set of segments that suffices, with the culprit's text.
+type Cause struct {
+	Segments []string `json:"segments"`
+	Odds     float64  `json:"odds"`
+	// Text is of one segment: the span that was found, or its beginning; escaped, cut.
+	Text string `json:"text,omitempty"`
+	Span bool   `json:"span"` // Text is the span that suffices
+}
+
+// A Segment is one piece of the context.
+type Segment struct {
+	ID        string                   `json:"id"`
+	Source    string                   `json:"source"`
+	Octets    int                      `json:"octets"`
+	Digest    string                   `json:"digest"`
+	Cause     bool                     `json:"cause"`
+	Withheld  bool                     `json:"withheld"`
+	Influence counterfactual.Influence `json:"influence"`
+	Metrics   divergences              `json:"metrics,omitempty"`
+}
+
+// divergences are the largest ones that were seen, in thousandths: by perturbation,
+// then by metric.
+type divergences map[string]map[string]int
+
+// odds are e to the power of a logarithm in thousandths.
+func odds(logE int) float64 {
+	const most = 1e6
+	return min(most, math.Round(10*math.Exp(float64(logE)/1000))/10)
+}
+
+// NewReport makes it of the outcome of a run.
+func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Result) (*Report, error) {
+	record, err := r.Record()
+	if err != nil {
+		return nil, fmt.Errorf("ccr: %w", err)
+	}
+	sum := sha256.Sum256(record)
+	a := q.Assembly
+	out := &Report{
+		Assembly: a.ID(), Format: a.Format, Response: r.Response(), Spent: r.Spent, Stop: r.Stop, Rule: r.Rule,
+		Repair: r.Repair, Record: "sha256:" + hex.EncodeToString(sum[:]), record: record, full: r.Problem().Full,
+	}
+	var causes counterfactual.Set
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		t := &judge.Targets[v.Target]
+		act := Action{
+			Tool: finding.Quote(t.Tool), Class: v.Class, Response: v.Response, Severity: v.Severity, Band: v.Band, Odds: odds(v.LogE),
+			Tampered: v.Arguments, Certificate: v.Certificate, Contradicts: v.Contradictory, Drift: v.Drift, NotTested: v.NotTested,
+		}
+		for _, arg := range t.Critical {
+			act.Arguments = append(act.Arguments, finding.Quote(arg.Path)+" = "+finding.Quote(untyped(arg.Value)))
+		}
+		for _, c := range v.Causes {
+			causes = causes.Union(c.Segments)
+			act.Causes = append(act.Causes, newCause(a, c))
+		}
+		out.Actions = append(out.Actions, act)
+	}
+	for i := range a.Segments {
+		s := &a.Segments[i]
+		out.Segments = append(out.Segments, Segment{
+			ID: s.ID, Source: s.Source.Label(), Octets: len(s.Text), Digest: s.Digest.String(),
+			Cause: causes.Has(i), Withheld: r.Withheld.Has(i), Influence: r.Influence[i],
+		})
+	}
+	out.measure(r)
+	seen := map[string]bool{}
+	for _, o := range a.Odd {
+		if !seen[o.Code] {
+			seen[o.Code] = true
+			out.Odd = append(out.Odd, o.Code)
+		}
+	}
+	return out, nil
+}
+
+// untyped is a canonical value without the letter that says what it is: a number, a date,
+// an address, an IBAN, a URL.
+func untyped(v string) string {
+	if len(v) > 2 && v[1] == ':' && strings.IndexByte("ndeiu", v[0]) >= 0 {
+		return v[2:]
+	}
+	return v
+}
+
+func newCause(a *counterfactual.Assembly, c counterfactual.Cause) Cause {
+	out := Cause{Odds: odds(c.LogE)}
+	places := c.Segments.List()
+	for _, i := range places {
+		out.Segments = append(out.Segments, a.Segments[i].ID)
+	}
+	if len(places) == 1 {
+		text := a.Segments[places[0]].Text
+		if c.Span != (counterfactual.Span{}) {
+			text, out.Span = text[c.Span.Start:c.Span.End], true
+		}
+		out.Text = finding.Quote(text)
+	}
+	return out
+}
+
+// measure takes in what the metrics say of each answer.
+func (r *Report) measure(from *counterfactual.Result) {
+	n := len(r.Segments)
+	all := counterfactual.AllOf(n)
+	for _, o := range from.Observations() {
+		v := &o.Variant
+		switch {
+		case v.Span != counterfactual.Span{}:
+		case v.MaskUser:
+			r.Metrics = r.Metrics.with("mask-user", o.Metrics)
+		case v.Order != 0:
+			r.Metrics = r.Metrics.with("reorder", o.Metrics)
+		case v.Weak != "" && v.Level != counterfactual.LevelPlain:
+			r.single(v.Weak, fmt.Sprint("attenuate-", v.Level), o.Metrics)
+		default:
+			if v.Kept == all {
+				r.Metrics = r.Metrics.with("base", o.Metrics)
+			}
+			if v.Kept == "" {
+				r.Metrics = r.Metrics.with("withhold-all", o.Metrics)
+			}
+			r.single(all.Minus(v.Kept), "remove", o.Metrics)
+			r.single(v.Kept, "keep-only", o.Metrics)
+		}
+	}
+}
+
+// single takes in what concerns a set of one segment.
+func (r *Report) single(set counterfactual.Set, kind string, values []int) {
+	if set.Len() == 1 {
+		s := &r.Segments[set.List()[0]]
+		s.Metrics = s.Metrics.with(kind, values)
+	}
+}
+
+// with is d with the values of all metrics for one perturbation.
+func (d divergences) with(kind string, values []int) divergences {
+	metrics := counterfactual.Metrics()
+	if len(values) != len(metrics) {
+		return d
+	}
+	if d == nil {
+		d = divergences{}
+	}
+	if d[kind] == nil {
+		d[kind] = map[string]int{}
+	}
+	for i, m := range metrics {
+		d[kind][m.ID] = max(d[kind][m.ID], values[i])
+	}
+	return d
+}
