@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,9 +11,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -219,6 +224,40 @@ func TestSampling(t *testing.T) {
 	text, r, _ := examine(t, Options{Config: configuration(t, "127.0.0.1:0", "")})
 	holds(t, "sampling", text, r, true, `warning  sampling   server "deep\u202e" asked for it and was refused: dangerously_allow_sampling: true in its configuration`)
 	if strings.Contains(text, `"read"`) || strings.Count(text, "sampling   ") != 1 {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestSamplingInStore: the records of a store are looked at as well.
+func TestSamplingInStore(t *testing.T) {
+	machine(t)
+	db := install.Database(filepath.Join(t.TempDir(), "a.db"))
+	dir, err := install.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := db.Open(t.Context(), dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	kept := install.OpenRecords(s, dir, &rules.Evidence{Mode: rules.Required}, time.Hour, slog.New(slog.DiscardHandler))
+	for _, d := range []gateway.Decision{
+		{Server: "read", Method: mcpmsg.Sample, Kind: "request", Verdict: gateway.Passed},
+		{Server: "deep", Method: mcpmsg.Sample, Kind: "request", Verdict: gateway.Dropped},
+		{Server: "call", Method: mcpmsg.CallTool, Kind: "request", Verdict: gateway.Dropped},
+	} {
+		if err := kept.Record(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := kept.Seq.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kept.Close()
+	text, r, _ := examine(t, Options{Config: configuration(t, "127.0.0.1:0", ""), DB: db})
+	holds(t, "sampling", text, r, true, `warning  sampling   server "deep" asked for it and was refused: `)
+	if strings.Count(text, "sampling   ") != 1 {
 		t.Errorf("%s", text)
 	}
 }
