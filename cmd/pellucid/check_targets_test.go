@@ -3,11 +3,15 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/preflight"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
 )
 
 // TestParseWrap: the command lines that pellucid protect writes are read by the parser of
@@ -54,4 +58,38 @@ func FuzzParseWrap(f *testing.F) {
 			t.Errorf("%+v, %v", w, err)
 		}
 	})
+}
+
+// TestProtectedTargets: a file that pellucid protect has rewritten has the same targets as
+// before.
+func TestProtectedTargets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	const before = `{"mcpServers":{
+		"plain": {"command": "npx", "args": ["-y", "srv", "--", "two words"]},
+		"values": {"command": "srv", "env": {"TOKEN": "s3cret", "B": "c"}, "cwd": "/w"},
+		"far": {"type": "http", "url": "https://a.example/mcp?key=s3cret", "headers": {"Authorization": "Bearer s3cret"}},
+		"old": {"type": "sse", "url": "https://b.example/sse"}}}`
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	targets := func() (lines []string) {
+		t.Helper()
+		find := &preflight.Finder{Getenv: func(string) string { return "" }, ParseWrap: parseWrap}
+		all, err := find.Files([]string{path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range all {
+			lines = append(lines, x.Name+": "+x.CommandLine())
+		}
+		return lines
+	}
+	was := targets()
+	opt := protect.Options{Binary: "/opt/pellucid", Records: filepath.Join(t.TempDir(), "protect")}
+	if r, err := opt.Run([]protect.Target{{Path: path, Format: protect.Generic}}, protect.Job{}); err != nil || !r.Files[0].Changed {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if is := targets(); len(was) != 4 || !slices.Equal(is, was) {
+		t.Errorf("\n got %q\nwant %q", is, was)
+	}
 }
