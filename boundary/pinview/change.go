@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pinview finds and shows what is pinned of a server, and what waits, for the person who decides about it.
+// Package pinview shows what is pinned of a server and what waits, and takes the decisions of a person about it.
 package pinview
 
 import (

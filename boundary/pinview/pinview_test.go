@@ -273,3 +273,89 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestDecide: a person decides about one version, and is asked unless its digest was given.
+func TestDecide(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		block    bool
+		item     string // "!": the digest of what waits
+		answer   error
+		question string
+		state    surface.State // of tool now afterwards
+		err      string
+	}{
+		{"by digest", false, "!", nil, "", surface.Approved, ""},
+		{"by name", false, "now", nil, "approve tool now, !?", surface.Approved, ""},
+		{"declined", false, "now", errors.New("no"), "approve tool now, !?", surface.Pending, "no"},
+		{"block", true, "tool/now", nil, "block tool now, !?", surface.Blocked, ""},
+		{"several", false, "both", nil, "", surface.Pending, ErrSeveralItems.Error()},
+		{"nothing waits", false, "server", nil, "", surface.Pending, "pins: nothing of this item waits"},
+		{"block what is approved", true, "server", nil, "block server, !?", surface.Pending, ""},
+		{"unknown", true, "other", nil, "", surface.Pending, ErrNoItem.Error()},
+	} {
+		pins, pin := changed(t)
+		waits := pin.Item(now).PendingDigest().String()
+		if x.item == "server" {
+			waits = pin.Item(surface.Key{}).ApprovedDigest().String()
+		}
+		asked, told := "", 0
+		d := &Decider{Pins: pins, By: "ann",
+			Ask: func(_ *surface.Pin, items []*surface.PinnedItem, question string) error {
+				asked = question
+				if len(items) != 1 {
+					t.Errorf("%s: asked about %d items", x.name, len(items))
+				}
+				return x.answer
+			},
+			Tell: func(context.Context, *surface.Pin, surface.Key, surface.Digest) error { told++; return nil },
+		}
+		do := d.Approve
+		if x.block {
+			do = d.Block
+		}
+		err := do(t.Context(), pin, strings.ReplaceAll(x.item, "!", waits))
+		if (err == nil) != (x.err == "") || err != nil && err.Error() != x.err {
+			t.Errorf("%s: %v, want %q", x.name, err, x.err)
+		}
+		if want := strings.ReplaceAll(x.question, "!", waits); asked != want || (told == 1) != (x.err == "") {
+			t.Errorf("%s: asked %q, want %q; told %d times", x.name, asked, want, told)
+		}
+		if got := get(t, pins).Item(now).State(); got != x.state {
+			t.Errorf("%s: %s, want %s", x.name, got, x.state)
+		}
+	}
+}
+
+// TestApproveWaiting: everything that waits is approved in the version that was shown, and
+// what the server has replaced meanwhile is not.
+func TestApproveWaiting(t *testing.T) {
+	pins, pin := changed(t)
+	questions, told := []string{}, 0
+	d := &Decider{Pins: pins, By: "ann",
+		Ask: func(_ *surface.Pin, _ []*surface.PinnedItem, question string) error {
+			questions = append(questions, question)
+			return nil
+		},
+		Tell: func(context.Context, *surface.Pin, surface.Key, surface.Digest) error { told++; return nil },
+	}
+	if err := d.ApproveWaiting(t.Context(), pin, "prompt"); err == nil || err.Error() != "pins: nothing of that waits" || len(questions) > 0 {
+		t.Errorf("%v, asked %q", err, questions)
+	}
+	if _, err := pins.Admit(t.Context(), "stdio:1", "stdio:1", saying(t, "now", "Says the minute.", "both", "Is new.")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ApproveWaiting(t.Context(), pin, "tool"); err == nil || err.Error() != "pins: 1 version not approved: the server says something else by now" || told != 1 {
+		t.Errorf("%v, told %d times", err, told)
+	}
+	later := get(t, pins)
+	if a, b := later.Item(now).State(), later.Item(surface.Key{Kind: surface.Tool, Name: "both"}).State(); a != surface.Pending || b != surface.Approved {
+		t.Errorf("now is %s, both is %s", a, b)
+	}
+	if err := d.ApproveWaiting(t.Context(), later, ""); err != nil || told != 2 {
+		t.Errorf("%v, told %d times", err, told)
+	}
+	if want := "approve all of this, 2 versions?"; questions[0] != want {
+		t.Errorf("asked %q, want %q", questions[0], want)
+	}
+}

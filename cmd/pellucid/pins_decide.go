@@ -30,71 +30,41 @@ func (c *pinDecision) Validate() error {
 	return nil
 }
 
-// A verb is what becomes of a version.
-type pinVerb struct {
-	word, past string
-	do         func(p *surface.Pins, ctx context.Context, server string, k surface.Key, d surface.Digest, by string) error
-}
-
-var (
-	approving = pinVerb{"approve", "Approved", (*surface.Pins).Approve}
-	blocking  = pinVerb{"block", "Blocked", (*surface.Pins).Block}
-)
-
-// one decides about an item. A person is asked about one that was not named by its
-// digest: whoever decides has seen that version.
-func (c *pinDecision) one(e *env, item string, verb pinVerb) error {
-	return c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
-		it, digest, err := pinview.Version(&pin, item)
-		switch {
-		case errors.Is(err, pinview.ErrSeveralItems):
-			return exit.With(exit.Usage, err)
-		case err != nil:
-			return err
-		case verb.word == "approve" && it.Pending == "":
-			return errors.New("pins: nothing of this item waits")
+// with has do decide about the pin of the server. A person is asked unless unasked is set:
+// then the versions are shown only.
+func (c *pinDecision) with(e *env, past string, unasked bool, do func(context.Context, *pinview.Decider, *surface.Pin) error) error {
+	err := c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
+		d := &pinview.Decider{Pins: pins, By: (&decision{By: c.By}).who(e)}
+		d.Ask = func(pin *surface.Pin, items []*surface.PinnedItem, question string) error {
+			if unasked || canAsk(e) {
+				_ = pinview.WriteWaiting(e.Stderr, terminal.PaletteFor(e.Stderr, e.Getenv), pin, items)
+			}
+			if unasked {
+				return nil
+			}
+			nobody := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", terminal.ShellWord(pin.Server)))
+			return e.agrees(question, nobody, errors.New("pins: nothing was decided"))
 		}
-		if item != digest.String() {
-			if err := confirm(e, &pin, []*surface.PinnedItem{it}, fmt.Sprintf("%s %s, %s?", verb.word, terminal.Inline(it.Key.String()), digest)); err != nil {
+		d.Tell = func(ctx context.Context, of *surface.Pin, k surface.Key, digest surface.Digest) error {
+			if !c.JSON {
+				_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", past, terminal.Inline(k.String()), terminal.Inline(of.Name()), digest)
 				return err
 			}
+			pin, err := pins.Get(ctx, of.Server)
+			if err != nil {
+				return err
+			}
+			if now := pin.Item(k); now != nil {
+				return terminal.WriteJSON(e.Stdout, pinview.NewItem(pin.Server, now))
+			}
+			return nil
 		}
-		return c.take(ctx, e, pins, &pin, it.Key, digest, verb)
+		return do(ctx, d, &pin)
 	})
-}
-
-// take takes a decision and says so.
-func (c *pinDecision) take(ctx context.Context, e *env, pins *surface.Pins, of *surface.Pin, k surface.Key, digest surface.Digest, verb pinVerb) error {
-	who := (&decision{By: c.By}).who(e)
-	if err := verb.do(pins, ctx, of.Server, k, digest, who); err != nil {
-		return err
+	if errors.Is(err, pinview.ErrSeveralItems) {
+		return exit.With(exit.Usage, err)
 	}
-	if !c.JSON {
-		_, err := fmt.Fprintf(e.Stdout, "%s: %s of %s, %s\n", verb.past, terminal.Inline(k.String()), terminal.Inline(of.Name()), digest)
-		return err
-	}
-	pin, err := pins.Get(ctx, of.Server)
-	if err != nil {
-		return err
-	}
-	if now := pin.Item(k); now != nil {
-		return terminal.WriteJSON(e.Stdout, pinview.NewItem(pin.Server, now))
-	}
-	return nil
-}
-
-// showWaiting shows a person the versions to decide about.
-func showWaiting(e *env, pin *surface.Pin, items []*surface.PinnedItem) {
-	_ = pinview.WriteWaiting(e.Stderr, terminal.PaletteFor(e.Stderr, e.Getenv), pin, items)
-}
-
-// confirm shows versions to the person who decides about them, and asks.
-func confirm(e *env, pin *surface.Pin, items []*surface.PinnedItem, question string) error {
-	unasked := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", terminal.ShellWord(pin.Server)))
-	if canAsk(e) {
-		showWaiting(e, pin, items)
-	}
-	return e.agrees(question, unasked, errors.New("pins: nothing was decided"))
+	return err
 }
 
 type pinsApproveCmd struct {
@@ -117,40 +87,16 @@ func (c *pinsApproveCmd) Run(e *env) error {
 	case several && c.Item != "", c.All && c.Kind != "":
 		return exit.With(exit.Usage, errors.New("pins: an item, --all and --kind exclude each other"))
 	case several:
-		return c.several(e)
+		return c.with(e, "Approved", c.Yes, func(ctx context.Context, d *pinview.Decider, pin *surface.Pin) error {
+			return d.ApproveWaiting(ctx, pin, c.Kind)
+		})
 	case c.Yes:
 		return exit.With(exit.Usage, errors.New("pins: --yes goes with --all or --kind: an item is approved unasked by its digest"))
 	case c.Item == "":
 		return exit.With(exit.Usage, errors.New("pins: say what to approve: an item, --kind or --all"))
 	}
-	return c.one(e, c.Item, approving)
-}
-
-// several approves what waits, of one kind or all, in the versions that it has shown.
-func (c *pinsApproveCmd) several(e *env) error {
-	return c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
-		items := pinview.Waiting(&pin, c.Kind)
-		if len(items) == 0 {
-			return errors.New("pins: nothing of that waits")
-		}
-		if c.Yes {
-			showWaiting(e, &pin, items)
-		} else if err := confirm(e, &pin, items, fmt.Sprintf("approve all of this, %s?", terminal.Plural(len(items), "version"))); err != nil {
-			return err
-		}
-		moved := 0
-		for _, it := range items {
-			err := c.take(ctx, e, pins, &pin, it.Key, it.PendingDigest(), approving)
-			if errors.Is(err, surface.ErrMoved) || errors.Is(err, surface.ErrNotPinned) {
-				moved++
-			} else if err != nil {
-				return err
-			}
-		}
-		if moved > 0 {
-			return fmt.Errorf("pins: %s not approved: the server says something else by now", terminal.Plural(moved, "version"))
-		}
-		return nil
+	return c.with(e, "Approved", false, func(ctx context.Context, d *pinview.Decider, pin *surface.Pin) error {
+		return d.Approve(ctx, pin, c.Item)
 	})
 }
 
@@ -164,4 +110,8 @@ func (pinsBlockCmd) Help() string {
 waits for a decision of its own.`
 }
 
-func (c *pinsBlockCmd) Run(e *env) error { return c.one(e, c.Item, blocking) }
+func (c *pinsBlockCmd) Run(e *env) error {
+	return c.with(e, "Blocked", false, func(ctx context.Context, d *pinview.Decider, pin *surface.Pin) error {
+		return d.Block(ctx, pin, c.Item)
+	})
+}
