@@ -194,3 +194,86 @@ func TestCodes(t *testing.T) {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 }
+
+// TestOptions: what a person names for a verification, with the exit code of each mistake.
+func TestOptions(t *testing.T) {
+	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
+	dir := t.TempDir()
+	file := func(name string, b []byte) string {
+		name = filepath.Join(dir, name)
+		must(t, os.WriteFile(name, b, 0o600))
+		return name
+	}
+	var key, proof, older, export string
+	must(t, u.log(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		r, err := Latest(ctx, l)
+		must(t, err)
+		key, older, export = r.Keys[0], file("older", []byte(r.Checkpoint)), filepath.Join(dir, "export")
+		p, err := ledger.Prove(ctx, l, 3)
+		must(t, err)
+		proof = file("proof", p.Octets())
+		_, err = Export(ctx, l, export, false)
+		return err
+	}))
+	o, err := ParseOptions([]string{key}, nil, 0, []string{older})
+	if err != nil || len(o.Keys) != 1 || len(o.Older) != 1 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if r, err := VerifyExport(export, o); err != nil || !r.OK() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := VerifyExport(older, o); err == nil || !strings.HasPrefix(err.Error(), "ledger: open ") {
+		t.Errorf("a file: %v", err)
+	}
+	if got, err := VerifyProof(proof, o); err != nil || got.Index != 3 || !got.Signed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	long := file("long", make([]byte, 1<<20+1))
+	for _, name := range []string{older, long, filepath.Join(dir, "none")} {
+		if _, err := VerifyProof(name, o); err == nil {
+			t.Errorf("%s is a proof", name)
+		}
+	}
+	for name, tt := range map[string]struct {
+		keys, witnesses, older []string
+		code                   int
+	}{
+		"a key":        {keys: []string{"no key"}, code: exit.Usage},
+		"a witness":    {witnesses: []string{key + "x"}, code: exit.Usage},
+		"a checkpoint": {older: []string{long}, code: exit.Failed},
+	} {
+		_, err := ParseOptions(tt.keys, tt.witnesses, 0, tt.older)
+		code := exit.Failed
+		if coded, ok := errors.AsType[*exit.Error](err); ok {
+			code = coded.Code
+		}
+		if err == nil || code != tt.code {
+			t.Errorf("%s: exit code %d: %v", name, code, err)
+		}
+	}
+}
+
+// TestRotate: another key of the state directory signs, and the log names both.
+func TestRotate(t *testing.T) {
+	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
+	must(t, u.log(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+		none := func() (*ledger.Signer, *ledger.Signer, error) { return nil, nil, nil }
+		r, err := Rotate(ctx, l, dir, none)
+		if err != nil {
+			return err
+		}
+		keys, err := Keys(ctx, l)
+		must(t, err)
+		if len(keys) != 2 || keys[1].String() != r.Key || r.Index == 0 {
+			t.Errorf("%+v of %v", r, keys)
+		}
+		broken := errors.New("no such reference")
+		if _, err := Rotate(ctx, l, dir, func() (*ledger.Signer, *ledger.Signer, error) { return nil, nil, broken }); !errors.Is(err, broken) {
+			t.Errorf("a reference that is not there: %v", err)
+		}
+		return nil
+	}))
+	if code, out := u.verify(); code != 0 {
+		t.Errorf("after it: exit code %d: %s", code, out)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -61,4 +62,34 @@ func firstKey(ctx context.Context, l *storage.Ledger) (*ledger.Key, error) {
 		return nil, errFirst
 	}
 	return k, nil
+}
+
+// A Rotation is the record of a change of keys, and the public key that signs from then on.
+type Rotation struct {
+	Index int64  `json:"index"`
+	Key   string `json:"key"`
+}
+
+// Rotate has another key sign the log. keys are asked for the present one and for the next one
+// once there is a log: nil stands for a key of the state directory.
+func Rotate(ctx context.Context, l *storage.Ledger, dir *state.Dir, keys func() (old, next *ledger.Signer, err error)) (*Rotation, error) {
+	head, err := l.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ring := &sequence.Keyring{Dir: dir}
+	old, next, err := keys()
+	if err != nil {
+		return nil, err
+	}
+	if ring.Given = old; next == nil {
+		if next, err = ring.Next(head.Origin); err != nil {
+			return nil, err
+		}
+	}
+	index, err := install.Carrier(l, ring).Rotate(ctx, next)
+	if err != nil {
+		return nil, err
+	}
+	return &Rotation{index, next.Key().String()}, nil
 }

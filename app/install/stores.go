@@ -15,7 +15,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // Stores are the files of stores that the state directory has: of the gateway and of the
@@ -56,39 +58,65 @@ func StoreName(where string) string {
 // ErrNoStores says that there is no store to migrate or back up.
 var ErrNoStores = errors.New("store: there is none yet: the first verb that keeps something makes it")
 
-// Migrate brings the schema of a store up to that of this release. It returns the versions
-// before and after.
-func Migrate(ctx context.Context, where string) (from, to int64, err error) {
+// A Migration is what became of the schema of a store.
+type Migration struct {
+	Store string `json:"store"`
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+}
+
+func (m *Migration) String() string {
+	if m.From == m.To {
+		return fmt.Sprintf("%s: the schema is at version %d, which is this release's.", terminal.Printable(m.Store), m.To)
+	}
+	return fmt.Sprintf("%s: the schema went from version %d to %d.", terminal.Printable(m.Store), m.From, m.To)
+}
+
+// Migrate brings the schema of a store up to that of this release.
+func Migrate(ctx context.Context, where string) (*Migration, error) {
 	before, err := storage.Inspect(ctx, where)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, exit.With(exit.Config, ErrNoStores)
+		return nil, exit.With(exit.Config, ErrNoStores)
 	} else if err != nil {
-		return 0, 0, Unopened(where, err)
+		return nil, Unopened(where, err)
 	}
 	s, err := storage.Open(ctx, where, storage.Options{})
 	if err != nil {
-		return 0, 0, Unopened(where, err)
+		return nil, Unopened(where, err)
 	}
-	return before.Current, before.Known, s.Close()
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return &Migration{StoreName(where), before.Current, before.Known}, nil
 }
 
-// Backup writes what an SQLite store holds into a new file, and returns its size in bytes.
-func Backup(ctx context.Context, where, into string) (size int64, err error) {
+// A Copy is the file that a backup has made.
+type Copy struct {
+	File string `json:"file"`
+	Size int64  `json:"size"` // bytes
+}
+
+func (c *Copy) String() string {
+	return fmt.Sprintf("%s: %s octets", finding.Quote(c.File), terminal.Thousands(int(c.Size)))
+}
+
+// Backup writes what an SQLite store holds into a new file.
+func Backup(ctx context.Context, where, into string) (*Copy, error) {
 	switch err := storage.Backup(ctx, where, into); {
 	case errors.Is(err, storage.ErrPostgres):
-		return 0, exit.With(exit.Usage, err)
+		return nil, exit.With(exit.Usage, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, exit.With(exit.Config, ErrNoStores)
+		return nil, exit.With(exit.Config, ErrNoStores)
 	case errors.Is(err, ground.ErrUnavailable):
-		return 0, Unopened(where, err)
+		return nil, Unopened(where, err)
 	case err != nil:
-		return 0, err
+		return nil, err
 	}
 	info, err := os.Stat(into)
 	if err != nil {
-		return 0, fmt.Errorf("store: back up: %w", err)
+		return nil, fmt.Errorf("store: back up: %w", err)
 	}
-	return info.Size(), nil
+	return &Copy{into, info.Size()}, nil
 }
 
 // BackupName is what the backup of a store is called where no name is given.

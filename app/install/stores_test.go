@@ -5,16 +5,23 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // code is the exit code that an error carries.
@@ -69,7 +76,7 @@ func TestStores(t *testing.T) {
 func TestMigrateBackup(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	where := filepath.Join(dir, "pellucid.db")
-	if _, _, err := Migrate(ctx, where); !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
+	if _, err := Migrate(ctx, where); !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
 		t.Errorf("migrate nothing: %v", err)
 	}
 	if _, err := Backup(ctx, where, filepath.Join(dir, "b.db")); !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
@@ -82,16 +89,16 @@ func TestMigrateBackup(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if from, to, err := Migrate(ctx, where); err != nil || from != to || to == 0 {
-		t.Errorf("from %d to %d: %v", from, to, err)
+	if m, err := Migrate(ctx, where); err != nil || m.From != m.To || m.To == 0 || m.String() != fmt.Sprintf("pellucid.db: the schema is at version %d, which is this release's.", m.To) {
+		t.Errorf("%v: %v", m, err)
 	}
 	into := filepath.Join(dir, BackupName(where, time.Unix(0, 0)))
-	size, err := Backup(ctx, where, into)
+	made, err := Backup(ctx, where, into)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(into); err != nil || info.Size() != size || filepath.Base(into) != "pellucid-19700101T000000Z.db" {
-		t.Errorf("%s of %d bytes: %v", into, size, err)
+	if info, err := os.Stat(into); err != nil || info.Size() != made.Size || made.File != into || filepath.Base(into) != "pellucid-19700101T000000Z.db" {
+		t.Errorf("%s: %v", made, err)
 	}
 	if _, err := Backup(ctx, where, into); code(err) != exit.Failed {
 		t.Errorf("over an earlier one: %v", err)
@@ -102,7 +109,7 @@ func TestMigrateBackup(t *testing.T) {
 	if err := os.WriteFile(where, []byte("no database at all, but longer than nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Migrate(ctx, where); err == nil || code(err) == exit.Failed {
+	if _, err := Migrate(ctx, where); err == nil || code(err) == exit.Failed {
 		t.Errorf("migrate what is no database: %v", err)
 	}
 }
@@ -129,5 +136,74 @@ func TestWithLog(t *testing.T) {
 	}
 	if err := d.WithIntegratedLog(none); !errors.Is(err, ErrNoLog) {
 		t.Errorf("without a log to integrate: %v", err)
+	}
+}
+
+// TestStoreWords: what is done with a store, as a person reads it.
+func TestStoreWords(t *testing.T) {
+	for want, got := range map[string]fmt.Stringer{
+		"a\u2039U+001B ESCAPE\u203a.db: the schema went from version 3 to 12.": &Migration{"a\x1b.db", 3, 12},
+		`"a\u202e.db": 1,234 octets`: &Copy{"a\u202e.db", 1234},
+	} {
+		if got.String() != want {
+			t.Errorf("%+q, want %+q", got, want)
+		}
+	}
+}
+
+// TestWithQueue: what is decided about held results and blocked sources is recorded where the
+// store has a log, and is done where it has none.
+func TestWithQueue(t *testing.T) {
+	t.Setenv("PELLUCID_STATE", t.TempDir())
+	var d Database
+	if err := d.WithQueue(func(context.Context, *hold.Queue) error { return nil }); !errors.Is(err, ErrNoStore) {
+		t.Errorf("without a store: %v", err)
+	}
+	dir, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Open(t.Context(), dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	decide := func(n byte) (id string) {
+		id = strings.Repeat(string('a'+rune(n)), 32)
+		err := d.WithQueue(func(ctx context.Context, q *hold.Queue) error {
+			it := hold.Item{ID: id, Server: "files", Rule: "finding", Code: finding.HiddenTag, Call: hold.Digest{n}, Body: []byte(`{}`)}
+			return errors.Join(q.Hold(ctx, it), q.Deny(ctx, id, "ann"))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		err = d.WithBlocks(func(ctx context.Context, bs *hold.Blocks) error {
+			return bs.Add(ctx, hold.Block{ID: id, Server: string('a' + rune(n)), Evidence: id, Severity: 900})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return id
+	}
+	decide(0)
+	if _, err := s.Ledger().Head(t.Context()); !errors.Is(err, sequence.ErrNoLog) {
+		t.Fatalf("a log began by itself: %v", err)
+	}
+	kept := OpenRecords(s, dir, &rules.Evidence{Mode: rules.Required, Origin: "log.example/queue"}, time.Hour, slog.New(slog.DiscardHandler))
+	if err := kept.Require(&ledger.Event{Kind: ledger.Message, Verdict: "passed", Server: "files"}); err != nil {
+		t.Fatal(err)
+	}
+	kept.Close()
+	decide(1)
+	err = d.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		for kind, want := range map[ledger.Kind]int{ledger.ResultHeld: 1, ledger.ResultDenied: 1, ledger.Counterfactual: 1} {
+			if list, err := l.List(ctx, sequence.Filter{Kind: kind}); err != nil || len(list) != want {
+				t.Errorf("%d records %s, want %d: %v", len(list), kind, want, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

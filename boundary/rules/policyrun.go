@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
+	"path/filepath"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // A CaseResult is what a policy decided of a case.
@@ -40,6 +43,26 @@ func (o CaseOutcome) String() string {
 		return o.Action + ", because rule " + o.Rule + " could not be evaluated"
 	}
 	return o.Action + ", rule " + o.Rule
+}
+
+// LoadPolicyTest reads a file of cases. Names of files in it are relative to its directory.
+func LoadPolicyTest(name string) (*PolicyTest, error) {
+	src, err := os.ReadFile(name)
+	if err == nil && len(src) > MaxFile {
+		err = fmt.Errorf("longer than %d octets", MaxFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("policy: read %s: %w", finding.Quote(name), terminal.WithoutPath(err))
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	t, err := ParsePolicyTest(src, Options{Dir: filepath.Dir(abs)})
+	if err != nil {
+		return nil, fmt.Errorf("policy: %s:\n%w", finding.Quote(name), err)
+	}
+	return t, nil
 }
 
 // Results decides every case, in their order.

@@ -3,6 +3,9 @@
 package rules
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -48,6 +51,31 @@ cases:
 	} {
 		if o.String() != want {
 			t.Errorf("%q, want %q", o.String(), want)
+		}
+	}
+}
+
+// TestLoadPolicyTest: a file is read, and every error names it, quoted.
+func TestLoadPolicyTest(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	if x, err := LoadPolicyTest(filepath.Join("..", "..", "docs", "examples", "policy", "policy_cases.yaml")); err != nil || len(x.Cases) == 0 {
+		t.Errorf("the example: %v", err)
+	}
+	for name, want := range map[string]string{
+		filepath.Join(dir, "a\u202e"):                      "no such file or directory",
+		write("long.yaml", strings.Repeat("#", MaxFile+1)): "longer than ",
+		write("bad.yaml", "cases: []"):                     "want either policy, or config",
+	} {
+		_, err := LoadPolicyTest(name)
+		if err == nil || !strings.HasPrefix(err.Error(), "policy: ") || !strings.Contains(err.Error(), strconv.QuoteToASCII(name)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+q: %v", name, err)
 		}
 	}
 }

@@ -75,8 +75,8 @@ recorded, and order nothing: the index does.`
 func (c *ledgerShowCmd) Run(e *env) error {
 	f := sequence.Filter{Server: c.Server, Kind: ledger.Kind(c.Kind), Before: c.Before, Limit: c.Limit}
 	var err error
-	if f.Since, err = moment("--since", c.Since); err == nil {
-		f.Until, err = moment("--until", c.Until)
+	if f.Since, err = terminal.Moment("--since", c.Since, time.Now()); err == nil {
+		f.Until, err = terminal.Moment("--until", c.Until, time.Now())
 	}
 	if err == nil && c.Kind != "" && !f.Kind.Known() {
 		err = errors.New("ledger: --kind: there is no such kind: docs/spec/evidence.md has them")
@@ -144,21 +144,6 @@ func (c *ledgerShowCmd) list(ctx context.Context, l *storage.Ledger, dir *state.
 	return []sequence.Entry{one}, err
 }
 
-// moment reads a time, or how long ago it is.
-func moment(flag, s string) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(s); err == nil {
-		return time.Now().Add(-d), nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return t, fmt.Errorf("%s: want a time as RFC 3339 writes it, or how long ago it is, as in 90m", flag)
-	}
-	return t, nil
-}
-
 type ledgerCheckpointCmd struct {
 	ledgerDB
 	Keys bool `help:"Print the verifier keys of the log instead, the first first: hand them to whoever is to verify."`
@@ -201,39 +186,21 @@ can follow. A running gateway takes up the new key by itself where both are of t
 state directory; otherwise put its reference into the configuration and start it anew.`
 }
 
-// A rotateReport is what --json prints.
-type rotateReport struct {
-	Index int64  `json:"index"`
-	Key   string `json:"key"`
-}
-
 func (c *ledgerRotateCmd) Run(e *env) error {
 	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
-		head, err := l.Head(ctx)
-		if err != nil {
-			return err
-		}
-		keys := &sequence.Keyring{Dir: dir}
-		if keys.Given, err = signerOf(e, "--old", c.Old); err != nil {
-			return err
-		}
-		next, err := signerOf(e, "--key", c.Key)
-		if err != nil {
-			return err
-		}
-		if next == nil {
-			if next, err = keys.Next(head.Origin); err != nil {
-				return err
+		r, err := audit.Rotate(ctx, l, dir, func() (old, next *ledger.Signer, err error) {
+			if old, err = signerOf(e, "--old", c.Old); err == nil {
+				next, err = signerOf(e, "--key", c.Key)
 			}
-		}
-		index, err := install.Carrier(l, keys).Rotate(ctx, next)
+			return old, next, err
+		})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return terminal.WriteJSON(e.Stdout, rotateReport{index, next.Key().String()})
+			return terminal.WriteJSON(e.Stdout, r)
 		}
-		_, err = fmt.Fprintf(e.Stdout, "Record %d says so: from the next one on this key signs.\n%s\n", index, next.Key())
+		_, err = fmt.Fprintf(e.Stdout, "Record %d says so: from the next one on this key signs.\n%s\n", r.Index, r.Key)
 		return err
 	})
 }

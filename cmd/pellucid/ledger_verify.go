@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -14,7 +13,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type ledgerProveCmd struct {
@@ -103,9 +101,9 @@ func (c *ledgerVerifyCmd) Validate() error {
 }
 
 func (c *ledgerVerifyCmd) Run(e *env) error {
-	o, err := c.options()
+	o, err := audit.ParseOptions(c.Key, c.Witness, c.Quorum, c.Older)
 	if err != nil {
-		return exit.With(exit.Usage, err)
+		return err
 	}
 	var r *ledger.Report
 	waiting := 0
@@ -113,7 +111,7 @@ func (c *ledgerVerifyCmd) Run(e *env) error {
 	case c.Proof != "":
 		return c.proof(e, o)
 	case c.Dir != "":
-		r, err = c.exported(o)
+		r, err = audit.VerifyExport(c.Dir, o)
 	default:
 		o := audit.Options{VerifyOptions: o, Restored: c.Restored, OwnKey: func() {
 			fmt.Fprintln(e.Stderr, "No --key: the log is held against the key that its own first record names.")
@@ -138,65 +136,8 @@ func (c *ledgerVerifyCmd) Run(e *env) error {
 	return err
 }
 
-// exported verifies an exported log.
-func (c *ledgerVerifyCmd) exported(o ledger.VerifyOptions) (*ledger.Report, error) {
-	ctx, stop := exit.UntilSignal()
-	defer stop()
-	export, err := terminal.OpenDir(c.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
-	return ledger.VerifyExport(ctx, export, o)
-}
-
-func (c *ledgerVerifyCmd) options() (o ledger.VerifyOptions, err error) {
-	o.Quorum = c.Quorum
-	for _, s := range c.Key {
-		k, err := ledger.ParseKey(s)
-		if err != nil {
-			return o, err
-		}
-		o.Keys = append(o.Keys, k)
-	}
-	for _, s := range c.Witness {
-		w, err := ledger.ParseWitness(s)
-		if err != nil {
-			return o, err
-		}
-		o.Witnesses = append(o.Witnesses, w)
-	}
-	for _, name := range c.Older {
-		b, err := readSmall(name)
-		if err != nil {
-			return o, exit.With(exit.Failed, err)
-		}
-		o.Older = append(o.Older, b)
-	}
-	return o, nil
-}
-
-// readSmall reads a checkpoint or a proof.
-func readSmall(name string) ([]byte, error) {
-	b, err := terminal.ReadInput(name, strings.NewReader(""))
-	if err == nil && len(b) > 1<<20 {
-		err = fmt.Errorf("read %s: longer than 1 MiB", finding.Quote(name))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
-	return b, nil
-}
-
 func (c *ledgerVerifyCmd) proof(e *env, o ledger.VerifyOptions) error {
-	b, err := readSmall(c.Proof)
-	if err != nil {
-		return err
-	}
-	p, err := ledger.ParseProof(b)
-	if err != nil {
-		return err
-	}
-	got, err := p.Verify(o.Keys, o.Witnesses, o.Quorum)
+	got, err := audit.VerifyProof(c.Proof, o)
 	if err != nil {
 		return err
 	}

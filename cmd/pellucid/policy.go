@@ -4,13 +4,10 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // policyCmd is what a person does about the rules of a policy.
@@ -32,17 +29,9 @@ is wrong.`
 }
 
 func (c *policyTestCmd) Run(e *env) error {
-	src, err := readRegular(c.File, rules.MaxFile)
+	t, err := rules.LoadPolicyTest(c.File)
 	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("policy: read %s: %w", finding.Quote(c.File), err))
-	}
-	abs, err := filepath.Abs(c.File)
-	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("policy: %w", err))
-	}
-	t, err := rules.ParsePolicyTest(src, rules.Options{Dir: filepath.Dir(abs)})
-	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("policy: %s:\n%w", finding.Quote(c.File), err))
+		return exit.With(exit.Config, err)
 	}
 	failed := 0
 	for r := range t.Results() {
@@ -63,13 +52,4 @@ func (c *policyTestCmd) Run(e *env) error {
 		return exit.With(exit.Failed, nil)
 	}
 	return nil
-}
-
-// readRegular reads a file of at most most octets.
-func readRegular(path string, most int) ([]byte, error) {
-	b, err := os.ReadFile(path)
-	if err == nil && len(b) > most {
-		err = fmt.Errorf("longer than %d octets", most)
-	}
-	return b, terminal.WithoutPath(err)
 }

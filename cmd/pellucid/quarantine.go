@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -16,7 +15,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/review"
-	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -36,19 +34,12 @@ wrong usage; 3 the state directory or an identity cannot be used; 4 the database
 reached.`
 }
 
-// withQueue calls do with the queue.
-func withQueue(d install.Database, do func(context.Context, *hold.Queue) error) error {
-	return d.With(func(ctx context.Context, s *storage.Store, kept *install.Records) error {
-		var o hold.Options
-		if kept != nil {
-			o.Evidence = kept.Held
-		}
-		err := do(ctx, hold.New(s, o))
-		if errors.Is(err, hold.ErrNotFound) {
-			return errors.New("quarantine: no such item: pellucid quarantine list --state all has those that are kept")
-		}
-		return err
-	})
+// unknown says where the items are, in place of the error that there is no such item.
+func unknown(err error) error {
+	if errors.Is(err, hold.ErrNotFound) {
+		return errors.New("quarantine: no such item: pellucid quarantine list --state all has those that are kept")
+	}
+	return err
 }
 
 type quarantineListCmd struct {
@@ -68,7 +59,7 @@ item. It says nothing of its content but codes and sizes; show does.`
 
 func (c *quarantineListCmd) Run(e *env) error {
 	var items []hold.Item
-	err := withQueue(c.DB, func(ctx context.Context, q *hold.Queue) (err error) {
+	err := c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) (err error) {
 		f := hold.Filter{State: hold.State(c.State), Server: c.Server, Tool: c.Tool, Limit: c.Limit}
 		if c.State == "all" {
 			f.State = ""
@@ -80,12 +71,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		for i := range items {
-			if err := terminal.WriteJSON(e.Stdout, review.NewItem(&items[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return terminal.WriteJSONLines(e.Stdout, items, review.NewItem)
 	}
 	if len(items) == 0 {
 		if err != nil {
@@ -138,7 +124,7 @@ func (c *decision) Validate() error {
 }
 
 func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
-	return withQueue(c.DB, func(ctx context.Context, q *hold.Queue) error {
+	return unknown(c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
 		if err := do(q, ctx, c.ID, c.who(e)); err != nil {
 			return err
 		}
@@ -152,7 +138,7 @@ func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, 
 		}
 		say(e.Stdout, &it)
 		return nil
-	})
+	}))
 }
 
 type quarantineReleaseCmd struct {
@@ -227,25 +213,17 @@ func (k *reviewerKey) unseal(e *env, it *hold.Item) ([]byte, error) {
 	return body, err
 }
 
-// maxIdentity is what is read of a file of identities.
-const maxIdentity = 64 << 10
-
 // text is what the reference stands for. A file may have comments, unlike other secrets.
 func (k *reviewerKey) text(e *env) (string, error) {
 	path, ok := strings.CutPrefix(k.Identity, "file:")
 	if !ok {
 		return e.secrets().optional("quarantine: --identity", k.Identity)
 	}
-	f, err := os.Open(path)
+	text, err := capture.ReadIdentities(path)
 	if err != nil {
 		return "", exit.With(exit.Config, errors.New("quarantine: --identity: the file cannot be read"))
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxIdentity))
-	if err != nil {
-		return "", exit.With(exit.Config, errors.New("quarantine: --identity: the file cannot be read"))
-	}
-	return string(b), nil
+	return text, nil
 }
 
 func (quarantineShowCmd) Help() string {
@@ -256,7 +234,7 @@ denied, or has expired, its body is gone.`
 }
 
 func (c *quarantineShowCmd) Run(e *env) error {
-	return withQueue(c.DB, func(ctx context.Context, q *hold.Queue) error {
+	return unknown(c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
 		it, err := q.Get(ctx, c.ID)
 		if err != nil {
 			return err
@@ -272,5 +250,5 @@ func (c *quarantineShowCmd) Run(e *env) error {
 			return terminal.WriteJSON(e.Stdout, review.NewShown(&it))
 		}
 		return review.Show(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), &it)
-	})
+	}))
 }

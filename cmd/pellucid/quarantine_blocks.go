@@ -11,19 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/review"
-	"github.com/pellucid-mcp/pellucid/storage"
 )
-
-// withBlocks calls do with the blocks of the store.
-func withBlocks(d install.Database, do func(context.Context, *hold.Blocks) error) error {
-	return d.With(func(ctx context.Context, s *storage.Store, kept *install.Records) error {
-		var o hold.BlockOptions
-		if kept != nil {
-			o.Evidence = kept.Block
-		}
-		return do(ctx, hold.NewBlocks(s, o))
-	})
-}
 
 type quarantineBlocksCmd struct {
 	stateDB
@@ -41,7 +29,7 @@ comes first.`
 
 func (c *quarantineBlocksCmd) Run(e *env) error {
 	var list []hold.Block
-	err := withBlocks(c.DB, func(ctx context.Context, bs *hold.Blocks) (err error) {
+	err := c.DB.WithBlocks(func(ctx context.Context, bs *hold.Blocks) (err error) {
 		list, err = bs.List(ctx, c.All)
 		return err
 	})
@@ -49,12 +37,7 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		for i := range list {
-			if err := terminal.WriteJSON(e.Stdout, review.NewBlock(&list[i])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return terminal.WriteJSONLines(e.Stdout, list, review.NewBlock)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(e.Stderr, "No source is withheld.")
@@ -71,7 +54,7 @@ Results that it has held already stay where they are.`
 }
 
 func (c *quarantineLiftCmd) Run(e *env) error {
-	return withBlocks(c.DB, func(ctx context.Context, bs *hold.Blocks) error {
+	return c.DB.WithBlocks(func(ctx context.Context, bs *hold.Blocks) error {
 		err := bs.Lift(ctx, c.ID, c.who(e))
 		if errors.Is(err, hold.ErrNotFound) {
 			return errors.New("quarantine: no such source: pellucid quarantine blocks has those that are withheld")

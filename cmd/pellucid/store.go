@@ -11,7 +11,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type storeCmd struct {
@@ -36,13 +35,6 @@ Exit codes: 0 done, or nothing to do; 3 the schema is newer, or there is no stor
 the store cannot be reached.`
 }
 
-// A migrateReport is what --json prints, one for each store.
-type migrateReport struct {
-	Store string `json:"store"`
-	From  int64  `json:"from"`
-	To    int64  `json:"to"`
-}
-
 func (c *storeMigrateCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
@@ -54,27 +46,15 @@ func (c *storeMigrateCmd) Run(e *env) error {
 		return exit.With(exit.Config, install.ErrNoStores)
 	}
 	for _, where := range stores {
-		from, to, err := install.Migrate(ctx, where)
+		r, err := install.Migrate(ctx, where)
 		if err != nil {
 			return err
 		}
-		if err := c.tell(e.Stdout, migrateReport{install.StoreName(where), from, to}); err != nil {
+		if err := tellStore(e.Stdout, c.JSON, r); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (c *storeMigrateCmd) tell(w io.Writer, r migrateReport) (err error) {
-	switch {
-	case c.JSON:
-		err = terminal.WriteJSON(w, r)
-	case r.From == r.To:
-		_, err = fmt.Fprintf(w, "%s: the schema is at version %d, which is this release's.\n", terminal.Printable(r.Store), r.To)
-	default:
-		_, err = fmt.Fprintf(w, "%s: the schema went from version %d to %d.\n", terminal.Printable(r.Store), r.From, r.To)
-	}
-	return err
 }
 
 type storeBackupCmd struct {
@@ -88,12 +68,6 @@ func (storeBackupCmd) Help() string {
 not in it: copy the state directory's *.key files as well. A Postgres store is backed
 up by its own means, such as pg_dump. Exit codes: 0 done; 1 failed, or the file is
 there already; 2 the store is Postgres; 3 there is no store; 4 it cannot be read.`
-}
-
-// A backupReport is what --json prints.
-type backupReport struct {
-	File string `json:"file"`
-	Size int64  `json:"size"` // octets
 }
 
 func (c *storeBackupCmd) Run(e *env) error {
@@ -114,18 +88,22 @@ func (c *storeBackupCmd) Run(e *env) error {
 		if into == "" {
 			into = install.BackupName(where, now)
 		}
-		size, err := install.Backup(ctx, where, into)
+		r, err := install.Backup(ctx, where, into)
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			err = terminal.WriteJSON(e.Stdout, backupReport{into, size})
-		} else {
-			_, err = fmt.Fprintf(e.Stdout, "%s: %s octets\n", finding.Quote(into), terminal.Thousands(int(size)))
-		}
-		if err != nil {
+		if err := tellStore(e.Stdout, c.JSON, r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tellStore prints what was done with a store, as a sentence or as JSON.
+func tellStore(w io.Writer, asJSON bool, r fmt.Stringer) error {
+	if asJSON {
+		return terminal.WriteJSON(w, r)
+	}
+	_, err := fmt.Fprintln(w, r)
+	return err
 }

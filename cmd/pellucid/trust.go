@@ -30,7 +30,7 @@ type trustFlags struct {
 }
 
 func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
-	at, err := moment("--at", c.At)
+	at, err := terminal.Moment("--at", c.At, time.Now())
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"filippo.io/age"
@@ -62,6 +63,20 @@ func (r *Recipients) Seal(body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("capture: seal: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// maxIdentities is what ReadIdentities reads of a file, in bytes.
+const maxIdentities = 64 << 10
+
+// ReadIdentities reads a file of identities for Open.
+func ReadIdentities(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxIdentities))
+	return string(b), err
 }
 
 // Open decrypts what was sealed with one of the identities, a file as age-keygen

@@ -5,6 +5,8 @@ package capture
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,4 +95,22 @@ func FuzzOpen(f *testing.F) {
 			t.Error("an error and a body")
 		}
 	})
+}
+
+// TestReadIdentities: a file is read up to a bound; the rest of a longer one is left.
+func TestReadIdentities(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "key")
+	for _, n := range []int{0, 5, maxIdentities, maxIdentities + 1} {
+		if err := os.WriteFile(name, bytes.Repeat([]byte("k"), n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := ReadIdentities(name); err != nil || len(s) != min(n, maxIdentities) {
+			t.Errorf("%d bytes of %d: %v", len(s), n, err)
+		}
+	}
+	for _, name := range []string{name + "x", filepath.Dir(name)} {
+		if s, err := ReadIdentities(name); err == nil || s != "" {
+			t.Errorf("%q, %v", s, err)
+		}
+	}
 }

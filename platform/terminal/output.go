@@ -30,6 +30,16 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
+// WriteJSONLines writes a line of JSON for every element of a list.
+func WriteJSONLines[T, Row any](w io.Writer, list []T, row func(*T) Row) error {
+	for i := range list {
+		if err := WriteJSON(w, row(&list[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CanWrite says why a file could not be written, before the work is done whose outcome it
 // is for. A file that is not there is not made.
 func CanWrite(name string) error {
