@@ -181,7 +181,7 @@ func (c *Conn) step(f func(now time.Time)) { c.stepFor(f, false) }
 func (c *Conn) stepFor(f func(now time.Time), waits bool) (mine *wire.Outgoing, done chan error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.s.o.Now()
+	now := c.s.o.now()
 	f(now)
 	c.settle(now)
 	if len(c.s.down) > 0 {

@@ -212,7 +212,7 @@ func TestOtherPrincipal(t *testing.T) {
 // TestExpiry proves that the clock of a Conn runs.
 func TestExpiry(t *testing.T) {
 	f := newFake()
-	c := asModern(f, Options{Hold: 20 * time.Millisecond, Patience: time.Second})
+	c := asModern(f, Options{hold: 20 * time.Millisecond, Patience: time.Second})
 	defer c.Close()
 	write(t, c, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",`+metaOf(`{"roots":{}}`)+`}}`)
 	f.say(t, `{"jsonrpc":"2.0","id":1073741825,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
@@ -232,7 +232,7 @@ func TestExpiry(t *testing.T) {
 
 // TestParked proves that calls which wait for their clients are bounded in number and size.
 func TestParked(t *testing.T) {
-	g := newStage(t, "modern", Options{Parked: 3})
+	g := newStage(t, "modern", Options{parked: 3})
 	g.client(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + metaOf(`{}`) + `}}`)
 	g.server(`{"jsonrpc":"2.0","id":1073741825,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
 	g.server(`{"jsonrpc":"2.0","id":1073741826,"result":{"tools":[]}}`)

@@ -41,13 +41,13 @@ type Options struct {
 	// the client's model. Otherwise they are told that the client cannot sample.
 	DangerouslyAllowSampling bool
 
-	Limits   strictjson.Limits // of a translated message; Bytes 0 = 34 MiB
+	limits   strictjson.Limits // of a translated message; Bytes 0 = 34 MiB
 	Patience time.Duration     // with a server that owes an answer to a request of ours; 0 = 10 s
-	Hold     time.Duration     // of a call whose client was asked for input; 0 = 10 min
-	Parked   int               // such calls at once; 0 = 64
-	Rounds   int               // of input for one call; 0 = 10
-	Rand     io.Reader         // of handles; nil = crypto/rand
-	Now      func() time.Time  // nil = time.Now
+	hold     time.Duration     // of a call whose client was asked for input; 0 = 10 min
+	parked   int               // such calls at once; 0 = 64
+	rounds   int               // of input for one call; 0 = 10
+	rand     io.Reader         // of handles; nil = crypto/rand
+	now      func() time.Time  // nil = time.Now
 }
 
 const (
@@ -59,27 +59,27 @@ const (
 )
 
 func (o Options) orDefault() Options {
-	o.Limits.MendSurrogates = true // what comes here has passed the transport's limits
-	if o.Limits.Bytes == 0 {
-		o.Limits.Bytes = defaultBytes
+	o.limits.MendSurrogates = true // what comes here has passed the transport's limits
+	if o.limits.Bytes == 0 {
+		o.limits.Bytes = defaultBytes
 	}
 	if o.Patience <= 0 {
 		o.Patience = defaultPatience
 	}
-	if o.Hold <= 0 {
-		o.Hold = defaultHold
+	if o.hold <= 0 {
+		o.hold = defaultHold
 	}
-	if o.Parked <= 0 {
-		o.Parked = defaultParked
+	if o.parked <= 0 {
+		o.parked = defaultParked
 	}
-	if o.Rounds <= 0 {
-		o.Rounds = defaultRounds
+	if o.rounds <= 0 {
+		o.rounds = defaultRounds
 	}
-	if o.Rand == nil {
-		o.Rand = rand.Reader
+	if o.rand == nil {
+		o.rand = rand.Reader
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.now == nil {
+		o.now = time.Now
 	}
 	return o
 }

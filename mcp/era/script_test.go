@@ -38,8 +38,8 @@ const handle1, handle2, handle3 = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "AQEBAQEBA
 
 func newStage(t testing.TB, kind string, o Options) *stage {
 	g := &stage{t: t, now: time.Unix(1_800_000_000, 0)}
-	o.Rand = &counter{}
-	o.Now = func() time.Time { return g.now }
+	o.rand = &counter{}
+	o.now = func() time.Time { return g.now }
 	g.s = &sides{o: o.orDefault(), errands: map[wire.ID]*errand{}, batches: func(bool) {}}
 	switch kind {
 	case "adapt":
@@ -62,7 +62,7 @@ func outgoing(line string) (*wire.Outgoing, error) {
 	return out, nil
 }
 
-var testLimits = Options{}.orDefault().Limits
+var testLimits = Options{}.orDefault().limits
 
 func (g *stage) client(line string) {
 	out, err := outgoing(line)

@@ -125,7 +125,7 @@ func (s *sides) delay(waiting []*wire.Outgoing, out *wire.Outgoing) []*wire.Outg
 // handle returns an unguessable string; false if there is no randomness.
 func (s *sides) handle() (string, bool) {
 	var b [24]byte
-	_, err := io.ReadFull(s.o.Rand, b[:])
+	_, err := io.ReadFull(s.o.rand, b[:])
 	return base64.RawURLEncoding.EncodeToString(b[:]), err == nil
 }
 
@@ -168,7 +168,7 @@ func (s *sides) answer(id wire.ID, result []byte) {
 func (s *sides) fail(id wire.ID, f *fault) { s.failWith(id, f, nil) }
 
 func (s *sides) failWith(id wire.ID, f *fault, data []byte) {
-	m, err := wire.Decode(wire.AppendError(nil, id, f.raw(data)), s.o.Limits)
+	m, err := wire.Decode(wire.AppendError(nil, id, f.raw(data)), s.o.limits)
 	if err != nil {
 		panic("era: own error: " + err.Error()) // constants and quoted text only
 	}
@@ -186,7 +186,7 @@ func (s *sides) notify(method string, params []byte, related wire.ID) {
 // deliver gives the client a message in the place of like. One that has become
 // unacceptable is an error to whoever waits for id.
 func (s *sides) deliver(raw []byte, like *wire.Message, id wire.ID) *wire.Message {
-	m, err := wire.Decode(raw, s.o.Limits)
+	m, err := wire.Decode(raw, s.o.limits)
 	if err != nil {
 		if !id.IsZero() {
 			s.fail(id, errAnswer)
@@ -247,7 +247,7 @@ func earlier(a, b time.Time) time.Time {
 // decode parses what the client sends; nil if that is no message, which a relay
 // never sends.
 func (s *sides) decode(out *wire.Outgoing) *wire.Message {
-	m, err := wire.Decode(out.Raw, s.o.Limits)
+	m, err := wire.Decode(out.Raw, s.o.limits)
 	if err != nil {
 		return nil
 	}

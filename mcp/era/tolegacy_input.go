@@ -36,7 +36,7 @@ const (
 	maxAsks      = 32        // of one call, and of orphans
 	maxKept      = 32 << 20  // octets of results that wait for their clients
 	maxAskOctets = 1 << 20   // of one ask
-	orphanWait   = time.Hour // never longer than Hold
+	orphanWait   = time.Hour // never longer than hold
 )
 
 func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
@@ -68,7 +68,7 @@ func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
 	case !found && (len(t.orphans) >= maxAsks || t.phase == fresh):
 		t.refuse(m.ID, errCannotAsk)
 	case !found:
-		a.due = now.Add(min(t.o.Hold, orphanWait))
+		a.due = now.Add(min(t.o.hold, orphanWait))
 		t.orphans = append(t.orphans, a)
 	default:
 		k.open = append(k.open, a)
@@ -177,14 +177,14 @@ func (t *toLegacy) put(k *call, now time.Time) {
 }
 
 func (t *toLegacy) newExchange(m *wire.Message, asks []*ask, rounds int, now time.Time) *exchange {
-	if len(t.exchanges) >= t.o.Parked || rounds >= t.o.Rounds {
+	if len(t.exchanges) >= t.o.parked || rounds >= t.o.rounds {
 		return nil
 	}
 	handle, ok := t.handle()
 	if !ok {
 		return nil
 	}
-	x := &exchange{handle: handle, asks: map[string]*ask{}, method: m.Method, print: fingerprint(m), rounds: rounds + 1, due: now.Add(t.o.Hold)}
+	x := &exchange{handle: handle, asks: map[string]*ask{}, method: m.Method, print: fingerprint(m), rounds: rounds + 1, due: now.Add(t.o.hold)}
 	for i, a := range asks {
 		x.asks["ask-"+strconv.Itoa(i+1)] = a
 	}
@@ -292,7 +292,7 @@ func (t *toLegacy) putOrphans(m *wire.Message) bool {
 	if len(asks) == 0 {
 		return false
 	}
-	x := t.newExchange(m, asks, 0, t.o.Now())
+	x := t.newExchange(m, asks, 0, t.o.now())
 	if x == nil {
 		return false
 	}
@@ -315,7 +315,7 @@ func (t *toLegacy) putLinks(k *call, m *wire.Message, id wire.ID) bool {
 	if len(asks) == 0 {
 		return false
 	}
-	x := t.newExchange(k.msg, asks, k.rounds, t.o.Now())
+	x := t.newExchange(k.msg, asks, k.rounds, t.o.now())
 	if x == nil {
 		return false
 	}
@@ -331,7 +331,7 @@ func (t *toLegacy) keep(k *call, m *wire.Message) {
 	}
 	if t.kept+size > maxKept {
 		m.Release()
-		m, _ = wire.Decode(wire.AppendError(nil, k.id, errBusy.raw(nil)), t.o.Limits)
+		m, _ = wire.Decode(wire.AppendError(nil, k.id, errBusy.raw(nil)), t.o.limits)
 		m.Local, m.Cause, size = true, errBusy, 0
 	}
 	t.kept += size
@@ -392,7 +392,7 @@ func (t *toLegacy) expire(x *exchange) {
 
 // cancelAsks keeps, for a call whose answer could not be read, an error.
 func (t *toLegacy) cancelAsks(k *call) {
-	m, _ := wire.Decode(wire.AppendError(nil, k.id, errAnswer.raw(nil)), t.o.Limits)
+	m, _ := wire.Decode(wire.AppendError(nil, k.id, errAnswer.raw(nil)), t.o.limits)
 	m.Local, m.Cause = true, errAnswer
 	t.keep(k, m)
 }

@@ -88,7 +88,7 @@ func (t *toLegacy) drop(uri string, tell bool) {
 	}
 	delete(t.uris, uri)
 	if tell {
-		t.ask(mcpmsg.Unsubscribe, uriParams(uri), wire.Route{}, t.o.Now(), func(*wire.Message, time.Time) {})
+		t.ask(mcpmsg.Unsubscribe, uriParams(uri), wire.Route{}, t.o.now(), func(*wire.Message, time.Time) {})
 	}
 }
 

@@ -33,7 +33,7 @@ func (t *toModern) inputRequired(k *round, m *wire.Message, now time.Time) {
 	k.id, k.inputs, k.due = wire.ID{}, nil, 0
 	requests, state := m.Result.Get("inputRequests"), m.Result.Get("requestState")
 	switch {
-	case k.n >= t.o.Rounds:
+	case k.n >= t.o.rounds:
 		t.giveUp(k, errRounds)
 		return
 	case k.msg == nil, !requests.Exists() && !state.Exists(),
@@ -63,7 +63,7 @@ func (t *toModern) inputRequired(k *round, m *wire.Message, now time.Time) {
 		}
 		i := &input{id: t.ownID(), of: k, name: clone(name)}
 		k.inputs = append(k.inputs, i)
-		q, err := wire.Decode(wire.AppendRequest(nil, i.id, method, raw), t.o.Limits)
+		q, err := wire.Decode(wire.AppendRequest(nil, i.id, method, raw), t.o.limits)
 		if err != nil {
 			t.giveUp(k, errAnswer)
 			return

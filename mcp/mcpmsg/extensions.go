@@ -30,8 +30,8 @@ type Extension struct {
 	Schemes    []string // of URIs
 	Alone      Passage  // at a single server
 	Union      Passage  // at all servers as one
-	// Pinned: what its URIs name is read with the surface and is part of it. A change is held.
-	Pinned bool
+	// pinned: what its URIs name is read with the surface and is part of it. A change is held.
+	pinned bool
 }
 
 // Key names the capability: its path.
@@ -69,7 +69,7 @@ var Extensions = []Extension{
 		Meta: []string{"io.modelcontextprotocol/related-task"}, Alone: Inspected, Union: Inspected},
 	{Name: "Tasks", Capability: []string{"extensions", ExtensionTasks}, Methods: []string{"tasks/", "notifications/tasks"}, Alone: Inspected, Union: Inspected},
 	{Name: "Apps", Capability: []string{"extensions", ExtensionApps}, Meta: []string{"ui", "ui/resourceUri"}, Schemes: []string{"ui"},
-		Alone: Inspected, Union: Inspected, Pinned: true},
+		Alone: Inspected, Union: Inspected, pinned: true},
 	{Name: "experimental", Capability: []string{"experimental", "*"}, Alone: Inspected, Union: Withheld},
 	{Name: "any other", Capability: []string{"*"}, Alone: Inspected, Union: Withheld},
 }

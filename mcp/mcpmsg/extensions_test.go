@@ -25,7 +25,7 @@ func TestExtensionsCoverSchemas(t *testing.T) {
 			}
 		}
 	}
-	if row := Alone.row([]string{"extensions", ExtensionApps}); !row.Pinned || row.Union != Inspected {
+	if row := Alone.row([]string{"extensions", ExtensionApps}); !row.pinned || row.Union != Inspected {
 		t.Errorf("Apps: %+v", row)
 	}
 	if row := Alone.row([]string{"evil"}); row.Union != Withheld || row.Name != "any other" {

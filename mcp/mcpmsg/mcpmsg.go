@@ -77,14 +77,14 @@ type Field struct {
 // field in case only is refused, because some readers would take it for the
 // field; any other member that is no field is treated as Rest.
 type Shape struct {
-	Name   string
+	name   string
 	Rest   Treatment
 	Fields []Field
 	byName map[string]*Field
 }
 
 func shape(name string, rest Treatment, fields ...Field) *Shape {
-	s := &Shape{Name: name, Rest: rest}
+	s := &Shape{name: name, Rest: rest}
 	s.set(fields...)
 	return s
 }
@@ -137,8 +137,8 @@ type Row struct {
 	// Instructions: the result tells a model how to read this server, and gains
 	// the sentence that explains the fence.
 	Instructions bool
-	// Sampling: words that a server wants the client's model to act upon.
-	Sampling bool
+	// sampling: words that a server wants the client's model to act upon.
+	sampling bool
 
 	frames bool
 }

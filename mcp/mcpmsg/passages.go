@@ -82,8 +82,8 @@ func (p *Passages) Meta(key string) bool { return len(p.meta) == 0 || !p.meta[ke
 // URI reports whether a URI passes.
 func (p *Passages) URI(uri string) bool { return len(p.schemes) == 0 || !p.schemes[scheme(uri)] }
 
-// Capability reports whether a capability of that path is announced.
-func (p *Passages) Capability(path ...string) bool { return p.passage(p.row(path)) == Inspected }
+// capability reports whether a capability of that path is announced.
+func (p *Passages) capability(path ...string) bool { return p.passage(p.row(path)) == Inspected }
 
 func (p *Passages) row(path []string) *Extension {
 	for i := range p.rows {
@@ -104,12 +104,12 @@ func (p *Passages) Announced(capabilities strictjson.Value, withhold func(strict
 				continue
 			}
 			for inner, w := range v.Members() {
-				if !p.Capability(text, inner.Text()) {
+				if !p.capability(text, inner.Text()) {
 					withhold(w)
 				}
 			}
 		default:
-			if !p.Capability(text) {
+			if !p.capability(text) {
 				withhold(v)
 			}
 		}
@@ -130,7 +130,7 @@ var pinnedSchemes = func() map[string]bool {
 	m := map[string]bool{}
 	for i := range Extensions {
 		for _, s := range Extensions[i].Schemes {
-			m[s] = Extensions[i].Pinned
+			m[s] = Extensions[i].pinned
 		}
 	}
 	return m

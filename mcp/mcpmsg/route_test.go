@@ -106,11 +106,11 @@ func TestOpaqueIsRare(t *testing.T) {
 		}
 		seen[s] = true
 		if s.Rest != Data && s.Rest != Schema {
-			t.Errorf("%s: the rest is %v", s.Name, s.Rest)
+			t.Errorf("%s: the rest is %v", s.name, s.Rest)
 		}
 		for _, f := range s.Fields {
 			if f.Treat == Opaque && f.Shape == nil && opaquePositions[f.Name] == "" {
-				t.Errorf("%s.%s is opaque", s.Name, f.Name)
+				t.Errorf("%s.%s is opaque", s.name, f.Name)
 			}
 			if f.Shape != nil {
 				walk(f.Shape)

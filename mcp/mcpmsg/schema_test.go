@@ -165,7 +165,7 @@ func (w *schemaWalk) object(path string, sh *Shape, s object) {
 		f := sh.Field([]byte(name))
 		if f == nil {
 			if w.holdsStrings(sub, nil) && !slices.Contains(ownPositions, name) && sh.Rest == Data {
-				w.t.Errorf("%s: shape %s does not name it", at, sh.Name)
+				w.t.Errorf("%s: shape %s does not name it", at, sh.name)
 			}
 			w.positions++
 			continue
@@ -173,7 +173,7 @@ func (w *schemaWalk) object(path string, sh *Shape, s object) {
 		w.field(at, f, sub)
 	}
 	if extra, ok := s["additionalProperties"].(object); ok && len(extra) > 0 && len(props) == 0 && w.holdsStrings(extra, nil) {
-		w.t.Errorf("%s.*: shape %s is no map", path, sh.Name)
+		w.t.Errorf("%s.*: shape %s is no map", path, sh.name)
 	}
 }
 

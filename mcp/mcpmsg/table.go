@@ -183,7 +183,7 @@ var rows = []Row{
 
 	// Requests: words put before the user or the model.
 	{Method: Elicit, Part: Params, Mark: Always, Shape: elicitation},
-	{Method: Sample, Part: Params, Mark: Always, Sampling: true, Shape: sampling},
+	{Method: Sample, Part: Params, Mark: Always, sampling: true, Shape: sampling},
 	{Method: "tasks/get", Part: Params, Shape: taskID},
 	{Method: TaskResult, Part: Params, Shape: taskID},
 	{Method: "tasks/cancel", Part: Params, Shape: taskID},

@@ -9,74 +9,74 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Leniency is one thing that real servers get wrong and that has one meaning: it is
+// A leniency is one thing that real servers get wrong and that has one meaning: it is
 // repaired into the valid form. Everything else that is wrong is withheld.
-type Leniency struct {
-	Name   string
+type leniency struct {
+	name   string
 	Type   string // "" for every type
-	Member string // "" for every member that need not be there
-	When   State
-	Beside string // another member of the object that must be there; "": none
-	From   string // first and last revision; "": open
-	To     string
-	// Instead is the JSON that takes the place of the member; "" leaves it out.
-	Instead string
-	// Needed names the servers that need it, or the programs that accept the wrong form.
-	Needed string
+	member string // "" for every member that need not be there
+	when   state
+	beside string // another member of the object that must be there; "": none
+	from   string // first and last revision; "": open
+	to     string
+	// instead is the JSON that takes the place of the member; "" leaves it out.
+	instead string
+	// needed names the servers that need it, or the programs that accept the wrong form.
+	needed string
 }
 
-// A State is what is found where a member should be.
-type State uint8
+// A state is what is found where a member should be.
+type state uint8
 
 // The states.
 const (
-	Missing State = iota
-	Null
+	missing state = iota
+	null
 	// LaterBlock is a content block of a type that a later revision brought.
 	LaterBlock
 )
 
-// Leniencies is the list of all.
-var Leniencies = []Leniency{{
-	Name: "null-member", When: Null,
-	Needed: "servers whose serializer writes null for what is absent: GitHub's and Linear's tools behind rmcp, Roblox Studio, " +
+// leniencies is the list of all.
+var leniencies = []leniency{{
+	name: "null-member", when: null,
+	needed: "servers whose serializer writes null for what is absent: GitHub's and Linear's tools behind rmcp, Roblox Studio, " +
 		"Azure data-api-builder (issue 3599), Apicurio Registry (pull 6899), Wazuh-MCP-Server (issue 75), Codewhale (issue 5335)",
 }, {
-	Name: "structured-only", Type: "CallToolResult", Member: "content", When: Missing, Beside: "structuredContent", Instead: "[]",
-	Needed: "Shopify's catalog server (vercel/ai issue 20171), which leaves out the copy in content; the official TypeScript client reads it so",
+	name: "structured-only", Type: "CallToolResult", member: "content", when: missing, beside: "structuredContent", instead: "[]",
+	needed: "Shopify's catalog server (vercel/ai issue 20171), which leaves out the copy in content; the official TypeScript client reads it so",
 }, {
-	Name: "no-result-type", Member: "resultType", When: Missing, From: mcpmsg.Modern, Instead: `"complete"`,
-	Needed: "servers of older revisions; the revision's own text says that a client takes an absent one for complete",
+	name: "no-result-type", member: "resultType", when: missing, from: mcpmsg.Modern, instead: `"complete"`,
+	needed: "servers of older revisions; the revision's own text says that a client takes an absent one for complete",
 }, {
-	Name: "form-without-fields", Type: "ElicitForm", Member: "requestedSchema", When: Missing, Instead: `{"type":"object","properties":{}}`,
-	Needed: "servers on modelcontextprotocol/go-sdk, which leaves an empty form out",
+	name: "form-without-fields", Type: "ElicitForm", member: "requestedSchema", when: missing, instead: `{"type":"object","properties":{}}`,
+	needed: "servers on modelcontextprotocol/go-sdk, which leaves an empty form out",
 }, {
-	Name: "form-without-fields", Type: "FormSchema", Member: "properties", When: Missing, Instead: "{}",
-	Needed: "servers on modelcontextprotocol/go-sdk that ask for consent only",
+	name: "form-without-fields", Type: "FormSchema", member: "properties", when: missing, instead: "{}",
+	needed: "servers on modelcontextprotocol/go-sdk that ask for consent only",
 }, {
-	Name: "later-block", When: LaterBlock, To: "2025-03-26",
-	Needed: "servers on the official SDKs, which send resource links and audio to clients of every revision",
+	name: "later-block", when: LaterBlock, to: "2025-03-26",
+	needed: "servers on the official SDKs, which send resource links and audio to clients of every revision",
 }}
 
-func (l *Leniency) of(typ, member string, required bool, revision string) bool {
-	return l.When != LaterBlock && (l.Type == "" || l.Type == typ) && (l.Member == "" && !required || l.Member == member) &&
-		(l.From == "" || revision >= l.From) && (l.To == "" || revision <= l.To)
+func (l *leniency) of(typ, member string, required bool, revision string) bool {
+	return l.when != LaterBlock && (l.Type == "" || l.Type == typ) && (l.member == "" && !required || l.member == member) &&
+		(l.from == "" || revision >= l.from) && (l.to == "" || revision <= l.to)
 }
 
-func (l *Leniency) applies(object, value strictjson.Value) bool {
-	if l.When == Missing && value.Exists() || l.When == Null && value.Kind() != 'n' {
+func (l *leniency) applies(object, value strictjson.Value) bool {
+	if l.when == missing && value.Exists() || l.when == null && value.Kind() != 'n' {
 		return false
 	}
-	return l.Beside == "" || object.Get(l.Beside).Exists()
+	return l.beside == "" || object.Get(l.beside).Exists()
 }
 
 // laterBlock is the leniency for blocks, and nil where no revision is later.
-func laterBlock(revision string) *Leniency {
-	i := slices.IndexFunc(Leniencies, func(l Leniency) bool { return l.When == LaterBlock && revision <= l.To })
+func laterBlock(revision string) *leniency {
+	i := slices.IndexFunc(leniencies, func(l leniency) bool { return l.when == LaterBlock && revision <= l.to })
 	if i < 0 {
 		return nil
 	}
-	return &Leniencies[i]
+	return &leniencies[i]
 }
 
 // The first revisions that have a type of block.

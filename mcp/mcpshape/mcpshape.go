@@ -33,7 +33,7 @@ type Entry struct {
 
 // A Repair is an edit that makes valid what a Leniency allows.
 type Repair struct {
-	Leniency *Leniency
+	leniency *leniency
 	Place    string
 	object   strictjson.Value // holds the member
 	member   string
@@ -60,12 +60,12 @@ func (r *Report) Mend(e *strictjson.Edits) {
 		switch {
 		case f.raw != nil:
 			e.Replace(f.value, f.raw)
-		case f.Leniency.Instead == "":
+		case f.leniency.instead == "":
 			e.Remove(f.value)
 		case f.value.Exists():
-			e.Replace(f.value, []byte(f.Leniency.Instead))
+			e.Replace(f.value, []byte(f.leniency.instead))
 		default:
-			e.Append(f.object, f.member, []byte(f.Leniency.Instead))
+			e.Append(f.object, f.member, []byte(f.leniency.instead))
 		}
 	}
 	for _, entry := range r.Entries {
@@ -364,7 +364,7 @@ func (f *form) index(name strictjson.Value) int {
 func (c *checker) lenient(f *form, m *member, object, value strictjson.Value) bool {
 	for _, l := range m.lenient {
 		if l.applies(object, value) {
-			c.repair(Repair{Leniency: l, object: object, member: m.name, value: value}, m.name)
+			c.repair(Repair{leniency: l, object: object, member: m.name, value: value}, m.name)
 			return true
 		}
 	}
@@ -391,7 +391,7 @@ func (c *checker) union(f *form, v strictjson.Value) string {
 		}
 		if alt := f.later[tag.Text()]; alt != nil && c.form(alt, v) == "" {
 			raw, _ := OlderBlock(f.revision, v)
-			c.repair(Repair{Leniency: laterBlock(f.revision), value: v, raw: raw})
+			c.repair(Repair{leniency: laterBlock(f.revision), value: v, raw: raw})
 			return ""
 		}
 		c.steps = append(c.steps[:0], f.by)

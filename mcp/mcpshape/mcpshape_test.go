@@ -85,17 +85,17 @@ func TestLeniencies(t *testing.T) {
 		for _, typ := range tab.types {
 			for _, m := range typ.members {
 				for _, l := range m.lenient {
-					used[l.Name] = true
+					used[l.name] = true
 				}
 			}
 			if typ.later != nil {
-				used[laterBlock(revision).Name] = true
+				used[laterBlock(revision).name] = true
 			}
 		}
 	}
-	for _, l := range Leniencies {
-		if l.Name == "" || l.Needed == "" || !used[l.Name] || l.Instead != "" && !json.Valid([]byte(l.Instead)) {
-			t.Errorf("%+v: used %t", l, used[l.Name])
+	for _, l := range leniencies {
+		if l.name == "" || l.needed == "" || !used[l.name] || l.instead != "" && !json.Valid([]byte(l.instead)) {
+			t.Errorf("%+v: used %t", l, used[l.name])
 		}
 	}
 }

@@ -62,7 +62,7 @@ type member struct {
 	name     string
 	form     *form
 	required bool
-	lenient  []*Leniency
+	lenient  []*leniency
 }
 
 // table holds the types of one revision.
@@ -189,8 +189,8 @@ func (p *parser) member(of string, typ *form, name, src string) error {
 		typ.required |= 1 << len(typ.members)
 	}
 	m := member{name: name, form: f, required: required}
-	for i := range Leniencies {
-		if l := &Leniencies[i]; l.of(of, name, required, p.revision) {
+	for i := range leniencies {
+		if l := &leniencies[i]; l.of(of, name, required, p.revision) {
 			m.lenient = append(m.lenient, l)
 		}
 	}

@@ -105,9 +105,9 @@ func readWhole(r io.Reader, announced int64, limit int) ([]byte, error) {
 func bodyRefusal(err error) *refusal {
 	if errors.Is(err, errBodyTooLong) || errors.Is(err, errEncoding) ||
 		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
-		return refuse(CodeBadAnswer, err)
+		return refuse(codeBadAnswer, err)
 	}
-	return refuse(CodeCut, errors.New("wire: body ended early: "+quoteError(err)))
+	return refuse(codeCut, errors.New("wire: body ended early: "+quoteError(err)))
 }
 
 // neverConnected reports whether err of a round trip came before a connection

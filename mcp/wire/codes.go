@@ -26,14 +26,14 @@ const (
 
 // Codes of the error responses that this package makes itself (Message.Local).
 const (
-	CodeUnreachable  = 7401 // no connection to the upstream
-	CodeStatus       = 7402 // the upstream answered with an HTTP status of failure
-	CodeBadAnswer    = 7403 // the upstream's answer was no acceptable message
-	CodeCut          = 7404 // the upstream's answer ended early
-	CodeSessionGone  = 7405 // the upstream ended the session
-	CodeUnauthorized = 7406 // the upstream asked for credentials
-	CodeNoSession    = 7407 // the client names no session that it has here
-	CodeOverloaded   = 7408 // no room for another session or request, or shutting down
+	codeUnreachable  = 7401 // no connection to the upstream
+	codeStatus       = 7402 // the upstream answered with an HTTP status of failure
+	codeBadAnswer    = 7403 // the upstream's answer was no acceptable message
+	codeCut          = 7404 // the upstream's answer ended early
+	codeSessionGone  = 7405 // the upstream ended the session
+	codeUnauthorized = 7406 // the upstream asked for credentials
+	codeNoSession    = 7407 // the client names no session that it has here
+	codeOverloaded   = 7408 // no room for another session or request, or shutting down
 )
 
 // Codes of package gateway: what the boundary says in a server's place.

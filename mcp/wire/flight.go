@@ -24,12 +24,12 @@ type refusal struct {
 }
 
 var refusalText = map[int]string{
-	CodeUnreachable:  "pellucid: the server could not be reached",
-	CodeStatus:       "pellucid: the server refused the request",
-	CodeBadAnswer:    "pellucid: the server's answer was not acceptable",
-	CodeCut:          "pellucid: the server's answer ended early",
-	CodeSessionGone:  "pellucid: the server ended the session",
-	CodeUnauthorized: "pellucid: the server asked for credentials",
+	codeUnreachable:  "pellucid: the server could not be reached",
+	codeStatus:       "pellucid: the server refused the request",
+	codeBadAnswer:    "pellucid: the server's answer was not acceptable",
+	codeCut:          "pellucid: the server's answer ended early",
+	codeSessionGone:  "pellucid: the server ended the session",
+	codeUnauthorized: "pellucid: the server asked for credentials",
 }
 
 func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }
@@ -55,12 +55,12 @@ func (c *HTTP) fly(ctx context.Context, f *flight, m *Outgoing) {
 		return
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, ErrSessionGone) {
-		r = refuse(CodeSessionGone, ErrSessionGone)
+		r = refuse(codeSessionGone, ErrSessionGone)
 	} else if cause != nil {
 		return // Close: nobody reads
 	}
 	if r == nil {
-		r = refuse(CodeCut, errors.New("wire: no answer in the stream"))
+		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
 	}
 	c.notice("upstream: no answer to a request: %v", r.cause)
 	c.deliver(r.local(f.id), nil)
@@ -99,9 +99,9 @@ func (c *HTTP) send(ctx context.Context, m *Outgoing) (*http.Response, *refusal)
 // doRefusal tells apart an upstream that was never reached from one that broke off.
 func doRefusal(err error) *refusal {
 	if neverConnected(err) {
-		return refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
+		return refuse(codeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
 	}
-	return refuse(CodeCut, errors.New("wire: no response: "+quoteError(err)))
+	return refuse(codeCut, errors.New("wire: no response: "+quoteError(err)))
 }
 
 func (c *HTTP) post(ctx context.Context, f *flight, m *Outgoing) *refusal {
@@ -126,7 +126,7 @@ func (c *HTTP) post(ctx context.Context, f *flight, m *Outgoing) *refusal {
 		}
 		return r
 	default:
-		return refuse(CodeBadAnswer, fmt.Errorf("wire: status %d with content type %s", resp.StatusCode, finding.Quote(t)))
+		return refuse(codeBadAnswer, fmt.Errorf("wire: status %d with content type %s", resp.StatusCode, finding.Quote(t)))
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *HTTP) welcome(f *flight, resp *http.Response) *refusal {
 		return nil
 	}
 	if len(s) > maxEventID || !validHeaderValue(s) {
-		return refuse(CodeBadAnswer, errors.New("wire: session id is not visible ASCII"))
+		return refuse(codeBadAnswer, errors.New("wire: session id is not visible ASCII"))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +170,7 @@ func (c *HTTP) welcome(f *flight, resp *http.Response) *refusal {
 func (c *HTTP) failed(f *flight, resp *http.Response) *refusal {
 	if resp.StatusCode == http.StatusNotFound && resp.Request.Header.Get(headerSession) != "" {
 		c.lose()
-		return refuse(CodeSessionGone, ErrSessionGone)
+		return refuse(codeSessionGone, ErrSessionGone)
 	}
 	if mediaType(resp) == "application/json" {
 		if b, err := c.body(resp); err == nil {
@@ -190,13 +190,13 @@ func (c *HTTP) statusRefusal(resp *http.Response) *refusal {
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound && resp.Request.Header.Get(headerSession) != "":
 		c.lose()
-		return refuse(CodeSessionGone, ErrSessionGone)
+		return refuse(codeSessionGone, ErrSessionGone)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return refuse(CodeUnauthorized, StatusError(code))
+		return refuse(codeUnauthorized, StatusError(code))
 	case code/100 == 3:
-		return refuse(CodeStatus, fmt.Errorf("wire: HTTP status %d: redirects are not followed", code))
+		return refuse(codeStatus, fmt.Errorf("wire: HTTP status %d: redirects are not followed", code))
 	default:
-		return refuse(CodeStatus, StatusError(code))
+		return refuse(codeStatus, StatusError(code))
 	}
 }
 
@@ -214,7 +214,7 @@ func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
 	m.buf, m.Whole = b, true
 	if (m.Kind != Response && m.Kind != ErrorResponse) || m.ID != f.id {
 		m.Release()
-		return refuse(CodeBadAnswer, errors.New("wire: the body answers another request"))
+		return refuse(codeBadAnswer, errors.New("wire: the body answers another request"))
 	}
 	c.answer(m)
 	return nil
@@ -225,7 +225,7 @@ func violationRefusal(err error) *refusal {
 	if errors.As(err, &v) && v.Excerpt != "" {
 		err = fmt.Errorf("%w: %s", err, v.Excerpt)
 	}
-	return refuse(CodeBadAnswer, err)
+	return refuse(codeBadAnswer, err)
 }
 
 // answer delivers a message; a response settles the flight that it belongs to.

@@ -33,15 +33,15 @@ type FrontOptions struct {
 	// it and does not exist for anybody else. nil = everybody is one.
 	Principal func(*http.Request) string
 
-	Limits    strictjson.Limits // of one message; Bytes is MaxBody
+	limits    strictjson.Limits // of one message; Bytes is MaxBody
 	MaxBody   int               // octets of a request's body; 0 = 32 MiB
 	Sessions  int               // open at once; 0 = 256
-	Requests  int               // POSTs under way; 0 = 1,024
-	Octets    int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
-	Replay    int               // octets that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
+	requests  int               // POSTs under way; 0 = 1,024
+	octets    int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
+	replay    int               // octets that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
 	Idle      time.Duration     // after which a session that nothing happens in ends; 0 = 30 min
-	KeepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
-	Patience  time.Duration     // for a body to come (beside 64 KiB/s), and a write to leave; 0 = 30 s
+	keepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
+	patience  time.Duration     // for a body to come (beside 64 KiB/s), and a write to leave; 0 = 30 s
 
 	// Notice is called with what the operator should know: one line, constants
 	// and escaped excerpts only. It may be called concurrently. nil drops it.
@@ -61,7 +61,7 @@ type Front struct {
 	ctx  context.Context
 	kill context.CancelFunc
 	work sync.WaitGroup // one for each Accept
-	held atomic.Int64   // octets of Octets that are in use
+	held atomic.Int64   // octets of octets that are in use
 
 	mu       sync.Mutex
 	draining bool
@@ -77,16 +77,16 @@ func NewFront(opt FrontOptions) *Front {
 	if opt.Accept == nil {
 		panic("wire: Front without Accept")
 	}
-	orDefault(&opt.MaxBody, maxMessage(opt.Limits))
+	orDefault(&opt.MaxBody, maxMessage(opt.limits))
 	orDefault(&opt.Sessions, 256)
-	orDefault(&opt.Requests, 1024)
-	orDefault(&opt.Octets, 512<<20)
-	orDefault(&opt.Replay, 1<<20)
+	orDefault(&opt.requests, 1024)
+	orDefault(&opt.octets, 512<<20)
+	orDefault(&opt.replay, 1<<20)
 	orDefault(&opt.Idle, 30*time.Minute)
-	orDefault(&opt.KeepAlive, 15*time.Second)
-	orDefault(&opt.Patience, 30*time.Second)
-	opt.Limits.Bytes = opt.MaxBody
-	f := &Front{opt: opt, room: make(chan struct{}, opt.Requests),
+	orDefault(&opt.keepAlive, 15*time.Second)
+	orDefault(&opt.patience, 30*time.Second)
+	opt.limits.Bytes = opt.MaxBody
+	f := &Front{opt: opt, room: make(chan struct{}, opt.requests),
 		sessions: map[string]*FrontSession{}, shared: map[string]*FrontSession{}}
 	f.ctx, f.kill = context.WithCancel(context.Background())
 	return f
@@ -280,7 +280,7 @@ func (f *Front) isDraining() bool {
 }
 
 // full reports whether n octets more would be too many.
-func (f *Front) full(n int) bool { return f.held.Load()+int64(n) > int64(f.opt.Octets) }
+func (f *Front) full(n int) bool { return f.held.Load()+int64(n) > int64(f.opt.octets) }
 
 func (f *Front) notice(line string) {
 	if f.opt.Notice != nil {

@@ -24,7 +24,7 @@ func (x *exchange) batch(body []byte) {
 		x.reject(ID{}, *bad)
 		return
 	}
-	all, requests, err := sortBatch(decodeBatch(body, x.f.opt.Limits))
+	all, requests, err := sortBatch(decodeBatch(body, x.f.opt.limits))
 	switch {
 	case err != nil:
 		x.violation(err)

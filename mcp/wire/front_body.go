@@ -16,7 +16,7 @@ func isBatch(body []byte) bool {
 	return len(body) > 0 && body[0] == '['
 }
 
-// bodyRate is how fast a body has to come beyond the first Patience, octets a second.
+// bodyRate is how fast a body has to come beyond the first patience, octets a second.
 const bodyRate = 64 << 10
 
 // body reads the request's body whole: nothing of it goes on before it is all there.
@@ -55,7 +55,7 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 		return 0, errNoOctets
 	}
 	// A writer without deadlines (a test's) has no slow client either.
-	_ = x.rc.SetReadDeadline(p.start.Add(x.f.opt.Patience + time.Duration(x.held/bodyRate)*time.Second))
+	_ = x.rc.SetReadDeadline(p.start.Add(x.f.opt.patience + time.Duration(x.held/bodyRate)*time.Second))
 	n, err := x.r.Body.Read(b)
 	x.held += int64(n)
 	x.f.held.Add(int64(n))

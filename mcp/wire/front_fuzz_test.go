@@ -22,7 +22,7 @@ func recorded(f *Front, method string, header http.Header, body []byte) *httptes
 
 // echoFront answers every request with what it was asked.
 func echoFront(t testing.TB) *Front {
-	front := NewFront(FrontOptions{Sessions: 4, KeepAlive: time.Hour, Accept: func(ctx context.Context, s *FrontSession) error {
+	front := NewFront(FrontOptions{Sessions: 4, keepAlive: time.Hour, Accept: func(ctx context.Context, s *FrontSession) error {
 		for {
 			m, err := s.Read(ctx)
 			if err != nil {

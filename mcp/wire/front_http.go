@@ -91,7 +91,7 @@ func (x *exchange) post() {
 		x.batch(body)
 		return
 	}
-	m, err := Decode(body, x.f.opt.Limits)
+	m, err := Decode(body, x.f.opt.limits)
 	if err != nil {
 		PutBuffer(body)
 		x.violation(err)

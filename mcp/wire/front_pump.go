@@ -29,7 +29,7 @@ const retryWait = "retry: 1000\n"
 func (p *pump) run() {
 	defer p.rc.SetWriteDeadline(time.Time{}) // the server's own rule again
 	defer p.st.release(p.turn)
-	alive := time.NewTimer(p.f.opt.KeepAlive)
+	alive := time.NewTimer(p.f.opt.keepAlive)
 	defer alive.Stop()
 	wake := p.st.waker(p.turn)
 	ended := p.st.s.ended
@@ -60,7 +60,7 @@ func (p *pump) run() {
 				p.leave()
 				return
 			}
-			alive.Reset(p.f.opt.KeepAlive)
+			alive.Reset(p.f.opt.keepAlive)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (p *pump) leave() {
 	}
 }
 
-func (p *pump) deadline() { _ = p.rc.SetWriteDeadline(time.Now().Add(p.f.opt.Patience)) }
+func (p *pump) deadline() { _ = p.rc.SetWriteDeadline(time.Now().Add(p.f.opt.patience)) }
 
 func (p *pump) flush() error {
 	err := p.rc.Flush()
@@ -267,7 +267,7 @@ func (x *exchange) whole(status int, raw []byte) {
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(raw)))
-	_ = x.rc.SetWriteDeadline(time.Now().Add(x.f.opt.Patience))
+	_ = x.rc.SetWriteDeadline(time.Now().Add(x.f.opt.patience))
 	x.w.WriteHeader(status)
 	if _, err := x.w.Write(raw); err == nil {
 		_ = x.rc.Flush() // with the deadline

@@ -26,11 +26,11 @@ var (
 	errAcceptGet   = rejection{status: http.StatusNotAcceptable, code: CodeInvalid, text: "Accept has to name text/event-stream"}
 	errTooLong     = rejection{status: http.StatusRequestEntityTooLarge, code: CodeInvalid, text: "body too long"}
 	errTooSlow     = rejection{status: http.StatusRequestTimeout, code: CodeInvalid, text: "body did not come in time"}
-	errFull        = rejection{status: http.StatusServiceUnavailable, code: CodeOverloaded, text: "too much under way: try again later"}
-	errEnding      = rejection{status: http.StatusServiceUnavailable, code: CodeOverloaded, text: "shutting down"}
-	errNoServer    = rejection{status: http.StatusServiceUnavailable, code: CodeOverloaded, text: "the server is not available"}
-	errNoID        = rejection{status: http.StatusBadRequest, code: CodeNoSession, text: "Mcp-Session-Id is missing"}
-	errNoSession   = rejection{status: http.StatusNotFound, code: CodeNoSession, text: "no such session"}
+	errFull        = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "too much under way: try again later"}
+	errEnding      = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "shutting down"}
+	errNoServer    = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "the server is not available"}
+	errNoID        = rejection{status: http.StatusBadRequest, code: codeNoSession, text: "Mcp-Session-Id is missing"}
+	errNoSession   = rejection{status: http.StatusNotFound, code: codeNoSession, text: "no such session"}
 	errAgain       = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "initialize in a session"}
 	errDuplicateID = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "a request with this id is already under way"}
 	errEvent       = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "Last-Event-ID names no event that is kept"}

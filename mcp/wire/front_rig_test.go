@@ -63,7 +63,7 @@ type bench struct {
 func newBench(t *testing.T, adjust ...func(*FrontOptions)) *bench {
 	b := &bench{t: t, sessions: make(chan *server, 1024)}
 	opt := FrontOptions{
-		KeepAlive: time.Minute,
+		keepAlive: time.Minute,
 		Principal: func(r *http.Request) string { return r.Header.Get("X-Principal") },
 		Accept: func(ctx context.Context, s *FrontSession) error {
 			b.sessions <- &server{t, s}

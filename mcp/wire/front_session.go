@@ -122,7 +122,7 @@ func (s *FrontSession) submit(ctx context.Context, m *Message) error {
 		return nil
 	default:
 	}
-	t := time.NewTimer(s.f.opt.Patience)
+	t := time.NewTimer(s.f.opt.patience)
 	defer t.Stop()
 	select {
 	case s.in <- m:

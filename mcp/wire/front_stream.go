@@ -91,17 +91,17 @@ func (st *stream) push(e frontEvent) {
 // trim drops what has been written beyond the bounds, and then, where nobody
 // reads fast enough, the oldest of what is no answer.
 func (st *stream) trim() {
-	replay := st.s.f.opt.Replay
-	if st.s.f.full(st.s.f.opt.Octets / 2) { // what waits comes before what has been sent
+	replay := st.s.f.opt.replay
+	if st.s.f.full(st.s.f.opt.octets / 2) { // what waits comes before what has been sent
 		replay = 0
 	}
 	for len(st.queue) > 0 && st.queue[0].no < st.next && (!st.numbered || st.overfull(replay)) {
 		st.gone = st.queue[0].no
 		st.drop(0)
 	}
-	most := max(st.s.f.opt.MaxBody, st.s.f.opt.Replay)
+	most := max(st.s.f.opt.MaxBody, st.s.f.opt.replay)
 	if st.turn == 0 {
-		most = st.s.f.opt.Replay
+		most = st.s.f.opt.replay
 	}
 	for i := 0; i < len(st.queue) && st.overfull(most); {
 		if e := st.queue[i]; e.no >= st.next && !e.answers() {
@@ -218,7 +218,7 @@ func (s *FrontSession) keep(st *stream) {
 	for _, st := range s.kept {
 		size += st.size
 	}
-	for len(s.kept) > maxKept || size > s.f.opt.Replay && len(s.kept) > 0 {
+	for len(s.kept) > maxKept || size > s.f.opt.replay && len(s.kept) > 0 {
 		size -= s.kept[0].size
 		s.kept[0].kill()
 		s.kept = s.kept[1:]

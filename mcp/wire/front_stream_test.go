@@ -76,7 +76,7 @@ func TestFrontTakeover(t *testing.T) {
 // be resumed; whether the client stays is its own affair.
 func TestFrontLongCall(t *testing.T) {
 	for version, primed := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {
-		b := newBench(t, func(o *FrontOptions) { o.KeepAlive = 20 * time.Millisecond })
+		b := newBench(t, func(o *FrontOptions) { o.keepAlive = 20 * time.Millisecond })
 		v, id := b.begin(version)
 		resp := b.postTo(v, listBody, []string{"Mcp-Session-Id", id}, func(m *Message) {
 			time.Sleep(100 * time.Millisecond)
@@ -139,7 +139,7 @@ func TestFrontCancelled(t *testing.T) {
 
 // TestFrontSlowBody: a client that dribbles its body is not waited for.
 func TestFrontSlowBody(t *testing.T) {
-	b := newBench(t, func(o *FrontOptions) { o.Patience = 500 * time.Millisecond })
+	b := newBench(t, func(o *FrontOptions) { o.patience = 500 * time.Millisecond })
 	conn, err := net.Dial("tcp", b.http.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestFrontSlowBody(t *testing.T) {
 // TestFrontSlowReader: a client that does not read keeps nobody waiting, and
 // what waits for it is bounded.
 func TestFrontSlowReader(t *testing.T) {
-	b := newBench(t, func(o *FrontOptions) { o.Patience = 200 * time.Millisecond; o.MaxBody = 1 << 20 })
+	b := newBench(t, func(o *FrontOptions) { o.patience = 200 * time.Millisecond; o.MaxBody = 1 << 20 })
 	v, id := b.begin("2025-11-25")
 	conn, err := net.Dial("tcp", b.http.Listener.Addr().String())
 	if err != nil {
@@ -208,7 +208,7 @@ func TestFrontPlaceless(t *testing.T) {
 // TestFrontOctets: all that is held for all clients is bounded; an answer for
 // which there is no room is refused, not dropped.
 func TestFrontOctets(t *testing.T) {
-	b := newBench(t, func(o *FrontOptions) { o.Octets = 1 << 20; o.Replay = 1 << 20 })
+	b := newBench(t, func(o *FrontOptions) { o.octets = 1 << 20; o.replay = 1 << 20 })
 	v, id := b.begin("2025-11-25")
 	note := strings.Repeat("x", 1<<16)
 	for range 64 {

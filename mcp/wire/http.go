@@ -31,18 +31,18 @@ type HTTPOptions struct {
 	// Notice is called with what the operator should know: one line, constants
 	// and escaped excerpts only. It may be called concurrently. nil drops it.
 	Notice func(string)
-	// NoListen leaves out the GET stream on which a legacy server may speak first.
-	NoListen bool
+	// noListen leaves out the GET stream on which a legacy server may speak first.
+	noListen bool
 	// ProxyFromEnvironment honours HTTP_PROXY and its like.
 	ProxyFromEnvironment bool
-	// TLS is the client's TLS configuration; nil = the system's roots.
-	TLS *tls.Config
+	// tls is the client's TLS configuration; nil = the system's roots.
+	tls *tls.Config
 	// Transport is shared with other Conns: one that NewTransport made of the
 	// same options. nil = one of this Conn's own.
 	Transport *http.Transport
-	// AckWait is how long Write waits for the answer to a notification or a
+	// ackWait is how long Write waits for the answer to a notification or a
 	// response, so that a message after it cannot overtake it. 0 = 5 s.
-	AckWait time.Duration
+	ackWait time.Duration
 	// RetryWait is the first pause before a broken stream is resumed; it
 	// doubles up to 30 s. 0 = 1 s.
 	RetryWait time.Duration
@@ -116,8 +116,8 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	case u.Fragment != "":
 		return nil, errors.New("wire: upstream URL: has a fragment")
 	}
-	if opt.AckWait == 0 {
-		opt.AckWait = defaultAckWait
+	if opt.ackWait == 0 {
+		opt.ackWait = defaultAckWait
 	}
 	if opt.RetryWait == 0 {
 		opt.RetryWait = defaultRetryWait
@@ -142,7 +142,7 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 func NewTransport(opt HTTPOptions) *http.Transport {
 	t := &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        opt.TLS,
+		TLSClientConfig:        opt.tls,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // body undoes it, under a bound
@@ -171,7 +171,7 @@ func (c *HTTP) Write(ctx context.Context, m *Outgoing) error {
 	if !c.begin(func() { defer close(acked); c.tell(m) }) {
 		return c.endError()
 	}
-	return c.acknowledged(ctx, acked, c.opt.AckWait, func() { c.notice("upstream takes long to accept a notification") })
+	return c.acknowledged(ctx, acked, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
 }
 
 func (c *HTTP) endError() error {

@@ -15,7 +15,7 @@ import (
 // legacy server allows that.
 func (c *HTTP) stream(ctx context.Context, f *flight, m *Outgoing, resp *http.Response) *refusal {
 	er, r := c.events(ctx, resp, f.id, func() bool { return c.settled(f) })
-	for tries := 0; r != nil && r.code == CodeCut && er.lastID != "" && !modern(m.Route.Version); tries++ {
+	for tries := 0; r != nil && r.code == codeCut && er.lastID != "" && !modern(m.Route.Version); tries++ {
 		if tries == maxResumes || !c.pause(ctx, tries, er.retry) {
 			break
 		}
@@ -50,10 +50,10 @@ func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enou
 	for ctx.Err() == nil {
 		ev, err := er.next()
 		if errors.Is(err, errEventTooLong) {
-			return er, refuse(CodeBadAnswer, err)
+			return er, refuse(codeBadAnswer, err)
 		}
 		if err != nil {
-			return er, refuse(CodeCut, errors.New("wire: stream ended: "+quoteError(err)))
+			return er, refuse(codeCut, errors.New("wire: stream ended: "+quoteError(err)))
 		}
 		m, err := ev.message(c.opt.Limits)
 		switch {
@@ -69,7 +69,7 @@ func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enou
 			return er, nil
 		}
 	}
-	return er, refuse(CodeCut, context.Cause(ctx))
+	return er, refuse(codeCut, context.Cause(ctx))
 }
 
 // pause waits before the try-th attempt; false if ctx ended.
@@ -108,7 +108,7 @@ func (c *HTTP) resume(ctx context.Context, lastID string, route Route) (*http.Re
 // listen opens, once, the stream on which a legacy server may speak first.
 func (c *HTTP) listen() {
 	c.mu.Lock()
-	first := !c.listening && !c.opt.NoListen && !modern(c.version)
+	first := !c.listening && !c.opt.noListen && !modern(c.version)
 	c.listening = true
 	c.mu.Unlock()
 	if !first {

@@ -62,60 +62,60 @@ func TestHTTPHostile(t *testing.T) {
 		h    http.HandlerFunc
 		code int64
 	}{
-		{"broken JSON", body("application/json", `{"jsonrpc":`+evil), CodeBadAnswer},
-		{"empty body", body("application/json", ""), CodeBadAnswer},
-		{"NUL", body("application/json", "\x00"+answer1), CodeBadAnswer},
-		{"two messages", body("application/json", answer1+answer1), CodeBadAnswer},
-		{"batch", body("application/json", "["+answer1+"]"), CodeBadAnswer},
-		{"another id", body("application/json", `{"jsonrpc":"2.0","id":2,"result":{}}`), CodeBadAnswer},
-		{"a request", body("application/json", `{"jsonrpc":"2.0","id":1,"method":"a"}`), CodeBadAnswer},
+		{"broken JSON", body("application/json", `{"jsonrpc":`+evil), codeBadAnswer},
+		{"empty body", body("application/json", ""), codeBadAnswer},
+		{"NUL", body("application/json", "\x00"+answer1), codeBadAnswer},
+		{"two messages", body("application/json", answer1+answer1), codeBadAnswer},
+		{"batch", body("application/json", "["+answer1+"]"), codeBadAnswer},
+		{"another id", body("application/json", `{"jsonrpc":"2.0","id":2,"result":{}}`), codeBadAnswer},
+		{"a request", body("application/json", `{"jsonrpc":"2.0","id":1,"method":"a"}`), codeBadAnswer},
 		{"too long", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.Copy(w, endless(`{"s":"`, 100<<20, `"}`))
-		}, CodeBadAnswer},
-		{"gzip bomb", zipped("application/json", endless(`{"jsonrpc":"2.0","id":1,"result":{"s":"`, 100<<20, `"}}`)), CodeBadAnswer},
-		{"gzip bomb in SSE", zipped("text/event-stream", endless("data: ", 100<<20, "\n\n")), CodeBadAnswer},
+		}, codeBadAnswer},
+		{"gzip bomb", zipped("application/json", endless(`{"jsonrpc":"2.0","id":1,"result":{"s":"`, 100<<20, `"}}`)), codeBadAnswer},
+		{"gzip bomb in SSE", zipped("text/event-stream", endless("data: ", 100<<20, "\n\n")), codeBadAnswer},
 		{"not gzip", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
 			io.WriteString(w, answer1)
-		}, CodeBadAnswer},
+		}, codeBadAnswer},
 		{"other encoding", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "br, "+evil)
 			io.WriteString(w, answer1)
-		}, CodeBadAnswer},
-		{"HTML", body("text/html", evil), CodeBadAnswer},
+		}, codeBadAnswer},
+		{"HTML", body("text/html", evil), codeBadAnswer},
 		{"no content type", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Content-Type"] = nil
 			io.WriteString(w, answer1)
-		}, CodeBadAnswer},
-		{"202 for a request", status(202), CodeBadAnswer},
+		}, codeBadAnswer},
+		{"202 for a request", status(202), codeBadAnswer},
 		{"SSE event too long", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			io.Copy(w, endless("data: ", 100<<20, "\n\n"))
-		}, CodeBadAnswer},
-		{"SSE without the answer", body("text/event-stream", ": hi\n\n"), CodeCut},
-		{"SSE cut in an event", body("text/event-stream", "data: "+answer1[:20]), CodeCut},
+		}, codeBadAnswer},
+		{"SSE without the answer", body("text/event-stream", ": hi\n\n"), codeCut},
+		{"SSE cut in an event", body("text/event-stream", "data: "+answer1[:20]), codeCut},
 		{"body cut", raw(func(w io.Writer) {
 			io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"jsonrpc\"")
-		}), CodeCut},
-		{"closed at once", raw(func(io.Writer) {}), CodeCut},
-		{"no HTTP", raw(func(w io.Writer) { io.WriteString(w, evil+"\r\n\r\n") }), CodeCut},
+		}), codeCut},
+		{"closed at once", raw(func(io.Writer) {}), codeCut},
+		{"no HTTP", raw(func(w io.Writer) { io.WriteString(w, evil+"\r\n\r\n") }), codeCut},
 		{"endless header", raw(func(w io.Writer) {
 			io.Copy(w, endless("HTTP/1.1 200 OK\r\nX: ", 1<<20, "\r\n\r\n"))
-		}), CodeCut},
-		{"redirect", status(307, "Location", "http://example.invalid/"), CodeStatus},
-		{"500", status(500), CodeStatus},
-		{"429", status(429), CodeStatus},
-		{"404 without a session", status(404), CodeStatus},
-		{"401", status(401), CodeUnauthorized},
-		{"403", status(403), CodeUnauthorized},
+		}), codeCut},
+		{"redirect", status(307, "Location", "http://example.invalid/"), codeStatus},
+		{"500", status(500), codeStatus},
+		{"429", status(429), codeStatus},
+		{"404 without a session", status(404), codeStatus},
+		{"401", status(401), codeUnauthorized},
+		{"403", status(403), codeUnauthorized},
 		{"400 with JSON of another id", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(400)
 			io.WriteString(w, `{"jsonrpc":"2.0","id":77,"error":{"code":-32600,"message":""}}`)
-		}, CodeStatus},
+		}, codeStatus},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var fine atomic.Bool
@@ -175,7 +175,7 @@ func TestHTTPUnreachable(t *testing.T) {
 			defer c.Close()
 			send(t, c, request(1, "initialize"))
 			m := receive(t, c)
-			if code, _ := m.Error.Get("code").Int64(); code != CodeUnreachable || !errors.Is(m.Cause, ErrUnreachable) || !m.Local {
+			if code, _ := m.Error.Get("code").Int64(); code != codeUnreachable || !errors.Is(m.Cause, ErrUnreachable) || !m.Local {
 				t.Errorf("code %d, cause %v", code, m.Cause)
 			}
 		})
@@ -301,7 +301,7 @@ func TestHTTPSessionGone(t *testing.T) {
 	got := map[ID]bool{}
 	for range 3 {
 		m := receive(t, c)
-		if code, _ := m.Error.Get("code").Int64(); code != CodeSessionGone || !errors.Is(m.Cause, ErrSessionGone) {
+		if code, _ := m.Error.Get("code").Int64(); code != codeSessionGone || !errors.Is(m.Cause, ErrSessionGone) {
 			t.Errorf("answer %s, cause %v", m.Doc.Root().Raw(), m.Cause)
 		}
 		got[m.ID] = true
@@ -411,7 +411,7 @@ func TestHTTPSilentUpstream(t *testing.T) {
 		w.(http.Flusher).Flush()
 		io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
-	}, HTTPOptions{AckWait: 20 * time.Millisecond})
+	}, HTTPOptions{ackWait: 20 * time.Millisecond})
 	send(t, c, request(1, "a"))
 	send(t, c, request(2, "a"))
 	send(t, c, note("n"))

@@ -104,7 +104,7 @@ func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
 	if m.Kind == Request {
 		return nil
 	}
-	return c.acknowledged(ctx, done, c.opt.AckWait, func() { c.notice("upstream takes long to accept a notification") })
+	return c.acknowledged(ctx, done, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
 }
 
 func (c *SSE) begin(f func()) bool {
@@ -173,7 +173,7 @@ func (c *SSE) tell(ctx context.Context, m *Outgoing) *refusal {
 	defer stop()
 	req, err := c.request(ctx, http.MethodPost, to, bytes.NewReader(m.Raw))
 	if err != nil {
-		return refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
+		return refuse(codeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.client.Do(req)
@@ -182,7 +182,7 @@ func (c *SSE) tell(ctx context.Context, m *Outgoing) *refusal {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return refuse(CodeStatus, StatusError(resp.StatusCode))
+		return refuse(codeStatus, StatusError(resp.StatusCode))
 	}
 	time.AfterFunc(lingerWait, stop) // what stands there means nothing
 	io.CopyN(io.Discard, resp.Body, 4<<10)
@@ -194,7 +194,7 @@ func (c *SSE) endpoint(ctx context.Context) (string, *refusal) {
 	select {
 	case <-c.opener:
 	case <-ctx.Done():
-		return "", refuse(CodeUnreachable, ErrClosed)
+		return "", refuse(codeUnreachable, ErrClosed)
 	}
 	defer func() { c.opener <- struct{}{} }()
 	c.mu.Lock()
@@ -219,7 +219,7 @@ func (c *SSE) open() (string, *refusal) {
 	}
 	if !late.Stop() && r == nil {
 		body.Close()
-		r = refuse(CodeCut, errors.New("wire: no endpoint in time"))
+		r = refuse(codeCut, errors.New("wire: no endpoint in time"))
 	}
 	if r != nil {
 		cancel()
@@ -231,7 +231,7 @@ func (c *SSE) open() (string, *refusal) {
 	if !c.begin(func() { defer cancel(); defer body.Close(); c.listen(er) }) {
 		cancel()
 		body.Close()
-		return "", refuse(CodeUnreachable, ErrClosed)
+		return "", refuse(codeUnreachable, ErrClosed)
 	}
 	return to, nil
 }
@@ -239,7 +239,7 @@ func (c *SSE) open() (string, *refusal) {
 func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
 	req, err := c.request(ctx, http.MethodGet, c.url.String(), nil)
 	if err != nil {
-		return nil, nil, refuse(CodeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
+		return nil, nil, refuse(codeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	resp, err := c.client.Do(req)
@@ -249,11 +249,11 @@ func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
 	var r *refusal
 	switch code := resp.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		r = refuse(CodeUnauthorized, StatusError(code))
+		r = refuse(codeUnauthorized, StatusError(code))
 	case code != http.StatusOK:
-		r = refuse(CodeStatus, StatusError(code))
+		r = refuse(codeStatus, StatusError(code))
 	case mediaType(resp) != "text/event-stream":
-		r = refuse(CodeBadAnswer, fmt.Errorf("wire: a stream with content type %s", finding.Quote(mediaType(resp))))
+		r = refuse(codeBadAnswer, fmt.Errorf("wire: a stream with content type %s", finding.Quote(mediaType(resp))))
 	}
 	er := &eventReader{max: maxMessage(c.opt.Limits)}
 	if r == nil {
@@ -270,15 +270,15 @@ func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
 func (c *SSE) first(er *eventReader) (string, *refusal) {
 	ev, err := er.next()
 	if err != nil {
-		return "", refuse(CodeCut, errors.New("wire: no endpoint: "+quoteError(err)))
+		return "", refuse(codeCut, errors.New("wire: no endpoint: "+quoteError(err)))
 	}
 	defer PutBuffer(ev.data)
 	if ev.name != "endpoint" {
-		return "", refuse(CodeBadAnswer, errors.New("wire: the first event names no endpoint"))
+		return "", refuse(codeBadAnswer, errors.New("wire: the first event names no endpoint"))
 	}
 	to, err := c.url.Parse(string(ev.data))
 	if err != nil || to.Scheme != c.url.Scheme || to.Host != c.url.Host || to.User != nil {
-		return "", refuse(CodeBadAnswer, errors.New("wire: the endpoint is not of the server's own origin"))
+		return "", refuse(codeBadAnswer, errors.New("wire: the endpoint is not of the server's own origin"))
 	}
 	return to.String(), nil
 }

@@ -88,15 +88,15 @@ func TestSSEBad(t *testing.T) {
 		h    http.HandlerFunc
 		code int
 	}{
-		"other origin":   {stream("event: endpoint\ndata: " + thief.URL + "/x\n\n"), CodeBadAnswer},
-		"scheme-less":    {stream("event: endpoint\ndata: //evil.example/x\n\n"), CodeBadAnswer},
-		"credentials":    {stream("event: endpoint\ndata: http://u:p@HOST/x\n\n"), CodeBadAnswer},
-		"other event":    {stream("event: message\ndata: {}\n\n"), CodeBadAnswer},
-		"ends":           {stream(": hello\n\n"), CodeCut},
-		"not a stream":   {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, CodeBadAnswer},
-		"no such thing":  {http.NotFound, CodeStatus},
-		"who are you":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, CodeUnauthorized},
-		"somewhere else": {http.RedirectHandler(thief.URL, http.StatusFound).ServeHTTP, CodeStatus},
+		"other origin":   {stream("event: endpoint\ndata: " + thief.URL + "/x\n\n"), codeBadAnswer},
+		"scheme-less":    {stream("event: endpoint\ndata: //evil.example/x\n\n"), codeBadAnswer},
+		"credentials":    {stream("event: endpoint\ndata: http://u:p@HOST/x\n\n"), codeBadAnswer},
+		"other event":    {stream("event: message\ndata: {}\n\n"), codeBadAnswer},
+		"ends":           {stream(": hello\n\n"), codeCut},
+		"not a stream":   {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, codeBadAnswer},
+		"no such thing":  {http.NotFound, codeStatus},
+		"who are you":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, codeUnauthorized},
+		"somewhere else": {http.RedirectHandler(thief.URL, http.StatusFound).ServeHTTP, codeStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(tc.h)
