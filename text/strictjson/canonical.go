@@ -144,9 +144,9 @@ func (c *canonicalizer) number(v Value) error {
 }
 
 // sameNumber reports whether two JSON numbers of the same sign, neither of them
-// 0 or longer than MaxNumber, denote the same number.
+// 0 or longer than maxNumber, denote the same number.
 func sameNumber(a, b []byte) bool {
-	var bufA, bufB [MaxNumber]byte
+	var bufA, bufB [maxNumber]byte
 	digitsA, expA := decimal(bufA[:0], a)
 	digitsB, expB := decimal(bufB[:0], b)
 	return expA == expB && bytes.Equal(digitsA, digitsB)

@@ -106,7 +106,7 @@ func (e *Edits) Surround(v Value, before, behind string) {
 // its comma. The value that is given to Apply itself is in no container and
 // becomes null.
 func (e *Edits) Remove(v Value) {
-	if v.IsName() {
+	if v.isName() {
 		v.i++
 	}
 	e.add(v, edit{op: opDrop})

@@ -33,7 +33,7 @@ const (
 	CodeEscape             // an escape that JSON does not have
 	CodeSurrogate          // a lone surrogate escape
 	CodeNumber             // a number with another spelling than JSON's
-	CodeNumberLong         // a number of more than MaxNumber octets
+	CodeNumberLong         // a number of more than maxNumber octets
 	CodeNumberRange        // a number that a float64 cannot hold: too large, or too near to 0
 	CodeDuplicate          // a second member of the same name
 	CodeFolded             // a second member of the same name but for case (Limits.FoldedNames)

@@ -36,7 +36,7 @@ func (d *Doc) scanNumber(start int) (int, Code) {
 			return badNumber(src, i)
 		}
 	}
-	if i-start > MaxNumber {
+	if i-start > maxNumber {
 		return start, CodeNumberLong
 	}
 	// Up to 100 digits and an exponent of up to two digits lie well inside a float64's range.

@@ -20,8 +20,8 @@ const (
 	maxValues = 1 << 30
 )
 
-// MaxNumber is the longest number accepted, in octets.
-const MaxNumber = 1024
+// maxNumber is the longest number accepted, in octets.
+const maxNumber = 1024
 
 // Limits bounds what one text may cost. The zero value is the strict choice:
 // 32 MiB, 128 levels, 1,048,576 entries.

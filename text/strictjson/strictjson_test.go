@@ -144,8 +144,8 @@ var verdicts = []struct {
 	{src: `1` + strings.Repeat("0", 309), code: CodeNumberRange},
 	{src: `1` + strings.Repeat("0", 308)},
 	{src: `0.` + strings.Repeat("0", 400) + `1`, code: CodeNumberRange},
-	{src: `0.` + strings.Repeat("0", MaxNumber-2)},
-	{src: `[0.` + strings.Repeat("0", MaxNumber-1) + `]`, code: CodeNumberLong, at: 1},
+	{src: `0.` + strings.Repeat("0", maxNumber-2)},
+	{src: `[0.` + strings.Repeat("0", maxNumber-1) + `]`, code: CodeNumberLong, at: 1},
 
 	// Limits.
 	{src: `[[1]]`, lim: Limits{Depth: 2}},

@@ -92,8 +92,8 @@ func (v Value) Mended() bool {
 	return v.d != nil && v.d.nodes[v.i].end&isMended != 0
 }
 
-// IsName reports whether v is the name of a member.
-func (v Value) IsName() bool {
+// isName reports whether v is the name of a member.
+func (v Value) isName() bool {
 	return v.d != nil && v.d.nodes[v.i].start&isName != 0
 }
 

@@ -23,7 +23,7 @@ func TestValue(t *testing.T) {
 	}
 	var names []string
 	for name, val := range root.Members() {
-		if !name.IsName() || val.IsName() {
+		if !name.isName() || val.isName() {
 			t.Errorf("IsName wrong at %q", name.Text())
 		}
 		names = append(names, name.Text())
@@ -67,7 +67,7 @@ func TestValue(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	var v Value
 	var d Doc
-	if v != d.Root() || v.Exists() || v.Kind() != 0 || v.Raw() != nil || v.Text() != "" || v.Len() != 0 || v.Offset() != 0 || v.Mended() || v.IsName() || v.Get("a").Exists() {
+	if v != d.Root() || v.Exists() || v.Kind() != 0 || v.Raw() != nil || v.Text() != "" || v.Len() != 0 || v.Offset() != 0 || v.Mended() || v.isName() || v.Get("a").Exists() {
 		t.Error("an absent value is something")
 	}
 	if _, ok := v.Int64(); ok {

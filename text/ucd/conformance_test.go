@@ -87,7 +87,7 @@ func checkForm(t *testing.T, b *Buffer, f Form, in, want string) {
 	if got := string(b.Append(nil, f, in)); got != want {
 		t.Errorf("form %d of %+q: %+q, not %+q", f, in, got, want)
 	}
-	if got := b.IsNormal(f, in); got != (in == want) {
+	if got := b.isNormal(f, in); got != (in == want) {
 		t.Errorf("IsNormal(%d, %+q) = %v", f, in, got)
 	}
 }

@@ -19,10 +19,10 @@ func Prototype(r rune) string {
 	return prototypes[at+1 : at+1+int(prototypes[at])]
 }
 
-// Skeleton turns the canonically decomposed Cells into their UTS #39 skeleton:
+// skeleton turns the canonically decomposed Cells into their UTS #39 skeleton:
 // each replaced by its prototype, decomposed again and put in order. It is for
 // comparing, never for showing. Hidden characters are kept: remove them before.
-func (b *Buffer) Skeleton() {
+func (b *Buffer) skeleton() {
 	b.spare = b.spare[:0]
 	for _, x := range b.Cells {
 		to := Prototype(x.R)
@@ -50,7 +50,7 @@ func AppendSkeleton(dst []byte, s string) []byte {
 func (b *Buffer) AppendSkeleton(dst []byte, s string) []byte {
 	b.Reset()
 	b.Decompose(NFC, s, 0)
-	b.Skeleton()
+	b.skeleton()
 	dst = b.AppendTo(dst)
 	b.Reset()
 	return dst

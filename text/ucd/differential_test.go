@@ -92,7 +92,7 @@ func TestAgainstXText(t *testing.T) {
 			if got := string(b.Append(nil, c.f, s)); got != want {
 				t.Fatalf("form %d of %+q: %+q, not %+q", c.f, s, got, want)
 			}
-			if got := b.IsNormal(c.f, s); got != (s == want) {
+			if got := b.isNormal(c.f, s); got != (s == want) {
 				t.Fatalf("IsNormal(%d, %+q) = %v", c.f, s, got)
 			}
 		}

@@ -203,9 +203,9 @@ func (b *Buffer) Compose() {
 	b.Cells = c[:n]
 }
 
-// Renormalise decomposes, orders and composes what is in Cells, after a filter
+// renormalise decomposes, orders and composes what is in Cells, after a filter
 // changed them.
-func (b *Buffer) Renormalise(f Form) {
+func (b *Buffer) renormalise(f Form) {
 	b.decomposeCells(f)
 	b.Compose()
 }
@@ -321,8 +321,8 @@ func lastBase(s string, i int) int {
 	return n
 }
 
-// IsNormal reports whether s is well-formed and in the form.
-func (b *Buffer) IsNormal(f Form, s string) bool {
+// isNormal reports whether s is well-formed and in the form.
+func (b *Buffer) isNormal(f Form, s string) bool {
 	for from, to := b.Segment(f, s, 0); from < len(s); from, to = b.Segment(f, s, to) {
 		if !b.spell(s[from:to]) {
 			return false
@@ -352,7 +352,7 @@ func Append(dst []byte, f Form, s string) []byte {
 // String returns s in the form: s itself where it is normal already.
 func (f Form) String(s string) string {
 	var b Buffer
-	if b.IsNormal(f, s) {
+	if b.isNormal(f, s) {
 		return s
 	}
 	return string(b.Append(make([]byte, 0, len(s)+len(s)/8), f, s))
@@ -361,5 +361,5 @@ func (f Form) String(s string) string {
 // IsNormal reports whether s is well-formed and in the form.
 func (f Form) IsNormal(s string) bool {
 	var b Buffer
-	return b.IsNormal(f, s)
+	return b.isNormal(f, s)
 }

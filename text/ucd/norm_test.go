@@ -97,7 +97,7 @@ func TestPieces(t *testing.T) {
 	b.Reset()
 	b.Decompose(NFC, "e\u200c\u0301", 10)
 	b.Cells = slices.DeleteFunc(b.Cells, func(x Cell) bool { return Of(x.R)&Hidden != 0 })
-	b.Renormalise(NFC)
+	b.renormalise(NFC)
 	if want := []Cell{{R: 0xE9, Start: 10, End: 16}}; !slices.Equal(b.Cells, want) {
 		t.Errorf("cells %v, not %v", b.Cells, want)
 	}
@@ -116,7 +116,7 @@ func TestSegments(t *testing.T) {
 			if got := string(b.Append(nil, f, long.String())); got != want {
 				t.Fatalf("form %d of %+.2000q: differs", f, long.String())
 			}
-			if !b.IsNormal(f, want) {
+			if !b.isNormal(f, want) {
 				t.Fatalf("form %d of %+.2000q: not normal", f, long.String())
 			}
 		}
@@ -142,7 +142,7 @@ func TestNormalAllocs(t *testing.T) {
 		for _, s := range hardTexts {
 			dst = b.Append(dst[:0], NFKC, s)
 			dst = b.AppendSkeleton(dst[:0], s)
-			b.IsNormal(NFC, s)
+			b.isNormal(NFC, s)
 		}
 	}
 	work()
