@@ -112,7 +112,7 @@ func TestDiscovery(t *testing.T) {
 			o := as.options(issuer)
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			if tt.fails == "in time" {
-				o.Timeout = 200 * time.Millisecond
+				o.timeout = 200 * time.Millisecond
 			}
 			s := mustServer(t, o)
 			token := ed.sign(t, ed.header(), object{"iss": issuer, "sub": "s", "aud": testResource, "exp": time.Now().Unix() + 60})

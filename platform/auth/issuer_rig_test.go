@@ -74,8 +74,8 @@ func (as *asServer) metadata(issuer string) string {
 // options accept the tokens of the server as issuer, with all there is to it.
 func (as *asServer) options(issuer string) ResourceOptions {
 	return ResourceOptions{
-		Resource: testResource, Transport: as.transport(),
-		Issuers: []Issuer{{Name: "corp", URL: issuer}}, Timeout: 5 * time.Second,
+		Resource: testResource, transport: as.transport(),
+		Issuers: []Issuer{{Name: "corp", URL: issuer}}, timeout: 5 * time.Second,
 	}
 }
 

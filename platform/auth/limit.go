@@ -21,14 +21,14 @@ type Limits struct {
 	Burst      int     // requests at once, after a pause; 40
 	Concurrent int     // requests under way, a streamed answer up to its end; 32
 
-	// Principals is how many are told apart at one time, and as many again of
+	// principals is how many are told apart at one time, and as many again of
 	// those who are not authenticated; 10,000. Those beyond share one allowance.
-	Principals int
+	principals int
 
-	// ClientAddr is where a request comes from. nil: RemoteAddr, which behind a
+	// clientAddr is where a request comes from. nil: RemoteAddr, which behind a
 	// proxy is the proxy's; a header of the request is worth what the proxy in
 	// front makes of it.
-	ClientAddr func(*http.Request) netip.Addr
+	clientAddr func(*http.Request) netip.Addr
 }
 
 // NewLimit returns the middleware that holds every principal to l: those that
@@ -36,15 +36,15 @@ type Limits struct {
 // prefix of their address (IPv4 /32, IPv6 /64). What is too much gets 429 with
 // Retry-After. Handlers made by one NewLimit share its count.
 func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
-	if l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) || l.Burst < 0 || l.Concurrent < 0 || l.Principals < 0 {
+	if l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) || l.Burst < 0 || l.Concurrent < 0 || l.principals < 0 {
 		return nil, errors.New("auth: limits: a number that is negative or none")
 	}
 	orDefault(&l.Rate, 20)
 	orDefault(&l.Burst, 40)
 	orDefault(&l.Concurrent, 32)
-	orDefault(&l.Principals, 10_000)
-	if l.ClientAddr == nil {
-		l.ClientAddr = remoteAddr
+	orDefault(&l.principals, 10_000)
+	if l.clientAddr == nil {
+		l.clientAddr = remoteAddr
 	}
 	// Two tables, so that nobody crowds out a principal without being one.
 	known, anonymous := newTable(l), newTable(l)
@@ -54,7 +54,7 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 			if p, ok := FromContext(r.Context()); ok {
 				t, key = known, p.ID
 			} else {
-				key = prefix(l.ClientAddr(r))
+				key = prefix(l.clientAddr(r))
 			}
 			e, wait := t.enter(key, time.Now())
 			if e == nil {
@@ -165,7 +165,7 @@ func (t *table) find(key string, now time.Time) *allowance {
 	if a := t.all[key]; a != nil {
 		return a
 	}
-	if len(t.all) >= t.limits.Principals {
+	if len(t.all) >= t.limits.principals {
 		last := t.idle.Back()
 		if last == nil || now.Sub(last.Value.(*allowance).used) < t.whole {
 			return t.rest

@@ -104,7 +104,7 @@ func TestLimitPanic(t *testing.T) {
 
 // TestLimitTable has more come than can be told apart.
 func TestLimitTable(t *testing.T) {
-	limits := Limits{Rate: 1, Burst: 2, Concurrent: 5, Principals: 3}
+	limits := Limits{Rate: 1, Burst: 2, Concurrent: 5, principals: 3}
 	table := newTable(limits)
 	now := time.Unix(1_800_000_000, 0)
 	try := func(key string) bool {
@@ -193,7 +193,7 @@ func TestLimitAddress(t *testing.T) {
 }
 
 func TestNewLimitMistakes(t *testing.T) {
-	for _, l := range []Limits{{Rate: -1}, {Rate: math.NaN()}, {Rate: math.Inf(1)}, {Burst: -1}, {Concurrent: -1}, {Principals: -1}} {
+	for _, l := range []Limits{{Rate: -1}, {Rate: math.NaN()}, {Rate: math.Inf(1)}, {Burst: -1}, {Concurrent: -1}, {principals: -1}} {
 		if _, err := NewLimit(l); err == nil {
 			t.Errorf("NewLimit(%+v) is content", l)
 		}
@@ -201,7 +201,7 @@ func TestNewLimitMistakes(t *testing.T) {
 }
 
 func TestLimitRace(t *testing.T) {
-	h := mustLimit(t, Limits{Rate: 1e6, Burst: 1e6, Principals: 8}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h := mustLimit(t, Limits{Rate: 1e6, Burst: 1e6, principals: 8}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
@@ -216,7 +216,7 @@ func TestLimitRace(t *testing.T) {
 }
 
 func BenchmarkLimit(b *testing.B) {
-	table := newTable(Limits{Rate: 1e9, Burst: 1e9, Concurrent: 1e9, Principals: 10_000})
+	table := newTable(Limits{Rate: 1e9, Burst: 1e9, Concurrent: 1e9, principals: 10_000})
 	keys := make([]string, 20_000)
 	for i := range keys {
 		keys[i] = "p" + strconv.Itoa(i)

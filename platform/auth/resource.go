@@ -43,14 +43,14 @@ type ResourceOptions struct {
 	// clients to ask for them; what single handlers want besides is told by those.
 	Scopes []string
 
-	Skew    time.Duration // between the clocks of issuer and server; 30 s, at most 5 min
-	Refresh time.Duration // age at which keys are fetched again; 15 min, at least 1 min
-	Stale   time.Duration // age up to which keys count while the issuer is unreachable; 6 h, at least Refresh
-	Timeout time.Duration // of fetching keys, all in all; 10 s
+	skew    time.Duration // between the clocks of issuer and server; 30 s, at most 5 min
+	refresh time.Duration // age at which keys are fetched again; 15 min, at least 1 min
+	stale   time.Duration // age up to which keys count while the issuer is unreachable; 6 h, at least refresh
+	timeout time.Duration // of fetching keys, all in all; 10 s
 
-	// Transport fetches metadata and keys; nil: one that verifies TLS, follows no
+	// transport fetches metadata and keys; nil: one that verifies TLS, follows no
 	// redirect and keeps no connection, through the proxy of the environment.
-	Transport http.RoundTripper
+	transport http.RoundTripper
 
 	// DangerouslyHTTPOnLoopback allows http in the place of https where the host is
 	// localhost or a loopback address.
@@ -115,12 +115,12 @@ func NewResourceServer(o ResourceOptions) (*ResourceServer, error) {
 			mistake("%s is not between %v and %v", what, least, most)
 		}
 	}
-	allowed(&o.Skew, "Skew", 30*time.Second, 0, 5*time.Minute)
-	allowed(&o.Refresh, "Refresh", 15*time.Minute, time.Minute, 24*time.Hour)
-	allowed(&o.Stale, "Stale", 6*time.Hour, o.Refresh, 7*24*time.Hour)
-	allowed(&o.Timeout, "Timeout", 10*time.Second, time.Millisecond, time.Minute)
+	allowed(&o.skew, "Skew", 30*time.Second, 0, 5*time.Minute)
+	allowed(&o.refresh, "Refresh", 15*time.Minute, time.Minute, 24*time.Hour)
+	allowed(&o.stale, "Stale", 6*time.Hour, o.refresh, 7*24*time.Hour)
+	allowed(&o.timeout, "Timeout", 10*time.Second, time.Millisecond, time.Minute)
 
-	s := &ResourceServer{skew: o.Skew, issuers: map[string]*issuer{}, now: time.Now}
+	s := &ResourceServer{skew: o.skew, issuers: map[string]*issuer{}, now: time.Now}
 	var err error
 	if s.resource, err = parseURL(o.Resource, o.DangerouslyHTTPOnLoopback); err != nil {
 		mistake("resource %s: %w", quoteURL(o.Resource), err)
@@ -162,7 +162,7 @@ func (s *ResourceServer) addIssuers(o ResourceOptions) (errs []error) {
 		errs = append(errs, errors.New("no issuers"))
 	}
 	names := map[string]bool{}
-	client := newClient(o.Transport)
+	client := newClient(o.transport)
 	for i, iss := range o.Issuers {
 		mistake := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("issuers[%d]: "+format, append([]any{i}, args...)...))
@@ -188,7 +188,7 @@ func (s *ResourceServer) addIssuers(o ResourceOptions) (errs []error) {
 		s.issuers[iss.URL] = &issuer{name: iss.Name, untyped: iss.DangerouslyUntyped, keys: &keySet{
 			load:    src.load,
 			now:     func() time.Time { return s.now() },
-			refresh: o.Refresh, stale: o.Stale, timeout: o.Timeout,
+			refresh: o.refresh, stale: o.stale, timeout: o.timeout,
 			log: logger(o.Log).With("issuer", iss.Name),
 		}}
 	}
@@ -249,7 +249,7 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 		return Principal{}, invalid("the token's signature is wrong")
 	}
 	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes}
-	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.May(scope) }) {
+	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.may(scope) }) {
 		return Principal{}, &refusal{codeScope, "the token lacks a scope of the resource"}
 	}
 	return p, nil

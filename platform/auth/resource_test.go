@@ -62,7 +62,7 @@ func TestResourceServer(t *testing.T) {
 	good := object{"iss": as.URL, "sub": "alice@example.org", "aud": testResource, "exp": 1_800_000_600, "iat": 1_800_000_000, "client_id": "c", "scope": "ground:query ground:feed"}
 	for _, sig := range []signer{ed, es, rs, ps} {
 		p, err := authenticate(s, sig.sign(t, sig.header(), good))
-		if err != nil || p.ID != "corp:alice@example.org" || !p.May("ground:feed") || p.May("ground:ingest") {
+		if err != nil || p.ID != "corp:alice@example.org" || !p.may("ground:feed") || p.may("ground:ingest") {
 			t.Errorf("%s: %v, %v", sig.alg, p, err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestResourceOptions(t *testing.T) {
 			{Name: "a:b", URL: "https://as.example"}, {Name: "a", URL: "https://as.example"}, {Name: "a", URL: "https://u:p@as.example"},
 			{Name: "b", URL: "as.example"}, {Name: "c", URL: "https://c.example/#x", JWKS: "ftp://c.example"},
 		},
-		Skew: time.Hour, Refresh: time.Second, Stale: -1, Timeout: time.Hour,
+		skew: time.Hour, refresh: time.Second, stale: -1, timeout: time.Hour,
 	})
 	if err == nil {
 		t.Fatal("accepted")

@@ -16,9 +16,9 @@ import (
 
 // The errors of this package, to be compared with errors.Is.
 var (
-	ErrRecipient = errors.New("capture: want a recipient of age, age1 and 58 letters and digits")
+	errRecipient = errors.New("capture: want a recipient of age, age1 and 58 letters and digits")
 	ErrIdentity  = errors.New("capture: want an identity of age, AGE-SECRET-KEY-1…")
-	ErrOpen      = errors.New("capture: this identity does not open it, or it was changed")
+	errOpen      = errors.New("capture: this identity does not open it, or it was changed")
 )
 
 // MaxRecipients bounds a list of them: each costs a header.
@@ -39,7 +39,7 @@ func ParseRecipients(names []string) (*Recipients, error) {
 	for _, name := range names {
 		k, err := age.ParseX25519Recipient(name)
 		if err != nil {
-			return nil, ErrRecipient
+			return nil, errRecipient
 		}
 		r.names, r.keys = append(r.names, name), append(r.keys, k)
 	}
@@ -80,7 +80,7 @@ func ReadIdentities(path string) (string, error) {
 }
 
 // Open decrypts what was sealed with one of the identities, a file as age-keygen
-// writes it. The error is ErrIdentity or ErrOpen: that of age may quote the file.
+// writes it. The error is ErrIdentity or errOpen: that of age may quote the file.
 func Open(sealed []byte, identities string) ([]byte, error) {
 	ids, err := age.ParseIdentities(strings.NewReader(identities))
 	if err != nil {
@@ -88,11 +88,11 @@ func Open(sealed []byte, identities string) ([]byte, error) {
 	}
 	r, err := age.Decrypt(bytes.NewReader(sealed), ids...)
 	if err != nil {
-		return nil, ErrOpen
+		return nil, errOpen
 	}
 	body, err := io.ReadAll(r)
 	if err != nil {
-		return nil, ErrOpen
+		return nil, errOpen
 	}
 	return body, nil
 }

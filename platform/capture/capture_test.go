@@ -43,17 +43,17 @@ func TestSeal(t *testing.T) {
 				t.Errorf("%d octets: %v", size, err)
 			}
 		}
-		if _, err := Open(sealed, eve.String()); !errors.Is(err, ErrOpen) {
+		if _, err := Open(sealed, eve.String()); !errors.Is(err, errOpen) {
 			t.Errorf("somebody else's key: %v", err)
 		}
 		for _, at := range []int{0, len(sealed) / 2, len(sealed) - 1} {
 			bad := bytes.Clone(sealed)
 			bad[at] ^= 1
-			if _, err := Open(bad, ann.String()); !errors.Is(err, ErrOpen) {
+			if _, err := Open(bad, ann.String()); !errors.Is(err, errOpen) {
 				t.Errorf("%d octets with bit %d flipped: %v", size, at, err)
 			}
 		}
-		if _, err := Open(sealed[:len(sealed)-1], ann.String()); !errors.Is(err, ErrOpen) {
+		if _, err := Open(sealed[:len(sealed)-1], ann.String()); !errors.Is(err, errOpen) {
 			t.Errorf("%d octets, cut: %v", size, err)
 		}
 	}

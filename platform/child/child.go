@@ -25,7 +25,7 @@ type Command struct {
 	Dir  string   // working directory; empty = this process's
 
 	// Inherit names variables that the child gets from this process's
-	// environment beside those of [DefaultEnv]. Env is added last, as
+	// environment beside those of defaultEnv. Env is added last, as
 	// NAME=value. Nothing else of the environment is passed on.
 	Inherit []string
 	Env     []string
@@ -41,29 +41,29 @@ type Command struct {
 	drain time.Duration // see output.limit; 0 = drainLimit
 }
 
-// A Stage says how far Stop had to go.
-type Stage string
+// A stage says how far Stop had to go.
+type stage string
 
 // The stages, in their order.
 const (
-	ByItself   Stage = "by itself"
-	StdinEnd   Stage = "after its input was closed"
-	Terminated Stage = "after a request to terminate"
-	Killed     Stage = "killed"
+	byItself   stage = "by itself"
+	stdinEnd   stage = "after its input was closed"
+	terminated stage = "after a request to terminate"
+	killed     stage = "killed"
 )
 
 // Exit says how a child ended.
 type Exit struct {
-	Code   int    // exit code; -1 if a signal ended it
-	Signal string // the signal's name, or empty
-	Stage  Stage
+	code   int    // exit code; -1 if a signal ended it
+	signal string // the signal's name, or empty
+	stage  stage
 }
 
 func (e Exit) String() string {
-	if e.Signal != "" {
-		return fmt.Sprintf("ended by signal (%s), %s", e.Signal, e.Stage)
+	if e.signal != "" {
+		return fmt.Sprintf("ended by signal (%s), %s", e.signal, e.stage)
 	}
-	return fmt.Sprintf("exit code %d, %s", e.Code, e.Stage)
+	return fmt.Sprintf("exit code %d, %s", e.code, e.stage)
 }
 
 // Process is a running or ended child.
@@ -79,7 +79,7 @@ type Process struct {
 	exit  Exit
 
 	mu     sync.Mutex
-	stage  Stage
+	stage  stage
 	reaped bool
 	stop   sync.Once
 }
@@ -131,7 +131,7 @@ func Start(c Command) (*Process, error) {
 	// Files, not readers: Wait must not wait for whoever else holds the pipes.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdinR, p.stdoutW, p.stderrW
 
-	proc := &Process{Stdin: p.stdinW, cmd: c, done: make(chan struct{}), stage: ByItself}
+	proc := &Process{Stdin: p.stdinW, cmd: c, done: make(chan struct{}), stage: byItself}
 	proc.Stdout = &output{f: p.stdoutR, done: proc.done, limit: or(c.drain, drainLimit)}
 	started := make(chan error, 1)
 	go proc.run(cmd, &p, started)
@@ -213,7 +213,7 @@ func (p *Process) run(cmd *exec.Cmd, fs *pipes, started chan<- error) {
 	}
 	p.mu.Lock()
 	e := reap(cmd, g) // under the lock: signal must not meet a group id that is free again
-	e.Stage = p.stage
+	e.stage = p.stage
 	p.exit, p.reaped = e, true
 	p.mu.Unlock()
 	g.close()
@@ -240,21 +240,21 @@ func (p *Process) Stop(ctx context.Context) (e Exit, ok bool) {
 	case <-p.done:
 		return p.exit, true
 	case <-time.After(afterKill):
-		return Exit{Code: -1, Stage: Killed}, false
+		return Exit{code: -1, stage: killed}, false
 	}
 }
 
 func (p *Process) wind(ctx context.Context) {
-	p.reach(StdinEnd)
+	p.reach(stdinEnd)
 	p.Stdin.Close()
 	if p.ended(ctx, or(p.cmd.CloseWait, defaultWait)) {
 		return
 	}
-	p.reach(Terminated)
+	p.reach(terminated)
 	if p.signal(p.group.terminate) && p.ended(ctx, or(p.cmd.TermWait, defaultWait)) {
 		return
 	}
-	p.reach(Killed)
+	p.reach(killed)
 	p.signal(p.group.kill)
 }
 
@@ -265,7 +265,7 @@ func (p *Process) signal(f func() bool) bool {
 	return p.reaped || f()
 }
 
-func (p *Process) reach(s Stage) {
+func (p *Process) reach(s stage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stage = s

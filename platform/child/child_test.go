@@ -204,7 +204,7 @@ func TestEchoThenStop(t *testing.T) {
 		t.Errorf("echo = %q", got)
 	}
 	e, ok := p.Stop(t.Context())
-	if want := (Exit{Code: 0, Stage: StdinEnd}); e != want || !ok {
+	if want := (Exit{code: 0, stage: stdinEnd}); e != want || !ok {
 		t.Errorf("Stop = %+v, %v; want %+v", e, ok, want)
 	}
 	if e2, _ := p.Stop(t.Context()); e2 != e {
@@ -220,8 +220,8 @@ func TestEnds(t *testing.T) {
 		cmd  Command
 		want Exit
 	}{
-		{"deaf", quick, Exit{Code: -1, Signal: "SIGKILL", Stage: Killed}},
-		{"polite", slow, Exit{Code: 3, Stage: Terminated}},
+		{"deaf", quick, Exit{code: -1, signal: "SIGKILL", stage: killed}},
+		{"polite", slow, Exit{code: 3, stage: terminated}},
 	} {
 		t.Run(tt.role, func(t *testing.T) {
 			p := start(t, tt.role, tt.cmd)
@@ -249,7 +249,7 @@ func TestEndsByItself(t *testing.T) {
 	if err != nil || string(all) != "last words\n" {
 		t.Errorf("stdout = %q, %v", all, err)
 	}
-	if e, want := p.Exit(), (Exit{Code: 7, Stage: ByItself}); e != want {
+	if e, want := p.Exit(), (Exit{code: 7, stage: byItself}); e != want {
 		t.Errorf("Exit = %+v, want %+v", e, want)
 	}
 }
@@ -315,7 +315,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for _, kv := range got {
 		name, _, _ := strings.Cut(kv, "=")
-		if !slices.Contains(DefaultEnv, name) && !slices.Contains([]string{"EXTRA", "PELLUCID_TEST_WANTED", "CHILD_ROLE", "GOCOVERDIR"}, name) {
+		if !slices.Contains(defaultEnv, name) && !slices.Contains([]string{"EXTRA", "PELLUCID_TEST_WANTED", "CHILD_ROLE", "GOCOVERDIR"}, name) {
 			t.Errorf("%s was passed on unasked", name)
 		}
 	}

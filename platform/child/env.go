@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// DefaultEnv names the variables that every child gets from this process where
+// defaultEnv names the variables that every child gets from this process where
 // they are set: what programs need to find themselves, their user, their
 // language and a place for temporary files, and nothing that holds a secret.
-var DefaultEnv = []string{
+var defaultEnv = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ",
 	"LANG", "LC_ALL", "LC_CTYPE",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
@@ -30,7 +30,7 @@ func environ(parent, inherit, extra []string) []string {
 	}
 	wanted := func(name string) bool {
 		is := func(w string) bool { return same(w, name) }
-		return slices.ContainsFunc(DefaultEnv, is) || slices.ContainsFunc(inherit, is)
+		return slices.ContainsFunc(defaultEnv, is) || slices.ContainsFunc(inherit, is)
 	}
 	env := []string{} // never nil: nil means everything to os/exec
 	for _, kv := range parent {

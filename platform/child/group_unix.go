@@ -34,7 +34,7 @@ func reap(cmd *exec.Cmd, g group) Exit {
 	// The state says all that there is to say; an error only repeats it.
 	_ = cmd.Wait()
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return Exit{Code: -1, Signal: unix.SignalName(ws.Signal())}
+		return Exit{code: -1, signal: unix.SignalName(ws.Signal())}
 	}
-	return Exit{Code: cmd.ProcessState.ExitCode()}
+	return Exit{code: cmd.ProcessState.ExitCode()}
 }

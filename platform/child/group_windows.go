@@ -97,5 +97,5 @@ func waitEnd(g group) bool {
 func reap(cmd *exec.Cmd, g group) Exit {
 	g.kill()
 	_ = cmd.Wait()
-	return Exit{Code: cmd.ProcessState.ExitCode()}
+	return Exit{code: cmd.ProcessState.ExitCode()}
 }

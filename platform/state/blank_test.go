@@ -26,7 +26,7 @@ func TestBlankRecords(t *testing.T) {
 	record := func(who string, i int) []byte { return fmt.Appendf(nil, `{"submitter":%q,"n":%d}`, who, i) }
 	var wg sync.WaitGroup
 	for _, who := range []string{"alice", "bob", "carol"} {
-		j, err := dir.Journal("r.jsonl", JournalOptions{MaxBytes: 6 << 10, Keep: 50})
+		j, err := dir.Journal("r.jsonl", JournalOptions{maxBytes: 6 << 10, keep: 50})
 		if err != nil {
 			t.Fatal(err)
 		}

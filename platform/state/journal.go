@@ -14,22 +14,22 @@ import (
 	"sync"
 )
 
-// ErrRotate is wrapped by an error of Append when the record was written but
+// errRotate is wrapped by an error of Append when the record was written but
 // the journal, grown to its bound, could not be put aside.
-var ErrRotate = errors.New("state: journal not rotated")
+var errRotate = errors.New("state: journal not rotated")
 
-// ErrRecord is wrapped when what was to be appended is not one line of at most
+// errRecord is wrapped when what was to be appended is not one line of at most
 // MaxRecord octets; nothing was written.
-var ErrRecord = errors.New("state: not a journal record")
+var errRecord = errors.New("state: not a journal record")
 
 // MaxRecord is the longest record in octets.
 const MaxRecord = 1 << 20
 
 // JournalOptions bounds a journal. The zero value is the default.
 type JournalOptions struct {
-	MaxBytes int64 // of one file; 0 = 64 MiB
-	Keep     int   // files put aside as NAME.1 (the newest) to NAME.N; 0 = 4
-	Sync     bool  // make each record durable before Append returns
+	maxBytes int64 // of one file; 0 = 64 MiB
+	keep     int   // files put aside as NAME.1 (the newest) to NAME.N; 0 = 4
+	sync     bool  // make each record durable before Append returns
 }
 
 // Journal is an append-only file of JSON lines. Several processes may append to the same
@@ -49,11 +49,11 @@ func (d *Dir) Journal(name string, opt JournalOptions) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opt.MaxBytes == 0 {
-		opt.MaxBytes = 64 << 20
+	if opt.maxBytes == 0 {
+		opt.maxBytes = 64 << 20
 	}
-	if opt.Keep == 0 {
-		opt.Keep = 4
+	if opt.keep == 0 {
+		opt.keep = 4
 	}
 	j := &Journal{path: path, opt: opt}
 	if err := j.open(); err != nil {
@@ -80,10 +80,10 @@ func (j *Journal) open() error {
 
 // Append writes one record: a JSON text without its line feed. An error means that the
 // record is not there, or that it cannot be said to be durable, but for one that wraps
-// [ErrRotate].
+// errRotate.
 func (j *Journal) Append(record []byte) error {
 	if len(record) == 0 || len(record) > MaxRecord || bytes.ContainsAny(record, "\r\n") {
-		return ErrRecord
+		return errRecord
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -91,7 +91,7 @@ func (j *Journal) Append(record []byte) error {
 		return fmt.Errorf("state: journal: %w", fs.ErrClosed)
 	}
 	rotateErr, err := j.append(append(append(make([]byte, 0, len(record)+1), record...), '\n'))
-	if err == nil && j.opt.Sync {
+	if err == nil && j.opt.sync {
 		err = j.f.Sync()
 	}
 	if err != nil {
@@ -112,9 +112,9 @@ func (j *Journal) append(line []byte) (rotateErr, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if size > 0 && size+int64(len(line)) > j.opt.MaxBytes {
+	if size > 0 && size+int64(len(line)) > j.opt.maxBytes {
 		if err := errors.Join(j.shift(), j.open()); err != nil {
-			rotateErr = fmt.Errorf("%w: %w", ErrRotate, err)
+			rotateErr = fmt.Errorf("%w: %w", errRotate, err)
 		} else {
 			size = 0
 		}
@@ -168,7 +168,7 @@ func (j *Journal) shift() error {
 	if closeBeforeRename {
 		j.f.Close()
 	}
-	for i := j.opt.Keep; i > 0; i-- {
+	for i := j.opt.keep; i > 0; i-- {
 		err := os.Rename(aside(j.path, i-1), aside(j.path, i))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -57,7 +57,7 @@ func TestJournalOpenedDuringWrite(t *testing.T) {
 }
 
 // wideJournal keeps whatever processes write before they are killed, however late that is.
-var wideJournal = JournalOptions{MaxBytes: 1 << 20, Keep: 1000}
+var wideJournal = JournalOptions{maxBytes: 1 << 20, keep: 1000}
 
 // TestJournalKilledProcesses kills processes while they append, again and again. No line
 // of the journal is empty or half afterwards, and none that was acknowledged is missing.

@@ -57,7 +57,7 @@ func play(role string) error {
 	return errors.New("no such role")
 }
 
-var smallJournal = JournalOptions{MaxBytes: 100_000, Keep: 50}
+var smallJournal = JournalOptions{maxBytes: 100_000, keep: 50}
 
 func others(t *testing.T, role, dir string, n int) []string {
 	t.Helper()
@@ -287,7 +287,7 @@ func TestJournalAmongProcesses(t *testing.T) {
 			path = fmt.Sprintf("%s.%d", path, i)
 		}
 		// One record of each other process may land behind the bound.
-		if fi, err := os.Stat(path); err != nil || fi.Size() > smallJournal.MaxBytes+n*300 {
+		if fi, err := os.Stat(path); err != nil || fi.Size() > smallJournal.maxBytes+n*300 {
 			t.Errorf("file %d: %v, %v", i, fi.Size(), err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestJournalAmongProcesses(t *testing.T) {
 
 func TestJournalKeepsItsBound(t *testing.T) {
 	d := open(t)
-	j, err := d.Journal("decisions.jsonl", JournalOptions{MaxBytes: 1000, Keep: 2})
+	j, err := d.Journal("decisions.jsonl", JournalOptions{maxBytes: 1000, keep: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,13 +328,13 @@ func TestJournalKeepsItsBound(t *testing.T) {
 
 func TestJournalErrors(t *testing.T) {
 	d := open(t)
-	j, err := d.Journal("decisions.jsonl", JournalOptions{Sync: true})
+	j, err := d.Journal("decisions.jsonl", JournalOptions{sync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
 	for _, r := range []string{"", "{}\n{}", "{\r}", strings.Repeat("x", MaxRecord+1)} {
-		if err := j.Append([]byte(r)); !errors.Is(err, ErrRecord) {
+		if err := j.Append([]byte(r)); !errors.Is(err, errRecord) {
 			t.Errorf("Append(%.10q) = %v", r, err)
 		}
 	}
