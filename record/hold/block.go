@@ -37,8 +37,8 @@ func (b *Block) Scope() string {
 	return "server"
 }
 
-// Covers reports whether b withholds an answer with these texts.
-func (b *Block) Covers(server, tool string, texts []Digest) bool {
+// covers reports whether b withholds an answer with these texts.
+func (b *Block) covers(server, tool string, texts []Digest) bool {
 	return b.Server == server && (b.Tool == "" || b.Tool == tool) && (b.Text == Digest{} || slices.Contains(texts, b.Text))
 }
 
@@ -62,10 +62,10 @@ type BlockStore interface {
 // BlockOptions are the bounds of Blocks; a zero member is its default.
 type BlockOptions struct {
 	Keep     time.Duration // until a Block ends; 24 h
-	Remember time.Duration // how long one that has ended is still listed; 30 days
+	remember time.Duration // how long one that has ended is still listed; 30 days
 	Most     int           // in force; 10,000
-	Recheck  time.Duration // how long what is in force is believed; 1 s
-	Wait     time.Duration // for the store, by whoever delivers a result; 1 s
+	recheck  time.Duration // how long what is in force is believed; 1 s
+	wait     time.Duration // for the store, by whoever delivers a result; 1 s
 	Now      func() time.Time
 
 	// Evidence returns the ledger's record of a Block that comes to be, or is lifted.
@@ -88,9 +88,9 @@ type Blocks struct {
 // NewBlocks makes Blocks.
 func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
 	usual(&o.Keep, 24*time.Hour)
-	usual(&o.Remember, 30*24*time.Hour)
-	usual(&o.Recheck, time.Second)
-	usual(&o.Wait, time.Second)
+	usual(&o.remember, 30*24*time.Hour)
+	usual(&o.recheck, time.Second)
+	usual(&o.wait, time.Second)
 	if o.Most <= 0 {
 		o.Most = 10_000
 	}
@@ -105,7 +105,7 @@ func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
 func (bs *Blocks) Add(ctx context.Context, b Block) error {
 	b.Since = bs.o.Now().UTC()
 	b.Until = b.Since.Add(bs.o.Keep)
-	if err := bs.store.SweepBlocks(ctx, b.Since.Add(-bs.o.Remember)); err != nil {
+	if err := bs.store.SweepBlocks(ctx, b.Since.Add(-bs.o.remember)); err != nil {
 		return err
 	}
 	evidence, err := bs.evidence(b)
@@ -166,13 +166,13 @@ func (bs *Blocks) Covering(ctx context.Context, server, tool string, texts []Dig
 	now := bs.o.Now()
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
-	if !bs.asking && (bs.read.IsZero() || now.Sub(bs.read).Abs() >= bs.o.Recheck) {
+	if !bs.asking && (bs.read.IsZero() || now.Sub(bs.read).Abs() >= bs.o.recheck) {
 		bs.asking = true
 		others := bs.known
 		if others {
 			bs.mu.Unlock()
 		}
-		ctx, stop := context.WithTimeout(ctx, bs.o.Wait)
+		ctx, stop := context.WithTimeout(ctx, bs.o.wait)
 		list, err := bs.store.ListBlocks(ctx, now, false)
 		stop()
 		if others {
@@ -184,7 +184,7 @@ func (bs *Blocks) Covering(ctx context.Context, server, tool string, texts []Dig
 		}
 	}
 	for _, b := range bs.list {
-		if now.Before(b.Until) && b.Covers(server, tool, texts) {
+		if now.Before(b.Until) && b.covers(server, tool, texts) {
 			return b, true
 		}
 	}

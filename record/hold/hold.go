@@ -137,9 +137,9 @@ type Store interface {
 // Options are the bounds of a Queue; a zero member is its default.
 type Options struct {
 	Keep      time.Duration    // until an item expires; 24 h
-	Remember  time.Duration    // how long a decided or expired item is still listed; 30 days
+	remember  time.Duration    // how long a decided or expired item is still listed; 30 days
 	PerServer int              // items held or released; 1,000
-	MaxBody   int              // octets of one item; 32 MiB
+	maxBody   int              // octets of one item; 32 MiB
 	Now       func() time.Time // nil: time.Now
 
 	// Evidence returns the ledger's record of an item that comes to be as it is given:
@@ -162,12 +162,12 @@ type Queue struct {
 // New makes a Queue.
 func New(s Store, o Options) *Queue {
 	usual(&o.Keep, 24*time.Hour)
-	usual(&o.Remember, 30*24*time.Hour)
+	usual(&o.remember, 30*24*time.Hour)
 	if o.PerServer <= 0 {
 		o.PerServer = 1000
 	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = 32 << 20
+	if o.maxBody <= 0 {
+		o.maxBody = 32 << 20
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -185,7 +185,7 @@ func usual(d *time.Duration, v time.Duration) {
 // here. A queue that is full loses nothing that it has: the new item is refused
 // with ErrFull, and stays withheld.
 func (q *Queue) Hold(ctx context.Context, it Item) error {
-	if len(it.Body) > q.o.MaxBody {
+	if len(it.Body) > q.o.maxBody {
 		return ErrFull
 	}
 	now := q.o.Now().UTC()
@@ -282,7 +282,7 @@ func (q *Queue) decide(ctx context.Context, id string, to State, by string, body
 // Sweep removes what is no longer needed. It is to be called now and then.
 func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	now := q.o.Now()
-	return q.store.SweepHeld(ctx, now, now.Add(-q.o.Remember), q.o.Evidence)
+	return q.store.SweepHeld(ctx, now, now.Add(-q.o.remember), q.o.Evidence)
 }
 
 // KeepSwept sweeps at once and then at every interval, until ctx ends. failed, if not nil, is told

@@ -180,8 +180,8 @@ func (s *Sequencer) commit(ctx context.Context, b *Batch, key *ledger.Signer, ol
 	if s.o.Integrated != nil {
 		s.o.Integrated(b.Entries)
 	}
-	if s.o.Witness != nil {
-		s.o.Witness(b.Checkpoint)
+	if s.o.witness != nil {
+		s.o.witness(b.Checkpoint)
 	}
 	return nil
 }

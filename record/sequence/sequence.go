@@ -35,10 +35,10 @@ type Options struct {
 	Gather time.Duration // how long what has come waits for more; 200 ms
 	Poll   time.Duration // how often it is looked for what other processes have stored; 500 ms
 	TTL    time.Duration // how long a holder may show no sign of life; 3 s
-	Batch  int           // records that are integrated at once; 2,048
+	batch  int           // records that are integrated at once; 2,048
 
-	// Witness is told of every new checkpoint; it must not block. nil: nobody is.
-	Witness func(checkpoint []byte)
+	// witness is told of every new checkpoint; it must not block. nil: nobody is.
+	witness func(checkpoint []byte)
 
 	// Integrated is told what was added to the log, in order, each with its Statement.
 	// It keeps nothing of it. nil: nobody is told.
@@ -90,7 +90,7 @@ func New(o Options) *Sequencer {
 	o.Gather = cmp.Or(max(o.Gather, 0), 200*time.Millisecond)
 	o.Poll = cmp.Or(max(o.Poll, 0), 500*time.Millisecond)
 	o.TTL = cmp.Or(max(o.TTL, 0), 3*time.Second)
-	o.Batch = cmp.Or(max(o.Batch, 0), 2048)
+	o.batch = cmp.Or(max(o.batch, 0), 2048)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -203,7 +203,7 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	defer s.unlock()
-	waiting, err := s.o.Store.Pending(ctx, s.o.Batch, maxOctets)
+	waiting, err := s.o.Store.Pending(ctx, s.o.batch, maxOctets)
 	if err != nil {
 		return false, err
 	}
@@ -221,7 +221,7 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 		// What was read before the lease was ours may be in the log by now.
-		if waiting, err = s.o.Store.Pending(ctx, s.o.Batch, maxOctets); err != nil || len(waiting) == 0 {
+		if waiting, err = s.o.Store.Pending(ctx, s.o.batch, maxOctets); err != nil || len(waiting) == 0 {
 			return false, err
 		}
 	}
@@ -235,7 +235,7 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	s.slow = false
-	if len(waiting) < s.o.Batch {
+	if len(waiting) < s.o.batch {
 		s.last.Store(now.UnixNano())
 		return false, nil
 	}

@@ -22,9 +22,9 @@ import (
 
 // The words of records that count here, shared with those who write them.
 const (
-	// HeldCall begins the rule of a call that was held before the server got it: what
+	// heldCall begins the rule of a call that was held before the server got it: what
 	// a person decides about it says nothing of the server.
-	HeldCall = "policy-call:"
+	heldCall = "policy-call:"
 	// Validator begins the rule of a record about what a validator has signed. What
 	// follows names it.
 	Validator = "validator:"
@@ -56,7 +56,7 @@ func Of(e *ledger.Event) (trust.Event, bool) {
 	case ledger.ResultTaken:
 		out.Kind = trust.HeldReleased
 	case ledger.ResultDenied:
-		if !strings.HasPrefix(e.Rule, HeldCall) {
+		if !strings.HasPrefix(e.Rule, heldCall) {
 			out.Kind = trust.HeldDenied
 		}
 	case ledger.SurfaceChanged:
@@ -145,8 +145,8 @@ func Numbers(o trust.Options) []ledger.Number {
 		{Name: numberHalfLife, N: int64(o.HalfLife / time.Second)}}
 }
 
-// OptionsOf are the options that a record says are in force; false if it says nothing.
-func OptionsOf(e *ledger.Event) (o trust.Options, ok bool) {
+// optionsOf are the options that a record says are in force; false if it says nothing.
+func optionsOf(e *ledger.Event) (o trust.Options, ok bool) {
 	if e.Kind != ledger.RulesLoaded {
 		return o, false
 	}

@@ -38,7 +38,7 @@ func TestOf(t *testing.T) {
 		"released":              {ledger.Event{Kind: ledger.ResultReleased, Server: "s", Tool: "t"}, "", trust.Origin{}},
 		"taken":                 {ledger.Event{Kind: ledger.ResultTaken, Server: "s", Tool: "t", Findings: found(finding.HiddenTag)}, trust.HeldReleased, tool},
 		"denied":                {ledger.Event{Kind: ledger.ResultDenied, Server: "s", Tool: "t", Rule: "policy:r"}, trust.HeldDenied, tool},
-		"a call denied":         {ledger.Event{Kind: ledger.ResultDenied, Server: "s", Tool: "t", Rule: HeldCall + "r"}, "", trust.Origin{}},
+		"a call denied":         {ledger.Event{Kind: ledger.ResultDenied, Server: "s", Tool: "t", Rule: heldCall + "r"}, "", trust.Origin{}},
 		"changed":               {ledger.Event{Kind: ledger.SurfaceChanged, Server: "s"}, trust.SurfaceChanged, server},
 		"suspended":             {ledger.Event{Kind: ledger.SurfaceChanged, Server: "s", Reason: "suspended"}, "", trust.Origin{}},
 		"rejected":              {ledger.Event{Kind: ledger.SurfaceRejected, Server: "s"}, trust.SurfaceRejected, server},
@@ -69,7 +69,7 @@ func TestOf(t *testing.T) {
 func TestOptionsOf(t *testing.T) {
 	want := trust.Options{Rest: 500_000, Floor: 1, HalfLife: time.Hour}.OrDefault()
 	e := ledger.Event{Kind: ledger.RulesLoaded, Numbers: Numbers(want)}
-	if got, ok := OptionsOf(&e); !ok || got != want {
+	if got, ok := optionsOf(&e); !ok || got != want {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	for _, change := range []func(){
@@ -78,7 +78,7 @@ func TestOptionsOf(t *testing.T) {
 		func() { e.Numbers = Numbers(want); e.Numbers[0].N = -1 },
 		func() { e.Numbers, e.Kind = Numbers(want), ledger.Message },
 	} {
-		if change(); func() bool { _, ok := OptionsOf(&e); return ok }() {
+		if change(); func() bool { _, ok := optionsOf(&e); return ok }() {
 			t.Errorf("%+v is read", e)
 		}
 	}

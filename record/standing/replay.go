@@ -11,9 +11,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
-// ErrRecord means that a record of the log cannot be read: the scores behind it are
+// errRecord means that a record of the log cannot be read: the scores behind it are
 // not known.
-var ErrRecord = errors.New("standing: a record of the log cannot be read")
+var errRecord = errors.New("standing: a record of the log cannot be read")
 
 // A Reader reads the records of a log: a ledger.Source, or an export.
 type Reader interface {
@@ -33,7 +33,7 @@ func read(ctx context.Context, src Reader, from, to int64, f func(*ledger.Statem
 		for _, octets := range list {
 			st, err := ledger.UnverifiedStatement(octets)
 			if err != nil {
-				return fmt.Errorf("%w: record %d", ErrRecord, from)
+				return fmt.Errorf("%w: record %d", errRecord, from)
 			}
 			f(st)
 			if from++; from == to {
@@ -59,11 +59,11 @@ func Replay(ctx context.Context, src Reader, size int64, o *trust.Options) (*tru
 		o = &found
 	}
 	state := trust.New(*o)
-	return state, Apply(ctx, src, 0, size, state)
+	return state, apply(ctx, src, 0, size, state)
 }
 
-// Apply applies the records of a log from one size to another.
-func Apply(ctx context.Context, src Reader, from, to int64, s *trust.State) error {
+// apply applies the records of a log from one size to another.
+func apply(ctx context.Context, src Reader, from, to int64, s *trust.State) error {
 	return read(ctx, src, from, to, func(st *ledger.Statement) {
 		if e, counts := Of(&st.Event); counts {
 			s.Apply(e)
@@ -77,7 +77,7 @@ func Latest(ctx context.Context, src Reader, size int64) (o trust.Options, err e
 	for to := size; to > 0; {
 		from, found := (to-1)/stride*stride, false
 		err := read(ctx, src, from, to, func(st *ledger.Statement) {
-			if named, ok := OptionsOf(&st.Event); ok {
+			if named, ok := optionsOf(&st.Event); ok {
 				o, found = named, true
 			}
 		})

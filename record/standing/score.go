@@ -41,7 +41,7 @@ func Current(ctx context.Context, l Kept) (*trust.State, int64, error) {
 	} else if kept, err := trust.Restore(snapshot, o); snapshot != nil && err == nil && size <= head.Size {
 		state, from = kept, size
 	}
-	return state, head.Size, Apply(ctx, l, from, head.Size, state)
+	return state, head.Size, apply(ctx, l, from, head.Size, state)
 }
 
 // ErrSnapshot says that a snapshot is not what the log gives: one of them was changed.
@@ -69,8 +69,8 @@ func CheckSnapshot(ctx context.Context, l Kept, size int64) (at int64, found boo
 	return at, true, err
 }
 
-// A Row is a score for programs.
-type Row struct {
+// A row is a score for programs.
+type row struct {
 	Server    string `json:"server,omitzero"`
 	Tool      string `json:"tool,omitzero"`
 	Validator string `json:"validator,omitzero"`
@@ -81,7 +81,7 @@ type Row struct {
 func WriteRows(dst io.Writer, s *trust.State, at time.Time) (n int, err error) {
 	w := bufio.NewWriter(dst)
 	for o, score := range s.All(at.Unix()) {
-		if err := terminal.WriteJSON(w, Row{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
+		if err := terminal.WriteJSON(w, row{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
 			return n, err
 		}
 		n++

@@ -20,7 +20,7 @@ const none = "-"
 //	<time> <kind> server <server> <tool or ->
 //	<time> <kind> validator <validator> <proven or ->
 func (e Event) AppendText(dst []byte) ([]byte, error) {
-	if !e.Kind.Known() || !e.Origin.valid() || e.Time < 0 || e.Proven && e.Origin.Validator == "" {
+	if !e.Kind.known() || !e.Origin.valid() || e.Time < 0 || e.Proven && e.Origin.Validator == "" {
 		return dst, errors.New("trust: event: names nobody, or no kind")
 	}
 	dst = append(strconv.AppendInt(dst, e.Time, 10), ' ')
@@ -85,7 +85,7 @@ var ErrSnapshot = errors.New("trust: no snapshot of this version and these optio
 //	<version> <rest> <floor> <half-life in seconds>
 func (o Options) Name() string {
 	o = o.OrDefault()
-	return fmt.Sprintf("%s %d %d %d", Version, o.Rest, o.Floor, o.HalfLife/time.Second)
+	return fmt.Sprintf("%s %d %d %d", version, o.Rest, o.Floor, o.HalfLife/time.Second)
 }
 
 // Snapshot is the State as text: the same State always makes the same octets.

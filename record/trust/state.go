@@ -67,7 +67,7 @@ func newTable[R any](most int) table[R] {
 // A Change is what an event did to one score. From and To are equal if it was
 // one too many of its kind, or the score is at its bound.
 type Change struct {
-	Origin   Origin
+	origin   Origin
 	From, To Score
 }
 

@@ -21,9 +21,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// Version is that of the arithmetic: the tables of this package and the order of
+// version is that of the arithmetic: the tables of this package and the order of
 // its steps. A snapshot of another version is not read: its events are replayed.
-const Version = "1"
+const version = "1"
 
 // A Score is how far something is trusted, in millionths: from 0 to One.
 type Score int32
@@ -134,8 +134,8 @@ func indexOf(k Kind) int {
 	return -1
 }
 
-// Known reports whether k is one of the kinds.
-func (k Kind) Known() bool { return indexOf(k) >= 0 }
+// known reports whether k is one of the kinds.
+func (k Kind) known() bool { return indexOf(k) >= 0 }
 
 // window is the time for which the counts of an effect hold, in seconds.
 const window = int64(time.Hour / time.Second)

@@ -228,7 +228,7 @@ func TestBounds(t *testing.T) {
 					most = Score(max(f.above, -f.above))
 				}
 				if d := c.To - c.From; max(d, -d) > most {
-					t.Fatalf("%v moved %v by %v", e, c.Origin, d)
+					t.Fatalf("%v moved %v by %v", e, c.origin, d)
 				}
 			}
 			for o, score := range s.All(e.Time) {
