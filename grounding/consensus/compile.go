@@ -33,18 +33,18 @@ const (
 
 // Compile reads a profile, strictly: a member that the format does not have is
 // refused, and so is every value beyond its bounds. The domains are looked up in
-// reg. The error is Problems, all of them, or wraps a *strictjson.SyntaxError.
+// reg. The error is problems, all of them, or wraps a *strictjson.SyntaxError.
 func Compile(src []byte, reg *Registry) (*Profile, error) {
 	var doc strictjson.Doc
 	if err := doc.Reset(src, strictjson.Limits{Bytes: maxProfile, Depth: 8, Values: 1 << 16}); err != nil {
 		return nil, fmt.Errorf("consensus: profile: %w", err)
 	}
 	c := compiler{reg: reg, out: &Profile{
-		base:      terms{WeightedMajority, DefaultThreshold},
+		base:      terms{weightedMajority, defaultThreshold},
 		domains:   map[Domain]*belief{},
 		overrides: map[string]*override{},
 		trust:     trust{usual: One, of: map[string]Score{}},
-		text:      UntrustedText{Rationales: map[Domain]string{}},
+		text:      untrustedText{Rationales: map[Domain]string{}},
 	}}
 	c.profile(place{v: doc.Root()})
 	if err := c.err(); err != nil {
@@ -76,7 +76,7 @@ func (c *compiler) profile(p place) {
 		"validators": func(p place) {
 			c.object(p, members{
 				"trust":  c.trust,
-				"ledger": func(p place) { out.ledger = LedgerUse(c.constant(p, string(LedgerReputation), string(LedgerTrust))) },
+				"ledger": func(p place) { out.ledger = LedgerUse(c.constant(p, string(ledgerReputation), string(ledgerTrust))) },
 			})
 		},
 		"conflict": func(p place) {
@@ -90,7 +90,7 @@ func (c *compiler) profile(p place) {
 		c.names(overrides, maxOverrides, c.override)
 	}
 	if !out.expires.IsZero() && !out.issued.IsZero() && !out.expires.After(out.issued) {
-		c.report(DatesOutOfOrder, p.of("expires"))
+		c.report(datesOutOfOrder, p.of("expires"))
 	}
 }
 
@@ -121,14 +121,14 @@ func (c *compiler) owner(p place) {
 }
 
 func (c *compiler) rule(p place) Rule {
-	return Rule(c.constant(p, string(WeightedMajority), string(Unanimous)))
+	return Rule(c.constant(p, string(weightedMajority), string(unanimous)))
 }
 
 // lookup resolves the domain that s names at p.
 func (c *compiler) lookup(s string, p place) Domain {
 	d, err := c.reg.Resolve(s)
 	if err != nil {
-		c.report(err.(Code), p)
+		c.report(err.(code), p)
 	}
 	return d
 }
@@ -140,11 +140,11 @@ func (c *compiler) domain(p place) {
 	c.object(p, members{
 		"name": func(p place) {
 			if p.v.Kind() != '"' {
-				c.report(WrongType, p)
+				c.report(wrongType, p)
 				return
 			}
 			if name = c.lookup(p.v.Text(), p); c.out.domains[name] != nil {
-				c.report(Duplicate, p)
+				c.report(duplicate, p)
 				name = ""
 			}
 		},
@@ -168,7 +168,7 @@ func (c *compiler) topic(p place) string { return c.checked(p, maxTopic, attest.
 // override reads the override of the topic that is called name.
 func (c *compiler) override(name string, at, val place) {
 	if !attest.TopicValid(name) {
-		c.report(Malformed, at)
+		c.report(malformed, at)
 	}
 	o := &override{topic: name}
 	score := func(to **Score, most Score) func(place) {
@@ -193,9 +193,9 @@ func (c *compiler) weight(o *override, name string, at, val place) {
 	switch _, twice := o.weights[d]; {
 	case d == "":
 	case c.out.domains[d] == nil:
-		c.report(DomainNotInProfile, at)
+		c.report(domainNotInProfile, at)
 	case twice: // by its identifier and by an alias
-		c.report(Duplicate, at)
+		c.report(duplicate, at)
 	default:
 		o.weights[d] = s
 	}
@@ -209,12 +209,12 @@ func (c *compiler) trust(p place) {
 		"validators": func(p place) {
 			c.names(p, maxTrusted, func(name string, at, val place) {
 				if _, err := href.ParseDID(name); err != nil {
-					c.report(Malformed, at)
+					c.report(malformed, at)
 					return
 				}
 				id := identity(name)
 				if _, twice := t.of[id]; twice {
-					c.report(Duplicate, at)
+					c.report(duplicate, at)
 				}
 				t.of[id] = c.score(val, One)
 			})

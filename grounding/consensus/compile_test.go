@@ -51,20 +51,20 @@ func TestCompile(t *testing.T) {
 	if got, want := p.Domains(), []Domain{"journalism-default", "scientific-default-cochrane-grade"}; !slices.Equal(got, want) {
 		t.Errorf("domains %q", got)
 	}
-	want := UntrustedText{
+	want := untrustedText{
 		Description: "Reviews first, reporting second.",
 		OwnerName:   "The health desk",
 		Rationales:  map[Domain]string{"scientific-default-cochrane-grade": "Systematic reviews."},
 	}
-	if d := cmp.Diff(want, p.UntrustedText()); d != "" {
+	if d := cmp.Diff(want, p.untrustedText()); d != "" {
 		t.Error(d)
 	}
-	p.UntrustedText().Rationales["journalism-default"] = "changed"
-	if len(p.UntrustedText().Rationales) != 1 {
+	p.untrustedText().Rationales["journalism-default"] = "changed"
+	if len(p.untrustedText().Rationales) != 1 {
 		t.Error("a caller can change a profile")
 	}
 	for day, in := range map[string]bool{"2025-12-31": false, "2026-01-01": true, "2026-12-31": true, "2027-01-01": false} {
-		if got := p.InForce(date(day)); got != in {
+		if got := p.inForce(date(day)); got != in {
 			t.Errorf("in force on %s: %v", day, got)
 		}
 	}
@@ -72,10 +72,10 @@ func TestCompile(t *testing.T) {
 
 func TestNoProfile(t *testing.T) {
 	var p *Profile
-	if p.ID() != "" || p.Version() != "" || p.Owner() != "" || p.Domains() != nil || p.InForce(date("2026-01-01")) {
+	if p.ID() != "" || p.Version() != "" || p.Owner() != "" || p.Domains() != nil || p.inForce(date("2026-01-01")) {
 		t.Error("a nil profile says something")
 	}
-	if d := cmp.Diff(UntrustedText{}, p.UntrustedText()); d != "" {
+	if d := cmp.Diff(untrustedText{}, p.untrustedText()); d != "" {
 		t.Error(d)
 	}
 	if _, ok := p.Restrict("journalism-default"); ok {
@@ -191,11 +191,11 @@ func TestCompileProblems(t *testing.T) {
 func TestProblems(t *testing.T) {
 	src := with("", `"conflict":{"threshold":1,"\u202eignore":2}`)
 	_, err := Compile([]byte(src), nil)
-	var p Problems
-	if !errors.As(err, &p) || len(p) != 2 || src[p[0].Offset] != '1' || src[p[1].Offset] != '"' {
+	var p problems
+	if !errors.As(err, &p) || len(p) != 2 || src[p[0].offset] != '1' || src[p[1].offset] != '"' {
 		t.Fatalf("%v", err)
 	}
-	if !errors.Is(err, OutOfRange) || !errors.Is(err, MemberUnknown) || errors.Is(err, Duplicate) {
+	if !errors.Is(err, outOfRange) || !errors.Is(err, memberUnknown) || errors.Is(err, duplicate) {
 		t.Errorf("errors.Is does not see the codes of %v", err)
 	}
 	checkError(t, err)
@@ -205,7 +205,7 @@ func TestProblems(t *testing.T) {
 		many.WriteString(`"A:",`)
 	}
 	_, err = Compile([]byte(with(`"weight":1`, `"weight":1,"topics":[`+many.String()+`"A:"]`)), nil)
-	if !errors.As(err, &p) || len(p) != maxProblems+1 || p[maxProblems].Code != MoreProblems {
+	if !errors.As(err, &p) || len(p) != maxProblems+1 || p[maxProblems].code != moreProblems {
 		t.Errorf("%d problems", len(p))
 	}
 }

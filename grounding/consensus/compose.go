@@ -23,12 +23,12 @@ type Outcome string
 
 // The outcomes.
 const (
-	Majority       Outcome = "majority"           // the primary verdict has won
-	TooFew         Outcome = "too-few-validators" // UNVERIFIED
-	Tie            Outcome = "tie"                // DISPUTED: two verdicts have the most weight
-	BelowThreshold Outcome = "below-threshold"    // DISPUTED: no verdict exceeds the threshold
-	Dissent        Outcome = "dissent"            // DISPUTED: the profile wants unanimity
-	NotInForce     Outcome = "profile-not-in-force"
+	majority       Outcome = "majority"           // the primary verdict has won
+	tooFew         Outcome = "too-few-validators" // UNVERIFIED
+	tie            Outcome = "tie"                // DISPUTED: two verdicts have the most weight
+	belowThreshold Outcome = "below-threshold"    // DISPUTED: no verdict exceeds the threshold
+	dissent        Outcome = "dissent"            // DISPUTED: the profile wants unanimity
+	notInForce     Outcome = "profile-not-in-force"
 )
 
 // An Explanation is how a verdict came about: enough to compose it again by
@@ -75,7 +75,7 @@ type Entry struct {
 //
 // spec: consensus/3
 func Compose(p *Profile, topic string, now time.Time, votes []Vote) (Verdict, Explanation) {
-	inForce := p.InForce(now)
+	inForce := p.inForce(now)
 	if p == nil {
 		p = &Profile{}
 	}
@@ -228,17 +228,17 @@ func (c *composition) verdict(e *Explanation) Verdict {
 	}
 	switch {
 	case !c.inForce:
-		v.Primary, v.Outcome = attest.Unverified, NotInForce
+		v.Primary, v.Outcome = attest.Unverified, notInForce
 	case v.Validators < e.MinValidators:
-		v.Primary, v.Outcome = attest.Unverified, TooFew
+		v.Primary, v.Outcome = attest.Unverified, tooFew
 	case v.Disagreement && e.Tallies[0].Weight == e.Tallies[1].Weight:
-		v.Primary, v.Outcome = attest.Disputed, Tie
-	case v.Disagreement && e.Rule == Unanimous:
-		v.Primary, v.Outcome = attest.Disputed, Dissent
+		v.Primary, v.Outcome = attest.Disputed, tie
+	case v.Disagreement && e.Rule == unanimous:
+		v.Primary, v.Outcome = attest.Disputed, dissent
 	case !e.Tallies[0].Weight.exceeds(e.Threshold, e.Total):
-		v.Primary, v.Outcome = attest.Disputed, BelowThreshold
+		v.Primary, v.Outcome = attest.Disputed, belowThreshold
 	default:
-		v.Primary, v.Outcome = e.Tallies[0].Verdict, Majority
+		v.Primary, v.Outcome = e.Tallies[0].Verdict, majority
 	}
 	return v
 }

@@ -18,80 +18,80 @@ import (
 	"strings"
 )
 
-// Version is the version of docs/spec/consensus.md that this package implements.
-const Version = "0.2"
+// version is the version of docs/spec/consensus.md that this package implements.
+const version = "0.2"
 
-// A Code is a reason to refuse a document or a name. The set is closed: a Code
+// A code is a reason to refuse a document or a name. The set is closed: a code
 // is a constant of this package, never text that a third party chose.
-type Code string
+type code string
 
 // The reasons to refuse.
 const (
-	MemberUnknown      Code = "member-unknown"
-	MemberMissing      Code = "member-missing"
-	WrongType          Code = "wrong-type"
-	NotAllowed         Code = "value-not-allowed" // not one of the constants that may stand here
-	Malformed          Code = "malformed"         // not by the grammar of an id, topic, DID or date
-	OutOfRange         Code = "out-of-range"
-	TooPrecise         Code = "too-precise" // finer than a millionth
-	TooLong            Code = "too-long"
-	TooMany            Code = "too-many"
-	Empty              Code = "empty"
-	Duplicate          Code = "duplicate"
-	DatesOutOfOrder    Code = "dates-out-of-order" // expires no later than issued
-	DomainMalformed    Code = "domain-malformed"
-	DomainUnregistered Code = "domain-unregistered"
-	DomainLookalike    Code = "domain-lookalike"      // not registered, but it looks as if it were
-	DomainNotInProfile Code = "domain-not-in-profile" // an override names a domain that the profile does not
-	MoreProblems       Code = "more-problems"         // the list is cut
+	memberUnknown      code = "member-unknown"
+	memberMissing      code = "member-missing"
+	wrongType          code = "wrong-type"
+	notAllowed         code = "value-not-allowed" // not one of the constants that may stand here
+	malformed          code = "malformed"         // not by the grammar of an id, topic, DID or date
+	outOfRange         code = "out-of-range"
+	tooPrecise         code = "too-precise" // finer than a millionth
+	tooLong            code = "too-long"
+	tooMany            code = "too-many"
+	empty              code = "empty"
+	duplicate          code = "duplicate"
+	datesOutOfOrder    code = "dates-out-of-order" // expires no later than issued
+	domainMalformed    code = "domain-malformed"
+	domainUnregistered code = "domain-unregistered"
+	domainLookalike    code = "domain-lookalike"      // not registered, but it looks as if it were
+	domainNotInProfile code = "domain-not-in-profile" // an override names a domain that the profile does not
+	moreProblems       code = "more-problems"         // the list is cut
 )
 
-// Error makes a Code an error, for errors.Is.
-func (c Code) Error() string { return "consensus: " + string(c) }
+// Error makes a code an error, for errors.Is.
+func (c code) Error() string { return "consensus: " + string(c) }
 
-// A Problem is one mistake in a document.
-type Problem struct {
-	Code Code
-	// Pointer says where, as a JSON pointer. A name that the document's author
+// A problem is one mistake in a document.
+type problem struct {
+	code code
+	// pointer says where, as a JSON pointer. A name that the document's author
 	// chose stands in it as "#n", its ordinal from 0: no text of the document does.
-	Pointer string
-	Offset  int // octets from the start of the document
+	pointer string
+	offset  int // octets from the start of the document
 }
 
-// Problems are the mistakes in a document, in its order, at most 64; after that
-// one with the code MoreProblems ends the list.
-type Problems []Problem
+// problems are the mistakes in a document, in its order, at most 64; after that
+// one with the code moreProblems ends the list.
+type problems []problem
 
 const maxProblems = 64
 
 // Error lists all problems. It holds nothing of the document.
-func (p Problems) Error() string {
+func (p problems) Error() string {
 	var b strings.Builder
 	b.WriteString("consensus: document refused: ")
 	for i, x := range p {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(string(x.Code) + " at " + strconv.Quote(x.Pointer) + " (octet " + strconv.Itoa(x.Offset) + ")")
+		b.WriteString(string(x.code) + " at " + strconv.Quote(x.pointer) + " (octet " + strconv.Itoa(x.offset) + ")")
 	}
 	return b.String()
 }
 
 // Unwrap gives the codes, for errors.Is.
-func (p Problems) Unwrap() []error {
+func (p problems) Unwrap() []error {
 	out := make([]error, len(p))
 	for i, x := range p {
-		out[i] = x.Code
+		out[i] = x.code
 	}
 	return out
 }
 
 // sorted puts p in the order of the document and cuts it.
-func (p Problems) sorted() Problems {
-	slices.SortStableFunc(p, func(a, b Problem) int { return cmp.Compare(a.Offset, b.Offset) })
+func (p problems) sorted() problems {
+	slices.SortStableFunc(p, func(a, b problem) int { return cmp.Compare(a.offset, b.offset) })
 	if len(p) > maxProblems {
 		p = p[:maxProblems:maxProblems]
-		p = append(p, Problem{MoreProblems, "", p[maxProblems-1].Offset})
+		p = append(p, problem{moreProblems, "", p[maxProblems-1].offset})
 	}
 	return p
 }

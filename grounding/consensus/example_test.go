@@ -38,8 +38,8 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := string(b)
-	if !strings.Contains(spec, "\nVersion "+Version+".") {
-		t.Errorf("the specification is of another version than %s", Version)
+	if !strings.Contains(spec, "\nVersion "+version+".") {
+		t.Errorf("the specification is of another version than %s", version)
 	}
 	profile := string(example(t))
 	if !strings.Contains(spec, "```json\n"+profile+"```\n") {

@@ -13,16 +13,16 @@ type Rule string
 
 // The rules.
 const (
-	// WeightedMajority: the verdict with the most weight, if its share of all
+	// weightedMajority: the verdict with the most weight, if its share of all
 	// weight exceeds the threshold; the default.
-	WeightedMajority Rule = "weighted-majority"
-	// Unanimous: in addition, no other verdict has any weight.
-	Unanimous Rule = "unanimous"
+	weightedMajority Rule = "weighted-majority"
+	// unanimous: in addition, no other verdict has any weight.
+	unanimous Rule = "unanimous"
 )
 
-// DefaultThreshold is the share that a verdict must exceed where a profile does
+// defaultThreshold is the share that a verdict must exceed where a profile does
 // not say otherwise.
-const DefaultThreshold Score = One / 2
+const defaultThreshold Score = One / 2
 
 // A Profile is a consumer's compiled choice of whom to believe on what. It does
 // not change once it is made. The zero Profile, and a nil one, believes nobody.
@@ -38,7 +38,7 @@ type Profile struct {
 	overrides       map[string]*override
 	trust           trust
 	ledger          LedgerUse
-	text            UntrustedText
+	text            untrustedText
 }
 
 // A LedgerUse says for what a profile takes the score that the aggregator's ledger gives a
@@ -47,8 +47,8 @@ type LedgerUse string
 
 // The uses.
 const (
-	LedgerReputation LedgerUse = "reputation" // the reputation is at most the score
-	LedgerTrust      LedgerUse = "trust"      // the operator's trust is at most the score
+	ledgerReputation LedgerUse = "reputation" // the reputation is at most the score
+	ledgerTrust      LedgerUse = "trust"      // the operator's trust is at most the score
 )
 
 // LedgerUse says whether composition by the profile reads Vote.Recorded.
@@ -107,18 +107,18 @@ func (t *trust) in(validator string) Score {
 	return t.usual
 }
 
-// UntrustedText is the prose in a profile, as its author wrote it: third-party
+// untrustedText is the prose in a profile, as its author wrote it: third-party
 // text, to be sanitised before anybody, person or model, is shown it.
-type UntrustedText struct {
+type untrustedText struct {
 	Description string
 	OwnerName   string
 	Rationales  map[Domain]string
 }
 
-// UntrustedText returns the profile's prose, raw. See the type.
-func (p *Profile) UntrustedText() UntrustedText {
+// untrustedText returns the profile's prose, raw. See the type.
+func (p *Profile) untrustedText() untrustedText {
 	if p == nil {
-		return UntrustedText{}
+		return untrustedText{}
 	}
 	t := p.text
 	t.Rationales = make(map[Domain]string, len(p.text.Rationales))
@@ -153,8 +153,8 @@ func (p *Profile) Owner() string {
 	return p.owner
 }
 
-// InForce reports whether now lies in [issued, expires).
-func (p *Profile) InForce(now time.Time) bool {
+// inForce reports whether now lies in [issued, expires).
+func (p *Profile) inForce(now time.Time) bool {
 	return p != nil && !now.Before(p.issued) && (p.expires.IsZero() || now.Before(p.expires))
 }
 
@@ -177,8 +177,8 @@ func (p *Profile) Domains() []Domain {
 func ForDomain(d Domain) *Profile {
 	return &Profile{
 		id:      "urn:cpml:domain:" + string(d),
-		version: Version,
-		base:    terms{WeightedMajority, DefaultThreshold},
+		version: version,
+		base:    terms{weightedMajority, defaultThreshold},
 		domains: map[Domain]*belief{d: {weight: One, minValidators: 1}},
 		trust:   trust{usual: One},
 	}

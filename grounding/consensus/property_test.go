@@ -27,7 +27,7 @@ var (
 var genProfile = rapid.Custom(func(t *rapid.T) *Profile {
 	p := &Profile{
 		id: "urn:cpml:any", version: "1", issued: now.AddDate(-1, 0, 0),
-		base:      terms{rapid.SampledFrom([]Rule{WeightedMajority, Unanimous}).Draw(t, "rule"), min(genScore.Draw(t, "threshold"), maxThreshold)},
+		base:      terms{rapid.SampledFrom([]Rule{weightedMajority, unanimous}).Draw(t, "rule"), min(genScore.Draw(t, "threshold"), maxThreshold)},
 		domains:   map[Domain]*belief{},
 		overrides: map[string]*override{},
 		trust:     trust{usual: rapid.SampledFrom([]Score{One / 2, One}).Draw(t, "trust"), minimum: rapid.SampledFrom([]Score{0, One / 4}).Draw(t, "least trust"), of: map[string]Score{"did:web:v1.example": One / 4}},
@@ -188,13 +188,13 @@ func TestWeightsScale(t *testing.T) {
 func TestWinnerStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
-		if d.verdict.Outcome != Majority {
+		if d.verdict.Outcome != majority {
 			return
 		}
 		more := genVote.Draw(t, "one more")
 		more.Validator, more.Verdict = "did:web:newcomer.example", d.verdict.Primary
 		v, _ := Compose(d.p, d.topic, now, append(d.votes, more))
-		if v.Primary != d.verdict.Primary || v.Outcome != Majority || v.Disagreement != d.verdict.Disagreement {
+		if v.Primary != d.verdict.Primary || v.Outcome != majority || v.Disagreement != d.verdict.Disagreement {
 			t.Fatalf("%+v, before %+v", v, d.verdict)
 		}
 	})
@@ -256,7 +256,7 @@ func TestExplanationSuffices(t *testing.T) {
 				for other, x := range weights {
 					alone = alone && (other == verdict || x.Compare(w) < 0)
 				}
-				if alone && w.exceeds(d.why.Threshold, total) && (d.why.Rule != Unanimous || len(weights) == 1) {
+				if alone && w.exceeds(d.why.Threshold, total) && (d.why.Rule != unanimous || len(weights) == 1) {
 					want.Primary = verdict
 				}
 			}

@@ -14,7 +14,7 @@ import (
 
 // A reader collects the problems of one document while it is read. Every method
 // that returns a value returns the zero value where it reports a problem.
-type reader struct{ problems Problems }
+type reader struct{ problems problems }
 
 // A place is a value of the document and where it stands.
 type place struct {
@@ -33,8 +33,8 @@ func (p place) name(n int, v strictjson.Value) place {
 	return place{v, p.ptr + "/#" + strconv.Itoa(n)}
 }
 
-func (d *reader) report(c Code, p place) {
-	d.problems = append(d.problems, Problem{c, p.ptr, p.v.Offset()})
+func (d *reader) report(c code, p place) {
+	d.problems = append(d.problems, problem{c, p.ptr, p.v.Offset()})
 }
 
 // err is nil if no problem was reported.
@@ -51,7 +51,7 @@ type members map[string]func(place)
 // object reads an object of the members that are given and no other.
 func (d *reader) object(p place, m members, required ...string) {
 	if p.v.Kind() != '{' {
-		d.report(WrongType, p)
+		d.report(wrongType, p)
 		return
 	}
 	n := 0
@@ -59,13 +59,13 @@ func (d *reader) object(p place, m members, required ...string) {
 		if read := m[name.Text()]; read != nil {
 			read(place{v, p.ptr + "/" + name.Text()})
 		} else {
-			d.report(MemberUnknown, p.name(n, name))
+			d.report(memberUnknown, p.name(n, name))
 		}
 		n++
 	}
 	for _, name := range required {
 		if !p.v.Get(name).Exists() {
-			d.report(MemberMissing, place{p.v, p.ptr + "/" + name})
+			d.report(memberMissing, place{p.v, p.ptr + "/" + name})
 		}
 	}
 }
@@ -73,13 +73,13 @@ func (d *reader) object(p place, m members, required ...string) {
 // names reads an object whose names the author chose, at most most.
 func (d *reader) names(p place, most int, read func(name string, at, val place)) {
 	if p.v.Kind() != '{' {
-		d.report(WrongType, p)
+		d.report(wrongType, p)
 		return
 	}
 	n := 0
 	for name, v := range p.v.Members() {
 		if n == most {
-			d.report(TooMany, p.name(n, name))
+			d.report(tooMany, p.name(n, name))
 			return
 		}
 		read(strings.Clone(name.Text()), p.name(n, name), p.name(n, v))
@@ -90,21 +90,21 @@ func (d *reader) names(p place, most int, read func(name string, at, val place))
 // array reads an array of one element or more, at most most.
 func (d *reader) array(p place, most int, read func(place)) {
 	if p.v.Kind() != '[' {
-		d.report(WrongType, p)
+		d.report(wrongType, p)
 		return
 	}
 	n := 0
 	for v := range p.v.Elements() {
 		at := place{v, p.ptr}.at(n)
 		if n == most {
-			d.report(TooMany, at)
+			d.report(tooMany, at)
 			return
 		}
 		read(at)
 		n++
 	}
 	if n == 0 {
-		d.report(Empty, p)
+		d.report(empty, p)
 	}
 }
 
@@ -118,11 +118,11 @@ func (d *reader) checked(p place, most int, valid func(string) bool) string {
 	s := p.v.Text()
 	switch {
 	case p.v.Kind() != '"':
-		d.report(WrongType, p)
+		d.report(wrongType, p)
 	case len(s) > most:
-		d.report(TooLong, p)
+		d.report(tooLong, p)
 	case !valid(s):
-		d.report(Malformed, p)
+		d.report(malformed, p)
 	default:
 		return strings.Clone(s)
 	}
@@ -134,9 +134,9 @@ func (d *reader) constant(p place, allowed ...string) string {
 	s := p.v.Text()
 	switch {
 	case p.v.Kind() != '"':
-		d.report(WrongType, p)
+		d.report(wrongType, p)
 	case !slices.Contains(allowed, s):
-		d.report(NotAllowed, p)
+		d.report(notAllowed, p)
 	default:
 		return strings.Clone(s)
 	}
@@ -153,15 +153,15 @@ func versionValid(s string) bool {
 // score reads a number of at most most.
 func (d *reader) score(p place, most Score) Score {
 	if p.v.Kind() != '0' {
-		d.report(WrongType, p)
+		d.report(wrongType, p)
 		return 0
 	}
-	s, err := ParseScore(string(p.v.Raw()))
+	s, err := parseScore(string(p.v.Raw()))
 	if err == nil && s > most {
-		err = OutOfRange
+		err = outOfRange
 	}
 	if err != nil {
-		d.report(err.(Code), p)
+		d.report(err.(code), p)
 		return 0
 	}
 	return s
@@ -170,12 +170,12 @@ func (d *reader) score(p place, most Score) Score {
 // count reads an integer from 1 to most.
 func (d *reader) count(p place, most int) int {
 	if p.v.Kind() != '0' {
-		d.report(WrongType, p)
+		d.report(wrongType, p)
 		return 0
 	}
 	n, ok := p.v.Int64()
 	if !ok || n < 1 || n > int64(most) {
-		d.report(OutOfRange, p)
+		d.report(outOfRange, p)
 		return 0
 	}
 	return int(n)

@@ -19,7 +19,7 @@ type Domain string
 // A Registration is what a registry says of one domain.
 type Registration struct {
 	ID      Domain
-	Aliases []string // such as cpml:ScientificConsensus/CochraneGRADE
+	aliases []string // such as cpml:ScientificConsensus/CochraneGRADE
 }
 
 const (
@@ -49,7 +49,7 @@ var builtin = func() *Registry {
 	return r
 }()
 
-// ParseRegistry reads a registry document, strictly. The error is Problems, or
+// ParseRegistry reads a registry document, strictly. The error is problems, or
 // wraps a *strictjson.SyntaxError.
 func ParseRegistry(src []byte) (*Registry, error) {
 	return parseRegistry(src, builtin.entries)
@@ -101,7 +101,7 @@ func (r *Registry) read(d *reader, p place) {
 		"aliases": func(p place) {
 			d.array(p, maxAliases, func(p place) {
 				if s, ok := name(p); ok {
-					e.Aliases, aliases = append(e.Aliases, s), append(aliases, p)
+					e.aliases, aliases = append(e.aliases, s), append(aliases, p)
 				}
 			})
 		},
@@ -114,22 +114,22 @@ func (r *Registry) read(d *reader, p place) {
 // add checks e and adds it; id and alias are where its names stand.
 func (r *Registry) add(d *reader, e Registration, id place, alias func(k int) place) {
 	if !domainSyntax(string(e.ID)) {
-		d.report(DomainMalformed, id)
+		d.report(domainMalformed, id)
 		return
 	}
 	r.name(d, string(e.ID), e.ID, id)
-	if len(e.Aliases) > maxAliases {
-		d.report(TooMany, id)
+	if len(e.aliases) > maxAliases {
+		d.report(tooMany, id)
 		return
 	}
-	for k, a := range e.Aliases {
+	for k, a := range e.aliases {
 		if !aliasSyntax(a) {
-			d.report(DomainMalformed, alias(k))
+			d.report(domainMalformed, alias(k))
 			continue
 		}
 		r.name(d, a, e.ID, alias(k))
 	}
-	e.Aliases = slices.Clone(e.Aliases)
+	e.aliases = slices.Clone(e.aliases)
 	r.entries = append(r.entries, e)
 }
 
@@ -137,10 +137,10 @@ func (r *Registry) name(d *reader, name string, of Domain, p place) {
 	look := appearance(name)
 	switch _, known := r.names[name]; {
 	case known:
-		d.report(Duplicate, p)
+		d.report(duplicate, p)
 		return
 	case r.looks[look] != "":
-		d.report(DomainLookalike, p)
+		d.report(domainLookalike, p)
 		return
 	}
 	r.names[name], r.looks[look] = of, of
@@ -148,10 +148,10 @@ func (r *Registry) name(d *reader, name string, of Domain, p place) {
 
 func (r *Registry) finish(d *reader) error {
 	if len(r.entries) > maxDomains {
-		d.report(TooMany, place{ptr: "/domains"})
+		d.report(tooMany, place{ptr: "/domains"})
 	}
 	if len(r.entries) == 0 && len(d.problems) == 0 {
-		d.report(Empty, place{ptr: "/domains"})
+		d.report(empty, place{ptr: "/domains"})
 	}
 	slices.SortFunc(r.entries, func(a, b Registration) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	return d.err()
@@ -171,14 +171,14 @@ func (r *Registry) Version() string { return r.orBuiltin().version }
 func (r *Registry) Domains() []Registration {
 	out := slices.Clone(r.orBuiltin().entries)
 	for i := range out {
-		out[i].Aliases = slices.Clone(out[i].Aliases)
+		out[i].aliases = slices.Clone(out[i].aliases)
 	}
 	return out
 }
 
 // Resolve returns the domain that name is the identifier or an alias of. Names
 // match octet for octet: no case is folded, nothing is normalised or trimmed.
-// The error is a Code: DomainMalformed, DomainUnregistered, or DomainLookalike
+// The error is a code: domainMalformed, domainUnregistered, or domainLookalike
 // where a reader may take name for a registered one.
 func (r *Registry) Resolve(name string) (Domain, error) {
 	r = r.orBuiltin()
@@ -186,12 +186,12 @@ func (r *Registry) Resolve(name string) (Domain, error) {
 		return d, nil
 	}
 	if len(name) <= maxName && r.resembles(name) {
-		return "", DomainLookalike
+		return "", domainLookalike
 	}
 	if domainSyntax(name) || aliasSyntax(name) {
-		return "", DomainUnregistered
+		return "", domainUnregistered
 	}
-	return "", DomainMalformed
+	return "", domainMalformed
 }
 
 func (r *Registry) resembles(name string) bool {

@@ -26,41 +26,41 @@ var names = []struct {
 	{in: "journalism-default", want: "journalism-default"},
 	{in: "religious-traditional", want: "religious-traditional"},
 
-	{in: "scientific-other", err: DomainUnregistered},
-	{in: "scientific", err: DomainUnregistered},
-	{in: "scientific-default-cochrane", err: DomainUnregistered},
-	{in: "cpml:ScientificConsensus/Other", err: DomainUnregistered},
-	{in: "cpml:scientific-default", err: DomainMalformed},
+	{in: "scientific-other", err: domainUnregistered},
+	{in: "scientific", err: domainUnregistered},
+	{in: "scientific-default-cochrane", err: domainUnregistered},
+	{in: "cpml:ScientificConsensus/Other", err: domainUnregistered},
+	{in: "cpml:scientific-default", err: domainMalformed},
 
 	// Case.
-	{in: "Scientific-Default", err: DomainLookalike},
-	{in: "SCIENTIFIC-DEFAULT", err: DomainLookalike},
-	{in: "cpml:scientificconsensus/cochranegrade", err: DomainLookalike},
-	{in: "CPML:ScientificConsensus", err: DomainLookalike},
+	{in: "Scientific-Default", err: domainLookalike},
+	{in: "SCIENTIFIC-DEFAULT", err: domainLookalike},
+	{in: "cpml:scientificconsensus/cochranegrade", err: domainLookalike},
+	{in: "CPML:ScientificConsensus", err: domainLookalike},
 	// ASCII that looks like other ASCII.
-	{in: "scientific-defau1t", err: DomainLookalike},
-	{in: "scientific-defauIt", err: DomainLookalike},
-	{in: "joumalism-default", err: DomainLookalike},
+	{in: "scientific-defau1t", err: domainLookalike},
+	{in: "scientific-defauIt", err: domainLookalike},
+	{in: "joumalism-default", err: domainLookalike},
 	// Other scripts, compatibility forms, hidden characters, odd hyphens.
-	{in: "\u0455cientific-default", err: DomainLookalike},
-	{in: "\u0405cientific-default", err: DomainLookalike},
-	{in: "scientific\u2010default", err: DomainLookalike},
-	{in: "\uff53cientific-default", err: DomainLookalike},
-	{in: "scientific-default\u200b", err: DomainLookalike},
-	{in: "scienti\ufb01c-default", err: DomainLookalike},
-	{in: "scientific-\u202edefault", err: DomainLookalike},
-	{in: "scientific-default\U000e0041", err: DomainLookalike},
+	{in: "\u0455cientific-default", err: domainLookalike},
+	{in: "\u0405cientific-default", err: domainLookalike},
+	{in: "scientific\u2010default", err: domainLookalike},
+	{in: "\uff53cientific-default", err: domainLookalike},
+	{in: "scientific-default\u200b", err: domainLookalike},
+	{in: "scienti\ufb01c-default", err: domainLookalike},
+	{in: "scientific-\u202edefault", err: domainLookalike},
+	{in: "scientific-default\U000e0041", err: domainLookalike},
 
-	{in: "", err: DomainMalformed},
-	{in: " scientific-default", err: DomainMalformed},
-	{in: "scientific--default", err: DomainMalformed},
-	{in: "-scientific", err: DomainMalformed},
-	{in: "9lives", err: DomainMalformed},
-	{in: "cpml:", err: DomainMalformed},
-	{in: "cpml:A//B", err: DomainMalformed},
-	{in: "urn:a", err: DomainMalformed},
-	{in: "\xff\xfe", err: DomainMalformed},
-	{in: strings.Repeat("a", 129), err: DomainMalformed},
+	{in: "", err: domainMalformed},
+	{in: " scientific-default", err: domainMalformed},
+	{in: "scientific--default", err: domainMalformed},
+	{in: "-scientific", err: domainMalformed},
+	{in: "9lives", err: domainMalformed},
+	{in: "cpml:", err: domainMalformed},
+	{in: "cpml:A//B", err: domainMalformed},
+	{in: "urn:a", err: domainMalformed},
+	{in: "\xff\xfe", err: domainMalformed},
+	{in: strings.Repeat("a", 129), err: domainMalformed},
 }
 
 func TestResolve(t *testing.T) {
@@ -92,8 +92,8 @@ func TestBuiltinRegistry(t *testing.T) {
 	if got := len(none.Domains()); got != 6 {
 		t.Errorf("%d domains", got)
 	}
-	none.Domains()[0].Aliases[0] = "changed"
-	if none.Domains()[0].Aliases[0] == "changed" {
+	none.Domains()[0].aliases[0] = "changed"
+	if none.Domains()[0].aliases[0] == "changed" {
 		t.Error("a caller can change the built-in registry")
 	}
 }
@@ -112,7 +112,7 @@ func TestParseRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Resolve("journalism-default"); !errors.Is(err, DomainUnregistered) {
+	if _, err := r.Resolve("journalism-default"); !errors.Is(err, domainUnregistered) {
 		t.Errorf("a registry that does not extend the built-in one has its domains: %v", err)
 	}
 }
@@ -151,13 +151,13 @@ func TestParseRegistryRefuses(t *testing.T) {
 
 // spelled is how the tables write problems.
 func spelled(err error) string {
-	var p Problems
+	var p problems
 	if !errors.As(err, &p) {
 		return fmt.Sprint(err)
 	}
 	var out []string
 	for _, x := range p {
-		out = append(out, string(x.Code)+"@"+x.Pointer)
+		out = append(out, string(x.code)+"@"+x.pointer)
 	}
 	return strings.Join(out, " ")
 }
@@ -175,7 +175,7 @@ func FuzzParseRegistry(f *testing.F) {
 			return
 		}
 		for _, e := range r.Domains() {
-			for _, name := range append(e.Aliases, string(e.ID)) {
+			for _, name := range append(e.aliases, string(e.ID)) {
 				if d, err := r.Resolve(name); d != e.ID || err != nil {
 					t.Fatalf("%q: %q, %v", name, d, err)
 				}
@@ -193,7 +193,7 @@ func checkError(t *testing.T, err error) {
 			t.Fatalf("an error holds octet %#02x", text[i])
 		}
 	}
-	var p Problems
+	var p problems
 	if errors.As(err, &p) && (len(p) == 0 || len(p) > maxProblems+1 || len(text) > 32<<10) {
 		t.Fatalf("%d problems in %d octets", len(p), len(text))
 	}

@@ -21,13 +21,13 @@ const One Score = 1_000_000
 
 const scoreDigits = 6
 
-// maxNumeral is the longest spelling that ParseScore reads, in octets.
+// maxNumeral is the longest spelling that parseScore reads, in octets.
 const maxNumeral = 64
 
-// ParseScore reads a number as JSON spells it, from 0 to 1. The error is a Code:
-// Malformed, OutOfRange, or TooPrecise for a number that is no whole count of
+// parseScore reads a number as JSON spells it, from 0 to 1. The error is a code:
+// malformed, outOfRange, or tooPrecise for a number that is no whole count of
 // millionths; nothing is rounded.
-func ParseScore(s string) (Score, error) {
+func parseScore(s string) (Score, error) {
 	digits, point, err := decimal(s)
 	if err != nil {
 		return 0, err
@@ -36,9 +36,9 @@ func ParseScore(s string) (Score, error) {
 	case digits == "":
 		return 0, nil
 	case point > 1 || point == 1 && digits != "1": // no zero leads, so it is more than 1
-		return 0, OutOfRange
+		return 0, outOfRange
 	case len(digits)-point > scoreDigits:
-		return 0, TooPrecise
+		return 0, tooPrecise
 	}
 	var n Score
 	for i := range len(digits) {
@@ -54,7 +54,7 @@ func ParseScore(s string) (Score, error) {
 // zeros at either end. A negative number is out of range.
 func decimal(s string) (digits string, point int, err error) {
 	if len(s) > maxNumeral {
-		return "", 0, TooLong
+		return "", 0, tooLong
 	}
 	mantissa, exponent := s, ""
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
@@ -66,10 +66,10 @@ func decimal(s string) (digits string, point int, err error) {
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
 	whole, fraction, hasPoint := strings.Cut(mantissa, ".")
 	if !allDigits(whole) || len(whole) > 1 && whole[0] == '0' || hasPoint && !allDigits(fraction) {
-		return "", 0, Malformed
+		return "", 0, malformed
 	}
 	if negative {
-		return "", 0, OutOfRange
+		return "", 0, outOfRange
 	}
 	digits = whole + fraction
 	significant := strings.TrimLeft(digits, "0")
@@ -83,7 +83,7 @@ func exponentOf(s string) (int, error) {
 		unsigned = s[1:]
 	}
 	if !allDigits(unsigned) {
-		return 0, Malformed
+		return 0, malformed
 	}
 	if n, err := strconv.Atoi(s); err == nil && -1e6 < n && n < 1e6 {
 		return n, nil
@@ -105,9 +105,9 @@ func (s Score) String() string { return fixed(big.NewInt(int64(s)), scoreDigits)
 // MarshalJSON writes the score as a JSON number.
 func (s Score) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalJSON reads a JSON number as ParseScore does.
+// UnmarshalJSON reads a JSON number as parseScore does.
 func (s *Score) UnmarshalJSON(b []byte) error {
-	v, err := ParseScore(string(b))
+	v, err := parseScore(string(b))
 	if err == nil {
 		*s = v
 	}

@@ -29,36 +29,36 @@ var numerals = []struct {
 	{in: "1.000000000", want: One},
 	{in: "0.333333", want: 333_333},
 	{in: "0e999999999999", want: 0},
-	{in: "0.3333333", err: TooPrecise},
-	{in: "1e-7", err: TooPrecise},
-	{in: "1e-99999999999999999999", err: TooPrecise},
-	{in: "1.0000001", err: OutOfRange},
-	{in: "1.1", err: OutOfRange},
-	{in: "2", err: OutOfRange},
-	{in: "10", err: OutOfRange},
-	{in: "1e1", err: OutOfRange},
-	{in: "1e99999999999999999999", err: OutOfRange},
-	{in: "-0.5", err: OutOfRange},
-	{in: "-0", err: OutOfRange},
-	{in: "", err: Malformed},
-	{in: ".5", err: Malformed},
-	{in: "5.", err: Malformed},
-	{in: "00.5", err: Malformed},
-	{in: "+1", err: Malformed},
-	{in: "1e", err: Malformed},
-	{in: "1e+", err: Malformed},
-	{in: "1e1e1", err: Malformed},
-	{in: "0x1", err: Malformed},
-	{in: "0.5 ", err: Malformed},
-	{in: "0,5", err: Malformed},
-	{in: "NaN", err: Malformed},
-	{in: "\uff11", err: Malformed},
-	{in: "0." + strings.Repeat("0", 63), err: TooLong},
+	{in: "0.3333333", err: tooPrecise},
+	{in: "1e-7", err: tooPrecise},
+	{in: "1e-99999999999999999999", err: tooPrecise},
+	{in: "1.0000001", err: outOfRange},
+	{in: "1.1", err: outOfRange},
+	{in: "2", err: outOfRange},
+	{in: "10", err: outOfRange},
+	{in: "1e1", err: outOfRange},
+	{in: "1e99999999999999999999", err: outOfRange},
+	{in: "-0.5", err: outOfRange},
+	{in: "-0", err: outOfRange},
+	{in: "", err: malformed},
+	{in: ".5", err: malformed},
+	{in: "5.", err: malformed},
+	{in: "00.5", err: malformed},
+	{in: "+1", err: malformed},
+	{in: "1e", err: malformed},
+	{in: "1e+", err: malformed},
+	{in: "1e1e1", err: malformed},
+	{in: "0x1", err: malformed},
+	{in: "0.5 ", err: malformed},
+	{in: "0,5", err: malformed},
+	{in: "NaN", err: malformed},
+	{in: "\uff11", err: malformed},
+	{in: "0." + strings.Repeat("0", 63), err: tooLong},
 }
 
 func TestParseScore(t *testing.T) {
 	for _, tt := range numerals {
-		if got, err := ParseScore(tt.in); got != tt.want || !errors.Is(err, tt.err) {
+		if got, err := parseScore(tt.in); got != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("ParseScore(%q) = %v, %v; want %v, %v", tt.in, got, err, tt.want, tt.err)
 		}
 	}
@@ -70,9 +70,9 @@ func FuzzParseScore(f *testing.F) {
 		f.Add(tt.in)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := ParseScore(s)
+		got, err := parseScore(s)
 		if err != nil {
-			if got != 0 || err != Malformed && err != OutOfRange && err != TooPrecise && err != TooLong {
+			if got != 0 || err != malformed && err != outOfRange && err != tooPrecise && err != tooLong {
 				t.Fatalf("ParseScore(%q) = %v, %v", s, got, err)
 			}
 			return
@@ -84,7 +84,7 @@ func FuzzParseScore(f *testing.F) {
 		if !ok || want.Cmp(big.NewRat(int64(got), int64(One))) != 0 {
 			t.Fatalf("ParseScore(%q) = %v, want %v", s, got, want)
 		}
-		if again, err := ParseScore(got.String()); err != nil || again != got {
+		if again, err := parseScore(got.String()); err != nil || again != got {
 			t.Fatalf("%v is spelled %s and read as %v, %v", got, got, again, err)
 		}
 	})

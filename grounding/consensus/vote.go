@@ -35,9 +35,9 @@ type Vote struct {
 // standings are the reputation and the trust that count by a profile's use of the ledger.
 func (v *Vote) standings(use LedgerUse) (reputation, trust Score) {
 	switch use {
-	case LedgerReputation:
+	case ledgerReputation:
 		return min(v.Reputation, v.Recorded), v.Trust
-	case LedgerTrust:
+	case ledgerTrust:
 		return v.Reputation, min(v.Trust, v.Recorded)
 	}
 	return v.Reputation, v.Trust

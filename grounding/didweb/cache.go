@@ -91,11 +91,11 @@ func (r *Resolver) document(ctx context.Context, at location, since time.Time) (
 func (r *Resolver) join(at location, since time.Time) (*flight, memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, now := r.known.get(at.did), r.o.Now()
-	if m.body != nil && now.Sub(m.fetched) < r.o.TTL && !m.fetched.Before(since) {
+	m, now := r.known.get(at.did), r.o.now()
+	if m.body != nil && now.Sub(m.fetched) < r.o.ttl && !m.fetched.Before(since) {
 		return nil, m, nil
 	}
-	if m.failure != nil && now.Sub(m.failed) < r.o.Retry {
+	if m.failure != nil && now.Sub(m.failed) < r.o.retry {
 		return nil, m, m.failure
 	}
 	f := r.flights[at.did]
@@ -113,7 +113,7 @@ func (r *Resolver) join(at location, since time.Time) (*flight, memory, error) {
 // fly fetches a document. It has its own time limit, not that of whoever was the
 // first to ask, since others wait for it too.
 func (r *Resolver) fly(f *flight, at location) {
-	ctx, cancel := context.WithTimeout(context.Background(), r.o.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), r.o.timeout)
 	defer cancel()
 	var body []byte
 	leave, e := r.slots.enter(ctx, at.host)
@@ -126,9 +126,9 @@ func (r *Resolver) fly(f *flight, at location) {
 	m := r.known.get(at.did)
 	before := m
 	if e == nil {
-		m.body, m.hash, m.fetched, m.failure = body, sha256.Sum256(body), r.o.Now(), nil
+		m.body, m.hash, m.fetched, m.failure = body, sha256.Sum256(body), r.o.now(), nil
 	} else {
-		m.failure, m.failed = e, r.o.Now()
+		m.failure, m.failed = e, r.o.now()
 	}
 	if !waited { // having had no turn says nothing about the host
 		r.known.put(m)
@@ -136,8 +136,8 @@ func (r *Resolver) fly(f *flight, at location) {
 	f.got, f.err = m, e
 	delete(r.flights, at.did)
 	r.mu.Unlock()
-	if e == nil && before.body != nil && before.hash != m.hash && r.o.Changed != nil {
-		r.o.Changed(Change{at.did, before.hash, m.hash})
+	if e == nil && before.body != nil && before.hash != m.hash && r.o.changed != nil {
+		r.o.changed(change{at.did, before.hash, m.hash})
 	}
 	close(f.done)
 }

@@ -34,8 +34,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func TestCache(t *testing.T) {
 	s := new(site)
 	k1, k2 := key(t, 1), key(t, 2)
-	var changes []Change
-	w := newWorld(t, s, func(_ *world, o *Options) { o.Changed = func(c Change) { changes = append(changes, c) } })
+	var changes []change
+	w := newWorld(t, s, func(_ *world, o *Options) { o.changed = func(c change) { changes = append(changes, c) } })
 	step := func(what, method string, after time.Duration, wantReason Reason, wantAsked int32) {
 		t.Helper()
 		w.advance(after)
@@ -47,8 +47,8 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: asked %d times, want %d", what, got, wantAsked)
 		}
 	}
-	step("absent", method, 0, Absent, 1)
-	step("absent, remembered", method, 29*time.Second, Absent, 1)
+	step("absent", method, 0, absent, 1)
+	step("absent, remembered", method, 29*time.Second, absent, 1)
 	s.body.Store(documentOf(did, 1, k1))
 	step("there", method, time.Second, "", 2)
 	step("remembered", method, 9*time.Minute, "", 2)
@@ -56,18 +56,18 @@ func TestCache(t *testing.T) {
 		t.Errorf("changes %v", changes)
 	}
 	step("an unknown key of an older document asks again", did+"#key-2", 0, notAuthorised, 3)
-	step("but not at once", did+"#key-2", time.Second, Recent, 3)
+	step("but not at once", did+"#key-2", time.Second, recent, 3)
 	step("which does not hurt the known one", method, 0, "", 3)
 	s.body.Store(documentOf(did, 2, k2))
 	step("rotated", did+"#key-2", 30*time.Second, "", 4)
-	if len(changes) != 1 || changes[0].DID != did || changes[0].Before == changes[0].After {
+	if len(changes) != 1 || changes[0].did != did || changes[0].before == changes[0].after {
 		t.Errorf("changes %v", changes)
 	}
 	step("the old key is gone", method, time.Minute, notAuthorised, 5)
 	s.body.Store("")
-	step("a failed look at a newer one", did+"#key-3", time.Minute, Absent, 6)
+	step("a failed look at a newer one", did+"#key-3", time.Minute, absent, 6)
 	step("leaves what is known", did+"#key-2", 0, "", 6)
-	step("until it is too old", did+"#key-2", 10*time.Minute, Absent, 7)
+	step("until it is too old", did+"#key-2", 10*time.Minute, absent, 7)
 	s.body.Store(documentOf(did, 2, k2))
 	step("back again", did+"#key-2", time.Minute, "", 8)
 	if len(changes) != 1 {
@@ -150,7 +150,7 @@ func TestPerHost(t *testing.T) {
 	for range maxInLine {
 		counts[<-reasons]++
 	}
-	if most.Load() > maxPerHost || asked.Load() != maxInLine || counts[Busy] != maxInLine || counts[Absent] != maxInLine {
+	if most.Load() > maxPerHost || asked.Load() != maxInLine || counts[Busy] != maxInLine || counts[absent] != maxInLine {
 		t.Errorf("%d at a time, %d asked, %v", most.Load(), asked.Load(), counts)
 	}
 	if len(w.slots.hosts) != 0 || len(w.slots.total) != 0 || len(w.flights) != 0 {
@@ -184,7 +184,7 @@ func TestSlotsInAll(t *testing.T) {
 func TestFlightsBound(t *testing.T) {
 	release := make(chan struct{})
 	w := newWorld(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }),
-		func(_ *world, o *Options) { o.Timeout = time.Minute })
+		func(_ *world, o *Options) { o.timeout = time.Minute })
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close(release)

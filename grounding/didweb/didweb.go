@@ -26,36 +26,36 @@ import (
 
 // Options are the bounds of a Resolver; the zero value is the strict choice.
 type Options struct {
-	// Offline answers every question about did:web with Disabled.
-	Offline bool
+	// offline answers every question about did:web with disabled.
+	offline bool
 
-	Timeout time.Duration // of one fetch, waiting for its turn included; 0: 10 s
-	TTL     time.Duration // how long a document is believed; 0: 10 min
-	// Retry is how long a failure is remembered, and the least time between two
+	timeout time.Duration // of one fetch, waiting for its turn included; 0: 10 s
+	ttl     time.Duration // how long a document is believed; 0: 10 min
+	// retry is how long a failure is remembered, and the least time between two
 	// fetches of one document; 0: 30 s.
-	Retry   time.Duration
-	Entries int // DIDs that are remembered; 0: 1,024
+	retry   time.Duration
+	entries int // DIDs that are remembered; 0: 1,024
 
-	// Changed is told that the document of a DID is another one than was last seen
+	// changed is told that the document of a DID is another one than was last seen
 	// in this process; nil: nobody is.
-	Changed func(Change)
+	changed func(change)
 
-	// Lookup finds the addresses of a host; nil: the system's resolver. They are
+	// lookup finds the addresses of a host; nil: the system's resolver. They are
 	// checked whoever finds them.
-	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	Now    func() time.Time // nil: time.Now
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	now    func() time.Time // nil: time.Now
 
-	// DangerouslyDial connects to an address that was checked; nil: over TCP. It is
+	// dangerouslyDial connects to an address that was checked; nil: over TCP. It is
 	// for tests, whose servers are on this machine.
-	DangerouslyDial func(ctx context.Context, network, address string) (net.Conn, error)
-	// DangerouslyRoots are the certificate authorities; nil: the system's.
-	DangerouslyRoots *x509.CertPool
+	dangerouslyDial func(ctx context.Context, network, address string) (net.Conn, error)
+	// dangerouslyRoots are the certificate authorities; nil: the system's.
+	dangerouslyRoots *x509.CertPool
 }
 
-// A Change says that the document of a DID is not what it was.
-type Change struct {
-	DID           string // allowed by package href
-	Before, After [sha256.Size]byte
+// A change says that the document of a DID is not what it was.
+type change struct {
+	did           string // allowed by package href
+	before, after [sha256.Size]byte
 }
 
 // A Reason says why a key cannot be known now. It is a constant of this package.
@@ -63,33 +63,33 @@ type Reason string
 
 // The reasons.
 const (
-	Disabled     Reason = "did:web is not enabled"
+	disabled     Reason = "did:web is not enabled"
 	Busy         Reason = "too many documents are being fetched"
-	Recent       Reason = "the document does not list the key, and was fetched a moment ago"
-	NoAddress    Reason = "the host has no address"
-	NotPublic    Reason = "the host has an address that is not public"
-	Unreachable  Reason = "the host cannot be reached"
-	Certificate  Reason = "the host's certificate is not valid"
-	Insecure     Reason = "TLS failed"
-	Timeout      Reason = "the host takes too long"
-	Exchange     Reason = "the host does not speak HTTP as it should"
-	Redirected   Reason = "the host redirects"
-	Absent       Reason = "the host has no such document"
+	recent       Reason = "the document does not list the key, and was fetched a moment ago"
+	noAddress    Reason = "the host has no address"
+	notPublic    Reason = "the host has an address that is not public"
+	unreachable  Reason = "the host cannot be reached"
+	certificate  Reason = "the host's certificate is not valid"
+	insecure     Reason = "TLS failed"
+	timeout      Reason = "the host takes too long"
+	exchange     Reason = "the host does not speak HTTP as it should"
+	redirected   Reason = "the host redirects"
+	absent       Reason = "the host has no such document"
 	Status       Reason = "the host answers with an error"
-	WrongType    Reason = "the document has another media type"
-	Encoded      Reason = "the document is compressed"
-	TooLarge     Reason = "the document is too large"
-	NotADocument Reason = "the document is not JSON"
+	wrongType    Reason = "the document has another media type"
+	encoded      Reason = "the document is compressed"
+	tooLarge     Reason = "the document is too large"
+	notADocument Reason = "the document is not JSON"
 )
 
 // An Error says why a key cannot be known now. It holds nothing that a host said.
-type Error struct{ Reason Reason }
+type Error struct{ reason Reason }
 
-func (e *Error) Error() string { return "didweb: " + string(e.Reason) }
+func (e *Error) Error() string { return "didweb: " + string(e.reason) }
 
 // Temporary reports whether another try may succeed without anything being
 // changed on this side.
-func (e *Error) Temporary() bool { return e.Reason != Disabled }
+func (e *Error) Temporary() bool { return e.reason != disabled }
 
 // A Resolver is an attest.KeyResolver for did:key and did:web. It is safe for
 // concurrent use.
@@ -105,18 +105,18 @@ type Resolver struct {
 
 // New makes a Resolver.
 func New(o Options) *Resolver {
-	o.Timeout = cmp.Or(max(o.Timeout, 0), 10*time.Second)
-	o.TTL = cmp.Or(max(o.TTL, 0), 10*time.Minute)
-	o.Retry = cmp.Or(max(o.Retry, 0), 30*time.Second)
-	o.Entries = cmp.Or(max(o.Entries, 0), 1024)
-	if o.Now == nil {
-		o.Now = time.Now
+	o.timeout = cmp.Or(max(o.timeout, 0), 10*time.Second)
+	o.ttl = cmp.Or(max(o.ttl, 0), 10*time.Minute)
+	o.retry = cmp.Or(max(o.retry, 0), 30*time.Second)
+	o.entries = cmp.Or(max(o.entries, 0), 1024)
+	if o.now == nil {
+		o.now = time.Now
 	}
 	return &Resolver{
 		o:       o,
 		get:     newGetter(&o),
 		slots:   newSlots(),
-		known:   newCache(o.Entries),
+		known:   newCache(o.entries),
 		flights: map[string]*flight{},
 	}
 }
@@ -134,10 +134,10 @@ func (r *Resolver) ResolveKey(ctx context.Context, method string) (ed25519.Publi
 	if err != nil {
 		return nil, err
 	}
-	if r.o.Offline {
-		return nil, &Error{Disabled}
+	if r.o.offline {
+		return nil, &Error{disabled}
 	}
-	asked := r.o.Now()
+	asked := r.o.now()
 	doc, err := r.document(ctx, at, time.Time{})
 	if err != nil {
 		return nil, err
@@ -147,8 +147,8 @@ func (r *Resolver) ResolveKey(ctx context.Context, method string) (ed25519.Publi
 		return key, final(err)
 	}
 	// Keys are rotated: only a document as it is now can say no for certain.
-	if asked.Sub(doc.fetched) < r.o.Retry {
-		return nil, &Error{Recent}
+	if asked.Sub(doc.fetched) < r.o.retry {
+		return nil, &Error{recent}
 	}
 	if doc, err = r.document(ctx, at, asked); err != nil {
 		return nil, err
@@ -161,5 +161,5 @@ func final(err error) error {
 	if err == nil || errors.Is(err, attest.ErrNotAuthorised) {
 		return err
 	}
-	return &Error{NotADocument}
+	return &Error{notADocument}
 }

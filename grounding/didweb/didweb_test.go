@@ -95,18 +95,18 @@ func newWorld(t *testing.T, h http.Handler, configure ...func(*world, *Options))
 	roots := x509.NewCertPool()
 	roots.AddCert(w.server.Certificate())
 	o := Options{
-		Timeout: 5 * time.Second,
-		Lookup: func(context.Context, string) ([]netip.Addr, error) {
+		timeout: 5 * time.Second,
+		lookup: func(context.Context, string) ([]netip.Addr, error) {
 			w.lookups.Add(1)
 			return []netip.Addr{public1}, nil
 		},
-		Now: func() time.Time {
+		now: func() time.Time {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.now
 		},
-		DangerouslyRoots: roots,
-		DangerouslyDial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		dangerouslyRoots: roots,
+		dangerouslyDial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			w.mu.Lock()
 			w.dialled = append(w.dialled, address)
 			w.mu.Unlock()
@@ -127,7 +127,7 @@ func reason(err error) Reason {
 	case err == nil:
 		return ""
 	case errors.As(err, &e):
-		return e.Reason
+		return e.reason
 	case errors.Is(err, attest.ErrNotAuthorised):
 		return "not authorised"
 	}
@@ -178,12 +178,12 @@ func TestResolve(t *testing.T) {
 
 func TestDIDKeyAndOthers(t *testing.T) {
 	k := key(t, 1)
-	r := New(Options{Offline: true})
+	r := New(Options{offline: true})
 	if _, err := r.ResolveKey(t.Context(), k.Method()); err != nil {
 		t.Errorf("did:key: %v", err)
 	}
 	for m, w := range map[string]Reason{
-		method:                 Disabled,
+		method:                 disabled,
 		"did:ion:abc#k":        notAuthorised,
 		"":                     notAuthorised,
 		"did:web:127.0.0.1#k":  notAuthorised, // certain, whether enabled or not
@@ -193,7 +193,7 @@ func TestDIDKeyAndOthers(t *testing.T) {
 		_, err := r.ResolveKey(t.Context(), m)
 		want(t, err, w)
 	}
-	if (&Error{Disabled}).Temporary() || !(&Error{Unreachable}).Temporary() {
+	if (&Error{disabled}).Temporary() || !(&Error{unreachable}).Temporary() {
 		t.Error("Temporary: only Disabled stays as it is")
 	}
 }

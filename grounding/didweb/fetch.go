@@ -34,7 +34,7 @@ type getter struct {
 }
 
 func newGetter(o *Options) *getter {
-	g := &getter{lookup: o.Lookup, connect: o.DangerouslyDial}
+	g := &getter{lookup: o.lookup, connect: o.dangerouslyDial}
 	if g.lookup == nil {
 		g.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			// The dot at the end keeps the search domains of this machine out.
@@ -48,7 +48,7 @@ func newGetter(o *Options) *getter {
 	// follows no redirect, and this one asks no proxy and unpacks nothing.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	g.tls = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.DangerouslyRoots}
+	g.tls = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.dangerouslyRoots}
 	g.transport = &http.Transport{
 		DialContext:            g.dial,
 		DialTLSContext:         g.dialTLS,
@@ -65,20 +65,20 @@ func newGetter(o *Options) *getter {
 func (g *getter) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, &Error{NoAddress}
+		return nil, &Error{noAddress}
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil, &Error{NoAddress}
+		return nil, &Error{noAddress}
 	}
 	addrs, err := g.lookup(ctx, host)
 	if err != nil || len(addrs) == 0 || len(addrs) > maxAddresses {
-		return nil, &Error{NoAddress}
+		return nil, &Error{noAddress}
 	}
 	for i, a := range addrs {
 		addrs[i] = a.Unmap()
 		if !public(addrs[i]) {
-			return nil, &Error{NotPublic}
+			return nil, &Error{notPublic}
 		}
 	}
 	for _, a := range addrs {
@@ -87,7 +87,7 @@ func (g *getter) dial(ctx context.Context, network, address string) (net.Conn, e
 			return c, nil
 		}
 	}
-	return nil, &Error{Unreachable}
+	return nil, &Error{unreachable}
 }
 
 // dialTLS is dial and a handshake, whose failure is told from those that follow.
@@ -107,11 +107,11 @@ func (g *getter) dialTLS(ctx context.Context, network, address string) (net.Conn
 	var cert *tls.CertificateVerificationError
 	switch {
 	case ctx.Err() != nil:
-		return nil, &Error{Timeout}
+		return nil, &Error{timeout}
 	case errors.As(err, &cert):
-		return nil, &Error{Certificate}
+		return nil, &Error{certificate}
 	}
-	return nil, &Error{Insecure}
+	return nil, &Error{insecure}
 }
 
 // public asks package href, which knows the ranges that lead elsewhere.
@@ -128,7 +128,7 @@ func public(a netip.Addr) bool {
 func (g *getter) document(ctx context.Context, url string) ([]byte, *Error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, &Error{Exchange}
+		return nil, &Error{exchange}
 	}
 	req.Header.Set("Accept", "application/did+ld+json, application/did+json, application/json")
 	req.Header.Set("User-Agent", "pellucid")
@@ -145,9 +145,9 @@ func (g *getter) document(ctx context.Context, url string) ([]byte, *Error) {
 	case err != nil:
 		return nil, classify(ctx, err)
 	case ctx.Err() != nil: // a server that notices may still end the body in form
-		return nil, &Error{Timeout}
+		return nil, &Error{timeout}
 	case len(body) > maxDocument:
-		return nil, &Error{TooLarge}
+		return nil, &Error{tooLarge}
 	}
 	return body, nil
 }
@@ -155,21 +155,21 @@ func (g *getter) document(ctx context.Context, url string) ([]byte, *Error) {
 func acceptable(resp *http.Response) *Error {
 	switch code := resp.StatusCode; {
 	case code >= 300 && code < 400:
-		return &Error{Redirected}
+		return &Error{redirected}
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return &Error{Absent}
+		return &Error{absent}
 	case code != http.StatusOK:
 		return &Error{Status}
 	}
 	if len(resp.Header.Values("Content-Encoding")) > 0 {
-		return &Error{Encoded}
+		return &Error{encoded}
 	}
 	types := resp.Header.Values("Content-Type")
 	if len(types) != 1 || !isDocument(types[0]) {
-		return &Error{WrongType}
+		return &Error{wrongType}
 	}
 	if resp.ContentLength > maxDocument {
-		return &Error{TooLarge}
+		return &Error{tooLarge}
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func classify(ctx context.Context, err error) *Error {
 	case errors.As(err, &ours):
 		return ours
 	case ctx.Err() != nil:
-		return &Error{Timeout}
+		return &Error{timeout}
 	}
-	return &Error{Exchange}
+	return &Error{exchange}
 }

@@ -84,25 +84,25 @@ func TestHostileServer(t *testing.T) {
 	}{
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.com/"+marker, http.StatusFound)
-		}, Redirected},
-		{"300", status(300), Redirected},
-		{"404", status(404), Absent},
-		{"410", status(410), Absent},
+		}, redirected},
+		{"300", status(300), redirected},
+		{"404", status(404), absent},
+		{"410", status(410), absent},
 		{"500", status(500), Status},
 		{"204", status(204), Status},
 		{"206", status(206), Status},
-		{"html", serve("text/html", good), WrongType},
-		{"vc+json", serve("application/vc+json", good), WrongType},
-		{"a type with the marker", serve(marker, good), WrongType},
+		{"html", serve("text/html", good), wrongType},
+		{"vc+json", serve("application/vc+json", good), wrongType},
+		{"a type with the marker", serve(marker, good), wrongType},
 		{"two types", header("Content-Type", "text/html", good), ""}, // Set replaces: a control
-		{"gzip bomb", header("Content-Encoding", "gzip", gzipped(strings.Repeat(" ", 10<<20))), Encoded},
-		{"gzip unasked", serve("application/json", gzipped(good)), NotADocument},
-		{"endless body", endless(strings.Repeat(" ", 4096), 0), TooLarge},
-		{"a slow body", endless(" ", 20*time.Millisecond), Timeout},
-		{"slow header", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Timeout},
-		{"declared too large", serve("application/json", strings.Repeat(" ", maxDocument+1)), TooLarge},
+		{"gzip bomb", header("Content-Encoding", "gzip", gzipped(strings.Repeat(" ", 10<<20))), encoded},
+		{"gzip unasked", serve("application/json", gzipped(good)), notADocument},
+		{"endless body", endless(strings.Repeat(" ", 4096), 0), tooLarge},
+		{"a slow body", endless(" ", 20*time.Millisecond), timeout},
+		{"slow header", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, timeout},
+		{"declared too large", serve("application/json", strings.Repeat(" ", maxDocument+1)), tooLarge},
 		{"large enough", serve("application/json", good+strings.Repeat(" ", maxDocument-len(good))), ""},
-		{"a header of 32 KiB", header("X-A", strings.Repeat("a", 32<<10), good), Exchange},
+		{"a header of 32 KiB", header("X-A", strings.Repeat("a", 32<<10), good), exchange},
 		{"a header of 8 KiB", header("X-A", strings.Repeat("a", 8<<10), good), ""},
 		{"100 MB of header", raw(func(w io.Writer) {
 			io.WriteString(w, "HTTP/1.1 200 OK\r\n")
@@ -112,7 +112,7 @@ func TestHostileServer(t *testing.T) {
 					return
 				}
 			}
-		}), Exchange},
+		}), exchange},
 		{"100 MB of one header", raw(func(w io.Writer) {
 			io.WriteString(w, "HTTP/1.1 200 OK\r\nX-A: ")
 			for range 100 << 20 / 4096 {
@@ -120,30 +120,30 @@ func TestHostileServer(t *testing.T) {
 					return
 				}
 			}
-		}), Exchange},
-		{"no HTTP", raw(func(w io.Writer) { io.WriteString(w, marker+"\r\n\r\n") }), Exchange},
-		{"closes", raw(func(io.Writer) {}), Exchange},
+		}), exchange},
+		{"no HTTP", raw(func(w io.Writer) { io.WriteString(w, marker+"\r\n\r\n") }), exchange},
+		{"closes", raw(func(io.Writer) {}), exchange},
 		{"closes in the body", raw(func(w io.Writer) {
 			io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{")
-		}), Exchange},
-		{"no type", raw(func(w io.Writer) { io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") }), WrongType},
+		}), exchange},
+		{"no type", raw(func(w io.Writer) { io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") }), wrongType},
 		{"a type twice", raw(func(w io.Writer) {
 			io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\n{}")
-		}), WrongType},
-		{"HTTP/2 unasked", raw(func(w io.Writer) { io.WriteString(w, "\x00\x00\x00\x04\x00\x00\x00\x00\x00") }), Exchange},
+		}), wrongType},
+		{"HTTP/2 unasked", raw(func(w io.Writer) { io.WriteString(w, "\x00\x00\x00\x04\x00\x00\x00\x00\x00") }), exchange},
 		{"another's id", serve("application/json", documentOf("did:web:other.example", 1, k)), notAuthorised},
 		{"another key", serve("application/json", documentOf(did, 2, k)), notAuthorised},
 		{"no id", serve("application/json", "{}"), notAuthorised},
 		{"a list", serve("application/json", "[]"), notAuthorised},
-		{"not JSON", serve("application/json", marker), NotADocument},
-		{"empty", serve("application/json", ""), NotADocument},
-		{"two ids", serve("application/json", `{"id":"`+did+`","ID":"x"}`), NotADocument},
-		{"deep", serve("application/json", strings.Repeat("[", 30000)), NotADocument},
+		{"not JSON", serve("application/json", marker), notADocument},
+		{"empty", serve("application/json", ""), notADocument},
+		{"two ids", serve("application/json", `{"id":"`+did+`","ID":"x"}`), notADocument},
+		{"deep", serve("application/json", strings.Repeat("[", 30000)), notADocument},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, tt.handle, func(_ *world, o *Options) {
-				if tt.want == Timeout {
-					o.Timeout = 600 * time.Millisecond
+				if tt.want == timeout {
+					o.timeout = 600 * time.Millisecond
 				}
 			})
 			start := time.Now()
@@ -162,19 +162,19 @@ func TestHostileServer(t *testing.T) {
 func TestTLS(t *testing.T) {
 	h := serve("application/json", documentOf(did, 1, key(t, 1)))
 	t.Run("unknown authority", func(t *testing.T) {
-		w := newWorld(t, h, func(_ *world, o *Options) { o.DangerouslyRoots = x509.NewCertPool() })
+		w := newWorld(t, h, func(_ *world, o *Options) { o.dangerouslyRoots = x509.NewCertPool() })
 		_, err := w.ResolveKey(t.Context(), method)
-		want(t, err, Certificate)
+		want(t, err, certificate)
 	})
 	t.Run("the system's authorities", func(t *testing.T) {
-		w := newWorld(t, h, func(_ *world, o *Options) { o.DangerouslyRoots = nil })
+		w := newWorld(t, h, func(_ *world, o *Options) { o.dangerouslyRoots = nil })
 		_, err := w.ResolveKey(t.Context(), method)
-		want(t, err, Certificate)
+		want(t, err, certificate)
 	})
 	t.Run("another name", func(t *testing.T) {
 		w := newWorld(t, h)
 		_, err := w.ResolveKey(t.Context(), "did:web:other.example.net#key-1")
-		want(t, err, Certificate)
+		want(t, err, certificate)
 	})
 	old := func(c func(*tls.Config)) *world {
 		w := newWorld(t, h)
@@ -191,7 +191,7 @@ func TestTLS(t *testing.T) {
 	t.Run("TLS 1.1", func(t *testing.T) {
 		w := old(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 })
 		_, err := w.ResolveKey(t.Context(), method)
-		want(t, err, Insecure)
+		want(t, err, insecure)
 	})
 	t.Run("HTTP/2 offered", func(t *testing.T) {
 		w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,7 +217,7 @@ func TestTLS(t *testing.T) {
 		w.server.Close()
 		w.server = s
 		_, err := w.ResolveKey(t.Context(), method)
-		want(t, err, Insecure)
+		want(t, err, insecure)
 	})
 }
 
@@ -234,10 +234,10 @@ func TestAddresses(t *testing.T) {
 			{netip.MustParseAddr(a), public1},
 		} {
 			w := newWorld(t, http.NotFoundHandler(), func(_ *world, o *Options) {
-				o.Lookup = func(context.Context, string) ([]netip.Addr, error) { return list, nil }
+				o.lookup = func(context.Context, string) ([]netip.Addr, error) { return list, nil }
 			})
 			_, err := w.ResolveKey(t.Context(), method)
-			want(t, err, NotPublic)
+			want(t, err, notPublic)
 			if len(w.dialled) > 0 {
 				t.Errorf("%s was connected to", a)
 			}
@@ -247,14 +247,14 @@ func TestAddresses(t *testing.T) {
 		"none": nil, "invalid": {{}}, "many": make([]netip.Addr, maxAddresses+1),
 	} {
 		w := newWorld(t, http.NotFoundHandler(), func(_ *world, o *Options) {
-			o.Lookup = func(context.Context, string) ([]netip.Addr, error) { return list, nil }
+			o.lookup = func(context.Context, string) ([]netip.Addr, error) { return list, nil }
 		})
-		if _, err := w.ResolveKey(t.Context(), method); reason(err) != NoAddress && reason(err) != NotPublic {
+		if _, err := w.ResolveKey(t.Context(), method); reason(err) != noAddress && reason(err) != notPublic {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	w := newWorld(t, serve("application/json", documentOf(did, 1, key(t, 1))), func(_ *world, o *Options) {
-		o.Lookup = func(context.Context, string) ([]netip.Addr, error) {
+		o.lookup = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("::ffff:93.184.216.34")}, nil
 		}
 	})
@@ -272,7 +272,7 @@ func TestAddresses(t *testing.T) {
 func TestRebinding(t *testing.T) {
 	var asked atomic.Int32
 	w := newWorld(t, serve("application/json", documentOf(did, 1, key(t, 1))), func(_ *world, o *Options) {
-		o.Lookup = func(context.Context, string) ([]netip.Addr, error) {
+		o.lookup = func(context.Context, string) ([]netip.Addr, error) {
 			if asked.Add(1) == 1 {
 				return []netip.Addr{public1}, nil
 			}
@@ -287,7 +287,7 @@ func TestRebinding(t *testing.T) {
 	}
 	w.advance(time.Hour)
 	_, err := w.ResolveKey(t.Context(), method)
-	want(t, err, NotPublic)
+	want(t, err, notPublic)
 	if len(w.dialled) != 1 {
 		t.Errorf("dialled %v", w.dialled)
 	}
@@ -296,14 +296,14 @@ func TestRebinding(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	second := netip.MustParseAddr("93.184.216.35")
 	w := newWorld(t, serve("application/json", documentOf(did, 1, key(t, 1))), func(w *world, o *Options) {
-		o.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+		o.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 			if host == "example.com" {
 				return []netip.Addr{public1, second}, nil
 			}
 			return nil, errors.New(marker)
 		}
-		dial := o.DangerouslyDial
-		o.DangerouslyDial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dial := o.dangerouslyDial
+		o.dangerouslyDial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if strings.HasPrefix(address, public1.String()+":") {
 				return nil, errors.New(marker)
 			}
@@ -314,10 +314,10 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("the second address answers: %v", err)
 	}
 	_, err := w.ResolveKey(t.Context(), "did:web:www.example.com#key-1")
-	want(t, err, NoAddress)
+	want(t, err, noAddress)
 	w = newWorld(t, http.NotFoundHandler(), func(_ *world, o *Options) {
-		o.DangerouslyDial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New(marker) }
+		o.dangerouslyDial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New(marker) }
 	})
 	_, err = w.ResolveKey(t.Context(), method)
-	want(t, err, Unreachable)
+	want(t, err, unreachable)
 }

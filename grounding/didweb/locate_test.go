@@ -119,8 +119,8 @@ func FuzzExchange(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		g := newGetter(&Options{
-			Lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{public1}, nil },
-			DangerouslyDial: func(context.Context, string, string) (net.Conn, error) {
+			lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{public1}, nil },
+			dangerouslyDial: func(context.Context, string, string) (net.Conn, error) {
 				c, s := net.Pipe()
 				go func() {
 					defer s.Close()
@@ -134,7 +134,7 @@ func FuzzExchange(f *testing.F) {
 		defer cancel()
 		body, e := g.document(ctx, "http://example.com/.well-known/did.json") // no TLS: its own tests have it
 		if e != nil {
-			if e.Reason == Timeout {
+			if e.reason == timeout {
 				t.Fatalf("no end of %q", answer)
 			}
 			return
