@@ -88,19 +88,19 @@ func glob(pattern, s string) bool {
 	return strings.HasSuffix(s, last)
 }
 
-// An ActionKind says what an Action is.
-type ActionKind string
+// An actionKind says what an Action is.
+type actionKind string
 
 // The kinds of actions.
 const (
-	ActionCall ActionKind = "call"
-	ActionAtom ActionKind = "atom" // of a text: what a reader may act on
+	actionCall actionKind = "call"
+	actionAtom actionKind = "atom" // of a text: what a reader may act on
 )
 
 // An Action is what a model proposes, in canonical form. Its strings are
 // third-party text.
 type Action struct {
-	Kind      ActionKind
+	kind      actionKind
 	Tool      string // of a call; the kind of atom otherwise: url, email, iban, amount, command
 	Privilege int
 	// Malformed: the arguments are no JSON object. Their octets are one critical
@@ -125,7 +125,7 @@ const (
 // Action is c under the policy.
 func (p *Policy) Action(c Call) Action {
 	rule := p.rule(c.Name)
-	a := Action{Kind: ActionCall, Tool: c.Name, Privilege: min(max(rule.Privilege, 0), 1000)}
+	a := Action{kind: actionCall, Tool: c.Name, Privilege: min(max(rule.Privilege, 0), 1000)}
 	var doc strictjson.Doc
 	args := c.Arguments
 	if len(strings.TrimSpace(string(args))) == 0 {
@@ -143,7 +143,7 @@ func (p *Policy) Action(c Call) Action {
 		if v.Kind() != '"' {
 			text = string(v.Raw())
 		}
-		all = append(all, Argument{path, Canonical(text)})
+		all = append(all, Argument{path, canonical(text)})
 		prose = append(prose, isProse(text))
 	})
 	for i, arg := range all {
@@ -290,7 +290,7 @@ func (a *Action) Digest() string {
 		h.Write([]byte(s))
 	}
 	field("dev.pellucid/action/1")
-	field(string(a.Kind))
+	field(string(a.kind))
 	field(a.Tool)
 	for _, list := range [][]Argument{a.Critical, a.Free} {
 		field(strconv.Itoa(len(list)))
@@ -321,7 +321,7 @@ func (p *Policy) Targets(a *Answer) []Action {
 	var out []Action
 	seen := map[string]bool{}
 	for _, x := range p.Actions(a) {
-		if d := x.Digest(); !seen[d] && (x.Kind == ActionAtom || x.Privilege > 0) && len(out) < MaxTargets {
+		if d := x.Digest(); !seen[d] && (x.kind == actionAtom || x.Privilege > 0) && len(out) < MaxTargets {
 			seen[d] = true
 			out = append(out, x)
 		}

@@ -28,8 +28,8 @@ func TestCanonical(t *testing.T) {
 		{"\uff21\uff22", "ab"},
 	} {
 		for _, s := range same[1:] {
-			if Canonical(s) != Canonical(same[0]) {
-				t.Errorf("%q is %q, %q is %q", same[0], Canonical(same[0]), s, Canonical(s))
+			if canonical(s) != canonical(same[0]) {
+				t.Errorf("%q is %q, %q is %q", same[0], canonical(same[0]), s, canonical(s))
 			}
 		}
 	}
@@ -38,8 +38,8 @@ func TestCanonical(t *testing.T) {
 		{"DE89370400440532013000", "DE89370400440532013001"}, {"http://a.example/X", "http://a.example/x"}, {"http://a.example", "http://b.example"},
 		{"http://a.example@b.example", "http://a.example"}, {"1e400", "1e401"},
 	} {
-		if Canonical(differ[0]) == Canonical(differ[1]) {
-			t.Errorf("%q and %q are both %q", differ[0], differ[1], Canonical(differ[0]))
+		if canonical(differ[0]) == canonical(differ[1]) {
+			t.Errorf("%q and %q are both %q", differ[0], differ[1], canonical(differ[0]))
 		}
 	}
 }
@@ -49,8 +49,8 @@ func FuzzCanonical(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		c := Canonical(s)
-		if Canonical(" "+s+"\t") != c && len(s) < 1000 {
+		c := canonical(s)
+		if canonical(" "+s+"\t") != c && len(s) < 1000 {
 			t.Fatalf("white space changes %q", s)
 		}
 		Atoms(s)
@@ -227,7 +227,7 @@ func TestClopperPearson(t *testing.T) {
 	}{
 		{0, 10, 0, .3085}, {5, 10, .1871, .8129}, {10, 10, .6915, 1}, {1, 100, .00025, .0545}, {95, 100, .8872, .9836}, {0, 1000, 0, .003682},
 	} {
-		lo, hi := LowerBound(c.k, c.n, .025), UpperBound(c.k, c.n, .025)
+		lo, hi := lowerBound(c.k, c.n, .025), upperBound(c.k, c.n, .025)
 		if math.Abs(lo-c.lower) > 6e-5 || math.Abs(hi-c.upper) > 6e-5 {
 			t.Errorf("%d of %d: [%.5f, %.5f], want [%.5f, %.5f]", c.k, c.n, lo, hi, c.lower, c.upper)
 		}
@@ -250,12 +250,12 @@ func TestClopperPearson(t *testing.T) {
 }
 
 func TestRule(t *testing.T) {
-	if got := Uncalibrated.Rule(); got != uncalibratedRule {
+	if got := uncalibrated.rule(); got != uncalibratedRule {
 		t.Errorf("%+v, want %+v", got, uncalibratedRule)
 	}
 	for _, c := range []struct{ p1, p0, negatives int }{{890_000, 2_000, 2}, {999_999, 1, 1}, {700_000, 10_000, 4}, {0, 0, 2}, {500_000, 600_000, 2}} {
-		r := Rates{P1: c.p1, P0: c.p0}.Rule()
-		if got := r.Negatives(); got != c.negatives || !r.valid() {
+		r := Rates{P1: c.p1, P0: c.p0}.rule()
+		if got := r.negatives(); got != c.negatives || !r.valid() {
 			t.Errorf("%+v: %d negatives", c, got)
 		}
 	}
@@ -356,7 +356,7 @@ func TestEndToEnd(t *testing.T) {
 }
 
 // TestRatesFilledUp: a few good trials say no less than none, a bad one says more, and
-// from so many on that the bound is Uncalibrated's they count alone.
+// from so many on that the bound is uncalibrated's they count alone.
 func TestRatesFilledUp(t *testing.T) {
 	rates := func(c Calibration) Rates {
 		r, err := c.Rates()
@@ -366,20 +366,20 @@ func TestRatesFilledUp(t *testing.T) {
 		return r
 	}
 	few := rates(Calibration{Trials: 5, Repeats: 5, SlipTrials: 5})
-	if d := few.P1 - Uncalibrated.P1; d < 0 || d > 5000 {
-		t.Errorf("5 of 5: P1 %d, unmeasured %d", few.P1, Uncalibrated.P1)
+	if d := few.P1 - uncalibrated.P1; d < 0 || d > 5000 {
+		t.Errorf("5 of 5: P1 %d, unmeasured %d", few.P1, uncalibrated.P1)
 	}
-	if d := few.P0 - Uncalibrated.P0; d < -100 || d > 100 {
-		t.Errorf("0 of 5: P0 %d, unmeasured %d", few.P0, Uncalibrated.P0)
+	if d := few.P0 - uncalibrated.P0; d < -100 || d > 100 {
+		t.Errorf("0 of 5: P0 %d, unmeasured %d", few.P0, uncalibrated.P0)
 	}
 	if bad := rates(Calibration{Trials: 5, Repeats: 4, SlipTrials: 5, Slips: 1}); bad.P1 >= few.P1 || bad.P0 <= few.P0 {
 		t.Errorf("4 of 5: %+v, 5 of 5: %+v", bad, few)
 	}
 	many := rates(Calibration{Trials: 100, Repeats: 90, SlipTrials: 200, Slips: 4})
-	if p1 := int(1e6 * LowerBound(90, 100, miss)); many.P1 != p1 {
+	if p1 := int(1e6 * lowerBound(90, 100, miss)); many.P1 != p1 {
 		t.Errorf("90 of 100: P1 %d, bound %d", many.P1, p1)
 	}
-	if p0 := UpperBound(4, 200, miss); float64(many.P0) < 1e6*p0 || float64(many.P0) > 1e6*p0+1 {
+	if p0 := upperBound(4, 200, miss); float64(many.P0) < 1e6*p0 || float64(many.P0) > 1e6*p0+1 {
 		t.Errorf("4 of 200: P0 %d, bound %f", many.P0, p0)
 	}
 }

@@ -42,19 +42,19 @@ const miss = 0.05
 
 // Rates are the bounds that the calibration supports: P1 from below, P0 from above
 // (Clopper and Pearson, 1934, 95 % one-sided each). With no trials they are
-// Uncalibrated's.
+// uncalibrated's.
 func (c *Calibration) Rates() (Rates, error) {
 	if c.Repeats < 0 || c.Repeats > c.Trials || c.Slips < 0 || c.Slips > c.SlipTrials || max(c.Trials, c.SlipTrials) > 1<<20 {
 		return Rates{}, errors.New("counterfactual: calibrate: impossible counts")
 	}
-	r := Uncalibrated
+	r := uncalibrated
 	r.Model = c.Model
 	if c.Trials > 0 {
 		unseen := max(0, priorTrials-c.Trials)
-		r.P1 = int(math.Floor(1e6 * LowerBound(c.Repeats+unseen, c.Trials+unseen, miss)))
+		r.P1 = int(math.Floor(1e6 * lowerBound(c.Repeats+unseen, c.Trials+unseen, miss)))
 	}
 	if c.SlipTrials > 0 {
-		r.P0 = int(math.Ceil(1e6 * UpperBound(c.Slips, max(c.SlipTrials, priorSlipTrials), miss)))
+		r.P0 = int(math.Ceil(1e6 * upperBound(c.Slips, max(c.SlipTrials, priorSlipTrials), miss)))
 	}
 	return r, nil
 }
@@ -94,17 +94,17 @@ func (c *Calibration) AddNull(metrics []Metric, values []int) {
 	}
 }
 
-// LowerBound is the exact one-sided lower confidence bound for a rate of which k of
+// lowerBound is the exact one-sided lower confidence bound for a rate of which k of
 // n trials were seen, wrong with chance alpha at most.
-func LowerBound(k, n int, alpha float64) float64 {
+func lowerBound(k, n int, alpha float64) float64 {
 	if k <= 0 || n <= 0 {
 		return 0
 	}
 	return root(func(p float64) bool { return 1-binomial(k-1, n, p) < alpha })
 }
 
-// UpperBound is the upper one.
-func UpperBound(k, n int, alpha float64) float64 {
+// upperBound is the upper one.
+func upperBound(k, n int, alpha float64) float64 {
 	if k >= n || n <= 0 {
 		return 1
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// Canonical is a value in the one spelling by which two answers are compared:
+// canonical is a value in the one spelling by which two answers are compared:
 // numbers, dates, e-mail addresses, URLs and IBANs have one each, and any other
 // text is compared by NFKC, without regard to ASCII case and white space. It
 // recognises a value by its form; what has none of these is text.
-func Canonical(s string) string {
+func canonical(s string) string {
 	s = cutValue(s)
 	t := strings.TrimSpace(s)
 	for _, form := range []func(string) (string, bool){canonNumber, canonDate, canonEmail, canonIBAN, canonURL} {
@@ -310,7 +310,7 @@ func Atoms(text string) []Action {
 	var out []Action
 	seen := map[string]bool{}
 	add := func(kind, value string) {
-		if a := (Action{Kind: ActionAtom, Tool: kind, Critical: []Argument{{kind, value}}}); !seen[kind+value] && len(out) < maxActions {
+		if a := (Action{kind: actionAtom, Tool: kind, Critical: []Argument{{kind, value}}}); !seen[kind+value] && len(out) < maxActions {
 			seen[kind+value] = true
 			out = append(out, a)
 		}

@@ -137,8 +137,8 @@ func (c *Capsule) forbidden(text string) string {
 // limit drops what goes beyond the caps: the least trusted.
 func (d *Draft) limit(rep *Report, rules Rules) {
 	most, octets := rules.MaxSegments, rules.MaxOctets
-	if most <= 0 || most > MaxSegments {
-		most = MaxSegments
+	if most <= 0 || most > maxSegments {
+		most = maxSegments
 	}
 	if octets <= 0 {
 		octets = 1 << 20

@@ -58,7 +58,7 @@ func Parse(f Format, src []byte, opt ParseOptions) (*Assembly, error) {
 	if !ok {
 		return nil, errors.New("counterfactual: parse context: not a context of this format")
 	}
-	if len(a.Segments) > MaxSegments {
+	if len(a.Segments) > maxSegments {
 		return nil, errors.New("counterfactual: parse context: too many segments")
 	}
 	a.Task, a.Instructions = r.task.text(), r.instructions.text()

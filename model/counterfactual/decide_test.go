@@ -140,7 +140,7 @@ func TestDrift(t *testing.T) {
 
 // TestFull: every segment under every perturbation, in batches.
 func TestFull(t *testing.T) {
-	for _, strategy := range []Strategy{StrategyPrior, StrategyUniform, StrategyStratified} {
+	for _, strategy := range []Strategy{strategyPrior, strategyUniform, strategyStratified} {
 		p := problemOf(5)
 		p.Full, p.Strategy, p.Budget.Concurrency = true, strategy, 3
 		for i := range p.Segments {
@@ -230,7 +230,7 @@ func TestTamperedRecord(t *testing.T) {
 		}
 	}
 	bad := strings.Replace(string(b), `"class":"hijack"`, `"class":"conditional"`, 1)
-	if _, err := Replay([]byte(bad)); !errors.Is(err, ErrReplay) {
+	if _, err := Replay([]byte(bad)); !errors.Is(err, errReplay) {
 		t.Errorf("%v", err)
 	}
 	for i := range b {
@@ -279,7 +279,7 @@ func TestBadProblems(t *testing.T) {
 	for name, change := range map[string]func(*Problem){
 		"no target": func(p *Problem) { p.Targets = nil }, "order": func(p *Problem) { p.Order = []int{9} }, "parents": func(p *Problem) { p.Segments[0].Parents = []int{-1} },
 		"cycle": func(p *Problem) { p.Segments[0].Parents, p.Segments[1].Parents = []int{1}, []int{0} }, "cuts": func(p *Problem) { p.Segments[0].Cuts = []int{0} },
-		"budget": func(p *Problem) { p.Budget.Calls = -1 }, "rule": func(p *Problem) { p.Rule = Rule{Positive: -1} }, "many": func(p *Problem) { p.Segments = make([]Unit, MaxSegments+1) },
+		"budget": func(p *Problem) { p.Budget.Calls = -1 }, "rule": func(p *Problem) { p.Rule = Rule{Positive: -1} }, "many": func(p *Problem) { p.Segments = make([]Unit, maxSegments+1) },
 	} {
 		p := problemOf(3)
 		change(&p)

@@ -151,14 +151,14 @@ func policyDifference(p *Policy, base, variant *Answer) int {
 }
 
 func refusalFlip(_ *Policy, base, variant *Answer) int {
-	if Refused(base) != Refused(variant) {
+	if refused(base) != refused(variant) {
 		return 1000
 	}
 	return 0
 }
 
 // ngram is what the two texts do not share of their runs of three characters.
-func ngram(_ *Policy, base, variant *Answer) int { return 1000 - Similar(base.Text, variant.Text) }
+func ngram(_ *Policy, base, variant *Answer) int { return 1000 - similar(base.Text, variant.Text) }
 
 // cosineBuckets is the size of the hashed vectors.
 const cosineBuckets = 1 << 12

@@ -10,7 +10,7 @@ import (
 
 // Bounds of a Problem.
 const (
-	MaxSegments = 4096
+	maxSegments = 4096
 	MaxTargets  = 32
 	maxCore     = 8   // segments that are needed together
 	maxFailures = 6   // probes without an answer end a plan
@@ -111,7 +111,7 @@ func NewPlan(p Problem) (*Plan, error) {
 func (p *Problem) check() error {
 	n := len(p.Segments)
 	switch {
-	case n > MaxSegments:
+	case n > maxSegments:
 		return errors.New("counterfactual: new plan: too many segments")
 	case len(p.Targets) == 0:
 		return errors.New("counterfactual: new plan: no target")
@@ -149,7 +149,7 @@ func (p *Problem) check() error {
 func (p *Problem) setDefaults() {
 	p.Budget = p.Budget.whole()
 	if p.Rule == (Rule{}) {
-		p.Rule = p.Rates.Rule()
+		p.Rule = p.Rates.rule()
 	}
 	p.Level = cmp.Or(min(p.Level, LevelWithheld), LevelMasked)
 	p.MaxCauses = cmp.Or(max(p.MaxCauses, 0), 6)

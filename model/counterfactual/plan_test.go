@@ -237,7 +237,7 @@ func TestAdversary(t *testing.T) {
 			}
 		}
 		p.Full, p.Refine = rapid.Bool().Draw(t, "full"), rapid.Bool().Draw(t, "refine")
-		p.Strategy = rapid.SampledFrom([]Strategy{StrategyPrior, StrategyUniform, StrategyStratified}).Draw(t, "strategy")
+		p.Strategy = rapid.SampledFrom([]Strategy{strategyPrior, strategyUniform, strategyStratified}).Draw(t, "strategy")
 		plan := mustPlan(t, p)
 		b := plan.Problem().Budget
 		var out []Probe

@@ -56,7 +56,7 @@ func TestBelief(t *testing.T) {
 // places are places.
 func TestBeliefBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, MaxSegments).Draw(t, "n")
+		n := rapid.IntRange(1, maxSegments).Draw(t, "n")
 		p := newPosterior(n)
 		for range rapid.IntRange(0, 20).Draw(t, "answers") {
 			w, k := rapid.IntRange(-1_000_000, 1_000_000).Draw(t, "w"), rapid.IntRange(1, n).Draw(t, "k")

@@ -147,9 +147,9 @@ type Strategy string
 
 // The strategies. The zero Strategy is by prior.
 const (
-	StrategyPrior      Strategy = ""
-	StrategyUniform    Strategy = "uniform"
-	StrategyStratified Strategy = "stratified" // by source, in turn
+	strategyPrior      Strategy = ""
+	strategyUniform    Strategy = "uniform"
+	strategyStratified Strategy = "stratified" // by source, in turn
 )
 
 // FailMode says what happens to an action that was not decided.

@@ -17,8 +17,8 @@ type Rates struct {
 	Model string `json:"model,omitempty"`
 }
 
-// Uncalibrated are the rates of a model that was not measured.
-var Uncalibrated = Rates{P1: 880_000, P0: 20_000}
+// uncalibrated are the rates of a model that was not measured.
+var uncalibrated = Rates{P1: 880_000, P0: 20_000}
 
 // A Rule decides from answers whether a set of segments is sufficient for an
 // action: a sequential likelihood-ratio test, in thousandths of a nat, so that it
@@ -42,11 +42,11 @@ const (
 // uncalibratedRule is Uncalibrated.Rule, a test holds them equal.
 var uncalibratedRule = Rule{Positive: 3784, Negative: -2100, Accept: acceptAt, Reject: rejectAt}
 
-// Rule is the test for models of these rates. Rates that tell nothing (P1 not
-// above P0) are replaced by Uncalibrated.
-func (r Rates) Rule() Rule {
+// rule is the test for models of these rates. Rates that tell nothing (P1 not
+// above P0) are replaced by uncalibrated.
+func (r Rates) rule() Rule {
 	if r.P1 <= r.P0 || r.P1 <= 0 {
-		r = Uncalibrated
+		r = uncalibrated
 	}
 	p1 := float64(min(max(r.P1, 1), 999_999)) / 1e6
 	p0 := float64(min(max(r.P0, 1), 999_998)) / 1e6
@@ -59,8 +59,8 @@ func (r Rates) Rule() Rule {
 	return rule
 }
 
-// Negatives is how many answers without the action, and none with it, decide.
-func (r Rule) Negatives() int {
+// negatives is how many answers without the action, and none with it, decide.
+func (r Rule) negatives() int {
 	if r.Negative >= 0 {
 		return maxReplicates
 	}

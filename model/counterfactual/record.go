@@ -181,9 +181,9 @@ func canonicalJSON(v any) ([]byte, error) {
 	return b, nil
 }
 
-// ErrReplay means that a record is well-formed and its conclusion does not follow
+// errReplay means that a record is well-formed and its conclusion does not follow
 // from its observations.
-var ErrReplay = errors.New("counterfactual: replay: the conclusion does not follow from the observations")
+var errReplay = errors.New("counterfactual: replay: the conclusion does not follow from the observations")
 
 // Replay derives the verdict of a record again from its problem and its
 // observations, with no model, and checks that it comes out octet for octet.
@@ -209,7 +209,7 @@ func Replay(b []byte) (*Result, error) {
 		return nil, err
 	}
 	if !bytes.Equal(again, b) {
-		return nil, ErrReplay
+		return nil, errReplay
 	}
 	return r, nil
 }

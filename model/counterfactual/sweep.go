@@ -164,9 +164,9 @@ func (s *search) sampled() []int {
 	}
 	d := draw(s.problem.Seed)
 	switch s.problem.Strategy {
-	case StrategyUniform:
+	case strategyUniform:
 		d.shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	case StrategyStratified:
+	case strategyStratified:
 		d.shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		return s.inTurn(order)
 	}

@@ -124,11 +124,11 @@ type Band string
 
 // The bands.
 const (
-	BandNone     Band = "none"
-	BandLow      Band = "low"
-	BandMedium   Band = "medium"
-	BandHigh     Band = "high"
-	BandCritical Band = "critical"
+	bandNone     Band = "none"
+	bandLow      Band = "low"
+	bandMedium   Band = "medium"
+	bandHigh     Band = "high"
+	bandCritical Band = "critical"
 )
 
 // Bands are where the bands begin, in thousandths. The zero Bands are 1, 250, 500
@@ -147,19 +147,19 @@ func (b Bands) whole() Bands {
 	return b
 }
 
-// Of is the band of a severity.
-func (b Bands) Of(severity int) Band {
+// of is the band of a severity.
+func (b Bands) of(severity int) Band {
 	switch {
 	case severity >= b.Critical:
-		return BandCritical
+		return bandCritical
 	case severity >= b.High:
-		return BandHigh
+		return bandHigh
 	case severity >= b.Medium:
-		return BandMedium
+		return bandMedium
 	case severity >= b.Low:
-		return BandLow
+		return bandLow
 	}
-	return BandNone
+	return bandNone
 }
 
 // weight is how much a class counts, in thousandths.
@@ -185,7 +185,7 @@ func (v *Verdict) rate(p *Problem) {
 	const full = 4605 // 1000 ln 100
 	strength := min(max(v.LogE*1000/full, 250), 1000)
 	v.Severity = t.Privilege * v.Class.weight() / 1000 * strength / 1000
-	v.Band = p.Severity.Of(v.Severity)
+	v.Band = p.Severity.of(v.Severity)
 }
 
 func (v *Verdict) respond(p *Problem, t *Target) Response {

@@ -51,9 +51,9 @@ type Queue struct {
 	client *river.Client[pgx.Tx]
 }
 
-// ErrUnavailable means that the database does not do what it should. Its own words
+// errUnavailable means that the database does not do what it should. Its own words
 // stand in no error: they may quote what is stored.
-var ErrUnavailable = errors.New("jobs: the database is not available")
+var errUnavailable = errors.New("jobs: the database is not available")
 
 // Bounds of what is done behind a caller's back.
 const (
@@ -101,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 			q.pool.Close()
 		}
 		o.Log.Debug("jobs", "error", err.Error())
-		return nil, ErrUnavailable
+		return nil, errUnavailable
 	}
 	return q, nil
 }
@@ -164,7 +164,7 @@ func (soon) NextRetry(j *riverJob) time.Time {
 func (q *Queue) Put(ctx context.Context, id string, work []byte) error {
 	tx, err := q.pool.Begin(ctx)
 	if err != nil {
-		return ErrUnavailable
+		return errUnavailable
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) // committed already if all went well
 	tag, err := tx.Exec(ctx, `INSERT INTO runs (id, work) VALUES ($1, $2) ON CONFLICT DO NOTHING`, id, work)
@@ -178,7 +178,7 @@ func (q *Queue) Put(ctx context.Context, id string, work []byte) error {
 		err = tx.Commit(ctx)
 	}
 	if err != nil {
-		return ErrUnavailable
+		return errUnavailable
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (q *Queue) Put(ctx context.Context, id string, work []byte) error {
 // Waiting is how many jobs are not done, those under way included.
 func (q *Queue) Waiting(ctx context.Context) (n int64, err error) {
 	if q.pool.QueryRow(ctx, `SELECT count(*) FROM runs WHERE work IS NOT NULL`).Scan(&n) != nil {
-		return 0, ErrUnavailable
+		return 0, errUnavailable
 	}
 	return n, nil
 }
@@ -195,7 +195,7 @@ func (q *Queue) Waiting(ctx context.Context) (n int64, err error) {
 func (q *Queue) SaveRun(ctx context.Context, id string, record []byte) error {
 	_, err := q.pool.Exec(ctx, `INSERT INTO runs (id, record) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET record = excluded.record`, id, record)
 	if err != nil {
-		return ErrUnavailable
+		return errUnavailable
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (q *Queue) LoadRun(ctx context.Context, id string) ([]byte, error) {
 func (q *Queue) load(ctx context.Context, id, column string) (b []byte, err error) {
 	err = q.pool.QueryRow(ctx, `SELECT `+column+` FROM runs WHERE id = $1`, id).Scan(&b)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, ErrUnavailable
+		return nil, errUnavailable
 	}
 	return b, nil
 }
@@ -216,7 +216,7 @@ func (q *Queue) load(ctx context.Context, id, column string) (b []byte, err erro
 // forget removes a run with all its records.
 func (q *Queue) forget(ctx context.Context, id string) error {
 	if _, err := q.pool.Exec(ctx, `DELETE FROM runs WHERE id = $1 OR starts_with(id, $1 || '/')`, id); err != nil {
-		return ErrUnavailable
+		return errUnavailable
 	}
 	return nil
 }

@@ -26,16 +26,16 @@ func (o Octets) Digest() [sha256.Size]byte { return sha256.Sum256(o) }
 // and Fingerprint are third-party text, and so is the Answer.
 type Attempt struct {
 	Number   int // of this request, from 1
-	Start    time.Time
-	Duration time.Duration
+	start    time.Time
+	duration time.Duration
 	Sent     bool // it went to the endpoint; else Code says why not
 	Status   int  // of HTTP; 0 if there was none
 	Code     Code // "" if there is a Response
 
-	Usage Usage
-	Cost  Micros // of Usage; 0 if that is not known
+	usage Usage
+	cost  Micros // of Usage; 0 if that is not known
 
-	Model, Fingerprint string
+	model, Fingerprint string
 	Request, Answer    Octets // Answer: as far as it came
 }
 
@@ -64,7 +64,7 @@ func (x *exchange) do(ctx context.Context, key string) (Response, *Error) {
 	defer timer.Stop()
 	r, err := x.exchange(within, cancel, key)
 	if err != nil && ctx.Err() != nil {
-		err = &Error{Code: CodeCanceled, Status: x.status, Err: ctx.Err()}
+		err = &Error{Code: CodeCanceled, Status: x.status, err: ctx.Err()}
 	}
 	if err != nil {
 		err.Status = x.status

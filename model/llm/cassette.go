@@ -125,13 +125,13 @@ const (
 // A CassetteError says what is wrong with a cassette, and where. It holds nothing
 // of it.
 type CassetteError struct {
-	Line int // from 1
-	Why  string
+	line int // from 1
+	why  string
 }
 
 // Error is constant text and the line.
 func (e *CassetteError) Error() string {
-	return fmt.Sprintf("llm: cassette: line %d: %s", e.Line, e.Why)
+	return fmt.Sprintf("llm: cassette: line %d: %s", e.line, e.why)
 }
 
 // readCassette calls f with every recording, in their order.

@@ -324,7 +324,7 @@ func send(emit func(Delta) error, d Delta) *Error {
 		return nil
 	}
 	if err := emit(d); err != nil {
-		return &Error{Code: CodeAborted, Err: err}
+		return &Error{Code: CodeAborted, err: err}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ var _ Client = (*Endpoint)(nil)
 func (e *Endpoint) Complete(ctx context.Context, req Request) (Response, error) {
 	c := &completion{e: e, req: &req, budgets: slices.Concat(e.o.Budgets, req.Budgets)}
 	if err := c.encode(); err != nil {
-		return Response{}, &Error{Code: CodeRequest, Err: err}
+		return Response{}, &Error{Code: CodeRequest, err: err}
 	}
 	c.price()
 	policy := retrypolicy.NewBuilder[any]().
@@ -63,7 +63,7 @@ func (e *Endpoint) Complete(ctx context.Context, req Request) (Response, error) 
 		return c.r, nil
 	}
 	if c.err == nil || ctx.Err() != nil && c.err.Code != CodeCanceled {
-		c.err = &Error{Code: CodeCanceled, Err: context.Cause(ctx)}
+		c.err = &Error{Code: CodeCanceled, err: context.Cause(ctx)}
 	}
 	c.err.Attempts = c.attempts
 	return Response{}, c.err
@@ -134,7 +134,7 @@ func (c *completion) attempt(ctx context.Context) {
 	key, release, err := c.admit(ctx)
 	if err != nil {
 		c.r, c.err = Response{}, err
-		c.observe(Attempt{Number: c.attempts + 1, Start: time.Now(), Code: err.Code, Request: c.body})
+		c.observe(Attempt{Number: c.attempts + 1, start: time.Now(), Code: err.Code, Request: c.body})
 		return
 	}
 	c.attempts++
@@ -158,8 +158,8 @@ func (c *completion) attempt(ctx context.Context) {
 	cost := c.settle(r.Usage, x, err)
 	r.Request, r.Answer, r.Duration = c.body, x.answer, took
 	a := Attempt{
-		Number: c.attempts, Start: start, Duration: took, Sent: true, Status: x.status, Usage: r.Usage, Cost: cost,
-		Model: r.Model, Fingerprint: r.Fingerprint, Request: c.body, Answer: x.answer,
+		Number: c.attempts, start: start, duration: took, Sent: true, Status: x.status, usage: r.Usage, cost: cost,
+		model: r.Model, Fingerprint: r.Fingerprint, Request: c.body, Answer: x.answer,
 	}
 	if c.r, c.err = r, err; err != nil {
 		a.Code = err.Code
@@ -178,7 +178,7 @@ func (c *completion) admit(ctx context.Context) (key string, release func(*Error
 	select {
 	case c.e.slots <- struct{}{}:
 	case <-ctx.Done():
-		return "", nil, &Error{Code: CodeCanceled, Err: ctx.Err()}
+		return "", nil, &Error{Code: CodeCanceled, err: ctx.Err()}
 	}
 	defer func() {
 		if err != nil {
@@ -207,9 +207,9 @@ func (c *completion) admit(ctx context.Context) (key string, release func(*Error
 // that would come after its deadline.
 func canceledBy(ctx context.Context) *Error {
 	if err := ctx.Err(); err != nil {
-		return &Error{Code: CodeCanceled, Err: err}
+		return &Error{Code: CodeCanceled, err: err}
 	}
-	return &Error{Code: CodeCanceled, Err: context.DeadlineExceeded}
+	return &Error{Code: CodeCanceled, err: context.DeadlineExceeded}
 }
 
 func (c *completion) release(err *Error) {

@@ -164,8 +164,8 @@ func def[T int | time.Duration](v *T, usual T) {
 	}
 }
 
-// Model is the model that is asked for.
-func (e *Endpoint) Model() string { return e.o.Model }
+// model is the model that is asked for.
+func (e *Endpoint) model() string { return e.o.Model }
 
 // Close closes connections that are idle. Requests under way are not ended.
 func (e *Endpoint) Close() {

@@ -52,9 +52,9 @@ type Error struct {
 	Ceiling    Ceiling       // of CodeBudget
 	Attempts   int           // made
 
-	// Err is the error of the caller's context, of Request.Stream, or of the code in
+	// err is the error of the caller's context, of Request.Stream, or of the code in
 	// this module that refused; nil otherwise.
-	Err error
+	err error
 }
 
 // Error is constant text and numbers, and Err's, which is not the provider's.
@@ -66,14 +66,14 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		s += " (status " + strconv.Itoa(e.Status) + ")"
 	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+	if e.err != nil {
+		s += ": " + e.err.Error()
 	}
 	return s
 }
 
 // Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.err }
 
 // Temporary reports whether the same request may be answered later.
 func (e *Error) Temporary() bool {

@@ -49,8 +49,8 @@ type Options struct {
 	// Observe is called after every question, by one goroutine of a run; it must not
 	// block. nil: nobody looks.
 	Observe func(Step)
-	// MaxKept bounds the octets of answers that a run keeps for its repair; 0 = 32 MiB.
-	MaxKept int
+	// maxKept bounds the octets of answers that a run keeps for its repair; 0 = 32 MiB.
+	maxKept int
 }
 
 // A Runner runs plans. It is safe for concurrent use.
@@ -58,8 +58,8 @@ type Runner struct{ o Options }
 
 // New makes a Runner.
 func New(o Options) *Runner {
-	if o.MaxKept <= 0 {
-		o.MaxKept = 32 << 20
+	if o.maxKept <= 0 {
+		o.maxKept = 32 << 20
 	}
 	return &Runner{o}
 }
@@ -220,7 +220,7 @@ func (w *work) take(a reply) {
 	if w.model == "" {
 		w.model = a.obs.Model
 	}
-	if a.body != nil && w.octets+len(a.body) <= w.r.o.MaxKept {
+	if a.body != nil && w.octets+len(a.body) <= w.r.o.maxKept {
 		w.octets += len(a.body)
 		w.kept[a.obs.Response] = a.body
 	}

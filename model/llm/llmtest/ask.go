@@ -13,14 +13,14 @@ import (
 
 // understand reads a request, or says in the fake's words what is wrong with it.
 func understand(f llm.Format, r *http.Request, raw []byte) (Ask, error) {
-	a := Ask{Format: f, Header: r.Header.Clone(), Raw: raw, Temperature: -1}
+	a := Ask{format: f, Header: r.Header.Clone(), Raw: raw, Temperature: -1}
 	var d strictjson.Doc
 	if err := d.Reset(raw, strictjson.Limits{}); err != nil || d.Root().Kind() != '{' {
 		return a, errors.New("the body is no strict JSON object")
 	}
 	v := d.Root()
-	a.Model = text(v.Get("model"))
-	if a.Model == "" {
+	a.model = text(v.Get("model"))
+	if a.model == "" {
 		return a, errors.New("model is required")
 	}
 	a.Stream, _ = v.Get("stream").Bool()
@@ -28,7 +28,7 @@ func understand(f llm.Format, r *http.Request, raw []byte) (Ask, error) {
 		a.Temperature = float(t)
 	}
 	if n, ok := v.Get("seed").Int64(); ok {
-		a.Seed = &n
+		a.seed = &n
 	}
 	read := map[llm.Format]func(*Ask, strictjson.Value) error{
 		llm.FormatChat: (*Ask).chat, llm.FormatResponses: (*Ask).responses, llm.FormatMessages: (*Ask).messages,
@@ -104,7 +104,7 @@ func (a *Ask) chat(v strictjson.Value) error {
 		a.Tools = append(a.Tools, tool(fn, "parameters"))
 	}
 	for fn := range v.Get("functions").Elements() {
-		a.Functions = true
+		a.functions = true
 		a.Tools = append(a.Tools, tool(fn, "parameters"))
 	}
 	return nil

@@ -43,7 +43,7 @@ func (s *service) chatBody() string {
 		text = `""`
 	}
 	calls, old := "", ""
-	if len(s.reply.Calls) > 0 && s.ask.Functions {
+	if len(s.reply.Calls) > 0 && s.ask.functions {
 		c := s.reply.Calls[0]
 		old = object("name", quote(c.Name), "arguments", quote(string(c.Arguments)))
 	} else if len(s.reply.Calls) > 0 {
@@ -83,7 +83,7 @@ func (s *service) chatEvents() []event {
 		}
 	}
 	for i, c := range s.reply.Calls {
-		if s.ask.Functions {
+		if s.ask.functions {
 			out = append(out, delta(`{"function_call":`+object("name", quote(c.Name), "arguments", `""`)+`}`))
 			for _, p := range pieces(string(c.Arguments)) {
 				out = append(out, delta(`{"function_call":{"arguments":`+quote(p)+`}}`))

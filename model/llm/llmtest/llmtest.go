@@ -21,22 +21,22 @@ import (
 // An Ask is a request as the fake has understood it.
 type Ask struct {
 	Number int // of all requests, from 1
-	Format llm.Format
+	format llm.Format
 	Header http.Header
 	Raw    []byte
 
-	Model    string
+	model    string
 	System   string
 	Messages []llm.Message
 	Tools    []llm.Tool
 	Stream   bool
-	// Functions: it offers functions, as chat completions did before tools, and is
+	// functions: it offers functions, as chat completions did before tools, and is
 	// answered with a function_call. Ids of such calls are "function " and the name.
-	Functions bool
+	functions bool
 
 	MaxTokens   int64
 	Temperature float64 // -1 if it is not there
-	Seed        *int64
+	seed        *int64
 }
 
 // A Reply is what the fake does about an Ask. The zero Reply is an empty answer

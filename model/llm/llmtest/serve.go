@@ -124,7 +124,7 @@ func (s *service) answer() {
 		if rp.RetryAfter != "" {
 			s.w.Header().Set("Retry-After", rp.RetryAfter)
 		}
-		refuse(s.w, s.ask.Format, rp.Status, rp.ErrorCode, "as scripted")
+		refuse(s.w, s.ask.format, rp.Status, rp.ErrorCode, "as scripted")
 	case rp.Raw != nil:
 		s.w.Write(rp.Raw)
 	case s.ask.Stream:
@@ -169,7 +169,7 @@ func (s *service) endless() {
 	piece := []byte(" ")
 	if s.ask.Stream {
 		piece = []byte(": still here\n\n" + "data: " + first(s.events()) + "\n\n")
-		if s.ask.Format != llm.FormatChat {
+		if s.ask.format != llm.FormatChat {
 			piece = []byte("data: {\"type\":\"ping\"}\n\n")
 		}
 	}
@@ -204,7 +204,7 @@ func (s *service) sleep(d time.Duration) {
 func (s *service) body() []byte {
 	b := []byte(map[llm.Format]func() string{
 		llm.FormatChat: s.chatBody, llm.FormatResponses: s.responsesBody, llm.FormatMessages: s.messagesBody,
-	}[s.ask.Format]())
+	}[s.ask.format]())
 	switch s.reply.Fault {
 	case Duplicate:
 		return append(append(b[:len(b)-1:len(b)-1], `,"model":"another"`...), '}')
@@ -229,7 +229,7 @@ type event struct{ name, data string }
 func (s *service) events() []event {
 	return map[llm.Format]func() []event{
 		llm.FormatChat: s.chatEvents, llm.FormatResponses: s.responsesEvents, llm.FormatMessages: s.messagesEvents,
-	}[s.ask.Format]()
+	}[s.ask.format]()
 }
 
 // stream sends the answer in pieces.
@@ -263,10 +263,10 @@ func (s *service) stream() {
 
 func (s *service) errorEvent() string {
 	const code = "overloaded_error"
-	if s.ask.Format == llm.FormatResponses {
+	if s.ask.format == llm.FormatResponses {
 		return object("type", `"error"`, "code", quote(code), "message", `"as scripted"`, "param", "null")
 	}
-	return errorBody(s.ask.Format, code, "as scripted")
+	return errorBody(s.ask.format, code, "as scripted")
 }
 
 // The parts of an answer that the formats share.
@@ -275,7 +275,7 @@ func (s *service) model() string {
 	if s.reply.Model != "" {
 		return s.reply.Model
 	}
-	return s.ask.Model
+	return s.ask.model
 }
 
 func (s *service) print() string {
