@@ -123,7 +123,7 @@ func (v *Verdict) Flagged() bool {
 // A Judgement is that of one segment: of its worst chunk.
 type Judgement struct {
 	Score
-	Reason Reason
+	reason Reason
 }
 
 // An Outcome is what shall become of a result.

@@ -40,7 +40,7 @@ type Options struct {
 	// All: also what a narrow surface answers, which cannot hold an injection.
 	All bool
 
-	Now func() time.Time // nil: time.Now
+	now func() time.Time // nil: time.Now
 }
 
 // A Cache remembers scores. Its methods may be called at the same time.
@@ -90,8 +90,8 @@ func New(o Options) (*Member, error) {
 	o.Concurrent = cmp.Or(o.Concurrent, 8)
 	o.Most = cmp.Or(o.Most, 4<<20)
 	o.Calls = cmp.Or(o.Calls, 600)
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.now == nil {
+		o.now = time.Now
 	}
 	return &Member{o: o,
 		room:    make(chan struct{}, o.Concurrent),
@@ -100,8 +100,8 @@ func New(o Options) (*Member, error) {
 	}, nil
 }
 
-// Name is the member's label.
-func (m *Member) Name() string { return m.o.Name }
+// name is the member's label.
+func (m *Member) name() string { return m.o.Name }
 
 // Mode says whether its verdicts act.
 func (m *Member) Mode() Mode { return m.o.Mode }
@@ -125,14 +125,14 @@ func (m *Member) Skipped(why Reason) Verdict {
 // Judge asks about every segment of a result. It returns when all is answered, when
 // its time is up, or when ctx ends; there is always a verdict.
 func (m *Member) Judge(ctx context.Context, segments []Segment) Verdict {
-	begin := m.o.Now()
+	begin := m.o.now()
 	v := Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Segments: make([]Judgement, len(segments))}
 	ctx, stop := context.WithTimeout(ctx, m.o.Timeout)
 	defer stop()
 	list := m.cut(segments, &v)
 	m.ask(ctx, list, &v)
 	m.conclude(list, &v)
-	v.Latency = m.o.Now().Sub(begin)
+	v.Latency = m.o.now().Sub(begin)
 	return v
 }
 
@@ -151,7 +151,7 @@ func (m *Member) cut(segments []Segment, v *Verdict) (list []*chunk) {
 		}
 		if len(text) > left {
 			// A part that was judged clean would say nothing of the rest.
-			v.Segments[i].Reason = TooLong
+			v.Segments[i].reason = TooLong
 			continue
 		}
 		left -= len(text)
@@ -207,11 +207,11 @@ func (m *Member) ask(ctx context.Context, list []*chunk, v *Verdict) {
 func (m *Member) call(ctx context.Context, batch []*chunk) (Reason, error) {
 	select {
 	case m.room <- struct{}{}:
-		defer m.leave(m.o.Now())
+		defer m.leave(m.o.now())
 	case <-ctx.Done():
 		return ended(ctx), nil
 	}
-	if !m.calls.AllowN(m.o.Now(), 1) || !m.afford(batch) {
+	if !m.calls.AllowN(m.o.now(), 1) || !m.afford(batch) {
 		return OverBudget, nil
 	}
 	if !m.breaker.TryAcquirePermit() {
@@ -268,7 +268,7 @@ func check(scores []Score, n int) error {
 
 // leave gives back the place that was taken at the time began, once it has rested.
 func (m *Member) leave(began time.Time) {
-	if rest := time.Duration(m.o.Rest * float64(m.o.Now().Sub(began))); rest > 0 {
+	if rest := time.Duration(m.o.Rest * float64(m.o.now().Sub(began))); rest > 0 {
 		time.AfterFunc(rest, func() { <-m.room })
 		return
 	}
@@ -283,7 +283,7 @@ func (m *Member) afford(batch []*chunk) bool {
 	n := charsOf(batch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if day := m.o.Now().Unix() / 86400; day > m.day { // a clock that goes back gives nothing back
+	if day := m.o.now().Unix() / 86400; day > m.day { // a clock that goes back gives nothing back
 		m.day, m.chars = day, 0
 	}
 	if n > m.o.Chars-m.chars {
@@ -336,8 +336,8 @@ func (m *Member) conclude(list []*chunk, v *Verdict) {
 			of = c.same
 		}
 		if !of.known {
-			if j := &v.Segments[c.segment]; j.Reason == Judged {
-				j.Reason = of.why
+			if j := &v.Segments[c.segment]; j.reason == Judged {
+				j.reason = of.why
 			}
 			continue
 		}
@@ -360,10 +360,10 @@ func (m *Member) conclude(list []*chunk, v *Verdict) {
 		if j.Flagged {
 			v.Outcome = max(v.Outcome, m.o.Flagged)
 		}
-		if j.Reason != Judged {
+		if j.reason != Judged {
 			v.Outcome = max(v.Outcome, m.o.Fail.outcome())
 			if v.Reason == Judged {
-				v.Reason = j.Reason
+				v.Reason = j.reason
 			}
 		}
 	}

@@ -41,10 +41,10 @@ type Options struct {
 	// OTLP is the URL of a collector that takes traces over HTTP
 	// ("http://127.0.0.1:4318"); "" sends none. Header goes with every request.
 	OTLP   string
-	Header map[string]string
-	// Share of the traces that begin here; 0 = all of them. A client's own trace
+	header map[string]string
+	// share of the traces that begin here; 0 = all of them. A client's own trace
 	// is kept or not as the client has decided.
-	Share float64
+	share float64
 
 	Log *slog.Logger // nil: none
 }

@@ -31,7 +31,7 @@ func (m *Meter) startTraces(opt Options) error {
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"
 	}
-	exporter, err := otlptrace.New(ctx, newCollector(u.String(), opt.Header))
+	exporter, err := otlptrace.New(ctx, newCollector(u.String(), opt.header))
 	if err != nil {
 		return fmt.Errorf("meter: OTLP: %s", finding.Quote(err.Error()))
 	}
@@ -41,7 +41,7 @@ func (m *Meter) startTraces(opt Options) error {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		log.Warn("traces or metrics could not be delivered", "error", finding.Quote(err.Error()))
 	}))
-	share := opt.Share
+	share := opt.share
 	if share <= 0 || share > 1 {
 		share = 1
 	}

@@ -50,7 +50,7 @@ func keeper(t *testing.T) (url string, spans func() []*tracepb.Span) {
 
 func TestTraces(t *testing.T) {
 	url, spans := keeper(t)
-	m, err := New(Options{OTLP: url, Header: map[string]string{"X-Key": "k"}})
+	m, err := New(Options{OTLP: url, header: map[string]string{"X-Key": "k"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,10 @@ func (c *coster) init(root *jsonschema.Schema) error {
 		}
 		seen[s] = true
 		if len(seen) > maxSchemas {
-			return TooLarge
+			return tooLarge
 		}
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
-			return Dynamic
+			return dynamic
 		}
 		c.unique = c.unique || s.UniqueItems
 		below(s, func(t *jsonschema.Schema, _ place) { queue = append(queue, t) })
@@ -59,7 +59,7 @@ func acyclic(all map[*jsonschema.Schema]bool) error {
 	visit = func(s *jsonschema.Schema) (err error) {
 		switch state[s] {
 		case open:
-			return Looping
+			return looping
 		case closed:
 			return nil
 		}

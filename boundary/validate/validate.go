@@ -41,16 +41,16 @@ type Reason string
 
 // The reasons.
 const (
-	NotJSON     Reason = "schema-not-json"
-	TooLarge    Reason = "schema-too-large"
-	NotSchema   Reason = "schema-invalid"     // not by the rules of its dialect, or of a dialect that is not known
-	Remote      Reason = "schema-remote"      // refers to what is not in it
-	BadPattern  Reason = "schema-pattern"     // a regular expression that cannot be compiled
-	Dynamic     Reason = "schema-dynamic"     // $dynamicRef or $recursiveRef
-	Looping     Reason = "schema-loop"        // a reference that leads to itself without going down
-	TooCostly   Reason = "schema-too-costly"  // for this value
-	EngineFault Reason = "schema-engine"      // the evaluation failed
-	ValueLimits Reason = "schema-value-limit" // a number that is not worth computing with
+	notJSON     Reason = "schema-not-json"
+	tooLarge    Reason = "schema-too-large"
+	notSchema   Reason = "schema-invalid"     // not by the rules of its dialect, or of a dialect that is not known
+	remote      Reason = "schema-remote"      // refers to what is not in it
+	badPattern  Reason = "schema-pattern"     // a regular expression that cannot be compiled
+	dynamic     Reason = "schema-dynamic"     // $dynamicRef or $recursiveRef
+	looping     Reason = "schema-loop"        // a reference that leads to itself without going down
+	tooCostly   Reason = "schema-too-costly"  // for this value
+	engineFault Reason = "schema-engine"      // the evaluation failed
+	valueLimits Reason = "schema-value-limit" // a number that is not worth computing with
 )
 
 // Error makes a Reason an error.
@@ -101,7 +101,7 @@ func Compile(src []byte) *Schema {
 		err = s.cost.init(root)
 	}
 	if err != nil {
-		s.reason = NotSchema
+		s.reason = notSchema
 		errors.As(err, &s.reason)
 	}
 	return s
@@ -113,29 +113,29 @@ func (s *Schema) Reason() Reason { return s.reason }
 func compile(src []byte) (root *jsonschema.Schema, err error) {
 	defer func() {
 		if recover() != nil { // by the library, on numbers that no int holds
-			root, err = nil, NotSchema
+			root, err = nil, notSchema
 		}
 	}()
 	var doc strictjson.Doc
 	if err := doc.Reset(src, strictjson.Limits{Bytes: MaxSchema, Depth: maxDepth, Values: maxValues}); err != nil {
 		var syntax *strictjson.SyntaxError
 		if errors.As(err, &syntax) && (syntax.Code == strictjson.CodeBytes || syntax.Code == strictjson.CodeDepth || syntax.Code == strictjson.CodeValues) {
-			return nil, TooLarge
+			return nil, tooLarge
 		}
-		return nil, NotJSON
+		return nil, notJSON
 	}
 	value, err := decode(doc.Root())
 	if err != nil {
 		return nil, err
 	}
 	if !countable(doc.Root()) {
-		return nil, NotSchema
+		return nil, notSchema
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nowhere{})
 	c.DefaultDraft(jsonschema.Draft2020)
 	if err := c.AddResource(base, value); err != nil {
-		return nil, NotSchema
+		return nil, notSchema
 	}
 	root, err = c.Compile(base)
 	var load *jsonschema.LoadURLError
@@ -145,11 +145,11 @@ func compile(src []byte) (root *jsonschema.Schema, err error) {
 	case err == nil:
 		return root, nil
 	case errors.As(err, &load), errors.As(err, &scheme):
-		return nil, Remote
+		return nil, remote
 	case errors.As(err, &pattern), strings.Contains(err.Error(), "is not valid regex"):
-		return nil, BadPattern
+		return nil, badPattern
 	}
-	return nil, NotSchema
+	return nil, notSchema
 }
 
 // countable reports whether every length and number of items in a schema fits an
@@ -195,14 +195,14 @@ func (s *Schema) Check(v strictjson.Value) Result {
 	work, err := s.cost.of(v)
 	s.mu.Unlock()
 	if err == nil && work > maxWork {
-		err = TooCostly
+		err = tooCostly
 	}
 	var value any
 	if err == nil {
 		value, err = decode(v)
 	}
 	if err != nil {
-		r := Result{Verdict: Unverifiable, Reason: EngineFault}
+		r := Result{Verdict: Unverifiable, Reason: engineFault}
 		errors.As(err, &r.Reason)
 		return r
 	}
@@ -212,7 +212,7 @@ func (s *Schema) Check(v strictjson.Value) Result {
 func (s *Schema) run(v strictjson.Value, value any) (r Result) {
 	defer func() {
 		if recover() != nil {
-			r = Result{Verdict: Unverifiable, Reason: EngineFault}
+			r = Result{Verdict: Unverifiable, Reason: engineFault}
 		}
 	}()
 	err := s.root.Validate(value)
@@ -221,14 +221,14 @@ func (s *Schema) run(v strictjson.Value, value any) (r Result) {
 	}
 	var failed *jsonschema.ValidationError
 	if !errors.As(err, &failed) {
-		return Result{Verdict: Unverifiable, Reason: EngineFault}
+		return Result{Verdict: Unverifiable, Reason: engineFault}
 	}
 	failed = first(failed)
 	switch failed.ErrorKind.(type) {
 	case *kind.RefCycle:
-		return Result{Verdict: Unverifiable, Reason: Looping}
+		return Result{Verdict: Unverifiable, Reason: looping}
 	case *kind.InvalidJsonValue:
-		return Result{Verdict: Unverifiable, Reason: EngineFault}
+		return Result{Verdict: Unverifiable, Reason: engineFault}
 	}
 	return Result{Verdict: Invalid, Keyword: keyword(failed.ErrorKind), Pointer: pointer(v, failed.InstanceLocation)}
 }
@@ -373,12 +373,12 @@ func decode(v strictjson.Value) (any, error) {
 func number(raw []byte) (any, error) {
 	mantissa, exponent, has := bytes.Cut(bytes.ToLower(raw), []byte{'e'})
 	if len(mantissa) > maxNumber {
-		return nil, ValueLimits
+		return nil, valueLimits
 	}
 	if has {
 		n, err := strconv.Atoi(string(exponent))
 		if err != nil || n > maxExponent || n < -maxExponent {
-			return nil, ValueLimits
+			return nil, valueLimits
 		}
 	}
 	return json.Number(raw), nil

@@ -42,7 +42,7 @@ type Options struct {
 	Name  string // of the model and whoever serves it; of any form, since it is hashed
 	Chars int    // code points of one question's material; 0 = 12,000
 
-	Rand io.Reader // of delimiters; nil = crypto/rand
+	rand io.Reader // of delimiters; nil = crypto/rand
 }
 
 // A Judge is a classify.Classifier.
@@ -63,12 +63,12 @@ func New(o Options) (*Judge, error) {
 	case o.Chars == 0:
 		o.Chars = 12_000
 	}
-	if o.Rand == nil {
-		o.Rand = rand.Reader
+	if o.rand == nil {
+		o.rand = rand.Reader
 	}
 	// What is asked is part of it: another rubric is another judge.
 	sum := sha256.Sum256([]byte(rubric + "\x00" + closing + "\x00" + o.Name))
-	return &Judge{o, "judge-" + strconv.Itoa(RubricVersion) + "-" + hex.EncodeToString(sum[:8])}, nil
+	return &Judge{o, "judge-" + strconv.Itoa(rubricVersion) + "-" + hex.EncodeToString(sum[:8])}, nil
 }
 
 // Limits implements classify.Classifier.
@@ -98,7 +98,7 @@ func (j *Judge) Classify(ctx context.Context, texts []string) ([]classify.Score,
 	case !a.Whole:
 		return nil, fmt.Errorf("judge: the answer was cut, refused or filtered: %w", classify.ErrRefused)
 	}
-	s, err := Parse(a.Text)
+	s, err := parse(a.Text)
 	return []classify.Score{s}, err
 }
 
@@ -106,7 +106,7 @@ func (j *Judge) Classify(ctx context.Context, texts []string) ([]classify.Score,
 func (j *Judge) question(text string) (Question, error) {
 	for range 3 {
 		var b [16]byte
-		if _, err := io.ReadFull(j.o.Rand, b[:]); err != nil {
+		if _, err := io.ReadFull(j.o.rand, b[:]); err != nil {
 			return Question{}, errRand
 		}
 		d := "MATERIAL-" + hex.EncodeToString(b[:])
@@ -121,14 +121,14 @@ func (j *Judge) question(text string) (Question, error) {
 	return Question{}, errRand
 }
 
-// Parse reads an answer of the grammar
+// parse reads an answer of the grammar
 //
 //	answer = "CLEAN" / "INJECTION " code
 //	code   = "override" / "impersonation" / "exfiltration" / "action" / "concealment" / "evaluation"
 //
 // with white space around it. The case of letters counts. All else is
 // classify.ErrMalformed.
-func Parse(answer string) (classify.Score, error) {
+func parse(answer string) (classify.Score, error) {
 	answer = strings.TrimSpace(answer)
 	if answer == "CLEAN" {
 		return classify.Score{}, nil

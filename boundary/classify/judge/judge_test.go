@@ -103,7 +103,7 @@ func TestRubricNamesEveryCode(t *testing.T) {
 		if !strings.Contains(rubric, "\n"+string(c)+": ") {
 			t.Errorf("%s is not explained", c)
 		}
-		if s, err := Parse("INJECTION " + string(c)); err != nil || s.Code != c || classify.CodeOf(string(c)) != c {
+		if s, err := parse("INJECTION " + string(c)); err != nil || s.Code != c || classify.CodeOf(string(c)) != c {
 			t.Errorf("%s: %v %v", c, s, err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestVersion(t *testing.T) {
 
 func TestNoRandomness(t *testing.T) {
 	m := &said{answer: Answer{"CLEAN", true}}
-	j, err := New(Options{Model: m, Name: "m", Rand: iotest.ErrReader(errors.New("dry"))})
+	j, err := New(Options{Model: m, Name: "m", rand: iotest.ErrReader(errors.New("dry"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("INJECTION override")
 	f.Add("INJECTION override\nCLEAN")
 	f.Fuzz(func(t *testing.T, answer string) {
-		s, err := Parse(answer)
+		s, err := parse(answer)
 		if err != nil {
 			return
 		}

@@ -4,8 +4,8 @@ package judge
 
 import "github.com/pellucid-mcp/pellucid/boundary/classify"
 
-// RubricVersion changes with every change of meaning in what a model is asked.
-const RubricVersion = 1
+// rubricVersion changes with every change of meaning in what a model is asked.
+const rubricVersion = 1
 
 // codes are the points of the rubric, in its order.
 var codes = [...]classify.Code{"override", "impersonation", "exfiltration", "action", "concealment", "evaluation"}

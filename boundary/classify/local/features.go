@@ -4,15 +4,15 @@ package local
 
 import "unicode/utf8"
 
-// Form is the version of what is counted in a text. Weights of one form mean
+// form is the version of what is counted in a text. Weights of one form mean
 // nothing under another.
-const Form = 1
+const form = 1
 
 // Buckets is how many weights there are: features are hashed into so many.
-const Buckets = 1 << Bits
+const Buckets = 1 << bits
 
-// Bits of a bucket's number.
-const Bits = 20
+// bits of a bucket's number.
+const bits = 20
 
 // Windows are how many tokens are judged together: a sentence or two, and a
 // paragraph. An injection stands somewhere in a text, and the longer the text around
@@ -141,7 +141,7 @@ const (
 )
 
 func (r *Reader) add(h uint64) {
-	r.Features[r.Count] = uint32(h >> (64 - Bits))
+	r.Features[r.Count] = uint32(h >> (64 - bits))
 	r.Count++
 }
 

@@ -33,7 +33,7 @@ var weights []byte
 
 // Default is the model that comes with the program.
 var Default = sync.OnceValue(func() *Model {
-	m, err := Parse(weights)
+	m, err := parse(weights)
 	if err != nil {
 		panic("local: the weights that come with the program: " + err.Error()) // a test reads them
 	}
@@ -56,18 +56,18 @@ const headerSize = len(magic) + 4 + 4 + 4 + 4 + 16
 
 var errModel = errors.New("local: not a model of this form")
 
-// Parse reads weights as [Model.Bytes] writes them:
+// parse reads weights as [Model.Bytes] writes them:
 //
 //	16 octets  "PELLUCID-LINEAR\x00"
-//	 4 octets  Form, little endian, as all numbers
+//	 4 octets  form, little endian, as all numbers
 //	 4 octets  scale of a weight, IEEE 754
 //	 4 octets  bias, IEEE 754
 //	 4 octets  limit, IEEE 754
 //	16 octets  version, ASCII, filled up with zeros
 //	 n octets  the weights, zeros in runs: an octet that is not 0 is a weight,
 //	           0 is followed by the length of the run as an unsigned varint
-func Parse(b []byte) (*Model, error) {
-	if len(b) < headerSize || string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[len(magic):]) != Form {
+func parse(b []byte) (*Model, error) {
+	if len(b) < headerSize || string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[len(magic):]) != form {
 		return nil, errModel
 	}
 	b = b[len(magic)+4:]
@@ -131,10 +131,10 @@ func New(weights []float32, bias, limit float32, version string) (*Model, error)
 	return m, nil
 }
 
-// Bytes is the model as [Parse] reads it.
+// Bytes is the model as parse reads it.
 func (m *Model) Bytes() []byte {
 	b := append([]byte(nil), magic...)
-	b = binary.LittleEndian.AppendUint32(b, Form)
+	b = binary.LittleEndian.AppendUint32(b, form)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.scale))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.bias))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.limit))
@@ -157,7 +157,7 @@ func (m *Model) Bytes() []byte {
 }
 
 // Version names the model: its form and the data it was trained on.
-func (m *Model) Version() string { return fmt.Sprintf("linear-%d-%s", Form, m.version) }
+func (m *Model) Version() string { return fmt.Sprintf("linear-%d-%s", form, m.version) }
 
 // Limit is the score from which a text counts as an injection where nobody says
 // otherwise: 1 % of the benign texts of families that were left out of training

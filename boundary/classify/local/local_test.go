@@ -118,11 +118,11 @@ func TestBytes(t *testing.T) {
 		t.Errorf("weights of %d octets", len(weights))
 	}
 	for _, n := range []int{0, 10, headerSize, len(weights) - 1} {
-		if _, err := Parse(weights[:n]); err == nil {
+		if _, err := parse(weights[:n]); err == nil {
 			t.Errorf("the first %d octets are taken for a model", n)
 		}
 	}
-	if _, err := Parse(append([]byte(nil), append(weights, 1)...)); err == nil {
+	if _, err := parse(append([]byte(nil), append(weights, 1)...)); err == nil {
 		t.Error("one weight too many is taken for a model")
 	}
 }
@@ -131,11 +131,11 @@ func FuzzParse(f *testing.F) {
 	f.Add(weights[:headerSize])
 	f.Add(append(append([]byte(nil), weights[:headerSize]...), 0, 0x80, 0x80, 0x40))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := Parse(b)
+		m, err := parse(b)
 		if err != nil {
 			return
 		}
-		again, err := Parse(m.Bytes())
+		again, err := parse(m.Bytes())
 		if err != nil || string(again.Bytes()) != string(m.Bytes()) {
 			t.Fatal("a model does not survive its own form")
 		}

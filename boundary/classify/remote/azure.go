@@ -19,14 +19,14 @@ type Azure struct {
 	api string
 }
 
-// AzureVersion is the api-version that is asked for by default.
-const AzureVersion = "2024-09-01"
+// azureVersion is the api-version that is asked for by default.
+const azureVersion = "2024-09-01"
 
 // NewAzure returns Prompt Shields at an endpoint, https://NAME.cognitiveservices.azure.com.
-// api is the api-version; "" stands for AzureVersion.
+// api is the api-version; "" stands for azureVersion.
 func NewAzure(s Service, api string) (*Azure, error) {
 	if api == "" {
-		api = AzureVersion
+		api = azureVersion
 	}
 	c, err := newCaller(s, func(req *http.Request, _ []byte, key string) error {
 		req.Header.Set("Ocp-Apim-Subscription-Key", key)

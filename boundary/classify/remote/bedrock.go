@@ -32,7 +32,7 @@ type BedrockOptions struct {
 	AccessKey                  Secret
 	SecretKey                  Secret
 	SessionToken               Secret           // nil: none
-	Now                        func() time.Time // nil: time.Now
+	now                        func() time.Time // nil: time.Now
 }
 
 // NewBedrock returns a guardrail at s.URL, https://bedrock-runtime.REGION.amazonaws.com.
@@ -41,8 +41,8 @@ func NewBedrock(s Service, o BedrockOptions) (*Bedrock, error) {
 	if o.Region == "" || o.Guardrail == "" || o.Version == "" || o.AccessKey == nil || o.SecretKey == nil {
 		return nil, errors.New("remote: bedrock needs a region, a guardrail, its version and keys")
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.now == nil {
+		o.now = time.Now
 	}
 	signer := v4.NewSigner()
 	s.Key = o.SecretKey
@@ -58,7 +58,7 @@ func NewBedrock(s Service, o BedrockOptions) (*Bedrock, error) {
 			}
 		}
 		sum := sha256.Sum256(body)
-		return signer.SignHTTP(req.Context(), who, req, hex.EncodeToString(sum[:]), "bedrock", o.Region, o.Now())
+		return signer.SignHTTP(req.Context(), who, req, hex.EncodeToString(sum[:]), "bedrock", o.Region, o.now())
 	})
 	return &Bedrock{c, o.Guardrail, o.Version}, err
 }

@@ -32,7 +32,7 @@ var makers = map[string]func(url string) (classify.Classifier, error){
 	"bedrock": func(u string) (classify.Classifier, error) {
 		return NewBedrock(service(u), BedrockOptions{Region: "us-east-1", Guardrail: "gr-1", Version: "2",
 			AccessKey: func() (string, error) { return "AKIDEXAMPLE", nil }, SecretKey: key,
-			Now: func() time.Time { return time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC) }})
+			now: func() time.Time { return time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC) }})
 	},
 	"nemo": func(u string) (classify.Classifier, error) { return NewNeMo(service(u), "self-check", "meta/llama") },
 	"model-armor": func(u string) (classify.Classifier, error) {
