@@ -26,8 +26,8 @@ type Principal struct {
 	Scopes []string // may be shared between requests: not to be changed
 }
 
-// may reports whether p has the scope.
-func (p Principal) may(scope string) bool { return slices.Contains(p.Scopes, scope) }
+// May reports whether p has the scope.
+func (p Principal) May(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 // maxID is the length of the longest principal ID, in octets.
 const maxID = 128

@@ -44,7 +44,7 @@ func RequireAlso(a Authenticator, scopes []string, next http.Handler) http.Handl
 	g := &guard{auth: orNobody(a), scope: strings.Join(scopes, " ")}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, _ := FromContext(r.Context())
-		if slices.ContainsFunc(scopes, func(s string) bool { return !p.may(s) }) {
+		if slices.ContainsFunc(scopes, func(s string) bool { return !p.May(s) }) {
 			g.challenge(w, http.StatusForbidden, codeScope)
 			return
 		}
@@ -85,7 +85,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err == nil && !validID(p.ID):
 		// An Authenticator that names nobody has not authenticated anybody.
 		g.challenge(w, http.StatusUnauthorized, codeToken)
-	case err == nil && g.scope != "" && !p.may(g.scope):
+	case err == nil && g.scope != "" && !p.May(g.scope):
 		g.challenge(w, http.StatusForbidden, codeScope)
 	case err == nil:
 		g.next.ServeHTTP(w, identified(r, p))

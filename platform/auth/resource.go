@@ -249,7 +249,7 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 		return Principal{}, invalid("the token's signature is wrong")
 	}
 	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes}
-	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.may(scope) }) {
+	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.May(scope) }) {
 		return Principal{}, &refusal{codeScope, "the token lacks a scope of the resource"}
 	}
 	return p, nil

@@ -62,7 +62,7 @@ func TestResourceServer(t *testing.T) {
 	good := object{"iss": as.URL, "sub": "alice@example.org", "aud": testResource, "exp": 1_800_000_600, "iat": 1_800_000_000, "client_id": "c", "scope": "ground:query ground:feed"}
 	for _, sig := range []signer{ed, es, rs, ps} {
 		p, err := authenticate(s, sig.sign(t, sig.header(), good))
-		if err != nil || p.ID != "corp:alice@example.org" || !p.may("ground:feed") || p.may("ground:ingest") {
+		if err != nil || p.ID != "corp:alice@example.org" || !p.May("ground:feed") || p.May("ground:ingest") {
 			t.Errorf("%s: %v, %v", sig.alg, p, err)
 		}
 	}
