@@ -73,7 +73,7 @@ grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 t
 grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
 grounding/ingest:    text/finding platform/state platform/terminal grounding/factcheck grounding/ground
 grounding/corpus:
-grounding/conform:   text/finding text/strictjson text/ucd grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
+grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
 model/counterfactual:     text/frame text/ucd text/strictjson

@@ -25,7 +25,7 @@ type GroundPlan struct {
 	Absent Absent
 	Key    frame.Key    // of the fences, for an adapter that is served
 	Log    *slog.Logger // for an adapter that is served
-	Notice io.Writer    // is told where the demonstration set is shown
+	Notice io.Writer    // is told what a person should know, such as that a demonstration is shown
 }
 
 // PlanGround is the plan of the adapter that a gateway serves: what the file says, and the
@@ -88,50 +88,6 @@ func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, e
 		p.Log.Warn("the grounding adapter is loosened: answers say sanitation_version none", "deviations", loose)
 	}
 	g.unfollow = g.FollowAll(ctx, p.Rules.Following(), p.Log)
-	return g, nil
-}
-
-// OpenGroundImport makes an adapter that attestations are imported into. unrecorded is told
-// of every refusal that could not be recorded.
-func OpenGroundImport(ctx context.Context, dir *state.Dir, p GroundPlan, unrecorded func(error)) (_ *Ground, err error) {
-	g := &Ground{}
-	defer g.closeOn(&err)
-	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
-		return nil, err
-	}
-	if err = g.keepRefusals(dir, unrecorded); err != nil {
-		return nil, err
-	}
-	o := p.options(g.store)
-	o.Refused = func(r ground.Refused) { // the same import may run twice, and a store may be busy
-		if r.Receipt.Code != ground.CodeDuplicate && !r.Receipt.Retry {
-			g.refusals.Record(r)
-		}
-	}
-	if g.records, err = g.store.record(ctx, dir, &o, p.Rules.Deviations(), false, nil); err != nil {
-		return nil, err
-	}
-	if err = g.make(o); err != nil {
-		return nil, err
-	}
-	return g, nil
-}
-
-// OpenGroundQuery makes an adapter that is only asked.
-func OpenGroundQuery(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
-	g := &Ground{}
-	defer g.closeOn(&err)
-	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
-		return nil, err
-	}
-	o := p.options(g.store)
-	o.Scores = g.store.scores(slog.New(slog.DiscardHandler))
-	if err = g.make(o); err != nil {
-		return nil, err
-	}
-	if err = g.store.loadDemo(ctx, g.Adapter, p.Notice); err != nil {
-		return nil, err
-	}
 	return g, nil
 }
 

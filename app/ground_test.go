@@ -134,7 +134,7 @@ func TestGroundQuery(t *testing.T) {
 		var notice bytes.Buffer
 		p := GroundPlan{Rules: &rules.Ground{}, Absent: ShowDemo, Notice: &notice}
 		if !demo {
-			im, err := OpenGroundImport(t.Context(), dir, GroundPlan{Rules: p.Rules, Absent: MakeStore}, func(err error) { t.Error(err) })
+			im, err := openGroundImport(t.Context(), dir, GroundPlan{Rules: p.Rules, Absent: MakeStore}, func(err error) { t.Error(err) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestGroundQuery(t *testing.T) {
 			}
 			im.Close()
 		}
-		g, err := OpenGroundQuery(t.Context(), dir, p)
+		g, err := openGroundQuery(t.Context(), dir, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestGroundQuery(t *testing.T) {
 func TestGroundImportRefusals(t *testing.T) {
 	dir := stateDir(t)
 	p := GroundPlan{Rules: &rules.Ground{}, Absent: MakeStore}
-	g, err := OpenGroundImport(t.Context(), dir, p, func(err error) { t.Error(err) })
+	g, err := openGroundImport(t.Context(), dir, p, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,23 +146,15 @@ func (c *attestHashCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("attest: %w", err)
 	}
+	var said string
 	if c.Dedup {
-		a, err := attest.Parse(doc, attest.Options{})
-		if err != nil {
-			return err
-		}
-		k := a.DedupKey()
-		_, err = fmt.Fprintf(e.Stdout, "text %s\nskeleton %s\n", k.Text, k.Skeleton)
-		return err
+		said, err = validator.DedupKeys(doc)
+	} else {
+		said, err = validator.Hash(doc, attest.Version(c.Version))
 	}
-	v := attest.Version(c.Version)
-	if v == "" {
-		v = attest.StatedVersion(doc)
-	}
-	h, err := attest.CanonicalHash(doc, v)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.Stdout, h)
+	_, err = fmt.Fprintln(e.Stdout, said)
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -134,19 +133,10 @@ func (c *conformCmd) scope() corpus.Scope {
 }
 
 func (c *conformCmd) score(ctx context.Context, e *env, a conform.Adapter, vectors []corpus.Vector) (*conform.Report, error) {
-	var run, failed atomic.Int64
-	b := newBar(e, "conform", int64(len(vectors)), func() string {
-		return fmt.Sprintf("%s, %d failed", terminal.Plural(int(run.Load()), "vector"), failed.Load())
-	})
+	var p conform.Progress
+	b := newBar(e, "conform", int64(len(vectors)), p.String)
 	defer b.done()
-	r := conform.Runner{
-		Adapter: a, Scope: c.scope(), Policy: conform.Policy(c.Policy), Vectors: vectors,
-		Each: func(res *conform.Result) {
-			if res.Status == "fail" {
-				failed.Add(1)
-			}
-			b.at(run.Add(1))
-		},
-	}
+	r := conform.Runner{Adapter: a, Scope: c.scope(), Policy: conform.Policy(c.Policy), Vectors: vectors,
+		Each: func(res *conform.Result) { b.at(p.Add(res)) }}
 	return r.Run(ctx)
 }

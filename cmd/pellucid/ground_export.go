@@ -42,21 +42,9 @@ func (c *groundExportCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	s, err := app.OpenGroundStore(ctx, dir, c.DB, app.RefuseAbsent)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	w := bufio.NewWriterSize(e.Stdout, 64<<10)
-	var line []byte
-	for entry, err := range ground.Entries(ctx, s, ground.Cursor(c.After), c.Limit) {
-		if err != nil {
-			return exit.With(exit.Unreachable, err)
-		}
-		line = append(entry.AppendJSON(line[:0]), '\n')
-		if _, err := w.Write(line); err != nil {
-			return fmt.Errorf("ground: write: %w", err)
-		}
+	if err := app.ExportGround(ctx, dir, c.DB, ground.Cursor(c.After), c.Limit, w); err != nil {
+		return err
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("ground: write: %w", err)

@@ -4,17 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"sync/atomic"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
-	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -59,46 +54,11 @@ func (c *groundImportCmd) Run(e *env) error {
 	for _, name := range setup.Deviations() {
 		fmt.Fprintf(e.Stderr, "%s: what is stored is no longer held to the whole specification, and answers say so.\n", name)
 	}
-	var unrecorded atomic.Int64
-	g, err := app.OpenGroundImport(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.MakeStore}, func(error) { unrecorded.Add(1) })
-	if err != nil {
-		return err
-	}
-	defer g.Close()
-	seed, err := install.FactcheckSeed(dir)
-	if err != nil {
-		return err
-	}
-	im := ingest.New(g.Adapter, e.Stdout, c.JSON)
-	err = c.feed(ctx, e, im, in, seed)
-	im.Summary(e.Stderr, ctx.Err() != nil)
-	if n := unrecorded.Load(); n > 0 {
-		fmt.Fprintf(e.Stderr, "%s could not be recorded in the state directory.\n", terminal.Plural(int(n), "refusal"))
-	}
-	if _, ok := errors.AsType[*ingest.StoreError](err); ok {
-		return exit.With(exit.Unreachable, err)
-	}
-	if err == nil && (im.Refused() > 0 || ctx.Err() != nil) {
-		return exit.With(exit.Failed, nil)
-	}
-	return err
-}
-
-// feed has im take in what stands in the file, under a bar that says how far it is.
-func (c *groundImportCmd) feed(ctx context.Context, e *env, im *ingest.Import, in io.Reader, seed [32]byte) error {
-	size := sizeOf(in)
-	b := newBar(e, "ground import", size, im.Progress)
-	defer b.done()
-	progress := func(bytes int64) { b.at(max(0, min(bytes, size-1))) } // the end is not reached before all is stored
-	return im.Run(ctx, factcheck.Read(factcheck.Format(c.Format), in, factcheck.Options{Seed: seed, Domain: c.Domain, Progress: progress}))
-}
-
-// sizeOf is the length of a file in bytes, 0 where it is not known.
-func sizeOf(r io.Reader) int64 {
-	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return info.Size()
-		}
-	}
-	return 0
+	return app.ImportGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.MakeStore, Notice: e.Stderr}, app.GroundImport{
+		Format: factcheck.Format(c.Format), Domain: c.Domain, In: in, Out: e.Stdout, JSON: c.JSON,
+		Bar: func(bytes int64, say func() string) (at func(int64), done func()) {
+			b := newBar(e, "ground import", bytes, say)
+			return b.at, b.done
+		},
+	})
 }

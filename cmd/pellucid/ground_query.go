@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -51,32 +50,13 @@ func (c *groundQueryCmd) Run(e *env) error {
 			return exit.With(exit.Config, fmt.Errorf("ground: --profile: %w", err))
 		}
 	}
-	g, err := app.OpenGroundQuery(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.ShowDemo, Notice: e.Stderr})
+	answer, err := app.QueryGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.ShowDemo, Notice: e.Stderr}, r)
 	if err != nil {
 		return err
-	}
-	defer g.Close()
-	answer, err := g.Ground(ctx, r)
-	if err != nil {
-		return queryError(err)
 	}
 	if c.JSON {
 		_, err = e.Stdout.Write(append(terminal.EscapeJSON(answer), '\n'))
 		return err
 	}
 	return ground.WriteAnswer(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), answer)
-}
-
-// queryError gives a ground.Problem its exit code.
-func queryError(err error) error {
-	var p ground.Problem
-	switch {
-	case !errors.As(err, &p):
-		return err
-	case p == ground.Unavailable:
-		return exit.With(exit.Unreachable, err)
-	case p == ground.ProfileRefused, p == ground.ScoresUnknown:
-		return exit.With(exit.Config, err)
-	}
-	return exit.With(exit.Usage, err)
 }

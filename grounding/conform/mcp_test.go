@@ -325,6 +325,19 @@ func TestDump(t *testing.T) {
 	}
 }
 
+// TestProgress: results are counted, and failures beside them.
+func TestProgress(t *testing.T) {
+	var p Progress
+	for i, status := range []string{"pass", "fail", "skip", "fail"} {
+		if n := p.Add(&Result{Status: status}); n != int64(i+1) {
+			t.Errorf("%d results, want %d", n, i+1)
+		}
+	}
+	if got := p.String(); got != "4 vectors, 2 failed" {
+		t.Errorf("says %s", got)
+	}
+}
+
 func TestHTTPFeederStatus(t *testing.T) {
 	var status int
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

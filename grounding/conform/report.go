@@ -7,8 +7,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // A Fault is what an adapter did other than the corpus expects: a clause of the
@@ -50,6 +52,22 @@ func (t *trial) result() Result {
 		}
 	}
 	return r
+}
+
+// A Progress counts results while a Runner runs.
+type Progress struct{ run, failed atomic.Int64 }
+
+// Add counts a result, and returns how many there are.
+func (p *Progress) Add(r *Result) int64 {
+	if r.Status == "fail" {
+		p.failed.Add(1)
+	}
+	return p.run.Add(1)
+}
+
+// String tells a person how far the Runner is. It may be called at any time.
+func (p *Progress) String() string {
+	return fmt.Sprintf("%s, %d failed", terminal.Plural(int(p.run.Load()), "vector"), p.failed.Load())
 }
 
 // look notes that the answer was judged by these clauses.

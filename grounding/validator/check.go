@@ -73,3 +73,27 @@ func (r *Report) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "not plain text: %s\n", r.Untyped)
 	return err
 }
+
+// Hash is the canonical hash of a JSON object without its member "proof", by a version or,
+// where that is "", by the one that the document names.
+func Hash(doc []byte, v attest.Version) (string, error) {
+	if v == "" {
+		v = attest.StatedVersion(doc)
+	}
+	h, err := attest.CanonicalHash(doc, v)
+	if err != nil {
+		return "", err
+	}
+	return h.String(), nil
+}
+
+// DedupKeys are two lines: the keys by which duplicates of an attestation are found, that of
+// its text and that of the skeleton of the text.
+func DedupKeys(doc []byte) (string, error) {
+	a, err := attest.Parse(doc, attest.Options{})
+	if err != nil {
+		return "", err
+	}
+	k := a.DedupKey()
+	return fmt.Sprintf("text %s\nskeleton %s", k.Text, k.Skeleton), nil
+}

@@ -184,3 +184,41 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestHash: by the version that is asked for, or the document's own; and the two keys of
+// duplicates, which differ where only the skeleton is the same.
+func TestHash(t *testing.T) {
+	v02 := strings.Replace(document, `"canonicalisation_version": "0.3",`, "", 1)
+	for _, c := range []struct {
+		doc     string
+		v, same attest.Version
+	}{{document, "", attest.V03}, {v02, "", attest.V02}, {document, attest.V02, attest.V02}} {
+		got, err := Hash([]byte(c.doc), c.v)
+		want, werr := attest.CanonicalHash([]byte(c.doc), c.same)
+		if err != nil || werr != nil || got != want.String() {
+			t.Errorf("%q: %s, %v; want %s", c.v, got, err, want)
+		}
+	}
+	k := key(t, 1)
+	keys := func(rationale string) []string {
+		doc, err := Sign([]byte(strings.Replace(document, "Measured.", rationale, 1)), k, SignOptions(k, "", at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := DedupKeys(doc)
+		lines := strings.Split(said, "\n")
+		if err != nil || len(lines) != 2 || !strings.HasPrefix(lines[0], "text sha256:") || !strings.HasPrefix(lines[1], "skeleton sha256:") {
+			t.Fatalf("%q, %v", said, err)
+		}
+		return lines
+	}
+	plain, lookalike := keys("Ice melts."), keys("\u0406ce melts.")
+	if plain[0] == lookalike[0] || plain[1] != lookalike[1] {
+		t.Errorf("%q and %q", plain, lookalike)
+	}
+	for _, f := range []func([]byte) (string, error){DedupKeys, func(b []byte) (string, error) { return Hash(b, "") }} {
+		if said, err := f([]byte("{")); err == nil || said != "" {
+			t.Errorf("no JSON: %q", said)
+		}
+	}
+}

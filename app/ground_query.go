@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+)
+
+// QueryGround asks an adapter on the store, and returns the response envelope.
+func QueryGround(ctx context.Context, dir *state.Dir, p GroundPlan, r ground.Request) ([]byte, error) {
+	g, err := openGroundQuery(ctx, dir, p)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	answer, err := g.Ground(ctx, r)
+	var problem ground.Problem
+	switch {
+	case !errors.As(err, &problem):
+		return answer, err
+	case problem == ground.Unavailable:
+		return nil, exit.With(exit.Unreachable, err)
+	case problem == ground.ProfileRefused, problem == ground.ScoresUnknown:
+		return nil, exit.With(exit.Config, err)
+	}
+	return nil, exit.With(exit.Usage, err)
+}
+
+// openGroundQuery makes an adapter that is only asked.
+func openGroundQuery(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
+	g := &Ground{}
+	defer g.closeOn(&err)
+	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
+		return nil, err
+	}
+	o := p.options(g.store)
+	o.Scores = g.store.scores(slog.New(slog.DiscardHandler))
+	if err = g.make(o); err != nil {
+		return nil, err
+	}
+	if err = g.store.loadDemo(ctx, g.Adapter, p.Notice); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// ExportGround writes what a store holds behind a cursor as lines of the feed, the original
+// bytes of third parties among them: limit lines at most, all where limit is 0.
+func ExportGround(ctx context.Context, dir *state.Dir, db string, after ground.Cursor, limit int, w io.Writer) error {
+	s, err := OpenGroundStore(ctx, dir, db, RefuseAbsent)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var line []byte
+	for entry, err := range ground.Entries(ctx, s, after, limit) {
+		if err != nil {
+			return exit.With(exit.Unreachable, err)
+		}
+		line = append(entry.AppendJSON(line[:0]), '\n')
+		if _, err := w.Write(line); err != nil {
+			return fmt.Errorf("ground: write: %w", err)
+		}
+	}
+	return nil
+}
