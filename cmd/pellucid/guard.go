@@ -4,23 +4,15 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
 	"syscall"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/model/guard"
-	"github.com/pellucid-mcp/pellucid/platform/auth"
-	"github.com/pellucid-mcp/pellucid/platform/listen"
-	"github.com/pellucid-mcp/pellucid/platform/loopback"
-	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 type guardCmd struct {
@@ -47,9 +39,6 @@ type guardCmd struct {
 	Workers    int    `placeholder:"N" help:"Run audits as jobs in the database, which has to be Postgres, and work on so many of them at the same time. Several guards share them, and one that dies loses none. Needs audit mode and a key."`
 	logFlags
 }
-
-// scopeGuard is what a token needs for this verb's server.
-const scopeGuard = "guard:ask"
 
 func (guardCmd) Help() string {
 	return `A proxy in front of a model's provider, for clients of OpenAI's chat completions and
@@ -79,19 +68,14 @@ func (c *guardCmd) Validate() error {
 	case c.Config == "" && c.Upstream == "":
 		return errors.New("missing flags: --upstream=URL, or a configuration that names one")
 	case c.Config == "" && c.Tokens != "" && c.Key == "":
-		return errNeedsKey
+		return app.ErrGuardNeedsKey
 	}
 	var open error
 	if c.Key != "" && c.Tokens == "" {
-		open = errSpent
+		open = app.ErrGuardSpent
 	}
 	return c.check("--listen", c.Listen, nil, open)
 }
-
-var (
-	errNeedsKey = errors.New("--tokens needs --key: without it, a client's key is the provider's")
-	errSpent    = errors.New("an address that is not loopback needs --tokens with --key: anybody could spend it")
-)
 
 func (c *guardCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal(syscall.SIGHUP)
@@ -101,101 +85,80 @@ func (c *guardCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	o, err := set.options()
-	if err != nil {
-		return exit.With(exit.Config, err)
-	}
-	if o.Auth, err = c.who(e, o); err != nil {
-		return err
-	}
-	o.Scope, o.Log = scopeGuard, log
-	dir, err := install.Open()
+	g, err := app.OpenGuard(ctx, set, log)
 	if err != nil {
 		return err
 	}
-	db := cmp.Or(c.DB, install.Database(set.store.Path), install.Database(set.store.URL.Reveal()))
-	s, err := db.Open(ctx, dir, true)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	kept, err := dir.Sub("guard")
-	if err != nil {
-		return exit.With(exit.Config, err)
-	}
-	set.evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
-	records := install.OpenRecords(s, dir, &set.evidence, install.PollSeldom, log)
-	defer records.Close()
-	fence, err := install.FenceKey(dir)
-	if err != nil {
-		return err
-	}
-	o.Frame = &fence
-	if o.Policy.Guess {
-		hints := &toolHints{}
-		hints.follow(ctx, s, log)
-		o.Policy.Hints = hints.of
-	}
-	trail := guardTrail{records, kept}
-	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
-	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: records.Held, Seal: set.seal})
-	if q := set.guard.Quarantine; q.Scope != "off" {
-		o.Hooks.Quarantine = blockade{hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: records.Block}), q.Scope}
-	}
-	g, done, err := c.withWorkers(ctx, *o, string(db), log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return c.serve(ctx, e.Stderr, g, o.Mode, log)
+	defer g.Close()
+	return g.ListenAndServe(ctx, e.Stderr)
 }
 
-// who is by whom the guard may be asked; nil: by whoever can connect.
-func (c *guardCmd) who(e *env, o *guard.Options) (auth.Authenticator, error) {
-	switch {
-	case c.Tokens == "" && !o.Key.IsZero() && !loopback.Listener(c.Listen):
-		return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", errSpent))
-	case c.Tokens == "":
-		return nil, nil
-	case o.Key.IsZero():
-		return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", errNeedsKey))
+// settings reads the configuration and puts the command line on top of it.
+func (c *guardCmd) settings(e *env) (*app.GuardSettings, error) {
+	out := &app.GuardSettings{
+		DB: c.DB, Listen: c.Listen, Hosts: c.AllowHost, Tokens: c.Tokens, Secret: e.secrets(), Workers: c.Workers, Severity: app.DefaultGuardSeverity,
 	}
-	secret := e.secrets()
-	who, err := app.ReadTokens(c.Tokens, secret)
-	if err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("guard: --tokens: %w", err))
-	}
-	return who, nil
-}
-
-// serve listens until ctx ends.
-func (c *guardCmd) serve(ctx context.Context, stderr io.Writer, g *guard.Guard, m guard.Mode, log *slog.Logger) error {
-	mode := "enforce"
-	if m == guard.Audit {
-		mode = "audit"
-	}
-	local := auth.Local(c.AllowHost, nil, g)
-	// A ServeMux would redirect what is not spelled plainly.
-	open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.RequestURI == "/healthz" {
-			_, _ = io.WriteString(w, "ok\n") // the client has gone
-			return
+	if c.Config != "" {
+		r, err := rules.Load(c.Config, e.references())
+		if err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", err))
 		}
-		local.ServeHTTP(w, r)
-	})
-	announce := func(addr string) {
-		fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
-			"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+
-			"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
-			"  end        Ctrl-C\n", addr, mode)
+		out.Store, out.Evidence = r.Store, r.Evidence
+		if r.Guard != nil {
+			out.Guard = *r.Guard
+		}
+		if r.Reviewers != nil {
+			out.Seal = r.Reviewers.Seal
+		}
 	}
-	if err := listen.Serve(ctx, "--listen", c.Listen, open, listen.ShutdownWait, announce, log); err != nil {
-		return fmt.Errorf("guard: %w", err)
+	g := &out.Guard
+	g.Upstream = cmp.Or(c.Upstream, g.Upstream)
+	if g.Upstream == "" {
+		return nil, exit.With(exit.Config, errors.New("guard: neither --upstream nor guard.upstream of the configuration says where the provider is"))
 	}
-	wait, done := context.WithTimeout(context.Background(), listen.ShutdownWait)
-	defer done()
-	if err := g.Close(wait); err != nil {
-		log.Warn("a run of the audit has been cut")
+	g.Audit = c.Mode == "audit" || c.Mode == "" && g.Audit
+	g.FailOpen = c.Fail == "open" || c.Fail == "" && g.FailOpen
+	g.Buffer = c.Buffer || g.Buffer
+	g.NoGuess = c.NoGuess || g.NoGuess
+	g.UntrustedTools = append(g.UntrustedTools[:len(g.UntrustedTools):len(g.UntrustedTools)], c.Untrusted...)
+	g.Tools = append(c.tools(), g.Tools...)
+	g.Pass = append(g.Pass[:len(g.Pass):len(g.Pass)], c.Pass...)
+	set := func(to *int, flag *int) {
+		if flag != nil {
+			*to = *flag
+		}
 	}
-	return nil
+	set(&g.Calls, c.Calls)
+	set(&g.Factor, c.Factor)
+	if c.Seconds != nil {
+		g.Time = time.Duration(*c.Seconds) * time.Second
+	}
+	set(&out.Severity, g.Blame)
+	set(&out.Severity, c.Severity)
+	if c.Severity != nil {
+		g.Quarantine.From = nil
+	}
+	g.Quarantine.Scope = cmp.Or(c.Quarantine, g.Quarantine.Scope, "text")
+	switch {
+	case c.Key != "":
+		secret := e.secrets()
+		if _, err := secret.optional("guard: --key", c.Key); err != nil {
+			return nil, err
+		}
+		out.Key = llm.NewKey(c.Key, func() (string, error) { return secret(c.Key) })
+	case g.Key.Reveal() != "":
+		out.Key = llm.NewKey(g.Key.String(), func() (string, error) { return g.Key.Reveal(), nil })
+	}
+	return out, nil
+}
+
+// tools are the rules of the command line, which go before those of the configuration.
+func (c *guardCmd) tools() (out []rules.GuardTool) {
+	for _, glob := range c.Privileged {
+		out = append(out, rules.GuardTool{Tool: glob, Privilege: 1000})
+	}
+	for _, glob := range c.ReadOnly {
+		out = append(out, rules.GuardTool{Tool: glob})
+	}
+	return out
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
+	"github.com/pellucid-mcp/pellucid/platform/loopback"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// DefaultGuardSeverity is the severity from which a source is blamed and withheld, in
+// thousandths.
+const DefaultGuardSeverity = 250
+
+// GuardSettings are what a configuration and the command line say of a guard together.
+type GuardSettings struct {
+	Guard    rules.Guard
+	Store    rules.Store
+	Evidence rules.Evidence
+	DB       install.Database // goes before Store
+	Key      llm.Key          // for the provider; zero: clients bring their own
+	Listen   string           // the address
+	Hosts    []string         // names by which clients know it, beside those of loopback
+	Tokens   string           // file of the tokens of those who may ask; "": everybody who can connect
+	Secret   func(ref string) (string, error)
+	Seal     func([]byte) ([]byte, error) // to the reviewers; nil: what is held is not encrypted
+	Severity int                          // from which a source is blamed and withheld
+	Workers  int                          // audits at the same time, as jobs in the database; 0: none
+}
+
+// scopeGuard is what a token needs for the guard.
+const scopeGuard = "guard:ask"
+
+// Settings of a guard that exclude each other.
+var (
+	ErrGuardNeedsKey = errors.New("--tokens needs --key: without it, a client's key is the provider's")
+	ErrGuardSpent    = errors.New("an address that is not loopback needs --tokens with --key: anybody could spend it")
+)
+
+// A Guard is the model guard with what it keeps: the store, the ledger and the files of its
+// decisions.
+type Guard struct {
+	set   *GuardSettings
+	guard *guard.Guard
+	mode  guard.Mode
+	log   *slog.Logger
+	close []func() // in the order of opening
+}
+
+// OpenGuard opens the guard of the state directory. Its errors have exit codes.
+func OpenGuard(ctx context.Context, set *GuardSettings, log *slog.Logger) (_ *Guard, err error) {
+	o, err := set.options()
+	if err != nil {
+		return nil, exit.With(exit.Config, err)
+	}
+	if o.Auth, err = set.who(); err != nil {
+		return nil, exit.With(exit.Config, err)
+	}
+	o.Scope, o.Log = scopeGuard, log
+	dir, err := install.Open()
+	if err != nil {
+		return nil, err
+	}
+	g := &Guard{set: set, mode: o.Mode, log: log}
+	defer func() {
+		if err != nil {
+			g.Close()
+		}
+	}()
+	db := cmp.Or(set.DB, install.Database(set.Store.Path), install.Database(set.Store.URL.Reveal()))
+	s, err := db.Open(ctx, dir, true)
+	if err != nil {
+		return nil, err
+	}
+	g.close = append(g.close, func() { s.Close() })
+	records, err := g.keep(ctx, o, dir, s)
+	if err != nil {
+		return nil, err
+	}
+	g.hooks(o, s, records)
+	var done func()
+	if g.guard, done, err = guardWithWorkers(ctx, *o, set.Workers, string(db), log); err != nil {
+		return nil, err
+	}
+	g.close = append(g.close, done)
+	return g, nil
+}
+
+// keep opens the records, and has o frame and judge by what the state directory holds.
+func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *storage.Store) (guardTrail, error) {
+	kept, err := dir.Sub("guard")
+	if err != nil {
+		return guardTrail{}, exit.With(exit.Config, err)
+	}
+	evidence := g.set.Evidence
+	evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
+	records := install.OpenRecords(s, dir, &evidence, install.PollSeldom, g.log)
+	g.close = append(g.close, records.Close)
+	fence, err := install.FenceKey(dir)
+	if err != nil {
+		return guardTrail{}, err
+	}
+	o.Frame = &fence
+	if o.Policy.Guess {
+		hints := &toolHints{}
+		hints.follow(ctx, s, g.log)
+		o.Policy.Hints = hints.of
+	}
+	return guardTrail{records, kept}, nil
+}
+
+// hooks says what happens to what was decided.
+func (g *Guard) hooks(o *guard.Options, s *storage.Store, trail guardTrail) {
+	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
+	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal})
+	if q := g.set.Guard.Quarantine; q.Scope != "off" {
+		o.Hooks.Quarantine = blockade{hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block}), q.Scope}
+	}
+}
+
+// Close ends the workers, and closes what OpenGuard has opened.
+func (g *Guard) Close() {
+	for i := len(g.close) - 1; i >= 0; i-- {
+		g.close[i]()
+	}
+}
+
+// who says which clients may ask; nil: every client that can connect.
+func (s *GuardSettings) who() (auth.Authenticator, error) {
+	switch {
+	case s.Tokens == "" && !s.Key.IsZero() && !loopback.Listener(s.Listen):
+		return nil, fmt.Errorf("guard: %w", ErrGuardSpent)
+	case s.Tokens == "":
+		return nil, nil
+	case s.Key.IsZero():
+		return nil, fmt.Errorf("guard: %w", ErrGuardNeedsKey)
+	}
+	who, err := ReadTokens(s.Tokens, s.Secret)
+	if err != nil {
+		return nil, fmt.Errorf("guard: --tokens: %w", err)
+	}
+	return who, nil
+}
+
+// ListenAndServe listens until ctx ends, and tells stderr how clients reach it.
+func (g *Guard) ListenAndServe(ctx context.Context, stderr io.Writer) error {
+	mode := "enforce"
+	if g.mode == guard.Audit {
+		mode = "audit"
+	}
+	announce := func(addr string) {
+		fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
+			"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+
+			"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
+			"  end        Ctrl-C\n", addr, mode)
+	}
+	if err := listen.Serve(ctx, "--listen", g.set.Listen, g.handler(), listen.ShutdownWait, announce, g.log); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	wait, done := context.WithTimeout(context.Background(), listen.ShutdownWait)
+	defer done()
+	if err := g.guard.Close(wait); err != nil {
+		g.log.Warn("a run of the audit has been cut")
+	}
+	return nil
+}
+
+// handler answers clients. A ServeMux would redirect what is not spelled plainly.
+func (g *Guard) handler() http.Handler {
+	local := auth.Local(g.set.Hosts, nil, g.guard)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.RequestURI == "/healthz" {
+			_, _ = io.WriteString(w, "ok\n") // the client has gone
+			return
+		}
+		local.ServeHTTP(w, r)
+	})
+}

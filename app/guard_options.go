@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+
+	"github.com/pellucid-mcp/pellucid/model/analysis"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// options are what the settings say of the guard itself.
+func (s *GuardSettings) options() (*guard.Options, error) {
+	g := &s.Guard
+	o := &guard.Options{
+		Upstream: g.Upstream, Key: s.Key, Buffer: g.Buffer, Pass: g.Pass, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
+		TokenFactor: int64(g.Factor), MinTokens: int64(g.MinTokens), Refine: g.Refine,
+		Fail:     counterfactual.FailMode{DangerouslyAllowPrivileged: g.FailOpen},
+		Severity: counterfactual.Bands(g.Severity),
+		Hooks:    guard.Hooks{MinSeverity: s.Severity},
+	}
+	o.Hooks.QuarantineFrom = g.Quarantine.From
+	if g.Audit {
+		o.Mode = guard.Audit
+	}
+	if g.Strategy != "prior" {
+		o.Strategy = counterfactual.Strategy(g.Strategy)
+	}
+	if g.Calibration != "" {
+		cal, err := guardCalibration(g.Calibration)
+		if err == nil {
+			o.Rates, err = cal.Rates()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("guard: calibration: %w", err)
+		}
+	}
+	if len(g.UntrustedTools) > 0 {
+		strangers := &counterfactual.Policy{}
+		for _, glob := range g.UntrustedTools {
+			strangers.Rules = append(strangers.Rules, counterfactual.ToolRule{Tool: glob, Privilege: 1})
+		}
+		strangers.Rules = append(strangers.Rules, counterfactual.ToolRule{Tool: "*"})
+		o.UntrustedTool = func(name string) bool { return strangers.Privilege(name) > 0 }
+	}
+	return o, nil
+}
+
+// policy says which calls need a verdict.
+func (s *GuardSettings) policy() *counterfactual.Policy {
+	p := &counterfactual.Policy{Guess: !s.Guard.NoGuess}
+	for _, t := range s.Guard.Tools {
+		p.Rules = append(p.Rules, counterfactual.ToolRule(t))
+	}
+	return p
+}
+
+// guardCalibration reads what ccr calibrate has measured.
+func guardCalibration(name string) (*counterfactual.Calibration, error) {
+	b, err := terminal.ReadInput(name, nil)
+	var c *counterfactual.Calibration
+	if err == nil {
+		c, err = analysis.ParseCalibration(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ccr: calibration: %w", err)
+	}
+	return c, nil
+}
