@@ -49,6 +49,7 @@ platform/listen:   text/finding platform/auth platform/loopback
 platform/resident:
 platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json
 platform/build:    text/scrub
+platform/completion: text/finding
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
 mcp/wire:     text/finding text/strictjson
