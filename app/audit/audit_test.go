@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		if n, err := l.Waiting(ctx, 10); err != nil || n != 6 {
 			t.Errorf("%d records wait: %v", n, err)
 		}
-		if _, err := Find(ctx, l, dir, unknown); !errors.Is(err, ErrNoRecord) {
+		if _, err := Find(ctx, l, dir, unknown); !errors.Is(err, errNoRecord) {
 			t.Errorf("an unknown id: %v", err)
 		}
 		if n, err := l.Waiting(ctx, 10); err != nil || n != 0 { // what waited might have had the id
@@ -50,19 +50,19 @@ func TestFind(t *testing.T) {
 	dir, err := install.Open()
 	must(t, err)
 	db := install.Database(u.where)
-	if x, err := Look(dir, db, unknown); x != nil || err != nil {
+	if x, err := look(dir, db, unknown); x != nil || err != nil {
 		t.Errorf("%+v, %v", x, err)
 	}
 	held, err := ledger.ParseID(strings.Repeat("0", 31) + "1")
 	must(t, err)
-	x, err := Look(dir, db, held)
+	x, err := look(dir, db, held)
 	if err != nil || x == nil || x.Held == nil || x.Journal != nil {
 		t.Fatalf("%+v, %v", x, err)
 	}
 	row := `{"id":"` + held.String() + `","time":"2026-03-04T05:06:07Z","server":"files","tool":"a b","method":"tools/call","kind":"result","verdict":"changed","findings":{"hidden-tag":2,"\u001b[2J":1}}`
 	must(t, os.WriteFile(filepath.Join(dir.Path(), "decisions.jsonl"), []byte("no JSON "+held.String()+"\n"+row+"\n"), 0o600))
 	var people, program strings.Builder
-	both, err := Look(dir, db, held)
+	both, err := look(dir, db, held)
 	if err != nil || both == nil || both.Journal == nil || both.Held == nil {
 		t.Fatalf("%+v, %v", both, err)
 	}
@@ -98,11 +98,11 @@ func TestRows(t *testing.T) {
 			want  []string
 			not   string
 		}{
-			{func(b *strings.Builder) error { return WriteTable(b, list, false) }, []string{"INDEX  TIME", "  result-denied  files/read", list[0].ID.String()}, "found:"},
-			{func(b *strings.Builder) error { return WriteTable(b, list, true) }, []string{"rule: finding\n", "about: 00000000000000000000000000000003\n"}, "found"},
-			{func(b *strings.Builder) error { return WriteTable(b, nil, true) }, nil, "INDEX"},
-			{func(b *strings.Builder) error { return WriteRows(b, list, false) }, []string{`{"index":`, `"statement":{`}, "opening"},
-			{func(b *strings.Builder) error { return WriteRows(b, list, true) }, []string{`"opening":{`}, "\n\n"},
+			{func(b *strings.Builder) error { return writeTable(b, list, false) }, []string{"INDEX  TIME", "  result-denied  files/read", list[0].ID.String()}, "found:"},
+			{func(b *strings.Builder) error { return writeTable(b, list, true) }, []string{"rule: finding\n", "about: 00000000000000000000000000000003\n"}, "found"},
+			{func(b *strings.Builder) error { return writeTable(b, nil, true) }, nil, "INDEX"},
+			{func(b *strings.Builder) error { return writeRows(b, list, false) }, []string{`{"index":`, `"statement":{`}, "opening"},
+			{func(b *strings.Builder) error { return writeRows(b, list, true) }, []string{`"opening":{`}, "\n\n"},
 		} {
 			var b strings.Builder
 			must(t, tt.write(&b))
@@ -116,7 +116,7 @@ func TestRows(t *testing.T) {
 			}
 		}
 		list[0].Envelope = []byte("damaged")
-		if err := WriteTable(&strings.Builder{}, list, false); err == nil || !strings.HasPrefix(err.Error(), "record ") {
+		if err := writeTable(&strings.Builder{}, list, false); err == nil || !strings.HasPrefix(err.Error(), "record ") {
 			t.Errorf("a damaged record: %v", err)
 		}
 		return nil
@@ -131,7 +131,7 @@ func TestLatestExport(t *testing.T) {
 		if err != nil || len(r.Keys) != 1 || r.Pending != 6 || !strings.HasPrefix(r.Checkpoint, "log.example/used\n") {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		keys, err := Keys(ctx, l)
+		keys, err := keysOf(ctx, l)
 		must(t, err)
 		for _, openings := range []bool{false, true} {
 			to := filepath.Join(t.TempDir(), "log")
@@ -262,7 +262,7 @@ func TestRotate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		keys, err := Keys(ctx, l)
+		keys, err := keysOf(ctx, l)
 		must(t, err)
 		if len(keys) != 2 || keys[1].String() != r.Key || r.Index == 0 {
 			t.Errorf("%+v of %v", r, keys)
@@ -275,5 +275,51 @@ func TestRotate(t *testing.T) {
 	}))
 	if code, out := u.verify(); code != 0 {
 		t.Errorf("after it: exit code %d: %s", code, out)
+	}
+}
+
+// TestShow: the records that a query names, wherever they stand.
+func TestShow(t *testing.T) {
+	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
+	db := install.Database(u.where)
+	var denied string
+	must(t, u.log(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		list, err := l.List(ctx, sequence.Filter{Kind: ledger.ResultDenied})
+		if err == nil {
+			denied = list[0].ID.String()
+		}
+		return err
+	}))
+	queued := strings.Repeat("9", 32)
+	for name, tt := range map[string]struct {
+		q    Query
+		n    int
+		want string
+		code int
+	}{
+		"a list":        {Query{Filter: sequence.Filter{Kind: ledger.ResultDenied}}, 1, "INDEX  TIME", 0},
+		"nothing":       {Query{Filter: sequence.Filter{Server: "unknown"}}, 0, "", 0},
+		"one":           {Query{ID: denied}, 1, "about: 00000000000000000000000000000003\n", 0},
+		"for a program": {Query{ID: denied, JSON: true, Openings: true}, 1, `"opening":{`, 0},
+		"in the queue":  {Query{ID: queued}, 1, "In the queue: held. To read it: pellucid quarantine show " + queued + "\n", 0},
+		"queue as JSON": {Query{ID: queued, JSON: true}, 1, `{"held":"held","id":"` + queued + `"}`, 0},
+		"no id":         {Query{ID: "ABC"}, 0, "", exit.Usage},
+		"unknown":       {Query{ID: strings.Repeat("7", 32)}, 1, "", exit.Failed},
+	} {
+		var b strings.Builder
+		n, err := tt.q.Show(db, &b)
+		code := 0
+		if coded, ok := errors.AsType[*exit.Error](err); ok {
+			code = coded.Code
+		} else if err != nil {
+			code = exit.Failed
+		}
+		if code != tt.code || code == 0 && n != tt.n || !strings.Contains(b.String(), tt.want) || tt.want == "" && b.Len() > 0 {
+			t.Errorf("%s: %d records, exit code %d, %v: %q", name, n, code, err, b.String())
+		}
+	}
+	none := Query{ID: queued}
+	if _, err := none.Show(install.Database(filepath.Join(t.TempDir(), "none.db")), &strings.Builder{}); !errors.Is(err, install.ErrNoLog) {
+		t.Errorf("without a database: %v", err)
 	}
 }

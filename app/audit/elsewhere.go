@@ -18,22 +18,22 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/review"
 )
 
-// An Elsewhere is what is known of a decision that the log does not have: it may stand in the
+// An unlogged is what is known of a decision that the log does not have: it may stand in the
 // journal of the state directory, and its result in the queue.
-type Elsewhere struct {
+type unlogged struct {
 	ID      ledger.ID
-	Journal *Journaled // nil: not there
-	Held    *hold.Item // nil: not there; as it is shown
+	Journal *journalRow // nil: not there
+	Held    *hold.Item  // nil: not there; as it is shown
 }
 
-// Look looks for a decision in the journal and in the queue of the database. It returns nil
+// look looks for a decision in the journal and in the queue of the database. It returns nil
 // where neither has it.
-func Look(dir *state.Dir, d install.Database, id ledger.ID) (*Elsewhere, error) {
-	row, err := Journal(dir, id)
+func look(dir *state.Dir, d install.Database, id ledger.ID) (*unlogged, error) {
+	row, err := journaled(dir, id)
 	if err != nil {
 		return nil, err
 	}
-	out := &Elsewhere{ID: id, Journal: row, Held: queued(dir, d, id)}
+	out := &unlogged{ID: id, Journal: row, Held: queued(dir, d, id)}
 	if out.Journal == nil && out.Held == nil {
 		return nil, nil
 	}
@@ -59,10 +59,10 @@ func queued(dir *state.Dir, d install.Database, id ledger.ID) *hold.Item {
 
 // WriteJSON prints the decision for a program: the row of the journal, else the state of the
 // item.
-func (x *Elsewhere) WriteJSON(w io.Writer) error {
+func (x *unlogged) WriteJSON(w io.Writer) error {
 	if x.Journal != nil {
 		return terminal.WriteJSON(w, struct {
-			Journal *Journaled `json:"journal"`
+			Journal *journalRow `json:"journal"`
 		}{x.Journal})
 	}
 	return terminal.WriteJSON(w, struct {
@@ -72,7 +72,7 @@ func (x *Elsewhere) WriteJSON(w io.Writer) error {
 }
 
 // Write prints the decision for a person.
-func (x *Elsewhere) Write(dst io.Writer) error {
+func (x *unlogged) Write(dst io.Writer) error {
 	w := bufio.NewWriter(dst)
 	if row := x.Journal; row != nil {
 		fmt.Fprintln(w, "In the journal of this machine, not in a ledger:")

@@ -15,8 +15,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// ErrNoRecord says that the log has no record of an id.
-var ErrNoRecord = errors.New("ledger: no record has this id")
+// errNoRecord says that the log has no record of an id.
+var errNoRecord = errors.New("ledger: no record has this id")
 
 // Find returns the record of an id. One that was stored this moment is integrated first,
 // here or by the process that has the key.
@@ -37,7 +37,7 @@ func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) 
 		case err != nil:
 			return e, err
 		case n == 0:
-			return e, ErrNoRecord
+			return e, errNoRecord
 		case time.Now().After(end):
 			return e, errors.New("ledger: no record of the log has this id yet: some wait until whoever has its key carries it on")
 		}

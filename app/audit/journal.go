@@ -13,8 +13,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// A Journaled is a decision as decisions.jsonl has it, where no ledger is configured.
-type Journaled struct {
+// A journalRow is a decision as decisions.jsonl has it, where no ledger is configured.
+type journalRow struct {
 	ID           string           `json:"id"`
 	Time         time.Time        `json:"time"`
 	Server       string           `json:"server"`
@@ -30,7 +30,7 @@ type Journaled struct {
 
 // believed is the row as far as it is what this program writes: a journal may have been
 // changed by hand.
-func (r *Journaled) believed() *Journaled {
+func (r *journalRow) believed() *journalRow {
 	for _, s := range []*string{&r.Server, &r.Method, &r.Kind, &r.Verdict} {
 		if !frame.IsLabel(*s) {
 			*s = frame.Other
@@ -45,9 +45,9 @@ func (r *Journaled) believed() *Journaled {
 	return r
 }
 
-// Journal finds the decision of that id in the journal of this state directory, with the
+// journaled finds the decision of that id in the journal of this state directory, with the
 // files that were put aside; nil if it has none.
-func Journal(dir *state.Dir, id ledger.ID) (*Journaled, error) {
+func journaled(dir *state.Dir, id ledger.ID) (*journalRow, error) {
 	for record, err := range dir.Records("decisions.jsonl") {
 		if err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func Journal(dir *state.Dir, id ledger.ID) (*Journaled, error) {
 		if !bytes.Contains(record, []byte(id.String())) {
 			continue
 		}
-		var r Journaled
+		var r journalRow
 		if json.Unmarshal(record, &r) == nil && r.ID == id.String() {
 			return r.believed(), nil
 		}

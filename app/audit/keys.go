@@ -13,8 +13,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// Keys are the public keys that the records of a log name, in the order of the records.
-func Keys(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err error) {
+// keysOf are the public keys that the records of a log name, in the order of the records.
+func keysOf(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err error) {
 	for before := int64(0); ; {
 		list, err := l.List(ctx, sequence.Filter{Kind: ledger.KeyInstalled, Before: before, Limit: 1000})
 		if err != nil {

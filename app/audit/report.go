@@ -92,7 +92,7 @@ func Latest(ctx context.Context, l *storage.Ledger) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := Keys(ctx, l)
+	keys, err := keysOf(ctx, l)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ type Row struct {
 	Opening   jsontext.Value `json:"opening,omitzero"`
 }
 
-// WriteRows prints records as JSON lines, with their openings where openings says so.
-func WriteRows(w io.Writer, list []sequence.Entry, openings bool) error {
+// writeRows prints records as JSON lines, with their openings where openings says so.
+func writeRows(w io.Writer, list []sequence.Entry, openings bool) error {
 	for i := range list {
 		st, err := statement(&list[i])
 		if err != nil {
@@ -43,8 +43,8 @@ func WriteRows(w io.Writer, list []sequence.Entry, openings bool) error {
 	return nil
 }
 
-// WriteTable prints records for a person; details says what each of them found, too.
-func WriteTable(out io.Writer, list []sequence.Entry, details bool) error {
+// writeTable prints records for a person; details says what each of them found, too.
+func writeTable(out io.Writer, list []sequence.Entry, details bool) error {
 	if len(list) == 0 {
 		return nil
 	}

@@ -332,7 +332,7 @@ func TestAlteredIsNotSigned(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return WriteTable(&shown, list, false)
+		return writeTable(&shown, list, false)
 	}))
 	if !strings.Contains(shown.String(), "unreadable") {
 		t.Errorf("the log does not tell of it: %s", &shown)

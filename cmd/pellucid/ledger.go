@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -41,15 +40,6 @@ type ledgerDB struct {
 	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the log: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
 }
 
-// recordID is the argument that names a record.
-func recordID(s string) (ledger.ID, error) {
-	id, err := ledger.ParseID(s)
-	if err != nil {
-		return id, exit.With(exit.Usage, errors.New("a record is named by 32 hexadecimal digits, in lower case: the evidence id"))
-	}
-	return id, nil
-}
-
 type ledgerShowCmd struct {
 	ledgerDB
 	Since    string `placeholder:"TIME" help:"Only records of this time or later: RFC 3339, or how long ago, as in 90m."`
@@ -84,64 +74,12 @@ func (c *ledgerShowCmd) Run(e *env) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	err = c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
-		list, err := c.list(ctx, l, dir, f)
-		if err != nil {
-			return err
-		}
-		w := bufio.NewWriter(e.Stdout)
-		if c.JSON {
-			err = audit.WriteRows(w, list, c.Openings)
-		} else {
-			err = audit.WriteTable(w, list, c.ID != "")
-		}
-		if err != nil {
-			return err
-		}
-		if len(list) == 0 {
-			fmt.Fprintln(e.Stderr, "Nothing to list.")
-		}
-		return w.Flush()
-	})
-	if c.ID != "" && (errors.Is(err, install.ErrNoLog) || errors.Is(err, audit.ErrNoRecord)) {
-		return c.elsewhere(e, err)
+	q := audit.Query{Filter: f, ID: c.ID, JSON: c.JSON, Openings: c.Openings}
+	n, err := q.Show(c.DB, e.Stdout)
+	if err == nil && n == 0 {
+		fmt.Fprintln(e.Stderr, "Nothing to list.")
 	}
 	return err
-}
-
-// elsewhere shows the decision of an id that the ledger does not have. cause is what the
-// ledger says.
-func (c *ledgerShowCmd) elsewhere(e *env, cause error) error {
-	id, err := recordID(c.ID)
-	if err != nil {
-		return err
-	}
-	dir, err := install.Open()
-	if err != nil {
-		return err
-	}
-	found, err := audit.Look(dir, c.DB, id)
-	switch {
-	case err != nil:
-		return err
-	case found == nil:
-		return cause
-	case c.JSON:
-		return found.WriteJSON(e.Stdout)
-	}
-	return found.Write(e.Stdout)
-}
-
-func (c *ledgerShowCmd) list(ctx context.Context, l *storage.Ledger, dir *state.Dir, f sequence.Filter) ([]sequence.Entry, error) {
-	if c.ID == "" {
-		return l.List(ctx, f)
-	}
-	id, err := recordID(c.ID)
-	if err != nil {
-		return nil, err
-	}
-	one, err := audit.Find(ctx, l, dir, id)
-	return []sequence.Entry{one}, err
 }
 
 type ledgerCheckpointCmd struct {

@@ -27,7 +27,7 @@ needs to check it, offline: pellucid ledger verify --proof FILE --key KEY.`
 }
 
 func (c *ledgerProveCmd) Run(e *env) error {
-	id, err := recordID(c.ID)
+	id, err := audit.ParseID(c.ID)
 	if err != nil {
 		return err
 	}
