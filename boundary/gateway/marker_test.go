@@ -160,6 +160,7 @@ var eras = map[string]string{
 // TestMarker walks every position of every row of the table, and of messages
 // that no row knows, and demands that the marker never arrives.
 func TestMarker(t *testing.T) {
+	collectSeldom(t)
 	for era, params := range eras {
 		if testing.Short() && era == "legacy" {
 			continue

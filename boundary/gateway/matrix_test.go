@@ -78,6 +78,7 @@ func (o oracles) check(t *testing.T, name, line string) {
 // every position and the others in every eighth: behind the transports it is the
 // same function. In short all of them are walked in every 64th.
 func TestMatrix(t *testing.T) {
+	collectSeldom(t)
 	mcp, err := scrub.Compile(scrub.Policy{})
 	if err != nil {
 		t.Fatal(err)

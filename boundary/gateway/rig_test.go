@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,13 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// collectSeldom lets garbage grow to four times the live heap until the test ends: a test of
+// many short messages otherwise spends a third of its time on collections.
+func collectSeldom(t *testing.T) {
+	percent := debug.SetGCPercent(400)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 }
 
 // A peer is one end of a conversation that a test plays by hand, line by line.
