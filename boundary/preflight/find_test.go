@@ -188,3 +188,24 @@ func TestTitle(t *testing.T) {
 		}
 	}
 }
+
+// TestProgress: where no terminal is, a line says once what is done.
+func TestProgress(t *testing.T) {
+	a := &Target{Name: "a\u202e", File: "f"}
+	var out strings.Builder
+	p := NewProgress(&out, []*Target{a, {Name: "b"}})
+	p.Begin(a)
+	p.Question("b", surface.Step{Chunk: 1, Chunks: 2})
+	p.Done()
+	if out.String() != "verifying 2 servers …\n" {
+		t.Errorf("%q", out.String())
+	}
+	for want, x := range map[string]surface.Step{"verifying b …": {Chunk: 1, Chunks: 1}, "verifying b … part 2 of 3": {Chunk: 2, Chunks: 3}} {
+		if got := verifying(p.titles["b"], x); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if p.titles[a.Name] != a.Title() {
+		t.Errorf("%q", p.titles)
+	}
+}

@@ -92,7 +92,7 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	progress := newVerifying(e, targets)
+	progress := preflight.NewProgress(e.Stderr, targets)
 	checker, done, err := c.checker(ctx, review, progress)
 	if err != nil {
 		progress.Done()

@@ -29,8 +29,8 @@ func (c *checkCmd) places(ctx context.Context) (surface.PinStore, surface.Cache,
 }
 
 // checker makes what checks the servers. Verdicts are remembered beside the pins.
-func (c *checkCmd) checker(ctx context.Context, review *rules.Review, progress *verifying) (*preflight.Checker, func(), error) {
-	k := &preflight.Checker{Rules: surface.Rules{Narrow: !c.Wide}, NoPin: c.NoPin, Disabled: c.Server != "", Timeout: c.Timeout, Begin: progress.begin}
+func (c *checkCmd) checker(ctx context.Context, review *rules.Review, progress *preflight.Progress) (*preflight.Checker, func(), error) {
+	k := &preflight.Checker{Rules: surface.Rules{Narrow: !c.Wide}, NoPin: c.NoPin, Disabled: c.Server != "", Timeout: c.Timeout, Begin: progress.Begin}
 	if c.Dump != "" {
 		k.Save = func(s *surface.Surface) error { return writeFile(c.Dump, s.AppendDump(nil)) }
 	}
@@ -45,7 +45,7 @@ func (c *checkCmd) checker(ctx context.Context, review *rules.Review, progress *
 	if review == nil {
 		return k, done, nil
 	}
-	model, err := reviewer.New(review, cache, progress.part)
+	model, err := reviewer.New(review, cache, progress.Question)
 	if err != nil {
 		done()
 		return nil, nil, exit.With(exit.Usage, fmt.Errorf("check: the review: %w", err))

@@ -8,10 +8,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // reviewFlags say which model makes pass 2.
@@ -73,30 +70,4 @@ func (c *checkCmd) reviewRules(e *env) (*rules.Review, error) {
 		return c.configuration.Review, nil
 	}
 	return nil, nil
-}
-
-// verifying tells a person who waits what for: on a terminal in one line that is
-// written over, and elsewhere once.
-type verifying struct {
-	*terminal.Progress
-	of map[string]string // titles by name
-}
-
-func newVerifying(e *env, targets []*preflight.Target) *verifying {
-	v := &verifying{terminal.NewProgressOf(e.Stderr, "verifying "+terminal.Plural(len(targets), "server")+" …"), map[string]string{}}
-	for _, t := range targets {
-		v.of[t.Name] = t.Title()
-	}
-	return v
-}
-
-func (v *verifying) begin(t *preflight.Target) { v.Say("verifying " + t.Title() + " …") }
-
-// part is told before each question to the reviewer.
-func (v *verifying) part(server string, s surface.Step) {
-	text := "verifying " + v.of[server] + " …"
-	if s.Chunks > 1 {
-		text += fmt.Sprintf(" part %d of %d", s.Chunk, s.Chunks)
-	}
-	v.Say(text)
 }
