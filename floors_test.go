@@ -102,7 +102,7 @@ boundary/evidence:             text/frame record/hold record/ledger record/trust
 boundary/admit:                text/finding text/strictjson mcp/wire mcp/mcpmsg boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/child mcp/wire mcp/mcpmsg boundary/gateway
 boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy github.com/goccy/go-yaml github.com/fsnotify/fsnotify
-boundary/classifiers:          model/llm boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
+boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/protect:              text/finding text/jsonc text/strictjson platform/terminal

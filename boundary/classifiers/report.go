@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package classifiers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+)
+
+// Unjudged says which classifiers have not judged all of a text, and why.
+func Unjudged(list []classify.Verdict) error {
+	var errs []error
+	for _, v := range list {
+		switch {
+		case v.Reason == classify.Judged:
+		case v.Err != nil:
+			errs = append(errs, fmt.Errorf("classify: %s has not judged it: %s: %w", v.Name, v.Reason, v.Err))
+		default:
+			errs = append(errs, fmt.Errorf("classify: %s has not judged it: %s", v.Name, v.Reason))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A Report is the verdicts on a text, for a program.
+type Report struct {
+	Score    float64   `json:"score"` // the highest
+	Flagged  bool      `json:"flagged"`
+	Verdicts []Verdict `json:"verdicts"`
+}
+
+// A Verdict is that of one classifier.
+type Verdict struct {
+	Name         string  `json:"name"`
+	Version      string  `json:"version"`
+	Score        float64 `json:"score"`
+	Flagged      bool    `json:"flagged"`
+	Code         string  `json:"code,omitempty"`
+	Reason       string  `json:"reason,omitempty"` // why it was not judged
+	Asked        int     `json:"asked"`
+	Cached       int     `json:"cached"`
+	Microseconds int64   `json:"microseconds"`
+}
+
+// NewReport makes it of the verdicts.
+func NewReport(list []classify.Verdict) *Report {
+	r := &Report{Verdicts: []Verdict{}}
+	for _, v := range list {
+		r.Score, r.Flagged = max(r.Score, v.P), r.Flagged || v.Flagged()
+		r.Verdicts = append(r.Verdicts, Verdict{Name: v.Name, Version: v.Version, Score: v.P, Flagged: v.Flagged(),
+			Code: string(v.Code), Reason: string(v.Reason), Asked: v.Asked, Cached: v.Cached, Microseconds: v.Latency.Microseconds()})
+	}
+	return r
+}
+
+// PrintVerdicts writes a line for each verdict, for a person.
+func PrintVerdicts(w io.Writer, list []classify.Verdict) error {
+	for _, v := range list {
+		says := "not flagged"
+		switch {
+		case v.Flagged():
+			says = "flagged"
+		case v.Reason != classify.Judged:
+			says = "not judged: " + string(v.Reason)
+		}
+		if v.Code != "" {
+			says += " (" + string(v.Code) + ")"
+		}
+		if _, err := fmt.Fprintf(w, "%.4f  %s  %s %s\n", v.P, says, v.Name, v.Version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
