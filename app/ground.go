@@ -22,16 +22,16 @@ import (
 type GroundPlan struct {
 	Rules  *rules.Ground // compiled
 	DB     string        // URL or path of the store; "": ground.db of the state directory
-	Absent Absent
-	Key    frame.Key    // of the fences, for an adapter that is served
-	Log    *slog.Logger // for an adapter that is served
-	Notice io.Writer    // is told what a person should know, such as that a demonstration is shown
+	Absent Absent        // for an adapter that is served; an import makes the store, a query shows the demonstration
+	Key    frame.Key     // of the fences, for an adapter that is served
+	Log    *slog.Logger  // for an adapter that is served
+	Notice io.Writer     // is told what a person should know, such as that a demonstration is shown
 }
 
-// PlanGround is the plan of the adapter that a gateway serves: what the file says, and the
+// planGround is the plan of the adapter that a gateway serves: what the file says, and the
 // store that the flag names, or else the file. fromEnv is the variable that the flag has its
 // value from where it was not given: the file says more than that.
-func PlanGround(r *rules.Rules, flag, fromEnv string) GroundPlan {
+func planGround(r *rules.Rules, flag, fromEnv string) GroundPlan {
 	p := GroundPlan{Rules: r.Ground, DB: flag, Absent: ShowDemo}
 	if p.Rules == nil {
 		p.Rules = &rules.Ground{}
@@ -50,7 +50,7 @@ func PlanGround(r *rules.Rules, flag, fromEnv string) GroundPlan {
 type Ground struct {
 	*ground.Adapter
 	log      *slog.Logger
-	store    *GroundStore
+	store    *groundStore
 	refusals *ingest.Refusals
 	mcp      ground.MCPOptions
 	records  *install.Records
@@ -69,7 +69,7 @@ func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, e
 	if err != nil {
 		return nil, err
 	}
-	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
+	if g.store, err = openGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
 		return nil, err
 	}
 	o := p.options(g.store)
@@ -92,7 +92,7 @@ func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, e
 }
 
 // options are those of an adapter over the store, as the rules say.
-func (p *GroundPlan) options(s *GroundStore) ground.Options {
+func (p *GroundPlan) options(s *groundStore) ground.Options {
 	o := p.Rules.Options()
 	o.Store = s
 	if p.Rules.DIDWeb {

@@ -70,7 +70,7 @@ func (g *GroundEvent) Send(ctx context.Context, dir *state.Dir) (r ground.EventR
 func (g *GroundEvent) apply(ctx context.Context, dir *state.Dir, operator attest.Key, keys attest.KeyResolver, event []byte) (r ground.EventReceipt, err error) {
 	a := &Ground{}
 	defer a.Close()
-	if a.store, err = OpenGroundStore(ctx, dir, g.DB, RefuseAbsent); err != nil {
+	if a.store, err = openGroundStore(ctx, dir, g.DB, refuseAbsent); err != nil {
 		return r, err
 	}
 	o := ground.Options{Store: a.store, Keys: keys, Issuers: append(g.Issuers, operator.DID())}

@@ -84,7 +84,7 @@ func sizeOf(r io.Reader) int64 {
 func openGroundImport(ctx context.Context, dir *state.Dir, p GroundPlan, unrecorded func(error)) (_ *Ground, err error) {
 	g := &Ground{}
 	defer g.closeOn(&err)
-	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
+	if g.store, err = openGroundStore(ctx, dir, p.DB, MakeStore); err != nil {
 		return nil, err
 	}
 	if err = g.keepRefusals(dir, unrecorded); err != nil {

@@ -58,7 +58,7 @@ func TestImportGround(t *testing.T) {
 		{"interrupted", stopped, interrupting(stop), noBar, exit.Failed, "Interrupted: "},
 	} {
 		var out, notice bytes.Buffer
-		err := ImportGround(c.ctx, dir, GroundPlan{Rules: &rules.Ground{}, DB: db, Absent: MakeStore, Notice: &notice},
+		err := ImportGround(c.ctx, dir, GroundPlan{Rules: &rules.Ground{}, DB: db, Notice: &notice},
 			GroundImport{Format: "attestation", In: c.in, Out: &out, Bar: c.bar})
 		if codeOf(err) != c.code || (err == nil) != (c.code == 0) || err != nil && err.Error() != "" {
 			t.Errorf("%s: %d, %v", c.name, codeOf(err), err)
@@ -101,7 +101,7 @@ func (f interrupting) Read([]byte) (int, error) { f(); return 0, io.EOF }
 // TestQueryGround: a question that cannot be answered ends with a code of its own.
 func TestQueryGround(t *testing.T) {
 	dir := stateDir(t)
-	p := GroundPlan{Rules: &rules.Ground{}, Absent: ShowDemo, Notice: io.Discard}
+	p := GroundPlan{Rules: &rules.Ground{}, Notice: io.Discard}
 	for _, c := range []struct {
 		name string
 		r    ground.Request

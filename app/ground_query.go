@@ -38,7 +38,7 @@ func QueryGround(ctx context.Context, dir *state.Dir, p GroundPlan, r ground.Req
 func openGroundQuery(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
 	g := &Ground{}
 	defer g.closeOn(&err)
-	if g.store, err = OpenGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
+	if g.store, err = openGroundStore(ctx, dir, p.DB, ShowDemo); err != nil {
 		return nil, err
 	}
 	o := p.options(g.store)
@@ -55,7 +55,7 @@ func openGroundQuery(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Grou
 // ExportGround writes what a store holds behind a cursor as lines of the feed, the original
 // bytes of third parties among them: limit lines at most, all where limit is 0.
 func ExportGround(ctx context.Context, dir *state.Dir, db string, after ground.Cursor, limit int, w io.Writer) error {
-	s, err := OpenGroundStore(ctx, dir, db, RefuseAbsent)
+	s, err := openGroundStore(ctx, dir, db, refuseAbsent)
 	if err != nil {
 		return err
 	}

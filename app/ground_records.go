@@ -15,7 +15,7 @@ import (
 
 // record has an adapter over s record what it accepts and refuses. begin says to make a
 // log where the store has none yet. A demonstration is not recorded.
-func (s *GroundStore) record(ctx context.Context, dir *state.Dir, o *ground.Options, deviations []string, begin bool, log *slog.Logger) (*install.Records, error) {
+func (s *groundStore) record(ctx context.Context, dir *state.Dir, o *ground.Options, deviations []string, begin bool, log *slog.Logger) (*install.Records, error) {
 	if s.demo != "" {
 		return nil, nil
 	}

@@ -29,7 +29,7 @@ type ledgerScores struct {
 }
 
 // scores are those by the ledger of the store; nil for the demonstration, which has no ledger.
-func (s *GroundStore) scores(log *slog.Logger) ground.Scores {
+func (s *groundStore) scores(log *slog.Logger) ground.Scores {
 	if s.demo != "" {
 		return nil
 	}

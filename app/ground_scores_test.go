@@ -26,7 +26,7 @@ func TestLedgerScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	s, err := OpenGroundStore(t.Context(), dir, filepath.Join(t.TempDir(), "g.db"), MakeStore)
+	s, err := openGroundStore(t.Context(), dir, filepath.Join(t.TempDir(), "g.db"), MakeStore)
 	if err != nil {
 		t.Fatal(err)
 	}

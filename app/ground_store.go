@@ -22,20 +22,20 @@ import (
 type Absent uint8
 
 const (
-	RefuseAbsent Absent = iota
+	refuseAbsent Absent = iota
 	MakeStore           // an empty store is made
 	ShowDemo            // the demonstration set is shown, unless a store was named
 )
 
-// A GroundStore is an open store of attestations. That of the demonstration is removed
+// A groundStore is an open store of attestations. That of the demonstration is removed
 // when it is closed.
-type GroundStore struct {
+type groundStore struct {
 	*storage.Store
 	demo string // directory of a store that holds the demonstration set
 }
 
 // Close closes the store.
-func (s *GroundStore) Close() error {
+func (s *groundStore) Close() error {
 	err := s.Store.Close()
 	if s.demo != "" {
 		err = errors.Join(err, os.RemoveAll(s.demo))
@@ -45,9 +45,9 @@ func (s *GroundStore) Close() error {
 
 var errShowDemo = errors.New("ground: there is no store yet")
 
-// OpenGroundStore opens a store of attestations: a postgres:// URL, the path of an SQLite
+// openGroundStore opens a store of attestations: a postgres:// URL, the path of an SQLite
 // file, or "" for ground.db of the state directory.
-func OpenGroundStore(ctx context.Context, dir *state.Dir, db string, absent Absent) (*GroundStore, error) {
+func openGroundStore(ctx context.Context, dir *state.Dir, db string, absent Absent) (*groundStore, error) {
 	where := db
 	if where == "" {
 		where = filepath.Join(dir.Path(), "ground.db")
@@ -67,11 +67,11 @@ func OpenGroundStore(ctx context.Context, dir *state.Dir, db string, absent Abse
 	case err != nil:
 		return nil, err
 	}
-	return &GroundStore{Store: s}, nil
+	return &groundStore{Store: s}, nil
 }
 
 // openDemo opens a store that is removed when it is closed; loadDemo fills it.
-func openDemo(ctx context.Context) (*GroundStore, error) {
+func openDemo(ctx context.Context) (*groundStore, error) {
 	dir, err := os.MkdirTemp("", "pellucid-ground-")
 	if err != nil {
 		return nil, fmt.Errorf("ground: make a temporary store: %w", err)
@@ -81,11 +81,11 @@ func openDemo(ctx context.Context) (*GroundStore, error) {
 		os.RemoveAll(dir)
 		return nil, err
 	}
-	return &GroundStore{Store: s, demo: dir}, nil
+	return &groundStore{Store: s, demo: dir}, nil
 }
 
 // loadDemo fills the store of the demonstration, and does nothing to another one.
-func (s *GroundStore) loadDemo(ctx context.Context, a *ground.Adapter, notice io.Writer) error {
+func (s *groundStore) loadDemo(ctx context.Context, a *ground.Adapter, notice io.Writer) error {
 	if s.demo == "" {
 		return nil
 	}

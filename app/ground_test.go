@@ -79,7 +79,7 @@ func TestPlanGround(t *testing.T) {
 		{"clients with tokens", rules.Rules{Auth: rules.Auth{Tokens: auth.Any()}}, "", "", "", MakeStore},
 		{"peers", rules.Rules{Ground: peers}, "", "", "", MakeStore},
 	} {
-		p := PlanGround(&c.rules, c.flag, c.fromEnv)
+		p := planGround(&c.rules, c.flag, c.fromEnv)
 		if p.DB != c.db || p.Absent != c.absent || p.Rules == nil {
 			t.Errorf("%s: %q, %d; want %q, %d", c.name, p.DB, p.Absent, c.db, c.absent)
 		}
@@ -96,17 +96,17 @@ func TestGroundStoreAbsent(t *testing.T) {
 		says   string // of the error
 		demo   bool
 	}{
-		{"", RefuseAbsent, "ground: there is no store yet: pellucid ground import makes one", false},
-		{named, RefuseAbsent, "ground: there is no store yet: pellucid ground import makes one", false},
+		{"", refuseAbsent, "ground: there is no store yet: pellucid ground import makes one", false},
+		{named, refuseAbsent, "ground: there is no store yet: pellucid ground import makes one", false},
 		{named, ShowDemo, "ground: there is no store yet: pellucid ground import makes one", false},
 		{"mysql://x", MakeStore, "store: --db: want a postgres:// URL, or the path of an SQLite file", false},
 		{"", ShowDemo, "", true},
 		{named, MakeStore, "", false},
-		{named, RefuseAbsent, "", false},
+		{named, refuseAbsent, "", false},
 		{"", MakeStore, "", false},
 		{"", ShowDemo, "", false}, // a store that is there is no demonstration
 	} {
-		s, err := OpenGroundStore(t.Context(), dir, c.db, c.absent)
+		s, err := openGroundStore(t.Context(), dir, c.db, c.absent)
 		if c.says != "" || err != nil {
 			if fmt.Sprint(err) != c.says {
 				t.Errorf("%q, %d: %v, want %s", c.db, c.absent, err, c.says)
@@ -132,9 +132,9 @@ func TestGroundQuery(t *testing.T) {
 	dir := stateDir(t)
 	for _, demo := range []bool{true, false} {
 		var notice bytes.Buffer
-		p := GroundPlan{Rules: &rules.Ground{}, Absent: ShowDemo, Notice: &notice}
+		p := GroundPlan{Rules: &rules.Ground{}, Notice: &notice}
 		if !demo {
-			im, err := openGroundImport(t.Context(), dir, GroundPlan{Rules: p.Rules, Absent: MakeStore}, func(err error) { t.Error(err) })
+			im, err := openGroundImport(t.Context(), dir, GroundPlan{Rules: p.Rules}, func(err error) { t.Error(err) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestGroundQuery(t *testing.T) {
 // duplicate is not.
 func TestGroundImportRefusals(t *testing.T) {
 	dir := stateDir(t)
-	p := GroundPlan{Rules: &rules.Ground{}, Absent: MakeStore}
+	p := GroundPlan{Rules: &rules.Ground{}}
 	g, err := openGroundImport(t.Context(), dir, p, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)

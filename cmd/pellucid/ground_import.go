@@ -54,7 +54,7 @@ func (c *groundImportCmd) Run(e *env) error {
 	for _, name := range setup.Deviations() {
 		fmt.Fprintf(e.Stderr, "%s: what is stored is no longer held to the whole specification, and answers say so.\n", name)
 	}
-	return app.ImportGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.MakeStore, Notice: e.Stderr}, app.GroundImport{
+	return app.ImportGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Notice: e.Stderr}, app.GroundImport{
 		Format: factcheck.Format(c.Format), Domain: c.Domain, In: in, Out: e.Stdout, JSON: c.JSON,
 		Bar: func(bytes int64, say func() string) (at func(int64), done func()) {
 			b := newBar(e, "ground import", bytes, say)

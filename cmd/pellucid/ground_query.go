@@ -50,7 +50,7 @@ func (c *groundQueryCmd) Run(e *env) error {
 			return exit.With(exit.Config, fmt.Errorf("ground: --profile: %w", err))
 		}
 	}
-	answer, err := app.QueryGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: app.ShowDemo, Notice: e.Stderr}, r)
+	answer, err := app.QueryGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Notice: e.Stderr}, r)
 	if err != nil {
 		return err
 	}
