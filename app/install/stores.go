@@ -72,8 +72,31 @@ func (m *Migration) String() string {
 	return fmt.Sprintf("%s: the schema went from version %d to %d.", terminal.Printable(m.Store), m.From, m.To)
 }
 
-// Migrate brings the schema of a store up to that of this release.
-func Migrate(ctx context.Context, where string) (*Migration, error) {
+// Migrate brings the schemas of the stores that a person means up to that of this release.
+// tell is called after each.
+func (d Database) Migrate(tell func(*Migration) error) error {
+	ctx, stop := exit.UntilSignal()
+	defer stop()
+	stores, err := d.Stores()
+	if err == nil && len(stores) == 0 {
+		err = exit.With(exit.Config, ErrNoStores)
+	}
+	if err != nil {
+		return err
+	}
+	for _, where := range stores {
+		m, err := migrate(ctx, where)
+		if err == nil {
+			err = tell(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, where string) (*Migration, error) {
 	before, err := storage.Inspect(ctx, where)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exit.With(exit.Config, ErrNoStores)
@@ -100,8 +123,38 @@ func (c *Copy) String() string {
 	return fmt.Sprintf("%s: %s octets", finding.Quote(c.File), terminal.Thousands(int(c.Size)))
 }
 
-// Backup writes what an SQLite store holds into a new file.
-func Backup(ctx context.Context, where, into string) (*Copy, error) {
+// Backup writes what each SQLite store holds that a person means into a new file: here, under
+// the name of the store and the time, unless file names it. tell is called after each.
+func (d Database) Backup(file string, tell func(*Copy) error) error {
+	ctx, stop := exit.UntilSignal()
+	defer stop()
+	stores, err := d.Stores()
+	switch {
+	case err != nil:
+		return err
+	case len(stores) == 0:
+		return exit.With(exit.Config, ErrNoStores)
+	case len(stores) > 1 && file != "":
+		return exit.With(exit.Usage, errors.New("store: there are two: say with --db which one goes into the file"))
+	}
+	now := time.Now()
+	for _, where := range stores {
+		into := file
+		if into == "" {
+			into = backupName(where, now)
+		}
+		made, err := backup(ctx, where, into)
+		if err == nil {
+			err = tell(made)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func backup(ctx context.Context, where, into string) (*Copy, error) {
 	switch err := storage.Backup(ctx, where, into); {
 	case errors.Is(err, storage.ErrPostgres):
 		return nil, exit.With(exit.Usage, err)
@@ -119,7 +172,7 @@ func Backup(ctx context.Context, where, into string) (*Copy, error) {
 	return &Copy{into, info.Size()}, nil
 }
 
-// BackupName is what the backup of a store is called where no name is given.
-func BackupName(where string, at time.Time) string {
+// backupName is what the backup of a store is called where no name is given.
+func backupName(where string, at time.Time) string {
 	return strings.TrimSuffix(filepath.Base(where), ".db") + at.UTC().Format("-20060102T150405Z.db")
 }

@@ -76,10 +76,10 @@ func TestStores(t *testing.T) {
 func TestMigrateBackup(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	where := filepath.Join(dir, "pellucid.db")
-	if _, err := Migrate(ctx, where); !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
+	if _, err := migrate(ctx, where); !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
 		t.Errorf("migrate nothing: %v", err)
 	}
-	if _, err := Backup(ctx, where, filepath.Join(dir, "b.db")); !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
+	if _, err := backup(ctx, where, filepath.Join(dir, "b.db")); !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
 		t.Errorf("back up nothing: %v", err)
 	}
 	s, err := storage.Open(ctx, where, storage.Options{})
@@ -89,27 +89,27 @@ func TestMigrateBackup(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := Migrate(ctx, where); err != nil || m.From != m.To || m.To == 0 || m.String() != fmt.Sprintf("pellucid.db: the schema is at version %d, which is this release's.", m.To) {
+	if m, err := migrate(ctx, where); err != nil || m.From != m.To || m.To == 0 || m.String() != fmt.Sprintf("pellucid.db: the schema is at version %d, which is this release's.", m.To) {
 		t.Errorf("%v: %v", m, err)
 	}
-	into := filepath.Join(dir, BackupName(where, time.Unix(0, 0)))
-	made, err := Backup(ctx, where, into)
+	into := filepath.Join(dir, backupName(where, time.Unix(0, 0)))
+	made, err := backup(ctx, where, into)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(into); err != nil || info.Size() != made.Size || made.File != into || filepath.Base(into) != "pellucid-19700101T000000Z.db" {
 		t.Errorf("%s: %v", made, err)
 	}
-	if _, err := Backup(ctx, where, into); code(err) != exit.Failed {
+	if _, err := backup(ctx, where, into); code(err) != exit.Failed {
 		t.Errorf("over an earlier one: %v", err)
 	}
-	if _, err := Backup(ctx, "postgres://127.0.0.1:1/d", into); code(err) != exit.Usage {
+	if _, err := backup(ctx, "postgres://127.0.0.1:1/d", into); code(err) != exit.Usage {
 		t.Errorf("of Postgres: %v", err)
 	}
 	if err := os.WriteFile(where, []byte("no database at all, but longer than nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Migrate(ctx, where); err == nil || code(err) == exit.Failed {
+	if _, err := migrate(ctx, where); err == nil || code(err) == exit.Failed {
 		t.Errorf("migrate what is no database: %v", err)
 	}
 }
@@ -205,5 +205,47 @@ func TestWithQueue(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEachStore: every store of the state directory is migrated and backed up; a name for the
+// file is refused where there are two.
+func TestEachStore(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("PELLUCID_STATE", home)
+	t.Chdir(t.TempDir())
+	var d Database
+	names, migrated := []string{}, []string{}
+	note := func(c *Copy) error { names = append(names, c.File); return nil }
+	tell := func(m *Migration) error { migrated = append(migrated, m.Store); return nil }
+	for _, err := range []error{d.Migrate(tell), d.Backup("", note)} {
+		if !errors.Is(err, ErrNoStores) || code(err) != exit.Config {
+			t.Errorf("without a store: %v", err)
+		}
+	}
+	for _, name := range []string{"pellucid.db", "ground.db"} {
+		s, err := storage.Open(t.Context(), filepath.Join(home, name), storage.Options{})
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Migrate(tell); err != nil || !slices.Equal(migrated, []string{"pellucid.db", "ground.db"}) {
+		t.Errorf("%q: %v", migrated, err)
+	}
+	if err := d.Backup("one.db", note); code(err) != exit.Usage || len(names) != 0 {
+		t.Errorf("two stores into one file: %v", err)
+	}
+	if err := d.Backup("", note); err != nil || len(names) != 2 || !strings.HasPrefix(names[0], "pellucid-2") || !strings.HasPrefix(names[1], "ground-2") {
+		t.Errorf("%q: %v", names, err)
+	}
+	if err := Database(filepath.Join(home, "ground.db")).Backup("one.db", note); err != nil || names[2] != "one.db" {
+		t.Errorf("%q: %v", names, err)
+	}
+	broken := errors.New("the output is closed")
+	if err := d.Migrate(func(*Migration) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("an error of what is told: %v", err)
 	}
 }

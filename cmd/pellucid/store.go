@@ -3,12 +3,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -36,25 +33,7 @@ the store cannot be reached.`
 }
 
 func (c *storeMigrateCmd) Run(e *env) error {
-	ctx, stop := exit.UntilSignal()
-	defer stop()
-	stores, err := c.DB.Stores()
-	if err != nil {
-		return err
-	}
-	if len(stores) == 0 {
-		return exit.With(exit.Config, install.ErrNoStores)
-	}
-	for _, where := range stores {
-		r, err := install.Migrate(ctx, where)
-		if err != nil {
-			return err
-		}
-		if err := tellStore(e.Stdout, c.JSON, r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.DB.Migrate(func(m *install.Migration) error { return tellStore(e.Stdout, c.JSON, m) })
 }
 
 type storeBackupCmd struct {
@@ -71,32 +50,7 @@ there already; 2 the store is Postgres; 3 there is no store; 4 it cannot be read
 }
 
 func (c *storeBackupCmd) Run(e *env) error {
-	ctx, stop := exit.UntilSignal()
-	defer stop()
-	stores, err := c.DB.Stores()
-	switch {
-	case err != nil:
-		return err
-	case len(stores) == 0:
-		return exit.With(exit.Config, install.ErrNoStores)
-	case len(stores) > 1 && c.File != "":
-		return exit.With(exit.Usage, errors.New("store: there are two: say with --db which one goes into the file"))
-	}
-	now := time.Now()
-	for _, where := range stores {
-		into := c.File
-		if into == "" {
-			into = install.BackupName(where, now)
-		}
-		r, err := install.Backup(ctx, where, into)
-		if err != nil {
-			return err
-		}
-		if err := tellStore(e.Stdout, c.JSON, r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.DB.Backup(c.File, func(made *install.Copy) error { return tellStore(e.Stdout, c.JSON, made) })
 }
 
 // tellStore prints what was done with a store, as a sentence or as JSON.
