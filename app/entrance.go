@@ -241,7 +241,7 @@ func (b *Gateway) allFronts() []*wire.Front {
 	return list
 }
 
-func (b *Gateway) Sessions() (n int64) {
+func (b *Gateway) sessions() (n int64) {
 	for _, f := range b.allFronts() {
 		n += int64(f.Sessions())
 	}

@@ -61,21 +61,14 @@ type GatewayOptions struct {
 	Ground   bool   // serve the grounding adapter in any case
 	GroundDB string // its store, as a flag or $PELLUCID_DB says; "": the default
 
-	Getenv func(string) string // of references and $PELLUCID_DB
-	Stderr io.Writer           // log lines, and what a person is told
-}
-
-// references say what stands behind a reference.
-func (o *GatewayOptions) references() rules.Options {
-	return rules.Options{Getenv: func(name string) (string, bool) {
-		value := o.Getenv(name)
-		return value, value != ""
-	}}
+	Database   string        // what $PELLUCID_DB says; the rules go before it
+	References rules.Options // what stands behind a reference
+	Stderr     io.Writer     // log lines, and what a person is told
 }
 
 // OpenGateway makes everything that must be there before the first request.
 func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
-	r, err := src.load(o.references())
+	r, err := src.load(o.References)
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("up: %w", err))
 	}
@@ -102,7 +95,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	if err := b.openGround(r); err != nil {
 		return nil, err
 	}
-	if err := b.meter.Watch(meter.Gauges{Sessions: b.Sessions,
+	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
 		Ledger:   b.ledgerGauges(),
@@ -142,7 +135,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 		return exit.With(exit.Config, fmt.Errorf("up: telemetry: %w", err))
 	}
 	err = b.open(dir, r, needs{
-		database: install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.opt.Getenv("PELLUCID_DB"))),
+		database: install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.opt.Database)),
 		store:    true, hold: true, scores: true, saved: true, judges: &gateway.ShadowOptions{}, pins: pinsInStore,
 		poll: install.PollOften, meter: m,
 	})

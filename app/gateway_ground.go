@@ -18,7 +18,7 @@ func (b *Gateway) openGround(r *rules.Rules) error {
 	if err != nil {
 		return err
 	}
-	p := planGround(r, b.opt.GroundDB, b.opt.Getenv("PELLUCID_DB"))
+	p := planGround(r, b.opt.GroundDB, b.opt.Database)
 	p.Key, p.Log, p.Notice = b.key, b.log, b.opt.Stderr
 	b.ground, err = OpenGround(context.Background(), dir, p)
 	return err

@@ -32,7 +32,7 @@ func TestUpPlug(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := OpenGateway(GatewayOptions{Stderr: io.Discard, Getenv: os.Getenv}, src)
+	b, err := OpenGateway(GatewayOptions{Stderr: io.Discard, Database: os.Getenv("PELLUCID_DB")}, src)
 	if err != nil {
 		t.Fatal(err)
 	}

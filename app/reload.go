@@ -23,7 +23,7 @@ func (b *Gateway) follow(ctx context.Context) {
 	beside.Go(func() { b.sweep(ctx, b.unswept) })
 	beside.Go(func() { b.keepTrust(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
-	b.src.follow(ctx, b.opt.references(), b.rules.Load(), func(r *rules.Rules) {
+	b.src.follow(ctx, b.opt.References, b.rules.Load(), func(r *rules.Rules) {
 		if b.take(r) {
 			beside.Go(func() { b.verifyAll(ctx) })
 		}

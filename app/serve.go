@@ -14,7 +14,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// Serve listens until ctx ends, and then lets go of everything in good order.
+// Serve listens until ctx ends, and then ends sessions and servers in good order. again is called
+// before that: the next signal need not wait for it.
 func (b *Gateway) Serve(ctx context.Context, again func()) error {
 	l, err := listen.At("--listen", b.listen)
 	if err != nil {
@@ -27,14 +28,10 @@ func (b *Gateway) Serve(ctx context.Context, again func()) error {
 	defer stopWatching()
 	watched := make(chan struct{})
 	go func() { defer close(watched); b.follow(watch) }()
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("up: serve: %w", err)
-	case <-ctx.Done():
-		again() // a second signal ends the process at once
+	if err := listen.Until(ctx, srv, l); err != nil {
+		return fmt.Errorf("up: %w", err)
 	}
+	again() // a second signal ends the process at once
 	stopWatching()
 	<-watched
 	return b.drain(srv)

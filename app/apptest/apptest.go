@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pellucid-mcp/pellucid/app"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
 )
 
@@ -68,7 +69,8 @@ func Start(t *testing.T, config string, environ map[string]string) *Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := app.GatewayOptions{Listen: "127.0.0.1:0", Stderr: g.Log, Getenv: func(name string) string { return environ[name] }}
+	o := app.GatewayOptions{Listen: "127.0.0.1:0", Stderr: g.Log, Database: environ["PELLUCID_DB"],
+		References: rules.Options{Getenv: func(name string) (string, bool) { v := environ[name]; return v, v != "" }}}
 	if g.App, err = app.OpenGateway(o, src); err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func (c *benchGatewayCmd) playLayer(e *env, config string) error {
 	if err != nil {
 		return err
 	}
-	b, err := app.OpenGateway(app.GatewayOptions{Getenv: e.Getenv, Stderr: e.Stderr}, src)
+	b, err := app.OpenGateway(app.GatewayOptions{Database: e.Getenv("PELLUCID_DB"), References: e.references(), Stderr: e.Stderr}, src)
 	if err != nil {
 		return err
 	}

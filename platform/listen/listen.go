@@ -122,12 +122,8 @@ func Serve(ctx context.Context, flag, addr string, h http.Handler, grace time.Du
 	srv := NewServer(h, log)
 	srv.BaseContext = func(net.Listener) context.Context { return base }
 	announce(l.Addr().String())
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
+	if err := Until(ctx, srv, l); err != nil {
+		return err
 	}
 	defer time.AfterFunc(grace, cancel).Stop() // streams do not end by themselves
 	wait, done := context.WithTimeout(context.Background(), ShutdownWait)
@@ -136,4 +132,17 @@ func Serve(ctx context.Context, flag, addr string, h http.Handler, grace time.Du
 		srv.Close()
 	}
 	return nil
+}
+
+// Until has srv answer at l until ctx ends. What is under way then goes on: the caller shuts
+// srv down.
+func Until(ctx context.Context, srv *http.Server, l net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+		return nil
+	}
 }
