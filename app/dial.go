@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -16,24 +15,16 @@ import (
 )
 
 // dialer is how a server is reached. What a process writes to its standard error is kept in
-// tail, and in the log for whoever asks for details.
+// tail, and in the log at level debug.
 func dialer(s *rules.Server, tail *child.Tail, log *slog.Logger) (fleet.Dialer, error) {
 	if s.Command != nil {
-		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Inherit: s.Inherit, Stderr: func(line string) {
+		return fleet.Command(child.Command{Args: s.Command, Dir: s.Cwd, Env: s.Environ(), Inherit: s.Inherit, Stderr: func(line string) {
 			tail.Add(line)
 			log.Debug("server: " + line)
-		}}
-		for _, v := range s.Env {
-			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
-		}
-		return fleet.Command(cmd), nil
+		}}), nil
 	}
-	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
-		Notice: func(line string) { log.Warn("server: " + line) }}
-	for _, h := range s.Headers {
-		o.Header.Add(h.Name, h.Value.Reveal())
-	}
-	return fleet.URL(s.Transport, s.URL.Reveal(), o)
+	return fleet.URL(s.Transport, s.URL.Reveal(), wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
+		Notice: func(line string) { log.Warn("server: " + line) }})
 }
 
 // identity is a digest of all that a connection to the server depends on. It holds

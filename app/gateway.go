@@ -27,6 +27,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
@@ -144,6 +145,15 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	}
 	b.watchStore()
 	return nil
+}
+
+// stateSealer has a key that comes of the installation's, as that of the fences is.
+func stateSealer(dir *state.Dir) (*era.Sealer, error) {
+	secret, err := install.Key(dir)
+	if err != nil {
+		return nil, err
+	}
+	return era.NewSealer(secret)
 }
 
 // Close lets go of everything. It waits for what is under way.

@@ -15,7 +15,7 @@ import (
 )
 
 // Serve listens until ctx ends, and then ends sessions and servers in good order. again is called
-// before that: the next signal need not wait for it.
+// as soon as ctx has ended, so that a second signal can end the process at once.
 func (b *Gateway) Serve(ctx context.Context, again func()) error {
 	l, err := listen.At("--listen", b.listen)
 	if err != nil {
@@ -31,7 +31,7 @@ func (b *Gateway) Serve(ctx context.Context, again func()) error {
 	if err := listen.Until(ctx, srv, l); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	again() // a second signal ends the process at once
+	again()
 	stopWatching()
 	<-watched
 	return b.drain(srv)

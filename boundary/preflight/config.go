@@ -5,7 +5,6 @@ package preflight
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 
@@ -138,10 +137,9 @@ func Configured(path string, r *rules.Rules) []*Target {
 func (t *Target) reach(s *rules.Server) {
 	if s.Command != nil {
 		t.Command, t.identity = s.Command, surface.LocalIdentity(s.Command, s.Cwd)
-		cmd := child.Command{Args: s.Command, Dir: s.Cwd}
+		cmd := child.Command{Args: s.Command, Dir: s.Cwd, Env: s.Environ()}
 		var names []string
 		for _, v := range s.Env {
-			cmd.Env = append(cmd.Env, v.Name+"="+v.Value.Reveal())
 			names = append(names, terminal.Inline(v.Name))
 		}
 		if len(names) > 0 {
@@ -155,9 +153,6 @@ func (t *Target) reach(s *rules.Server) {
 	}
 	address := s.URL.Reveal()
 	t.identity = surface.URLIdentity(address)
-	o := wire.HTTPOptions{Header: http.Header{}, Limits: fleet.ServerLimits, ProxyFromEnvironment: true, Notice: t.stderr.Add}
-	for _, h := range s.Headers {
-		o.Header.Add(h.Name, h.Value.Reveal())
-	}
+	o := wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true, Notice: t.stderr.Add}
 	t.dial, t.problem = fleet.URL(s.Transport, address, o)
 }

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -162,6 +163,24 @@ type Server struct {
 	toolKeys map[string]settings // of the file
 	tools    table[*Tool]
 	base     *Tool
+}
+
+// Environ is what a process of the server finds in its environment beside Inherit, as NAME=VALUE.
+func (s *Server) Environ() []string {
+	var list []string
+	for _, v := range s.Env {
+		list = append(list, v.Name+"="+v.Value.Reveal())
+	}
+	return list
+}
+
+// Header is what requests to the server carry beside what the transport needs.
+func (s *Server) Header() http.Header {
+	h := http.Header{}
+	for _, v := range s.Headers {
+		h.Add(v.Name, v.Value.Reveal())
+	}
+	return h
 }
 
 // A Tool is what applies to the results of a tool, or of what is no tool's.

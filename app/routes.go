@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+)
+
+// ServeHTTP answers by the rules in force.
+func (b *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*b.handler.Load()).ServeHTTP(w, r)
+}
+
+// routes are the handlers of one version of the rules.
+func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http.Handler {
+	known := http.NewServeMux() // for those who may come in
+	known.Handle("/mcp", b.union)
+	for _, s := range r.Servers {
+		known.Handle("/mcp/"+s.Name, allowed(g.who, s.Scopes, b.fronts[s.Name]))
+	}
+	if r.Telemetry.Metrics {
+		known.Handle("GET /metrics", ownScope(g.who, scopeMetrics, b.meter.Handler()))
+	}
+	known.Handle("GET /servers", ownScope(g.who, scopeServers, http.HandlerFunc(b.servers)))
+	known.Handle("/v1/", plugged)
+	if b.records != nil {
+		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.Log))))
+	}
+	guarded := http.NewServeMux()
+	guarded.Handle("/", g.inner(known))
+	if b.ground != nil { // it has scopes of its own, and takes attestations
+		guarded.Handle("/ground/", b.ground.Handler(g.who, g.who != nil))
+	}
+	open := http.NewServeMux() // for everybody: constants only
+	open.Handle("/", g.outer(guarded))
+	open.Handle("/healthz", b.health.Live())
+	open.Handle("/readyz", b.health.Ready())
+	if g.metadata != nil {
+		open.Handle("/.well-known/oauth-protected-resource", g.metadata)
+		open.Handle("/.well-known/oauth-protected-resource/", g.metadata)
+	}
+	return open
+}
+
+// The scopes of what tells of all servers and of all principals: a token that may call tools
+// does not have them by itself.
+const (
+	scopeMetrics = "metrics:read"
+	scopeServers = "servers:read"
+	scopeLog     = "log:read"
+)
+
+// ownScope demands a scope where callers are known at all.
+func ownScope(who auth.Authenticator, scope string, next http.Handler) http.Handler {
+	if who == nil {
+		return next
+	}
+	return auth.RequireAlso(who, []string{scope}, next)
+}
+
+// allowed lets those through who have all scopes.
+func allowed(who auth.Authenticator, scopes []string, next http.Handler) http.Handler {
+	if len(scopes) == 0 {
+		return next
+	}
+	return auth.RequireAlso(who, scopes, next)
+}
