@@ -100,9 +100,6 @@ func New(o Options) (*Member, error) {
 	}, nil
 }
 
-// name is the member's label.
-func (m *Member) name() string { return m.o.Name }
-
 // Mode says whether its verdicts act.
 func (m *Member) Mode() Mode { return m.o.Mode }
 

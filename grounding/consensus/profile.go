@@ -115,19 +115,6 @@ type untrustedText struct {
 	Rationales  map[Domain]string
 }
 
-// untrustedText returns the profile's prose, raw. See the type.
-func (p *Profile) untrustedText() untrustedText {
-	if p == nil {
-		return untrustedText{}
-	}
-	t := p.text
-	t.Rationales = make(map[Domain]string, len(p.text.Rationales))
-	for d, s := range p.text.Rationales {
-		t.Rationales[d] = s
-	}
-	return t
-}
-
 // ID is the profile's identifier: urn:cpml:…
 func (p *Profile) ID() string {
 	if p == nil {

@@ -249,6 +249,14 @@ func TestClopperPearson(t *testing.T) {
 	}
 }
 
+// negatives is how many answers without the action, and none with it, decide.
+func (r Rule) negatives() int {
+	if r.Negative >= 0 {
+		return maxReplicates
+	}
+	return min(maxReplicates, (r.Reject+r.Negative+1)/r.Negative)
+}
+
 func TestRule(t *testing.T) {
 	if got := uncalibrated.rule(); got != uncalibratedRule {
 		t.Errorf("%+v, want %+v", got, uncalibratedRule)

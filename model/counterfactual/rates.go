@@ -59,14 +59,6 @@ func (r Rates) rule() Rule {
 	return rule
 }
 
-// negatives is how many answers without the action, and none with it, decide.
-func (r Rule) negatives() int {
-	if r.Negative >= 0 {
-		return maxReplicates
-	}
-	return min(maxReplicates, (r.Reject+r.Negative+1)/r.Negative)
-}
-
 func (r Rule) valid() bool {
 	const bound = 1_000_000
 	return r.Positive > 0 && r.Negative < 0 && r.Accept > 0 && r.Reject < 0 &&

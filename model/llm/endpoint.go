@@ -164,9 +164,6 @@ func def[T int | time.Duration](v *T, usual T) {
 	}
 }
 
-// model is the model that is asked for.
-func (e *Endpoint) model() string { return e.o.Model }
-
 // Close closes connections that are idle. Requests under way are not ended.
 func (e *Endpoint) Close() {
 	if e.own != nil {

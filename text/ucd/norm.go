@@ -203,23 +203,6 @@ func (b *Buffer) Compose() {
 	b.Cells = c[:n]
 }
 
-// renormalise decomposes, orders and composes what is in Cells, after a filter
-// changed them.
-func (b *Buffer) renormalise(f Form) {
-	b.decomposeCells(f)
-	b.Compose()
-}
-
-// decomposeCells replaces every cell by its decomposition. Order is left to the
-// caller.
-func (b *Buffer) decomposeCells(f Form) {
-	b.spare = b.spare[:0]
-	for _, x := range b.Cells {
-		b.spare = appendDecomposed(b.spare, f, x)
-	}
-	b.Cells, b.spare = b.spare, b.Cells
-}
-
 // composition returns the primary composite of the pair, 0 if there is none.
 func composition(first, second rune) rune {
 	if secondFilter[second>>6&31]>>(second&63)&1 == 0 {
