@@ -52,6 +52,24 @@ func OpenPins(ctx context.Context, d Database, make bool) (*storage.Store, error
 	return s, err
 }
 
+// PinsAndVerdicts opens what keeps pins and verdicts: the database d, and files where d is
+// empty and files are allowed. Without a database, make says to make it; else both are nil.
+// done closes them.
+func PinsAndVerdicts(ctx context.Context, d Database, files, make bool) (pins surface.PinStore, verdicts surface.Cache, done func(), err error) {
+	if d == "" && files {
+		f, err := PinFiles()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return f, f, func() {}, nil
+	}
+	s, err := OpenPins(ctx, d, make)
+	if err != nil || s == nil {
+		return nil, nil, func() {}, err
+	}
+	return s, s, func() { s.Close() }, nil
+}
+
 // PinPlaces says whose pins a person means.
 type PinPlaces struct {
 	Db    Database

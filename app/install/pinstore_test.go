@@ -4,6 +4,7 @@ package install
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,5 +88,37 @@ func TestPinPlaces(t *testing.T) {
 		if is := strings.Join(got, " "); is != x.want && (err == nil || !strings.Contains(err.Error(), x.want)) || errors.As(err, &coded) && (coded.Code == exit.Usage) != x.usage || coded == nil && x.usage {
 			t.Errorf("%+v, %q: %s, %v; want %s", x.places, x.name, is, err, x.want)
 		}
+	}
+}
+
+// TestPinsAndVerdicts: files unless a database is named, and a database is made only where
+// that is asked for.
+func TestPinsAndVerdicts(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PELLUCID_STATE", dir)
+	db := Database(filepath.Join(dir, "a.db"))
+	for _, x := range []struct {
+		db          Database
+		files, make bool
+		want        string
+	}{
+		{"", true, true, "*pinfile.Store"},
+		{db, true, false, "<nil>"},
+		{"", false, false, "<nil>"},
+		{db, true, true, "*storage.Store"},
+		{db, false, false, "*storage.Store"},
+	} {
+		pins, verdicts, done, err := PinsAndVerdicts(t.Context(), x.db, x.files, x.make)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done()
+		if a, b := fmt.Sprintf("%T", pins), fmt.Sprintf("%T", verdicts); a != x.want || b != x.want {
+			t.Errorf("%+v: %s and %s", x, a, b)
+		}
+	}
+	t.Setenv("PELLUCID_STATE", filepath.Join(dir, "a.db"))
+	if pins, verdicts, _, err := PinsAndVerdicts(t.Context(), "", true, true); err == nil || pins != nil || verdicts != nil {
+		t.Errorf("no directory: %v, %v, %v", pins, verdicts, err)
 	}
 }

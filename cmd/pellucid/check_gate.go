@@ -14,27 +14,13 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
-// places opens what keeps pins and verdicts: the database, where one is named or the
-// configuration of up is given, else files.
-func (c *checkCmd) places(ctx context.Context) (surface.PinStore, surface.Cache, func(), error) {
-	if c.DB == "" && c.configuration == nil {
-		files, err := install.PinFiles()
-		return files, files, func() {}, err
-	}
-	s, err := install.OpenPins(ctx, c.DB, !c.NoPin)
-	if err != nil || s == nil {
-		return nil, nil, func() {}, err
-	}
-	return s, s, func() { s.Close() }, nil
-}
-
 // checker makes what checks the servers. Verdicts are remembered beside the pins.
 func (c *checkCmd) checker(ctx context.Context, review *rules.Review, progress *preflight.Progress) (*preflight.Checker, func(), error) {
 	k := &preflight.Checker{Rules: surface.Rules{Narrow: !c.Wide}, NoPin: c.NoPin, Disabled: c.Server != "", Timeout: c.Timeout, Begin: progress.Begin}
 	if c.Dump != "" {
 		k.Save = func(s *surface.Surface) error { return writeFile(c.Dump, s.AppendDump(nil)) }
 	}
-	pins, cache, done, err := c.places(ctx)
+	pins, cache, done, err := install.PinsAndVerdicts(ctx, c.DB, c.configuration == nil, !c.NoPin)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -41,12 +41,7 @@ func (c *pinsListCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		for _, r := range rows {
-			if err := terminal.WriteJSON(e.Stdout, r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return terminal.WriteJSONLines(e.Stdout, rows, func(r *pinview.Row) pinview.Row { return *r })
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(e.Stderr, "Nothing to list.")
@@ -87,12 +82,7 @@ func (c *pinsShowCmd) Run(e *env) error {
 			show := pinview.Show{OneOfMany: c.Server == "", Texts: c.Item != ""}
 			return show.WriteItems(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), pin, items)
 		}
-		for _, it := range items {
-			if err := terminal.WriteJSON(e.Stdout, pinview.NewItem(pin.Server, it)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return terminal.WriteJSONLines(e.Stdout, items, func(it **surface.PinnedItem) pinview.Item { return pinview.NewItem(pin.Server, *it) })
 	})
 }
 
