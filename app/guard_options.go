@@ -5,10 +5,8 @@ package app
 import (
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // options are what the settings say of the guard itself.
@@ -29,7 +27,7 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 		o.Strategy = counterfactual.Strategy(g.Strategy)
 	}
 	if g.Calibration != "" {
-		cal, err := guardCalibration(g.Calibration)
+		cal, err := ReadCalibration(g.Calibration)
 		if err == nil {
 			o.Rates, err = cal.Rates()
 		}
@@ -55,17 +53,4 @@ func (s *GuardSettings) policy() *counterfactual.Policy {
 		p.Rules = append(p.Rules, counterfactual.ToolRule(t))
 	}
 	return p
-}
-
-// guardCalibration reads what ccr calibrate has measured.
-func guardCalibration(name string) (*counterfactual.Calibration, error) {
-	b, err := terminal.ReadInput(name, nil)
-	var c *counterfactual.Calibration
-	if err == nil {
-		c, err = analysis.ParseCalibration(b)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ccr: calibration: %w", err)
-	}
-	return c, nil
 }

@@ -4,18 +4,14 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/llm"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // ccrCmd is counterfactual context reassembly for a person.
@@ -68,78 +64,10 @@ func (m *ccrModel) Validate() error {
 	return nil
 }
 
-// formatOf is the wire format of contexts of f.
-var formatOf = map[counterfactual.Format]llm.Format{
-	counterfactual.FormatChat: llm.FormatChat, counterfactual.FormatMessages: llm.FormatMessages, counterfactual.FormatResponses: llm.FormatResponses,
-}
-
-// dial is the model that is asked. Whoever is done with it calls done, whose error is
-// that of the tape.
-func (m *ccrModel) dial(e *env, f counterfactual.Format) (client *llm.Endpoint, done func() error, err error) {
-	o := llm.Options{Format: formatOf[f], BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
-	if m.API != "" && m.API != map[llm.Format]string{llm.FormatChat: "chat", llm.FormatMessages: "messages", llm.FormatResponses: "responses"}[o.Format] {
-		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
-	}
-	if m.Key != "" {
-		secret, err := e.secrets().optional("--key", m.Key)
-		if err != nil {
-			return nil, nil, err
-		}
-		o.Key = llm.NewKey(m.Key, func() (string, error) { return secret, nil })
-	}
-	if m.Oracle != "" {
-		o.BaseURL = "http://127.0.0.1/v1" // nobody is called there
-		if err := m.offline(&o); err != nil {
-			return nil, nil, err
-		}
-	}
-	closeTape := func() error { return nil }
-	if m.Tape != "" {
-		w, err := os.OpenFile(m.Tape, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return nil, nil, fmt.Errorf("ccr: tape: %w", plainPath(err))
-		}
-		o.Recorder = llm.NewRecorder(w)
-		closeTape = func() error { return errors.Join(o.Recorder.Err(), w.Close()) }
-	}
-	client, err = llm.New(o)
-	if err != nil {
-		closeTape()
-		return nil, nil, exit.With(exit.Config, fmt.Errorf("ccr: %w", err))
-	}
-	return client, func() error { client.Close(); return closeTape() }, nil
-}
-
-func (m *ccrModel) offline(o *llm.Options) error {
-	kind, name, _ := strings.Cut(m.Oracle, ":")
-	f, err := terminal.OpenInput(name, nil)
-	if err != nil {
-		return fmt.Errorf("ccr: oracle: %w", err)
-	}
-	defer f.Close()
-	if kind == "replay" {
-		if o.Tape, err = llm.Play(f); err != nil {
-			return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
-		}
-		return nil
-	}
-	b, err := io.ReadAll(io.LimitReader(f, terminal.MaxInput))
-	if err != nil {
-		return fmt.Errorf("ccr: oracle: %w", err)
-	}
-	if o.Transport, err = llm.ParseScript(b); err != nil {
-		return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
-	}
-	return nil
-}
-
-// plainPath is err without the path that the caller names, escaped.
-func plainPath(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return fmt.Errorf("%s: %w", finding.Quote(pe.Path), pe.Err)
-	}
-	return err
+// dial is the model that is asked, for contexts of the format f.
+func (m ccrModel) dial(e *env, f counterfactual.Format) (client *llm.Endpoint, done func() error, err error) {
+	of := app.AskedModel(m)
+	return of.Dial(f, e.secrets())
 }
 
 // read takes the context of that name apart.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
@@ -83,7 +84,7 @@ func (c *ccrAnalyzeCmd) prepare() error {
 	if c.Calibration == "" {
 		return nil
 	}
-	cal, err := readCalibration(c.Calibration)
+	cal, err := app.ReadCalibration(c.Calibration)
 	if err != nil {
 		return err
 	}
@@ -130,12 +131,12 @@ func (c *ccrAnalyzeCmd) write(e *env, r *analysis.Report) error {
 	}
 	if c.Record != "" {
 		if err := os.WriteFile(c.Record, r.Evidence(), 0o600); err != nil {
-			return fmt.Errorf("ccr: record: %w", plainPath(err))
+			return fmt.Errorf("ccr: record: %w", terminal.QuotedPath(err))
 		}
 	}
 	if c.HTML != "" {
 		if err := terminal.WriteWhole(c.HTML, r.HTML); err != nil {
-			return fmt.Errorf("ccr: html: %w", plainPath(err))
+			return fmt.Errorf("ccr: html: %w", terminal.QuotedPath(err))
 		}
 	}
 	if c.JSON {

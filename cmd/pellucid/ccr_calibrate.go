@@ -11,7 +11,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -67,7 +66,7 @@ func (c *ccrCalibrateCmd) Run(e *env) error {
 		err = terminal.WriteWhole(c.Out, write)
 	}
 	if err != nil {
-		return fmt.Errorf("ccr: calibration: %w", plainPath(err))
+		return fmt.Errorf("ccr: calibration: %w", terminal.QuotedPath(err))
 	}
 	_, err = fmt.Fprintf(e.Stderr, "%s\nrepeats itself: %s, at least %.3f\ncomes of nothing: %s, at most %.3f\n", f.Name,
 		interval.Format(f.Repeats, f.Trials), float64(rates.P1)/1e6, interval.Format(f.Slips, f.SlipTrials), float64(rates.P0)/1e6)
@@ -86,17 +85,4 @@ func (c *ccrCalibrateCmd) context(ctx context.Context, e *env, name string, f *a
 	}
 	one, err := q.Repeat(ctx, client, c.Answers, f, tick)
 	return one, coded(errors.Join(err, done()))
-}
-
-// readCalibration reads the file of that name.
-func readCalibration(name string) (*counterfactual.Calibration, error) {
-	b, err := terminal.ReadInput(name, nil)
-	if err != nil {
-		return nil, fmt.Errorf("ccr: calibration: %w", err)
-	}
-	c, err := analysis.ParseCalibration(b)
-	if err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("ccr: calibration: %w", err))
-	}
-	return c, nil
 }

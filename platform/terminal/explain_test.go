@@ -3,6 +3,8 @@
 package terminal
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -76,5 +78,16 @@ func TestExplainHidden(t *testing.T) {
 		if b.String() != want {
 			t.Errorf("%+q: %+q, want %+q", text, b.String(), want)
 		}
+	}
+}
+
+// TestQuotedPath: a path in an error cannot break a line; other errors stay as they are.
+func TestQuotedPath(t *testing.T) {
+	pe := &fs.PathError{Op: "open", Path: "a\n\u202e", Err: errors.New("no")}
+	if got := QuotedPath(pe).Error(); got != `"a\n\u202e": no` {
+		t.Error(got)
+	}
+	if err := errors.New("x"); QuotedPath(err) != err {
+		t.Error("another error is changed")
 	}
 }

@@ -99,3 +99,12 @@ func EscapeJSON(src []byte) []byte {
 	}
 	return append(dst, src[done:]...)
 }
+
+// QuotedPath returns err with the path that it names quoted.
+func QuotedPath(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return fmt.Errorf("%s: %w", finding.Quote(pe.Path), pe.Err)
+	}
+	return err
+}

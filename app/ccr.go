@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/model/analysis"
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// An AskedModel is the model that ccr asks: an endpoint, or a file that answers for one.
+type AskedModel struct {
+	URL   string // of the endpoint
+	Model string // its name
+	API   string // chat, responses or messages; "": that of the context
+	Key   string // reference to the endpoint's key
+
+	Oracle string // instead of an endpoint: replay:FILE or script:FILE
+	Tape   string // file for every exchange; "": none
+
+	NoTemperature bool
+}
+
+// formatOf is the wire format of contexts of f.
+var formatOf = map[counterfactual.Format]llm.Format{
+	counterfactual.FormatChat: llm.FormatChat, counterfactual.FormatMessages: llm.FormatMessages, counterfactual.FormatResponses: llm.FormatResponses,
+}
+
+// Dial opens the model for contexts of the format f. The caller ends with done, whose error is
+// that of the tape.
+func (m *AskedModel) Dial(f counterfactual.Format, secret func(ref string) (string, error)) (client *llm.Endpoint, done func() error, err error) {
+	o := llm.Options{Format: formatOf[f], BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
+	if m.API != "" && m.API != map[llm.Format]string{llm.FormatChat: "chat", llm.FormatMessages: "messages", llm.FormatResponses: "responses"}[o.Format] {
+		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
+	}
+	if m.Key != "" {
+		key, err := secret(m.Key)
+		if err != nil {
+			return nil, nil, exit.With(exit.Config, fmt.Errorf("--key: %w", err))
+		}
+		o.Key = llm.NewKey(m.Key, func() (string, error) { return key, nil })
+	}
+	if m.Oracle != "" {
+		o.BaseURL = "http://127.0.0.1/v1" // nothing is called there
+		if err := m.offline(&o); err != nil {
+			return nil, nil, err
+		}
+	}
+	closeTape := func() error { return nil }
+	if m.Tape != "" {
+		w, err := os.OpenFile(m.Tape, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return nil, nil, fmt.Errorf("ccr: tape: %w", terminal.QuotedPath(err))
+		}
+		o.Recorder = llm.NewRecorder(w)
+		closeTape = func() error { return errors.Join(o.Recorder.Err(), w.Close()) }
+	}
+	client, err = llm.New(o)
+	if err != nil {
+		closeTape()
+		return nil, nil, exit.With(exit.Config, fmt.Errorf("ccr: %w", err))
+	}
+	return client, func() error { client.Close(); return closeTape() }, nil
+}
+
+// offline has answers come from a file.
+func (m *AskedModel) offline(o *llm.Options) error {
+	kind, name, _ := strings.Cut(m.Oracle, ":")
+	f, err := terminal.OpenInput(name, nil)
+	if err != nil {
+		return fmt.Errorf("ccr: oracle: %w", err)
+	}
+	defer f.Close()
+	if kind == "replay" {
+		if o.Tape, err = llm.Play(f); err != nil {
+			return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
+		}
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, terminal.MaxInput))
+	if err != nil {
+		return fmt.Errorf("ccr: oracle: %w", err)
+	}
+	if o.Transport, err = llm.ParseScript(b); err != nil {
+		return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
+	}
+	return nil
+}
+
+// ReadCalibration reads the file that ccr calibrate has written.
+func ReadCalibration(name string) (*counterfactual.Calibration, error) {
+	b, err := terminal.ReadInput(name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ccr: calibration: %w", err)
+	}
+	c, err := analysis.ParseCalibration(b)
+	if err != nil {
+		return nil, exit.With(exit.Config, fmt.Errorf("ccr: calibration: %w", err))
+	}
+	return c, nil
+}
