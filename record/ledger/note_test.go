@@ -112,6 +112,34 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
+// TestUnverifiedStatement: a statement is read with any signature; what is not an envelope,
+// or holds no statement, is an error.
+func TestUnverifiedStatement(t *testing.T) {
+	e := message(3)
+	sealed, err := e.Seal(Salt{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"first", "second"} {
+		b, err := Sign(sealed.Statement, testSigner(t, key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st, err := UnverifiedStatement(b); err != nil || st.ID != e.ID || st.Kind != e.Kind {
+			t.Errorf("%+v, %v", st, err)
+		}
+	}
+	other, err := Sign([]byte(`{"a":1}`), testSigner(t, "first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range [][]byte{nil, sealed.Statement, other} {
+		if st, err := UnverifiedStatement(b); err == nil || st != nil {
+			t.Errorf("%.64q: %+v, %v", b, st, err)
+		}
+	}
+}
+
 func TestOpenCheckpoint(t *testing.T) {
 	first, second := testSigner(t, "first"), testSigner(t, "second")
 	msg, err := SignCheckpoint(5, Hash{1, 2}, second, first)
