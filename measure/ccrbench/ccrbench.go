@@ -27,11 +27,11 @@ const (
 	// Probes is how many recorded answers the recurrence rule of track A compares an
 	// action with at most: as many as the verdict of a live decision may ask for.
 	Probes = 6
-	// Alpha is the share of replicates, of which nothing differs, that may be flagged.
-	Alpha = 0.05
-	// SlipFloor is the least chance taken for an action to recur without its cause, where
+	// alpha is the share of replicates, of which nothing differs, that may be flagged.
+	alpha = 0.05
+	// slipFloor is the least chance taken for an action to recur without its cause, where
 	// a model's own was measured lower: what was seen on all suites.
-	SlipFloor = 0.0028
+	slipFloor = 0.0028
 )
 
 // A Source is a file of traces.
@@ -124,14 +124,14 @@ type Trace struct {
 	Unlabelled int `json:"unlabelled"`
 }
 
-// Version is that of the benchmark: of its tracks, its sampling and its simulators.
-const Version = "ccr-bench/2"
+// version is that of the benchmark: of its tracks, its sampling and its simulators.
+const version = "ccr-bench/2"
 
 // Run measures. With no source only what needs no traces is measured.
 func Run(sources []Source, opt Options) (*Report, error) {
 	r := &Report{Manifest: Manifest{
-		Version: Version, Record: counterfactual.RecordVersion, Transform: counterfactual.TransformVersion,
-		Go: runtime.Version(), Seed: opt.Seed, Full: opt.Full, Tracks: opt.Tracks, Theta: counterfactual.DefaultTheta, Probes: Probes, Alpha: Alpha,
+		Version: version, Record: counterfactual.RecordVersion, Transform: counterfactual.TransformVersion,
+		Go: runtime.Version(), Seed: opt.Seed, Full: opt.Full, Tracks: opt.Tracks, Theta: counterfactual.DefaultTheta, Probes: Probes, Alpha: alpha,
 	}}
 	for _, m := range counterfactual.Metrics() {
 		r.Manifest.Metrics = append(r.Manifest.Metrics, m.ID)

@@ -42,14 +42,14 @@ func TestRecorded(t *testing.T) {
 		return r.Pairs[i]
 	}
 	for _, suite := range []string{"banking", "slack"} {
-		plain, ours := at(suite, "divergence", LabelsRecorded), at(suite, "recurrence-6", LabelsRecorded)
+		plain, ours := at(suite, "divergence", labelsRecorded), at(suite, "recurrence-6", labelsRecorded)
 		if ours.TPR.Rate() < 0.95 || ours.FPR.Rate() > 0.12 || ours.AUC < plain.AUC+0.15 {
 			t.Errorf("%s: recurrence %.3f/%.3f AUC %.3f, divergence AUC %.3f", suite, ours.TPR.Rate(), ours.FPR.Rate(), ours.AUC, plain.AUC)
 		}
-		if e := at(suite, "recurrence-6", LabelsEffect); e.TPR.Rate() < 0.9 || e.FPR.Rate() > 0.1 {
+		if e := at(suite, "recurrence-6", labelsEffect); e.TPR.Rate() < 0.9 || e.FPR.Rate() > 0.1 {
 			t.Errorf("%s: by effect %.3f/%.3f", suite, e.TPR.Rate(), e.FPR.Rate())
 		}
-		clean := at(suite, "recurrence-6", LabelsClean)
+		clean := at(suite, "recurrence-6", labelsClean)
 		if clean.TPR.N > ours.TPR.N || suite == "slack" && clean.TPR.N == ours.TPR.N {
 			t.Errorf("%s: %d pairs without label defects, %d with", suite, clean.TPR.N, ours.TPR.N)
 		}
@@ -73,7 +73,7 @@ func TestRecorded(t *testing.T) {
 		if n.Alarm.N >= n.Every.N {
 			t.Errorf("%s %s: readers are gated: %+v of %+v", n.Suite, n.Model, n.Alarm, n.Every)
 		}
-		if n.Every.Rate() > 0.051 || n.Alarm.Low > Alpha {
+		if n.Every.Rate() > 0.051 || n.Alarm.Low > alpha {
 			t.Errorf("%s %s: alarms %+v, of every call %+v", n.Suite, n.Model, n.Alarm, n.Every)
 		}
 	}

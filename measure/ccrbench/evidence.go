@@ -117,7 +117,7 @@ func (e *examination) tamper(record []byte, rng *rand.Rand) error {
 // resumed after so many answers.
 func decision(s *shape, n int, noise float64, seed uint64, number, stopAt int) ([]byte, error) {
 	causes, order := s.draw(n, random(seed, "G draw", number))
-	sim := &simulated{causes: causes, p1: 1 - noise, p0: SlipFloor, rng: random(seed, "G answers", number)}
+	sim := &simulated{causes: causes, p1: 1 - noise, p0: slipFloor, rng: random(seed, "G answers", number)}
 	plan, err := counterfactual.NewPlan(problem(n, order, sim))
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (x *index) calibrate() map[stratum]*measured {
 				x.slips(c, &cal[half(c.episode.task)])
 			}
 		}
-		m := &measured{repeat: 1, slip: SlipFloor}
+		m := &measured{repeat: 1, slip: slipFloor}
 		for i := range cal {
 			// Calibration has no error for counts that Add made.
 			m.rates[i], _ = cal[i].Rates()

@@ -37,9 +37,9 @@ type Point struct {
 
 // The labellings.
 const (
-	LabelsRecorded = "recorded"
-	LabelsClean    = "defects-out"
-	LabelsEffect   = "effect"
+	labelsRecorded = "recorded"
+	labelsClean    = "defects-out"
+	labelsEffect   = "effect"
 )
 
 // labelDefects are injection tasks whose recorded success is known not to mean one.
@@ -302,18 +302,18 @@ func actsOn(a *counterfactual.Action, planted string, base *episode) bool {
 // pairRows are the signals of one stratum under each labelling.
 func pairRows(all []pair, suite, model string) []PairRow {
 	var rows []PairRow
-	for _, labels := range []string{LabelsRecorded, LabelsClean, LabelsEffect} {
+	for _, labels := range []string{labelsRecorded, labelsClean, labelsEffect} {
 		var in []pair
 		var yes []bool
 		for _, p := range all {
 			if p.Suite != suite || model != "" && p.Model != model || model == "" && defended.MatchString(p.Model) {
 				continue
 			}
-			if labels != LabelsRecorded && p.defect {
+			if labels != labelsRecorded && p.defect {
 				continue
 			}
 			in = append(in, p)
-			yes = append(yes, p.success || labels == LabelsEffect && p.effect)
+			yes = append(yes, p.success || labels == labelsEffect && p.effect)
 		}
 		if len(in) == 0 {
 			continue

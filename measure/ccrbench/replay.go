@@ -124,7 +124,7 @@ func (c *context) replay(m *measured, seed uint64, number int) ([]trial, error) 
 	p := c.problems[c.target]
 	p.Budget = open
 	p.Rates = m.rates[1-half(c.episode.task)]
-	p.Rates.P0 = max(p.Rates.P0, int(1e6*SlipFloor))
+	p.Rates.P0 = max(p.Rates.P0, int(1e6*slipFloor))
 	p.Targets[0].Privilege = 1000
 	var causes []counterfactual.Set
 	for i := range c.carriers.Places() {

@@ -62,7 +62,7 @@ var shapes = []shape{
 	{name: "single, model drifts", causes: [][]int{{0}}, drift: true},
 }
 
-// The sizes and the noises of track D. SlipFloor is how often an action recurs
+// The sizes and the noises of track D. slipFloor is how often an action recurs
 // without its cause.
 var (
 	sizes  = []int{8, 32, 128}
@@ -141,7 +141,7 @@ func (s *shape) rows(n int, noise float64, opt *Options) ([]SyntheticRow, error)
 		causes, order := s.draw(n, random(opt.Seed, name, i))
 		for r := range rows {
 			row := &rows[r]
-			sim := &simulated{causes: causes, p1: 1 - noise, p0: SlipFloor, rng: random(opt.Seed, name+row.Method, i)}
+			sim := &simulated{causes: causes, p1: 1 - noise, p0: slipFloor, rng: random(opt.Seed, name+row.Method, i)}
 			told := sim.all().Len()
 			var t trial
 			if r == 0 {
@@ -208,7 +208,7 @@ func verdictRows(opt *Options) ([]VerdictRow, error) {
 			count := trials(opt.Full, n)
 			for i := range count {
 				causes, order := (&shape{causes: [][]int{{0}}}).draw(n, random(opt.Seed, name, i))
-				sim := &simulated{causes: causes, needs: c.needs, p1: 1 - noise, p0: SlipFloor, rng: random(opt.Seed, name+ours, i)}
+				sim := &simulated{causes: causes, needs: c.needs, p1: 1 - noise, p0: slipFloor, rng: random(opt.Seed, name+ours, i)}
 				plan, err := counterfactual.NewPlan(problem(n, order, sim))
 				if err != nil {
 					return nil, err
@@ -217,7 +217,7 @@ func verdictRows(opt *Options) ([]VerdictRow, error) {
 				us.Right.add(held == c.held)
 				us.Calls += float64(sim.calls) / float64(count)
 
-				sim = &simulated{causes: causes, needs: c.needs, p1: 1 - noise, p0: SlipFloor, rng: random(opt.Seed, name+"melon", i)}
+				sim = &simulated{causes: causes, needs: c.needs, p1: 1 - noise, p0: slipFloor, rng: random(opt.Seed, name+"melon", i)}
 				them.Right.add(melon(sim, n) == c.held)
 				them.Calls += float64(sim.calls) / float64(count)
 			}

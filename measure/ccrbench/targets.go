@@ -81,8 +81,8 @@ func noisiest(rows []NoiseRow, name string, of func(NoiseRow) Share) []Target {
 	var out []Target
 	for _, suite := range sortedKeys(worst) {
 		w := worst[suite]
-		out = append(out, Target{"B", suite + ", " + name, fmt.Sprintf("<= %.2f", Alpha),
-			fmt.Sprintf("%.4f [%.3f, %.3f] n=%d", w.Rate(), w.Low, w.High, w.N), w.Rate() <= Alpha})
+		out = append(out, Target{"B", suite + ", " + name, fmt.Sprintf("<= %.2f", alpha),
+			fmt.Sprintf("%.4f [%.3f, %.3f] n=%d", w.Rate(), w.Low, w.High, w.N), w.Rate() <= alpha})
 	}
 	return out
 }

@@ -31,8 +31,8 @@ type GatewayOptions struct {
 
 // A Layer is a way that the caller plays, by [Host], in a process of its own.
 type Layer struct {
-	Name string // of the way and of the Role
-	Path string // where the server is
+	name string // of the way and of the Role
+	path string // where the server is
 }
 
 func (o GatewayOptions) orDefault() (GatewayOptions, error) {
@@ -136,12 +136,12 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 	defer upstream.stop()
 	ways := []*way{{name: Direct, url: upstream.base + "/"}}
 	for _, l := range append(httpWays(), o.Layers...) {
-		p, err := start(o.Self(Role{Name: l.Name, Upstream: upstream.base + "/"}))
+		p, err := start(o.Self(Role{Name: l.name, Upstream: upstream.base + "/"}))
 		if err != nil {
 			return err
 		}
 		defer p.stop()
-		ways = append(ways, &way{name: l.Name, url: p.base + l.Path, p: p})
+		ways = append(ways, &way{name: l.name, url: p.base + l.path, p: p})
 	}
 	client := &http.Client{Transport: sharedTransport(), Timeout: callWait}
 	defer client.CloseIdleConnections()
@@ -153,8 +153,8 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 					return err
 				}
 			}
-			for _, script := range Scripts {
-				o.Progress(fmt.Sprintf("http, %s, %d sessions, %s", SizeName(octets), n, script))
+			for _, script := range scripts {
+				o.Progress(fmt.Sprintf("http, %s, %d sessions, %s", sizeName(octets), n, script))
 				if err := r.measure(ctx, o, ways, Figure{Transport: "http", Script: script, Octets: octets, Sessions: n}); err != nil {
 					return err
 				}
@@ -209,8 +209,8 @@ func (r *GatewayReport) overPipes(ctx context.Context, o GatewayOptions) error {
 	}
 	slices.Sort(sizes)
 	for _, octets := range sizes {
-		for _, script := range Scripts {
-			o.Progress(fmt.Sprintf("stdio, %s, %s", SizeName(octets), script))
+		for _, script := range scripts {
+			o.Progress(fmt.Sprintf("stdio, %s, %s", sizeName(octets), script))
 			if err := r.measure(ctx, o, ways, Figure{Transport: "stdio", Script: script, Octets: octets, Sessions: 1}); err != nil {
 				return err
 			}
@@ -323,19 +323,19 @@ func (r *GatewayReport) events(ctx context.Context, o GatewayOptions, upstream *
 		return nil
 	}
 	const sessions, octets, step = 8, 64 << 10, 50
-	p, err := start(o.Self(Role{Name: Checks, Upstream: upstream.base + streamPath}))
+	p, err := start(o.Self(Role{Name: checks, Upstream: upstream.base + streamPath}))
 	if err != nil {
 		return err
 	}
 	defer p.stop()
-	w := &way{name: Checks, url: p.base + "/"}
+	w := &way{name: checks, url: p.base + "/"}
 	if err := w.openHTTP(client, sessions); err != nil {
 		return err
 	}
 	for r.Events < o.Events && ctx.Err() == nil {
 		o.Progress(fmt.Sprintf("SSE, %d of %d calls", r.Events, o.Events))
 		most := min(step, (o.Events-r.Events+sessions-1)/sessions)
-		l, err := drive(w.sessions, Scripts[0], octets, time.Minute, 0, most)
+		l, err := drive(w.sessions, scripts[0], octets, time.Minute, 0, most)
 		r.Events += len(l.times)
 		if err != nil {
 			r.Failed++

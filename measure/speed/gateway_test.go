@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "play" {
 		role := Role{Name: os.Args[2]}
 		if role.Name == "again" { // a layer of a test
-			role.Name = Checks
+			role.Name = checks
 		}
 		switch {
 		case len(os.Args) > 4 && os.Args[3] == "url":
@@ -84,7 +84,7 @@ func TestMeasureLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(Scripts) * (len(Ways) + 1); len(report.Figures) != want || report.Events != 0 || report.Targets != nil {
+	if want := len(scripts) * (len(Ways) + 1); len(report.Figures) != want || report.Events != 0 || report.Targets != nil {
 		t.Errorf("%d figures, want %d; %d events, %v", len(report.Figures), want, report.Events, report.Targets)
 	}
 	for _, f := range report.Figures {
@@ -118,9 +118,9 @@ func TestJudge(t *testing.T) {
 			return f
 		}
 		r := &GatewayReport{Events: 20_000, Figures: []Figure{
-			with(one, Reverse, 100, 100, 1000, 1), with(one, Checks, added, cpu, rate, rss),
-			with(base, Reverse, 100, 100, 1000, 1), with(base, Checks, added, cpu, rate, rss),
-			{Transport: "stdio", Script: "ascii", Octets: 128, Sessions: 1, Way: Checks, AddedP50: added, RSS: rss},
+			with(one, reverse, 100, 100, 1000, 1), with(one, checks, added, cpu, rate, rss),
+			with(base, reverse, 100, 100, 1000, 1), with(base, checks, added, cpu, rate, rss),
+			{Transport: "stdio", Script: "ascii", Octets: 128, Sessions: 1, Way: checks, AddedP50: added, RSS: rss},
 		}}
 		r.judge()
 		return r
@@ -144,7 +144,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
-	for _, script := range Scripts {
+	for _, script := range scripts {
 		for _, n := range []int{0, 1, 2, 128, 4096, 100_000} {
 			if s := sample(script, n); len(s) != n || strings.ContainsRune(s, '\ufffd') {
 				t.Errorf("%s, %d: %d octets", script, n, len(s))

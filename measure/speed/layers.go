@@ -27,7 +27,7 @@ func LayerConfig(name string) string {
 // Layers are what is measured beside the ways.
 func Layers() (list []Layer) {
 	for _, l := range layers {
-		list = append(list, Layer{Name: l.name, Path: "/mcp/upstream"})
+		list = append(list, Layer{name: l.name, path: "/mcp/upstream"})
 	}
 	return list
 }

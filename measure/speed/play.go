@@ -27,13 +27,13 @@ import (
 // The ways between a client and a server that are compared.
 const (
 	Direct      = "direct"       // none
-	Reverse     = "ReverseProxy" // net/http/httputil's; over pipes, a process that copies octets
-	PassThrough = "pass-through" // our codec and sessions, and no look at what passes
-	Checks      = "all checks"   // the gateway as it is served: checks, fences, records, metrics
+	reverse     = "ReverseProxy" // net/http/httputil's; over pipes, a process that copies octets
+	passThrough = "pass-through" // our codec and sessions, and no look at what passes
+	checks      = "all checks"   // the gateway as it is served: checks, fences, records, metrics
 )
 
 // Ways lists them in the order of tables.
-var Ways = []string{Direct, Reverse, PassThrough, Checks}
+var Ways = []string{Direct, reverse, passThrough, checks}
 
 // A Role is what one process of the measurement plays.
 type Role struct {
@@ -102,7 +102,7 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 	switch role.Name {
 	case "upstream":
 		return http.HandlerFunc(serveUpstream), nothing, nil
-	case Reverse:
+	case reverse:
 		target, err := url.Parse(role.Upstream)
 		if err != nil {
 			return nil, nil, fmt.Errorf("speed: %w", err)
@@ -112,7 +112,7 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 			Transport: sharedTransport(),
 		}
 		return buffered(proxy), nothing, nil
-	case PassThrough, Checks:
+	case passThrough, checks:
 		accept, err := role.accept()
 		if err != nil {
 			return nil, nil, err
@@ -138,7 +138,7 @@ func (role Role) accept() (func(context.Context, *wire.FrontSession) error, erro
 		if err != nil {
 			return err
 		}
-		if role.Name == PassThrough {
+		if role.Name == passThrough {
 			return relay(ctx, s, up)
 		}
 		return gateway.Run(ctx, s, up, cfg)
@@ -190,7 +190,7 @@ func playPipe(role Role, in io.Reader, out, errs io.Writer) error {
 		return fmt.Errorf("speed: %w", err)
 	}
 	defer p.Stop(context.Background())
-	if role.Name == Reverse {
+	if role.Name == reverse {
 		go func() {
 			io.Copy(p.Stdin, in)
 			p.Stdin.Close()
@@ -200,7 +200,7 @@ func playPipe(role Role, in io.Reader, out, errs io.Writer) error {
 	}
 	front := wire.NewLines(in, out, wire.LinesOptions{})
 	up := wire.NewLines(p.Stdout, p.Stdin, wire.LinesOptions{Limits: limits})
-	if role.Name == PassThrough {
+	if role.Name == passThrough {
 		return relay(context.Background(), front, up)
 	}
 	cfg, err := config()
@@ -213,7 +213,7 @@ func playPipe(role Role, in io.Reader, out, errs io.Writer) error {
 // IsRole reports whether Play knows the role.
 func IsRole(name string) bool {
 	switch name {
-	case "upstream", Reverse, PassThrough, Checks:
+	case "upstream", reverse, passThrough, checks:
 		return true
 	}
 	return false

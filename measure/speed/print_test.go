@@ -47,10 +47,10 @@ func TestPrintGateway(t *testing.T) {
 func TestLayers(t *testing.T) {
 	seen := map[string]bool{}
 	for _, l := range Layers() {
-		if l.Name == "" || seen[l.Name] || LayerConfig(l.Name) == "" || IsRole(l.Name) {
-			t.Errorf("%q", l.Name)
+		if l.name == "" || seen[l.name] || LayerConfig(l.name) == "" || IsRole(l.name) {
+			t.Errorf("%q", l.name)
 		}
-		seen[l.Name] = true
+		seen[l.name] = true
 	}
 	if len(seen) != 7 || LayerConfig("other") != "" {
 		t.Errorf("%d layers", len(seen))

@@ -83,7 +83,7 @@ func newSubjects() ([]*subject, error) {
 		name  string
 		field func(string)
 	}
-	dst := make([]byte, Octets)
+	dst := make([]byte, octets)
 	n := newNaive()
 	ways := []way{{memcpyName, func(s string) { copy(dst, s) }}}
 	for _, p := range []struct {
@@ -103,9 +103,9 @@ func newSubjects() ([]*subject, error) {
 		way{"naive", func(s string) { sink = n.clean(s) }})
 	_ = sink
 	var out []*subject
-	for _, text := range Texts() {
+	for _, text := range texts() {
 		for _, w := range ways {
-			out = append(out, &subject{name: text.Name + "/" + w.name, text: text.Text, field: w.field})
+			out = append(out, &subject{name: text.name + "/" + w.name, text: text.text, field: w.field})
 		}
 	}
 	return out, nil
@@ -147,14 +147,14 @@ func cases(subjects []*subject) []Case {
 	memcpy := 0.0
 	for i, s := range subjects {
 		ns := median(s.times)
-		if i%(len(subjects)/len(Texts())) == 0 { // each text begins with its memcpy
+		if i%(len(subjects)/len(texts())) == 0 { // each text begins with its memcpy
 			memcpy = ns
 		}
 		out = append(out, Case{
 			Name:        s.name,
 			NS:          ns,
 			MemcpyRatio: ns / memcpy,
-			MBPerS:      Octets / ns * 1e3,
+			MBPerS:      octets / ns * 1e3,
 			Allocs:      s.allocs(),
 		})
 	}

@@ -13,25 +13,25 @@ import (
 
 func TestTexts(t *testing.T) {
 	seen := map[string]bool{}
-	for _, tt := range Texts() {
-		if len(tt.Text) != Octets {
-			t.Errorf("%s has %d octets, want %d", tt.Name, len(tt.Text), Octets)
+	for _, tt := range texts() {
+		if len(tt.text) != octets {
+			t.Errorf("%s has %d octets, want %d", tt.name, len(tt.text), octets)
 		}
-		if valid := utf8.ValidString(tt.Text); valid == strings.Contains(tt.Name, "ill-formed") {
-			t.Errorf("%s: valid UTF-8 is %v", tt.Name, valid)
+		if valid := utf8.ValidString(tt.text); valid == strings.Contains(tt.name, "ill-formed") {
+			t.Errorf("%s: valid UTF-8 is %v", tt.name, valid)
 		}
-		if seen[tt.Name] {
-			t.Errorf("two texts are called %s", tt.Name)
+		if seen[tt.name] {
+			t.Errorf("two texts are called %s", tt.name)
 		}
-		seen[tt.Name] = true
-		switch tt.Name {
+		seen[tt.name] = true
+		switch tt.name {
 		case "ascii", "json", "source", "markdown":
-			if strings.ContainsFunc(tt.Text, func(r rune) bool { return r >= 0x80 }) {
-				t.Errorf("%s is not ASCII", tt.Name)
+			if strings.ContainsFunc(tt.text, func(r rune) bool { return r >= 0x80 }) {
+				t.Errorf("%s is not ASCII", tt.name)
 			}
 		case "french", "german", "russian", "japanese", "korean-nfc":
-			if norm.NFC.String(tt.Text) != tt.Text {
-				t.Errorf("%s is not in NFC", tt.Name)
+			if norm.NFC.String(tt.text) != tt.text {
+				t.Errorf("%s is not in NFC", tt.name)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(Texts()) * 6; len(got) != want {
+	if want := len(texts()) * 6; len(got) != want {
 		t.Fatalf("%d cases, want %d", len(got), want)
 	}
 	for _, c := range got {

@@ -7,20 +7,20 @@ import "fmt"
 // judge compares the figures with what was promised, every deterministic check on.
 func (r *GatewayReport) judge() {
 	r.judgePipes()
-	for _, script := range Scripts {
+	for _, script := range scripts {
 		for _, f := range r.Figures {
-			if f.Transport == "http" && f.Script == script && f.Sessions == 1 && f.Way == Checks {
-				reverse := r.find(f, Reverse)
-				r.target(fmt.Sprintf("http, %s, %s, 1 session: added p50", script, SizeName(f.Octets)),
+			if f.Transport == "http" && f.Script == script && f.Sessions == 1 && f.Way == checks {
+				reverse := r.find(f, reverse)
+				r.target(fmt.Sprintf("http, %s, %s, 1 session: added p50", script, sizeName(f.Octets)),
 					f.AddedP50, reverse.AddedP50+50, "us", "ReverseProxy's + 50 us = ")
 			}
 		}
 	}
 	for _, f := range r.Figures {
-		if f.Transport != "http" || f.Script != Scripts[0] || f.Octets != 1<<10 || f.Way != Checks {
+		if f.Transport != "http" || f.Script != scripts[0] || f.Octets != 1<<10 || f.Way != checks {
 			continue
 		}
-		reverse := r.find(f, Reverse)
+		reverse := r.find(f, reverse)
 		name := fmt.Sprintf("http, 1 KiB, %d sessions: ", f.Sessions)
 		if f.CPU > 0 {
 			r.target(name+"proxy CPU a call", f.CPU, 1.5*reverse.CPU, "us", "1.5 x ReverseProxy = ")
@@ -40,7 +40,7 @@ func (r *GatewayReport) judge() {
 
 func (r *GatewayReport) judgePipes() {
 	for _, f := range r.Figures {
-		if f.Transport != "stdio" || f.Way != Checks {
+		if f.Transport != "stdio" || f.Way != checks {
 			continue
 		}
 		want := 0.0
@@ -54,14 +54,14 @@ func (r *GatewayReport) judgePipes() {
 		default:
 			continue
 		}
-		r.target(fmt.Sprintf("stdio, %s, %s: added p50", f.Script, SizeName(f.Octets)), f.AddedP50, want, "us", "")
+		r.target(fmt.Sprintf("stdio, %s, %s: added p50", f.Script, sizeName(f.Octets)), f.AddedP50, want, "us", "")
 	}
 }
 
 func (r *GatewayReport) judgeMemory() {
 	most := map[bool]int64{} // by whether results are larger than 64 KiB
 	for _, f := range r.Figures {
-		if f.Way == Checks {
+		if f.Way == checks {
 			large := f.Octets > 100_000
 			most[large] = max(most[large], f.RSS)
 		}
@@ -94,8 +94,8 @@ func (r *GatewayReport) find(f Figure, way string) Figure {
 	return Figure{}
 }
 
-// SizeName is how tables write a size.
-func SizeName(octets int) string {
+// sizeName is how tables write a size.
+func sizeName(octets int) string {
 	switch {
 	case octets >= 1<<20 && octets%(1<<20) == 0:
 		return fmt.Sprintf("%d MiB", octets>>20)

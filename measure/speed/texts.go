@@ -9,20 +9,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Octets is the length of every text that is measured.
-const Octets = 2000
+// octets is the length of every text that is measured.
+const octets = 2000
 
-// A Text is one measured field.
-type Text struct {
-	Name string
-	Text string
+// A text is one measured field.
+type text struct {
+	name string
+	text string
 }
 
-// Texts returns the measured fields, in a fixed order: what tools send every
+// texts returns the measured fields, in a fixed order: what tools send every
 // day, then a poisoned mixture, then what costs most.
-func Texts() []Text {
-	var out []Text
-	add := func(name, sample string) { out = append(out, Text{name, fit(sample)}) }
+func texts() []text {
+	var out []text
+	add := func(name, sample string) { out = append(out, text{name, fit(sample)}) }
 	add("ascii", strings.ReplaceAll(ascii, "\n", " "))
 	add("ascii-lines", ascii)
 	add("french", french)
@@ -47,12 +47,12 @@ func Texts() []Text {
 // fit repeats sample and cuts it to Octets, at the end of a character where
 // there is one.
 func fit(sample string) string {
-	s := strings.Repeat(sample, Octets/len(sample)+1)
-	cut := Octets
-	for cut > Octets-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+	s := strings.Repeat(sample, octets/len(sample)+1)
+	cut := octets
+	for cut > octets-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return s[:cut] + strings.Repeat(".", Octets-cut)
+	return s[:cut] + strings.Repeat(".", octets-cut)
 }
 
 // tagged spells s in tag characters.
@@ -64,7 +64,7 @@ func tagged(s string) string {
 // innermost can be seen at first, and each removal makes the next.
 func nested(token string) string {
 	half := len(token) / 2
-	n := Octets/len(token) - 1
+	n := octets/len(token) - 1
 	return strings.Repeat(token[:half], n) + strings.Repeat(token[half:], n)
 }
 

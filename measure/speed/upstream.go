@@ -99,8 +99,8 @@ func result(script string, octets int) []byte {
 	return raw
 }
 
-// Scripts are the texts that results are made of.
-var Scripts = []string{"ascii", "mixed"}
+// scripts are the texts that results are made of.
+var scripts = []string{"ascii", "mixed"}
 
 // sample is honest text of exactly so many octets.
 func sample(script string, octets int) string {

@@ -27,11 +27,11 @@ import (
 )
 
 const (
-	// MaxLine bounds one run, in octets; those that are published have less than 64 KiB.
-	MaxLine = 4 << 20
-	// MaxOctets bounds a file, unpacked, and MaxLines its lines, empty ones included.
-	MaxOctets = 1 << 30
-	MaxLines  = 1 << 20
+	// maxLine bounds one run, in octets; those that are published have less than 64 KiB.
+	maxLine = 4 << 20
+	// maxOctets bounds a file, unpacked, and maxLines its lines, empty ones included.
+	maxOctets = 1 << 30
+	maxLines  = 1 << 20
 
 	maxWindow = 128 << 20 // as the published files have it
 
@@ -42,7 +42,7 @@ const (
 )
 
 // errOctets ends a file.
-var errOctets = fmt.Errorf("the file has more than %d octets, unpacked", MaxOctets)
+var errOctets = fmt.Errorf("the file has more than %d octets, unpacked", maxOctets)
 
 // bounded fails where io.LimitReader would pretend that nothing more comes.
 type bounded struct {
@@ -75,9 +75,9 @@ type Run struct {
 	InjectionTask string   // "" in a benign run
 	Attack        string   // the attack's name; "" in a benign run
 	Injections    []string // the texts that were planted, by the order of their places' names
-	// Security says that the injection reached its goal, Utility that the user's task
+	// Security says that the injection reached its goal, utility that the user's task
 	// was done; Labelled that the file says of the first one.
-	Security, Utility, Labelled bool
+	Security, utility, Labelled bool
 
 	Turns   []Turn
 	Results []string // the texts of the tools' results, in order
@@ -120,17 +120,17 @@ func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 		defer z.Close()
 		lines = z
 	}
-	sc := bufio.NewScanner(&bounded{lines, MaxOctets})
-	sc.Buffer(make([]byte, 0, 1<<20), MaxLine)
+	sc := bufio.NewScanner(&bounded{lines, maxOctets})
+	sc.Buffer(make([]byte, 0, 1<<20), maxLine)
 	line := 0
 	for sc.Scan() {
-		if line++; line > MaxLines {
-			return "", fmt.Errorf("traces: more than %d lines", MaxLines)
+		if line++; line > maxLines {
+			return "", fmt.Errorf("traces: more than %d lines", maxLines)
 		}
 		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
 			continue
 		}
-		run, err := Parse(sc.Bytes())
+		run, err := parse(sc.Bytes())
 		if err == nil {
 			err = f(run)
 		}
@@ -140,7 +140,7 @@ func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 	}
 	switch err := sc.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return "", fmt.Errorf("traces: line %d: longer than %d octets", line+1, MaxLine)
+		return "", fmt.Errorf("traces: line %d: longer than %d octets", line+1, maxLine)
 	case err != nil:
 		return "", fmt.Errorf("traces: line %d: %w", line+1, err)
 	}
@@ -150,8 +150,8 @@ func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Parse reads one run. It keeps src, for Assembly.
-func Parse(src []byte) (*Run, error) {
+// parse reads one run. It keeps src, for Assembly.
+func parse(src []byte) (*Run, error) {
 	var doc strictjson.Doc
 	if err := doc.Reset(src, strictjson.Limits{MendSurrogates: true}); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func Parse(src []byte) (*Run, error) {
 		return nil, err
 	}
 	r.Security, r.Labelled = root.Get("security").Bool()
-	r.Utility, _ = root.Get("utility").Bool()
+	r.utility, _ = root.Get("utility").Bool()
 	switch {
 	case r.Attack == "" && r.InjectionTask != "": // it would count as benign
 		return nil, errors.New("not a recorded run: injection_task_id without attack_type")

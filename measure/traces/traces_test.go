@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 		}
 		// The strings of the first run have to survive the second line.
 		a, b := runs[0], runs[1]
-		if a.Pipeline != "m" || a.Suite != "s" || a.UserTask != "user_task_0" || a.Attack != "" || a.InjectionTask != "" || !a.Security || a.Utility {
+		if a.Pipeline != "m" || a.Suite != "s" || a.UserTask != "user_task_0" || a.Attack != "" || a.InjectionTask != "" || !a.Security || a.utility {
 			t.Errorf("%s: %+v", name, a)
 		}
 		if b.Attack != "direct" || b.InjectionTask != "injection_task_1" || len(b.Injections) != 2 || b.Injections[0] != "first" {
@@ -68,8 +68,8 @@ func TestRead(t *testing.T) {
 
 // TestContext: the ids of calls make no difference, everything else does.
 func TestContext(t *testing.T) {
-	a, _ := Parse([]byte(benign))
-	b, _ := Parse([]byte(attacked()))
+	a, _ := parse([]byte(benign))
+	b, _ := parse([]byte(attacked()))
 	if a.Turns[0].Context != b.Turns[0].Context || a.Turns[1].Context != b.Turns[1].Context {
 		t.Error("replicates have different contexts")
 	}
@@ -77,7 +77,7 @@ func TestContext(t *testing.T) {
 		t.Error("two turns of a run have one context")
 	}
 	for _, change := range [][2]string{{`"suite_name":"s"`, `"suite_name":"t"`}, {`"n":1`, `"n":2`}, {`"content":"two"`, `"content":"three"`}, {`"content":"Go"`, `"content":"G"`}} {
-		c, err := Parse([]byte(strings.Replace(benign, change[0], change[1], 1)))
+		c, err := parse([]byte(strings.Replace(benign, change[0], change[1], 1)))
 		if err != nil || c.Turns[1].Context == a.Turns[1].Context {
 			t.Errorf("%s: the same context (%v)", change[1], err)
 		}
@@ -101,11 +101,11 @@ func TestRefused(t *testing.T) {
 		"no role":    {`{"messages":["x"],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0]"},
 		"content":    {`{"messages":[{"role":"user","content":7}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].content"},
 		"call":       {`{"messages":[{"role":"assistant","tool_calls":[{"name":"f"}]}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].tool_calls"},
-		"long":       {benign + "\n" + strings.Repeat("x", MaxLine+1), nil, "traces: line 2: longer than 4194304 octets"},
+		"long":       {benign + "\n" + strings.Repeat("x", maxLine+1), nil, "traces: line 2: longer than 4194304 octets"},
 		"messages":   {strings.Replace(benign, `"messages":[`, `"messages":[`+strings.Repeat(`{"role":"user","content":"x"},`, maxMessages), 1), nil, "traces: line 1: not a recorded run: more than 1000 messages"},
 		"calls many": {strings.Replace(benign, `"tool_calls":[`, `"tool_calls":[`+strings.Repeat(`{"function":"f"},`, maxCalls), 1), nil, "traces: line 1: not a recorded run: messages[1].tool_calls: more than 256"},
 		"planting":   {strings.Replace(benign, `"injections":{}`, `"injections":{`+many(maxInjections)+`"last":""}`, 1), nil, "traces: line 1: not a recorded run: more than 64 injections"},
-		"lines":      {strings.Repeat("\n", MaxLines+1), nil, "traces: more than 1048576 lines"},
+		"lines":      {strings.Repeat("\n", maxLines+1), nil, "traces: more than 1048576 lines"},
 		"caller":     {benign, func(*Run) error { return stop }, "traces: line 1: stop"},
 		"broken end": {"\x28\xb5\x2f\xfdnothing of the kind", nil, "traces: line 1: "},
 	} {
@@ -138,7 +138,7 @@ func TestBomb(t *testing.T) {
 	}{
 		"empty lines": {"\n", 1 << 30, "traces: more than 1048576 lines"},
 		"one line":    {"x", 1 << 30, "traces: line 1: longer than 4194304 octets"},
-		"blank lines": {strings.Repeat(" ", MaxLine/2) + "\n", MaxOctets + MaxLine, "traces: line 513: the file has more than 1073741824 octets, unpacked"},
+		"blank lines": {strings.Repeat(" ", maxLine/2) + "\n", maxOctets + maxLine, "traces: line 513: the file has more than 1073741824 octets, unpacked"},
 	} {
 		if testing.Short() && name == "blank lines" {
 			continue
@@ -178,7 +178,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(attacked()))
 	f.Add([]byte(`{"messages":[{"role":"assistant"},{},[]],"suite_name":"s","pipeline_name":"\ud800"}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		r, err := Parse(src)
+		r, err := parse(src)
 		if err != nil {
 			return
 		}

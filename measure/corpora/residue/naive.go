@@ -29,14 +29,14 @@ var hidden = [][2]rune{
 	{0xFDD0, 0xFDEF}, // noncharacters, with the last two of each plane
 }
 
-// IsHidden reports whether r is a code point that a model must not get to read
+// isHidden reports whether r is a code point that a model must not get to read
 // under the mcp profile.
-func IsHidden(r rune) bool {
+func isHidden(r rune) bool {
 	return r&0xFFFE == 0xFFFE || slices.ContainsFunc(hidden, func(x [2]rune) bool { return x[0] <= r && r <= x[1] })
 }
 
-// HasHidden reports whether a hidden code point is left in s.
-func HasHidden(s string) bool { return strings.ContainsFunc(s, IsHidden) }
+// hasHidden reports whether a hidden code point is left in s.
+func hasHidden(s string) bool { return strings.ContainsFunc(s, isHidden) }
 
 // tokens are control tokens as the models' own tokenizers spell them, in lower
 // case. U+2581 is how one family writes a space. What honest text also spells
@@ -63,11 +63,11 @@ var tokens = []string{
 	"<|start|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>", // harmony
 }
 
-// HasToken reports whether a control token stands in s: as it is, or once
+// hasToken reports whether a control token stands in s: as it is, or once
 // compatibility forms are folded and hidden code points are gone.
-func HasToken(s string) bool {
+func hasToken(s string) bool {
 	view := strings.Map(func(r rune) rune {
-		if IsHidden(r) {
+		if isHidden(r) {
 			return -1
 		}
 		return r
@@ -100,9 +100,9 @@ var flags = strings.NewReplacer(
 	"\U0001F3F4\U000E0067\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F", "",
 )
 
-// HasMessage reports whether s holds an unbroken run of hidden code points
+// hasMessage reports whether s holds an unbroken run of hidden code points
 // that is long enough to say something.
-func HasMessage(s string) bool {
+func hasMessage(s string) bool {
 	s = flags.Replace(s)
 	for _, ch := range channels {
 		run := 0

@@ -39,7 +39,7 @@ func (r *Report) table(w io.Writer, p terminal.Palette) {
 		}
 		fmt.Fprintln(w, line(f, "  "+terminal.Inline(f.Family)))
 	}
-	total := r.Total()
+	total := r.total()
 	fmt.Fprintln(w, p.Bold(line(&total, "all")))
 }
 

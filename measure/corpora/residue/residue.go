@@ -116,22 +116,22 @@ func (m *measurement) row(row corpora.Row) error {
 	}
 	f := &m.report.Families[i]
 	f.Rows++
-	count(&f.Hidden, HasHidden(row.Text))
-	count(&f.Tokens, HasToken(row.Text))
-	count(&f.Messages, HasMessage(row.Text))
+	count(&f.Hidden, hasHidden(row.Text))
+	count(&f.Tokens, hasToken(row.Text))
+	count(&f.Messages, hasMessage(row.Text))
 
 	m.mcp.Scrub(row.Text, &m.result)
 	out := m.result.Clean.String()
-	missed := count(&f.HiddenAfter, HasHidden(out))
-	missed = count(&f.TokensAfter, HasToken(out)) || missed
-	missed = count(&f.MessagesAfter, HasMessage(out)) || missed
+	missed := count(&f.HiddenAfter, hasHidden(out))
+	missed = count(&f.TokensAfter, hasToken(out)) || missed
+	missed = count(&f.MessagesAfter, hasMessage(out)) || missed
 	was := digits(row.Text)
 	count(&f.MCPDigits, digits(out) != was)
 
 	m.faithful.Scrub(row.Text, &m.result)
 	out = m.result.Clean.String()
-	missed = count(&f.FaithfulTokens, HasToken(out)) || missed
-	missed = count(&f.FaithfulMessages, HasMessage(out)) || missed
+	missed = count(&f.FaithfulTokens, hasToken(out)) || missed
+	missed = count(&f.FaithfulMessages, hasMessage(out)) || missed
 	count(&f.FaithfulChanged, out != row.Text)
 	same := count(&f.FaithfulSame, out == row.Text || norm.NFC.String(out) == norm.NFC.String(row.Text))
 	changed := count(&f.FaithfulDigits, digits(out) != was)
@@ -224,8 +224,8 @@ func (f *Family) add(g *Family) {
 	f.FaithfulDigits += g.FaithfulDigits
 }
 
-// Total returns the sum of all families.
-func (r *Report) Total() Family {
+// total returns the sum of all families.
+func (r *Report) total() Family {
 	total := Family{Collection: "all"}
 	for i := range r.Families {
 		total.add(&r.Families[i])

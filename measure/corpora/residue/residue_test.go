@@ -34,13 +34,13 @@ func TestNaive(t *testing.T) {
 		{strings.Repeat("\u200b\u200c", 4), true, false, true},
 		{"\U0001F469\u200d\U0001F469\u200d\U0001F467", true, false, false},
 	} {
-		if got := HasHidden(tt.in); got != tt.hidden {
+		if got := hasHidden(tt.in); got != tt.hidden {
 			t.Errorf("HasHidden(%+q) = %v", tt.in, got)
 		}
-		if got := HasToken(tt.in); got != tt.token {
+		if got := hasToken(tt.in); got != tt.token {
 			t.Errorf("HasToken(%+q) = %v", tt.in, got)
 		}
-		if got := HasMessage(tt.in); got != tt.message {
+		if got := hasMessage(tt.in); got != tt.message {
 			t.Errorf("HasMessage(%+q) = %v", tt.in, got)
 		}
 	}
@@ -95,7 +95,7 @@ func TestCorpora(t *testing.T) {
 	if len(r.Misses) > 0 {
 		t.Logf("rows that missed: %q", r.Misses)
 	}
-	if total := r.Total(); total.Rows < 5000 || total.Hidden < 100 || total.Tokens < 50 || total.Messages < 20 {
+	if total := r.total(); total.Rows < 5000 || total.Hidden < 100 || total.Tokens < 50 || total.Messages < 20 {
 		t.Errorf("the data are not what the targets were set for: %+v", total)
 	}
 }
