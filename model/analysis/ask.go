@@ -24,23 +24,23 @@ func (q *Question) Base(ctx context.Context, client llm.Client) error {
 	if q.answer != nil {
 		return nil
 	}
-	r, err := Ask(ctx, client, q.Assembly, q.Assembly.Source())
+	r, err := ask(ctx, client, q.Assembly, q.Assembly.Source())
 	if err == nil {
-		q.answer = r.Answer
+		q.answer = r.answer
 	}
 	return err
 }
 
-// A Reply is one answer of the model, with who gave it.
-type Reply struct {
-	Answer *counterfactual.Answer
-	Model  string // ModelDigest
-	Name   string // third-party text
-	Tokens int64  // 0 = not known
+// A reply is one answer of the model, with who gave it.
+type reply struct {
+	answer *counterfactual.Answer
+	model  string // ModelDigest
+	name   string // third-party text
+	tokens int64  // 0 = not known
 }
 
-// Ask puts one request. Where the model does not answer, the error is an AskError.
-func Ask(ctx context.Context, client llm.Client, a *counterfactual.Assembly, src []byte) (*Reply, error) {
+// ask puts one request. Where the model does not answer, the error is an AskError.
+func ask(ctx context.Context, client llm.Client, a *counterfactual.Assembly, src []byte) (*reply, error) {
 	raw, _, err := asking.Question(a.Format, src, 0)
 	if err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)
@@ -53,9 +53,9 @@ func Ask(ctx context.Context, client llm.Client, a *counterfactual.Assembly, src
 	if err != nil {
 		return nil, fmt.Errorf("ccr: ask: %w", err)
 	}
-	out := &Reply{Answer: answer, Model: counterfactual.ModelDigest(r.Model, r.Fingerprint), Name: r.Model}
+	out := &reply{answer: answer, model: counterfactual.ModelDigest(r.Model, r.Fingerprint), name: r.Model}
 	if r.Usage.Known {
-		out.Tokens = r.Usage.Input + r.Usage.Output
+		out.tokens = r.Usage.Input + r.Usage.Output
 	}
 	return out, nil
 }

@@ -45,16 +45,16 @@ type Answers struct {
 func (q *Question) Repeat(ctx context.Context, client llm.Client, n int, f *CalibrationFile, tick func()) (*Answers, error) {
 	one := &Answers{policy: q.policy}
 	for range n {
-		r, err := Ask(ctx, client, q.Assembly, q.Assembly.Source())
+		r, err := ask(ctx, client, q.Assembly, q.Assembly.Source())
 		tick()
-		if err == nil && f.Model != "" && f.Model != r.Model {
+		if err == nil && f.Model != "" && f.Model != r.model {
 			err = errors.New("ccr: calibrate: the model, or its fingerprint, has changed meanwhile: measure again")
 		}
 		if err != nil {
 			return nil, err
 		}
-		f.Model, f.Name = r.Model, finding.Quote(r.Name)
-		one.list = append(one.list, r.Answer)
+		f.Model, f.Name = r.model, finding.Quote(r.name)
+		one.list = append(one.list, r.answer)
 	}
 	return one, nil
 }

@@ -135,7 +135,7 @@ func (q *Question) Rerun(ctx context.Context, client llm.Client, r *counterfactu
 		}
 		out.Questions++
 		asked(out.Questions)
-		now, err := Ask(ctx, client, q.Assembly, src)
+		now, err := ask(ctx, client, q.Assembly, src)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("ccr: rerun: %w", ctx.Err())
 		}
@@ -143,10 +143,10 @@ func (q *Question) Rerun(ctx context.Context, client llm.Client, r *counterfactu
 			out.Failed++
 			continue
 		}
-		if now.Model == o.Model {
+		if now.model == o.Model {
 			out.SameModel++
 		}
-		again := judge.Observe(counterfactual.Probe{Variant: o.Variant, Replicate: o.Replicate}, now.Answer)
+		again := judge.Observe(counterfactual.Probe{Variant: o.Variant, Replicate: o.Replicate}, now.answer)
 		for t := range o.Outcomes {
 			out.Outcomes++
 			if again.Outcomes[t].Recurs == o.Outcomes[t].Recurs {

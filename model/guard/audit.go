@@ -101,7 +101,7 @@ func (g *Guard) RunAudit(ctx context.Context, id string, work []byte, store run.
 		if d.failed != nil {
 			return d.failed
 		}
-		if d.out.reason != ReasonTrusted && g.o.Hooks.Sink != nil && !d.out.recorded {
+		if d.out.reason != reasonTrusted && g.o.Hooks.Sink != nil && !d.out.recorded {
 			return errors.New("guard: an audit was not recorded")
 		}
 		return nil

@@ -24,10 +24,10 @@ type Act string
 
 // The acts.
 const (
-	Forwarded Act = "forwarded"
-	Repaired  Act = "repaired"
-	Refused   Act = "refused"
-	Waiting   Act = "waiting" // refused for now: a person decides
+	forwarded Act = "forwarded"
+	repaired  Act = "repaired"
+	refused   Act = "refused"
+	waiting   Act = "waiting" // refused for now: a person decides
 )
 
 // A Reason says why, where it was not a run that decided.
@@ -35,14 +35,14 @@ type Reason string
 
 // The reasons.
 const (
-	ReasonRun        Reason = "run"
-	ReasonTrusted    Reason = "no-untrusted-text" // in the context: the call is the user's
-	ReasonReleased   Reason = "released"          // by a person
-	ReasonStrange    Reason = "unreadable-answer"
-	ReasonContext    Reason = "unreadable-context"
-	ReasonUnseen     Reason = "context-not-seen" // a part of it lies with the provider
-	ReasonTooMany    Reason = "too-many-calls"
-	ReasonUnrecorded Reason = "not-recorded"
+	reasonRun        Reason = "run"
+	reasonTrusted    Reason = "no-untrusted-text" // in the context: the call is the user's
+	reasonReleased   Reason = "released"          // by a person
+	reasonStrange    Reason = "unreadable-answer"
+	reasonContext    Reason = "unreadable-context"
+	reasonUnseen     Reason = "context-not-seen" // a part of it lies with the provider
+	reasonTooMany    Reason = "too-many-calls"
+	reasonUnrecorded Reason = "not-recorded"
 )
 
 // An exchange is a request and what there is to know of it.
@@ -108,7 +108,7 @@ func (d *decision) decide(ctx context.Context, a *answer) {
 	if d.failed != nil {
 		return // what the store has of it is gone on with
 	}
-	if d.out.reason != ReasonTrusted {
+	if d.out.reason != reasonTrusted {
 		d.record(context.WithoutCancel(ctx))
 	}
 	d.hooks(context.WithoutCancel(ctx))
@@ -121,7 +121,7 @@ func (d *decision) decide(ctx context.Context, a *answer) {
 func (d *decision) judge(ctx context.Context, a *answer) {
 	assembly, err := d.parse(d.x.body)
 	if err != nil {
-		d.undecided(ReasonContext)
+		d.undecided(reasonContext)
 		return
 	}
 	// What the provider has fetched on the way is in no request. Where nothing else is a
@@ -131,19 +131,19 @@ func (d *decision) judge(ctx context.Context, a *answer) {
 	call := d.call()
 	switch {
 	case len(assembly.Segments) == 0 && !unseen:
-		d.out = outcome{act: Forwarded, reason: ReasonTrusted, response: counterfactual.Allow}
+		d.out = outcome{act: forwarded, reason: reasonTrusted, response: counterfactual.Allow}
 	case a.strange || len(d.targets) == 0:
-		d.undecided(ReasonStrange)
+		d.undecided(reasonStrange)
 	case len(a.said.Calls) > maxCalls || len(d.targets) > counterfactual.MaxTargets:
-		d.undecided(ReasonTooMany)
+		d.undecided(reasonTooMany)
 	case !d.audit && d.released(ctx, call):
-		d.out = outcome{act: Forwarded, reason: ReasonReleased, response: counterfactual.Allow}
+		d.out = outcome{act: forwarded, reason: reasonReleased, response: counterfactual.Allow}
 	case unseen:
-		d.undecided(ReasonUnseen)
+		d.undecided(reasonUnseen)
 	default:
 		d.test(ctx, assembly, a)
 	}
-	if !d.audit && d.out.act == Refused && (d.out.response == counterfactual.Ask || d.out.response == counterfactual.Hold) {
+	if !d.audit && d.out.act == refused && (d.out.response == counterfactual.Ask || d.out.response == counterfactual.Hold) {
 		d.ask(ctx, call)
 	}
 }
@@ -169,29 +169,29 @@ func (d *decision) privileged(said *counterfactual.Answer) []counterfactual.Acti
 
 // undecided is what happens to what cannot be tested.
 func (d *decision) undecided(why Reason) {
-	d.out = outcome{act: Refused, reason: why, response: counterfactual.Hold}
+	d.out = outcome{act: refused, reason: why, response: counterfactual.Hold}
 	if d.g.o.Fail.DangerouslyAllowPrivileged {
-		d.out = outcome{act: Forwarded, reason: why, response: counterfactual.Allow}
+		d.out = outcome{act: forwarded, reason: why, response: counterfactual.Allow}
 	}
 }
 
 // test runs the counterfactuals. A repaired answer that proposes other privileged
 // calls is tested in its own context, with what is left of the budget.
 func (d *decision) test(ctx context.Context, assembly *counterfactual.Assembly, a *answer) {
-	d.out.reason = ReasonRun
+	d.out.reason = reasonRun
 	r := d.round(ctx, assembly, a, d.targets)
 	if r == nil {
-		d.undecided(ReasonContext)
+		d.undecided(reasonContext)
 		return
 	}
 	d.out.response = r.outcome.Result.Response()
 	switch {
 	case d.out.response == counterfactual.Allow:
-		d.out.act = Forwarded
+		d.out.act = forwarded
 	case d.out.response == counterfactual.Quarantine && d.canRepair && d.repair(ctx, r):
-		d.out.act = Repaired
+		d.out.act = repaired
 	default:
-		d.out.act = Refused
+		d.out.act = refused
 	}
 }
 
@@ -331,11 +331,11 @@ func (d *decision) ask(ctx context.Context, call hold.Digest) {
 		d.g.o.Log.Warn("a call could not be put before a person", "evidence", d.x.id)
 		return
 	}
-	d.out.act = Waiting
+	d.out.act = waiting
 }
 
-// EvidenceVersion is the version of the statement's format.
-const EvidenceVersion = "guard-evidence/1"
+// evidenceVersion is the version of the statement's format.
+const evidenceVersion = "guard-evidence/1"
 
 // record gives the statement to the sink. Where that fails nothing is delivered.
 func (d *decision) record(ctx context.Context) {
@@ -353,8 +353,8 @@ func (d *decision) record(ctx context.Context) {
 		return
 	}
 	d.g.o.Log.Error("a decision could not be recorded", "evidence", d.x.id)
-	if !d.audit && d.out.act != Refused {
-		d.out.act, d.out.reason, d.out.body = Refused, ReasonUnrecorded, nil
+	if !d.audit && d.out.act != refused {
+		d.out.act, d.out.reason, d.out.body = refused, reasonUnrecorded, nil
 	}
 }
 
@@ -362,7 +362,7 @@ func (d *decision) record(ctx context.Context) {
 // runs, from which counterfactual.Replay derives the verdicts again.
 func (d *decision) statement() ([]byte, error) {
 	st := statement{Act: d.out.act, Audit: d.audit, Context: digestOf(d.x.body), Format: d.x.f.format, ID: d.x.id, Principal: d.x.principal,
-		Reason: d.out.reason, Response: d.out.response, Version: EvidenceVersion}
+		Reason: d.out.reason, Response: d.out.response, Version: evidenceVersion}
 	for i := range d.targets {
 		st.Actions = append(st.Actions, d.targets[i].Digest())
 	}

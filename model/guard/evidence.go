@@ -22,10 +22,10 @@ type Evidence struct {
 	Reason    Reason
 	Response  counterfactual.Response
 	Audit     bool
-	Context   string // digest of the request
-	Format    counterfactual.Format
-	Principal string
-	Actions   []string // digests of the privileged calls
+	context   string // digest of the request
+	format    counterfactual.Format
+	principal string
+	actions   []string // digests of the privileged calls
 	Runs      []*counterfactual.Result
 }
 
@@ -61,11 +61,11 @@ func Replay(octets []byte) (*Evidence, error) {
 	if err := strictjson.Unmarshal(octets, &s, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStatement, err)
 	}
-	if s.Version != EvidenceVersion {
-		return nil, fmt.Errorf("%w: not a statement of %s", errStatement, EvidenceVersion)
+	if s.Version != evidenceVersion {
+		return nil, fmt.Errorf("%w: not a statement of %s", errStatement, evidenceVersion)
 	}
-	e := &Evidence{ID: s.ID, Act: s.Act, Reason: s.Reason, Response: s.Response, Audit: s.Audit, Context: s.Context,
-		Format: s.Format, Principal: s.Principal, Actions: s.Actions}
+	e := &Evidence{ID: s.ID, Act: s.Act, Reason: s.Reason, Response: s.Response, Audit: s.Audit, context: s.Context,
+		format: s.Format, principal: s.Principal, actions: s.Actions}
 	var runs [][]byte
 	for i, record := range s.Runs {
 		r, err := counterfactual.Replay(record)
@@ -89,14 +89,14 @@ func (e *Evidence) follows() bool {
 		return false
 	}
 	acts := map[counterfactual.Response][]Act{
-		counterfactual.Allow: {Forwarded}, counterfactual.Quarantine: {Repaired, Refused},
-		counterfactual.Ask: {Refused, Waiting}, counterfactual.Hold: {Refused, Waiting},
+		counterfactual.Allow: {forwarded}, counterfactual.Quarantine: {repaired, refused},
+		counterfactual.Ask: {refused, waiting}, counterfactual.Hold: {refused, waiting},
 	}[e.Response]
-	if !slices.Contains(acts, e.Act) || e.Audit && e.Act == Waiting {
+	if !slices.Contains(acts, e.Act) || e.Audit && e.Act == waiting {
 		return false
 	}
-	if e.Reason != ReasonRun {
-		return e.Act != Repaired
+	if e.Reason != reasonRun {
+		return e.Act != repaired
 	}
 	if len(e.Runs) == 0 || e.Runs[0].Response() != e.Response {
 		return false
@@ -105,7 +105,7 @@ func (e *Evidence) follows() bool {
 	for _, t := range e.Runs[0].Problem().Targets {
 		targets = append(targets, t.Digest)
 	}
-	return slices.Equal(targets, e.Actions) && (e.Act != Repaired || e.Runs[0].Repair != nil)
+	return slices.Equal(targets, e.actions) && (e.Act != repaired || e.Runs[0].Repair != nil)
 }
 
 // octets is the statement as it is recorded, with the records of its runs.

@@ -13,7 +13,7 @@ const without = `{"act":"refused","actions":[],"audit":false,"context":"sha256:0
 
 // TestReplayRefuses: a statement of which anything was changed.
 func TestReplayRefuses(t *testing.T) {
-	if e, err := Replay([]byte(without)); err != nil || e.Reason != ReasonStrange || !IsEvidence([]byte(without)) {
+	if e, err := Replay([]byte(without)); err != nil || e.Reason != reasonStrange || !IsEvidence([]byte(without)) {
 		t.Fatal(err)
 	}
 	for _, change := range [][2]string{
@@ -33,7 +33,7 @@ func FuzzEvidence(f *testing.F) {
 	f.Add([]byte(without))
 	f.Add([]byte(`{"version":"guard-evidence/1","runs":[{}]}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		if e, err := Replay(src); err == nil && (!IsEvidence(src) || e.Act == Repaired && len(e.Runs) == 0) {
+		if e, err := Replay(src); err == nil && (!IsEvidence(src) || e.Act == repaired && len(e.Runs) == 0) {
 			t.Errorf("accepted: %q", src)
 		}
 	})

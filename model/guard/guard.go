@@ -86,17 +86,17 @@ type Options struct {
 	TokenFactor, MinTokens int64
 
 	MaxRequest int // octets; 32 MiB
-	MaxAnswer  int // octets of an answer that is held; 8 MiB
+	maxAnswer  int // octets of an answer that is held; 8 MiB
 	MaxActive  int // requests under way; 256. Others get 503, or 429: see MaxBodies.
 	// MaxBodies bounds the bodies of all inspected requests under way, in octets; 256 MiB.
 	// It is twice MaxRequest at least. Of this and of MaxActive nobody that Auth knows
 	// has more than is left for others, which is half for one alone.
 	MaxBodies int64
-	MaxAudits int // runs of Audit under way; 4. Others are counted as not inspected.
-	// Audits keeps runs of Audit for workers, in the place of MaxAudits; nil: nobody does.
+	maxAudits int // runs of Audit under way; 4. Others are counted as not inspected.
+	// Audits keeps runs of Audit for workers, in the place of maxAudits; nil: nobody does.
 	// It needs Key: what is kept holds no credentials.
 	Audits AuditQueue
-	Idle   time.Duration // without an octet from the upstream; 5 min
+	idle   time.Duration // without an octet from the upstream; 5 min
 	// Patience is for the body of a request, beside a second for each 16 KiB; 30 s.
 	Patience time.Duration
 	Beat     time.Duration // between signs of life while a stream is held; 5 s
@@ -104,10 +104,10 @@ type Options struct {
 	Hooks Hooks
 	Log   *slog.Logger // nil: nothing is logged
 
-	// Transport carries everything; nil: connections to Upstream and nowhere else.
-	Transport http.RoundTripper
-	// DangerouslyPlainHTTP lets Upstream be http for any host.
-	DangerouslyPlainHTTP bool
+	// transport carries everything; nil: connections to Upstream and nowhere else.
+	transport http.RoundTripper
+	// dangerouslyPlainHTTP lets Upstream be http for any host.
+	dangerouslyPlainHTTP bool
 }
 
 // A Guard is an http.Handler. Close ends what it does behind its answers.
@@ -135,7 +135,7 @@ func New(o Options) (*Guard, error) {
 		u.Path = "/v1"
 		o.Upstream = u.String()
 	}
-	base, plain, err := egress.Base(o.Upstream, o.DangerouslyPlainHTTP)
+	base, plain, err := egress.Base(o.Upstream, o.dangerouslyPlainHTTP)
 	if err != nil {
 		return nil, fmt.Errorf("guard: upstream: %w", err)
 	}
@@ -149,14 +149,14 @@ func New(o Options) (*Guard, error) {
 		return nil, errors.New("guard: a bound is negative")
 	}
 	o.setDefaults()
-	g := &Guard{o: o, base: base, carrier: o.Transport, policy: o.Policy,
-		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.MaxAudits),
+	g := &Guard{o: o, base: base, carrier: o.transport, policy: o.Policy,
+		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
 		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
 		g.policy = counterfactual.GuessPolicy()
 	}
 	if g.carrier == nil {
-		g.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.DangerouslyPlainHTTP, Idle: 64})
+		g.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.dangerouslyPlainHTTP, Idle: 64})
 		g.carrier = g.own
 	}
 	if err := g.endpoints(); err != nil {
@@ -178,7 +178,7 @@ func (g *Guard) endpoints() error {
 		e, err := llm.New(llm.Options{
 			Format: llm.Format(f.format), BaseURL: g.base, Model: "of-the-request", Transport: g.carrier,
 			Concurrency: 64, Retries: 2, MaxWait: 5 * time.Second, Timeout: time.Duration(g.o.Millis) * time.Millisecond,
-			DangerouslyPlainHTTP: g.o.DangerouslyPlainHTTP,
+			DangerouslyPlainHTTP: g.o.dangerouslyPlainHTTP,
 		})
 		if err != nil {
 			return fmt.Errorf("guard: %w", err)
@@ -195,12 +195,12 @@ func (o *Options) setDefaults() {
 	def(&o.TokenFactor, 3)
 	def(&o.MinTokens, 20_000)
 	def(&o.MaxRequest, 32<<20)
-	def(&o.MaxAnswer, 8<<20)
+	def(&o.maxAnswer, 8<<20)
 	def(&o.MaxActive, 256)
 	def(&o.MaxBodies, 256<<20)
 	o.MaxBodies = max(o.MaxBodies, intake.Least(o.MaxRequest))
-	def(&o.MaxAudits, 4)
-	def(&o.Idle, 5*time.Minute)
+	def(&o.maxAudits, 4)
+	def(&o.idle, 5*time.Minute)
 	def(&o.Patience, 30*time.Second)
 	def(&o.Beat, 5*time.Second)
 	if o.Log == nil {

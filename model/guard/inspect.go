@@ -128,7 +128,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 		n, err := in.resp.Body.Read(buf)
 		in.alive()
 		all = append(all, buf[:n]...)
-		if len(all) > g.o.MaxAnswer {
+		if len(all) > g.o.maxAnswer {
 			in.tooLong(w, all)
 			return
 		}
@@ -157,9 +157,9 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	}
 	o := g.decide(in.r.Context(), in.x, a, true, false)
 	switch {
-	case o.act == Forwarded:
+	case o.act == forwarded:
 		in.deliver(w, all, &o)
-	case o.act == Repaired:
+	case o.act == repaired:
 		in.deliver(w, o.body, &o)
 	default:
 		in.deliver(w, in.x.f.refusal(in.x.id, in.x.model, in.x.refusalText(&o)), &o)
@@ -187,7 +187,7 @@ func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *outcome) {
 
 // mark says in the header what was decided, where it is not too late for that.
 func (in *incoming) mark(w http.ResponseWriter, o *outcome) {
-	if o != nil && o.reason != ReasonTrusted {
+	if o != nil && o.reason != reasonTrusted {
 		w.Header().Set("Pellucid-Act", string(o.act))
 		w.Header().Set("Pellucid-Evidence", in.x.id)
 	}

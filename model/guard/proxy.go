@@ -90,8 +90,8 @@ var errIdle = errors.New("guard: the upstream is silent")
 // says that it was not.
 func (g *Guard) patience(parent context.Context) (ctx context.Context, alive func(), cancel func()) {
 	ctx, end := context.WithCancelCause(parent)
-	t := time.AfterFunc(g.o.Idle, func() { end(errIdle) })
-	return ctx, func() { t.Reset(g.o.Idle) }, func() { t.Stop(); end(nil) }
+	t := time.AfterFunc(g.o.idle, func() { end(errIdle) })
+	return ctx, func() { t.Reset(g.o.idle) }, func() { t.Stop(); end(nil) }
 }
 
 // send asks the upstream for target, with the method and the headers of a client's request.

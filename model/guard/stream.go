@@ -21,7 +21,7 @@ func (in *incoming) stream(w http.ResponseWriter) {
 		s.flush()
 		switch {
 		case s.over:
-		case s.holds()+len(s.split.rest()) > in.g.o.MaxAnswer:
+		case s.holds()+len(s.split.rest()) > in.g.o.maxAnswer:
 			s.tooLong()
 		case err == io.EOF:
 			s.cut()
@@ -133,9 +133,9 @@ func (s *flow) decide(a *answer) {
 	var o outcome
 	in.beat(s.w, func() { o = in.g.decide(in.r.Context(), in.x, a, !s.shown, false) })
 	switch o.act {
-	case Forwarded:
+	case forwarded:
 		s.release(nil)
-	case Repaired:
+	case repaired:
 		s.write(in.x.f.events(parse(o.body)))
 	default:
 		s.refuse(&o)

@@ -20,9 +20,9 @@ const (
 // refusalText is what is said of an outcome.
 func (x *exchange) refusalText(o *outcome) string {
 	switch {
-	case o.act == Waiting:
+	case o.act == waiting:
 		return wordsWaiting + x.id
-	case o.reason == ReasonRun && o.response != "hold":
+	case o.reason == reasonRun && o.response != "hold":
 		return wordsHijack + x.id
 	}
 	return wordsUndecided + x.id
