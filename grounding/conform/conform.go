@@ -19,7 +19,7 @@ import (
 // A Receipt says what became of an attestation at ingestion.
 type Receipt struct {
 	Accepted bool
-	Unknown  bool   // it was not fed by us: the answer will tell
+	unknown  bool   // it was not fed by us: the answer will tell
 	Code     string // the adapter's own reason; third-party text
 }
 
@@ -27,8 +27,8 @@ type Receipt struct {
 // text.
 type Answer struct {
 	JSON  []byte   // the response envelope of RFC 5.1
-	Texts []string // text blocks beside it
-	Links []string // URIs that were offered as resource pointers
+	texts []string // text blocks beside it
+	links []string // URIs that were offered as resource pointers
 }
 
 // An Adapter is what is under test. An error means that there is no result, not
@@ -38,9 +38,9 @@ type Adapter interface {
 	Query(ctx context.Context, query string) (Answer, error)
 }
 
-// A Fetcher is an Adapter that also returns one attestation by its canonical hash.
+// A fetcher is an Adapter that also returns one attestation by its canonical hash.
 // ok is false where it has no such door.
-type Fetcher interface {
+type fetcher interface {
 	Fetch(ctx context.Context, hash string) (a Answer, ok bool, err error)
 }
 
@@ -50,9 +50,9 @@ type Policy string
 
 // The policies of RFC 4.3.
 const (
-	Replace Policy = "replace"
-	Reject  Policy = "reject"
-	Flag    Policy = "flag"
+	replace Policy = "replace"
+	reject  Policy = "reject"
+	flag    Policy = "flag"
 )
 
 // A Runner scores one adapter. Scope and Policy are how the adapter is
@@ -78,7 +78,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 	}
 	scope, policy := max(r.Scope, corpus.Literal), r.Policy
 	if policy == "" {
-		policy = Replace
+		policy = replace
 	}
 	rep := &Report{Corpus: corpus.Version, Scope: scope.String(), Policy: policy}
 	for i := range vectors {
@@ -136,13 +136,13 @@ func (t *trial) run(ctx context.Context, a Adapter) {
 		return
 	}
 	t.judge(s, ans)
-	if f, ok := a.(Fetcher); ok && s.hash != "" {
+	if f, ok := a.(fetcher); ok && s.hash != "" {
 		t.fetch(ctx, f, s)
 	}
 }
 
 // fetch looks at the other door: what comes out there is framed and clean as well.
-func (t *trial) fetch(ctx context.Context, f Fetcher, s *subject) {
+func (t *trial) fetch(ctx context.Context, f fetcher, s *subject) {
 	ans, ok, err := f.Fetch(ctx, s.hash)
 	switch {
 	case !ok:
@@ -161,7 +161,7 @@ func (t *trial) fetch(ctx context.Context, f Fetcher, s *subject) {
 	if framedIn(a.root, 0) == 0 {
 		t.fault("5.2", "an attestation fetched by its hash has no _untrusted_text")
 	}
-	t.beside(Answer{Texts: stringsOf(a.root, nil)})
+	t.beside(Answer{texts: stringsOf(a.root, nil)})
 }
 
 // ingest feeds the attestation. It reports whether there is an answer to look at.
@@ -171,13 +171,13 @@ func (t *trial) ingest(ctx context.Context, a Adapter, s *subject) bool {
 		t.fault(t.mainClause(), "feeding failed")
 		return false
 	}
-	if got.Unknown || !got.Accepted && got.Code == duplicate {
+	if got.unknown || !got.Accepted && got.Code == duplicate {
 		got = t.present(ctx, a, s) // a run before this one may have fed it
 	}
 	v := t.vector
 	all, some := t.confusable()
-	mayRefuse := v.Outcome != corpus.Accept || t.policy == Reject && some
-	mustRefuse := v.Outcome == corpus.Reject || t.policy == Reject && all && v.Outcome == corpus.Accept
+	mayRefuse := v.Outcome != corpus.Accept || t.policy == reject && some
+	mustRefuse := v.Outcome == corpus.Reject || t.policy == reject && all && v.Outcome == corpus.Accept
 	switch {
 	case got.Accepted && mustRefuse:
 		t.fault(t.mainClause(), "accepted what is to be refused")
@@ -186,7 +186,7 @@ func (t *trial) ingest(ctx context.Context, a Adapter, s *subject) bool {
 	case !got.Accepted && v.Code != "" && got.Code != "" && got.Code != v.Code:
 		t.notes = append(t.notes, "refused for another reason: "+reason(got.Code))
 	}
-	if got.Accepted && v.Again != "" && !got.Unknown {
+	if got.Accepted && v.Again != "" && !got.unknown {
 		if _, err := a.Ingest(ctx, s.second); err != nil {
 			t.fault("7", "feeding the second failed")
 		}
@@ -201,10 +201,10 @@ const duplicate = string(finding.Duplicate)
 func (t *trial) present(ctx context.Context, a Adapter, s *subject) Receipt {
 	ans, err := a.Query(ctx, s.query)
 	if err != nil {
-		return Receipt{Unknown: true}
+		return Receipt{unknown: true}
 	}
 	d, ok := parseAnswer(ans.JSON)
-	return Receipt{Unknown: true, Accepted: ok && len(d.entriesOf(s.did)) > 0}
+	return Receipt{unknown: true, Accepted: ok && len(d.entriesOf(s.did)) > 0}
 }
 
 // confusable reports whether step 4.3 finds something in the payload, and whether

@@ -122,7 +122,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	r := newReference(f, attest.Policy{})
 	for i := 0; i < len(all); i += 40 {
-		for _, src := range Attestations(&all[i]) {
+		for _, src := range attestations(&all[i]) {
 			if _, err := r.Ingest(context.Background(), src); err != nil {
 				f.Fatal(err)
 			}

@@ -25,22 +25,22 @@ func ParseFeeder(how, token string) (f Feeder, ok bool) {
 	how, what, given := strings.Cut(how, "=")
 	switch {
 	case how == "loaded" && !given:
-		return Loaded{}, true
+		return loaded{}, true
 	case strings.TrimSpace(what) == "":
 		return nil, false
 	case how == "http":
 		return HTTPFeeder{URL: what, Token: token}, true
 	case how == "command":
-		return CommandFeeder(strings.Fields(what)), true
+		return commandFeeder(strings.Fields(what)), true
 	}
 	return nil, false
 }
 
-// Loaded feeds nothing: somebody has loaded what Attestations returns.
-type Loaded struct{}
+// loaded feeds nothing: somebody has loaded what attestations returns.
+type loaded struct{}
 
 // Ingest implements Feeder.
-func (Loaded) Ingest(context.Context, []byte) (Receipt, error) { return Receipt{Unknown: true}, nil }
+func (loaded) Ingest(context.Context, []byte) (Receipt, error) { return Receipt{unknown: true}, nil }
 
 // maxReceipt bounds what is read of an adapter's reply to one attestation.
 const maxReceipt = 64 << 10
@@ -98,13 +98,13 @@ func receipt(body []byte) Receipt {
 	return Receipt{Accepted: r.Code == "", Code: r.Code}
 }
 
-// A CommandFeeder runs a command with the attestation on its standard input. Exit
+// A commandFeeder runs a command with the attestation on its standard input. Exit
 // status 0 accepts and 1 refuses; the first word of its output is the code. Any
 // other status is no result.
-type CommandFeeder []string
+type commandFeeder []string
 
 // Ingest implements Feeder.
-func (f CommandFeeder) Ingest(ctx context.Context, attestation []byte) (Receipt, error) {
+func (f commandFeeder) Ingest(ctx context.Context, attestation []byte) (Receipt, error) {
 	if len(f) == 0 {
 		return Receipt{}, errors.New("conform: feed: no command")
 	}

@@ -22,7 +22,7 @@ func (t *trial) judge(s *subject, ans Answer) {
 	t.beside(ans)
 	if t.vector.Field == "query" {
 		text := a.root.Get("query").Text()
-		if _, may := t.lookalikes(); t.policy == Flag && may {
+		if _, may := t.lookalikes(); t.policy == flag && may {
 			t.flagged(a, text, false)
 			return
 		}
@@ -41,13 +41,13 @@ func (t *trial) judge(s *subject, ans Answer) {
 	}
 	must, may := t.confusable()
 	for _, text := range t.found(own[0].v) {
-		if t.policy == Flag && may {
+		if t.policy == flag && may {
 			t.flagged(a, text, must)
 			continue
 		}
 		t.text(t.mainClause(), text)
 	}
-	if t.policy != Flag || !may {
+	if t.policy != flag || !may {
 		t.recorded(a, own[0].at)
 	}
 }
@@ -161,7 +161,7 @@ func (t *trial) presence(a *answer, wanted bool) {
 
 // beside judges what stands beside the envelope.
 func (t *trial) beside(ans Answer) {
-	for _, s := range ans.Texts {
+	for _, s := range ans.texts {
 		for i := 0; i < len(s); {
 			at, prop, w := ucd.Scan(s, i, ucd.Hidden)
 			if at < len(s) && prop&ucd.Hidden != 0 && ucd.InRFCSet([]rune(s[at : at+w])[0]) {
@@ -171,7 +171,7 @@ func (t *trial) beside(ans Answer) {
 			i = at + max(w, 1)
 		}
 	}
-	for _, uri := range ans.Links {
+	for _, uri := range ans.links {
 		if !strings.HasPrefix(uri, "veritas:") && !strings.HasPrefix(uri, "https://") {
 			t.fault("6", "a resource pointer that is not hardened")
 		}

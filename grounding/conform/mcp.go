@@ -56,11 +56,11 @@ func Dial(ctx context.Context, t Target, feed Feeder) (*Session, error) {
 	default:
 		transport = &mcp.CommandTransport{Command: exec.CommandContext(ctx, t.Command[0], t.Command[1:]...)}
 	}
-	return Connect(ctx, transport, t, feed)
+	return connect(ctx, transport, t, feed)
 }
 
-// Connect is Dial over a transport that is already there.
-func Connect(ctx context.Context, transport mcp.Transport, t Target, feed Feeder) (*Session, error) {
+// connect is Dial over a transport that is already there.
+func connect(ctx context.Context, transport mcp.Transport, t Target, feed Feeder) (*Session, error) {
 	s := &Session{Feeder: feed, tool: t.Tool, timeout: t.Timeout}
 	if s.tool == "" {
 		s.tool = "ground"
@@ -95,7 +95,7 @@ func (s *Session) Query(ctx context.Context, query string) (Answer, error) {
 	return s.call(ctx, s.tool, map[string]any{"query": query})
 }
 
-// Fetch implements Fetcher where the adapter has the tool attestation {hash}.
+// Fetch implements fetcher where the adapter has the tool attestation {hash}.
 func (s *Session) Fetch(ctx context.Context, hash string) (Answer, bool, error) {
 	if !s.fetches {
 		return Answer{}, false, nil
@@ -130,16 +130,16 @@ func (s *Session) call(ctx context.Context, tool string, arguments map[string]an
 func (a *Answer) add(c mcp.Content) {
 	switch c := c.(type) {
 	case *mcp.TextContent:
-		a.Texts = append(a.Texts, c.Text)
+		a.texts = append(a.texts, c.Text)
 		if a.JSON == nil {
 			a.JSON = object(c.Text)
 		}
 	case *mcp.ResourceLink:
-		a.Links = append(a.Links, c.URI)
+		a.links = append(a.links, c.URI)
 	case *mcp.EmbeddedResource:
 		if c.Resource != nil {
-			a.Links = append(a.Links, c.Resource.URI)
-			a.Texts = append(a.Texts, c.Resource.Text)
+			a.links = append(a.links, c.Resource.URI)
+			a.texts = append(a.texts, c.Resource.Text)
 		}
 	}
 }

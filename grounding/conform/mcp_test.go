@@ -154,7 +154,7 @@ func TestMCP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Connect(ctx, here, Target{}, a)
+			s, err := connect(ctx, here, Target{}, a)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func TestHTTP(t *testing.T) {
 	if _, err := (HTTPFeeder{URL: h.URL + "/ground/attestations"}).Ingest(ctx, []byte("{}")); err == nil {
 		t.Error("fed without a token")
 	}
-	if s, err := Dial(ctx, Target{URL: h.URL + "/ground/mcp"}, Loaded{}); err == nil {
+	if s, err := Dial(ctx, Target{URL: h.URL + "/ground/mcp"}, loaded{}); err == nil {
 		s.Close()
 		t.Error("connected without a token")
 	}
@@ -232,7 +232,7 @@ func TestCommand(t *testing.T) {
 	t.Setenv(serveEnv, path)
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
-	for _, feed := range []Feeder{CommandFeeder{"env", feedEnv + "=" + path, self}, Loaded{}} {
+	for _, feed := range []Feeder{commandFeeder{"env", feedEnv + "=" + path, self}, loaded{}} {
 		s, err := Dial(ctx, Target{Command: []string{self}}, feed)
 		if err != nil {
 			t.Fatal(err)
@@ -284,9 +284,9 @@ func TestReceipt(t *testing.T) {
 // TestParseFeeder: every way to feed, and nothing that is like one.
 func TestParseFeeder(t *testing.T) {
 	for how, want := range map[string]Feeder{
-		"loaded":             Loaded{},
+		"loaded":             loaded{},
 		"http=https://a/b=c": HTTPFeeder{URL: "https://a/b=c", Token: "secret"},
-		"command= run -x  y": CommandFeeder{"run", "-x", "y"},
+		"command= run -x  y": commandFeeder{"run", "-x", "y"},
 	} {
 		if got, ok := ParseFeeder(how, "secret"); !ok || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %#v, want %#v", how, got, want)
@@ -316,7 +316,7 @@ func TestDump(t *testing.T) {
 			t.Errorf("a vector of %s", some[i].Family)
 		}
 		if some[i].In(corpus.Literal) {
-			want += len(Attestations(&some[i]))
+			want += len(attestations(&some[i]))
 		}
 	}
 	var b bytes.Buffer

@@ -209,7 +209,7 @@ var consensusDomain = func() func(string) (string, bool) {
 
 // TestPolicies: the adapter may also be configured to reject or to flag.
 func TestPolicies(t *testing.T) {
-	for policy, c := range map[Policy]scrub.Confusables{Reject: scrub.Reject, Flag: scrub.Flag} {
+	for policy, c := range map[Policy]scrub.Confusables{reject: scrub.Reject, flag: scrub.Flag} {
 		rep := run(t, &Runner{Adapter: newReference(t, attest.Policy{Confusables: c}), Policy: policy})
 		for _, v := range rep.Vectors {
 			if v.Status == "fail" {

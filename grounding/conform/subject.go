@@ -30,10 +30,10 @@ type subject struct {
 	hash          string // canonical, of first; "" where there is none
 }
 
-// Attestations returns the signed attestations of a vector, in the order in which
+// attestations returns the signed attestations of a vector, in the order in which
 // they are to be fed: none for a query, two for a duplicate. The signing keys are
 // made of the vectors' names, so everybody knows them.
-func Attestations(v *corpus.Vector) [][]byte {
+func attestations(v *corpus.Vector) [][]byte {
 	if v.Field == "query" {
 		return nil
 	}
@@ -63,7 +63,7 @@ func Dump(w io.Writer, vectors []corpus.Vector, scope corpus.Scope) error {
 		if !vectors[i].In(scope) {
 			continue
 		}
-		for _, a := range Attestations(&vectors[i]) {
+		for _, a := range attestations(&vectors[i]) {
 			out.Write(a)
 			out.WriteByte('\n')
 		}

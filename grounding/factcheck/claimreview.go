@@ -270,7 +270,7 @@ func language(s string) string {
 
 // refusedURI tells what href refuses.
 func refusedURI(line int, pointer string, err error) error {
-	e := &EntryError{Line: line, Pointer: pointer, Code: finding.URISyntax, Err: err}
+	e := &EntryError{Line: line, Pointer: pointer, Code: finding.URISyntax, err: err}
 	var r *href.Refusal
 	if errors.As(err, &r) {
 		e.Code = r.Code

@@ -65,7 +65,7 @@ func documents(r io.Reader, lim strictjson.Limits) iter.Seq[document] {
 func parse(text []byte, line int, lim strictjson.Limits) document {
 	d := document{line: line, json: new(strictjson.Doc)}
 	if err := d.json.Reset(text, lim); err != nil {
-		d.err = &EntryError{Line: line, Code: codeOf(err), Err: err}
+		d.err = &EntryError{Line: line, Code: codeOf(err), err: err}
 	}
 	return d
 }

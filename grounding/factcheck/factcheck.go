@@ -47,8 +47,8 @@ type Options struct {
 
 // The errors that end a Read at once.
 var (
-	ErrFormat = errors.New("factcheck: no such format")
-	ErrNoSeed = errors.New("factcheck: a seed is needed to sign")
+	errFormat = errors.New("factcheck: no such format")
+	errNoSeed = errors.New("factcheck: a seed is needed to sign")
 )
 
 // An EntryError says why one entry was not taken, and where it stands. It holds
@@ -59,7 +59,7 @@ type EntryError struct {
 	// format defines, and indexes.
 	Pointer string
 	Code    finding.Code
-	Err     error // *attest.Refusal or *strictjson.SyntaxError, which say more, or nil
+	err     error // *attest.Refusal or *strictjson.SyntaxError, which say more, or nil
 }
 
 func (e *EntryError) Error() string {
@@ -67,13 +67,13 @@ func (e *EntryError) Error() string {
 	if e.Pointer != "" {
 		s += " at " + e.Pointer
 	}
-	if e.Err != nil {
-		return s + ": " + e.Err.Error()
+	if e.err != nil {
+		return s + ": " + e.err.Error()
 	}
 	return s + ": " + string(e.Code)
 }
 
-func (e *EntryError) Unwrap() error { return e.Err }
+func (e *EntryError) Unwrap() error { return e.err }
 
 // Read yields one signed attestation after the other, in the order of the input.
 // An error that is an *EntryError is about one entry, and the next may be read;
@@ -89,7 +89,7 @@ func Read(f Format, r io.Reader, o Options) iter.Seq2[[]byte, error] {
 		}
 		defer progress()
 		if f != Attestation && o.Seed == [32]byte{} && (f == ClimateFever || f == ClaimReview) {
-			yield(nil, ErrNoSeed)
+			yield(nil, errNoSeed)
 			return
 		}
 		for b, err := range read(f, counted, o) {
@@ -113,7 +113,7 @@ func read(f Format, r io.Reader, o Options) iter.Seq2[[]byte, error] {
 	case ClaimReview:
 		return signAll(claimReviews(documents(r, reviewLimits), o))
 	}
-	return func(yield func([]byte, error) bool) { yield(nil, ErrFormat) }
+	return func(yield func([]byte, error) bool) { yield(nil, errFormat) }
 }
 
 // attestations yields documents as they are: who takes them checks them.

@@ -82,7 +82,7 @@ func (d *draft) sign() ([]byte, error) {
 	if err == nil {
 		return src, nil
 	}
-	e := &EntryError{Line: d.line, Pointer: d.pointer, Err: err}
+	e := &EntryError{Line: d.line, Pointer: d.pointer, err: err}
 	var r *attest.Refusal
 	if errors.As(err, &r) {
 		e.Code = r.Code

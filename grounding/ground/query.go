@@ -62,7 +62,7 @@ func (a *Adapter) Ground(ctx context.Context, r Request) ([]byte, error) {
 	if about == nil {
 		return out.json()
 	}
-	if err := a.answer(ctx, profile, about, cmp.Or(r.Limit, DefaultLimit), out); err != nil {
+	if err := a.answer(ctx, profile, about, cmp.Or(r.Limit, defaultLimit), out); err != nil {
 		return nil, a.unavailable(ctx, err)
 	}
 	return out.json()
@@ -177,7 +177,7 @@ func (a *Adapter) subject(ctx context.Context, q Query, claims []Claim, out *rep
 }
 
 func (a *Adapter) vote(st *Stored) consensus.Vote {
-	known := a.o.Validators.Standing(st.Validator)
+	known := a.o.Validators.standing(st.Validator)
 	return consensus.Vote{
 		ID: st.Hash.String(), Validator: st.Validator, Verdict: st.Verdict, Domain: consensus.Domain(st.Domain), Topic: st.Topic,
 		Issued: st.Issued, Expires: st.Expires, Status: st.Status, Reputation: known.Reputation, Trust: known.Trust,

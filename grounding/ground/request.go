@@ -14,7 +14,7 @@ import (
 const (
 	MaxQuery     = 64 << 10 // octets; the store looks at the first 4,096, and 2,000 are echoed
 	MaxDocument  = 64 << 10 // octets of a consumer's profile
-	DefaultLimit = 20       // attestations
+	defaultLimit = 20       // attestations
 	MaxLimit     = 100
 )
 

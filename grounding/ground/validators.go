@@ -25,8 +25,8 @@ type Validators struct {
 	of    map[string]Standing
 }
 
-// Standing returns that of a validator.
-func (v *Validators) Standing(did string) Standing {
+// standing returns that of a validator.
+func (v *Validators) standing(did string) Standing {
 	if v == nil {
 		return Standing{consensus.One, consensus.One}
 	}
