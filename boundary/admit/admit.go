@@ -86,7 +86,7 @@ type Options struct {
 	// another, so that no surface has to be kept.
 	Alone bool
 	Log   *slog.Logger  // nil: none
-	Every time.Duration // pause between two looks at the store; 0 = 1 s
+	every time.Duration // pause between two looks at the store; 0 = 1 s
 }
 
 // Admissions are those of the servers that there are at present. They are safe for
@@ -115,7 +115,7 @@ var (
 
 // New returns Admissions without servers. Close must be called.
 func New(opt Options) *Admissions {
-	opt.Every = cmp.Or(opt.Every, time.Second)
+	opt.every = cmp.Or(opt.every, time.Second)
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
@@ -188,7 +188,7 @@ func (a *Admissions) Verify(ctx context.Context, name string) error {
 	if s == nil {
 		return errForgotten
 	}
-	return s.Verify(ctx)
+	return s.verify(ctx)
 }
 
 func (a *Admissions) all() map[string]*Server {
@@ -199,7 +199,7 @@ func (a *Admissions) all() map[string]*Server {
 
 // follow looks at the store now and then, until Close.
 func (a *Admissions) follow() {
-	tick := time.NewTicker(a.opt.Every)
+	tick := time.NewTicker(a.opt.every)
 	defer tick.Stop()
 	for {
 		select {

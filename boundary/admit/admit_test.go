@@ -144,7 +144,7 @@ func TestRefresh(t *testing.T) {
 	r := newRig(t)
 	r.serve("a", tool("x", "X."), Policy{})
 	r.verified("a")
-	late := New(Options{Pins: r.pins, Versions: r.store.versions, Every: time.Hour})
+	late := New(Options{Pins: r.pins, Versions: r.store.versions, every: time.Hour})
 	t.Cleanup(late.Close)
 	late.Set([]Config{r.configs["a"]})
 	if err := late.Verify(ctx, "a"); err != nil {
@@ -335,7 +335,7 @@ func TestAlone(t *testing.T) {
 		a := New(Options{Alone: alone})
 		a.Set([]Config{{Name: "a", Policy: Policy{Mode: Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
 		s := a.Server("a")
-		if err := s.Verify(ctx); err != nil || !s.Admits(item("x", "X.")) {
+		if err := s.verify(ctx); err != nil || !s.Admits(item("x", "X.")) {
 			t.Error(err)
 		}
 		if kept := s.surface != nil; kept == alone {

@@ -92,7 +92,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, store: newStore(), says: map[string]string{}, configs: map[string]Config{}}
 	r.pins = surface.NewPins(r.store, nil)
-	r.Admissions = New(Options{Pins: r.pins, Versions: r.store.versions, Every: 5 * time.Millisecond,
+	r.Admissions = New(Options{Pins: r.pins, Versions: r.store.versions, every: 5 * time.Millisecond,
 		Out: func(string) { r.out.Add(1) },
 		Tools: func(m map[string][]string) {
 			r.mu.Lock()

@@ -81,9 +81,9 @@ func (s *Server) becomes(c Config) bool {
 	return true
 }
 
-// Verify returns nil once the server may be reached; it is checked if it has not been.
+// verify returns nil once the server may be reached; it is checked if it has not been.
 // The error wraps ErrRejected, or is ctx's or that of reaching it.
-func (s *Server) Verify(ctx context.Context) error {
+func (s *Server) verify(ctx context.Context) error {
 	s.mu.Lock()
 	if s.state == admitted {
 		s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Server) verifyBy(ctx context.Context, collect func(context.Context) (*s
 	s.mu.Lock()
 	s.collect, s.next = collect, time.Time{}
 	s.mu.Unlock()
-	return s.Verify(ctx)
+	return s.verify(ctx)
 }
 
 // check judges the server and settles its state.
@@ -166,7 +166,7 @@ func (s *Server) retry() {
 		return
 	}
 	s.a.work.Go(func() {
-		if s.Verify(s.a.ctx) == nil {
+		if s.verify(s.a.ctx) == nil {
 			s.a.opt.Back(s.config().Name)
 		}
 	})
@@ -370,7 +370,7 @@ func (s *Server) reread(ctx context.Context, version int64) {
 		s.mu.Lock()
 		s.state = unchecked
 		s.mu.Unlock()
-		s.a.work.Go(func() { _ = s.Verify(s.a.ctx) })
+		s.a.work.Go(func() { _ = s.verify(s.a.ctx) })
 		return
 	}
 	now, err := s.pin(ctx)

@@ -19,26 +19,26 @@ import (
 // A Set is the classifiers of one version of the rules.
 type Set struct {
 	rules  *rules.Rules
-	byName map[string]*Classifier
+	byName map[string]*classifier
 }
 
-// A Classifier is one of them with its bounds, its cache and its breaker, which outlive
+// A classifier is one of them with its bounds, its cache and its breaker, which outlive
 // rules that say the same of it.
-type Classifier struct {
-	Member   *classify.Member
+type classifier struct {
+	member   *classify.Member
 	Of       *rules.Classifier
 	endpoint *llm.Endpoint // of a judge; nil: it is none
 }
 
 // New makes the classifiers of r, and takes over those of old that are the same.
 func New(r *rules.Rules, old *Set) (*Set, error) {
-	j := &Set{r, map[string]*Classifier{}}
+	j := &Set{r, map[string]*classifier{}}
 	for name, of := range r.Classifiers {
 		if old != nil && old.byName[name] != nil && old.byName[name].Of.Equal(of) {
 			j.byName[name] = old.byName[name]
 			continue
 		}
-		s, err := Open(of, rested)
+		s, err := open(of, rested)
 		if err != nil {
 			j.CloseAllBut(old)
 			return nil, fmt.Errorf("classifier %s: %w", name, err)
@@ -59,9 +59,9 @@ func rested(o *classify.Options) {
 	}
 }
 
-// Open makes one classifier. change may alter what the rules say of it.
-func Open(of *rules.Classifier, change ...func(*classify.Options)) (*Classifier, error) {
-	s := &Classifier{Of: of}
+// open makes one classifier. change may alter what the rules say of it.
+func open(of *rules.Classifier, change ...func(*classify.Options)) (*classifier, error) {
+	s := &classifier{Of: of}
 	var c classify.Classifier
 	var err error
 	if of.IsJudge() {
@@ -83,7 +83,7 @@ func Open(of *rules.Classifier, change ...func(*classify.Options)) (*Classifier,
 		for _, f := range change {
 			f(&o)
 		}
-		s.Member, err = classify.New(o)
+		s.member, err = classify.New(o)
 	}
 	if err != nil {
 		s.Close()
@@ -93,7 +93,7 @@ func Open(of *rules.Classifier, change ...func(*classify.Options)) (*Classifier,
 }
 
 // Close lets go of idle connections.
-func (s *Classifier) Close() {
+func (s *classifier) Close() {
 	if s.endpoint != nil {
 		s.endpoint.Close()
 	}
@@ -118,7 +118,7 @@ func (j *Set) Members(server, tool string) (list []*classify.Member) {
 		names = s.Tool(tool).Classifiers
 	}
 	for _, name := range names {
-		list = append(list, j.byName[name].Member)
+		list = append(list, j.byName[name].member)
 	}
 	return list
 }

@@ -21,7 +21,7 @@ import (
 type Texts struct {
 	view *scrub.Scrubber
 	res  scrub.Result
-	list []*Classifier
+	list []*classifier
 }
 
 // An UnknownError says that the rules have no classifier of that name.
@@ -48,7 +48,7 @@ func OpenTexts(r *rules.Rules, names []string, most int) (*Texts, error) {
 			b.Close()
 			return nil, &UnknownError{name, slices.Sorted(maps.Keys(r.Classifiers))}
 		}
-		s, err := Open(of, func(o *classify.Options) { o.Most = most })
+		s, err := open(of, func(o *classify.Options) { o.Most = most })
 		if err != nil {
 			b.Close()
 			return nil, fmt.Errorf("classifier %s: %w", name, err)
@@ -79,7 +79,7 @@ func (b *Texts) Judge(text string) []classify.Verdict {
 	out := make([]classify.Verdict, len(b.list))
 	for i, s := range b.list {
 		for n := range paceMost {
-			out[i] = s.Member.Judge(context.Background(), segments)
+			out[i] = s.member.Judge(context.Background(), segments)
 			if out[i].Reason != classify.OverBudget || s.Of.DailyChars > 0 || n+1 == paceMost {
 				break
 			}

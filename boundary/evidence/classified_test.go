@@ -76,7 +76,7 @@ func TestJoin(t *testing.T) {
 		"a version that is no label": {func(c *gateway.Classified) { c.Version = "" }, false},
 	} {
 		m := &memory{}
-		r := New(Options{Store: m, BestEffort: true, Gather: time.Second})
+		r := New(Options{Store: m, BestEffort: true, gather: time.Second})
 		if err := r.Record(decision(1)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestJoin(t *testing.T) {
 // that is.
 func TestJoinOnce(t *testing.T) {
 	m := &memory{}
-	r := New(Options{Store: m, BestEffort: true, Queue: 4, Gather: 100 * time.Millisecond})
+	r := New(Options{Store: m, BestEffort: true, queue: 4, gather: 100 * time.Millisecond})
 	c := gateway.Classified{Of: gateway.ID{1}, Input: [32]byte{1}, Verdict: classify.Verdict{Name: "local", Version: "v", Mode: classify.Shadow}}
 	r.Record(decision(1))
 	for i := range maxJoined {
@@ -116,9 +116,9 @@ func TestJoinOnce(t *testing.T) {
 	r.Classified(c)
 	c.Name = "one-too-many"
 	r.Classified(c)
-	eventually(t, "three records", func() bool { return r.Figures().Recorded == 3 })
+	eventually(t, "three records", func() bool { return r.Figures().recorded == 3 })
 	r.Classified(c)
-	eventually(t, "four records", func() bool { return r.Figures().Recorded == 4 })
+	eventually(t, "four records", func() bool { return r.Figures().recorded == 4 })
 	m.block = make(chan struct{})
 	for n := range byte(20) {
 		r.Record(decision(n))

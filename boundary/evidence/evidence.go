@@ -47,20 +47,20 @@ type Options struct {
 	// the record is durable, or an error.
 	BestEffort bool
 
-	Queue  int           // records that wait to be written; 8,192
-	Group  int           // records of one transaction; 1,024
-	Gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
-	Wait   time.Duration // how long Record waits, and one attempt to write; 1 s
-	Retry  time.Duration // between attempts of BestEffort; 500 ms
+	queue  int           // records that wait to be written; 8,192
+	group  int           // records of one transaction; 1,024
+	gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
+	wait   time.Duration // how long Record waits, and one attempt to write; 1 s
+	retry  time.Duration // between attempts of BestEffort; 500 ms
 
 	Wake func()           // called when something was written; it must not block
 	Log  *slog.Logger     // nil: nothing is logged
-	Now  func() time.Time // nil: time.Now
+	now  func() time.Time // nil: time.Now
 }
 
-// ErrNotRecorded is wrapped by the error of Record: nobody can say whether the record
+// errNotRecorded is wrapped by the error of Record: nobody can say whether the record
 // is there. A further one that says that nothing was delivered follows, once it can.
-var ErrNotRecorded = errors.New("evidence: decision not recorded")
+var errNotRecorded = errors.New("evidence: decision not recorded")
 
 // A Recorder is a gateway.Sink. It is safe for concurrent use.
 type Recorder struct {
@@ -90,21 +90,21 @@ type job struct {
 
 // New starts a Recorder.
 func New(o Options) *Recorder {
-	o.Gather = cmp.Or(max(o.Gather, 0), 50*time.Millisecond)
-	o.Wait = cmp.Or(max(o.Wait, 0), time.Second)
-	o.Retry = cmp.Or(max(o.Retry, 0), 500*time.Millisecond)
-	o.Queue = cmp.Or(max(o.Queue, 0), 8192)
-	o.Group = cmp.Or(max(o.Group, 0), 1024)
+	o.gather = cmp.Or(max(o.gather, 0), 50*time.Millisecond)
+	o.wait = cmp.Or(max(o.wait, 0), time.Second)
+	o.retry = cmp.Or(max(o.retry, 0), 500*time.Millisecond)
+	o.queue = cmp.Or(max(o.queue, 0), 8192)
+	o.group = cmp.Or(max(o.group, 0), 1024)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.now == nil {
+		o.now = time.Now
 	}
 	if o.Wake == nil {
 		o.Wake = func() {}
 	}
-	r := &Recorder{o: o, queue: make(chan job, o.Queue), done: make(chan struct{}), open: map[ledger.ID]*ledger.Event{}}
+	r := &Recorder{o: o, queue: make(chan job, o.queue), done: make(chan struct{}), open: map[ledger.ID]*ledger.Event{}}
 	r.rules.Store(new(string))
 	go r.write()
 	return r
@@ -116,7 +116,7 @@ func (r *Recorder) Rules(version string) { r.rules.Store(&version) }
 // Figures are what a Recorder has done.
 type Figures struct {
 	Queued   int   // records that wait to be written
-	Recorded int64 // records that were written
+	recorded int64 // records that were written
 	Lost     int64 // records that never will be
 }
 
@@ -159,12 +159,12 @@ func (r *Recorder) Require(e *ledger.Event) error { return r.require(e, 0) }
 
 // require is Require with a shorter time to wait; 0: that of the options.
 func (r *Recorder) require(e *ledger.Event, most time.Duration) error {
-	if most <= 0 || most > r.o.Wait {
-		most = r.o.Wait
+	if most <= 0 || most > r.o.wait {
+		most = r.o.wait
 	}
 	sealed, err := r.seal(e)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotRecorded, err)
+		return fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	wait := time.NewTimer(most)
 	defer wait.Stop()
@@ -184,9 +184,9 @@ func (r *Recorder) require(e *ledger.Event, most time.Duration) error {
 // failed, that is the reason.
 func (r *Recorder) tooLate(reason string) error {
 	if err := r.Failing(); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNotRecorded, reason, err)
+		return fmt.Errorf("%w: %s: %w", errNotRecorded, reason, err)
 	}
-	return fmt.Errorf("%w: %s", ErrNotRecorded, reason)
+	return fmt.Errorf("%w: %s", errNotRecorded, reason)
 }
 
 // Failing is the error of the last attempt to write, nil if that went well.
@@ -237,7 +237,7 @@ func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {
 		rand.Read(e.ID[:])
 	}
 	if e.Time.IsZero() {
-		e.Time = r.o.Now()
+		e.Time = r.o.now()
 	}
 	if v := *r.rules.Load(); v != "" && e.Kind != ledger.RulesLoaded {
 		e.Versions = append(e.Versions[:len(e.Versions):len(e.Versions)], ledger.Version{Of: "rules", Version: v})

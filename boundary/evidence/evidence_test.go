@@ -91,7 +91,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func TestRequired(t *testing.T) {
 	m := &memory{}
-	r := New(Options{Store: m, Wait: time.Second, Retry: time.Millisecond})
+	r := New(Options{Store: m, wait: time.Second, retry: time.Millisecond})
 	r.Rules("sha256:ab")
 	if err := r.Record(decision(1)); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestRequired(t *testing.T) {
 	}
 	for _, persist := range []bool{false, true} {
 		m.set(errStore, persist)
-		if err := r.Record(decision(2)); !errors.Is(err, ErrNotRecorded) || !errors.Is(err, errStore) {
+		if err := r.Record(decision(2)); !errors.Is(err, errNotRecorded) || !errors.Is(err, errStore) {
 			t.Errorf("a store that fails: %v", err)
 		}
 		m.set(nil, false)
@@ -119,7 +119,7 @@ func TestRequired(t *testing.T) {
 	if n := r.Close(context.Background()); n != 0 {
 		t.Errorf("%d lost", n)
 	}
-	if err := r.Record(decision(4)); !errors.Is(err, ErrNotRecorded) {
+	if err := r.Record(decision(4)); !errors.Is(err, errNotRecorded) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -127,11 +127,11 @@ func TestRequired(t *testing.T) {
 // TestRequiredSlow: nobody waits for a store for ever.
 func TestRequiredSlow(t *testing.T) {
 	m := &memory{block: make(chan struct{})}
-	r := New(Options{Store: m, Wait: 20 * time.Millisecond, Queue: 1})
+	r := New(Options{Store: m, wait: 20 * time.Millisecond, queue: 1})
 	var all sync.WaitGroup
 	for n := range byte(8) {
 		all.Go(func() {
-			if err := r.Record(decision(n)); !errors.Is(err, ErrNotRecorded) {
+			if err := r.Record(decision(n)); !errors.Is(err, errNotRecorded) {
 				t.Errorf("a store that hangs: %v", err)
 			}
 		})
@@ -167,7 +167,7 @@ func TestRequiredGroups(t *testing.T) {
 func TestBestEffort(t *testing.T) {
 	m := &memory{}
 	m.set(errStore, false)
-	r := New(Options{Store: m, BestEffort: true, Queue: 10, Gather: time.Millisecond, Retry: time.Millisecond})
+	r := New(Options{Store: m, BestEffort: true, queue: 10, gather: time.Millisecond, retry: time.Millisecond})
 	for n := range byte(100) {
 		if err := r.Record(decision(n)); err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestBestEffort(t *testing.T) {
 		t.Error("a full queue loses nothing")
 	}
 	m.set(nil, false)
-	eventually(t, "the store is written again", func() bool { return r.Figures().Recorded > 0 })
+	eventually(t, "the store is written again", func() bool { return r.Figures().recorded > 0 })
 	r.Note(&ledger.Event{Kind: ledger.Message, Server: "last"})
 	if n := r.Close(context.Background()); n != 0 {
 		t.Errorf("%d lost that are not told", n)
@@ -217,7 +217,7 @@ func TestDirect(t *testing.T) {
 		carried, stored int
 	}{{false, true, 3, 0}, {false, false, 0, 3}, {true, true, 0, 3}} {
 		m, d := &memory{}, &carrier{takes: tt.takes}
-		r := New(Options{Store: m, Direct: d, BestEffort: !tt.required, Gather: time.Second})
+		r := New(Options{Store: m, Direct: d, BestEffort: !tt.required, gather: time.Second})
 		for n := range byte(3) {
 			if err := r.Record(decision(n + 1)); err != nil {
 				t.Fatal(err)
@@ -238,7 +238,7 @@ func TestDirect(t *testing.T) {
 func TestCloseWithoutStore(t *testing.T) {
 	m := &memory{}
 	m.set(errStore, false)
-	r := New(Options{Store: m, BestEffort: true, Gather: time.Millisecond, Retry: time.Millisecond})
+	r := New(Options{Store: m, BestEffort: true, gather: time.Millisecond, retry: time.Millisecond})
 	for n := range byte(5) {
 		r.Record(decision(n))
 	}

@@ -14,7 +14,7 @@ import (
 func (r *Recorder) write() {
 	defer close(r.done)
 	for first := range r.queue {
-		if first.done == nil && r.o.Gather > 0 { // nobody waits for it
+		if first.done == nil && r.o.gather > 0 { // nobody waits for it
 			first = r.gather(first)
 		}
 		group := r.take(first)
@@ -28,8 +28,8 @@ func (r *Recorder) gather(first job) job {
 	if !r.o.BestEffort {
 		return first
 	}
-	for end := time.Now().Add(r.o.Gather); time.Now().Before(end) && len(r.queue) < r.o.Group && !r.ending(); {
-		time.Sleep(r.o.Gather / 8)
+	for end := time.Now().Add(r.o.gather); time.Now().Before(end) && len(r.queue) < r.o.group && !r.ending(); {
+		time.Sleep(r.o.gather / 8)
 	}
 	return first
 }
@@ -45,7 +45,7 @@ func (r *Recorder) ending() bool {
 // take returns the first job and those behind it that are there already.
 func (r *Recorder) take(first job) []job {
 	group := []job{first}
-	for len(group) < r.o.Group {
+	for len(group) < r.o.group {
 		select {
 		case j, open := <-r.queue:
 			if !open {
@@ -85,7 +85,7 @@ func (r *Recorder) store(group []job) {
 		}
 	}
 	for attempt := 0; len(records) > 0; attempt++ {
-		ctx, stop := context.WithTimeout(context.Background(), r.o.Wait)
+		ctx, stop := context.WithTimeout(context.Background(), r.o.wait)
 		err := r.add(ctx, records)
 		stop()
 		if err == nil {
@@ -104,7 +104,7 @@ func (r *Recorder) store(group []job) {
 			r.lose(int64(len(kept)))
 			return
 		}
-		time.Sleep(r.o.Retry)
+		time.Sleep(r.o.retry)
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *Recorder) written(kept []job, told int64) {
 func refuse(group []job, more []ledger.Sealed, err error) (records []ledger.Sealed, kept []job) {
 	for _, j := range group {
 		if j.done != nil {
-			j.done <- fmt.Errorf("%w: %w", ErrNotRecorded, err)
+			j.done <- fmt.Errorf("%w: %w", errNotRecorded, err)
 			continue
 		}
 		records, kept = append(records, j.record), append(kept, j)

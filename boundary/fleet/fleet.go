@@ -66,12 +66,12 @@ type Options struct {
 	// PerServer and PerPrincipal are how many of those one server may have, and the
 	// sessions of one principal that has a name; 0 = all, and a quarter.
 	PerServer, PerPrincipal int
-	// Patience is what a server gets to contribute to an answer that all servers
+	// patience is what a server gets to contribute to an answer that all servers
 	// give together; 0 = 10 s.
-	Patience time.Duration
-	// FirstWait and MostWait bound the pause before a server that has ended is
+	patience time.Duration
+	// firstWait and mostWait bound the pause before a server that has ended is
 	// started again; 0 = 0.5 s and 1 min.
-	FirstWait, MostWait time.Duration
+	firstWait, mostWait time.Duration
 
 	// Translate makes a Conn to a server speak as the client does; nil: all servers
 	// speak as all clients.
@@ -107,9 +107,9 @@ func New(opt Options) *Fleet {
 	opt.Children = cmp.Or(opt.Children, 256)
 	opt.PerServer = cmp.Or(opt.PerServer, opt.Children)
 	opt.PerPrincipal = cmp.Or(opt.PerPrincipal, max(opt.Children/4, 1))
-	opt.Patience = cmp.Or(opt.Patience, 10*time.Second)
-	opt.FirstWait = cmp.Or(opt.FirstWait, firstWait)
-	opt.MostWait = cmp.Or(opt.MostWait, mostWait)
+	opt.patience = cmp.Or(opt.patience, 10*time.Second)
+	opt.firstWait = cmp.Or(opt.firstWait, firstWait)
+	opt.mostWait = cmp.Or(opt.mostWait, mostWait)
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}

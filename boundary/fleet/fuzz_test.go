@@ -61,7 +61,7 @@ func FuzzUnionClient(f *testing.F) {
 	}
 	servers := []Server{{Name: "a", Dial: scripted(everyResult), Config: config("a")}, {Name: "b", Dial: scripted(`{}`), Config: config("b")}}
 	f.Fuzz(func(t *testing.T, lines []byte, modern bool) {
-		fl := New(Options{Patience: 200 * time.Millisecond})
+		fl := New(Options{patience: 200 * time.Millisecond})
 		if err := fl.Set(servers); err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ var errChangedVersion = errors.New("fleet: the server speaks another revision th
 func (l *link) run() {
 	defer close(l.done)
 	defer l.end()
-	pause := backoff{first: l.up.opt.FirstWait, most: l.up.opt.MostWait}
+	pause := backoff{first: l.up.opt.firstWait, most: l.up.opt.mostWait}
 	for l.ctx.Err() == nil {
 		began := time.Now()
 		err := l.once()

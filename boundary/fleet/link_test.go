@@ -111,7 +111,7 @@ func TestGone(t *testing.T) {
 				c.Args[0] = "/nowhere/server"
 				srv.Dial = Command(c)
 			}
-			f := fleetOf(t, Options{FirstWait: time.Hour, MostWait: time.Hour}, srv)
+			f := fleetOf(t, Options{firstWait: time.Hour, mostWait: time.Hour}, srv)
 			l := newLink(f.ctx, f.get("p"), "")
 			defer l.Close()
 			began := time.Now()

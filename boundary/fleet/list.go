@@ -48,7 +48,7 @@ func (u *union) list(t *turn, m *wire.Message) error {
 			}
 		}
 	}
-	parts := u.gather(t.ctx, members, u.f.opt.Patience, func(ctx context.Context, p *part) {
+	parts := u.gather(t.ctx, members, u.f.opt.patience, func(ctx context.Context, p *part) {
 		p.message = u.page(ctx, p, t.method, cursors[p.name], meta)
 	})
 	page := newPage(u, t.method)
@@ -177,7 +177,7 @@ func (g *pages) finish() []byte {
 		return append(strictjson.AppendQuote(meta, name), ':')
 	}
 	if g.absent != nil {
-		meta = strictjson.AppendStrings(member(KeyAbsent), g.absent)
+		meta = strictjson.AppendStrings(member(keyAbsent), g.absent)
 	}
 	if g.leftOut > 0 {
 		meta = appendInt(member("dev.pellucid/leftOut"), int64(g.leftOut))

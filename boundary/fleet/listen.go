@@ -106,7 +106,7 @@ func (l *listen) filter(dst []byte, uris []string) []byte {
 
 // follower keeps up the subscription to one server, until the client's ends.
 func (u *union) follower(l *listen, mem *member) {
-	pause := backoff{first: 2 * u.f.opt.FirstWait, most: u.f.opt.MostWait}
+	pause := backoff{first: 2 * u.f.opt.firstWait, most: u.f.opt.mostWait}
 	for l.t.ctx.Err() == nil {
 		began := time.Now()
 		if r, err := mem.awake(l.t.ctx); err == nil {

@@ -26,7 +26,7 @@ type member struct {
 
 func newMember(u *union, up *upstream) *member {
 	return &member{u: u, up: up, prefix: prefixOf(&up.Server), tools: names{}, prompts: names{},
-		pause: backoff{first: up.opt.FirstWait, most: up.opt.MostWait}}
+		pause: backoff{first: up.opt.firstWait, most: up.opt.mostWait}}
 }
 
 var errAbsent = errors.New("fleet: server not available")

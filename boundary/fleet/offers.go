@@ -16,9 +16,9 @@ import (
 // listed are the kinds of things that servers have lists of.
 var listed = [...]string{"tools", "prompts", "resources"}
 
-// KeyAbsent is the member of _meta that names the servers whose part is missing
+// keyAbsent is the member of _meta that names the servers whose part is missing
 // from an answer that all give together, because they are gone or too slow.
-const KeyAbsent = "dev.pellucid/absent"
+const keyAbsent = "dev.pellucid/absent"
 
 // keyServers holds what the gateways of the single servers noted of their part.
 const keyServers = "dev.pellucid/servers"
@@ -81,7 +81,7 @@ func (u *union) gather(ctx context.Context, members []*member, patience time.Dur
 func (u *union) initialize(t *turn, m *wire.Message) error {
 	wanted := clone(m.Params.Get("protocolVersion").Text())
 	m.Release()
-	parts := u.gather(t.ctx, u.all(), u.f.opt.Patience, func(ctx context.Context, p *part) {
+	parts := u.gather(t.ctx, u.all(), u.f.opt.patience, func(ctx context.Context, p *part) {
 		if r, err := p.m.awake(ctx); err == nil {
 			p.offers = r.offers
 		}
@@ -97,7 +97,7 @@ func (u *union) initialize(t *turn, m *wire.Message) error {
 func (u *union) discover(t *turn, m *wire.Message) error {
 	params := withoutToken(m)
 	m.Release()
-	parts := u.gather(t.ctx, u.all(), u.f.opt.Patience, func(ctx context.Context, p *part) {
+	parts := u.gather(t.ctx, u.all(), u.f.opt.patience, func(ctx context.Context, p *part) {
 		r, err := p.m.awake(ctx)
 		if err != nil {
 			return
@@ -153,7 +153,7 @@ func (u *union) selfDescription(dst []byte, parts []part) []byte {
 		dst = strictjson.AppendQuote(append(dst, `,"instructions":`...), text)
 	}
 	if len(absent) > 0 {
-		dst = append(dst, `,"_meta":{"`+KeyAbsent+`":`...)
+		dst = append(dst, `,"_meta":{"`+keyAbsent+`":`...)
 		dst = append(strictjson.AppendStrings(dst, absent), '}')
 	}
 	return dst

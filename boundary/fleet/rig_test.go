@@ -118,8 +118,8 @@ func toolServer(name string, tools ...string) *mcp.Server {
 
 func fleetOf(t testing.TB, opt Options, servers ...Server) *Fleet {
 	t.Helper()
-	if opt.FirstWait == 0 {
-		opt.FirstWait, opt.MostWait = 10*time.Millisecond, 100*time.Millisecond
+	if opt.firstWait == 0 {
+		opt.firstWait, opt.mostWait = 10*time.Millisecond, 100*time.Millisecond
 	}
 	f := New(opt)
 	if err := f.Set(servers); err != nil {

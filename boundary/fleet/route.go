@@ -45,7 +45,7 @@ func (u *union) byName(t *turn, m *wire.Message) error {
 	meta := metaOf(m)
 	u.work.Go(func() {
 		p := mem.part()
-		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.Patience)
+		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.patience)
 		defer stop()
 		u.learnPages(&p, method, u.fetchAll(ctx, &p, method, meta))
 		if inner, known := mem.inner(t.method, name.Text()); known {
@@ -101,7 +101,7 @@ func (u *union) forward(t *turn, mem *member, params []byte, claim *wire.Claim) 
 		return u.put(t, r, params, claim)
 	}
 	u.work.Go(func() {
-		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.Patience)
+		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.patience)
 		defer stop()
 		r, err := mem.awake(ctx)
 		if err != nil {
@@ -175,7 +175,7 @@ func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
 		return m
 	}
 	methods := [...]string{mcpmsg.ListTemplates, mcpmsg.ListResources}
-	parts := u.gather(ctx, u.all(), u.f.opt.Patience, func(ctx context.Context, p *part) {
+	parts := u.gather(ctx, u.all(), u.f.opt.patience, func(ctx context.Context, p *part) {
 		for i, method := range methods {
 			p.pages[i] = u.fetchAll(ctx, p, method, meta)
 		}
@@ -218,7 +218,7 @@ func (u *union) complete(t *turn, m *wire.Message) error {
 		inner, known := mem.inner(mcpmsg.GetPrompt, name.Text())
 		if !known {
 			p := mem.part()
-			ctx, stop := context.WithTimeout(t.ctx, u.f.opt.Patience)
+			ctx, stop := context.WithTimeout(t.ctx, u.f.opt.patience)
 			defer stop()
 			u.learnPages(&p, mcpmsg.ListPrompts, u.fetchAll(ctx, &p, mcpmsg.ListPrompts, metaOf(m)))
 			if inner, known = mem.inner(mcpmsg.GetPrompt, name.Text()); !known {

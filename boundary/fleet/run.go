@@ -38,7 +38,7 @@ func (r *run) serve(up *upstream) {
 	began := time.Now()
 	u := r.m.u
 	verified := up.verify(u.ctx) == nil
-	if verified && time.Since(began) >= u.f.opt.Patience {
+	if verified && time.Since(began) >= u.f.opt.patience {
 		u.announce(listed[:]...) // it was left out of lists meanwhile
 	}
 	err := up.serve(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal, union: true})
@@ -49,7 +49,7 @@ func (r *run) serve(up *upstream) {
 	if time.Since(began) >= steady {
 		r.m.pause.reset()
 	}
-	if r.m.next = time.Now().Add(r.m.up.opt.FirstWait); verified { // else it is for Verify to be patient
+	if r.m.next = time.Now().Add(r.m.up.opt.firstWait); verified { // else it is for Verify to be patient
 		r.m.next = time.Now().Add(r.m.pause.step())
 	}
 	var lost []*errand

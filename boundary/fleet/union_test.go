@@ -69,7 +69,7 @@ func TestUnion(t *testing.T) {
 		if want := []string{"alpha_what", "alpha_who", "beta-2_who"}; !slices.Equal(got, want) {
 			t.Fatalf("tools: %q, want %q", got, want)
 		}
-		if meta[KeyAbsent] != nil {
+		if meta[keyAbsent] != nil {
 			t.Errorf("absent: %v", meta)
 		}
 		for _, name := range got {
@@ -240,14 +240,14 @@ func TestUnionPages(t *testing.T) {
 // TestUnionSlow: a server that says nothing, and one that is not there, hold up nobody.
 func TestUnionSlow(t *testing.T) {
 	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
-		f := fleetOf(t, Options{Translate: translate, Patience: time.Second},
+		f := fleetOf(t, Options{Translate: translate, patience: time.Second},
 			player("mute", "mute"), inside("alpha", "who"), player("quitter", "quitter"))
 		s := connect(t, opt, all(f, era))
 		names, meta := toolNames(t, s)
 		if !slices.Equal(names, []string{"alpha_who"}) {
 			t.Errorf("%q", names)
 		}
-		if got := fmt.Sprint(meta[KeyAbsent]); got != "[mute quitter]" {
+		if got := fmt.Sprint(meta[keyAbsent]); got != "[mute quitter]" {
 			t.Errorf("absent: %s", got)
 		}
 		if got := call(t, s, "alpha_who", "x"); got != "alpha/who/x" {

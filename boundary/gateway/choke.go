@@ -58,7 +58,7 @@ type inspector struct {
 }
 
 func newInspector(cfg Config, lookup func(int64) ([]byte, bool)) (*inspector, error) {
-	in := &inspector{cfg: cfg, lookup: lookup, ids: newIDs(cfg.Rand), quiet: quiet{log: cfg.Log}}
+	in := &inspector{cfg: cfg, lookup: lookup, ids: newIDs(cfg.rand), quiet: quiet{log: cfg.Log}}
 	in.scrub.tokens = cfg.Tokens
 	s, err := in.scrub.of(cfg.MaxChars)
 	if err != nil {
@@ -241,7 +241,7 @@ func (in *inspection) begin(kind string) error {
 		method = frame.Other
 	}
 	in.d = Decision{
-		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Tool: in.p.tool, Method: method, Kind: kind, Principal: in.cfg.Principal,
+		ID: id, Time: in.cfg.now(), Server: in.cfg.Name, Tool: in.p.tool, Method: method, Kind: kind, Principal: in.cfg.Principal,
 		Profile: w.text.Policy().Profile.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 		Released: in.p.released,
 	}

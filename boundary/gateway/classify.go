@@ -235,7 +235,7 @@ func (c *Config) tellVerdicts(q *quiet, d *Decision, input frame.Digest, list []
 		v := &list[i]
 		c.logVerdict(q, d, v, dropped)
 		if c.Classifiers.Record != nil {
-			c.Classifiers.Record(Classified{Time: c.Now(), Server: d.Server, Tool: d.Tool, Of: d.ID, Input: input, Dropped: dropped, Verdict: *v})
+			c.Classifiers.Record(Classified{Time: c.now(), Server: d.Server, Tool: d.Tool, Of: d.ID, Input: input, Dropped: dropped, Verdict: *v})
 		}
 	}
 }

@@ -318,7 +318,7 @@ func TestExceptedClassifier(t *testing.T) {
 	clock := &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
 	rule := &Rule{Except: []Exception{{Code: finding.Suspected, Until: clock.now.Add(time.Hour)}}}
 	w := newWard(t, hold.Options{}, j.set, func(c *Config) {
-		c.Now, c.Tools = clock.time, func(string) *Rule { return rule }
+		c.now, c.Tools = clock.time, func(string) *Rule { return rule }
 	})
 	if text, _ := w.ask(question, evil); !strings.Contains(text, "evil") {
 		t.Errorf("%q", text)

@@ -97,7 +97,7 @@ type Decision struct {
 
 	Released   string          // item of the queue whose result this is, released by a person
 	Validation validate.Result // of structuredContent; zero: there was nothing to judge by
-	Grounding  *Grounding      // of a grounding adapter's answer; nil: it is none
+	grounding  *grounding      // of a grounding adapter's answer; nil: it is none
 	Policy     PolicyDecision  // zero: no rule of a policy has matched
 
 	// Classified are the verdicts of classifiers that were asked before delivery or
@@ -156,8 +156,8 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 	dst = d.Policy.appendJSON(dst, "policy")
 	dst = d.Policy.Would.appendJSON(dst, "would")
 	dst = appendVerdicts(dst, d.Classified)
-	if d.Grounding != nil {
-		dst = d.Grounding.appendJSON(append(dst, `,"grounding":`...))
+	if d.grounding != nil {
+		dst = d.grounding.appendJSON(append(dst, `,"grounding":`...))
 	}
 	return append(dst, '}')
 }

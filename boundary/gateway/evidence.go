@@ -37,7 +37,7 @@ func (in *inspector) refuseOf(method, kind string, v Verdict, code finding.Code)
 		return nil
 	}
 	_ = in.record(&Decision{
-		ID: id, Time: in.cfg.Now(), Server: in.cfg.Name, Method: method, Kind: kind, Verdict: v,
+		ID: id, Time: in.cfg.now(), Server: in.cfg.Name, Method: method, Kind: kind, Verdict: v,
 		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 		Withheld: []Count{{code, 1}},
 	}, nil)

@@ -49,13 +49,13 @@ type Config struct {
 	// Observer is told of every session and request; nil: nobody is.
 	Observer Observer
 
-	Rand io.Reader        // of evidence ids; nil = crypto/rand
-	Now  func() time.Time // of records; nil = time.Now
+	rand io.Reader        // of evidence ids; nil = crypto/rand
+	now  func() time.Time // of records; nil = time.Now
 
 	// Timeout is how long the server may be silent about a request; a progress
 	// notification starts it anew, up to six times as long in all. 0 = 10 minutes.
 	Timeout  time.Duration
-	InFlight int // requests under way in each direction; 0 = 1,024
+	inFlight int // requests under way in each direction; 0 = 1,024
 	MaxChars int // ceiling of one text, in code points; 0 = 1,048,576
 
 	// Tokens are the control tokens that are removed; nil: those of this version.
@@ -150,7 +150,7 @@ func (c Config) orDefault() (Config, error) {
 	if err := c.rule("").check(); err != nil {
 		return c, err
 	}
-	if c.InFlight < 0 {
+	if c.inFlight < 0 {
 		return c, errors.New("gateway: configuration: negative limit")
 	}
 	if !frame.IsLabel(c.Name) {
@@ -159,17 +159,17 @@ func (c Config) orDefault() (Config, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Rand == nil {
-		c.Rand = rand.Reader
+	if c.rand == nil {
+		c.rand = rand.Reader
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if c.now == nil {
+		c.now = time.Now
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
-	if c.InFlight == 0 {
-		c.InFlight = defaultInFlight
+	if c.inFlight == 0 {
+		c.inFlight = defaultInFlight
 	}
 	if c.Memory == nil {
 		c.Memory = processMemory

@@ -22,30 +22,30 @@ const (
 // groundingKey names the _meta member that says what was seen of such an answer.
 const groundingKey = frame.MetaPrefix + "grounding"
 
-// A Grounding is what was seen of a grounding adapter's answer. Its frames pass as
+// A grounding is what was seen of a grounding adapter's answer. Its frames pass as
 // they are; a client should believe the less what is of low confidence.
 //
 // spec: RFC-VERITAS-MCP-GROUNDING 8.2
-type Grounding struct {
-	Frames  int             // of the copy of the answer that has the fewest
-	Reasons []LowConfidence // none: nothing speaks against it
+type grounding struct {
+	frames  int             // of the copy of the answer that has the fewest
+	reasons []lowConfidence // none: nothing speaks against it
 	answers int             // copies: structuredContent, and JSON in texts
 }
 
-// A LowConfidence is a reason to believe an answer less.
-type LowConfidence string
+// A lowConfidence is a reason to believe an answer less.
+type lowConfidence string
 
 // The reasons.
 const (
-	NoFrame            LowConfidence = "no-frame"            // not one text is in a frame
-	UnframedText       LowConfidence = "unframed-text"       // an attestation or a quote is not
-	ConfusablesPresent LowConfidence = "confusables-present" // the adapter says so, and has not replaced them
-	Unreadable         LowConfidence = "unreadable"          // no strict JSON
+	noFrame            lowConfidence = "no-frame"            // not one text is in a frame
+	unframedText       lowConfidence = "unframed-text"       // an attestation or a quote is not
+	confusablesPresent lowConfidence = "confusables-present" // the adapter says so, and has not replaced them
+	unreadable         lowConfidence = "unreadable"          // no strict JSON
 )
 
-func (g *Grounding) doubt(r LowConfidence) {
-	if !slices.Contains(g.Reasons, r) {
-		g.Reasons = append(g.Reasons, r)
+func (g *grounding) doubt(r lowConfidence) {
+	if !slices.Contains(g.reasons, r) {
+		g.reasons = append(g.reasons, r)
 	}
 }
 
@@ -55,17 +55,17 @@ func (in *inspection) grounding(root strictjson.Value) []byte {
 	if in.again.Reset(in.w.edits.Apply(nil, root), strictjson.Limits{}) != nil {
 		return nil
 	}
-	var g Grounding
+	var g grounding
 	g.search(in.again.Root(), true)
 	if g.answers == 0 {
 		return nil
 	}
-	in.d.Grounding = &g
+	in.d.grounding = &g
 	return g.appendJSON(nil)
 }
 
 // search finds the answers in v. In texts it looks too, but not in texts of texts.
-func (g *Grounding) search(v strictjson.Value, texts bool) {
+func (g *grounding) search(v strictjson.Value, texts bool) {
 	switch v.Kind() {
 	case '{':
 		if v.Get("@type").Text() == groundedType {
@@ -88,7 +88,7 @@ func (g *Grounding) search(v strictjson.Value, texts bool) {
 
 // text looks for an answer from the first brace to the last: neither a notice nor
 // the tags of a frame have any.
-func (g *Grounding) text(s string) {
+func (g *grounding) text(s string) {
 	from, to := strings.IndexByte(s, '{'), strings.LastIndexByte(s, '}')
 	if from < 0 || to < from {
 		return
@@ -102,19 +102,19 @@ func (g *Grounding) text(s string) {
 	// not, and who reads it leniently takes it for an answer.
 	if strings.Contains(s[from:to], `"@type"`) {
 		g.answers++
-		g.Frames = 0
-		g.doubt(Unreadable)
+		g.frames = 0
+		g.doubt(unreadable)
 	}
 }
 
 // judge looks at one copy of an answer.
-func (g *Grounding) judge(answer strictjson.Value) {
+func (g *grounding) judge(answer strictjson.Value) {
 	frames := countFrames(answer)
-	if g.answers++; g.answers == 1 || frames < g.Frames {
-		g.Frames = frames
+	if g.answers++; g.answers == 1 || frames < g.frames {
+		g.frames = frames
 	}
 	if frames == 0 {
-		g.doubt(NoFrame)
+		g.doubt(noFrame)
 	}
 	for a := range answer.Get("attestations").Elements() {
 		text := a.Get("_untrusted_text")
@@ -123,11 +123,11 @@ func (g *Grounding) judge(answer strictjson.Value) {
 			framed = framed && isFrame(e.Get("_untrusted_quote"))
 		}
 		if !framed {
-			g.doubt(UnframedText)
+			g.doubt(unframedText)
 		}
 	}
 	if present, _ := answer.Get("_meta").Get("confusables_present").Bool(); present {
-		g.doubt(ConfusablesPresent)
+		g.doubt(confusablesPresent)
 	}
 }
 
@@ -151,11 +151,11 @@ func countFrames(v strictjson.Value) (n int) {
 }
 
 // appendJSON appends g as an object. Its reasons need no escape.
-func (g *Grounding) appendJSON(dst []byte) []byte {
-	dst = strconv.AppendInt(append(dst, `{"frames":`...), int64(g.Frames), 10)
-	dst = strconv.AppendBool(append(dst, `,"low_confidence":`...), len(g.Reasons) > 0)
+func (g *grounding) appendJSON(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"frames":`...), int64(g.frames), 10)
+	dst = strconv.AppendBool(append(dst, `,"low_confidence":`...), len(g.reasons) > 0)
 	dst = append(dst, `,"reasons":[`...)
-	for i, r := range g.Reasons {
+	for i, r := range g.reasons {
 		if i > 0 {
 			dst = append(dst, ',')
 		}

@@ -80,13 +80,13 @@ func FuzzGrounding(f *testing.F) {
 	f.Add(`{"a":` + grounded + `}`)
 	f.Add(`veritas:GroundedAttestationResponse {"@type":}`)
 	f.Fuzz(func(t *testing.T, s string) {
-		var g Grounding
+		var g grounding
 		g.text(s)
 		var doc strictjson.Doc
 		if err := doc.Reset(g.appendJSON(nil), strictjson.Limits{}); err != nil {
 			t.Fatal(err)
 		}
-		if g.answers == 0 && len(g.Reasons) > 0 || g.Frames < 0 || len(g.Reasons) > 4 {
+		if g.answers == 0 && len(g.reasons) > 0 || g.frames < 0 || len(g.reasons) > 4 {
 			t.Errorf("%+v", g)
 		}
 	})

@@ -180,7 +180,7 @@ func TestSinkFails(t *testing.T) {
 }
 
 func TestNoRandomness(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Rand = strings.NewReader("") })
+	r := newRig(t, func(c *Config) { c.rand = strings.NewReader("") })
 	up := r.request("1", "resources/read", `{"uri":"x"}`)
 	if m := r.result(up, `{"contents":[]}`); m.text("error", "message") != errWithheld.text {
 		t.Errorf("delivered without evidence: %v", m)

@@ -218,7 +218,7 @@ func (in *inspector) callDecision(e PolicyEvent, m *wire.Message, v Verdict, dec
 	if err != nil {
 		return nil
 	}
-	d := &Decision{ID: id, Time: in.cfg.Now(), Server: e.Server, Tool: e.Tool, Method: mcpmsg.CallTool, Kind: "call",
+	d := &Decision{ID: id, Time: in.cfg.now(), Server: e.Server, Tool: e.Tool, Method: mcpmsg.CallTool, Kind: "call",
 		Principal: e.Principal, Verdict: v, Received: digestOf(m.Params.Raw()), Policy: decided,
 		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion}
 	if v == Passed {

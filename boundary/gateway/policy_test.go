@@ -267,7 +267,7 @@ func TestPolicyAbsent(t *testing.T) {
 		var seen [2][]string
 		for i, p := range []Policy{nil, &judge{}} {
 			t.Run([]string{"without", "with"}[i], func(t *testing.T) {
-				r := newRig(t, func(c *Config) { c.Policy, c.Rand, c.Now = p, zeros{}, (&clock{}).time })
+				r := newRig(t, func(c *Config) { c.Policy, c.rand, c.now = p, zeros{}, (&clock{}).time })
 				r.declare(tool("read", pointSchema))
 				for _, name := range []string{"read", "other"} {
 					got := r.result(r.request("1", "tools/call", `{"name":"`+name+`"}`), result)

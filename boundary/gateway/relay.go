@@ -50,7 +50,7 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	}
 	r := &relay{
 		cfg: cfg, log: cfg.Log, front: front, up: up,
-		calls: newCalls(cfg.InFlight), toServer: make(chan *wire.Outgoing, queueLength),
+		calls: newCalls(cfg.inFlight), toServer: make(chan *wire.Outgoing, queueLength),
 	}
 	r.quiet.log = cfg.Log
 	r.surface.admission = cfg.Admission

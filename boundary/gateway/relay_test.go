@@ -212,7 +212,7 @@ func progressResetsTimeout(t *testing.T) {
 }
 
 func TestInFlightLimit(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.InFlight = 2 })
+	r := newRig(t, func(c *Config) { c.inFlight = 2 })
 	r.request("1", "ping", "")
 	r.request("2", "ping", "")
 	r.client.send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)

@@ -97,7 +97,7 @@ func (r *repeated) count(d *Decision) {
 		first.Tool, first.Method = k.tool, k.method
 		first.Received, first.Delivered = frame.Digest{}, frame.Digest{} // of many messages there is no one digest
 		first.Findings, first.NotInspected, first.Withheld = nil, nil, nil
-		first.Inspected, first.Policy, first.Classified, first.Grounding = 0, PolicyDecision{}, nil, nil
+		first.Inspected, first.Policy, first.Classified, first.grounding = 0, PolicyDecision{}, nil, nil
 		sum = &first
 		r.waiting[k] = sum
 	}

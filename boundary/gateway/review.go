@@ -47,7 +47,7 @@ func (in *inspection) held(code finding.Code) bool {
 
 func (in *inspection) excepted(code finding.Code) bool {
 	return slices.ContainsFunc(in.rule.Except, func(e Exception) bool {
-		return e.Code == code && (e.Until.IsZero() || in.cfg.Now().Before(e.Until))
+		return e.Code == code && (e.Until.IsZero() || in.cfg.now().Before(e.Until))
 	})
 }
 

@@ -57,7 +57,7 @@ func newWard(t *testing.T, o hold.Options, adjust ...func(*Config)) *ward {
 	w.queue = hold.New(s, o)
 	rule := &Rule{Hold: []finding.Code{finding.HiddenTag}}
 	w.rig = newRig(t, append([]func(*Config){func(c *Config) {
-		c.Hold, c.Now, c.Principal = w.queue, w.clock.time, "ann"
+		c.Hold, c.now, c.Principal = w.queue, w.clock.time, "ann"
 		c.Tools = func(string) *Rule { return rule }
 	}}, adjust...)...)
 	w.declare(tool("read", "") + "," + tool("look", ""))
@@ -156,7 +156,7 @@ func TestReviewNewSession(t *testing.T) {
 	if err := w.queue.Release(context.Background(), w.heldID(text), "bob"); err != nil {
 		t.Fatal(err)
 	}
-	other := newRig(t, func(c *Config) { c.Hold, c.Principal, c.Now = w.queue, "ann", w.clock.time })
+	other := newRig(t, func(c *Config) { c.Hold, c.Principal, c.now = w.queue, "ann", w.clock.time })
 	other.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + question + `}`)
 	list := parse(t, other.server.next())
 	if list.str("method") != "tools/list" {

@@ -13,7 +13,7 @@ import (
 // ShadowOptions bound a Shadow. The zero value of each is its default.
 type ShadowOptions struct {
 	Workers int   // answers that are judged at one time; 4
-	Waiting int   // answers that wait; 256
+	waiting int   // answers that wait; 256
 	Octets  int64 // of those that wait or are judged; 32 MiB
 }
 
@@ -44,9 +44,9 @@ type shadowJob struct {
 // NewShadow starts one.
 func NewShadow(o ShadowOptions) *Shadow {
 	o.Workers = cmp.Or(max(o.Workers, 0), 4)
-	o.Waiting = cmp.Or(max(o.Waiting, 0), 256)
+	o.waiting = cmp.Or(max(o.waiting, 0), 256)
 	o.Octets = cmp.Or(max(o.Octets, 0), 32<<20)
-	s := &Shadow{o: o, jobs: make(chan shadowJob, o.Waiting)}
+	s := &Shadow{o: o, jobs: make(chan shadowJob, o.waiting)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	for range o.Workers {
 		s.done.Go(s.run)

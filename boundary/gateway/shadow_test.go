@@ -15,7 +15,7 @@ import (
 // TestShadowOverflows: what does not fit is dropped and recorded, and nobody waits.
 func TestShadowOverflows(t *testing.T) {
 	k := &words{gate: make(chan struct{})}
-	j := newJury(t, &ShadowOptions{Workers: 1, Waiting: 1}, aMember(t, k, inShadow))
+	j := newJury(t, &ShadowOptions{Workers: 1, waiting: 1}, aMember(t, k, inShadow))
 	r := newRig(t, j.set)
 	const calls = 10
 	for range calls {

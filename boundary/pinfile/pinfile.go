@@ -70,8 +70,8 @@ const (
 )
 
 var (
-	// ErrDamaged is wrapped where a file is no pin. The error says what to do.
-	ErrDamaged = errors.New("pinfile: damaged")
+	// errDamaged is wrapped where a file is no pin. The error says what to do.
+	errDamaged = errors.New("pinfile: damaged")
 	errName    = errors.New("pinfile: a server's name is 1 to 4096 octets of UTF-8")
 	errLedger  = errors.New("pinfile: there is no ledger beside pins in files")
 )
@@ -93,7 +93,7 @@ func fileOf(server string) (string, error) {
 }
 
 func (s *Store) damaged(name, what string) error {
-	return fmt.Errorf("%w: %q: %s: put a backup of it into its place, or remove it: the server is then trusted on first use again", ErrDamaged, s.pins.File(name), what)
+	return fmt.Errorf("%w: %q: %s: put a backup of it into its place, or remove it: the server is then trusted on first use again", errDamaged, s.pins.File(name), what)
 }
 
 // parse splits a file, or the beginning of one, at its first line.
@@ -128,7 +128,7 @@ func (s *Store) load(name string) (head, []byte, error) {
 }
 
 // LoadPin implements surface.PinStore. A damaged file is an error that wraps
-// ErrDamaged.
+// errDamaged.
 func (s *Store) LoadPin(_ context.Context, server string) (record []byte, version int64, err error) {
 	name, err := fileOf(server)
 	if err != nil {

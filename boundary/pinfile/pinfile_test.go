@@ -194,13 +194,13 @@ func TestDamaged(t *testing.T) {
 			if err := os.WriteFile(path, []byte(b), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.LoadPin(ctx, "files"); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), name) {
+			if _, _, err := s.LoadPin(ctx, "files"); !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), name) {
 				t.Errorf("load: %v", err)
 			}
-			if err := s.SavePin(ctx, "files", []byte("{}"), 0, nil); !errors.Is(err, ErrDamaged) {
+			if err := s.SavePin(ctx, "files", []byte("{}"), 0, nil); !errors.Is(err, errDamaged) {
 				t.Errorf("save: %v", err)
 			}
-			if err := surface.NewPins(s, nil).Pin(ctx, "files", "t", &surface.Surface{}); !errors.Is(err, ErrDamaged) {
+			if err := surface.NewPins(s, nil).Pin(ctx, "files", "t", &surface.Surface{}); !errors.Is(err, errDamaged) {
 				t.Errorf("pin: %v", err)
 			}
 		})

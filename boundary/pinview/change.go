@@ -91,7 +91,7 @@ func Changes(pin *surface.Pin, name string) (out []Change, err error) {
 		return nil, err
 	}
 	for _, c := range pin.Changes() {
-		if it := pin.Item(c.Key); it != nil && Named(it, name) {
+		if it := pin.Item(c.Key); it != nil && named(it, name) {
 			out = append(out, NewChange(c, it.State(), surface.Field.ShowAll))
 		}
 	}

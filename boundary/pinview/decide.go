@@ -41,7 +41,7 @@ func (d *Decider) Block(ctx context.Context, pin *surface.Pin, name string) erro
 type decide func(ctx context.Context, server string, k surface.Key, d surface.Digest, by string) error
 
 func (d *Decider) one(ctx context.Context, pin *surface.Pin, name, verb string, may func(*surface.PinnedItem) error, do decide) error {
-	it, digest, err := Version(pin, name)
+	it, digest, err := version(pin, name)
 	if err == nil {
 		err = may(it)
 	}
@@ -65,7 +65,7 @@ func (d *Decider) take(ctx context.Context, pin *surface.Pin, k surface.Key, dig
 // them. A version that the server has replaced meanwhile is passed over and makes an error at
 // the end.
 func (d *Decider) ApproveWaiting(ctx context.Context, pin *surface.Pin, kind string) error {
-	items := Waiting(pin, kind)
+	items := waiting(pin, kind)
 	if len(items) == 0 {
 		return errors.New("pins: nothing of that waits")
 	}

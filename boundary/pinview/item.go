@@ -14,15 +14,15 @@ import (
 )
 
 var (
-	// ErrNoItem: no item of the pin has that name or digest.
-	ErrNoItem = errors.New("pins: no such item")
+	// errNoItem: no item of the pin has that name or digest.
+	errNoItem = errors.New("pins: no such item")
 	// ErrSeveralItems: the name is that of several items.
 	ErrSeveralItems = errors.New("pins: several items are called so: say its kind too, as in tool/search, or the digest")
 )
 
-// Named reports whether name means the item: its name, its kind and name as in tool/search,
+// named reports whether name means the item: its name, its kind and name as in tool/search,
 // or the digest of one of its versions. The empty name means every item.
-func Named(it *surface.PinnedItem, name string) bool {
+func named(it *surface.PinnedItem, name string) bool {
 	kind := it.Kind.String()
 	switch {
 	case name == "", it.Name != "" && name == it.Name, name == kind+"/"+it.Name, it.Name == "" && name == kind:
@@ -33,29 +33,29 @@ func Named(it *surface.PinnedItem, name string) bool {
 	return it.Approved != "" && name == it.ApprovedDigest().String()
 }
 
-// Items returns the items that name means. Without any it fails with ErrNoItem, unless the
+// Items returns the items that name means. Without any it fails with errNoItem, unless the
 // name is empty.
 func Items(pin *surface.Pin, name string) (out []*surface.PinnedItem, err error) {
 	for i := range pin.Items {
-		if it := &pin.Items[i]; Named(it, name) {
+		if it := &pin.Items[i]; named(it, name) {
 			out = append(out, it)
 		}
 	}
 	if len(out) == 0 && name != "" {
-		return nil, ErrNoItem
+		return nil, errNoItem
 	}
 	return out, nil
 }
 
-// Version returns the one item that name means, and the digest of the version that is
+// version returns the one item that name means, and the digest of the version that is
 // meant: the one that the server shows, unless name is the digest of the approved one.
-func Version(pin *surface.Pin, name string) (*surface.PinnedItem, surface.Digest, error) {
+func version(pin *surface.Pin, name string) (*surface.PinnedItem, surface.Digest, error) {
 	items, err := Items(pin, name)
 	switch {
 	case err != nil:
 		return nil, surface.Digest{}, err
 	case len(items) == 0:
-		return nil, surface.Digest{}, ErrNoItem
+		return nil, surface.Digest{}, errNoItem
 	case len(items) > 1:
 		return nil, surface.Digest{}, ErrSeveralItems
 	}
@@ -66,9 +66,9 @@ func Version(pin *surface.Pin, name string) (*surface.PinnedItem, surface.Digest
 	return it, current(it), nil
 }
 
-// Waiting returns the items of that kind that wait for a decision; of every kind if it is
+// waiting returns the items of that kind that wait for a decision; of every kind if it is
 // empty.
-func Waiting(pin *surface.Pin, kind string) (out []*surface.PinnedItem) {
+func waiting(pin *surface.Pin, kind string) (out []*surface.PinnedItem) {
 	for i := range pin.Items {
 		if it := &pin.Items[i]; it.State() == surface.Pending && (kind == "" || kind == it.Kind.String()) {
 			out = append(out, it)

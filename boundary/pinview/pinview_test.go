@@ -103,19 +103,19 @@ func TestNames(t *testing.T) {
 		{"server", 1, pin.Item(surface.Key{}).ApprovedDigest(), nil},
 		{"both", 2, surface.Digest{}, ErrSeveralItems},
 		{"prompt/both", 1, pin.Item(surface.Key{Kind: surface.Prompt, Name: "both"}).ApprovedDigest(), nil},
-		{"prompt/now", 0, surface.Digest{}, ErrNoItem},
-		{"Now", 0, surface.Digest{}, ErrNoItem},
-		{surface.Digest{}.String(), 0, surface.Digest{}, ErrNoItem},
+		{"prompt/now", 0, surface.Digest{}, errNoItem},
+		{"Now", 0, surface.Digest{}, errNoItem},
+		{surface.Digest{}.String(), 0, surface.Digest{}, errNoItem},
 	} {
 		items, err := Items(pin, x.name)
 		if len(items) != x.items || (err != nil) != (x.items == 0) {
 			t.Errorf("%q: %d items, %v; want %d", x.name, len(items), err, x.items)
 		}
-		if _, version, err := Version(pin, x.name); version != x.version || !errors.Is(err, x.err) {
+		if _, version, err := version(pin, x.name); version != x.version || !errors.Is(err, x.err) {
 			t.Errorf("%q: version %s, %v; want %s, %v", x.name, version, err, x.version, x.err)
 		}
 	}
-	if _, _, err := Version(&surface.Pin{}, ""); !errors.Is(err, ErrNoItem) {
+	if _, _, err := version(&surface.Pin{}, ""); !errors.Is(err, errNoItem) {
 		t.Errorf("a pin without items: %v", err)
 	}
 }
@@ -124,14 +124,14 @@ func TestNames(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	pins, pin := changed(t)
 	for kind, want := range map[string]int{"": 2, "tool": 2, "prompt": 0, "server": 0} {
-		if got := Waiting(pin, kind); len(got) != want {
+		if got := waiting(pin, kind); len(got) != want {
 			t.Errorf("%q: %d, want %d", kind, len(got), want)
 		}
 	}
 	if err := pins.Block(t.Context(), "stdio:1", now, pin.Item(now).PendingDigest(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if got := Waiting(get(t, pins), ""); len(got) != 1 || got[0].Name != "both" {
+	if got := waiting(get(t, pins), ""); len(got) != 1 || got[0].Name != "both" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -214,7 +214,7 @@ func TestWriteItems(t *testing.T) {
 // TestChanges: what waits is shown whole, field by field, with what hides in it.
 func TestChanges(t *testing.T) {
 	_, pin := changed(t)
-	if _, err := Changes(pin, "other"); !errors.Is(err, ErrNoItem) {
+	if _, err := Changes(pin, "other"); !errors.Is(err, errNoItem) {
 		t.Errorf("%v", err)
 	}
 	all, err := Changes(pin, "")
@@ -292,7 +292,7 @@ func TestDecide(t *testing.T) {
 		{"several", false, "both", nil, "", surface.Pending, ErrSeveralItems.Error()},
 		{"nothing waits", false, "server", nil, "", surface.Pending, "pins: nothing of this item waits"},
 		{"block what is approved", true, "server", nil, "block server, !?", surface.Pending, ""},
-		{"unknown", true, "other", nil, "", surface.Pending, ErrNoItem.Error()},
+		{"unknown", true, "other", nil, "", surface.Pending, errNoItem.Error()},
 	} {
 		pins, pin := changed(t)
 		waits := pin.Item(now).PendingDigest().String()

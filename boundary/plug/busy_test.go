@@ -36,7 +36,7 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Default: i, MaxBody: 128 << 10, MaxBodies: 512 << 10, Principal: func(r *http.Request) string { return r.Header.Get("X-Who") }}
+	o := Options{Default: i, MaxBody: 128 << 10, maxBodies: 512 << 10, Principal: func(r *http.Request) string { return r.Header.Get("X-Who") }}
 	h, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("the other one: %d", resp.StatusCode)
 	}
 
-	o.Patience = 300 * time.Millisecond
+	o.patience = 300 * time.Millisecond
 	if h, err = New(o); err != nil {
 		t.Fatal(err)
 	}

@@ -37,11 +37,11 @@ type Options struct {
 	Default   *gateway.Inspector // needed
 
 	MaxBody int64 // octets of a request; 0 = 32 MiB
-	// MaxBodies bounds the requests under way together, in octets; 0 = 256 MiB, and in any
+	// maxBodies bounds the requests under way together, in octets; 0 = 256 MiB, and in any
 	// case twice MaxBody. Nobody whom Principal names has more than is left for others.
-	MaxBodies int64
+	maxBodies int64
 	Principal func(*http.Request) string // nil, "": nobody in particular
-	Patience  time.Duration              // for a body, beside a second for each 16 KiB; 0 = 30 s
+	patience  time.Duration              // for a body, beside a second for each 16 KiB; 0 = 30 s
 }
 
 // New returns the handler of POST /v1/scrub, /v1/result and
@@ -54,14 +54,14 @@ func New(o Options) (http.Handler, error) {
 	if o.MaxBody == 0 {
 		o.MaxBody = defaultBody
 	}
-	if o.MaxBody < 0 || o.MaxBodies < 0 || o.Patience < 0 {
+	if o.MaxBody < 0 || o.maxBodies < 0 || o.patience < 0 {
 		return nil, errors.New("plug: negative limit")
 	}
 	if o.Principal == nil {
 		o.Principal = func(*http.Request) string { return "" }
 	}
-	bodies := &intake.Reader{Most: int(o.MaxBody), Patience: cmp.Or(o.Patience, 30*time.Second),
-		Share: intake.NewShare(max(cmp.Or(o.MaxBodies, 256<<20), intake.Least(int(o.MaxBody))))}
+	bodies := &intake.Reader{Most: int(o.MaxBody), Patience: cmp.Or(o.patience, 30*time.Second),
+		Share: intake.NewShare(max(cmp.Or(o.maxBodies, 256<<20), intake.Least(int(o.MaxBody))))}
 	profiles, err := compile()
 	if err != nil {
 		return nil, err

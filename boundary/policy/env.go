@@ -177,12 +177,12 @@ func compile(text string) (cel.Program, []Problem) {
 	if err != nil {
 		return nil, []Problem{{Line: 1, Column: 1, Fault: "its cost cannot be told: " + plain(err.Error())}}
 	}
-	if worst.Max > MaxCost {
-		return nil, []Problem{{Line: 1, Column: 1, Fault: "costs too much in the worst case: more than " + strconv.Itoa(MaxCost) + " units"}}
+	if worst.Max > maxCost {
+		return nil, []Problem{{Line: 1, Column: 1, Fault: "costs too much in the worst case: more than " + strconv.Itoa(maxCost) + " units"}}
 	}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if worst.Max > meterFrom {
-		options = append(options, cel.CostLimit(MaxCost))
+		options = append(options, cel.CostLimit(maxCost))
 	}
 	p, err := env.Program(checked, options...)
 	if err != nil {

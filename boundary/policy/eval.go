@@ -95,8 +95,8 @@ func (r *Rule) check() (out []Problem) {
 		fail("then", "want "+strings.Join(actionWords[:], ", "))
 	case r.Then == Sanitise && r.On == Call:
 		fail("then", "sanitise is for results: a call is the client's own")
-	case r.Then == Sanitise && !slices.Contains(Profiles, r.Profile):
-		fail("profile", "want the profile to sanitise under: "+strings.Join(Profiles, ", "))
+	case r.Then == Sanitise && !slices.Contains(profiles, r.Profile):
+		fail("profile", "want the profile to sanitise under: "+strings.Join(profiles, ", "))
 	case r.Then != Sanitise && r.Profile != "":
 		fail("profile", "is for then: sanitise")
 	case r.Then == Ask && (r.Question == "" || len(r.Question) > MaxQuestion):

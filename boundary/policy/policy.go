@@ -120,7 +120,7 @@ type Rule struct {
 	Unless string // CEL, true: it does not after all; "": there is no exception
 	Then   Action
 
-	Profile  string // of Sanitise: one of Profiles
+	Profile  string // of Sanitise: one of profiles
 	Question string // of Ask
 	Audit    bool   // what it wants is recorded only
 }
@@ -134,17 +134,17 @@ type Source struct {
 	Audit   bool // every rule is in audit mode
 }
 
-// Profiles are those that Sanitise can name.
-var Profiles = []string{"mcp"}
+// profiles are those that Sanitise can name.
+var profiles = []string{"mcp"}
 
 // Bounds of a policy.
 const (
 	MaxRules      = 64
 	MaxExpression = 4096 // code points
 	MaxQuestion   = 512  // octets
-	// MaxCost is the most that one expression may cost in the worst case, in CEL's
+	// maxCost is the most that one expression may cost in the worst case, in CEL's
 	// units: about one for each step, and for each ten characters that are looked at.
-	MaxCost = 2000
+	maxCost = 2000
 	// meterFrom is the worst cost from which on an expression is metered while it
 	// runs. What is cheaper than that is proven to be; the meter costs as much again.
 	meterFrom = 100

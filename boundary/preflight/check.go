@@ -60,10 +60,10 @@ func (c *Checker) one(ctx context.Context, t *Target) (*Server, *surface.Surface
 	out := &Server{Name: t.Name, Client: t.client, File: t.File, NotInspected: []string{}}
 	switch {
 	case t.disabled && !c.Disabled:
-		out.Conclusion, out.Why = Skipped, "the file has disabled it; --server NAME checks it all the same"
+		out.Conclusion, out.Why = skipped, "the file has disabled it; --server NAME checks it all the same"
 		return out, nil, nil
 	case t.Declined:
-		out.Conclusion, out.Why = NotChecked, "not started: you said no"
+		out.Conclusion, out.Why = notChecked, "not started: you said no"
 		return out, nil, nil
 	}
 	s, err := t.collect(ctx, c.Timeout, false)

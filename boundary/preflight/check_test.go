@@ -260,7 +260,7 @@ func TestDeclined(t *testing.T) {
 	no := &Target{Name: "a", File: "f.json", Command: []string{"/no/such"}, Declined: true}
 	off := &Target{Name: "b", File: "f.json", Command: []string{"/no/such"}, disabled: true}
 	r, err := (&Checker{}).Run(t.Context(), []*Target{no, off})
-	if err != nil || r.Conclusion != NotChecked || r.Servers[0].Conclusion != NotChecked || r.Servers[1].Conclusion != Skipped {
+	if err != nil || r.Conclusion != notChecked || r.Servers[0].Conclusion != notChecked || r.Servers[1].Conclusion != skipped {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 // The conclusions about a server, beside those of package surface.
 const (
 	Unreachable = "unreachable"
-	NotChecked  = "not-checked" // the person declined to start it
-	Skipped     = "skipped"     // its file has disabled it
+	notChecked  = "not-checked" // the person declined to start it
+	skipped     = "skipped"     // its file has disabled it
 )
 
 // A Report says what came of all servers, to a person, as JSON and as SARIF. Names, texts,
@@ -182,7 +182,7 @@ func (r *Report) conclude() {
 			}
 		}
 	}
-	r.Conclusion = NotChecked
+	r.Conclusion = notChecked
 }
 
 // said is what a model said of a surface that it did not pass, for a person: third-party

@@ -153,7 +153,7 @@ func (w *sarifWriter) server(s *Server) {
 	switch {
 	case s.Conclusion == Unreachable:
 		add("server-unreachable", none, "", "%s", s.Why)
-	case s.Conclusion == NotChecked || s.Conclusion == Skipped:
+	case s.Conclusion == notChecked || s.Conclusion == skipped:
 		add("not-inspected", none, "", "the server was not started: %s", s.Why)
 		return
 	case s.Conclusion == string(surface.Rejected) && s.Fingerprint == nil:

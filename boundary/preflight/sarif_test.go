@@ -85,7 +85,7 @@ func TestSARIF(t *testing.T) {
 		}},
 		{Name: "d", Conclusion: string(surface.Rejected), Why: "surface: refused"},
 		{Name: "e", Conclusion: Unreachable, Why: "gone"},
-		{Name: "f", Conclusion: Skipped, Why: "disabled"},
+		{Name: "f", Conclusion: skipped, Why: "disabled"},
 		{Name: "g", Conclusion: string(surface.Rejected), Fingerprint: &digest, Why: "flagged", Said: "no", review: true},
 		{Name: "h", Conclusion: string(surface.Clean), Fingerprint: &digest},
 	}, Shadows: []Shadow{{How: string(surface.SameName), Server: "a/b", Other: "c", Tool: "now", key: field}}}

@@ -36,7 +36,7 @@ func (r *Report) Write(dst io.Writer, p terminal.Palette) error {
 	}
 	if len(r.Servers) > 1 {
 		var parts []string
-		for _, is := range []string{string(surface.Clean), string(surface.Differs), string(surface.Rejected), Unreachable, NotChecked, Skipped} {
+		for _, is := range []string{string(surface.Clean), string(surface.Differs), string(surface.Rejected), Unreachable, notChecked, skipped} {
 			if count[is] > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", count[is], is))
 			}

@@ -38,8 +38,8 @@ type Target struct {
 	Client string // as in Clients
 	Path   string
 	Format Format
-	// Project says that the file belongs to a project, and so perhaps to others too.
-	Project bool
+	// project says that the file belongs to a project, and so perhaps to others too.
+	project bool
 }
 
 // A client's files. In a path, the first part says from where: HOME, DIR (of the
@@ -110,7 +110,7 @@ func (m Machine) find(c client, pattern string, project bool) []Target {
 	var out []Target
 	for _, name := range expand(path) {
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-			out = append(out, Target{Client: c.name, Path: name, Format: c.format, Project: project})
+			out = append(out, Target{Client: c.name, Path: name, Format: c.format, project: project})
 		}
 	}
 	return out

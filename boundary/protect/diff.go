@@ -14,11 +14,11 @@ import (
 // mask stands for a value in a diff.
 const mask = `"********"`
 
-// Diff shows a person what happens to each entry, line by line: "-" goes, "+" comes,
+// diff shows a person what happens to each entry, line by line: "-" goes, "+" comes,
 // " " stays. Nothing outside of the entries is shown, and of what is in env and
 // headers, or looks like a secret in an argument or URL, the names only. Lines hold
 // third-party text as the file has it.
-func (c *Change) Diff() []string {
+func (c *Change) diff() []string {
 	var out []string
 	for _, s := range c.Servers {
 		if string(s.before) == string(s.after) {

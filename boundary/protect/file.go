@@ -51,7 +51,7 @@ func readFile(path string) (*file, error) {
 		return nil, fmt.Errorf("protect: %w", err)
 	}
 	if !os.SameFile(before, info) {
-		return nil, fmt.Errorf("protect: %q: %w", abs, ErrChanged)
+		return nil, fmt.Errorf("protect: %q: %w", abs, errChanged)
 	}
 	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
@@ -73,11 +73,11 @@ func (f *file) replace(content []byte) error {
 		// As late as can be: between this and the rename lies one system call.
 		now, err := os.Lstat(f.real)
 		if err != nil || !os.SameFile(now, f.info) || !now.ModTime().Equal(f.info.ModTime()) {
-			return ErrChanged
+			return errChanged
 		}
 		src, err := os.ReadFile(f.real)
 		if err != nil || !bytes.Equal(src, f.src) {
-			return ErrChanged
+			return errChanged
 		}
 		return nil
 	})

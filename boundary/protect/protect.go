@@ -28,13 +28,13 @@ import (
 var (
 	// ErrFormat: the file is not what a client reads.
 	ErrFormat = errors.New("not a configuration that can be edited safely")
-	// ErrChanged: the file is not what it was a moment ago; nothing was written.
-	ErrChanged = errors.New("the file was changed by somebody else meanwhile; nothing was written")
-	// ErrNoRecord: there is nothing to undo.
-	ErrNoRecord = errors.New("there is no record of a change by Pellucid")
-	// ErrEdited: an entry was edited since it was rewritten; to restore it would
+	// errChanged: the file is not what it was a moment ago; nothing was written.
+	errChanged = errors.New("the file was changed by somebody else meanwhile; nothing was written")
+	// errNoRecord: there is nothing to undo.
+	errNoRecord = errors.New("there is no record of a change by Pellucid")
+	// errEdited: an entry was edited since it was rewritten; to restore it would
 	// lose that work.
-	ErrEdited = errors.New("edited since it was put behind Pellucid")
+	errEdited = errors.New("edited since it was put behind Pellucid")
 )
 
 // Options say how files are changed.
@@ -73,7 +73,7 @@ type Server struct {
 
 // A Change is what is to happen to one file.
 type Change struct {
-	Path    string // as it was given
+	path    string // as it was given
 	Servers []Server
 
 	file   *file
@@ -82,8 +82,8 @@ type Change struct {
 	opt    Options
 }
 
-// Changes reports whether the file is to have other octets.
-func (c *Change) Changes() bool { return string(c.file.src) != string(c.after) }
+// changes reports whether the file is to have other octets.
+func (c *Change) changes() bool { return string(c.file.src) != string(c.after) }
 
 // Count returns the number of servers of that action.
 func (c *Change) Count(a Action) int {
@@ -104,7 +104,7 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 		return nil, err
 	}
 	old, err := o.readRecord(file.real)
-	if err != nil && !errors.Is(err, ErrNoRecord) {
+	if err != nil && !errors.Is(err, errNoRecord) {
 		return nil, err
 	}
 	// What an earlier run did is taken back first, so that there is one original,
@@ -120,7 +120,7 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 	if err != nil {
 		return nil, wrapFormat(path, err)
 	}
-	c := &Change{Path: path, Servers: servers, file: file, after: after, opt: o}
+	c := &Change{path: path, Servers: servers, file: file, after: after, opt: o}
 	c.record = newRecord(file.real, original, after, servers)
 	if old != nil {
 		c.record.keep(old, restored)
@@ -133,12 +133,12 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 	return c, nil
 }
 
-// Undo plans to take Protect back: every entry becomes what it was. What was edited since
+// undo plans to take Protect back: every entry becomes what it was. What was edited since
 // stays as it is edited, and an entry that no longer runs behind Pellucid, or that cannot
 // be told from what it was, is left alone, unless DangerouslyForce is set: the error wraps
-// ErrEdited then, and the Change, which may be applied, says which. One that is gone stays
+// errEdited then, and the Change, which may be applied, says which. One that is gone stays
 // gone.
-func (o Options) Undo(path string) (*Change, error) {
+func (o Options) undo(path string) (*Change, error) {
 	file, err := readFile(path)
 	if err != nil {
 		return nil, err
@@ -156,14 +156,14 @@ func (o Options) Undo(path string) (*Change, error) {
 	if err != nil {
 		return nil, wrapFormat(path, err)
 	}
-	c := &Change{Path: path, Servers: servers, file: file, after: after, opt: o}
+	c := &Change{path: path, Servers: servers, file: file, after: after, opt: o}
 	if slices.ContainsFunc(servers, func(s Server) bool { return s.Action == Edited }) {
 		c.record = &record{Version: rec.Version, Path: rec.Path, Time: rec.Time}
 		if c.record.backup, err = o.readBackup(file.real); err != nil {
 			return nil, err
 		}
 		c.record.keep(rec, servers)
-		return c, fmt.Errorf("protect: %d of %d entries: %w", c.Count(Edited), len(servers), ErrEdited)
+		return c, fmt.Errorf("protect: %d of %d entries: %w", c.Count(Edited), len(servers), errEdited)
 	}
 	return c, nil
 }
@@ -173,20 +173,20 @@ func wrapFormat(path string, err error) error {
 }
 
 // Apply writes the file, all of it or nothing, and keeps or removes the record. It
-// fails with ErrChanged where the file is not any more what was planned for.
+// fails with errChanged where the file is not any more what was planned for.
 func (c *Change) Apply() error {
 	back := func() {}
-	if c.record != nil && c.Changes() && len(c.record.Entries) > 0 {
+	if c.record != nil && c.changes() && len(c.record.Entries) > 0 {
 		// First, so that at no time a file is changed that nobody can restore.
 		var err error
 		if back, err = c.opt.writeRecord(c.record); err != nil {
 			return err
 		}
 	}
-	if c.Changes() {
+	if c.changes() {
 		if err := c.file.replace(c.after); err != nil {
 			back()
-			return fmt.Errorf("protect: %q: %w", c.Path, err)
+			return fmt.Errorf("protect: %q: %w", c.path, err)
 		}
 	}
 	if c.record == nil {

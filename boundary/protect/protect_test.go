@@ -136,14 +136,14 @@ func TestEntries(t *testing.T) {
 				t.Errorf("why = %q, want %q", got, want)
 			}
 			if tt.why != "" {
-				if _, err := o.Undo(path); !errors.Is(err, ErrNoRecord) {
+				if _, err := o.undo(path); !errors.Is(err, errNoRecord) {
 					t.Errorf("Undo: %v", err)
 				}
 				return
 			}
 			after := read(t, path)
 			again := protect(t, o, path)
-			if again.Changes() || again.Servers[0].Action != Already || read(t, path) != after {
+			if again.changes() || again.Servers[0].Action != Already || read(t, path) != after {
 				t.Errorf("the second time: %v", again.Servers[0].Action)
 			}
 			undo(t, o, path)
@@ -156,7 +156,7 @@ func TestEntries(t *testing.T) {
 
 func undo(t *testing.T, o Options, path string) {
 	t.Helper()
-	c, err := o.Undo(path)
+	c, err := o.undo(path)
 	if err == nil {
 		err = c.Apply()
 	}
@@ -198,8 +198,8 @@ func TestUndoLater(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.edit(read(t, path))), 0o640); err != nil {
 				t.Fatal(err)
 			}
-			_, err := o.Undo(path)
-			if errors.Is(err, ErrEdited) != tt.edited || errors.Is(err, ErrFormat) != tt.garbage {
+			_, err := o.undo(path)
+			if errors.Is(err, errEdited) != tt.edited || errors.Is(err, ErrFormat) != tt.garbage {
 				t.Fatalf("Undo: %v", err)
 			}
 			want := tt.want
@@ -210,7 +210,7 @@ func TestUndoLater(t *testing.T) {
 			if diff := cmp.Diff(reformat(want), reformat(read(t, path))); diff != "" {
 				t.Errorf("undone (-want +got):\n%s", diff)
 			}
-			if _, err := o.Undo(path); !errors.Is(err, ErrNoRecord) {
+			if _, err := o.undo(path); !errors.Is(err, errNoRecord) {
 				t.Errorf("Undo, again: %v", err)
 			}
 		})
@@ -232,8 +232,8 @@ func TestUndoPart(t *testing.T) {
 	if err := os.WriteFile(path, []byte(edited), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Undo(path)
-	if !errors.Is(err, ErrEdited) || c.Count(Restored) != 2 || c.Count(Edited) != 1 {
+	c, err := o.undo(path)
+	if !errors.Is(err, errEdited) || c.Count(Restored) != 2 || c.Count(Edited) != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	if err := c.Apply(); err != nil {
@@ -243,7 +243,7 @@ func TestUndoPart(t *testing.T) {
 	if got := read(t, path); got != want {
 		t.Errorf("undone: %s", got)
 	}
-	if _, err := o.Undo(path); !errors.Is(err, ErrEdited) {
+	if _, err := o.undo(path); !errors.Is(err, errEdited) {
 		t.Errorf("again: %v", err)
 	}
 	o.DangerouslyForce = true
@@ -388,7 +388,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s has mode %v", r.Name(), info.Mode())
 		}
 	}
-	if got := read(t, o.Backup(link)); got != two {
+	if got := read(t, o.backup(link)); got != two {
 		t.Errorf("back-up: %s", got)
 	}
 }
@@ -414,13 +414,13 @@ func TestMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(path)
-			if err := c.Apply(); !errors.Is(err, ErrChanged) && name != "same but anew" {
+			if err := c.Apply(); !errors.Is(err, errChanged) && name != "same but anew" {
 				t.Errorf("Apply: %v", err)
 			}
 			if after, _ := os.ReadFile(path); name != "same but anew" && !bytes.Equal(before, after) {
 				t.Errorf("it was written: %s", after)
 			}
-			if _, err := o.Undo(path); name == "other octets" && !errors.Is(err, ErrNoRecord) {
+			if _, err := o.undo(path); name == "other octets" && !errors.Is(err, errNoRecord) {
 				t.Errorf("there is a record of what did not happen: %v", err)
 			}
 			left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".pellucid-*"))
@@ -444,7 +444,7 @@ func TestMeanwhileAgain(t *testing.T) {
 	if err := os.WriteFile(path, []byte(read(t, path)+"\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Apply(); !errors.Is(err, ErrChanged) {
+	if err := c.Apply(); !errors.Is(err, errChanged) {
 		t.Fatalf("Apply: %v", err)
 	}
 	undo(t, o, path)
@@ -466,7 +466,7 @@ func TestDiffMasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(c.Diff(), "\n")
+	got := strings.Join(c.diff(), "\n")
 	if strings.Contains(got, "s3cret") || strings.Contains(got, "dGhpcyB") {
 		t.Errorf("a secret is shown:\n%s", got)
 	}
@@ -517,7 +517,7 @@ func TestLocate(t *testing.T) {
 				return ""
 			}}
 			all := Locate(m, "")
-			if len(all) != 1 || all[0].Path != path || all[0].Client != tt.client || all[0].Project != strings.HasPrefix(tt.path, "dir/") {
+			if len(all) != 1 || all[0].Path != path || all[0].Client != tt.client || all[0].project != strings.HasPrefix(tt.path, "dir/") {
 				t.Errorf("Locate = %+v", all)
 			}
 			if other := Locate(m, "no such client"); len(other) > 0 {
@@ -553,6 +553,6 @@ func FuzzProtect(f *testing.F) {
 			t.Fatalf("%q came back as %q: %v", src, back, err)
 		}
 		c := Change{Servers: servers}
-		c.Diff()
+		c.diff()
 	})
 }

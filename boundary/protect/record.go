@@ -197,8 +197,8 @@ func (o Options) names(path string) (rec, backup string) {
 	return base + ".json", base + ".backup"
 }
 
-// Backup returns where the back-up of the file at path is, or would be.
-func (o Options) Backup(path string) string {
+// backup returns where the back-up of the file at path is, or would be.
+func (o Options) backup(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -214,7 +214,7 @@ func (o Options) readRecord(path string) (*record, error) {
 	b, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("protect: %q: %w", path, ErrNoRecord)
+		return nil, fmt.Errorf("protect: %q: %w", path, errNoRecord)
 	case err != nil:
 		return nil, fmt.Errorf("protect: record: %w", err)
 	}

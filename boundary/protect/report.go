@@ -48,7 +48,7 @@ func (o Options) Run(files []Target, job Job) (Report, error) {
 	var failures []error
 	for _, t := range files {
 		f, err := o.run(t, job)
-		if job.Undo && t.Client != "" && errors.Is(err, ErrNoRecord) {
+		if job.Undo && t.Client != "" && errors.Is(err, errNoRecord) {
 			continue
 		}
 		if err != nil {
@@ -86,11 +86,11 @@ func (o Options) Unknown(files []Target) string {
 }
 
 func (o Options) run(t Target, job Job) (FileReport, error) {
-	f := FileReport{Client: t.Client, Path: t.Path, project: t.Project, Servers: []Server{}}
+	f := FileReport{Client: t.Client, Path: t.Path, project: t.project, Servers: []Server{}}
 	var change *Change
 	var err error
 	if job.Undo {
-		change, err = o.Undo(t.Path)
+		change, err = o.undo(t.Path)
 	} else {
 		change, err = o.Protect(t.Path, t.Format)
 	}
@@ -99,12 +99,12 @@ func (o Options) run(t Target, job Job) (FileReport, error) {
 	}
 	f.Servers = append(f.Servers, change.Servers...)
 	left := err // what undo cannot take back does not keep it from the rest
-	if err != nil && !errors.Is(err, ErrEdited) {
+	if err != nil && !errors.Is(err, errEdited) {
 		return f, err
 	}
-	f.Changed = change.Changes()
+	f.Changed = change.changes()
 	if job.DryRun {
-		f.diff = change.Diff()
+		f.diff = change.diff()
 		return f, left
 	}
 	if err := change.Apply(); err != nil {
@@ -112,7 +112,7 @@ func (o Options) run(t Target, job Job) (FileReport, error) {
 		return f, err
 	}
 	if f.Changed && !job.Undo {
-		f.Backup = o.Backup(t.Path)
+		f.Backup = o.backup(t.Path)
 	}
 	return f, left
 }

@@ -15,7 +15,7 @@ import (
 // clientFile is a file of a client in a directory of its own.
 func clientFile(t *testing.T, client string, project bool, content string) Target {
 	t.Helper()
-	return Target{Client: client, Path: write(t, content), Format: Generic, Project: project}
+	return Target{Client: client, Path: write(t, content), Format: Generic, project: project}
 }
 
 // shown is a report as a person and as a program read it, with the paths replaced.
@@ -88,7 +88,7 @@ func TestRunNamed(t *testing.T) {
 	if err := os.WriteFile(files[0].Path, []byte(`{"mcpServers":{"a":{"command":"x"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := o.Run(files, Job{Undo: true}); !errors.Is(err, ErrNoRecord) || len(r.Files) != 1 || r.Files[0].Error == "" {
+	if r, err := o.Run(files, Job{Undo: true}); !errors.Is(err, errNoRecord) || len(r.Files) != 1 || r.Files[0].Error == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err := o.Run(files, Job{})

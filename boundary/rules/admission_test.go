@@ -11,7 +11,7 @@ import (
 func TestAdmission(t *testing.T) {
 	digestA, digestB := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("b", 64)
 	r := parse(t, "version: 1\nservers: {a: {command: [x]}}")
-	if want := (Admission{Wide: true, Timeout: 2 * time.Minute}); r.Admission != want || r.Server("a").Admission != want {
+	if want := (Admission{Wide: true, Timeout: 2 * time.Minute}); r.admission != want || r.Server("a").Admission != want {
 		t.Errorf("nothing is strict: %+v", r.Server("a").Admission)
 	}
 	r = parse(t, `version: 1

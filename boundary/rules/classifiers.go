@@ -19,33 +19,33 @@ import (
 
 // A Classifier is one that judges what tools answer, by its name in the file.
 type Classifier struct {
-	Name     string
+	name     string
 	Provider string // a key of providerMembers
 	URL      string
 	Key      Value
 
 	// What single providers need; the others refuse it.
-	APIVersion                       string // azure
-	Region, Guardrail, Version       string // bedrock
+	apiVersion                       string // azure
+	region, guardrail, version       string // bedrock
 	AccessKey, SecretKey, SessionKey Value  // bedrock
-	Config                           string // nemo
+	config                           string // nemo
 	Model                            string // nemo, judge, http
 	Format                           Format // judge
-	Reasoning                        bool   // judge
-	Project, Location, Template      string // model-armor; Project: lakera
-	Texts, Chars                     int    // http: of one call
-	PlainHTTP                        bool   // dangerously_plain_http
+	reasoning                        bool   // judge
+	project, location, template      string // model-armor; Project: lakera
+	texts, Chars                     int    // http: of one call
+	plainHTTP                        bool   // dangerously_plain_http
 
 	Mode       classify.Mode
 	Fail       classify.Fail
 	Flagged    classify.Outcome
-	Limit      float64 // 0: as the classifier says
-	Timeout    time.Duration
-	Concurrent int
-	Most       int   // octets of one answer
-	Calls      int   // a minute
+	limit      float64 // 0: as the classifier says
+	timeout    time.Duration
+	concurrent int
+	most       int   // octets of one answer
+	calls      int   // a minute
 	DailyChars int64 // 0: no limit
-	All        bool  // narrow surfaces too
+	all        bool  // narrow surfaces too
 }
 
 // Local is the name of the model that comes with the program, which is there without
@@ -90,7 +90,7 @@ const (
 // newClassifier is one that says nothing. Only the model of the program begins as one
 // that watches.
 func newClassifier(name string) *Classifier {
-	c := &Classifier{Name: name, Flagged: classify.Hold, Timeout: 2 * time.Second, Concurrent: 8, Most: 4 << 20, Calls: 600}
+	c := &Classifier{name: name, Flagged: classify.Hold, timeout: 2 * time.Second, concurrent: 8, most: 4 << 20, calls: 600}
 	if name == Local {
 		c.beLocal()
 	}
@@ -98,7 +98,7 @@ func newClassifier(name string) *Classifier {
 }
 
 func (c *Classifier) beLocal() {
-	c.Provider, c.Mode, c.Concurrent, c.Calls = Local, classify.Shadow, 1, maxCalls
+	c.Provider, c.Mode, c.concurrent, c.calls = Local, classify.Shadow, 1, maxCalls
 }
 
 // classifiers reads the section; it is read before what refers to it.
@@ -129,43 +129,43 @@ func (c *compiler) classifier(p place, x *Classifier) {
 		switch x.Provider = choice(&c.reader, at, classifierProviders, classifierProviders); {
 		case x.Provider == Local:
 			x.beLocal()
-		case x.Name == Local && x.Provider != "":
+		case x.name == Local && x.Provider != "":
 			c.show(at, "the name local is that of the model that comes with the program")
 		}
 	}
 	own := members{
 		"url":           func(p place) { x.URL = c.text(p, 2048) },
 		"key":           func(p place) { x.Key = c.reference(p) },
-		"api_version":   func(p place) { x.APIVersion = c.checked(p, "a label", isName) },
-		"region":        func(p place) { x.Region = c.checked(p, "a label", isName) },
-		"guardrail":     func(p place) { x.Guardrail = c.text(p, 2048) },
-		"version":       func(p place) { x.Version = c.checked(p, "a label", isName) },
+		"api_version":   func(p place) { x.apiVersion = c.checked(p, "a label", isName) },
+		"region":        func(p place) { x.region = c.checked(p, "a label", isName) },
+		"guardrail":     func(p place) { x.guardrail = c.text(p, 2048) },
+		"version":       func(p place) { x.version = c.checked(p, "a label", isName) },
 		"access_key":    func(p place) { x.AccessKey = c.reference(p) },
 		"secret_key":    func(p place) { x.SecretKey = c.reference(p) },
 		"session_token": func(p place) { x.SessionKey = c.reference(p) },
-		"config":        func(p place) { x.Config = c.text(p, 256) },
+		"config":        func(p place) { x.config = c.text(p, 256) },
 		"model":         func(p place) { x.Model = c.checked(p, "the name of a model, without spaces", isModel) },
 		"format":        func(p place) { x.Format = choice(&c.reader, p, providerWords, providers) },
-		"reasoning":     func(p place) { x.Reasoning = c.boolean(p) },
-		"project":       func(p place) { x.Project = c.checked(p, "a label", isName) },
-		"location":      func(p place) { x.Location = c.checked(p, "a label", isName) },
-		"template":      func(p place) { x.Template = c.checked(p, "a label", isName) },
-		"texts":         func(p place) { x.Texts = c.integer(p, 1, 1024) },
+		"reasoning":     func(p place) { x.reasoning = c.boolean(p) },
+		"project":       func(p place) { x.project = c.checked(p, "a label", isName) },
+		"location":      func(p place) { x.location = c.checked(p, "a label", isName) },
+		"template":      func(p place) { x.template = c.checked(p, "a label", isName) },
+		"texts":         func(p place) { x.texts = c.integer(p, 1, 1024) },
 		"text_chars":    func(p place) { x.Chars = c.integer(p, 200, 1_000_000) },
-		plainMember:     func(p place) { x.PlainHTTP = c.boolean(p) },
+		plainMember:     func(p place) { x.plainHTTP = c.boolean(p) },
 	}
 	m := members{
 		"provider":   func(place) {},
 		"mode":       func(p place) { x.Mode = choice(&c.reader, p, classifyModeWords, classifyModes) },
 		"fail":       func(p place) { x.Fail = choice(&c.reader, p, classifyFailWords, classifyFails) },
 		"flagged":    func(p place) { x.Flagged = choice(&c.reader, p, flaggedWords, flaggedOutcomes) },
-		"limit":      func(p place) { x.Limit = c.number(p, 1) },
-		"timeout":    func(p place) { x.Timeout = c.duration(p, 10*time.Millisecond, time.Minute) },
-		"concurrent": func(p place) { x.Concurrent = c.integer(p, 1, 1024) },
-		"max_octets": func(p place) { x.Most = c.size(p, 1<<10, 64<<20) },
-		"calls":      func(p place) { x.Calls = c.integer(p, 1, maxCalls) },
+		"limit":      func(p place) { x.limit = c.number(p, 1) },
+		"timeout":    func(p place) { x.timeout = c.duration(p, 10*time.Millisecond, time.Minute) },
+		"concurrent": func(p place) { x.concurrent = c.integer(p, 1, 1024) },
+		"max_octets": func(p place) { x.most = c.size(p, 1<<10, 64<<20) },
+		"calls":      func(p place) { x.calls = c.integer(p, 1, maxCalls) },
 		"chars":      func(p place) { x.DailyChars = int64(c.integer(p, 1, maxDailyChars)) },
-		"all_tools":  func(p place) { x.All = c.boolean(p) },
+		"all_tools":  func(p place) { x.all = c.boolean(p) },
 	}
 	of, known := providerMembers[x.Provider]
 	if !known { // which has been told, if there is one
@@ -209,8 +209,8 @@ func (x *Classifier) IsJudge() bool { return x.Provider == judgeProvider }
 
 // Endpoint asks the model of a judge. Whoever is done with it closes it.
 func (x *Classifier) Endpoint() (*llm.Endpoint, error) {
-	o := llm.Options{Format: x.Format, BaseURL: x.URL, Model: x.Model, Timeout: x.Timeout,
-		NoTemperature: x.Reasoning, MaxCompletionTokens: x.Reasoning}
+	o := llm.Options{Format: x.Format, BaseURL: x.URL, Model: x.Model, Timeout: x.timeout,
+		NoTemperature: x.reasoning, MaxCompletionTokens: x.reasoning}
 	if x.Key.text != "" {
 		o.Key = llm.NewKey(x.Key.ref, func() (string, error) { return x.Key.text, nil })
 	}
@@ -219,25 +219,25 @@ func (x *Classifier) Endpoint() (*llm.Endpoint, error) {
 
 // Service is the classifier, unless it is a judge.
 func (x *Classifier) Service() (classify.Classifier, error) {
-	s := remote.Service{URL: x.URL, Key: secretOf(x.Key), DangerouslyPlainHTTP: x.PlainHTTP}
+	s := remote.Service{URL: x.URL, Key: secretOf(x.Key), DangerouslyPlainHTTP: x.plainHTTP}
 	switch x.Provider {
 	case Local:
 		return local.Classifier{Model: local.Default()}, nil
 	case "azure":
-		return remote.NewAzure(s, x.APIVersion)
+		return remote.NewAzure(s, x.apiVersion)
 	case "bedrock":
-		return remote.NewBedrock(s, remote.BedrockOptions{Region: x.Region, Guardrail: x.Guardrail, Version: x.Version,
+		return remote.NewBedrock(s, remote.BedrockOptions{Region: x.region, Guardrail: x.guardrail, Version: x.version,
 			AccessKey: secretOf(x.AccessKey), SecretKey: secretOf(x.SecretKey), SessionToken: secretOf(x.SessionKey)})
 	case "nemo":
-		return remote.NewNeMo(s, x.Config, x.Model)
+		return remote.NewNeMo(s, x.config, x.Model)
 	case "model-armor":
-		return remote.NewModelArmor(s, x.Project, x.Location, x.Template)
+		return remote.NewModelArmor(s, x.project, x.location, x.template)
 	case "lakera":
-		return remote.NewLakera(s, x.Project)
+		return remote.NewLakera(s, x.project)
 	case "http":
 		limits := classify.Limits{}
-		if x.Texts > 0 || x.Chars > 0 {
-			limits = classify.Limits{Texts: cmp.Or(x.Texts, 16), Chars: cmp.Or(x.Chars, 8_000)}
+		if x.texts > 0 || x.Chars > 0 {
+			limits = classify.Limits{Texts: cmp.Or(x.texts, 16), Chars: cmp.Or(x.Chars, 8_000)}
 		}
 		return remote.NewHTTP(s, x.Model, limits)
 	}
@@ -253,8 +253,8 @@ func secretOf(v Value) remote.Secret {
 
 // Options are those of a member that asks of.
 func (x *Classifier) Options(of classify.Classifier, cache classify.Cache) classify.Options {
-	return classify.Options{Name: x.Name, Classifier: of, Mode: x.Mode, Fail: x.Fail, Flagged: x.Flagged, Limit: x.Limit, Timeout: x.Timeout,
-		Concurrent: x.Concurrent, Most: x.Most, Calls: x.Calls, Chars: x.DailyChars, All: x.All, Cache: cache}
+	return classify.Options{Name: x.name, Classifier: of, Mode: x.Mode, Fail: x.Fail, Flagged: x.Flagged, Limit: x.limit, Timeout: x.timeout,
+		Concurrent: x.concurrent, Most: x.most, Calls: x.calls, Chars: x.DailyChars, All: x.all, Cache: cache}
 }
 
 // Equal reports whether two mean the same, keys included.
@@ -277,8 +277,8 @@ func (d *dumper) classifiers(all map[string]*Classifier) {
 
 func (d *dumper) classifier(x *Classifier) {
 	d.word("provider", x.Provider)
-	text := map[string]string{"url": x.URL, "api_version": x.APIVersion, "region": x.Region, "guardrail": x.Guardrail, "version": x.Version,
-		"config": x.Config, "model": x.Model, "project": x.Project, "location": x.Location, "template": x.Template,
+	text := map[string]string{"url": x.URL, "api_version": x.apiVersion, "region": x.region, "guardrail": x.guardrail, "version": x.version,
+		"config": x.config, "model": x.Model, "project": x.project, "location": x.location, "template": x.template,
 		"key": x.Key.ref, "access_key": x.AccessKey.ref, "secret_key": x.SecretKey.ref, "session_token": x.SessionKey.ref}
 	of := providerMembers[x.Provider]
 	for _, name := range slices.Sorted(slices.Values(slices.Concat(of.needs, of.may))) {
@@ -288,11 +288,11 @@ func (d *dumper) classifier(x *Classifier) {
 		case name == "format":
 			d.word(name, providerWords[slices.Index(providers, x.Format)])
 		case name == "reasoning":
-			d.boolean(name, x.Reasoning)
+			d.boolean(name, x.reasoning)
 		case name == plainMember:
-			d.boolean(name, x.PlainHTTP)
-		case name == "texts" && x.Texts > 0:
-			d.integer(name, x.Texts)
+			d.boolean(name, x.plainHTTP)
+		case name == "texts" && x.texts > 0:
+			d.integer(name, x.texts)
 		case name == "text_chars" && x.Chars > 0:
 			d.integer(name, x.Chars)
 		}
@@ -300,15 +300,15 @@ func (d *dumper) classifier(x *Classifier) {
 	d.word("mode", x.Mode.String())
 	d.word("fail", x.Fail.String())
 	d.word("flagged", x.Flagged.String())
-	d.word("limit", strconv.FormatFloat(x.Limit, 'f', -1, 64))
-	d.duration("timeout", x.Timeout)
-	d.integer("concurrent", x.Concurrent)
-	d.word("max_octets", spellSize(x.Most))
-	d.integer("calls", x.Calls)
+	d.word("limit", strconv.FormatFloat(x.limit, 'f', -1, 64))
+	d.duration("timeout", x.timeout)
+	d.integer("concurrent", x.concurrent)
+	d.word("max_octets", spellSize(x.most))
+	d.integer("calls", x.calls)
 	if x.DailyChars > 0 {
 		d.word("chars", strconv.FormatInt(x.DailyChars, 10))
 	}
-	d.boolean("all_tools", x.All)
+	d.boolean("all_tools", x.all)
 }
 
 func sameClassifiers(a, b *Rules) bool {

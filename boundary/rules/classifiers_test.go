@@ -30,7 +30,7 @@ classifiers:
   shields: {provider: azure, url: https://a.example, key: env:LAB, fail: open, timeout: 300ms}
 `)
 	x := full.Classifiers["shields"]
-	if x.Mode != classify.Enforce || x.Fail != classify.FailOpen || x.Timeout != 300*time.Millisecond || x.Key.Reveal() != secret {
+	if x.Mode != classify.Enforce || x.Fail != classify.FailOpen || x.timeout != 300*time.Millisecond || x.Key.Reveal() != secret {
 		t.Errorf("%+v", x)
 	}
 	s := full.Server("s")

@@ -198,7 +198,7 @@ func (o *Options) expand(s string) (string, error) {
 func (o *Options) variable(name string) (string, error) {
 	switch name {
 	case "userHome":
-		return o.Home, nil
+		return o.home, nil
 	case "pathSeparator", "/":
 		if runtime.GOOS == "windows" {
 			return `\`, nil

@@ -24,7 +24,7 @@ import (
 // Options are what a file is read with. The zero value is the system's.
 type Options struct {
 	Dir  string // where relative paths of the file begin; "": the working directory
-	Home string // "~"; "": the user's
+	home string // "~"; "": the user's
 
 	Getenv   func(name string) (value string, ok bool) // nil: os.LookupEnv
 	ReadFile func(name string) ([]byte, error)         // nil: of regular files, at most 32 MiB
@@ -80,7 +80,7 @@ func newRules() *Rules {
 		},
 		Limits:      Limits{Memory: gateway.DefaultMemory, Children: 256, ChildrenPerServer: 256, ChildrenPerPrincipal: 64},
 		Telemetry:   Telemetry{Metrics: true},
-		Admission:   newAdmission(),
+		admission:   newAdmission(),
 		Classifiers: map[string]*Classifier{Local: newClassifier(Local)},
 		defaults:    newSettings(),
 		byName:      map[string]*Server{},
@@ -150,7 +150,7 @@ func (c *compiler) file(root place) {
 		"guard":       c.guard,
 		"ground":      c.ground,
 		"tokens":      c.controlTokens,
-		"admission":   func(p place) { c.admission(p, &out.Admission) },
+		"admission":   func(p place) { c.admission(p, &out.admission) },
 		"defaults":    func(p place) { c.object(p, c.settings(&out.defaults, ofDefaults)) },
 		"classifiers": func(place) {}, // read before what refers to them
 		"servers":     keep(&servers),
@@ -353,19 +353,19 @@ func urlFault(v Value) string {
 }
 
 func (c *compiler) exception(p place) {
-	var e Exception
+	var e exception
 	until := func(s string) (ok bool) {
-		e.Until, ok = rfc3339.Parse(s)
+		e.until, ok = rfc3339.Parse(s)
 		return ok
 	}
 	c.object(p, members{
 		"server": func(p place) {
-			e.Server = c.checked(p, "the name of a server of this file", func(s string) bool { return c.out.byName[s] != nil })
+			e.server = c.checked(p, "the name of a server of this file", func(s string) bool { return c.out.byName[s] != nil })
 		},
-		"tool":  func(p place) { e.Tool = c.checked(p, "the name of a tool, not a pattern", isToolName) },
-		"code":  func(p place) { e.Code = finding.Code(c.checked(p, "the code of a finding", isCode)) },
+		"tool":  func(p place) { e.tool = c.checked(p, "the name of a tool, not a pattern", isToolName) },
+		"code":  func(p place) { e.code = finding.Code(c.checked(p, "the code of a finding", isCode)) },
 		"until": func(p place) { c.checked(p, "a time, such as 2026-12-31T00:00:00Z", until) },
-		"why":   func(p place) { e.Why = c.text(p, 1024) },
+		"why":   func(p place) { e.why = c.text(p, 1024) },
 	}, "server", "code", "until", "why")
 	c.out.Exceptions = append(c.out.Exceptions, e)
 }

@@ -59,9 +59,9 @@ func same(a, b func(*dumper)) bool {
 }
 
 // exceptions are those of one server.
-func (r *Rules) exceptions(server string) (out []Exception) {
+func (r *Rules) exceptions(server string) (out []exception) {
 	for _, e := range r.Exceptions {
-		if e.Server == server {
+		if e.server == server {
 			out = append(out, e)
 		}
 	}
@@ -92,5 +92,5 @@ var sections = []struct {
 	{"trust", sameTrust},
 	{"guard", sameGuard},
 	{"ground", sameGround},
-	{"admission", func(a, b *Rules) bool { return a.Admission == b.Admission }},
+	{"admission", func(a, b *Rules) bool { return a.admission == b.admission }},
 }

@@ -92,7 +92,7 @@ func dump(r *Rules) []byte {
 	d.trust(r.Trust)
 	d.guard(r.Guard)
 	d.ground(r.Ground)
-	d.admission(&r.Admission)
+	d.admission(&r.admission)
 	d.classifiers(r.Classifiers)
 	d.object("defaults", func() { d.settings(&r.defaults, ofDefaults) })
 	if len(r.Servers) > 0 {
@@ -106,11 +106,11 @@ func dump(r *Rules) []byte {
 		d.object("exceptions", func() {
 			for _, e := range r.Exceptions {
 				tool := ""
-				if e.Tool != "" {
-					tool = ", tool: " + quoted(e.Tool)
+				if e.tool != "" {
+					tool = ", tool: " + quoted(e.tool)
 				}
-				d.line("- {server: ", quoted(e.Server), tool, ", code: ", string(e.Code),
-					", until: ", quoted(e.Until.Format(time.RFC3339Nano)), ", why: ", quoted(e.Why), "}")
+				d.line("- {server: ", quoted(e.server), tool, ", code: ", string(e.code),
+					", until: ", quoted(e.until.Format(time.RFC3339Nano)), ", why: ", quoted(e.why), "}")
 			}
 		})
 	}

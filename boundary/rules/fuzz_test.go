@@ -74,7 +74,7 @@ func FuzzParse(f *testing.F) {
 
 // TestHostileTime: the longest files of the forms that parsers are slow at.
 func TestHostileTime(t *testing.T) {
-	const n = MaxFile - 100
+	const n = maxFile - 100
 	keys := new(strings.Builder)
 	for i := 0; keys.Len() < n; i++ {
 		keys.WriteString("k" + strconv.Itoa(i) + ": 1\n")

@@ -56,7 +56,7 @@ var (
 // A GroundFault is a mistake in one member of a Ground.
 type GroundFault struct {
 	Member string // as in a file
-	Index  int    // of the element, where the member is a list
+	index  int    // of the element, where the member is a list
 	Cause  error  // holds nothing of what a file or a reference holds
 }
 
@@ -219,8 +219,8 @@ func (c *compiler) ground(p place) {
 	c.out.Ground = g
 	for _, f := range g.Compile(c.opt) {
 		where := at[f.Member]
-		if all := lists[f.Member]; f.Index < len(all) && f.Member != "verdicts" {
-			where = all[f.Index]
+		if all := lists[f.Member]; f.index < len(all) && f.Member != "verdicts" {
+			where = all[f.index]
 		}
 		c.report(where, "%v", f.Cause)
 	}
@@ -281,7 +281,7 @@ func (d *dumper) ground(g *Ground) {
 			d.object("peers", func() {
 				for _, p := range g.Peers {
 					token := ""
-					if p.Token.IsSecret() {
+					if p.Token.isSecret() {
 						token = ", token: " + quoted(p.Token.String())
 					}
 					d.line("- {url: ", quoted(p.URL), token, "}")

@@ -51,8 +51,8 @@ type GuardQuarantine struct {
 
 var (
 	strategyWords = []string{"prior", "uniform", "stratified"}
-	// ScopeWords are what a quarantine may cover.
-	ScopeWords = []string{"text", "tool", "server", "off"}
+	// scopeWords are what a quarantine may cover.
+	scopeWords = []string{"text", "tool", "server", "off"}
 )
 
 const (
@@ -107,7 +107,7 @@ func (c *compiler) guard(p place) {
 		"quarantine": func(p place) {
 			q := &g.Quarantine
 			c.object(p, members{
-				"scope": func(p place) { q.Scope = choice(&c.reader, p, ScopeWords, ScopeWords) },
+				"scope": func(p place) { q.Scope = choice(&c.reader, p, scopeWords, scopeWords) },
 				"from":  func(p place) { n := c.share(p); q.From = &n },
 				"for":   func(p place) { q.For = c.duration(p, time.Minute, 365*24*time.Hour) },
 			})

@@ -156,7 +156,7 @@ func (c *compiler) compilePolicy(p place, s *policySource) *policy.Policy {
 		if !known {
 			where = at[""]
 		}
-		problem := Problem{Line: where.line, Column: where.col, Path: where.path, Fault: f.Fault}
+		problem := Problem{line: where.line, column: where.col, path: where.path, Fault: f.Fault}
 		if f.Line > 0 && known {
 			problem = c.inside(where, f, problem)
 		}
@@ -172,7 +172,7 @@ func (c *compiler) inside(p place, f policy.Problem, out Problem) Problem {
 	if f.Line <= len(lines) {
 		want := lines[f.Line-1]
 		if line, col, ok := c.find(p, f.Line, want); ok {
-			out.Line, out.Column = line, col+f.Column-1
+			out.line, out.column = line, col+f.Column-1
 			return out
 		}
 	}

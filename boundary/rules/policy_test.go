@@ -146,7 +146,7 @@ func TestPresets(t *testing.T) {
 
 func TestPolicyTest(t *testing.T) {
 	const head = "policy: {preset: standard}\ncases:\n"
-	good, err := ParsePolicyTest([]byte(head+`  - name: clean
+	good, err := parsePolicyTest([]byte(head+`  - name: clean
     event: {hints: {read_only: true}}
     want: allow
   - name: hidden
@@ -161,11 +161,11 @@ func TestPolicyTest(t *testing.T) {
 	}
 	var got []bool
 	for _, x := range good.Cases {
-		_, ok := x.Check(good.Policy)
+		_, ok := x.check(good.policy)
 		got = append(got, ok)
 	}
-	if !slices.Equal(got, []bool{true, true, false}) || good.Cases[2].Line != 9 {
-		t.Errorf("%v, line %d", got, good.Cases[2].Line)
+	if !slices.Equal(got, []bool{true, true, false}) || good.Cases[2].line != 9 {
+		t.Errorf("%v, line %d", got, good.Cases[2].line)
 	}
 	for _, x := range []struct{ src, want string }{
 		{"cases: []", "want either policy, or config"},
@@ -178,7 +178,7 @@ func TestPolicyTest(t *testing.T) {
 		{head + "  - {name: a, event: {}}", "cases[0].want: is missing"},
 		{"config: nowhere.yaml\ncases: [{name: a, event: {}, want: hold}]", "config: "},
 	} {
-		_, err := ParsePolicyTest([]byte(x.src), newFixed().options())
+		_, err := parsePolicyTest([]byte(x.src), newFixed().options())
 		var p Problems
 		if !errors.As(err, &p) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s\ngot  %v\nwant %s", x.src, err, x.want)
@@ -193,13 +193,13 @@ func TestPolicyExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := ParsePolicyTest(src, Options{Dir: dir})
+	x, err := parsePolicyTest(src, Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range x.Cases {
-		if d, ok := c.Check(x.Policy); !ok {
-			t.Errorf("%s: %+v", c.Name, d)
+		if d, ok := c.check(x.policy); !ok {
+			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Add([]byte("policy:\n  rules:\n    - name: r\n      on: result\n      when: |\n        size > 1 &&\n          sizes > 1\n      then: hold\ncases: []"))
 	f.Add([]byte("policy:\n  rules:\n    - {name: r, on: call, when: 'sizes', then: ask, question: q}\ncases: []"))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		x, err := ParsePolicyTest(src, newFixed().options())
+		x, err := parsePolicyTest(src, newFixed().options())
 		if err != nil {
 			for _, c := range err.Error() {
 				if (c < ' ' && c != '\n') || c > '~' {
@@ -220,7 +220,7 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		for _, c := range x.Cases {
-			c.Check(x.Policy)
+			c.check(x.policy)
 		}
 	})
 }

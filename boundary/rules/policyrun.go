@@ -48,8 +48,8 @@ func (o CaseOutcome) String() string {
 // LoadPolicyTest reads a file of cases. Names of files in it are relative to its directory.
 func LoadPolicyTest(name string) (*PolicyTest, error) {
 	src, err := os.ReadFile(name)
-	if err == nil && len(src) > MaxFile {
-		err = fmt.Errorf("longer than %d octets", MaxFile)
+	if err == nil && len(src) > maxFile {
+		err = fmt.Errorf("longer than %d octets", maxFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy: read %s: %w", finding.Quote(name), terminal.WithoutPath(err))
@@ -58,7 +58,7 @@ func LoadPolicyTest(name string) (*PolicyTest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	t, err := ParsePolicyTest(src, Options{Dir: filepath.Dir(abs)})
+	t, err := parsePolicyTest(src, Options{Dir: filepath.Dir(abs)})
 	if err != nil {
 		return nil, fmt.Errorf("policy: %s:\n%w", finding.Quote(name), err)
 	}
@@ -70,8 +70,8 @@ func (t *PolicyTest) Results() iter.Seq[*CaseResult] {
 	return func(yield func(*CaseResult) bool) {
 		for i := range t.Cases {
 			x := &t.Cases[i]
-			d, passed := x.Check(t.Policy)
-			r := &CaseResult{Name: x.Name, Line: x.Line, Passed: passed, Want: x.wanted(), Got: outcomeOf(d.Outcome)}
+			d, passed := x.check(t.policy)
+			r := &CaseResult{Name: x.name, Line: x.line, Passed: passed, Want: x.wanted(), Got: outcomeOf(d.Outcome)}
 			if d.Would.Rule != "" {
 				r.Would = outcomeOf(d.Would)
 			}
@@ -86,11 +86,11 @@ func (t *PolicyTest) Results() iter.Seq[*CaseResult] {
 func (x *PolicyCase) wanted() string {
 	w := x.Want.String()
 	switch {
-	case x.Rule == nil:
-	case *x.Rule == "":
+	case x.rule == nil:
+	case *x.rule == "":
 		w += ", no rule"
 	default:
-		w += ", rule " + *x.Rule
+		w += ", rule " + *x.rule
 	}
 	if x.Would != nil {
 		w += ", would " + x.Would.String()

@@ -12,7 +12,7 @@ import (
 
 // TestResults: what a policy decides of each case, for a person.
 func TestResults(t *testing.T) {
-	x, err := ParsePolicyTest([]byte(`policy: {preset: standard}
+	x, err := parsePolicyTest([]byte(`policy: {preset: standard}
 cases:
   - name: "clean\u202e"
     event: {hints: {read_only: true}}
@@ -70,7 +70,7 @@ func TestLoadPolicyTest(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		filepath.Join(dir, "a\u202e"):                      "no such file or directory",
-		write("long.yaml", strings.Repeat("#", MaxFile+1)): "longer than ",
+		write("long.yaml", strings.Repeat("#", maxFile+1)): "longer than ",
 		write("bad.yaml", "cases: []"):                     "want either policy, or config",
 	} {
 		_, err := LoadPolicyTest(name)

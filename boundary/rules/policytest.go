@@ -16,25 +16,25 @@ import (
 
 // A PolicyTest is a policy, and what it is to decide.
 type PolicyTest struct {
-	Policy *Policy
+	policy *Policy
 	Cases  []PolicyCase
 }
 
 // A PolicyCase is an event and what is wanted of it.
 type PolicyCase struct {
-	Name  string
-	Line  int // of the file
+	name  string
+	line  int // of the file
 	Event policy.Event
 
 	Want  policy.Action
-	Rule  *string        // nil: whichever; "": none
+	rule  *string        // nil: whichever; "": none
 	Would *policy.Action // what rules in audit mode would have made of it; nil: whatever
 }
 
 const maxCases = 10_000
 
-// ParsePolicyTest compiles a file of cases. The error is Problems, all of them.
-func ParsePolicyTest(src []byte, o Options) (*PolicyTest, error) {
+// parsePolicyTest compiles a file of cases. The error is Problems, all of them.
+func parsePolicyTest(src []byte, o Options) (*PolicyTest, error) {
 	root, problems := parseYAML(src)
 	if problems != nil {
 		return nil, problems
@@ -64,10 +64,10 @@ func ParsePolicyTest(src []byte, o Options) (*PolicyTest, error) {
 	if len(c.problems) > 0 {
 		return nil, c.problems.sorted()
 	}
-	t.Policy = c.out.Policy
+	t.policy = c.out.Policy
 	for i := range t.Cases {
 		e := &t.Cases[i].Event
-		e.Privileged = e.Privileged || t.Policy.Privileged(e.Server, e.Tool)
+		e.Privileged = e.Privileged || t.policy.Privileged(e.Server, e.Tool)
 	}
 	return t, nil
 }
@@ -78,7 +78,7 @@ func (c *compiler) policyOf(p place) {
 	if name == "" {
 		return
 	}
-	src, err := c.opt.read(name, MaxFile)
+	src, err := c.opt.read(name, maxFile)
 	if err != nil {
 		c.report(p, "%v", err)
 		return
@@ -122,11 +122,11 @@ func LoadPolicy(path string) (*Rules, error) {
 
 func (c *compiler) policyCase(p place) PolicyCase {
 	// What MCP assumes of a tool of which nothing is said, and nobody knows anything.
-	out := PolicyCase{Line: p.line, Event: policy.Event{Server: "server", Tool: "tool", Destructive: true, OpenWorld: true,
+	out := PolicyCase{line: p.line, Event: policy.Event{Server: "server", Tool: "tool", Destructive: true, OpenWorld: true,
 		ServerTrust: trust.New(trust.Options{}).Score(trust.Origin{}, 0).Float()}}
 	out.Event.ToolTrust = out.Event.ServerTrust
 	c.object(p, members{
-		"name":  func(p place) { out.Name = c.text(p, 256) },
+		"name":  func(p place) { out.name = c.text(p, 256) },
 		"event": func(p place) { c.policyEvent(p, &out.Event) },
 		"want":  func(p place) { c.policyWant(p, &out) },
 	}, "name", "event", "want")
@@ -145,7 +145,7 @@ func (c *compiler) policyWant(p place, out *PolicyCase) {
 			if p.kind != isText || p.node.text != "" {
 				name = c.text(p, 64)
 			}
-			out.Rule = &name
+			out.rule = &name
 		},
 		"would": func(p place) { a := c.action(p); out.Would = &a },
 	}, "action")
@@ -199,12 +199,12 @@ func (c *compiler) policyEvent(p place, e *policy.Event) {
 
 func isScope(s string) bool { return s != "" && len(s) <= policy.MaxName }
 
-// Check decides on the case. It returns what was decided, and whether that is wanted.
-func (x *PolicyCase) Check(p *Policy) (policy.Decision, bool) {
+// check decides on the case. It returns what was decided, and whether that is wanted.
+func (x *PolicyCase) check(p *Policy) (policy.Decision, bool) {
 	event := x.Event
 	d := p.Decide(&event)
 	ok := d.Action == x.Want &&
-		(x.Rule == nil || d.Rule == *x.Rule) &&
+		(x.rule == nil || d.Rule == *x.rule) &&
 		(x.Would == nil || max(d.Action, d.Would.Action) == *x.Would)
 	return d, ok
 }

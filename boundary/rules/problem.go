@@ -14,24 +14,24 @@ import (
 // A Problem is one mistake in a file. Its fields hold constants, labels, numbers
 // and what finding.Quote made of anything else; never a secret.
 type Problem struct {
-	Line, Column int    // from 1; 0: of the whole file
-	Path         string // of the member, as servers.files.timeout; "" for the file itself
+	line, column int    // from 1; 0: of the whole file
+	path         string // of the member, as servers.files.timeout; "" for the file itself
 	Fault        string // what is wrong, and what is wanted
-	Excerpt      string // quoted, of what stands there; "" where that may be a secret
+	excerpt      string // quoted, of what stands there; "" where that may be a secret
 }
 
 // String is the problem as one line.
 func (p Problem) String() string {
 	var b strings.Builder
-	if p.Line > 0 {
-		b.WriteString("line " + strconv.Itoa(p.Line) + ", column " + strconv.Itoa(p.Column) + ": ")
+	if p.line > 0 {
+		b.WriteString("line " + strconv.Itoa(p.line) + ", column " + strconv.Itoa(p.column) + ": ")
 	}
-	if p.Path != "" {
-		b.WriteString(p.Path + ": ")
+	if p.path != "" {
+		b.WriteString(p.path + ": ")
 	}
 	b.WriteString(p.Fault)
-	if p.Excerpt != "" {
-		b.WriteString(": " + p.Excerpt)
+	if p.excerpt != "" {
+		b.WriteString(": " + p.excerpt)
 	}
 	return b.String()
 }
@@ -55,7 +55,7 @@ func (p Problems) Error() string {
 // sorted puts p in the order of the file and cuts it.
 func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
 	})
 	if len(p) > maxProblems {
 		p = append(p[:maxProblems:maxProblems], Problem{Fault: "more problems follow"})

@@ -64,7 +64,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\nlisten: a\rb", "line 2, column 10: a hidden character, U+000D: write it as an escape in double quotes"},
 		{"version: 1\nx: " + strings.Repeat("[", 20) + strings.Repeat("]", 20), "line 2, column 16: this is nested too deeply"},
 		{"version: 1\nx: \n  " + strings.Repeat("- ", 20), "line 3, column 27: this is nested too deeply"},
-		{"version: 1\n#" + strings.Repeat("x", MaxFile), fmt.Sprintf("the file is longer than %d octets", MaxFile)},
+		{"version: 1\n#" + strings.Repeat("x", maxFile), fmt.Sprintf("the file is longer than %d octets", maxFile)},
 
 		// Values.
 		{"version: 1\nlisten: 7420", "line 2, column 9: listen: want a string, not a number: put it in quotes"},
@@ -207,7 +207,7 @@ func TestManyProblems(t *testing.T) {
 	if len(p) != maxProblems+1 || p[maxProblems].Fault != "more problems follow" {
 		t.Errorf("%d problems, the last: %v", len(p), p[len(p)-1])
 	}
-	if !slices.IsSortedFunc(p[:maxProblems], func(a, b Problem) int { return a.Line - b.Line }) {
+	if !slices.IsSortedFunc(p[:maxProblems], func(a, b Problem) int { return a.line - b.line }) {
 		t.Error("not in the order of the file")
 	}
 }

@@ -41,14 +41,14 @@ type reader struct{ problems Problems }
 
 // report notes a problem at p, of which nothing is shown.
 func (r *reader) report(p place, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Line: p.line, Column: p.col, Path: p.path, Fault: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, Problem{line: p.line, column: p.col, path: p.path, Fault: fmt.Sprintf(format, args...)})
 }
 
 // show notes a problem at p with the value that stands there, which is one of a
 // kind that no secret is of.
 func (r *reader) show(p place, format string, args ...any) {
 	r.report(p, format, args...)
-	r.problems[len(r.problems)-1].Excerpt = finding.Quote(p.text)
+	r.problems[len(r.problems)-1].excerpt = finding.Quote(p.text)
 }
 
 func (r *reader) wrongKind(p place, want string) { r.report(p, "want %s, not %s", want, p.kind) }

@@ -12,7 +12,7 @@ import (
 // A Review says which language model judges the words of a server before they reach
 // another one, and within which bounds.
 type Review struct {
-	Format Format
+	format Format
 	URL    string // what the path of the format is appended to
 	Model  string
 	Key    Value // ""; none
@@ -34,7 +34,7 @@ var (
 // Provider is the word for the format in a configuration.
 func (r *Review) Provider() string {
 	for i, f := range providers {
-		if f == r.Format {
+		if f == r.format {
 			return providerWords[i]
 		}
 	}
@@ -47,7 +47,7 @@ func NewReview(provider, url, model string, key Value) *Review {
 	r := &Review{URL: url, Model: model, Key: key, Timeout: 2 * time.Minute, Tokens: 2_000_000, ChunkTokens: 24_000}
 	for i, word := range providerWords {
 		if word == provider {
-			r.Format = providers[i]
+			r.format = providers[i]
 		}
 	}
 	return r
@@ -56,7 +56,7 @@ func NewReview(provider, url, model string, key Value) *Review {
 // Endpoint asks the model. Whoever is done with it closes it.
 func (r *Review) Endpoint() (*llm.Endpoint, error) {
 	o := llm.Options{
-		Format: r.Format, BaseURL: r.URL, Model: r.Model, Timeout: r.Timeout,
+		Format: r.format, BaseURL: r.URL, Model: r.Model, Timeout: r.Timeout,
 		NoTemperature: r.Reasoning, MaxCompletionTokens: r.Reasoning,
 	}
 	if r.Key.text != "" {
@@ -77,7 +77,7 @@ func (c *compiler) review(p place) {
 	r := NewReview("", "", "", Value{})
 	before := len(c.problems)
 	c.object(p, members{
-		"provider":     func(p place) { r.Format = choice(&c.reader, p, providerWords, providers) },
+		"provider":     func(p place) { r.format = choice(&c.reader, p, providerWords, providers) },
 		"url":          func(p place) { r.URL = c.text(p, 2048) },
 		"model":        func(p place) { r.Model = c.checked(p, "the name of a model, without spaces", isModel) },
 		"key":          func(p place) { r.Key = c.reference(p) },

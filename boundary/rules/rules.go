@@ -41,13 +41,13 @@ type Rules struct {
 	Trust     *trust.Options      // nil: the usual ones
 	Guard     *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
 	Ground    *Ground             // nil: the adapter is not served, or with what is usual
-	Admission Admission
+	admission Admission
 	Tokens    *scrub.TokenTable // nil: those of this version
 
 	Classifiers map[string]*Classifier // by name; Local is always there
 
 	Servers    []*Server // by name
-	Exceptions []Exception
+	Exceptions []exception
 
 	tokens string // where Tokens are read from
 
@@ -203,12 +203,12 @@ func (s *Server) Tool(name string) *Tool {
 // Rule is that of Tool, for gateway.Config.
 func (s *Server) Rule(name string) *gateway.Rule { return &s.Tool(name).Rule }
 
-// An Exception lets through what a rule says is to be held. It stands in the Rule
+// An exception lets through what a rule says is to be held. It stands in the Rule
 // of the tools that it is for; here it is told to people.
-type Exception struct {
-	Server string
-	Tool   string // "": every one
-	Code   finding.Code
-	Until  time.Time
-	Why    string // the operator's words
+type exception struct {
+	server string
+	tool   string // "": every one
+	code   finding.Code
+	until  time.Time
+	why    string // the operator's words
 }

@@ -51,7 +51,7 @@ func newFixed() fixed {
 
 func (w fixed) options() Options {
 	return Options{
-		Dir: "/etc/p", Home: "/home/me",
+		Dir: "/etc/p", home: "/home/me",
 		Getenv: func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
 		ReadFile: func(name string) ([]byte, error) {
 			if s, ok := w.files[name]; ok {
@@ -117,7 +117,7 @@ func TestSpecification(t *testing.T) {
 	if !slices.Equal(files.Command, []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/data"}) || files.Cwd != "/srv" {
 		t.Errorf("files: %q in %q", files.Command, files.Cwd)
 	}
-	if v := files.Env; len(v) != 2 || v[0].Name != "HOME" || v[0].Value.Reveal() != "/srv" || v[0].Value.IsSecret() ||
+	if v := files.Env; len(v) != 2 || v[0].Name != "HOME" || v[0].Value.Reveal() != "/srv" || v[0].Value.isSecret() ||
 		v[1].Value.Reveal() != secret || v[1].Value.String() != "env:FILES_TOKEN" {
 		t.Errorf("env: %v", v)
 	}

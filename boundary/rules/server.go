@@ -44,7 +44,7 @@ func (c *compiler) servers(p place, authSet bool) {
 }
 
 func (c *compiler) server(name string, p place) *Server {
-	s := &Server{Name: name, Prefix: name, Admission: c.out.Admission, settings: c.out.defaults}
+	s := &Server{Name: name, Prefix: name, Admission: c.out.admission, settings: c.out.defaults}
 	var tools, client place
 	m := c.settings(&s.settings, ofServer)
 	m["command"] = func(p place) { s.Command = c.command(p) }

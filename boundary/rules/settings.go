@@ -222,8 +222,8 @@ func (c *compiler) compileTools(s *Server, at map[string]place, own place) {
 		all[tool] = of
 	}
 	for _, e := range c.out.Exceptions {
-		if e.Server == s.Name && e.Tool != "" {
-			all[e.Tool] = named(e.Tool)
+		if e.server == s.Name && e.tool != "" {
+			all[e.tool] = named(e.tool)
 		}
 	}
 	compiled := map[string]*Tool{}
@@ -243,8 +243,8 @@ func (c *compiler) compileTools(s *Server, at map[string]place, own place) {
 // excepted returns the exceptions of a server's tool, or of what is no name of one.
 func (c *compiler) excepted(server, tool string) (out []gateway.Exception) {
 	for _, e := range c.out.Exceptions {
-		if e.Server == server && (e.Tool == "" || e.Tool == tool) {
-			out = append(out, gateway.Exception{Code: e.Code, Until: e.Until})
+		if e.server == server && (e.tool == "" || e.tool == tool) {
+			out = append(out, gateway.Exception{Code: e.code, Until: e.until})
 		}
 	}
 	return out

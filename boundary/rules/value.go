@@ -23,8 +23,8 @@ type Value struct {
 // Reveal is the string itself, for the one who has to use it.
 func (v Value) Reveal() string { return v.text }
 
-// IsSecret reports whether the string does not stand in the configuration itself.
-func (v Value) IsSecret() bool { return v.ref != "" }
+// isSecret reports whether the string does not stand in the configuration itself.
+func (v Value) isSecret() bool { return v.ref != "" }
 
 // String is the reference of a secret, and otherwise the string.
 func (v Value) String() string {
@@ -141,8 +141,8 @@ func errorText(err error) string {
 // locate makes a path of the file absolute: "~/" is the user's directory, what is
 // relative begins in the directory of the file.
 func (o *Options) locate(name string) string {
-	if rest, ok := strings.CutPrefix(name, "~/"); ok && o.Home != "" {
-		return filepath.Join(o.Home, rest)
+	if rest, ok := strings.CutPrefix(name, "~/"); ok && o.home != "" {
+		return filepath.Join(o.home, rest)
 	}
 	if filepath.IsAbs(name) || o.Dir == "" {
 		return filepath.Clean(name)
@@ -158,8 +158,8 @@ func (o Options) orSystem() Options {
 	if o.ReadFile == nil {
 		o.ReadFile = readRegular
 	}
-	if o.Home == "" {
-		o.Home, _ = os.UserHomeDir()
+	if o.home == "" {
+		o.home, _ = os.UserHomeDir()
 	}
 	read := o.ReadFile
 	o.ReadFile = func(name string) ([]byte, error) {

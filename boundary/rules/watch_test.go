@@ -135,7 +135,7 @@ func TestWatchBad(t *testing.T) {
 	w := watching(t, plainFile)
 	w.file(w.path, port("2")+"nonsense: 1\n")
 	var p Problems
-	if err := w.problem(); !errors.As(err, &p) || p[0].Line != 3 || !strings.Contains(err.Error(), "pellucid.yaml") {
+	if err := w.problem(); !errors.As(err, &p) || p[0].line != 3 || !strings.Contains(err.Error(), "pellucid.yaml") {
 		t.Error(err)
 	}
 	w.file(w.path, port("2")+"nonsense: 1\n") // the same mistake is told once

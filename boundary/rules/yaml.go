@@ -19,7 +19,7 @@ import (
 
 // Bounds of a file. The parser's time grows with the square of tokens and depth.
 const (
-	MaxFile   = 256 << 10 // octets
+	maxFile   = 256 << 10 // octets
 	maxTokens = 32_768
 	maxDepth  = 12 // brackets, or dashes on one line
 )
@@ -50,8 +50,8 @@ type node struct {
 // tags, directives, complex keys and further documents.
 func parseYAML(src []byte) (*node, Problems) {
 	text := strings.TrimPrefix(string(src), "\ufeff")
-	if len(text) > MaxFile {
-		return nil, Problems{{Fault: fmt.Sprintf("the file is longer than %d octets", MaxFile)}}
+	if len(text) > maxFile {
+		return nil, Problems{{Fault: fmt.Sprintf("the file is longer than %d octets", maxFile)}}
 	}
 	if p := checkCharacters(text); p != nil {
 		return nil, p
@@ -103,7 +103,7 @@ func checkCharacters(text string) (p Problems) {
 			fault = fmt.Sprintf("a hidden character, U+%04X: write it as an escape in double quotes", r)
 		}
 		if fault != "" {
-			p = append(p, Problem{Line: line, Column: utf8.RuneCountInString(text[start:i]) + 1, Fault: fault})
+			p = append(p, Problem{line: line, column: utf8.RuneCountInString(text[start:i]) + 1, Fault: fault})
 			if len(p) == maxUnseen {
 				return append(p, Problem{Fault: "more such characters follow: is it the right file?"})
 			}
@@ -144,10 +144,10 @@ func checkTokens(tokens token.Tokens) (p Problems) {
 			dashes++
 		}
 		if depth > maxDepth || dashes > maxDepth {
-			return append(p, Problem{Line: line, Column: t.Position.Column, Fault: "this is nested too deeply"})
+			return append(p, Problem{line: line, column: t.Position.Column, Fault: "this is nested too deeply"})
 		}
 		if fault := refusedTokens[t.Type]; fault != "" {
-			p = append(p, Problem{Line: line, Column: t.Position.Column, Fault: fault})
+			p = append(p, Problem{line: line, column: t.Position.Column, Fault: fault})
 		}
 	}
 	return p.sorted()
@@ -168,7 +168,7 @@ func syntaxProblem(err error) Problem {
 		p.Fault += ": " + m
 	}
 	if t := e.GetToken(); t != nil && t.Position != nil {
-		p.Line, p.Column = t.Position.Line, t.Position.Column
+		p.line, p.column = t.Position.Line, t.Position.Column
 	}
 	return p
 }
@@ -207,10 +207,10 @@ func (c *converter) node(from ast.Node) *node {
 		n.kind, n.text = isBool, x.GetToken().Value
 	case *ast.NullNode:
 	default:
-		c.problems = append(c.problems, Problem{Line: n.line, Column: n.col, Fault: "this YAML is not allowed here"})
+		c.problems = append(c.problems, Problem{line: n.line, column: n.col, Fault: "this YAML is not allowed here"})
 	}
 	if n.kind == isText && !utf8.ValidString(n.text) {
-		c.problems = append(c.problems, Problem{Line: n.line, Column: n.col, Fault: "an escape that makes no UTF-8"})
+		c.problems = append(c.problems, Problem{line: n.line, column: n.col, Fault: "an escape that makes no UTF-8"})
 	}
 	return n
 }
@@ -218,7 +218,7 @@ func (c *converter) node(from ast.Node) *node {
 func (c *converter) member(of *node, v *ast.MappingValueNode) {
 	name := c.node(v.Key)
 	if name.kind != isText {
-		c.problems = append(c.problems, Problem{Line: name.line, Column: name.col,
+		c.problems = append(c.problems, Problem{line: name.line, column: name.col,
 			Fault: "a name that is " + string(name.kind) + ": put it in quotes"})
 	}
 	val := c.node(v.Value)

@@ -79,7 +79,7 @@ func (s *Surface) apps() (list []string) {
 // withApps reads the apps that the surface names, and returns the surface with them. An
 // app is read once: one whose page differs each time is held whenever a client reads it.
 // The error is ask's or a *RefusedError.
-func (s *Surface) withApps(ctx context.Context, ask Ask, lim Limits) (*Surface, error) {
+func (s *Surface) withApps(ctx context.Context, ask ask, lim Limits) (*Surface, error) {
 	list := s.apps()
 	if len(list) > maxApps {
 		return nil, &RefusedError{TooManyItems, mcpmsg.ReadResource, nil}
@@ -90,17 +90,17 @@ func (s *Surface) withApps(ctx context.Context, ask Ask, lim Limits) (*Surface, 
 		result, err := ask(ctx, mcpmsg.ReadResource, uri)
 		var said *AnswerError
 		if errors.As(err, &said) {
-			items = append(items, unreadApp(uri, said.Code))
+			items = append(items, unreadApp(uri, said.code))
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if octets += len(result); octets > lim.withDefaults().Octets {
+		if octets += len(result); octets > lim.withDefaults().octets {
 			return nil, &RefusedError{TooLarge, mcpmsg.ReadResource, nil}
 		}
 		var doc strictjson.Doc
-		if err := doc.Reset(result, strictjson.Limits{Bytes: lim.withDefaults().Octets, MendSurrogates: true}); err != nil {
+		if err := doc.Reset(result, strictjson.Limits{Bytes: lim.withDefaults().octets, MendSurrogates: true}); err != nil {
 			return nil, &RefusedError{NotJSON, mcpmsg.ReadResource, err}
 		}
 		items = append(items, AppItem(uri, doc.Root()))
@@ -119,16 +119,16 @@ func (s *Surface) with(items []Item, octets int) *Surface {
 	return &t
 }
 
-// HasApps reports whether the surface names an app, so that a client without the extension
+// hasApps reports whether the surface names an app, so that a client without the extension
 // may be offered another one.
-func (s *Surface) HasApps() bool {
+func (s *Surface) hasApps() bool {
 	return slices.ContainsFunc(s.items, func(it Item) bool { return it.Kind == App })
 }
 
-// OfferedMore returns the surface that clients without the extension Apps are offered, with
+// offeredMore returns the surface that clients without the extension Apps are offered, with
 // what capable adds for those that have it. An item that both are offered, each in another
 // version, is that of the clients without. spec: surface/1.7
-func (s *Surface) OfferedMore(capable *Surface) *Surface {
+func (s *Surface) offeredMore(capable *Surface) *Surface {
 	t := *s
 	t.items, t.able = slices.Clone(s.items), capable.able
 	t.more = capable.answers

@@ -77,7 +77,7 @@ func TestAppHeld(t *testing.T) {
 	if err != nil || o.Conclusion != Differs {
 		t.Fatal(o, err)
 	}
-	if o.Live(Key{App, "ui://map/app.html"}) || !o.Live(Key{Tool, "map"}) {
+	if o.live(Key{App, "ui://map/app.html"}) || !o.live(Key{Tool, "map"}) {
 		t.Error("the changed app is live, or more than it is held")
 	}
 }
@@ -107,11 +107,11 @@ func TestAppsOnlyToCapable(t *testing.T) {
 		}
 		return s
 	}
-	able, plain, bare := collect(CollectOptions{Legacy: true}), collect(CollectOptions{Legacy: true, WithoutApps: true}), collect(CollectOptions{Legacy: true, Bare: true})
-	if !able.HasApps() || plain.HasApps() {
+	able, plain, bare := collect(CollectOptions{Legacy: true}), collect(CollectOptions{Legacy: true, withoutApps: true}), collect(CollectOptions{Legacy: true, Bare: true})
+	if !able.hasApps() || plain.hasApps() {
 		t.Fatal("the capability is not declared")
 	}
-	merged := plain.OfferedMore(able)
+	merged := plain.offeredMore(able)
 	g := newGate()
 	g.Bare = func(context.Context) (*Surface, error) { return bare, nil }
 	if o, err := g.Check(context.Background(), "s", "stdio", merged); err != nil || o.Conclusion != Clean || !o.Pinned {
@@ -123,10 +123,10 @@ func TestAppsOnlyToCapable(t *testing.T) {
 		}
 	}
 	o, err := g.Check(context.Background(), "s", "stdio", able)
-	if err != nil || !o.Live(Key{App, "ui://a"}) || !o.Live(Key{Tool, "more"}) || !o.Live(Key{Tool, "both"}) || o.Live(Key{Tool, "twice"}) {
+	if err != nil || !o.live(Key{App, "ui://a"}) || !o.live(Key{Tool, "more"}) || !o.live(Key{Tool, "both"}) || o.live(Key{Tool, "twice"}) {
 		t.Errorf("a client with the extension: %v %v", o.Admission.Held(), err)
 	}
-	hidden := plain.OfferedMore(surfaceOf(t, tool("x", "a\u200bb")))
+	hidden := plain.offeredMore(surfaceOf(t, tool("x", "a\u200bb")))
 	if hidden.Inspect(Rules{}).Err() == nil {
 		t.Error("what only capable clients are offered is not inspected")
 	}

@@ -20,9 +20,9 @@ type Reason string
 // The reasons.
 const (
 	NotJSON      Reason = "surface-not-json"       // no strict JSON
-	TooLarge     Reason = "surface-too-large"      // more octets than Limits.Octets
-	TooManyItems Reason = "surface-too-many-items" // more entries than Limits.Items
-	EndlessList  Reason = "surface-endless-list"   // more pages than Limits.Pages
+	TooLarge     Reason = "surface-too-large"      // more octets than Limits.octets
+	TooManyItems Reason = "surface-too-many-items" // more entries than Limits.items
+	EndlessList  Reason = "surface-endless-list"   // more pages than Limits.pages
 	CyclicList   Reason = "surface-cyclic-list"    // a cursor that was there before
 	OutOfOrder   Reason = "surface-out-of-order"   // a page that nobody asked for
 	Misshapen    Reason = "surface-misshapen"      // not what the protocol calls an answer
@@ -58,13 +58,13 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Limits bound one surface. The zero value is the strict default.
 type Limits struct {
-	Octets int // of all answers; 0 = 16 MiB
-	Pages  int // of one list; 0 = 256
-	Items  int // entries of all lists; 0 = 10,000
+	octets int // of all answers; 0 = 16 MiB
+	pages  int // of one list; 0 = 256
+	items  int // entries of all lists; 0 = 10,000
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{orDefault(l.Octets, 16<<20), orDefault(l.Pages, 256), orDefault(l.Items, 10_000)}
+	return Limits{orDefault(l.octets, 16<<20), orDefault(l.pages, 256), orDefault(l.items, 10_000)}
 }
 
 func orDefault(n, def int) int {
@@ -77,9 +77,9 @@ func orDefault(n, def int) int {
 // maxCursor bounds a cursor, in octets.
 const maxCursor = 16 << 10
 
-// A Builder makes a Surface of a server's answers, for whoever has them already.
+// A builder makes a Surface of a server's answers, for whoever has them already.
 // Collect asks for them.
-type Builder struct {
+type builder struct {
 	lim      Limits
 	octets   int
 	items    []Item
@@ -103,22 +103,22 @@ type progress struct {
 	done    bool
 }
 
-// NewBuilder returns an empty Builder.
-func NewBuilder(lim Limits) *Builder {
-	return &Builder{lim: lim.withDefaults(), extras: map[string][]string{}, progress: map[string]*progress{}}
+// newBuilder returns an empty Builder.
+func newBuilder(lim Limits) *builder {
+	return &builder{lim: lim.withDefaults(), extras: map[string][]string{}, progress: map[string]*progress{}}
 }
 
-// Add takes the result of initialize, server/discover, or of one page of a list:
+// add takes the result of initialize, server/discover, or of one page of a list:
 // the one that cursor asked for, which is "" for the first. It copies result and
 // returns the cursor of the next page, "" if there is none. The error is a
 // *RefusedError; nothing more can be added after it.
-func (b *Builder) Add(method, cursor string, result []byte) (next string, err error) {
+func (b *builder) add(method, cursor string, result []byte) (next string, err error) {
 	fail := func(r Reason, err error) (string, error) { return "", &RefusedError{r, method, err} }
-	if b.octets += len(result); b.octets > b.lim.Octets {
+	if b.octets += len(result); b.octets > b.lim.octets {
 		return fail(TooLarge, nil)
 	}
 	doc := new(strictjson.Doc)
-	if err := doc.Reset(bytes.Clone(result), strictjson.Limits{Bytes: b.lim.Octets, MendSurrogates: true}); err != nil {
+	if err := doc.Reset(bytes.Clone(result), strictjson.Limits{Bytes: b.lim.octets, MendSurrogates: true}); err != nil {
 		return fail(NotJSON, err)
 	}
 	root := doc.Root()
@@ -149,7 +149,7 @@ func (b *Builder) Add(method, cursor string, result []byte) (next string, err er
 	return next, nil
 }
 
-func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next string, _ Reason) {
+func (b *builder) page(l *list, cursor string, root strictjson.Value) (next string, _ Reason) {
 	p := b.progress[l.method]
 	if p == nil {
 		p = &progress{seen: map[string]bool{}}
@@ -165,7 +165,7 @@ func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next stri
 	case p.seen[next] && next != "":
 		return "", CyclicList
 	}
-	if p.pages++; p.pages == b.lim.Pages && next != "" {
+	if p.pages++; p.pages == b.lim.pages && next != "" {
 		return "", EndlessList
 	}
 	p.next, p.done, p.seen[next] = next, next == "", true
@@ -176,7 +176,7 @@ func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next stri
 	b.judge(l, p, root)
 	for e := range entries.Elements() {
 		it, ok := EntryItem(l.method, e)
-		if len(b.items)+b.without > b.lim.Items { // the server's own is not counted
+		if len(b.items)+b.without > b.lim.items { // the server's own is not counted
 			return "", TooManyItems
 		}
 		if !ok {
@@ -190,14 +190,14 @@ func (b *Builder) page(l *list, cursor string, root strictjson.Value) (next stri
 }
 
 // extra keeps what a page says beside its entries: usually nothing.
-func (b *Builder) extra(l *list, root strictjson.Value) {
+func (b *builder) extra(l *list, root strictjson.Value) {
 	if rest := beside(l, root, b.said); rest != "" && !slices.Contains(b.extras[l.method], rest) {
 		b.extras[l.method] = append(b.extras[l.method], rest)
 	}
 }
 
-// Refuse notes that the server answered the first page of a list with an error.
-func (b *Builder) Refuse(method string, code int64) error {
+// refuse notes that the server answered the first page of a list with an error.
+func (b *builder) refuse(method string, code int64) error {
 	l := listOf(method)
 	if l == nil || b.progress[method] != nil {
 		return &RefusedError{OutOfOrder, method, nil}
@@ -207,9 +207,9 @@ func (b *Builder) Refuse(method string, code int64) error {
 	return nil
 }
 
-// Surface returns what has been added, as a whole. The Builder is of no use
+// surface returns what has been added, as a whole. The Builder is of no use
 // after. The error is a *RefusedError.
-func (b *Builder) Surface() (*Surface, error) {
+func (b *builder) surface() (*Surface, error) {
 	if !b.hello {
 		return nil, &RefusedError{NoServer, "", nil}
 	}

@@ -18,19 +18,19 @@ import (
 
 // CollectOptions shape Collect. The zero value is the strict default.
 type CollectOptions struct {
-	Limits Limits
+	limits Limits
 	// Timeout bounds the wait for one answer; 0 = 30 s. Bound the whole by ctx.
 	Timeout time.Duration
 	// Legacy leaves out the question whether the server speaks 2026-07-28.
 	Legacy bool
-	// Once believes the first listing. Otherwise everything is listed until two
+	// once believes the first listing. Otherwise everything is listed until two
 	// listings in succession agree, three times at most.
-	Once bool
+	once bool
 	// Bare asks as a client without capabilities; else it is one that has all by which
 	// servers decide what they offer. What they ask of it is declined all the same.
 	Bare bool
-	// WithoutApps asks as a client that lacks the extension Apps and has all the others.
-	WithoutApps bool
+	// withoutApps asks as a client that lacks the extension Apps and has all the others.
+	withoutApps bool
 	// Version is the client's own, as it introduces itself.
 	Version string
 }
@@ -59,9 +59,9 @@ func Collect(ctx context.Context, c wire.Conn, opt CollectOptions) (*Surface, er
 	return t.gather(ctx, method, hello)
 }
 
-// gather is Gather by a client of our own.
+// gather is gather by a client of our own.
 func (t *talk) gather(ctx context.Context, method string, hello []byte) (*Surface, error) {
-	s, err := Gather(ctx, method, hello, t.ask, t.opt)
+	s, err := gather(ctx, method, hello, t.ask, t.opt)
 	if err == nil {
 		s.able = setOf(t.capabilities())
 	}
@@ -73,30 +73,30 @@ func (t *talk) capabilities() string {
 	switch {
 	case t.opt.Bare:
 		return "{}"
-	case t.opt.WithoutApps:
+	case t.opt.withoutApps:
 		return plainCapabilities
 	}
 	return ableCapabilities
 }
 
-// An Ask puts one request to a server, whose conversation is open: a list's method,
+// An ask puts one request to a server, whose conversation is open: a list's method,
 // with a cursor if that is not "", or resources/read, with a URI. It returns the result. Where the server answers
 // with an error it returns an *AnswerError.
-type Ask func(ctx context.Context, method, cursor string) (result []byte, err error)
+type ask func(ctx context.Context, method, cursor string) (result []byte, err error)
 
 // An AnswerError is an error with which a server answered.
-type AnswerError struct{ Code int64 }
+type AnswerError struct{ code int64 }
 
-func (e *AnswerError) Error() string { return fmt.Sprintf("error %d", e.Code) }
+func (e *AnswerError) Error() string { return fmt.Sprintf("error %d", e.code) }
 
-// Gather is Collect for whoever holds the conversation: method, which is initialize
+// gather is Collect for whoever holds the conversation: method, which is initialize
 // or server/discover, has been answered by hello. The error is ask's or a
 // *RefusedError.
-func Gather(ctx context.Context, method string, hello []byte, ask Ask, opt CollectOptions) (*Surface, error) {
+func gather(ctx context.Context, method string, hello []byte, ask ask, opt CollectOptions) (*Surface, error) {
 	var last *Surface
 	for range maxListings {
-		b := NewBuilder(opt.Limits)
-		if _, err := b.Add(method, "", hello); err != nil {
+		b := newBuilder(opt.limits)
+		if _, err := b.add(method, "", hello); err != nil {
 			return nil, err
 		}
 		for i := range lists {
@@ -104,12 +104,12 @@ func Gather(ctx context.Context, method string, hello []byte, ask Ask, opt Colle
 				return nil, err
 			}
 		}
-		s, err := b.Surface()
+		s, err := b.surface()
 		if err != nil {
 			return nil, err
 		}
-		if opt.Once || last != nil && last.print == s.print {
-			return s.withApps(ctx, ask, opt.Limits)
+		if opt.once || last != nil && last.print == s.print {
+			return s.withApps(ctx, ask, opt.limits)
 		}
 		last = s
 	}
@@ -117,7 +117,7 @@ func Gather(ctx context.Context, method string, hello []byte, ask Ask, opt Colle
 }
 
 // gatherList asks for one list, page by page, and leaves it to b to say that it is enough.
-func gatherList(ctx context.Context, b *Builder, method string, ask Ask) error {
+func gatherList(ctx context.Context, b *builder, method string, ask ask) error {
 	for cursor := ""; ; {
 		result, err := ask(ctx, method, cursor)
 		var said *AnswerError
@@ -125,12 +125,12 @@ func gatherList(ctx context.Context, b *Builder, method string, ask Ask) error {
 			if cursor != "" {
 				return &RefusedError{Unfinished, method, said}
 			}
-			return b.Refuse(method, said.Code)
+			return b.refuse(method, said.code)
 		}
 		if err != nil {
 			return err
 		}
-		if cursor, err = b.Add(method, cursor, result); err != nil || cursor == "" {
+		if cursor, err = b.add(method, cursor, result); err != nil || cursor == "" {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (t *talk) discover(ctx context.Context) (result []byte, err error) {
 	t.modern = true
 	result, err = t.ask(ctx, mcpmsg.Discover, "")
 	var said *AnswerError
-	if errors.As(err, &said) && said.Code == wire.CodeUnsupportedVersion {
+	if errors.As(err, &said) && said.code == wire.CodeUnsupportedVersion {
 		// It is of the modern era, and names the revisions that it would have instead;
 		// there is one that it could mean.
 		result, err = t.ask(ctx, mcpmsg.Discover, "")

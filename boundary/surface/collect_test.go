@@ -40,7 +40,7 @@ func TestCollectEras(t *testing.T) {
 		items  int
 	}{
 		{"legacy", legacy(list), CollectOptions{}, nil, 3},
-		{"legacy, not asked", legacy(list), CollectOptions{Legacy: true, Once: true}, nil, 3},
+		{"legacy, not asked", legacy(list), CollectOptions{Legacy: true, once: true}, nil, 3},
 		{"modern", modern, CollectOptions{}, nil, 3},
 		{"discover without the revision", func(method, c string) string {
 			if method == "server/discover" {
@@ -68,8 +68,8 @@ func TestCollectEras(t *testing.T) {
 			if len(s.Items()) != tt.items {
 				t.Errorf("%d items, want %d", len(s.Items()), tt.items)
 			}
-			if whole := tt.items > 1; s.Whole() != whole {
-				t.Errorf("Whole() = %v: %v", s.Whole(), s.Unlisted())
+			if whole := tt.items > 1; s.whole() != whole {
+				t.Errorf("Whole() = %v: %v", s.whole(), s.Unlisted())
 			}
 		})
 	}
@@ -212,21 +212,21 @@ func TestBuilder(t *testing.T) {
 		{"page that nobody asked for", Limits{}, [][3]string{{"tools/list", "x", `{"tools":[]}`}}, OutOfOrder},
 		{"page behind the last", Limits{}, [][3]string{{"tools/list", "", `{"tools":[]}`}, {"tools/list", "", `{"tools":[]}`}}, OutOfOrder},
 		{"last page missing", Limits{}, [][3]string{{"initialize", "", hello}, {"tools/list", "", `{"tools":[],"nextCursor":"2"}`}}, Unfinished},
-		{"octets", Limits{Octets: 10}, [][3]string{{"initialize", "", hello}}, TooLarge},
-		{"items", Limits{Items: 1}, [][3]string{{"initialize", "", hello}, {"tools/list", "", tools(tool("a", ""), tool("b", ""))}}, TooManyItems},
-		{"pages", Limits{Pages: 1}, [][3]string{{"tools/list", "", `{"tools":[],"nextCursor":"2"}`}}, EndlessList},
+		{"octets", Limits{octets: 10}, [][3]string{{"initialize", "", hello}}, TooLarge},
+		{"items", Limits{items: 1}, [][3]string{{"initialize", "", hello}, {"tools/list", "", tools(tool("a", ""), tool("b", ""))}}, TooManyItems},
+		{"pages", Limits{pages: 1}, [][3]string{{"tools/list", "", `{"tools":[],"nextCursor":"2"}`}}, EndlessList},
 		{"null", Limits{}, [][3]string{{"initialize", "", hello}, {"tools/list", "", `{"tools":null,"nextCursor":null}`}}, ""},
 		{"the same twice", Limits{}, [][3]string{{"initialize", "", hello}, {"tools/list", "", tools(tool("a", ""), tool("a", ""))}}, ""},
 	} {
-		b := NewBuilder(tt.lim)
+		b := newBuilder(tt.lim)
 		var err error
 		for _, a := range tt.add {
-			if _, err = b.Add(a[0], a[1], []byte(a[2])); err != nil {
+			if _, err = b.add(a[0], a[1], []byte(a[2])); err != nil {
 				break
 			}
 		}
 		if err == nil {
-			_, err = b.Surface()
+			_, err = b.surface()
 		}
 		if reasonOf(err) != tt.want || (err == nil) != (tt.want == "") {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)

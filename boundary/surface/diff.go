@@ -36,18 +36,18 @@ type Change struct {
 // are third-party text: show them by Show.
 type Field struct {
 	Path     string // for a person
-	Old, New string // a string's own text, another value's canonical JSON
+	old, new string // a string's own text, another value's canonical JSON
 	Verdict  Verdict
 }
 
 // maxFields bounds the fields of one Change.
 const maxFields = 256
 
-// Diff compares two versions of a surface, given as items in order, and returns a
+// diff compares two versions of a surface, given as items in order, and returns a
 // Change for every item of either, in order of their keys. An item that has gone
 // and one that has come are one renamed item if they say the same under another
 // name, or have the same description, or the same schema. spec: surface/6
-func Diff(old, new []Item) []Change {
+func diff(old, new []Item) []Change {
 	var changes []Change
 	var gone, come []Item
 	for len(old) > 0 || len(new) > 0 {
@@ -128,7 +128,7 @@ func (d differ) add(t *trail, v Verdict, old, new string) {
 		d.c.MoreFields++
 		return
 	}
-	d.c.Fields = append(d.c.Fields, Field{Path: t.place(Key{}, false).Path, Verdict: v, Old: old, New: new})
+	d.c.Fields = append(d.c.Fields, Field{Path: t.place(Key{}, false).Path, Verdict: v, old: old, new: new})
 }
 
 // spelled is a value as a Field holds it. It is a copy.

@@ -67,7 +67,7 @@ func TestDiff(t *testing.T) {
 		{"name that is not plain", "added tool \"a\\u202e b\"\nremoved tool now\n", base[:1], []string{`{"name":"a\u202e b"}`}},
 	} {
 		old, new := surfaceOf(t, tt.old...), surfaceOf(t, tt.new...)
-		changes := Diff(old.Items(), new.Items())
+		changes := diff(old.Items(), new.Items())
 		if got := told(changes); got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
 		}
@@ -75,7 +75,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%s: anyChange = %v", tt.name, anyChange(changes))
 		}
 	}
-	c := Diff(nil, surfaceOf(t, tool("t", "a\u00adb")).Items())
+	c := diff(nil, surfaceOf(t, tool("t", "a\u00adb")).Items())
 	if got := c[len(c)-1].Hidden; !slices.Equal(got, []string{"/description"}) {
 		t.Errorf("hidden in what was added: %q", got)
 	}
@@ -89,18 +89,18 @@ func TestDiffBounds(t *testing.T) {
 		}
 		return `{"name":"t"` + b.String() + `}`
 	}
-	c := Diff(surfaceOf(t, def(1)).Items(), surfaceOf(t, def(2)).Items())
+	c := diff(surfaceOf(t, def(1)).Items(), surfaceOf(t, def(2)).Items())
 	if last := c[len(c)-1]; len(last.Fields) != maxFields || last.MoreFields != 5 {
 		t.Errorf("%d fields and %d more", len(last.Fields), last.MoreFields)
 	}
-	f := Field{Verdict: Added, New: strings.Repeat("\u20ac", 4000)}
+	f := Field{Verdict: Added, new: strings.Repeat("\u20ac", 4000)}
 	if _, shown := f.Show(); len(shown) > shownOctets+32 || !strings.HasSuffix(shown, "...(+11400 octets)") {
 		t.Errorf("%d octets shown: %s", len(shown), shown[len(shown)-40:])
 	}
-	if _, shown := f.ShowAll(); shown != f.New {
-		t.Errorf("%d octets of %d shown", len(shown), len(f.New))
+	if _, shown := f.ShowAll(); shown != f.new {
+		t.Errorf("%d octets of %d shown", len(shown), len(f.new))
 	}
-	f = Field{Verdict: Changed, Old: "scope\u200b", New: "sc\u043epe"}
+	f = Field{Verdict: Changed, old: "scope\u200b", new: "sc\u043epe"}
 	if a, b := f.ShowAll(); a != "scope<U+200B ZERO WIDTH SPACE>" || b != "sc<U+043E>pe" {
 		t.Errorf("%q, %q", a, b)
 	}
@@ -110,7 +110,7 @@ func TestDiffBounds(t *testing.T) {
 func checkDiff(t *testing.T, old, new []Item) {
 	t.Helper()
 	seenOld, seenNew := map[Key]int{}, map[Key]int{}
-	for _, c := range Diff(old, new) {
+	for _, c := range diff(old, new) {
 		was := c.Key
 		if c.Was != "" {
 			was.Name = c.Was

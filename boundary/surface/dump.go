@@ -12,7 +12,7 @@ import (
 )
 
 // dumpFormat is the value of the member "format" of a dump. spec: surface/4
-const dumpFormat = "pellucid-surface/" + Version
+const dumpFormat = "pellucid-surface/" + version
 
 // errorSuffix makes of a list's member the member that says why there is no list.
 const errorSuffix = "_error"
@@ -57,20 +57,20 @@ func ParseDump(b []byte, lim Limits) (*Surface, error) {
 	lim = lim.withDefaults()
 	fail := func(method string, err error) (*Surface, error) { return nil, &RefusedError{NotADump, method, err} }
 	var d strictjson.Doc
-	if len(b) > 2*lim.Octets { // white space is free, up to a point
+	if len(b) > 2*lim.octets { // white space is free, up to a point
 		return nil, &RefusedError{TooLarge, "", nil}
 	}
-	if err := d.Reset(b, strictjson.Limits{Bytes: 2 * lim.Octets, MendSurrogates: true}); err != nil {
+	if err := d.Reset(b, strictjson.Limits{Bytes: 2 * lim.octets, MendSurrogates: true}); err != nil {
 		return fail("", err)
 	}
 	root := d.Root()
 	if format := root.Get("format"); root.Kind() != '{' || format.Exists() && format.Text() != dumpFormat {
 		return fail("", nil)
 	}
-	build := NewBuilder(lim)
+	build := newBuilder(lim)
 	for _, method := range []string{mcpmsg.Initialize, mcpmsg.Discover} {
 		if v := root.Get(method); v.Exists() && v.Kind() != 'n' {
-			if _, err := build.Add(method, "", v.Raw()); err != nil {
+			if _, err := build.add(method, "", v.Raw()); err != nil {
 				return nil, err
 			}
 		}
@@ -80,7 +80,7 @@ func ParseDump(b []byte, lim Limits) (*Surface, error) {
 			return nil, err
 		}
 	}
-	s, err := build.Surface()
+	s, err := build.surface()
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func ParseDump(b []byte, lim Limits) (*Surface, error) {
 	return s.with(apps, s.octets), nil
 }
 
-func addPages(build *Builder, root strictjson.Value, method string) error {
+func addPages(build *builder, root strictjson.Value, method string) error {
 	pages, failed := root.Get(method), root.Get(method+errorSuffix)
 	switch {
 	case failed.Exists() && failed.Kind() != 'n':
@@ -104,7 +104,7 @@ func addPages(build *Builder, root strictjson.Value, method string) error {
 		}
 		// Another program may have saved the message, which says nothing here.
 		code, _ := failed.Get("code").Int64()
-		return build.Refuse(method, code)
+		return build.refuse(method, code)
 	case pages.Kind() == '[':
 		next, first := "", true
 		for page := range pages.Elements() {
@@ -113,7 +113,7 @@ func addPages(build *Builder, root strictjson.Value, method string) error {
 			}
 			first = false
 			var err error
-			if next, err = build.Add(method, next, page.Raw()); err != nil {
+			if next, err = build.add(method, next, page.Raw()); err != nil {
 				return err
 			}
 		}

@@ -16,7 +16,7 @@ func FuzzParseDump(f *testing.F) {
 	f.Add([]byte(`{"initialize":{"instructions":"\ud800"},"tools/list":[{"tools":[{"name":"\u202e","x":1e400}]}]}`))
 	f.Add([]byte(`{"initialize":{"n":1.0,"m":123456789012345678901234567890}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := ParseDump(b, Limits{Octets: 1 << 20, Items: 100})
+		s, err := ParseDump(b, Limits{octets: 1 << 20, items: 100})
 		if err != nil {
 			if reasonOf(err) == "" || !isPlain(err.Error()) {
 				t.Fatalf("%+q", err)
@@ -24,18 +24,18 @@ func FuzzParseDump(f *testing.F) {
 			return
 		}
 		dump := s.AppendDump(nil)
-		again, err := ParseDump(dump, Limits{Octets: 2 << 20})
+		again, err := ParseDump(dump, Limits{octets: 2 << 20})
 		if err != nil || again.Fingerprint() != s.Fingerprint() || !bytes.Equal(again.AppendDump(nil), dump) {
 			t.Fatalf("a dump does not survive: %v", err)
 		}
 		in := s.Inspect(Rules{})
 		for _, h := range in.Hits {
-			if h.Start < 0 || h.Start >= h.End || h.End > len(h.Text) || !isPlain(h.Shown()) || !isPlain(h.String()) || !isPlain(h.Pointer) {
+			if h.Start < 0 || h.Start >= h.End || h.End > len(h.text) || !isPlain(h.Shown()) || !isPlain(h.String()) || !isPlain(h.Pointer) {
 				t.Fatalf("%+v", h)
 			}
 		}
 		for _, w := range s.Lint() {
-			if !isPlain(w.Shown()) || w.Score < Threshold {
+			if !isPlain(w.Shown()) || w.Score < threshold {
 				t.Fatalf("%+v", w)
 			}
 		}
@@ -65,16 +65,16 @@ func FuzzDiff(f *testing.F) {
 	f.Add([]byte(rich), bytes.Replace([]byte(rich), []byte(`"name":"two"`), []byte(`"name":"2"`), 1))
 	f.Add([]byte(`{"initialize":{"a":[1,2,3]}}`), []byte(`{"initialize":{"a":[2,{"\u202e":4}]}}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		old, err := ParseDump(a, Limits{Octets: 1 << 20})
+		old, err := ParseDump(a, Limits{octets: 1 << 20})
 		if err != nil {
 			return
 		}
-		new, err := ParseDump(b, Limits{Octets: 1 << 20})
+		new, err := ParseDump(b, Limits{octets: 1 << 20})
 		if err != nil {
 			return
 		}
 		checkDiff(t, old.Items(), new.Items())
-		if anyChange(Diff(old.Items(), new.Items())) != (old.Fingerprint() != new.Fingerprint()) {
+		if anyChange(diff(old.Items(), new.Items())) != (old.Fingerprint() != new.Fingerprint()) {
 			t.Fatal("diff and fingerprint disagree")
 		}
 		pin := newPin("s", "t", old, epoch)

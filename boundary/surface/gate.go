@@ -54,15 +54,15 @@ type Outcome struct {
 	extends bool // the capabilities of the client that listed it are to be remembered
 }
 
-// Live reports whether a model may see an item of the surface that was checked.
-func (o *Outcome) Live(k Key) bool {
+// live reports whether a model may see an item of the surface that was checked.
+func (o *Outcome) live(k Key) bool {
 	switch {
 	case o.Conclusion == Rejected:
 		return false
 	case o.Admission == nil || o.Admission.First:
 		return true
 	}
-	return o.Admission.Live(k)
+	return o.Admission.live(k)
 }
 
 // Check judges a surface. The first that is clean is pinned. Of a server that has a
@@ -100,7 +100,7 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 		return o, nil
 	}
 	if o.extends {
-		if err := g.Pins.Extend(ctx, server, s, o.Offered); err != nil {
+		if err := g.Pins.extend(ctx, server, s, o.Offered); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +109,7 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 	}
 	pin := g.Pins.Pin
 	if g.HoldFirst {
-		pin = g.Pins.Hold
+		pin = g.Pins.hold
 	}
 	switch err := pin(ctx, server, transport, s); {
 	case errors.Is(err, ErrPinned): // another replica was faster: what it has pinned counts
@@ -140,7 +140,7 @@ func (g *Gate) offered(ctx context.Context, s *Surface, o *Outcome) error {
 	}
 	o.extends = true
 	for _, k := range a.news {
-		if _, always := bare.Item(k); !always && !o.Inspection.Touches(k) {
+		if _, always := bare.Item(k); !always && !o.Inspection.touches(k) {
 			o.Offered = append(o.Offered, k)
 		}
 	}
@@ -184,7 +184,7 @@ func (o *Outcome) hiddenInLive() bool {
 func (a *Admission) untouched() *Surface {
 	var items []Item
 	for i := range a.pin.Items {
-		if it := &a.pin.Items[i]; it.Approved != "" && !it.ByHand {
+		if it := &a.pin.Items[i]; it.Approved != "" && !it.byHand {
 			items = append(items, it.approved())
 		}
 	}
@@ -194,7 +194,7 @@ func (a *Admission) untouched() *Surface {
 // heldOf are the items of s that must not be seen.
 func (a *Admission) heldOf(s *Surface) (keys []Key) {
 	for _, it := range s.items {
-		if !a.Live(it.Key) {
+		if !a.live(it.Key) {
 			keys = append(keys, it.Key)
 		}
 	}

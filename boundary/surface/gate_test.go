@@ -42,7 +42,7 @@ func (g gateRig) check(t *testing.T, defs ...string) (*Outcome, string) {
 	}
 	var live []string
 	for _, it := range s.Items() {
-		if o.Live(it.Key) && it.Kind == Tool {
+		if o.live(it.Key) && it.Kind == Tool {
 			live = append(live, it.Name)
 		}
 	}
@@ -129,7 +129,7 @@ func TestGateFails(t *testing.T) {
 	}
 	// Without pins and reviewer there is pass 1, and the outcome says so.
 	o, err := new(Gate).Check(t.Context(), "srv", "cmd", s)
-	if err != nil || o.Conclusion != Clean || o.Reviewed || o.Pinned || o.Admission != nil || !o.Live(Key{Tool, "a"}) {
+	if err != nil || o.Conclusion != Clean || o.Reviewed || o.Pinned || o.Admission != nil || !o.live(Key{Tool, "a"}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	// A replica that pins between the look and the pin counts.
@@ -140,7 +140,7 @@ func TestGateFails(t *testing.T) {
 		}
 	}
 	o, err = g.Check(t.Context(), "srv", "cmd", s)
-	if err != nil || o.Conclusion != Differs || o.Live(Key{Tool, "a"}) {
+	if err != nil || o.Conclusion != Differs || o.live(Key{Tool, "a"}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -12,26 +12,26 @@ import (
 	"strings"
 )
 
-// CommandIdentity identifies a server that is started, by what is started: the program
+// commandIdentity identifies a server that is started, by what is started: the program
 // and its arguments. dir counts where the command depends on it: if it is stated for
 // the server (given), or if a word of the command is a path relative to it. The values
 // of environment variables do not count, since they hold secrets that are replaced.
 // Arguments may hold secrets too, so an identity is a digest. spec: surface/7.4
-func CommandIdentity(args []string, dir string, given bool) string {
+func commandIdentity(args []string, dir string, given bool) string {
 	if !given && !slices.ContainsFunc(args, isRelative) {
 		return identity("stdio", args...)
 	}
 	return identity("stdio", append(slices.Clone(args), "", dir)...)
 }
 
-// LocalIdentity is CommandIdentity of a command of this machine. dir is "" where none is
+// LocalIdentity is commandIdentity of a command of this machine. dir is "" where none is
 // stated for it: a path of the command is then relative to the working directory.
 func LocalIdentity(command []string, dir string) string {
 	given := dir != ""
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return CommandIdentity(command, dir, given)
+	return commandIdentity(command, dir, given)
 }
 
 // DefaultName is the name of a server whose name, command and URL say nothing.

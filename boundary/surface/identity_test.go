@@ -25,17 +25,17 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 	npx := []string{"npx", "-y", "srv"}
-	same(CommandIdentity(npx, "/a", false), CommandIdentity(npx, "/b", false))
-	other(CommandIdentity(npx, "/a", true), CommandIdentity(npx, "/b", true))
-	other(CommandIdentity(npx, "/a", false), CommandIdentity(npx, "/a", true))
-	other(CommandIdentity(npx, "", false), CommandIdentity([]string{"npx", "-y srv"}, "", false))
-	other(CommandIdentity(npx, "/a", true), CommandIdentity(append(slices.Clone(npx), "", "/a"), "", false)+"x")
+	same(commandIdentity(npx, "/a", false), commandIdentity(npx, "/b", false))
+	other(commandIdentity(npx, "/a", true), commandIdentity(npx, "/b", true))
+	other(commandIdentity(npx, "/a", false), commandIdentity(npx, "/a", true))
+	other(commandIdentity(npx, "", false), commandIdentity([]string{"npx", "-y srv"}, "", false))
+	other(commandIdentity(npx, "/a", true), commandIdentity(append(slices.Clone(npx), "", "/a"), "", false)+"x")
 	for _, word := range []string{"./s.js", "../s.js", ".", "..", `.\s.exe`} {
 		run := []string{"node", word}
-		other(CommandIdentity(run, "/a", false), CommandIdentity(run, "/b", false))
-		same(CommandIdentity(run, "/a", false), CommandIdentity(run, "/a", true))
+		other(commandIdentity(run, "/a", false), commandIdentity(run, "/b", false))
+		same(commandIdentity(run, "/a", false), commandIdentity(run, "/a", true))
 	}
-	same(CommandIdentity([]string{"docker", "run", "mcp/github"}, "/a", false), CommandIdentity([]string{"docker", "run", "mcp/github"}, "/b", false))
+	same(commandIdentity([]string{"docker", "run", "mcp/github"}, "/a", false), commandIdentity([]string{"docker", "run", "mcp/github"}, "/b", false))
 	other(URLIdentity("https://a.example/mcp"), URLIdentity("https://a.example/mcp2"))
 	if id := URLIdentity("https://a.example/?key=s3cret"); strings.Contains(id, "s3cret") || !strings.HasPrefix(id, "http:") {
 		t.Errorf("%q", id)
@@ -94,7 +94,7 @@ func TestGateCapabilities(t *testing.T) {
 				}
 				var live []string
 				for _, it := range s.Items() {
-					if o.Live(it.Key) && it.Kind == Tool {
+					if o.live(it.Key) && it.Kind == Tool {
 						live = append(live, it.Name)
 					}
 				}
@@ -160,10 +160,10 @@ func TestLocalIdentity(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)
 	relative, absolute := []string{"./server"}, []string{"/bin/server"}
-	if LocalIdentity(relative, "") != CommandIdentity(relative, here, false) || LocalIdentity(absolute, "") != CommandIdentity(absolute, "", false) {
+	if LocalIdentity(relative, "") != commandIdentity(relative, here, false) || LocalIdentity(absolute, "") != commandIdentity(absolute, "", false) {
 		t.Error("a command without a stated directory")
 	}
-	if LocalIdentity(absolute, "sub") != CommandIdentity(absolute, filepath.Join(here, "sub"), true) {
+	if LocalIdentity(absolute, "sub") != commandIdentity(absolute, filepath.Join(here, "sub"), true) {
 		t.Error("a stated directory is made absolute")
 	}
 }

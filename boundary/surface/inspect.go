@@ -19,20 +19,20 @@ type Hit struct {
 	Place
 	Code       finding.Code // of the first hidden character
 	Start, End int          // octets of it in the decoded string
-	Text       string       // the string: third-party text, for [Hit.Shown] alone
+	text       string       // the string: third-party text, for [Hit.Shown] alone
 }
 
 // Shown is the string around the first hidden character with everything hidden
 // spelled out, for a person: one line of ASCII, a few hundred octets.
 func (h Hit) Shown() string {
 	const around = 48
-	from, to := max(0, h.Start-around), min(len(h.Text), h.End+3*around)
-	return finding.Quote(h.Text[from:h.Start]) + " " + finding.Quote(h.Text[h.Start:h.End]) + " " + finding.Quote(h.Text[h.End:to])
+	from, to := max(0, h.Start-around), min(len(h.text), h.End+3*around)
+	return finding.Quote(h.text[from:h.Start]) + " " + finding.Quote(h.text[h.Start:h.End]) + " " + finding.Quote(h.text[h.End:to])
 }
 
 // Messages are what the hidden characters of the string say, where they can be
 // decoded. They are for a person, by finding.Quote, and never for a model.
-func (h Hit) Messages() []scrub.Hidden { return scrub.Reveal(h.Text) }
+func (h Hit) Messages() []scrub.Hidden { return scrub.Reveal(h.text) }
 
 // maxHits bounds what an Inspection spells out.
 const maxHits = 256
@@ -42,21 +42,21 @@ type Inspection struct {
 	Hits   []Hit
 	More   int     // hits beyond those
 	Blobs  []Place // not inspected: data URIs that hold no text
-	Octets int     // of all answers
+	octets int     // of all answers
 }
 
 // A HiddenTextError rejects a surface in which text is hidden.
-type HiddenTextError struct{ Inspection *Inspection }
+type HiddenTextError struct{ inspection *Inspection }
 
 // Error names the first place, the item's name quoted.
 func (e *HiddenTextError) Error() string {
-	first := e.Inspection.Hits[0]
+	first := e.inspection.Hits[0]
 	item := first.Key.Kind.String()
 	if first.Key.Name != "" {
 		item += " " + finding.Quote(first.Key.Name)
 	}
 	text := fmt.Sprintf("surface: hidden text: %s at %s %s, octet %d", first.Code, item, first.Pointer, first.Start)
-	if more := len(e.Inspection.Hits) + e.Inspection.More - 1; more > 0 {
+	if more := len(e.inspection.Hits) + e.inspection.More - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more places", more)
 	}
 	return text
@@ -70,8 +70,8 @@ func (in *Inspection) Err() error {
 	return &HiddenTextError{in}
 }
 
-// Touches reports whether hidden text stands in the item.
-func (in *Inspection) Touches(k Key) bool {
+// touches reports whether hidden text stands in the item.
+func (in *Inspection) touches(k Key) bool {
 	for i := range in.Hits {
 		if in.Hits[i].Key == k {
 			return true
@@ -104,7 +104,7 @@ func mustCompile(p scrub.Policy) *scrub.Scrubber {
 // cursors and the text inside data URIs among them, on the raw text. It costs too
 // little to be remembered, so it is done at every start. spec: surface/5
 func (s *Surface) Inspect(r Rules) *Inspection {
-	in := &inspector{wide: !r.Narrow, out: &Inspection{Octets: s.octets}}
+	in := &inspector{wide: !r.Narrow, out: &Inspection{octets: s.octets}}
 	for _, it := range s.items {
 		if slices.Contains(r.DangerouslyAllow, it.Digest) {
 			in.allowed = append(in.allowed, it.Key)
@@ -244,7 +244,7 @@ func (in *inspector) check(text string, t *trail, isName bool, within string) {
 		return
 	}
 	note := in.result.RefusedAt
-	h := Hit{Place: t.place(in.key, isName), Code: note.Class.Code(), Start: note.Start, End: note.End, Text: text}
+	h := Hit{Place: t.place(in.key, isName), Code: note.Class.Code(), Start: note.Start, End: note.End, text: text}
 	h.Within = within
 	in.out.Hits = append(in.out.Hits, h)
 }

@@ -53,7 +53,7 @@ func TestInspectEverywhere(t *testing.T) {
 	if err := d.Reset([]byte(rich), strictjson.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	if in := parse(t, []byte(rich)).Inspect(Rules{}); in.Err() != nil || in.Octets < 1000 {
+	if in := parse(t, []byte(rich)).Inspect(Rules{}); in.Err() != nil || in.octets < 1000 {
 		t.Fatalf("the honest surface is rejected, or was not read: %+v", in)
 	}
 	places := 0
@@ -77,7 +77,7 @@ func TestInspectEverywhere(t *testing.T) {
 			return
 		}
 		h := in.Hits[0]
-		if h.Code != finding.HiddenBidi || h.Start != len(v.Text()) || h.Name != isName || !strings.HasSuffix(h.Text, "\u202e") {
+		if h.Code != finding.HiddenBidi || h.Start != len(v.Text()) || h.Name != isName || !strings.HasSuffix(h.text, "\u202e") {
 			t.Errorf("%s: %+v", place.Path, h)
 		}
 		if err := in.Err(); !isPlain(err.Error()) || !isPlain(h.String()) || !isPlain(h.Shown()) {
@@ -149,7 +149,7 @@ func TestInspectWide(t *testing.T) {
 		if (n.Err() != nil) != tt.narrow || (w.Err() != nil) != tt.wide {
 			t.Errorf("%+q: narrow %v, wide %v", tt.text, n.Err(), w.Err())
 		}
-		if tt.narrow && (!n.Touches(Key{Tool, "t"}) || n.Touches(Key{Kind: Server})) {
+		if tt.narrow && (!n.touches(Key{Tool, "t"}) || n.touches(Key{Kind: Server})) {
 			t.Errorf("%+q: the wrong item is touched", tt.text)
 		}
 	}
@@ -161,11 +161,11 @@ func TestInspectBounds(t *testing.T) {
 		defs[i] = tool(fmt.Sprint("t", i), "\u200b")
 	}
 	in := surfaceOf(t, defs...).Inspect(Rules{Narrow: true})
-	if len(in.Hits) != maxHits || in.More != 10 || !in.Touches(Key{Tool, "t265"}) {
+	if len(in.Hits) != maxHits || in.More != 10 || !in.touches(Key{Tool, "t265"}) {
 		t.Errorf("%d hits and %d more", len(in.Hits), in.More)
 	}
 	var he *HiddenTextError
-	if !errors.As(in.Err(), &he) || he.Inspection != in || !strings.Contains(in.Err().Error(), "265 more") {
+	if !errors.As(in.Err(), &he) || he.inspection != in || !strings.Contains(in.Err().Error(), "265 more") {
 		t.Errorf("error %v", in.Err())
 	}
 }

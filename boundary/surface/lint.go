@@ -18,12 +18,12 @@ import (
 type Warning struct {
 	Place
 	Family Family // the one that weighs most
-	Score  int    // at least Threshold
-	Text   string // third-party text, for Shown
+	Score  int    // at least threshold
+	text   string // third-party text, for Shown
 }
 
 // Shown is the beginning of what stands there, for a person.
-func (w Warning) Shown() string { return finding.Quote(w.Text) }
+func (w Warning) Shown() string { return finding.Quote(w.text) }
 
 // Lint looks at the wording of every text of the surface, without a model.
 func (s *Surface) Lint() []Warning {
@@ -36,7 +36,7 @@ func (s *Surface) Lint() []Warning {
 		if len(text) < minWording {
 			return
 		}
-		if score, family, at := wording(text); score >= Threshold {
+		if score, family, at := wording(text); score >= threshold {
 			out = append(out, Warning{t.place(it.Key, isName), family, score, text[at:]})
 		}
 	})
@@ -70,9 +70,9 @@ func wording(text string) (score int, family Family, at int) {
 		}
 	}
 	if tokens := scrubbed(text); tokens > 0 {
-		best[Pretence] = max(best[Pretence], Threshold*10)
-		if top < Threshold*10 {
-			family, at = Pretence, 0
+		best[pretence] = max(best[pretence], threshold*10)
+		if top < threshold*10 {
+			family, at = pretence, 0
 		}
 	}
 	for _, w := range best {

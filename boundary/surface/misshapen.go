@@ -45,7 +45,7 @@ func (s *Surface) LeftOut() []LeftOut { return s.leftOut }
 
 // judge notes the entries of a page that are not what the schema allows, or have no name.
 // One that has a name stays an item: an operator can have forms only recorded.
-func (b *Builder) judge(l *list, p *progress, root strictjson.Value) {
+func (b *builder) judge(l *list, p *progress, root strictjson.Value) {
 	report := mcpshape.Check(mcpshape.Revision(b.revision, root), mcpmsg.Result, l.method, root)
 	faults := map[strictjson.Value]mcpshape.Fault{}
 	for _, e := range report.Entries {

@@ -48,7 +48,7 @@ func TestLeftOut(t *testing.T) {
 	if s := surfaceOf(t, many); len(s.LeftOut()) != maxLeftOut {
 		t.Errorf("%d are named", len(s.LeftOut()))
 	}
-	if _, err := ParseDump([]byte(`{"initialize":`+hello+`,"tools/list":[`+tools(many)+`]}`), Limits{Items: 10}); err == nil {
+	if _, err := ParseDump([]byte(`{"initialize":`+hello+`,"tools/list":[`+tools(many)+`]}`), Limits{items: 10}); err == nil {
 		t.Error("entries without names count for nothing")
 	}
 }

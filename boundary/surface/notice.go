@@ -63,7 +63,7 @@ func (p *Pins) Suspend(ctx context.Context, server string, k Key) (done bool, er
 			return false, ErrNotPinned
 		}
 		it := pin.Item(k)
-		if it == nil || it.Approved == "" || it.ByHand {
+		if it == nil || it.Approved == "" || it.byHand {
 			return false, nil
 		}
 		if it.Pending == "" {
@@ -92,7 +92,7 @@ func (p *Pins) reject(ctx context.Context, server, transport, why string) error 
 	if err != nil {
 		return err
 	}
-	pin := Pin{Server: server, Transport: transport}
+	pin := Pin{Server: server, transport: transport}
 	if version > 0 {
 		if pin, err = parsePin(server, record); err != nil {
 			return err

@@ -69,7 +69,7 @@ func TestRejectionIsNoPin(t *testing.T) {
 		t.Errorf("%+v, %v", pin, err)
 	}
 	s := surfaceOf(t, tool("a", "A."))
-	if a, err := p.Admit(ctx, "s", "t", s); err != nil || !a.First || a.Live(Key{Tool, "a"}) {
+	if a, err := p.Admit(ctx, "s", "t", s); err != nil || !a.First || a.live(Key{Tool, "a"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if err := p.Pin(ctx, "s", "t", s); err != nil {
@@ -81,7 +81,7 @@ func TestRejectionIsNoPin(t *testing.T) {
 	if err := p.Reject(ctx, "s", "t", "later"); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := p.Admit(ctx, "s", "t", s); err != nil || a.First || !a.Live(Key{Tool, "a"}) {
+	if a, err := p.Admit(ctx, "s", "t", s); err != nil || a.First || !a.live(Key{Tool, "a"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for _, server := range []string{"s", "never seen"} {
@@ -107,7 +107,7 @@ func TestHoldFirst(t *testing.T) {
 	check := func(live bool) {
 		t.Helper()
 		o, err := g.Check(ctx, "s", "t", s)
-		if err != nil || o.Conclusion != Differs || o.Pinned || o.Live(a.Key) != live || o.Live(Key{Tool, "b"}) || o.Live(Key{Kind: Server}) {
+		if err != nil || o.Conclusion != Differs || o.Pinned || o.live(a.Key) != live || o.live(Key{Tool, "b"}) || o.live(Key{Kind: Server}) {
 			t.Errorf("%+v, %v", o, err)
 		}
 	}
@@ -132,7 +132,7 @@ func TestHoldFirst(t *testing.T) {
 		}
 	}
 	o, err := g.Check(ctx, "s", "t", s)
-	if err != nil || o.Live(a.Key) || !o.Live(Key{Tool, "b"}) {
+	if err != nil || o.live(a.Key) || !o.live(Key{Tool, "b"}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	hidden := surfaceOf(t, tool("a", "A\u200b."))

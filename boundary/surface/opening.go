@@ -91,7 +91,7 @@ func (o *Opening) Initialize(ctx context.Context, initialize *wire.Outgoing) (*S
 	if err := t.write(one, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: mcpmsg.Initialized}); err != nil {
 		return nil, err
 	}
-	s, err := Gather(ctx, mcpmsg.Initialize, bytes.Clone(m.Result.Raw()), t.ask, o.opt)
+	s, err := gather(ctx, mcpmsg.Initialize, bytes.Clone(m.Result.Raw()), t.ask, o.opt)
 	if err == nil {
 		s.able = declared(initialize.Raw)
 	}

@@ -30,12 +30,12 @@ func (s State) Live() bool { return s == Pinned || s == Approved }
 // they are called on, and Pins persists it.
 type Pin struct {
 	Server    string // its identity, or the name that the operator gave its pin
-	Transport string // its identity when it was pinned
+	transport string // its identity when it was pinned
 	// Names are those under which it was seen, for people. Nothing goes by them.
 	Names []string
-	// Seen are the sets of a client's capabilities with which it was listed, none within
+	// seen are the sets of a client's capabilities with which it was listed, none within
 	// another.
-	Seen  []string
+	seen  []string
 	Since time.Time
 	Items []PinnedItem // in order of their keys
 	// Rejected says why the server's surface was last refused as a whole, for a person
@@ -57,7 +57,7 @@ type PinnedItem struct {
 	Blocked  []Digest
 	By       string    // who decided last; "" as long as nobody has
 	At       time.Time // when
-	ByHand   bool      // Approved is not what was first pinned
+	byHand   bool      // Approved is not what was first pinned
 }
 
 // State follows from what is known.
@@ -69,7 +69,7 @@ func (p *PinnedItem) State() State {
 		return Pending
 	case p.Approved == "":
 		return Blocked
-	case p.ByHand:
+	case p.byHand:
 		return Approved
 	}
 	return Pinned
@@ -90,7 +90,7 @@ const maxBlocked = 64
 
 // newPin pins everything that s says.
 func newPin(server, transport string, s *Surface, now time.Time) Pin {
-	p := Pin{Server: server, Transport: transport, Since: now.UTC()}
+	p := Pin{Server: server, transport: transport, Since: now.UTC()}
 	p.see(s.able)
 	for _, it := range s.items {
 		p.Items = append(p.Items, PinnedItem{Key: it.Key, Approved: string(it.JSON), At: p.Since})
@@ -121,11 +121,11 @@ func (p *Pin) Name() string {
 // see notes that the server was listed by a client with these capabilities; it reports
 // whether that is new.
 func (p *Pin) see(set string) bool {
-	if covers(p.Seen, set) {
+	if covers(p.seen, set) {
 		return false
 	}
-	p.Seen = slices.DeleteFunc(p.Seen, func(old string) bool { return covers([]string{set}, old) })
-	p.Seen = append(p.Seen, set)
+	p.seen = slices.DeleteFunc(p.seen, func(old string) bool { return covers([]string{set}, old) })
+	p.seen = append(p.seen, set)
 	return true
 }
 
@@ -156,7 +156,7 @@ func (p *Pin) approved() (items []Item) {
 // the pin. What is neither approved, blocked nor said any more is forgotten, so
 // that a server cannot make a pin grow.
 func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
-	changes = Diff(p.approved(), s.items)
+	changes = diff(p.approved(), s.items)
 	now := make(map[Key]Change, len(changes))
 	for _, c := range changes {
 		if c.Verdict != Removed {
@@ -191,7 +191,7 @@ func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
 // news are the items of s of which nothing is known, if the client that listed them has
 // more capabilities than any before.
 func (p *Pin) news(s *Surface) (keys []Key) {
-	if covers(p.Seen, s.able) {
+	if covers(p.seen, s.able) {
 		return nil
 	}
 	for _, it := range s.items {
@@ -229,7 +229,7 @@ func (p *Pin) approve(k Key, d Digest, by string, now time.Time) error {
 	if it.Pending == "" || it.PendingDigest() != d {
 		return ErrMoved
 	}
-	it.Approved, it.Pending, it.ByHand, it.Was = it.Pending, "", true, ""
+	it.Approved, it.Pending, it.byHand, it.Was = it.Pending, "", true, ""
 	it.Blocked = slices.DeleteFunc(it.Blocked, func(b Digest) bool { return b == d })
 	it.By, it.At = by, now.UTC()
 	return nil
@@ -247,7 +247,7 @@ func (p *Pin) block(k Key, d Digest, by string, now time.Time) error {
 		if it.Pending == "" {
 			it.Pending = it.Approved
 		}
-		it.Approved, it.ByHand = "", false
+		it.Approved, it.byHand = "", false
 	default:
 		return ErrMoved
 	}
@@ -306,9 +306,9 @@ type itemRecord struct {
 }
 
 func (p *Pin) record() ([]byte, error) {
-	r := pinRecord{Format: pinFormat, Transport: p.Transport, Names: p.Names, Seen: p.Seen, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
+	r := pinRecord{Format: pinFormat, Transport: p.transport, Names: p.Names, Seen: p.seen, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
 	for _, it := range p.Items {
-		r.Items = append(r.Items, itemRecord{it.Kind, it.Name, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.ByHand})
+		r.Items = append(r.Items, itemRecord{it.Kind, it.Name, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.byHand})
 	}
 	return json.Marshal(r)
 }
@@ -321,7 +321,7 @@ func parsePin(server string, b []byte) (Pin, error) {
 	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
 		return Pin{}, fmt.Errorf("%w: %w", errBroken, err)
 	}
-	p := Pin{Server: server, Transport: r.Transport, Names: r.Names, Seen: r.Seen, Since: r.Since, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
+	p := Pin{Server: server, transport: r.Transport, Names: r.Names, seen: r.Seen, Since: r.Since, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
 	var doc strictjson.Doc
 	for _, it := range r.Items {
 		if (it.Kind == Server) != (it.Name == "") || it.Approved == "" && it.Pending == "" {

@@ -123,7 +123,7 @@ type Admission struct {
 }
 
 func admission(pin Pin, transport string, changes []Change) *Admission {
-	a := &Admission{Moved: pin.Transport != transport, Changes: changes, pin: pin, gone: map[Key]bool{}}
+	a := &Admission{Moved: pin.transport != transport, Changes: changes, pin: pin, gone: map[Key]bool{}}
 	for i := range changes {
 		switch c := &changes[i]; {
 		case c.Verdict == Removed:
@@ -157,12 +157,12 @@ func (a *Admission) Held() map[Key]State {
 	return held
 }
 
-// Live reports whether a model may see the item as the surface has it.
-func (a *Admission) Live(k Key) bool { return a.State(k).Live() }
+// live reports whether a model may see the item as the surface has it.
+func (a *Admission) live(k Key) bool { return a.State(k).Live() }
 
-// ApprovedJSON is the version of the item that may be seen instead of one that is
+// approvedJSON is the version of the item that may be seen instead of one that is
 // held: canonical JSON; nil if there is none.
-func (a *Admission) ApprovedJSON(k Key) []byte {
+func (a *Admission) approvedJSON(k Key) []byte {
 	if it := a.pin.Item(k); it != nil && it.Approved != "" {
 		return []byte(it.Approved)
 	}
@@ -201,9 +201,9 @@ func (p *Pins) Pin(ctx context.Context, server, transport string, s *Surface) er
 	return p.first(ctx, server, newPin(server, transport, s, p.now()), s.Fingerprint())
 }
 
-// Hold pins a server of which nothing is approved: every item waits for a person. It
+// hold pins a server of which nothing is approved: every item waits for a person. It
 // is what Pin is where a first surface is not trusted. ErrPinned: as Pin.
-func (p *Pins) Hold(ctx context.Context, server, transport string, s *Surface) error {
+func (p *Pins) hold(ctx context.Context, server, transport string, s *Surface) error {
 	pin := newPin(server, transport, s, p.now())
 	for i := range pin.Items {
 		it := &pin.Items[i]
@@ -245,10 +245,10 @@ func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) 
 	return nil
 }
 
-// Extend pins items that the server offers to a client with more capabilities than any
+// extend pins items that the server offers to a client with more capabilities than any
 // before, as the first surface is pinned. An item that a person has decided on, or that
 // is another version by now, stays as it is.
-func (p *Pins) Extend(ctx context.Context, server string, s *Surface, offered []Key) error {
+func (p *Pins) extend(ctx context.Context, server string, s *Surface, offered []Key) error {
 	e := PinEvent{Server: server, Act: ActPin, Digest: s.Fingerprint()}
 	return p.change(ctx, e, func(pin *Pin) (bool, error) {
 		if pin == nil {

@@ -89,7 +89,7 @@ func TestPinsLife(t *testing.T) {
 			if st := ad.State(k); st != "" {
 				got = append(got, k.Name+"="+string(st))
 			}
-			if ad.Live(k) != ad.State(k).Live() {
+			if ad.live(k) != ad.State(k).Live() {
 				t.Errorf("%s: Live and State differ", k)
 			}
 		}
@@ -112,7 +112,7 @@ func TestPinsLife(t *testing.T) {
 		}
 	}
 
-	if ad := admit(first, ""); !ad.First || ad.Live(a) {
+	if ad := admit(first, ""); !ad.First || ad.live(a) {
 		t.Error("a server without a pin is live")
 	}
 	must(pins.Pin(ctx, "weather", "cmd:weather", first))
@@ -123,8 +123,8 @@ func TestPinsLife(t *testing.T) {
 
 	// Only what has changed is held, and what was approved is still known.
 	ad := admit(rug, "=pinned a=pending b=pinned")
-	if !strings.Contains(string(ad.ApprovedJSON(a)), `"First."`) || ad.ApprovedJSON(c) != nil {
-		t.Errorf("approved %s", ad.ApprovedJSON(a))
+	if !strings.Contains(string(ad.approvedJSON(a)), `"First."`) || ad.approvedJSON(c) != nil {
+		t.Errorf("approved %s", ad.approvedJSON(a))
 	}
 	if held := ad.Held(); len(held) != 1 || held[a] != Pending {
 		t.Errorf("held %v", held)
@@ -167,7 +167,7 @@ func TestPinsLife(t *testing.T) {
 	must(pins.Pin(ctx, "rich", "", parse(t, []byte(rich))))
 	ad, err = pins.Admit(ctx, "rich", "elsewhere", parse(t, []byte(other)))
 	must(err)
-	if ad.State(Key{Kind: Server}) != Pending || !ad.Moved || !strings.Contains(string(ad.ApprovedJSON(Key{Kind: Server})), "Read this.") {
+	if ad.State(Key{Kind: Server}) != Pending || !ad.Moved || !strings.Contains(string(ad.approvedJSON(Key{Kind: Server})), "Read this.") {
 		t.Errorf("changed instructions: %v, moved %v", ad.State(Key{Kind: Server}), ad.Moved)
 	}
 	names, err := pins.List(ctx)

@@ -54,8 +54,8 @@ type Review struct {
 
 	// Progress is called before every question; nil = nobody wants to know.
 	Progress func(Step)
-	// Random is where delimiters come from; nil = crypto/rand.
-	Random io.Reader
+	// random is where delimiters come from; nil = crypto/rand.
+	random io.Reader
 }
 
 // A Step says how far a review is.
@@ -80,27 +80,27 @@ const (
 // A RejectedError is a surface that pass 2 did not let through.
 type RejectedError struct {
 	Why   Rejection
-	Chunk int // from 1, 0 if none was asked about
+	chunk int // from 1, 0 if none was asked about
 	// Said is what the reviewer answered, cut at 8 KiB: third-party text, for a person
 	// and by finding.Quote or scrub.Visible.
 	Said string
-	Err  error // of the reviewer, or nil
+	err  error // of the reviewer, or nil
 }
 
 // Error holds nothing of what the reviewer said.
 func (e *RejectedError) Error() string {
 	s := "surface: rejected: " + string(e.Why)
-	if e.Chunk > 0 {
-		s += fmt.Sprintf(" (part %d)", e.Chunk)
+	if e.chunk > 0 {
+		s += fmt.Sprintf(" (part %d)", e.chunk)
 	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+	if e.err != nil {
+		s += ": " + e.err.Error()
 	}
 	return s
 }
 
 // Unwrap returns Err.
-func (e *RejectedError) Unwrap() error { return e.Err }
+func (e *RejectedError) Unwrap() error { return e.err }
 
 const maxSaid = 8 << 10
 
@@ -145,7 +145,7 @@ func (r *Review) Verify(ctx context.Context, s *Surface) (cached bool, err error
 func (r *Review) ask(ctx context.Context, n, of int, material string) error {
 	q, err := r.question(n, of, material)
 	if err != nil {
-		return &RejectedError{Why: ReviewFailed, Chunk: n, Err: err}
+		return &RejectedError{Why: ReviewFailed, chunk: n, err: err}
 	}
 	timeout := r.Timeout
 	if timeout <= 0 {
@@ -158,13 +158,13 @@ func (r *Review) ask(ctx context.Context, n, of int, material string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case one.Err() != nil:
-		return &RejectedError{Why: ReviewLate, Chunk: n}
+		return &RejectedError{Why: ReviewLate, chunk: n}
 	case err != nil:
-		return &RejectedError{Why: ReviewFailed, Chunk: n, Err: err}
+		return &RejectedError{Why: ReviewFailed, chunk: n, err: err}
 	case !a.Whole:
-		return &RejectedError{Why: CutOff, Chunk: n, Said: said(a.Text)}
+		return &RejectedError{Why: CutOff, chunk: n, Said: said(a.Text)}
 	case !isOK(a.Text):
-		return &RejectedError{Why: Flagged, Chunk: n, Said: said(a.Text)}
+		return &RejectedError{Why: Flagged, chunk: n, Said: said(a.Text)}
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func said(text string) string { return strings.Clone(text[:min(len(text), maxSai
 
 // question frames the material as data. spec: surface/8.1
 func (r *Review) question(n, of int, material string) (Question, error) {
-	source := r.Random
+	source := r.random
 	if source == nil {
 		source = rand.Reader
 	}
@@ -200,7 +200,7 @@ func (r *Review) question(n, of int, material string) (Question, error) {
 // CacheKey is the key under which an OK is remembered: the same surface, asked the
 // same of the same model, reached the same way. spec: surface/8.4
 func CacheKey(fingerprint Digest, model, transport string) Digest {
-	return digestOf("verdict", fingerprint[:], []byte(model), fmt.Append(nil, PromptVersion), []byte(rubric+closing), []byte(transport))
+	return digestOf("verdict", fingerprint[:], []byte(model), fmt.Append(nil, promptVersion), []byte(rubric+closing), []byte(transport))
 }
 
 // cacheEntry is the one entry that counts under a key; anything else is a miss.

@@ -101,7 +101,7 @@ func TestReviewFails(t *testing.T) {
 		{"error", Review{Reviewer: reviewer(func(context.Context) (Answer, error) { return Answer{"OK", true}, boom })}, ReviewFailed},
 		{"hangs", Review{Reviewer: reviewer(hang), Timeout: 20 * time.Millisecond}, ReviewLate},
 		{"too large", Review{Reviewer: &asked{}, TotalTokens: 100}, OverBudget},
-		{"no randomness", Review{Reviewer: &asked{}, Random: strings.NewReader("short")}, ReviewFailed},
+		{"no randomness", Review{Reviewer: &asked{}, random: strings.NewReader("short")}, ReviewFailed},
 	} {
 		_, err := tt.r.Verify(t.Context(), s)
 		if rejectionOf(err) != tt.want {
@@ -239,7 +239,7 @@ func TestReviewChunks(t *testing.T) {
 		}
 		_, err := r.Verify(t.Context(), s)
 		var rej *RejectedError
-		if !errors.As(err, &rej) || rej.Chunk != bad || len(a.questions) != bad {
+		if !errors.As(err, &rej) || rej.chunk != bad || len(a.questions) != bad {
 			t.Errorf("part %d is bad: %v after %d questions", bad, err, len(a.questions))
 		}
 	}

@@ -2,9 +2,9 @@
 
 package surface
 
-// PromptVersion changes with every change of meaning in what a reviewer is asked.
+// promptVersion changes with every change of meaning in what a reviewer is asked.
 // It is part of the cache's key, and so is the text itself.
-const PromptVersion = 1
+const promptVersion = 1
 
 // rubric is the system part of every question. The placeholder stands for the
 // delimiter of the call.

@@ -44,7 +44,7 @@ func TestCollectSDK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !s.Whole() {
+		if !s.whole() {
 			t.Errorf("missing %v", s.Unlisted())
 		}
 		return s
@@ -66,10 +66,10 @@ func TestCollectSDK(t *testing.T) {
 		fallback.ServeHTTP(w, r)
 	})
 	if s := collect(refusing, CollectOptions{}); s.Fingerprint() != plain.Fingerprint() {
-		t.Errorf("after a status of failure: %s", told(Diff(plain.Items(), s.Items())))
+		t.Errorf("after a status of failure: %s", told(diff(plain.Items(), s.Items())))
 	}
 	modern := collect(sdk(true), CollectOptions{})
-	for _, c := range Diff(plain.Items(), modern.Items()) {
+	for _, c := range diff(plain.Items(), modern.Items()) {
 		if c.Verdict != Unchanged && c.Kind >= Tool {
 			t.Errorf("%s is %s in the modern era", c.Key, c.Verdict)
 		}

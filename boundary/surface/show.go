@@ -30,20 +30,20 @@ func (f Field) Show() (old, new string) {
 func (f Field) ShowAll() (old, new string) {
 	a, b := f.excerpts()
 	ascii := f.Verdict == Changed && lookAlike(a, b)
-	return visible(f.Old, ascii), visible(f.New, ascii)
+	return visible(f.old, ascii), visible(f.new, ascii)
 }
 
 // excerpts are both sides around what differs.
 func (f Field) excerpts() (old, new string) {
-	shorter := min(len(f.Old), len(f.New))
+	shorter := min(len(f.old), len(f.new))
 	from, shared := 0, 0
-	for from < shorter && f.Old[from] == f.New[from] {
+	for from < shorter && f.old[from] == f.new[from] {
 		from++
 	}
-	for shared < shorter-from && f.Old[len(f.Old)-1-shared] == f.New[len(f.New)-1-shared] {
+	for shared < shorter-from && f.old[len(f.old)-1-shared] == f.new[len(f.new)-1-shared] {
 		shared++
 	}
-	return excerpt(f.Old, from, len(f.Old)-shared), excerpt(f.New, from, len(f.New)-shared)
+	return excerpt(f.old, from, len(f.old)-shared), excerpt(f.new, from, len(f.new)-shared)
 }
 
 // excerpt is s[from:to] with its surroundings, cut where it is long, at whole characters.

@@ -24,8 +24,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// Version is that of docs/spec/surface.md: canonical form, fingerprint, dump.
-const Version = "1"
+// version is that of docs/spec/surface.md: canonical form, fingerprint, dump.
+const version = "1"
 
 // A Kind is what an Item describes.
 type Kind uint8
@@ -119,7 +119,7 @@ func digestOf(what string, parts ...[]byte) Digest {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
 		h.Write(b)
 	}
-	add([]byte("dev.pellucid/surface/" + Version + "/" + what))
+	add([]byte("dev.pellucid/surface/" + version + "/" + what))
 	for _, p := range parts {
 		add(p)
 	}
@@ -185,9 +185,9 @@ func (s *Surface) Octets() int { return s.octets }
 // such list, and never said so, is the usual reason.
 func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
 
-// Whole reports whether nothing is missing: no list that the server declares
+// whole reports whether nothing is missing: no list that the server declares
 // failed, and none failed for another reason than that it does not exist.
-func (s *Surface) Whole() bool {
+func (s *Surface) whole() bool {
 	return !slices.ContainsFunc(s.unlisted, func(u Unlisted) bool { return u.Declared || u.Code != wire.CodeNoMethod })
 }
 

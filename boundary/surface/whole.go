@@ -18,15 +18,15 @@ type Connect func(ctx context.Context, talk func(context.Context, wire.Conn) err
 // apps it also lists what a client without that extension is offered.
 func CollectWhole(ctx context.Context, opt CollectOptions, connect Connect) (*Surface, error) {
 	s, err := collectOver(ctx, &opt, connect)
-	if err != nil || opt.Bare || !s.HasApps() {
+	if err != nil || opt.Bare || !s.hasApps() {
 		return s, err
 	}
-	opt.WithoutApps = true
+	opt.withoutApps = true
 	plain, err := collectOver(ctx, &opt, connect)
 	if err != nil {
 		return nil, err
 	}
-	return plain.OfferedMore(s), nil
+	return plain.offeredMore(s), nil
 }
 
 // collectOver lists a surface over a connection of its own. opt.Legacy is how that went.
