@@ -54,17 +54,6 @@ type Outcome struct {
 	extends bool // the capabilities of the client that listed it are to be remembered
 }
 
-// live reports whether a model may see an item of the surface that was checked.
-func (o *Outcome) live(k Key) bool {
-	switch {
-	case o.Conclusion == Rejected:
-		return false
-	case o.Admission == nil || o.Admission.First:
-		return true
-	}
-	return o.Admission.live(k)
-}
-
 // Check judges a surface. The first that is clean is pinned. Of a server that has a
 // pin, what differs is held and only the rest is judged, so that one changed tool
 // does not take away the others. The error is ctx's or the store's: nobody may see

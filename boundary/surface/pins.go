@@ -160,15 +160,6 @@ func (a *Admission) Held() map[Key]State {
 // live reports whether a model may see the item as the surface has it.
 func (a *Admission) live(k Key) bool { return a.State(k).Live() }
 
-// approvedJSON is the version of the item that may be seen instead of one that is
-// held: canonical JSON; nil if there is none.
-func (a *Admission) approvedJSON(k Key) []byte {
-	if it := a.pin.Item(k); it != nil && it.Approved != "" {
-		return []byte(it.Approved)
-	}
-	return nil
-}
-
 // Admit compares a surface with the server's pin and persists what differs as
 // pending. It must be called after every listing: at the start, after list_changed,
 // and when the server was reached anew. Without an Admission nothing is live.

@@ -20,7 +20,6 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -184,12 +183,6 @@ func (s *Surface) Octets() int { return s.octets }
 // Unlisted are the lists that the server answered with an error. That it has no
 // such list, and never said so, is the usual reason.
 func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
-
-// whole reports whether nothing is missing: no list that the server declares
-// failed, and none failed for another reason than that it does not exist.
-func (s *Surface) whole() bool {
-	return !slices.ContainsFunc(s.unlisted, func(u Unlisted) bool { return u.Declared || u.Code != wire.CodeNoMethod })
-}
 
 // A list is a method that lists entries.
 type list struct {
