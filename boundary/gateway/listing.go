@@ -124,11 +124,19 @@ func (r *relay) listed(ctx context.Context, l *listing) {
 	r.work.Go(func() {
 		for {
 			h, more := r.holding.next()
-			if !more || r.forward(ctx, h.m, h.k) != nil {
+			if !more || r.forwardHeld(ctx, h.m, h.k) != nil {
 				return
 			}
 		}
 	})
+}
+
+// forwardHeld forwards a call that waited for the list of tools. An answer of our own is on
+// its way once the call is closed: drain waits for it too.
+func (r *relay) forwardHeld(ctx context.Context, m *wire.Message, k *call) error {
+	r.passing.Add(1)
+	defer r.passing.Add(-1)
+	return r.forward(ctx, m, k)
 }
 
 // contextMeta copies what makes a request of the modern revision complete.

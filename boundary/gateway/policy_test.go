@@ -3,13 +3,17 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -139,6 +143,55 @@ func TestPolicyResult(t *testing.T) {
 				t.Errorf("a benign call of the same session: %q", text)
 			}
 		})
+	}
+}
+
+// slowFront takes its time to write, and writes nothing once it is closed.
+type slowFront struct {
+	wire.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *slowFront) Write(ctx context.Context, out *wire.Outgoing) error {
+	select {
+	case <-c.closed:
+		return wire.ErrClosed
+	case <-time.After(100 * time.Millisecond):
+		return c.Conn.Write(ctx, out)
+	}
+}
+
+func (c *slowFront) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// TestPolicyAnswersLast: a client that closes its side behind a call gets the answer of the
+// policy, though the call had to wait for the list of tools and no server answers it.
+func TestPolicyAnswersLast(t *testing.T) {
+	cfg := Config{Name: "srv", Sink: &memory{}, Policy: &judge{call: outcome(PolicyDeny)}}
+	cfg.Key, _ = frame.NewKey(bytes.Repeat([]byte{7}, 32))
+	clientR, toClient := io.Pipe()
+	fromServer, serverW := io.Pipe()
+	serverR, toServer := io.Pipe()
+	front := &slowFront{Conn: wire.NewLines(strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"}}`+"\n"), toClient, wire.LinesOptions{}), closed: make(chan struct{})}
+	client, server := newPeer(t, clientR, nil), newPeer(t, serverR, serverW)
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), front, wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}), cfg)
+	}()
+	var list struct{ ID json.Number }
+	if err := json.Unmarshal([]byte(server.next()), &list); err != nil {
+		t.Fatal(err)
+	}
+	server.send(`{"jsonrpc":"2.0","id":` + list.ID.String() + `,"result":{"tools":[` + tool("look", "") + `]}}`)
+	if line := client.next(); !strings.Contains(line, `"id":1`) || !strings.Contains(line, "refused this call") {
+		t.Errorf("the client got %s", line)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

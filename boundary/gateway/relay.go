@@ -31,7 +31,7 @@ type relay struct {
 	toServer  chan *wire.Outgoing
 	quiet     quiet
 	work      sync.WaitGroup
-	passing   atomic.Int64 // messages of the server on their way to the client
+	passing   atomic.Int64 // messages on their way to the client whose calls may be closed already
 	judging   atomic.Int64 // octets of those that wait for classifiers
 	failure   atomic.Pointer[error]
 	answered  atomic.Bool            // the server has answered something
@@ -203,6 +203,8 @@ func (r *relay) watch(ctx context.Context) {
 }
 
 func (r *relay) expire(ctx context.Context, now time.Time) bool {
+	r.passing.Add(1)
+	defer r.passing.Add(-1)
 	late, unanswered := r.calls.expired(now, r.cfg.Timeout)
 	for _, a := range unanswered {
 		r.enqueue(errClientGone.outgoing(a.id, nil))
