@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pinfile keeps pins and verdicts as plain files of the state directory, for a process that should stay small: a database costs more than all its pins.
+// Package pinfile keeps pins and the verdicts of reviews as plain files in the state directory, so that a small process needs no database.
 //
 // A server's pin is the file pins/DIGEST.pin, where DIGEST is the SHA-256 of the
 // server's name in hexadecimal. Its first line is a JSON object,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package surface checks what a server says of itself before anybody acts on it: collection, fingerprint, hidden text, review, pins and differences.
+// Package surface lists what a server says of itself, looks for hidden text in it, has it reviewed, and compares it with its pin.
 //
 // A surface is everything that initialize or server/discover and the four lists
 // answer. Its items are canonical and in order, so that two listings with the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validate holds what a tool has answered against the schema that its server has declared.
+// Package validate checks the answer of a tool against the schema that its server has declared.
 //
 // Both are a stranger's. A schema is compiled only below fixed bounds, reads
 // nothing but itself, and is evaluated only where a bound on the work, computed

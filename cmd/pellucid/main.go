@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pellucid is the trust boundary for the Model Context Protocol: third-party text goes in, evidence comes out.
+// Command pellucid is the trust boundary for the Model Context Protocol: third-party text goes in, clean text and a record of every decision come out.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mcpmsg knows the names and shapes of MCP's messages: THE table of where third-party text lives in every message
-// of every protocol version, and what a transport must know of a request.
+// Package mcpmsg holds the table of where third-party text stands in every message of every protocol version, the names
+// of methods and members, and what a transport must know of a request.
 //
 // The table is one for all revisions, from 2024-11-05 to 2026-07-28: a member
 // that only one of them has is treated the same in each, so that nobody gains

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mcpshape holds what a server sends against the types that the published schema of a revision gives it.
+// Package mcpshape checks what a server sends against the types of the published schema of a revision.
 //
 // The types of all revisions stand in types.txt, what is read leniently in
 // leniencies.go. A check reads the index of a parsed message once and copies

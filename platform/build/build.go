@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build says what this program was made of.
+// Package build reports the version of this program, and those of its rules for text, of Unicode and of Go.
 package build
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intake reads the bodies of HTTP requests so that all that are under way fit into a bound, and nobody has to be waited for.
+// Package intake bounds the memory of all request bodies and messages under way, and shares it among the callers.
 package intake
 
 import (

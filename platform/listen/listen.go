@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listen opens listeners, and runs HTTP servers whose clients cannot make them wait or remember.
+// Package listen opens listeners and runs HTTP servers, which limit the time for a request and the size of its headers.
 package listen
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loopback says which hosts and addresses are this machine, and no other.
+// Package loopback reports whether a host or an address is one that only this machine can reach.
 package loopback
 
 import (

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resident gives back memory that only the start of this process has needed.
+// Package resident returns memory to the operating system that the process needed only at its start.
 package resident

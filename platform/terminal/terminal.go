@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminal reads what a person names, and writes what a person or a program reads.
+// Package terminal reads the files that a user names, and writes reports: text in colours, rows, JSON and progress.
 package terminal
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sequence carries a log on: whoever holds its lease signs, numbers and integrates what waits.
+// Package sequence appends waiting records to a log: the process that holds the lease of the log numbers, adds and signs them.
 //
 // Any number of processes may run a [Sequencer] on one store. One of them holds the
 // lease; the others look on, and take it over once its holder has shown no sign of

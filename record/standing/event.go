@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package standing makes the scores of trust from the ledger: a prefix of the log gives every score.
+// Package standing computes the scores of trust from the records of the ledger: the same records always give the same scores.
 //
 // Of decides what a record says of whoever it is about. [Replay] applies the records of
 // a log in their order, and so does a [Follower] beside a running gateway: who stands

@@ -17,14 +17,14 @@ import (
 
 const module = "github.com/pellucid-mcp/pellucid"
 
-// floors is the import policy. A line is a package, a colon, and everything
-// outside the standard library that its non-test files may import: packages
+// importPolicy lists every import that is allowed. A line is a package, a colon, and
+// everything outside the standard library that its non-test files may import: packages
 // of this module by their path in it, other modules by a prefix of theirs.
-// A package may name only packages that stand on a line above its own, so no
-// arrow runs up. "*" allows every package above, and "!" takes one of these out again.
-// A line that begins with # heads the packages of one folder of the top level, and says
-// what they are.
-const floors = `
+// A package may name only packages that stand on a line above its own, so imports form
+// no circle. "*" allows every package above, and "!" takes one of these out again.
+// A line that begins with # heads the packages of one layer, which is a folder of the top
+// level, and says what they do.
+const importPolicy = `
 # text: parses text, makes it safe and labels it; it uses no clock, file or network
 text/finding:
 text/ucd:
@@ -85,7 +85,7 @@ model/guard:              text/finding text/frame text/strictjson platform/auth 
 model/analysis:           text/finding text/strictjson platform/terminal model/counterfactual model/counterfactual/run model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
-# boundary: decides what passes of each message between a client and a server, what is withheld, and why
+# boundary: decides which servers may be used and what passes of each message; it reads the configuration, shows what waits for a reviewer, and rewrites clients' configurations so that their servers run behind Pellucid
 boundary/blob:                 golang.org/x/text
 boundary/classify:             github.com/failsafe-go golang.org/x/time
 boundary/classify/local:       boundary/classify
@@ -123,7 +123,7 @@ measure/training:        text/scrub boundary/classify/local measure/corpora meas
 measure/sources:         text/scrub
 measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/auth platform/child platform/terminal mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
 
-# app: assembles the boundary from compiled rules, once for every verb that serves it
+# app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
@@ -175,15 +175,15 @@ var bannedCalls = map[string][]string{
 	"sync": {"Mutex", "RWMutex", "Cond", "WaitGroup", "NewCond"},
 }
 
-type floor struct {
+type allowedImports struct {
 	internal map[string]bool
 	modules  []string
 }
 
-// parseFloors reads the policy and checks the policy itself.
-func parseFloors(t *testing.T, text string) map[string]floor {
+// parsePolicy reads the policy and checks the policy itself.
+func parsePolicy(t *testing.T, text string) map[string]allowedImports {
 	t.Helper()
-	out := map[string]floor{}
+	out := map[string]allowedImports{}
 	folder := ""
 	for line := range strings.Lines(text) {
 		name, allowed, ok := strings.Cut(strings.TrimSpace(line), ":")
@@ -197,7 +197,7 @@ func parseFloors(t *testing.T, text string) map[string]floor {
 		if first, _, _ := strings.Cut(name, "/"); first != folder {
 			t.Errorf("policy: %s stands under %s", name, folder)
 		}
-		f := floor{internal: map[string]bool{}}
+		f := allowedImports{internal: map[string]bool{}}
 		for _, a := range strings.Fields(allowed) {
 			switch {
 			case a == "*":
@@ -226,7 +226,7 @@ func parseFloors(t *testing.T, text string) map[string]floor {
 	return out
 }
 
-func (f floor) allows(path string) bool {
+func (f allowedImports) allows(path string) bool {
 	if p, ours := strings.CutPrefix(path, module+"/"); ours {
 		return f.internal[p]
 	}
@@ -237,8 +237,8 @@ func (f floor) allows(path string) bool {
 	return slices.ContainsFunc(f.modules, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") })
 }
 
-func TestFloors(t *testing.T) {
-	policy := parseFloors(t, floors)
+func TestImports(t *testing.T) {
+	policy := parsePolicy(t, importPolicy)
 	seen := map[string]bool{}
 	for _, file := range goFiles(t) {
 		if strings.HasSuffix(file.path, "_test.go") || file.ignored {
@@ -263,11 +263,11 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestFloorsOfCore checks that a core package can reach nothing but core
+// TestImportsOfCore checks that a core package can reach nothing but core
 // packages of this module, which makes the bans of TestCorePure transitive.
-func TestFloorsOfCore(t *testing.T) {
+func TestImportsOfCore(t *testing.T) {
 	isCore := strings.Fields(core)
-	policy := parseFloors(t, floors)
+	policy := parsePolicy(t, importPolicy)
 	for _, pkg := range isCore {
 		for dep := range policy[pkg].internal {
 			if !slices.Contains(isCore, dep) {
@@ -337,8 +337,8 @@ func impurities(f *ast.File) []string {
 	return out
 }
 
-// TestFloorsCanFail proves that the checks above see what they look for.
-func TestFloorsCanFail(t *testing.T) {
+// TestImportsCanFail proves that the checks above see what they look for.
+func TestImportsCanFail(t *testing.T) {
 	const src = `package p
 import ("time"; s "sync"; "math/rand/v2"; "unicode")
 var m s.Mutex
@@ -358,11 +358,11 @@ func f() { go f(); time.Sleep(1); var _ time.Duration; _ = rand.Int; _ = unicode
 			t.Errorf("banned(%q) = %v, want %v", imp, got, want)
 		}
 	}
-	parsed := parseFloors(t, "# a: x\na/b:\na/c:\na/d: * !a/b")["a/d"]
+	parsed := parsePolicy(t, "# a: x\na/b:\na/c:\na/d: * !a/b")["a/d"]
 	if parsed.allows(module+"/a/b") || !parsed.allows(module+"/a/c") {
 		t.Errorf("what is taken out: %v", parsed.internal)
 	}
-	fl := floor{internal: map[string]bool{"text/scrub": true}, modules: []string{"golang.org/x/sys"}}
+	fl := allowedImports{internal: map[string]bool{"text/scrub": true}, modules: []string{"golang.org/x/sys"}}
 	for imp, want := range map[string]bool{
 		module + "/text/scrub": true, module + "/boundary/gateway": false, module: false, "golang.org/x/sys/unix": true,
 		"golang.org/x/system": false, "fmt": true,
