@@ -135,7 +135,7 @@ app/doctor:  text/finding text/strictjson platform/build platform/listen platfor
 
 # cmd: holds the programs: flags in, words and exit codes out
 cmd/pellucid-bench: platform/terminal measure/corpora/residue measure/training measure/sources app/exit github.com/alecthomas/kong
-cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/traces !measure/sources !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json github.com/vbauerster/mpb
+cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/traces !measure/sources !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:

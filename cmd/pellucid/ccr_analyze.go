@@ -112,10 +112,10 @@ func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Questio
 		Full: c.Full, Calls: c.Calls, Tokens: c.Tokens, Time: c.Time, Concurrency: c.Concurrency, Seed: c.Seed, Rates: c.rates,
 	})
 	asked := 0
-	b := newBar(e, "ccr analyze", int64(problem.Budget.Calls), func() string { return terminal.Plural(asked, "call") })
-	runner := asking.New(asking.Options{Client: client, Observe: func(asking.Step) { asked++; b.at(int64(asked)) }})
+	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr analyze", int64(problem.Budget.Calls))
+	runner := asking.New(asking.Options{Client: client, Observe: func(asking.Step) { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) }})
 	out, err := runner.Run(ctx, asking.Job{ID: "analyze", Assembly: q.Assembly, Judge: judge, Problem: problem})
-	b.done()
+	b.Done()
 	if err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)
 	}

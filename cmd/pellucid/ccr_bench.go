@@ -78,16 +78,15 @@ func (c *ccrBenchCmd) Run(e *env) error {
 			Open: func() (io.ReadCloser, error) { return terminal.OpenInput(name, e.Stdin) },
 		})
 	}
-	stage := ""
-	b := newBar(e, "ccr bench", 0, func() string { return stage })
+	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr bench", 0)
 	r, err := ccrbench.Run(sources, ccrbench.Options{Tracks: c.Tracks, Full: c.Full, Seed: c.Seed, Progress: func(name string, done, total int) {
-		stage = name + " " + terminal.Thousands(done)
+		stage := name + " " + terminal.Thousands(done)
 		if total > 0 {
 			stage += " of " + terminal.Thousands(total)
 		}
-		b.at(int64(done))
+		b.At(int64(done), stage)
 	}})
-	b.done()
+	b.Done()
 	if err != nil {
 		return fmt.Errorf("ccr bench: %w", err)
 	}

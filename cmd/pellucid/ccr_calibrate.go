@@ -44,16 +44,16 @@ func (c *ccrCalibrateCmd) Run(e *env) error {
 	f := analysis.CalibrationFile{Version: analysis.CalibrationVersion}
 	var all []analysis.Answers
 	asked := 0
-	b := newBar(e, "ccr calibrate", int64(c.Answers*len(c.Context)), func() string { return terminal.Plural(asked, "call") })
-	defer b.done()
+	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr calibrate", int64(c.Answers*len(c.Context)))
+	defer b.Done()
 	for _, name := range c.Context {
-		one, err := c.context(ctx, e, name, &f, func() { asked++; b.at(int64(asked)) })
+		one, err := c.context(ctx, e, name, &f, func() { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) })
 		if err != nil {
 			return err
 		}
 		all = append(all, *one)
 	}
-	b.done()
+	b.Done()
 	analysis.Tally(&f.Calibration, all)
 	rates, err := f.Rates()
 	if err != nil {

@@ -151,10 +151,9 @@ func (c *ccrRerunCmd) Run(e *env) error {
 }
 
 func (c *ccrRerunCmd) rerun(ctx context.Context, e *env, q *analysis.Question, client llm.Client, r *counterfactual.Result) error {
-	asked := 0
-	b := newBar(e, "ccr rerun", int64(len(r.Observations())), func() string { return terminal.Plural(asked, "call") })
-	got, err := q.Rerun(ctx, client, r, func(n int) { asked = n; b.at(int64(n)) })
-	b.done()
+	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr rerun", int64(len(r.Observations())))
+	got, err := q.Rerun(ctx, client, r, func(n int) { b.At(int64(n), terminal.Plural(n, "call")) })
+	b.Done()
 	if err != nil {
 		return err
 	}

@@ -134,9 +134,9 @@ func (c *conformCmd) scope() corpus.Scope {
 
 func (c *conformCmd) score(ctx context.Context, e *env, a conform.Adapter, vectors []corpus.Vector) (*conform.Report, error) {
 	var p conform.Progress
-	b := newBar(e, "conform", int64(len(vectors)), p.String)
-	defer b.done()
+	b := terminal.NewBar(e.Stderr, e.Getenv, "conform", int64(len(vectors)))
+	defer b.Done()
 	r := conform.Runner{Adapter: a, Scope: c.scope(), Policy: conform.Policy(c.Policy), Vectors: vectors,
-		Each: func(res *conform.Result) { b.at(p.Add(res)) }}
+		Each: func(res *conform.Result) { b.At(p.Add(res), p.String()) }}
 	return r.Run(ctx)
 }

@@ -57,8 +57,8 @@ func (c *groundImportCmd) Run(e *env) error {
 	return app.ImportGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Notice: e.Stderr}, app.GroundImport{
 		Format: factcheck.Format(c.Format), Domain: c.Domain, In: in, Out: e.Stdout, JSON: c.JSON,
 		Bar: func(bytes int64, say func() string) (at func(int64), done func()) {
-			b := newBar(e, "ground import", bytes, say)
-			return b.at, b.done
+			b := terminal.NewBar(e.Stderr, e.Getenv, "ground import", bytes)
+			return func(n int64) { b.At(n, say()) }, b.Done
 		},
 	})
 }
