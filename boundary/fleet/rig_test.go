@@ -138,6 +138,16 @@ func fleetOf(t testing.TB, opt Options, servers ...Server) *Fleet {
 // connect is a client of the SDK at what serve offers.
 func connect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.Conn) error) *mcp.ClientSession {
 	t.Helper()
+	s, err := tryConnect(t, opt, serve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// tryConnect is connect for a client that may be refused.
+func tryConnect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.Conn) error) (*mcp.ClientSession, error) {
+	t.Helper()
 	toUs, fromClient := io.Pipe()
 	toClient, fromUs := io.Pipe()
 	done := make(chan error, 1)
@@ -150,7 +160,9 @@ func connect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, w
 	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, opt)
 	s, err := c.Connect(ctx, &mcp.IOTransport{Reader: toClient, Writer: fromClient}, nil)
 	if err != nil {
-		t.Fatal(err)
+		fromClient.Close()
+		<-done
+		return nil, err
 	}
 	t.Cleanup(func() {
 		s.Close()
@@ -164,7 +176,7 @@ func connect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, w
 			t.Error("serve does not end")
 		}
 	})
-	return s
+	return s, nil
 }
 
 func all(f *Fleet, era wire.Era) func(context.Context, wire.Conn) error {
