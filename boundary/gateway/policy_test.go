@@ -167,31 +167,36 @@ func (c *slowFront) Close() error {
 	return c.Conn.Close()
 }
 
-// TestPolicyAnswersLast: a client that closes its side behind a call gets the answer of the
-// policy, though the call had to wait for the list of tools and no server answers it.
-func TestPolicyAnswersLast(t *testing.T) {
-	cfg := Config{Name: "srv", Sink: &memory{}, Policy: &judge{call: outcome(PolicyDeny)}}
-	cfg.Key, _ = frame.NewKey(bytes.Repeat([]byte{7}, 32))
-	clientR, toClient := io.Pipe()
-	fromServer, serverW := io.Pipe()
-	serverR, toServer := io.Pipe()
-	front := &slowFront{Conn: wire.NewLines(strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"}}`+"\n"), toClient, wire.LinesOptions{}), closed: make(chan struct{})}
-	client, server := newPeer(t, clientR, nil), newPeer(t, serverR, serverW)
-	done := make(chan error, 1)
-	go func() {
-		done <- Run(t.Context(), front, wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}), cfg)
-	}()
-	var list struct{ ID json.Number }
-	if err := json.Unmarshal([]byte(server.next()), &list); err != nil {
-		t.Fatal(err)
-	}
-	server.send(`{"jsonrpc":"2.0","id":` + list.ID.String() + `,"result":{"tools":[` + tool("look", "") + `]}}`)
-	if line := client.next(); !strings.Contains(line, `"id":1`) || !strings.Contains(line, "refused this call") {
-		t.Errorf("the client got %s", line)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
+// TestAnswersOfOurOwnLast: a client that closes its side behind a call gets the answer that
+// is the boundary's own: the policy's, though the call had to wait for the list of tools,
+// and the one in place of an answer that is none.
+func TestAnswersOfOurOwnLast(t *testing.T) {
+	for _, tt := range []struct{ request, server, want string }{
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"}}`, `"result":{"tools":[` + tool("look", "") + `]}`, "refused this call"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `"result":5`, errBadAnswer.text},
+	} {
+		cfg := Config{Name: "srv", Sink: &memory{}, Policy: &judge{call: outcome(PolicyDeny)}}
+		cfg.Key, _ = frame.NewKey(bytes.Repeat([]byte{7}, 32))
+		clientR, toClient := io.Pipe()
+		fromServer, serverW := io.Pipe()
+		serverR, toServer := io.Pipe()
+		front := &slowFront{Conn: wire.NewLines(strings.NewReader(tt.request+"\n"), toClient, wire.LinesOptions{}), closed: make(chan struct{})}
+		client, server := newPeer(t, clientR, nil), newPeer(t, serverR, serverW)
+		done := make(chan error, 1)
+		go func() {
+			done <- Run(t.Context(), front, wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}), cfg)
+		}()
+		var asked struct{ ID json.Number }
+		if err := json.Unmarshal([]byte(server.next()), &asked); err != nil {
+			t.Fatal(err)
+		}
+		server.send(`{"jsonrpc":"2.0","id":` + asked.ID.String() + `,` + tt.server + `}`)
+		if line := client.next(); !strings.Contains(line, `"id":1`) || !strings.Contains(line, tt.want) {
+			t.Errorf("the client got %s", line)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -40,6 +40,8 @@ func (r *relay) readServer(ctx context.Context) error {
 
 // serverViolation drops what is no message, and tells whoever waits for it.
 func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
+	r.passing.Add(1)
+	defer r.passing.Add(-1)
 	args := []any{"reason", v.Reason, "octet", v.Offset, "excerpt", v.Excerpt}
 	switch v.Kind {
 	case wire.Response, wire.ErrorResponse:

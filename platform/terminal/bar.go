@@ -24,6 +24,9 @@ type Bar struct {
 	what string
 }
 
+// longest is the most that a Bar says of the time that is left.
+const longest = 1000 * time.Hour
+
 // redraw is how often a Bar is written.
 const redraw = 200 * time.Millisecond
 
@@ -61,7 +64,7 @@ func (b *Bar) text(now time.Time) string {
 	if n <= 0 {
 		return what
 	}
-	left := time.Duration(float64(now.Sub(b.begun)) * float64(b.total-n) / float64(n))
+	left := time.Duration(min(float64(now.Sub(b.begun))*float64(b.total-n)/float64(n), float64(longest)))
 	return fmt.Sprintf("%.0f %%  %s  %s left", 100*float64(n)/float64(b.total), what, left.Round(time.Second))
 }
 

@@ -20,6 +20,7 @@ func TestBarText(t *testing.T) {
 		{1, 10, "10 %  7 calls  1m30s left"},
 		{10, 10, "100 %  7 calls  0s left"},
 		{11, 10, "100 %  7 calls  0s left"},
+		{1, 1 << 60, "0 %  7 calls  1000h0m0s left"},
 		{1 << 50, 1 << 51, "50 %  7 calls  10s left"},
 	} {
 		b := &Bar{total: tt.total, begun: time.Unix(0, 0)}
