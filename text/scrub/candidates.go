@@ -13,24 +13,18 @@ import (
 type candidates struct {
 	s     string
 	table *TokenTable
-	octet [maxCandidates]byte
-	at    [maxCandidates]int
-	n     int
-	wide  int  // the next opener that is not ASCII
-	scan  bool // there may be one
+	at    [len(beginnings)]int // of each, where it stands next
+	wide  int                  // the next opener that is not ASCII
+	scan  bool                 // there may be one
 }
 
-// maxCandidates is the number of bytes that can begin something.
-const maxCandidates = 5
+// beginnings are the bytes that can begin something.
+const beginnings = "\n<[#&"
 
 func newCandidates(s string, m *matcher) candidates {
 	c := candidates{s: s, table: m.table, scan: m.opener, wide: -1}
-	for _, x := range []byte("\n<[#&") {
-		if x != '&' || m.references {
-			c.octet[c.n] = x
-			c.at[c.n] = c.index(x, 0)
-			c.n++
-		}
+	for k := range c.at {
+		c.at[k] = c.index(beginnings[k], 0)
 	}
 	return c
 }
@@ -52,9 +46,9 @@ func (c *candidates) index(x byte, from int) int {
 // next returns the first candidate at or after i, len(s) if there is none.
 func (c *candidates) next(i int) int {
 	first := len(c.s)
-	for k := range c.n {
+	for k := range c.at {
 		if c.at[k] < i {
-			c.at[k] = c.index(c.octet[k], i)
+			c.at[k] = c.index(beginnings[k], i)
 		}
 		first = min(first, c.at[k])
 	}

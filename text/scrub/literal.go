@@ -43,7 +43,7 @@ func (m *matcher) spelled(s string, i int, x spelling) int {
 	n, at := 0, i
 	for at < len(s) && n < len(x.syms) {
 		w := 1
-		if c := s[at]; c < 0x80 && (c != '&' || !m.references) {
+		if c := s[at]; c < 0x80 && c != '&' {
 			if c == '\r' || c == '\n' {
 				if n == 0 {
 					return 0
@@ -84,9 +84,7 @@ func (m *matcher) findLiterals(s string) {
 	}
 	m.heads = m.heads[:0]
 	for _, text := range m.table.heads {
-		if text != "&" || m.references {
-			m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
-		}
+		m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
 	}
 	if utf8.RuneCountInString(s) < len(s) {
 		for _, text := range m.table.wideHeads {
@@ -116,7 +114,7 @@ func (m *matcher) findLiterals(s string) {
 
 func (m *matcher) takeLiteral(s string, at, n int, x spelling) {
 	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n)}
-	if h.left = m.keeps(x.tok, s[at:at+n] == x.text, h); !h.left {
+	if h.left = m.keeps(h, s[at:at+n] == x.text); !h.left {
 		m.late = append(m.late, Event{Class: ControlToken, Start: at, End: at + n})
 	}
 	m.hits = append(m.hits, h)

@@ -4,8 +4,6 @@ package scrub
 
 import (
 	"slices"
-	"sort"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
@@ -19,15 +17,14 @@ const maxName = 64
 // of what did: a token that ends is taken off the stack, and what began before it
 // goes on with what follows it. spec: scrub/4.4
 type matcher struct {
-	src        string
-	table      *TokenTable
-	buf        *ucd.Buffer
-	references bool    // character references count as what they stand for
-	opener     bool    // the text holds openers that are not ASCII
-	narrow     bool    // faithful: only what no honest file holds
-	all        bool    // ambiguous tokens are cut like others
-	changed    []Event // what led to the text: a token that it touches was disguised
-	seams      []int   // where texts meet, of which none holds the whole token
+	src     string
+	table   *TokenTable
+	buf     *ucd.Buffer
+	opener  bool    // the text holds openers that are not ASCII
+	narrow  bool    // faithful: only what no honest file holds
+	all     bool    // ambiguous tokens are cut like others
+	changed []Event // what led to the text: a token that it touches was disguised
+	seams   []int   // where texts meet, of which none holds the whole token
 
 	syms      []symbol // what was kept since the first opener
 	open      []opener
@@ -71,25 +68,6 @@ func (m *matcher) find(s string) {
 	m.mergeLate()
 }
 
-// mergeLate puts the late cuts among the others.
-func (m *matcher) mergeLate() {
-	if len(m.late) == 0 {
-		return
-	}
-	m.cuts = append(m.cuts, m.late...)
-	m.count += len(m.late)
-	slices.SortStableFunc(m.cuts, func(a, b Event) int { return a.Start - b.Start })
-	merged := m.cuts[:1]
-	for _, e := range m.cuts[1:] {
-		if l := &merged[len(merged)-1]; e.Start < l.End {
-			l.End = max(l.End, e.End)
-			continue
-		}
-		merged = append(merged, e)
-	}
-	m.cuts = merged
-}
-
 // scan finds the tokens that brackets or the beginning of a line delimit.
 func (m *matcher) scan(s string) {
 	m.lineStart, m.kept = true, 0
@@ -130,7 +108,7 @@ func (m *matcher) startsLine(s string, at int) bool {
 func (m *matcher) zone(s string, i int, lineStart bool) int {
 	m.syms, m.open, m.lineStart = m.syms[:0], m.open[:0], lineStart
 	for i < len(s) {
-		if c := s[i]; c < 0x80 && (c != '&' || !m.references) {
+		if c := s[i]; c < 0x80 && c != '&' {
 			m.step(symbol{uint32(i), uint32(i + 1), rune(c), c, fold[c], true})
 			i++
 		} else {
@@ -146,36 +124,6 @@ func (m *matcher) zone(s string, i int, lineStart bool) int {
 	}
 	m.kept = i
 	return i
-}
-
-// read leaves in view what stands at s[i] and returns its length.
-func (m *matcher) read(s string, i int) int {
-	m.view = m.view[:0]
-	if s[i] != '&' {
-		_, w, ok := ucd.Decode(s[i:])
-		if !ok {
-			m.view = append(m.view, symbol{start: uint32(i), end: uint32(i + w)})
-		} else {
-			m.view = appendView(m.view, m.buf, s, i, i+w)
-		}
-		return w
-	}
-	r, w := reference(s[i:])
-	if w == 0 {
-		r, w = bareAngle(s[i:])
-	}
-	if w == 0 || hiddenReference(r) {
-		w = max(w, 1)
-		if w == 1 {
-			m.view = append(m.view, symbol{uint32(i), uint32(i + 1), '&', '&', '&', true})
-		}
-		return w
-	}
-	m.view = appendView(m.view, m.buf, string(r), 0, len(string(r)))
-	for k := range m.view {
-		m.view[k].start, m.view[k].end = uint32(i), uint32(i+w)
-	}
-	return w
 }
 
 // step takes one symbol.
@@ -432,141 +380,4 @@ func (m *matcher) closeColon(x symbol) {
 		}
 	}
 	m.kill()
-}
-
-// plain reports whether s[start:end] spells its word in ASCII alone, as honest text does.
-// The colon behind it may be a wide one, which Chinese and Japanese are written with.
-func (m *matcher) plain(start, end uint32) bool {
-	got := m.src[start:end]
-	return isASCII(got) && strings.IndexByte(got, '&') < 0
-}
-
-// closeLine takes a role marker, or one that stands in the beginning of another:
-// SYSSYSTEM:TEM: leaves SYS, which goes on as the beginning of SYSTEM:.
-func (m *matcher) closeLine(t *opener, x symbol) bool {
-	word := m.syms[t.at:]
-	tok, from := m.table.lookupLine(word)
-	if tok == nil {
-		return false
-	}
-	h := hit{tok: tok, start: word[from].start, end: x.end}
-	exact := tok.spells(m.src[h.start:h.end])
-	switch {
-	case m.narrow && tok.Action == RemoveMCP && m.plain(h.start, x.start) || !claimsRole(tok, word[from:]):
-		m.left(RoleMarker, h.start, h.end)
-		return false
-	case m.keeps(tok, exact, h):
-		h.left = true
-		m.hits = append(m.hits, h)
-		return false
-	}
-	m.cut(RoleMarker, h)
-	m.syms = m.syms[:t.at+from]
-	if from == 0 {
-		m.lineStart = t.lineStart
-		m.open = m.open[:len(m.open)-1]
-	}
-	return true
-}
-
-// take removes the token that began at open[k] and ends with x, or leaves it.
-func (m *matcher) take(k int, x symbol, tok *Token) {
-	t := m.open[k]
-	h := hit{tok: tok, start: m.syms[t.at].start, end: x.end}
-	class := ControlToken
-	if tok.kind == asHeading {
-		class = RoleMarker
-	}
-	got := m.src[h.start:h.end]
-	if strings.IndexByte(got, '&') >= 0 {
-		got = angles.Replace(got)
-	}
-	exact := tok.spells(got)
-	switch {
-	case m.narrow && tok.Action == RemoveMCP && m.plain(h.start, x.start):
-		m.left(class, h.start, h.end)
-	case tok.Exact && !exact && isASCII(got) && len(got) == len(m.syms)-t.at+1 && !(tok.Action == Ambiguous && oddCase(got, tok.Text)):
-		// plain letters of another case, or others: no tokenizer knows it
-	case m.keeps(tok, exact, h):
-		h.left = true
-		m.hits = append(m.hits, h)
-	default:
-		m.cut(class, h)
-		m.syms, m.open, m.lineStart = m.syms[:t.at], m.open[:k], t.lineStart
-		return
-	}
-	m.kill()
-}
-
-// keeps reports whether an ambiguous token stays for the moment: it does where
-// the text spells it plainly, as honest text does. spec: scrub/4.5
-func (m *matcher) keeps(tok *Token, exact bool, h hit) bool {
-	return tok.Action == Ambiguous && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
-}
-
-// crosses reports whether [start, end) holds a part of two texts.
-func (m *matcher) crosses(start, end int) bool {
-	n := sort.SearchInts(m.seams, start+1)
-	return n < len(m.seams) && m.seams[n] < end
-}
-
-// touched reports whether an event made a part of [start, end) or removed
-// something within it.
-func touched(events []Event, start, end int) bool {
-	n := sort.Search(len(events), func(i int) bool { return events[i].OutEnd > start })
-	return n < len(events) && events[n].Out < end
-}
-
-// angles are how HTML writes the angles of honest text.
-var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;lt;", "<", "&amp;gt;", ">", "&#60;", "<", "&#62;", ">", "&lt", "<", "&gt", ">")
-
-// spells reports whether got is the token's text to the letter. Of a token that
-// stands for any number, the digits may be others; the blank in a prefix may be any white
-// space, as between the attributes of XML.
-func (t *Token) spells(got string) bool {
-	if got == t.Text || t.kind == asPrefix && strings.Join(strings.Fields(got), " ") == t.Text {
-		return true
-	}
-	if t.stem == 0 || len(got) <= t.stem || got[:t.stem] != t.Text[:t.stem] {
-		return false
-	}
-	return strings.TrimLeft(got[t.stem:], "0123456789") == t.Text[len(t.Text)-1:]
-}
-
-// oddCase reports whether got is text in letters that go up and down, as no honest
-// text spells a word.
-func oddCase(got, text string) bool {
-	if !strings.EqualFold(got, text) {
-		return false
-	}
-	rises := 0
-	for i := 1; i < len(got); i++ {
-		if 'a' <= got[i-1] && got[i-1] <= 'z' && 'A' <= got[i] && got[i] <= 'Z' {
-			rises++
-		}
-	}
-	return rises > 1
-}
-
-func (m *matcher) left(c Class, start, end uint32) {
-	m.notes = append(m.notes, Event{Class: c, Start: int(start), End: int(end)})
-}
-
-// cut removes [start, end), and with it what was cut within.
-func (m *matcher) cut(c Class, h hit) {
-	for len(m.hits) > 0 && m.hits[len(m.hits)-1].start >= h.start {
-		m.hits = m.hits[:len(m.hits)-1]
-	}
-	m.hits = append(m.hits, h)
-	e := Event{Class: c, Start: int(h.start), End: int(h.end)}
-	for len(m.cuts) > 0 {
-		l := &m.cuts[len(m.cuts)-1]
-		if l.Start < e.Start {
-			e.Start = max(e.Start, l.End) // one character may end a token and begin the next
-			break
-		}
-		m.cuts = m.cuts[:len(m.cuts)-1]
-	}
-	m.cuts = append(m.cuts, e)
-	m.count++
 }

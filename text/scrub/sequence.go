@@ -126,19 +126,6 @@ func (tt *TokenTable) spelledAt(text string) (best *Token) {
 	return best
 }
 
-// A hit is a token that was found: cut from the text, or left for the moment.
-type hit struct {
-	tok        *Token
-	start, end uint32
-	left       bool
-	spared     bool // it stands in a sequence in which it stays
-}
-
-// is reports whether the hit is the token t.
-func (h *hit) is(t *Token) bool {
-	return h.tok == t || t == anyShape && h.tok.barred
-}
-
 // resolve cuts the ambiguous tokens that stand in a sequence, and notes the others.
 // A token that has sequences in which it stays waits until it is known what stays
 // before it.
@@ -252,13 +239,6 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 			m.cutLate(class, int(h.start), int(h.end), split)
 		}
 	}
-}
-
-func (m *matcher) cutLate(c Class, start, end int, split bool) {
-	if split {
-		c = SplitToken
-	}
-	m.late = append(m.late, Event{Class: c, Start: start, End: end})
 }
 
 // hitAt returns the hit of e behind m.hits[k], which ends at pos, -1 if there is

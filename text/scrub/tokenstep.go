@@ -35,7 +35,7 @@ func dropOpeners(p *pass, m *matcher) bool {
 				first = m.view[0].fold
 			}
 		}
-		if first == '<' || first == '[' || first == '#' || first == '&' && m.references || first != other && m.table.starts[first] {
+		if first == '<' || first == '[' || first == '#' || first == '&' || first != other && m.table.starts[first] {
 			p.r.ed.drop(i, i+w, ControlToken)
 			some = true
 		}
@@ -56,10 +56,8 @@ func (p *pass) match() *matcher {
 	m.table = p.policy.Tokens
 	m.buf = &p.r.buf
 	m.changed = p.r.Events
-	m.all = false
 	m.seams = p.seams()
 	m.narrow = p.policy.Profile == Faithful
-	m.references = true
 	m.opener = p.facts.opener
 	m.find(p.text)
 	return m

@@ -75,3 +75,33 @@ func appendView(dst []symbol, b *ucd.Buffer, s string, start, end int) []symbol 
 	}
 	return dst
 }
+
+// read leaves in view what stands at s[i] and returns its length.
+func (m *matcher) read(s string, i int) int {
+	m.view = m.view[:0]
+	if s[i] != '&' {
+		_, w, ok := ucd.Decode(s[i:])
+		if !ok {
+			m.view = append(m.view, symbol{start: uint32(i), end: uint32(i + w)})
+		} else {
+			m.view = appendView(m.view, m.buf, s, i, i+w)
+		}
+		return w
+	}
+	r, w := reference(s[i:])
+	if w == 0 {
+		r, w = bareAngle(s[i:])
+	}
+	if w == 0 || hiddenReference(r) {
+		w = max(w, 1)
+		if w == 1 {
+			m.view = append(m.view, symbol{uint32(i), uint32(i + 1), '&', '&', '&', true})
+		}
+		return w
+	}
+	m.view = appendView(m.view, m.buf, string(r), 0, len(string(r)))
+	for k := range m.view {
+		m.view[k].start, m.view[k].end = uint32(i), uint32(i+w)
+	}
+	return w
+}
