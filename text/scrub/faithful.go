@@ -20,6 +20,7 @@ const (
 type faithful struct {
 	rtl      rtlScan
 	isolates []int // where the isolates stand that are kept; nil: not looked for yet
+	bases    baseScan
 	kept     [numUses]int
 }
 
@@ -85,10 +86,7 @@ func (f *faithful) use(s string, at, end int, r rune) use {
 	case '\r':
 		is = lineEnd.when(end < len(s) && s[end] == '\n')
 	case zwnj, zwj:
-		if ucd.JoinerAllowed(s[:at], r, s[end:]) {
-			return shaping
-		}
-		is = joining.when(joins(s, at, end))
+		is = f.joiner(s, at, end, r)
 	case lrm, rlm, alm:
 		is = directing.when(shortRun(s, at, end) && f.rtl.near(s, at, end))
 	case lri, rli, fsi, pdi:
@@ -103,28 +101,6 @@ func (f *faithful) use(s string, at, end int, r rune) use {
 		is = varies(s, at, end, r)
 	}
 	return is
-}
-
-// joinerScripts are those that are written with joiners. RFC 5892 is for domain
-// names: it forbids what Bengali and Persian prose, and Malayalam chillus of the
-// older encoding, are full of.
-var joinerScripts = ucd.SetOf(
-	ucd.ScriptArabic, ucd.ScriptSyriac, ucd.ScriptMongolian, ucd.ScriptNko, ucd.ScriptAdlam,
-	ucd.ScriptDevanagari, ucd.ScriptBengali, ucd.ScriptGurmukhi, ucd.ScriptGujarati, ucd.ScriptOriya,
-	ucd.ScriptTamil, ucd.ScriptTelugu, ucd.ScriptKannada, ucd.ScriptMalayalam, ucd.ScriptSinhala,
-	ucd.ScriptTibetan, ucd.ScriptMyanmar, ucd.ScriptKhmer, ucd.ScriptChakma,
-)
-
-// joins reports whether one or two joiners, and nothing else that is hidden, stand
-// beside a letter of a script that uses them.
-func joins(s string, at, end int) bool {
-	start, stop, ok := hiddenRun(s, at, end)
-	if !ok || stop-start > 2*len("\u200c") {
-		return false
-	}
-	before, _ := utf8.DecodeLastRuneInString(s[:start])
-	after, _, _ := ucd.Decode(s[stop:])
-	return ucd.Extensions(before).And(joinerScripts).Len() > 0 || ucd.Extensions(after).And(joinerScripts).Len() > 0
 }
 
 // shortRun: a row of direction marks, or of different ones, is a code.

@@ -32,6 +32,8 @@ var seeds = []string{
 	"\u05d0 \u2067\u05d1 \u2066C\u2069\u2069", "\u2067\u05d0\n\u2069", strings.Repeat("\u2068\u05d0\u2069", 36),
 	"\u0e01\u200b\u0e02", "\u1820\u180b\u182d\u180e\u1820", "\u05dc\u05b7\u034f\u05b4\u05dd", "a\u0316\u034f\u0301",
 	"&zwnj;&#8203;&zwnj;&#8203;&zwnj;&#8203;&zwnj;", strings.Repeat("\u0627\u200c\u200d", 40), strings.Repeat("\u05d0\u200e", 40),
+	strings.Repeat("\u0915\u094d\u200d", 40), strings.Repeat("a\u094d\u200d\u200c", 3), strings.Repeat("\u0915\u094d\u200d\u200c", 38),
+	strings.Repeat("\u0915"+strings.Repeat("\u0316", 8)+"\u094d\u200d", 36), "\u1780\u17d2\u200d\u0e01\u0e3a\u200c",
 	"<\n|i\nm|>", "x<|a|>\nSYSTEM:<|b|>SYSTEM: z", "\u09c7\u0316\u09be", "...\u2026",
 }
 

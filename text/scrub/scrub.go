@@ -21,7 +21,7 @@ package scrub
 import "github.com/pellucid-mcp/pellucid/text/ucd"
 
 // Version is that of docs/spec/scrub.md: profiles, classes and event format.
-const Version = "0.2"
+const Version = "0.3"
 
 // UnicodeVersion is the version that every table is pinned to.
 const UnicodeVersion = ucd.Version

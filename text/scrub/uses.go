@@ -27,7 +27,8 @@ type use uint8
 const (
 	useless     use = iota
 	lineEnd         // the CR of CR LF
-	shaping         // a joiner that changes the shape of letters (RFC 5892)
+	shaping         // ZWNJ between letters that would join (RFC 5892, A.1)
+	conjoining      // a joiner behind a virama
 	joining         // another joiner of a script that is written with them
 	directing       // a direction mark near right-to-left text
 	isolating       // one of a pair that isolates text near right-to-left text
@@ -50,6 +51,7 @@ func (u use) when(is bool) use {
 // so many visible characters. Honest text stays far below it. What is without a limit
 // changes what a person sees. spec: scrub/3.6
 var allowed = [numUses]struct{ always, each int }{
+	conjoining:  {32, 8},
 	joining:     {32, 16},
 	directing:   {32, 32},
 	isolating:   {64, 16}, // two a pair
