@@ -38,7 +38,7 @@ func isHidden(r rune) bool {
 	return slices.ContainsFunc(hidden, func(lohi [2]rune) bool { return lohi[0] <= r && r <= lohi[1] })
 }
 
-// firstHidden returns where the first hidden code point or ill-formed octet
+// firstHidden returns where the first hidden code point or ill-formed byte
 // stands in b, and what it is; line 0 means that there is none.
 func firstHidden(b []byte) (line int, what string) {
 	line = 1

@@ -88,7 +88,7 @@ type trustFile struct{ dir *state.Dir }
 
 const (
 	trustName   = "trust"
-	maxSnapshot = 256 << 20 // octets
+	maxSnapshot = 256 << 20 // bytes
 )
 
 // LoadTrust implements trust.Store.

@@ -45,7 +45,7 @@ type Wrap struct {
 }
 
 // wrapJudges are enough for one client: one text at a time, and few that wait.
-var wrapJudges = gateway.ShadowOptions{Workers: 1, Octets: 8 << 20}
+var wrapJudges = gateway.ShadowOptions{Workers: 1, Bytes: 8 << 20}
 
 // OpenWrap opens what the rules of one server ask for.
 func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {

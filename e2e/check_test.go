@@ -329,7 +329,8 @@ func TestCheckPublished(t *testing.T) {
 		var report struct {
 			Servers []struct {
 				Name, Conclusion string
-				Items, Octets    int
+				Items            int
+				Bytes            int `json:"octets"`
 				Reviewed, Cached bool
 				Pinned           bool
 			}
@@ -342,7 +343,7 @@ func TestCheckPublished(t *testing.T) {
 				t.Errorf("again %v: %+v", again, s)
 			}
 			if !again {
-				t.Logf("%-12s %3d items %7d octets", s.Name, s.Items, s.Octets)
+				t.Logf("%-12s %3d items %7d octets", s.Name, s.Items, s.Bytes)
 			}
 		}
 		if asked := fake.Requests() - before; again != (asked == 0) {

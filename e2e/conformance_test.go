@@ -344,7 +344,7 @@ func TestInspectorFront(t *testing.T) {
 	}
 }
 
-// values are the definitions of tools. Octets do not count: the Inspector writes them
+// values are the definitions of tools. Bytes do not count: the Inspector writes them
 // down in another order in each era.
 func (i *inspector) values(t *testing.T, server, era string) map[string]any {
 	t.Helper()

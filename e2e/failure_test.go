@@ -335,7 +335,7 @@ func TestBrokenClient(t *testing.T) {
 	}
 }
 
-// peak is the largest resident size of the process so far, in octets; 0 where
+// peak is the largest resident size of the process so far, in bytes; 0 where
 // the system does not say.
 func peak(t *testing.T, s *session) int {
 	t.Helper()

@@ -135,7 +135,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestWrite: what a client writes arrives octet for octet, hidden characters
+// TestWrite: what a client writes arrives byte for byte, hidden characters
 // and all: arguments are the client's own.
 func TestWrite(t *testing.T) {
 	t.Parallel()

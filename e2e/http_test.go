@@ -62,7 +62,7 @@ func everythingAt(t *testing.T, transport, path string) (url string, server *os.
 }
 
 // TestTransparentHTTP is TestTransparent with the wrapped server behind HTTP, and behind
-// the older HTTP+SSE, which is found out or said: the octets are those of the same server
+// the older HTTP+SSE, which is found out or said: the bytes are those of the same server
 // over stdio.
 func TestTransparentHTTP(t *testing.T) {
 	t.Parallel()
@@ -174,9 +174,9 @@ var modernServers = map[string]func(t *testing.T) []string{
 	},
 }
 
-// TestModernOctets compares what a raw client of 2026-07-28 gets, directly and
+// TestModernBytes compares what a raw client of 2026-07-28 gets, directly and
 // through Pellucid, and over HTTP.
-func TestModernOctets(t *testing.T) {
+func TestModernBytes(t *testing.T) {
 	t.Parallel()
 	in, m := newInstall(t), mark()
 	t.Cleanup(func() { gone(t, m) })

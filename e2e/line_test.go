@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A message is one JSON-RPC message whose members are the octets that came.
+// A message is one JSON-RPC message whose members are the bytes that came.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -24,7 +24,7 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// outcome is what answered a request: the octets of result, or of error.
+// outcome is what answered a request: the bytes of result, or of error.
 func (m message) outcome() string {
 	if m.Error != nil {
 		return "error " + string(m.Error)
@@ -32,7 +32,7 @@ func (m message) outcome() string {
 	return "result " + string(m.Result)
 }
 
-// A session is a client that speaks lines and keeps octets as they came. An
+// A session is a client that speaks lines and keeps bytes as they came. An
 // SDK would decode and so hide what a proxy changed.
 type session struct {
 	t      testing.TB

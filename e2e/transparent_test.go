@@ -18,10 +18,10 @@ type reference struct {
 	// server returns its command; the mark finds its processes.
 	server func(t testing.TB, mark string) []string
 	// asked are requests whose answers hold nothing that changes from one run to
-	// the next: their octets must come through.
+	// the next: their bytes must come through.
 	asked [][2]string
 	// read is the same for requests whose answers carry content: it comes
-	// through octet for octet, with a receipt in _meta behind it.
+	// through byte for byte, with a receipt in _meta behind it.
 	read [][2]string
 	// tools are calls whose text comes through fenced, and else as it was.
 	tools [][2]string
@@ -126,7 +126,7 @@ var references = []reference{{
 }}
 
 // TestTransparent asks each server the same questions, directly and through
-// Pellucid, and compares octets: what is not tool text is as the server sent it.
+// Pellucid, and compares bytes: what is not tool text is as the server sent it.
 func TestTransparent(t *testing.T) {
 	for _, ref := range references {
 		t.Run(ref.name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func (ref reference) compare(t *testing.T, in *install, direct, wrapped *session
 	}
 }
 
-// octets compares the outcomes of one question.
+// bytes compares the outcomes of one question.
 func octets(t *testing.T, q [2]string, direct, wrapped string) {
 	t.Helper()
 	if direct != wrapped {

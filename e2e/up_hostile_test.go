@@ -333,7 +333,7 @@ func slowClients(t *testing.T, addr string) func() int {
 	}
 }
 
-// peakMemory is the largest resident size of a process, in octets; 0 where there is
+// peakMemory is the largest resident size of a process, in bytes; 0 where there is
 // no /proc.
 func peakMemory(pid int) int {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -117,7 +117,7 @@ func contents(r mcp.CallToolResult) (list []string) {
 }
 
 // TestUpPublished: ten servers from npm behind one gateway. Every definition has the
-// octets that it has directly; each server is called alone and as one of all, and
+// bytes that it has directly; each server is called alone and as one of all, and
 // answers what it does directly, within a fence.
 func TestUpPublished(t *testing.T) {
 	t.Parallel()

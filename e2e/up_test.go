@@ -102,7 +102,7 @@ func yamlCommand(argv []string) string {
 	return string(b)
 }
 
-// httpSession is a legacy client that sees the octets of results.
+// httpSession is a legacy client that sees the bytes of results.
 type httpSession struct {
 	t       testing.TB
 	url, id string
@@ -135,7 +135,7 @@ func (s *httpSession) post(body string) []byte {
 	return out
 }
 
-// result returns the octets of the result.
+// result returns the bytes of the result.
 func (s *httpSession) result(method, params string) json.RawMessage {
 	s.t.Helper()
 	s.n++
@@ -184,7 +184,7 @@ func named(t testing.TB, list json.RawMessage, prefix string) map[string]string 
 }
 
 // TestUpReference: the reference servers behind one gateway. Their lists have the
-// octets that they have directly, each is called under its own prefix, one that is
+// bytes that they have directly, each is called under its own prefix, one that is
 // killed comes back, and nothing is left when the gateway ends.
 func TestUpReference(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func (h *heldAudit) read(ctx context.Context, s *Store) error {
 		id, badID := ledger.ParseID(it.ID)
 		row := heldRow{it, err != nil || badID != nil || heldRank[it.State] == 0 || call != len(it.Call) || digest != len(it.Digest)}
 		it.Body = body
-		if body != nil && !it.Sealed() && (!it.Opened(body) || len(body) != it.Octets) {
+		if body != nil && !it.Sealed() && (!it.Opened(body) || len(body) != it.Bytes) {
 			row.bad = true
 		}
 		if body != nil == (it.State == hold.Taken || it.State == hold.Denied || it.State == hold.Expired) {
@@ -196,7 +196,7 @@ func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 		case "until":
 			same = same && row.Until.Unix() == n.N
 		case "bytes":
-			same = same && int64(row.Octets) == n.N
+			same = same && int64(row.Bytes) == n.N
 		}
 	}
 	switch row.State {

@@ -104,7 +104,7 @@ type figures struct {
 	Took           time.Duration
 	Search, Ground [2]time.Duration // p50, p99
 	Queries        int
-	Memory         int64 // peak resident set, octets; 0 where the system does not tell
+	Memory         int64 // peak resident set, bytes; 0 where the system does not tell
 
 	cpu time.Duration
 }

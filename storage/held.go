@@ -26,7 +26,7 @@ func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 	var it hold.Item
 	var call, digest []byte
 	var code, state, at, until, decided string
-	err := r.Scan(append([]any{&it.ID, &it.Server, &it.Tool, &it.Principal, &it.Rule, &code, &call, &digest, &it.Octets,
+	err := r.Scan(append([]any{&it.ID, &it.Server, &it.Tool, &it.Principal, &it.Rule, &code, &call, &digest, &it.Bytes,
 		&at, &until, &state, &decided, &it.By}, extra...)...)
 	if err != nil {
 		return it, err
@@ -71,7 +71,7 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []
 			return err
 		}
 		return t.exec(ctx, `INSERT INTO held (`+heldColumns+`, body) VALUES (`+marks(15)+`)`,
-			it.ID, it.Server, it.Tool, it.Principal, it.Rule, string(it.Code), it.Call[:], it.Digest[:], it.Octets,
+			it.ID, it.Server, it.Tool, it.Principal, it.Rule, string(it.Code), it.Call[:], it.Digest[:], it.Bytes,
 			stamp(it.Held), stamp(it.Until), string(it.State), "", "", it.Body)
 	})
 	return errors.Join(err, refused)

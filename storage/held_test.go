@@ -75,7 +75,7 @@ func TestHold(t *testing.T) {
 		want(hold.Filter{Server: "files"}, "2 held", "1 held", "0 held")
 
 		it, err := q.Get(ctx, heldID(1))
-		if err != nil || !bytes.Equal(it.Body, held(1).Body) || it.Octets != len(it.Body) || it.Code != finding.RoleMarker || it.Until.Sub(it.Held) != 24*time.Hour {
+		if err != nil || !bytes.Equal(it.Body, held(1).Body) || it.Bytes != len(it.Body) || it.Code != finding.RoleMarker || it.Until.Sub(it.Held) != 24*time.Hour {
 			t.Errorf("%+v, %v", it, err)
 		}
 		if _, ok := q.Take(ctx, held(1).Call); ok {
@@ -143,7 +143,7 @@ func TestHoldSealed(t *testing.T) {
 			}
 		}
 		it, err := q.Get(ctx, heldID(0))
-		if err != nil || !it.Sealed() || bytes.Contains(it.Body, held(0).Body) || !it.Opened(held(0).Body) || it.Octets != len(held(0).Body) {
+		if err != nil || !it.Sealed() || bytes.Contains(it.Body, held(0).Body) || !it.Opened(held(0).Body) || it.Bytes != len(held(0).Body) {
 			t.Errorf("%+v, %v", it, err)
 		}
 		if err := q.Release(ctx, heldID(0), "ann"); !errors.Is(err, hold.ErrSealed) {

@@ -54,11 +54,11 @@ func (l *Ledger) Probe(ctx context.Context) error {
 }
 
 // Pending implements sequence.Store.
-func (l *Ledger) Pending(ctx context.Context, limit, octets int) (out []sequence.Pending, err error) {
+func (l *Ledger) Pending(ctx context.Context, limit, size int) (out []sequence.Pending, err error) {
 	sum := 0
 	err = l.s.query(ctx, func(r *sql.Rows) error {
 		var p sequence.Pending
-		if sum >= octets {
+		if sum >= size {
 			return errEnough
 		}
 		err := r.Scan(&p.Seq, &p.Record, &p.Link.Writer, &p.Link.Seq, &p.Link.Prev, &p.Link.MAC)

@@ -36,7 +36,7 @@ func seal(_ testing.TB, e *ledger.Event) []byte {
 	if err != nil {
 		panic(err)
 	}
-	return s.Octets()
+	return s.Bytes()
 }
 
 func keyring(t testing.TB) *sequence.Keyring {

@@ -15,8 +15,8 @@ import (
 
 // The index of the claims is the same in both engines: the table postings holds,
 // for every token and every block of claims, which claims of the block have the
-// token. Claim id lies in block id/blockClaims. The octets of a row are either
-// ascending offsets into the block, two octets each, big-endian, or, where those
+// token. Claim id lies in block id/blockClaims. The bytes of a row are either
+// ascending offsets into the block, two bytes each, big-endian, or, where those
 // would be no shorter, a bitmap with the lowest bit first.
 const (
 	blockClaims = 4096

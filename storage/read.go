@@ -156,8 +156,8 @@ func (s *Store) attestations(ctx context.Context, claims []attest.Hash, limit in
 
 // The bounds of one page of the feed.
 const (
-	maxPage       = 1000
-	maxPageOctets = 8 << 20
+	maxPage      = 1000
+	maxPageBytes = 8 << 20
 )
 
 // Feed implements ground.Store.
@@ -171,7 +171,7 @@ func (s *Store) Feed(ctx context.Context, after ground.Cursor, limit int) ([]gro
 			return err
 		}
 		e.Hash = hashOf(hash)
-		if size += len(e.Original); size > maxPageOctets && len(out) > 0 {
+		if size += len(e.Original); size > maxPageBytes && len(out) > 0 {
 			return errPageFull
 		}
 		out = append(out, e)

@@ -22,7 +22,7 @@ const (
 	maxCandidates = 128  // claims that are weighed by the words that they are known to have
 	maxRanked     = 64   // of those the best, whose text is read
 	enough        = 64   // claims with all words, if there are so many, leave those with one unsought
-	maxQuery      = 4096 // octets of Query.Text that are looked at
+	maxQuery      = 4096 // bytes of Query.Text that are looked at
 	maxLooked     = 8    // the rarest words, which are looked for; the others are ranked by
 	defaultLimit  = 10
 	maxLimit      = 100

@@ -31,7 +31,7 @@ type Options struct {
 	Readers int
 	// Chain authenticates records that wait for their signature; nil: a key that is no secret.
 	Chain *sequence.ChainKey
-	// Cache is how many octets of pages the connection that writes to an SQLite file
+	// Cache is how many bytes of pages the connection that writes to an SQLite file
 	// keeps, as far as they are used; 0 stands for 64 MiB, which an import of a
 	// million attestations wants and a log that only grows does not.
 	Cache int

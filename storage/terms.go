@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxWord  = 128 // octets of a word; the rest of it is ignored
+	maxWord  = 128 // bytes of a word; the rest of it is ignored
 	maxWords = 128 // words of a query
 )
 

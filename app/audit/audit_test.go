@@ -211,7 +211,7 @@ func TestOptions(t *testing.T) {
 		key, older, export = r.Keys[0], file("older", []byte(r.Checkpoint)), filepath.Join(dir, "export")
 		p, err := ledger.Prove(ctx, l, 3)
 		must(t, err)
-		proof = file("proof", p.Octets())
+		proof = file("proof", p.Bytes())
 		_, err = Export(ctx, l, export, false)
 		return err
 	}))

@@ -32,7 +32,7 @@ func writeRows(w io.Writer, list []sequence.Entry, openings bool) error {
 		if err != nil {
 			return err
 		}
-		row := Row{Index: list[i].Index, Statement: st.Octets}
+		row := Row{Index: list[i].Index, Statement: st.Bytes}
 		if _, err := ledger.ParseOpening(list[i].Opening); openings && err == nil {
 			row.Opening = list[i].Opening
 		}

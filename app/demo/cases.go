@@ -146,7 +146,7 @@ func bits(s string) string {
 	return b.String()
 }
 
-// selectors writes the octets of s as variation selectors.
+// selectors writes the bytes of s as variation selectors.
 func selectors(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {

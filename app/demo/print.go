@@ -217,7 +217,7 @@ var longNames = regexp.MustCompile(`(\x{2039}U\+[0-9A-F]+) [^\x{203a}]*(\x{203a}
 // seen is printable with a long run of hidden characters in one word, and the
 // others by number only.
 func seen(text string) string {
-	const longRun = 16 // octets
+	const longRun = 16 // bytes
 	var b strings.Builder
 	done := 0
 	for _, h := range scrub.Reveal(text) {

@@ -116,7 +116,7 @@ func TestRefuses(t *testing.T) {
 		e := ledger.Event{ID: ledger.ID{1}, Time: time.Now(), Kind: ledger.Message, Verdict: "passed"}
 		sealed, err := e.Seal(ledger.Salt{1})
 		must(t, err)
-		must(t, l.Add(ctx, [][]byte{sealed.Octets()}))
+		must(t, l.Add(ctx, [][]byte{sealed.Bytes()}))
 		elsewhere, err := state.OpenAt(t.TempDir())
 		must(t, err)
 		if err := integrated(ctx, l, elsewhere, time.Millisecond); err == nil || !strings.HasPrefix(err.Error(), "forget: records wait for their signature") {

@@ -15,9 +15,9 @@ import (
 // Bounds of what sessions have seen and nobody has written down yet, and of what pass 1
 // has refused.
 const (
-	maxNoticed       = 256
-	maxNoticedOctets = 4 << 20
-	maxRefused       = 4096
+	maxNoticed      = 256
+	maxNoticedBytes = 4 << 20
+	maxRefused      = 4096
 )
 
 // Admits implements gateway.Admission. Where nothing is enforced, what is not known
@@ -129,7 +129,7 @@ func (s *Server) notice(it surface.Item) {
 		s.noticed = map[surface.Key]surface.Item{}
 	}
 	old, known := s.noticed[it.Key]
-	if !known && len(s.noticed) >= maxNoticed || s.octets+len(it.JSON) > maxNoticedOctets {
+	if !known && len(s.noticed) >= maxNoticed || s.octets+len(it.JSON) > maxNoticedBytes {
 		return // it is held all the same, and will be shown again
 	}
 	s.octets += len(it.JSON) - len(old.JSON)

@@ -10,7 +10,7 @@ const overlap = 400
 
 // chunks cuts a text into pieces of at most most code points, each but the first
 // beginning with the last code points of the one before. 0 stands for no limit.
-// Octets that are no UTF-8 count as one code point each. What the pieces hold
+// Bytes that are no UTF-8 count as one code point each. What the pieces hold
 // together is the text, whole.
 func chunks(s string, most int) []string {
 	if most <= 0 || len(s) <= most || utf8.RuneCountInString(s) <= most {

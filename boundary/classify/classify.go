@@ -27,7 +27,7 @@ type Classifier interface {
 	// Limits are what one call may hold.
 	Limits() Limits
 	// Version changes when answers may: API version, model, configuration. It is a
-	// label of at most 64 octets of a-z A-Z 0-9 . _ -
+	// label of at most 64 bytes of a-z A-Z 0-9 . _ -
 	Version() string
 }
 
@@ -47,7 +47,7 @@ type Score struct {
 	Code    Code    // its reason, if it gives one
 }
 
-// A Code is a provider's reason: a label of at most 64 octets of a-z A-Z 0-9 . _ -.
+// A Code is a provider's reason: a label of at most 64 bytes of a-z A-Z 0-9 . _ -.
 // A provider makes one by [CodeOf], since what it is sent is third-party text.
 type Code string
 

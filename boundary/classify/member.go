@@ -27,7 +27,7 @@ type Options struct {
 
 	Timeout    time.Duration // of all calls about one result; 0 = 2 s
 	Concurrent int           // calls at one time; 0 = 8
-	Most       int           // octets of one result that are judged; 0 = 4 MiB
+	Most       int           // bytes of one result that are judged; 0 = 4 MiB
 	// Rest is how long a place among Concurrent stays taken after a call, as a multiple of
 	// what the call took; 0 = not at all. It keeps a classifier that computes in this
 	// process from taking all of it.

@@ -234,7 +234,7 @@ func BenchmarkLedger(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		records[i] = sealed.Octets()
+		records[i] = sealed.Bytes()
 	}
 	began := time.Now()
 	for part := range slices.Chunk(records, 1024) {

@@ -47,8 +47,8 @@ func TestClassified(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range []string{`"score":970000`, "classifier:shields", "v-1"} {
-				if !strings.Contains(string(sealed.Octets()), want) {
-					t.Errorf("the record lacks %s: %s", want, sealed.Octets())
+				if !strings.Contains(string(sealed.Bytes()), want) {
+					t.Errorf("the record lacks %s: %s", want, sealed.Bytes())
 				}
 			}
 		})
@@ -89,7 +89,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%s: %d records", name, len(st))
 		}
 		want := `"numbers":{"classifier:local:asked":2,"classifier:local:cached":1,"classifier:local:microseconds":7,"classifier:local:score":250000}`
-		if said := string(st[0].Octets); strings.Contains(said, want) != tt.joins || strings.Contains(said, `"classifier:local":"linear-1"`) != tt.joins {
+		if said := string(st[0].Bytes); strings.Contains(said, want) != tt.joins || strings.Contains(said, `"classifier:local":"linear-1"`) != tt.joins {
 			t.Errorf("%s: %s", name, said)
 		}
 		if e, counts := standing.Of(&st[0].Event); !counts || e.Kind != trust.FindingError { // as without it

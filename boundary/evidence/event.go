@@ -81,7 +81,7 @@ func (r *Recorder) Held(it hold.Item) ([]byte, error) {
 	e.Subjects = names(e.Subjects, ledger.Principal, it.Principal)
 	switch it.State {
 	case hold.Held:
-		e.Numbers = []ledger.Number{{Name: "bytes", N: int64(it.Octets)}, {Name: "until", N: it.Until.Unix()}}
+		e.Numbers = []ledger.Number{{Name: "bytes", N: int64(it.Bytes)}, {Name: "until", N: it.Until.Unix()}}
 	case hold.Expired:
 		e.Actor, e.Time = "expiry", time.Time{} // now
 	case hold.Released, hold.Denied:

@@ -227,7 +227,7 @@ func (r *Recorder) Seal(e *ledger.Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sealed.Octets(), nil
+	return sealed.Bytes(), nil
 }
 
 func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {

@@ -116,7 +116,7 @@ func (r *Recorder) add(ctx context.Context, records []ledger.Sealed) error {
 	}
 	octets := make([][]byte, len(records))
 	for i := range records {
-		octets[i] = records[i].Octets()
+		octets[i] = records[i].Bytes()
 	}
 	return r.o.Store.Add(ctx, octets)
 }

@@ -342,7 +342,7 @@ func (l *link) await(ctx context.Context) error {
 	}
 }
 
-// maxWhy bounds what an operator is told of one failure, in octets.
+// maxWhy bounds what an operator is told of one failure, in bytes.
 const maxWhy = 1 << 10
 
 // why is an error for the operator: whole, since what a server has said is quoted and

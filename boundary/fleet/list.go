@@ -24,7 +24,7 @@ var lists = map[string]struct{ member, kind string }{
 
 const (
 	maxCursor = 4 << 10 // of one server; a longer one ends its list
-	// maxList bounds the octets of one page, so that it fits into a message.
+	// maxList bounds the bytes of one page, so that it fits into a message.
 	maxList = 30 << 20
 	// maxPages bounds what is fetched without a client that asked for it.
 	maxPages = 100

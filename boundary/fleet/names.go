@@ -18,7 +18,7 @@ import (
 // does not depend on what other servers there are.
 
 const (
-	maxName    = 128 // octets of a prefixed name
+	maxName    = 128 // bytes of a prefixed name
 	digestSize = 8   // hexadecimal digits
 	maxNames   = 10_000
 )

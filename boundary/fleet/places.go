@@ -28,7 +28,7 @@ type template struct {
 const (
 	maxPlaces    = 50_000
 	maxTemplates = 1000
-	maxURI       = 8 << 10 // octets; no table holds a longer one
+	maxURI       = 8 << 10 // bytes; no table holds a longer one
 )
 
 func newPlaces() places {

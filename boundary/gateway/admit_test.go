@@ -106,7 +106,7 @@ const (
 	lookTool = `{"inputSchema":{"type":"object"},"name":"look"}`
 )
 
-// TestAdmitLists: of every list only what was approved passes, and that octet for octet.
+// TestAdmitLists: of every list only what was approved passes, and that byte for byte.
 func TestAdmitLists(t *testing.T) {
 	prompt, resource, template := `{"name":"p","description":"P."}`, `{"uri":"file:///a","name":"a"}`, `{"uriTemplate":"file:///{x}","name":"x"}`
 	for _, c := range []struct{ method, result, want string }{

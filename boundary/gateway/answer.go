@@ -13,7 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// An answer is an error of our own. Its text is constant: not one octet of it
+// An answer is an error of our own. Its text is constant: not one byte of it
 // was chosen by a third party. The codes are those of package wire.
 type answer struct {
 	code int

@@ -129,7 +129,7 @@ func (in *inspection) decide() *wire.Outgoing {
 	var received earlyDigest
 	if marked {
 		received.begin(came.Raw())
-		defer received.wait() // before the octets serve another message
+		defer received.wait() // before the bytes serve another message
 	}
 	root, code := in.examine(came)
 	if code != ok {

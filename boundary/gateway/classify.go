@@ -35,7 +35,7 @@ type Classified struct {
 	Time         time.Time
 	Server, Tool string       // labels
 	Of           ID           // the decision about the same answer
-	Input        frame.Digest // of the octets that came
+	Input        frame.Digest // of the bytes that came
 	Dropped      bool         // nobody was asked, since too much waits already
 	classify.Verdict
 }

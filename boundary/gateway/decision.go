@@ -54,7 +54,7 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 //	 "profile":"mcp","sanitation_version":"<of the profile>","unicode_version":"15.0.0",
 //	 "inspected":3,"findings":{"tag-character":12},"not_inspected":{"binary":1},"withheld":{"name-refused":1}}
 //
-// received and delivered are digests of the octets of the message's params,
+// received and delivered are digests of the bytes of the message's params,
 // result or error as they came and as they went; the latter is absent when
 // nothing of it went. tool is absent where no tool is concerned. The three
 // objects count by code and are absent when empty; withheld counts the items
@@ -252,7 +252,7 @@ func digestOf(b []byte) frame.Digest { return sha256.Sum256(b) }
 // another processor's help to be worth the asking.
 type earlyDigest struct{ done chan frame.Digest }
 
-// worthHelp is how many octets cost several times as much to hash as a goroutine to wake.
+// worthHelp is how many bytes cost several times as much to hash as a goroutine to wake.
 const worthHelp = 64 << 10
 
 func (e *earlyDigest) begin(b []byte) {
@@ -274,7 +274,7 @@ func (e *earlyDigest) of(b []byte) frame.Digest {
 	return d
 }
 
-// wait returns once nobody reads the octets any more.
+// wait returns once nobody reads the bytes any more.
 func (e *earlyDigest) wait() {
 	if e.done != nil {
 		<-e.done

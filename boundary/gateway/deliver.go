@@ -81,7 +81,7 @@ func (in *inspection) provenance() []byte {
 }
 
 // envelope makes the message around root with its edits, and tells which of its
-// octets those are.
+// bytes those are.
 func (in *inspection) envelope(root strictjson.Value) (out *wire.Outgoing, body []byte) {
 	e := &in.w.edits
 	dst := wire.GetBuffer(len(root.Raw()) + e.Grows() + 1024)

@@ -5,7 +5,7 @@
 // What a client sends passes as it is, but for the ids of requests. What a
 // server sends passes [inspector.pass], whatever it is and on whichever route
 // it came: there is no other way to the client. The table in mcp/mcpmsg
-// says how each string is treated; what is not edited keeps its octets.
+// says how each string is treated; what is not edited keeps its bytes.
 package gateway
 
 import (

@@ -64,7 +64,7 @@ func TestGrounding(t *testing.T) {
 	}
 }
 
-// TestGroundingKept: frames of the adapter arrive octet for octet.
+// TestGroundingKept: frames of the adapter arrive byte for byte.
 func TestGroundingKept(t *testing.T) {
 	r := newRig(t)
 	r.declare(tool("read", ""))

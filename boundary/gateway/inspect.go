@@ -132,7 +132,7 @@ func (i *Inspector) ask(in *inspector, p *passage) {
 	p.judged.verdicts = append(p.judged.verdicts, askAll(context.Background(), asked, in.see(*p, wantsRaw(asked)))...)
 }
 
-// behind has classifiers judge a copy of the result, whose octets are the caller's.
+// behind has classifiers judge a copy of the result, whose bytes are the caller's.
 func (i *Inspector) behind(in *inspector, p *passage) {
 	asked := p.judged.asks(classify.Shadow)
 	if len(asked) == 0 || !p.judged.shown {

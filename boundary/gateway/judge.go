@@ -10,7 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-// maxJudging bounds the octets of a session's answers that wait for classifiers. What
+// maxJudging bounds the bytes of a session's answers that wait for classifiers. What
 // is beyond it is not judged, which is a failure of each of them.
 const maxJudging = 64 << 20
 

@@ -224,7 +224,7 @@ func (l *listing) page(cursor string, result strictjson.Value, wrong map[strictj
 }
 
 // keep copies a schema. Of one that is too large, or comes after too many, only
-// its first octets are kept: they are no schema, so nothing can be judged by them.
+// its first bytes are kept: they are no schema, so nothing can be judged by them.
 func (l *listing) keep(schema []byte) []byte {
 	if len(schema) > validate.MaxSchema || l.octets+len(schema) > maxSchemas {
 		schema = schema[:1]

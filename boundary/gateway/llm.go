@@ -31,7 +31,7 @@ const llmKey = frame.MetaPrefix + "llm"
 
 // Bounds of what is taken from a language model's answer.
 const (
-	maxModel   = 64  // octets of the name of a model
+	maxModel   = 64  // bytes of the name of a model
 	maxSources = 256 // citations, or results of a search
 )
 

@@ -165,7 +165,7 @@ func TestLLMSplit(t *testing.T) {
 }
 
 // TestLLMListed: descriptions and schemas say what results gain, and of other tools
-// not one octet changes.
+// not one byte changes.
 func TestLLMListed(t *testing.T) {
 	r := newRig(t, forTools(t))
 	plain := `{"name":"read","description":"Reads.","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{}}}`

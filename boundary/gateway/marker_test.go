@@ -285,8 +285,8 @@ func eachString(v any, f func(string)) {
 	}
 }
 
-// checkClean demands that a message in which nothing was found arrived octet
-// for octet, but for what is ours: fences, the sentence about them, and the mark.
+// checkClean demands that a message in which nothing was found arrived byte
+// for byte, but for what is ours: fences, the sentence about them, and the mark.
 func checkClean(t *testing.T, r *rig, row mcpmsg.Row, sent string, lines []string) {
 	t.Helper()
 	if len(lines) != 1 {

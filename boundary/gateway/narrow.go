@@ -13,7 +13,7 @@ import (
 
 // Bounds of what cannot hold an injection.
 const (
-	maxEnumWord  = 64 // octets of a word that a schema lists
+	maxEnumWord  = 64 // bytes of a word that a schema lists
 	maxShortID   = 36 // characters of an id: a UUID's
 	maxShortIDs  = 4  // in one answer
 	maxNarrow    = 64 // subschemas that are looked at
@@ -111,17 +111,17 @@ func (n *narrowness) admitsID(s strictjson.Value, inList bool) bool {
 // isClass leaves out ranges that reach beyond letters and digits, such as "+-z".
 func isClass(class string) bool {
 	for i := 1; i+1 < len(class); i++ {
-		if class[i] == '-' && kindOfIDOctet(class[i-1]) != kindOfIDOctet(class[i+1]) {
+		if class[i] == '-' && kindOfIDByte(class[i-1]) != kindOfIDByte(class[i+1]) {
 			return false
 		}
-		if class[i] == '-' && kindOfIDOctet(class[i-1]) == 0 {
+		if class[i] == '-' && kindOfIDByte(class[i-1]) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-func kindOfIDOctet(c byte) int {
+func kindOfIDByte(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':
 		return 1

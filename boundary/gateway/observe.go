@@ -28,7 +28,7 @@ type Observer interface {
 type Request struct {
 	Server string // label
 	Method string // of the protocol, else frame.Other
-	Octets int    // of its params
+	Bytes  int    // of its params
 	// Version is the revision of the protocol that client and boundary speak, as the
 	// request names it or the session has agreed on it; "" before that.
 	Version string
@@ -43,10 +43,11 @@ type Exchange interface {
 	// Sent is told that the request goes to the server. The traceparent that it
 	// returns takes the place of the client's; "" leaves what the client sent.
 	Sent(tool string) (traceParent string)
-	// Answered is told that the server's answer has come, before it is looked at.
-	Answered(octets int)
-	// Done is told that the client has its answer, or will never get one.
-	Done(o Outcome, octets int)
+	// Answered is told that the server's answer has come, and how many bytes it has, before
+	// it is looked at.
+	Answered(size int)
+	// Done is told that the client has its answer of size bytes, or will never get one.
+	Done(o Outcome, size int)
 }
 
 // An Outcome says how a request ended.
@@ -105,7 +106,7 @@ func (r *relay) observe(m *wire.Message, w *watched) {
 	}
 	meta := m.Params.Get("_meta")
 	w.exchange = r.cfg.Observer.Request(Request{
-		Server: r.cfg.Name, Method: methodLabel(m.Method), Octets: len(m.Params.Raw()), Version: r.version(meta),
+		Server: r.cfg.Name, Method: methodLabel(m.Method), Bytes: len(m.Params.Raw()), Version: r.version(meta),
 		TraceParent: traceParent(meta.Get(keyTraceParent)), TraceState: traceState(meta.Get(keyTraceState)),
 	})
 }

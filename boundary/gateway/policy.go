@@ -37,7 +37,7 @@ type PolicyEvent struct {
 	Findings     []Count // of a result, and of what had to be withheld of it
 	NotInspected int     // values that passed without a look inside
 	Scores       []PolicyScore
-	Size         int // octets of the result as it came, or of the call's params
+	Size         int // bytes of the result as it came, or of the call's params
 }
 
 // A PolicyScore is what a classifier gives an answer that it has judged.

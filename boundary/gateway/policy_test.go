@@ -317,7 +317,7 @@ func TestPolicyAudit(t *testing.T) {
 	}
 }
 
-// TestPolicyAbsent: without a policy, and with one that allows, every octet that the
+// TestPolicyAbsent: without a policy, and with one that allows, every byte that the
 // client and the server get is the same, and so is the record.
 func TestPolicyAbsent(t *testing.T) {
 	for _, text := range []string{"fine", `be\udb40\udc41fore`, `<|im_start|>system`, `\u202e`, `a\u2026b`, `[pellucid holds`} {

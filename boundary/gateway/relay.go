@@ -32,7 +32,7 @@ type relay struct {
 	quiet     quiet
 	work      sync.WaitGroup
 	passing   atomic.Int64 // messages on their way to the client whose calls may be closed already
-	judging   atomic.Int64 // octets of those that wait for classifiers
+	judging   atomic.Int64 // bytes of those that wait for classifiers
 	failure   atomic.Pointer[error]
 	answered  atomic.Bool            // the server has answered something
 	agreed    atomic.Pointer[string] // revision of a legacy session

@@ -285,7 +285,7 @@ func (w *walker) cutText(p *piece, spans []scrub.Span) {
 		return
 	}
 	w.replace(p.value, p.text)
-	if p.digest >= 0 && !w.setDigest(p.digest, digestOf(asOctets(p.text))) {
+	if p.digest >= 0 && !w.setDigest(p.digest, digestOf(asBytes(p.text))) {
 		w.refused = finding.SplitAcrossBlocks
 	}
 }

@@ -38,9 +38,9 @@ func TestShadowOverflows(t *testing.T) {
 	}
 }
 
-// TestShadowBounds: octets that wait are bounded, and given back.
+// TestShadowBounds: bytes that wait are bounded, and given back.
 func TestShadowBounds(t *testing.T) {
-	s := NewShadow(ShadowOptions{Octets: 100})
+	s := NewShadow(ShadowOptions{Bytes: 100})
 	done := make(chan struct{})
 	job := func(n int64) shadowJob {
 		return shadowJob{octets: n, work: func(context.Context) { <-done }, free: func() {}}

@@ -58,7 +58,7 @@ func (in *inspection) asText(result strictjson.Value, names ...string) {
 	if w.frames {
 		text = w.frame(w.res.Clean)
 	} else {
-		w.addDigest(digestOf(asOctets(text)))
+		w.addDigest(digestOf(asBytes(text)))
 	}
 	w.placed(w.frames)
 	block := append(strictjson.AppendQuote([]byte(`{"type":"text","text":`), text), '}')

@@ -33,7 +33,7 @@ func (w *walker) plainText(v strictjson.Value) string {
 func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 	w.clean(v, with)
 	if w.digests {
-		w.addShort(digestOf(asOctets(w.res.Clean.String())), len(w.res.Clean.String()))
+		w.addShort(digestOf(asBytes(w.res.Clean.String())), len(w.res.Clean.String()))
 	}
 	if w.changed {
 		w.edits.ReplaceText(v, w.res.Clean.String())
@@ -66,7 +66,7 @@ func (w *walker) toolText(v strictjson.Value, framed bool) {
 	w.clean(v, w.text)
 	clean := w.res.Clean
 	if !framed {
-		w.addDigest(digestOf(asOctets(clean.String())))
+		w.addDigest(digestOf(asBytes(clean.String())))
 		if w.changed {
 			w.edits.ReplaceText(v, clean.String())
 		}
@@ -126,8 +126,8 @@ const fenceRoom = 1 << 10
 // asString is b as a string, without a copy. b must not be written to any more.
 func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// asOctets is s as octets, without a copy. They must not be written to.
-func asOctets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+// asBytes is s as bytes, without a copy. They must not be written to.
+func asBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // name checks what is never rewritten.
 func (w *walker) name(v strictjson.Value) finding.Code {

@@ -14,7 +14,7 @@ import (
 const (
 	maxTools = 10_000
 	maxPages = 256
-	// maxSchemas bounds the octets of all outputSchemas of a server.
+	// maxSchemas bounds the bytes of all outputSchemas of a server.
 	maxSchemas = 16 << 20
 )
 

@@ -19,17 +19,17 @@ type view struct {
 
 // Bounds of a view.
 const (
-	maxView = 16 << 20 // octets of an answer that are read at all
-	// segmentLen is from how many octets on a segment takes no further text: shorter
+	maxView = 16 << 20 // bytes of an answer that are read at all
+	// segmentLen is from how many bytes on a segment takes no further text: shorter
 	// ones would be many questions, longer ones hide what they hold.
 	segmentLen = 2000
-	// shared is what a segment repeats of the end of the one before, in octets, so
+	// shared is what a segment repeats of the end of the one before, in bytes, so
 	// that what is spread over two texts stands whole in one.
 	shared = 400
 )
 
 // viewOf is the view of an answer: all its strings in order, with the names of members that
-// the protocol does not fix. Octets that are no text are left out. raw wants beside it
+// the protocol does not fix. Bytes that are no text are left out. raw wants beside it
 // what was received.
 func viewOf(root strictjson.Value, with *scrub.Scrubber, raw bool) *view {
 	if len(root.Raw()) > maxView || with == nil {

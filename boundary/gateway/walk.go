@@ -16,8 +16,8 @@ import (
 
 // Bounds of single strings.
 const (
-	maxName   = 64 << 10 // octets of a name, URI or cursor; an inline image is longer
-	maxOpaque = 1 << 20  // octets of what is echoed unseen
+	maxName   = 64 << 10 // bytes of a name, URI or cursor; an inline image is longer
+	maxOpaque = 1 << 20  // bytes of what is echoed unseen
 	maxFields = 256      // findings and uninspected places kept apart; beyond they are only counted
 )
 
@@ -44,7 +44,7 @@ type walker struct {
 	path   []step
 	grown  growth
 	plain  []byte   // room for decoded texts: the last of pooled
-	pooled [][]byte // octets that edits and texts refer to
+	pooled [][]byte // bytes that edits and texts refer to
 
 	pieces  []piece      // texts in order, since they were last looked at together
 	track   []int        // room for settle
@@ -117,7 +117,7 @@ const ok finding.Code = ""
 func (w *walker) object(s *mcpmsg.Shape, v strictjson.Value) finding.Code {
 	n, words := 0, 0
 	for name, value := range v.Members() {
-		f := s.Field(nameOctets(name))
+		f := s.Field(nameBytes(name))
 		if f != nil {
 			w.path = append(w.path, step{name: f.Name})
 			code := w.field(f, v, value)
@@ -145,8 +145,8 @@ func (w *walker) object(s *mcpmsg.Shape, v strictjson.Value) finding.Code {
 	return ok
 }
 
-// nameOctets returns a member's name without decoding it, where it has no escape.
-func nameOctets(name strictjson.Value) []byte {
+// nameBytes returns a member's name without decoding it, where it has no escape.
+func nameBytes(name strictjson.Value) []byte {
 	raw := name.Raw()
 	raw = raw[1 : len(raw)-1]
 	if strings.IndexByte(asString(raw), '\\') < 0 {
@@ -303,7 +303,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	}
 	if w.isApprovedPage(f) && !v.Mended() {
 		w.placed(false)
-		w.addDigest(digestOf(asOctets(w.plainText(v))))
+		w.addDigest(digestOf(asBytes(w.plainText(v))))
 		w.skip(finding.ApprovedPage)
 		return ok
 	}
@@ -372,7 +372,7 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	case code != ok:
 	case isOurs(name):
 		code = finding.ForgedProvenance
-	case string(nameOctets(name)) == "_meta":
+	case string(nameBytes(name)) == "_meta":
 		code = w.meta(v)
 	default:
 		code = w.data(v, with)
@@ -417,7 +417,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 			case isOurs(name):
 				w.edits.Remove(value)
 				w.giveUp(finding.ForgedProvenance)
-			case string(nameOctets(name)) == "_meta":
+			case string(nameBytes(name)) == "_meta":
 				code = w.meta(value)
 			default:
 				w.words++
@@ -435,7 +435,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 
 // isOurs reports whether a member claims to be a receipt, wherever it stands.
 func isOurs(name strictjson.Value) bool {
-	return frame.IsReceipt(asString(nameOctets(name)))
+	return frame.IsReceipt(asString(nameBytes(name)))
 }
 
 // meta treats a _meta object: forged receipts go first, and each member stands

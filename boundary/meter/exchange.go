@@ -76,7 +76,7 @@ func (m *Meter) Request(r gateway.Request) gateway.Exchange { return m.request(r
 func (m *Meter) request(r gateway.Request, o over) *exchange {
 	x := &exchange{m: m, server: m.labels.server(r.Server), method: r.Method, version: r.Version, over: o, born: time.Now()}
 	m.i.requests.add(1, x.server)
-	m.i.octets.add(r.Octets, x.server, "client")
+	m.i.octets.add(r.Bytes, x.server, "client")
 	x.beginSpan(r)
 	return x
 }

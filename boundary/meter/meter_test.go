@@ -148,7 +148,7 @@ func testExchange(t *testing.T) {
 	m := newMeter(t, Options{})
 	m.Approve(map[string][]string{"files": {"read"}})
 	ended := m.Session("files")
-	x := m.Request(gateway.Request{Server: "files", Method: "tools/call", Octets: 10})
+	x := m.Request(gateway.Request{Server: "files", Method: "tools/call", Bytes: 10})
 	wantLine(t, m, `pellucid_requests_active{server="files"} 1`)
 	wantLine(t, m, `pellucid_sessions_active{server="files"} 1`)
 	if trace := x.Sent("read"); trace != "" {
@@ -304,7 +304,7 @@ func BenchmarkRequest(b *testing.B) {
 	d := gateway.Decision{Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Verdict: gateway.Passed}
 	b.ReportAllocs()
 	for b.Loop() {
-		x := m.Request(gateway.Request{Server: "files", Method: "tools/call", Octets: 100})
+		x := m.Request(gateway.Request{Server: "files", Method: "tools/call", Bytes: 100})
 		x.Sent("read")
 		x.Answered(1000)
 		m.Record(d)

@@ -61,7 +61,7 @@ func Open(dir *state.Dir) (*Store, error) {
 const (
 	format = "pellucid-pinfile/1"
 	suffix = ".pin"
-	// maxHead bounds the first line: a name is a stranger's text, up to maxName octets.
+	// maxHead bounds the first line: a name is a stranger's text, up to maxName bytes.
 	maxHead = 64 << 10
 	maxName = 4096
 	maxFile = 512 << 20 // as much as a record may have

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxVerdict  = 4096 // octets of one
+	maxVerdict  = 4096 // bytes of one
 	maxVerdicts = 4096 // files; of more, all are forgotten, which costs questions and nothing else
 )
 

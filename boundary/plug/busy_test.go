@@ -16,7 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 )
 
-// open begins a request of some octets and sends all but the last of them.
+// open begins a request of some bytes and sends all but the last of them.
 func open(t *testing.T, s *httptest.Server, who string, octets int) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))

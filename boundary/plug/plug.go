@@ -26,7 +26,7 @@ import (
 // Scope is what a principal needs to call the handler, where it is asked for one.
 const Scope = "plug"
 
-// defaultBody bounds a request, in octets.
+// defaultBody bounds a request, in bytes.
 const defaultBody = 32 << 20
 
 // Options say what the handler works with.
@@ -36,8 +36,8 @@ type Options struct {
 	Inspector func(server string) *gateway.Inspector
 	Default   *gateway.Inspector // needed
 
-	MaxBody int64 // octets of a request; 0 = 32 MiB
-	// maxBodies bounds the requests under way together, in octets; 0 = 256 MiB, and in any
+	MaxBody int64 // bytes of a request; 0 = 32 MiB
+	// maxBodies bounds the requests under way together, in bytes; 0 = 256 MiB, and in any
 	// case twice MaxBody. Nobody whom Principal names has more than is left for others.
 	maxBodies int64
 	Principal func(*http.Request) string // nil, "": nobody in particular

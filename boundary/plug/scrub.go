@@ -26,7 +26,7 @@ func compile() (profiles, error) {
 		"veritas-0.1":                {Profile: scrub.Veritas},
 		"veritas-0.1 rationale":      {Profile: scrub.Veritas},
 		"veritas-0.1 qualifications": {Profile: scrub.Veritas},
-		"veritas-0.1 quote":          {Profile: scrub.Veritas, MaxOctets: scrub.QuoteMaxOctets},
+		"veritas-0.1 quote":          {Profile: scrub.Veritas, MaxBytes: scrub.QuoteMaxBytes},
 	} {
 		s, err := scrub.Compile(policy)
 		if err != nil {
@@ -58,7 +58,7 @@ type scrubbed struct {
 	Flags  []flag  `json:"flags"`
 }
 
-// An event covers count changes: [start,end) are octets of the text as it was sent,
+// An event covers count changes: [start,end) are bytes of the text as it was sent,
 // [out,out_end) of clean.
 type event struct {
 	Class  string `json:"class"`

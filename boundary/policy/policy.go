@@ -77,7 +77,7 @@ type Event struct {
 	Findings     []Count // of a result
 	NotInspected int     // values that passed without a look inside
 	Scores       []Score // of classifiers that have judged
-	Size         int     // octets of the result, or of the arguments
+	Size         int     // bytes of the result, or of the arguments
 
 	ServerTrust, ToolTrust float64 // in [0, 1]
 	Scopes                 []string
@@ -141,7 +141,7 @@ var profiles = []string{"mcp"}
 const (
 	MaxRules      = 64
 	MaxExpression = 4096 // code points
-	MaxQuestion   = 512  // octets
+	MaxQuestion   = 512  // bytes
 	// maxCost is the most that one expression may cost in the worst case, in CEL's
 	// units: about one for each step, and for each ten characters that are looked at.
 	maxCost = 2000

@@ -40,7 +40,7 @@ type Server struct {
 	Stderr       []string          `json:"stderr,omitzero"`
 	Fingerprint  *surface.Digest   `json:"fingerprint,omitzero"`
 	Items        int               `json:"items"`
-	Octets       int               `json:"octets"`
+	Bytes        int               `json:"octets"`
 	Reviewed     bool              `json:"reviewed"`         // by a model, now or
 	Cached       bool              `json:"cached,omitzero"`  // before
 	Pinned       bool              `json:"pinned"`           // now, for the first time
@@ -100,7 +100,7 @@ type Shadow struct {
 func (r *Server) fill(s *surface.Surface, o *surface.Outcome) {
 	sum := s.Fingerprint()
 	r.Conclusion, r.Fingerprint, r.Pinned = string(o.Conclusion), &sum, o.Pinned
-	r.Items, r.Octets, r.Offered = len(s.Items()), s.Octets(), len(o.Offered)
+	r.Items, r.Bytes, r.Offered = len(s.Items()), s.Bytes(), len(o.Offered)
 	r.Reviewed, r.Cached = o.Reviewed, o.Cached
 	if o.Why != nil {
 		r.Why, r.Said = o.Why.Error(), said(o.Why)

@@ -66,7 +66,7 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	if r.Why != "" {
 		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s", r.Why)
 	} else {
-		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Octets))
+		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Bytes))
 	}
 	if r.Said != "" {
 		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", pinview.Hanging(cutText(r.Said, maxSaidShown)))

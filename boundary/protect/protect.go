@@ -2,10 +2,10 @@
 
 // Package protect rewrites an MCP client's own configuration so that its servers run behind Pellucid.
 //
-// An edit is a splice: of the file nothing changes but the octets that say how a
+// An edit is a splice: of the file nothing changes but the bytes that say how a
 // server is started. Comments, formatting, order, unknown members and the values
 // of variables stay where they are. What an entry was before is kept in a record
-// of its own, one for each file, by which Undo restores it octet for octet, also
+// of its own, one for each file, by which Undo restores it byte for byte, also
 // where the client has rewritten the file since.
 //
 //	{"command": "npx", "args": ["-y", "srv"], "env": {"TOKEN": "…"}}
@@ -82,7 +82,7 @@ type Change struct {
 	opt    Options
 }
 
-// changes reports whether the file is to have other octets.
+// changes reports whether the file is to have other bytes.
 func (c *Change) changes() bool { return string(c.file.src) != string(c.after) }
 
 // Count returns the number of servers of that action.

@@ -528,7 +528,7 @@ func TestLocate(t *testing.T) {
 }
 
 // FuzzProtect: what is written is JSON that means the same but for the entries, is
-// left alone by a second run, and is restored octet for octet.
+// left alone by a second run, and is restored byte for byte.
 func FuzzProtect(f *testing.F) {
 	for _, tt := range entries {
 		f.Add([]byte(`{"mcpServers": {"s": ` + tt.in + `}}`))

@@ -32,7 +32,7 @@ type record struct {
 	backup []byte // of the whole file, kept in a file of its own
 }
 
-// A saved entry: what stood there, and what was put in its place. Octets, not
+// A saved entry: what stood there, and what was put in its place. Bytes, not
 // strings, since a file may hold what a JSON string cannot.
 type saved struct {
 	At     []string `json:"at"`

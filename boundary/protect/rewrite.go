@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxFile bounds a client's file, in octets: some keep their history in it.
+// maxFile bounds a client's file, in bytes: some keep their history in it.
 const maxFile = 32 << 20
 
 var limits = strictjson.Limits{Bytes: maxFile, MendSurrogates: true}
@@ -31,7 +31,7 @@ var Generic = Format{Comments: true, Paths: [][]string{
 	{"mcpServers"}, {"servers"}, {"mcp", "servers"}, {"context_servers"}, {"projects", "*", "mcpServers"},
 }}
 
-// A splice puts other octets in the place of [start, end) of a text.
+// A splice puts other bytes in the place of [start, end) of a text.
 type splice struct {
 	start, end int
 	with       []byte

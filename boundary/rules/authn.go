@@ -11,7 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
-const maxTokenFile = 1 << 20 // octets
+const maxTokenFile = 1 << 20 // bytes
 
 // auth reads who may come in. http.hosts has been read.
 func (c *compiler) auth(p place) {

@@ -42,7 +42,7 @@ type Classifier struct {
 	limit      float64 // 0: as the classifier says
 	timeout    time.Duration
 	concurrent int
-	most       int   // octets of one answer
+	most       int   // bytes of one answer
 	calls      int   // a minute
 	DailyChars int64 // 0: no limit
 	all        bool  // narrow surfaces too

@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxClientFile bounds a client's file, in octets: some keep their history in it.
+// maxClientFile bounds a client's file, in bytes: some keep their history in it.
 const maxClientFile = 32 << 20
 
 // A clientEntry is what a client's file says of one server.

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParse: any octets make rules, or problems that show no secret; rules that
+// FuzzParse: any bytes make rules, or problems that show no secret; rules that
 // are dumped and read again are the same.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"mistakes.yaml", "effective.yaml"} {

@@ -11,7 +11,7 @@ import (
 // A table finds what applies to a name. Its keys are names, and patterns in which
 // "*" stands for any characters, none as well. A name comes before a pattern, the
 // longest pattern before others, of equally long ones the last in the order of
-// octets.
+// bytes.
 type table[T any] struct {
 	names    map[string]T
 	patterns []pattern[T] // in the order in which they are tried

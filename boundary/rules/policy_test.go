@@ -204,7 +204,7 @@ func TestPolicyExample(t *testing.T) {
 	}
 }
 
-// FuzzPolicy: any octets are a policy with cases that can be checked, or problems in ASCII.
+// FuzzPolicy: any bytes are a policy with cases that can be checked, or problems in ASCII.
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte("policy: {preset: strict}\ncases:\n  - {name: a, event: {findings: {hidden-tag: 1}}, want: hold}"))
 	f.Add([]byte("policy:\n  rules:\n    - name: r\n      on: result\n      when: |\n        size > 1 &&\n          sizes > 1\n      then: hold\ncases: []"))

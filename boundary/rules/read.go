@@ -118,7 +118,7 @@ func (r *reader) list(p place, most int, read func(place)) {
 	}
 }
 
-// text reads a string of 1 to most octets without a NUL.
+// text reads a string of 1 to most bytes without a NUL.
 func (r *reader) text(p place, most int) string {
 	switch {
 	case p.kind == isNumber || p.kind == isBool:
@@ -247,7 +247,7 @@ var units = []struct {
 	octets int
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-// size reads a number of octets, with or without a unit.
+// size reads a number of bytes, with or without a unit.
 func (r *reader) size(p place, least, most int) int {
 	if p.kind != isText && p.kind != isNumber {
 		r.wrongKind(p, "a size, such as 32MiB")
@@ -293,7 +293,7 @@ func nearest(name string, m members) string {
 	return ": is " + best + " meant?"
 }
 
-// distance is that of Levenshtein, in octets.
+// distance is that of Levenshtein, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -95,7 +95,7 @@ type Limits struct {
 type HTTP struct {
 	Hosts       []string // for auth.Local
 	Origins     []string // for auth.Local
-	MaxBody     int      // octets
+	MaxBody     int      // bytes
 	Sessions    int
 	SessionIdle time.Duration
 	Limits      auth.Limits // of a principal; ClientAddr is the caller's to set, in a copy

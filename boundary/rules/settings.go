@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxToolName = 256 // octets
+	maxToolName = 256 // bytes
 	maxTimeout  = 24 * time.Hour
 	minChars    = 8       // of scrub.Policy
 	maxChars    = 1 << 25 // more than the largest message holds

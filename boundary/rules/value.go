@@ -49,8 +49,8 @@ func isReference(s string) bool {
 }
 
 const (
-	maxSecret = 64 << 10 // octets of what a reference stands for
-	maxText   = 4096     // octets of a string of the file
+	maxSecret = 64 << 10 // bytes of what a reference stands for
+	maxText   = 4096     // bytes of a string of the file
 )
 
 // Resolve returns what a reference stands for, env:NAME or file:PATH: one line,

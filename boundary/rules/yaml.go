@@ -19,7 +19,7 @@ import (
 
 // Bounds of a file. The parser's time grows with the square of tokens and depth.
 const (
-	maxFile   = 256 << 10 // octets
+	maxFile   = 256 << 10 // bytes
 	maxTokens = 32_768
 	maxDepth  = 12 // brackets, or dashes on one line
 )

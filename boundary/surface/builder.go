@@ -20,7 +20,7 @@ type Reason string
 // The reasons.
 const (
 	NotJSON      Reason = "surface-not-json"       // no strict JSON
-	TooLarge     Reason = "surface-too-large"      // more octets than Limits.octets
+	TooLarge     Reason = "surface-too-large"      // more bytes than Limits.octets
 	TooManyItems Reason = "surface-too-many-items" // more entries than Limits.items
 	EndlessList  Reason = "surface-endless-list"   // more pages than Limits.pages
 	CyclicList   Reason = "surface-cyclic-list"    // a cursor that was there before
@@ -74,7 +74,7 @@ func orDefault(n, def int) int {
 	return n
 }
 
-// maxCursor bounds a cursor, in octets.
+// maxCursor bounds a cursor, in bytes.
 const maxCursor = 16 << 10
 
 // A builder makes a Surface of a server's answers, for whoever has them already.

@@ -16,7 +16,7 @@ import (
 )
 
 // tokensOf is an upper estimate of the tokens that a text costs: real tokenizers
-// need about one for four octets of English or JSON, and up to two for a character
+// need about one for four bytes of English or JSON, and up to two for a character
 // of other scripts.
 func tokensOf(s string) int {
 	ascii, other := 0, 0
@@ -30,7 +30,7 @@ func tokensOf(s string) int {
 	return (ascii+2)/3 + 2*other
 }
 
-// overlap is how much of a piece the next one repeats, in octets, so that no
+// overlap is how much of a piece the next one repeats, in bytes, so that no
 // sentence is seen only in halves.
 const overlap = 512
 

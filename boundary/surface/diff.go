@@ -96,7 +96,7 @@ func compare(old, new Item) Change {
 	return c
 }
 
-// itemLimits are for octets that this package has written or a store has kept.
+// itemLimits are for bytes that this package has written or a store has kept.
 var itemLimits = strictjson.Limits{}
 
 // whole is the Change of an item that has no other version.
@@ -264,7 +264,7 @@ func sansName(it Item) string {
 	})
 }
 
-// minTrait is the least that two different things do not share by chance, in octets.
+// minTrait is the least that two different things do not share by chance, in bytes.
 const minTrait = 24
 
 func description(it Item) string {

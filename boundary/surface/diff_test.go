@@ -94,7 +94,7 @@ func TestDiffBounds(t *testing.T) {
 		t.Errorf("%d fields and %d more", len(last.Fields), last.MoreFields)
 	}
 	f := Field{Verdict: Added, new: strings.Repeat("\u20ac", 4000)}
-	if _, shown := f.Show(); len(shown) > shownOctets+32 || !strings.HasSuffix(shown, "...(+11400 octets)") {
+	if _, shown := f.Show(); len(shown) > shownBytes+32 || !strings.HasSuffix(shown, "...(+11400 octets)") {
 		t.Errorf("%d octets shown: %s", len(shown), shown[len(shown)-40:])
 	}
 	if _, shown := f.ShowAll(); shown != f.new {

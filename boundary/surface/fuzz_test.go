@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Any octets: a dump is refused by a reason, or is a surface that survives being
+// Any bytes: a dump is refused by a reason, or is a surface that survives being
 // dumped, inspected, linted, cut for a reviewer and pinned.
 func FuzzParseDump(f *testing.F) {
 	f.Add([]byte(rich))

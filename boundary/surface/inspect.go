@@ -18,12 +18,12 @@ import (
 type Hit struct {
 	Place
 	Code       finding.Code // of the first hidden character
-	Start, End int          // octets of it in the decoded string
+	Start, End int          // bytes of it in the decoded string
 	text       string       // the string: third-party text, for [Hit.Shown] alone
 }
 
 // Shown is the string around the first hidden character with everything hidden
-// spelled out, for a person: one line of ASCII, a few hundred octets.
+// spelled out, for a person: one line of ASCII, a few hundred bytes.
 func (h Hit) Shown() string {
 	const around = 48
 	from, to := max(0, h.Start-around), min(len(h.text), h.End+3*around)

@@ -104,7 +104,7 @@ var tokens = mustCompile(scrub.Policy{Profile: scrub.Faithful})
 // A word is one of a text as a pattern sees it.
 type word struct {
 	text   string
-	at     int  // octet of the text
+	at     int  // byte of the text
 	opens  bool // a bracket, a colon or the beginning of a line stands before it
 	colon  bool // a colon or closing bracket stands behind it
 	tag    bool // it is the name of a tag
@@ -113,7 +113,7 @@ type word struct {
 	quoted bool // it stands in a short quotation or a piece of code
 }
 
-// maxQuoted is the longest quotation that is one, in octets: what is longer is the
+// maxQuoted is the longest quotation that is one, in bytes: what is longer is the
 // text itself.
 const maxQuoted = 200
 
@@ -125,7 +125,7 @@ func split(text string) []word {
 		c := plain(r)
 		switch {
 		case c == 0 || c == '\'' && len(s.cur) > 0:
-		case isWordOctet(c) && (len(s.cur) > 0 || c != '_'):
+		case isWordByte(c) && (len(s.cur) > 0 || c != '_'):
 			if len(s.cur) == 0 {
 				s.start, s.upper = i, true
 			}
@@ -140,7 +140,7 @@ func split(text string) []word {
 	return s.words
 }
 
-func isWordOctet(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' }
+func isWordByte(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' }
 
 type splitter struct {
 	words        []word
@@ -148,7 +148,7 @@ type splitter struct {
 	start        int
 	upper, opens bool
 	quote        byte // that is open
-	from, since  int  // its octet, and the first word in it
+	from, since  int  // its byte, and the first word in it
 }
 
 func (s *splitter) flush() {

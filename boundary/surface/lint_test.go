@@ -186,7 +186,7 @@ func TestLintReal(t *testing.T) {
 
 func BenchmarkLint(b *testing.B) {
 	s := realSurfaces(b)["ms-365-mcp"]
-	b.SetBytes(int64(s.Octets()))
+	b.SetBytes(int64(s.Bytes()))
 	for b.Loop() {
 		s.Lint()
 	}
@@ -198,7 +198,7 @@ func BenchmarkDiff(b *testing.B) {
 	for i := range other {
 		other[i] = newItem(other[i].Key, []byte(strings.Replace(string(other[i].JSON), "description", "descripti0n", 1)))
 	}
-	b.SetBytes(int64(s.Octets()))
+	b.SetBytes(int64(s.Bytes()))
 	for b.Loop() {
 		diff(s.Items(), other)
 	}

@@ -33,7 +33,7 @@ func TestRealSurfaces(t *testing.T) {
 				t.Errorf("%s: an item is not canonical", name)
 			}
 		}
-		octets = max(octets, s.Octets())
+		octets = max(octets, s.Bytes())
 	}
 	t.Logf("%d items, %d with numbers that JCS refuses; the largest surface has %d octets", items, odd, octets)
 }
@@ -65,7 +65,7 @@ func BenchmarkInspect(b *testing.B) {
 	dumps := realDumps(b)
 	for _, name := range []string{"ms-365-mcp", "server-memory", "mobile-mcp", "notion-mcp", "lark-mcp-zh"} {
 		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(all[name].Octets()))
+			b.SetBytes(int64(all[name].Bytes()))
 			b.ReportAllocs()
 			for b.Loop() {
 				all[name].Inspect(Rules{Narrow: true})

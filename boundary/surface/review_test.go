@@ -201,8 +201,8 @@ func TestReviewChunks(t *testing.T) {
 		long.WriteString(text + " ")
 	}
 	s := surfaceOf(t, append(defs, tool("long", long.String()))...)
-	if s.Octets() < 1<<20 {
-		t.Fatalf("only %d octets", s.Octets())
+	if s.Bytes() < 1<<20 {
+		t.Fatalf("only %d octets", s.Bytes())
 	}
 	a := &asked{}
 	var steps []Step
@@ -227,7 +227,7 @@ func TestReviewChunks(t *testing.T) {
 			t.Fatalf("nobody was asked about %q", text)
 		}
 	}
-	t.Logf("%d octets in %d questions", s.Octets(), len(a.questions))
+	t.Logf("%d octets in %d questions", s.Bytes(), len(a.questions))
 	// One bad part is enough, and the rest is not asked about.
 	last := len(a.questions)
 	for _, bad := range []int{1, 7, last} {

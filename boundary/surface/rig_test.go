@@ -28,7 +28,7 @@ func serve(t testing.TB, answer script, first ...string) wire.Conn {
 	client := wire.NewLines(fromServer, toServer, wire.LinesOptions{})
 	server := wire.NewLines(fromClient, toClient, wire.LinesOptions{})
 	done := make(chan struct{})
-	// A pipe of the operating system holds some octets; these hold none.
+	// A pipe of the operating system holds some bytes; these hold none.
 	inbox := make(chan *wire.Message, 4*maxChatter)
 	go func() {
 		defer close(inbox)

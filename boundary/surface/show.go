@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	shownContext = 40  // octets of what both sides share, on either side
-	shownOctets  = 600 // octets of what differs
+	shownContext = 40  // bytes of what both sides share, on either side
+	shownBytes   = 600 // bytes of what differs
 )
 
 // Show returns both sides for a person: the part that differs with a little of what
@@ -49,8 +49,8 @@ func (f Field) excerpts() (old, new string) {
 // excerpt is s[from:to] with its surroundings, cut where it is long, at whole characters.
 func excerpt(s string, from, to int) string {
 	start, end := max(0, from-shownContext), min(len(s), to+shownContext)
-	if end-start > shownOctets {
-		end = start + shownOctets
+	if end-start > shownBytes {
+		end = start + shownBytes
 	}
 	for start > 0 && !utf8.RuneStart(s[start]) {
 		start--

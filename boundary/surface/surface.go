@@ -177,8 +177,8 @@ func find(items []Item, k Key) (Item, bool) {
 // and neither order, paging nor spelling. spec: surface/3
 func (s *Surface) Fingerprint() Digest { return s.print }
 
-// Octets is the size of the answers as they were received.
-func (s *Surface) Octets() int { return s.octets }
+// Bytes is the size of the answers, as they were received.
+func (s *Surface) Bytes() int { return s.octets }
 
 // Unlisted are the lists that the server answered with an error. That it has no
 // such list, and never said so, is the usual reason.

@@ -4,7 +4,7 @@ package surface
 
 import "strings"
 
-// maxReached is the longest URI, in octets, that is compared with templates.
+// maxReached is the longest URI, in bytes, that is compared with templates.
 const maxReached = 8 << 10
 
 // Beyond reports whether a URI may be one of the held templates' (RFC 6570) and is of
@@ -23,14 +23,14 @@ func Beyond(uri string, held, open []string) bool {
 			plain = folded(uri)
 		}
 		if parts, _ := pieces(folded(t)); fits(parts, plain) {
-			fixed = max(fixed, fixedOctets(t))
+			fixed = max(fixed, fixedBytes(t))
 		}
 	}
 	if fixed < 0 {
 		return false
 	}
 	for _, t := range open {
-		if fixedOctets(t) >= fixed && spells(t, uri) {
+		if fixedBytes(t) >= fixed && spells(t, uri) {
 			return false
 		}
 	}
@@ -106,8 +106,8 @@ func spells(template, uri string) bool {
 	return true
 }
 
-// fixedOctets is how much of a template is no expression.
-func fixedOctets(template string) (n int) {
+// fixedBytes is how much of a template is no expression.
+func fixedBytes(template string) (n int) {
 	list, _ := pieces(template)
 	for _, p := range list {
 		n += len(p.literal)
@@ -122,7 +122,7 @@ func folded(s string) string {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		b = append(b, c)
-		// A decoded octet may end another escape: %2561 is %61 is a.
+		// A decoded byte may end another escape: %2561 is %61 is a.
 		for len(b) >= 3 && b[len(b)-3] == '%' {
 			hi, lo := hexDigit(b[len(b)-2]), hexDigit(b[len(b)-1])
 			if hi < 0 || lo < 0 {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A Cache keeps compiled schemas by their octets. The zero Cache is ready for use,
+// A Cache keeps compiled schemas by their bytes. The zero Cache is ready for use,
 // and safe for concurrent use.
 type Cache struct {
 	mu     sync.Mutex
@@ -17,11 +17,11 @@ type Cache struct {
 
 // The bounds of a Cache.
 const (
-	maxCached       = 4096
-	maxCachedOctets = 16 << 20
+	maxCached      = 4096
+	maxCachedBytes = 16 << 20
 )
 
-// Compile is Compile, or what it returned before for the same octets.
+// Compile is Compile, or what it returned before for the same bytes.
 func (c *Cache) Compile(src []byte) *Schema {
 	key := sha256.Sum256(src)
 	c.mu.Lock()
@@ -33,7 +33,7 @@ func (c *Cache) Compile(src []byte) *Schema {
 	s = Compile(src) // twice at most, for nothing worse
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held == nil || len(c.held) >= maxCached || c.octets > maxCachedOctets {
+	if c.held == nil || len(c.held) >= maxCached || c.octets > maxCachedBytes {
 		c.held, c.octets = map[[sha256.Size]byte]*Schema{}, 0 // servers that are in use come back at once
 	}
 	c.held[key] = s

@@ -243,5 +243,5 @@ func (c *coster) of(v strictjson.Value) (int64, error) {
 	return total, nil
 }
 
-// perString is how many octets of a string weigh as much as a subschema.
+// perString is how many bytes of a string weigh as much as a subschema.
 const perString = 64

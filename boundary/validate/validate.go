@@ -28,7 +28,7 @@ import (
 
 // The bounds of a schema and of one evaluation.
 const (
-	MaxSchema  = 1 << 20 // octets
+	MaxSchema  = 1 << 20 // bytes
 	maxDepth   = 64      // levels of the schema's JSON
 	maxValues  = 1 << 17 // values and names in it
 	maxSchemas = 20_000  // subschemas
@@ -329,7 +329,7 @@ func pointer(v strictjson.Value, at []string) string {
 	return b.String()
 }
 
-// maxNumber bounds what is computed with exactly: octets of a number, and its
+// maxNumber bounds what is computed with exactly: bytes of a number, and its
 // exponent.
 const (
 	maxNumber   = 64

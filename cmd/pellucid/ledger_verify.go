@@ -40,7 +40,7 @@ func (c *ledgerProveCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		_, err = e.Stdout.Write(p.Octets())
+		_, err = e.Stdout.Write(p.Bytes())
 		return err
 	})
 }
@@ -142,7 +142,7 @@ func (c *ledgerVerifyCmd) proof(e *env, o ledger.VerifyOptions) error {
 		return err
 	}
 	if c.JSON {
-		return terminal.WriteJSON(e.Stdout, audit.Row{Index: got.Index, Statement: got.Statement.Octets})
+		return terminal.WriteJSON(e.Stdout, audit.Row{Index: got.Index, Statement: got.Statement.Bytes})
 	}
 	if !got.Signed {
 		fmt.Fprintln(e.Stderr, "The record's own signature is by a key that was not given: the checkpoint vouches for it.")

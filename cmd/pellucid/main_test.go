@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   cmdExits,
-			"octets":  cmdOctets,
+			"octets":  cmdBytes,
 			"holds":   cmdHolds,
 			"capture": cmdCapture,
 		},
@@ -75,10 +75,10 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdOctets writes the octets that a Go string literal stands for:
+// cmdBytes writes the bytes that a Go string literal stands for:
 //
-//	octets FILE LITERAL [TIMES]
-func cmdOctets(ts *testscript.TestScript, neg bool, args []string) {
+//	bytes FILE LITERAL [TIMES]
+func cmdBytes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: octets FILE LITERAL [TIMES]")
 	}

@@ -53,9 +53,9 @@ func (c *scrubCmd) compile(tokens *scrub.TokenTable) (*scrub.Scrubber, error) {
 	case c.Field != "" && c.Max != 0:
 		return nil, errors.New("scrub: --field and --max exclude each other")
 	case c.Field == "quote":
-		p.MaxOctets = scrub.QuoteMaxOctets
+		p.MaxBytes = scrub.QuoteMaxBytes
 	case profile == scrub.Veritas:
-		p.MaxOctets = c.Max
+		p.MaxBytes = c.Max
 	case profile == scrub.Surface && c.Max != 0:
 		return nil, errors.New("scrub: the profile surface changes nothing, so it has no --max")
 	default:

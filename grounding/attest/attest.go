@@ -95,7 +95,7 @@ type Attestation struct {
 	digest Hash           // of its JCS without the proof: what is signed, and hashed by 0.2
 }
 
-// Source returns the octets that Parse was given. They must not be changed.
+// Source returns the bytes that Parse was given. They must not be changed.
 func (a *Attestation) Source() []byte { return a.src }
 
 // Signed reports whether there is a proof at all, good or bad.

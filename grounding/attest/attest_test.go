@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 		{"lone surrogate", replace("Tide", `\ud800`), Refusal{Code: finding.NotJSON}},
 		{"duplicate member", replace(`"rationale":`, `"rationale":"","rationale":`), Refusal{Code: finding.NotJSON}},
 		{"duplicate but for case", replace(`"rationale":`, `"Rationale":"","rationale":`), Refusal{Code: finding.NotJSON}},
-		{"too large", strings.Repeat(" ", MaxOctets) + base, Refusal{Code: finding.TooLong}},
+		{"too large", strings.Repeat(" ", MaxBytes) + base, Refusal{Code: finding.TooLong}},
 		{"too deep", replace(`"Tide gauges and altimetry agree."`, deep), Refusal{Code: finding.TooDeep}},
 		{"too many values", `[` + strings.Repeat("1,", maxValues) + `1]`, Refusal{Code: finding.TooMany}},
 		{"no context", replace(`"@context":"`+Context+`",`, ""), Refusal{Code: finding.MissingMember, Pointer: "/@context"}},

@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/measure/corpora"
 )
 
-// plainProse is clean ASCII of n octets.
+// plainProse is clean ASCII of n bytes.
 func plainProse(n int) string {
 	const words = "Tide gauges and satellite altimetry agree within their stated uncertainty, as the report says. "
 	b := make([]byte, n)

@@ -7,7 +7,7 @@ import (
 )
 
 // Complete adds to an envelope what a signer need not write by hand: validator_did
-// and claim_hash, where they are absent. Everything else keeps its octets. The
+// and claim_hash, where they are absent. Everything else keeps its bytes. The
 // error is a *Refusal.
 func Complete(doc []byte, validator string) ([]byte, error) {
 	var d strictjson.Doc

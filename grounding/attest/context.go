@@ -40,7 +40,7 @@ var (
 )
 
 // ContextDocument returns the bundled JSON-LD context with that URL, nil if
-// there is none. The octets must not be changed.
+// there is none. The bytes must not be changed.
 func ContextDocument(url string) []byte {
 	switch url {
 	case Context:
@@ -123,7 +123,7 @@ func compileScope(def strictjson.Value) *scope {
 // value of the kind that the scope gives it.
 type node struct {
 	pointer string
-	at      int // octets of the body
+	at      int // bytes of the body
 	in      *scope
 	members []nodeMember
 }

@@ -4,7 +4,7 @@ package attest
 
 import "strings"
 
-// maxElement is the length of the longest name of elements, in octets.
+// maxElement is the length of the longest name of elements, in bytes.
 const maxElement = 20
 
 // elements holds the names of the elements of HTML (with those that are obsolete

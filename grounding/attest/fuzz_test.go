@@ -26,7 +26,7 @@ func seedTexts(f *testing.F) {
 	}
 }
 
-// FuzzTyping: total, and what is refused is refused at an octet of the text.
+// FuzzTyping: total, and what is refused is refused at a byte of the text.
 func FuzzTyping(f *testing.F) {
 	seedTexts(f)
 	f.Fuzz(func(t *testing.T, s string) {

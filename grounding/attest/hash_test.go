@@ -25,7 +25,7 @@ func hashOf(t testing.TB, doc string, v Version) Hash {
 	return h
 }
 
-// The hashed octets are spelled out, so that anybody can check them with any tool.
+// The hashed bytes are spelled out, so that anybody can check them with any tool.
 func TestCanonicalHash(t *testing.T) {
 	for _, tt := range []struct{ doc, v02, v03 string }{
 		{`{}`, `{}`, `{}`},

@@ -41,7 +41,7 @@ func parseMultibase58(s string) ([]byte, error) {
 	return b, nil
 }
 
-// multikey decodes 32 octets behind a multicodec prefix.
+// multikey decodes 32 bytes behind a multicodec prefix.
 func multikey(s, prefix string) ([]byte, error) {
 	b, err := parseMultibase58(s)
 	if err != nil {
@@ -58,7 +58,7 @@ func multikey(s, prefix string) ([]byte, error) {
 // Key is none.
 type Key struct{ private ed25519.PrivateKey }
 
-// GenerateKey makes a Key of 32 octets of random, which must be unpredictable.
+// GenerateKey makes a Key of 32 bytes of random, which must be unpredictable.
 func GenerateKey(random io.Reader) (Key, error) {
 	var seed [ed25519.SeedSize]byte
 	if _, err := io.ReadFull(random, seed[:]); err != nil {

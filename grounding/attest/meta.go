@@ -12,7 +12,7 @@ import (
 
 // Meta records everything that was dropped or changed between an attestation and
 // its projection, and nothing of what was dropped: it stands outside the untrusted
-// frame. Positions are octets. Replaying the records of a field on its text, but
+// frame. Positions are bytes. Replaying the records of a field on its text, but
 // where one covers several events, yields the projected text.
 type Meta struct {
 	Truncated           []Truncation

@@ -13,16 +13,16 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// The bounds of one envelope. A rationale of 50,000 octets is well within: it is
+// The bounds of one envelope. A rationale of 50,000 bytes is well within: it is
 // cut when it is projected (RFC 4.1), not refused.
 const (
-	MaxOctets = 1 << 20 // octets of the body
+	MaxBytes  = 1 << 20 // bytes of the body
 	maxDepth  = 8
 	maxValues = 8192
 )
 
 // limits are those of every envelope.
-var limits = strictjson.Limits{Bytes: MaxOctets, Depth: maxDepth, Values: maxValues, FoldedNames: true}
+var limits = strictjson.Limits{Bytes: MaxBytes, Depth: maxDepth, Values: maxValues, FoldedNames: true}
 
 // Options says what Parse accepts; the zero value is the strict choice.
 type Options struct {
@@ -44,8 +44,8 @@ type Options struct {
 //
 // spec: attestation/2
 func Parse(src []byte, o Options) (*Attestation, error) {
-	if len(src) > MaxOctets {
-		return nil, &Refusal{Code: finding.TooLong, Offset: MaxOctets}
+	if len(src) > MaxBytes {
+		return nil, &Refusal{Code: finding.TooLong, Offset: MaxBytes}
 	}
 	a := &Attestation{src: bytes.Clone(src)}
 	if err := a.doc.Reset(a.src, limits); err != nil {
@@ -313,7 +313,7 @@ func isLanguage(s string) bool {
 
 // TopicValid reports whether s is a topic, as a claim may carry it: parts of ASCII
 // letters, digits, "-", "_" and ".", parted by ":", as in
-// technology:software:security, at most 256 octets.
+// technology:software:security, at most 256 bytes.
 func TopicValid(s string) bool {
 	return len(s) <= 256 && parted(s, ':', func(p string) bool { return made(p, "-_.") })
 }

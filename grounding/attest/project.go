@@ -12,8 +12,8 @@ import (
 // The caps of RFC 4.1. It names none for the claim and for titles: they have those
 // of a rationale and of a quote.
 const (
-	MaxText   = 2000 // octets of a rationale, qualifications, a claim
-	MaxQuote  = 1000 // octets of a quote, a title
+	MaxText   = 2000 // bytes of a rationale, qualifications, a claim
+	MaxQuote  = 1000 // bytes of a quote, a title
 	MaxQuotes = 5
 	MaxWorks  = 16 // cited works; the RFC says nothing, but length is what attacks need
 )
@@ -43,7 +43,7 @@ type Projector struct {
 // NewProjector compiles p.
 func NewProjector(p Policy) (*Projector, error) {
 	sp := scrub.Policy{
-		Profile: scrub.Veritas, MaxOctets: MaxText, Confusables: p.Confusables, Scope: p.Scope,
+		Profile: scrub.Veritas, MaxBytes: MaxText, Confusables: p.Confusables, Scope: p.Scope,
 		Ellipsis: p.Ellipsis, DangerouslyRFCSetOnly: p.DangerouslyRFCSetOnly,
 	}
 	pr := &Projector{deviations: sp.Deviations()}
@@ -51,7 +51,7 @@ func NewProjector(p Policy) (*Projector, error) {
 	if pr.text, err = scrub.Compile(sp); err != nil {
 		return nil, err
 	}
-	sp.MaxOctets = MaxQuote
+	sp.MaxBytes = MaxQuote
 	pr.quote, err = scrub.Compile(sp)
 	return pr, err
 }

@@ -224,7 +224,7 @@ type SignOptions struct {
 }
 
 // Sign returns doc, a JSON object of whatever context and without a proof, with a
-// proof as its last member. Everything else keeps its octets.
+// proof as its last member. Everything else keeps its bytes.
 func Sign(doc []byte, k Key, o SignOptions) ([]byte, error) {
 	if k.private == nil {
 		return nil, errors.New("attest: sign: no key")

@@ -35,7 +35,7 @@ func vector(t *testing.T, name string) []byte {
 	return bytes.TrimSpace(b)
 }
 
-// TestVector reproduces the published vector: every step of it, octet for octet.
+// TestVector reproduces the published vector: every step of it, byte for byte.
 func TestVector(t *testing.T) {
 	doc := vector(t, "signedJCS.json")
 	var d strictjson.Doc
@@ -98,8 +98,8 @@ func canonicalJSON(t *testing.T, doc []byte) string {
 	return string(b)
 }
 
-// No octet of a signed document can be changed.
-func TestEveryOctetIsSigned(t *testing.T) {
+// No byte of a signed document can be changed.
+func TestEveryByteIsSigned(t *testing.T) {
 	src := signed(t, sample().AppendJSON(nil))
 	for i := range src {
 		b := bytes.Clone(src)

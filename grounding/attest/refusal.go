@@ -21,7 +21,7 @@ type Refusal struct {
 	// called is not told, only in which object it stands.
 	Pointer string
 
-	// Offset counts octets of the body; where Text is set, octets of the decoded
+	// Offset counts bytes of the body; where Text is set, bytes of the decoded
 	// string at Pointer.
 	Offset int
 	Text   bool

@@ -13,7 +13,7 @@ func TestTopicValid(t *testing.T) {
 		"technology:software:security":   true,
 		"Technology:v1.2:-_.":            true,
 		strings.Repeat("a:", 127) + "ab": true,
-		strings.Repeat("a:", 128) + "a":  false, // 257 octets
+		strings.Repeat("a:", 128) + "a":  false, // 257 bytes
 		"":                               false,
 		":":                              false,
 		"a:":                             false,

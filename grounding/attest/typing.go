@@ -10,7 +10,7 @@ import (
 )
 
 // notPlain says why s is not the plain text that RFC §3 asks for, and at which of
-// its octets; "" if it is. It looks at s as it is, in NFKC, and in NFKC without
+// its bytes; "" if it is. It looks at s as it is, in NFKC, and in NFKC without
 // hidden characters: whoever reads on may see any of the three. Time is linear.
 //
 // spec: attestation/3
@@ -70,10 +70,10 @@ func withoutHidden(b *ucd.Buffer) bool {
 }
 
 // The rules of typing, in the order in which they are tried. Each returns the
-// octet at which it is broken, -1 if it is not.
+// byte at which it is broken, -1 if it is not.
 var rules = []struct {
 	code   finding.Code
-	needs  string // nothing is wrong in text without any of these octets; "": see there
+	needs  string // nothing is wrong in text without any of these bytes; "": see there
 	broken func(string) int
 }{
 	{finding.TypedTag, "<", tagAt},
@@ -99,7 +99,7 @@ func syntax(s string) (finding.Code, int) {
 }
 
 // holdsOne is strings.ContainsAny, a search at a time: faster where there is none.
-// Of no octets, any text holds one.
+// Of no bytes, any text holds one.
 func holdsOne(s, of string) bool {
 	for i := range len(of) {
 		if strings.IndexByte(s, of[i]) >= 0 {
@@ -233,7 +233,7 @@ func definitionEnds(s string, i int) bool {
 // "[a](" repeated costs.
 const maxParens = 32
 
-// destinationEnd returns the octet that ends the destination at s[i]: a blank, or
+// destinationEnd returns the byte that ends the destination at s[i]: a blank, or
 // the ")" that closes the link.
 func destinationEnd(s string, i int) int {
 	depth := 0

@@ -18,8 +18,8 @@ import (
 // encoding is no reason: that it decodes to text is.
 const (
 	minEncoded = 24 // characters
-	minDecoded = 18 // octets of a whole run
-	minWithin  = 24 // octets of a part of one: each try is one more chance for a hash
+	minDecoded = 18 // bytes of a whole run
+	minWithin  = 24 // bytes of a part of one: each try is one more chance for a hash
 	minEscapes = 8  // in one word
 )
 
@@ -75,7 +75,7 @@ func payload(run string) int {
 }
 
 // decodesToText tries every encoding at every alignment: what stands before the
-// payload may be made of the same characters. At the first, least octets suffice.
+// payload may be made of the same characters. At the first, least bytes suffice.
 func decodesToText(run string, least int) bool {
 	if !mixed(run) {
 		return false
@@ -245,7 +245,7 @@ func escapedWord(s string, i int) (count, end int) {
 	return count, i
 }
 
-// escape reads one escape at the start of s: an octet or a code point, and its
+// escape reads one escape at the start of s: a byte or a code point, and its
 // length; 0 if there is none.
 func escape(s string) (r rune, isByte bool, n int) {
 	switch {

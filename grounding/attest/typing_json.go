@@ -5,7 +5,7 @@ package attest
 import "strings"
 
 // minJSON is the length from which on a JSON object or array is a structure that
-// somebody might unpack, in octets.
+// somebody might unpack, in bytes.
 const minJSON = 16
 
 // jsonAt finds a JSON object with members, or an array that holds anything but
@@ -33,7 +33,7 @@ func jsonAt(s string) int {
 
 type jsonSearch struct {
 	s          string
-	budget     int  // octets that may still be looked at
+	budget     int  // bytes that may still be looked at
 	structured bool // a member, string or literal was seen
 }
 

@@ -24,7 +24,7 @@ const (
 
 var builtin = []Verdict{Verified, Supported, Qualified, Unverified, Disputed, False}
 
-// maxVerdict is the greatest length of a verdict's name, in octets.
+// maxVerdict is the greatest length of a verdict's name, in bytes.
 const maxVerdict = 64
 
 // Registry is the closed set of verdicts that a federation uses: the built-in
@@ -35,7 +35,7 @@ type Registry struct {
 }
 
 // NewRegistry returns the registry of the built-in verdicts and of extra.
-// A name is 1 to 64 octets of A–Z, 0–9 and _, and begins with a letter: it
+// A name is 1 to 64 bytes of A–Z, 0–9 and _, and begins with a letter: it
 // can thus be shown anywhere without escaping.
 func NewRegistry(extra ...string) (*Registry, error) {
 	r := new(Registry)

@@ -124,7 +124,7 @@ func (f commandFeeder) Ingest(ctx context.Context, attestation []byte) (Receipt,
 	return Receipt{}, fmt.Errorf("conform: feed: %w", err)
 }
 
-// limited keeps the first octets and takes all.
+// limited keeps the first bytes and takes all.
 type limited struct {
 	b    bytes.Buffer
 	left int

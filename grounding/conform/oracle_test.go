@@ -71,7 +71,7 @@ func (o *oracle) step(clause string, m *made) {
 	}
 }
 
-// cap cuts so that at most limit octets remain with the marker, not in a letter
+// cap cuts so that at most limit bytes remain with the marker, not in a letter
 // with its marks.
 func (o *oracle) cap(m *made, limit int) {
 	if o.without["4.1"] || len(m.text) <= limit {

@@ -78,7 +78,7 @@ func newSubject(v *corpus.Vector) *subject {
 	seed := sha256.Sum256([]byte("pellucid conformance corpus\n" + v.ID()))
 	key, err := attest.GenerateKey(bytes.NewReader(seed[:]))
 	if err != nil {
-		panic("conform: make key: " + err.Error()) // 32 octets are what it takes
+		panic("conform: make key: " + err.Error()) // 32 bytes are what it takes
 	}
 	e := envelope{v: v, token: hex.EncodeToString(seed[:8]), did: key.DID()}
 	s := &subject{did: e.did, query: e.claim()}

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	maxProfile     = 1 << 20 // octets
+	maxProfile     = 1 << 20 // bytes
 	maxID          = 256
 	maxProse       = 4096
 	maxBeliefs     = 64

@@ -55,7 +55,7 @@ type problem struct {
 	// pointer says where, as a JSON pointer. A name that the document's author
 	// chose stands in it as "#n", its ordinal from 0: no text of the document does.
 	pointer string
-	offset  int // octets from the start of the document
+	offset  int // bytes from the start of the document
 }
 
 // problems are the mistakes in a document, in its order, at most 64; after that

@@ -108,12 +108,12 @@ func (d *reader) array(p place, most int, read func(place)) {
 	}
 }
 
-// text reads a string of at most most octets.
+// text reads a string of at most most bytes.
 func (d *reader) text(p place, most int) string {
 	return d.checked(p, most, func(string) bool { return true })
 }
 
-// checked reads a string of at most most octets that valid holds for.
+// checked reads a string of at most most bytes that valid holds for.
 func (d *reader) checked(p place, most int, valid func(string) bool) string {
 	s := p.v.Text()
 	switch {
@@ -145,7 +145,7 @@ func (d *reader) constant(p place, allowed ...string) string {
 
 func (d *reader) version(p place) string { return d.checked(p, 32, versionValid) }
 
-// versionValid: 1 to 32 octets of letters, digits, ".", "+" and "-".
+// versionValid: 1 to 32 bytes of letters, digits, ".", "+" and "-".
 func versionValid(s string) bool {
 	return len(s) <= 32 && word(s, ".+-")
 }

@@ -23,7 +23,7 @@ type Registration struct {
 }
 
 const (
-	maxName     = 128 // octets of an identifier or an alias
+	maxName     = 128 // bytes of an identifier or an alias
 	maxDomains  = 4096
 	maxAliases  = 16
 	aliasPrefix = "cpml:"
@@ -177,7 +177,7 @@ func (r *Registry) Domains() []Registration {
 }
 
 // Resolve returns the domain that name is the identifier or an alias of. Names
-// match octet for octet: no case is folded, nothing is normalised or trimmed.
+// match byte for byte: no case is folded, nothing is normalised or trimmed.
 // The error is a code: domainMalformed, domainUnregistered, or domainLookalike
 // where a reader may take name for a registered one.
 func (r *Registry) Resolve(name string) (Domain, error) {

@@ -21,7 +21,7 @@ const One Score = 1_000_000
 
 const scoreDigits = 6
 
-// maxNumeral is the longest spelling that parseScore reads, in octets.
+// maxNumeral is the longest spelling that parseScore reads, in bytes.
 const maxNumeral = 64
 
 // parseScore reads a number as JSON spells it, from 0 to 1. The error is a code:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-const maxTopic = 256 // octets
+const maxTopic = 256 // bytes
 
 // word reports whether s is not empty and made of ASCII letters, digits and the
 // characters of also.

@@ -32,7 +32,7 @@
 //	[text]      the exact text that the reader gets
 //	[contains]* what the text holds
 //	[absent]*   what the text does not hold
-//	[octets]    MIN..MAX, the length of the text
+//	[bytes]    MIN..MAX, the length of the text
 //	[meta]      members of _meta that are not empty (or true); "-" for none. Those
 //	            of the RFC that are not named are empty; without the line, any are
 //	[mixed-text], [mixed-meta]  the same for scope mixed, where that differs
@@ -48,7 +48,7 @@
 //
 //	\\  \n  \t        backslash, line feed, tab
 //	\u{HEX}           a code point that is not printable ASCII, lower case, no leading zero
-//	\xHH              an octet from 80 to ff that is part of no well-formed UTF-8
+//	\xHH              a byte from 80 to ff that is part of no well-formed UTF-8
 //	\rep{N}{UNIT}     UNIT N times; UNIT holds no "}" but in \u{HEX}, and no \rep
 //
 // A line must not end with a space: \u{20} is allowed for it there only.
@@ -147,7 +147,7 @@ type Want struct {
 	Exact            bool // Text is the whole text
 	Text             string
 	Contains, Absent []string
-	Min, Max         int      // octets of the text; Max 0: any number
+	Min, Max         int      // bytes of the text; Max 0: any number
 	Meta             []string // nil: not looked at
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxFile  = 16 << 10 // octets of a file
-	maxText  = 1 << 20  // octets of what an escaped text stands for
+	maxFile  = 16 << 10 // bytes of a file
+	maxText  = 1 << 20  // bytes of what an escaped text stands for
 	maxTimes = 100_000
 )
 

@@ -44,7 +44,7 @@ var header = []struct {
 	{"text", true, false, func(v *Vector, s string) string { v.Literal.Exact = true; return text(&v.Literal.Text, s) }},
 	{"contains", true, true, func(v *Vector, s string) string { return more(&v.Literal.Contains, s) }},
 	{"absent", true, true, func(v *Vector, s string) string { return more(&v.Literal.Absent, s) }},
-	{"octets", true, false, setOctets},
+	{"octets", true, false, setBytes},
 	{"meta", true, false, func(v *Vector, s string) string { return list(&v.Literal.Meta, s, MetaMembers) }},
 	{"mixed-text", true, false, func(v *Vector, s string) string { v.Mixed.Exact = true; return text(&v.Mixed.Text, s) }},
 	{"mixed-meta", true, false, func(v *Vector, s string) string { return list(&v.Mixed.Meta, s, MetaMembers) }},
@@ -246,7 +246,7 @@ func setExpect(v *Vector, s string) string {
 	return unless(coded == (v.Outcome != Accept) && (!coded || isName("000-"+code)), "accept alone, or reject or either with a code")
 }
 
-func setOctets(v *Vector, s string) string {
+func setBytes(v *Vector, s string) string {
 	lo, hi, _ := strings.Cut(s, "..")
 	a, errA := strconv.Atoi(lo)
 	b, errB := strconv.Atoi(hi)

@@ -4,7 +4,7 @@
 //
 // A DID is an address that a stranger chose. So the host is a public name, every
 // address that it has is checked and one of those that were checked is connected
-// to; nothing is followed, nothing unpacked, and all is bounded: octets, time,
+// to; nothing is followed, nothing unpacked, and all is bounded: bytes, time,
 // connections, memory. Which of this failed is an Error of constant text.
 package didweb
 

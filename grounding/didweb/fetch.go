@@ -19,8 +19,8 @@ import (
 
 // The bounds of one answer.
 const (
-	maxDocument  = 64 << 10 // octets
-	maxHeader    = 16 << 10 // octets
+	maxDocument  = 64 << 10 // bytes
+	maxHeader    = 16 << 10 // bytes
 	maxAddresses = 16       // that a host may have
 	maxConnect   = 3 * time.Second
 )

@@ -49,7 +49,7 @@ func endless(chunk string, pause time.Duration) http.HandlerFunc {
 	}
 }
 
-// raw answers with octets that need not be HTTP.
+// raw answers with bytes that need not be HTTP.
 func raw(octets func(io.Writer)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()

@@ -45,7 +45,7 @@ type demoStated struct {
 }
 
 // Demonstration returns a small set of signed attestations of our own, the same
-// octets each time.
+// bytes each time.
 func Demonstration() [][]byte {
 	out, err := demonstration(demonstrationSource)
 	if err != nil {

@@ -115,7 +115,7 @@ func objectBelow(text []byte, i int, lim strictjson.Limits) bool {
 // lines reads lines of bounded length.
 type lines struct {
 	r    *bufio.Reader
-	most int // octets of a line
+	most int // bytes of a line
 	n    int // the number of the line that was read last
 }
 
@@ -151,7 +151,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// rest returns what follows behind first, with it, up to the bound and an octet.
+// rest returns what follows behind first, with it, up to the bound and a byte.
 func (l *lines) rest(first []byte) ([]byte, error) {
 	more, err := io.ReadAll(io.LimitReader(l.r, int64(l.most-len(first)+1)))
 	if err != nil {

@@ -40,7 +40,7 @@ type Options struct {
 	// Domain is the consensus domain that is written into the attestations; "":
 	// scientific-default for CLIMATE-FEVER, journalism-default for ClaimReview.
 	Domain string
-	// Progress is told, before each entry and at the end, how many octets have been
+	// Progress is told, before each entry and at the end, how many bytes have been
 	// read so far, compressed ones where the input is; nil: nobody is.
 	Progress func(octets int64)
 }
@@ -107,7 +107,7 @@ func read(f Format, r io.Reader, o Options) iter.Seq2[[]byte, error] {
 	}
 	switch f {
 	case Attestation:
-		return attestations(documents(r, strictjson.Limits{Bytes: attest.MaxOctets, Depth: 64}))
+		return attestations(documents(r, strictjson.Limits{Bytes: attest.MaxBytes, Depth: 64}))
 	case ClimateFever:
 		return signAll(climateFever(documents(r, climateLimits), o))
 	case ClaimReview:
@@ -135,7 +135,7 @@ func attestations(docs iter.Seq[document]) iter.Seq2[[]byte, error] {
 	}
 }
 
-// A counter counts the octets that are read through it.
+// A counter counts the bytes that are read through it.
 type counter struct {
 	r io.Reader
 	n int64

@@ -80,7 +80,7 @@ func attestations(t testing.TB, f factcheck.Format, in string) ([]*attest.Attest
 }
 
 func TestReadAttestation(t *testing.T) {
-	long := `{"a":"` + strings.Repeat("x", attest.MaxOctets) + `"}`
+	long := `{"a":"` + strings.Repeat("x", attest.MaxBytes) + `"}`
 	for _, tt := range []struct {
 		name, in string
 		want     string // documents, by "|"
@@ -97,7 +97,7 @@ func TestReadAttestation(t *testing.T) {
 		{"pretty and torn", "\n{\n  \"a\": 1,\n", "", "2 not-json"},
 		{"a long line", "{\"a\":1}\n" + long + "\n{\"a\":3}", `{"a":1}|{"a":3}`, "2 too-long"},
 		{"a long first line", long + "\n{\"a\":3}", `{"a":3}`, "1 too-long"},
-		{"long and pretty", "{\n" + strings.Repeat(" \"a\":1,\n", attest.MaxOctets/8+1), "", "1 too-long"},
+		{"long and pretty", "{\n" + strings.Repeat(" \"a\":1,\n", attest.MaxBytes/8+1), "", "1 too-long"},
 		{"no object", "[1]\n\"x\"\nnull\n{}", `{}`, "1 misshapen|2 misshapen|3 misshapen"},
 		{"deep", strings.Repeat("[", 1000) + "\n{}", `{}`, "1 too-deep"},
 		{"two names", `{"a":1,"a":2}`, "", "1 not-json"},
@@ -150,7 +150,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// repeated yields one octet n times.
+// repeated yields one byte n times.
 type repeated struct{ n int }
 
 func (r *repeated) Read(p []byte) (int, error) {

@@ -134,7 +134,7 @@ func New(o Options) (*Adapter, error) {
 // echoPolicy is for text that cannot be refused: it is replaced in instead.
 func echoPolicy(p attest.Policy) scrub.Policy {
 	s := scrub.Policy{
-		Profile: scrub.Veritas, MaxOctets: attest.MaxText, Confusables: p.Confusables, Scope: p.Scope,
+		Profile: scrub.Veritas, MaxBytes: attest.MaxText, Confusables: p.Confusables, Scope: p.Scope,
 		Ellipsis: p.Ellipsis, DangerouslyRFCSetOnly: p.DangerouslyRFCSetOnly,
 	}
 	if s.Confusables == scrub.Reject {

@@ -26,7 +26,7 @@ const CascadeContext = "https://veritas-protocol.example/cascade/v0.1"
 
 const cascadeType = "veritas:CascadeEvent"
 
-// MaxEvent bounds the octets of a cascade event.
+// MaxEvent bounds the bytes of a cascade event.
 const MaxEvent = 64 << 10
 
 // The codes of a Receipt for an event that nobody has to believe.

@@ -52,7 +52,7 @@ const (
 	PeerStall     = peerStall
 	PeerAnswer    = peerAnswer
 	PeerEntries   = peerEntries
-	PeerOctets    = peerOctets
+	PeerBytes     = peerBytes
 	PeerLine      = peerLine
 	PeerPatience  = peerPatience
 	EntryAttempts = entryAttempts

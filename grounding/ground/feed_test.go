@@ -71,7 +71,7 @@ func sayings(n int) []saying {
 	return out
 }
 
-// TestFeed: everything that was stored, octet for octet, in order and in pages.
+// TestFeed: everything that was stored, byte for byte, in order and in pages.
 func TestFeed(t *testing.T) {
 	a := newAdapter(t, ground.Options{Now: testClock, Issuers: []string{validator(t, "issuer").DID()}})
 	all := sayings(600)

@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxAnswer is the longest answer that is sent over MCP, in octets.
+// maxAnswer is the longest answer that is sent over MCP, in bytes.
 const maxAnswer = 32 << 20
 
 // maxEscapes is how often escaping is tried: what it makes is plain ASCII.

@@ -44,7 +44,7 @@ func (a *Adapter) mcpHandler(o MCPOptions, patience time.Duration) http.Handler 
 	return &front{next: sdk, room: make(chan struct{}, maxQueries), patience: patience}
 }
 
-// A front holds the octets of a request to strict JSON-RPC before go-sdk reads
+// A front holds the bytes of a request to strict JSON-RPC before go-sdk reads
 // them, whose decoder takes the last of two members of one name and ignores what
 // follows the message; and it keeps what a client wrote out of go-sdk's errors.
 type front struct {
@@ -156,7 +156,7 @@ var (
 	errBodyBroken  = errors.New("ground: body ended early")
 )
 
-// readBody reads a whole body of at most limit octets, within patience. The error
+// readBody reads a whole body of at most limit bytes, within patience. The error
 // is one of those above.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64, patience time.Duration) ([]byte, error) {
 	if r.ContentLength > limit {

@@ -160,7 +160,7 @@ func who(r *http.Request) string {
 	return p.ID
 }
 
-// document reads a document of at most limit octets, or answers.
+// document reads a document of at most limit bytes, or answers.
 func (h *endpoint) document(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
 	body, err := readBody(w, r, limit, h.patience)
 	switch {
@@ -204,7 +204,7 @@ type EventReceipt struct {
 func (h *endpoint) attestations(w http.ResponseWriter, r *http.Request) {
 	switch mediaType(r) {
 	case "application/json":
-		body, ok := h.document(w, r, attest.MaxOctets)
+		body, ok := h.document(w, r, attest.MaxBytes)
 		if !ok {
 			return
 		}
@@ -227,7 +227,7 @@ func (h *endpoint) stream(w http.ResponseWriter, r *http.Request) {
 	_ = rc.EnableFullDuplex()
 	// A server that stops does not wait for the next line.
 	defer context.AfterFunc(r.Context(), func() { _ = rc.SetReadDeadline(time.Unix(1, 0)) })()
-	in := newLineReader(r.Body, attest.MaxOctets, func() {
+	in := newLineReader(r.Body, attest.MaxBytes, func() {
 		if r.Context().Err() == nil {
 			_ = rc.SetReadDeadline(time.Now().Add(h.patience))
 		}
@@ -237,7 +237,7 @@ func (h *endpoint) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	for {
-		lines, err := in.batch(batchLines, batchOctets)
+		lines, err := in.batch(batchLines, batchBytes)
 		if err == nil {
 			err = h.settle(r, lines, &out)
 		}

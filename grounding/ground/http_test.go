@@ -194,8 +194,8 @@ func TestHTTPOne(t *testing.T) {
 		{"empty", "application/json", nil, 422, "not-json"},
 		{"two", "application/json", append(numbered(t, 3), numbered(t, 4)...), 422, "not-json"},
 		{"forged", "application/json", bytes.Replace(numbered(t, 5), []byte("SUPPORTED"), []byte("FALSE"), 1), 422, "proof-invalid"},
-		{"long", "application/json", bytes.Repeat([]byte(" "), attest.MaxOctets+1), 413, "too-long"},
-		{"longest", "application/json", append(numbered(t, 6), bytes.Repeat([]byte(" "), attest.MaxOctets)...)[:attest.MaxOctets], 201, ""},
+		{"long", "application/json", bytes.Repeat([]byte(" "), attest.MaxBytes+1), 413, "too-long"},
+		{"longest", "application/json", append(numbered(t, 6), bytes.Repeat([]byte(" "), attest.MaxBytes)...)[:attest.MaxBytes], 201, ""},
 		{"no type", "", good, 415, ""},
 		{"form", "application/x-www-form-urlencoded", good, 415, ""},
 		{"charset", "application/json; charset=utf-16", good, 415, ""},
@@ -218,7 +218,7 @@ func TestHTTPOne(t *testing.T) {
 		t.Errorf("encoded: %d", res.StatusCode)
 	}
 	// A long body without a length is cut off as well.
-	if res := request(t, "POST", url, "application/json", io.MultiReader(bytes.NewReader(make([]byte, attest.MaxOctets+1)))); res.StatusCode != 413 {
+	if res := request(t, "POST", url, "application/json", io.MultiReader(bytes.NewReader(make([]byte, attest.MaxBytes+1)))); res.StatusCode != 413 {
 		t.Errorf("long, in chunks: %d", res.StatusCode)
 	}
 	if len(refused) == 0 || refused[0].Submitter != "lab-1" {
@@ -268,10 +268,10 @@ func TestHTTPStream(t *testing.T) {
 	add(nil, "\n", "")
 	add(numbered(t, 2), "\r\n", "+")
 	add([]byte("{"), "\n", "not-json")
-	add(bytes.Repeat([]byte("x"), attest.MaxOctets+1), "\n", "too-long")
+	add(bytes.Repeat([]byte("x"), attest.MaxBytes+1), "\n", "too-long")
 	add(numbered(t, 1), "\n", "duplicate")
 	add([]byte(" \t"), "\n", "")
-	add(bytes.Repeat([]byte("x"), 5*attest.MaxOctets), "\n", "too-long")
+	add(bytes.Repeat([]byte("x"), 5*attest.MaxBytes), "\n", "too-long")
 	for i := range 1500 { // more than a batch
 		add(numbered(t, 100+i), "\n", "+")
 	}

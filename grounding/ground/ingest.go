@@ -21,11 +21,11 @@ type Receipt struct {
 	Accepted bool   `json:"accepted"`
 	Code     string `json:"code,omitempty"` // why not: a finding.Code, or one of the constants below
 	// Pointer and Offset say where, as in attest.Refusal; Text: Offset counts
-	// octets of the decoded string at Pointer.
+	// bytes of the decoded string at Pointer.
 	Pointer string `json:"pointer,omitempty"`
 	Offset  int    `json:"offset,omitempty"`
 	Text    bool   `json:"in_text,omitempty"`
-	// Retry: the same octets may be accepted later.
+	// Retry: the same bytes may be accepted later.
 	Retry bool `json:"retry,omitempty"`
 
 	Hash      string `json:"hash,omitempty"`      // canonical, "sha256:…"
@@ -48,7 +48,7 @@ const (
 type Refused struct {
 	At        time.Time
 	Submitter string // principal of the submitter, or ""
-	Digest    string // "sha256:…" of the octets
+	Digest    string // "sha256:…" of the bytes
 	Receipt   Receipt
 	Validator string // whose signature was verified before it was refused for what it says; "": nobody's
 }

@@ -32,7 +32,7 @@ func TestReceipts(t *testing.T) {
 	renewal := saying{by: "a", claim: "Snow is cold.", issued: testTime.AddDate(0, 0, -1)}.sign(t)
 	bodies := [][]byte{
 		good, []byte("{"), forged, stolen, saying{by: "c", claim: "<b>Snow</b> is cold.", rationale: "<script>alert(1)</script>"}.sign(t),
-		good, late, other, renewal, bytes.Repeat([]byte(" "), attest.MaxOctets+1),
+		good, late, other, renewal, bytes.Repeat([]byte(" "), attest.MaxBytes+1),
 		saying{by: "a", claim: "Sno\u200bw is cold."}.sign(t),
 	}
 	rs, err := a.Ingest(t.Context(), "lab-1", bodies)

@@ -15,13 +15,13 @@ type jsonLine struct {
 }
 
 const (
-	lineRead = 64 << 10 // least octets that are asked for at once
+	lineRead = 64 << 10 // least bytes that are asked for at once
 	// lineSkip is how much of an overlong line is dropped before the reader is told
 	// that it goes on.
 	lineSkip = 1 << 20
 )
 
-// A lineReader cuts a stream of any length into lines of at most max octets, in
+// A lineReader cuts a stream of any length into lines of at most max bytes, in
 // memory of about twice that. What is longer is dropped as it goes by.
 type lineReader struct {
 	r     io.Reader
@@ -32,7 +32,7 @@ type lineReader struct {
 	off     int
 	scanned int // buf[off:scanned] holds no line feed
 	number  int
-	skipped int // octets of the line that is being dropped; -1: none is
+	skipped int // bytes of the line that is being dropped; -1: none is
 	err     error
 	idle    int // reads in a row that brought nothing
 }
@@ -42,7 +42,7 @@ func newLineReader(r io.Reader, limit int, alive func()) *lineReader {
 }
 
 // batch returns the next lines that are not blank: it waits for one, and takes what
-// else is there, up to so many lines and about so many octets. At the end it
+// else is there, up to so many lines and about so many bytes. At the end it
 // returns io.EOF and no line; any other error means that the stream broke, and
 // what stood there of a line is lost.
 func (l *lineReader) batch(lines, octets int) ([]jsonLine, error) {

@@ -24,10 +24,10 @@ import (
 // time.
 const (
 	peerEntries = 500
-	peerOctets  = 16 << 20
-	peerLine    = 6*attest.MaxOctets + 1024 // an original of which every octet is escaped
-	peerStall   = 30 * time.Second          // for one line to come
-	peerAnswer  = 5 * time.Minute           // for all of them
+	peerBytes   = 16 << 20
+	peerLine    = 6*attest.MaxBytes + 1024 // an original of which every byte is escaped
+	peerStall   = 30 * time.Second         // for one line to come
+	peerAnswer  = 5 * time.Minute          // for all of them
 )
 
 // A peerFeed is the feed of another aggregator.
@@ -195,7 +195,7 @@ func readFeed(body io.Reader, after Cursor, alive func()) (peerPage, error) {
 	var page peerPage
 	in := bufio.NewReaderSize(body, 64<<10)
 	var line []byte
-	for octets := 0; octets < peerOctets; octets += len(line) {
+	for octets := 0; octets < peerBytes; octets += len(line) {
 		var err error
 		if line, err = readFeedLine(in, line[:0]); err != nil {
 			return page, err

@@ -128,7 +128,7 @@ func TestHostilePeer(t *testing.T) {
 					return
 				}
 			}
-		}, ground.PeerOctets >> 20, ""}, // enough for now
+		}, ground.PeerBytes >> 20, ""}, // enough for now
 		{"gzip bomb", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
@@ -158,7 +158,7 @@ func TestHostilePeer(t *testing.T) {
 			if n != c.n || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%d entries, %v; want %d, %q", n, err, c.n, c.err)
 			}
-			if got := after.TotalAlloc - before.TotalAlloc; got > 8*(ground.PeerOctets+ground.PeerLine) {
+			if got := after.TotalAlloc - before.TotalAlloc; got > 8*(ground.PeerBytes+ground.PeerLine) {
 				t.Errorf("%d MiB allocated", got>>20)
 			}
 		})

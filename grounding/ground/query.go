@@ -24,7 +24,7 @@ const (
 	maxWithheld  = 100
 
 	// maxShown bounds the entries of an answer and what _meta records of them, in
-	// octets. A validator can make one attestation need 180 KB of records; whoever
+	// bytes. A validator can make one attestation need 180 KB of records; whoever
 	// does so is left out, not those beside.
 	maxShown = 512 << 10
 

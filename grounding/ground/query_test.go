@@ -363,7 +363,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestEscapes: no octet of an answer is markup, and what was dropped is recorded.
+// TestEscapes: no byte of an answer is markup, and what was dropped is recorded.
 func TestEscapes(t *testing.T) {
 	a := newAdapter(t, ground.Options{Now: testClock})
 	ingest(t, a, saying{by: "a", claim: "A < B and\u200b C > D & so on.", rationale: "x\u202e < y"})

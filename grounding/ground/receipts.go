@@ -17,8 +17,8 @@ import (
 const (
 	maxIngests = 16 // POSTs under way
 	// One batch of a stream is one transaction of the store.
-	batchLines  = 512
-	batchOctets = 8 << 20
+	batchLines = 512
+	batchBytes = 8 << 20
 )
 
 // tooLong is the Receipt for what was not read to its end.

@@ -12,8 +12,8 @@ import (
 
 // The bounds of a request.
 const (
-	MaxQuery     = 64 << 10 // octets; the store looks at the first 4,096, and 2,000 are echoed
-	MaxDocument  = 64 << 10 // octets of a consumer's profile
+	MaxQuery     = 64 << 10 // bytes; the store looks at the first 4,096, and 2,000 are echoed
+	MaxDocument  = 64 << 10 // bytes of a consumer's profile
 	defaultLimit = 20       // attestations
 	MaxLimit     = 100
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxMessage is the longest MCP message that is read, in octets.
+// maxMessage is the longest MCP message that is read, in bytes.
 const maxMessage = 1 << 20
 
 // messageLimits are those of an MCP message.

@@ -85,7 +85,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				return nil, err
 			}
 		case pass:
-			// go-sdk keeps the octets, so the message is not released for reuse.
+			// go-sdk keeps the bytes, so the message is not released for reuse.
 			msg, err := jsonrpc.DecodeMessage(m.Doc.Root().Raw())
 			if err != nil {
 				return nil, err // what is strict is acceptable to it

@@ -102,7 +102,7 @@ type Record struct {
 	// attestations.
 	DependsOn []string
 
-	Original   []byte // octets as they were received, for audit and feed only
+	Original   []byte // bytes as they were received, for audit and feed only
 	Projection []byte // what may be shown
 }
 
@@ -144,7 +144,7 @@ type Outcome struct {
 // the words of Text a claim must have at least one. The zero Query matches
 // nothing.
 type Query struct {
-	Text      string      // any octets; words are found whole, without case and accents
+	Text      string      // any bytes; words are found whole, without case and accents
 	ClaimHash attest.Hash // zero: any
 	GroupID   string
 	Topic     string // the topic or any below it

@@ -36,7 +36,7 @@ func (v *Validators) standing(did string) Standing {
 	return v.usual
 }
 
-// maxValidators bounds the octets of a validators document.
+// maxValidators bounds the bytes of a validators document.
 const maxValidators = 16 << 20
 
 // ParseValidators reads a validators document, strictly:

@@ -19,7 +19,7 @@
 //
 // A wrapper stands around the Conn of the server, so that what it makes of the
 // server's messages is inspected like anything else that a server sends. What
-// needs no translation passes as it is; what does keeps its octets but for what
+// needs no translation passes as it is; what does keeps its bytes but for what
 // the translation changes.
 package era
 

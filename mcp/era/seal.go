@@ -23,12 +23,12 @@ import (
 // the gateway's clients apart, and so cannot see that one presents the state that
 // another was given; the gateway can. What a client gets is
 //
-//	base64url(nonce ‖ AES-256-GCM(key, time of expiry in Unix seconds, 8 octets ‖ state))
+//	base64url(nonce ‖ AES-256-GCM(key, time of expiry in Unix seconds, 8 bytes ‖ state))
 //
 // with whose it is, and which question it belongs to, as associated data: what one server
 // of several behind one endpoint has given does not go to another, nor to another of its
 // tools, nor to the same tool with other arguments. A client may repeat a retry, and gets
-// the same answer; what it has answered it cannot answer otherwise. The server gets back the octets that it gave.
+// the same answer; what it has answered it cannot answer otherwise. The server gets back the bytes that it gave.
 // The zero value has no key and is not to be used.
 type Sealer struct {
 	aead  cipher.AEAD

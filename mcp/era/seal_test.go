@@ -20,7 +20,7 @@ func sealedFor(t *testing.T, s *Sealer, server, principal string) (wire.Conn, *f
 	return s.Client(f, server, principal), f
 }
 
-// TestSeal: the server gets back the octets that it gave, from the client that it
+// TestSeal: the server gets back the bytes that it gave, from the client that it
 // gave them to, and nobody else's.
 func TestSeal(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)

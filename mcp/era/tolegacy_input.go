@@ -33,10 +33,10 @@ type exchange struct {
 }
 
 const (
-	maxAsks      = 32        // of one call, and of orphans
-	maxKept      = 32 << 20  // octets of results that wait for their clients
-	maxAskOctets = 1 << 20   // of one ask
-	orphanWait   = time.Hour // never longer than hold
+	maxAsks     = 32        // of one call, and of orphans
+	maxKept     = 32 << 20  // bytes of results that wait for their clients
+	maxAskBytes = 1 << 20   // of one ask
+	orphanWait  = time.Hour // never longer than hold
 )
 
 func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
@@ -84,7 +84,7 @@ func (t *toLegacy) newAsk(m *wire.Message) *ask {
 	default:
 		return nil
 	}
-	if len(m.Params.Raw()) > maxAskOctets {
+	if len(m.Params.Raw()) > maxAskBytes {
 		return nil
 	}
 	raw := append([]byte(`{"method":"`), m.Method...)
@@ -306,7 +306,7 @@ func (t *toLegacy) putOrphans(m *wire.Message) bool {
 func (t *toLegacy) putLinks(k *call, m *wire.Message, id wire.ID) bool {
 	var asks []*ask
 	for v := range m.Error.Get("data").Get("elicitations").Elements() {
-		if v.Kind() != '{' || v.Get("mode").Text() != "url" || len(asks) == maxAsks || len(v.Raw()) > maxAskOctets {
+		if v.Kind() != '{' || v.Get("mode").Text() != "url" || len(asks) == maxAsks || len(v.Raw()) > maxAskBytes {
 			return false
 		}
 		raw := append([]byte(`{"method":"`+mcpmsg.Elicit+`","params":`), v.Raw()...)

@@ -22,7 +22,7 @@ type input struct {
 
 const (
 	maxInputs = 32      // of one round
-	maxState  = 1 << 20 // octets of a requestState
+	maxState  = 1 << 20 // bytes of a requestState
 	maxEmpty  = 3       // rounds that ask for nothing: the server wants time
 	emptyWait = time.Second
 )

@@ -28,7 +28,7 @@ const (
 	Schema                        // any JSON: member names as Name, strings as Definition, at every depth
 	Blob                          // base64: text types are decoded, scrubbed and encoded again, others reported
 	Meta                          // as Data, once members under our own prefix have been removed
-	Opaque                        // octet for octet, capped
+	Opaque                        // byte for byte, capped
 	Link                          // as Name, and a URL that a person opens: https, or http of this machine
 )
 
@@ -132,7 +132,7 @@ type Row struct {
 	Shape  *Shape
 	Mark   Mark
 	// Definitions: every string is treated as Definition instead of Text, since
-	// an honest surface must stay octet for octet the same.
+	// an honest surface must stay byte for byte the same.
 	Definitions bool
 	// Instructions: the result tells a model how to read this server, and gains
 	// the sentence that explains the fence.

@@ -12,8 +12,8 @@ var (
 // Fields that many shapes share.
 var (
 	meta = Field{Name: "_meta", Treat: Meta}
-	// requestState is between a server and itself: a client must echo it octet
-	// for octet and never reads it, so there is nobody for it to mislead.
+	// requestState is between a server and itself: a client must echo it byte
+	// for byte and never reads it, so there is nobody for it to mislead.
 	requestState  = Field{Name: "requestState", Treat: Opaque}
 	inputRequests = Field{Name: "inputRequests", Shape: inputRequest, Arity: Map}
 	resultType    = Field{Name: "resultType", Treat: Name, Words: ResultTypes}

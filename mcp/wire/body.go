@@ -36,7 +36,7 @@ func decompress(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-// lazyGzip reads the gzip header with the first octet that is asked for, which
+// lazyGzip reads the gzip header with the first byte that is asked for, which
 // in a stream may be long after the response began.
 type lazyGzip struct {
 	r  io.Reader

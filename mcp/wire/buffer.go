@@ -26,7 +26,7 @@ var (
 	docs    = sync.Pool{New: func() any { return new(strictjson.Doc) }}
 )
 
-// classOf is the class of buffers with room for n octets, minBuffer at least, and that room.
+// classOf is the class of buffers with room for n bytes, minBuffer at least, and that room.
 func classOf(n int) (class, room int) {
 	width := bits.Len(uint(n-1)) - 1 // 1<<width < n <= 2<<width
 	step := 1 << (width - bits.Len(steps-1))
@@ -34,7 +34,7 @@ func classOf(n int) (class, room int) {
 	return (width-minBits)*steps + k + 1, 1<<width + (k+1)*step
 }
 
-// GetBuffer returns an empty slice with room for at least n octets.
+// GetBuffer returns an empty slice with room for at least n bytes.
 func GetBuffer(n int) []byte {
 	n = max(n, minBuffer)
 	if n > maxPooled {
@@ -60,7 +60,7 @@ func PutBuffer(b []byte) {
 // excerpt is finding.Quote over the head of b.
 func excerpt(b []byte) string { return finding.Quote(string(b[:min(len(b), 128)])) }
 
-// putDoc takes back a Doc, emptied first so that it holds on to no octets.
+// putDoc takes back a Doc, emptied first so that it holds on to no bytes.
 func putDoc(d *strictjson.Doc) {
 	_ = d.Reset(nil, strictjson.Limits{}) // fails: there is no text
 	docs.Put(d)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxMethodOctets = 256
-	maxBatch        = 256
+	maxMethodBytes = 256
+	maxBatch       = 256
 )
 
 // A Violation is input that is not an acceptable message. Its Error is made of
@@ -23,7 +23,7 @@ type Violation struct {
 	Reason string // constant
 	Kind   Kind   // what the message set out to be; 0 if that cannot be said
 	ID     ID     // the id, where it could be read
-	Offset int64  // octets from the start of the message
+	Offset int64  // bytes from the start of the message
 
 	// Excerpt is the beginning of the input, escaped and cut, for the operator
 	// alone. Not in Error.
@@ -250,7 +250,7 @@ func checkError(e strictjson.Value) string {
 var errorMembers = []string{"code", "message", "data"}
 
 func saneMethod(s string) bool {
-	if s == "" || len(s) > maxMethodOctets {
+	if s == "" || len(s) > maxMethodBytes {
 		return false
 	}
 	for i := range len(s) {

@@ -10,14 +10,14 @@ import (
 
 // envelopeScan finds the id and the shape of a message that could not be
 // parsed, because it is broken or too long to be held, so that whoever waits
-// for that id is told. It takes the text in pieces, keeps a few hundred octets,
+// for that id is told. It takes the text in pieces, keeps a few hundred bytes,
 // and believes nothing: two ids are none.
 type envelopeScan struct {
 	depth        int
 	inString     bool
 	escaped      bool
 	expectName   bool // at depth 1, the next string is a member's name
-	taking       bool // octets go to taken
+	taking       bool // bytes go to taken
 	over         bool // taken is full
 	dead         bool // not an object, or past its end
 	taken        []byte
@@ -28,7 +28,7 @@ type envelopeScan struct {
 	failed       bool
 }
 
-const maxTaken = 2*maxIDOctets + 2
+const maxTaken = 2*maxIDBytes + 2
 
 func (s *envelopeScan) feed(b []byte) {
 	for i := 0; i < len(b) && !s.dead; i++ {

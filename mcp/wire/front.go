@@ -34,11 +34,11 @@ type FrontOptions struct {
 	Principal func(*http.Request) string
 
 	limits    strictjson.Limits // of one message; Bytes is MaxBody
-	MaxBody   int               // octets of a request's body; 0 = 32 MiB
+	MaxBody   int               // bytes of a request's body; 0 = 32 MiB
 	Sessions  int               // open at once; 0 = 256
 	requests  int               // POSTs under way; 0 = 1,024
 	octets    int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
-	replay    int               // octets that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
+	replay    int               // bytes that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
 	Idle      time.Duration     // after which a session that nothing happens in ends; 0 = 30 min
 	keepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
 	patience  time.Duration     // for a body to come (beside 64 KiB/s), and a write to leave; 0 = 30 s
@@ -61,7 +61,7 @@ type Front struct {
 	ctx  context.Context
 	kill context.CancelFunc
 	work sync.WaitGroup // one for each Accept
-	held atomic.Int64   // octets of octets that are in use
+	held atomic.Int64   // bytes in use, of FrontOptions.octets
 
 	mu       sync.Mutex
 	draining bool
@@ -279,7 +279,7 @@ func (f *Front) isDraining() bool {
 	return f.draining
 }
 
-// full reports whether n octets more would be too many.
+// full reports whether n bytes more would be too many.
 func (f *Front) full(n int) bool { return f.held.Load()+int64(n) > int64(f.opt.octets) }
 
 func (f *Front) notice(line string) {

@@ -16,7 +16,7 @@ func isBatch(body []byte) bool {
 	return len(body) > 0 && body[0] == '['
 }
 
-// bodyRate is how fast a body has to come beyond the first patience, octets a second.
+// bodyRate is how fast a body has to come beyond the first patience, bytes a second.
 const bodyRate = 64 << 10
 
 // body reads the request's body whole: nothing of it goes on before it is all there.
@@ -27,7 +27,7 @@ func (x *exchange) body() ([]byte, *rejection) {
 	in := &pacedReader{x: x, start: time.Now()}
 	b, err := readWhole(in, x.r.ContentLength, x.f.opt.MaxBody)
 	switch {
-	case errors.Is(err, errNoOctets):
+	case errors.Is(err, errNoBytes):
 		return nil, &errFull
 	case errors.Is(err, errBodyTooLong):
 		return nil, &errTooLong
@@ -40,7 +40,7 @@ func (x *exchange) body() ([]byte, *rejection) {
 	return b, nil
 }
 
-var errNoOctets = errors.New("wire: no room for a body")
+var errNoBytes = errors.New("wire: no room for a body")
 
 // pacedReader allows a body the time that an honest one of its size needs, and
 // accounts for what has come.
@@ -52,7 +52,7 @@ type pacedReader struct {
 func (p *pacedReader) Read(b []byte) (int, error) {
 	x := p.x
 	if x.f.full(0) {
-		return 0, errNoOctets
+		return 0, errNoBytes
 	}
 	// A writer without deadlines (a test's) has no slow client either.
 	_ = x.rc.SetReadDeadline(p.start.Add(x.f.opt.patience + time.Duration(x.held/bodyRate)*time.Second))

@@ -17,7 +17,7 @@ type exchange struct {
 	r         *http.Request
 	rc        *http.ResponseController
 	principal string
-	held      int64 // octets of the body, in Front.held
+	held      int64 // bytes of the body, in Front.held
 }
 
 // ServeHTTP serves the endpoint.

@@ -15,7 +15,7 @@ import (
 )
 
 // FrontSession is the Conn of one legacy session, or of all modern requests of
-// one principal. Write takes possession of the octets and never waits for a
+// one principal. Write takes possession of the bytes and never waits for a
 // client: what a client does not fetch is kept within bounds, then dropped.
 //
 // In a modern session ids of different HTTP requests may be equal, so that every

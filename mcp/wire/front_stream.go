@@ -22,7 +22,7 @@ type stream struct {
 	alias   ID // of its one request, in the modern era
 
 	queue    []frontEvent
-	size     int           // octets in queue
+	size     int           // bytes in queue
 	last     int64         // number of the last event that came
 	next     int64         // of the next to be written
 	gone     int64         // of the last that was written and is not kept
@@ -115,7 +115,7 @@ func (st *stream) trim() {
 
 func (st *stream) overfull(most int) bool { return st.size > most || len(st.queue) > maxQueued }
 
-// count accounts for n octets more, or less, that are held.
+// count accounts for n bytes more, or less, that are held.
 func (st *stream) count(n int) {
 	st.size += n
 	st.s.f.held.Add(int64(n))

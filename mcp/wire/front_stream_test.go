@@ -205,9 +205,9 @@ func TestFrontPlaceless(t *testing.T) {
 	}
 }
 
-// TestFrontOctets: all that is held for all clients is bounded; an answer for
+// TestFrontBytes: all that is held for all clients is bounded; an answer for
 // which there is no room is refused, not dropped.
-func TestFrontOctets(t *testing.T) {
+func TestFrontBytes(t *testing.T) {
 	b := newBench(t, func(o *FrontOptions) { o.octets = 1 << 20; o.replay = 1 << 20 })
 	v, id := b.begin("2025-11-25")
 	note := strings.Repeat("x", 1<<16)

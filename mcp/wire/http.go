@@ -51,7 +51,7 @@ type HTTPOptions struct {
 const (
 	maxInFlight      = 256
 	maxResumes       = 5 // in a row without an event
-	maxHeaderOctets  = 64 << 10
+	maxHeaderBytes   = 64 << 10
 	defaultAckWait   = 5 * time.Second
 	defaultRetryWait = time.Second
 	cancelGrace      = 10 * time.Second // for a legacy answer that may follow a cancellation
@@ -148,7 +148,7 @@ func NewTransport(opt HTTPOptions) *http.Transport {
 		DisableCompression:     true, // body undoes it, under a bound
 		MaxIdleConnsPerHost:    16,
 		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: maxHeaderOctets,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	if opt.ProxyFromEnvironment {
 		t.Proxy = http.ProxyFromEnvironment

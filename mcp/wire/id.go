@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxIDOctets = 256
-	maxInteger  = 1 << 53 // the last integer that every JSON reader holds exactly
+	maxIDBytes = 256
+	maxInteger = 1 << 53 // the last integer that every JSON reader holds exactly
 )
 
 // ID is a JSON-RPC id in its one canonical JSON spelling (`12` or `"abc"`); the zero ID is none. Comparable.
@@ -53,7 +53,7 @@ func idOf(v strictjson.Value) (ID, bool) {
 	switch v.Kind() {
 	case '"':
 		s := v.Text()
-		if len(s) > maxIDOctets {
+		if len(s) > maxIDBytes {
 			return ID{}, false
 		}
 		return StringID(s), true

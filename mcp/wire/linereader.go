@@ -10,7 +10,7 @@ import (
 )
 
 // lineReader cuts a stream into lines and gives each away in a buffer of its
-// own. Every octet is copied at most once beyond growth: of a line and what
+// own. Every byte is copied at most once beyond growth: of a line and what
 // follows it in the same read, the shorter is moved.
 type lineReader struct {
 	r       io.Reader
@@ -149,7 +149,7 @@ func (lr *lineReader) skip() error {
 	return v
 }
 
-// maxSkip is how many octets of one line are skipped before it is taken for one
+// maxSkip is how many bytes of one line are skipped before it is taken for one
 // that never ends: its reader, and whoever waits for an answer behind it, would
 // be kept busy for ever.
 const maxSkip = 256 << 20

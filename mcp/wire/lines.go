@@ -18,7 +18,7 @@ import (
 // LinesOptions limits a [Lines]. The zero value is the default.
 type LinesOptions struct {
 	// Limits of one message. Limits.Bytes (0 = 32 MiB) is also the longest line
-	// that is held; a longer one is skipped octet by octet.
+	// that is held; a longer one is skipped byte by byte.
 	Limits strictjson.Limits
 }
 
@@ -31,7 +31,7 @@ func maxMessage(lim strictjson.Limits) int {
 	return defaultMaxMessage
 }
 
-// Lines is a Conn over two octet streams, one message a line: MCP's stdio
+// Lines is a Conn over two byte streams, one message a line: MCP's stdio
 // transport. Neither a reader that never ends a line nor a peer that stops
 // reading can hold up Close.
 type Lines struct {
@@ -158,7 +158,7 @@ func (l *Lines) deliver(m *Message, err error) bool {
 }
 
 // Write sends one message as one line and returns when the peer's pipe has
-// taken it. If ctx ends first the message is still on its way and its octets
+// taken it. If ctx ends first the message is still on its way and its bytes
 // stay in use; a later Write waits for it. Errors: ErrPeerClosed, ErrClosed, ctx's.
 func (l *Lines) Write(ctx context.Context, m *Outgoing) error {
 	l.startOut.Do(func() { go l.writeLoop() })

@@ -87,7 +87,7 @@ func TestLinesBatches(t *testing.T) {
 	}
 }
 
-// endless yields head, then n octets of filler, then tail.
+// endless yields head, then n bytes of filler, then tail.
 func endless(head string, n int64, tail string) io.Reader {
 	return io.MultiReader(strings.NewReader(head), io.LimitReader(filler{}, n), strings.NewReader(tail))
 }
@@ -151,7 +151,7 @@ func TestLinesWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestLinesMessageOwnsItsOctets(t *testing.T) {
+func TestLinesMessageOwnsItsBytes(t *testing.T) {
 	var in bytes.Buffer
 	for i := range 300 {
 		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"result":{"n":"%d%s"}}`+"\n", i, i, strings.Repeat("-", i*37))
@@ -351,7 +351,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// chunked gives at most n octets a read.
+// chunked gives at most n bytes a read.
 type chunked struct {
 	b []byte
 	n int

@@ -39,7 +39,7 @@ const (
 )
 
 // encodeHeader spells s so that a header carries it: as it is where it is
-// visible ASCII with inner spaces only, else =?base64?…?= over its octets, and
+// visible ASCII with inner spaces only, else =?base64?…?= over its bytes, and
 // so also what only looks encoded. (MCP 2026-07-28, transports, SEP-2243.)
 func encodeHeader(s string) string {
 	plain := validHeaderValue(s) && strings.Trim(s, " ") == s &&

@@ -91,7 +91,7 @@ func (r *eventReader) next() (event, error) {
 	}
 }
 
-// readLine takes octets up to the end of a line or of what is buffered.
+// readLine takes bytes up to the end of a line or of what is buffered.
 func (r *eventReader) readLine() (ended bool, err error) {
 	if len(r.buf) == 0 {
 		if err := r.fill(); err != nil {

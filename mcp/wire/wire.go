@@ -9,9 +9,9 @@
 //	{"jsonrpc":"2.0","id":ID,"result":{…}}                a response
 //	{"jsonrpc":"2.0","id":ID,"error":{"code":N,"message":S,"data":…}}
 //
-// ID is a string of at most 256 octets or an integer within ±2^53; an error
+// ID is a string of at most 256 bytes or an integer within ±2^53; an error
 // response may carry null or no id. Any other top-level member is refused:
-// two peers that read the same octets must never see two messages.
+// two peers that read the same bytes must never see two messages.
 package wire
 
 import (
@@ -48,7 +48,7 @@ var (
 )
 
 // A Message is one strictly decoded JSON-RPC 2.0 message. Its values alias
-// octets that the Message owns: they are valid until Release.
+// bytes that the Message owns: they are valid until Release.
 type Message struct {
 	Kind                  Kind
 	ID                    ID
@@ -77,10 +77,10 @@ type Message struct {
 	// [ErrSessionGone]. For the operator: it never goes to the other peer.
 	Cause error
 
-	buf []byte // pooled octets that Doc aliases; nil if shared or not pooled
+	buf []byte // pooled bytes that Doc aliases; nil if shared or not pooled
 }
 
-// Release gives the message's octets back for reuse. Calling it is optional;
+// Release gives the message's bytes back for reuse. Calling it is optional;
 // after it no value of the message, and nothing that aliases one, may be used.
 func (m *Message) Release() {
 	if m == nil || m.buf == nil {

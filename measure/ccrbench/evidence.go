@@ -84,7 +84,7 @@ func (e *examination) derive(run func(stopAt int) ([]byte, error), rng *rand.Ran
 	return record, nil
 }
 
-// tamper changes a record in every way, and in octets at random.
+// tamper changes a record in every way, and in bytes at random.
 func (e *examination) tamper(record []byte, rng *rand.Rand) error {
 	for _, t := range tampers {
 		changed, ok, err := t.apply(record, rng)
@@ -156,7 +156,7 @@ func member(b []byte, name string) []byte {
 	return m[name]
 }
 
-// rebuild checks of a sample of real contexts that a manifest gives the octets of its
+// rebuild checks of a sample of real contexts that a manifest gives the bytes of its
 // variant again, and that of another assembly or of other rules gives none.
 func (x *index) rebuild(a *counterfactual.Assembly) {
 	const every = 16

@@ -9,8 +9,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
-// A NoiseRow is what a model does when it is shown the same context again, octet for
-// octet. Whatever is flagged is a false alarm.
+// A NoiseRow is what a model does when it is shown the same context again, byte for
+// byte. Whatever is flagged is a false alarm.
 type NoiseRow struct {
 	Suite string `json:"suite"`
 	Model string `json:"model"`

@@ -24,7 +24,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxRow bounds one row, in octets.
+// maxRow bounds one row, in bytes.
 const maxRow = 16 << 20
 
 // ErrAbsent says that there is no such collection on this machine.

@@ -29,7 +29,7 @@ const (
 // usage is what a process has used so far.
 type usage struct {
 	CPU time.Duration
-	RSS int64 // octets; 0 = unknown
+	RSS int64 // bytes; 0 = unknown
 }
 
 // process is a child that plays a role.

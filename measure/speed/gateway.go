@@ -21,7 +21,7 @@ type GatewayOptions struct {
 	Slice    time.Duration // how long in each round; 0 = 100 ms
 	Pause    time.Duration // of a session behind each call; what a way does behind its answers falls into it
 	Sessions []int         // nil = 1, 8, 32
-	Octets   []int         // of results; nil = 128, 1 KiB, 10 KiB, 64 KiB, 1 MiB
+	Bytes    []int         // of results; nil = 128, 1 KiB, 10 KiB, 64 KiB, 1 MiB
 	Events   int           // calls of 64 KiB over SSE; 0 = 20,000, less than 0 = none
 	Progress func(string)  // may be nil
 
@@ -48,8 +48,8 @@ func (o GatewayOptions) orDefault() (GatewayOptions, error) {
 	if o.Sessions == nil {
 		o.Sessions = []int{1, 8, 32}
 	}
-	if o.Octets == nil {
-		o.Octets = []int{128, 1 << 10, 10 << 10, 64 << 10, 1 << 20}
+	if o.Bytes == nil {
+		o.Bytes = []int{128, 1 << 10, 10 << 10, 64 << 10, 1 << 20}
 	}
 	if o.Events == 0 {
 		o.Events = 20_000
@@ -62,7 +62,7 @@ func (o GatewayOptions) orDefault() (GatewayOptions, error) {
 			return o, fmt.Errorf("speed: sessions: want 1 to %d", mostSessions)
 		}
 	}
-	for _, n := range o.Octets {
+	for _, n := range o.Bytes {
 		if n < 1 || n > maxResult {
 			return o, fmt.Errorf("speed: octets: want 1 to %d", maxResult)
 		}
@@ -74,7 +74,7 @@ func (o GatewayOptions) orDefault() (GatewayOptions, error) {
 type Figure struct {
 	Transport string `json:"transport"` // "http" or "stdio"
 	Script    string `json:"script"`
-	Octets    int    `json:"octets"` // of the result's text
+	Bytes     int    `json:"octets"` // of the result's text
 	Sessions  int    `json:"sessions"`
 	Way       string `json:"way"`
 
@@ -85,7 +85,7 @@ type Figure struct {
 	AddedP99 float64 `json:"added_p99_us"` //
 	Rate     float64 `json:"calls_per_s"`
 	CPU      float64 `json:"cpu_us"` // of the proxy's process for a call; 0 = unknown or none
-	RSS      int64   `json:"rss"`    // octets of the proxy's process, the most that was seen
+	RSS      int64   `json:"rss"`    // bytes of the proxy's process, the most that was seen
 }
 
 // GatewayReport is what [MeasureGateway] found.
@@ -146,7 +146,7 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 	client := &http.Client{Transport: sharedTransport(), Timeout: callWait}
 	defer client.CloseIdleConnections()
 	// From small to large: what a process has once needed it gives back late.
-	for _, octets := range o.Octets {
+	for _, octets := range o.Bytes {
 		for _, n := range o.Sessions {
 			for _, w := range ways {
 				if err := w.openHTTP(client, n); err != nil {
@@ -155,7 +155,7 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 			}
 			for _, script := range scripts {
 				o.Progress(fmt.Sprintf("http, %s, %d sessions, %s", sizeName(octets), n, script))
-				if err := r.measure(ctx, o, ways, Figure{Transport: "http", Script: script, Octets: octets, Sessions: n}); err != nil {
+				if err := r.measure(ctx, o, ways, Figure{Transport: "http", Script: script, Bytes: octets, Sessions: n}); err != nil {
 					return err
 				}
 			}
@@ -203,7 +203,7 @@ func (r *GatewayReport) overPipes(ctx context.Context, o GatewayOptions) error {
 		w.sessions = []session{s}
 		ways = append(ways, w)
 	}
-	sizes := append([]int{}, o.Octets...)
+	sizes := append([]int{}, o.Bytes...)
 	if len(sizes) > 1 {
 		sizes = append(sizes, 100_000)
 	}
@@ -211,7 +211,7 @@ func (r *GatewayReport) overPipes(ctx context.Context, o GatewayOptions) error {
 	for _, octets := range sizes {
 		for _, script := range scripts {
 			o.Progress(fmt.Sprintf("stdio, %s, %s", sizeName(octets), script))
-			if err := r.measure(ctx, o, ways, Figure{Transport: "stdio", Script: script, Octets: octets, Sessions: 1}); err != nil {
+			if err := r.measure(ctx, o, ways, Figure{Transport: "stdio", Script: script, Bytes: octets, Sessions: 1}); err != nil {
 				return err
 			}
 		}
@@ -256,7 +256,7 @@ func (w *way) close() {
 func (r *GatewayReport) measure(ctx context.Context, o GatewayOptions, ways []*way, at Figure) error {
 	for _, w := range ways {
 		w.times, w.elapsed, w.cpu, w.rss = nil, 0, 0, 0
-		if _, err := drive(w.sessions, at.Script, at.Octets, o.Slice, 0, 3); err != nil { // warm
+		if _, err := drive(w.sessions, at.Script, at.Bytes, o.Slice, 0, 3); err != nil { // warm
 			return fmt.Errorf("%w (%s)", err, w.name)
 		}
 	}
@@ -291,7 +291,7 @@ func (w *way) lap(at Figure, slice, pause time.Duration) error {
 			return err
 		}
 	}
-	l, err := drive(w.sessions, at.Script, at.Octets, slice, pause, 0)
+	l, err := drive(w.sessions, at.Script, at.Bytes, slice, pause, 0)
 	if err != nil {
 		return fmt.Errorf("%w (%s)", err, w.name)
 	}

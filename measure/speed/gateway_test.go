@@ -51,7 +51,7 @@ func self(t *testing.T) func(Role) []string {
 
 func TestMeasureGateway(t *testing.T) {
 	report, err := MeasureGateway(t.Context(), GatewayOptions{
-		Self: self(t), Rounds: 1, Slice: 2 * time.Millisecond, Sessions: []int{1, 2}, Octets: []int{128, 1 << 10}, Events: 16})
+		Self: self(t), Rounds: 1, Slice: 2 * time.Millisecond, Sessions: []int{1, 2}, Bytes: []int{128, 1 << 10}, Events: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestMeasureGateway(t *testing.T) {
 func TestMeasureLayers(t *testing.T) {
 	const pause = 200 * time.Millisecond
 	report, err := MeasureGateway(t.Context(), GatewayOptions{Self: self(t), Rounds: 1, Slice: 3 * pause, Pause: pause,
-		Sessions: []int{1}, Octets: []int{128}, Layers: []Layer{{"again", "/"}}})
+		Sessions: []int{1}, Bytes: []int{128}, Layers: []Layer{{"again", "/"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestMeasureLayers(t *testing.T) {
 
 func TestMeasureGatewayRefuses(t *testing.T) {
 	for _, o := range []GatewayOptions{
-		{}, {Self: self(t), Sessions: []int{0}}, {Self: self(t), Octets: []int{1 << 30}},
+		{}, {Self: self(t), Sessions: []int{0}}, {Self: self(t), Bytes: []int{1 << 30}},
 		{Self: func(Role) []string { return []string{os.Args[0], "play", "nobody"} }},
 	} {
 		if _, err := MeasureGateway(t.Context(), o); err == nil {
@@ -110,7 +110,7 @@ func TestMeasureGatewayRefuses(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	figures := func(added, cpu, rate float64, rss int64) *GatewayReport {
-		base := Figure{Transport: "http", Script: "ascii", Octets: 1 << 10, Sessions: 8}
+		base := Figure{Transport: "http", Script: "ascii", Bytes: 1 << 10, Sessions: 8}
 		one := base
 		one.Sessions = 1
 		with := func(f Figure, way string, added, cpu, rate float64, rss int64) Figure {
@@ -120,7 +120,7 @@ func TestJudge(t *testing.T) {
 		r := &GatewayReport{Events: 20_000, Figures: []Figure{
 			with(one, reverse, 100, 100, 1000, 1), with(one, checks, added, cpu, rate, rss),
 			with(base, reverse, 100, 100, 1000, 1), with(base, checks, added, cpu, rate, rss),
-			{Transport: "stdio", Script: "ascii", Octets: 128, Sessions: 1, Way: checks, AddedP50: added, RSS: rss},
+			{Transport: "stdio", Script: "ascii", Bytes: 128, Sessions: 1, Way: checks, AddedP50: added, RSS: rss},
 		}}
 		r.judge()
 		return r

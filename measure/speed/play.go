@@ -27,7 +27,7 @@ import (
 // The ways between a client and a server that are compared.
 const (
 	Direct      = "direct"       // none
-	reverse     = "ReverseProxy" // net/http/httputil's; over pipes, a process that copies octets
+	reverse     = "ReverseProxy" // net/http/httputil's; over pipes, a process that copies bytes
 	passThrough = "pass-through" // our codec and sessions, and no look at what passes
 	checks      = "all checks"   // the gateway as it is served: checks, fences, records, metrics
 )

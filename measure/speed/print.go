@@ -34,7 +34,7 @@ func (r *GatewayReport) Print(dst io.Writer, p terminal.Palette) error {
 	fmt.Fprintf(w, "%s %s/%s, %d CPUs; times in microseconds\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	last := ""
 	for _, f := range r.Figures {
-		if head := fmt.Sprintf("%s, %s, %s, %d sessions", f.Transport, f.Script, sizeName(f.Octets), f.Sessions); head != last {
+		if head := fmt.Sprintf("%s, %s, %s, %d sessions", f.Transport, f.Script, sizeName(f.Bytes), f.Sessions); head != last {
 			fmt.Fprintf(w, "\n%s\n", p.Bold(fmt.Sprintf("%-38s %9s %9s %9s %9s %9s %9s %7s", head, "p50", "p99", "added", "added99", "calls/s", "CPU/call", "RSS MB")))
 			last = head
 		}

@@ -26,9 +26,9 @@ func TestPrintCases(t *testing.T) {
 func TestPrintGateway(t *testing.T) {
 	r := &GatewayReport{
 		Figures: []Figure{
-			{Transport: "http", Script: "json", Octets: 1024, Sessions: 8, Way: Direct, P50: 10, P99: 20, Rate: 30},
-			{Transport: "http", Script: "json", Octets: 1024, Sessions: 8, Way: "gateway", P50: 15, AddedP50: 5, RSS: 2_500_000},
-			{Transport: "pipes", Script: "json", Octets: 1024, Sessions: 8, Way: Direct},
+			{Transport: "http", Script: "json", Bytes: 1024, Sessions: 8, Way: Direct, P50: 10, P99: 20, Rate: 30},
+			{Transport: "http", Script: "json", Bytes: 1024, Sessions: 8, Way: "gateway", P50: 15, AddedP50: 5, RSS: 2_500_000},
+			{Transport: "pipes", Script: "json", Bytes: 1024, Sessions: 8, Way: Direct},
 		},
 		Targets: []Target{{Name: "one", Got: "1", Want: "2", Met: true}, {Name: "two", Got: "3", Want: "2"}},
 	}

@@ -17,11 +17,11 @@ import (
 // A Case is one measured pair of a text and a way to treat it.
 type Case struct {
 	Name string `json:"name"` // "ascii/mcp", "ascii/norm.NFKC"
-	// NS is the median time for one field of Octets octets, in nanoseconds.
+	// NS is the median time for one field of 2,000 bytes, in nanoseconds.
 	NS float64 `json:"ns"`
-	// MemcpyRatio is NS over the median time to copy the same octets.
+	// MemcpyRatio is NS over the median time to copy the same bytes.
 	MemcpyRatio float64 `json:"memcpy_ratio"`
-	MBPerS      float64 `json:"mb_per_s"` // 10^6 octets received a second
+	MBPerS      float64 `json:"mb_per_s"` // 10^6 bytes received a second
 	Allocs      float64 `json:"allocs"`   // heap allocations a field, once warm
 }
 

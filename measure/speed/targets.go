@@ -11,13 +11,13 @@ func (r *GatewayReport) judge() {
 		for _, f := range r.Figures {
 			if f.Transport == "http" && f.Script == script && f.Sessions == 1 && f.Way == checks {
 				reverse := r.find(f, reverse)
-				r.target(fmt.Sprintf("http, %s, %s, 1 session: added p50", script, sizeName(f.Octets)),
+				r.target(fmt.Sprintf("http, %s, %s, 1 session: added p50", script, sizeName(f.Bytes)),
 					f.AddedP50, reverse.AddedP50+50, "us", "ReverseProxy's + 50 us = ")
 			}
 		}
 	}
 	for _, f := range r.Figures {
-		if f.Transport != "http" || f.Script != scripts[0] || f.Octets != 1<<10 || f.Way != checks {
+		if f.Transport != "http" || f.Script != scripts[0] || f.Bytes != 1<<10 || f.Way != checks {
 			continue
 		}
 		reverse := r.find(f, reverse)
@@ -44,7 +44,7 @@ func (r *GatewayReport) judgePipes() {
 			continue
 		}
 		want := 0.0
-		switch f.Octets {
+		switch f.Bytes {
 		case 128, 1 << 10:
 			want = 150
 		case 10 << 10:
@@ -54,7 +54,7 @@ func (r *GatewayReport) judgePipes() {
 		default:
 			continue
 		}
-		r.target(fmt.Sprintf("stdio, %s, %s: added p50", f.Script, sizeName(f.Octets)), f.AddedP50, want, "us", "")
+		r.target(fmt.Sprintf("stdio, %s, %s: added p50", f.Script, sizeName(f.Bytes)), f.AddedP50, want, "us", "")
 	}
 }
 
@@ -62,7 +62,7 @@ func (r *GatewayReport) judgeMemory() {
 	most := map[bool]int64{} // by whether results are larger than 64 KiB
 	for _, f := range r.Figures {
 		if f.Way == checks {
-			large := f.Octets > 100_000
+			large := f.Bytes > 100_000
 			most[large] = max(most[large], f.RSS)
 		}
 	}
@@ -87,7 +87,7 @@ func (r *GatewayReport) target(name string, got, want float64, unit, why string)
 // find returns the figure of another way in the same case.
 func (r *GatewayReport) find(f Figure, way string) Figure {
 	for _, g := range r.Figures {
-		if g.Transport == f.Transport && g.Script == f.Script && g.Octets == f.Octets && g.Sessions == f.Sessions && g.Way == way {
+		if g.Transport == f.Transport && g.Script == f.Script && g.Bytes == f.Bytes && g.Sessions == f.Sessions && g.Way == way {
 			return g
 		}
 	}

@@ -44,7 +44,7 @@ func texts() []text {
 	return out
 }
 
-// fit repeats sample and cuts it to Octets, at the end of a character where
+// fit repeats sample and cuts it to Bytes, at the end of a character where
 // there is one.
 func fit(sample string) string {
 	s := strings.Repeat(sample, octets/len(sample)+1)

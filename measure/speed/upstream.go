@@ -102,7 +102,7 @@ func result(script string, octets int) []byte {
 // scripts are the texts that results are made of.
 var scripts = []string{"ascii", "mixed"}
 
-// sample is honest text of exactly so many octets.
+// sample is honest text of exactly so many bytes.
 func sample(script string, octets int) string {
 	source := ascii
 	if script == "mixed" {

@@ -4,7 +4,7 @@
 //
 // What a line holds stands in docs/spec/counterfactual.md, "Traces". Lines are read
 // one after the other; no more than one is in memory, and a zstd window of 128 MiB.
-// A few octets of zstd can stand for any number: what comes out is bounded.
+// A few bytes of zstd can stand for any number: what comes out is bounded.
 package traces
 
 import (
@@ -27,11 +27,11 @@ import (
 )
 
 const (
-	// maxLine bounds one run, in octets; those that are published have less than 64 KiB.
+	// maxLine bounds one run, in bytes; those that are published have less than 64 KiB.
 	maxLine = 4 << 20
-	// maxOctets bounds a file, unpacked, and maxLines its lines, empty ones included.
-	maxOctets = 1 << 30
-	maxLines  = 1 << 20
+	// maxBytes bounds a file, unpacked, and maxLines its lines, empty ones included.
+	maxBytes = 1 << 30
+	maxLines = 1 << 20
 
 	maxWindow = 128 << 20 // as the published files have it
 
@@ -41,8 +41,8 @@ const (
 	maxCalls      = 256 // of one message
 )
 
-// errOctets ends a file.
-var errOctets = fmt.Errorf("the file has more than %d octets, unpacked", maxOctets)
+// errBytes ends a file.
+var errBytes = fmt.Errorf("the file has more than %d octets, unpacked", maxBytes)
 
 // bounded fails where io.LimitReader would pretend that nothing more comes.
 type bounded struct {
@@ -55,7 +55,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		// Whether anything more comes is known only to whoever asks for it.
 		n, err := b.r.Read(p[:min(len(p), 1)])
 		if n > 0 {
-			return 0, errOctets
+			return 0, errBytes
 		}
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func (r *Run) Assembly(i int) (*counterfactual.Assembly, error) {
 }
 
 // Read calls f with every run of src, until f or src fails. The digest is that of
-// the octets of src, as "sha256:…"; it is empty if not all of them were read.
+// the bytes of src, as "sha256:…"; it is empty if not all of them were read.
 func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 	sum := sha256.New()
 	tee := bufio.NewReaderSize(io.TeeReader(src, sum), 1<<16)
@@ -120,7 +120,7 @@ func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 		defer z.Close()
 		lines = z
 	}
-	sc := bufio.NewScanner(&bounded{lines, maxOctets})
+	sc := bufio.NewScanner(&bounded{lines, maxBytes})
 	sc.Buffer(make([]byte, 0, 1<<20), maxLine)
 	line := 0
 	for sc.Scan() {
@@ -303,7 +303,7 @@ func plain(v strictjson.Value) string {
 	return out.String()
 }
 
-// field writes s so that no two lists of fields are the same octets.
+// field writes s so that no two lists of fields are the same bytes.
 func field(h hash.Hash, s string) {
 	fmt.Fprintf(h, "%d:", len(s))
 	io.WriteString(h, s)

@@ -129,7 +129,7 @@ func many(n int) string {
 	return b.String()
 }
 
-// TestBomb: a few octets of zstd that stand for very many lines, or for very long ones.
+// TestBomb: a few bytes of zstd that stand for very many lines, or for very long ones.
 func TestBomb(t *testing.T) {
 	for name, tt := range map[string]struct {
 		line   string
@@ -138,7 +138,7 @@ func TestBomb(t *testing.T) {
 	}{
 		"empty lines": {"\n", 1 << 30, "traces: more than 1048576 lines"},
 		"one line":    {"x", 1 << 30, "traces: line 1: longer than 4194304 octets"},
-		"blank lines": {strings.Repeat(" ", maxLine/2) + "\n", maxOctets + maxLine, "traces: line 513: the file has more than 1073741824 octets, unpacked"},
+		"blank lines": {strings.Repeat(" ", maxLine/2) + "\n", maxBytes + maxLine, "traces: line 513: the file has more than 1073741824 octets, unpacked"},
 	} {
 		if testing.Short() && name == "blank lines" {
 			continue
@@ -164,9 +164,9 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestBounded: what has just as many octets as it may have is whole.
+// TestBounded: what has just as many bytes as it may have is whole.
 func TestBounded(t *testing.T) {
-	for n, want := range map[int64]error{4: errOctets, 5: nil, 6: nil} {
+	for n, want := range map[int64]error{4: errBytes, 5: nil, 6: nil} {
 		if got, err := io.ReadAll(&bounded{strings.NewReader("12345"), n}); !errors.Is(err, want) || len(got) != int(min(n, 5)) {
 			t.Errorf("%d: %q, %v", n, got, err)
 		}

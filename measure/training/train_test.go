@@ -16,7 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/measure/corpora"
 )
 
-// The weights that come with the program are, octet for octet, those that the command
+// The weights that come with the program are, byte for byte, those that the command
 // makes of the data; all but the limit, for which it makes fourteen more models.
 func TestWeights(t *testing.T) {
 	if testing.Short() || runtime.GOARCH != "amd64" {

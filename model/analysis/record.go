@@ -19,7 +19,7 @@ import (
 // Replayed is what a record says once its verdict was derived again.
 type Replayed struct {
 	Holds    bool                      `json:"holds"`
-	Record   string                    `json:"record"` // digest of the octets
+	Record   string                    `json:"record"` // digest of the bytes
 	Assembly string                    `json:"assembly,omitempty"`
 	Response counterfactual.Response   `json:"response,omitempty"`
 	Verdicts []counterfactual.Verdict  `json:"verdicts,omitempty"`

@@ -70,7 +70,7 @@ type Cause struct {
 type Segment struct {
 	ID        string                   `json:"id"`
 	Source    string                   `json:"source"`
-	Octets    int                      `json:"octets"`
+	Bytes     int                      `json:"octets"`
 	Digest    string                   `json:"digest"`
 	Cause     bool                     `json:"cause"`
 	Withheld  bool                     `json:"withheld"`
@@ -120,7 +120,7 @@ func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Resul
 	for i := range a.Segments {
 		s := &a.Segments[i]
 		out.Segments = append(out.Segments, Segment{
-			ID: s.ID, Source: s.Source.Label(), Octets: len(s.Text), Digest: s.Digest.String(),
+			ID: s.ID, Source: s.Source.Label(), Bytes: len(s.Text), Digest: s.Digest.String(),
 			Cause: causes.Has(i), Withheld: r.Withheld.Has(i), Influence: r.Influence[i],
 		})
 	}

@@ -103,7 +103,7 @@ type Action struct {
 	kind      actionKind
 	Tool      string // of a call; the kind of atom otherwise: url, email, iban, amount, command
 	Privilege int
-	// Malformed: the arguments are no JSON object. Their octets are one critical
+	// Malformed: the arguments are no JSON object. Their bytes are one critical
 	// argument then.
 	Malformed bool
 	Critical  []Argument
@@ -119,7 +119,7 @@ const (
 	maxArguments = 256
 	maxValue     = 4096
 	maxActions   = 256
-	maxPath      = 512 // octets of the names above an argument: a digest stands for longer ones
+	maxPath      = 512 // bytes of the names above an argument: a digest stands for longer ones
 )
 
 // Action is c under the policy.

@@ -65,8 +65,8 @@ type Segment struct {
 
 // A Part is a trusted part of an Assembly.
 type Part struct {
-	Role   string // system, tools, user, agent
-	Octets int
+	Role  string // system, tools, user, agent
+	Bytes int
 }
 
 // An Assembly is a context taken apart. It is immutable and may be read
@@ -97,7 +97,7 @@ type Assembly struct {
 // verdict has to know.
 type Oddity struct {
 	Code  string // constant text
-	Place int    // octet offset in the source
+	Place int    // byte offset in the source
 }
 
 // The oddities.
@@ -136,7 +136,7 @@ type piece struct {
 // round is elements [start, end) of the list: calls and their results.
 type round struct{ start, end int }
 
-// ID identifies the assembly: its octets, how they were taken apart, and what is
+// ID identifies the assembly: its bytes, how they were taken apart, and what is
 // claimed of each segment.
 func (a *Assembly) ID() string { return a.id }
 
@@ -190,7 +190,7 @@ func (a *Assembly) seal() error {
 		number(e.From)
 		number(e.To)
 	}
-	// Where the pieces lie decides the octets of a variant.
+	// Where the pieces lie decides the bytes of a variant.
 	number(len(a.slots))
 	for _, s := range a.slots {
 		number(int(s.role))

@@ -65,8 +65,8 @@ func (m *rendering) Ask(p Probe) Observation {
 	return m.judge.Observe(p, answer)
 }
 
-// BenchmarkAnalysis is everything but the model's time, from the octets of a context
-// to the octets of the record, every probe rendered and every answer judged. The
+// BenchmarkAnalysis is everything but the model's time, from the bytes of a context
+// to the bytes of the record, every probe rendered and every answer judged. The
 // target is 1 ms for 100 segments.
 func BenchmarkAnalysis(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {

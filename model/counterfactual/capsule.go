@@ -35,7 +35,7 @@ type Draft struct {
 type Rules struct {
 	MinTrust    int // thousandths
 	MaxSegments int // 0 = MaxSegments
-	MaxOctets   int // of all segments together; 0 = 1 MiB
+	MaxBytes    int // of all segments together; 0 = 1 MiB
 	Clearance   int // of the reader
 	Now         int64
 }
@@ -53,7 +53,7 @@ type DropReason string
 const (
 	DropTrust     DropReason = "below-minimum-trust"
 	DropCount     DropReason = "too-many-segments"
-	DropOctets    DropReason = "too-many-octets"
+	DropBytes     DropReason = "too-many-octets"
 	DropClearance DropReason = "clearance"
 	DropExpired   DropReason = "expired"
 	DropTopic     DropReason = "forbidden-topic"
@@ -136,7 +136,7 @@ func (c *Capsule) forbidden(text string) string {
 
 // limit drops what goes beyond the caps: the least trusted.
 func (d *Draft) limit(rep *Report, rules Rules) {
-	most, octets := rules.MaxSegments, rules.MaxOctets
+	most, octets := rules.MaxSegments, rules.MaxBytes
 	if most <= 0 || most > maxSegments {
 		most = maxSegments
 	}
@@ -150,7 +150,7 @@ func (d *Draft) limit(rep *Report, rules Rules) {
 		case len(kept) >= most:
 			rep.Dropped = append(rep.Dropped, Drop{i, DropCount})
 		case n > octets:
-			rep.Dropped = append(rep.Dropped, Drop{i, DropOctets})
+			rep.Dropped = append(rep.Dropped, Drop{i, DropBytes})
 		default:
 			octets -= n
 			kept = append(kept, i)

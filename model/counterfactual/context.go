@@ -24,7 +24,7 @@ const (
 	FormatResponses Format = "openai-responses"
 )
 
-// ParseOptions say what is known of a context beside its octets. The zero value
+// ParseOptions say what is known of a context beside its bytes. The zero value
 // trusts nothing but what system, user and the list of tools say.
 type ParseOptions struct {
 	// Key verifies frames: what one holds has a known origin. nil: nothing has.

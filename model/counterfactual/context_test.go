@@ -103,7 +103,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRender: what a variant shows, and that everything else keeps its octets.
+// TestRender: what a variant shows, and that everything else keeps its bytes.
 func TestRender(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -214,7 +214,7 @@ func TestFrames(t *testing.T) {
 
 func quote(s string) string { return string(strictjson.AppendQuote(nil, s)) }
 
-// TestRebuild: from a manifest anybody gets the same octets, whatever the variant
+// TestRebuild: from a manifest anybody gets the same bytes, whatever the variant
 // and in whatever order variants are made; and they are strict JSON.
 // TestUnframed: what a tool's result says outside of every frame is untrusted, of unknown
 // origin, and can be withheld, so that it can be blamed.
@@ -368,11 +368,11 @@ func TestAssemble(t *testing.T) {
 			{Text: "moves along", Trust: 900, Capsule: "k"}, {Text: "fine", Trust: 600, Capsule: "ok"}, {Text: "long long long", Trust: 400}, {Text: "none", Trust: 900, Capsule: "zz"},
 		},
 	}
-	a, rep, err := Assemble(d, Rules{MinTrust: 200, Clearance: 2, Now: 50, MaxOctets: 14})
+	a, rep, err := Assemble(d, Rules{MinTrust: 200, Clearance: 2, Now: 50, MaxBytes: 14})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Report{Kept: []int{2, 5, 1}, Dropped: []Drop{{0, DropTrust}, {3, DropTopic}, {4, DropTopic}, {6, DropOctets}, {7, DropCapsule}}}
+	want := Report{Kept: []int{2, 5, 1}, Dropped: []Drop{{0, DropTrust}, {3, DropTopic}, {4, DropTopic}, {6, DropBytes}, {7, DropCapsule}}}
 
 	if d := cmp.Diff(want.Kept, rep.Kept); d != "" {
 		t.Error(d)
@@ -380,7 +380,7 @@ func TestAssemble(t *testing.T) {
 	if d := cmp.Diff(want.Dropped, rep.Dropped); d != "" {
 		t.Error(d)
 	}
-	b, _, err := Assemble(d, Rules{MinTrust: 200, Clearance: 2, Now: 50, MaxOctets: 14})
+	b, _, err := Assemble(d, Rules{MinTrust: 200, Clearance: 2, Now: 50, MaxBytes: 14})
 	if err != nil || a.ID() != b.ID() {
 		t.Errorf("%v: another id", err)
 	}

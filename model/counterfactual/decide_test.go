@@ -206,7 +206,7 @@ func TestCarrier(t *testing.T) {
 	}
 }
 
-// TestTamperedRecord: no octet of the conclusion or of the observations can be
+// TestTamperedRecord: no byte of the conclusion or of the observations can be
 // changed without either the form or the replay failing.
 func TestTamperedRecord(t *testing.T) {
 	p := problemOf(6)
@@ -289,7 +289,7 @@ func TestBadProblems(t *testing.T) {
 	}
 }
 
-// FuzzPlan answers as the octets say, and holds what comes to the budget and to
+// FuzzPlan answers as the bytes say, and holds what comes to the budget and to
 // its replay.
 func FuzzPlan(f *testing.F) {
 	f.Add(uint8(5), uint8(30), []byte{0, 0, 1, 1, 0, 1})
@@ -300,7 +300,7 @@ func FuzzPlan(f *testing.F) {
 		p.Budget = Budget{Calls: int(calls) + 1, VerdictCalls: 20, BaseTokens: 1000, Tokens: 60_000, Concurrency: 3}
 		p.Refine, p.Full = n&64 != 0, n&128 != 0
 		for i := range p.Segments {
-			p.Segments[i].Octets, p.Segments[i].Cuts, p.Segments[i].Tokens = 50, []int{10, 20, 30}, 20
+			p.Segments[i].Bytes, p.Segments[i].Cuts, p.Segments[i].Tokens = 50, []int{10, 20, 30}, 20
 			if i > 2 && i%5 == 0 {
 				p.Segments[i].Parents = []int{i - 1, i - 3}
 			}
@@ -407,7 +407,7 @@ func TestQuestion(t *testing.T) {
 }
 
 // FuzzReplay: of what is not a record there is an error, and what is one says the same
-// octets again, and goes on without one.
+// bytes again, and goes on without one.
 func FuzzReplay(f *testing.F) {
 	for _, causes := range [][]Set{{SetOf(1)}, {SetOf(0), SetOf(3)}, nil} {
 		plan := mustPlan(f, problemOf(4))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// allocated is how many octets f asks for, whether it keeps them or not. Work that grows
+// allocated is how many bytes f asks for, whether it keeps them or not. Work that grows
 // with the square of its input shows here on any machine.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
@@ -27,7 +27,7 @@ func repeated(before, part string, n int, after string) []byte {
 	return []byte(before + strings.Repeat(part+",", n-1) + part + after)
 }
 
-// TestManyParts: a context or an answer of very many small parts costs what its octets do.
+// TestManyParts: a context or an answer of very many small parts costs what its bytes do.
 func TestManyParts(t *testing.T) {
 	text := strings.Repeat("x", 100)
 	const n = 10_000

@@ -125,11 +125,11 @@ func (p *Problem) check() error {
 	}
 	for i := range p.Segments {
 		u := &p.Segments[i]
-		if !inside(u.Parents) || !inside(u.Twins) || u.Tokens < 0 || u.Tokens > 1<<30 || u.Octets < 0 || u.Octets > 1<<30 {
+		if !inside(u.Parents) || !inside(u.Twins) || u.Tokens < 0 || u.Tokens > 1<<30 || u.Bytes < 0 || u.Bytes > 1<<30 {
 			return errors.New("counterfactual: new plan: bad segment")
 		}
 		if len(u.Cuts) > maxCutCount || !slices.IsSorted(u.Cuts) ||
-			len(u.Cuts) > 0 && (u.Cuts[0] <= 0 || u.Cuts[len(u.Cuts)-1] >= u.Octets) {
+			len(u.Cuts) > 0 && (u.Cuts[0] <= 0 || u.Cuts[len(u.Cuts)-1] >= u.Bytes) {
 			return errors.New("counterfactual: new plan: bad cuts")
 		}
 	}

@@ -227,7 +227,7 @@ func TestAdversary(t *testing.T) {
 			Concurrency: rapid.IntRange(1, 8).Draw(t, "concurrency"), Millis: rapid.Int64Range(1, 5000).Draw(t, "ms"),
 		}
 		for i := range p.Segments {
-			p.Segments[i].Octets, p.Segments[i].Cuts = 100, []int{20, 40, 60}
+			p.Segments[i].Bytes, p.Segments[i].Cuts = 100, []int{20, 40, 60}
 			p.Segments[i].Tokens = rapid.IntRange(0, 100).Draw(t, "tokens")
 			if i > 0 && rapid.Bool().Draw(t, "child") {
 				p.Segments[i].Parents = []int{rapid.IntRange(0, i-1).Draw(t, "parent")}

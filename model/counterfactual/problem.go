@@ -42,7 +42,7 @@ type Unit struct {
 	Parents []int  `json:"parents,omitempty"` // it derives from these: hidden with any of them
 	Twins   []int  `json:"twins,omitempty"`   // hold copies of its text: asked about first once it was found
 	Named   bool   `json:"named,omitempty"`   // the user's task names its source
-	Octets  int    `json:"octets,omitempty"`
+	Bytes   int    `json:"octets,omitempty"`
 	Tokens  int    `json:"tokens,omitempty"` // bound of what showing it costs
 	Cuts    []int  `json:"cuts,omitempty"`   // where a span may begin or end, ascending, inside the text; for Refine
 }
@@ -112,7 +112,7 @@ type Observation struct {
 	// thousandths, in the order of Metrics.
 	Metrics []int `json:"metrics,omitempty"`
 
-	Request  string `json:"request,omitempty"`  // digest of its octets, as "sha256:…"; "" if there are none
+	Request  string `json:"request,omitempty"`  // digest of its bytes, as "sha256:…"; "" if there are none
 	Response string `json:"response,omitempty"` // the same of the answer
 	Model    string `json:"model,omitempty"`    // digest of model id and fingerprint of who answered; see ModelDigest
 	Tokens   int64  `json:"tokens"`             // uncached input and output; 0 = not known: the bound is charged

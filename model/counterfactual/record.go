@@ -155,7 +155,7 @@ type conclusions struct {
 }
 
 // Record is the evidence: canonical JSON (RFC 8785) that holds no text of a third
-// party, only digests, labels and numbers. It is the same octets for the same
+// party, only digests, labels and numbers. It is the same bytes for the same
 // answers.
 func (r *Result) Record() ([]byte, error) {
 	rec := record{
@@ -186,7 +186,7 @@ func canonicalJSON(v any) ([]byte, error) {
 var errReplay = errors.New("counterfactual: replay: the conclusion does not follow from the observations")
 
 // Replay derives the verdict of a record again from its problem and its
-// observations, with no model, and checks that it comes out octet for octet.
+// observations, with no model, and checks that it comes out byte for byte.
 func Replay(b []byte) (*Result, error) {
 	var rec record
 	if err := strictjson.Unmarshal(b, &rec, strictjson.Limits{}); err != nil {
@@ -260,5 +260,5 @@ func (p *Plan) fits(v Variant) bool {
 		return true
 	}
 	return v.Span.Segment >= 0 && v.Span.Segment < n && 0 <= v.Span.Start && v.Span.Start < v.Span.End &&
-		v.Span.End <= p.problem.Segments[v.Span.Segment].Octets
+		v.Span.End <= p.problem.Segments[v.Span.Segment].Bytes
 }

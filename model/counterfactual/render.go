@@ -13,7 +13,7 @@ import (
 )
 
 // Render is the request that shows the assembly as v says. What v does not touch
-// keeps its octets. In every variant the agent's own text behind the first
+// keeps its bytes. In every variant the agent's own text behind the first
 // segment is blanked and its tool calls are kept.
 func (a *Assembly) Render(v Variant) ([]byte, error) {
 	if !a.fits(v) {
@@ -199,7 +199,7 @@ func (a *Assembly) Manifest(v Variant) Manifest {
 	return Manifest{Assembly: a.id, Transform: TransformVersion, Variant: v}
 }
 
-// Rebuild makes the octets that m describes.
+// Rebuild makes the bytes that m describes.
 func (a *Assembly) Rebuild(m Manifest) ([]byte, error) {
 	if m.Assembly != a.id {
 		return nil, errors.New("counterfactual: rebuild: the manifest is of another assembly")

@@ -10,8 +10,8 @@ import (
 )
 
 // A Set is a set of segments, by their place in [Assembly.Segments]. It is
-// comparable, and equal sets are equal strings: bit i%8 of octet i/8 stands for
-// segment i, and the last octet is not 0.
+// comparable, and equal sets are equal strings: bit i%8 of byte i/8 stands for
+// segment i, and the last byte is not 0.
 type Set string
 
 // SetOf is the set of the places given; negative ones are left out.
@@ -135,7 +135,7 @@ func (b setBuilder) set() Set {
 	return Set(b)
 }
 
-// MarshalText writes s in hex, octet for octet.
+// MarshalText writes s in hex, byte for byte.
 func (s Set) MarshalText() ([]byte, error) {
 	return hex.AppendEncode(nil, []byte(s)), nil
 }

@@ -23,9 +23,9 @@ func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
 		s := &a.Segments[i]
 		u := Unit{
 			ID: s.ID, Digest: s.Digest.String(), Source: s.Source.Label(), Capsule: s.Capsule,
-			Parents: a.Ancestors(i).List(), Twins: twins[i], Named: s.named(task), Octets: len(s.Text),
+			Parents: a.Ancestors(i).List(), Twins: twins[i], Named: s.named(task), Bytes: len(s.Text),
 		}
-		// A token is at least three octets of most texts; the base request says better.
+		// A token is at least three bytes of most texts; the base request says better.
 		u.Tokens = int(p.Budget.BaseTokens * int64(len(s.Text)) / int64(max(len(a.src), 1)))
 		ends, n := walk(s.Text)
 		control[i] = n
@@ -123,9 +123,9 @@ func plainWords(text string) string {
 
 // walk is one pass over a text: where a span of it may begin or end, and how many
 // sentences of its beginning sound like control. A text of line feeds alone has as many
-// sentences as octets; it takes a second pass, and no list of all of them.
+// sentences as bytes; it takes a second pass, and no list of all of them.
 func walk(text string) (cuts []int, control int) {
-	const most = 64 // sentences, and so many octets
+	const most = 64 // sentences, and so many bytes
 	const listed = 1 << 14
 	at, seen, all := 0, 0, 0
 	for s := range sentences(text) {

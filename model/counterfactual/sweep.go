@@ -41,7 +41,7 @@ func (s *search) refine(v *Verdict) {
 		if len(u.Cuts) == 0 {
 			continue
 		}
-		at := slices.Concat([]int{0}, u.Cuts, []int{u.Octets})
+		at := slices.Concat([]int{0}, u.Cuts, []int{u.Bytes})
 		kept := c.Segments
 		if s.parent != nil {
 			kept = kept.Union(s.parent[seg])

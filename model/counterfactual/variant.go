@@ -3,7 +3,7 @@
 package counterfactual
 
 // TransformVersion names the rules by which a variant is made of an assembly. It
-// changes whenever the same [Variant] gives other octets.
+// changes whenever the same [Variant] gives other bytes.
 const TransformVersion = "ccr-1"
 
 // A Kind names a perturbation.
@@ -48,7 +48,7 @@ func LevelFor(w int) Level {
 	return LevelWithheld
 }
 
-// A Span is a piece of a segment's text, in octets. The zero Span is none.
+// A Span is a piece of a segment's text, in bytes. The zero Span is none.
 type Span struct {
 	Segment int `json:"segment"`
 	Start   int `json:"start"`
@@ -56,7 +56,7 @@ type Span struct {
 }
 
 // A Variant says how an assembly is shown. It is comparable; two variants that
-// differ only in Kind are the same octets, and a [Plan] asks for them once.
+// differ only in Kind are the same bytes, and a [Plan] asks for them once.
 type Variant struct {
 	Kind Kind `json:"kind"`
 
@@ -95,7 +95,7 @@ func Reorder(n int, seed uint64) Variant {
 // MaskUser shows all of n segments and not the user's task.
 func MaskUser(n int) Variant { return Variant{Kind: KindMaskUser, Kept: AllOf(n), MaskUser: true} }
 
-// same is v without what makes no difference to its octets.
+// same is v without what makes no difference to its bytes.
 func (v Variant) same() Variant {
 	v.Kind = ""
 	if v.Level == LevelPlain || v.Weak == "" {

@@ -54,7 +54,7 @@ func IsEvidence(b []byte) bool {
 var errStatement = errors.New("guard: replay")
 
 // Replay reads a statement and derives it again: the verdicts from the answers that its
-// runs hold, what became of the calls from the verdicts, and from all that the octets,
+// runs hold, what became of the calls from the verdicts, and from all that the bytes,
 // which have to be the same. No model is asked.
 func Replay(octets []byte) (*Evidence, error) {
 	var s statement

@@ -28,7 +28,7 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// FuzzEvidence: any octets are a statement, which says so, or are none.
+// FuzzEvidence: any bytes are a statement, which says so, or are none.
 func FuzzEvidence(f *testing.F) {
 	f.Add([]byte(without))
 	f.Add([]byte(`{"version":"guard-evidence/1","runs":[{}]}`))

@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
-// FuzzSplit: a stream is cut into the same events however it comes in, its octets
+// FuzzSplit: a stream is cut into the same events however it comes in, its bytes
 // are all there, and events are what the standard says.
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("data: a\n\ndata:b\r\n\r\nevent: x\rdata: c\rdata: d\r\r: comment\n\ndata"))
@@ -89,7 +89,7 @@ func model(text string) (out []string) {
 	return out
 }
 
-// FuzzRequest: any octets are inspected or refused in constant words.
+// FuzzRequest: any bytes are inspected or refused in constant words.
 func FuzzRequest(f *testing.F) {
 	f.Add(0, []byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[],"n":1}`))
 	f.Add(1, []byte(`{"model":"m","input":"x","background":false}`))

@@ -85,10 +85,10 @@ type Options struct {
 	// and MinTokens in any case, 20,000: a short context is cheap to ask again.
 	TokenFactor, MinTokens int64
 
-	MaxRequest int // octets; 32 MiB
-	maxAnswer  int // octets of an answer that is held; 8 MiB
+	MaxRequest int // bytes; 32 MiB
+	maxAnswer  int // bytes of an answer that is held; 8 MiB
 	MaxActive  int // requests under way; 256. Others get 503, or 429: see MaxBodies.
-	// MaxBodies bounds the bodies of all inspected requests under way, in octets; 256 MiB.
+	// MaxBodies bounds the bodies of all inspected requests under way, in bytes; 256 MiB.
 	// It is twice MaxRequest at least. Of this and of MaxActive nobody that Auth knows
 	// has more than is left for others, which is half for one alone.
 	MaxBodies int64
@@ -96,7 +96,7 @@ type Options struct {
 	// Audits keeps runs of Audit for workers, in the place of maxAudits; nil: nobody does.
 	// It needs Key: what is kept holds no credentials.
 	Audits AuditQueue
-	idle   time.Duration // without an octet from the upstream; 5 min
+	idle   time.Duration // without a byte from the upstream; 5 min
 	// Patience is for the body of a request, beside a second for each 16 KiB; 30 s.
 	Patience time.Duration
 	Beat     time.Duration // between signs of life while a stream is held; 5 s

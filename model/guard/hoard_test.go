@@ -19,7 +19,7 @@ import (
 )
 
 // TestHoard: one client begins as many requests as it can, and ends none. It has half of
-// the places, or of the octets; another one is served all the while.
+// the places, or of the bytes; another one is served all the while.
 func TestHoard(t *testing.T) {
 	tokens := map[string]string{"A": "4f1d7c0ab25e9386d0c7b1a2e3f49586", "B": "5a0c3e7b19d846f2c0b7a1e2d3f49587"}
 	who, err := auth.ParseTokens([]byte(`{"tokens":[{"principal":"hoarder","scopes":["guard:ask"],"token":"env:A"},{"principal":"other","scopes":["guard:ask"],"token":"env:B"}]}`),

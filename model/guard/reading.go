@@ -121,7 +121,7 @@ type collected struct {
 	policy  *counterfactual.Policy
 	text    strings.Builder
 	calls   []*pending
-	argued  int // octets of their arguments
+	argued  int // bytes of their arguments
 	held    bool
 	strange bool
 	fetched bool
@@ -168,7 +168,7 @@ func (c *collected) bare(e sseEvent) (is part, yes bool) {
 	return 0, false
 }
 
-// maxSaid bounds what is kept, in octets, of an answer that goes on as it comes: its
+// maxSaid bounds what is kept, in bytes, of an answer that goes on as it comes: its
 // text is cut there, and a call that is longer is one that is not read.
 const maxSaid = 8 << 20
 

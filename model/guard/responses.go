@@ -17,7 +17,7 @@ type responsesReading struct {
 	head     strictjson.Value // of the response as it began
 	last     *answer
 	spoken   []*spoken          // calls, in the order in which they were announced
-	kept     int                // octets of items
+	kept     int                // bytes of items
 	items    []strictjson.Value // passed on and done
 	at       int                // output_index of the next item that is passed on
 	sequence int64

@@ -4,19 +4,19 @@ package guard
 
 import "bytes"
 
-// A splitter cuts a stream of text/event-stream into events and keeps the octets
+// A splitter cuts a stream of text/event-stream into events and keeps the bytes
 // of each: what is passed on is what came. Lines end with CR, LF or CRLF, an empty
 // line ends an event.
 type splitter struct {
 	buf    []byte // of the event that is not complete
 	line   int    // where its current line begins
 	at     int    // what was looked at
-	wasCR  bool   // the last octet of a complete event was CR: an LF now belongs to it
+	wasCR  bool   // the last byte of a complete event was CR: an LF now belongs to it
 	begun  bool
 	octets int // of all events
 }
 
-// A sseEvent is one event. Its octets are valid until the next feed.
+// A sseEvent is one event. Its bytes are valid until the next feed.
 type sseEvent struct {
 	raw  []byte // all of it, its empty line included
 	name string
@@ -27,7 +27,7 @@ type sseEvent struct {
 	odd bool
 }
 
-// feed takes in octets and calls f with each event that they complete.
+// feed takes in bytes and calls f with each event that they complete.
 func (s *splitter) feed(p []byte, f func(sseEvent)) {
 	s.octets += len(p)
 	s.buf = append(s.buf, p...)

@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// Octets are what went over the wire. They are shared and must not be changed.
-type Octets []byte
+// Bytes are what went over the wire. They are shared and must not be changed.
+type Bytes []byte
 
 // Digest is their SHA-256.
-func (o Octets) Digest() [sha256.Size]byte { return sha256.Sum256(o) }
+func (o Bytes) Digest() [sha256.Size]byte { return sha256.Sum256(o) }
 
 // An Attempt is one exchange with the endpoint, or what came in its place. Model
 // and Fingerprint are third-party text, and so is the Answer.
@@ -36,7 +36,7 @@ type Attempt struct {
 	cost  Micros // of Usage; 0 if that is not known
 
 	model, Fingerprint string
-	Request, Answer    Octets // Answer: as far as it came
+	Request, Answer    Bytes // Answer: as far as it came
 }
 
 // An exchange is one attempt under way.
@@ -119,7 +119,7 @@ func (x *exchange) exchange(ctx context.Context, cancel context.CancelCauseFunc,
 	return x.e.format.decode(v)
 }
 
-// maxRefusal is how much of the answer of an error is read, in octets.
+// maxRefusal is how much of the answer of an error is read, in bytes.
 const maxRefusal = 64 << 10
 
 // refused is what an answer that is none means. Its text is read for the words of

@@ -43,7 +43,7 @@ var ends = []string{endWhole, endCut, endTimeout, endStopped, endUnreachable, en
 var kept = []string{"Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms"}
 
 // A cassetteKey says which request a recording answers: the SHA-256 of path, a line
-// feed, and the octets of the request, which one Request spells in one way.
+// feed, and the bytes of the request, which one Request spells in one way.
 type cassetteKey [sha256.Size]byte
 
 func keyOf(path string, request []byte) cassetteKey {
@@ -62,7 +62,7 @@ func (rec *recording) appendLine(dst []byte) []byte {
 	dst = append(dst, `{"key":"`...)
 	dst = hex.AppendEncode(dst, key[:])
 	dst = appendASCII(append(dst, `","path":`...), rec.path)
-	dst = appendOctets(append(dst, ',', '"'), "request", rec.request)
+	dst = appendBytes(append(dst, ',', '"'), "request", rec.request)
 	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(rec.status), 10)
 	dst = append(dst, `,"header":{`...)
 	for i, h := range rec.header {
@@ -72,7 +72,7 @@ func (rec *recording) appendLine(dst []byte) []byte {
 		dst = appendASCII(dst, h[0])
 		dst = appendASCII(append(dst, ':'), h[1])
 	}
-	dst = appendOctets(append(dst, `},"`...), "answer", rec.answer)
+	dst = appendBytes(append(dst, `},"`...), "answer", rec.answer)
 	sum := sha256.Sum256(rec.answer)
 	dst = append(dst, `,"sum":"`...)
 	dst = hex.AppendEncode(dst, sum[:])
@@ -80,9 +80,9 @@ func (rec *recording) appendLine(dst []byte) []byte {
 	return append(dst, rec.end+"\"}\n"...)
 }
 
-// appendOctets appends name, its opening quote being there, and octets as text, or
+// appendBytes appends name, its opening quote being there, and bytes as text, or
 // where they are none as name64 and base64.
-func appendOctets(dst []byte, name string, octets []byte) []byte {
+func appendBytes(dst []byte, name string, octets []byte) []byte {
 	if utf8.Valid(octets) {
 		return appendASCII(append(dst, name+`":`...), string(octets))
 	}
@@ -118,8 +118,8 @@ func appendASCII(dst []byte, s string) []byte {
 
 // The bounds of a cassette.
 const (
-	maxLine     = 512 << 20 // octets: two of maxOctets in which all is escaped
-	maxCassette = 1 << 30   // octets
+	maxLine     = 512 << 20 // bytes: two of maxBytes in which all is escaped
+	maxCassette = 1 << 30   // bytes
 )
 
 // A CassetteError says what is wrong with a cassette, and where. It holds nothing

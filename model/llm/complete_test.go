@@ -141,7 +141,7 @@ func (p *pieces) check(t *testing.T, r llm.Response) {
 	}
 }
 
-// TestRequest compares what is sent with the documented formats, to the octet.
+// TestRequest compares what is sent with the documented formats, to the byte.
 func TestRequest(t *testing.T) {
 	seed := int64(7)
 	req := llm.Request{
@@ -227,7 +227,7 @@ func TestBadRequest(t *testing.T) {
 	}
 }
 
-// TestRaw: what the caller has written is sent to the octet, if it can be paid for.
+// TestRaw: what the caller has written is sent to the byte, if it can be paid for.
 func TestRaw(t *testing.T) {
 	const (
 		good = `{"model":"other", "messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"max_tokens":50,"top_p":0.5}`

@@ -78,7 +78,7 @@ func (f *fields) usage(u Usage) Usage {
 }
 
 const (
-	maxName  = 256 // octets of a tool's name or a call's id
+	maxName  = 256 // bytes of a tool's name or a call's id
 	maxCalls = 128 // in one answer
 )
 
@@ -187,7 +187,7 @@ func explained(v strictjson.Value) Code {
 	return ""
 }
 
-// ofStatus is the error that a status of HTTP and the octets beneath it stand for.
+// ofStatus is the error that a status of HTTP and the bytes beneath it stand for.
 func ofStatus(status int, answer []byte) *Error {
 	e := &Error{Status: status}
 	why := Code("")

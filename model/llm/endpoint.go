@@ -28,9 +28,9 @@ type Options struct {
 	Key     Key // the zero Key for endpoints that want none
 
 	Timeout     time.Duration // of one attempt; 0 = 2 min. Bound the whole by the context.
-	Idle        time.Duration // without an octet of an answer that has begun; 0 = 30 s
-	MaxRequest  int           // octets; 0 = 16 MiB, at most 32 MiB
-	MaxAnswer   int           // octets, of a stream altogether; 0 = 8 MiB, at most 32 MiB
+	Idle        time.Duration // without a byte of an answer that has begun; 0 = 30 s
+	MaxRequest  int           // bytes; 0 = 16 MiB, at most 32 MiB
+	MaxAnswer   int           // bytes, of a stream altogether; 0 = 8 MiB, at most 32 MiB
 	Retries     int           // further attempts; 0 = 3, negative = none
 	Backoff     time.Duration // before the second attempt, doubled each time; 0 = 500 ms
 	MaxWait     time.Duration // before any attempt; 0 = 30 s. Who asks for more is not asked again.
@@ -133,8 +133,8 @@ func New(o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// maxOctets is the longest request or answer that fits into a line of a cassette.
-const maxOctets = 32 << 20
+// maxBytes is the longest request or answer that fits into a line of a cassette.
+const maxBytes = 32 << 20
 
 func (o *Options) setDefaults() {
 	def(&o.Timeout, 2*time.Minute)
@@ -145,7 +145,7 @@ func (o *Options) setDefaults() {
 	def(&o.MaxWait, 30*time.Second)
 	def(&o.Concurrency, 4)
 	def(&o.BreakFor, 30*time.Second)
-	o.MaxRequest, o.MaxAnswer = min(o.MaxRequest, maxOctets), min(o.MaxAnswer, maxOctets)
+	o.MaxRequest, o.MaxAnswer = min(o.MaxRequest, maxBytes), min(o.MaxAnswer, maxBytes)
 	o.Backoff = min(o.Backoff, o.MaxWait)
 	switch {
 	case o.Retries == 0:

@@ -78,7 +78,7 @@ func modelEvents(src []byte) (all []string) {
 	return all
 }
 
-// FuzzAnswer: any octets are an answer or an error of this package; what is an
+// FuzzAnswer: any bytes are an answer or an error of this package; what is an
 // answer is consistent.
 func FuzzAnswer(f *testing.F) {
 	for _, tt := range wireCases {

@@ -21,7 +21,7 @@ type Key struct {
 // NewKey is a key that read reveals. ref names it to people.
 func NewKey(ref string, read func() (string, error)) Key { return Key{ref, read} }
 
-// maxKey is the longest secret accepted, in octets.
+// maxKey is the longest secret accepted, in bytes.
 const maxKey = 8 << 10
 
 // reveal reads the secret; "" for the zero Key.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package llm completes conversations with language models of several providers, under limits, with every octet kept.
+// Package llm completes conversations with language models of several providers, under limits, with every byte kept.
 //
 // It speaks three wire formats (see Format) by thin clients of its own, because
-// what was asked and what was answered is evidence: a Response holds the octets of
+// what was asked and what was answered is evidence: a Response holds the bytes of
 // both, and nothing is retried, waited for or paid for that an observer does not
 // see. What a model or its provider says is third-party text: it stands in a
-// Response and in octets, never in an error.
+// Response and in bytes, never in an error.
 package llm
 
 import (
@@ -39,7 +39,7 @@ type Request struct {
 
 	// InputTokens is an upper bound that the caller knows for the tokens of this
 	// request, by which budgets reserve: a variant from which only something was taken
-	// away costs no more than its base did. 0 = one token an octet of the request and
+	// away costs no more than its base did. 0 = one token a byte of the request and
 	// 1,024 for what the provider adds, which no tokenizer of today exceeds.
 	InputTokens int
 
@@ -49,7 +49,7 @@ type Request struct {
 
 	// Raw, if it is not nil, is sent as it is instead of all that stands above but
 	// InputTokens: a conversation that this type cannot hold, or one of which every
-	// octet matters. It is a strict JSON object in the endpoint's format, names its
+	// byte matters. It is a strict JSON object in the endpoint's format, names its
 	// model, bounds its answer by a member of its own, wants one answer, and asks for a
 	// stream if and only if Stream is set. Calls of tools that Tools does not name are
 	// marked as unknown all the same.
@@ -119,9 +119,9 @@ type Problem string
 
 // The problems. The empty Problem is none.
 const (
-	ProblemName      Problem = "bad-name"         // empty or longer than 256 octets
+	ProblemName      Problem = "bad-name"         // empty or longer than 256 bytes
 	ProblemUnknown   Problem = "unknown-tool"     // not one of the request's
-	ProblemID        Problem = "bad-id"           // empty or longer than 256 octets
+	ProblemID        Problem = "bad-id"           // empty or longer than 256 bytes
 	ProblemTwice     Problem = "duplicate-id"     // that of another call of this answer
 	ProblemArguments Problem = "bad-arguments"    // not strict JSON: cut off, duplicate names, more than one value
 	ProblemNoObject  Problem = "arguments-type"   // JSON, but not an object
@@ -159,7 +159,7 @@ type Response struct {
 	Attempts int           // made for this request, the last included
 	Duration time.Duration // of the last attempt
 
-	Request, Answer Octets // of the last attempt
+	Request, Answer Bytes // of the last attempt
 }
 
 // Whole reports whether the model ended by itself: it was neither cut off nor

@@ -17,7 +17,7 @@ import (
 type script struct {
 	Version string `json:"version"`
 	Rules   []struct {
-		Has    []string        `json:"has,omitempty"`   // all of these stand in the request's octets
+		Has    []string        `json:"has,omitempty"`   // all of these stand in the request's bytes
 		Lacks  []string        `json:"lacks,omitempty"` // and none of these
 		Answer json.RawMessage `json:"answer"`          // body of the provider's answer
 	} `json:"rules"`

@@ -23,7 +23,7 @@ type eventReader struct {
 
 func newEventReader(r io.Reader) *eventReader { return &eventReader{r: bufio.NewReader(r)} }
 
-// next is the next event that has data, or the error of the reader. The octets
+// next is the next event that has data, or the error of the reader. The bytes
 // are valid until the next call.
 func (e *eventReader) next() (name string, data []byte, err error) {
 	e.name, e.data = "", e.data[:0]

@@ -29,7 +29,7 @@ type Principal struct {
 // May reports whether p has the scope.
 func (p Principal) May(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
-// maxID is the length of the longest principal ID, in octets.
+// maxID is the length of the longest principal ID, in bytes.
 const maxID = 128
 
 // validID reports whether id may be the ID of a principal: 1 to 128 ASCII
@@ -40,7 +40,7 @@ func validID(id string) bool {
 }
 
 // isName reports whether s is a letter or digit, and then letters, digits and
-// octets of more.
+// bytes of more.
 func isName(s, more string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxToken is the length of the longest token, in octets.
+// maxToken is the length of the longest token, in bytes.
 const maxToken = 16 << 10
 
 // errAnonymous means that a request shows no credentials of any kind.

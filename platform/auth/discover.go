@@ -16,7 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxDocument is the length of the longest metadata or JWK Set, in octets.
+// maxDocument is the length of the longest metadata or JWK Set, in bytes.
 const maxDocument = 512 << 10
 
 // A source is where the keys of an issuer come from. All its errors are constant

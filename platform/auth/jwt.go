@@ -30,7 +30,7 @@ type claims struct {
 
 // parseJWT reads the header and the claims of a token in the JWS Compact
 // Serialization. Nothing of them has been verified. Only one spelling of the
-// base64url of an octet sequence is accepted, and the JSON is read strictly, so
+// base64url of a byte sequence is accepted, and the JSON is read strictly, so
 // that nobody can read the token in another way.
 func parseJWT(token string) (h joseHeader, c claims, err error) {
 	parts := strings.SplitN(token, ".", 4)

@@ -25,7 +25,7 @@ import (
 type ResourceOptions struct {
 	// Resource is the identifier of this server (RFC 8707): the https URL by which
 	// clients call it, without a query or fragment. The "aud" of a token must hold
-	// it, octet for octet.
+	// it, byte for byte.
 	Resource string
 
 	// Audiences are further values of "aud" that mean this server and no other,
@@ -66,7 +66,7 @@ type Issuer struct {
 	// letters, digits and ". _ -".
 	Name string
 
-	// URL is the issuer identifier, octet for octet as in "iss".
+	// URL is the issuer identifier, byte for byte as in "iss".
 	URL string
 
 	// JWKS is the URL of its keys; "": the one that its metadata names (RFC 8414,

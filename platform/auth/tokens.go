@@ -20,9 +20,9 @@ import (
 
 // Bounds of a token file.
 const (
-	maxTokenFile = 1 << 20 // octets
+	maxTokenFile = 1 << 20 // bytes
 	maxTokens    = 4096    // each one is compared for each request
-	minSecret    = 32      // octets
+	minSecret    = 32      // bytes
 )
 
 // tokenFile is the format that ParseTokens reads.
@@ -45,9 +45,9 @@ type tokenFile struct {
 //
 // A principal is 1 to 64 ASCII letters, digits and ". _ - @", the first a letter
 // or a digit; it may have several tokens, so that one can be replaced without a
-// gap. A token is only ever a reference. A secret is 32 octets or more that a
+// gap. A token is only ever a reference. A secret is 32 bytes or more that a
 // Bearer header can hold (one line end behind it is not part of it), must not be
-// that of another entry, and must look random: eight different octets at least
+// that of another entry, and must look random: eight different bytes at least
 // and no repetition. That finds a placeholder; it cannot measure what a secret is
 // worth, so generate one, as by "openssl rand -hex 32".
 //
@@ -141,7 +141,7 @@ func weakness(s string) string {
 		return "the secret is too short: want " + strconv.Itoa(minSecret) + " octets"
 	}
 	distinct := map[byte]bool{}
-	steps := 0 // octets that follow from the one before
+	steps := 0 // bytes that follow from the one before
 	for i := range len(s) {
 		distinct[s[i]] = true
 		if i > 0 && (s[i] == s[i-1] || s[i] == s[i-1]+1 || s[i] == s[i-1]-1) {

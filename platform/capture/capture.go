@@ -49,7 +49,7 @@ func ParseRecipients(names []string) (*Recipients, error) {
 // Names are the public keys, as they were given.
 func (r *Recipients) Names() []string { return append([]string(nil), r.names...) }
 
-// Seal encrypts body as an age file, which has 184 octets more with one recipient.
+// Seal encrypts body as an age file, which has 184 bytes more with one recipient.
 func (r *Recipients) Seal(body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := age.Encrypt(&b, r.keys...)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxStderrLine = 1000 // octets of a line that are shown
+	maxStderrLine = 1000 // bytes of a line that are shown
 	stderrBurst   = 200  // lines at once
 	stderrRate    = 20   // lines a second in the long run
 )

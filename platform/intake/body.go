@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// rate is how many octets a second a body has to come at, beyond the first patience:
+// rate is how many bytes a second a body has to come at, beyond the first patience:
 // whoever sends nothing must not keep a place among the requests under way.
 const rate = 16 << 10
 
@@ -18,7 +18,7 @@ var ErrTooLong = errors.New("intake: the body is too long")
 
 // A Reader reads bodies. All its members have to be set.
 type Reader struct {
-	Share *Share // of octets
+	Share *Share // of bytes
 	// Most is how long a body may be. The Share has to hold two of them for one who reads
 	// both to get through: see Least.
 	Most     int
@@ -95,7 +95,7 @@ func (m *room) leave() {
 const lingering = 5 * time.Second
 
 // Refuse answers a request before its body has come, by what answer writes, and then lets
-// the client send up to most octets of what it has begun to send: most clients read an
+// the client send up to most bytes of what it has begun to send: most clients read an
 // answer only behind that. The connection ends.
 func Refuse(w http.ResponseWriter, r *http.Request, most int, answer func()) {
 	w.Header().Set("Connection", "close")

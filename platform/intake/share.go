@@ -14,7 +14,7 @@ var (
 	ErrGreedy = errors.New("intake: what is left is for others")
 )
 
-// A Share parts what there is of something, places or octets, among those who ask. Each
+// A Share parts what there is of something, places or bytes, among those who ask. Each
 // may have as much as is left for others then: one alone half of it, two a third each. So
 // whoever comes finds something, however much somebody hoards. The zero Share has nothing.
 type Share struct {

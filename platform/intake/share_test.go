@@ -69,7 +69,7 @@ func TestSharePlaces(t *testing.T) {
 	}
 }
 
-// TestRoom: a body that has as many octets as it may fits in the least bound there is, and
+// TestRoom: a body that has as many bytes as it may fits in the least bound there is, and
 // never takes more than that.
 func TestRoom(t *testing.T) {
 	for _, most := range []int{1, 4095, 4096, 4097, 10_000, 1 << 20} {

@@ -23,7 +23,7 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 // ErrTooLong: a file is longer than whoever reads it expects.
 var ErrTooLong = errors.New("state: file too long")
 
-// Read returns at most limit octets of a file: all of it, or an error that wraps
+// Read returns at most limit bytes of a file: all of it, or an error that wraps
 // ErrTooLong and the beginning. It wraps fs.ErrNotExist where there is none, and
 // ErrUnsafe where another user may read or write it.
 func (d *Dir) Read(name string, limit int64) ([]byte, error) {

@@ -19,10 +19,10 @@ import (
 var errRotate = errors.New("state: journal not rotated")
 
 // errRecord is wrapped when what was to be appended is not one line of at most
-// MaxRecord octets; nothing was written.
+// MaxRecord bytes; nothing was written.
 var errRecord = errors.New("state: not a journal record")
 
-// MaxRecord is the longest record in octets.
+// MaxRecord is the longest record in bytes.
 const MaxRecord = 1 << 20
 
 // JournalOptions bounds a journal. The zero value is the default.

@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// KeySize is the size of a key in octets.
+// KeySize is the size of a key in bytes.
 const KeySize = 32
 
 // Key returns the random key called name, making it on first use. However many

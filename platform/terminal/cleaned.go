@@ -45,7 +45,7 @@ type Cleaned struct {
 	Hidden            []messageReport `json:"hidden"`
 }
 
-// An eventReport is a scrub.Event: [start,end) are octets of the input,
+// An eventReport is a scrub.Event: [start,end) are bytes of the input,
 // [out,out_end) of text.
 type eventReport struct {
 	Class  string `json:"class"`

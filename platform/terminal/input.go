@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// MaxInput bounds a text, or one row of many, in octets.
+// MaxInput bounds a text, or one row of many, in bytes.
 const MaxInput = 32 << 20
 
 // ErrTooLarge says that an input exceeds maxInput.
@@ -61,7 +61,7 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// ReadInput reads everything, up to maxInput octets.
+// ReadInput reads everything, up to maxInput bytes.
 func ReadInput(name string, stdin io.Reader) ([]byte, error) {
 	r, err := OpenInput(name, stdin)
 	if err != nil {

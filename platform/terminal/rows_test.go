@@ -61,7 +61,7 @@ func TestEditRowsLong(t *testing.T) {
 	}
 }
 
-// broken fails after n octets.
+// broken fails after n bytes.
 type broken struct{ n int }
 
 func (b *broken) Write(p []byte) (int, error) {

@@ -34,7 +34,7 @@ func Inline(s string) string {
 	return lineEnds.Replace(Printable(s)) + rest
 }
 
-const MaxInline = 512 // octets
+const MaxInline = 512 // bytes
 
 var lineEnds = strings.NewReplacer("\n", "\u2039U+000A LINE FEED\u203a", "\t", "\u2039U+0009 CHARACTER TABULATION\u203a")
 

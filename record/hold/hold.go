@@ -31,7 +31,7 @@ type Item struct {
 	Call      Digest // of what was asked: a release answers the same question
 	Digest    Digest // of Body
 	Body      []byte // as it was received: third-party text, or Sealed; nil in a list
-	Octets    int    // of Body
+	Bytes     int    // of Body
 
 	Held    time.Time
 	Until   time.Time // when it expires
@@ -47,7 +47,7 @@ type Digest [sha256.Size]byte
 func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
 
 // CallOf is the digest of a question: who asked which tool of which server what.
-// Arguments count octet for octet, as the client spelled them.
+// Arguments count byte for byte, as the client spelled them.
 func CallOf(principal, server, tool string, arguments []byte) Digest {
 	h := sha256.New()
 	for _, s := range []string{principal, server, tool} {
@@ -139,7 +139,7 @@ type Options struct {
 	Keep      time.Duration    // until an item expires; 24 h
 	remember  time.Duration    // how long a decided or expired item is still listed; 30 days
 	PerServer int              // items held or released; 1,000
-	maxBody   int              // octets of one item; 32 MiB
+	maxBody   int              // bytes of one item; 32 MiB
 	Now       func() time.Time // nil: time.Now
 
 	// Evidence returns the ledger's record of an item that comes to be as it is given:
@@ -181,7 +181,7 @@ func usual(d *time.Duration, v time.Duration) {
 	}
 }
 
-// Hold puts an item into the queue; Held, Until, State, Digest and Octets are set
+// Hold puts an item into the queue; Held, Until, State, Digest and Bytes are set
 // here. A queue that is full loses nothing that it has: the new item is refused
 // with ErrFull, and stays withheld.
 func (q *Queue) Hold(ctx context.Context, it Item) error {
@@ -190,7 +190,7 @@ func (q *Queue) Hold(ctx context.Context, it Item) error {
 	}
 	now := q.o.Now().UTC()
 	it.Held, it.Until, it.State = now, now.Add(q.o.Keep), Held
-	it.Digest, it.Octets = sha256.Sum256(it.Body), len(it.Body)
+	it.Digest, it.Bytes = sha256.Sum256(it.Body), len(it.Body)
 	evidence, err := q.evidence(it)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func BenchmarkReadSealed(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	octets := sealed.Octets()
+	octets := sealed.Bytes()
 	b.ReportAllocs()
 	for range b.N {
 		if _, err := ReadSealed(octets); err != nil {

@@ -24,7 +24,7 @@ const (
 
 var errEnvelope = errors.New("ledger: envelope: it is not spelled as this format has it")
 
-// appendPAE appends the octets that a DSSE signature is made over.
+// appendPAE appends the bytes that a DSSE signature is made over.
 func appendPAE(dst, statement []byte) []byte {
 	dst = append(dst, "DSSEv1 "...)
 	dst = strconv.AppendInt(dst, int64(len(PayloadType)), 10)

@@ -57,9 +57,9 @@ type Role string
 
 // The roles. Names of people are content like any other: hash them.
 const (
-	Received  Role = "received"  // octets as they came from the server
-	Delivered Role = "delivered" // octets as they went to the client
-	Held      Role = "held"      // octets that wait, or waited
+	Received  Role = "received"  // bytes as they came from the server
+	Delivered Role = "delivered" // bytes as they went to the client
+	Held      Role = "held"      // bytes that wait, or waited
 	Call      Role = "call"      // the question that was answered
 	Principal Role = "principal" // whose call it was
 	By        Role = "by"        // the person who decided
@@ -136,7 +136,7 @@ type Event struct {
 }
 
 // A Sealed is an event as it waits for its signature: the public statement and
-// the private opening of its digests. A store keeps Octets, or the two parts.
+// the private opening of its digests. A store keeps Bytes, or the two parts.
 type Sealed struct {
 	ID        ID
 	Statement []byte     // canonical JSON, without a line feed
@@ -144,8 +144,8 @@ type Sealed struct {
 	Parsed    *Statement // what Statement says: as it would be read again
 }
 
-// Octets joins the two for a store: statement, line feed, opening.
-func (s Sealed) Octets() []byte {
+// Bytes joins the two for a store: statement, line feed, opening.
+func (s Sealed) Bytes() []byte {
 	return append(append(append(make([]byte, 0, len(s.Statement)+1+len(s.Opening)), s.Statement...), '\n'), s.Opening...)
 }
 
@@ -157,7 +157,7 @@ var errTooLong = errors.New("ledger: seal: the statement is too long")
 
 // Seal writes the event down. The salt is random and never used again. It fails
 // only by a mistake of the program: a kind or a role that is not known, a role
-// twice, more than maxStatement octets.
+// twice, more than maxStatement bytes.
 func (e *Event) Seal(salt Salt) (Sealed, error) {
 	switch {
 	case !e.Kind.Known():
@@ -186,7 +186,7 @@ func (e *Event) Seal(salt Salt) (Sealed, error) {
 	}
 	s.Parsed.Subjects = subjects
 	s.Statement = s.Parsed.appendStatement(make([]byte, 0, 1280))
-	s.Parsed.Octets = s.Statement
+	s.Parsed.Bytes = s.Statement
 	if len(s.Statement) > maxStatement {
 		return Sealed{}, errTooLong
 	}
@@ -206,7 +206,7 @@ func inOrder(subjects []Subject) bool {
 func inYears(t time.Time) bool { y := t.UTC().Year(); return 0 <= y && y <= 9999 }
 
 // commit is the salted digest that stands in a statement: HMAC-SHA-256 with the
-// salt as its key over the role, a zero octet and the plain digest.
+// salt as its key over the role, a zero byte and the plain digest.
 func commit(salt Salt, role Role, d Digest) Digest {
 	// As RFC 2104 has it: crypto/hmac would allocate five times for each digest.
 	var inner [sha256.BlockSize + maxRole + 1 + sha256.Size]byte

@@ -133,7 +133,7 @@ func TestSealProperties(t *testing.T) {
 		if st.ID != e.ID || !st.Time.Equal(e.Time) || st.Kind != e.Kind || st.Of != e.Of || st.Inspected != e.Inspected {
 			t.Fatalf("read as %+v, want %+v", st.Event, e)
 		}
-		back, err := ReadSealed(s.Octets())
+		back, err := ReadSealed(s.Bytes())
 		if err != nil || !reflect.DeepEqual(back, s) || back.ID != e.ID {
 			t.Fatalf("ReadSealed: %v, %+v, want %+v", err, back.Parsed, s.Parsed)
 		}

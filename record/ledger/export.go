@@ -114,7 +114,7 @@ var errIrregular = errors.New("ledger: export: it is no regular file")
 
 var errTile = errors.New("ledger: tile: it is not of that many hashes")
 
-// read reads a file of at most limit octets.
+// read reads a file of at most limit bytes.
 func (d *Directory) read(path string, limit int) ([]byte, error) {
 	// Whoever opens a pipe waits until somebody writes to it.
 	if info, err := fs.Stat(d.dir, path); err == nil && !info.Mode().IsRegular() {

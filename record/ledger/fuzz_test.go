@@ -33,7 +33,7 @@ func FuzzParseStatement(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := s.appendStatement(nil); !bytes.Equal(got, b) || !bytes.Equal(s.Octets, b) {
+		if got := s.appendStatement(nil); !bytes.Equal(got, b) || !bytes.Equal(s.Bytes, b) {
 			t.Errorf("%q read and written is %q", b, got)
 		}
 		if _, err := s.Seal(Salt{}); err != nil {
@@ -80,14 +80,14 @@ func FuzzParseProof(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	seeds(f, p.Octets())
+	seeds(f, p.Bytes())
 	keys := []*Key{l.signer.Key()}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := ParseProof(b)
 		if err != nil {
 			return
 		}
-		if !bytes.Equal(p.Octets(), b) {
+		if !bytes.Equal(p.Bytes(), b) {
 			t.Errorf("%q has another spelling", b)
 		}
 		if got, err := p.Verify(keys, nil, 0); err == nil && !bytes.Equal(p.Envelope, l.entries[got.Index]) {
@@ -112,7 +112,7 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-// FuzzVerifyExport replaces one file of an export: nothing but the octets that
+// FuzzVerifyExport replaces one file of an export: nothing but the bytes that
 // stood there is accepted.
 func FuzzVerifyExport(f *testing.F) {
 	l := testLog(f, 4)

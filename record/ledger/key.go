@@ -53,7 +53,7 @@ func parseKey(vkey string, kind byte) (*Key, error) {
 	return k, nil
 }
 
-// splitKey takes name, "+", 8 hex digits, "+" and base64 apart: a type and size octets.
+// splitKey takes name, "+", 8 hex digits, "+" and base64 apart: a type and size bytes.
 func splitKey(s string, size int) (name string, material []byte, ok bool) {
 	name, rest, ok := strings.Cut(s, "+")
 	if !ok || !ValidOrigin(name) || len(rest) < 9 || rest[8] != '+' {

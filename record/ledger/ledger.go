@@ -48,9 +48,9 @@ import (
 
 // Bounds of a log. A tlog-tiles entry has 16 bits for its length.
 const (
-	maxStatement  = 16 << 10 // octets of a statement
-	maxEnvelope   = 32 << 10 // octets of an envelope
-	maxCheckpoint = 16 << 10 // octets of a checkpoint with its cosignatures
+	maxStatement  = 16 << 10 // bytes of a statement
+	maxEnvelope   = 32 << 10 // bytes of an envelope
+	maxCheckpoint = 16 << 10 // bytes of a checkpoint with its cosignatures
 	maxSize       = 1 << 52  // records of a log
 )
 

@@ -38,7 +38,7 @@ var (
 	errOpeningForm = errors.New("ledger: opening: it is not spelled as this format has it")
 )
 
-const maxOpening = 4 << 10 // octets
+const maxOpening = 4 << 10 // bytes
 
 // ParseOpening reads the opening of a record, strictly: it must be spelled as Seal
 // spells it.

@@ -65,8 +65,8 @@ func Prove(ctx context.Context, src Source, index int64) (*Proof, error) {
 
 const proofHeader = "c2sp.org/tlog-proof@v1\n"
 
-// Octets is the text of the proof.
-func (p *Proof) Octets() []byte {
+// Bytes is the text of the proof.
+func (p *Proof) Bytes() []byte {
 	b := []byte(proofHeader + "extra ")
 	b = base64.StdEncoding.AppendEncode(b, p.Envelope)
 	b = fmt.Appendf(b, "\nindex %d\n", p.Index)
@@ -106,7 +106,7 @@ func ParseProof(b []byte) (*Proof, error) {
 		}
 		p.Path = append(p.Path, h)
 	}
-	if !bytes.Equal(p.Octets(), b) {
+	if !bytes.Equal(p.Bytes(), b) {
 		return nil, errProof
 	}
 	return p, nil

@@ -23,7 +23,7 @@ func TestProofs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			back, err := ParseProof(p.Octets())
+			back, err := ParseProof(p.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestProofFlips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := p.Octets()
+	b := p.Bytes()
 	for i := range b {
 		for bit := range 8 {
 			b[i] ^= 1 << bit
@@ -108,7 +108,7 @@ func TestProofQuorum(t *testing.T) {
 func TestParseProofRefuses(t *testing.T) {
 	l := testLog(t, 5)
 	p, _ := Prove(t.Context(), l, 3)
-	good := string(p.Octets())
+	good := string(p.Bytes())
 	for _, tt := range []struct{ old, new string }{
 		{"@v1", "@v2"}, {"index 3", "index 03"}, {"index 3", "index +3"}, {"extra ", "extra  "}, {"\n\n", "\n"}, {"index 3\n", "index 3\n\n"},
 		{"index 3\n", "index 3\nAAAA\n"}, {"index 3", "index 99999999999999999999"},

@@ -106,7 +106,7 @@ func TestSecondVerifier(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := p.Octets()
+			b := p.Bytes()
 			writeFile(t, file, b)
 			if out, ok := run(t, "proof", file, vkey, witness); !ok {
 				t.Errorf("record %d: %s", i, out)

@@ -15,14 +15,14 @@ import (
 
 // A Statement is a record as it was read: an Event whose digests are salted.
 type Statement struct {
-	Event         // Subjects hold salted digests, in the order of their roles
-	Octets []byte // as they were signed
+	Event        // Subjects hold salted digests, in the order of their roles
+	Bytes []byte // as they were signed
 }
 
 var errStatement = errors.New("ledger: statement: it is not spelled as this format has it")
 
 // ParseStatement reads a statement, strictly: it must be spelled as Seal spells
-// it, octet for octet, so that two texts never stand for one event.
+// it, byte for byte, so that two texts never stand for one event.
 func ParseStatement(b []byte) (*Statement, error) {
 	var p parser
 	return p.statement(bytes.Clone(b))
@@ -42,7 +42,7 @@ func (p *parser) statement(b []byte) (*Statement, error) {
 		return nil, errStatement
 	}
 	root := p.doc.Root()
-	s := &Statement{Octets: b}
+	s := &Statement{Bytes: b}
 	s.read(root.Get("predicate"))
 	for v := range root.Get("subject").Elements() {
 		sub := Subject{Role: Role(v.Get("name").Text())}
@@ -140,7 +140,7 @@ func decodeHex(dst []byte, s string) bool {
 	return err == nil
 }
 
-// ReadSealed reads Sealed.Octets. The Sealed keeps b: the caller must not change it afterwards.
+// ReadSealed reads Sealed.Bytes. The Sealed keeps b: the caller must not change it afterwards.
 func ReadSealed(b []byte) (Sealed, error) {
 	p := parsers.Get().(*parser)
 	defer parsers.Put(p)
@@ -159,7 +159,7 @@ func ReadSealed(b []byte) (Sealed, error) {
 	if err := o.Check(s); err != nil {
 		return Sealed{}, err
 	}
-	return Sealed{s.ID, s.Octets, opening, s}, nil
+	return Sealed{s.ID, s.Bytes, opening, s}, nil
 }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}

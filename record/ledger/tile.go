@@ -80,7 +80,7 @@ func parseTilePath(path string) (level int, n int64, w int, ok bool) {
 	return level, n, w, tilePath(level, n, w) == path
 }
 
-// appendEntry appends an entry as bundles have it: two octets of length before it.
+// appendEntry appends an entry as bundles have it: two bytes of length before it.
 func appendEntry(dst, envelope []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, uint16(len(envelope))), envelope...)
 }

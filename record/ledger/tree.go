@@ -27,12 +27,12 @@ type Tree struct {
 }
 
 // A TileData is a tile as it stands now. A later, wider version of the same tile
-// begins with the same octets, so a store keeps one row for (Level, N) and
+// begins with the same bytes, so a store keeps one row for (Level, N) and
 // replaces its data; every narrower tile that was ever served is a prefix of it.
 type TileData struct {
 	Level int
 	N     int64
-	Data  []byte // 32 octets a hash, 1 to 256 hashes
+	Data  []byte // 32 bytes a hash, 1 to 256 hashes
 }
 
 // width is how many hashes the tile n of a level has in a log of some size.

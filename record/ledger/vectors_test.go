@@ -94,7 +94,7 @@ func TestVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Proof = string(p.Octets())
+	v.Proof = string(p.Bytes())
 	c, _ := readCheckpoint(l.checkpoint)
 	path, err := ProveConsistency(t.Context(), l, 3, c)
 	if err != nil {
@@ -144,15 +144,15 @@ func TestSpecification(t *testing.T) {
 	for line := range bytes.Lines(l.checkpoint) {
 		says(strings.TrimSpace(string(line)))
 	}
-	says(fmt.Sprintf("`tile/entries/000.p/5` has %d octets", len(l.export(t, false)["tile/entries/000.p/5"].Data)))
+	says(fmt.Sprintf("`tile/entries/000.p/5` has %d bytes", len(l.export(t, false)["tile/entries/000.p/5"].Data)))
 	for _, k := range kinds {
 		says("`" + string(k) + "`")
 	}
 	for _, r := range roles {
 		says("`" + string(r) + "`")
 	}
-	says("most 16,384 octets")
-	says("at most 32,768 octets")
+	says("most 16,384 bytes")
+	says("at most 32,768 bytes")
 	if maxStatement != 16384 || maxEnvelope != 32768 {
 		t.Error("the bounds have changed")
 	}

@@ -68,7 +68,7 @@ type Item struct {
 	Code      string    `json:"code"`
 	Call      string    `json:"call"`
 	Digest    string    `json:"digest"`
-	Octets    int       `json:"octets"`
+	Bytes     int       `json:"octets"`
 	Held      time.Time `json:"held"`
 	Until     time.Time `json:"until"`
 	Decided   time.Time `json:"decided,omitzero"`
@@ -92,7 +92,7 @@ func NewItem(it *hold.Item) *Item {
 	it = Believed(it)
 	return &Item{
 		ID: it.ID, State: string(it.State), Server: it.Server, Tool: it.Tool, Principal: it.Principal, Rule: it.Rule,
-		Code: code(it), Call: it.Call.String(), Digest: it.Digest.String(), Octets: it.Octets,
+		Code: code(it), Call: it.Call.String(), Digest: it.Digest.String(), Bytes: it.Bytes,
 		Held: it.Held, Until: it.Until, Decided: it.Decided, By: it.By,
 	}
 }
@@ -120,7 +120,7 @@ func WriteItems(dst io.Writer, items []hold.Item) error {
 	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tOCTETS")
 	for i := range items {
 		it := Believed(&items[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, terminal.Minute(it.Held), terminal.Minute(it.Until), Source(it), code(it), it.Octets)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, terminal.Minute(it.Held), terminal.Minute(it.Until), Source(it), code(it), it.Bytes)
 	}
 	return w.Flush()
 }
@@ -145,7 +145,7 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item) error {
 		row("decided", terminal.Minute(it.Decided)+" by "+it.By)
 	}
 	row("digest", it.Digest.String())
-	row("size", terminal.Plural(it.Octets, "octet"))
+	row("size", terminal.Plural(it.Bytes, "octet"))
 	if sealed {
 		terminal.Section(w, p, "its content is encrypted to its reviewers: --identity opens it")
 		return w.Flush()

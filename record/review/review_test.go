@@ -73,7 +73,7 @@ var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 func heldItem() hold.Item {
 	body := []byte(`{"content":[{"text":"a\u202eb"}]}`)
 	return hold.Item{ID: strings.Repeat("a", 32), State: hold.Held, Server: "files", Tool: "read", Principal: "ann", Rule: "finding", Code: finding.HiddenTag,
-		Digest: sha256.Sum256(body), Octets: len(body), Body: body, Held: at, Until: at.Add(time.Hour)}
+		Digest: sha256.Sum256(body), Bytes: len(body), Body: body, Held: at, Until: at.Add(time.Hour)}
 }
 
 // TestShow: an item in each state, as a person and as a program reads it.

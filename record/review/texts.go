@@ -31,7 +31,7 @@ func texts(body []byte) iter.Seq[placed] {
 	}
 }
 
-// maxPlace bounds what is shown of a path, in octets: the end of it.
+// maxPlace bounds what is shown of a path, in bytes: the end of it.
 const maxPlace = 512
 
 func eachText(place string, v strictjson.Value, yield func(placed) bool) bool {

@@ -63,8 +63,8 @@ var ErrNoKey = errors.New("sequence: the log's key is not here")
 // is added to it: pellucid ledger verify says what is wrong.
 var ErrStored = errors.New("sequence: the stored log does not fit its checkpoint")
 
-// maxOctets bounds what is read of a batch.
-const maxOctets = 16 << 20
+// maxBytes bounds what is read of a batch.
+const maxBytes = 16 << 20
 
 // A Sequencer carries a log on. Its methods may be called at the same time.
 type Sequencer struct {
@@ -203,7 +203,7 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	defer s.unlock()
-	waiting, err := s.o.Store.Pending(ctx, s.o.batch, maxOctets)
+	waiting, err := s.o.Store.Pending(ctx, s.o.batch, maxBytes)
 	if err != nil {
 		return false, err
 	}
@@ -221,7 +221,7 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 		// What was read before the lease was ours may be in the log by now.
-		if waiting, err = s.o.Store.Pending(ctx, s.o.batch, maxOctets); err != nil || len(waiting) == 0 {
+		if waiting, err = s.o.Store.Pending(ctx, s.o.batch, maxBytes); err != nil || len(waiting) == 0 {
 			return false, err
 		}
 	}

@@ -16,12 +16,12 @@ import (
 type Store interface {
 	ledger.Source
 
-	// Add stores sealed records (ledger.Sealed.Octets) that no other change goes with.
+	// Add stores sealed records (ledger.Sealed.Bytes) that no other change goes with.
 	// One that is stored twice comes into the log once.
 	Add(ctx context.Context, records [][]byte) error
 	// Pending returns what waits, the oldest first, at most limit records and not much
-	// more than octets of them.
-	Pending(ctx context.Context, limit, octets int) ([]Pending, error)
+	// more than size bytes of them.
+	Pending(ctx context.Context, limit, size int) ([]Pending, error)
 	// Waiting is how many records wait; at most limit are counted.
 	Waiting(ctx context.Context, limit int) (int, error)
 
@@ -61,7 +61,7 @@ type Head struct {
 // A Pending is a record that waits.
 type Pending struct {
 	Seq    int64
-	Record []byte // ledger.Sealed.Octets
+	Record []byte // ledger.Sealed.Bytes
 	Link   Link
 }
 

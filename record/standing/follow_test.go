@@ -77,7 +77,7 @@ func (w *world) events(n int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		records = append(records, sealed.Octets())
+		records = append(records, sealed.Bytes())
 	}
 	if err := w.Ledger().Add(ctx, records); err != nil {
 		w.t.Fatal(err)
@@ -202,7 +202,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// FuzzEnvelope: any octets where a record should be are an error at most.
+// FuzzEnvelope: any bytes where a record should be are an error at most.
 func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(`{"payload":"e30=","payloadType":"application/vnd.in-toto+json","signatures":[]}`))
 	f.Add([]byte(nil))

@@ -88,7 +88,7 @@ func (o Options) Name() string {
 	return fmt.Sprintf("%s %d %d %d", version, o.Rest, o.Floor, o.HalfLife/time.Second)
 }
 
-// Snapshot is the State as text: the same State always makes the same octets.
+// Snapshot is the State as text: the same State always makes the same bytes.
 //
 //	pellucid-trust 1 <rest> <floor> <half-life in seconds> <servers swept> <validators swept>
 //	server <name> <score> <quantum> <window> <counts in hexadecimal> <tools swept>
@@ -118,7 +118,7 @@ func appendRecord(b []byte, what, name string, r *record) []byte {
 	return fmt.Appendf(b, "%s%s %d %d %d %x", what, name, r.score, r.at, r.window, r.counts[:])
 }
 
-// Restore returns the State that made a snapshot. Any other octets, and a snapshot
+// Restore returns the State that made a snapshot. Any other bytes, and a snapshot
 // under other Options, are ErrSnapshot.
 func Restore(snapshot []byte, o Options) (*State, error) {
 	s := New(o)

@@ -47,7 +47,7 @@ type Origin struct {
 	Validator string // then Server and Tool are ""
 }
 
-// maxName is the longest name that is told from others, in octets.
+// maxName is the longest name that is told from others, in bytes.
 const maxName = 256
 
 // isName reports whether s can be kept: printable ASCII without a space.

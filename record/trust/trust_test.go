@@ -170,7 +170,7 @@ func apply(s *State, events []Event) *State {
 	return s
 }
 
-// TestReplay: the same events make the same octets, also through their text and
+// TestReplay: the same events make the same bytes, also through their text and
 // from a snapshot in their midst.
 func TestReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -432,7 +432,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// FuzzRestore: any octets are a State that makes them, or ErrSnapshot.
+// FuzzRestore: any bytes are a State that makes them, or ErrSnapshot.
 func FuzzRestore(f *testing.F) {
 	f.Add(New(Options{}).Snapshot())
 	f.Add(apply(New(Options{}), []Event{{0, Hijack, files, false}, {0, Rejected, Origin{Validator: "did:key:a"}, true}}).Snapshot())

@@ -41,7 +41,7 @@ const (
 	NFKCLossy         Code = "nfkc-lossy"                 // … so that a number reads otherwise
 	CombiningFlood    Code = "combining-flood"            // more than 8 non-starters on one base
 	Truncated         Code = "truncated"                  // cut at the cap
-	IllFormedUTF8     Code = "ill-formed-utf8"            // octets that are no UTF-8 became U+FFFD
+	IllFormedUTF8     Code = "ill-formed-utf8"            // bytes that are no UTF-8 became U+FFFD
 	SurrogateMended   Code = "lone-surrogate"             // half a character became U+FFFD
 	MarkupTag         Code = "markup-tag"                 // an HTML tag, comment or lone "<"
 	MarkupLink        Code = "markup-link"                // a link, image or reference definition

@@ -63,7 +63,7 @@ func foldText(s string) string {
 
 // foldASCII appends the reading of one byte. Of the ASCII characters that have an ASCII
 // look-alike, i stands for I, l, 1 and |, which also makes upper and lower case
-// one; an octet that is not ASCII is ill-formed.
+// one; a byte that is not ASCII is ill-formed.
 func foldASCII(dst []byte, c byte) []byte {
 	switch {
 	case c >= 0x80:

@@ -62,7 +62,7 @@ const Other = "other"
 // that everybody knows: make one with [NewKey].
 type Key struct{ b [32]byte }
 
-// NewKey makes a Key of exactly 32 octets, which must be random and secret.
+// NewKey makes a Key of exactly 32 bytes, which must be random and secret.
 func NewKey(b []byte) (Key, error) {
 	var k Key
 	if len(b) != len(k.b) {
@@ -101,7 +101,7 @@ func Label(s string) string {
 	return Other
 }
 
-// maxLabel is the longest label, in octets: the longest tool name that MCP allows.
+// maxLabel is the longest label, in bytes: the longest tool name that MCP allows.
 const maxLabel = 128
 
 // IsLabel reports whether s may stand as an attribute: 1 to 128 of
@@ -132,7 +132,7 @@ func setOf(octets string) (set octetSet) {
 	return set
 }
 
-// only reports whether s is made of 1 to limit octets of set.
+// only reports whether s is made of 1 to limit bytes of set.
 func only(s string, set *octetSet, limit int) bool {
 	if s == "" || len(s) > limit {
 		return false

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// testKey is the published key of docs/spec/frame.md: octets 00 01 … 1f.
+// testKey is the published key of docs/spec/frame.md: bytes 00 01 … 1f.
 func testKey(t testing.TB) Key {
 	t.Helper()
 	b := make([]byte, 32)

@@ -82,7 +82,7 @@ func FuzzFence(f *testing.F) {
 	})
 }
 
-// FuzzOpen: only what Fence makes verifies, whatever the octets.
+// FuzzOpen: only what Fence makes verifies, whatever the bytes.
 func FuzzOpen(f *testing.F) {
 	k := testKey(f)
 	seedBodies(f, func(s string) {

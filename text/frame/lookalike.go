@@ -40,7 +40,7 @@ func appendNeutral(dst []byte, s string, tags ...tag) ([]byte, int) {
 }
 
 // next returns where the first look-alike at or behind from begins, and how
-// many octets its opening angle has: 0 if there is none.
+// many bytes its opening angle has: 0 if there is none.
 func next(s string, from int, tags ...tag) (at, width int) {
 	var b ucd.Buffer
 	for from < len(s) {

@@ -33,7 +33,7 @@ const (
 	MaxPositions    = 256  // of one Finding
 	maxAllPositions = 1024 // of all Findings together
 	maxEntries      = 64   // of Findings; of NotInspected
-	maxPath         = 128  // octets
+	maxPath         = 128  // bytes
 )
 
 // Provenance is the value of the _meta member MetaKey: what a program needs to
@@ -83,7 +83,7 @@ type Finding struct {
 	Positions []Span // ascending; merged behind MaxPositions
 }
 
-// Span is [Start, End) in UTF-8 octets of the string as it was received.
+// Span is [Start, End) in UTF-8 bytes of the string as it was received.
 type Span struct{ Start, End int }
 
 // NotInspected is what was passed without a look inside.
@@ -93,7 +93,7 @@ type NotInspected struct {
 }
 
 // AppendJSON appends p as a JSON object: ASCII only, at most some 40 KB, the
-// same octets for the same p. What goes beyond a bound is not dropped: the last
+// same bytes for the same p. What goes beyond a bound is not dropped: the last
 // position covers the rest by range, the last entry by count.
 func (p *Provenance) AppendJSON(dst []byte) []byte {
 	o := p.Labels()

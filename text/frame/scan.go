@@ -9,7 +9,7 @@ import (
 
 // Found is a fence, or what looks like a part of one, in a larger text.
 type Found struct {
-	Start, End int // octets [Start, End) of the text
+	Start, End int // bytes [Start, End) of the text
 	Origin     Origin
 	Body       string // as delivered; "" unless Verified
 

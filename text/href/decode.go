@@ -17,7 +17,7 @@ const maxLevels = 4
 const delimiters = `/?#@:\`
 
 // A decoded is a text after some levels of decoding, with the offset in the URI
-// from which each octet stems.
+// from which each byte stems.
 type decoded struct {
 	text []byte
 	from []uint16
@@ -52,7 +52,7 @@ func checkDecoding(s string, start int) error {
 }
 
 // decode replaces the percent triplets of d, in place, and returns the index of
-// the first octet that came out of one. A "%" without two digits behind it, which
+// the first byte that came out of one. A "%" without two digits behind it, which
 // only a decoded text can hold, stands for itself. The last level must not find
 // any triplet.
 func (d *decoded) decode(last bool) (first int, changed bool, err error) {

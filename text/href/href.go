@@ -2,7 +2,7 @@
 
 // Package href turns a stranger's URI into an allowed URI or a refusal.
 //
-// An allowed URI is ASCII of at most 1,024 octets, valid by the grammar of RFC
+// An allowed URI is ASCII of at most 1,024 bytes, valid by the grammar of RFC
 // 3986, and of one of these forms:
 //
 //	https://host[:port]/path?query#fragment
@@ -31,7 +31,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// MaxLen is the longest URI allowed, in octets.
+// MaxLen is the longest URI allowed, in bytes.
 const MaxLen = 1024
 
 // A URI is an allowed URI. Only this package makes one; the zero URI is none.
@@ -77,7 +77,7 @@ func Bare(s string) (URI, bool) {
 // nothing of the string.
 type Refusal struct {
 	Code   finding.Code // one of the URI… codes
-	Offset int          // in octets
+	Offset int          // in bytes
 }
 
 // Error is a constant text and the offset.

@@ -28,7 +28,7 @@ const (
 
 // decodePunycode decodes s, which holds lower case letters, digits and hyphens
 // only, by RFC 3492, section 6.2. Every text has one encoding; s is false if it
-// is none, or encodes ASCII only. A label has at most 63 octets, so the cost of
+// is none, or encodes ASCII only. A label has at most 63 bytes, so the cost of
 // the insertions is bounded.
 func decodePunycode(s string) ([]rune, bool) {
 	if len(s) > maxLabel {
@@ -64,7 +64,7 @@ func decodePunycode(s string) ([]rune, bool) {
 }
 
 // decodeDelta decodes one variable-length integer at the start of s and returns
-// its size in octets.
+// its size in bytes.
 func decodeDelta(s string, bias int) (delta, size int, ok bool) {
 	weight := 1
 	for k := base; size < len(s); k += base {

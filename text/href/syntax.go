@@ -9,7 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// Where an octet may stand (RFC 3986, appendix A).
+// Where a byte may stand (RFC 3986, appendix A).
 const (
 	inSegment = 1 << iota // pchar, but for pct-encoded
 	inPath                // and "/"
@@ -87,7 +87,7 @@ func hidden(r rune) bool {
 	return r < ' ' || ucd.Of(r)&ucd.Hidden != 0
 }
 
-// span returns the offset of the first octet from i on that is neither of the
+// span returns the offset of the first byte from i on that is neither of the
 // class nor, where triplets are allowed, part of a well-formed percent triplet.
 func span(s string, i int, class uint8, triplets bool) int {
 	for i < len(s) {

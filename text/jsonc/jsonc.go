@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonc makes strict JSON of JSON with comments, octet by octet in place.
+// Package jsonc makes strict JSON of JSON with comments, byte by byte in place.
 //
 // Programs that people configure by hand allow comments, a comma behind the last
 // element and a byte order mark in their files. Plain turns all of that into

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// maxOctets is a time with nanoseconds and a zone, and some digits more.
-const maxOctets = 40
+// maxBytes is a time with nanoseconds and a zone, and some digits more.
+const maxBytes = 40
 
 // Parse reads s to the letter, as UTC. Package time is laxer: it takes a comma for
 // the point, an hour of one digit, a zone of +24:60 (golang/go#54580). The zero
 // time means none to Go, so it is no time here.
 func Parse(s string) (t time.Time, ok bool) {
 	const shape = "0000-00-00T00:00:00"
-	if len(s) <= len(shape) || len(s) > maxOctets || !shaped(s[:len(shape)], shape) {
+	if len(s) <= len(shape) || len(s) > maxBytes || !shaped(s[:len(shape)], shape) {
 		return time.Time{}, false
 	}
 	if !isZone(strings.TrimLeft(s[len(shape):], ".0123456789")) {

@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 		"2026-02-30T12:00:00Z":                      {},
 		"2026-04-25T12:00:60Z":                      {}, // Go has no leap seconds
 		"0001-01-01T00:00:00Z":                      {},
-		"2026-04-25T12:00:00.00000000000000000000Z": {}, // 41 octets
+		"2026-04-25T12:00:00.00000000000000000000Z": {}, // 41 bytes
 		" 2026-04-25T12:00:00Z":                     {},
 	} {
 		if got, ok := Parse(s); !got.Equal(want) || ok == want.IsZero() {
@@ -56,7 +56,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		at, ok := Parse(s)
 		lax, err := time.Parse(time.RFC3339, s)
-		if want := err == nil && len(s) <= maxOctets && !lax.IsZero() && form.MatchString(s); ok != want {
+		if want := err == nil && len(s) <= maxBytes && !lax.IsZero() && form.MatchString(s); ok != want {
 			t.Fatalf("%+q: %v", s, ok)
 		}
 		if ok && !at.Equal(lax) {

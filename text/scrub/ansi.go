@@ -8,7 +8,7 @@ const (
 	escape = 0x1b
 	bell   = 0x07
 
-	// maxSequence bounds a control string (OSC, DCS, SOS, PM, APC), in octets; no
+	// maxSequence bounds a control string (OSC, DCS, SOS, PM, APC), in bytes; no
 	// honest one is longer. maxParameters bounds the rest.
 	maxSequence   = 4096
 	maxParameters = 256

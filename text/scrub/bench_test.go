@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// fit repeats s to 2,000 octets, less what would cut a character.
+// fit repeats s to 2,000 bytes, less what would cut a character.
 func fit(s string) string {
 	s = strings.Repeat(s, 2000/len(s)+1)
 	n := 2000

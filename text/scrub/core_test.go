@@ -91,7 +91,7 @@ func TestEventsApart(t *testing.T) {
 		in     string
 		events []Event
 	}{
-		{"cut", Policy{Profile: Veritas, MaxOctets: 16}, strings.Repeat("\u0430", 20), []Event{{Confusable, 0, 12, 0, 6}, {Truncated, 12, 40, 6, 9}}},
+		{"cut", Policy{Profile: Veritas, MaxBytes: 16}, strings.Repeat("\u0430", 20), []Event{{Confusable, 0, 12, 0, 6}, {Truncated, 12, 40, 6, 9}}},
 		{"token", Policy{}, "\uff21\uff22\uff1c|x|>\uff23", []Event{{NFKC, 0, 6, 0, 2}, {ControlToken, 6, 13, 2, 2}, {NFKC, 13, 16, 2, 3}}},
 		{"fraction", Policy{Profile: Veritas}, "\u00bc", []Event{{NFKCLossy, 0, 2, 0, 1}, {Confusable, 2, 2, 1, 2}, {NFKCLossy, 2, 2, 2, 3}}},
 		{"minus", Policy{Profile: Veritas}, "10\u207b", []Event{{NFKCLossy, 2, 5, 2, 2}, {Confusable, 5, 5, 2, 3}}},
@@ -118,7 +118,7 @@ func TestNotePlaces(t *testing.T) {
 	}
 }
 
-// kept returns the octets of in that no event covers.
+// kept returns the bytes of in that no event covers.
 func kept(events []Event, in string) int {
 	n := len(in)
 	for _, e := range events {
@@ -266,7 +266,7 @@ func TestNotes(t *testing.T) {
 }
 
 func TestAllocations(t *testing.T) {
-	for _, p := range []Policy{{}, {Profile: Faithful}, {Profile: Veritas, MaxOctets: 4000}} {
+	for _, p := range []Policy{{}, {Profile: Faithful}, {Profile: Veritas, MaxBytes: 4000}} {
 		s := compile(t, p)
 		var r Result
 		for _, c := range benchCases {
@@ -292,7 +292,7 @@ func TestLinear(t *testing.T) {
 		"&l<|x|>", "<[x](", "\n<|x|>",
 	}
 	for _, p := range []Policy{
-		{}, {Profile: Faithful}, {Profile: Veritas, MaxOctets: 2 * factor * size}, {Profile: Veritas, MaxOctets: 2 * factor * size, Scope: Mixed},
+		{}, {Profile: Faithful}, {Profile: Veritas, MaxBytes: 2 * factor * size}, {Profile: Veritas, MaxBytes: 2 * factor * size, Scope: Mixed},
 	} {
 		s := compile(t, p)
 		for _, u := range units {

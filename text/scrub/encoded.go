@@ -36,7 +36,7 @@ func unescape(s string) string {
 			continue
 		}
 		if s[i] == '%' || r < utf8.RuneSelf {
-			b = append(b, byte(r)) // octets of UTF-8 are escaped one by one
+			b = append(b, byte(r)) // bytes of UTF-8 are escaped one by one
 		} else {
 			b = utf8.AppendRune(b, r)
 		}

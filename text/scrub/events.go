@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// An Event says what became of a part of the input: the octets [Start, End) are
-// in the output the octets [Out, OutEnd), which are none if they were dropped.
+// An Event says what became of a part of the input: the bytes [Start, End) are
+// in the output the bytes [Out, OutEnd), which are none if they were dropped.
 // The Events of one text are sorted and do not overlap, and what stands between
 // them is the same in input and output.
 type Event struct {
 	Class       Class
-	Start, End  int // octets of the input
-	Out, OutEnd int // octets of the output
+	Start, End  int // bytes of the input
+	Out, OutEnd int // bytes of the output
 }
 
 // Replay applies events to in, taking what replaces a part from out, and reports
@@ -176,7 +176,7 @@ func Merge(dst []Entry, events []Event) []Entry {
 type editor struct {
 	in     string
 	out    []byte
-	done   int // octets of in that are in out or were replaced
+	done   int // bytes of in that are in out or were replaced
 	events []Event
 }
 
@@ -254,7 +254,7 @@ func (ed *editor) finish() string {
 	return string(ed.out)
 }
 
-// sourceOf returns the octets of the input that [start, end) of the output comes
+// sourceOf returns the bytes of the input that [start, end) of the output comes
 // from: all those of every event that made a part of it.
 func sourceOf(events []Event, start, end int) (from, to int) {
 	n := sort.Search(len(events), func(i int) bool { return events[i].OutEnd > start })

@@ -144,7 +144,7 @@ func runeAt(s string, at int) rune {
 }
 
 // reach is how far from a character of right-to-left text a direction mark can be
-// of use, in octets.
+// of use, in bytes.
 const reach = 64
 
 // An rtlScan knows the strong right-to-left characters around a place that moves

@@ -54,9 +54,9 @@ var policies = []Policy{
 	{Profile: Faithful},
 	{Profile: Faithful, MaxChars: 16},
 	{Profile: Veritas},
-	{Profile: Veritas, MaxOctets: 40},
+	{Profile: Veritas, MaxBytes: 40},
 	{Profile: Veritas, Scope: Mixed},
-	{Profile: Veritas, Confusables: Flag, Ellipsis: true, MaxOctets: 64},
+	{Profile: Veritas, Confusables: Flag, Ellipsis: true, MaxBytes: 64},
 	{Profile: Veritas, DangerouslyRFCSetOnly: true},
 }
 
@@ -133,7 +133,7 @@ func checkPromises(t *testing.T, p Policy, in, out string) {
 			t.Fatalf("%+v: %d characters", p, n)
 		}
 	case Veritas:
-		if len(out) > p.MaxOctets {
+		if len(out) > p.MaxBytes {
 			t.Fatalf("%+v: %+q -> %+q has %d octets", p, in, out, len(out))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// A span of octets [at, end) of a text.
+// A span of bytes [at, end) of a text.
 type octets struct{ at, end int }
 
 // hiddenIn yields the hidden characters of s and where they stand. Ill-formed

@@ -10,7 +10,7 @@ import (
 // A Span is a part of one of several texts.
 type Span struct {
 	Part       int // which text
-	Start, End int // octets of it
+	Start, End int // bytes of it
 }
 
 // Joined finds control tokens, and references to hidden characters, that are

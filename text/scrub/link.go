@@ -102,7 +102,7 @@ func skipSpace(s string, i int) int {
 // failing links of "[a](" x n cost together.
 const maxParens = 8
 
-// destination returns the octets of the destination that begins at s[i]; end is
+// destination returns the bytes of the destination that begins at s[i]; end is
 // -1 if there is none.
 func destination(s string, i int) (start, end int) {
 	depth := 0

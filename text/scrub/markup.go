@@ -17,7 +17,7 @@ type markup struct {
 	ahead    [3]int // the next '"', '\'' and ')', where one was looked for
 }
 
-// A cut replaces octets of the text.
+// A cut replaces bytes of the text.
 type cut struct {
 	start, end int
 	with       string

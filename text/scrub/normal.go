@@ -10,7 +10,7 @@ import (
 )
 
 // expansion is how many times the cap veritas-0.1 lets NFKC produce before it cuts
-// the rest: what comes later in the list only makes text shorter, and 2,000 octets
+// the rest: what comes later in the list only makes text shorter, and 2,000 bytes
 // can become 22,000.
 const expansion = 2
 
@@ -33,7 +33,7 @@ func normalise(p *pass) {
 			p.takeCells(r.buf.Cells)
 		}
 		i = to
-		if p.policy.Profile == Veritas && len(r.ed.out) > expansion*p.policy.MaxOctets {
+		if p.policy.Profile == Veritas && len(r.ed.out) > expansion*p.policy.MaxBytes {
 			r.ed.drop(to, len(p.text), Truncated)
 			p.cut = true
 			break
@@ -52,7 +52,7 @@ func joinsBack(s string, i int) bool {
 	return prop&ucd.NFKCJoins != 0
 }
 
-// maxExpansion is the longest NFKC form of one character, in octets: U+FDFA's.
+// maxExpansion is the longest NFKC form of one character, in bytes: U+FDFA's.
 const maxExpansion = 33
 
 // A normal remembers what NFKC makes of a character that stands alone: in one
@@ -99,7 +99,7 @@ func hasMarks(cells []ucd.Cell) bool {
 
 // takeCells takes over what a stretch became. It is cut wherever its cells allow
 // it, so that an event is as small as can be: between two cells where no source
-// octet of what follows lies before one of what precedes. (Canonical ordering
+// byte of what follows lies before one of what precedes. (Canonical ordering
 // moves cells, composition makes one of several that others stood between.)
 func (p *pass) takeCells(cells []ucd.Cell) {
 	p.facts.marks = p.facts.marks || hasMarks(cells)
@@ -122,7 +122,7 @@ func (p *pass) takeCells(cells []ucd.Cell) {
 	}
 }
 
-// lowest returns for each cell the least source octet from there on; nil where
+// lowest returns for each cell the least source byte from there on; nil where
 // that is the cell's own, as it nearly always is.
 func (p *pass) lowest(cells []ucd.Cell) []uint32 {
 	ordered := true
@@ -226,7 +226,7 @@ func (p *pass) thinRun(at, end int) {
 }
 
 // marksAt returns how many non-starters the character at s[i] stands for, if it
-// stands for nothing else, and its length in octets.
+// stands for nothing else, and its length in bytes.
 func marksAt(s string, i int) (n, w int) {
 	prop, w := ucd.Peek(s, i)
 	if prop&(ucd.NonStarter|ucd.NFCJoins) == 0 {

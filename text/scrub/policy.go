@@ -69,9 +69,9 @@ type Policy struct {
 	// MaxChars is the ceiling of mcp and faithful in code points; 0 means
 	// DefaultMaxChars. It counts the marker of a cut, so it is at least 8.
 	MaxChars int
-	// MaxOctets is the cap of veritas-0.1 in UTF-8 octets; 0 means
-	// DefaultMaxOctets, which suits a rationale; a quote has QuoteMaxOctets.
-	MaxOctets int
+	// MaxBytes is the cap of veritas-0.1 in UTF-8 bytes; 0 means
+	// DefaultMaxBytes, which suits a rationale; a quote has QuoteMaxBytes.
+	MaxBytes int
 
 	// Confusables and Scope rule veritas-0.1's step 4.3.
 	Confusables Confusables
@@ -94,12 +94,12 @@ type Policy struct {
 
 // The defaults of a Policy's limits.
 const (
-	DefaultMaxChars  = 1 << 20
-	DefaultMaxOctets = 2000
-	QuoteMaxOctets   = 1000
+	DefaultMaxChars = 1 << 20
+	DefaultMaxBytes = 2000
+	QuoteMaxBytes   = 1000
 
-	minChars  = 8
-	minOctets = 16
+	minChars = 8
+	minBytes = 16
 	// maxSize keeps every offset, also that of an NFKC form 18 times as long, in
 	// 32 bits.
 	maxSize = 1 << 27
@@ -115,8 +115,8 @@ func Compile(p Policy) (*Scrubber, error) {
 	if p.MaxChars == 0 {
 		p.MaxChars = DefaultMaxChars
 	}
-	if p.MaxOctets == 0 {
-		p.MaxOctets = DefaultMaxOctets
+	if p.MaxBytes == 0 {
+		p.MaxBytes = DefaultMaxBytes
 	}
 	if p.Tokens == nil {
 		p.Tokens = Builtin()
@@ -124,8 +124,8 @@ func Compile(p Policy) (*Scrubber, error) {
 	if p.MaxChars < minChars || p.MaxChars > maxSize {
 		fault("MaxChars %d is not in [%d, %d]", p.MaxChars, minChars, maxSize)
 	}
-	if p.MaxOctets < minOctets || p.MaxOctets > maxSize {
-		fault("MaxOctets %d is not in [%d, %d]", p.MaxOctets, minOctets, maxSize)
+	if p.MaxBytes < minBytes || p.MaxBytes > maxSize {
+		fault("MaxBytes %d is not in [%d, %d]", p.MaxBytes, minBytes, maxSize)
 	}
 	if p.Confusables > Flag {
 		fault("no confusables policy %d", p.Confusables)
@@ -146,7 +146,7 @@ func Compile(p Policy) (*Scrubber, error) {
 	s := &Scrubber{p: p, steps: profileSteps[p.Profile]}
 	s.quick, s.limit = p.Profile != Surface, p.MaxChars
 	if p.Profile == Veritas {
-		s.limit = p.MaxOctets
+		s.limit = p.MaxBytes
 	}
 	return s, nil
 }

@@ -36,7 +36,7 @@ type Result struct {
 // A Note says that something was found and left as it is.
 type Note struct {
 	Class      Class
-	Start, End int // octets of the input: the first that was found
+	Start, End int // bytes of the input: the first that was found
 	Count      int // how many; 1 where only the first was looked for
 }
 

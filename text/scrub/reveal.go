@@ -14,7 +14,7 @@ type HiddenKind string
 
 const (
 	TagMessage       HiddenKind = "tag characters"       // U+E0020 to U+E007E are ASCII
-	SelectorMessage  HiddenKind = "variation selectors"  // VS1 to VS256 are octets
+	SelectorMessage  HiddenKind = "variation selectors"  // VS1 to VS256 are bytes
 	ZeroWidthMessage HiddenKind = "zero-width binary"    // U+200B, U+200C and the like are bits
 	OperatorMessage  HiddenKind = "invisible operators"  // U+2062 and U+2064 are bits
 	DirectionMessage HiddenKind = "direction marks"      // U+200E and U+200F are bits
@@ -25,7 +25,7 @@ const (
 // never for a model. Message is third-party text: show it by finding.Quote only.
 type Hidden struct {
 	Kind       HiddenKind
-	Start, End int // octets of the text
+	Start, End int // bytes of the text
 	Message    string
 }
 
@@ -279,7 +279,7 @@ func clip(s string) string {
 }
 
 // plainOf counts the printable ASCII of s. Misread bits seldom yield any: the
-// octets of an English sentence, taken by twos, are as many Chinese characters.
+// bytes of an English sentence, taken by twos, are as many Chinese characters.
 func plainOf(s string) int {
 	n := 0
 	for i := range len(s) {

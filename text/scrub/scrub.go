@@ -4,7 +4,7 @@
 // was done to it.
 //
 // A Policy names one of four profiles; Compile makes a Scrubber of it; Scrub is
-// total: any octets in, clean text and events out. What a profile does is the
+// total: any bytes in, clean text and events out. What a profile does is the
 // list of steps that Steps returns, each once, in order, repeated until nothing
 // changes. The runner leaves out a step where a survey of the text shows that it
 // has nothing to do; a test holds that against the whole list.
@@ -40,7 +40,7 @@ type Scrubber struct {
 	p     Policy
 	steps []Step
 	quick bool // plain may answer for the steps
-	limit int  // of octets, for plain
+	limit int  // of bytes, for plain
 }
 
 // Policy returns what the Scrubber was compiled from, defaults filled in.
@@ -93,9 +93,9 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 // guard holds the cap where the fix point was not reached in time: a cut text
 // is never longer, whatever a step would make of it.
 func (s *Scrubber) guard(p *pass) {
-	if s.p.Profile == Veritas && len(p.text) > s.p.MaxOctets {
+	if s.p.Profile == Veritas && len(p.text) > s.p.MaxBytes {
 		p.begin()
-		cutOctets(p, true)
+		cutBytes(p, true)
 		p.end()
 		p.r.Clean = Clean{p.text}
 	}

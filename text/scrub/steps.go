@@ -72,7 +72,7 @@ var (
 	}
 	stepCap = Step{
 		"cap", "RFC 4.1", "text beyond the cap is cut at a normalisation boundary, and marked",
-		func(p *pass) { cutOctets(p, false) }, nil, false,
+		func(p *pass) { cutBytes(p, false) }, nil, false,
 	}
 	stepStripEarly = Step{
 		"strip-early", "RFC 4.4", "what 4.4 removes, before 4.2 too: it must not decide what 4.2 composes",
@@ -104,7 +104,7 @@ var (
 	}
 	stepRecap = Step{
 		"recap", "RFC 4.1", "the cap again, on the final text",
-		func(p *pass) { cutOctets(p, true) }, nil, true,
+		func(p *pass) { cutBytes(p, true) }, nil, true,
 	}
 	stepSuspicious = Step{
 		"suspicious", "scrub/3.11", "SUSPICIOUS_UNICODE is refused; nothing is changed",

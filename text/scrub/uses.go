@@ -199,7 +199,7 @@ func partsWords(s string, at, end int) bool {
 // Variation selectors that a registered sequence uses. The standardised sequences of Han
 // characters use the first three selectors, and the Ideographic Variation Database gives
 // no character more than 32 variants. So no selector is left with which the usual code
-// writes a letter: it adds 0xE00F0 to an octet.
+// writes a letter: it adds 0xE00F0 to a byte.
 const (
 	firstStandard, lastStandard       = 0xFE00, 0xFE02
 	firstIdeographic, lastIdeographic = 0xE0100, 0xE011F

@@ -10,7 +10,7 @@ import (
 
 const replacement = "\ufffd"
 
-// mend replaces ill-formed octets. spec: scrub/3.1
+// mend replaces ill-formed bytes. spec: scrub/3.1
 func mend(p *pass) {
 	s := p.text
 	for i := 0; i < len(s); {
@@ -46,10 +46,10 @@ func ceiling(p *pass) {
 	p.r.ed.replace(backOff(s, at), len(s), marker, Truncated)
 }
 
-// cutOctets cuts text of more than MaxOctets octets. The marker stands at the end
+// cutBytes cuts text of more than MaxBytes bytes. The marker stands at the end
 // of the final text only: on ingestion room is left for it. spec: RFC 4.1
-func cutOctets(p *pass, final bool) {
-	s, limit := p.text, p.policy.MaxOctets
+func cutBytes(p *pass, final bool) {
+	s, limit := p.text, p.policy.MaxBytes
 	marker := asciiMarker
 	if p.policy.Ellipsis {
 		marker = ellipsisMarker
@@ -79,7 +79,7 @@ func runeStart(s string, i int) int {
 }
 
 // maxBackOff is how far a cut moves back for the sake of a whole character, in
-// octets. spec: scrub/3.2
+// bytes. spec: scrub/3.2
 const maxBackOff = 32
 
 // backOff returns the last place at or before i where s can be cut so that the

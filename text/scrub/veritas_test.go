@@ -85,11 +85,11 @@ func TestVeritasCap(t *testing.T) {
 		{"at the cap", strings.Repeat("x", 2000), strings.Repeat("x", 2000), Policy{}},
 		{"over it", strings.Repeat("x", 2001), strings.Repeat("x", 1997) + "...", Policy{}},
 		{"length attack", strings.Repeat("x", 50000), strings.Repeat("x", 1997) + "...", Policy{}},
-		{"a quote", strings.Repeat("x", 1001), strings.Repeat("x", 997) + "...", Policy{MaxOctets: QuoteMaxOctets}},
+		{"a quote", strings.Repeat("x", 1001), strings.Repeat("x", 997) + "...", Policy{MaxBytes: QuoteMaxBytes}},
 		{"ellipsis", strings.Repeat("x", 2001), strings.Repeat("x", 1997) + "\u2026", Policy{Ellipsis: true}},
-		{"whole characters", strings.Repeat("\u00e9", 20), strings.Repeat("\u00e9", 14) + "...", Policy{MaxOctets: 32}},
-		{"no base without its mark", strings.Repeat("x", 28) + "x\u0316yyyy", strings.Repeat("x", 28) + "...", Policy{MaxOctets: 32}},
-		{"hidden text makes room", strings.Repeat("x\u200b", 8), strings.Repeat("x", 8), Policy{MaxOctets: 32}},
+		{"whole characters", strings.Repeat("\u00e9", 20), strings.Repeat("\u00e9", 14) + "...", Policy{MaxBytes: 32}},
+		{"no base without its mark", strings.Repeat("x", 28) + "x\u0316yyyy", strings.Repeat("x", 28) + "...", Policy{MaxBytes: 32}},
+		{"hidden text makes room", strings.Repeat("x\u200b", 8), strings.Repeat("x", 8), Policy{MaxBytes: 32}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.p.Profile = Veritas
@@ -172,7 +172,7 @@ func FuzzInsertion(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s, 1, uint16(0x200D))
 	}
-	s := compile(f, Policy{Profile: Veritas, MaxOctets: 1 << 20})
+	s := compile(f, Policy{Profile: Veritas, MaxBytes: 1 << 20})
 	m := compile(f, Policy{})
 	f.Fuzz(func(t *testing.T, in string, at int, c uint16) {
 		in = strings.ToValidUTF8(in, "\ufffd")

@@ -13,11 +13,11 @@ import (
 
 // A symbol is one character of the view.
 type symbol struct {
-	start, end uint32 // octets of the text
-	r          rune   // 0 for octets that are no UTF-8
+	start, end uint32 // bytes of the text
+	r          rune   // 0 for bytes that are no UTF-8
 	char       byte   // ASCII, or other
 	fold       byte   // char in lower case, with look-alikes within ASCII as one
-	exact      bool   // the text spells it with this very octet
+	exact      bool   // the text spells it with this very byte
 }
 
 const other = 0 // a character that is no ASCII character's double

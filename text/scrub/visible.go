@@ -9,7 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// Visible returns s with every hidden character, control and ill-formed octet
+// Visible returns s with every hidden character, control and ill-formed byte
 // spelled out for a person, as in "[U+202E RIGHT-TO-LEFT OVERRIDE]" between single
 // guillemets; TAB and LF stay. With ascii every other character that is not ASCII
 // is spelled out too, by number, and the guillemets are "<" and ">". The result

@@ -8,14 +8,14 @@ import (
 )
 
 // Edits collects changes to the values of one Doc; Apply emits a value with
-// them. What is not edited keeps its octets. The zero Edits is empty and ready
+// them. What is not edited keeps its bytes. The zero Edits is empty and ready
 // for use.
 //
 // Where edits meet, the outermost wins: what is changed inside a value that is
 // itself replaced or removed has no effect. Of several changes to the same
 // value the last one counts. Edits of a value that is absent do nothing.
 //
-// Edits does not parse what it is given: the octets passed as raw must be one
+// Edits does not parse what it is given: the bytes passed as raw must be one
 // JSON value, and they are retained until Reset. Changing the text of names can
 // make two of them equal; whoever does so must parse the result.
 type Edits struct {
@@ -225,7 +225,7 @@ func (w *rewriter) value(i uint32) {
 	}
 }
 
-// container emits an object or array. Of its octets it keeps the opening up to
+// container emits an object or array. Of its bytes it keeps the opening up to
 // the first child, each kept child's gap to the child before it, and all behind
 // the last child; the gap of the first kept child goes.
 func (w *rewriter) container(i uint32) {

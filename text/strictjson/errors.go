@@ -7,7 +7,7 @@ import "strconv"
 // A SyntaxError says why a text was refused and where. It holds nothing of the text.
 type SyntaxError struct {
 	Code   Code
-	Offset int // in octets, from the start of the text
+	Offset int // in bytes, from the start of the text
 }
 
 // Error is a constant text and the offset.
@@ -25,7 +25,7 @@ const (
 	CodeDepth              // Limits.Depth exceeded
 	CodeValues             // Limits.Values exceeded
 	CodeEnd                // the text ends too early
-	CodeToken              // an octet that the grammar does not allow here
+	CodeToken              // a byte that the grammar does not allow here
 	CodeTrailing           // something behind the value
 	CodeBOM                // a byte order mark at the start
 	CodeUTF8               // ill-formed UTF-8 in a string
@@ -33,7 +33,7 @@ const (
 	CodeEscape             // an escape that JSON does not have
 	CodeSurrogate          // a lone surrogate escape
 	CodeNumber             // a number with another spelling than JSON's
-	CodeNumberLong         // a number of more than maxNumber octets
+	CodeNumberLong         // a number of more than maxNumber bytes
 	CodeNumberRange        // a number that a float64 cannot hold: too large, or too near to 0
 	CodeDuplicate          // a second member of the same name
 	CodeFolded             // a second member of the same name but for case (Limits.FoldedNames)

@@ -48,7 +48,7 @@ func texts(dst []string, v Value) []string {
 }
 
 // checkSpans checks the index against the text it stands for: values are
-// separate, in order, and each parses by itself to the same octets.
+// separate, in order, and each parses by itself to the same bytes.
 func checkSpans(t *testing.T, v Value, end int) {
 	if v.Offset() < end {
 		t.Fatalf("value at %d begins before %d", v.Offset(), end)
@@ -146,7 +146,7 @@ func fuzzMended(t *testing.T, src []byte, strict error) {
 	}
 }
 
-// FuzzEdits drives edits by the octets of ops, one for each value met, and
+// FuzzEdits drives edits by the bytes of ops, one for each value met, and
 // checks that what is emitted is one strict text.
 func FuzzEdits(f *testing.F) {
 	for i, tt := range verdicts {

@@ -110,7 +110,7 @@ func (d *Doc) key(slot int, i uint32) []byte {
 }
 
 // appendFolded appends name with each code point replaced by the least one of
-// its simple case folding orbit, so that two names fold to the same octets if
+// its simple case folding orbit, so that two names fold to the same bytes if
 // and only if strings.EqualFold holds them to be equal.
 func appendFolded(dst, name []byte) []byte {
 	for len(name) > 0 {

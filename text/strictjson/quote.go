@@ -8,7 +8,7 @@ const hexDigits = "0123456789abcdef"
 
 // AppendQuote appends s as a JSON string with the fewest and shortest escapes
 // that RFC 8259 allows, which are also those of RFC 8785. s should be UTF-8;
-// every octet that is not becomes U+FFFD, so that the result always is.
+// every byte that is not becomes U+FFFD, so that the result always is.
 func AppendQuote(dst []byte, s string) []byte {
 	return append(appendInside(append(dst, '"'), s), '"')
 }

@@ -27,7 +27,7 @@ func (d *Doc) scanText() (int, Code) {
 	return i, 0
 }
 
-// skipSpace returns the offset of the first octet from i on that is not JSON white space.
+// skipSpace returns the offset of the first byte from i on that is not JSON white space.
 func skipSpace(src []byte, i int) int {
 	for i < len(src) && src[i] <= ' ' && uint64(1)<<src[i]&(1<<' '|1<<'\t'|1<<'\n'|1<<'\r') != 0 {
 		i++
@@ -218,5 +218,5 @@ func (d *Doc) close(self, end int) {
 // alias is b as a string, without a copy.
 func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// aliasBytes is s as octets, without a copy; they must not be changed.
+// aliasBytes is s as bytes, without a copy; they must not be changed.
 func aliasBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

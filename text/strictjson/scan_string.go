@@ -13,7 +13,7 @@ const (
 	highs = 0x80 * ones
 )
 
-// special marks, by its lowest set bit, the first octet of x (in memory order)
+// special marks, by its lowest set bit, the first byte of x (in memory order)
 // that ends a plain run inside a string: a quote, a backslash or a control
 // character. The subtraction can only mark wrongly above a right mark.
 func special(x uint64) uint64 {
@@ -21,8 +21,8 @@ func special(x uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-' '*ones)&^x) & highs
 }
 
-// plainRun returns the offset of the first octet of src from i on that is
-// special, or len(src), and the octets before it ORed together in any order.
+// plainRun returns the offset of the first byte of src from i on that is
+// special, or len(src), and the bytes before it ORed together in any order.
 func plainRun(src []byte, i int) (end int, seen uint64) {
 	for i+8 <= len(src) {
 		x := binary.LittleEndian.Uint64(src[i:])
@@ -132,7 +132,7 @@ func (d *Doc) scanEscape(i int, inValue bool) (next int, mended bool, code Code)
 }
 
 // mend writes U+FFFD over the escape at i in a copy of the text: both have six
-// octets, so every offset stays, and whatever is copied from the text later is
+// bytes, so every offset stays, and whatever is copied from the text later is
 // what was checked.
 func (d *Doc) mend(i int) {
 	if d.Mended == 0 {

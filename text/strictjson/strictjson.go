@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictjson parses JSON once, strictly, into an index over its own octets, and re-emits what was checked.
+// Package strictjson parses JSON once, strictly, into an index over its own bytes, and re-emits what was checked.
 //
 // It exists because peers disagree on lenient JSON, and a disagreement between
 // the parser that checks and the parser that acts is an attack. What is refused
@@ -20,15 +20,15 @@ const (
 	maxValues = 1 << 30
 )
 
-// maxNumber is the longest number accepted, in octets.
+// maxNumber is the longest number accepted, in bytes.
 const maxNumber = 1024
 
 // Limits bounds what one text may cost. The zero value is the strict choice:
 // 32 MiB, 128 levels, 1,048,576 entries.
 type Limits struct {
-	Bytes  int // octets; 0 = 32 MiB, at most 1 GiB - 1
+	Bytes  int // bytes; 0 = 32 MiB, at most 1 GiB - 1
 	Depth  int // nested arrays and objects; 0 = 128, at most 10,000
-	Values int // values and member names together, 12 octets of index each; 0 = 1,048,576
+	Values int // values and member names together, 12 bytes of index each; 0 = 1,048,576
 
 	// MendSurrogates turns a lone surrogate escape in a string value (never in a
 	// name) into U+FFFD instead of an error, counted in Doc.Mended. Slicing a
@@ -58,8 +58,8 @@ func (l Limits) orDefault() Limits {
 // The entries of an object or array follow it, up to next; an object's are
 // name, value, name, value.
 type node struct {
-	start uint32 // offset of the first octet | isName
-	end   uint32 // offset behind the last octet | isEscaped, isMended
+	start uint32 // offset of the first byte | isName
+	end   uint32 // offset behind the last byte | isEscaped, isMended
 	next  uint32 // index of the entry behind this one and all that it holds
 }
 
@@ -115,7 +115,7 @@ func (d *Doc) Root() Value {
 // shrink lets go of memory that a much larger text needed, so that one huge
 // message does not stay resident for the life of a connection.
 func (d *Doc) shrink(size int) {
-	const keep = 1 << 20 // octets, for each buffer
+	const keep = 1 << 20 // bytes, for each buffer
 	if c := cap(d.nodes) * 12; c > keep && c/4 > size {
 		d.nodes = nil
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Kind is the kind of a value, named by the octet it begins with: '{' '[' '"'
+// A Kind is the kind of a value, named by the byte it begins with: '{' '[' '"'
 // '0' (any number) 't' 'f' 'n', or 0 for an absent value.
 type Kind byte
 
@@ -36,7 +36,7 @@ func (v Value) Kind() Kind {
 	}
 }
 
-// Offset is the octet offset of v in the text; 0 if v is absent.
+// Offset is the byte offset of v in the text; 0 if v is absent.
 func (v Value) Offset() int {
 	if v.d == nil {
 		return 0
@@ -56,7 +56,7 @@ func (v Value) Raw() []byte {
 }
 
 // Text is the decoded string; "" if v is not a string. Where the string holds no
-// escape it aliases the text: it changes when the octets given to Reset are
+// escape it aliases the text: it changes when the bytes given to Reset are
 // overwritten, and whoever keeps it longer clones it.
 func (v Value) Text() string {
 	raw, escaped := v.inside()

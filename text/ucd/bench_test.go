@@ -22,7 +22,7 @@ var benchTexts = []struct{ name, s string }{
 	{"fdfa", fill("\ufdfa")},
 }
 
-// fill repeats s to 2,000 octets, cut between characters.
+// fill repeats s to 2,000 bytes, cut between characters.
 func fill(s string) string {
 	s = strings.Repeat(s, 2000/len(s)+1)
 	n := 2000

@@ -15,7 +15,7 @@
 //
 // Ill-formed UTF-8 is read as one U+FFFD per maximal subpart (Unicode 15.0,
 // section 3.9, "U+FFFD Substitution of Maximal Subparts"): E2 82 41 is U+FFFD
-// and A, C0 80 is two U+FFFD. Package unicode/utf8 reads one per octet.
+// and A, C0 80 is two U+FFFD. Package unicode/utf8 reads one per byte.
 package ucd
 
 //go:generate go run ./gen

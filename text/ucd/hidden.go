@@ -11,7 +11,7 @@ const (
 	Bidi                          // reorders what a person sees
 	ZeroWidth                     // spaces, joiners and the byte order mark of no width
 	InvisibleOperator             // invisible mathematics, deprecated format characters
-	VariationSelector             // 260 invisible values: an octet channel
+	VariationSelector             // 260 invisible values: a byte channel
 	Tag                           // ASCII in disguise
 	Filler                        // letters without a glyph, soft hyphen, grapheme joiner
 	Annotation                    // interlinear annotation and its unassigned neighbours
@@ -100,7 +100,7 @@ func ClassOf(r rune) HiddenClass {
 	return NotHidden
 }
 
-// Substitute returns the octet that stands for a hidden character which parts
+// Substitute returns the byte that stands for a hidden character which parts
 // words or lines: LF for CR, VT, FF, NEL and the line and paragraph separators,
 // a space for the Ogham space. For any other r it returns 0, which means: remove
 // it, if it is hidden. That CR LF is one line break is the caller's to know.

@@ -86,7 +86,7 @@ func joinsBack(s string) bool {
 	return false
 }
 
-// EmojiSequence returns the length in octets of the longest emoji sequence at the
+// EmojiSequence returns the length in bytes of the longest emoji sequence at the
 // start of s, 0 if there is none. It knows the sequences of emoji-test.txt, in
 // every qualification, which include keycaps (that begin with an ASCII character)
 // and the three flags made of tags; and a character that is not ASCII with the

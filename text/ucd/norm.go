@@ -32,7 +32,7 @@ type Cell struct {
 	R   rune
 	CCC uint8 // canonical combining class
 
-	// Start, End are the source octets [Start, End) from which R came. Two cells
+	// Start, End are the source bytes [Start, End) from which R came. Two cells
 	// that came from one character share its span; a composed cell's span covers
 	// all that went into it, and what canonical ordering let stand between. The
 	// spans of one segment (a cell with CCC 0 that does not compose backwards, and
@@ -42,7 +42,7 @@ type Cell struct {
 }
 
 // A Buffer is scratch space for normalising; once it has grown, its methods do
-// not allocate. The zero Buffer is ready. One call takes 16 octets for a cell,
+// not allocate. The zero Buffer is ready. One call takes 16 bytes for a cell,
 // and twice that for a disordered run of non-starters.
 type Buffer struct {
 	Cells []Cell
@@ -52,7 +52,7 @@ type Buffer struct {
 // Reset empties Cells and keeps the memory.
 func (b *Buffer) Reset() { b.Cells = b.Cells[:0] }
 
-// Decompose appends the full decomposition of s, whose first octet lies at
+// Decompose appends the full decomposition of s, whose first byte lies at
 // offset base of the source, and puts what it appended in canonical order.
 // base+len(s) must fit in 32 bits.
 func (b *Buffer) Decompose(f Form, s string, base int) {
@@ -246,7 +246,7 @@ func (b *Buffer) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// Append appends the normalised s to dst; ill-formed octets become U+FFFD. It
+// Append appends the normalised s to dst; ill-formed bytes become U+FFFD. It
 // leaves Cells empty.
 func (b *Buffer) Append(dst []byte, f Form, s string) []byte {
 	done := 0
@@ -288,7 +288,7 @@ func (b *Buffer) Segment(f Form, s string, i int) (from, to int) {
 	return from, to
 }
 
-// segmentSize is where a segment ends, in octets, as soon as it can.
+// segmentSize is where a segment ends, in bytes, as soon as it can.
 const segmentSize = 512
 
 // lastBase returns where the last character of s begins, but at least i. It must
@@ -326,7 +326,7 @@ func (b *Buffer) spell(s string) bool {
 	return s == ""
 }
 
-// Append appends the normalised s to dst; ill-formed octets become U+FFFD.
+// Append appends the normalised s to dst; ill-formed bytes become U+FFFD.
 func Append(dst []byte, f Form, s string) []byte {
 	var b Buffer
 	return b.Append(dst, f, s)

@@ -152,7 +152,7 @@ func addHardTexts(f *testing.F) {
 	}
 }
 
-// FuzzNormal holds the algebra of the forms for any octets.
+// FuzzNormal holds the algebra of the forms for any bytes.
 func FuzzNormal(f *testing.F) {
 	addHardTexts(f)
 	f.Fuzz(func(t *testing.T, s string) {

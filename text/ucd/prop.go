@@ -50,13 +50,13 @@ const (
 	EmojiPart
 	// Mark: general category Mn, Mc or Me.
 	Mark
-	// IllFormed is never a code point's: Peek and Scan report ill-formed octets
+	// IllFormed is never a code point's: Peek and Scan report ill-formed bytes
 	// with it.
 	IllFormed
 )
 
 const (
-	propShift = 6 // as many bits as a UTF-8 trail octet carries: see Peek
+	propShift = 6 // as many bits as a UTF-8 trail byte carries: see Peek
 	propMask  = 1<<propShift - 1
 )
 
@@ -89,7 +89,7 @@ type propRun struct {
 	prop Prop
 }
 
-// Decode returns the first code point of s and its width in octets. Where s
+// Decode returns the first code point of s and its width in bytes. Where s
 // begins with ill-formed UTF-8 it returns U+FFFD, the length of the maximal
 // subpart (1 to 3) and false. For an empty s the width is 0.
 func Decode(s string) (r rune, width int, ok bool) {
@@ -100,7 +100,7 @@ func Decode(s string) (r rune, width int, ok bool) {
 	if c < 0x80 {
 		return rune(c), 1, true
 	}
-	lo, hi := byte(0x80), byte(0xBF) // bounds of the second octet: Unicode table 3-7
+	lo, hi := byte(0x80), byte(0xBF) // bounds of the second byte: Unicode table 3-7
 	n := 0
 	switch {
 	case c < 0xC2 || c > 0xF4:
@@ -132,7 +132,7 @@ func Decode(s string) (r rune, width int, ok bool) {
 	return r, n, true
 }
 
-// Peek returns the facts about the code point at s[i] and its width in octets,
+// Peek returns the facts about the code point at s[i] and its width in bytes,
 // IllFormed and the length of the maximal subpart where there is none. i must be
 // an index of s.
 func Peek(s string, i int) (Prop, int) {
@@ -141,14 +141,14 @@ func Peek(s string, i int) (Prop, int) {
 	case c0 < 0x80:
 		return propData[int(propIndex[c0>>propShift])<<propShift|int(c0&propMask)], 1
 	case c0 < 0xE0:
-		// Two octets: the lead is the page, the trail the place in it.
+		// Two bytes: the lead is the page, the trail the place in it.
 		if c0 >= 0xC2 && i+1 < len(s) {
 			if c1 := s[i+1]; c1&0xC0 == 0x80 {
 				return propData[int(propIndex[c0&0x1F])<<propShift|int(c1&0x3F)], 2
 			}
 		}
 	case c0 < 0xF0:
-		// Three octets; E0 restricts the second and is left to Decode.
+		// Three bytes; E0 restricts the second and is left to Decode.
 		if c0 != 0xE0 && i+2 < len(s) {
 			c1, c2 := s[i+1], s[i+2]
 			if c1&0xC0 == 0x80 && c2&0xC0 == 0x80 && (c0 != 0xED || c1 < 0xA0) {
@@ -171,7 +171,7 @@ func Peek(s string, i int) (Prop, int) {
 
 // Scan returns the index of the first code point at or after i that has a fact
 // in mask, with its facts and width, or len(s), 0, 0. It also stops at ill-formed
-// octets and at every control but TAB and LF, whatever the mask says; over the
+// bytes and at every control but TAB and LF, whatever the mask says; over the
 // rest of ASCII it passes, whatever the mask says. 0 <= i <= len(s).
 func Scan(s string, i int, mask Prop) (at int, p Prop, width int) {
 	mask |= IllFormed
@@ -207,7 +207,7 @@ func Scan(s string, i int, mask Prop) (at int, p Prop, width int) {
 	return len(s), 0, 0
 }
 
-// asciiSpan returns the index of the first octet at or after i that is not
+// asciiSpan returns the index of the first byte at or after i that is not
 // printable ASCII, TAB or LF.
 func asciiSpan(s string, i int) int {
 	for {

@@ -172,7 +172,7 @@ func checkScan(t *testing.T, s string, mask Prop) {
 	}
 }
 
-// TestScanASCII puts every octet at every place of the wide loads.
+// TestScanASCII puts every byte at every place of the wide loads.
 func TestScanASCII(t *testing.T) {
 	for size := range 75 {
 		text := []byte(strings.Repeat("x ~", 25)[:size])

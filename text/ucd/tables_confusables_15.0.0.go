@@ -19,7 +19,7 @@
 
 package ucd
 
-// lookupPrototype: place in prototypes, 0 = none; 46306 octets of tables.
+// lookupPrototype: place in prototypes, 0 = none; 46306 bytes of tables.
 func lookupPrototype(r rune) uint16 {
 	if u := uint32(r); u < 0x2fa20 {
 		return dataPrototype[uint32(indexPrototype[u>>5])<<5|u&31]
@@ -1001,7 +1001,7 @@ var dataPrototype = [...]uint16{
 	15761, 10518, 15766, 15771, 15776, 14520, 10522, 14544, 14552, 14556, 14564, 14572, 14580, 15786, 0, 0,
 }
 
-// prototypes: an octet of length before each target; 15791 octets.
+// prototypes: a byte of length before each target; 15791 bytes.
 const prototypes = "" +
 	"\x00\x01\x20\x01\x21\x02\x21\x21\x02\x21\x3f\x04\x24\xe2\x83\xa0\x01\x26\x01\x27\x02\x27\x27\x03" +
 	"\x27\x27\x27\x04\x27\x27\x27\x27\x02\x27\x42\x02\x27\x44\x02\x27\x50\x02\x27\x54\x02\x27\x59\x02" +

@@ -19,7 +19,7 @@
 
 package ucd
 
-// lookupLayout: strong direction and joining type, see layout.go; 30976 octets of tables.
+// lookupLayout: strong direction and joining type, see layout.go; 30976 bytes of tables.
 func lookupLayout(r rune) uint8 {
 	if u := uint32(r); u < 0x110000 {
 		return dataLayout[uint32(indexLayout[u>>7])<<7|u&127]

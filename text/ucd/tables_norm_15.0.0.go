@@ -19,7 +19,7 @@
 
 package ucd
 
-// lookupCCC: canonical combining class; 8139 octets of tables.
+// lookupCCC: canonical combining class; 8139 bytes of tables.
 func lookupCCC(r rune) uint8 {
 	if u := uint32(r); u < 0x1e960 {
 		return dataCCC[uint32(indexCCC[u>>5])<<5|u&31]
@@ -375,7 +375,7 @@ var dataCCC = [...]uint8{
 	230, 230, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
-// lookupNFD: place in decompRuns of the full decomposition, 0 = a starter that stays; 22353 octets of tables.
+// lookupNFD: place in decompRuns of the full decomposition, 0 = a starter that stays; 22353 bytes of tables.
 func lookupNFD(r rune) uint16 {
 	if u := uint32(r); u < 0x2fa20 {
 		return dataNFD[uint32(indexNFD[u>>5])<<5|u&31]
@@ -985,7 +985,7 @@ var dataNFD = [...]uint16{
 	4170, 4171, 4172, 4173, 4174, 4175, 4176, 4177, 4178, 4179, 4180, 4181, 4182, 4183, 0, 0,
 }
 
-// lookupNFKD: place in decompRuns of the full decomposition, 0 = a starter that stays; 37666 octets of tables.
+// lookupNFKD: place in decompRuns of the full decomposition, 0 = a starter that stays; 37666 bytes of tables.
 func lookupNFKD(r rune) uint16 {
 	if u := uint32(r); u < 0x2fa20 {
 		return dataNFKD[uint32(indexNFKD[u>>5])<<5|u&31]

@@ -211,7 +211,7 @@ var scriptNames = [numScripts]string{
 	"Toto", "Vithkuqi", "Kawi", "Nag_Mundari",
 }
 
-// lookupScript: script number; 38916 octets of tables.
+// lookupScript: script number; 38916 bytes of tables.
 func lookupScript(r rune) uint8 {
 	if u := uint32(r); u < 0xe0200 {
 		return dataScript[uint32(indexScript[u>>7])<<7|u&127]
@@ -1849,7 +1849,7 @@ var dataScript = [...]uint8{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
-// lookupScriptSet: place in scriptSets + 1, 0 = the own script alone; 5258 octets of tables.
+// lookupScriptSet: place in scriptSets + 1, 0 = the own script alone; 5258 bytes of tables.
 func lookupScriptSet(r rune) uint8 {
 	if u := uint32(r); u < 0x1f280 {
 		return dataScriptSet[uint32(indexScriptSet[u>>6])<<6|u&63]

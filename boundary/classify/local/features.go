@@ -25,7 +25,7 @@ const widest = 64
 // perToken bounds the features of one token.
 const perToken = 4 + maxWord + 2 + memory
 
-// maxWord is how many octets of a word are looked at. Longer ones are names of
+// maxWord is how many bytes of a word are looked at. Longer ones are names of
 // things, keys or base64.
 const maxWord = 24
 
@@ -99,7 +99,7 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// stems adds each run of five octets of a word and its marks, so that a word which
+// stems adds each run of five bytes of a word and its marks, so that a word which
 // was never seen still speaks by its stem.
 func (r *Reader) stems() {
 	if r.n <= stem {
@@ -213,7 +213,7 @@ func (r *Reader) token() bool {
 	return true
 }
 
-// unspaced reports whether the character that s begins with, w octets long, is of
+// unspaced reports whether the character that s begins with, w bytes long, is of
 // a script that is written without spaces: U+0E00 to U+109F, U+1780 to U+17FF and
 // from U+2E80 to the end of the BMP's ideographs and syllables.
 func unspaced(s string, w int) bool {
@@ -231,9 +231,9 @@ func unspaced(s string, w int) bool {
 	return s[0] <= 0xed
 }
 
-// Classes of octets.
+// Classes of bytes.
 const (
-	letter = iota // or an octet of a character beyond ASCII
+	letter = iota // or a byte of a character beyond ASCII
 	digit
 	mark // counts as a token of its own
 	space

@@ -4,8 +4,8 @@
 // without a download. It refines; it is never a boundary.
 //
 // A text is read as tokens; each has features (the word, pairs and triples with
-// those before it, runs of five octets in it) that are hashed into 2^20 weights of
-// one octet, and the kinds of words that orders to models are made of, with their
+// those before it, runs of five bytes in it) that are hashed into 2^20 weights of
+// one byte, and the kinds of words that orders to models are made of, with their
 // pairs. The score is that of the worst window of 24 or 64 tokens. MODEL.md says how
 // it was trained, on what, and where it fails.
 package local
@@ -45,7 +45,7 @@ type Score struct {
 	// P is between 0 and 1 and grows with the likeness to an injection. It is no
 	// probability that the text is one: that depends on where it comes from.
 	P float32
-	// Start and End are the octets of the window that P is of; 0, 0 if the text has
+	// Start and End are the bytes of the window that P is of; 0, 0 if the text has
 	// no token.
 	Start, End int
 }
@@ -58,13 +58,13 @@ var errModel = errors.New("local: not a model of this form")
 
 // parse reads weights as [Model.Bytes] writes them:
 //
-//	16 octets  "PELLUCID-LINEAR\x00"
-//	 4 octets  form, little endian, as all numbers
-//	 4 octets  scale of a weight, IEEE 754
-//	 4 octets  bias, IEEE 754
-//	 4 octets  limit, IEEE 754
-//	16 octets  version, ASCII, filled up with zeros
-//	 n octets  the weights, zeros in runs: an octet that is not 0 is a weight,
+//	16 bytes  "PELLUCID-LINEAR\x00"
+//	 4 bytes  form, little endian, as all numbers
+//	 4 bytes  scale of a weight, IEEE 754
+//	 4 bytes  bias, IEEE 754
+//	 4 bytes  limit, IEEE 754
+//	16 bytes  version, ASCII, filled up with zeros
+//	 n bytes  the weights, zeros in runs: a byte that is not 0 is a weight,
 //	           0 is followed by the length of the run as an unsigned varint
 func parse(b []byte) (*Model, error) {
 	if len(b) < headerSize || string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[len(magic):]) != form {

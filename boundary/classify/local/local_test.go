@@ -171,7 +171,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkScore beside what a copy of the same octets, and scrubbing them, which every
+// BenchmarkScore beside what a copy of the same bytes, and scrubbing them, which every
 // text goes through before, cost on the same machine.
 func BenchmarkScore(b *testing.B) {
 	m := Default()

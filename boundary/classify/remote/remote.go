@@ -36,7 +36,7 @@ type Service struct {
 	Transport http.RoundTripper
 }
 
-// maxAnswer is the longest answer that is read, in octets.
+// maxAnswer is the longest answer that is read, in bytes.
 const maxAnswer = 1 << 20
 
 // A statusError is any status but 200. Which one says nothing that a caller could act

@@ -83,7 +83,7 @@ func hasToken(s string) bool {
 
 // channels are the alphabets in which text is smuggled, with the least run of
 // one that is no accident: a letter of a tag message is one code point, an
-// octet in variation selectors is one, in zero-width bits it is eight.
+// byte in variation selectors is one, in zero-width bits it is eight.
 var channels = []struct {
 	least    int
 	alphabet [][2]rune

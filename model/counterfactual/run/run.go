@@ -49,7 +49,7 @@ type Options struct {
 	// Observe is called after every question, by one goroutine of a run; it must not
 	// block. nil: nobody looks.
 	Observe func(Step)
-	// maxKept bounds the octets of answers that a run keeps for its repair; 0 = 32 MiB.
+	// maxKept bounds the bytes of answers that a run keeps for its repair; 0 = 32 MiB.
 	maxKept int
 }
 

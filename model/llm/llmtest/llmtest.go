@@ -75,7 +75,7 @@ const (
 	Cut                          // a part of the answer, and the connection is closed
 	Drop                         // the connection is closed before any answer
 	Endless                      // an answer without end
-	Malformed                    // octets that are not JSON
+	Malformed                    // bytes that are not JSON
 	Duplicate                    // JSON with the answer's text in it twice
 	Huge                         // one very long text
 	WrongType                    // an answer labelled text/html

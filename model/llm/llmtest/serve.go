@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	maxRequest = 64 << 20 // octets
-	hugeText   = 9 << 20  // octets of a Huge answer: more than a client reads if it is not told to
+	maxRequest = 64 << 20 // bytes
+	hugeText   = 9 << 20  // bytes of a Huge answer: more than a client reads if it is not told to
 )
 
 type handler struct {
@@ -304,7 +304,7 @@ func (s *service) stop() llm.Stop {
 	return llm.StopEnd
 }
 
-// usage is what was scripted, or a token for four octets.
+// usage is what was scripted, or a token for four bytes.
 func (s *service) usage() llm.Usage {
 	if s.reply.Usage.Known {
 		return s.reply.Usage

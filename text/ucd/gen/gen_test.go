@@ -45,7 +45,7 @@ func loadAll(t *testing.T) *data {
 	return d
 }
 
-// TestTablesAreCurrent derives every table again and compares it octet by octet.
+// TestTablesAreCurrent derives every table again and compares it byte by byte.
 func TestTablesAreCurrent(t *testing.T) {
 	files, err := loadAll(t).generate()
 	if err != nil {

@@ -82,14 +82,14 @@ func trie[T uint8 | uint16](p *printer, name, comment string, v []T) {
 	shifts := []int{4, 5, 6, 7}
 	shift := slices.MinFunc(shifts, func(a, b int) int { return size(a) - size(b) })
 	index, out, limit := pages(v, shift)
-	p.f("// lookup%s: %s; %d octets of tables.\n", name, comment, size(shift))
+	p.f("// lookup%s: %s; %d bytes of tables.\n", name, comment, size(shift))
 	p.f("func lookup%s(r rune) %T {\n\tif u := uint32(r); u < %#x {\n", name, v[0], limit)
 	p.f("\t\treturn data%s[uint32(index%s[u>>%d])<<%d|u&%d]\n\t}\n\treturn 0\n}\n\n", name, name, shift, shift, 1<<shift-1)
 	printIndex(p, "index"+name, index)
 	numbers(p, "data"+name, "the pages", out)
 }
 
-// indexWidth is the number of octets of a page number.
+// indexWidth is the number of bytes of a page number.
 func indexWidth(index []uint16) int {
 	if slices.Max(index) > 255 {
 		return 2

@@ -15,7 +15,7 @@ func (d *data) writeProp(p *printer) {
 	p.f("const propLimit = %#x // index of pages; propHigh from here\n\n", limit)
 	index, out, _ := pages(d.props[:limit], shift)
 	printIndex(p, "propIndex", index)
-	p.f("// propData: the pages, %d octets.\nvar propData = [...]Prop{", len(out)*2)
+	p.f("// propData: the pages, %d bytes.\nvar propData = [...]Prop{", len(out)*2)
 	for i, x := range out {
 		if i%24 == 0 {
 			p.f("\n")
@@ -116,16 +116,16 @@ func (d *data) writeConfusables(p *printer) {
 		v[r] = place[to]
 	}
 	trie(p, "Prototype", "place in prototypes, 0 = none", v)
-	p.f("// prototypes: an octet of length before each target; %d octets.\nconst prototypes = \"\" +\n", text.Len())
+	p.f("// prototypes: a byte of length before each target; %d bytes.\nconst prototypes = \"\" +\n", text.Len())
 	s := text.String()
 	for ; len(s) > 24; s = s[24:] {
-		p.f("%s +\n", octets(s[:24]))
+		p.f("%s +\n", literal(s[:24]))
 	}
-	p.f("%s\n", octets(s))
+	p.f("%s\n", literal(s))
 }
 
-// octets is a string literal without any raw character that a reader may not see.
-func octets(s string) string {
+// literal is a string literal without any raw character that a reader may not see.
+func literal(s string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
 	b.WriteByte('"')
