@@ -277,15 +277,16 @@ func (l *link) lose(err error) {
 // with a constant error.
 func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
 	for {
-		if l.sleeps(out) {
+		asleep, settled := l.sleeps(out)
+		if asleep {
 			return nil
 		}
-		if err := l.await(ctx); err != nil {
+		if err := l.await(ctx, settled); err != nil {
 			return err
 		}
 		l.mu.Lock()
-		if !l.resting {
-			break
+		if !l.resting || l.absent == isFull {
+			break // the message has its connection, or the one made for it found no room
 		}
 		l.mu.Unlock() // its process has ended just now
 	}
@@ -328,10 +329,7 @@ func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
 }
 
 // await waits while a connection is being made.
-func (l *link) await(ctx context.Context) error {
-	l.mu.Lock()
-	settled := l.settled
-	l.mu.Unlock()
+func (l *link) await(ctx context.Context, settled <-chan struct{}) error {
 	select {
 	case <-settled:
 		return nil

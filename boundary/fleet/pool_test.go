@@ -234,3 +234,24 @@ func TestPoolRaces(t *testing.T) {
 		t.Errorf("%d processes", n)
 	}
 }
+
+// TestNoRoomAtOnce: a request that comes while a session finds no room for its process is
+// answered, whichever of the two is first.
+func TestNoRoomAtOnce(t *testing.T) {
+	f := fleetOf(t, Options{Children: 1}, player("p", "good"))
+	release, err := f.pool.take(t.Context(), "other", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	for range 2000 {
+		l := newLink(f.ctx, f.get("p"), "")
+		for id := range int64(4) {
+			request(t, l, id, "ping", `{}`)
+			if m, err := l.Read(t.Context()); err != nil || !m.Local || !strings.Contains(string(m.Error.Raw()), textFull) {
+				t.Fatalf("%+v, %v", m, err)
+			}
+		}
+		l.Close()
+	}
+}

@@ -29,7 +29,7 @@ func (l *link) rest() bool {
 		return false
 	}
 	l.sleep()
-	l.conn = nil
+	l.conn, l.absent = nil, isAway // not isFull: the next request has not been refused yet
 	l.drop()
 	return true
 }
@@ -69,20 +69,22 @@ func (l *link) rests(err error) bool {
 }
 
 // sleeps reports whether there is no connection that a message could be for. A request
-// makes one.
-func (l *link) sleeps(out *wire.Outgoing) bool {
+// makes one. settled is what a message that is not asleep waits for: it is read together
+// with resting, since a request that does not wake the link must not wait for a connection
+// that only such a request makes.
+func (l *link) sleeps(out *wire.Outgoing) (asleep bool, settled <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.resting {
-		return false
+		return false, l.settled
 	}
 	if out.Kind != wire.Request {
 		l.past.note(out)
-		return true
+		return true, nil
 	}
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
-	return false
+	return false, l.settled
 }
