@@ -192,7 +192,7 @@ func TestModernBytes(t *testing.T) {
 			{"resources/templates/list", `{` + meta + `}`},
 			{"prompts/list", `{` + meta + `}`},
 		} {
-			octets(t, q, direct.call(q[0], q[1]).outcome(), wrapped.call(q[0], q[1]).outcome())
+			sameBytes(t, q, direct.call(q[0], q[1]).outcome(), wrapped.call(q[0], q[1]).outcome())
 		}
 		for _, q := range [][2]string{
 			{"resources/read", `{"uri":"note://1",` + meta + `}`},

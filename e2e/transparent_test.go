@@ -154,10 +154,10 @@ func TestTransparent(t *testing.T) {
 func (ref reference) compare(t *testing.T, in *install, direct, wrapped *session) {
 	t.Helper()
 	for _, q := range ref.asked {
-		octets(t, q, direct.call(q[0], q[1]).outcome(), wrapped.call(q[0], q[1]).outcome())
+		sameBytes(t, q, direct.call(q[0], q[1]).outcome(), wrapped.call(q[0], q[1]).outcome())
 	}
 	for _, q := range ref.read {
-		octets(t, q, direct.call(q[0], q[1]).outcome(), unmarked(t, wrapped.call(q[0], q[1]).outcome()))
+		sameBytes(t, q, direct.call(q[0], q[1]).outcome(), unmarked(t, wrapped.call(q[0], q[1]).outcome()))
 	}
 	for _, c := range ref.tools {
 		params := `{"name":` + quote(c[0]) + `,"arguments":` + c[1] + `}`
@@ -171,8 +171,8 @@ func (ref reference) compare(t *testing.T, in *install, direct, wrapped *session
 	}
 }
 
-// bytes compares the outcomes of one question.
-func octets(t *testing.T, q [2]string, direct, wrapped string) {
+// sameBytes compares the outcomes of one question.
+func sameBytes(t *testing.T, q [2]string, direct, wrapped string) {
 	t.Helper()
 	if direct != wrapped {
 		t.Errorf("%s %s:\ndirect  %+q\nwrapped %+q", q[0], q[1], cut(direct, wrapped), cut(wrapped, direct))

@@ -61,7 +61,7 @@ type attestSignCmd struct {
 func (attestSignCmd) Help() string {
 	return `Prints the attestation with a proof (Data Integrity, eddsa-jcs-2022). The
 validator_did and claim_hash are added if absent; everything else keeps its
-octets. What "attest check" would refuse is not signed. Exit codes: 0 signed, 1
+bytes. What "attest check" would refuse is not signed. Exit codes: 0 signed, 1
 refused or the input cannot be read, 2 wrong usage.`
 }
 
@@ -94,7 +94,7 @@ type attestCheckCmd struct {
 func (attestCheckCmd) Help() string {
 	return `Checks envelope, typing, hashes and proof, as ingestion does, but for the
 registry of domains and for duplicates. Keys are resolved offline: of did:key. A
-refusal names a code, a member and an octet. Exit codes: 0 accepted, 1 refused or
+refusal names a code, a member and a byte offset. Exit codes: 0 accepted, 1 refused or
 the input cannot be read, 2 wrong usage.`
 }
 

@@ -36,7 +36,7 @@ type benchGatewayCmd struct {
 
 func (benchGatewayCmd) Help() string {
 	return `A client calls a tool directly, through Go's httputil.ReverseProxy (over pipes:
-through a process that copies octets), through Pellucid's codec without a look at
+through a process that copies bytes), through Pellucid's codec without a look at
 what passes, and through the gateway with every deterministic check, record and
 metric on. Each way is a process of its own, all are in front of the same server
 and take turns. CPU and RSS are the proxy's; added is beside the direct way. With

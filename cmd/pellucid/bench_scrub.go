@@ -18,8 +18,8 @@ type benchScrubCmd struct {
 }
 
 func (benchScrubCmd) Help() string {
-	return `Every text has 2,000 octets and is cleaned under each profile. Beside it stand,
-measured in turns with it in the same run: a copy of the same octets (memcpy),
+	return `Every text has 2,000 bytes and is cleaned under each profile. Beside it stand,
+measured in turns with it in the same run: a copy of the same bytes (memcpy),
 the normaliser of golang.org/x/text alone (norm.NFKC), and a pipeline of that, a
 replacer and regular expressions as one would write it from libraries (naive).`
 }

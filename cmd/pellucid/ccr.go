@@ -18,7 +18,7 @@ import (
 type ccrCmd struct {
 	Analyze   ccrAnalyzeCmd   `cmd:"" help:"Find the piece of a saved context that took control of the model."`
 	Calibrate ccrCalibrateCmd `cmd:"" help:"Measure how reliably a model repeats itself."`
-	Replay    ccrReplayCmd    `cmd:"" help:"Derive the verdict of a record again, without a model, octet for octet."`
+	Replay    ccrReplayCmd    `cmd:"" help:"Derive the verdict of a record again, without a model, byte for byte."`
 	Verify    ccrVerifyCmd    `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
 	Rerun     ccrRerunCmd     `cmd:"" help:"Ask the model everything again that a record says was asked."`
 	Bench     ccrBenchCmd     `cmd:"" help:"Measure on recorded runs and simulated models, beside published methods."`

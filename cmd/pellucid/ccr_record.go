@@ -22,7 +22,7 @@ type ccrReplayCmd struct {
 
 func (ccrReplayCmd) Help() string {
 	return `The verdict follows from the answers that the record holds. It is derived again by the
-same code, without a model, and has to be the same octets. Who signed the record is
+same code, without a model, and has to be the same bytes. Who signed the record is
 another question: see ccr verify. Exit codes: 0 it follows; 1 it does not, or the file
 cannot be read.`
 }

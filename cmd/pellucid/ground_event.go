@@ -32,8 +32,8 @@ type groundReverseCmd struct{ eventFlags }
 
 func (groundReverseCmd) Help() string {
 	return `Takes a retraction back. Of the events on one target the latest decides. Keys and
-exit codes are as for retract, but that a validator cannot take back what somebody
-else may have retracted.`
+exit codes are as for retract, but that a validator cannot take back what another
+validator may have retracted.`
 }
 
 func (c *groundReverseCmd) Run(e *env) error { return c.send(e, ground.Reverse) }
@@ -41,7 +41,7 @@ func (c *groundReverseCmd) Run(e *env) error { return c.send(e, ground.Reverse) 
 // eventFlags are those of a cascade event.
 type eventFlags struct {
 	groundDB
-	Reason string    `placeholder:"TEXT" help:"Why, for people. It is third-party text to whoever reads it."`
+	Reason string    `placeholder:"TEXT" help:"Why, for people. It is third-party text to its readers."`
 	Key    string    `placeholder:"FILE" completion:"files" help:"The key, as attest keygen wrote it; the operator's own if absent."`
 	Method string    `placeholder:"DID-URL" help:"Where the key is published, if not as its did:key."`
 	At     time.Time `placeholder:"TIME" help:"When it happened (RFC 3339); now if absent."`

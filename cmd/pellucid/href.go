@@ -16,7 +16,7 @@ type hrefCmd struct {
 
 func (hrefCmd) Help() string {
 	return `An allowed URI is printed as a reader should see it, with what it leads to in
-front; of a refused one, the reason and the octet. Exit codes: 0 all are
+front; of a refused one, the reason and the byte offset. Exit codes: 0 all are
 allowed, 1 at least one is refused or the input cannot be read, 2 wrong usage.`
 }
 

@@ -84,13 +84,13 @@ func (c *ledgerShowCmd) Run(e *env) error {
 
 type ledgerCheckpointCmd struct {
 	ledgerDB
-	Keys bool `help:"Print the verifier keys of the log instead, the first first: hand them to whoever is to verify."`
+	Keys bool `help:"Print the verifier keys of the log instead, the first first: give them to the verifier."`
 	JSON bool `name:"json" help:"Print both as JSON."`
 }
 
 func (ledgerCheckpointCmd) Help() string {
 	return `A checkpoint is a C2SP signed note: the log's name, its size, its root and a signature.
-Whoever keeps one can show later that records were taken away or changed since.`
+A checkpoint that is kept elsewhere can show later that records were removed or changed since.`
 }
 
 func (c *ledgerCheckpointCmd) Run(e *env) error {
@@ -119,7 +119,7 @@ type ledgerRotateCmd struct {
 }
 
 func (ledgerRotateCmd) Help() string {
-	return `The log records the change, signed by the old key, so that whoever trusts the first key
+	return `The log records the change, signed by the old key, so that a reader who trusts the first key
 can follow. A running gateway takes up the new key by itself where both are of the
 state directory; otherwise put its reference into the configuration and start it anew.`
 }

@@ -25,7 +25,7 @@ type pinsCmd struct {
 func (pinsCmd) Help() string {
 	return `A server is pinned when it is first seen; what it says otherwise later waits. Exit codes
 of each verb: 0 done, or nothing waits; 1 there is no such server or item, or nothing of
-it waits; 2 wrong usage, or there is nobody to ask; 3 the state directory or a pin in it
+it waits; 2 wrong usage, or there is no terminal to ask at; 3 the state directory or a pin in it
 is damaged; 4 the database cannot be reached.`
 }
 

@@ -69,7 +69,7 @@ func (c *pinDecision) with(e *env, past string, unasked bool, do func(context.Co
 
 type pinsApproveCmd struct {
 	pinDecision
-	Item string `arg:"" optional:"" help:"Item: the digest that diff shows; or, where somebody can be asked, its name, or kind and name as in tool/search."`
+	Item string `arg:"" optional:"" help:"Item: the digest that diff shows; or, at a terminal, its name, or kind and name as in tool/search."`
 	All  bool   `help:"Everything of the server that waits. It is shown, and asked about."`
 	Kind string `enum:"server,list,tool,prompt,resource,template," default:"" placeholder:"KIND" help:"Everything of this kind that waits: server, list, tool, prompt, resource or template. It is shown, and asked about."`
 	Yes  bool   `short:"y" help:"Do not ask about --all and --kind."`
@@ -102,7 +102,7 @@ func (c *pinsApproveCmd) Run(e *env) error {
 
 type pinsBlockCmd struct {
 	pinDecision
-	Item string `arg:"" help:"Item: the digest that diff shows; or, where somebody can be asked, its name, or kind and name as in tool/search."`
+	Item string `arg:"" help:"Item: the digest that diff shows; or, at a terminal, its name, or kind and name as in tool/search."`
 }
 
 func (pinsBlockCmd) Help() string {

@@ -23,7 +23,7 @@ func (pinsForgetCmd) Help() string {
 	return `For a server that is gone, or that is to be looked at as if it were new. All that is
 known of it is lost, what was blocked too: if it is seen again, it is trusted on first
 use (or held, where admission says first: hold). The evidence of what was decided stays.
-Exit codes: 0 done; 1 there is no such pin; 2 wrong usage, or nobody to ask; 3 the state
+Exit codes: 0 done; 1 there is no such pin; 2 wrong usage, or no terminal to ask at; 3 the state
 is damaged; 4 the database cannot be reached.`
 }
 

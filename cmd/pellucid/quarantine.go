@@ -148,7 +148,7 @@ type quarantineReleaseCmd struct {
 
 func (quarantineReleaseCmd) Help() string {
 	return `A released result is delivered once: to the next call of the same tool with the same
-arguments, octet for octet, by the same principal, before the item expires. The
+arguments, byte for byte, by the same principal, before the item expires. The
 server is not asked again for it. The result is scrubbed, framed and recorded as any
 other; it is let through although of a finding, not as it was received. An item that is
 encrypted to its reviewers needs --identity; it is kept as it was until it is delivered.`

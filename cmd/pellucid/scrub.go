@@ -15,8 +15,8 @@ import (
 
 type scrubCmd struct {
 	Profile string `enum:"faithful,mcp,veritas-0.1,surface" default:"faithful" help:"One of ${enum}."`
-	Max     int    `placeholder:"N" help:"Cut the text at N code points (mcp, faithful; default 1048576) or N octets (veritas-0.1; default 2000)."`
-	Field   string `enum:",rationale,qualifications,quote" default:"" placeholder:"F" help:"Under veritas-0.1, the field that the text is, which sets its cap: rationale, qualifications (2000 octets) or quote (1000)."`
+	Max     int    `placeholder:"N" help:"Cut the text at N code points (mcp, faithful; default 1048576) or N bytes (veritas-0.1; default 2000)."`
+	Field   string `enum:",rationale,qualifications,quote" default:"" placeholder:"F" help:"Under veritas-0.1, the field that the text is, which sets its cap: rationale, qualifications (2000 bytes) or quote (1000)."`
 	JSON    bool   `name:"json" xor:"form" help:"Print the text with everything that was found, as JSON."`
 	JSONL   bool   `name:"jsonl" xor:"form" help:"Read JSON lines and print them, with the member named by --key cleaned."`
 	Key     string `default:"text" placeholder:"NAME" help:"The member that --jsonl cleans."`
@@ -26,7 +26,7 @@ type scrubCmd struct {
 }
 
 func (scrubCmd) Help() string {
-	return `Reads at most 32 MiB (with --jsonl, that much a row) of any octets and prints
+	return `Reads at most 32 MiB (with --jsonl, that much a row) of any bytes and prints
 clean text. Exit codes: 0 done, also where much was removed; 1 the input cannot
 be read, a row of --jsonl has no text (it comes out with a member "error", and
 all the others are cleaned), or the profile surface, which changes nothing,

@@ -76,7 +76,7 @@ type trustReplayCmd struct {
 }
 
 func (trustReplayCmd) Help() string {
-	return `Scores are made of the records of the log and of nothing else, so that whoever has the
+	return `Scores are made of the records of the log and of nothing else, so that a reader who has the
 log has the scores. An export is replayed offline; its signatures are what ledger verify
 is for. In the store, the snapshot that gateways begin with must be what the log gives.
 Exit codes: 0 made; 1 the export or a record cannot be read, or the snapshot is another;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attest reads and makes attestations: strict envelope, typing, canonical
-// hash, proof, DID keys, and the sanitised projection.
+// Package attest parses, verifies, signs and projects attestations: the strict envelope,
+// typing, the canonical hash, the proof, DID keys and the sanitised projection.
 //
 // An attestation is a JSON-LD document of a bundled context (docs/spec/attestation.md):
 //
@@ -12,7 +12,7 @@
 //	 "evidence": [{"quote": "…", "uri": "https://…"}], "issued": "2026-04-25T00:00:00Z",
 //	 "proof": {"type": "DataIntegrityProof", "cryptosuite": "eddsa-jcs-2022", …}}
 //
-// What is accepted passes, in this order: Parse (size, strict JSON, JSON-LD safe
+// An attestation that is accepted passes, in this order: Parse (size, strict JSON, JSON-LD safe
 // mode, typing, claim hash), Verify (proof), Relate (duplicate), Project (text
 // that a model may be shown). Nothing here reads a clock, a file or the network.
 //

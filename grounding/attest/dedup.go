@@ -13,7 +13,7 @@ import (
 
 // A DedupKey tells whether two attestations say the same to a reader. The
 // literal steps of RFC §7 hash "\u00e9" and "e\u200c\u0301" differently, though
-// nobody can tell them apart; these keys do not. They cover validator, claim,
+// they look the same to a reader; these keys do not. They cover validator, claim,
 // verdict, domain and texts, and leave out id, version, issued and expires.
 //
 // spec: attestation/5
@@ -172,7 +172,7 @@ func (a *Attestation) Identity() Identity {
 type Relation uint8
 
 const (
-	Distinct  Relation = iota // says something else, or somebody else says it
+	Distinct  Relation = iota // says something else, or another validator says it
 	Same                      // a duplicate or a replay: refused
 	Renewal                   // says the same, issued later: takes the other's place
 	Lookalike                 // only looks like it: stored, and flagged

@@ -54,8 +54,8 @@ func multikey(s, prefix string) ([]byte, error) {
 	return raw, nil
 }
 
-// A Key is an Ed25519 key that signs, and is named by its own did:key. The zero
-// Key is none.
+// A Key is an Ed25519 private key, named by its own did:key. The zero Key signs
+// nothing.
 type Key struct{ private ed25519.PrivateKey }
 
 // GenerateKey makes a Key of 32 bytes of random, which must be unpredictable.

@@ -11,7 +11,7 @@ import (
 
 // notPlain says why s is not the plain text that RFC §3 asks for, and at which of
 // its bytes; "" if it is. It looks at s as it is, in NFKC, and in NFKC without
-// hidden characters: whoever reads on may see any of the three. Time is linear.
+// hidden characters: a later reader may see any of the three. Time is linear.
 //
 // spec: attestation/3
 func notPlain(s string) (finding.Code, int) {

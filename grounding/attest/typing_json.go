@@ -5,7 +5,7 @@ package attest
 import "strings"
 
 // minJSON is the length from which on a JSON object or array is a structure that
-// somebody might unpack, in bytes.
+// a reader might unpack, in bytes.
 const minJSON = 16
 
 // jsonAt finds a JSON object with members, or an array that holds anything but

@@ -23,8 +23,8 @@
 //
 //	clause      clauses of the RFC that the vector is evidence for
 //	family      one of the eight of section 9; the directory
-//	field       what of the attestation holds the payload
-//	[as]        "json": the payload is the JSON value itself, not a string's content
+//	field       the member of the attestation that holds the payload
+//	[as]        "json": the payload is the JSON value itself, not the content of a string
 //	[quotes]    how often the payload is repeated as a quote (field quote)
 //	scope       literal, mixed or any: with which scope of step 4.3 it is meant
 //	level       MUST: the RFC's letter. SHOULD: more than the letter
@@ -32,7 +32,7 @@
 //	[text]      the exact text that the reader gets
 //	[contains]* what the text holds
 //	[absent]*   what the text does not hold
-//	[bytes]    MIN..MAX, the length of the text
+//	[octets]    MIN..MAX, the length of the text
 //	[meta]      members of _meta that are not empty (or true); "-" for none. Those
 //	            of the RFC that are not named are empty; without the line, any are
 //	[mixed-text], [mixed-meta]  the same for scope mixed, where that differs
@@ -43,13 +43,13 @@
 // as said: where clause 3 leaves room to refuse what clause 4 would make safe.
 // CODE names the reason; an adapter with other names is not failed for them.
 //
-// In text, contains, absent, again and the payload the end of a line is nothing
-// and a backslash begins an escape. There is one spelling for everything:
+// In text, contains, absent, again and the payload, a line break has no meaning
+// and a backslash begins an escape. Each character has one spelling:
 //
 //	\\  \n  \t        backslash, line feed, tab
 //	\u{HEX}           a code point that is not printable ASCII, lower case, no leading zero
-//	\xHH              a byte from 80 to ff that is part of no well-formed UTF-8
-//	\rep{N}{UNIT}     UNIT N times; UNIT holds no "}" but in \u{HEX}, and no \rep
+//	\xHH              a byte from 80 to ff that is not part of well-formed UTF-8
+//	\rep{N}{UNIT}     UNIT N times; UNIT holds no "}" except in \u{HEX}, and no \rep
 //
 // A line must not end with a space: \u{20} is allowed for it there only.
 //

@@ -199,7 +199,7 @@ func index[T ~uint8](dst *T, s string, names []string) string {
 	return unless(n >= 0, "not a value that this header may have")
 }
 
-// list takes words, each once and in the order of allowed; "-" is none.
+// list takes words, each once and in the order of allowed; "-" stands for an empty list.
 func list(dst *[]string, s string, allowed []string) string {
 	*dst = []string{}
 	if s == "-" {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package llm completes conversations with language models of several providers, under limits, with every byte kept.
+// Package llm completes conversations with language models of several providers, under limits, and keeps the bytes of each exchange.
 //
-// It speaks three wire formats (see Format) by thin clients of its own, because
-// what was asked and what was answered is evidence: a Response holds the bytes of
-// both, and nothing is retried, waited for or paid for that an observer does not
-// see. What a model or its provider says is third-party text: it stands in a
-// Response and in bytes, never in an error.
+// It speaks three wire formats (see Format) with small clients of its own, because
+// the request and the answer are evidence: a Response holds the bytes of both, and an
+// observer sees every retry, every wait and every cost. What a model or its provider
+// says is third-party text: it stands in a Response and in Bytes, never in an error.
 package llm
 
 import (

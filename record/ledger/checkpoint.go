@@ -81,8 +81,8 @@ func readCheckpoint(msg []byte) (Checkpoint, error) {
 	return c, nil
 }
 
-// CheckpointSize is the size of the log that a checkpoint claims, 0 if it is none. Nothing
-// of it is checked.
+// CheckpointSize returns the size of the log that a checkpoint claims; 0 if msg is not a
+// checkpoint. It checks no signature.
 func CheckpointSize(msg []byte) int64 {
 	c, err := readCheckpoint(msg)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	ResultReleased      Kind = "result-released"      // a person released it
 	ResultTaken         Kind = "result-taken"         // a released result was delivered
 	ResultDenied        Kind = "result-denied"        // a person denied it
-	ResultExpired       Kind = "result-expired"       // nobody decided in time, or it was not taken
+	ResultExpired       Kind = "result-expired"       // it was not decided, or not taken, in time
 	SurfaceVerified     Kind = "surface-verified"     // what a server says of itself was reviewed and pinned
 	SurfaceChanged      Kind = "surface-changed"      // it is no longer what was pinned
 	SurfaceRejected     Kind = "surface-rejected"     // the review refused it

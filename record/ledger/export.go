@@ -116,7 +116,7 @@ var errTile = errors.New("ledger: tile: it is not of that many hashes")
 
 // read reads a file of at most limit bytes.
 func (d *Directory) read(path string, limit int) ([]byte, error) {
-	// Whoever opens a pipe waits until somebody writes to it.
+	// To open a pipe waits for a writer.
 	if info, err := fs.Stat(d.dir, path); err == nil && !info.Mode().IsRegular() {
 		return nil, errIrregular
 	}

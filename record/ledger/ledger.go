@@ -19,14 +19,15 @@
 // every layout with a worked example.
 //
 // Digests are salted: a leaf holds HMAC-SHA-256 under a random salt of the record,
-// so that who reads the public log cannot guess a short answer. The salt and the
-// plain digests are the record's opening, which stays in the database. Whoever
-// gets it can check what was received and delivered; once it is erased nobody can.
+// so that a reader of the public log cannot guess a short answer. The salt and the
+// plain digests are the record's opening, which stays in the database. With the
+// opening, a reader can check what was received and delivered. Without it, after it
+// was erased, this cannot be checked.
 //
-// A verified log shows that its records are those that the holder of its key
-// wrote, all of them, in that order, and unchanged. It does not show that what
-// they say is true, nor that every event was recorded; and only cosignatures of
-// witnesses show that two readers see the same log.
+// A verified log shows that the holder of its key wrote these records, all of them,
+// in this order, and that they are unchanged. It does not show that the records are
+// true, nor that every event was recorded. Only cosignatures of witnesses show that
+// two readers see the same log.
 //
 // It is part of the public API. An auditor needs the reading half:
 //
@@ -34,8 +35,8 @@
 //	report, err := ledger.VerifyExport(ctx, os.DirFS(dir), ledger.VerifyOptions{Keys: []*ledger.Key{key}})
 //
 // or, for one record, ParseProof and Proof.Verify; and Opening.Check for what a record's
-// salted digests stand for. The writing half makes the same bytes: reading accepts
-// nothing that writing would not spell in the same way.
+// salted digests stand for. The writing half makes the same bytes: the readers refuse
+// every other spelling.
 package ledger
 
 import (

@@ -142,15 +142,15 @@ func (t *Tree) Root() Hash {
 }
 
 // A Source is what a log is read from: a database, a directory, a server. Its
-// methods may be called at the same time. What it returns is not believed.
+// methods may be called at the same time. The verifier does not trust its answers.
 type Source interface {
-	// Checkpoint returns the latest checkpoint; ErrNotFound if there is none yet.
+	// Checkpoint returns the latest checkpoint; ErrNotFound before the first.
 	Checkpoint(ctx context.Context) ([]byte, error)
 	// Tile returns the data of a tile, at least as wide as asked for; ErrNotFound if
 	// it is not so wide.
 	Tile(ctx context.Context, level int, n int64, width int) ([]byte, error)
 	// Entries returns n envelopes from index first on, in order; fewer only at the
-	// end of the log, ErrNotFound if there is none.
+	// end of the log, ErrNotFound behind it.
 	Entries(ctx context.Context, first int64, n int) ([][]byte, error)
 }
 

@@ -28,8 +28,8 @@ type VerifyOptions struct {
 	// Workers check signatures; 0 stands for the number of processors.
 	Workers int
 	// Each is called with every record that holds, in order, from one goroutine.
-	// What it returns is a problem of that record ("" is none), so that a database
-	// can compare its rows.
+	// It returns the fault of that record, or "", so that a database can compare its
+	// rows.
 	Each func(index int64, envelope []byte, s *Statement) Fault
 }
 

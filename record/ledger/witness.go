@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Witness is the public key of somebody who cosigns checkpoints: a vkey of type
+// A Witness is the public key of a party that cosigns checkpoints: a vkey of type
 // 0x04 (C2SP tlog-cosignature, Ed25519). It is a note.Verifier.
 type Witness struct{ key Key }
 

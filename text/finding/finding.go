@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package finding is the closed vocabulary of what is found in third-party text:
-// codes, and how severe each is. No name in it holds text that a third party chose;
-// only Quote shows such text, escaped and cut.
+// Package finding defines the codes of what is found in third-party text, and the
+// severity of each. The list is closed: no code holds text that a third party chose.
+// Only Quote shows such text, escaped and cut.
 //
 // It is part of the public API: the other public packages report what they found with
 // its codes.
@@ -74,13 +74,13 @@ const (
 	ShapeRepaired      Code = "shape-repaired"      // made what the protocol's schema allows
 	SchemaInvalid      Code = "schema-invalid"      // not what the declared outputSchema allows
 	SchemaBroken       Code = "schema-broken"       // no longer, once it was made safe
-	SchemaUnverifiable Code = "schema-unverifiable" // nobody can judge by the declared outputSchema
+	SchemaUnverifiable Code = "schema-unverifiable" // the declared outputSchema cannot be evaluated
 	Denied             Code = "denied"              // policy forbids it
 	Unapproved         Code = "unapproved"          // not what was approved of what the server says of itself
-	Suspected          Code = "suspected-injection" // a classifier takes it for one
-	Unjudged           Code = "not-judged"          // a classifier that has to could not judge it
-	Violation          Code = "violation"           // a message that is no acceptable MCP
-	Unsolicited        Code = "unsolicited"         // an answer that nobody waits for
+	Suspected          Code = "suspected-injection" // a classifier takes it for an injection
+	Unjudged           Code = "not-judged"          // a required classifier could not judge it
+	Violation          Code = "violation"           // a message that is not acceptable MCP
+	Unsolicited        Code = "unsolicited"         // an answer without a request that waits for it
 	NoRoom             Code = "no-room"             // too much was under way to look at it
 	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
 	Opaque             Code = "opaque"              // not inspected: echoed, never read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package frame puts clean text into a labelled frame that nobody without the key can forge.
+// Package frame puts clean text into a labelled frame that cannot be forged without the key.
 //
 // The frame of a tool's text is a fence, version 0.1 (docs/spec/frame.md):
 //
@@ -9,9 +9,9 @@
 //	the text
 //	</pellucid-NONCE>
 //
-// NONCE is keyed: whoever wrote the text cannot have known it, so the text
-// cannot hold the closing tag, and whoever holds the key can tell later that a
-// fence, its labels and its text are those that were delivered.
+// NONCE is keyed. The author of the text cannot know it, so the text cannot hold
+// the closing tag. The holder of the key can check later that a fence, its labels
+// and its text are those that were delivered.
 //
 // It is part of the public API:
 //
@@ -199,7 +199,7 @@ func (k Key) appendFence(dst []byte, o Origin, body string) ([]byte, Sealed) {
 }
 
 // AppendAround appends to dst what a fence has before its body and, from
-// dst[split:] on, what it has behind it, for whoever need not copy the body: the
+// dst[split:] on, what it has behind it, for a caller that does not copy the body: the
 // three in a row are what AppendFence makes. It reports false, and appends
 // nothing, if body holds a look-alike of the tags and so cannot stay as it is.
 func (k Key) AppendAround(dst []byte, o Origin, body scrub.Clean) (out []byte, split int, s Sealed, ok bool) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package href turns a stranger's URI into an allowed URI or a refusal.
+// Package href turns a third party's URI into an allowed URI or a refusal.
 //
 // An allowed URI is ASCII of at most 1,024 bytes, valid by the grammar of RFC
 // 3986, and of one of these forms:
@@ -13,9 +13,8 @@
 // No reader, however often it decodes, finds in it hidden characters, controls or
 // a delimiter that was not there before. The host is a public name or address in
 // its usual spelling. No model finds a control token in it, as it stands or as it is
-// rendered; one that is escaped ("%3Cthink%3E", "&lt;think&gt;") is no token, and honest.
-// What stands behind the host is not promised to be benign: an allowed URI is still a
-// stranger's.
+// rendered. An escaped one ("%3Cthink%3E", "&lt;think&gt;") is not a token and is allowed.
+// An allowed URI is still third-party text: its target may be harmful.
 //
 // For people it is rendered as "[host] → URI", which Bare undoes.
 //
@@ -34,7 +33,7 @@ import (
 // MaxLen is the longest URI allowed, in bytes.
 const MaxLen = 1024
 
-// A URI is an allowed URI. Only this package makes one; the zero URI is none.
+// A URI is an allowed URI. Only this package makes one; the zero URI is empty.
 type URI struct {
 	raw   string
 	label string // what is shown before the arrow

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonc makes strict JSON of JSON with comments, byte by byte in place.
+// Package jsonc turns JSON with comments into strict JSON of the same length.
 //
 // Programs that people configure by hand allow comments, a comma behind the last
 // element and a byte order mark in their files. Plain turns all of that into
@@ -11,8 +11,8 @@ package jsonc
 import "bytes"
 
 // Plain returns src as JSON of the same length: comments, a byte order mark and
-// commas behind the last element are spaces, line feeds stay. What is no JSON even
-// so is left to the parser: a comment without an end stands as it is.
+// commas behind the last element become spaces; line feeds stay. Plain reports no
+// error: the parser refuses what is still not JSON, as a comment without an end.
 func Plain(src []byte) []byte {
 	out := bytes.Clone(src)
 	if bytes.HasPrefix(out, []byte("\xef\xbb\xbf")) {

@@ -9,7 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// HiddenKind is a way to hide a message in characters that nobody sees.
+// HiddenKind is a way to hide a message in characters that a reader does not see.
 type HiddenKind string
 
 const (

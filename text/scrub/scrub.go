@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scrub turns raw third-party text into clean text and a list of what
-// was done to it.
+// Package scrub turns raw third-party text into clean text, and lists every change.
 //
-// A Policy names one of four profiles; Compile makes a Scrubber of it; Scrub is
-// total: any bytes in, clean text and events out. What a profile does is the
-// list of steps that Steps returns, each once, in order, repeated until nothing
-// changes. The runner leaves out a step where a survey of the text shows that it
-// has nothing to do; a test holds that against the whole list.
+// A Policy names one of four profiles; Compile turns it into a Scrubber. Scrub is
+// total: it takes any bytes and returns clean text and events. Steps lists the steps
+// of a profile. Scrub runs them in order and repeats the list until nothing changes.
+// It leaves out a step where a survey of the text shows that the step would change
+// nothing; a test compares that with the whole list.
 //
 // It is part of the public API:
 //
