@@ -67,8 +67,9 @@ type Recorder struct {
 	o     Options
 	rules atomic.Pointer[string]
 
-	queue chan job
-	done  chan struct{}
+	queue  chan job
+	done   chan struct{} // closed once all that was in queue is written, or given up
+	giveUp chan struct{} // closed once Close waits no longer
 
 	mu     sync.RWMutex // of closed, against sending on queue
 	closed bool
@@ -104,7 +105,7 @@ func New(o Options) *Recorder {
 	if o.Wake == nil {
 		o.Wake = func() {}
 	}
-	r := &Recorder{o: o, queue: make(chan job, o.queue), done: make(chan struct{}), open: map[ledger.ID]*ledger.Event{}}
+	r := &Recorder{o: o, queue: make(chan job, o.queue), done: make(chan struct{}), giveUp: make(chan struct{}), open: map[ledger.ID]*ledger.Event{}}
 	r.rules.Store(new(string))
 	go r.write()
 	return r
@@ -253,18 +254,25 @@ func (r *Recorder) lose(n int64) {
 	r.lost.Add(n)
 }
 
-// Close writes what waits, as far as ctx lets it, and returns how many records were
-// lost by it.
+// Close writes what waits, and tries again until ctx ends where the store fails. It
+// returns how many records were lost by it. A second call waits for nothing.
 func (r *Recorder) Close(ctx context.Context) int64 {
 	r.mu.Lock()
-	if !r.closed {
-		r.closed = true
+	first := !r.closed
+	if r.closed = true; first {
 		close(r.queue)
 	}
 	r.mu.Unlock()
-	select {
-	case <-r.done:
-	case <-ctx.Done():
+	if first {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+		}
+		close(r.giveUp)
+		select { // an attempt may be under way
+		case <-r.done:
+		case <-time.After(r.o.wait):
+		}
 	}
 	return int64(len(r.queue)) + r.lost.Load()
 }

@@ -242,8 +242,31 @@ func TestCloseWithoutStore(t *testing.T) {
 	for n := range byte(5) {
 		r.Record(decision(n))
 	}
-	if n := r.Close(context.Background()); n != 5 {
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if n := r.Close(ctx); n != 5 {
 		t.Errorf("%d lost, want 5", n)
+	}
+}
+
+// TestCloseTriesAgain: a store that others keep locked for a while has the records in the end.
+func TestCloseTriesAgain(t *testing.T) {
+	m := &memory{}
+	m.set(errStore, false)
+	r := New(Options{Store: m, BestEffort: true, gather: time.Millisecond, retry: time.Millisecond})
+	for n := range byte(5) {
+		r.Record(decision(n + 1))
+	}
+	closed := make(chan int64)
+	go func() { closed <- r.Close(t.Context()) }()
+	eventually(t, "attempts while it closes", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return r.ending() && m.calls > 3
+	})
+	m.set(nil, false)
+	if n := <-closed; n != 0 || len(m.statements(t)) != 5 {
+		t.Errorf("%d lost, %d written, want 0 and 5", n, len(m.statements(t)))
 	}
 }
 

@@ -61,7 +61,8 @@ func (r *Recorder) take(first job) []job {
 }
 
 // store writes a group. Those who wait are told of a failure; what nobody waits for is
-// tried again until it is written, or the Recorder ends.
+// tried again until it is written, or Close gives up: twenty processes that end together
+// may keep each other from one SQLite file for longer than an attempt takes.
 func (r *Recorder) store(group []job) {
 	records, kept := make([]ledger.Sealed, 0, len(group)+1), group[:0]
 	for _, j := range group {
@@ -100,11 +101,12 @@ func (r *Recorder) store(group []job) {
 		if r.failed.Add(1); attempt == 0 {
 			records, kept = refuse(kept, records[len(kept):], err)
 		}
-		if r.ending() {
+		select {
+		case <-r.giveUp:
 			r.lose(int64(len(kept)))
 			return
+		case <-time.After(r.o.retry):
 		}
-		time.Sleep(r.o.retry)
 	}
 }
 
