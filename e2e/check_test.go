@@ -269,11 +269,7 @@ func TestCheckShadows(t *testing.T) {
 // started.
 func TestCheckInterrupted(t *testing.T) {
 	t.Parallel()
-	fake, err := llmtest.NewServer(llmtest.Always(llmtest.Reply{Fault: llmtest.Hang}), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := llmtest.Start(t, llmtest.Always(llmtest.Reply{Fault: llmtest.Hang}), "")
 	in, m := newInstall(t), mark()
 	args := append([]string{"check", "--server", "s", "--review-url", fake.URL, "--review-model", "m", "--"}, helperServer(t, "lie-honest", m)...)
 	cmd := exec.Command(in.bin, args...)
@@ -300,11 +296,7 @@ func TestCheckPublished(t *testing.T) {
 	t.Parallel()
 	modules := nodeModules(t)
 	in, m := newInstall(t), mark()
-	fake, err := llmtest.NewServer(llmtest.Always(llmtest.Reply{Text: "OK"}), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := llmtest.Start(t, llmtest.Always(llmtest.Reply{Text: "OK"}), "")
 	entries := []string{}
 	servers := publishedServers(t, fakeBackend(t))
 	for _, p := range servers {

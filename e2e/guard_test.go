@@ -56,11 +56,7 @@ func obedientModel(chatty bool, slow *atomic.Int64) llmtest.Model {
 // serveGuard starts `pellucid guard` before a fake of a provider.
 func (in *install) serveGuard(t testing.TB, m llmtest.Model, args ...string) (base string) {
 	t.Helper()
-	fake, err := llmtest.NewServer(m, "sk-e2e")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(fake.Close)
+	fake := llmtest.Start(t, m, "sk-e2e")
 	cmd := exec.Command(in.bin, append([]string{"guard", "--listen", "127.0.0.1:0", "--upstream", fake.URL}, args...)...)
 	cmd.Env = in.env()
 	stderr, err := cmd.StderrPipe()

@@ -20,21 +20,12 @@ var ErrNoLog = errors.New("ledger: there is no log yet: nothing was ever recorde
 
 // WithLog calls do with the log of the database as it is.
 func (d Database) WithLog(do func(context.Context, *storage.Ledger, *state.Dir) error) error {
-	ctx, stop := exit.UntilSignal()
-	defer stop()
-	dir, err := Open()
-	if err != nil {
-		return err
-	}
-	s, err := d.Open(ctx, dir, false)
-	if errors.Is(err, ErrNoStore) {
-		return fmt.Errorf("%w: %w", ErrNoLog, err)
-	} else if err != nil {
-		return err
-	}
-	defer s.Close()
-	err = do(ctx, s.Ledger(), dir)
+	err := d.withStore(func(ctx context.Context, dir *state.Dir, s *storage.Store) error {
+		return do(ctx, s.Ledger(), dir)
+	})
 	switch {
+	case errors.Is(err, ErrNoStore):
+		return fmt.Errorf("%w: %w", ErrNoLog, err)
 	case errors.Is(err, sequence.ErrNoLog):
 		return ErrNoLog
 	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy):

@@ -84,6 +84,22 @@ func OpenStore(ctx context.Context, where string, o storage.Options, absent func
 // With calls do with the store, and with the records of what do changes; nil where
 // evidence is off.
 func (d Database) With(do func(context.Context, *storage.Store, *Records) error) error {
+	return d.withStore(func(ctx context.Context, dir *state.Dir, s *storage.Store) error {
+		kept, err := RecordsOf(ctx, s, dir)
+		if err != nil {
+			return OpenError(err)
+		}
+		defer kept.Close()
+		err = do(ctx, s, kept)
+		if storeAway(err) {
+			return exit.With(exit.Unreachable, err)
+		}
+		return err
+	})
+}
+
+// withStore calls do with the store, which must exist, and the state directory.
+func (d Database) withStore(do func(context.Context, *state.Dir, *storage.Store) error) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := Open()
@@ -95,16 +111,7 @@ func (d Database) With(do func(context.Context, *storage.Store, *Records) error)
 		return err
 	}
 	defer s.Close()
-	kept, err := RecordsOf(ctx, s, dir)
-	if err != nil {
-		return OpenError(err)
-	}
-	defer kept.Close()
-	err = do(ctx, s, kept)
-	if storeAway(err) {
-		return exit.With(exit.Unreachable, err)
-	}
-	return err
+	return do(ctx, dir, s)
 }
 
 // CheckStore refuses a URL of another kind of database: it would be taken for a file.

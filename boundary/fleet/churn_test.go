@@ -21,13 +21,7 @@ import (
 
 // script is a client that says its lines and closes its side once it has all answers.
 func script(serve func(context.Context, wire.Conn) error, answers int, lines ...string) (string, error) {
-	toUs, fromClient := io.Pipe()
-	toClient, fromUs := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		done <- serve(context.Background(), wire.NewLines(toUs, fromUs, wire.LinesOptions{}))
-		fromUs.Close()
-	}()
+	toClient, fromClient, done := serveLines(serve)
 	var all bytes.Buffer
 	read := make(chan error, 1)
 	enough := make(chan struct{})

@@ -12,8 +12,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// scripted is a server that answers everything with one result.
-func scripted(result string) Dialer {
+// scripted is a server that answers everything with one result, after it has called before
+// with each message.
+func scripted(result string, before ...func(wire.Conn, *wire.Message)) Dialer {
 	return func(context.Context) (wire.Conn, error) {
 		toServer, fromUs := io.Pipe()
 		toUs, fromServer := io.Pipe()
@@ -28,6 +29,9 @@ func scripted(result string) Dialer {
 				}
 				if err != nil {
 					return
+				}
+				for _, do := range before {
+					do(server, m)
 				}
 				if m.Kind == wire.Request {
 					_ = server.Write(context.Background(), &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(result)), Kind: wire.Response, ID: m.ID})
@@ -93,13 +97,7 @@ func BenchmarkCall(b *testing.B) {
 	f := fleetOf(b, Options{}, servers...)
 	for name, serve := range map[string]func(context.Context, wire.Conn) error{"alone": one(f, "a"), "as one": all(f, wire.Legacy)} {
 		b.Run(name, func(b *testing.B) {
-			toUs, fromClient := io.Pipe()
-			toClient, fromUs := io.Pipe()
-			done := make(chan error, 1)
-			go func() {
-				done <- serve(context.Background(), wire.NewLines(toUs, fromUs, wire.LinesOptions{}))
-				fromUs.Close()
-			}()
+			toClient, fromClient, done := serveLines(serve)
 			client := wire.NewLines(toClient, fromClient, wire.LinesOptions{})
 			ask := func(id int64, method, params string) {
 				request(b, client, id, method, params)

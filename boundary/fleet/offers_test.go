@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"context"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -44,32 +43,14 @@ func TestOffersByTable(t *testing.T) {
 // hearing is a server that notes what it hears, and says more than it is asked before it
 // answers the call of a tool.
 func hearing(result string, heard *sync.Map, says ...string) Dialer {
-	return func(context.Context) (wire.Conn, error) {
-		toServer, fromUs := io.Pipe()
-		toUs, fromServer := io.Pipe()
-		server := wire.NewLines(toServer, fromServer, wire.LinesOptions{})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for {
-				m, err := server.Read(context.Background())
-				if err != nil {
-					return
-				}
-				heard.Store(m.Method, true)
-				if m.Kind != wire.Request {
-					continue
-				}
-				if m.Method == mcpmsg.CallTool {
-					for _, line := range says {
-						_ = server.Write(context.Background(), &wire.Outgoing{Raw: []byte(line), Kind: wire.Notification})
-					}
-				}
-				_ = server.Write(context.Background(), &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(result)), Kind: wire.Response, ID: m.ID})
+	return scripted(result, func(server wire.Conn, m *wire.Message) {
+		heard.Store(m.Method, true)
+		if m.Kind == wire.Request && m.Method == mcpmsg.CallTool {
+			for _, line := range says {
+				_ = server.Write(context.Background(), &wire.Outgoing{Raw: []byte(line), Kind: wire.Notification})
 			}
-		}()
-		return &inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{}), func() { server.Close(); <-done }}, nil
-	}
+		}
+	})
 }
 
 // TestUnionByTable walks the table of extensions at all servers as one: a method is refused
@@ -81,14 +62,7 @@ func TestUnionByTable(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/evil","params":{}}`, `{"jsonrpc":"2.0","id":"e","method":"evil.example/ask","params":{}}`,
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"said"}}`)
 	f := fleetOf(t, Options{}, Server{Name: "a", Dial: dial, Config: config("a")})
-	toUs, fromClient := io.Pipe()
-	toClient, fromUs := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = all(f, wire.Legacy)(context.Background(), wire.NewLines(toUs, fromUs, wire.LinesOptions{}))
-		fromUs.Close()
-	}()
+	toClient, fromClient, done := serveLines(all(f, wire.Legacy))
 	client := wire.NewLines(toClient, fromClient, wire.LinesOptions{})
 	defer func() { fromClient.Close(); <-done; client.Close() }()
 	var said []string

@@ -145,16 +145,23 @@ func connect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, w
 	return s
 }
 
-// tryConnect is connect for a client that may be refused.
-func tryConnect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.Conn) error) (*mcp.ClientSession, error) {
-	t.Helper()
+// serveLines has serve speak lines with a client that reads and writes the pipes. done gets
+// its error.
+func serveLines(serve func(context.Context, wire.Conn) error) (toClient *io.PipeReader, fromClient *io.PipeWriter, done chan error) {
 	toUs, fromClient := io.Pipe()
 	toClient, fromUs := io.Pipe()
-	done := make(chan error, 1)
+	done = make(chan error, 1)
 	go func() {
 		done <- serve(context.Background(), wire.NewLines(toUs, fromUs, wire.LinesOptions{}))
 		fromUs.Close()
 	}()
+	return toClient, fromClient, done
+}
+
+// tryConnect is connect for a client that may be refused.
+func tryConnect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.Conn) error) (*mcp.ClientSession, error) {
+	t.Helper()
+	toClient, fromClient, done := serveLines(serve)
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, opt)

@@ -224,11 +224,7 @@ func TestRunSave(t *testing.T) {
 // TestRunReview: what a model says of the words is shown with its lines indented, and stands
 // quoted in SARIF. Its budget and its cache are the reviewer's.
 func TestRunReview(t *testing.T) {
-	fake, err := llmtest.NewServer(llmtest.Always(llmtest.Reply{Text: "tool now: (1)\n  clean         all of it [x](https://e.example)\x1b[2J\u202e"}), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := llmtest.Start(t, llmtest.Always(llmtest.Reply{Text: "tool now: (1)\n  clean         all of it [x](https://e.example)\x1b[2J\u202e"}), "")
 	model, err := reviewer.New(rules.NewReview("openai-chat", fake.URL, "m", rules.Value{}), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -30,16 +30,6 @@ func jsonString(s string) string {
 	return string(b)
 }
 
-func fakeModel(t *testing.T, m llmtest.Model, key string) *llmtest.Server {
-	t.Helper()
-	s, err := llmtest.NewServer(m, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
-}
-
 var wireFormats = []string{"openai-chat", "openai-responses", "anthropic"}
 
 // answers that a reviewer may give, and what becomes of them.
@@ -95,7 +85,7 @@ func TestReviewerAnswers(t *testing.T) {
 			}
 			t.Run(format+"/"+x.name, func(t *testing.T) {
 				t.Parallel()
-				fake := fakeModel(t, llmtest.Always(x.reply), "")
+				fake := llmtest.Start(t, llmtest.Always(x.reply), "")
 				r := rules.NewReview(format, fake.URL, "m", rules.Value{})
 				if x.want == surface.ReviewLate {
 					r.Timeout = 300 * time.Millisecond
@@ -155,7 +145,7 @@ func TestReviewParts(t *testing.T) {
 		{"costs more than it said", llmtest.Always(llmtest.Reply{Text: "OK", Usage: llm.Usage{Known: true, Input: 400_000, Output: 1}}), 600_000, surface.ReviewFailed, 2},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			fake := fakeModel(t, x.model, "")
+			fake := llmtest.Start(t, x.model, "")
 			r := rules.NewReview("anthropic", fake.URL, "m", rules.Value{})
 			if x.tokens > 0 {
 				r.Tokens = x.tokens

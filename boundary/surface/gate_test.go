@@ -31,11 +31,16 @@ func newGate() gateRig {
 	}, store, a}
 }
 
-// check returns the outcome as "conclusion: live tools; questions".
+// check returns the outcome of tools as "conclusion: live tools; questions".
 func (g gateRig) check(t *testing.T, defs ...string) (*Outcome, string) {
 	t.Helper()
+	return g.checkAll(t, surfaceOf(t, defs...))
+}
+
+// checkAll is check of a surface.
+func (g gateRig) checkAll(t *testing.T, s *Surface) (*Outcome, string) {
+	t.Helper()
 	g.asked.questions = nil
-	s := surfaceOf(t, defs...)
 	o, err := g.Check(t.Context(), "srv", "cmd", s)
 	if err != nil {
 		t.Fatal(err)

@@ -86,22 +86,7 @@ func TestGateCapabilities(t *testing.T) {
 				g.Bare = nil
 			}
 			for i, want := range []string{x.want, x.wantNext} {
-				g.asked.questions = nil
-				s := able(surfaceOf(t, x.rich...), "sampling")
-				o, err := g.Check(t.Context(), "srv", "cmd", s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var live []string
-				for _, it := range s.Items() {
-					if o.live(it.Key) && it.Kind == Tool {
-						live = append(live, it.Name)
-					}
-				}
-				got := string(o.Conclusion) + ":" + strings.Join(live, ",")
-				if len(g.asked.questions) > 0 {
-					got += " asked"
-				}
+				o, got := g.checkAll(t, able(surfaceOf(t, x.rich...), "sampling"))
 				if got != want || i == 0 && len(o.Offered) != x.offered {
 					t.Errorf("check %d: %s, %d offered; want %s, %d", i+1, got, len(o.Offered), want, x.offered)
 				}

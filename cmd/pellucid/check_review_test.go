@@ -29,16 +29,6 @@ func jsonString(s string) string {
 	return string(b)
 }
 
-func fakeModel(t *testing.T, m llmtest.Model, key string) *llmtest.Server {
-	t.Helper()
-	s, err := llmtest.NewServer(m, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
-}
-
 var wireFormats = []string{"openai-chat", "openai-responses", "anthropic"}
 
 // runCheck is pellucid check in this process.
@@ -57,7 +47,7 @@ func TestCheckReviewRemembered(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", dir)
 	environ := map[string]string{"THE_KEY": "k-123"}
 	for _, format := range wireFormats {
-		fake := fakeModel(t, llmtest.Always(llmtest.Reply{Text: " ok\n"}), "k-123")
+		fake := llmtest.Start(t, llmtest.Always(llmtest.Reply{Text: " ok\n"}), "k-123")
 		db := filepath.Join(dir, format+".db")
 		check := func(dump string, more ...string) (int, string) {
 			t.Helper()
@@ -118,7 +108,7 @@ func TestCheckReviewRejects(t *testing.T) {
 	if err := os.WriteFile(file, []byte(dumpOf("Says the time.")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fake := fakeModel(t, llmtest.Always(llmtest.Reply{Text: "tool14: (1)\n  clean         all of it [x](https://e.example)\x1b[2J\u202e"}), "")
+	fake := llmtest.Start(t, llmtest.Always(llmtest.Reply{Text: "tool14: (1)\n  clean         all of it [x](https://e.example)\x1b[2J\u202e"}), "")
 	args := []string{"--surface", file, "--server", "s", "--sarif", sarif, "--review-url", fake.URL, "--review-model", "m"}
 	code, out, errs := runCheck(t, nil, args...)
 	if code != exit.Rejected || strings.ContainsAny(out+errs, "\x1b\u202e") ||

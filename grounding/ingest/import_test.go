@@ -33,6 +33,21 @@ func (f *failing) Put(ctx context.Context, batch []ground.Record, evidence func(
 	return f.Store.Put(ctx, batch, evidence)
 }
 
+// newAdapter returns an adapter with a store of its own.
+func newAdapter(t *testing.T) *ground.Adapter {
+	t.Helper()
+	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	a, err := ground.New(ground.Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 // entries yields the demonstration set.
 func entries(yield func([]byte, error) bool) {
 	for _, body := range factcheck.Demonstration() {
@@ -87,19 +102,10 @@ func TestImportGivesUp(t *testing.T) {
 // TestImportUnreadable: an entry that cannot be read does not end the import, an
 // input that cannot be read does.
 func TestImportUnreadable(t *testing.T) {
-	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	a, err := ground.New(ground.Options{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
-	im := New(a, &out, false)
+	im := New(newAdapter(t), &out, false)
 	good := factcheck.Demonstration()
-	err = im.Run(t.Context(), func(yield func([]byte, error) bool) {
+	err := im.Run(t.Context(), func(yield func([]byte, error) bool) {
 		_ = yield(good[0], nil) && yield(nil, &factcheck.EntryError{Line: 2, Pointer: "/claim", Code: "misshapen"}) &&
 			yield(good[1], nil) && yield(nil, io.ErrUnexpectedEOF)
 	})

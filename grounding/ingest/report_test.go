@@ -4,13 +4,10 @@ package ingest
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // TestReport: what is told of every kind of entry, for people and for programs, and what the
@@ -44,18 +41,9 @@ func TestReport(t *testing.T) {
 			`{"entry":5,"accepted":false,"code":"missing-member","pointer":"`,
 		}},
 	} {
-		s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		a, err := ground.New(ground.Options{Store: s})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var out, sum strings.Builder
-		im := New(a, &out, c.json)
-		err = im.Run(t.Context(), func(yield func([]byte, error) bool) {
+		im := New(newAdapter(t), &out, c.json)
+		err := im.Run(t.Context(), func(yield func([]byte, error) bool) {
 			for _, e := range entries {
 				if !yield(e.body, e.err) {
 					return
@@ -91,16 +79,7 @@ func TestReport(t *testing.T) {
 
 // TestWriteFails: an output that takes no more ends the import with its error.
 func TestWriteFails(t *testing.T) {
-	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	a, err := ground.New(ground.Options{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := New(a, full{}, true).Run(t.Context(), entries); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "ground: write: ") {
+	if err := New(newAdapter(t), full{}, true).Run(t.Context(), entries); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "ground: write: ") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -126,20 +126,17 @@ type rig struct {
 func newRig(t testing.TB, m llmtest.Model, change ...func(*guard.Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, sink: &sink{}}
-	fake, err := llmtest.NewServer(func(a llmtest.Ask) llmtest.Reply {
+	fake := llmtest.Start(t, func(a llmtest.Ask) llmtest.Reply {
 		r.mu.Lock()
 		r.calls++
 		r.mu.Unlock()
 		return m(a)
 	}, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(fake.Close)
 	o := guard.Options{Upstream: fake.URL, Hooks: guard.Hooks{Sink: r.sink}}
 	for _, c := range change {
 		c(&o)
 	}
+	var err error
 	if r.guard, err = guard.New(o); err != nil {
 		t.Fatal(err)
 	}

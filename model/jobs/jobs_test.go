@@ -224,7 +224,7 @@ func TestKill(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
 	hung := make(chan struct{})
-	fake, err := llmtest.NewServer(func(a llmtest.Ask) llmtest.Reply {
+	fake := llmtest.Start(t, func(a llmtest.Ask) llmtest.Reply {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[string(a.Raw)]++
@@ -234,10 +234,6 @@ func TestKill(t *testing.T) {
 		}
 		return obedient(a)
 	}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
 	var work strings.Builder
 	work.WriteString(`{"model":"m","messages":[{"role":"user","content":"Sum up."}`)
 	for i := range 12 {

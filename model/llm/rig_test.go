@@ -26,11 +26,7 @@ var formats = []llm.Format{llm.FormatChat, llm.FormatResponses, llm.FormatMessag
 // fake starts a fake and an endpoint that asks it, with fast retries.
 func fake(t testing.TB, f llm.Format, m llmtest.Model, change ...func(*llm.Options)) (*llm.Endpoint, *llmtest.Server) {
 	t.Helper()
-	s, err := llmtest.NewServer(m, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := llmtest.Start(t, m, secret)
 	o := llm.Options{
 		Format: f, BaseURL: s.URL, Model: "model-1", Key: key(),
 		Backoff: time.Millisecond, Timeout: time.Minute,

@@ -67,11 +67,7 @@ func job(t testing.TB, src []byte, change ...func(*counterfactual.Problem)) run.
 
 func client(t testing.TB, m llmtest.Model) (*llm.Endpoint, *llmtest.Server) {
 	t.Helper()
-	s, err := llmtest.NewServer(m, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := llmtest.Start(t, m, "")
 	e, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: s.URL, Model: "m", Backoff: time.Millisecond, Concurrency: 16, BreakAfter: -1})
 	if err != nil {
 		t.Fatal(err)

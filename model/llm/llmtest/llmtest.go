@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -118,7 +119,19 @@ type Server struct {
 	once sync.Once
 }
 
-// NewServer starts a fake. Whoever has it closes it. If key is not empty, requests
+// Start is NewServer for a test, which fails if the fake does not start and closes it at its
+// end.
+func Start(t testing.TB, m Model, key string) *Server {
+	t.Helper()
+	s, err := NewServer(m, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// NewServer starts a fake, which the caller closes. If key is not empty, requests
 // that are not signed with it are refused.
 func NewServer(m Model, key string) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
