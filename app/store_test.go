@@ -109,7 +109,7 @@ func storeAwayFor(t *testing.T, mode string, f storeFault) {
 	g.Eventually("ready", func() bool { return g.Get("/readyz", "") == http.StatusOK })
 	f.begin(t, where)
 	fastest := time.Hour
-	for range 3 {
+	for i := 0; i < 3 || i < 20 && fastest > 1500*time.Millisecond; i++ { // a busy machine has slow calls as well
 		began := time.Now()
 		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "during"}})
 		fastest = min(fastest, time.Since(began))

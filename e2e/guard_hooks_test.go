@@ -63,7 +63,7 @@ func askGuard(t testing.TB, base string, results ...string) (http.Header, string
 // by is what there is within some seconds.
 func by(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within 20 s", what)
 		}

@@ -278,7 +278,11 @@ func TestLedgerLease(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
-		first, second := sequencer(l, keys), sequencer(open(t, where, storage.Options{}).Ledger(), keys)
+		const lease = 5 * time.Second // a busy machine may stop for a while
+		of := func(l *storage.Ledger) *sequence.Sequencer {
+			return sequence.New(sequence.Options{Store: l, Origin: origin, Keys: keys, TTL: lease, Gather: time.Millisecond, Poll: 10 * time.Millisecond})
+		}
+		first, second := of(l), of(open(t, where, storage.Options{}).Ledger())
 		add(t, l, sealed(t, "a"))
 		if _, err := first.Once(ctx); err != nil {
 			t.Fatal(err)
@@ -294,7 +298,7 @@ func TestLedgerLease(t *testing.T) {
 		if h, _ := l.Head(ctx); h.Size != 2 {
 			t.Error("the lease was not respected")
 		}
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(lease + 100*time.Millisecond)
 		if _, err := second.Once(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,7 @@ func say(t *testing.T, c wire.Conn, raw string) {
 
 func hears(t *testing.T, c wire.Conn, want string) {
 	t.Helper()
-	one, stop := context.WithTimeout(ctx, 10*time.Second)
+	one, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	m, err := c.Read(one)
 	if err != nil {
@@ -412,7 +412,7 @@ func TestConnDeaf(t *testing.T) {
 	go func() { defer close(ended); c.Close() }()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		d.close() // so that the test ends
 		t.Error("Close waits for the server to read")
 		<-ended

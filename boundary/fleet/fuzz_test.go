@@ -73,7 +73,7 @@ func FuzzUnionClient(f *testing.F) {
 		if modern {
 			c.Era = wire.Modern
 		}
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		done := make(chan struct{})
 		go func() { defer close(done); _ = fl.ServeAll(ctx, c) }()

@@ -307,7 +307,7 @@ func (h *hurried) Write(context.Context, *wire.Outgoing) error {
 
 // TestAdmitMoreNews: what changes while a client is told of a change is told once more.
 func TestAdmitMoreNews(t *testing.T) {
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	a := newAllow(t, "", "")
 	h := &hurried{a: a, stop: stop}

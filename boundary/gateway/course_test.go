@@ -153,7 +153,7 @@ func (c *course) dialHTTP(front *wire.Front) wire.Conn {
 	}
 	c.t.Cleanup(func() {
 		client.Close()
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		if err := front.Shutdown(ctx); err != nil {
 			c.t.Errorf("Shutdown: %v", err)
@@ -177,7 +177,7 @@ func (c *course) serveHTTP() func(context.Context) wire.Conn {
 	}})
 	server := httptest.NewServer(front)
 	c.t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		_ = front.Shutdown(ctx)
 		server.CloseClientConnections()
@@ -259,7 +259,7 @@ func (c *course) withToken(body string, m *wire.Message) []byte {
 
 func (c *course) write(out *wire.Outgoing) {
 	c.t.Helper()
-	ctx, stop := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(c.t.Context(), time.Minute)
 	defer stop()
 	if err := c.client.Write(ctx, out); err != nil {
 		c.t.Errorf("write: %v", err)
@@ -289,7 +289,7 @@ func (c *course) ask(id int, method, params string) {
 
 func (c *course) read() *wire.Message {
 	c.t.Helper()
-	ctx, stop := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(c.t.Context(), time.Minute)
 	defer stop()
 	m, err := c.client.Read(ctx)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestRepeatsKinds(t *testing.T) {
 	for i := range 500 {
 		_ = s.Record(Decision{Server: "a", Kind: "notification", Method: fmt.Sprint("m", i), Verdict: Dropped, Withheld: []Count{{finding.Misshapen, 1}}})
 	}
-	for range 500 {
+	for range 3000 {
 		if _, messages, _ := to.sums(); messages == 500 {
 			break
 		}

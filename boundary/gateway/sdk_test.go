@@ -51,7 +51,7 @@ func sdkSession(t *testing.T, key frame.Key, version string) *mcp.ClientSession 
 	clientR, toClient := io.Pipe()
 	fromServer, serverW := io.Pipe()
 	serverR, toServer := io.Pipe()
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	served, relayed := make(chan error, 1), make(chan error, 1)
 	go func() { served <- sdkServer().Run(ctx, &mcp.IOTransport{Reader: serverR, Writer: serverW}) }()
 	go func() {

@@ -30,7 +30,7 @@ func newMeter(t testing.TB, opt Options) *Meter {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		if err := m.Shutdown(ctx); err != nil {
 			t.Error(err)

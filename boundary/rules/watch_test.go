@@ -71,7 +71,7 @@ func (w *watched) must(err error) {
 	}
 }
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // rules waits for rules that listen there.
 func (w *watched) rules(port string) {

@@ -38,7 +38,7 @@ func TestCollectSDK(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		s, err := Collect(ctx, c, opt)
 		if err != nil {

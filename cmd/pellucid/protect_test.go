@@ -84,7 +84,7 @@ func TestProtectedServers(t *testing.T) {
 		if s.Command != self || s.Args[0] != "wrap" || strings.Contains(strings.Join(s.Args, " "), "s3cret") {
 			t.Fatalf("%s: %q %q", name, s.Command, s.Args)
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		cmd := exec.CommandContext(ctx, s.Command, s.Args...)
 		cmd.Env = append(os.Environ(), roleVariable+"=pellucid")

@@ -39,7 +39,7 @@ func TestWrapSampling(t *testing.T) {
 		}
 		cmd, _ := wrapped(t, asServer("asking", args...)...)
 		cmd.Stderr = os.Stderr
-		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		asked := ""
 		c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
@@ -79,7 +79,7 @@ func TestWrapLLM(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd, _ := wrapped(t, asServer("asking", append([]string{"--dangerously-allow-sampling", "--frame", "llm"}, x.args...)...)...)
 			cmd.Stderr = os.Stderr
-			ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
 				CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {

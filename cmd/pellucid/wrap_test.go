@@ -107,7 +107,7 @@ func TestWrapSession(t *testing.T) {
 // callPoison drives cmd with an unmodified client.
 func callPoison(t *testing.T, cmd *exec.Cmd, version string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)
 	s, err := c.Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})

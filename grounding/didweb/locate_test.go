@@ -130,7 +130,7 @@ func FuzzExchange(f *testing.F) {
 				return c, nil
 			},
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		body, e := g.document(ctx, "http://example.com/.well-known/did.json") // no TLS: its own tests have it
 		if e != nil {

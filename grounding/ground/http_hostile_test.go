@@ -183,7 +183,7 @@ func TestHTTPBusy(t *testing.T) {
 	for _, c := range conns {
 		c.Close()
 	}
-	for range 50 {
+	for range 1500 {
 		if res = request(t, "POST", url+"/ground/attestations", "application/json", bytes.NewReader(numbered(t, 1))); res.StatusCode == 201 {
 			return
 		}

@@ -79,7 +79,7 @@ func write(t testing.TB, c wire.Conn, line string) {
 
 func read(t testing.TB, c wire.Conn) *wire.Message {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	m, err := c.Read(ctx)
 	if err != nil {

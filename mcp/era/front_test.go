@@ -35,7 +35,7 @@ func TestFront(t *testing.T) {
 func testFront(t *testing.T, c crossing, over link) {
 	s := c.server(mcp.ServerOptions{})
 	c.asking(s)
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(stop)
 	key, _ := frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, fs *wire.FrontSession) error {

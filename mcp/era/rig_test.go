@@ -88,7 +88,7 @@ func (nowhere) Record(gateway.Decision) error { return nil }
 // wrap makes, to an unmodified server.
 func cross(t *testing.T, s *mcp.Server, era string, over link, wrap func(wire.Conn, Options) *Conn, version string, opt *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(stop)
 	fromClient, clientW := io.Pipe()
 	clientR, toClient := io.Pipe()

@@ -186,7 +186,7 @@ func TestRoots(t *testing.T) {
 		first := make(chan int, 1)
 		s := c.server(mcp.ServerOptions{InitializedHandler: func(_ context.Context, r *mcp.InitializedRequest) {
 			go func() {
-				ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+				ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 				defer stop()
 				roots, err := r.Session.ListRoots(ctx, nil)
 				for err != nil && ctx.Err() == nil { // over HTTP there may be no stream for it yet

@@ -66,11 +66,13 @@ func TestFrontHoarder(t *testing.T) {
 }
 
 func TestFrontIdle(t *testing.T) {
-	b := newBench(t, func(o *FrontOptions) { o.Idle = 500 * time.Millisecond })
+	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	listen := b.do(ctx, http.MethodGet, "", "Mcp-Session-Id", id)
+	b.f.opt.Idle = 500 * time.Millisecond // now that its client listens: it could have ended before
+	v.s.again(b.f.opt.Idle)
 	time.Sleep(1200 * time.Millisecond)
 	if b.f.Sessions() != 1 {
 		t.Error("ended while its client listened")

@@ -22,7 +22,7 @@ type server struct {
 
 func (v *server) read() *Message {
 	v.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	m, err := v.s.Read(ctx)
 	if err != nil {

@@ -78,11 +78,27 @@ func TestFrontLongCall(t *testing.T) {
 	for version, primed := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {
 		b := newBench(t, func(o *FrontOptions) { o.keepAlive = 20 * time.Millisecond })
 		v, id := b.begin(version)
+		told := make(chan struct{})
 		resp := b.postTo(v, listBody, []string{"Mcp-Session-Id", id}, func(m *Message) {
-			time.Sleep(100 * time.Millisecond)
-			v.result(m, "{}")
+			go func() {
+				select {
+				case <-told: // the stream is there and has been kept alive
+				case <-time.After(time.Minute):
+				}
+				v.result(m, "{}")
+			}()
 		})
-		body := all(t, resp)
+		body, isTold := "", false
+		for r := bufio.NewReader(resp.Body); ; {
+			line, err := r.ReadString('\n')
+			if body += line; err != nil {
+				break
+			}
+			if line == ":\n" && !isTold {
+				close(told)
+				isTold = true
+			}
+		}
 		if strings.Contains(body, "id: 2-0\ndata:\n\n") != primed || !strings.Contains(body, "\n:\n") || !strings.Contains(body, `"result":{}`) {
 			t.Errorf("%s: %q", version, body)
 		}

@@ -34,7 +34,7 @@ func TestFrontUnread(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn.SetDeadline(time.Now().Add(5 * time.Second))
+			conn.SetDeadline(time.Now().Add(time.Minute))
 			io.WriteString(conn, tt.head+"Host: a\r\n"+body)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {

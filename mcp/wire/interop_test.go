@@ -82,7 +82,7 @@ func sayServer() *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, in sayIn) (*mcp.CallToolResult, any, error) {
 		select {
 		case <-ctx.Done():
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 		}
 		return nil, nil, errors.New("waited")
 	})
@@ -107,7 +107,7 @@ func sdkClient(t *testing.T, up Conn, version string, progress func()) *mcp.Clie
 	if version != "" {
 		opts = &mcp.ClientSessionOptions{ProtocolVersion: version}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cs, err := c.Connect(ctx, &mcp.IOTransport{Reader: r2, Writer: w1}, opts)
 	if err != nil {
@@ -149,7 +149,7 @@ func TestSDK(t *testing.T) {
 			var mu sync.Mutex
 			progress := 0
 			cs := sdkClient(t, up, tt.version, func() { mu.Lock(); progress++; mu.Unlock() })
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 
 			tools, err := cs.ListTools(ctx, nil)

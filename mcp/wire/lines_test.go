@@ -291,16 +291,21 @@ func TestLinesPeerGone(t *testing.T) {
 	}
 }
 
-type stuckCloser struct{ io.Writer }
+// A stuckCloser's Close does not return before its channel is closed.
+type stuckCloser struct {
+	io.Writer
+	release chan struct{}
+}
 
-func (stuckCloser) Close() error { time.Sleep(closePatience + 100*time.Millisecond); return nil }
+func (c stuckCloser) Close() error { <-c.release; return nil }
 
 func TestLinesCloseIsPrompt(t *testing.T) {
-	l := NewLines(strings.NewReader(""), stuckCloser{io.Discard}, LinesOptions{})
+	release := make(chan struct{})
+	defer close(release)
+	l := NewLines(strings.NewReader(""), stuckCloser{io.Discard, release}, LinesOptions{})
 	if err := l.Close(); !errors.Is(err, errCloseBlocked) {
 		t.Errorf("Close = %v", err)
 	}
-	time.Sleep(200 * time.Millisecond)
 }
 
 func TestLineReaderGivesUpOnNoProgress(t *testing.T) {

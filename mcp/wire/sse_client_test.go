@@ -28,7 +28,7 @@ func sseConn(t *testing.T, url string) *SSE {
 
 func sseRequest(t *testing.T, c *SSE, n int64, method, params string) *Message {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	out := &Outgoing{Raw: AppendRequest(nil, IntID(n), method, []byte(params)), Kind: Request, ID: IntID(n), Method: method}
 	if err := c.Write(ctx, out); err != nil {
@@ -193,7 +193,7 @@ func TestSSERoom(t *testing.T) {
 					}
 				}
 			}()
-			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			for n := range int64(maxInFlight) {
 				if err := c.Write(ctx, &Outgoing{Raw: AppendRequest(nil, IntID(n), "ping", nil), Kind: Request, ID: IntID(n), Method: "ping"}); err != nil {

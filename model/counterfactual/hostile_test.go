@@ -205,12 +205,16 @@ func TestReorderDrops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	b, err := a.Render(Variant{Kind: KindReorder, Kept: AllOf(1), Order: 7})
-	if err != nil || len(b) > 1000 || bytes.Contains(b, []byte("reasoning")) {
-		t.Errorf("%d octets, %v", len(b), err)
+	best := time.Hour
+	for range 3 { // a busy machine may pause for one of them
+		start := time.Now()
+		b, err := a.Render(Variant{Kind: KindReorder, Kept: AllOf(1), Order: 7})
+		if err != nil || len(b) > 1000 || bytes.Contains(b, []byte("reasoning")) {
+			t.Errorf("%d octets, %v", len(b), err)
+		}
+		best = min(best, time.Since(start))
 	}
-	if d := time.Since(start); d > 4*time.Second { // tens of milliseconds; 10,000,000,000 comparisons take longer
-		t.Errorf("it took %v", d)
+	if best > 4*time.Second { // tens of milliseconds; 10,000,000,000 comparisons take longer
+		t.Errorf("it took %v", best)
 	}
 }

@@ -143,7 +143,7 @@ func newRig(t testing.TB, m llmtest.Model, change ...func(*guard.Options)) *rig 
 	r.fake, r.front = fake, httptest.NewServer(r.guard)
 	t.Cleanup(func() {
 		r.front.Close()
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		if err := r.guard.Close(ctx); err != nil {
 			t.Error(err)
@@ -248,7 +248,7 @@ type (
 
 func waitFor(t testing.TB, f func() bool) {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		if f() {
 			return
 		}

@@ -73,7 +73,7 @@ func open(t testing.TB, o jobs.Options) *jobs.Queue {
 
 func shut(t testing.TB, q *jobs.Queue) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	if err := q.Close(ctx); err != nil {
 		t.Error(err)

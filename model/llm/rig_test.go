@@ -65,7 +65,7 @@ func codeOf(t testing.TB, err error) llm.Code {
 }
 
 func ctx(t testing.TB) context.Context {
-	c, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	c, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return c
 }
