@@ -97,7 +97,7 @@ boundary/surface:              text/finding text/scrub text/ucd text/strictjson 
 boundary/surface/pintest:      boundary/surface
 boundary/pinview:              text/finding platform/terminal boundary/surface
 boundary/pinfile:              text/strictjson platform/state boundary/surface
-boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/classify boundary/validate boundary/surface boundary/blob
+boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/classify boundary/validate boundary/surface boundary/blob
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson mcp/wire mcp/mcpmsg boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/child mcp/wire mcp/mcpmsg boundary/gateway

@@ -108,7 +108,7 @@ func (w *walker) dirty(r *blob.Reading, with *scrub.Scrubber) bool {
 	if !r.UTF8() {
 		with = w.keep // NFKC makes characters that a small character set cannot spell
 	}
-	with.Scrub(r.Text(), &w.res)
+	w.scrubCounted(r.Text(), with)
 	switch r.Weight {
 	case blob.Whole:
 		return w.res.Changed()

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +75,46 @@ func TestInspect(t *testing.T) {
 				t.Errorf("%d records", n)
 			}
 		})
+	}
+}
+
+// The strings of a result keep together what one text may keep of hidden characters:
+// blocks, values of structuredContent and names of members.
+func TestHiddenOfItem(t *testing.T) {
+	const mark = "\u05d0\u200e\u05d1"
+	const blocks = 300
+	block := strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"`+mark+`"},`, blocks), ",")
+	values := strings.TrimSuffix(strings.Repeat(`"`+mark+`",`, blocks), ",")
+	rows := strings.TrimSuffix(strings.Repeat(`{"`+mark+`":1},`, blocks), ",")
+	names, turns := "", ""
+	for n := range blocks {
+		names += fmt.Sprintf(`,"%s%d":1`, mark, n)
+		turns += fmt.Sprintf(`,{"%s":1}`, []string{"\u05d0\u200e\u05d1", "\u05d0\u200f\u05d1", "\u05d0\u05d1"}[n%3])
+	}
+	for _, tt := range []struct {
+		name, raw string
+		most      int // of marks that arrive
+		verdict   Verdict
+	}{
+		{"few blocks", `{"content":[{"type":"text","text":"` + mark + `"},{"type":"text","text":"` + mark + `"}]}`, 2, Passed},
+		{"many blocks", `{"content":[` + block + `]}`, 90, Changed},
+		{"values", `{"content":[],"structuredContent":{"x":[` + values + `]}}`, 90, Changed},
+		{"blocks and values", `{"content":[` + block + `],"structuredContent":{"x":[` + values + `]}}`, 120, Changed},
+		{"names of columns", `{"content":[],"structuredContent":{"x":[` + rows + `]}}`, blocks, Passed},
+		{"names that differ", `{"content":[],"structuredContent":{"x":1` + names + `}}`, 0, Withheld},
+		{"names that take turns", `{"content":[],"structuredContent":{"x":[1` + turns + `]}}`, 0, Withheld},
+	} {
+		i, _ := newTestInspector(t, Config{})
+		for range 2 { // the second time from the pool
+			clean, d, err := i.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(tt.raw)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := strings.Count(string(clean), "\u200e") + strings.Count(string(clean), "\u200f")
+			if d.Verdict != tt.verdict || n > tt.most || tt.verdict == Passed && n != tt.most {
+				t.Errorf("%s: verdict %s, %d marks, want %s, %d", tt.name, d.Verdict, n, tt.verdict, tt.most)
+			}
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // plainText is v's text, which lives until release.
@@ -43,7 +44,7 @@ func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 // clean leaves v's clean text in w.res.
 func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.inspected++
-	with.Scrub(w.plainText(v), &w.res)
+	w.scrubCounted(w.plainText(v), with)
 	if v.Mended() {
 		w.edited = true
 		w.note(finding.SurrogateMended, 1, nil)
@@ -59,6 +60,40 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	}
 	w.edited = w.edited || w.changed
 	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
+}
+
+// scrubCounted scrubs a string whose hidden characters count for the whole message: the
+// limits of spec scrub/3.6.1 are those of an item, however many strings it has. What is
+// scrubbed a second time is not counted again.
+func (w *walker) scrubCounted(text string, with *scrub.Scrubber) {
+	w.res.Item = &w.kept
+	with.Scrub(text, &w.res)
+	w.res.Item = nil
+}
+
+// repeats reports whether a name with hidden characters stands as it stood last. It is
+// not counted then: a table repeats the names of its columns, and says nothing by that.
+func (w *walker) repeats(name string) bool {
+	if at, _, _ := ucd.Scan(name, 0, ucd.Hidden); at == len(name) {
+		if len(w.names) > 0 {
+			delete(w.names, name) // it stood without them last
+		}
+		return false
+	}
+	visible := strings.Map(func(r rune) rune {
+		if ucd.Of(r)&ucd.Hidden != 0 {
+			return -1
+		}
+		return r
+	}, name)
+	if w.names[visible] == name {
+		return true
+	}
+	if w.names == nil {
+		w.names = map[string]string{}
+	}
+	w.names[visible] = name
+	return false
 }
 
 // toolText treats the text of a tool's content block or error.
@@ -142,7 +177,11 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 	if len(s) > maxName && !strings.HasPrefix(s, "data:") {
 		return finding.TooLong
 	}
-	w.keep.Scrub(s, &w.res)
+	if w.repeats(s) {
+		w.keep.Scrub(s, &w.res)
+	} else {
+		w.scrubCounted(s, w.keep)
+	}
 	if w.res.Changed() || strings.ContainsAny(s, layout) || w.speaks(s) {
 		w.noteEvents()
 		return finding.RefusedName

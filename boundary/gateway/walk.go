@@ -40,6 +40,8 @@ type walker struct {
 	approvedPage bool // contents hold an app that was approved: its page passes as it is
 
 	res    scrub.Result
+	kept   scrub.Allowance   // what hidden characters the message's strings keep together
+	names  map[string]string // by the visible name: how the name stood last, with hidden characters
 	edits  strictjson.Edits
 	path   []step
 	grown  growth
@@ -87,6 +89,8 @@ type unit struct {
 func (w *walker) reset() {
 	w.release()
 	w.path = w.path[:0]
+	w.kept = scrub.Allowance{}
+	clear(w.names)
 	w.grown.reset()
 	clear(w.pieces)
 	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok

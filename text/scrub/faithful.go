@@ -25,16 +25,17 @@ type faithful struct {
 }
 
 // dropHiddenFaithfully removes hidden characters, except those that a language, an emoji
-// or a file needs. If a text holds more of a use than the allowance, then all of that
-// use go: they are a code. spec: scrub/3.6
+// or a file needs. If a text, with those of its item before it, holds more of a use than
+// the allowance, then all of that use go from it: they are a code. spec: scrub/3.6
 func dropHiddenFaithfully(p *pass) {
 	var f faithful
 	f.sweep(p, [numUses]bool{})
-	if over, is := f.over(p.text); is {
+	if over, is := f.over(p); is {
 		p.begin()
 		f = faithful{}
 		f.sweep(p, over)
 	}
+	p.kept = f.kept
 }
 
 // sweep goes through the text once. What it keeps, it counts; of the uses in over it
@@ -70,6 +71,7 @@ func (f *faithful) sweep(p *pass, over [numUses]bool) {
 		u := f.use(s, at, i, r)
 		if u == useless || over[u] {
 			p.r.ed.drop(at, i, classOf(r))
+			continue
 		}
 		f.kept[u]++
 	}

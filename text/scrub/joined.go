@@ -71,12 +71,18 @@ func (s *Scrubber) joint(parts []string, r *Result) []Event {
 }
 
 // ScrubAll scrubs parts that will stand one behind the other, and removes what
-// Joined finds. It needs a Result for each: len(rs) must be len(parts).
+// Joined finds. It needs a Result for each: len(rs) must be len(parts). Results
+// without an Item share one.
 func (s *Scrubber) ScrubAll(parts []string, rs []Result) {
 	clean := make([]string, len(parts))
+	var item Allowance
 	for i := range parts {
+		own := rs[i].Item
+		if own == nil {
+			rs[i].Item = &item
+		}
 		s.Scrub(parts[i], &rs[i])
-		clean[i] = rs[i].Clean.s
+		clean[i], rs[i].Item = rs[i].Clean.s, own
 	}
 	for n := 0; n < maxPasses; n++ {
 		spans := s.Joined(clean)
@@ -96,8 +102,12 @@ func (s *Scrubber) ScrubAll(parts []string, rs []Result) {
 	}
 }
 
-// removeSpans removes parts of a clean text, and cleans what that leaves.
+// removeSpans removes parts of a clean text, and cleans what that leaves. The text was
+// counted for its item before.
 func (s *Scrubber) removeSpans(r *Result, spans []Span) {
+	item := r.Item
+	r.Item = nil
+	defer func() { r.Item = item }()
 	p := pass{policy: &s.p, r: r, text: r.Clean.s}
 	p.begin()
 	for _, x := range spans {

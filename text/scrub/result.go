@@ -8,6 +8,11 @@ import "github.com/pellucid-mcp/pellucid/text/ucd"
 // allocates nothing. Events and Notes are valid until the next Scrub; to keep them,
 // clone them. One Result serves one goroutine at a time.
 type Result struct {
+	// Item is what the texts of one item, as one answer of a server, share: the caller
+	// sets it before the first of them. nil: each text is an item of its own. Scrub
+	// leaves the pointer as it is.
+	Item *Allowance
+
 	Clean  Clean
 	Events []Event // what was dropped or changed, in order
 	Notes  []Note  // what was found and left, at most one per class

@@ -51,6 +51,9 @@ func (s *Scrubber) Scrub(in string, r *Result) {
 	r.reset()
 	if s.quick && plain(in, s.limit, s.p.Tokens) {
 		r.Clean = Clean{in}
+		if r.Item != nil {
+			r.Item.visible += len(in) // plain ASCII
+		}
 		return
 	}
 	s.run(in, r, true)
@@ -72,7 +75,7 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 			p.facts = survey(p.text, nil)
 		}
 		p.blunt = n >= maxPasses
-		p.again = false
+		p.again, p.kept = false, [numUses]int{}
 		for i := range s.steps {
 			if st := &s.steps[i]; st.idle == nil || !st.idle(p) {
 				p.apply(st)
@@ -85,6 +88,7 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 	}
 	r.Clean = Clean{p.text}
 	s.guard(p)
+	r.spend(p.text, &p.kept)
 	r.Events = joinNeighbours(r.Events)
 	*p = pass{}
 }
@@ -111,6 +115,8 @@ type pass struct {
 	cut    bool   // veritas-0.1: text was cut and the marker is due
 	ends   []int  // where the parts of a joined text end
 	blunt  bool   // too many passes: remove what could be the cause
+
+	kept [numUses]int // hidden characters that faithful has kept, by use
 }
 
 // apply runs one step and joins its edits to those before.

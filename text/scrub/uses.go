@@ -62,33 +62,6 @@ var allowed = [numUses]struct{ always, each int }{
 	mongolian:   {32, 8},
 }
 
-// over returns the uses of which more was kept than is allowed.
-func (f *faithful) over(s string) (over [numUses]bool, is bool) {
-	seen := -1
-	for u, limit := range allowed {
-		if limit.each == 0 || f.kept[u] <= limit.always {
-			continue
-		}
-		if seen < 0 {
-			seen = countVisible(s)
-		}
-		over[u] = f.kept[u] > limit.always+seen/limit.each
-		is = is || over[u]
-	}
-	return over, is
-}
-
-// countVisible counts the characters that are neither hidden nor marks. Marks do not
-// count because a later step may remove some, and the limit must not change then.
-func countVisible(s string) (n int) {
-	for _, r := range s {
-		if ucd.Of(r)&(ucd.Hidden|ucd.Mark) == 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // A beside is a condition on a character beside a hidden one.
 type beside func(r rune, p ucd.Prop) bool
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
+
+// An Allowance counts what the texts of one item keep under faithful. The limits then
+// hold for the texts together: else an item of many short texts keeps many times as much
+// as one long text. The zero Allowance is that of a new item. spec: scrub/3.6
+type Allowance struct {
+	kept    [numUses]int
+	visible int
+}
+
+// over returns the uses of which more was kept than is allowed.
+func (f *faithful) over(p *pass) (over [numUses]bool, is bool) {
+	var before Allowance // the texts of the item that were scrubbed before this one
+	if p.r.Item != nil {
+		before = *p.r.Item
+	}
+	seen := -1
+	for u, limit := range allowed {
+		kept := before.kept[u] + f.kept[u]
+		if limit.each == 0 || f.kept[u] == 0 || kept <= limit.always {
+			continue
+		}
+		if seen < 0 {
+			seen = before.visible + countVisible(p.text)
+		}
+		over[u] = kept > limit.always+seen/limit.each
+		is = is || over[u]
+	}
+	return over, is
+}
+
+// spend adds a text, as it came out, to its item.
+func (r *Result) spend(text string, kept *[numUses]int) {
+	if r.Item == nil {
+		return
+	}
+	for u, n := range kept {
+		r.Item.kept[u] += n
+	}
+	r.Item.visible += countVisible(text)
+}
+
+// countVisible counts the characters that are neither hidden nor marks. Marks do not
+// count because a later step may remove some, and the limit must not change then.
+func countVisible(s string) int {
+	n := utf8.RuneCountInString(s)
+	for i := 0; i < len(s); {
+		at, _, w := ucd.Scan(s, i, ucd.Hidden|ucd.Mark)
+		if at == len(s) {
+			break
+		}
+		n--
+		i = at + w
+	}
+	return n
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
+
+// The texts of one item keep together what one text may keep: cut into many strings, a
+// code is no longer. spec: scrub/3.6
+func TestAllowanceOfItem(t *testing.T) {
+	s := compile(t, Policy{Profile: Faithful})
+	for _, c := range carriers {
+		with := []rune(c.with)
+		var item Allowance
+		alone, together, visible := 0, 0, 0
+		for i := range 400 {
+			bare := strings.Repeat(unmarked.Replace(c.unit), 2)
+			in := bare + strings.Replace(c.unit, "|", string(with[i%len(with)]), 1) + bare
+			own := Result{}
+			s.Scrub(in, &own)
+			alone += hiddenCount(own.Clean.String())
+			shared := Result{Item: &item}
+			s.Scrub(in, &shared)
+			together += hiddenCount(shared.Clean.String())
+			visible += countVisible(shared.Clean.String())
+			if shared.Item != &item {
+				t.Fatal("Scrub changed the pointer")
+			}
+		}
+		most := allowed[c.use].always + visible/allowed[c.use].each
+		if together > most {
+			t.Errorf("%s: %d are kept in 400 strings with %d visible characters, want at most %d", c.name, together, visible, most)
+		}
+		if want := 400 * (1 + strings.Count(c.unit, "\u2069")); alone != want {
+			t.Errorf("%s: %d are kept in 400 items, want %d", c.name, alone, want)
+		}
+	}
+}
+
+func hiddenCount(s string) (n int) {
+	for range hiddenIn(s) {
+		n++
+	}
+	return n
+}
+
+// An item of any texts keeps no more of a use than is allowed, comes out the same when it
+// is scrubbed again, and each of its texts is what the text alone would be, or less.
+func TestItemProperty(t *testing.T) {
+	s := compile(t, Policy{Profile: Faithful})
+	units := []string{"a", " ", "\u0915\u094d", "\u0627", "\u05d0", "\u0e01", "\u845b", "\u200d", "\u200c", "\u200e", "\u200b", "\U000e0101", "<b>", "\u0301", "\r\n"}
+	rapid.Check(t, func(t *rapid.T) {
+		texts := rapid.SliceOfN(rapid.Map(rapid.SliceOfN(rapid.SampledFrom(units), 0, 120),
+			func(parts []string) string { return strings.Join(parts, "") }), 1, 12).Draw(t, "texts")
+		scrub := func(texts []string) (out []string, a Allowance) {
+			var r Result
+			r.Item = &a
+			for _, text := range texts {
+				s.Scrub(text, &r)
+				out = append(out, r.Clean.String())
+			}
+			return out, a
+		}
+		out, a := scrub(texts)
+		visible := 0
+		for i, text := range out {
+			visible += countVisible(text)
+			var own Result
+			s.Scrub(texts[i], &own)
+			if own.Item != nil || !subsequence(text, texts[i]) {
+				t.Fatalf("%+q became %+q", texts[i], text)
+			}
+		}
+		if visible != a.visible {
+			t.Fatalf("%d visible characters are counted, not %d", a.visible, visible)
+		}
+		for u, limit := range allowed {
+			if limit.each > 0 && a.kept[u] > limit.always+visible/limit.each {
+				t.Fatalf("%d of use %d among %d visible characters", a.kept[u], u, visible)
+			}
+		}
+		again, b := scrub(out)
+		if strings.Join(again, "|") != strings.Join(out, "|") || a != b {
+			t.Fatalf("not a fix point: %+q became %+q; %+v, %+v", out, again, a, b)
+		}
+	})
+}
+
+func subsequence(part, whole string) bool {
+	for _, r := range part {
+		i := strings.IndexRune(whole, r)
+		if i < 0 {
+			return false
+		}
+		whole = whole[i:]
+		whole = whole[len(string(r)):]
+	}
+	return true
+}
+
+// countVisible is what a loop over the characters counts.
+func TestCountVisible(t *testing.T) {
+	for r := range rows(t, "benign_") {
+		text := strings.ToValidUTF8(r.Text, "\ufffd")
+		want := 0
+		for _, c := range text {
+			if ucd.Of(c)&(ucd.Hidden|ucd.Mark) == 0 {
+				want++
+			}
+		}
+		if got := countVisible(text); got != want {
+			t.Errorf("%s: %d, want %d", r.ID, got, want)
+		}
+	}
+}
+
+// Honest texts, a whole language as one item, keep every hidden character that they keep
+// one by one.
+func TestAllowanceOfHonestItems(t *testing.T) {
+	s := compile(t, Policy{Profile: Faithful})
+	items := map[string]*Allowance{}
+	kept, joiners := 0, 0
+	for r := range rows(t, "benign_") {
+		if items[r.Family] == nil {
+			items[r.Family] = new(Allowance)
+		}
+		alone, of := Result{}, Result{Item: items[r.Family]}
+		s.Scrub(r.Text, &alone)
+		s.Scrub(r.Text, &of)
+		if alone.Clean != of.Clean {
+			t.Errorf("%s %s: the item loses what the text keeps", r.ID, r.Family)
+		}
+		kept += hiddenCount(of.Clean.String())
+		joiners += strings.Count(of.Clean.String(), "\u200c") + strings.Count(of.Clean.String(), "\u200d")
+		if in := strings.Count(r.Text, "\u200c") + strings.Count(r.Text, "\u200d"); in != strings.Count(of.Clean.String(), "\u200c")+strings.Count(of.Clean.String(), "\u200d") {
+			t.Errorf("%s %s: joiners are lost", r.ID, r.Family)
+		}
+	}
+	t.Logf("%d hidden characters are kept, %d of them joiners", kept, joiners)
+	if joiners < 1000 {
+		t.Errorf("only %d joiners: the corpora are not what this test needs", joiners)
+	}
+}
