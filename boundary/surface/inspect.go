@@ -120,6 +120,8 @@ type inspector struct {
 	wide    bool
 	allowed []Key
 	result  scrub.Result
+	of      Key             // the definition that item is about
+	item    scrub.Allowance // what the strings of the definition keep together
 	key     Key
 	out     *Inspection
 }
@@ -232,9 +234,18 @@ func (in *inspector) check(text string, t *trail, isName bool, within string) {
 	if at, _, _ := ucd.Scan(text, 0, ucd.Hidden); at == len(text) {
 		return
 	}
-	narrow.Scrub(text, &in.result)
-	if in.result.Refused == 0 && in.wide {
+	// A name has no use for them: two that look the same would be two names.
+	identifier := isName || text == in.key.Name
+	if !in.wide || identifier {
+		narrow.Scrub(text, &in.result)
+	}
+	if in.wide && (!identifier || in.result.Refused == 0) {
+		if in.of != in.key {
+			in.of, in.item = in.key, scrub.Allowance{}
+		}
+		in.result.Item = &in.item
 		wide.Scrub(text, &in.result)
+		in.result.Item = nil
 	}
 	if in.result.Refused == 0 || slices.Contains(in.allowed, in.key) {
 		return

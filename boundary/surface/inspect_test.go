@@ -133,8 +133,14 @@ func TestInspectWide(t *testing.T) {
 	}{
 		{"plain, caf\u00e9, \u65e5\u672c", false, false},
 		{"warning \u26a0\ufe0f, heart \u2764\ufe0f", false, false},
-		{"family \U0001F468\u200d\U0001F469\u200d\U0001F467", true, true},
-		{"\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", true, true},
+		{"family \U0001F468\u200d\U0001F469\u200d\U0001F467", true, false},
+		{"\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", true, false},
+		{"\u0936\u094d\u0930\u0940 \u0915\u094d\u200d\u0937", true, false},
+		{"\u0dc1\u0dca\u200d\u0dbb\u0dd3 \u0dbd\u0d82\u0d9a\u0dcf\u0dc0", true, false},
+		{"a\u094d\u200db", true, true},
+		{"a\u200db", true, true},
+		{"\u0645\u06cc\u200c\u200d\u200c\u200d\u200c\u062e", true, true},
+		{strings.Repeat("\u0915\u094d\u200d\u0915\u094d\u200c", 40), true, true},
 		{"x\ufe00\U000e0101", false, true},
 		{"soft\u00adhyphen, \u845b\U000e0100\u57ce", false, false},
 		{"s\u00ado\u00adf\u00adt", false, true},
@@ -200,6 +206,45 @@ func TestInspectCorpora(t *testing.T) {
 			}
 		}
 		t.Logf("%s: of %d rows %d hold SUSPICIOUS_UNICODE, %d rejected; %d by the wider set; %d missed", name, all, expected, narrowHits, wideHits, missed)
+	}
+}
+
+// A definition that is honest Persian, Hindi or Sinhala passes by the wide set, and so does
+// one with a family emoji. A message in joiners is found, also where it is cut into the
+// descriptions of many properties; and so is one character in a name.
+func TestInspectLanguages(t *testing.T) {
+	property := func(name, text string) string {
+		return fmt.Sprintf(`%s:{"type":"string","description":%s}`, strictjson.AppendQuote(nil, name), strictjson.AppendQuote(nil, text))
+	}
+	define := func(name, title string, properties ...string) string {
+		return fmt.Sprintf(`{"name":%s,"title":%s,"inputSchema":{"type":"object","properties":{%s}}}`,
+			strictjson.AppendQuote(nil, name), strictjson.AppendQuote(nil, title), strings.Join(properties, ","))
+	}
+	spread := func(part string, n int) (list []string) {
+		for i := range n {
+			list = append(list, property(fmt.Sprint("p", i), part))
+		}
+		return list
+	}
+	const hindi, persian = "\u092a\u094d\u200d\u092f\u093e\u0930 \u0915\u0940 \u0915\u093f\u0924\u093e\u092c \u0915\u0939\u093e\u0928\u0940", "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+	for _, tt := range []struct {
+		name, def string
+		rejected  bool
+	}{
+		{"a family", define("t", "\U0001F468\u200d\U0001F469\u200d\U0001F467 family"), false},
+		{"persian", define("t", persian, spread(persian, 40)...), false},
+		{"hindi", define("t", hindi, spread(hindi, 40)...), false},
+		{"bits in one text", define("t", "x", property("p", strings.Repeat("\u0915\u094d\u200d\u0937\u094d\u200c", 60))), true},
+		{"bits in many texts", define("t", "x", spread("\u0915\u094d\u200d\u0937\u094d\u200c", 60)...), true},
+		{"bits in few texts", define("t", "x", spread("\u0915\u094d\u200d\u0937\u094d\u200c", 8)...), false},
+		{"a row", define("t", "x", property("p", "\u0915\u094d\u200d\u200c\u200d\u0937")), true},
+		{"a name", define(persian, "x"), true},
+		{"the name of a property", define("t", "x", property(persian, "x")), true},
+	} {
+		in := surfaceOf(t, tt.def, define("other", persian)).Inspect(Rules{})
+		if (in.Err() != nil) != tt.rejected {
+			t.Errorf("%s: %v", tt.name, in.Err())
+		}
 	}
 }
 
