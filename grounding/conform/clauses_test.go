@@ -73,7 +73,7 @@ var verifier = []clause{
 		code: []string{"boundary/admit", "boundary/surface.Gate"}, tests: []string{"boundary/admit.TestRejected", "boundary/admit.TestOut", "e2e.TestAdmissionRejects"}},
 	{number: "pass 1", asks: "the 151 code points of SUSPICIOUS_UNICODE, in every text field of initialize, tools and their schemas, on raw text",
 		status: "met with `wide: false`; by default those pass that an emoji or a language needs, and more code points are refused",
-		code: []string{"boundary/surface.Inspection", "boundary/surface.HiddenTextError"}, tests: []string{"boundary/surface.TestInspectExactSet", "boundary/surface.TestInspectEverywhere", "boundary/surface.TestInspectReal"}},
+		code:   []string{"boundary/surface.Inspection", "boundary/surface.HiddenTextError"}, tests: []string{"boundary/surface.TestInspectExactSet", "boundary/surface.TestInspectEverywhere", "boundary/surface.TestInspectReal"}},
 	{number: "pass 1", asks: "at every start, before any model is asked",
 		code: []string{"boundary/admit"}, tests: []string{"boundary/admit.TestBack", "boundary/surface.TestGate"}},
 	{number: "pass 2", asks: "the structured surface to a model, with the patterns to flag; only the literal OK is clean",
