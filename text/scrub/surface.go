@@ -40,8 +40,8 @@ func refuseHidden(p *pass) {
 	p.begin()
 	dropHiddenFaithfully(p)
 	for _, e := range *events {
-		if r, _, _ := ucd.Decode(p.text[e.Start:]); ucd.Substitute(r) == 0 {
-			p.r.refuse(Suspicious, e.Class, e.Start, e.End)
+		if r, w, _ := ucd.Decode(p.text[e.Start:]); ucd.Substitute(r) == 0 {
+			p.r.refuse(Suspicious, e.Class, e.Start, e.Start+w)
 		}
 	}
 	p.begin() // nothing is changed
