@@ -206,7 +206,7 @@ func TestReorderDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 	best := time.Hour
-	for range 3 { // a busy machine may pause for one of them
+	for i := 0; i < 20 && best > 4*time.Second; i++ { // a busy machine may pause during some of them
 		start := time.Now()
 		b, err := a.Render(Variant{Kind: KindReorder, Kept: AllOf(1), Order: 7})
 		if err != nil || len(b) > 1000 || bytes.Contains(b, []byte("reasoning")) {

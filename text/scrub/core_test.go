@@ -299,11 +299,11 @@ func TestLinear(t *testing.T) {
 			for _, end := range []string{"", ">", ")", "|>\u05d0"} {
 				few, many := strings.Repeat(u, size/len(u))+end, strings.Repeat(u, factor*size/len(u))+end
 				base := least(s, few, 3)
-				for runs := 1; ; runs++ {
-					if least(s, many, runs) <= bound*base {
+				for tries := 1; ; tries++ { // a busy machine makes some of them slow
+					if least(s, many, 1) <= bound*base {
 						break
 					}
-					if base = max(base, least(s, few, 1)); runs == 4 {
+					if base = max(base, least(s, few, 1)); tries == 100 {
 						t.Errorf("%+v: %+q x %d + %+q: %d times the text takes more than %d times as long", p, u, size/len(u), end, factor, bound)
 						break
 					}
