@@ -208,7 +208,7 @@ func TestCloseBound(t *testing.T) {
 	if err := f.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(began); d > 8*time.Second || f.Children() != 0 {
+	if d := time.Since(began); d > patience/2 || f.Children() != 0 {
 		t.Errorf("after %v: %d children", d, f.Children())
 	}
 	if err := f.Set(servers); err == nil {

@@ -15,12 +15,49 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/mcp/era"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // translate is how the gateway uses package era.
 func translate(_ string, c wire.Conn, _ wire.Era) wire.Conn {
-	return era.Adapt(c, era.Options{Patience: 2 * time.Second})
+	return adapt(c, patience)
+}
+
+func adapt(c wire.Conn, patience time.Duration) wire.Conn {
+	return era.Adapt(c, era.Options{Patience: patience})
+}
+
+// listened is a front that tells when a subscription has been acknowledged.
+type listened struct {
+	wire.Conn
+	acknowledged chan bool
+}
+
+func (l *listened) Write(ctx context.Context, out *wire.Outgoing) error {
+	err := l.Conn.Write(ctx, out)
+	if out.Method == mcpmsg.Acknowledged {
+		l.acknowledged <- true
+	}
+	return err
+}
+
+// connectListening is connect for a client that hears of changed lists from here on.
+func connectListening(t *testing.T, opt *mcp.ClientOptions, f *Fleet, era wire.Era) *mcp.ClientSession {
+	t.Helper()
+	acknowledged := make(chan bool, maxListens)
+	s := connect(t, opt, func(ctx context.Context, c wire.Conn) error {
+		return f.ServeAll(ctx, Client{Conn: &listened{c, acknowledged}, Era: era})
+	})
+	toolNames(t, s) // the answer comes after notifications/initialized has been read
+	if era == wire.Modern {
+		select {
+		case <-acknowledged:
+		case <-time.After(patience):
+			t.Fatal("no subscription")
+		}
+	}
+	return s
 }
 
 func inside(name string, tools ...string) Server {
@@ -240,16 +277,19 @@ func TestUnionPages(t *testing.T) {
 // TestUnionSlow: a server that says nothing, and one that is not there, hold up nobody.
 func TestUnionSlow(t *testing.T) {
 	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
-		f := fleetOf(t, Options{Translate: translate, patience: time.Second},
+		short := func(_ string, c wire.Conn, _ wire.Era) wire.Conn {
+			return adapt(c, 2*time.Second)
+		}
+		f := fleetOf(t, Options{Translate: short, patience: time.Second},
 			player("mute", "mute"), inside("alpha", "who"), player("quitter", "quitter"))
 		s := connect(t, opt, all(f, era))
-		names, meta := toolNames(t, s)
-		if !slices.Equal(names, []string{"alpha_who"}) {
-			t.Errorf("%q", names)
-		}
-		if got := fmt.Sprint(meta[keyAbsent]); got != "[mute quitter]" {
-			t.Errorf("absent: %s", got)
-		}
+		eventually(t, "a list of alpha alone", func() bool { // a busy machine may make alpha too slow for some
+			names, meta := toolNames(t, s)
+			if len(names) > 0 && !slices.Equal(names, []string{"alpha_who"}) {
+				t.Errorf("%q", names)
+			}
+			return len(names) > 0 && fmt.Sprint(meta[keyAbsent]) == "[mute quitter]"
+		})
 		if got := call(t, s, "alpha_who", "x"); got != "alpha/who/x" {
 			t.Errorf("%q", got)
 		}
@@ -258,7 +298,7 @@ func TestUnionSlow(t *testing.T) {
 			if _, err := tryCall(s, name, ""); err == nil || !strings.Contains(err.Error(), textAbsent) && era == wire.Legacy {
 				t.Errorf("%s: %v", name, err)
 			}
-			if d := time.Since(began); d > 20*time.Second {
+			if d := time.Since(began); d > patience/2 {
 				t.Errorf("%s: after %v", name, d)
 			}
 		}
@@ -295,10 +335,8 @@ func TestUnionChange(t *testing.T) {
 		changed := make(chan bool, 64)
 		alpha, beta := inside("alpha", "who"), inside("beta", "who")
 		f := fleetOf(t, Options{Translate: translate}, alpha, beta)
-		s := connect(t, &mcp.ClientOptions{
-			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
-		}, all(f, era))
-		time.Sleep(100 * time.Millisecond) // until a modern client's subscription is there
+		opt.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { changed <- true }
+		s := connectListening(t, opt, f, era)
 		expect := func(want ...string) {
 			t.Helper()
 			select {
@@ -336,9 +374,8 @@ func TestUnionRestart(t *testing.T) {
 		changed := make(chan bool, 16)
 		opt.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { changed <- true }
 		f := fleetOf(t, Options{Translate: translate}, player("p", "good"), inside("alpha", "who"))
-		s := connect(t, opt, all(f, era))
+		s := connectListening(t, opt, f, era)
 		first := call(t, s, "p_pid", "")
-		time.Sleep(100 * time.Millisecond) // until a modern client's subscription is there
 		for len(changed) > 0 {
 			<-changed
 		}
@@ -415,7 +452,7 @@ func TestUnionQuestions(t *testing.T) {
 // server whose it is and no other.
 func TestUnionUpdates(t *testing.T) {
 	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
-		updates := make(chan string, 16)
+		updates := make(chan string, 1024)
 		opt.ResourceUpdatedHandler = func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updates <- r.Params.URI }
 		alpha, beta := toolServer("alpha", "who"), toolServer("beta", "who")
 		da, _ := sdk(func() *mcp.Server { return alpha })
@@ -425,32 +462,42 @@ func TestUnionUpdates(t *testing.T) {
 		s := connect(t, opt, all(f, era))
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
-		for _, uri := range []string{"mem://beta/one", "mem://both"} { // the latter is alpha's
+		for _, uri := range []string{"mem://beta/one", "mem://both", "tpl://beta/z"} { // the second is alpha's
 			if err := s.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(200 * time.Millisecond) // until modern subscriptions are there
-		for _, from := range []*mcp.Server{alpha, beta} {
-			for _, uri := range []string{"mem://both", "mem://beta/one", "mem://alpha/one"} {
-				if err := from.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-					t.Fatal(err)
+		heard := map[string]bool{}
+		// says has a server repeat that resources have changed, since a subscription may come
+		// later. It ends when the client has heard of the last one twice: what the server said
+		// between them would have come.
+		says := func(from *mcp.Server, uris ...string) {
+			t.Helper()
+			last := uris[len(uris)-1]
+			heard[last] = true
+			for n := 0; n < 2; {
+				for _, uri := range uris {
+					if err := from.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				select {
+				case uri := <-updates:
+					if uri == last {
+						n++
+					}
+					if !heard[uri] {
+						t.Errorf("%q came, which its server has not said", uri)
+					}
+				case <-time.After(50 * time.Millisecond):
+				case <-ctx.Done():
+					t.Fatalf("%q does not come", last)
 				}
 			}
 		}
-		var got []string
-		for len(got) < 2 {
-			select {
-			case uri := <-updates:
-				got = append(got, uri)
-			case <-ctx.Done():
-				t.Fatalf("only %q", got)
-			}
-		}
-		time.Sleep(100 * time.Millisecond)
-		if slices.Sort(got); !slices.Equal(got, []string{"mem://beta/one", "mem://both"}) || len(updates) > 0 {
-			t.Errorf("%q, and %d more", got, len(updates))
-		}
+		says(beta, "mem://both", "mem://alpha/one", "mem://beta/one")
+		says(alpha, "tpl://beta/z", "mem://alpha/one", "mem://both")
+		says(beta, "tpl://beta/z")
 	})
 }
 
