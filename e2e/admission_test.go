@@ -131,7 +131,7 @@ func TestAdmissionRejects(t *testing.T) {
 	base, _ := in.serveUp(t, config)
 	all := in.watch(t, base+"/mcp", "2025-11-25")
 	rejected := func() (n int) { return strings.Count(get(t, base+"/servers"), `"rejected"`) }
-	for end := time.Now().Add(60 * time.Second); rejected() < 2*len(bad) && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); rejected() < 2*len(bad) && time.Now().Before(end); {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if n := rejected(); n != 2*len(bad) {
@@ -232,7 +232,7 @@ func TestAdmissionReload(t *testing.T) {
 	}
 	write("  a: {command: " + yamlCommand(files) + "}\n  b: {command: " + yamlCommand(files) + "}\n")
 	var is []string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && (len(is) == 0 || !strings.HasPrefix(is[len(is)-1], "b_")); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && (len(is) == 0 || !strings.HasPrefix(is[len(is)-1], "b_")); time.Sleep(200 * time.Millisecond) {
 		is = w.list()
 	}
 	if len(is) < 10 || is[0] == was[0] || !strings.HasPrefix(is[len(is)-1], "b_") {
@@ -286,7 +286,7 @@ func TestAdmissionWrap(t *testing.T) {
 	server, _, _ := strings.Cut(in.pins(t, "list", "--json"), `","names"`)
 	server = strings.TrimPrefix(server, `{"server":"`)
 	in.pins(t, "approve", server, in.waiting(t, server, "add"))
-	for end := time.Now().Add(30 * time.Second); len(list(s)) != 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(list(s)) != 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 	}
 	if got := list(s); !slices.Equal(got, []string{"add", "sub"}) {
 		t.Errorf("approved: %q", got)

@@ -141,7 +141,7 @@ func (w *watched) greet(t *testing.T, name, whom string) string {
 func (w *watched) recorded(t *testing.T, wanted map[string]string, logged string) {
 	t.Helper()
 	var record string
-	for end := time.Now().Add(30 * time.Second); len(wanted) > 0; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(wanted) > 0; time.Sleep(100 * time.Millisecond) {
 		record = w.says(t, "ledger", "show", "--kind", "classified", "--json")
 		for line := range strings.Lines(record) {
 			for name, what := range wanted {
@@ -241,7 +241,7 @@ func TestBrokenProviders(t *testing.T) {
 			if delivered := strings.Contains(got, payload); delivered != (name == "fails-open") {
 				t.Errorf("delivered: %t: %s", delivered, got)
 			}
-			if d := time.Since(begin); d > 10*time.Second {
+			if d := time.Since(begin); d > 30*time.Second {
 				t.Errorf("it took %v", d)
 			}
 			held := exec.Command(w.bin, "quarantine", "show", evidenceID.FindString(got))

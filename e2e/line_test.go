@@ -76,7 +76,7 @@ func start(t testing.TB, cmd *exec.Cmd) *session {
 		in.Close()
 		select {
 		case <-s.exited:
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			cmd.Process.Kill()
 			<-s.exited
 		}

@@ -95,7 +95,7 @@ func TestNeMoAction(t *testing.T) {
 	}
 	seen := func(base, want string) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			resp, err := http.Get(base + "/metrics")
 			if err != nil {
 				t.Fatal(err)

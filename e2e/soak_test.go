@@ -56,7 +56,7 @@ func TestSoakChildren(t *testing.T) {
 	}})
 	server := httptest.NewServer(front)
 	defer server.Close()
-	client := &http.Client{Timeout: 30 * time.Second}
+	client := &http.Client{Timeout: time.Minute}
 	measure := func() soakFootprint {
 		runtime.GC()
 		runtime.GC()
@@ -84,7 +84,7 @@ func TestSoakChildren(t *testing.T) {
 	if after.heap > 2*before.heap+8<<20 || after.goroutines > 2*before.goroutines+64 || after.files > 2*before.files+64 || after.children > 2*room {
 		t.Errorf("grown from %+v to %+v", before, after)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	if err := front.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)

@@ -71,7 +71,7 @@ func (w *watcher) told(what string) {
 	w.t.Helper()
 	select {
 	case <-w.changed:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		w.t.Errorf("the client is not told that %s", what)
 	}
 }
@@ -98,7 +98,7 @@ func (in *install) pins(t testing.TB, args ...string) string {
 // waiting is the digest of the version of a tool that waits.
 func (in *install) waiting(t testing.TB, server, tool string) string {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		for line := range strings.Lines(in.pins(t, "diff", "--json", server)) {
 			var c struct{ Kind, Item, Digest string }
 			if json.Unmarshal([]byte(line), &c) == nil && c.Kind == "tool" && c.Item == tool {

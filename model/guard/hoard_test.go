@@ -94,8 +94,11 @@ func TestBusyLingers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	io.WriteString(first, "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{")
-	time.Sleep(200 * time.Millisecond)
+	first.SetDeadline(time.Now().Add(time.Minute))
+	io.WriteString(first, "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+	if line, err := bufio.NewReader(first).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") { // it is under way
+		t.Fatalf("%q, %v", line, err)
+	}
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.front.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
