@@ -76,7 +76,7 @@ func TestJoin(t *testing.T) {
 		"a version that is no label": {func(c *gateway.Classified) { c.Version = "" }, false},
 	} {
 		m := &memory{}
-		r := New(Options{Store: m, BestEffort: true, gather: time.Second})
+		r := New(Options{Store: m, BestEffort: true, gather: time.Minute})
 		if err := r.Record(decision(1)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestJoin(t *testing.T) {
 // that is.
 func TestJoinOnce(t *testing.T) {
 	m := &memory{}
-	r := New(Options{Store: m, BestEffort: true, queue: 4, gather: 100 * time.Millisecond})
+	r := New(Options{Store: m, BestEffort: true, queue: 4, gather: 5 * time.Second})
 	c := gateway.Classified{Of: gateway.ID{1}, Input: [32]byte{1}, Verdict: classify.Verdict{Name: "local", Version: "v", Mode: classify.Shadow}}
 	r.Record(decision(1))
 	for i := range maxJoined {

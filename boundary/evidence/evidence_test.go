@@ -91,7 +91,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func TestRequired(t *testing.T) {
 	m := &memory{}
-	r := New(Options{Store: m, wait: time.Second, retry: time.Millisecond})
+	r := New(Options{Store: m, wait: 10 * time.Second, retry: time.Millisecond})
 	r.Rules("sha256:ab")
 	if err := r.Record(decision(1)); err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestDirect(t *testing.T) {
 		carried, stored int
 	}{{false, true, 3, 0}, {false, false, 0, 3}, {true, true, 0, 3}} {
 		m, d := &memory{}, &carrier{takes: tt.takes}
-		r := New(Options{Store: m, Direct: d, BestEffort: !tt.required, gather: time.Second})
+		r := New(Options{Store: m, Direct: d, BestEffort: !tt.required, gather: time.Minute})
 		for n := range byte(3) {
 			if err := r.Record(decision(n + 1)); err != nil {
 				t.Fatal(err)

@@ -113,8 +113,8 @@ func TestCut(t *testing.T) {
 			say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 			say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","arguments":{"text":"1"}}}`)
 			hear(`s/x/1`)
-			say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"text":"hang"}}}`)
-			time.Sleep(50 * time.Millisecond)
+			say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"text":"hang"},"_meta":{"progressToken":"p"}}}`)
+			hear(`half of`) // the server has begun
 			rejected := fmt.Errorf("%w: because", ErrRejected)
 			verdict.Store(&rejected)
 			f.Cut("s")

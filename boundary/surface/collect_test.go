@@ -57,7 +57,7 @@ func TestCollectEras(t *testing.T) {
 				return ""
 			}
 			return legacy(list)(method, c)
-		}, CollectOptions{Timeout: time.Second}, nil, 3},
+		}, CollectOptions{Timeout: 5 * time.Second}, nil, 3},
 		{"no list at all", legacy(noMethod), CollectOptions{}, nil, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -232,7 +232,7 @@ func TestRoots(t *testing.T) {
 func TestProgressLoggingCancel(t *testing.T) {
 	crossings(t, func(t *testing.T, c crossing) {
 		s := c.server(mcp.ServerOptions{})
-		cancelled, release := make(chan struct{}, 1), make(chan struct{})
+		began, cancelled, release := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 		defer close(release)
 		tool(s, "work", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			for i := range 3 {
@@ -246,6 +246,7 @@ func TestProgressLoggingCancel(t *testing.T) {
 			return said("done"), nil
 		})
 		tool(s, "wait", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			began <- struct{}{}
 			select {
 			case <-ctx.Done():
 				cancelled <- struct{}{}
@@ -282,7 +283,13 @@ func TestProgressLoggingCancel(t *testing.T) {
 
 		before := cut.Load()
 		ctx, stop := context.WithCancel(t.Context())
-		time.AfterFunc(50*time.Millisecond, stop)
+		go func() {
+			defer stop() // the client gives up what the server has begun
+			select {
+			case <-began:
+			case <-time.After(time.Minute):
+			}
+		}()
 		if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "wait"}); err == nil {
 			t.Error("cancelled call succeeded")
 		}
