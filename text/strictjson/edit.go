@@ -3,6 +3,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 )
@@ -143,19 +144,61 @@ func (e *Edits) Apply(dst []byte, v Value) []byte {
 	if v.d == nil || v.d != e.d {
 		return append(dst, v.Raw()...)
 	}
+	w := e.rewriter(dst, v)
+	if w.dropped(v.i) {
+		return append(dst, "null"...)
+	}
+	w.value(v.i, 0)
+	return w.dst
+}
+
+// ResetEdited makes d the document of v with the edits e, whose text is what Apply
+// appends to dst. What is not edited is not parsed again: its entries are copied. d
+// must not be the Doc of v, and aliases the text as after Reset. The error, a
+// *SyntaxError, says what Reset would say of the text; d is empty then.
+func (d *Doc) ResetEdited(dst []byte, v Value, e *Edits, lim Limits) (text []byte, err error) {
+	d.shrink(len(v.Raw()))
+	d.src, d.nodes, d.Mended, d.lim = nil, d.nodes[:0], 0, lim.orDefault()
+	if v.d == nil {
+		return dst, &SyntaxError{Code: CodeEnd}
+	}
+	w := e.rewriter(dst, v)
+	w.index = d
+	if w.dropped(v.i) {
+		w.raw("null", 0, 0)
+	} else {
+		w.value(v.i, 0)
+	}
+	d.src = w.dst[w.base:]
+	switch {
+	case w.code != 0:
+	case len(d.src) > d.lim.Bytes:
+		w.at, w.code = d.lim.Bytes, CodeBytes
+	case len(d.nodes) > d.lim.Values:
+		w.code = CodeValues
+	}
+	if w.code != 0 {
+		d.src, d.nodes, d.Mended = nil, d.nodes[:0], 0
+		return w.dst, &SyntaxError{Code: w.code, Offset: w.at}
+	}
+	return w.dst, nil
+}
+
+// rewriter returns what writes v with the edits behind dst.
+func (e *Edits) rewriter(dst []byte, v Value) rewriter {
+	w := rewriter{src: v.d.src, nodes: v.d.nodes, dst: dst, base: len(dst)}
+	if v.d != e.d {
+		return w
+	}
 	if !e.sorted {
 		slices.SortFunc(e.list, func(a, b edit) int {
 			return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.seq, b.seq))
 		})
 		e.sorted = true
 	}
-	w := rewriter{src: v.d.src, nodes: v.d.nodes, list: e.list, dst: dst}
+	w.list = e.list
 	w.k, _ = slices.BinarySearchFunc(e.list, v.i, func(ed edit, i uint32) int { return cmp.Compare(ed.node, i) })
-	if w.dropped(v.i) {
-		return append(dst, "null"...)
-	}
-	w.value(v.i)
-	return w.dst
+	return w
 }
 
 // A rewriter walks down to what is edited and copies all the rest. Entries are
@@ -166,6 +209,11 @@ type rewriter struct {
 	list  []edit
 	k     int // the next edit of list
 	dst   []byte
+	base  int // of the text in dst
+
+	index *Doc // gets the entries of what is written; nil: nobody wants them
+	at    int  // of the first error in the text
+	code  Code // of that error
 }
 
 // own returns the edits of the entry at index i that is visited next.
@@ -200,46 +248,112 @@ func (w *rewriter) skip(i uint32) {
 	}
 }
 
-// value emits the entry at index i, which is not dropped.
-func (w *rewriter) value(i uint32) {
+// copy emits src[pos:end], where the entries from c to next stand.
+func (w *rewriter) copy(pos, end, c, next uint32) {
+	if w.index != nil {
+		moved := uint32(len(w.dst)-w.base) - pos
+		shift := uint32(len(w.index.nodes)) - c
+		for _, n := range w.nodes[c:next] {
+			if n.end&isMended != 0 {
+				w.index.Mended++
+			}
+			w.index.nodes = append(w.index.nodes, node{n.start + moved, n.end + moved, n.next + shift})
+		}
+	}
+	w.dst = append(w.dst, w.src[pos:end]...)
+}
+
+// text emits the string of before, text and behind in the place of the entry n. inside
+// is spelled as JSON already.
+func (w *rewriter) text(n node, ed *edit, inside []byte) {
+	start := len(w.dst)
+	w.dst = appendInside(append(w.dst, '"'), ed.before)
+	w.dst = append(w.dst, inside...)
+	w.dst = appendInside(w.dst, ed.text)
+	w.dst = append(appendInside(w.dst, ed.behind), '"')
+	if w.index == nil {
+		return
+	}
+	flags := uint32(0)
+	if bytes.IndexByte(w.dst[start:], '\\') >= 0 {
+		flags = isEscaped
+	}
+	if inside != nil && n.end&isMended != 0 {
+		flags |= isMended
+		w.index.Mended++
+	}
+	next := uint32(len(w.index.nodes) + 1)
+	w.index.nodes = append(w.index.nodes, node{uint32(start-w.base) | n.start&isName, uint32(len(w.dst)-w.base) | flags, next})
+}
+
+// raw emits text, which should be one JSON value, or a name if flag is isName.
+func (w *rewriter) raw(text string, depth int, flag uint32) {
+	start := len(w.dst) - w.base
+	w.dst = append(w.dst, text...)
+	if w.index == nil || w.code != 0 {
+		return
+	}
+	d := w.index
+	d.src = w.dst[w.base:]
+	lim := d.lim
+	d.lim.MendSurrogates = false // that would need a copy of the text
+	start = skipSpace(d.src, start)
+	var code Code
+	if flag == isName && start < len(d.src) && d.src[start] == '"' {
+		start, code = d.scanString(start, isName)
+	} else if start, code = d.scanValue(start, depth); flag == isName && code == 0 {
+		code = CodeToken
+	}
+	d.lim = lim
+	if start = skipSpace(d.src, start); code == 0 && start < len(d.src) {
+		code = CodeTrailing
+	}
+	w.fail(start, code)
+}
+
+func (w *rewriter) fail(at int, code Code) {
+	if w.code == 0 {
+		w.at, w.code = at, code
+	}
+}
+
+// value emits the entry at index i, which is not dropped and stands in depth containers.
+func (w *rewriter) value(i uint32, depth int) {
 	n := w.nodes[i]
 	ed := w.change(i)
 	switch {
 	case ed != nil && ed.op == opText:
-		w.dst = appendInside(append(w.dst, '"'), ed.before)
-		w.dst = appendInside(w.dst, ed.text)
-		w.dst = append(appendInside(w.dst, ed.behind), '"')
+		w.text(n, ed, nil)
 		w.skip(n.next)
 	case ed != nil && ed.op == opWrap:
-		w.dst = appendInside(append(w.dst, '"'), ed.before)
-		w.dst = append(w.dst, w.src[n.start&offset+1:n.end&offset-1]...)
-		w.dst = append(appendInside(w.dst, ed.behind), '"')
+		w.text(n, ed, w.src[n.start&offset+1:n.end&offset-1])
 		w.skip(n.next)
 	case ed != nil:
-		w.dst = append(w.dst, ed.text...)
+		w.raw(ed.text, depth, n.start&isName)
 		w.skip(n.next)
 	case w.k < len(w.list) && w.list[w.k].node < n.next: // something inside
-		w.container(i)
+		w.container(i, depth)
 	default:
-		w.dst = append(w.dst, w.src[n.start&offset:n.end&offset]...)
+		w.copy(n.start&offset, n.end&offset, i, n.next)
 	}
 }
 
 // container emits an object or array. Of its bytes it keeps the opening up to
 // the first child, each kept child's gap to the child before it, and all behind
 // the last child; the gap of the first kept child goes.
-func (w *rewriter) container(i uint32) {
+func (w *rewriter) container(i uint32, depth int) {
 	n := w.nodes[i]
 	object := w.src[n.start&offset] == '{'
 	added := w.own(i)
 	w.k += len(added)
+	self := w.open()
 
 	pos := n.start&offset + 1 // what lies before pos is dealt with
 	if first := i + 1; first < n.next {
 		pos = w.nodes[first].start & offset
 	}
 	w.dst = append(w.dst, w.src[n.start&offset:pos]...)
-	empty := true
+	empty, renamed := true, false
 	for c := i + 1; c < n.next; {
 		val := c
 		if object {
@@ -257,10 +371,11 @@ func (w *rewriter) container(i uint32) {
 				pos = w.nodes[c].start & offset
 			}
 			end := w.nodes[val].end & offset
-			w.dst = append(w.dst, w.src[pos:end]...)
+			w.copy(pos, end, c, next)
 			pos, empty = end, false
 		} else {
-			pos, empty = w.child(c, val, pos, empty)
+			renamed = renamed || object && w.change(c) != nil
+			pos, empty = w.child(c, val, pos, depth+1, empty)
 		}
 		c = next
 	}
@@ -274,11 +389,37 @@ func (w *rewriter) container(i uint32) {
 		}
 		empty = false
 		if object {
-			w.dst = append(AppendQuote(w.dst, ed.before), ':')
+			w.text(node{start: isName}, &edit{text: ed.before}, nil)
+			w.dst = append(w.dst, ':')
 		}
-		w.dst = append(w.dst, ed.text...)
+		w.raw(ed.text, depth+1, 0)
 	}
 	w.dst = append(w.dst, w.src[pos:n.end&offset]...)
+	w.close(self, object && renamed)
+}
+
+// open adds the entry of a container that begins here, and returns its index.
+func (w *rewriter) open() int {
+	if w.index == nil {
+		return 0
+	}
+	start := uint32(len(w.dst) - w.base)
+	w.index.nodes = append(w.index.nodes, node{start: start})
+	return len(w.index.nodes) - 1
+}
+
+// close completes the entry at index self. Names that were changed may be equal now.
+func (w *rewriter) close(self int, renamed bool) {
+	d := w.index
+	if d == nil || w.code != 0 {
+		return
+	}
+	d.src = w.dst[w.base:]
+	d.close(self, len(d.src))
+	if renamed || d.lim.FoldedNames && d.src[d.nodes[self].start&offset] == '{' {
+		at, code := d.findDuplicate(self, Value{d, uint32(self)}.Len())
+		w.fail(at, code)
+	}
 }
 
 // cut reports whether the elements end before the entry at index i.
@@ -291,8 +432,8 @@ func (w *rewriter) untouched(next uint32) bool {
 }
 
 // child emits a child of which something is edited: the entry c, or the name c
-// and the value val. pos is the end of the child before it.
-func (w *rewriter) child(c, val, pos uint32, empty bool) (uint32, bool) {
+// and the value val, in depth containers. pos is the end of the child before it.
+func (w *rewriter) child(c, val, pos uint32, depth int, empty bool) (uint32, bool) {
 	first, last := w.nodes[c], w.nodes[val]
 	end := last.end & offset
 	if w.droppedMember(c, val) {
@@ -303,10 +444,10 @@ func (w *rewriter) child(c, val, pos uint32, empty bool) (uint32, bool) {
 		w.dst = append(w.dst, w.src[pos:first.start&offset]...)
 	}
 	if c != val {
-		w.value(c)
+		w.value(c, depth)
 		w.dst = append(w.dst, w.src[first.end&offset:last.start&offset]...)
 	}
-	w.value(val)
+	w.value(val, depth)
 	return end, false
 }
 
