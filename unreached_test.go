@@ -45,6 +45,7 @@ text/ucd.Script.String: the names are generated with the tables
 app/apptest:              a running gateway for tests
 boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
+mcp/wire.Decoded:         how often a route parses messages, counted by app.TestDecodes
 model/llm/llmtest:        a provider of models for tests
 platform/logtest:         a log that tests read
 platform/pgtest:          a Postgres for tests

@@ -12,7 +12,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Conn is a wire.Conn to a server that is checked over the very connection which its
@@ -39,8 +38,8 @@ type Conn struct {
 	met   chan struct{}      // closed once the client has heard the answer and says more
 
 	mu      sync.Mutex
-	waiting []*wire.Outgoing // what the client has said before ready
-	conn    wire.Conn        // nil: none yet, or none any more
+	waiting []*wire.Message // what the client has said before ready
+	conn    wire.Conn       // nil: none yet, or none any more
 	closed  bool
 	open    bool
 	greeted bool // the client's greeting must not reach the server a second time
@@ -127,7 +126,7 @@ var errLegacy = errors.New("admit: the server is of the older era")
 
 // collect lists the surface in the way that a request of the client begins. o is nil if
 // the connection is a new one by then.
-func (c *Conn) collect(ctx context.Context, first *wire.Outgoing) (s *surface.Surface, o *surface.Opening, err error) {
+func (c *Conn) collect(ctx context.Context, first *wire.Message) (s *surface.Surface, o *surface.Opening, err error) {
 	conn := c.current()
 	if conn == nil {
 		return nil, nil, wire.ErrClosed
@@ -160,7 +159,7 @@ func (c *Conn) collect(ctx context.Context, first *wire.Outgoing) (s *surface.Su
 }
 
 // mayAgain reports whether a new connection may have what this one has not.
-func (c *Conn) mayAgain(ctx context.Context, first *wire.Outgoing, o *surface.Opening, err error) bool {
+func (c *Conn) mayAgain(ctx context.Context, first *wire.Message, o *surface.Opening, err error) bool {
 	var refused *surface.RefusedError
 	if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil || errors.Is(err, wire.ErrUnreachable) {
 		return false
@@ -170,7 +169,7 @@ func (c *Conn) mayAgain(ctx context.Context, first *wire.Outgoing, o *surface.Op
 }
 
 // admitted lets the client and the server talk.
-func (c *Conn) admitted(first *wire.Outgoing, o *surface.Opening) error {
+func (c *Conn) admitted(first *wire.Message, o *surface.Opening) error {
 	c.mu.Lock()
 	if o != nil {
 		if o.Answer != nil {
@@ -179,7 +178,7 @@ func (c *Conn) admitted(first *wire.Outgoing, o *surface.Opening) error {
 		c.said, c.kept = append(c.said, o.Kept...), len(o.Kept)
 	}
 	if !c.greeted {
-		c.waiting = append([]*wire.Outgoing{first}, c.waiting...)
+		c.waiting = append([]*wire.Message{first}, c.waiting...)
 		c.kept = 0
 	}
 	c.mu.Unlock()
@@ -202,7 +201,7 @@ func (c *Conn) admitted(first *wire.Outgoing, o *surface.Opening) error {
 // turn takes what waits; where nothing does, Write goes to the connection from now on.
 // The lock is not held while the server is written to: one that does not read must not
 // keep anybody from closing the connection.
-func (c *Conn) turn() (wire.Conn, []*wire.Outgoing) {
+func (c *Conn) turn() (wire.Conn, []*wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	waiting := c.waiting
@@ -213,7 +212,7 @@ func (c *Conn) turn() (wire.Conn, []*wire.Outgoing) {
 
 // first waits for the first request of the client, which may be any but is most often
 // initialize. What comes before has no meaning yet.
-func (c *Conn) first() (*wire.Outgoing, error) {
+func (c *Conn) first() (*wire.Message, error) {
 	for {
 		c.mu.Lock()
 		for len(c.waiting) > 0 {
@@ -240,10 +239,9 @@ const (
 )
 
 // refuse answers the client in the server's place.
-func (c *Conn) refuse(out *wire.Outgoing, code int, text string) error {
-	raw := wire.AppendError(nil, out.ID, fmt.Appendf(nil, `{"code":%d,"message":%q}`, code, text))
-	m, err := wire.Decode(raw, strictjson.Limits{})
-	if err != nil {
+func (c *Conn) refuse(out *wire.Message, code int, text string) error {
+	m := wire.NewError(out.ID, fmt.Appendf(nil, `{"code":%d,"message":%q}`, code, text))
+	if err := m.Parse(); err != nil {
 		return err
 	}
 	select {
@@ -289,7 +287,7 @@ func (c *Conn) drop() {
 
 // forward writes what the client says, but for its greeting where the server was
 // greeted.
-func (c *Conn) forward(ctx context.Context, conn wire.Conn, out *wire.Outgoing) error {
+func (c *Conn) forward(ctx context.Context, conn wire.Conn, out *wire.Message) error {
 	c.meet.Do(func() { close(c.met) })
 	if c.greeted && out.Method == mcpmsg.Initialized {
 		return nil
@@ -298,7 +296,7 @@ func (c *Conn) forward(ctx context.Context, conn wire.Conn, out *wire.Outgoing) 
 }
 
 // Write implements wire.Conn.
-func (c *Conn) Write(ctx context.Context, out *wire.Outgoing) error {
+func (c *Conn) Write(ctx context.Context, out *wire.Message) error {
 	c.mu.Lock()
 	if !c.open && !c.closed && len(c.waiting) < maxWaiting {
 		c.waiting = append(c.waiting, out)

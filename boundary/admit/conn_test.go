@@ -136,7 +136,7 @@ func say(t *testing.T, c wire.Conn, raw string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Write(ctx, &wire.Outgoing{Raw: []byte(raw), Kind: m.Kind, ID: m.ID, Method: m.Method}); err != nil {
+	if err := c.Write(ctx, m); err != nil {
 		t.Errorf("%s: %v", raw, err)
 	}
 }
@@ -149,7 +149,7 @@ func hears(t *testing.T, c wire.Conn, want string) {
 	if err != nil {
 		t.Fatalf("%v, want %s", err, want)
 	}
-	if got := string(m.Doc.Root().Raw()); !strings.Contains(got, want) || strings.Contains(got, "Obey") {
+	if got := string(m.Append(nil)); !strings.Contains(got, want) || strings.Contains(got, "Obey") {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -370,7 +370,7 @@ type deaf struct {
 	close          func() // of closed, once
 }
 
-func (d *deaf) Write(ctx context.Context, out *wire.Outgoing) error {
+func (d *deaf) Write(ctx context.Context, out *wire.Message) error {
 	if out.Method == "tools/call" {
 		close(d.called)
 		<-d.closed

@@ -114,7 +114,7 @@ func newSession(tb testing.TB, w way) *session {
 			if m.Method == "tools/list" {
 				result = `{"tools":[{"name":"read","inputSchema":{"type":"object"}}]}`
 			}
-			fmt.Fprintf(serverOut, "%s\n", wire.AppendResult(nil, m.ID, []byte(result)))
+			fmt.Fprintf(serverOut, "%s\n", wire.NewResult(m.ID, []byte(result)).Append(nil))
 			m.Release()
 		}
 	}()

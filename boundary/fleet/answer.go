@@ -38,6 +38,8 @@ func errorObject(code int, text string) []byte {
 }
 
 // refusal answers a request with an error.
-func refusal(id, shown wire.ID, code int, text string) *wire.Outgoing {
-	return &wire.Outgoing{Raw: wire.AppendError(nil, shown, errorObject(code, text)), Kind: wire.ErrorResponse, ID: id, Whole: true}
+func refusal(id, alias wire.ID, code int, text string) *wire.Message {
+	m := wire.NewError(id, errorObject(code, text))
+	m.Alias, m.Whole = alias, true
+	return m
 }

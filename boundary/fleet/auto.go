@@ -63,7 +63,7 @@ type undecided struct {
 	decided bool
 	changed bool // conn speaks the old transport
 	shut    bool
-	early   []*wire.Outgoing // requests that have no answer yet
+	early   []*wire.Message // requests that have no answer yet
 }
 
 const maxEarly = 64
@@ -74,10 +74,10 @@ func (c *undecided) current() (conn wire.Conn, decided, changed bool) {
 	return c.conn, c.decided, c.changed
 }
 
-func (c *undecided) Write(ctx context.Context, out *wire.Outgoing) error {
+func (c *undecided) Write(ctx context.Context, out *wire.Message) error {
 	c.mu.Lock()
 	if !c.decided && out.Kind == wire.Request && len(c.early) < maxEarly {
-		c.early = append(c.early, out)
+		c.early = append(c.early, out.Clone())
 	}
 	conn := c.conn
 	c.mu.Unlock()

@@ -18,13 +18,8 @@ func (u *union) notification(m *wire.Message) {
 	if !mcpmsg.Union.Method(m.Method) {
 		return
 	}
-	var raw []byte
-	if m.Params.Exists() {
-		raw = m.Params.Raw()
-	}
-	raw = wire.AppendRequest(nil, wire.ID{}, m.Method, raw)
 	for _, r := range u.addressees(m) {
-		r.say(own(raw), maxNotes)
+		r.say(m.Clone(), maxNotes)
 	}
 }
 
@@ -78,10 +73,10 @@ func (e *errand) cancel() {
 	if e.run.m.u.era == wire.Modern {
 		params = append(params, `,"_meta":{"`+mcpmsg.KeyVersion+`":"`+mcpmsg.Modern+`"}`...)
 	}
-	e.run.say(own(wire.AppendRequest(nil, wire.ID{}, mcpmsg.Cancelled, append(params, '}'))), ownWaiting)
+	e.run.say(own(wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, append(params, '}'))), ownWaiting)
 }
 
-// answered takes the client's answer to a question of a server.
+// answered takes the client's answer to a question of a server. It owns m.
 func (u *union) answered(m *wire.Message) {
 	u.mu.Lock()
 	q := u.asks[m.ID]
@@ -91,13 +86,11 @@ func (u *union) answered(m *wire.Message) {
 	}
 	u.mu.Unlock()
 	if q == nil {
+		m.Release()
 		return
 	}
-	raw := wire.AppendError(nil, q.id, m.Error.Raw())
-	if m.Kind == wire.Response {
-		raw = wire.AppendResult(nil, q.id, m.Result.Raw())
-	}
-	q.run.say(own(raw), ownWaiting)
+	m.ID, m.Alias = q.id, wire.ID{}
+	q.run.say(m, ownWaiting)
 }
 
 // announce tells the client that lists have changed.
@@ -112,7 +105,7 @@ func (u *union) announce(kinds ...string) {
 	for _, kind := range kinds {
 		method := "notifications/" + kind + "/list_changed"
 		if u.era == wire.Legacy && ready {
-			_ = u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, method, nil), Kind: wire.Notification, Method: method})
+			_ = u.toClient(wire.NewRequest(wire.ID{}, method, nil))
 		}
 		for _, l := range listens {
 			if l.wants(method) {

@@ -16,9 +16,6 @@ import (
 // common slip and are mended; a client's are refused.
 var ServerLimits = strictjson.Limits{MendSurrogates: true}
 
-// ownLimits are those of messages that have been checked before.
-var ownLimits = strictjson.Limits{Bytes: 34 << 20} // a message of the usual limit, and what is added here
-
 // A Dialer opens a connection to a server.
 type Dialer func(ctx context.Context) (wire.Conn, error)
 

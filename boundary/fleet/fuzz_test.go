@@ -34,7 +34,7 @@ func scripted(result string, before ...func(wire.Conn, *wire.Message)) Dialer {
 					do(server, m)
 				}
 				if m.Kind == wire.Request {
-					_ = server.Write(context.Background(), &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(result)), Kind: wire.Response, ID: m.ID})
+					_ = server.Write(context.Background(), wire.NewResult(m.ID, []byte(result)))
 				}
 			}
 		}()

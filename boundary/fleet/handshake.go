@@ -15,7 +15,7 @@ import (
 )
 
 // note keeps what a new process will have to be told.
-func (h *handshake) note(out *wire.Outgoing) {
+func (h *handshake) note(out *wire.Message) {
 	switch out.Method {
 	case mcpmsg.Initialize, mcpmsg.SetLevel, mcpmsg.Subscribe, mcpmsg.Unsubscribe:
 	case mcpmsg.Initialized:
@@ -24,12 +24,11 @@ func (h *handshake) note(out *wire.Outgoing) {
 	default:
 		return
 	}
-	m := own(out.Raw)
-	if m == nil {
+	if out.Parse() != nil {
 		return
 	}
-	params := bytes.Clone(m.Params.Raw())
-	uri := m.Params.Get("uri").Text()
+	params := bytes.Clone(out.Params.Raw())
+	uri := out.Params.Get("uri").Text()
 	switch out.Method {
 	case mcpmsg.Initialize:
 		*h = handshake{id: out.ID, params: params}
@@ -54,8 +53,7 @@ func (l *link) replay(conn wire.Conn, past handshake, watched [][]byte) ([]strin
 	defer stop()
 	ask := func(n int, method string, params []byte) (wire.ID, error) {
 		id := wire.StringID("pellucid-" + strconv.Itoa(n))
-		return id, conn.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, method, params),
-			Kind: wire.Request, ID: id, Method: method})
+		return id, conn.Write(ctx, wire.NewRequest(id, method, params))
 	}
 	id, err := ask(0, mcpmsg.Initialize, past.params)
 	if err != nil {
@@ -81,8 +79,7 @@ func (l *link) replay(conn wire.Conn, past handshake, watched [][]byte) ([]strin
 	if !past.ready {
 		return capabilities, nil
 	}
-	if err := conn.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil),
-		Kind: wire.Notification, Method: mcpmsg.Initialized}); err != nil {
+	if err := conn.Write(ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
 		return nil, err
 	}
 	again := slices.Clone(watched)
@@ -119,7 +116,7 @@ func awaitAnswer(ctx context.Context, conn wire.Conn, id wire.ID) (*wire.Message
 			return nil, err
 		}
 		if m.Kind == wire.Request {
-			if err := conn.Write(ctx, refusal(m.ID, m.ID, wire.CodeNoMethod, textNoMethod)); err != nil {
+			if err := conn.Write(ctx, refusal(m.ID, wire.ID{}, wire.CodeNoMethod, textNoMethod)); err != nil {
 				return nil, err
 			}
 			continue

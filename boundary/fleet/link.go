@@ -191,7 +191,7 @@ func (l *link) attend(ctx context.Context, conn wire.Conn) error {
 	defer l.up.disconnected()
 	if l.attempts++; l.attempts > 1 {
 		for _, kind := range capabilities {
-			l.say(own(wire.AppendRequest(nil, wire.ID{}, "notifications/"+kind+"/list_changed", nil)), ownWaiting)
+			l.say(own(wire.NewRequest(wire.ID{}, "notifications/"+kind+"/list_changed", nil)), ownWaiting)
 		}
 	}
 	for {
@@ -275,7 +275,8 @@ func (l *link) lose(err error) {
 
 // Write gives the server a message. What cannot be asked at present is answered
 // with a constant error.
-func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
+func (l *link) Write(ctx context.Context, out *wire.Message) error {
+	id := out.ID
 	for {
 		asleep, settled := l.sleeps(out)
 		if asleep {
@@ -322,7 +323,7 @@ func (l *link) Write(ctx context.Context, out *wire.Outgoing) error {
 	err := conn.Write(ctx, out)
 	if err != nil {
 		l.mu.Lock()
-		delete(l.waiting, out.ID)
+		delete(l.waiting, id)
 		l.mu.Unlock()
 	}
 	return err

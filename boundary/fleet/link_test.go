@@ -41,7 +41,7 @@ func TestEndedAtProbe(t *testing.T) {
 		l := newLink(t.Context(), f.get("p"), "")
 		ask := func(n int64, method string) *wire.Message {
 			id := wire.IntID(n)
-			if err := l.Write(t.Context(), &wire.Outgoing{Raw: wire.AppendRequest(nil, id, method, nil), Kind: wire.Request, ID: id, Method: method}); err != nil {
+			if err := l.Write(t.Context(), wire.NewRequest(id, method, nil)); err != nil {
 				t.Fatal(err)
 			}
 			m, err := l.Read(t.Context())

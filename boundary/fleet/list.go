@@ -70,7 +70,7 @@ func metaOf(m *wire.Message) []byte {
 }
 
 // noSuch is what a server answers that has no such list.
-var noSuch = own([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`))
+var noSuch = own(wire.NewResult(wire.IntID(0), []byte("{}")))
 
 // page asks one member for one page; nil if it could not be had.
 func (u *union) page(ctx context.Context, p *part, method, cursor string, meta []byte) *wire.Message {

@@ -31,10 +31,11 @@ const maxListens = 256
 func (l *listen) wants(method string) bool { return l.flags[filters[method]] }
 
 // notice is a notification of ours in the subscription.
-func (l *listen) notice(method string) *wire.Outgoing {
+func (l *listen) notice(method string) *wire.Message {
 	params := append(l.t.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `}}`...)
-	return &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, method, params), Kind: wire.Notification,
-		Method: method, Related: l.t.id}
+	m := wire.NewRequest(wire.ID{}, method, params)
+	m.Related = l.t.id
+	return m
 }
 
 // listen begins a subscription. It is acknowledged at once, since lists change here
@@ -75,9 +76,9 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 	}()
 	params := append(l.t.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `},"notifications":`...)
 	params = append(l.filter(params, granted), '}')
-	const ack = mcpmsg.Acknowledged
-	err := u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, ack, params), Kind: wire.Notification, Method: ack, Related: t.id})
-	if err != nil {
+	ack := wire.NewRequest(wire.ID{}, mcpmsg.Acknowledged, params)
+	ack.Related = t.id
+	if err := u.toClient(ack); err != nil {
 		return err
 	}
 	for _, mem := range u.all() {
@@ -152,8 +153,7 @@ func (r *run) subscribed(m *wire.Message, sub strictjson.Value) error {
 	if e == nil || e.run != r || e.listen == nil || m.Method == mcpmsg.Acknowledged {
 		return nil
 	}
-	var edits strictjson.Edits
-	edits.Replace(sub, e.turn.shown.Append(nil))
-	return u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, m.Method, edits.Apply(nil, m.Params)),
-		Kind: wire.Notification, Method: m.Method, Related: e.turn.id})
+	readdress(m, sub, e.turn.shown)
+	m.Related = e.turn.id
+	return u.toClient(m)
 }

@@ -47,7 +47,11 @@ func hearing(result string, heard *sync.Map, says ...string) Dialer {
 		heard.Store(m.Method, true)
 		if m.Kind == wire.Request && m.Method == mcpmsg.CallTool {
 			for _, line := range says {
-				_ = server.Write(context.Background(), &wire.Outgoing{Raw: []byte(line), Kind: wire.Notification})
+				m, err := wire.Decode([]byte(line), strictjson.Limits{})
+				if err != nil {
+					panic(err) // written in the test
+				}
+				_ = server.Write(context.Background(), m)
 			}
 		}
 	})

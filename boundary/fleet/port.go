@@ -127,10 +127,9 @@ func (p *port) isClosed() bool {
 	return p.isOff
 }
 
-// own decodes a message that this package has put together of what it decoded before.
-func own(raw []byte) *wire.Message {
-	m, err := wire.Decode(raw, ownLimits)
-	if err != nil {
+// own gives a message that this package has put together its values; nil if it cannot.
+func own(m *wire.Message) *wire.Message {
+	if m.Parse() != nil {
 		return nil
 	}
 	return m
@@ -138,7 +137,7 @@ func own(raw []byte) *wire.Message {
 
 // constant decodes an error response of constant text. cause is for the operator.
 func constant(id wire.ID, code int, text string, cause error) *wire.Message {
-	m := own(wire.AppendError(nil, id, errorObject(code, text)))
+	m := own(wire.NewError(id, errorObject(code, text)))
 	if m == nil {
 		panic("fleet: own error response is not valid") // constants only
 	}

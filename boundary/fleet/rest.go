@@ -72,7 +72,7 @@ func (l *link) rests(err error) bool {
 // makes one. settled is what a message that is not asleep waits for: it is read together
 // with resting, since a request that does not wake the link must not wait for a connection
 // that only such a request makes.
-func (l *link) sleeps(out *wire.Outgoing) (asleep bool, settled <-chan struct{}) {
+func (l *link) sleeps(out *wire.Message) (asleep bool, settled <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.resting {

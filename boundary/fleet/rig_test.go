@@ -235,7 +235,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 // request writes a request to a Conn by hand.
 func request(t testing.TB, c wire.Conn, id int64, method, params string) {
 	t.Helper()
-	out := &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.IntID(id), method, []byte(params)), Kind: wire.Request, ID: wire.IntID(id), Method: method}
+	out := wire.NewRequest(wire.IntID(id), method, []byte(params))
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	if err := c.Write(ctx, out); err != nil {

@@ -33,11 +33,8 @@ func (u *union) byName(t *turn, m *wire.Message) error {
 		return u.refuse(t, wire.CodeHeaderMismatch, textMismatch)
 	}
 	forward := func(inner string) error {
-		var e strictjson.Edits
-		e.ReplaceText(name, inner)
-		params, claim := e.Apply(nil, m.Params), claimed(m.Claim, inner)
-		m.Release()
-		return u.forward(t, mem, params, claim)
+		m.Claim = claimed(m.Claim, inner)
+		return u.renamed(t, mem, m, name, inner)
 	}
 	if inner, known := mem.inner(t.method, name.Text()); known {
 		return forward(inner)
@@ -95,29 +92,42 @@ func (m *member) inner(method, out string) (string, bool) {
 	return table.inner(m.prefix, out)
 }
 
-// forward gives a request to one server, at once if that is possible.
-func (u *union) forward(t *turn, mem *member, params []byte, claim *wire.Claim) error {
+// renamed forwards a request with the server's own name in the place of ours. It owns m.
+func (u *union) renamed(t *turn, mem *member, m *wire.Message, at strictjson.Value, name string) error {
+	var e strictjson.Edits
+	e.ReplaceText(at, name)
+	if m.Edit(&e) != nil { // never: a quoted string is strict JSON
+		m.Release()
+		return u.refuse(t, wire.CodeParams, textNoTool)
+	}
+	return u.forward(t, mem, m)
+}
+
+// forward gives a request to one server, at once if that is possible. It owns m.
+func (u *union) forward(t *turn, mem *member, m *wire.Message) error {
 	if r := mem.current(); r != nil && r.isGreeted() {
-		return u.put(t, r, params, claim)
+		return u.put(t, r, m)
 	}
 	u.work.Go(func() {
 		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.patience)
 		defer stop()
 		r, err := mem.awake(ctx)
 		if err != nil {
+			m.Release()
 			_ = u.refuse(t, wire.CodeAbsent, textAbsent)
 			return
 		}
-		_ = u.put(t, r, params, claim)
+		_ = u.put(t, r, m)
 	})
 	return nil
 }
 
-func (u *union) put(t *turn, r *run, params []byte, claim *wire.Claim) error {
+func (u *union) put(t *turn, r *run, m *wire.Message) error {
 	if t.ctx.Err() != nil {
+		m.Release()
 		return nil
 	}
-	if !r.send(&errand{turn: t}, t.method, params, claim) {
+	if !r.send(&errand{turn: t}, m) {
 		return u.refuse(t, wire.CodeQueued, textBusy)
 	}
 	return nil
@@ -126,14 +136,13 @@ func (u *union) put(t *turn, r *run, params []byte, claim *wire.Claim) error {
 // byURI gives a request to the server whose resource it is about.
 func (u *union) byURI(t *turn, m *wire.Message) error {
 	uri := clone(m.Params.Get("uri").Text())
-	params := append([]byte(nil), m.Params.Raw()...)
-	claim, meta := m.Claim, metaOf(m)
-	m.Release()
-	if claim != nil && claim.Name != uri && t.method == mcpmsg.ReadResource {
+	if m.Claim != nil && m.Claim.Name != uri && t.method == mcpmsg.ReadResource {
+		m.Release()
 		return u.refuse(t, wire.CodeHeaderMismatch, textMismatch)
 	}
-	mem := u.owner(t.ctx, uri, meta)
+	mem := u.owner(t.ctx, uri, metaOf(m))
 	if mem == nil {
+		m.Release()
 		return u.refuse(t, u.codeNoResource(), textNoURI)
 	}
 	u.mu.Lock()
@@ -146,7 +155,7 @@ func (u *union) byURI(t *turn, m *wire.Message) error {
 		delete(u.places.watched, uri)
 	}
 	u.mu.Unlock()
-	return u.forward(t, mem, params, claim)
+	return u.forward(t, mem, m)
 }
 
 // codeNoResource is the code that the revision has for this.
@@ -204,16 +213,15 @@ func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
 	return only
 }
 
-// complete gives a request to the server whose prompt or template it is about.
+// complete gives a request to the server whose prompt or template it is about. It owns m.
 func (u *union) complete(t *turn, m *wire.Message) error {
-	defer m.Release()
 	ref := m.Params.Get("ref")
 	switch ref.Get("type").Text() {
 	case "ref/prompt":
 		name := ref.Get("name")
 		mem := u.prefixed(name.Text())
 		if mem == nil {
-			return u.refuse(t, wire.CodeParams, textNoRef)
+			break
 		}
 		inner, known := mem.inner(mcpmsg.GetPrompt, name.Text())
 		if !known {
@@ -221,46 +229,45 @@ func (u *union) complete(t *turn, m *wire.Message) error {
 			ctx, stop := context.WithTimeout(t.ctx, u.f.opt.patience)
 			defer stop()
 			u.learnPages(&p, mcpmsg.ListPrompts, u.fetchAll(ctx, &p, mcpmsg.ListPrompts, metaOf(m)))
-			if inner, known = mem.inner(mcpmsg.GetPrompt, name.Text()); !known {
-				return u.refuse(t, wire.CodeParams, textNoRef)
-			}
+			inner, known = mem.inner(mcpmsg.GetPrompt, name.Text())
 		}
-		var e strictjson.Edits
-		e.ReplaceText(name, inner)
-		return u.forward(t, mem, e.Apply(nil, m.Params), m.Claim)
+		if known {
+			return u.renamed(t, mem, m, name, inner)
+		}
 	case "ref/resource":
 		if mem := u.owner(t.ctx, ref.Get("uri").Text(), metaOf(m)); mem != nil {
-			return u.forward(t, mem, append([]byte(nil), m.Params.Raw()...), m.Claim)
+			return u.forward(t, mem, m)
 		}
 	}
+	m.Release()
 	return u.refuse(t, wire.CodeParams, textNoRef)
 }
 
-// byTask gives a request to the server that began the task.
+// byTask gives a request to the server that began the task. It owns m.
 func (u *union) byTask(t *turn, m *wire.Message) error {
-	defer m.Release()
 	u.mu.Lock()
 	mem := u.places.tasks[m.Params.Get("taskId").Text()]
 	u.mu.Unlock()
 	if mem == nil {
+		m.Release()
 		return u.refuse(t, wire.CodeParams, textNoTask)
 	}
-	return u.forward(t, mem, append([]byte(nil), m.Params.Raw()...), m.Claim)
+	return u.forward(t, mem, m)
 }
 
 // learn notes of an answer which resources and tasks a server speaks of, so that
 // the client can ask for them.
-func (u *union) learn(m *member, method string, raw []byte) {
+func (u *union) learn(m *member, method string, msg *wire.Message) {
 	switch method {
 	case mcpmsg.CallTool, mcpmsg.GetPrompt, mcpmsg.TaskResult:
 	default:
 		return
 	}
-	if !bytes.Contains(raw, []byte(`"uri"`)) && !bytes.Contains(raw, []byte(`"taskId"`)) {
+	raw := msg.Body()
+	if msg.Kind != wire.Response || !bytes.Contains(raw, []byte(`"uri"`)) && !bytes.Contains(raw, []byte(`"taskId"`)) {
 		return
 	}
-	msg := own(raw)
-	if msg == nil || msg.Kind != wire.Response {
+	if msg.Parse() != nil {
 		return
 	}
 	u.mu.Lock()

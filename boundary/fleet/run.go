@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -107,7 +106,7 @@ func (r *run) greet(hello []byte) {
 	if !ready { // it will be told when all are
 		return
 	}
-	r.say(own(wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil)), ownWaiting)
+	r.say(own(wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)), ownWaiting)
 	if level != nil && r.offers.capabilities["logging"] {
 		u.work.Go(func() { _, _ = r.ask(u.ctx, nil, mcpmsg.SetLevel, level, nil) })
 	}
@@ -130,20 +129,17 @@ func (r *run) isGreeted() bool {
 	}
 }
 
-// send gives the server a request. false: too much waits for it, or it is dead.
-func (r *run) send(e *errand, method string, params []byte, claim *wire.Claim) bool {
+// send gives the server a request, which has its values. false: too much waits for it, or it is dead.
+func (r *run) send(e *errand, m *wire.Message) bool {
 	u := r.m.u
 	u.mu.Lock()
 	u.last++
 	e.id, e.run = wire.IntID(u.last), r
 	u.pending[e.id] = e
 	u.mu.Unlock()
-	m := own(wire.AppendRequest(nil, e.id, method, params))
-	if m != nil {
-		m.Claim = claim
-		if r.say(m, maxTurns) {
-			return true
-		}
+	m.ID, m.Alias = e.id, wire.ID{}
+	if r.say(m, maxTurns) {
+		return true
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -156,7 +152,8 @@ func (r *run) send(e *errand, method string, params []byte, claim *wire.Claim) b
 // server is not there.
 func (r *run) ask(ctx context.Context, t *turn, method string, params []byte, l *listen) (*wire.Message, error) {
 	e := &errand{turn: t, answer: make(chan *wire.Message, 1), listen: l}
-	if !r.send(e, method, params, nil) {
+	m := wire.NewRequest(wire.IntID(0), method, params)
+	if m.Parse() != nil || !r.send(e, m) {
 		return nil, errAbsent
 	}
 	select {
@@ -184,7 +181,7 @@ func (r *run) forget(e *errand) {
 }
 
 // Write takes what the server's gateway delivers.
-func (r *run) Write(_ context.Context, out *wire.Outgoing) error {
+func (r *run) Write(_ context.Context, out *wire.Message) error {
 	if r.isClosed() {
 		return wire.ErrClosed
 	}
@@ -204,58 +201,40 @@ func (r *run) Write(_ context.Context, out *wire.Outgoing) error {
 	delete(u.pending, out.ID)
 	u.mu.Unlock()
 	if e.answer != nil {
-		m := own(out.Raw)
-		if m == nil {
-			m = constant(out.ID, wire.CodeAbsent, textLost, nil)
+		if out.Parse() != nil {
+			out = constant(out.ID, wire.CodeAbsent, textLost, nil)
 		}
-		e.answer <- m
+		e.answer <- out
 		return nil
 	}
-	u.learn(r.m, e.turn.method, out.Raw)
+	u.learn(r.m, e.turn.method, out)
 	if !u.close(e.turn) {
 		return nil
 	}
-	return u.toClient(&wire.Outgoing{Raw: readdressed(out.Raw, e.id, e.turn.shown), Kind: out.Kind, ID: e.turn.id, Whole: out.Whole})
-}
-
-// readdressed is an answer with the id of the client's request in the place of ours.
-func readdressed(raw []byte, ours, theirs wire.ID) []byte {
-	const head = `{"jsonrpc":"2.0","id":`
-	rest, ok := bytes.CutPrefix(raw, ours.Append([]byte(head)))
-	if !ok || len(rest) == 0 || rest[0] != ',' {
-		panic("fleet: a gateway's answer without its envelope")
-	}
-	dst := wire.GetBuffer(len(raw) + 64)
-	out := append(theirs.Append(append(dst, head...)), rest...)
-	wire.PutBuffer(raw)
-	return out
+	out.ID, out.Alias, out.Related = e.turn.id, e.turn.shown, wire.ID{}
+	return u.toClient(out)
 }
 
 // maxQuestions bounds what one server may ask of the client at one time.
 const maxQuestions = 256
 
 // question puts a server's request to the client.
-func (r *run) question(out *wire.Outgoing) error {
-	m := own(out.Raw)
+func (r *run) question(m *wire.Message) error {
+	bad := m.Parse() != nil
 	u := r.m.u
 	u.mu.Lock()
-	if m == nil || r.asked >= maxQuestions {
+	if bad || r.asked >= maxQuestions {
 		u.mu.Unlock()
-		r.say(constant(out.ID, wire.CodeQueued, textBusy, nil), ownWaiting)
+		r.say(constant(m.ID, wire.CodeQueued, textBusy, nil), ownWaiting)
 		return nil
 	}
 	r.asked++
 	u.lastAsk++
 	id := wire.IntID(u.lastAsk)
-	u.asks[id] = &question{run: r, id: out.ID, token: string(m.Params.Get("_meta").Get("progressToken").Raw())}
-	related := u.relatedTo(r, out.Related)
+	u.asks[id] = &question{run: r, id: m.ID, token: string(m.Params.Get("_meta").Get("progressToken").Raw())}
+	m.ID, m.Alias, m.Related = id, wire.ID{}, u.relatedTo(r, m.Related)
 	u.mu.Unlock()
-	var params []byte
-	if m.Params.Exists() {
-		params = m.Params.Raw()
-	}
-	return u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, id, out.Method, params), Kind: wire.Request, ID: id,
-		Method: out.Method, Related: related})
+	return u.toClient(m)
 }
 
 // relatedTo is the client's request behind one of ours. u.mu is held.
@@ -267,28 +246,27 @@ func (u *union) relatedTo(r *run, ours wire.ID) wire.ID {
 }
 
 // notification passes a server's notification on to whom it concerns.
-func (r *run) notification(out *wire.Outgoing) error {
+func (r *run) notification(m *wire.Message) error {
 	u := r.m.u
-	m := own(out.Raw)
-	if m == nil {
+	if m.Parse() != nil {
 		return nil
 	}
 	if sub := m.Params.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
 		return r.subscribed(m, sub)
 	}
 	u.mu.Lock()
-	related := u.relatedTo(r, out.Related)
+	related := u.relatedTo(r, m.Related)
 	u.mu.Unlock()
 	var edits strictjson.Edits
-	switch out.Method {
+	switch m.Method {
 	case mcpmsg.Progress:
 		if related.IsZero() {
 			return nil // of nothing that the client has asked for
 		}
 	case mcpmsg.ToolsChanged, mcpmsg.PromptsChanged, mcpmsg.ResourcesChanged:
 		if u.era == wire.Modern {
-			for _, l := range u.listening(out.Method) {
-				if err := u.toClient(l.notice(out.Method)); err != nil {
+			for _, l := range u.listening(m.Method) {
+				if err := u.toClient(l.notice(m.Method)); err != nil {
 					return err
 				}
 			}
@@ -305,12 +283,11 @@ func (r *run) notification(out *wire.Outgoing) error {
 			return nil
 		}
 	}
-	var params []byte
-	if m.Params.Exists() {
-		params = edits.Apply(nil, m.Params)
+	if m.Edit(&edits) != nil {
+		return nil // never: ids and quoted strings are strict JSON
 	}
-	return u.toClient(&wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, out.Method, params),
-		Kind: wire.Notification, Method: out.Method, Related: related})
+	m.Related = related
+	return u.toClient(m)
 }
 
 // sign says which server logs.

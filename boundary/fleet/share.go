@@ -18,7 +18,7 @@ type share struct {
 	link *link
 	ctx  context.Context
 	work sync.WaitGroup
-	late chan *wire.Outgoing // to the server, when it reads
+	late chan *wire.Message // to the server, when it reads
 
 	mu       sync.Mutex
 	over     bool
@@ -61,7 +61,7 @@ type sharer struct {
 const sharedVersion = "2025-11-25"
 
 func newShare(l *link) *share {
-	s := &share{link: l, ctx: l.ctx, late: make(chan *wire.Outgoing, maxLate), sessions: map[*sharer]bool{},
+	s := &share{link: l, ctx: l.ctx, late: make(chan *wire.Message, maxLate), sessions: map[*sharer]bool{},
 		pending: map[wire.ID]*shared{}, tokens: map[string]*shared{}, watched: map[string]map[*sharer]bool{}, lowest: -1}
 	s.work.Go(s.run)
 	s.work.Go(s.write)
@@ -83,7 +83,7 @@ func (s *share) write() {
 	}
 }
 
-func (s *share) tell(out *wire.Outgoing) {
+func (s *share) tell(out *wire.Message) {
 	select {
 	case s.late <- out:
 	default:
@@ -146,9 +146,9 @@ func (s *share) arrive(m *wire.Message) {
 	switch m.Kind {
 	case wire.Request:
 		code, text := wire.CodeNoMethod, textShared
-		out := refusal(m.ID, m.ID, code, text)
+		out := refusal(m.ID, wire.ID{}, code, text)
 		if m.Method == mcpmsg.Ping {
-			out = &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte("{}")), Kind: wire.Response, ID: m.ID}
+			out = wire.NewResult(m.ID, []byte("{}"))
 		}
 		m.Release()
 		s.tell(out)
@@ -165,24 +165,18 @@ func (s *share) arrive(m *wire.Message) {
 			return
 		}
 		if sub := m.Result.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
-			m = edited(m, sub, k.id, m.Result)
+			readdress(m, sub, k.id)
 		}
 		m.ID = k.id
 		k.of.say(m, ownWaiting)
 	}
 }
 
-// edited is m with another id of a subscription.
-func edited(m *wire.Message, at strictjson.Value, id wire.ID, root strictjson.Value) *wire.Message {
+// readdress puts the id of a subscription in the place of ours.
+func readdress(m *wire.Message, at strictjson.Value, id wire.ID) {
 	var e strictjson.Edits
 	e.Replace(at, id.Append(nil))
-	body := e.Apply(nil, root)
-	raw := wire.AppendRequest(nil, wire.ID{}, m.Method, body)
-	if m.Kind == wire.Response {
-		raw = wire.AppendResult(nil, m.ID, body)
-	}
-	m.Release()
-	return own(raw)
+	_ = m.Edit(&e) // an id is strict JSON
 }
 
 // take forgets a request and returns it. s.mu is held.
@@ -212,8 +206,7 @@ func (s *share) greeted(m *wire.Message) {
 	m.Release()
 	s.greeting.id = wire.ID{}
 	s.work.Go(func() {
-		err := s.link.Write(s.ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil),
-			Kind: wire.Notification, Method: mcpmsg.Initialized})
+		err := s.link.Write(s.ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		waiting := s.greeting.waiting
@@ -235,22 +228,22 @@ func (s *share) greeted(m *wire.Message) {
 
 // answer is the server's, in the older of two revisions.
 func (g *greeting) answer(id wire.ID, wanted string) *wire.Message {
-	m := own(wire.AppendResult(nil, id, g.result))
+	m := own(wire.NewResult(id, g.result))
 	if v := m.Result.Get("protocolVersion"); wire.IsLegacy(wanted) && wanted < g.version {
 		var e strictjson.Edits
 		e.ReplaceText(v, wanted)
-		m = own(wire.AppendResult(nil, id, e.Apply(nil, m.Result)))
+		_ = m.Edit(&e) // a quoted string is strict JSON
 	}
 	return m
 }
 
 // notification gives one to those whom it concerns. s.mu is held.
 func (s *share) notification(m *wire.Message) {
-	raw := func(params []byte) []byte { return wire.AppendRequest(nil, wire.ID{}, m.Method, params) }
 	if sub := m.Params.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
 		id, _ := idOf(sub)
 		if k := s.pending[id]; k != nil {
-			k.of.say(edited(m, sub, k.id, m.Params), maxNotes)
+			readdress(m, sub, k.id)
+			k.of.say(m, maxNotes)
 		}
 		return
 	}
@@ -260,12 +253,15 @@ func (s *share) notification(m *wire.Message) {
 		if k := s.tokens[string(token.Raw())]; k != nil {
 			var e strictjson.Edits
 			e.Replace(token, []byte(k.token))
-			k.of.say(own(raw(e.Apply(nil, m.Params))), maxNotes)
+			if m.Edit(&e) == nil {
+				k.of.say(m, maxNotes)
+				return
+			}
 		}
 	case mcpmsg.Cancelled: // of a request that was refused
 	case mcpmsg.ResourceUpdated:
 		for c := range s.watched[m.Params.Get("uri").Text()] {
-			c.say(own(raw(m.Params.Raw())), maxNotes)
+			c.say(m.Clone(), maxNotes)
 		}
 	default:
 		level := levelOf(m.Params.Get("level").Text())
@@ -273,11 +269,7 @@ func (s *share) notification(m *wire.Message) {
 			if m.Method == mcpmsg.LogMessage && c.level >= 0 && level < c.level {
 				continue
 			}
-			var params []byte
-			if m.Params.Exists() {
-				params = m.Params.Raw()
-			}
-			c.say(own(raw(params)), maxNotes)
+			c.say(m.Clone(), maxNotes)
 		}
 	}
 	m.Release()

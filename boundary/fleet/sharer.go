@@ -12,7 +12,7 @@ import (
 )
 
 // Write gives the server a message of the session.
-func (c *sharer) Write(ctx context.Context, out *wire.Outgoing) error {
+func (c *sharer) Write(ctx context.Context, out *wire.Message) error {
 	if c.isClosed() {
 		return wire.ErrClosed
 	}
@@ -32,37 +32,32 @@ func (c *sharer) Write(ctx context.Context, out *wire.Outgoing) error {
 }
 
 // request gives the request an id of ours; nil if it is answered already.
-func (c *sharer) request(out *wire.Outgoing) *wire.Outgoing {
-	m := own(out.Raw)
-	if m == nil {
-		c.say(constant(out.ID, wire.CodeInvalid, textBusy, nil), ownWaiting)
+func (c *sharer) request(m *wire.Message) *wire.Message {
+	if m.Parse() != nil {
+		c.say(constant(m.ID, wire.CodeInvalid, textBusy, nil), ownWaiting)
 		return nil
 	}
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	k := &shared{of: c, id: out.ID, ours: wire.IntID(s.last), route: wire.Route{Version: out.Route.Version}}
-	var params []byte
-	if m.Params.Exists() {
-		params = m.Params.Raw()
-	}
-	switch out.Method {
+	k := &shared{of: c, id: m.ID, ours: wire.IntID(s.last), route: wire.Route{Version: m.Route.Version}}
+	switch m.Method {
 	case mcpmsg.Initialize:
 		return s.greet(k, m)
 	case "tasks/list": // those of other sessions are among them
 		c.say(constant(k.id, wire.CodeNoMethod, textNoMethod, nil), ownWaiting)
 		return nil
 	case mcpmsg.SetLevel:
-		if params = s.setLevel(c, m); params == nil {
-			c.say(own(wire.AppendResult(nil, k.id, []byte("{}"))), ownWaiting)
+		if !s.setLevel(c, m) {
+			c.say(own(wire.NewResult(k.id, []byte("{}"))), ownWaiting)
 			return nil
 		}
 	case mcpmsg.Subscribe:
 		s.watch(c, clone(m.Params.Get("uri").Text()))
 	case mcpmsg.Unsubscribe:
 		if !s.unwatch(c, m.Params.Get("uri").Text()) {
-			c.say(own(wire.AppendResult(nil, k.id, []byte("{}"))), ownWaiting)
+			c.say(own(wire.NewResult(k.id, []byte("{}"))), ownWaiting)
 			return nil
 		}
 	}
@@ -70,16 +65,16 @@ func (c *sharer) request(out *wire.Outgoing) *wire.Outgoing {
 		k.token, k.sent = string(token.Raw()), strconv.FormatInt(s.last, 10)
 		var e strictjson.Edits
 		e.Replace(token, []byte(k.sent))
-		params = e.Apply(nil, m.Params)
+		_ = m.Edit(&e) // a number is strict JSON
 		s.tokens[k.sent] = k
 	}
 	s.pending[k.ours] = k
-	return &wire.Outgoing{Raw: wire.AppendRequest(nil, k.ours, out.Method, params), Kind: wire.Request, ID: k.ours,
-		Method: out.Method, Route: out.Route}
+	m.ID = k.ours
+	return m
 }
 
 // greet answers initialize, or asks the server. s.mu is held.
-func (s *share) greet(k *shared, m *wire.Message) *wire.Outgoing {
+func (s *share) greet(k *shared, m *wire.Message) *wire.Message {
 	g := &s.greeting
 	wanted := clone(m.Params.Get("protocolVersion").Text())
 	if g.result != nil {
@@ -94,22 +89,22 @@ func (s *share) greet(k *shared, m *wire.Message) *wire.Outgoing {
 	g.asked, g.id = true, k.ours
 	// No capabilities: whatever the server asked of a client would be refused.
 	params := []byte(`{"protocolVersion":"` + sharedVersion + `","capabilities":{},"clientInfo":{"name":"pellucid","version":"1"}}`)
-	return &wire.Outgoing{Raw: wire.AppendRequest(nil, g.id, mcpmsg.Initialize, params), Kind: wire.Request, ID: g.id, Method: mcpmsg.Initialize}
+	return wire.NewRequest(g.id, mcpmsg.Initialize, params)
 }
 
-// setLevel returns what the server is to be told, if anything: the lowest level
+// setLevel reports whether the server is to be told: it logs at the lowest level
 // that any session wants. s.mu is held.
-func (s *share) setLevel(c *sharer, m *wire.Message) []byte {
+func (s *share) setLevel(c *sharer, m *wire.Message) bool {
 	level := levelOf(m.Params.Get("level").Text())
 	if level == len(levels) {
-		return m.Params.Raw() // the server will say what is wrong
+		return true // the server will say what is wrong
 	}
 	c.level = level
 	if s.lowest >= 0 && level >= s.lowest {
-		return nil
+		return false
 	}
 	s.lowest = level
-	return m.Params.Raw()
+	return true
 }
 
 func (s *share) watch(c *sharer, uri string) {
@@ -133,7 +128,7 @@ func (s *share) unwatch(c *sharer, uri string) bool {
 }
 
 // note passes a notification on that means something to the server.
-func (c *sharer) note(out *wire.Outgoing) *wire.Outgoing {
+func (c *sharer) note(out *wire.Message) *wire.Message {
 	if out.Method != mcpmsg.Cancelled || out.Route.Cancels.IsZero() {
 		return nil // what concerns this session alone means nothing to the server
 	}
@@ -150,12 +145,11 @@ func (c *sharer) note(out *wire.Outgoing) *wire.Outgoing {
 	return nil
 }
 
-func cancellation(k *shared) *wire.Outgoing {
-	r := k.route
-	r.Cancels = k.ours
-	params := append(k.ours.Append([]byte(`{"requestId":`)), '}')
-	return &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, mcpmsg.Cancelled, params),
-		Kind: wire.Notification, Method: mcpmsg.Cancelled, Route: r}
+func cancellation(k *shared) *wire.Message {
+	m := wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, append(k.ours.Append([]byte(`{"requestId":`)), '}'))
+	m.Route = k.route
+	m.Route.Cancels = k.ours
+	return m
 }
 
 // Close ends the session; what it waits for is cancelled.
@@ -165,7 +159,7 @@ func (c *sharer) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, c)
-	var late []*wire.Outgoing
+	var late []*wire.Message
 	for id, k := range s.pending {
 		if k.of == c {
 			s.take(id)
@@ -177,8 +171,7 @@ func (c *sharer) Close() error {
 			s.last++
 			params := append(strictjson.AppendQuote([]byte(`{"uri":`), uri), '}')
 			id := wire.IntID(s.last)
-			late = append(late, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.Unsubscribe, params),
-				Kind: wire.Request, ID: id, Method: mcpmsg.Unsubscribe})
+			late = append(late, wire.NewRequest(id, mcpmsg.Unsubscribe, params))
 		}
 	}
 	for _, out := range late {

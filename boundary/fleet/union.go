@@ -187,7 +187,7 @@ func (u *union) read() error {
 		switch {
 		case v != nil:
 			if v.Kind != wire.Notification && v.Kind != wire.Response && v.Kind != wire.ErrorResponse {
-				err = u.toClient(refusal(v.ID, v.ID, v.Code, "pellucid: "+v.Reason))
+				err = u.toClient(refusal(v.ID, wire.ID{}, v.Code, "pellucid: "+v.Reason))
 			} else {
 				err = nil
 			}
@@ -204,7 +204,7 @@ func (u *union) read() error {
 	}
 }
 
-func (u *union) toClient(out *wire.Outgoing) error {
+func (u *union) toClient(out *wire.Message) error {
 	if err := u.front.Write(u.ctx, out); err != nil {
 		u.stop()
 		return fmt.Errorf("fleet: client gone: %w", err)
@@ -218,10 +218,10 @@ func (u *union) fromClient(m *wire.Message) error {
 		return u.request(m)
 	case wire.Notification:
 		u.notification(m)
+		m.Release()
 	default:
 		u.answered(m)
 	}
-	m.Release()
 	return nil
 }
 
@@ -328,5 +328,7 @@ func (u *union) result(t *turn, result []byte) error {
 	if !u.close(t) {
 		return nil
 	}
-	return u.toClient(&wire.Outgoing{Raw: wire.AppendResult(nil, t.shown, result), Kind: wire.Response, ID: t.id, Whole: true})
+	m := wire.NewResult(t.id, result)
+	m.Alias, m.Whole = t.shown, true
+	return u.toClient(m)
 }

@@ -34,9 +34,10 @@ type listened struct {
 	acknowledged chan bool
 }
 
-func (l *listened) Write(ctx context.Context, out *wire.Outgoing) error {
+func (l *listened) Write(ctx context.Context, out *wire.Message) error {
+	method := out.Method
 	err := l.Conn.Write(ctx, out)
-	if out.Method == mcpmsg.Acknowledged {
+	if method == mcpmsg.Acknowledged {
 		l.acknowledged <- true
 	}
 	return err
@@ -507,7 +508,7 @@ type stuck struct {
 	release chan struct{}
 }
 
-func (s *stuck) Write(ctx context.Context, out *wire.Outgoing) error {
+func (s *stuck) Write(ctx context.Context, out *wire.Message) error {
 	if out.Kind == wire.Notification {
 		select {
 		case <-s.release:

@@ -355,7 +355,7 @@ func itemOf(m *wire.Message) surface.Key {
 }
 
 // refuseUnapproved answers, with a constant text, a request for what is held.
-func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Outgoing {
+func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Message {
 	id := r.refused("request", Dropped, finding.Unapproved)
 	if k.method != mcpmsg.CallTool || id == nil {
 		return errUnapproved.to(k, id)
@@ -365,11 +365,12 @@ func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Outgoing {
 
 // refuseCall answers a call that the server does not get with a result of constant text,
 // which a model reads as it reads the results of the other calls. tool is a label.
-func (r *relay) refuseCall(m *wire.Message, k *call, id ID, tool, text string, code finding.Code) *wire.Outgoing {
+func (r *relay) refuseCall(m *wire.Message, k *call, id ID, tool, text string, code finding.Code) *wire.Message {
 	note := unseen(id, frame.Origin{Server: r.cfg.Name, Tool: tool}, scrub.Faithful, code)
 	modern := m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Exists()
 	raw := toolPlaceholder(text, id, modern, frame.MetaKey, note)
-	out := &wire.Outgoing{Raw: wire.AppendResult(nil, k.shown, raw), Kind: wire.Response, ID: k.id, Whole: true}
-	k.done(OutcomeRefused, len(out.Raw))
+	out := k.addressed(wire.NewResult(k.id, raw))
+	out.Whole = true
+	k.done(OutcomeRefused, out.Len())
 	return out
 }

@@ -296,7 +296,7 @@ type hurried struct {
 	told int
 }
 
-func (h *hurried) Write(context.Context, *wire.Outgoing) error {
+func (h *hurried) Write(context.Context, *wire.Message) error {
 	if h.told++; h.told == 1 {
 		h.a.change()
 	} else {

@@ -49,16 +49,17 @@ func (a answer) raw(evidence *ID) []byte {
 	return append(dst, '}')
 }
 
-func (a answer) outgoing(id wire.ID, evidence *ID) *wire.Outgoing {
-	return &wire.Outgoing{Raw: wire.AppendError(nil, id, a.raw(evidence)), Kind: wire.ErrorResponse, ID: id, Whole: true}
+func (a answer) message(id wire.ID, evidence *ID) *wire.Message {
+	m := wire.NewError(id, a.raw(evidence))
+	m.Whole = true
+	return m
 }
 
 // to answers a request of the client.
-func (a answer) to(k *call, evidence *ID) *wire.Outgoing {
-	out := a.outgoing(k.shown, evidence)
-	out.ID = k.id
-	k.done(a.outcome(), len(out.Raw))
-	return out
+func (a answer) to(k *call, evidence *ID) *wire.Message {
+	m := k.addressed(a.message(k.id, evidence))
+	k.done(a.outcome(), m.Len())
+	return m
 }
 
 // Placeholders. The id is hexadecimal and ours.

@@ -186,18 +186,18 @@ func TestMemory(t *testing.T) {
 	}
 	in.cfg.patience = 20 * time.Millisecond
 	out := in.pass(passage{msg: long(1), method: "tools/call", id: wire.IntID(1), tool: "t"})
-	if !strings.Contains(string(out.Raw), "too much was under way") || strings.Contains(string(out.Raw), strings.Repeat("a", 99)) {
-		t.Errorf("%.200s", out.Raw)
+	if !strings.Contains(string(out.Append(nil)), "too much was under way") || strings.Contains(string(out.Append(nil)), strings.Repeat("a", 99)) {
+		t.Errorf("%.200s", out.Append(nil))
 	}
 	out = in.pass(passage{msg: long(2), method: "resources/read", id: wire.IntID(2)})
-	if !strings.Contains(string(out.Raw), `"code":7513`) {
-		t.Errorf("%.200s", out.Raw)
+	if !strings.Contains(string(out.Append(nil)), `"code":7513`) {
+		t.Errorf("%.200s", out.Append(nil))
 	}
 	in.cfg.patience = time.Minute
 	time.AfterFunc(20*time.Millisecond, give)
 	out = in.pass(passage{msg: long(3), method: "tools/call", id: wire.IntID(3), tool: "t"})
-	if !strings.Contains(string(out.Raw), strings.Repeat("a", 99)) {
-		t.Errorf("%.200s", out.Raw)
+	if !strings.Contains(string(out.Append(nil)), strings.Repeat("a", 99)) {
+		t.Errorf("%.200s", out.Append(nil))
 	}
 	if give, err := budget.Wait(t.Context(), "another", 1<<20); err != nil {
 		t.Error("room was not given back")

@@ -329,17 +329,23 @@ func (k *call) wireToken() string {
 	return k.token
 }
 
-// params are those of the client's request as the server gets them.
-func (k *call) params(m *wire.Message) []byte {
-	if k.sent == "" && k.trace == "" || m.Params.Kind() != '{' {
-		return rawParams(m)
-	}
+// edit makes m, the client's request, what the server gets.
+func (k *call) edit(m *wire.Message) error {
 	var e strictjson.Edits
 	if k.sent != "" {
 		e.Replace(m.Params.Get("_meta").Get("progressToken"), []byte(k.sent))
 	}
 	k.continueTrace(&e, m)
-	return e.Apply(nil, m.Params)
+	return m.Edit(&e)
+}
+
+// addressed makes m the answer to the call.
+func (k *call) addressed(m *wire.Message) *wire.Message {
+	m.ID, m.Alias = k.id, wire.ID{}
+	if k.shown != k.id {
+		m.Alias = k.shown
+	}
+	return m
 }
 
 const (

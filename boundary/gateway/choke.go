@@ -90,7 +90,7 @@ var inspections = sync.Pool{New: func() any { return new(inspection) }}
 // pass is the choke point: the one function through which every message of a
 // server reaches the client. It returns what to deliver, or nil where nothing
 // is, and has recorded the decision.
-func (in *inspector) pass(p passage) *wire.Outgoing {
+func (in *inspector) pass(p passage) *wire.Message {
 	i := inspections.Get().(*inspection)
 	defer i.free()
 	i.inspector, i.p = in, p
@@ -108,11 +108,10 @@ func (in *inspection) free() {
 }
 
 // decide returns what to deliver in the place of the message, and records why.
-func (in *inspection) decide() *wire.Outgoing {
+func (in *inspection) decide() *wire.Message {
 	if in.p.msg.Local {
 		// Our own constant text about a server that could not be asked.
-		out, _ := in.envelope(in.p.msg.Error)
-		return out
+		return in.deliverable(in.p.msg.Error)
 	}
 	part, came, kind := partOf(in.p.msg)
 	in.row, in.rule = mcpmsg.Lookup(part, in.p.method), in.cfg.rule(in.p.name)
@@ -144,9 +143,10 @@ func (in *inspection) decide() *wire.Outgoing {
 		signals = nil // an error has no place for them
 	}
 	in.finish(root, signals)
-	out, body := in.envelope(root)
+	out := in.deliverable(root)
+	body := out.Body()
 	if code := in.validateDelivered(body); code != ok {
-		wire.PutBuffer(out.Raw)
+		out.Release()
 		return in.withhold(code)
 	}
 	in.w.release()
@@ -159,7 +159,7 @@ func (in *inspection) decide() *wire.Outgoing {
 	}
 	in.d.Received, in.d.Delivered = received.of(came.Raw()), digestOf(body)
 	if err := in.conclude(); err != nil && in.mustRecord() {
-		wire.PutBuffer(out.Raw)
+		out.Release()
 		return in.unrecorded()
 	}
 	in.tellClassified()

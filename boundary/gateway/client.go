@@ -47,12 +47,12 @@ func (r *relay) clientViolation(ctx context.Context, v *wire.Violation) error {
 	case wire.Response, wire.ErrorResponse:
 		if n, isInt := v.ID.Int(); isInt {
 			if a := r.calls.answered(n, time.Now()); a != nil {
-				r.enqueue(errBadAnswer.outgoing(a.id, nil))
+				r.enqueue(errBadAnswer.message(a.id, nil))
 			}
 		}
 		return nil
 	}
-	return r.toClient(ctx, answer{v.Code, "pellucid: " + v.Reason}.outgoing(v.ID, nil))
+	return r.toClient(ctx, answer{v.Code, "pellucid: " + v.Reason}.message(v.ID, nil))
 }
 
 // fromClient passes a message of the client on. It owns m.
@@ -61,26 +61,20 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 	case wire.Request:
 		return r.request(ctx, m)
 	case wire.Notification:
-		defer m.Release()
 		return r.clientNotification(ctx, m)
 	}
-	defer m.Release()
 	n, isInt := m.ID.Int()
 	var a *ask
 	if isInt {
 		a = r.calls.answered(n, time.Now())
 	}
 	if a == nil {
+		m.Release()
 		r.quiet.warn("client answered what nobody asked")
 		return nil
 	}
-	out := &wire.Outgoing{Kind: m.Kind, ID: a.id}
-	if m.Kind == wire.Response {
-		out.Raw = wire.AppendResult(nil, a.id, m.Result.Raw())
-	} else {
-		out.Raw = wire.AppendError(nil, a.id, m.Error.Raw())
-	}
-	return r.send(ctx, out)
+	m.ID, m.Alias = a.id, wire.ID{}
+	return r.send(ctx, m)
 }
 
 func (r *relay) request(ctx context.Context, m *wire.Message) error {
@@ -122,88 +116,99 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 
 // forward sends the client's request under our number. It owns m.
 func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
-	defer m.Release()
-	if out := r.refuseIllFormed(m, k); out != nil {
+	if out := r.stopped(ctx, m, k); out != nil {
+		m.Release()
 		r.calls.close(k.n)
 		return r.toClient(ctx, out)
 	}
-	if r.withheld(ctx, k) {
-		r.calls.close(k.n)
-		return r.toClient(ctx, r.refuseUnapproved(m, k))
-	}
-	if out, is := r.released(ctx, k); is {
-		r.calls.close(k.n)
-		k.done(OutcomeOK, len(out.Raw))
-		return r.toClient(ctx, out)
-	}
-	if out := r.refusedByPolicy(ctx, m, k); out != nil {
-		r.calls.close(k.n)
-		return r.toClient(ctx, out)
-	}
-	id := wire.IntID(k.n)
 	headers := r.surface.headers(k.tool)
 	route := cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
 	if k.claim != nil && !agree(&route, k.claim, headers) {
+		m.Release()
 		r.calls.close(k.n)
 		return r.toClient(ctx, errMismatch.to(k, nil))
 	}
 	k.sending(r.surface.label(k.tool))
-	return r.send(ctx, &wire.Outgoing{
-		Raw: wire.AppendRequest(nil, id, m.Method, k.params(m)), Kind: wire.Request, ID: id, Method: m.Method, Route: route,
-	})
+	if err := k.edit(m); err != nil {
+		m.Release()
+		r.calls.close(k.n)
+		return r.toClient(ctx, errUnsent.to(k, nil))
+	}
+	m.ID, m.Alias, m.Claim, m.Route = wire.IntID(k.n), wire.ID{}, nil, route
+	return r.send(ctx, m)
 }
 
+// stopped asks what may keep a request from the server, and returns the answer to one that
+// is; nil: nothing does.
+func (r *relay) stopped(ctx context.Context, m *wire.Message, k *call) *wire.Message {
+	if out := r.refuseIllFormed(m, k); out != nil {
+		return out
+	}
+	if r.withheld(ctx, k) {
+		return r.refuseUnapproved(m, k)
+	}
+	if out := r.released(ctx, k); out != nil {
+		return out
+	}
+	return r.refusedByPolicy(ctx, m, k)
+}
+
+// clientNotification passes a notification of the client on. It owns m.
 func (r *relay) clientNotification(ctx context.Context, m *wire.Message) error {
 	if m.Method == mcpmsg.Initialized {
 		r.news.ready.Store(true)
 	}
 	if !r.cfg.passages.Method(m.Method) {
 		r.quiet.warn("client's notification belongs to no extension that passes", "method", finding.Quote(m.Method))
+		m.Release()
 		return nil
 	}
-	out := &wire.Outgoing{Kind: wire.Notification, Method: m.Method}
-	out.Route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, nil))
-	params := rawParams(m)
-	if request := m.Params.Get("requestId"); m.Method == mcpmsg.Cancelled && request.Exists() {
-		id, valid := idOf(request)
-		k := (*call)(nil)
-		if valid {
-			k = r.calls.cancel(id, time.Now())
-		}
-		if k == nil {
-			return nil // answered meanwhile, or never asked
-		}
-		k.done(OutcomeCancelled, 0)
-		if r.holding.drop(k) {
-			r.calls.close(k.n)
-			return nil // the server has not heard of it yet
-		}
-		ours := wire.IntID(k.n)
-		var e strictjson.Edits
-		e.Replace(request, ours.Append(nil))
-		params, out.Route.Cancels = e.Apply(nil, m.Params), ours
+	m.Route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, nil))
+	if m.Method == mcpmsg.Cancelled && !r.cancelled(m) {
+		m.Release()
+		return nil
 	}
-	out.Raw = wire.AppendRequest(nil, wire.ID{}, m.Method, params)
-	return r.send(ctx, out)
+	return r.send(ctx, m)
 }
 
-func rawParams(m *wire.Message) []byte {
-	if !m.Params.Exists() {
-		return nil
+// cancelled gives a cancellation the id that the server knows; false if the server has
+// not heard of the request, or no longer works on it.
+func (r *relay) cancelled(m *wire.Message) bool {
+	request := m.Params.Get("requestId")
+	if !request.Exists() {
+		return true
 	}
-	return m.Params.Raw()
+	id, valid := idOf(request)
+	k := (*call)(nil)
+	if valid {
+		k = r.calls.cancel(id, time.Now())
+	}
+	if k == nil {
+		return false // answered meanwhile, or never asked
+	}
+	k.done(OutcomeCancelled, 0)
+	if r.holding.drop(k) {
+		r.calls.close(k.n)
+		return false
+	}
+	ours := wire.IntID(k.n)
+	m.Route.Cancels = ours
+	var e strictjson.Edits
+	e.Replace(request, ours.Append(nil))
+	return m.Edit(&e) == nil
 }
 
 // send gives the server a message from the client's reader. A server that no
 // longer takes messages is the business of whoever reads it.
-func (r *relay) send(ctx context.Context, out *wire.Outgoing) error {
+func (r *relay) send(ctx context.Context, out *wire.Message) error {
+	kind, id := out.Kind, out.ID
 	err := r.up.Write(ctx, out)
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	r.quiet.warn("server takes no messages", "error", err)
-	if out.Kind == wire.Request {
-		if n, isInt := out.ID.Int(); isInt {
+	if kind == wire.Request {
+		if n, isInt := id.Int(); isInt {
 			if k := r.calls.close(n); k != nil && !k.id.IsZero() {
 				return r.toClient(ctx, errUnsent.to(k, nil))
 			}

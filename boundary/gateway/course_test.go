@@ -93,8 +93,7 @@ func newCourse(t *testing.T, r route, cfg Config) *course {
 	c := openCourse(t, r, "", cfg)
 	if !r.modern {
 		c.greet()
-		raw := wire.AppendRequest(nil, wire.ID{}, "notifications/initialized", nil)
-		c.write(&wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: "notifications/initialized"})
+		c.write(wire.NewRequest(wire.ID{}, "notifications/initialized", nil))
 	}
 	return c
 }
@@ -107,7 +106,7 @@ func (c *course) greet() string {
 	} else {
 		c.ask(0, mcpmsg.Initialize, `{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`)
 	}
-	return string(c.read().Doc.Root().Raw())
+	return string(c.read().Append(nil))
 }
 
 // pipeConns are two ends of a pair of pipes.
@@ -121,11 +120,11 @@ func pipeConns() (a, b *wire.Lines) {
 // nothing, and both ends of a course talk at the same time.
 type posted struct {
 	wire.Conn
-	box chan *wire.Outgoing
+	box chan *wire.Message
 }
 
 func post(conn wire.Conn) *posted {
-	p := &posted{conn, make(chan *wire.Outgoing, 1024)}
+	p := &posted{conn, make(chan *wire.Message, 1024)}
 	go func() {
 		for out := range p.box {
 			_ = conn.Write(context.Background(), out) // who reads will miss it
@@ -134,7 +133,7 @@ func post(conn wire.Conn) *posted {
 	return p
 }
 
-func (p *posted) Write(_ context.Context, out *wire.Outgoing) error {
+func (p *posted) Write(_ context.Context, out *wire.Message) error {
 	p.box <- out
 	return nil
 }
@@ -203,39 +202,34 @@ func (c *course) serve(ctx context.Context, conn wire.Conn) {
 		if m.Kind != wire.Request {
 			continue
 		}
-		shown := m.ID
-		if !m.Alias.IsZero() {
-			shown = m.Alias
-		}
-		answer := func(kind wire.Kind, raw []byte) {
-			conn.Write(ctx, &wire.Outgoing{Raw: raw, Kind: kind, ID: m.ID})
-		}
+		answer := func(body string) { conn.Write(ctx, wire.NewResult(m.ID, []byte(body))) }
+		refuse := func(body string) { conn.Write(ctx, wire.NewError(m.ID, []byte(body))) }
 		n, numbered := m.Params.Get("n").Int64()
 		request := c.row.Part == mcpmsg.Params && !strings.HasPrefix(c.row.Method, "notifications/")
 		switch {
 		case c.cross && (m.Method == mcpmsg.Initialize) == c.serves() && (m.Method == mcpmsg.Initialize || m.Method == mcpmsg.Discover):
-			answer(wire.ErrorResponse, wire.AppendError(nil, shown, []byte(`{"code":-32601,"message":"no such method"}`)))
+			refuse(`{"code":-32601,"message":"no such method"}`)
 		case m.Method == mcpmsg.Initialize && (c.cross || !numbered), m.Method == mcpmsg.Discover && c.cross:
-			answer(wire.Response, wire.AppendResult(nil, shown, []byte(cmp.Or(c.hello, handshakes[m.Method]))))
+			answer(cmp.Or(c.hello, handshakes[m.Method]))
 		case !numbered:
-			answer(wire.Response, wire.AppendResult(nil, shown, []byte(testTools)))
+			answer(testTools)
 		case c.row.Part == mcpmsg.Result:
-			answer(wire.Response, wire.AppendResult(nil, shown, []byte(c.bodies[n])))
+			answer(c.bodies[n])
 		case c.row.Part == mcpmsg.Error:
-			answer(wire.ErrorResponse, wire.AppendError(nil, shown, []byte(c.bodies[n])))
+			refuse(c.bodies[n])
 		case request && c.cross && c.serves() && !m.Params.Get("inputResponses").Exists():
-			answer(wire.Response, wire.AppendResult(nil, shown, fmt.Appendf(nil,
-				`{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":%q,"params":%s}}}`, c.row.Method, c.bodies[n])))
+			answer(fmt.Sprintf(`{"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":%q,"params":%s}}}`, c.row.Method, c.bodies[n]))
 		default:
 			if !request || !c.cross || !c.serves() {
-				out := &wire.Outgoing{Kind: wire.Notification, Method: c.row.Method, Related: m.ID}
+				id := wire.ID{}
 				if request {
-					out.Kind, out.ID = wire.Request, wire.StringID(fmt.Sprint("ask", n))
+					id = wire.StringID(fmt.Sprint("ask", n))
 				}
-				out.Raw = wire.AppendRequest(nil, out.ID, c.row.Method, c.withToken(c.bodies[n], m))
+				out := wire.NewRequest(id, c.row.Method, c.withToken(c.bodies[n], m))
+				out.Related = m.ID
 				conn.Write(ctx, out)
 			}
-			answer(wire.Response, wire.AppendResult(nil, shown, []byte(`{"resultType":"complete","content":[]}`)))
+			answer(`{"resultType":"complete","content":[]}`)
 		}
 	}
 }
@@ -257,7 +251,7 @@ func (c *course) withToken(body string, m *wire.Message) []byte {
 	return []byte(body)
 }
 
-func (c *course) write(out *wire.Outgoing) {
+func (c *course) write(out *wire.Message) {
 	c.t.Helper()
 	ctx, stop := context.WithTimeout(c.t.Context(), time.Minute)
 	defer stop()
@@ -277,14 +271,13 @@ func (c *course) ask(id int, method, params string) {
 		}
 		params = strings.TrimSuffix(params, "}") + fmt.Sprintf(`,"_meta":{%s"progressToken":"token %d"}}`, own, id)
 	}
-	raw := wire.AppendRequest(nil, wire.IntID(int64(id)), method, []byte(params))
-	m, err := wire.Decode(raw, testLimits)
-	if err != nil {
+	m := wire.NewRequest(wire.IntID(int64(id)), method, []byte(params))
+	if err := m.Parse(); err != nil {
 		c.t.Error(err)
 		return
 	}
-	c.write(&wire.Outgoing{Raw: raw, Kind: wire.Request, ID: wire.IntID(int64(id)), Method: method,
-		Route: cloneRoute(mcpmsg.RouteOf(method, m.Params, nil))})
+	m.Route = cloneRoute(mcpmsg.RouteOf(method, m.Params, nil))
+	c.write(m)
 }
 
 func (c *course) read() *wire.Message {
@@ -312,12 +305,12 @@ func (c *course) say(row mcpmsg.Row, bodies []string) (lines []string) {
 	}
 	for left := len(bodies); left > 0; {
 		m := c.read()
-		lines = append(lines, string(m.Doc.Root().Raw()))
+		lines = append(lines, string(m.Append(nil)))
 		switch m.Kind {
 		case wire.Response, wire.ErrorResponse:
 			left--
 		case wire.Request:
-			c.write(&wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(`{}`)), Kind: wire.Response, ID: m.ID})
+			c.write(wire.NewResult(m.ID, []byte(`{}`)))
 		}
 	}
 	return lines

@@ -80,38 +80,24 @@ func (in *inspection) provenance() []byte {
 	return p.AppendJSON(nil)
 }
 
-// envelope makes the message around root with its edits, and tells which of its
-// bytes those are.
-func (in *inspection) envelope(root strictjson.Value) (out *wire.Outgoing, body []byte) {
-	e := &in.w.edits
-	dst := wire.GetBuffer(len(root.Raw()) + e.Grows() + 1024)
+// deliverable is the message with root, and its edits, in the place of what it carries.
+func (in *inspection) deliverable(root strictjson.Value) *wire.Message {
+	var body []byte
+	if root.Exists() {
+		e := &in.w.edits
+		body = e.Apply(wire.GetBuffer(len(root.Raw())+e.Grows()), root)
+	}
 	switch in.p.msg.Kind {
 	case wire.Response:
-		dst = append(in.p.id.Append(append(dst, `{"jsonrpc":"2.0","id":`...)), `,"result":`...)
+		return wire.NewResult(in.p.id, body).Owning(body)
 	case wire.ErrorResponse:
-		dst = append(in.p.id.Append(append(dst, `{"jsonrpc":"2.0","id":`...)), `,"error":`...)
-	default:
-		dst = wire.AppendRequest(dst, in.p.id, in.p.msg.Method, nil)
-		dst = dst[:len(dst)-1] // open again
-		if root.Exists() {
-			dst = append(dst, `,"params":`...)
-		}
+		return wire.NewError(in.p.id, body).Owning(body)
 	}
-	start := len(dst)
-	switch {
-	case !root.Exists():
-	case e.Len() == 0:
-		dst = append(dst, root.Raw()...)
-	default:
-		dst = e.Apply(dst, root)
-	}
-	body = dst[start:]
-	dst = append(dst, '}')
-	return &wire.Outgoing{Raw: dst, Kind: in.p.msg.Kind, ID: in.p.id, Method: in.p.msg.Method}, body
+	return wire.NewRequest(in.p.id, in.p.msg.Method, body).Owning(body)
 }
 
 // withhold delivers a constant text in the place of the message.
-func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
+func (in *inspection) withhold(code finding.Code) *wire.Message {
 	p, d := &in.p, &in.d
 	in.w.giveUpAll(code)
 	p.watched.giveUp()
@@ -136,23 +122,23 @@ func (in *inspection) withhold(code finding.Code) *wire.Outgoing {
 		raw := toolPlaceholder(text, d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
 		_ = in.conclude()
 		in.tellClassified()
-		return &wire.Outgoing{Raw: wire.AppendResult(nil, p.id, raw), Kind: wire.Response, ID: p.id}
+		return wire.NewResult(p.id, raw)
 	}
 	_ = in.conclude()
 	in.tellClassified()
 	if code == finding.Unapproved && p.msg.Kind == wire.Response {
-		return errUnapproved.outgoing(p.id, &d.ID) // as a held tool or prompt is answered
+		return errUnapproved.message(p.id, &d.ID) // as a held tool or prompt is answered
 	}
 	if code == finding.NoRoom {
-		return errNoRoom.outgoing(p.id, &d.ID)
+		return errNoRoom.message(p.id, &d.ID)
 	}
 	return in.instead(&d.ID)
 }
 
 // instead answers with a constant error what cannot be delivered at all.
-func (in *inspection) instead(evidence *ID) *wire.Outgoing {
+func (in *inspection) instead(evidence *ID) *wire.Message {
 	if in.p.msg.Kind == wire.Request || in.p.msg.Kind == wire.Notification {
 		return nil
 	}
-	return errWithheld.outgoing(in.p.id, evidence)
+	return errWithheld.message(in.p.id, evidence)
 }

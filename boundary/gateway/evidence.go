@@ -20,9 +20,9 @@ func (in *inspection) mustRecord() bool {
 
 // unrecorded takes the place of what there is no record of. The id that it names stands in
 // the operator's log, and in the record that follows once the store works again.
-func (in *inspection) unrecorded() *wire.Outgoing {
+func (in *inspection) unrecorded() *wire.Message {
 	in.p.watched.giveUp()
-	return errUnrecorded.outgoing(in.p.id, &in.d.ID)
+	return errUnrecorded.message(in.p.id, &in.d.ID)
 }
 
 // refuse records a message that never got as far as the choke point.

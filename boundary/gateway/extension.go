@@ -39,7 +39,7 @@ func (r *relay) refuseExtension(m *wire.Message) {
 	kind := "notification"
 	if m.Kind == wire.Request {
 		kind = "request"
-		r.enqueue(errNoMethod.outgoing(m.ID, nil))
+		r.enqueue(errNoMethod.message(m.ID, nil))
 	}
 	r.refused(kind, Dropped, finding.Denied, "method", finding.Quote(m.Method))
 }

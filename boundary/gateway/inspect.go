@@ -91,14 +91,13 @@ func (i *Inspector) inspect(s *solo, r ToolResult) ([]byte, error) {
 	}
 	i.ask(in, &p)
 	out := in.pass(p)
-	raw, isResult := bytes.CutPrefix(out.Raw, []byte(`{"jsonrpc":"2.0","id":0,"result":`))
-	if !isResult {
+	if out.Kind != wire.Response {
 		return nil, errors.New("gateway: result cannot be inspected")
 	}
-	clean := raw[:len(raw)-1]
+	clean := out.Body()
 	if len(clean) < worthHelp { // its own bytes: those of the pool serve the next message
 		clean = bytes.Clone(clean)
-		wire.PutBuffer(out.Raw)
+		out.Release()
 	}
 	i.behind(in, &p)
 	return clean, nil

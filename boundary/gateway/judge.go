@@ -84,11 +84,13 @@ func (r *relay) deliver(ctx context.Context, k *call, p passage) error {
 		return nil // the client has been told that it took too long, or waits no more
 	}
 	unreachable := r.unreachable(m)
+	size := 0
 	if out != nil {
-		out.ID, out.Whole = k.id, m.Whole
+		k.addressed(out).Whole = m.Whole
+		size = out.Len()
 	}
 	err := r.toClient(ctx, out)
-	k.delivered(m, out)
+	k.delivered(m, size)
 	if err != nil {
 		return err
 	}

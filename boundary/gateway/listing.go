@@ -79,14 +79,12 @@ func (r *relay) askPage(cursor string, meta []byte) {
 		k.revision = mcpmsg.Modern
 	}
 	r.calls.open(k)
-	id := wire.IntID(k.n)
-	route := wire.Route{}
+	m := wire.NewRequest(wire.IntID(k.n), mcpmsg.ListTools, mcpmsg.AppendListParams(nil, cursor, meta))
 	var doc strictjson.Doc
 	if meta != nil && doc.Reset(meta, strictjson.Limits{}) == nil {
-		route.Version = strings.Clone(doc.Root().Get(mcpmsg.KeyVersion).Text())
+		m.Route.Version = strings.Clone(doc.Root().Get(mcpmsg.KeyVersion).Text())
 	}
-	r.enqueue(&wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.ListTools, mcpmsg.AppendListParams(nil, cursor, meta)),
-		Kind: wire.Request, ID: id, Method: mcpmsg.ListTools, Route: route})
+	r.enqueue(m)
 }
 
 // ownPage takes the answer to askPage.
@@ -171,7 +169,7 @@ func (r *relay) illFormed(k *call, m *wire.Message) map[strictjson.Value]bool {
 }
 
 // refuseIllFormed answers a call of a tool that was left out for its form; nil: it was not.
-func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Outgoing {
+func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Message {
 	if k.method != mcpmsg.CallTool || r.cfg.rule("").Mode != Enforce || !r.surface.illFormed(k.tool) {
 		return nil
 	}

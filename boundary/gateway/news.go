@@ -58,14 +58,15 @@ func (r *relay) tell(ctx context.Context, changed <-chan struct{}) {
 		for i, name := range changing {
 			method := "notifications/" + name + "/list_changed"
 			if r.news.ready.Load() && r.news.lists.Load()&(1<<i) != 0 {
-				if r.toClient(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, method, nil), Kind: wire.Notification, Method: method}) != nil {
+				if r.toClient(ctx, wire.NewRequest(wire.ID{}, method, nil)) != nil {
 					return
 				}
 			}
 			for _, k := range r.calls.listening(1 << i) {
 				params := append(k.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `}}`...)
-				if r.toClient(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, method, params),
-					Kind: wire.Notification, Method: method, Related: k.id}) != nil {
+				m := wire.NewRequest(wire.ID{}, method, params)
+				m.Related = k.id
+				if r.toClient(ctx, m) != nil {
 					return
 				}
 			}

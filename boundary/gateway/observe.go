@@ -174,15 +174,13 @@ func (w *watched) done(o Outcome, octets int) {
 	}
 }
 
-// delivered ends the watch of a call that m answers with out.
-func (w *watched) delivered(m *wire.Message, out *wire.Outgoing) {
+// delivered ends the watch of a call that m answers, for which so many bytes went to the
+// client.
+func (w *watched) delivered(m *wire.Message, octets int) {
 	if w.exchange == nil {
 		return
 	}
-	o, octets := OutcomeOK, 0
-	if out != nil {
-		octets = len(out.Raw)
-	}
+	o := OutcomeOK
 	switch {
 	case m.Local:
 		o = OutcomeUnreached

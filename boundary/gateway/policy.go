@@ -179,7 +179,7 @@ func (d *Decision) heldBy(code finding.Code) string {
 
 // refusedByPolicy asks the policy about a call before the server gets it. It returns
 // the answer to one that the server must not get, or nil.
-func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *wire.Outgoing {
+func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *wire.Message {
 	if r.cfg.Policy == nil || k.method != mcpmsg.CallTool {
 		return nil
 	}

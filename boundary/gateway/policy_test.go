@@ -153,7 +153,7 @@ type slowFront struct {
 	once   sync.Once
 }
 
-func (c *slowFront) Write(ctx context.Context, out *wire.Outgoing) error {
+func (c *slowFront) Write(ctx context.Context, out *wire.Message) error {
 	select {
 	case <-c.closed:
 		return wire.ErrClosed

@@ -28,7 +28,7 @@ type relay struct {
 	news      news
 	calls     *calls
 	holding   holding
-	toServer  chan *wire.Outgoing
+	toServer  chan *wire.Message
 	quiet     quiet
 	work      sync.WaitGroup
 	passing   atomic.Int64 // messages on their way to the client whose calls may be closed already
@@ -50,7 +50,7 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	}
 	r := &relay{
 		cfg: cfg, log: cfg.Log, front: front, up: up,
-		calls: newCalls(cfg.inFlight), toServer: make(chan *wire.Outgoing, queueLength),
+		calls: newCalls(cfg.inFlight), toServer: make(chan *wire.Message, queueLength),
 	}
 	r.quiet.log = cfg.Log
 	r.surface.admission = cfg.Admission
@@ -151,21 +151,18 @@ func (r *relay) settle(ctx context.Context) {
 }
 
 // toClient gives the client a message: one that passed the choke point, or a constant answer.
-func (r *relay) toClient(ctx context.Context, out *wire.Outgoing) error {
+func (r *relay) toClient(ctx context.Context, out *wire.Message) error {
 	if out == nil {
 		return nil
 	}
 	if err := r.front.Write(ctx, out); err != nil {
 		return fmt.Errorf("%w: %w", ErrFrontBroken, err)
 	}
-	if _, pipe := r.front.(*wire.Lines); pipe { // it keeps nothing that it has written
-		wire.PutBuffer(out.Raw)
-	}
 	return nil
 }
 
 // enqueue leaves a message for the server without waiting for it.
-func (r *relay) enqueue(out *wire.Outgoing) {
+func (r *relay) enqueue(out *wire.Message) {
 	select {
 	case r.toServer <- out:
 	default:
@@ -207,7 +204,7 @@ func (r *relay) expire(ctx context.Context, now time.Time) bool {
 	defer r.passing.Add(-1)
 	late, unanswered := r.calls.expired(now, r.cfg.Timeout)
 	for _, a := range unanswered {
-		r.enqueue(errClientGone.outgoing(a.id, nil))
+		r.enqueue(errClientGone.message(a.id, nil))
 	}
 	for _, k := range late {
 		if k.id.IsZero() {
@@ -229,11 +226,12 @@ func (r *relay) expire(ctx context.Context, now time.Time) bool {
 	return true
 }
 
-func cancellation(k *call) *wire.Outgoing {
+func cancellation(k *call) *wire.Message {
 	id := wire.IntID(k.n)
 	params := append(id.Append([]byte(`{"requestId":`)), `,"reason":"timed out"}`...)
-	return &wire.Outgoing{Raw: wire.AppendRequest(nil, wire.ID{}, mcpmsg.Cancelled, params),
-		Kind: wire.Notification, Method: mcpmsg.Cancelled, Route: wire.Route{Cancels: id}}
+	m := wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, params)
+	m.Route.Cancels = id
+	return m
 }
 
 // refused records and tells the operator of a message that never reached the

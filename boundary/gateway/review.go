@@ -13,7 +13,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // An Exception lets a finding through although a Rule says to hold it.
@@ -98,31 +97,31 @@ func ruleOf(code finding.Code) string {
 
 // released answers a call with a result that a person has released for it. The
 // server is not asked again: what it did for the call, it has done.
-func (r *relay) released(ctx context.Context, k *call) (*wire.Outgoing, bool) {
+func (r *relay) released(ctx context.Context, k *call) *wire.Message {
 	if r.cfg.Hold == nil || k.method != mcpmsg.CallTool {
-		return nil, false
+		return nil
 	}
 	within, done := k.store.within(ctx)
 	it, taken := r.cfg.Hold.Take(within, k.digest)
 	done()
 	if !taken {
-		return nil, false
+		return nil
 	}
-	message := append([]byte(`{"jsonrpc":"2.0","id":0,"result":`), it.Body...)
-	m, err := wire.Decode(append(message, '}'), strictjson.Limits{MendSurrogates: true})
-	if err != nil {
+	m := wire.NewResult(k.id, it.Body)
+	if m.Parse() != nil || m.Result.Kind() != '{' {
 		r.log.Error("released result is no result", "evidence", it.ID)
-		return nil, false
+		return nil
 	}
-	defer m.Release()
 	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID,
 		revision: r.revisionOf(k), store: &k.store}
 	if schema := r.surface.output(k.tool); schema != nil { // by which what we add is judged, not the result
 		p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
 	}
 	out := r.in.pass(p)
-	if out != nil {
-		out.ID, out.Whole = k.id, true
+	if out == nil {
+		return nil
 	}
-	return out, out != nil
+	k.addressed(out).Whole = true
+	k.done(OutcomeOK, out.Len())
+	return out
 }

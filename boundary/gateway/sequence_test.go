@@ -322,7 +322,7 @@ func FuzzSplit(f *testing.F) {
 				StructuredContent struct{ A any }
 			}
 		}
-		if err := json.Unmarshal(out.Raw, &got); err != nil {
+		if err := json.Unmarshal(out.Append(nil), &got); err != nil {
 			t.Fatal(err)
 		}
 		var parts []string

@@ -64,7 +64,7 @@ func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
 		return r.toClient(ctx, errBadAnswer.to(k, evidence))
 	case wire.Request:
 		if !v.ID.IsZero() {
-			r.enqueue(answer{v.Code, "pellucid: " + v.Reason}.outgoing(v.ID, nil))
+			r.enqueue(answer{v.Code, "pellucid: " + v.Reason}.message(v.ID, nil))
 		}
 	}
 	r.refused("message", Dropped, finding.Violation, args...)
@@ -156,19 +156,19 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 			args = append(args, "evidence", id.String())
 		}
 		r.quiet.warn("server's request refused: "+string(finding.Denied), args...)
-		r.enqueue(errNoSampling.outgoing(m.ID, nil))
+		r.enqueue(errNoSampling.message(m.ID, nil))
 		return nil
 	}
 	a, refused := r.calls.ask(m.ID, m.Method, time.Now())
 	if refused != nil {
 		r.refused("request", Dropped, finding.Violation)
-		r.enqueue(refused.outgoing(m.ID, nil))
+		r.enqueue(refused.message(m.ID, nil))
 		return nil
 	}
 	out := r.in.pass(passage{msg: m, method: m.Method, id: wire.IntID(a.n), revision: r.revisionOf(nil)})
 	if out == nil {
 		r.calls.answered(a.n, time.Now())
-		r.enqueue(errWithheld.outgoing(a.id, nil))
+		r.enqueue(errWithheld.message(a.id, nil))
 		return nil
 	}
 	if k := r.related(m); k != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -77,10 +78,9 @@ func covers(sets []string, want string) bool {
 }
 
 // declared returns the capabilitySet of a request to initialize.
-func declared(initialize []byte) string {
-	var d strictjson.Doc
-	if d.Reset(initialize, strictjson.Limits{MendSurrogates: true}) != nil {
+func declared(initialize *wire.Message) string {
+	if initialize.Parse() != nil {
 		return ""
 	}
-	return capabilitySet(d.Root().Get("params").Get("capabilities"))
+	return capabilitySet(initialize.Params.Get("capabilities"))
 }

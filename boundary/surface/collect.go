@@ -161,8 +161,7 @@ func (t *talk) hello(ctx context.Context) (method string, result []byte, err err
 	case err != nil:
 		return "", nil, err
 	}
-	raw := wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil)
-	err = t.write(ctx, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: mcpmsg.Initialized})
+	err = t.write(ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil))
 	return mcpmsg.Initialize, result, err
 }
 
@@ -247,10 +246,7 @@ func (t *talk) ask(ctx context.Context, method, cursor string) ([]byte, error) {
 	ctx, stop := context.WithTimeout(ctx, t.opt.Timeout)
 	defer stop()
 	t.id++
-	id := wire.IntID(t.id)
-	out := &wire.Outgoing{
-		Raw: wire.AppendRequest(nil, id, method, t.params(method, cursor)), Kind: wire.Request, ID: id, Method: method,
-	}
+	out := wire.NewRequest(wire.IntID(t.id), method, t.params(method, cursor))
 	if t.modern {
 		out.Route.Version = mcpmsg.Modern
 	}
@@ -268,7 +264,7 @@ func (t *talk) ask(ctx context.Context, method, cursor string) ([]byte, error) {
 
 // exchange sends a request and returns its answer. ctx ends when that has taken too
 // long, all when the caller does. The error is all's or a *RefusedError.
-func (t *talk) exchange(ctx, all context.Context, out *wire.Outgoing) (*wire.Message, error) {
+func (t *talk) exchange(ctx, all context.Context, out *wire.Message) (*wire.Message, error) {
 	method, id := out.Method, out.ID
 	if err := t.write(ctx, out); err != nil {
 		return nil, lost(all, method, err)
@@ -323,22 +319,18 @@ func unread(err error, usual Reason) Reason {
 
 // decline answers what a server asks: ping, and nothing else.
 func (t *talk) decline(ctx context.Context, m *wire.Message) error {
-	shown := m.ID
-	if !m.Alias.IsZero() {
-		shown = m.Alias
-	}
-	out := &wire.Outgoing{Kind: wire.ErrorResponse, ID: m.ID, Method: m.Method}
+	out := wire.NewError(m.ID, fmt.Appendf(nil, `{"code":%d,"message":"method not found"}`, wire.CodeNoMethod))
 	if m.Method == mcpmsg.Ping {
-		out.Kind, out.Raw = wire.Response, wire.AppendResult(nil, shown, []byte("{}"))
-	} else {
-		out.Raw = wire.AppendError(nil, shown, fmt.Appendf(nil, `{"code":%d,"message":"method not found"}`, wire.CodeNoMethod))
+		out = wire.NewResult(m.ID, []byte("{}"))
 	}
+	out.Alias = m.Alias
 	return t.write(ctx, out)
 }
 
-func (t *talk) write(ctx context.Context, out *wire.Outgoing) error {
+func (t *talk) write(ctx context.Context, out *wire.Message) error {
+	method := out.Method
 	if err := t.conn.Write(ctx, out); err != nil {
-		return lost(ctx, out.Method, err)
+		return lost(ctx, method, err)
 	}
 	return nil
 }

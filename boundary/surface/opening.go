@@ -73,12 +73,12 @@ func (o *Opening) Discover(ctx context.Context) (*Surface, error) {
 // Initialize sends the client's initialize, keeps its Answer, greets the server, and
 // collects its surface. The client's own greeting must not reach the server any more.
 // The error is as Collect's.
-func (o *Opening) Initialize(ctx context.Context, initialize *wire.Outgoing) (*Surface, error) {
+func (o *Opening) Initialize(ctx context.Context, initialize *wire.Message) (*Surface, error) {
 	t := o.talk(false)
 	defer func() { o.last = t.id }()
 	one, stop := context.WithTimeout(ctx, o.opt.Timeout)
 	defer stop()
-	m, err := t.exchange(one, ctx, initialize)
+	m, err := t.exchange(one, ctx, initialize.Clone())
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +87,12 @@ func (o *Opening) Initialize(ctx context.Context, initialize *wire.Outgoing) (*S
 		code, _ := m.Error.Get("code").Int64()
 		return nil, &RefusedError{NoServer, mcpmsg.Initialize, &AnswerError{code}}
 	}
-	raw := wire.AppendRequest(nil, wire.ID{}, mcpmsg.Initialized, nil)
-	if err := t.write(one, &wire.Outgoing{Raw: raw, Kind: wire.Notification, Method: mcpmsg.Initialized}); err != nil {
+	if err := t.write(one, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
 		return nil, err
 	}
 	s, err := gather(ctx, mcpmsg.Initialize, bytes.Clone(m.Result.Raw()), t.ask, o.opt)
 	if err == nil {
-		s.able = declared(initialize.Raw)
+		s.able = declared(initialize)
 	}
 	return s, err
 }

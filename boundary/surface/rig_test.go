@@ -46,7 +46,7 @@ func serve(t testing.TB, answer script, first ...string) wire.Conn {
 			if m.Kind != wire.Request {
 				continue
 			}
-			out := &wire.Outgoing{Kind: wire.Response, ID: m.ID}
+			out := (*wire.Message)(nil)
 			says := answer(m.Method, m.Params.Get("cursor").Text())
 			switch {
 			case says == "":
@@ -55,12 +55,14 @@ func serve(t testing.TB, answer script, first ...string) wire.Conn {
 				server.Close()
 				return
 			case says[0] == '{':
-				out.Raw = wire.AppendResult(nil, m.ID, []byte(says))
+				out = wire.NewResult(m.ID, []byte(says))
 			default:
-				out.Raw = wire.AppendError(nil, m.ID, []byte(`{"code":`+says+`,"message":"no \u202e"}`))
+				out = wire.NewError(m.ID, []byte(`{"code":`+says+`,"message":"no \u202e"}`))
 			}
 			for _, raw := range first {
-				server.Write(context.Background(), &wire.Outgoing{Kind: wire.Notification, Raw: []byte(raw)})
+				if _, err := toClient.Write([]byte(raw + "\n")); err != nil {
+					return
+				}
 			}
 			if server.Write(context.Background(), out) != nil {
 				return

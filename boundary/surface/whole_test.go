@@ -46,12 +46,12 @@ func TestProbeApps(t *testing.T) {
 					case m.Method == mcpmsg.ReadResource:
 						result = `{"contents":[{"uri":"ui://a","mimeType":"text/html;profile=mcp-app","text":"<p>"}]}`
 					case m.Method != mcpmsg.ListTools:
-						_ = server.Write(ctx, &wire.Outgoing{Raw: wire.AppendError(nil, m.ID, []byte(`{"code":-32601,"message":"no"}`)), Kind: wire.ErrorResponse, ID: m.ID})
+						_ = server.Write(ctx, wire.NewError(m.ID, []byte(`{"code":-32601,"message":"no"}`)))
 						continue
 					case apps && capable:
 						result = strings.Replace(result, "]}", `,{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://a"}}}]}`, 1)
 					}
-					_ = server.Write(ctx, &wire.Outgoing{Raw: wire.AppendResult(nil, m.ID, []byte(result)), Kind: wire.Response, ID: m.ID})
+					_ = server.Write(ctx, wire.NewResult(m.ID, []byte(result)))
 				}
 			}()
 			defer func() { client.Close(); server.Close(); <-done }()

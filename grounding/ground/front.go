@@ -120,7 +120,7 @@ func (f *front) pass(w http.ResponseWriter, r *http.Request, m *wire.Message, bo
 
 func (f *front) reject(w http.ResponseWriter, status int, id wire.ID, e rpcError) {
 	w.Header().Set("Content-Type", "application/json")
-	f.send(w, status, wire.AppendError(nil, id, e.object(nil)))
+	f.send(w, status, wire.NewError(id, e.object(nil)).Append(nil))
 }
 
 // send writes an answer, which its reader must take in time.

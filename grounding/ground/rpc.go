@@ -109,7 +109,7 @@ func plainError(raw []byte) (response []byte, ok bool) {
 	if e == errVersion {
 		data = versionData(m.Error.Get("data").Raw())
 	}
-	return wire.AppendError(nil, m.ID, e.object(data)), true
+	return wire.NewError(m.ID, e.object(data)).Append(nil), true
 }
 
 // isResult reports whether raw begins as go-sdk begins the result for id.

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 const (
@@ -85,8 +86,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				return nil, err
 			}
 		case pass:
-			// go-sdk keeps the bytes, so the message is not released for reuse.
-			msg, err := jsonrpc.DecodeMessage(m.Doc.Root().Raw())
+			msg, err := jsonrpc.DecodeMessage(m.Append(nil))
 			if err != nil {
 				return nil, err // what is strict is acceptable to it
 			}
@@ -158,7 +158,11 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 			}
 		}
 	}
-	return c.lines.Write(ctx, &wire.Outgoing{Raw: raw})
+	m, err := wire.Decode(raw, strictjson.Limits{})
+	if err != nil {
+		return err // what go-sdk has encoded is strict
+	}
+	return c.lines.Write(ctx, m)
 }
 
 func (c *lineConn) done(id any) {
@@ -171,5 +175,5 @@ func (c *lineConn) done(id any) {
 }
 
 func (c *lineConn) reject(ctx context.Context, id wire.ID, e rpcError) error {
-	return c.lines.Write(ctx, &wire.Outgoing{Raw: wire.AppendError(nil, id, e.object(nil))})
+	return c.lines.Write(ctx, wire.NewError(id, e.object(nil)))
 }

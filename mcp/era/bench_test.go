@@ -26,7 +26,7 @@ func (e *echo) Read(ctx context.Context) (*wire.Message, error) {
 	}
 }
 
-func (e *echo) Write(_ context.Context, out *wire.Outgoing) error {
+func (e *echo) Write(_ context.Context, out *wire.Message) error {
 	if out.Kind != wire.Request {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (e *echo) Write(_ context.Context, out *wire.Outgoing) error {
 	case mcpmsg.Discover:
 		result = []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}`)
 	}
-	m, err := wire.Decode(wire.AppendResult(nil, out.ID, result), testLimits)
+	m, err := wire.Decode(wire.NewResult(out.ID, result).Append(nil), testLimits)
 	if err == nil {
 		e.answers <- m
 	}

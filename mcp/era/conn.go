@@ -40,7 +40,7 @@ type Conn struct {
 
 // sending is a message on its way to the server.
 type sending struct {
-	out  *wire.Outgoing
+	out  *wire.Message
 	done chan error // nil if nobody waits
 }
 
@@ -178,7 +178,7 @@ func (c *Conn) step(f func(now time.Time)) { c.stepFor(f, false) }
 // stepFor is step for somebody who waits, if waits is set, until all that the
 // translator sends to the server has been sent. Of that, one message alone which
 // none is before is his to send: he has the pen.
-func (c *Conn) stepFor(f func(now time.Time), waits bool) (mine *wire.Outgoing, done chan error) {
+func (c *Conn) stepFor(f func(now time.Time), waits bool) (mine *wire.Message, done chan error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.s.o.now()
@@ -237,7 +237,7 @@ func (c *Conn) tick() {
 
 // Write takes a message of the client. It returns when what it becomes has been
 // sent to the server; an error is that of the last of it.
-func (c *Conn) Write(ctx context.Context, out *wire.Outgoing) error {
+func (c *Conn) Write(ctx context.Context, m *wire.Message) error {
 	c.begin()
 	if c.life.Err() != nil {
 		return wire.ErrClosed
@@ -258,7 +258,7 @@ func (c *Conn) Write(ctx context.Context, out *wire.Outgoing) error {
 			return wire.ErrClosed
 		}
 	}
-	mine, done := c.stepFor(func(now time.Time) { c.t.client(out, now) }, true)
+	mine, done := c.stepFor(func(now time.Time) { c.t.client(m, now) }, true)
 	if mine != nil {
 		err := c.up.Write(ctx, mine)
 		c.pen <- struct{}{}

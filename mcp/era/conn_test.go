@@ -18,14 +18,14 @@ import (
 // fake is the Conn of a server that a test plays.
 type fake struct {
 	in     chan item
-	out    chan *wire.Outgoing
+	out    chan *wire.Message
 	closed chan struct{}
 	once   sync.Once
 	deaf   bool // it takes nothing
 }
 
 func newFake() *fake {
-	return &fake{in: make(chan item, 4096), out: make(chan *wire.Outgoing, 4096), closed: make(chan struct{})}
+	return &fake{in: make(chan item, 4096), out: make(chan *wire.Message, 4096), closed: make(chan struct{})}
 }
 
 func (f *fake) Read(ctx context.Context) (*wire.Message, error) {
@@ -39,7 +39,7 @@ func (f *fake) Read(ctx context.Context) (*wire.Message, error) {
 	}
 }
 
-func (f *fake) Write(ctx context.Context, out *wire.Outgoing) error {
+func (f *fake) Write(ctx context.Context, out *wire.Message) error {
 	if f.deaf {
 		select {
 		case <-ctx.Done():
@@ -201,8 +201,8 @@ func TestOtherPrincipal(t *testing.T) {
 	f := servers[0]
 	for out := range f.out {
 		if out.Kind == wire.Response {
-			if string(out.Raw) != `{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}` {
-				t.Errorf("server got %s", out.Raw)
+			if string(out.Append(nil)) != `{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}` {
+				t.Errorf("server got %s", out.Append(nil))
 			}
 			break
 		}
@@ -221,7 +221,7 @@ func TestExpiry(t *testing.T) {
 	for {
 		select {
 		case out := <-f.out:
-			if out.Kind == wire.ErrorResponse && strings.Contains(string(out.Raw), "7707") {
+			if out.Kind == wire.ErrorResponse && strings.Contains(string(out.Append(nil)), "7707") {
 				return
 			}
 		case <-time.After(30 * time.Second):

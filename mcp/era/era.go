@@ -32,7 +32,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Options bounds a translation. The zero value is strict.
@@ -41,17 +40,15 @@ type Options struct {
 	// the client's model. Otherwise they are told that the client cannot sample.
 	DangerouslyAllowSampling bool
 
-	limits   strictjson.Limits // of a translated message; Bytes 0 = 34 MiB
-	Patience time.Duration     // with a server that owes an answer to a request of ours; 0 = 10 s
-	hold     time.Duration     // of a call whose client was asked for input; 0 = 10 min
-	parked   int               // such calls at once; 0 = 64
-	rounds   int               // of input for one call; 0 = 10
-	rand     io.Reader         // of handles; nil = crypto/rand
-	now      func() time.Time  // nil = time.Now
+	Patience time.Duration    // with a server that owes an answer to a request of ours; 0 = 10 s
+	hold     time.Duration    // of a call whose client was asked for input; 0 = 10 min
+	parked   int              // such calls at once; 0 = 64
+	rounds   int              // of input for one call; 0 = 10
+	rand     io.Reader        // of handles; nil = crypto/rand
+	now      func() time.Time // nil = time.Now
 }
 
 const (
-	defaultBytes    = 34 << 20 // a message of wire's limit, and what a translation adds
 	defaultPatience = 10 * time.Second
 	defaultHold     = 10 * time.Minute
 	defaultParked   = 64
@@ -59,10 +56,6 @@ const (
 )
 
 func (o Options) orDefault() Options {
-	o.limits.MendSurrogates = true // what comes here has passed the transport's limits
-	if o.limits.Bytes == 0 {
-		o.limits.Bytes = defaultBytes
-	}
 	if o.Patience <= 0 {
 		o.Patience = defaultPatience
 	}
@@ -157,6 +150,7 @@ func probe(ctx context.Context, c *Conn) (modern bool, err error) {
 // sayHello asks the server what it is.
 func (c *Conn) sayHello(ctx context.Context) (wire.ID, error) {
 	id := c.s.ownID()
-	return id, c.up.Write(ctx, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, mcpmsg.Discover, []byte(probeParams)), Kind: wire.Request,
-		ID: id, Method: mcpmsg.Discover, Route: wire.Route{Version: modernVersion}})
+	m := wire.NewRequest(id, mcpmsg.Discover, []byte(probeParams))
+	m.Route.Version = modernVersion
+	return id, c.up.Write(ctx, m)
 }

@@ -94,12 +94,12 @@ func FuzzSequence(f *testing.F) {
 // judge checks what was said since the last time.
 func (g *stage) judge(owed map[wire.ID]int) {
 	for _, out := range g.s.up {
-		m, err := wire.Decode(out.Raw, testLimits)
+		m, err := wire.Decode(out.Append(nil), testLimits)
 		if err != nil {
-			g.t.Fatalf("server gets %q: %v", out.Raw, err)
+			g.t.Fatalf("server gets %q: %v", out.Append(nil), err)
 		}
 		if m.Kind != out.Kind || m.ID != out.ID || m.Method != out.Method {
-			g.t.Fatalf("server gets %s as %+v", out.Raw, out)
+			g.t.Fatalf("server gets %s as %+v", out.Append(nil), out)
 		}
 	}
 	for _, it := range g.s.down {

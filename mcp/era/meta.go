@@ -12,8 +12,8 @@ import (
 )
 
 // isModern reports whether a client's message is of the modern era.
-func isModern(out *wire.Outgoing) bool {
-	return out.Route.Version >= modernVersion || out.Method == mcpmsg.Discover || out.Method == mcpmsg.Listen
+func isModern(m *wire.Message) bool {
+	return m.Route.Version >= modernVersion || m.Method == mcpmsg.Discover || m.Method == mcpmsg.Listen
 }
 
 // isDiscovery reports whether m is how a modern server answers server/discover.
@@ -103,22 +103,31 @@ type requestMeta struct{ info, caps, level []byte }
 
 func quoted(s string) []byte { return strictjson.AppendQuote(nil, s) }
 
-// apply makes params those of a modern request. They may be absent.
-func (r requestMeta) apply(e *strictjson.Edits, params strictjson.Value) []byte {
+// edit makes params those of a modern request.
+func (r requestMeta) edit(e *strictjson.Edits, params strictjson.Value) {
 	meta := params.Get("_meta")
-	if meta.Kind() == '{' {
-		e.Append(meta, mcpmsg.KeyVersion, quoted(modernVersion))
-		if r.info != nil {
-			e.Append(meta, mcpmsg.KeyClientInfo, r.info)
-		}
-		e.Append(meta, mcpmsg.KeyClientCaps, r.caps)
-		if r.level != nil {
-			e.Append(meta, mcpmsg.KeyLogLevel, r.level)
-		} else {
-			e.Remove(meta.Get(mcpmsg.KeyLogLevel))
-		}
-		return e.Apply(nil, params)
+	if meta.Kind() != '{' {
+		e.Append(params, "_meta", r.object())
+		return
 	}
+	e.Append(meta, mcpmsg.KeyVersion, quoted(modernVersion))
+	if r.info != nil {
+		e.Append(meta, mcpmsg.KeyClientInfo, r.info)
+	}
+	e.Append(meta, mcpmsg.KeyClientCaps, r.caps)
+	if r.level != nil {
+		e.Append(meta, mcpmsg.KeyLogLevel, r.level)
+	} else {
+		e.Remove(meta.Get(mcpmsg.KeyLogLevel))
+	}
+}
+
+// alone are the params of a modern request that has no others.
+func (r requestMeta) alone() []byte {
+	return append(append([]byte(`{"_meta":`), r.object()...), '}')
+}
+
+func (r requestMeta) object() []byte {
 	raw := []byte(`{"` + mcpmsg.KeyVersion + `":"` + modernVersion + `"`)
 	if r.info != nil {
 		raw = append(append(raw, `,"`+mcpmsg.KeyClientInfo+`":`...), r.info...)
@@ -127,19 +136,11 @@ func (r requestMeta) apply(e *strictjson.Edits, params strictjson.Value) []byte 
 	if r.level != nil {
 		raw = append(append(raw, `,"`+mcpmsg.KeyLogLevel+`":`...), r.level...)
 	}
-	raw = append(raw, '}')
-	if !params.Exists() {
-		return append(append([]byte(`{"_meta":`), raw...), '}')
-	}
-	e.Append(params, "_meta", raw)
-	return e.Apply(nil, params)
+	return append(raw, '}')
 }
 
 // stripMeta takes from params what only a modern request has.
-func stripMeta(e *strictjson.Edits, params strictjson.Value) []byte {
-	if !params.Exists() {
-		return nil
-	}
+func stripMeta(e *strictjson.Edits, params strictjson.Value) {
 	meta := params.Get("_meta")
 	left := meta.Len()
 	for _, key := range [...]string{mcpmsg.KeyVersion, mcpmsg.KeyClientInfo, mcpmsg.KeyClientCaps, mcpmsg.KeyLogLevel} {
@@ -153,7 +154,6 @@ func stripMeta(e *strictjson.Edits, params strictjson.Value) []byte {
 	}
 	e.Remove(params.Get("inputResponses"))
 	e.Remove(params.Get("requestState"))
-	return e.Apply(nil, params)
 }
 
 // identity is what a server says of itself.

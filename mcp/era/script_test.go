@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A stage lets a translator play without clock and goroutines.
@@ -53,16 +54,16 @@ func newStage(t testing.TB, kind string, o Options) *stage {
 }
 
 // outgoing is what a relay makes of a client's line.
-func outgoing(line string) (*wire.Outgoing, error) {
+func outgoing(line string) (*wire.Message, error) {
 	m, err := wire.Decode([]byte(line), testLimits)
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.Outgoing{Raw: []byte(line), Kind: m.Kind, ID: m.ID, Method: m.Method, Route: mcpmsg.RouteOf(m.Method, m.Params, nil)}
-	return out, nil
+	m.Route = mcpmsg.RouteOf(m.Method, m.Params, nil)
+	return m, nil
 }
 
-var testLimits = Options{}.orDefault().limits
+var testLimits = strictjson.Limits{MendSurrogates: true}
 
 func (g *stage) client(line string) {
 	out, err := outgoing(line)
@@ -111,7 +112,7 @@ func (g *stage) after(d time.Duration) {
 // said takes what has been said to either side, a line each.
 func (g *stage) said() (lines []string) {
 	for _, out := range g.s.up {
-		lines = append(lines, "s< "+string(out.Raw))
+		lines = append(lines, "s< "+string(out.Append(nil)))
 	}
 	for _, it := range g.s.down {
 		if it.err != nil {
@@ -124,19 +125,7 @@ func (g *stage) said() (lines []string) {
 	return lines
 }
 
-func rawOf(m *wire.Message) string {
-	switch m.Kind {
-	case wire.Response:
-		return string(wire.AppendResult(nil, m.ID, m.Result.Raw()))
-	case wire.ErrorResponse:
-		return string(wire.AppendError(nil, m.ID, m.Error.Raw()))
-	}
-	var params []byte
-	if m.Params.Exists() {
-		params = m.Params.Raw()
-	}
-	return string(wire.AppendRequest(nil, m.ID, m.Method, params))
-}
+func rawOf(m *wire.Message) string { return string(m.Append(nil)) }
 
 // play performs a script. Its lines begin with "c>" or "s>" (sent by that side),
 // "c<" or "s<" (what that side must get next, in this order), or "t>" (time that

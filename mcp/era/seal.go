@@ -154,12 +154,9 @@ func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
 			m.Release()
 			continue
 		}
-		shown := m.ID
-		if !m.Alias.IsZero() {
-			shown = m.Alias
-		}
 		c.answered(m.ID)
-		out := &wire.Outgoing{Raw: wire.AppendError(nil, shown, errState.raw(nil)), Kind: wire.ErrorResponse, ID: m.ID, Whole: true}
+		out := wire.NewError(m.ID, errState.raw(nil))
+		out.Alias, out.Whole = m.Alias, true
 		m.Release()
 		if err := c.Conn.Write(ctx, out); err != nil {
 			return nil, err
@@ -179,49 +176,41 @@ func (c *sealing) opened(m *wire.Message) *wire.Message {
 	}
 	var e strictjson.Edits
 	e.Replace(sealed, quoted(state))
-	n, err := wire.Decode(e.Apply(nil, m.Doc.Root()), sealLimits)
+	n, err := m.Edited(&e)
 	if err != nil {
 		return nil
 	}
-	n.ID, n.Alias, n.Related, n.Whole, n.Claim = m.ID, m.Alias, m.Related, m.Whole, m.Claim
 	return n
 }
 
-// sealLimits are those of a message that has passed the transport's.
-var sealLimits = strictjson.Limits{Bytes: defaultBytes, MendSurrogates: true}
-
 // Write seals. A server that spells the member's name with escapes keeps its state
 // unsealed, and will not get it back.
-func (c *sealing) Write(ctx context.Context, out *wire.Outgoing) error {
+func (c *sealing) Write(ctx context.Context, out *wire.Message) error {
 	owner := ""
 	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
 		owner = c.answered(out.ID)
 	}
-	if out.Kind == wire.Response && bytes.Contains(out.Raw, []byte(`"requestState"`)) {
-		out = c.sealed(out, owner)
+	if out.Kind == wire.Response && bytes.Contains(out.Body(), []byte(`"requestState"`)) {
+		c.seal(out, owner)
 	}
 	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
 		if of := c.used(string(out.ID.Append(nil))); of != nil {
-			c.keep(of, out.Raw)
+			c.keep(of, out)
 		}
 	}
 	return c.Conn.Write(ctx, out)
 }
 
-// sealed is out with its state sealed. A message that cannot be read has none.
-func (c *sealing) sealed(out *wire.Outgoing, owner string) *wire.Outgoing {
-	m, err := wire.Decode(out.Raw, sealLimits)
-	if err != nil {
-		return out
+// seal seals the state in m. A message that cannot be read has none.
+func (c *sealing) seal(m *wire.Message, owner string) {
+	if m.Parse() != nil {
+		return
 	}
-	defer m.Release()
 	state := m.Result.Get("requestState")
 	if state.Kind() != '"' {
-		return out
+		return
 	}
 	var e strictjson.Edits
 	e.Replace(state, quoted(c.s.seal(state.Text(), owner)))
-	sealed := *out
-	sealed.Raw = e.Apply(nil, m.Doc.Root())
-	return &sealed
+	_ = m.Edit(&e) // it has been parsed, and a quoted string is strict JSON
 }

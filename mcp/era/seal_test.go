@@ -35,24 +35,24 @@ func TestSeal(t *testing.T) {
 	s := sealer("key")
 	const state = `a"b\u00e9 ` + "\u200b"
 	alice, wireOf := sealedFor(t, s, "files", "alice")
-	raw := wire.AppendResult(nil, wire.IntID(1), []byte(`{"resultType":"input_required","x":1.50,"requestState":`+string(quoted(state))+`}`))
+	result := []byte(`{"resultType":"input_required","x":1.50,"requestState":` + string(quoted(state)) + `}`)
 	wireOf.say(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)
 	read(t, alice)
 	done := make(chan error, 1)
 	go func() {
-		done <- alice.Write(t.Context(), &wire.Outgoing{Raw: raw, Kind: wire.Response, ID: wire.IntID(1)})
+		done <- alice.Write(t.Context(), wire.NewResult(wire.IntID(1), result))
 	}()
 	out := <-wireOf.out
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	m, err := wire.Decode(out.Raw, testLimits)
+	m, err := wire.Decode(out.Append(nil), testLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sealed := m.Result.Get("requestState").Text()
 	if strings.Contains(sealed, "a") && strings.Contains(sealed, `"`) || string(m.Result.Get("x").Raw()) != "1.50" || len(sealed) < 40 {
-		t.Fatalf("client got %s", out.Raw)
+		t.Fatalf("client got %s", out.Append(nil))
 	}
 	other := sealer("another key")
 	flipped := sealed[:len(sealed)-4] + "AAAA"
@@ -90,20 +90,20 @@ func TestSeal(t *testing.T) {
 				if tt.ok {
 					m := <-first
 					if got := m.Params.Get("requestState").Text(); got != state || m.ID != wire.IntID(7) || string(m.Params.Get("n").Raw()) != "1.0" {
-						t.Errorf("server gets %s", m.Doc.Root().Raw())
+						t.Errorf("server gets %s", m.Append(nil))
 					}
 					m = read(t, c)
 					if m.ID != wire.IntID(8) {
-						t.Errorf("then %s", m.Doc.Root().Raw())
+						t.Errorf("then %s", m.Append(nil))
 					}
 					continue
 				}
 				out := <-f.out
-				if !strings.Contains(string(out.Raw), `"id":7,"error":{"code":-32602,"message":"`+errState.text) {
-					t.Errorf("client gets %s", out.Raw)
+				if !strings.Contains(string(out.Append(nil)), `"id":7,"error":{"code":-32602,"message":"`+errState.text) {
+					t.Errorf("client gets %s", out.Append(nil))
 				}
 				if m := <-first; m.ID != wire.IntID(8) {
-					t.Errorf("server gets %s", m.Doc.Root().Raw())
+					t.Errorf("server gets %s", m.Append(nil))
 				}
 			}
 		})
@@ -116,8 +116,8 @@ func TestSeal(t *testing.T) {
 		f.say(t, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)
 		first := make(chan *wire.Message, 1)
 		go func() { first <- read(t, c) }()
-		if out := <-f.out; !strings.Contains(string(out.Raw), errState.text) {
-			t.Errorf("%s: client gets %s", about, out.Raw)
+		if out := <-f.out; !strings.Contains(string(out.Append(nil)), errState.text) {
+			t.Errorf("%s: client gets %s", about, out.Append(nil))
 		}
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -134,7 +134,7 @@ func TestSeal(t *testing.T) {
 	if n := len(bob.(*sealing).asked); n != 1 || id.IsZero() {
 		t.Errorf("%d requests are under way", n)
 	}
-	if err := bob.Write(t.Context(), &wire.Outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"x"}}`), Kind: wire.ErrorResponse, ID: wire.IntID(2)}); err != nil || len(bob.(*sealing).asked) != 0 {
+	if err := bob.Write(t.Context(), wire.NewError(wire.IntID(2), []byte(`{"code":1,"message":"x"}`))); err != nil || len(bob.(*sealing).asked) != 0 {
 		t.Errorf("%v, %d requests are under way", err, len(bob.(*sealing).asked))
 	}
 	if _, err := alice.Read(ctx); err == nil {
@@ -158,7 +158,7 @@ func TestSealSpent(t *testing.T) {
 	const yes, no = `{"ok":{"action":"accept","content":{"a":1,"b":2}}}`, `{"ok":{"action":"decline"}}`
 	answer := func(id int64, result string) {
 		t.Helper()
-		if err := c.Write(t.Context(), &wire.Outgoing{Raw: wire.AppendResult(nil, wire.IntID(id), []byte(result)), Kind: wire.Response, ID: wire.IntID(id)}); err != nil {
+		if err := c.Write(t.Context(), wire.NewResult(wire.IntID(id), []byte(result))); err != nil {
 			t.Error(err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestSealSpent(t *testing.T) {
 		f.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}}`, id, ask))
 		read(t, c)
 		go answer(id, `{"resultType":"input_required","requestState":"s"}`)
-		m, err := wire.Decode((<-f.out).Raw, testLimits)
+		m, err := wire.Decode((<-f.out).Append(nil), testLimits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,14 +183,14 @@ func TestSealSpent(t *testing.T) {
 	state := given(1)
 	f.say(t, retry(2, state, yes))
 	if m := read(t, c); m.Params.Get("requestState").Text() != "s" {
-		t.Fatalf("the server gets %s", m.Doc.Root().Raw())
+		t.Fatalf("the server gets %s", m.Append(nil))
 	}
 	f.say(t, retry(3, state, `{"ok":{"content":{"b":2,"a":1},"action":"accept"}}`)) // while it is under way
 	ping(4)
 	go answer(2, `{"content":[],"paid":5}`)
 	got := map[string]bool{}
 	for range 2 {
-		got[string((<-f.out).Raw)] = true
+		got[string((<-f.out).Append(nil))] = true
 	}
 	for _, id := range []string{"2", "3"} {
 		if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[],"paid":5}}`; !got[want] {
@@ -200,8 +200,8 @@ func TestSealSpent(t *testing.T) {
 	for id, tt := range map[int]struct{ inputs, want string }{5: {yes, `"paid":5`}, 6: {no, errState.text}} {
 		f.say(t, retry(id, state, tt.inputs))
 		go ping(id + 10)
-		if out := <-f.out; !strings.Contains(string(out.Raw), tt.want) || !strings.Contains(string(out.Raw), fmt.Sprintf(`"id":%d,`, id)) {
-			t.Errorf("retry %d gets %s", id, out.Raw)
+		if out := <-f.out; !strings.Contains(string(out.Append(nil)), tt.want) || !strings.Contains(string(out.Append(nil)), fmt.Sprintf(`"id":%d,`, id)) {
+			t.Errorf("retry %d gets %s", id, out.Append(nil))
 		}
 		for range 200 { // until ping has read
 			time.Sleep(time.Millisecond)
@@ -217,6 +217,6 @@ func TestSealSpent(t *testing.T) {
 	}
 	f.say(t, retry(32, state, yes))
 	if m := read(t, c); m.ID != wire.IntID(32) {
-		t.Errorf("after it was withdrawn: %s", m.Doc.Root().Raw())
+		t.Errorf("after it was withdrawn: %s", m.Append(nil))
 	}
 }

@@ -62,7 +62,7 @@ func (f *fault) raw(data []byte) []byte {
 // It is a state machine without a clock or goroutines: what it has to say is
 // left in its sides.
 type translator interface {
-	client(out *wire.Outgoing, now time.Time)
+	client(m *wire.Message, now time.Time)
 	server(m *wire.Message, now time.Time)
 	violation(v *wire.Violation, now time.Time)
 	tick(now time.Time)
@@ -79,7 +79,7 @@ type item struct {
 // sides hold what a translator has to say to either side.
 type sides struct {
 	o       Options
-	up      []*wire.Outgoing
+	up      []*wire.Message
 	down    []item
 	lastID  int64
 	errands map[wire.ID]*errand
@@ -112,7 +112,7 @@ func isOwn(id wire.ID) bool {
 const maxHeld = 256
 
 // delay puts out behind those that wait; a request that is one too many is refused.
-func (s *sides) delay(waiting []*wire.Outgoing, out *wire.Outgoing) []*wire.Outgoing {
+func (s *sides) delay(waiting []*wire.Message, out *wire.Message) []*wire.Message {
 	if len(waiting) < maxHeld {
 		return append(waiting, out)
 	}
@@ -135,70 +135,84 @@ func (s *sides) ask(method string, params []byte, route wire.Route, now time.Tim
 	if then != nil {
 		s.errands[id] = &errand{now.Add(s.o.Patience), then}
 	}
-	s.send(wire.Request, id, method, params, route)
+	s.send(id, method, params, route)
 	return id
 }
 
 // send gives the server a request or, if id is zero, a notification.
-func (s *sides) send(kind wire.Kind, id wire.ID, method string, params []byte, route wire.Route) {
-	s.up = append(s.up, &wire.Outgoing{Raw: wire.AppendRequest(nil, id, method, params), Kind: kind, ID: id, Method: method, Route: route})
+func (s *sides) send(id wire.ID, method string, params []byte, route wire.Route) {
+	m := wire.NewRequest(id, method, params)
+	m.Route = route
+	s.up = append(s.up, m)
 }
 
 // cancel tells the server that nobody waits for id any longer.
 func (s *sides) cancel(id wire.ID, version string) {
 	params := append(id.Append([]byte(`{"requestId":`)), '}')
-	s.send(wire.Notification, wire.ID{}, mcpmsg.Cancelled, params, wire.Route{Version: version, Cancels: id})
+	s.send(wire.ID{}, mcpmsg.Cancelled, params, wire.Route{Version: version, Cancels: id})
 }
 
 // reply answers a request of the server.
 func (s *sides) reply(id wire.ID, result []byte) {
-	s.up = append(s.up, &wire.Outgoing{Raw: wire.AppendResult(nil, id, result), Kind: wire.Response, ID: id})
+	s.up = append(s.up, wire.NewResult(id, result))
 }
 
 func (s *sides) refuse(id wire.ID, f *fault) {
-	s.up = append(s.up, &wire.Outgoing{Raw: wire.AppendError(nil, id, f.raw(nil)), Kind: wire.ErrorResponse, ID: id})
+	s.up = append(s.up, wire.NewError(id, f.raw(nil)))
 }
 
 // answer gives the client a result.
 func (s *sides) answer(id wire.ID, result []byte) {
-	s.deliver(wire.AppendResult(nil, id, result), nil, id)
+	m := wire.NewResult(id, result)
+	m.Whole = true
+	s.deliver(m, id)
 }
 
 // fail gives the client an error of our own.
 func (s *sides) fail(id wire.ID, f *fault) { s.failWith(id, f, nil) }
 
 func (s *sides) failWith(id wire.ID, f *fault, data []byte) {
-	m, err := wire.Decode(wire.AppendError(nil, id, f.raw(data)), s.o.limits)
-	if err != nil {
+	s.pass(f.local(id, data))
+}
+
+// local is the error response of a fault.
+func (f *fault) local(id wire.ID, data []byte) *wire.Message {
+	m := wire.NewError(id, f.raw(data))
+	if err := m.Parse(); err != nil {
 		panic("era: own error: " + err.Error()) // constants and quoted text only
 	}
 	m.Local, m.Cause, m.Whole = true, f, true
-	s.down = append(s.down, item{m: m})
+	return m
 }
 
 // notify gives the client a notification.
 func (s *sides) notify(method string, params []byte, related wire.ID) {
-	if m := s.deliver(wire.AppendRequest(nil, wire.ID{}, method, params), nil, wire.ID{}); m != nil {
-		m.Related = related
+	m := wire.NewRequest(wire.ID{}, method, params)
+	m.Related = related
+	s.deliver(m, wire.ID{})
+}
+
+// deliver gives the client a message that was put together. One that is not
+// acceptable is an error to whoever waits for id.
+func (s *sides) deliver(m *wire.Message, id wire.ID) {
+	if m.Parse() == nil {
+		s.pass(m)
+	} else if !id.IsZero() {
+		s.fail(id, errAnswer)
 	}
 }
 
-// deliver gives the client a message in the place of like. One that has become
-// unacceptable is an error to whoever waits for id.
-func (s *sides) deliver(raw []byte, like *wire.Message, id wire.ID) *wire.Message {
-	m, err := wire.Decode(raw, s.o.limits)
-	if err != nil {
-		if !id.IsZero() {
-			s.fail(id, errAnswer)
-		}
-		return nil
+// change gives the client, who waits for it as id, the server's message with edits.
+func (s *sides) change(m *wire.Message, e *strictjson.Edits, id wire.ID) {
+	if m.Edit(e) == nil {
+		m.ID = id
+		s.pass(m)
+		return
 	}
-	m.Whole = like == nil && !id.IsZero()
-	if like != nil {
-		m.Related, m.Whole = like.Related, like.Whole
+	m.Release()
+	if !id.IsZero() {
+		s.fail(id, errAnswer)
 	}
-	s.down = append(s.down, item{m: m})
-	return m
 }
 
 // pass gives the client the server's own message.
@@ -242,14 +256,4 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// decode parses what the client sends; nil if that is no message, which a relay
-// never sends.
-func (s *sides) decode(out *wire.Outgoing) *wire.Message {
-	m, err := wire.Decode(out.Raw, s.o.limits)
-	if err != nil {
-		return nil
-	}
-	return m
 }

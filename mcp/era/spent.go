@@ -110,28 +110,24 @@ func (s *spentStates) settle(of *spent, raw []byte, isError bool) {
 }
 
 // to answers a request with what is kept.
-func (of *spent) to(shown, id wire.ID) *wire.Outgoing {
-	out := &wire.Outgoing{Kind: wire.ErrorResponse, ID: id, Whole: true}
+func (of *spent) to(alias, id wire.ID) *wire.Message {
+	m := wire.NewError(id, of.answer)
 	switch {
 	case of.answer == nil:
-		out.Raw = wire.AppendError(nil, shown, errState.raw(nil))
-	case of.isError:
-		out.Raw = wire.AppendError(nil, shown, of.answer)
-	default:
-		out.Raw, out.Kind = wire.AppendResult(nil, shown, of.answer), wire.Response
+		m = wire.NewError(id, errState.raw(nil))
+	case !of.isError:
+		m = wire.NewResult(id, of.answer)
 	}
-	return out
+	m.Alias, m.Whole = alias, true
+	return m
 }
 
 // spend notes the use of the state of a request, which is opened. It reports whether the
 // request goes on to the server; otherwise it is answered here.
 func (c *sealing) spend(ctx context.Context, m *wire.Message) bool {
-	shown, id := m.ID, m.ID
-	if !m.Alias.IsZero() {
-		shown = m.Alias
-	}
+	alias, id := m.Alias, m.ID
 	again := func(of *spent) {
-		out := of.to(shown, id)
+		out := of.to(alias, id)
 		within, stop := context.WithTimeout(context.WithoutCancel(ctx), spentWait)
 		defer stop()
 		_ = c.Conn.Write(within, out) // a client that has gone needs no answer
@@ -163,18 +159,8 @@ func (c *sealing) used(id string) *spent {
 }
 
 // keep keeps the answer to a request that has used a state.
-func (c *sealing) keep(of *spent, raw []byte) {
-	m, err := wire.Decode(raw, sealLimits)
-	if err != nil {
-		c.s.spent.settle(of, nil, false)
-		return
-	}
-	defer m.Release()
-	if m.Kind == wire.ErrorResponse {
-		c.s.spent.settle(of, m.Error.Raw(), true)
-		return
-	}
-	c.s.spent.settle(of, m.Result.Raw(), false)
+func (c *sealing) keep(of *spent, m *wire.Message) {
+	c.s.spent.settle(of, m.Body(), m.Kind == wire.ErrorResponse)
 }
 
 // Close ends the connection. A state whose retry has no answer yet may be used again.

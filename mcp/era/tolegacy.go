@@ -18,7 +18,7 @@ type toLegacy struct {
 	phase  phase
 	native bool    // the client has initialized, itself
 	hello  wire.ID // of its initialize, while that is under way
-	held   []*wire.Outgoing
+	held   []*wire.Message
 	id     *identity
 	first  []byte // the result of initialize, if it was ours
 
@@ -65,7 +65,7 @@ func newToLegacy(s *sides) *toLegacy {
 		exchanges: map[string]*exchange{}, listens: map[wire.ID]*subscription{}, uris: map[string]int{}}
 }
 
-func (t *toLegacy) client(out *wire.Outgoing, now time.Time) {
+func (t *toLegacy) client(out *wire.Message, now time.Time) {
 	switch {
 	case out.Kind == wire.Request && isOwn(out.ID):
 		t.fail(out.ID, errID)
@@ -85,7 +85,7 @@ func (t *toLegacy) client(out *wire.Outgoing, now time.Time) {
 
 // initialize is a legacy client's. Where the server has been initialized for a
 // modern one already, which must be the same, it is not a second time.
-func (t *toLegacy) initialize(out *wire.Outgoing) {
+func (t *toLegacy) initialize(out *wire.Message) {
 	switch {
 	case t.phase == greeting:
 		t.held = t.delay(t.held, out)
@@ -99,14 +99,13 @@ func (t *toLegacy) initialize(out *wire.Outgoing) {
 	}
 }
 
-func (t *toLegacy) modern(out *wire.Outgoing, now time.Time) {
-	m := t.decode(out)
-	if m == nil {
-		t.fail(out.ID, errParams)
+func (t *toLegacy) modern(m *wire.Message, now time.Time) {
+	if m.Parse() != nil {
+		t.fail(m.ID, errParams)
 		return
 	}
 	if v := m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Text(); v != modernVersion {
-		t.failWith(out.ID, &fault{wire.CodeUnsupportedVersion, "pellucid: unsupported protocol version"}, unsupported(v))
+		t.failWith(m.ID, &fault{wire.CodeUnsupportedVersion, "pellucid: unsupported protocol version"}, unsupported(v))
 		return
 	}
 	switch t.phase {
@@ -114,18 +113,18 @@ func (t *toLegacy) modern(out *wire.Outgoing, now time.Time) {
 		t.greet(m, now)
 		fallthrough
 	case greeting:
-		t.held = t.delay(t.held, out)
+		t.held = t.delay(t.held, m)
 		return
 	}
-	switch out.Method {
+	switch m.Method {
 	case mcpmsg.Discover:
-		t.answer(out.ID, t.discovery())
+		t.answer(m.ID, t.discovery())
 	case mcpmsg.Listen:
 		t.listen(m, now)
 	case mcpmsg.Initialize, mcpmsg.Ping, mcpmsg.SetLevel, mcpmsg.Subscribe, mcpmsg.Unsubscribe:
-		t.fail(out.ID, errNoMethod)
+		t.fail(m.ID, errNoMethod)
 	default:
-		t.request(out, m, now)
+		t.request(m, now)
 	}
 }
 
@@ -170,7 +169,7 @@ func (t *toLegacy) welcomed(m *wire.Message, now time.Time) {
 	t.greeted(m)
 	t.first = bytes.Clone(m.Result.Raw())
 	t.phase = ready
-	t.send(wire.Notification, wire.ID{}, mcpmsg.Initialized, nil, wire.Route{})
+	t.send(wire.ID{}, mcpmsg.Initialized, nil, wire.Route{})
 	for _, out := range held {
 		t.client(out, now)
 	}
@@ -198,12 +197,12 @@ func (t *toLegacy) discovery() []byte {
 
 // request passes on a request of a modern client that needs no special care, or
 // goes on with one whose client was asked for input.
-func (t *toLegacy) request(out *wire.Outgoing, m *wire.Message, now time.Time) {
+func (t *toLegacy) request(m *wire.Message, now time.Time) {
 	if m.Params.Get("requestState").Exists() || m.Params.Get("inputResponses").Exists() {
-		t.retry(out, m, now)
+		t.retry(m, now)
 		return
 	}
-	if askable(out.Method) && t.putOrphans(m) {
+	if askable(m.Method) && t.putOrphans(m) {
 		return
 	}
 	t.forward(m, 0, now)
@@ -215,9 +214,6 @@ func (t *toLegacy) forward(m *wire.Message, rounds int, now time.Time) {
 		return
 	}
 	k := &call{id: t.ownID(), method: m.Method, asks: askable(m.Method), rounds: rounds, level: -1}
-	if k.asks {
-		k.msg = m
-	}
 	t.calls[k.id] = k
 	t.attach(k, m)
 	var e strictjson.Edits
@@ -229,10 +225,22 @@ func (t *toLegacy) forward(m *wire.Message, rounds int, now time.Time) {
 	if k.token != "" {
 		t.byToken[k.token] = k
 	}
-	params := stripMeta(&e, m.Params)
+	stripMeta(&e, m.Params)
+	sent, err := m.Edited(&e)
+	if err != nil {
+		t.forget(k)
+		t.fail(m.ID, errParams)
+		return
+	}
+	sent.ID, sent.Route, sent.Claim = k.id, wire.Route{}, nil
+	if k.asks {
+		k.msg = m
+	} else {
+		m.Release()
+	}
 	t.withLevel(k, now, func() {
 		if t.calls[k.id] == k { // not cancelled meanwhile
-			t.send(wire.Request, k.id, k.method, params, wire.Route{})
+			t.up = append(t.up, sent)
 		}
 	})
 }
@@ -264,7 +272,7 @@ func (t *toLegacy) forget(k *call) {
 	t.dropResult(k)
 }
 
-func (t *toLegacy) notification(out *wire.Outgoing, now time.Time) {
+func (t *toLegacy) notification(out *wire.Message, now time.Time) {
 	switch {
 	case t.phase == greeting:
 		t.held = t.delay(t.held, out)
@@ -278,9 +286,8 @@ func (t *toLegacy) notification(out *wire.Outgoing, now time.Time) {
 }
 
 // cancelled passes on that the client waits no longer.
-func (t *toLegacy) cancelled(out *wire.Outgoing, now time.Time) {
-	m := t.decode(out)
-	if m == nil {
+func (t *toLegacy) cancelled(m *wire.Message, now time.Time) {
+	if m.Parse() != nil {
 		return
 	}
 	id := idOf(m.Params.Get("requestId"))
@@ -293,8 +300,8 @@ func (t *toLegacy) cancelled(out *wire.Outgoing, now time.Time) {
 	case k != nil:
 		t.abandon(k, errInput)
 	case t.native:
-		out.Route.Version = ""
-		t.up = append(t.up, out)
+		m.Route.Version = ""
+		t.up = append(t.up, m)
 	}
 }
 

@@ -221,15 +221,15 @@ func fingerprint(m *wire.Message) (sum [sha256.Size]byte) {
 }
 
 // retry goes on with what a client was asked for.
-func (t *toLegacy) retry(out *wire.Outgoing, m *wire.Message, now time.Time) {
+func (t *toLegacy) retry(m *wire.Message, now time.Time) {
 	state := m.Params.Get("requestState")
 	x := t.exchanges[state.Text()]
 	if x == nil || state.Kind() != '"' || x.method != m.Method || x.print != fingerprint(m) {
-		t.fail(out.ID, errState)
+		t.fail(m.ID, errState)
 		return
 	}
 	if t.byClient[m.ID] != nil {
-		t.fail(out.ID, errID)
+		t.fail(m.ID, errID)
 		return
 	}
 	delete(t.exchanges, x.handle)
@@ -331,8 +331,7 @@ func (t *toLegacy) keep(k *call, m *wire.Message) {
 	}
 	if t.kept+size > maxKept {
 		m.Release()
-		m, _ = wire.Decode(wire.AppendError(nil, k.id, errBusy.raw(nil)), t.o.limits)
-		m.Local, m.Cause, size = true, errBusy, 0
+		m, size = errBusy.local(k.id, nil), 0
 	}
 	t.kept += size
 	k.result = m
@@ -392,7 +391,5 @@ func (t *toLegacy) expire(x *exchange) {
 
 // cancelAsks keeps, for a call whose answer could not be read, an error.
 func (t *toLegacy) cancelAsks(k *call) {
-	m, _ := wire.Decode(wire.AppendError(nil, k.id, errAnswer.raw(nil)), t.o.limits)
-	m.Local, m.Cause = true, errAnswer
-	t.keep(k, m)
+	t.keep(k, errAnswer.local(k.id, nil))
 }

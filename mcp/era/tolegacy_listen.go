@@ -187,5 +187,8 @@ func (t *toLegacy) changedFor(l *subscription, m *wire.Message) {
 	} else {
 		e.Append(m.Params, "_meta", subscriptionMeta(l.id))
 	}
-	t.notify(m.Method, e.Apply(nil, m.Params), l.id)
+	if n, err := m.Edited(&e); err == nil {
+		n.Related = l.id
+		t.pass(n)
+	}
 }

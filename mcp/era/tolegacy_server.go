@@ -63,8 +63,8 @@ func (t *toLegacy) finish(k *call, m *wire.Message, id wire.ID) {
 		e.Append(r, "ttlMs", []byte("0"))
 		e.Append(r, "cacheScope", []byte(`"private"`))
 	}
-	t.deliver(wire.AppendResult(nil, id, e.Apply(nil, r)), m, id)
-	m.Release()
+	t.change(m, &e, id)
+	k.msg.Release()
 }
 
 func (t *toLegacy) finishError(k *call, m *wire.Message, id wire.ID) {
@@ -73,8 +73,7 @@ func (t *toLegacy) finishError(k *call, m *wire.Message, id wire.ID) {
 	case code == wire.CodeNoResource && k.method == mcpmsg.ReadResource && !m.Local:
 		var e strictjson.Edits
 		e.Replace(m.Error.Get("code"), strconv.AppendInt(nil, wire.CodeParams, 10))
-		t.deliver(wire.AppendError(nil, id, e.Apply(nil, m.Error)), m, id)
-		m.Release()
+		t.change(m, &e, id)
 	case code == wire.CodeURLElicitation && k.can.url && k.msg != nil && t.putLinks(k, m, id):
 		m.Release()
 	default:
@@ -172,8 +171,8 @@ func (t *toLegacy) progress(m *wire.Message) {
 	}
 	var e strictjson.Edits
 	e.Replace(token, []byte(k.shown))
-	t.notify(m.Method, e.Apply(nil, m.Params), k.client)
-	m.Release()
+	m.Related = k.client
+	t.change(m, &e, wire.ID{})
 }
 
 // log passes a log message on to the request that it belongs to, or may.

@@ -54,32 +54,29 @@ func newToModern(s *sides) *toModern {
 		listens: map[wire.ID]*stream{}, byURI: map[string]*stream{}, meta: requestMeta{caps: []byte("{}")}}
 }
 
-func (t *toModern) client(out *wire.Outgoing, now time.Time) {
+func (t *toModern) client(m *wire.Message, now time.Time) {
 	switch {
-	case out.Kind == wire.Request && isOwn(out.ID):
-		t.fail(out.ID, errID)
-	case out.Kind == wire.Request && isModern(out):
-		t.up = append(t.up, out)
-	case out.Kind == wire.Request:
-		m := t.decode(out)
-		if m == nil {
-			t.fail(out.ID, errParams)
-			return
-		}
-		t.legacy(out, m, now)
-	case out.Kind == wire.Notification:
-		t.notification(out, now)
+	case m.Kind == wire.Request && isOwn(m.ID):
+		t.fail(m.ID, errID)
+	case m.Kind == wire.Request && isModern(m):
+		t.up = append(t.up, m)
+	case m.Kind == wire.Request && m.Parse() != nil:
+		t.fail(m.ID, errParams)
+	case m.Kind == wire.Request:
+		t.legacy(m, now)
+	case m.Kind == wire.Notification:
+		t.notification(m, now)
 	default:
-		t.input(out, now)
+		t.input(m, now)
 	}
 }
 
-func (t *toModern) legacy(out *wire.Outgoing, m *wire.Message, now time.Time) {
-	switch out.Method {
+func (t *toModern) legacy(m *wire.Message, now time.Time) {
+	switch m.Method {
 	case mcpmsg.Initialize:
 		t.initialize(m, now)
 	case mcpmsg.Ping:
-		t.answer(out.ID, []byte("{}"))
+		t.answer(m.ID, []byte("{}"))
 	case mcpmsg.SetLevel:
 		t.setLevel(m)
 	case mcpmsg.Subscribe:
@@ -87,7 +84,7 @@ func (t *toModern) legacy(out *wire.Outgoing, m *wire.Message, now time.Time) {
 	case mcpmsg.Unsubscribe:
 		t.unsubscribe(m)
 	default:
-		t.request(out, m)
+		t.request(m)
 	}
 }
 
@@ -107,8 +104,7 @@ func (t *toModern) initialize(m *wire.Message, now time.Time) {
 		t.welcome()
 		return
 	}
-	var e strictjson.Edits
-	t.ask(mcpmsg.Discover, t.meta.apply(&e, strictjson.Value{}), wire.Route{Version: modernVersion}, now, func(d *wire.Message, _ time.Time) {
+	t.ask(mcpmsg.Discover, t.meta.alone(), wire.Route{Version: modernVersion}, now, func(d *wire.Message, _ time.Time) {
 		id := t.hello.ID
 		switch {
 		case isDiscovery(d):
@@ -168,12 +164,12 @@ func (t *toModern) setLevel(m *wire.Message) {
 }
 
 // request passes on a request that needs no special care.
-func (t *toModern) request(out *wire.Outgoing, m *wire.Message) {
+func (t *toModern) request(m *wire.Message) {
 	if t.byClient[m.ID] != nil {
 		t.fail(m.ID, errID)
 		return
 	}
-	k := &round{id: m.ID, client: m.ID, method: m.Method, route: out.Route}
+	k := &round{id: m.ID, client: m.ID, method: m.Method, route: m.Route}
 	k.route.Version = modernVersion
 	if askable(m.Method) {
 		k.msg = m
@@ -183,7 +179,27 @@ func (t *toModern) request(out *wire.Outgoing, m *wire.Message) {
 	e.Remove(m.Params.Get("inputResponses"))
 	e.Remove(m.Params.Get("requestState"))
 	e.Remove(m.Params.Get("task"))
-	t.send(wire.Request, k.id, k.method, t.meta.apply(&e, m.Params), k.route)
+	t.modern(k, m, &e)
+}
+
+// modern sends the client's request m, with edits, as one of the modern era.
+func (t *toModern) modern(k *round, m *wire.Message, e *strictjson.Edits) {
+	if !m.Params.Exists() {
+		t.send(k.id, k.method, t.meta.alone(), k.route)
+		return
+	}
+	t.meta.edit(e, m.Params)
+	sent, err := m.Edited(e)
+	if err != nil {
+		t.forget(k)
+		t.fail(k.client, errParams)
+		return
+	}
+	sent.ID, sent.Route, sent.Claim = k.id, k.route, nil
+	t.up = append(t.up, sent)
+	if k.msg != m {
+		m.Release()
+	}
 }
 
 func (t *toModern) forget(k *round) {
@@ -195,7 +211,7 @@ func (t *toModern) forget(k *round) {
 	}
 }
 
-func (t *toModern) notification(out *wire.Outgoing, now time.Time) {
+func (t *toModern) notification(out *wire.Message, now time.Time) {
 	switch {
 	case out.Method == mcpmsg.Initialized && t.version != "":
 		t.watchLists(now)
@@ -210,15 +226,14 @@ func (t *toModern) notification(out *wire.Outgoing, now time.Time) {
 	}
 }
 
-func (t *toModern) cancelled(out *wire.Outgoing) {
-	m := t.decode(out)
-	if m == nil {
+func (t *toModern) cancelled(m *wire.Message) {
+	if m.Parse() != nil {
 		return
 	}
 	k := t.byClient[idOf(m.Params.Get("requestId"))]
 	if k == nil {
-		out.Route.Version = modernVersion // a modern client's: nobody else is unknown here
-		t.up = append(t.up, out)
+		m.Route.Version = modernVersion // a modern client's: nobody else is unknown here
+		t.up = append(t.up, m)
 		return
 	}
 	if !k.id.IsZero() {
@@ -272,14 +287,12 @@ func (t *toModern) answered(k *round, m *wire.Message, now time.Time) {
 	case !kind.Exists() || kind.Text() == "complete":
 		t.forget(k)
 		var e strictjson.Edits
-		if !downgrade(&e, k.method, t.version, m.Result) {
-			t.fail(k.client, errAnswer)
-		} else if e.Len() == 0 && m.ID == k.client {
-			t.pass(m)
+		if downgrade(&e, k.method, t.version, m.Result) {
+			t.change(m, &e, k.client)
+			k.msg.Release()
 			return
-		} else {
-			t.deliver(wire.AppendResult(nil, k.client, e.Apply(nil, m.Result)), m, k.client)
 		}
+		t.fail(k.client, errAnswer)
 		m.Release()
 	default: // a task, which nothing of the legacy era is, or nothing known
 		t.forget(k)
@@ -310,8 +323,7 @@ func (t *toModern) finishError(k *round, m *wire.Message) {
 	}
 	var e strictjson.Edits
 	e.Replace(m.Error.Get("code"), strconv.AppendInt(nil, int64(as), 10))
-	t.deliver(wire.AppendError(nil, k.client, e.Apply(nil, m.Error)), m, k.client)
-	m.Release()
+	t.change(m, &e, k.client)
 }
 
 func (t *toModern) violation(v *wire.Violation, now time.Time) {

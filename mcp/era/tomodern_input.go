@@ -63,8 +63,8 @@ func (t *toModern) inputRequired(k *round, m *wire.Message, now time.Time) {
 		}
 		i := &input{id: t.ownID(), of: k, name: clone(name)}
 		k.inputs = append(k.inputs, i)
-		q, err := wire.Decode(wire.AppendRequest(nil, i.id, method, raw), t.o.limits)
-		if err != nil {
+		q := wire.NewRequest(i.id, strings.Clone(method), raw)
+		if q.Parse() != nil {
 			t.giveUp(k, errAnswer)
 			return
 		}
@@ -147,19 +147,18 @@ func (t *toModern) withdraw(k *round) {
 }
 
 // input takes an answer of the client.
-func (t *toModern) input(out *wire.Outgoing, now time.Time) {
-	i := t.inputs[out.ID]
-	m := t.decode(out)
-	if i == nil || m == nil {
+func (t *toModern) input(m *wire.Message, now time.Time) {
+	i := t.inputs[m.ID]
+	if i == nil {
 		return
 	}
-	delete(t.inputs, out.ID)
+	delete(t.inputs, m.ID)
 	k := i.of
-	if out.Kind != wire.Response {
+	if m.Kind != wire.Response {
 		t.giveUp(k, errInput)
 		return
 	}
-	i.result = bytes.Clone(m.Result.Raw())
+	i.result = bytes.Clone(m.Body())
 	if k.due--; k.due == 0 {
 		t.retry(k)
 	}
@@ -187,7 +186,7 @@ func (t *toModern) retry(k *round) {
 		e.Append(params, "requestState", k.state)
 	}
 	k.inputs, k.state = nil, nil
-	t.send(wire.Request, k.id, k.method, t.meta.apply(&e, params), k.route)
+	t.modern(k, k.msg, &e)
 }
 
 func (t *toModern) serverNotification(m *wire.Message, now time.Time) {
@@ -212,8 +211,7 @@ func (t *toModern) serverNotification(m *wire.Message, now time.Time) {
 	if m.Method == mcpmsg.Progress && t.version < "2025-03-26" && m.Params.Get("message").Exists() {
 		var e strictjson.Edits
 		e.Remove(m.Params.Get("message"))
-		t.notify(strings.Clone(m.Method), e.Apply(nil, m.Params), m.Related)
-		m.Release()
+		t.change(m, &e, wire.ID{})
 		return
 	}
 	t.pass(m)

@@ -49,10 +49,9 @@ func (t *toModern) watchLists(now time.Time) {
 }
 
 func (t *toModern) open(l *stream, now time.Time) {
-	var e strictjson.Edits
 	meta := t.meta
 	meta.level = nil
-	params := meta.apply(&e, strictjson.Value{})
+	params := meta.alone()
 	params = append(append(append(params[:len(params)-1], `,"notifications":`...), l.filter...), '}')
 	l.live, l.due = false, now.Add(t.o.Patience)
 	l.id = t.ask(mcpmsg.Listen, params, wire.Route{Version: modernVersion}, now, nil)
@@ -193,5 +192,8 @@ func (t *toModern) plain(m *wire.Message) {
 	if e.Remove(meta.Get(mcpmsg.KeySubscriber)); meta.Len() == 1 && e.Len() == 1 {
 		e.Remove(meta)
 	}
-	t.notify(m.Method, e.Apply(nil, m.Params), wire.ID{})
+	if n, err := m.Edited(&e); err == nil {
+		n.Related = wire.ID{}
+		t.pass(n)
+	}
 }

@@ -8,24 +8,23 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // undecided stands before a server of which nothing is known yet. It tries the
 // era of the client's first request; where that works, nothing needs translation.
 type undecided struct {
 	*sides
-	first  *wire.Outgoing   // what decides
-	held   []*wire.Outgoing // behind it
-	asked  wire.ID          // the client's own request is the test
-	due    time.Time        // for its answer, where the server may be deaf to it
-	legacy bool             // first is initialize
-	second bool             // the server has wanted to be asked again
+	first  *wire.Message   // what decides
+	held   []*wire.Message // behind it
+	asked  wire.ID         // the client's own request is the test
+	due    time.Time       // for its answer, where the server may be deaf to it
+	legacy bool            // first is initialize
+	second bool            // the server has wanted to be asked again
 }
 
 var _ translator = (*undecided)(nil)
 
-func (u *undecided) client(out *wire.Outgoing, now time.Time) {
+func (u *undecided) client(out *wire.Message, now time.Time) {
 	switch {
 	case u.first != nil && u.legacy: // its client speaks like the server so far
 		u.up = append(u.up, out)
@@ -35,13 +34,13 @@ func (u *undecided) client(out *wire.Outgoing, now time.Time) {
 		u.first = out
 		if out.Method == mcpmsg.Discover {
 			u.asked, u.due = out.ID, now.Add(u.o.Patience)
-			u.up = append(u.up, out)
+			u.up = append(u.up, out.Clone())
 			return
 		}
 		u.ask(mcpmsg.Discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
 	case out.Kind == wire.Request && out.Method == mcpmsg.Initialize:
 		u.first, u.legacy, u.asked = out, true, out.ID
-		u.up = append(u.up, out)
+		u.up = append(u.up, out.Clone())
 	default:
 		u.up = append(u.up, out)
 	}
@@ -49,8 +48,8 @@ func (u *undecided) client(out *wire.Outgoing, now time.Time) {
 
 // discovery is params for server/discover in the name of the client.
 func (u *undecided) discovery() []byte {
-	m := u.decode(u.first)
-	if m == nil {
+	m := u.first
+	if m.Parse() != nil {
 		return []byte(probeParams)
 	}
 	meta := m.Params.Get("_meta")
@@ -65,8 +64,7 @@ func (u *undecided) discovery() []byte {
 	if caps.Kind() == '{' {
 		r.caps = u.clientCapabilities(caps)
 	}
-	var e strictjson.Edits
-	return r.apply(&e, strictjson.Value{})
+	return r.alone()
 }
 
 func (u *undecided) server(m *wire.Message, now time.Time) {
@@ -129,9 +127,9 @@ func (u *undecided) discovered(m *wire.Message, now time.Time) {
 
 // failLike gives the client the error that we were given.
 func (s *sides) failLike(m *wire.Message, id wire.ID) {
-	if like := s.deliver(wire.AppendError(nil, id, m.Error.Raw()), m, id); like != nil {
-		like.Local, like.Cause = m.Local, m.Cause
-	}
+	like := m.Clone()
+	like.ID = id
+	s.pass(like)
 }
 
 // initialized takes the answer to the client's own initialize.
@@ -164,7 +162,7 @@ func (u *undecided) initialized(m *wire.Message, now time.Time) {
 }
 
 // become lets t take over, from first on.
-func (u *undecided) become(t translator, first *wire.Outgoing, now time.Time) {
+func (u *undecided) become(t translator, first *wire.Message, now time.Time) {
 	u.next = t
 	if first != nil {
 		t.client(first, now)

@@ -69,7 +69,7 @@ func decodeBatch(b []byte, lim strictjson.Limits) iter.Seq2[*Message, error] {
 				v = &Violation{Code: CodeInvalid, Reason: "batch of more than 256 messages"}
 			default:
 				for e := range doc.Root().Elements() {
-					if m, v := shape(doc, e); !yieldOne(yield, b, m, v) {
+					if m, v := shape(nil, e); !yieldOne(yield, b, m, v) {
 						return
 					}
 				}
@@ -95,6 +95,7 @@ func yieldOne(yield func(*Message, error) bool, b []byte, m *Message, v *Violati
 
 func parse(b []byte, lim strictjson.Limits) (*strictjson.Doc, *Violation) {
 	doc := docs.Get().(*strictjson.Doc)
+	decoded.Add(1)
 	err := doc.Reset(b, lim)
 	if err == nil {
 		return doc, nil
@@ -133,7 +134,7 @@ func shape(doc *strictjson.Doc, root strictjson.Value) (*Message, *Violation) {
 			reason = "unknown member beside those of JSON-RPC"
 		}
 	}
-	m := &Message{Doc: doc, Params: ms.params, Result: ms.result, Error: ms.err, Kind: ms.kind()}
+	m := &Message{doc: doc, Params: ms.params, Result: ms.result, Error: ms.err, Kind: ms.kind()}
 	idOK := true
 	if ms.id.Exists() && ms.id.Kind() != 'n' {
 		m.ID, idOK = idOf(ms.id)

@@ -158,10 +158,10 @@ func TestDecodeBatch(t *testing.T) {
 
 func TestAppend(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
-		{string(AppendRequest(nil, IntID(4), "a/b", []byte(`{"x":1.50}`))), `{"jsonrpc":"2.0","id":4,"method":"a/b","params":{"x":1.50}}`},
-		{string(AppendRequest(nil, ID{}, "n", nil)), `{"jsonrpc":"2.0","method":"n"}`},
-		{string(AppendResult(nil, StringID("a\"\n"), []byte(`{}`))), `{"jsonrpc":"2.0","id":"a\"\n","result":{}}`},
-		{string(AppendError(nil, ID{}, []byte(`{"code":1,"message":""}`))), `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}`},
+		{string(NewRequest(IntID(4), "a/b", []byte(`{"x":1.50}`)).Append(nil)), `{"jsonrpc":"2.0","id":4,"method":"a/b","params":{"x":1.50}}`},
+		{string(NewRequest(ID{}, "n", nil).Append(nil)), `{"jsonrpc":"2.0","method":"n"}`},
+		{string(NewResult(StringID("a\"\n"), []byte(`{}`)).Append(nil)), `{"jsonrpc":"2.0","id":"a\"\n","result":{}}`},
+		{string(NewError(ID{}, []byte(`{"code":1,"message":""}`)).Append(nil)), `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}`},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s, want %s", tt.got, tt.want)
@@ -208,11 +208,11 @@ func FuzzDecode(f *testing.F) {
 		var out []byte
 		switch m.Kind {
 		case Request, Notification:
-			out = AppendRequest(nil, m.ID, m.Method, m.Params.Raw())
+			out = NewRequest(m.ID, m.Method, m.Params.Raw()).Append(nil)
 		case Response:
-			out = AppendResult(nil, m.ID, m.Result.Raw())
+			out = NewResult(m.ID, m.Result.Raw()).Append(nil)
 		case ErrorResponse:
-			out = AppendError(nil, m.ID, m.Error.Raw())
+			out = NewError(m.ID, m.Error.Raw()).Append(nil)
 		default:
 			t.Fatalf("kind %d", m.Kind)
 		}

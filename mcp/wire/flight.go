@@ -36,17 +36,14 @@ func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[
 
 // local is the error response in which a refusal reaches whoever asked.
 func (r *refusal) local(id ID) *Message {
-	raw := AppendError(nil, id, fmt.Appendf(nil, `{"code":%d,"message":%q}`, r.code, r.text))
-	m, err := Decode(raw, defaultLimits)
-	if err != nil {
-		panic("wire: own error response: " + err.Error()) // constants only
-	}
+	m := parsed(NewError(id, fmt.Appendf(nil, `{"code":%d,"message":%q}`, r.code, r.text)))
 	m.Local, m.Cause = true, r.cause
 	return m
 }
 
 // fly takes a request to its answer, whatever that be.
-func (c *HTTP) fly(ctx context.Context, f *flight, m *Outgoing) {
+func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
+	defer m.Release()
 	r := c.post(ctx, f, m)
 	c.mu.Lock()
 	answered, cancelled := f.answered, f.cancelled
@@ -67,7 +64,8 @@ func (c *HTTP) fly(ctx context.Context, f *flight, m *Outgoing) {
 }
 
 // tell posts a notification or a response.
-func (c *HTTP) tell(m *Outgoing) {
+func (c *HTTP) tell(m *Message) {
+	defer m.Release()
 	resp, r := c.send(c.live, m)
 	if r == nil {
 		defer resp.Body.Close()
@@ -88,8 +86,8 @@ func (c *HTTP) tell(m *Outgoing) {
 	}
 }
 
-func (c *HTTP) send(ctx context.Context, m *Outgoing) (*http.Response, *refusal) {
-	resp, err := c.do(ctx, http.MethodPost, c.postHeader(m), m.Raw)
+func (c *HTTP) send(ctx context.Context, m *Message) (*http.Response, *refusal) {
+	resp, err := c.do(ctx, http.MethodPost, c.postHeader(m), m.Append(make([]byte, 0, m.Len())))
 	if err != nil {
 		return nil, doRefusal(err)
 	}
@@ -104,7 +102,7 @@ func doRefusal(err error) *refusal {
 	return refuse(codeCut, errors.New("wire: no response: "+quoteError(err)))
 }
 
-func (c *HTTP) post(ctx context.Context, f *flight, m *Outgoing) *refusal {
+func (c *HTTP) post(ctx context.Context, f *flight, m *Message) *refusal {
 	resp, r := c.send(ctx, m)
 	if r != nil {
 		return r

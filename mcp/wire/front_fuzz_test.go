@@ -28,13 +28,9 @@ func echoFront(t testing.TB) *Front {
 			if err != nil {
 				return nil
 			}
-			shown := m.ID
-			if !m.Alias.IsZero() {
-				shown = m.Alias
-			}
 			if m.Kind == Request {
 				result := []byte(`{"protocolVersion":"2025-03-26"}`)
-				s.Write(ctx, &Outgoing{Raw: AppendResult(nil, shown, result), Kind: Response, ID: m.ID})
+				s.Write(ctx, NewResult(m.ID, result))
 			}
 			m.Release()
 		}

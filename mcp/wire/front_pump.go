@@ -90,7 +90,7 @@ func (p *pump) writeReady() verdict {
 			return broken
 		}
 		if !e.kept {
-			PutBuffer(e.raw)
+			e.m.Release()
 		}
 		if last {
 			p.flush()
@@ -103,23 +103,22 @@ func (p *pump) writeReady() verdict {
 // revision wants its error to show in the status.
 func (p *pump) asBody(e *frontEvent) bool {
 	status := http.StatusOK
-	if p.st.s.Era == Modern && e.kind == ErrorResponse {
-		status = statusOf(e.raw)
+	if p.st.s.Era == Modern && e.m.Kind == ErrorResponse {
+		status = statusOf(e.m)
 	}
-	if status == http.StatusOK && !e.whole {
+	if status == http.StatusOK && !e.m.Whole {
 		return false
 	}
 	p.sessionHeader()
-	p.whole(status, e.raw)
+	p.whole(status, e.m)
 	p.started = true
-	PutBuffer(e.raw)
+	e.m.Release()
 	return true
 }
 
 // statusOf is the HTTP status that goes with an error of the modern era.
-func statusOf(raw []byte) int {
-	m, err := Decode(raw, defaultLimits)
-	if err != nil {
+func statusOf(m *Message) int {
+	if m.Parse() != nil {
 		return http.StatusOK
 	}
 	code, _ := m.Error.Get("code").Int64()
@@ -184,22 +183,23 @@ func (p *pump) retry(b []byte) []byte {
 
 // event writes one event. alone means that nothing else will ever be in the stream.
 func (p *pump) event(e *frontEvent, last bool) error {
-	if hasLineEnd(e.raw) {
-		fold(e.raw) // between tokens: nothing else may hold them raw
+	body := e.m.Body()
+	if hasLineEnd(body) {
+		fold(body) // between tokens: nothing else may hold them raw
 	}
-	head := p.retry(append(make([]byte, 0, 64), "event: message\n"...))
+	head := p.retry(append(make([]byte, 0, 160), "event: message\n"...))
 	if e.kept {
 		head = append(appendEventID(append(head, "id: "...), p.st.no, e.no), '\n')
 	}
-	head = append(head, "data: "...)
+	head = e.m.appendHead(append(head, "data: "...))
 	if !p.started {
 		length := -1
 		if last {
-			length = len(head) + len(e.raw) + len(eventEnd)
+			length = len(head) + len(body) + len(eventEnd)
 		}
 		p.begin(length)
 	}
-	for _, b := range [...][]byte{head, e.raw, eventEnd} {
+	for _, b := range [...][]byte{head, body, eventEnd} {
 		if _, err := p.w.Write(b); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (p *pump) event(e *frontEvent, last bool) error {
 	return nil
 }
 
-var eventEnd = []byte("\n\n")
+var eventEnd = []byte("}\n\n")
 
 // keepAlive shows client and proxies that a silent stream is alive. An answer
 // that is long in coming becomes a stream.
@@ -263,15 +263,20 @@ func (p *pump) flush() error {
 }
 
 // whole writes one JSON body.
-func (x *exchange) whole(status int, raw []byte) {
+func (x *exchange) whole(status int, m *Message) {
+	var room [160]byte
+	head, body := m.appendHead(room[:0]), m.Body()
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(raw)))
+	h.Set("Content-Length", strconv.Itoa(len(head)+len(body)+1))
 	_ = x.rc.SetWriteDeadline(time.Now().Add(x.f.opt.patience))
 	x.w.WriteHeader(status)
-	if _, err := x.w.Write(raw); err == nil {
-		_ = x.rc.Flush() // with the deadline
+	for _, b := range [...][]byte{head, body, {'}'}} {
+		if _, err := x.w.Write(b); err != nil {
+			break
+		}
 	}
+	_ = x.rc.Flush() // with the deadline
 	_ = x.rc.SetWriteDeadline(time.Time{})
 }
 

@@ -63,7 +63,7 @@ func (x *exchange) reject(id ID, why rejection) {
 		h.Set("Retry-After", "1")
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
-	x.whole(why.status, AppendError(nil, id, why.object()))
+	x.whole(why.status, NewError(id, why.object()))
 }
 
 func (why *rejection) object() []byte {

@@ -33,19 +33,16 @@ func (v *server) read() *Message {
 }
 
 func (v *server) result(m *Message, result string) {
-	shown := m.ID
-	if !m.Alias.IsZero() {
-		shown = m.Alias
-	}
-	v.write(&Outgoing{Raw: AppendResult(nil, shown, []byte(result)), Kind: Response, ID: m.ID})
+	v.write(NewResult(m.ID, []byte(result)))
 }
 
 func (v *server) notify(related ID, text string) {
-	raw := AppendRequest(nil, ID{}, "notifications/message", fmt.Appendf(nil, `{"data":%q}`, text))
-	v.write(&Outgoing{Raw: raw, Kind: Notification, Method: "notifications/message", Related: related})
+	m := NewRequest(ID{}, "notifications/message", fmt.Appendf(nil, `{"data":%q}`, text))
+	m.Related = related
+	v.write(m)
 }
 
-func (v *server) write(out *Outgoing) {
+func (v *server) write(out *Message) {
 	v.t.Helper()
 	if err := v.s.Write(context.Background(), out); err != nil {
 		v.t.Errorf("Write: %v", err)

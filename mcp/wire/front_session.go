@@ -99,12 +99,8 @@ func (s *FrontSession) nextOwn() *Message {
 }
 
 // say lets Read return a message of this package's own making. s.mu is held.
-func (s *FrontSession) say(raw []byte) {
-	m, err := Decode(raw, defaultLimits)
-	if err != nil {
-		panic("wire: own message: " + err.Error()) // constants, numbers and canonical ids only
-	}
-	s.own = append(s.own, m)
+func (s *FrontSession) say(m *Message) {
+	s.own = append(s.own, parsed(m))
 	select {
 	case s.poke <- struct{}{}:
 	default:
@@ -138,47 +134,46 @@ func (s *FrontSession) submit(ctx context.Context, m *Message) error {
 
 // Write gives the client a message: an answer to the request that waits for it,
 // anything else to the stream that it belongs to.
-func (s *FrontSession) Write(_ context.Context, out *Outgoing) error {
+func (s *FrontSession) Write(_ context.Context, m *Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isClosed {
 		return ErrClosed
 	}
-	e := frontEvent{raw: out.Raw, kind: out.Kind, id: out.ID, whole: out.Whole}
-	if out.Kind == Response || out.Kind == ErrorResponse {
-		s.answer(out, e)
+	if m.answers() {
+		s.answer(m)
 		return nil
 	}
-	if st := s.place(out); st != nil {
-		st.push(e)
+	if st := s.place(m); st != nil {
+		st.push(m)
 	} else {
-		s.lost(e)
+		s.lost(m)
 	}
 	return nil
 }
 
 // answer gives an answer to whoever waits for it. s.mu is held.
-func (s *FrontSession) answer(out *Outgoing, e frontEvent) {
-	st := s.pending[out.ID]
+func (s *FrontSession) answer(m *Message) {
+	st := s.pending[m.ID]
 	if st == nil {
 		return // given up
 	}
-	e.alias = st.alias
-	delete(s.pending, out.ID)
-	if out.ID == s.initialize {
-		s.settle(out)
+	m.Alias = st.alias
+	delete(s.pending, m.ID)
+	if m.ID == s.initialize {
+		s.settle(m)
 	}
 	st.owed--
-	st.push(e)
+	st.push(m)
 }
 
 // settle learns from the answer to initialize. s.mu is held.
-func (s *FrontSession) settle(out *Outgoing) {
+func (s *FrontSession) settle(m *Message) {
 	s.initialize = ID{}
-	if out.Kind != Response {
+	if m.Kind != Response {
 		return
 	}
-	if m, err := Decode(out.Raw, defaultLimits); err == nil {
+	if m.Parse() == nil {
 		if v := m.Result.Get("protocolVersion").Text(); len(v) <= len(firstModern) {
 			s.version = strings.Clone(v)
 		}
@@ -187,9 +182,9 @@ func (s *FrontSession) settle(out *Outgoing) {
 
 // place returns the stream that a request or notification belongs to; nil if
 // there is none. s.mu is held.
-func (s *FrontSession) place(out *Outgoing) *stream {
-	if st := s.pending[out.Related]; st != nil && !st.dead && !out.Related.IsZero() {
-		if s.Era == Legacy || out.Kind == Notification {
+func (s *FrontSession) place(m *Message) *stream {
+	if st := s.pending[m.Related]; st != nil && !st.dead && !m.Related.IsZero() {
+		if s.Era == Legacy || m.Kind == Notification {
 			return st
 		}
 	}
@@ -197,7 +192,7 @@ func (s *FrontSession) place(out *Outgoing) *stream {
 		return nil
 	}
 	listen := s.streams[0]
-	if listen.turn == 0 && out.Kind == Request {
+	if listen.turn == 0 && m.Kind == Request {
 		// Somebody waits for it: better on another's stream than on none. Events
 		// that are sent again are still those of one stream only.
 		for n := s.lastStream; n > 0 && n > s.lastStream-maxKept; n-- {
@@ -210,11 +205,11 @@ func (s *FrontSession) place(out *Outgoing) *stream {
 }
 
 // lost answers, in the client's name, a request that cannot reach it. s.mu is held.
-func (s *FrontSession) lost(e frontEvent) {
-	if e.kind != Request {
+func (s *FrontSession) lost(m *Message) {
+	if m.Kind != Request {
 		return
 	}
-	s.say(AppendError(nil, e.id, fmt.Appendf(nil, `{"code":%d,"message":"pellucid: the client cannot be asked"}`, CodeNoMethod)))
+	s.say(NewError(m.ID, fmt.Appendf(nil, `{"code":%d,"message":"pellucid: the client cannot be asked"}`, CodeNoMethod)))
 }
 
 var errTaken = errors.New("wire: id already under way")
@@ -264,7 +259,7 @@ func (s *FrontSession) cancel(st *stream, tell bool) {
 		delete(s.pending, id)
 		if tell && !s.isClosed {
 			params := append(id.Append([]byte(`{"requestId":`)), `,"reason":"client gone","_meta":{"`+keyVersion+`":"`+firstModern+`"}}`...)
-			s.say(AppendRequest(nil, ID{}, methodCancelled, params))
+			s.say(NewRequest(ID{}, methodCancelled, params))
 		}
 	}
 	st.kill()

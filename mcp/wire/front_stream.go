@@ -34,23 +34,11 @@ type stream struct {
 }
 
 type frontEvent struct {
-	no    int64
-	raw   []byte
-	kind  Kind
-	id    ID // of the message
-	alias ID // as the client spells it, if that is different
-	whole bool
-	kept  bool // it bears its number as an id, and stays for a while
+	no   int64
+	m    *Message
+	size int  // of the message, in bytes
+	kept bool // it bears its number as an id, and stays for a while
 }
-
-func (e *frontEvent) shown() ID {
-	if e.alias.IsZero() {
-		return e.id
-	}
-	return e.alias
-}
-
-func (e *frontEvent) answers() bool { return e.kind == Response || e.kind == ErrorResponse }
 
 // Bounds of what waits in a stream.
 const (
@@ -65,25 +53,26 @@ func (st *stream) signal() {
 	}
 }
 
-func (st *stream) push(e frontEvent) {
+func (st *stream) push(m *Message) {
 	if st.dead {
-		if !e.answers() {
-			st.s.lost(e)
+		if !m.answers() {
+			st.s.lost(m)
 		}
 		return
 	}
-	if st.s.f.full(len(e.raw)) {
-		if !e.answers() {
-			st.s.lost(e)
+	e := frontEvent{m: m, size: m.Len()}
+	if st.s.f.full(e.size) {
+		if !m.answers() {
+			st.s.lost(m)
 			return
 		}
-		e.raw = AppendError(nil, e.shown(), errFull.object())
-		e.kind, e.whole = ErrorResponse, true
+		e.m = NewError(m.shown(), errFull.object())
+		e.m.Whole, e.size = true, e.m.Len()
 	}
 	st.last++
 	e.no = st.last
 	st.queue = append(st.queue, e)
-	st.count(len(e.raw))
+	st.count(e.size)
 	st.trim()
 	st.signal()
 }
@@ -104,8 +93,8 @@ func (st *stream) trim() {
 		most = st.s.f.opt.replay
 	}
 	for i := 0; i < len(st.queue) && st.overfull(most); {
-		if e := st.queue[i]; e.no >= st.next && !e.answers() {
-			st.s.lost(e)
+		if e := st.queue[i]; e.no >= st.next && !e.m.answers() {
+			st.s.lost(e.m)
 			st.drop(i)
 		} else {
 			i++
@@ -122,7 +111,7 @@ func (st *stream) count(n int) {
 }
 
 func (st *stream) drop(i int) {
-	st.count(-len(st.queue[i].raw))
+	st.count(-st.queue[i].size)
 	if i == 0 { // the usual case, without moving the others
 		st.queue[0] = frontEvent{}
 		st.queue = st.queue[1:]
@@ -164,7 +153,7 @@ func (st *stream) take(turn int) (e frontEvent, last bool, v verdict) {
 		e = st.queue[i]
 		st.next = e.no + 1
 		last = st.no != 0 && st.owed == 0 && i == len(st.queue)-1
-		if !e.answers() || !last {
+		if !e.m.answers() || !last {
 			st.number()
 		}
 		e.kept = st.numbered
@@ -228,8 +217,8 @@ func (s *FrontSession) keep(st *stream) {
 // kill forgets a stream that nobody will read any more.
 func (st *stream) kill() {
 	for _, e := range st.queue {
-		if e.no >= st.next && !e.answers() {
-			st.s.lost(e)
+		if e.no >= st.next && !e.m.answers() {
+			st.s.lost(e.m)
 		}
 	}
 	st.count(-st.size)

@@ -118,7 +118,7 @@ func TestFrontClosedStream(t *testing.T) {
 	quiet, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
 	if m, err := v.s.Read(quiet); err == nil {
-		t.Errorf("after the client left: %s", m.Doc.Root().Raw())
+		t.Errorf("after the client left: %s", m.Append(nil))
 	}
 	v.result(m, "{}")
 
@@ -184,10 +184,12 @@ func TestFrontSlowReader(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: */*\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s", id, len(listBody), listBody)
 	m := v.read()
-	big := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"n","params":{"data":"%s"}}`, strings.Repeat("x", 1<<16))
+	big := fmt.Appendf(nil, `{"data":"%s"}`, strings.Repeat("x", 1<<16))
 	start := time.Now()
 	for range 1000 {
-		v.write(&Outgoing{Raw: bytes.Clone(big), Kind: Notification, Method: "n", Related: m.ID})
+		note := NewRequest(ID{}, "n", bytes.Clone(big))
+		note.Related = m.ID
+		v.write(note)
 	}
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("Write took %v", took)
@@ -207,7 +209,7 @@ func TestFrontSlowReader(t *testing.T) {
 func TestFrontPlaceless(t *testing.T) {
 	b := newBench(t)
 	v, _ := b.begin("2025-11-25")
-	v.write(&Outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":4,"method":"roots/list"}`), Kind: Request, ID: IntID(4), Method: "roots/list"})
+	v.write(NewRequest(IntID(4), "roots/list", nil))
 	for range 3 * maxQueued {
 		v.notify(ID{}, "x")
 	}

@@ -136,7 +136,9 @@ func TestFrontLegacy(t *testing.T) {
 		t.Errorf("answer: %q", body)
 	}
 	resp = b.postTo(v, listBody, session, func(m *Message) {
-		v.write(&Outgoing{Raw: AppendResult(nil, m.ID, []byte("{\n}")), Kind: Response, ID: m.ID, Whole: true})
+		answer := NewResult(m.ID, []byte("{\n}"))
+		answer.Whole = true
+		v.write(answer)
 	})
 	if body := all(t, resp); resp.Header.Get("Content-Type") != "application/json" || body != "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\n}}" {
 		t.Errorf("answer: %q", body)
@@ -145,13 +147,15 @@ func TestFrontLegacy(t *testing.T) {
 	// What belongs to a request comes before its answer, on its stream; line ends do not cut it.
 	resp = b.postTo(v, listBody, session, func(m *Message) {
 		v.notify(m.ID, "one")
-		v.write(&Outgoing{Raw: []byte("{\"jsonrpc\":\"2.0\",\"id\":1,\r\n\"method\":\"roots/list\"}"), Kind: Request, ID: IntID(1), Method: "roots/list", Related: m.ID})
+		ask := NewRequest(IntID(1), "roots/list", []byte("{\r\n}"))
+		ask.Related = m.ID
+		v.write(ask)
 		v.notify(ID{}, "elsewhere")
 		v.result(m, "{}")
 	})
 	got := events(t, resp.Body, -1)
 	want := []string{`4-1 {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one"}}`,
-		`4-2 {"jsonrpc":"2.0","id":1,  "method":"roots/list"}`, `4-3 {"jsonrpc":"2.0","id":7,"result":{}}`}
+		`4-2 {"jsonrpc":"2.0","id":1,"method":"roots/list","params":{  }}`, `4-3 {"jsonrpc":"2.0","id":7,"result":{}}`}
 	if !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}
@@ -226,7 +230,7 @@ func TestFrontModern(t *testing.T) {
 		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "notifications/cancelled"); resp.StatusCode != 202 {
 		t.Errorf("notification: %d", resp.StatusCode)
 	}
-	v.write(&Outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":4,"method":"roots/list"}`), Kind: Request, ID: IntID(4), Method: "roots/list"})
+	v.write(NewRequest(IntID(4), "roots/list", nil))
 	if m := v.read(); m.Kind != ErrorResponse || m.ID != IntID(4) {
 		t.Errorf("answer to a request: %+v", m)
 	}
@@ -241,7 +245,7 @@ func TestFrontModernStatus(t *testing.T) {
 		v := b.next()
 		for range 5 {
 			m := v.read()
-			v.write(&Outgoing{Raw: AppendError(nil, m.Alias, []byte(`{"code":`+string(m.Params.Get("code").Raw())+`,"message":"m"}`)), Kind: ErrorResponse, ID: m.ID})
+			v.write(NewError(m.ID, []byte(`{"code":`+string(m.Params.Get("code").Raw())+`,"message":"m"}`)))
 		}
 	}()
 	for code, status := range map[string]int{"-32601": 404, "-32602": 400, "-32020": 400, "-32603": 200, "7": 200} {

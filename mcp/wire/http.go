@@ -158,7 +158,7 @@ func NewTransport(opt HTTPOptions) *http.Transport {
 
 // Write sends a message. For a request it returns at once and the answer comes
 // by Read; for anything else it waits a little until the upstream has it.
-func (c *HTTP) Write(ctx context.Context, m *Outgoing) error {
+func (c *HTTP) Write(ctx context.Context, m *Message) error {
 	if !m.Route.Cancels.IsZero() {
 		if done := c.cancelFlight(m); done {
 			return nil
@@ -194,7 +194,7 @@ func (c *HTTP) begin(f func()) bool {
 	return true
 }
 
-func (c *HTTP) launch(ctx context.Context, m *Outgoing) error {
+func (c *HTTP) launch(ctx context.Context, m *Message) error {
 	select {
 	case c.room <- struct{}{}:
 	case <-ctx.Done():
@@ -244,7 +244,7 @@ var errCancelled = errors.New("wire: request cancelled")
 
 // cancelFlight reports whether the cancellation is done by closing the
 // request's stream, so that no message need be sent.
-func (c *HTTP) cancelFlight(m *Outgoing) (done bool) {
+func (c *HTTP) cancelFlight(m *Message) (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.flights[m.Route.Cancels]
@@ -353,7 +353,7 @@ func (c *HTTP) headerLocked(r Route) http.Header {
 }
 
 // postHeader is that of a message. A legacy session's is the same for all.
-func (c *HTTP) postHeader(m *Outgoing) http.Header {
+func (c *HTTP) postHeader(m *Message) http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := m.Method != methodInitialize && !validVersion(m.Route.Version) && !modern(c.version)

@@ -58,17 +58,17 @@ func upstream(t *testing.T, h http.HandlerFunc, opt HTTPOptions) (*HTTP, *notice
 	return c, ns
 }
 
-func request(n int64, method string) *Outgoing {
-	return &Outgoing{Raw: AppendRequest(nil, IntID(n), method, []byte(`{}`)), Kind: Request, ID: IntID(n), Method: method}
+func request(n int64, method string) *Message {
+	return NewRequest(IntID(n), method, []byte(`{}`))
 }
 
-func note(method string) *Outgoing {
-	return &Outgoing{Raw: AppendRequest(nil, ID{}, method, nil), Kind: Notification, Method: method}
+func note(method string) *Message {
+	return NewRequest(ID{}, method, nil)
 }
 
-func (m *Outgoing) with(r Route) *Outgoing { m.Route = r; return m }
+func (m *Message) with(r Route) *Message { m.Route = r; return m }
 
-func send(t *testing.T, c Conn, m *Outgoing) {
+func send(t *testing.T, c Conn, m *Message) {
 	t.Helper()
 	if err := c.Write(t.Context(), m); err != nil {
 		t.Fatalf("Write: %v", err)
@@ -166,7 +166,7 @@ func (l *legacy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case m.Method == "initialize":
 		w.Header().Set("Mcp-Session-Id", "s-1")
-		body("application/json", string(AppendResult(nil, m.ID, []byte(`{"protocolVersion":"2025-06-18"}`))))(w, r)
+		body("application/json", string(NewResult(m.ID, []byte(`{"protocolVersion":"2025-06-18"}`)).Append(nil)))(w, r)
 	case m.Kind != Request:
 		w.WriteHeader(http.StatusAccepted)
 	default:

@@ -13,7 +13,7 @@ import (
 
 // stream handles an answer that is a stream of events, resuming it where a
 // legacy server allows that.
-func (c *HTTP) stream(ctx context.Context, f *flight, m *Outgoing, resp *http.Response) *refusal {
+func (c *HTTP) stream(ctx context.Context, f *flight, m *Message, resp *http.Response) *refusal {
 	er, r := c.events(ctx, resp, f.id, func() bool { return c.settled(f) })
 	for tries := 0; r != nil && r.code == codeCut && er.lastID != "" && !modern(m.Route.Version); tries++ {
 		if tries == maxResumes || !c.pause(ctx, tries, er.retry) {

@@ -130,7 +130,7 @@ func TestHTTPHostile(t *testing.T) {
 			m := receive(t, c)
 			code, _ := m.Error.Get("code").Int64()
 			if m.Kind != ErrorResponse || m.ID != IntID(1) || !m.Local || code != tt.code || m.Cause == nil {
-				t.Errorf("got %s, local %v, cause %v; want code %d", m.Doc.Root().Raw(), m.Local, m.Cause, tt.code)
+				t.Errorf("got %s, local %v, cause %v; want code %d", m.Append(nil), m.Local, m.Cause, tt.code)
 			}
 			if got := m.Error.Get("message").Text(); got != refusalText[int(tt.code)] {
 				t.Errorf("message %q", got)
@@ -144,7 +144,7 @@ func TestHTTPHostile(t *testing.T) {
 			fine.Store(true)
 			send(t, c, request(2, "a"))
 			if m := receive(t, c); m.Kind != Response {
-				t.Errorf("afterwards: %s", m.Doc.Root().Raw())
+				t.Errorf("afterwards: %s", m.Append(nil))
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func TestNewHTTPRefuses(t *testing.T) {
 
 func TestHTTPLegacySession(t *testing.T) {
 	srv := &legacy{post: func(w http.ResponseWriter, r *http.Request, m *Message) {
-		body("application/json", string(AppendResult(nil, m.ID, []byte(`{}`))))(w, r)
+		body("application/json", string(NewResult(m.ID, []byte(`{}`)).Append(nil)))(w, r)
 	}}
 	c, ns := upstream(t, srv.ServeHTTP, HTTPOptions{Header: http.Header{"Authorization": {"Bearer t"}}})
 	start(t, c)
@@ -271,10 +271,10 @@ func TestHTTPResumesAnAnswer(t *testing.T) {
 	start(t, c)
 	send(t, c, request(2, "tools/call"))
 	if m := receive(t, c); m.Method != "between" {
-		t.Errorf("first: %s", m.Doc.Root().Raw())
+		t.Errorf("first: %s", m.Append(nil))
 	}
 	if m := receive(t, c); m.Kind != Response || m.ID != IntID(2) {
-		t.Errorf("second: %s", m.Doc.Root().Raw())
+		t.Errorf("second: %s", m.Append(nil))
 	}
 }
 
@@ -302,7 +302,7 @@ func TestHTTPSessionGone(t *testing.T) {
 	for range 3 {
 		m := receive(t, c)
 		if code, _ := m.Error.Get("code").Int64(); code != codeSessionGone || !errors.Is(m.Cause, ErrSessionGone) {
-			t.Errorf("answer %s, cause %v", m.Doc.Root().Raw(), m.Cause)
+			t.Errorf("answer %s, cause %v", m.Append(nil), m.Cause)
 		}
 		got[m.ID] = true
 	}
@@ -336,7 +336,7 @@ func TestHTTPModern(t *testing.T) {
 		case "tools/call":
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
-			w.Write(AppendError(nil, m.ID, []byte(`{"code":-32020,"message":"mismatch"}`)))
+			w.Write(NewError(m.ID, []byte(`{"code":-32020,"message":"mismatch"}`)).Append(nil))
 		case "subscriptions/listen":
 			w.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n")
@@ -349,11 +349,11 @@ func TestHTTPModern(t *testing.T) {
 	send(t, c, request(1, "tools/call").with(v))
 	m := receive(t, c)
 	if code, _ := m.Error.Get("code").Int64(); code != -32020 || m.Local {
-		t.Errorf("answer %s", m.Doc.Root().Raw())
+		t.Errorf("answer %s", m.Append(nil))
 	}
 	send(t, c, request(2, "subscriptions/listen").with(Route{Version: "2026-07-28"}))
 	if m := receive(t, c); m.Method != "n" {
-		t.Errorf("from the subscription: %s", m.Doc.Root().Raw())
+		t.Errorf("from the subscription: %s", m.Append(nil))
 	}
 	send(t, c, note("notifications/cancelled").with(Route{Version: "2026-07-28", Cancels: IntID(2)}))
 	select {
@@ -364,7 +364,7 @@ func TestHTTPModern(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	if m, err := c.Read(ctx); err == nil {
-		t.Errorf("after cancellation: %s", m.Doc.Root().Raw())
+		t.Errorf("after cancellation: %s", m.Append(nil))
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -389,7 +389,7 @@ func TestHTTPViolationInStream(t *testing.T) {
 		t.Errorf("Read = %v", err)
 	}
 	if m := receive(t, c); m.Kind != Response {
-		t.Errorf("then %s", m.Doc.Root().Raw())
+		t.Errorf("then %s", m.Append(nil))
 	}
 }
 

@@ -30,10 +30,8 @@ func relay(ctx context.Context, front, up Conn) {
 			if err != nil {
 				return
 			}
-			raw := append([]byte(nil), m.Doc.Root().Raw()...)
-			out := &Outgoing{Raw: raw, Kind: m.Kind, ID: m.ID, Method: m.Method, Route: routeOf(m)}
-			m.Release()
-			if err := to.Write(ctx, out); err != nil {
+			m.Route = routeOf(m)
+			if err := to.Write(ctx, m); err != nil {
 				return
 			}
 		}

@@ -56,7 +56,7 @@ type incoming struct {
 }
 
 type write struct {
-	raw  []byte
+	m    *Message
 	done chan error
 }
 
@@ -158,16 +158,15 @@ func (l *Lines) deliver(m *Message, err error) bool {
 }
 
 // Write sends one message as one line and returns when the peer's pipe has
-// taken it. If ctx ends first the message is still on its way and its bytes
-// stay in use; a later Write waits for it. Errors: ErrPeerClosed, ErrClosed, ctx's.
-func (l *Lines) Write(ctx context.Context, m *Outgoing) error {
+// taken it. If ctx ends first the message is still on its way; a later Write waits for it. Errors: ErrPeerClosed, ErrClosed, ctx's.
+func (l *Lines) Write(ctx context.Context, m *Message) error {
 	l.startOut.Do(func() { go l.writeLoop() })
 	select {
 	case <-l.closed:
 		return ErrClosed
 	default:
 	}
-	w := &write{raw: m.Raw, done: make(chan error, 1)}
+	w := &write{m: m, done: make(chan error, 1)}
 	select {
 	case l.out <- w:
 	case <-ctx.Done():
@@ -191,7 +190,8 @@ func (l *Lines) writeLoop() {
 		select {
 		case w := <-l.out:
 			var err error
-			scratch, err = writeLine(l.w, scratch, w.raw)
+			scratch, err = writeLine(l.w, scratch, w.m)
+			w.m.Release()
 			w.done <- peerError(err)
 		case <-l.closed:
 			return
@@ -203,18 +203,21 @@ func (l *Lines) writeLoop() {
 // feed are one write; a pipe takes no more than this at once anyway.
 const maxOneWrite = 64 << 10
 
-// writeLine writes raw as one line. JSON allows line feeds between its tokens
-// only, so one that stands in raw becomes a space and changes nothing else.
-func writeLine(w io.Writer, scratch, raw []byte) ([]byte, error) {
-	folded := hasLineEnd(raw)
-	if len(raw) >= maxOneWrite && !folded {
-		if _, err := w.Write(raw); err != nil {
-			return scratch, err
+// writeLine writes m as one line. JSON allows line feeds between its tokens
+// only, so one that stands in m becomes a space and changes nothing else.
+func writeLine(w io.Writer, scratch []byte, m *Message) ([]byte, error) {
+	body := m.Body()
+	folded := hasLineEnd(body)
+	if len(body) >= maxOneWrite && !folded {
+		scratch = m.appendHead(scratch[:0])
+		for _, b := range [...][]byte{scratch, body, lineEnd} {
+			if _, err := w.Write(b); err != nil {
+				return scratch, err
+			}
 		}
-		_, err := w.Write([]byte{'\n'})
-		return scratch, err
+		return scratch, nil
 	}
-	scratch = append(scratch[:0], raw...)
+	scratch = m.Append(scratch[:0])
 	if folded {
 		fold(scratch)
 	}
@@ -225,6 +228,8 @@ func writeLine(w io.Writer, scratch, raw []byte) ([]byte, error) {
 	}
 	return scratch, err
 }
+
+var lineEnd = []byte("}\n")
 
 func hasLineEnd(raw []byte) bool {
 	return bytes.IndexByte(raw, '\n') >= 0 || bytes.IndexByte(raw, '\r') >= 0

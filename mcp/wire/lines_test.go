@@ -210,12 +210,13 @@ func TestLinesWrite(t *testing.T) {
 	l := NewLines(strings.NewReader(""), &w, LinesOptions{})
 	defer l.Close()
 	big := `{"s":"` + strings.Repeat("b", maxOneWrite) + `"}`
-	for _, raw := range []string{ping, "{\r\n \"a\": 1\n}", big, big[:len(big)-1] + "\n}"} {
-		if err := l.Write(t.Context(), &Outgoing{Raw: []byte(raw)}); err != nil {
+	for _, raw := range []string{"{}", "{\r\n \"a\": 1\n}", big, big[:len(big)-1] + "\n}"} {
+		if err := l.Write(t.Context(), NewResult(IntID(1), []byte(raw))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []string{ping + "\n", "{   \"a\": 1 }\n", big, "\n", big[:len(big)-1] + " }\n"}
+	const head = `{"jsonrpc":"2.0","id":1,"result":`
+	want := []string{head + "{}}\n", head + "{   \"a\": 1 }}\n", head, big, "}\n", head + big[:len(big)-1] + " }}\n"}
 	if got := strings.Join(w.all, "|"); got != strings.Join(want, "|") {
 		t.Errorf("writes = %.300q", got)
 	}
@@ -227,8 +228,8 @@ func TestLinesWriteDoesNotInterleave(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			raw := AppendResult(nil, IntID(int64(i)), []byte(`{"s":"`+strings.Repeat("y", i*9000)+`"}`))
-			if err := l.Write(t.Context(), &Outgoing{Raw: raw}); err != nil {
+			m := NewResult(IntID(int64(i)), []byte(`{"s":"`+strings.Repeat("y", i*9000)+`"}`))
+			if err := l.Write(t.Context(), m); err != nil {
 				t.Error(err)
 			}
 		})
@@ -249,7 +250,7 @@ func TestLinesPeerStopsReading(t *testing.T) {
 	}
 	defer r.Close()
 	l := NewLines(strings.NewReader(""), w, LinesOptions{})
-	big := &Outgoing{Raw: []byte(`{"s":"` + strings.Repeat("z", 1<<20) + `"}`)}
+	big := NewResult(IntID(1), []byte(`{"s":"`+strings.Repeat("z", 1<<20)+`"}`))
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := l.Write(ctx, big); !errors.Is(err, context.DeadlineExceeded) {
@@ -286,7 +287,7 @@ func TestLinesPeerGone(t *testing.T) {
 	l := NewLines(strings.NewReader(""), w, LinesOptions{})
 	defer l.Close()
 	r.Close()
-	if err := l.Write(t.Context(), &Outgoing{Raw: []byte(ping)}); !errors.Is(err, ErrPeerClosed) {
+	if err := l.Write(t.Context(), NewRequest(IntID(1), "ping", nil)); !errors.Is(err, ErrPeerClosed) {
 		t.Errorf("Write = %v", err)
 	}
 }
@@ -385,15 +386,14 @@ func BenchmarkLinesRoundTrip(b *testing.B) {
 					if err != nil {
 						return
 					}
-					far.Write(context.Background(), &Outgoing{Raw: m.Doc.Root().Raw()})
-					m.Release()
+					far.Write(context.Background(), m)
 				}
 			}()
-			msg := AppendResult(nil, IntID(1), []byte(`{"s":"`+strings.Repeat("b", size)+`"}`))
-			b.SetBytes(int64(len(msg)))
+			msg := NewResult(IntID(1), []byte(`{"s":"`+strings.Repeat("b", size)+`"}`))
+			b.SetBytes(int64(msg.Len()))
 			b.ReportAllocs()
 			for b.Loop() {
-				near.Write(b.Context(), &Outgoing{Raw: msg})
+				near.Write(b.Context(), msg)
 				m, err := near.Read(b.Context())
 				if err != nil {
 					b.Fatal(err)

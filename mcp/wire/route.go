@@ -18,7 +18,7 @@ const (
 )
 
 // setRoute mirrors a message's routing into a modern request's headers.
-func setRoute(h http.Header, m *Outgoing) {
+func setRoute(h http.Header, m *Message) {
 	if m.Method == "" {
 		return // a response has no route
 	}

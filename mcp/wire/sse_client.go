@@ -75,7 +75,7 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 
 // Write posts a message. For a request it returns at once; for anything else it
 // waits a little until the upstream has it.
-func (c *SSE) Write(ctx context.Context, m *Outgoing) error {
+func (c *SSE) Write(ctx context.Context, m *Message) error {
 	c.over(m.Route.Cancels, 0) // before there has to be room
 	done := make(chan struct{})
 	select {
@@ -117,7 +117,7 @@ func (c *SSE) begin(f func()) bool {
 }
 
 // enlist returns the context of m's POST, which ends with what m asks for.
-func (c *SSE) enlist(m *Outgoing) (ctx context.Context, end func()) {
+func (c *SSE) enlist(m *Message) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	if m.Kind != Request {
 		return ctx, cancel
@@ -164,14 +164,14 @@ func (c *SSE) request(ctx context.Context, method, to string, body io.Reader) (*
 }
 
 // tell posts m, and opens the stream if it is not open.
-func (c *SSE) tell(ctx context.Context, m *Outgoing) *refusal {
+func (c *SSE) tell(ctx context.Context, m *Message) *refusal {
 	to, r := c.endpoint(ctx)
 	if r != nil {
 		return r
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	req, err := c.request(ctx, http.MethodPost, to, bytes.NewReader(m.Raw))
+	req, err := c.request(ctx, http.MethodPost, to, bytes.NewReader(m.Append(nil)))
 	if err != nil {
 		return refuse(codeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
 	}

@@ -30,7 +30,7 @@ func sseRequest(t *testing.T, c *SSE, n int64, method, params string) *Message {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	out := &Outgoing{Raw: AppendRequest(nil, IntID(n), method, []byte(params)), Kind: Request, ID: IntID(n), Method: method}
+	out := NewRequest(IntID(n), method, []byte(params))
 	if err := c.Write(ctx, out); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestSSEServer(t *testing.T) {
 	if m.Result.Get("serverInfo").Get("name").Text() != "old" {
 		t.Fatalf("%s", m.Result.Raw())
 	}
-	note := &Outgoing{Raw: AppendRequest(nil, ID{}, "notifications/initialized", nil), Kind: Notification, Method: "notifications/initialized"}
+	note := NewRequest(ID{}, "notifications/initialized", nil)
 	if err := c.Write(context.Background(), note); err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +196,14 @@ func TestSSERoom(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			for n := range int64(maxInFlight) {
-				if err := c.Write(ctx, &Outgoing{Raw: AppendRequest(nil, IntID(n), "ping", nil), Kind: Request, ID: IntID(n), Method: "ping"}); err != nil {
+				if err := c.Write(ctx, NewRequest(IntID(n), "ping", nil)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			last := &Outgoing{Raw: AppendRequest(nil, IntID(maxInFlight), "ping", nil), Kind: Request, ID: IntID(maxInFlight), Method: "ping"}
+			last := NewRequest(IntID(maxInFlight), "ping", nil)
 			if !tc.answers { // whoever gives up says so
-				last = &Outgoing{Raw: AppendRequest(nil, ID{}, "notifications/cancelled", nil), Kind: Notification, Route: Route{Cancels: IntID(7)}}
+				last = NewRequest(ID{}, "notifications/cancelled", nil)
+				last.Route.Cancels = IntID(7)
 			}
 			if err := c.Write(ctx, last); err != nil {
 				t.Errorf("no room: %v", err)

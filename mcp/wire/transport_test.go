@@ -24,7 +24,7 @@ func TestSharedTransport(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Write(AppendResult(nil, m.ID, []byte("{}")))
+		w.Write(NewResult(m.ID, []byte("{}")).Append(nil))
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
@@ -42,7 +42,7 @@ func TestSharedTransport(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := IntID(n)
-		if err := c.Write(t.Context(), &Outgoing{Raw: AppendRequest(nil, id, "ping", nil), Kind: Request, ID: id, Method: "ping"}); err != nil {
+		if err := c.Write(t.Context(), NewRequest(id, "ping", nil)); err != nil {
 			t.Fatal(err)
 		}
 		if m, err := c.Read(t.Context()); err != nil || m.ID != id || !m.Whole {
@@ -68,7 +68,7 @@ func TestRelated(t *testing.T) {
 	}
 	defer c.Close()
 	id := IntID(5)
-	if err := c.Write(t.Context(), &Outgoing{Raw: AppendRequest(nil, id, "x", nil), Kind: Request, ID: id, Method: "x"}); err != nil {
+	if err := c.Write(t.Context(), NewRequest(id, "x", nil)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -95,7 +95,7 @@ func TestListensFirst(t *testing.T) {
 		if m, err := Decode(body, defaultLimits); err == nil && m.Kind == Request {
 			early.Store(!listening.Load())
 			w.Header().Set("Content-Type", "application/json")
-			w.Write(AppendResult(nil, m.ID, []byte("{}")))
+			w.Write(NewResult(m.ID, []byte("{}")).Append(nil))
 			return
 		}
 		w.WriteHeader(http.StatusAccepted)
@@ -107,9 +107,9 @@ func TestListensFirst(t *testing.T) {
 	}
 	defer c.Close()
 	id := IntID(5)
-	for _, out := range []*Outgoing{
-		{Raw: AppendRequest(nil, ID{}, "notifications/initialized", nil), Kind: Notification, Method: "notifications/initialized"},
-		{Raw: AppendRequest(nil, id, "x", nil), Kind: Request, ID: id, Method: "x"},
+	for _, out := range []*Message{
+		NewRequest(ID{}, "notifications/initialized", nil),
+		NewRequest(id, "x", nil),
 	} {
 		if err := c.Write(t.Context(), out); err != nil {
 			t.Fatal(err)

@@ -22,24 +22,16 @@ func relay(ctx context.Context, front, up wire.Conn) error {
 	var work sync.WaitGroup
 	work.Go(func() {
 		defer stop()
-		copyMessages(ctx, up, front, func(m *wire.Message) *wire.Outgoing {
+		copyMessages(ctx, up, front, func(m *wire.Message) bool {
 			mu.Lock()
 			id, known := shown[m.ID]
 			delete(shown, m.ID)
 			mu.Unlock()
-			if !known {
-				return nil
-			}
-			out := &wire.Outgoing{Kind: m.Kind, ID: m.ID, Whole: m.Whole}
-			if m.Kind == wire.Response {
-				out.Raw = wire.AppendResult(nil, id, m.Result.Raw())
-			} else {
-				out.Raw = wire.AppendError(nil, id, m.Error.Raw())
-			}
-			return out
+			m.Alias = id
+			return known
 		})
 	})
-	copyMessages(ctx, front, up, func(m *wire.Message) *wire.Outgoing {
+	copyMessages(ctx, front, up, func(m *wire.Message) bool {
 		if m.Kind == wire.Request {
 			id := m.ID
 			if !m.Alias.IsZero() {
@@ -49,8 +41,8 @@ func relay(ctx context.Context, front, up wire.Conn) error {
 			shown[m.ID] = id
 			mu.Unlock()
 		}
-		return &wire.Outgoing{Raw: wire.AppendRequest(nil, m.ID, m.Method, m.Params.Raw()), Kind: m.Kind, ID: m.ID,
-			Method: m.Method, Route: mcpmsg.RouteOf(m.Method, m.Params, nil)}
+		m.Alias, m.Route = wire.ID{}, mcpmsg.RouteOf(m.Method, m.Params, nil)
+		return true
 	})
 	stop()
 	front.Close()
@@ -59,7 +51,7 @@ func relay(ctx context.Context, front, up wire.Conn) error {
 	return nil
 }
 
-func copyMessages(ctx context.Context, from, to wire.Conn, make func(*wire.Message) *wire.Outgoing) {
+func copyMessages(ctx context.Context, from, to wire.Conn, change func(*wire.Message) bool) {
 	for {
 		m, err := from.Read(ctx)
 		var v *wire.Violation
@@ -69,9 +61,9 @@ func copyMessages(ctx context.Context, from, to wire.Conn, make func(*wire.Messa
 		case errors.Is(err, io.EOF), err != nil:
 			return
 		}
-		out := make(m)
-		m.Release()
-		if out != nil && to.Write(ctx, out) != nil {
+		if !change(m) {
+			m.Release()
+		} else if to.Write(ctx, m) != nil {
 			return
 		}
 	}

@@ -71,15 +71,15 @@ func answerTo(body []byte) []byte {
 	}
 	switch m.Method {
 	case "initialize":
-		return wire.AppendResult(nil, m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"upstream","version":"1"}}`))
+		return wire.NewResult(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"upstream","version":"1"}}`)).Append(nil)
 	case "tools/list":
-		return wire.AppendResult(nil, m.ID, []byte(`{"tools":[{"name":"`+toolName+`","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`))
+		return wire.NewResult(m.ID, []byte(`{"tools":[{"name":"`+toolName+`","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`)).Append(nil)
 	case "tools/call":
 		a := m.Params.Get("arguments")
 		n, _ := a.Get("octets").Int64()
-		return wire.AppendResult(nil, m.ID, result(a.Get("script").Text(), int(n)))
+		return wire.NewResult(m.ID, result(a.Get("script").Text(), int(n))).Append(nil)
 	}
-	return wire.AppendResult(nil, m.ID, []byte(`{}`))
+	return wire.NewResult(m.ID, []byte(`{}`)).Append(nil)
 }
 
 var results sync.Map // "script octets" → []byte

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/app/apptest"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+)
+
+// legacyUpstream is an Upstream of the legacy era alone.
+func legacyUpstream(t *testing.T, name string) string {
+	t.Helper()
+	u, err := url.Parse(apptest.Upstream(t, name, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(u)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(body, &m) == nil && m.Method == "server/discover" {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// TestDecodes: a call and its answer are parsed once each, whatever route they take: alone or
+// among all servers, to a server of the same era or of the other, over a connection of its own
+// or one that all sessions share.
+func TestDecodes(t *testing.T) {
+	g := apptest.Start(t, fmt.Sprintf(`version: 1
+http: {rate: 0}
+servers:
+  both: {url: %s}
+  old: {url: %s}
+  child: {command: [%q], env: {%s: legacy}}
+  shared: {command: [%[3]q], env: {%[4]s: legacy}, share: shared}
+`, apptest.Upstream(t, "both", nil), legacyUpstream(t, "old"), os.Args[0], roleVariable), nil)
+	g.Eventually("every server is checked", func() bool {
+		return strings.Count(g.Log.String(), "server admitted") == 4
+	})
+	for _, server := range []string{"both", "old", "child", "shared"} {
+		for _, path := range []string{"/mcp/" + server, "/mcp"} {
+			for _, version := range []string{"2025-11-25", "2026-07-28"} {
+				t.Run(server+path+" "+version, func(t *testing.T) {
+					tool := "echo"
+					if path == "/mcp" {
+						tool = server + "_echo"
+					}
+					s := g.Must(path, "", version)
+					if _, err := g.Say(s, tool, "first"); err != nil {
+						t.Fatal(err)
+					}
+					const calls = 20
+					before := wire.Decoded()
+					for range calls {
+						if _, err := g.Say(s, tool, "again"); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if n := wire.Decoded() - before; n != 2*calls {
+						t.Errorf("%d decodes of %d calls", n, calls)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A Message is one JSON-RPC 2.0 message, on its way in or out. It is decoded where it
+// comes in, changed as a value, and written where it leaves. Its values alias bytes that
+// it owns: they are valid until Release.
+type Message struct {
+	Kind   Kind
+	ID     ID
+	Method string
+	// Params, Result and Error are what the message carries, by its Kind. All are absent
+	// in a message that was put together (NewRequest, NewResult, NewError), until Parse.
+	Params, Result, Error strictjson.Value
+
+	// Alias is how the peer spells ID where its Conn has given the message an ID of
+	// its own, because another of its requests may bear the same; zero: as ID. What is
+	// written to the peer shows it.
+	Alias ID
+	// Related is the peer's request that the message belongs to: the one on whose stream
+	// it came, or is to go; zero: none.
+	Related ID
+	// Whole says that an answer came as one body and not in a stream, and may go so.
+	Whole bool
+	// Route is what a transport tells the peer of the message beside it.
+	Route Route
+	// Claim is what the peer's headers say of the message; nil where the
+	// transport has none, or the revision does not ask for them. A decision is made
+	// on the body, and what differs is refused.
+	Claim *Claim
+
+	// Local is set on an error response that this program made itself on
+	// behalf of a peer that did not answer: its text is constant and ours.
+	Local bool
+	// Cause is set with Local and says why; it may wrap [ErrUnreachable] or
+	// [ErrSessionGone]. For the operator: it never goes to the other peer.
+	Cause error
+
+	raw []byte          // of one that was put together: the JSON of what it carries; nil: nothing
+	doc *strictjson.Doc // of the values; nil if other messages have it too
+	buf []byte          // pooled bytes that the values alias, or raw does; nil: shared, or not pooled
+}
+
+// NewRequest puts a request together, or a notification if id is zero. params is JSON of
+// this program, which the message keeps; nil leaves the member out.
+func NewRequest(id ID, method string, params []byte) *Message {
+	m := &Message{Kind: Request, ID: id, Method: method, raw: params}
+	if id.IsZero() {
+		m.Kind = Notification
+	}
+	return m
+}
+
+// NewResult puts the response to id together. result is JSON of this program, which the
+// message keeps.
+func NewResult(id ID, result []byte) *Message { return &Message{Kind: Response, ID: id, raw: result} }
+
+// NewError puts the error response to id (zero: null) together. object is the JSON of the
+// error object, which the message keeps.
+func NewError(id ID, object []byte) *Message {
+	return &Message{Kind: ErrorResponse, ID: id, raw: object}
+}
+
+// Owning says that what the message was put together of stands in b, which came from
+// GetBuffer: Release gives it back.
+func (m *Message) Owning(b []byte) *Message {
+	m.buf = b
+	return m
+}
+
+// Value is what the message carries: Params, Result or Error.
+func (m *Message) Value() strictjson.Value {
+	switch m.Kind {
+	case Response:
+		return m.Result
+	case ErrorResponse:
+		return m.Error
+	}
+	return m.Params
+}
+
+// Body is the JSON of what the message carries; nil if it carries nothing. It must not be
+// changed.
+func (m *Message) Body() []byte {
+	if v := m.Value(); v.Exists() {
+		return v.Raw()
+	}
+	return m.raw
+}
+
+// carry makes v what the message carries.
+func (m *Message) carry(v strictjson.Value) {
+	m.raw = nil
+	switch m.Kind {
+	case Response:
+		m.Result = v
+	case ErrorResponse:
+		m.Error = v
+	default:
+		m.Params = v
+	}
+}
+
+// ownLimits are for what has passed the limits of a transport, and was changed since.
+var ownLimits = strictjson.Limits{Bytes: 40 << 20, Values: 1<<20 + 1<<16, MendSurrogates: true}
+
+// Parse gives a message that was put together its values. The error is that of JSON which
+// is not strict.
+func (m *Message) Parse() error {
+	if m.raw == nil || m.Value().Exists() {
+		return nil
+	}
+	doc := docs.Get().(*strictjson.Doc)
+	decoded.Add(1)
+	if err := doc.Reset(m.raw, ownLimits); err != nil {
+		return err
+	}
+	m.doc = doc
+	m.carry(doc.Root())
+	return nil
+}
+
+// parsed is a message of constants, numbers and canonical ids, with its values.
+func parsed(m *Message) *Message {
+	if err := m.Parse(); err != nil {
+		panic("wire: own message: " + err.Error())
+	}
+	return m
+}
+
+// Edited is the message with the edits e of its values, in memory of its own; m stays as
+// it is. What is not edited is not parsed again. The error is that of an edit which is not
+// strict JSON.
+func (m *Message) Edited(e *strictjson.Edits) (*Message, error) {
+	v := m.Value()
+	if !v.Exists() {
+		n := *m
+		n.doc, n.buf, n.raw = nil, nil, bytes.Clone(m.raw)
+		return &n, nil
+	}
+	doc := docs.Get().(*strictjson.Doc)
+	text, err := doc.ResetEdited(GetBuffer(len(v.Raw())+e.Grows()), v, e, ownLimits)
+	if err != nil {
+		PutBuffer(text)
+		docs.Put(doc)
+		return nil, err
+	}
+	n := *m
+	n.doc, n.buf = doc, text
+	n.carry(doc.Root())
+	return &n, nil
+}
+
+// Clone is the message in memory of its own.
+func (m *Message) Clone() *Message {
+	n, err := m.Edited(new(strictjson.Edits))
+	if err != nil {
+		panic("wire: a message that cannot be copied: " + err.Error()) // it has been parsed
+	}
+	return n
+}
+
+// Edit is Edited in place: the values from before are void, unless there is an error.
+func (m *Message) Edit(e *strictjson.Edits) error {
+	if e.Len() == 0 {
+		return nil
+	}
+	n, err := m.Edited(e)
+	if err != nil {
+		return err
+	}
+	m.Release()
+	*m = *n
+	return nil
+}
+
+// answers reports whether the message is a response of either kind.
+func (m *Message) answers() bool { return m.Kind == Response || m.Kind == ErrorResponse }
+
+// shown is the message's id as its peer spells it.
+func (m *Message) shown() ID {
+	if m.Alias.IsZero() {
+		return m.ID
+	}
+	return m.Alias
+}
+
+// appendHead appends what stands before the body; a brace stands behind it.
+func (m *Message) appendHead(dst []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if m.Kind != Notification {
+		dst = m.shown().Append(append(dst, `,"id":`...))
+	}
+	switch m.Kind {
+	case Response:
+		return append(dst, `,"result":`...)
+	case ErrorResponse:
+		return append(dst, `,"error":`...)
+	}
+	dst = strictjson.AppendQuote(append(dst, `,"method":`...), m.Method)
+	if m.Params.Exists() || m.raw != nil {
+		dst = append(dst, `,"params":`...)
+	}
+	return dst
+}
+
+// Append appends the message as its peer gets it.
+func (m *Message) Append(dst []byte) []byte {
+	return append(append(m.appendHead(dst), m.Body()...), '}')
+}
+
+// Len is how many bytes Append appends.
+func (m *Message) Len() int {
+	var head [128]byte
+	return len(m.appendHead(head[:0])) + len(m.Body()) + 1
+}
+
+// Release gives the message's bytes back for reuse. Calling it is optional;
+// after it no value of the message, and nothing that aliases one, may be used.
+func (m *Message) Release() {
+	if m == nil || m.buf == nil {
+		return
+	}
+	b, d := m.buf, m.doc
+	*m = Message{}
+	PutBuffer(b)
+	if d != nil {
+		putDoc(d)
+	}
+}
+
+var decoded atomic.Int64
+
+// Decoded is how many messages, and parts of messages, this process has parsed.
+func Decoded() int64 { return decoded.Load() }
