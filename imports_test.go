@@ -38,6 +38,7 @@ text/frame:         text/finding text/scrub text/ucd text/strictjson
 # platform: is what Pellucid needs of the machine: processes, files, addresses, terminals, and who a caller is
 platform/child:    text/finding golang.org/x/sys
 platform/intake:
+platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
 platform/state:

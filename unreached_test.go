@@ -47,6 +47,7 @@ boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
 mcp/wire.Decoded:         how often a route parses messages, counted by app.TestDecodes
 model/llm/llmtest:        a provider of models for tests
+platform/intake/intaketest: requests that tests begin
 platform/logtest:         a log that tests read
 platform/pgtest:          a Postgres for tests
 text/ucd/gen:             writes the tables of Unicode

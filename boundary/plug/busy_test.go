@@ -3,31 +3,15 @@
 package plug
 
 import (
-	"bufio"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/platform/intake/intaketest"
 )
-
-// open begins a request of some bytes and sends all but the last of them.
-func open(t *testing.T, s *httptest.Server, who string, octets int) (net.Conn, *bufio.Reader) {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /v1/result HTTP/1.1\r\nHost: a\r\nX-Who: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		who, octets, strings.Repeat("x", octets-1))
-	return conn, bufio.NewReader(conn)
-}
 
 // TestBusy: whoever begins requests and ends none has half of the room, and others are
 // served; a body that does not come is given up.
@@ -36,24 +20,20 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Default: i, MaxBody: 128 << 10, maxBodies: 512 << 10, Principal: func(r *http.Request) string { return r.Header.Get("X-Who") }}
+	o := Options{Default: i, MaxBody: 128 << 10, maxBodies: 512 << 10, patience: time.Minute, Principal: func(r *http.Request) string { return r.Header.Get("X-Who") }}
 	h, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(h)
-	defer s.CloseClientConnections()
+	s := intaketest.Serve(t, h)
+	begin := func(s *intaketest.Server, who string, size int) (*http.Response, <-chan *http.Response) {
+		return s.Begin("/v1/result", []string{"X-Who: " + who, "Content-Type: application/json"}, size)
+	}
 	kept := 0
 	for range 10 {
-		conn, r := open(t, s, "hoarder", 64<<10)
-		wait := 300 * time.Millisecond // no answer comes
-		if kept >= 4 {
-			wait = time.Minute // the answer comes
-		}
-		conn.SetReadDeadline(time.Now().Add(wait))
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			kept++
+		resp, _ := begin(s, "hoarder", 64<<10)
+		if resp == nil {
+			kept++ // it is waited for
 			continue
 		}
 		b, _ := io.ReadAll(resp.Body)
@@ -80,11 +60,11 @@ func TestBusy(t *testing.T) {
 	if h, err = New(o); err != nil {
 		t.Fatal(err)
 	}
-	slow := httptest.NewServer(h)
-	defer slow.CloseClientConnections()
-	conn, r := open(t, slow, "slow", 9)
-	conn.SetReadDeadline(time.Now().Add(time.Minute))
-	if resp, err = http.ReadResponse(r, nil); err != nil || resp.StatusCode != 400 {
-		t.Errorf("who sends nothing: %v, %v", resp, err)
+	resp, answered := begin(intaketest.Serve(t, h), "slow", 9)
+	if resp == nil { // else it was given up before
+		resp = <-answered
+	}
+	if resp == nil || resp.StatusCode != 400 {
+		t.Errorf("who sends nothing: %+v", resp)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/intake/intaketest"
 )
 
 // TestHoard: one client begins as many requests as it can, and ends none. It has half of
@@ -35,28 +36,14 @@ func TestHoard(t *testing.T) {
 		"octets": {100, 64 << 10, 4}, // 64 KiB each, of 512
 	} {
 		r := newRig(t, obedient, func(o *guard.Options) {
-			o.Auth, o.MaxActive, o.MaxRequest, o.MaxBodies = who, tt.places, 128<<10, 512<<10
+			o.Auth, o.MaxActive, o.MaxRequest, o.MaxBodies, o.Patience = who, tt.places, 128<<10, 512<<10, time.Minute
 			o.Key = llm.NewKey("env:K", func() (string, error) { return secret, nil })
 		})
+		front := intaketest.Serve(t, r.guard)
 		kept := 0
 		for range 20 {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(r.front.URL, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { conn.Close() })
-			_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
-				tokens["A"], tt.octets, strings.Repeat("x", tt.octets-1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			wait := 300 * time.Millisecond // no answer comes
-			if kept >= tt.want {
-				wait = time.Minute // the answer comes
-			}
-			conn.SetReadDeadline(time.Now().Add(wait))
-			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
+			resp, _ := front.Begin("/v1/chat/completions", []string{"Authorization: Bearer " + tokens["A"]}, tt.octets)
+			if resp == nil {
 				kept++ // it is waited for
 				continue
 			}
@@ -70,7 +57,7 @@ func TestHoard(t *testing.T) {
 			t.Errorf("%s: %d requests wait", name, kept)
 		}
 		for range 3 {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.front.URL+"/v1/chat/completions", bytes.NewReader(conversation(llm.FormatChat, false, strings.Repeat("Sum up. ", 4000))))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/v1/chat/completions", bytes.NewReader(conversation(llm.FormatChat, false, strings.Repeat("Sum up. ", 4000))))
 			req.Header.Set("Authorization", "Bearer "+tokens["B"])
 			resp, err := http.DefaultClient.Do(req)
 			if err != nil {
@@ -83,6 +70,25 @@ func TestHoard(t *testing.T) {
 			}
 		}
 		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// TestRefusedLeaves: a request that is refused has no place while the rest of its body is
+// waited for, so the next one is served.
+func TestRefusedLeaves(t *testing.T) {
+	r := newRig(t, obedient, func(o *guard.Options) {
+		o.MaxActive, o.MaxRequest = 1, 64<<10
+	})
+	front := intaketest.Serve(t, r.guard)
+	for range 3 {
+		resp, _ := front.Begin("/v1/chat/completions", nil, 65<<10)
+		if resp == nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Fatalf("%+v", resp)
+		}
+	}
+	resp := r.post(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up."))
+	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+		t.Errorf("%d %s", resp.StatusCode, b)
 	}
 }
 

@@ -27,9 +27,11 @@ func (g *Guard) inspect(f *format, target string, w http.ResponseWriter, r *http
 	defer give()
 	switch {
 	case errors.Is(err, intake.ErrFull), errors.Is(err, intake.ErrGreedy):
+		done() // the client may take long to read the refusal
 		g.busy(w, r, f, err)
 		return
 	case errors.Is(err, intake.ErrTooLong):
+		done()
 		g.counters.exchanged("too-large")
 		intake.Refuse(w, r, g.o.MaxRequest, func() { g.fault(w, f, http.StatusRequestEntityTooLarge, "the request is too long") })
 		return

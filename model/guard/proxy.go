@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -57,14 +58,14 @@ func (g *Guard) pass(target string, w http.ResponseWriter, r *http.Request) {
 // maxUpload is how long a body may be that only passes through: a file.
 const maxUpload = 512 << 20
 
-// admit takes a place among the requests under way.
+// admit takes a place among the requests under way. done gives it back, once.
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request, f *format) (done func(), ok bool) {
 	who := principal(r)
 	if err := g.active.Take(who, 1); err != nil {
 		g.busy(w, r, f, err)
 		return nil, false
 	}
-	return func() { g.active.Give(who, 1) }, true
+	return sync.OnceFunc(func() { g.active.Give(who, 1) }), true
 }
 
 // principal is who asks, as far as anybody looks; "" if nobody does.

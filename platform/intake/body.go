@@ -28,12 +28,15 @@ type Reader struct {
 // Least is what a Share has to have for bodies of that length.
 func Least(most int) int64 { return 2 * int64(most+1) }
 
-// Read reads the body of a request, whole; done gives its room back, and is to be called
+// Read reads the body of a request, whole; done gives its room back, and may be called
 // whatever the error is. That is ErrFull, ErrGreedy, ErrTooLong, or one of the connection,
-// which has gone or is too slow.
+// which has gone or is too slow. A body that is not read has no room left when Read
+// returns: its client may take long to hear of it, see Refuse.
 func (rd *Reader) Read(w http.ResponseWriter, r *http.Request, who string) (body []byte, done func(), err error) {
 	m := &room{of: rd.Share, who: who, most: rd.Most}
-	body, err = rd.read(w, r, m)
+	if body, err = rd.read(w, r, m); err != nil {
+		m.leave()
+	}
 	return body, m.leave, err
 }
 

@@ -4,10 +4,15 @@ package intake
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // TestShare: one hoarder has half, two have a third each, whoever comes finds something,
@@ -94,6 +99,35 @@ func TestRoom(t *testing.T) {
 		r.leave()
 		if fmt.Sprint(s.used, len(s.by)) != "0 0" {
 			t.Errorf("%d: %d, %v", most, s.used, s.by)
+		}
+	}
+}
+
+// TestReaderLeaves: the body of a request that is refused has no room, although its client
+// may take seconds to read the refusal.
+func TestReaderLeaves(t *testing.T) {
+	gone := iotest.ErrReader(errors.New("gone"))
+	for name, c := range map[string]struct {
+		total  int64
+		body   io.Reader
+		length int64
+		want   error // nil: another one
+	}{
+		"full":               {6 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrFull},
+		"greedy":             {10 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrGreedy},
+		"too long":           {64 << 10, strings.NewReader(strings.Repeat("x", 17<<10)), -1, ErrTooLong},
+		"too long, declared": {64 << 10, strings.NewReader(""), 17 << 10, ErrTooLong},
+		"gone":               {64 << 10, io.MultiReader(strings.NewReader("x"), gone), -1, nil},
+	} {
+		rd := &Reader{Share: NewShare(c.total), Most: 16 << 10, Patience: time.Minute}
+		r := httptest.NewRequest(http.MethodPost, "/", c.body)
+		r.ContentLength = c.length
+		body, done, err := rd.Read(httptest.NewRecorder(), r, "a")
+		if err == nil || c.want != nil && err != c.want || body != nil || rd.Share.used != 0 || len(rd.Share.by) != 0 {
+			t.Errorf("%s: %v, %d bytes; %d are taken", name, err, len(body), rd.Share.used)
+		}
+		if done(); rd.Share.used != 0 {
+			t.Errorf("%s: %d are taken", name, rd.Share.used)
 		}
 	}
 }
