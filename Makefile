@@ -28,7 +28,7 @@ CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold 
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger surface-figures model model-table lint docs e2e conformance soak peers nemo clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo clean
 
 all: test
 
@@ -98,6 +98,12 @@ bench-ledger:
 	go test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 1h ./record/ledger -records $(RECORDS)
 	go test -count=1 -run '^$$' -bench . -benchtime 1x -v ./boundary/evidence
 	go test -count=1 -run '^$$' -bench '^BenchmarkEvidenceHTTP$$' -benchtime 1x -v ./e2e
+
+# What an open session costs `pellucid up` in memory, files and goroutines, beside a plain
+# server and a plain proxy; then a list of 2,000 tools, and the peak of memory. Linux only.
+IDLE ?= 4000
+bench-sessions: build
+	go run ./cmd/pellucid-bench sessions --pellucid bin/pellucid --sessions $(IDLE) --goroutines
 
 # What the check of servers' own words finds in the test data, by family, and what it costs.
 surface-figures:

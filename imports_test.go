@@ -135,7 +135,7 @@ app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
 # cmd: holds the programs: flags in, words and exit codes out
-cmd/pellucid-bench: platform/terminal measure/corpora/residue measure/training measure/sources app/exit github.com/alecthomas/kong
+cmd/pellucid-bench: platform/terminal measure/corpora/residue measure/training measure/sources measure/speed app/exit github.com/alecthomas/kong
 cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/traces !measure/sources !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json
 
 # e2e: tests the program against servers and clients that others wrote

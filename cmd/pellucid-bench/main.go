@@ -20,20 +20,22 @@ import (
 
 // cli is the command line: one field for each verb.
 type cli struct {
-	Corpora corporaCmd `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
-	Train   trainCmd   `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
-	Sources sourcesCmd `cmd:"" help:"Look every control token up again in the package that it was read from."`
+	Corpora  corporaCmd  `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
+	Train    trainCmd    `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
+	Sessions sessionsCmd `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
+	Sources  sourcesCmd  `cmd:"" help:"Look every control token up again in the package that it was read from."`
 }
 
 // env is what a verb may touch of the world outside.
 type env struct {
+	Stdin  io.Reader
 	Stdout io.Writer // what was asked for
 	Stderr io.Writer // messages to people
 	Getenv func(string) string
 }
 
 func main() {
-	os.Exit(run(os.Args[1:], &env{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}))
+	os.Exit(run(os.Args[1:], &env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}))
 }
 
 // run parses args, runs the verb and returns the code to exit with.

@@ -23,7 +23,11 @@ func TestMain(m *testing.M) {
 		case len(os.Args) > 4 && os.Args[3] == "--":
 			role.Command = os.Args[4:]
 		}
-		if err := Play(role, os.Stdin, os.Stdout, os.Stderr); err != nil {
+		play := Play
+		if role.Name == floor {
+			play = func(role Role, in io.Reader, _, errs io.Writer) error { return PlayFloor(role, in, errs) }
+		}
+		if err := play(role, os.Stdin, os.Stdout, os.Stderr); err != nil {
 			io.WriteString(os.Stderr, err.Error()+"\n")
 			os.Exit(1)
 		}

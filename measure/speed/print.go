@@ -46,12 +46,16 @@ func (r *GatewayReport) Print(dst io.Writer, p terminal.Palette) error {
 		fmt.Fprintf(w, " %9.0f %9.0f %9.0f %9.0f %7.1f\n", f.AddedP50, f.AddedP99, f.Rate, f.CPU, float64(f.RSS)/1e6)
 	}
 	fmt.Fprintln(w)
-	for _, t := range r.Targets {
+	printTargets(w, p, r.Targets)
+	return w.Flush()
+}
+
+func printTargets(w io.Writer, p terminal.Palette, targets []Target) {
+	for _, t := range targets {
 		verdict := p.Green("met    ")
 		if !t.Met {
 			verdict = p.Red("NOT MET")
 		}
 		fmt.Fprintf(w, "%s  %-46s %s, wanted %s\n", verdict, t.Name, t.Got, t.Want)
 	}
-	return w.Flush()
 }

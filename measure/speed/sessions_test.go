@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package speed
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+)
+
+// TestMeasureSessions measures a few sessions of the program itself: what it looks at is
+// that every figure is there and plausible, never how good it is.
+func TestMeasureSessions(t *testing.T) {
+	switch {
+	case runtime.GOOS != "linux":
+		t.Skip("only Linux has /proc")
+	case testing.Short():
+		t.Skip("builds the program")
+	}
+	bin := filepath.Join(t.TempDir(), "pellucid")
+	if out, err := exec.Command("go", "build", "-o", bin, "github.com/pellucid-mcp/pellucid/cmd/pellucid").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, out)
+	}
+	const n = 20
+	r, err := MeasureSessions(t.Context(), SessionsOptions{Self: self(t), Pellucid: bin, Sessions: n, Openers: 4,
+		Settle: time.Second, Lists: 3, Servers: 3, Tools: 4, Calls: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Idle) != 5 || r.Took <= 0 || r.CPUs < 1 || r.Asked != n {
+		t.Errorf("%d ways, %v, %d CPUs, %d sessions asked", len(r.Idle), r.Took, r.CPUs, r.Asked)
+	}
+	for _, f := range r.Idle {
+		if f.Sessions != n || f.Rate <= 0 || f.P50 <= 0 || f.P99 < f.P50 {
+			t.Errorf("%s: %d sessions, %v a second, p50 %v, p99 %v", f.Way, f.Sessions, f.Rate, f.P50, f.P99)
+		}
+		for _, m := range []Resident{f.First, f.All} {
+			if m.Anon <= 0 || m.RSS <= m.Anon || m.PSS <= 0 || m.PSS > 2*m.RSS || m.Peak < m.RSS {
+				t.Errorf("%s: memory %+v", f.Way, m)
+			}
+		}
+		streams, connections, goroutines := n, 2*n, 4.0
+		switch f.Way {
+		case floor:
+			streams, connections, goroutines = 0, n, 2
+		case upAlone:
+			streams, connections = 0, n
+		}
+		if f.Upstream != streams || f.Files < connections || f.Files > 4*n+100 {
+			t.Errorf("%s: %d streams of the server, want %d; %d files", f.Way, f.Upstream, streams, f.Files)
+		}
+		if f.Goroutines < goroutines || f.Goroutines > 40 || len(f.Waiting) < 2 {
+			t.Errorf("%s: %v goroutines a session, want at least %v: %v", f.Way, f.Goroutines, goroutines, f.Waiting)
+		}
+	}
+	if l := r.List; l.Tools != 12 || l.First <= 0 || l.P50 <= 0 || l.P99 < l.P50 || l.Sum50 <= 0 || l.Sum99 < l.Sum50 {
+		t.Errorf("lists: %+v", l)
+	}
+	if l := r.Large; l.Calls != 5 || l.AtOnce != 5 || l.Peak < l.Before.RSS/2 || l.Before.RSS <= 0 {
+		t.Errorf("large results: %+v", l)
+	}
+	var text strings.Builder
+	if err := r.Print(&text, terminal.Palette{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.PrintWaiting(&text, terminal.Palette{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{floor, proxyFull, upAlone, upStream, upAllOn, "KB/further", "12 tools of 3 servers", "peak MB",
+		"a further session, no stream of the server", "tools/list of 12 tools, p99", "boundary/gateway.(*relay)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the tables do not hold %q:\n%s", want, text.String())
+		}
+	}
+}
+
+func TestMeasureSessionsRefuses(t *testing.T) {
+	for _, o := range []SessionsOptions{
+		{}, {Self: self(t)}, {Pellucid: os.Args[0]},
+		{Self: self(t), Pellucid: os.Args[0], Sessions: 1},
+		{Self: self(t), Pellucid: os.Args[0], Sessions: 1 << 20},
+		{Self: self(t), Pellucid: os.Args[0], Openers: -1},
+	} {
+		if _, err := MeasureSessions(t.Context(), o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}
+
+// TestStackCount reads a dump as a process prints it.
+func TestStackCount(t *testing.T) {
+	c := stackCount{by: map[string]int{}}
+	for line := range strings.Lines(`SIGQUIT: quit
+PC=0x4937c1 m=0 sigcode=0
+
+goroutine 0 gp=0x31ce520 m=0 mp=0x31d1720 [idle]:
+runtime.futex(0x31d1878, 0x80, 0x0, 0x0, 0x0, 0x0)
+	runtime/sys_linux_amd64.s:569 +0x21
+main.notCounted()
+
+goroutine 5 gp=0x1684473710e0 m=nil [select]:
+runtime.gopark(0x0?, 0x0?, 0x0?, 0x0?, 0x0?)
+	runtime/proc.go:462 +0xce
+github.com/pellucid-mcp/pellucid/boundary/gateway.(*relay).watch(0x1, {0x2, 0x3})
+	github.com/pellucid-mcp/pellucid/boundary/gateway/relay.go:1 +0x1
+github.com/pellucid-mcp/pellucid/boundary/gateway.(*relay).run.func1()
+
+goroutine 6 gp=0x1684473710e0 m=nil [IO wait]:
+internal/poll.(*FD).Read(0x0)
+net/http.(*connReader).backgroundRead(0x0)
+
+goroutine 7 gp=0x1684473710e0 m=nil [GC worker (idle)]:
+runtime.gcBgMarkWorker(0x168447342380)
+created by runtime.gcBgMarkStartWorkers in goroutine 1
+
+rax    0xca
+`) {
+		c.line(strings.TrimRight(line, "\n"))
+	}
+	want := map[string]int{"boundary/gateway.(*relay).watch": 1, "net/http.(*connReader).backgroundRead": 1,
+		"created by runtime.gcBgMarkStartWorkers in goroutine 1": 1}
+	if len(c.by) != len(want) {
+		t.Errorf("%v, want %v", c.by, want)
+	}
+	for name, n := range want {
+		if c.by[name] != n {
+			t.Errorf("%s: %d, want %d", name, c.by[name], n)
+		}
+	}
+	if all, waiting := perSession(map[string]int{"each": 8, "once": 1}, 4); all != 2 || len(waiting) != 1 || waiting["each"] != 2 {
+		t.Errorf("a session has %v goroutines: %v", all, waiting)
+	}
+}
+
+// TestJudgeSessions demands that each goal can be met, and missed.
+func TestJudgeSessions(t *testing.T) {
+	report := func(kb, rate, mb, ms float64) *SessionsReport {
+		r := &SessionsReport{List: ListFigure{P99: ms}, Large: LargeFigure{Peak: int64(mb * 1e6)}}
+		for _, way := range []string{floor, proxyFull, upAlone, upStream, upAllOn} {
+			r.Idle = append(r.Idle, IdleFigure{Way: way, Further: kb, Rate: rate, First: Resident{RSS: int64(mb * 1e6)}})
+		}
+		r.judge()
+		return r
+	}
+	good, bad := report(40, 2000, 45, 30).Targets, report(76, 1999, 61, 31).Targets
+	if len(good) != 9 || len(bad) != 9 {
+		t.Errorf("%d and %d goals, want 9", len(good), len(bad))
+	}
+	for i := range good {
+		if !good[i].Met || bad[i].Met {
+			t.Errorf("%+v should be met, %+v missed", good[i], bad[i])
+		}
+	}
+}
