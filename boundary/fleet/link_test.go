@@ -351,3 +351,55 @@ func TestWhy(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// feed is a Conn whose server a test plays.
+type feed struct {
+	said  chan *wire.Message
+	heard chan *wire.Message
+}
+
+func (f *feed) Read(ctx context.Context) (*wire.Message, error) {
+	select {
+	case m := <-f.said:
+		return m, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (f *feed) Write(_ context.Context, m *wire.Message) error {
+	f.heard <- m
+	return nil
+}
+
+func (f *feed) Close() error { return nil }
+
+// TestSharedRelated: over HTTP a notification comes on the stream of a request. Sessions do not
+// know the number of that request, which may be that of another one of theirs.
+func TestSharedRelated(t *testing.T) {
+	server := &feed{make(chan *wire.Message), make(chan *wire.Message, 8)}
+	f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true,
+		Dial: func(context.Context) (wire.Conn, error) { return server, nil }})
+	a, b := f.get("s").session(), f.get("s").session()
+	defer a.Close()
+	defer b.Close()
+	request(t, a, 7, "tools/call", `{"name":"t","_meta":{"progressToken":"p"}}`)
+	ours := (<-server.heard).ID
+	for _, tt := range []struct {
+		method, params string
+		to             []wire.Conn
+	}{
+		{"notifications/progress", `{"progressToken":1,"progress":1}`, []wire.Conn{a}},
+		{"notifications/message", `{"level":"info","data":1}`, []wire.Conn{a, b}},
+	} {
+		m := own(wire.NewRequest(wire.ID{}, tt.method, []byte(tt.params)))
+		m.Related = ours
+		server.said <- m
+		for _, c := range tt.to {
+			got, err := c.Read(t.Context())
+			if err != nil || got.Method != tt.method || !got.Related.IsZero() {
+				t.Errorf("%s: %+v, %v", tt.method, got, err)
+			}
+		}
+	}
+}

@@ -239,6 +239,7 @@ func (g *greeting) answer(id wire.ID, wanted string) *wire.Message {
 
 // notification gives one to those whom it concerns. s.mu is held.
 func (s *share) notification(m *wire.Message) {
+	m.Related = wire.ID{} // the connection's id: in a session it is another request's
 	if sub := m.Params.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
 		id, _ := idOf(sub)
 		if k := s.pending[id]; k != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
@@ -59,10 +60,11 @@ func FuzzSequence(f *testing.F) {
 			rest := line[1:]
 			switch line[0] {
 			case 'c':
-				out, err := outgoing(string(rest))
+				out, err := g.lend(string(rest))
 				if err != nil {
 					continue
 				}
+				out.Route = mcpmsg.RouteOf(out.Method, out.Params, nil)
 				if out.Kind == wire.Request {
 					if owed[out.ID] > 0 {
 						continue // a relay sees to that
@@ -71,7 +73,7 @@ func FuzzSequence(f *testing.F) {
 				}
 				g.tr.client(out, g.now)
 			case 's':
-				m, err := wire.Decode(bytes.Clone(rest), testLimits)
+				m, err := g.lend(string(rest))
 				if err != nil {
 					continue
 				}

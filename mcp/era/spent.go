@@ -76,9 +76,11 @@ func (s *spentStates) spend(sealed string, retry [sha256.Size]byte, now time.Tim
 		s.mu.Unlock()
 		return of, false, false
 	case !of.done:
-		of.waiting = append(of.waiting, again)
+		if ok = len(of.waiting) < maxAsks; ok {
+			of.waiting = append(of.waiting, again)
+		}
 		s.mu.Unlock()
-		return of, false, len(of.waiting) <= maxAsks
+		return of, false, ok
 	}
 	s.mu.Unlock()
 	again(of)

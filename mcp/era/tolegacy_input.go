@@ -3,6 +3,7 @@
 package era
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"strconv"
 	"time"
@@ -242,7 +243,8 @@ func (t *toLegacy) retry(m *wire.Message, now time.Time) {
 		switch {
 		case a.id.IsZero(): // withdrawn, or nobody waits for it
 		case response.Kind() == '{':
-			t.reply(a.id, response.Raw())
+			// A copy: the call may be answered, and m given back, before the reply is written.
+			t.reply(a.id, bytes.Clone(response.Raw()))
 		default:
 			left = append(left, a)
 		}

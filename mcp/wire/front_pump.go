@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"strconv"
@@ -184,8 +185,9 @@ func (p *pump) retry(b []byte) []byte {
 // event writes one event. alone means that nothing else will ever be in the stream.
 func (p *pump) event(e *frontEvent, last bool) error {
 	body := e.m.Body()
-	if hasLineEnd(body) {
-		fold(body) // between tokens: nothing else may hold them raw
+	if hasLineEnd(body) { // between tokens: nothing else may hold them raw
+		body = bytes.Clone(body) // another response may write the same event
+		fold(body)
 	}
 	head := p.retry(append(make([]byte, 0, 160), "event: message\n"...))
 	if e.kept {

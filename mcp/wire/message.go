@@ -108,8 +108,11 @@ func (m *Message) carry(v strictjson.Value) {
 	}
 }
 
-// ownLimits are for what has passed the limits of a transport, and was changed since.
-var ownLimits = strictjson.Limits{Bytes: 40 << 20, Values: 1<<20 + 1<<16, MendSurrogates: true}
+// ownLimits are for what has passed the limits of a transport with size bytes, which
+// an operator sets, and was changed since.
+func ownLimits(size int) strictjson.Limits {
+	return strictjson.Limits{Bytes: max(40<<20, size+8<<20), Values: 1<<20 + 1<<16, MendSurrogates: true}
+}
 
 // Parse gives a message that was put together its values. The error is that of JSON which
 // is not strict.
@@ -119,7 +122,7 @@ func (m *Message) Parse() error {
 	}
 	doc := docs.Get().(*strictjson.Doc)
 	decoded.Add(1)
-	if err := doc.Reset(m.raw, ownLimits); err != nil {
+	if err := doc.Reset(m.raw, ownLimits(0)); err != nil {
 		return err
 	}
 	m.doc = doc
@@ -146,7 +149,7 @@ func (m *Message) Edited(e *strictjson.Edits) (*Message, error) {
 		return &n, nil
 	}
 	doc := docs.Get().(*strictjson.Doc)
-	text, err := doc.ResetEdited(GetBuffer(len(v.Raw())+e.Grows()), v, e, ownLimits)
+	text, err := doc.ResetEdited(GetBuffer(len(v.Raw())+e.Grows()), v, e, ownLimits(len(v.Raw())))
 	if err != nil {
 		PutBuffer(text)
 		docs.Put(doc)
