@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ const (
 // A storeTime is what one call has waited for the store. The zero value is ready; nil is
 // that of a message that belongs to no call.
 type storeTime struct {
+	most time.Duration // in all; 0: maxStoreTime
 	mu   sync.Mutex
 	used time.Duration
 }
@@ -30,7 +32,7 @@ func (s *storeTime) left() time.Duration {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(minStoreTime, maxStoreTime-s.used)
+	return max(minStoreTime, cmp.Or(s.most, maxStoreTime)-s.used)
 }
 
 // within returns a context for one question to the store; done notes how long it took.
