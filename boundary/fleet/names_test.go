@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -100,4 +101,22 @@ func FuzzCursor(f *testing.F) {
 			t.Fatalf("%q becomes %q", cursors, again)
 		}
 	})
+}
+
+// TestClaimedName: the name in the claim outlives the bytes in which the client wrote it.
+func TestClaimedName(t *testing.T) {
+	b := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one_echo"}}`)
+	m, err := wire.Decode(b, ServerLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, _ := names{}.inner("one", m.Params.Get("name").Text())
+	c := claimed(&wire.Claim{Name: "one_echo"}, inner)
+	m.Owning(b).Release()
+	for i := range b { // as the next message does
+		b[i] = '!'
+	}
+	if c.Name != "echo" {
+		t.Errorf("%q", c.Name)
+	}
 }

@@ -62,12 +62,12 @@ func (m *member) part() part {
 }
 
 // claimed is what the headers say of the message, with the name that its own
-// server knows.
+// server knows: a copy, since name may alias the message, which is edited then.
 func claimed(c *wire.Claim, name string) *wire.Claim {
 	if c == nil {
 		return nil
 	}
-	return &wire.Claim{Name: name, Params: c.Params}
+	return &wire.Claim{Name: strings.Clone(name), Params: c.Params}
 }
 
 // prefixed is the member whose prefix a name bears.
