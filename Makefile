@@ -28,7 +28,7 @@ CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold 
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python clean
 
 all: test
 
@@ -169,6 +169,14 @@ nemo: .tools/nemo/installed
 .tools/nemo/installed: e2e/nemo/requirements.txt
 	python3 -m venv .tools/nemo
 	.tools/nemo/bin/pip install -q --disable-pip-version-check -r $<
+	touch $@
+
+# A server of the Python SDK, from PyPI. With it in place `make test` reaches it over HTTP.
+python: .tools/python/installed
+
+.tools/python/installed: e2e/python/requirements.txt
+	python3 -m venv .tools/python
+	.tools/python/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
 
 clean:

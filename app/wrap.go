@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
@@ -134,7 +135,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 			front.Close()
 			return exit.With(exit.Unreachable, err)
 		}
-		return w.ended(ctx, gateway.Run(ctx, front, up, cfg))
+		return w.ended(ctx, gateway.Run(ctx, front, w.translate(up), cfg))
 	}
 	all := w.newAdmissions(admit.Options{Alone: true, Out: w.reject})
 	defer all.Close()
@@ -147,7 +148,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 		return exit.With(exit.Unreachable, err)
 	}
 	w.cut.Store(up)
-	if err = gateway.Run(ctx, front, up, cfg); err == nil && ctx.Err() == nil {
+	if err = gateway.Run(ctx, front, w.translate(up), cfg); err == nil && ctx.Err() == nil {
 		err = up.Err() // the client has left before it heard of it
 	}
 	switch {
@@ -157,6 +158,15 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 		return exit.With(exit.Rejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
 	}
 	return w.ended(ctx, err)
+}
+
+// translate lets a client of the other era speak to a server at a URL. A server that is a
+// command has only this client, which falls back to initialize by itself.
+func (w *Wrap) translate(up wire.Conn) wire.Conn {
+	if w.server.Command != nil {
+		return up
+	}
+	return era.Adapt(up, era.Options{DangerouslyAllowSampling: w.server.DangerouslyAllowSampling})
 }
 
 // reject ends the session of a server that no longer passes the check.

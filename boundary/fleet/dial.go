@@ -77,16 +77,24 @@ func Command(c child.Command) Dialer {
 	}
 }
 
-// URL dials a server at a URL. Nothing is sent before the first message. The error is one
-// of the URL.
+// URL dials a server at a URL. Nothing is sent before the first message. The Dialer
+// remembers the era of the server, and its transport where t leaves that open. The error is
+// one of the URL.
 func URL(t wire.Transport, url string, o wire.HTTPOptions) (Dialer, error) {
-	switch t {
-	case wire.StreamableHTTP:
-		return streamable(url, o)
-	case wire.HTTPWithSSE:
-		return withSSE(url, o)
+	first, err := streamable(url, o)
+	if err != nil {
+		return nil, err
 	}
-	return auto(url, o)
+	second, err := withSSE(url, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == wire.StreamableHTTP:
+		return remembering(first, nil), nil
+	case t == wire.HTTPWithSSE:
+		return remembering(second, nil), nil
+	}
+	return remembering(first, second), nil
 }
 
 // Talk calls talk with a connection of its own.

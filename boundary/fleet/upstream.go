@@ -45,8 +45,12 @@ func newUpstream(f *Fleet, s Server) *upstream {
 	return &upstream{s, c}
 }
 
-// with is the same server under another configuration.
-func (u *upstream) with(s Server) *upstream { return &upstream{s, u.condition} }
+// with is the same server under another configuration. Its Dialer stays, as its Identity
+// does, and so does what the Dialer has learned of the server.
+func (u *upstream) with(s Server) *upstream {
+	s.Dial = u.Dial
+	return &upstream{s, u.condition}
+}
 
 func (u *upstream) close() {
 	u.stop()

@@ -174,7 +174,7 @@ func (c *HTTP) failed(f *flight, resp *http.Response) *refusal {
 		if b, err := c.body(resp); err == nil {
 			m, err := Decode(b, c.opt.Limits)
 			if err == nil && m.Kind == ErrorResponse && (m.ID.IsZero() || m.ID == f.id) {
-				m.ID, m.buf, m.Whole = f.id, b, true
+				m.ID, m.buf, m.Whole, m.Cause = f.id, b, true, StatusError(resp.StatusCode)
 				c.answer(m)
 				return nil
 			}

@@ -40,7 +40,8 @@ type Message struct {
 	// behalf of a peer that did not answer: its text is constant and ours.
 	Local bool
 	// Cause is set with Local and says why; it may wrap [ErrUnreachable] or
-	// [ErrSessionGone]. For the operator: it never goes to the other peer.
+	// [ErrSessionGone]. Without Local it is the [StatusError] that came with the peer's
+	// own error. For the operator: it never goes to the other peer.
 	Cause error
 
 	raw []byte          // of one that was put together: the JSON of what it carries; nil: nothing
