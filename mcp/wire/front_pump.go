@@ -186,7 +186,9 @@ func (p *pump) retry(b []byte) []byte {
 func (p *pump) event(e *frontEvent, last bool) error {
 	body := e.m.Body()
 	if hasLineEnd(body) { // between tokens: nothing else may hold them raw
-		body = bytes.Clone(body) // another response may write the same event
+		if e.kept || e.m.buf == nil { // another response may write the same bytes
+			body = bytes.Clone(body)
+		}
 		fold(body)
 	}
 	head := p.retry(append(make([]byte, 0, 160), "event: message\n"...))
