@@ -92,8 +92,8 @@ func adds(t *testing.T, session *mcp.ClientSession, tool string) {
 }
 
 // TestPythonServer: a client of 2026-07-28 reaches a server of the Python SDK, which answers
-// 400 or 405 to server/discover, over either transport, alone and as one of all. The server is
-// asked once for the modern era in the life of a gateway.
+// 400 or 405 to server/discover, over either transport, alone, as one of all and wrapped. The
+// server is asked once for the modern era in the life of a gateway, and of a check.
 func TestPythonServer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -118,6 +118,18 @@ func TestPythonServer(t *testing.T) {
 			}
 			if n := refused.Swap(0); n != tt.refused {
 				t.Errorf("the gateway was refused %d times, want %d", n, tt.refused)
+			}
+			file := filepath.Join(t.TempDir(), "mcp.json")
+			if err := os.WriteFile(file, []byte(`{"mcpServers":{"py":{"url":`+quote(at)+`}}}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			check := exec.Command(in.bin, "check", file)
+			check.Env = newInstall(t).env()
+			if out, err := check.CombinedOutput(); err != nil {
+				t.Errorf("check: %v: %+q", err, out)
+			}
+			if n := refused.Swap(0); n != tt.refused {
+				t.Errorf("the check was refused %d times, want %d", n, tt.refused)
 			}
 			for _, pins := range []string{"enforce", "off"} {
 				adds(t, connect(t, in.command("--name", "py", "--pins", pins, "--url", at)).ClientSession, "add")
