@@ -28,7 +28,7 @@ type toLegacy struct {
 
 	exchanges map[string]*exchange // by handle
 	orphans   []*ask               // asked while nobody could be
-	kept      int                  // bytes of results that wait for their clients
+	kept      int                  // bytes of answers that wait for their clients
 	listens   map[wire.ID]*subscription
 	uris      map[string]int // subscriptions of the server, and for how many listens
 	level     int            // of logging, as the server was told; -1 = not

@@ -265,7 +265,7 @@ func (t *toLegacy) retry(m *wire.Message, now time.Time) {
 		}
 		result := k.result
 		k.result = nil
-		t.kept -= len(result.Result.Raw())
+		t.kept -= len(result.Body())
 		t.forget(k)
 		t.finish(k, result, m.ID)
 		return
@@ -327,15 +327,14 @@ func (t *toLegacy) putLinks(k *call, m *wire.Message, id wire.ID) bool {
 
 // keep holds the answer to a call whose client has yet to come back.
 func (t *toLegacy) keep(k *call, m *wire.Message) {
-	size := len(m.Result.Raw())
 	if t.byToken[k.token] == k {
 		delete(t.byToken, k.token)
 	}
-	if t.kept+size > maxKept {
+	if t.kept+len(m.Body()) > maxKept {
 		m.Release()
-		m, size = errBusy.local(k.id, nil), 0
+		m = errBusy.local(k.id, nil)
 	}
-	t.kept += size
+	t.kept += len(m.Body())
 	k.result = m
 }
 
@@ -343,7 +342,7 @@ func (t *toLegacy) dropResult(k *call) {
 	if k.result == nil {
 		return
 	}
-	t.kept -= len(k.result.Result.Raw())
+	t.kept -= len(k.result.Body())
 	k.result.Release()
 	k.result = nil
 }
