@@ -316,7 +316,10 @@ func TestAdmitMoreNews(t *testing.T) {
 	r.news.lists.Store(1) // tools
 	changed := a.Changed()
 	a.change()
-	r.tell(ctx, changed)
+	for ctx.Err() == nil {
+		<-changed
+		changed = r.tell(ctx)
+	}
 	if h.told != 2 {
 		t.Errorf("told %d times", h.told)
 	}

@@ -51,6 +51,7 @@ type ask struct {
 
 // calls are the requests under way in both directions.
 type calls struct {
+	begun     func() // called when there is one more, without the lock; nil: not called
 	mu        sync.Mutex
 	limit     int
 	lastUp    int64
@@ -70,6 +71,7 @@ func newCalls(limit int) *calls {
 
 // open gives c its number, or says why it cannot be under way.
 func (c *calls) open(n *call) *answer {
+	defer c.oneMore() // once the lock is free
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byID[n.id] != nil && !n.id.IsZero() {
@@ -92,6 +94,19 @@ func (c *calls) open(n *call) *answer {
 		c.byToken[n.wireToken()] = n
 	}
 	return nil
+}
+
+func (c *calls) oneMore() {
+	if c.begun != nil {
+		c.begun()
+	}
+}
+
+// none reports whether nothing is under way in either direction.
+func (c *calls) none() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.up) == 0 && len(c.down) == 0
 }
 
 // get returns the call that the server answers under id; nil if there is none.
@@ -214,6 +229,7 @@ func (c *calls) all() (waiting []*call) {
 
 // ask numbers a request of the server, or says why it cannot be under way.
 func (c *calls) ask(id wire.ID, method string, now time.Time) (*ask, *answer) {
+	defer c.oneMore()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.askedBy[id] != nil {

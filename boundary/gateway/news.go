@@ -45,33 +45,27 @@ func wants(m *wire.Message) (bits uint32) {
 	return bits
 }
 
-// tell tells the client whenever other items may be seen than before. changed is as the
-// Admission has given it before the first message was read.
-func (r *relay) tell(ctx context.Context, changed <-chan struct{}) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-		}
-		changed = r.cfg.Admission.Changed() // first: what changes meanwhile is told once more
-		for i, name := range changing {
-			method := "notifications/" + name + "/list_changed"
-			if r.news.ready.Load() && r.news.lists.Load()&(1<<i) != 0 {
-				if r.toClient(ctx, wire.NewRequest(wire.ID{}, method, nil)) != nil {
-					return
-				}
+// tell tells the client that other items may be seen than before. It returns what is
+// closed when that changes again; nil if the client cannot be told.
+func (r *relay) tell(ctx context.Context) (changed <-chan struct{}) {
+	changed = r.cfg.Admission.Changed() // first: what changes meanwhile is told once more
+	for i, name := range changing {
+		method := "notifications/" + name + "/list_changed"
+		if r.news.ready.Load() && r.news.lists.Load()&(1<<i) != 0 {
+			if r.toClient(ctx, wire.NewRequest(wire.ID{}, method, nil)) != nil {
+				return nil
 			}
-			for _, k := range r.calls.listening(1 << i) {
-				params := append(k.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `}}`...)
-				m := wire.NewRequest(wire.ID{}, method, params)
-				m.Related = k.id
-				if r.toClient(ctx, m) != nil {
-					return
-				}
+		}
+		for _, k := range r.calls.listening(1 << i) {
+			params := append(k.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `}}`...)
+			m := wire.NewRequest(wire.ID{}, method, params)
+			m.Related = k.id
+			if r.toClient(ctx, m) != nil {
+				return nil
 			}
 		}
 	}
+	return changed
 }
 
 // listening are the subscriptions that want one of the notifications.

@@ -18,7 +18,8 @@ import (
 // relay is one client and one server. Each side has one goroutine that reads
 // it; what the server's reader and the clock have to say to the server goes
 // through a queue, so that a server which does not read cannot stop the one who
-// reads it.
+// reads it. An idle session has no other goroutine: queue, clock and news of lists
+// start theirs when they have something to do.
 type relay struct {
 	cfg       Config
 	log       *slog.Logger
@@ -28,7 +29,9 @@ type relay struct {
 	news      news
 	calls     *calls
 	holding   holding
-	toServer  chan *wire.Message
+	life      context.Context // of run
+	outbox    outbox
+	expiry    expiry
 	quiet     quiet
 	work      sync.WaitGroup
 	passing   atomic.Int64 // messages on their way to the client whose calls may be closed already
@@ -40,9 +43,6 @@ type relay struct {
 	clientOwn listing // what the client lists itself
 }
 
-// queueLength bounds what waits for a server that does not read.
-const queueLength = 256
-
 func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	cfg, err := cfg.orDefault()
 	if err != nil {
@@ -50,8 +50,9 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	}
 	r := &relay{
 		cfg: cfg, log: cfg.Log, front: front, up: up,
-		calls: newCalls(cfg.inFlight), toServer: make(chan *wire.Message, queueLength),
+		calls: newCalls(cfg.inFlight),
 	}
+	r.calls.begun = r.expiry.arm
 	r.quiet.log = cfg.Log
 	r.surface.admission = cfg.Admission
 	r.listing.versions, r.clientOwn.versions = cfg.Admission != nil, cfg.Admission != nil
@@ -61,30 +62,22 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 
 func (r *relay) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
+	r.life = ctx
 	ended := r.begun()
 	work := &r.work
 	client, server := make(chan error, 1), make(chan error, 1)
+	var changed <-chan struct{} // nil: never
 	if a := r.cfg.Admission; a != nil {
-		changed := a.Changed()
-		work.Go(func() { r.tell(ctx, changed) })
+		changed = a.Changed()
 	}
 	work.Go(func() { client <- r.readClient(ctx) })
 	work.Go(func() { server <- r.readServer(ctx) })
-	work.Go(func() { r.writeServer(ctx) })
-	work.Go(func() { r.watch(ctx) })
+	r.startClock(ctx)
 
-	var err error
-	select {
-	case err = <-client:
-		if err == nil {
-			err = r.drain(ctx, server)
-		}
-	case err = <-server:
-		r.abandon(ctx)
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	err := r.attend(ctx, client, server, changed)
 	stop()
+	r.outbox.end()
+	r.expiry.end()
 	r.front.Close()
 	r.up.Close()
 	work.Wait()
@@ -93,6 +86,29 @@ func (r *relay) run(ctx context.Context) error {
 	}
 	ended(err)
 	return err
+}
+
+// attend waits until one side has ended, and has the client told of changes meanwhile.
+func (r *relay) attend(ctx context.Context, client, server <-chan error, changed <-chan struct{}) error {
+	told := make(chan (<-chan struct{}), 1)
+	for {
+		select {
+		case err := <-client:
+			if err == nil {
+				err = r.drain(ctx, server)
+			}
+			return err
+		case err := <-server:
+			r.abandon(ctx)
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed: // a client that does not read holds its own goroutine only
+			changed = nil
+			r.work.Go(func() { told <- r.tell(ctx) })
+		case changed = <-told:
+		}
+	}
 }
 
 // drain waits for the answers that are still to come to a client that has said
@@ -161,44 +177,7 @@ func (r *relay) toClient(ctx context.Context, out *wire.Message) error {
 	return nil
 }
 
-// enqueue leaves a message for the server without waiting for it.
-func (r *relay) enqueue(out *wire.Message) {
-	select {
-	case r.toServer <- out:
-	default:
-		r.quiet.warn("message to the server lost: it does not read")
-	}
-}
-
-func (r *relay) writeServer(ctx context.Context) {
-	for {
-		select {
-		case out := <-r.toServer:
-			if err := r.up.Write(ctx, out); err != nil && ctx.Err() == nil {
-				r.quiet.warn("server takes no messages", "error", err)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// watch ends what takes too long.
-func (r *relay) watch(ctx context.Context) {
-	tick := time.NewTicker(min(time.Second, max(r.cfg.Timeout/4, time.Millisecond)))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			if !r.expire(ctx, now) {
-				return
-			}
-		}
-	}
-}
-
+// expire ends what takes too long; false if the client cannot be told.
 func (r *relay) expire(ctx context.Context, now time.Time) bool {
 	r.passing.Add(1)
 	defer r.passing.Add(-1)

@@ -44,6 +44,7 @@ type eventReader struct {
 
 	buf     []byte // read and not yet looked at
 	store   []byte
+	full    bool // the last read filled the first store: the next one is larger
 	started bool
 	wasCR   bool // the last line ended in CR: an LF now belongs to it
 	err     error
@@ -140,11 +141,18 @@ func appendPooled(b, more []byte) []byte {
 	return append(b, more...)
 }
 
+// firstRead is the size of the first read of a stream, and of all that follow until one
+// fills it.
+const firstRead = 512
+
 func (r *eventReader) fill() error {
 	if r.err != nil {
 		return r.err
 	}
-	if r.store == nil {
+	switch {
+	case r.store == nil: // many a stream is silent for hours
+		r.store = make([]byte, firstRead)
+	case r.full:
 		r.store = make([]byte, readSize)
 	}
 	for tries := 0; len(r.buf) == 0; tries++ {
@@ -156,7 +164,7 @@ func (r *eventReader) fill() error {
 		}
 		var n int
 		n, r.err = r.r.Read(r.store)
-		r.buf = r.store[:n]
+		r.buf, r.full = r.store[:n], n == firstRead && len(r.store) == firstRead
 	}
 	if r.started {
 		return nil

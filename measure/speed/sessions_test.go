@@ -58,6 +58,11 @@ func TestMeasureSessions(t *testing.T) {
 		if f.Goroutines < goroutines || f.Goroutines > 40 || len(f.Waiting) < 2 {
 			t.Errorf("%s: %v goroutines a session, want at least %v: %v", f.Way, f.Goroutines, goroutines, f.Waiting)
 		}
+		for _, name := range []string{"tell", "tick", "writeServer"} {
+			if n := f.Waiting["boundary/gateway.(*relay)."+name]; n != 0 {
+				t.Errorf("%s: an idle session has a goroutine in %s", f.Way, name)
+			}
+		}
 	}
 	if l := r.List; l.Tools != 12 || l.First <= 0 || l.P50 <= 0 || l.P99 < l.P50 || l.Sum50 <= 0 || l.Sum99 < l.Sum50 {
 		t.Errorf("lists: %+v", l)
