@@ -92,6 +92,7 @@ func TestClockRests(t *testing.T) {
 		}
 		front.token <- struct{}{} // for the answer that the server gets
 		time.Sleep(62 * time.Second)
+		synctest.Wait()
 		if n := len(front.got); n != 1 || !r.calls.none() || armed() {
 			t.Errorf("%d answers, none under way %v, clock armed %v", n, r.calls.none(), armed())
 		}
