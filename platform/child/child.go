@@ -327,6 +327,11 @@ func (o *output) Read(p []byte) (int, error) {
 	}
 	n, err := o.f.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// If the machine stopped this process until now, the pipe has not been looked at.
+		o.f.SetReadDeadline(time.Now().Add(outputGrace))
+		n, err = o.f.Read(p)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = io.EOF
 	}
 	return n, err

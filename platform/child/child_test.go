@@ -198,7 +198,7 @@ func grandchildOf(t *testing.T, br *bufio.Reader) int {
 }
 
 func TestEchoThenStop(t *testing.T) {
-	p := start(t, "echo", Command{})
+	p := start(t, "echo", Command{CloseWait: time.Minute}) // a busy machine may stop the child for a while
 	io.WriteString(p.Stdin, "hello\n")
 	if got := line(t, p.Stdout); got != "hello" {
 		t.Errorf("echo = %q", got)
@@ -279,6 +279,27 @@ func TestEscapedGrandchildHoldsNobody(t *testing.T) {
 				t.Error("the grandchild was to outlive its parent here: the test shows nothing")
 			}
 		})
+	}
+}
+
+// TestOutputAfterPause: what a child wrote last is read, although this process was stopped
+// until the pipe's deadline was over.
+func TestOutputAfterPause(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close() // as a grandchild has it open
+	done := make(chan struct{})
+	defer close(done)
+	o := &output{f: r, done: done, limit: drainLimit}
+	defer o.Close()
+	io.WriteString(w, "last words")
+	if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Skip(err)
+	}
+	if b, err := io.ReadAll(o); string(b) != "last words" || err != nil {
+		t.Errorf("%q, %v", b, err)
 	}
 }
 
@@ -372,8 +393,13 @@ func TestStderrFlood(t *testing.T) {
 	p := start(t, "flood", Command{Stderr: got.add})
 	began := time.Now()
 	within(t, 30*time.Second, "a flooding child", func() { p.Exit() })
-	time.Sleep(2 * outputGrace)
-	all := got.get()
+	var all []string
+	for range 3000 { // the last line comes once the pipe has been silent
+		if all = got.get(); len(all) >= stderrBurst && strings.HasSuffix(all[len(all)-1], "]") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	if len(all) < stderrBurst || float64(len(all)) > stderrBurst+400+stderrRate*time.Since(began).Seconds() {
 		t.Errorf("%d lines came through", len(all))
 	}
