@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -47,8 +48,11 @@ func legacyUpstream(t *testing.T, name string) string {
 
 // TestDecodes: a call and its answer are parsed once each, whatever route they take: alone or
 // among all servers, to a server of the same era or of the other, over a connection of its own
-// or one that all sessions share.
+// or one that all sessions share. Other messages of the process, such as those of a stream that
+// is opened again, are counted as well, so the fewest of several tries count: no try can have
+// fewer than the calls themselves need.
 func TestDecodes(t *testing.T) {
+	const calls = 20
 	g := apptest.Start(t, fmt.Sprintf(`version: 1
 http: {rate: 0}
 servers:
@@ -72,15 +76,18 @@ servers:
 					if _, err := g.Say(s, tool, "first"); err != nil {
 						t.Fatal(err)
 					}
-					const calls = 20
-					before := wire.Decoded()
-					for range calls {
-						if _, err := g.Say(s, tool, "again"); err != nil {
-							t.Fatal(err)
+					fewest := int64(math.MaxInt64)
+					for try := 0; try < 50 && fewest > 2*calls; try++ {
+						before := wire.Decoded()
+						for range calls {
+							if _, err := g.Say(s, tool, "again"); err != nil {
+								t.Fatal(err)
+							}
 						}
+						fewest = min(fewest, wire.Decoded()-before)
 					}
-					if n := wire.Decoded() - before; n != 2*calls {
-						t.Errorf("%d decodes of %d calls", n, calls)
+					if fewest != 2*calls {
+						t.Errorf("%d decodes of %d calls", fewest, calls)
 					}
 				})
 			}

@@ -185,7 +185,7 @@ func TestEverything(t *testing.T) {
 		ctx, cancel := context.WithTimeout(soon(t), 200*time.Millisecond)
 		defer cancel()
 		if _, err := h.CallTool(ctx, &mcp.CallToolParams{Name: "trigger-long-running-operation",
-			Arguments: map[string]any{"duration": 3, "steps": 3}}); err == nil {
+			Arguments: map[string]any{"duration": 10, "steps": 10}}); err == nil {
 			t.Error("a cancelled call succeeded")
 		}
 		h.call(t, in, "everything", "echo", map[string]any{"message": "still here"})

@@ -95,7 +95,7 @@ func Start(t *testing.T, config string, environ map[string]string) *Gateway {
 			if err != nil {
 				t.Errorf("serve: %v", err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("it does not end")
 		}
 	})
@@ -113,7 +113,7 @@ func (g *Gateway) Write(config string) {
 // Eventually waits until ok is true.
 func (g *Gateway) Eventually(what string, ok func() bool) {
 	g.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if ok() {
 			return
 		}
@@ -136,7 +136,7 @@ func (b Bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // Connect opens a session of the SDK's client, in the given version of the protocol.
 func (g *Gateway) Connect(path, token, version string) (*mcp.ClientSession, error) {
 	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	s, err := c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: g.Base + path, HTTPClient: &http.Client{Transport: Bearer(token)}},
 		&mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -158,7 +158,7 @@ func (g *Gateway) Must(path, token, version string) *mcp.ClientSession {
 
 // Say calls a tool and returns the line inside of its fence.
 func (g *Gateway) Say(s *mcp.ClientSession, tool, text string) (string, error) {
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"text": text}})
 	if err != nil {
@@ -174,7 +174,7 @@ func (g *Gateway) Say(s *mcp.ClientSession, tool, text string) (string, error) {
 // Tools lists the names of the tools, sorted.
 func (g *Gateway) Tools(s *mcp.ClientSession) (names []string) {
 	g.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	r, err := s.ListTools(ctx, nil)
 	if err != nil {

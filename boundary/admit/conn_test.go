@@ -117,7 +117,7 @@ func legacy(description string) func(*peer, string, string, json.RawMessage) str
 func (r *rig) opened(p *peer) *Conn {
 	r.t.Helper()
 	p.t = r.t
-	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 5 * time.Second}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
+	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 30 * time.Second}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
 		conn, _ := p.dial(ctx)
 		defer conn.Close()
 		return surface.Collect(ctx, conn, surface.CollectOptions{Legacy: true})
@@ -302,7 +302,7 @@ func TestConnAgain(t *testing.T) {
 		return base(p, method, id, params)
 	}}
 	c := r.opened(p)
-	c.opt.Timeout = time.Second
+	c.opt.Timeout = 5 * time.Second // a busy machine may stop for a while
 	say(t, c, askHello)
 	hears(t, c, `"serverInfo"`)
 	say(t, c, greeting)

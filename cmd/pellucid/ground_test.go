@@ -3,13 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
@@ -24,10 +24,9 @@ func TestImportStops(t *testing.T) {
 	cmd.Args = []string{cmd.Args[0], "ground", "import", "--db", filepath.Join(t.TempDir(), "ground.db"), "-"}
 	in, _, stderr := start(t, cmd)
 	body := factcheck.Demonstration()[0]
-	if _, err := in.Write(append(body, '\n')); err != nil {
+	if _, err := in.Write(bytes.Repeat(append(body, '\n'), 1<<20/len(body))); err != nil { // more than a pipe holds: it reads
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond) // it reads, and waits for more
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
