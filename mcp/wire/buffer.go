@@ -49,6 +49,12 @@ func GetBuffer(n int) []byte {
 
 // PutBuffer takes back a slice from GetBuffer; the caller forgets it.
 func PutBuffer(b []byte) {
+	if overwrite {
+		for i := range b[:cap(b)] {
+			b[:cap(b)][i] = 0xdb
+		}
+		return
+	}
 	if n := cap(b); n >= minBuffer && n <= maxPooled {
 		if class, room := classOf(n); room == n {
 			b = b[:0]
