@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
+	"io"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -35,30 +37,38 @@ func everythingAt(t *testing.T, transport, path string) (url string, server *os.
 	t.Helper()
 	argv := npmServer(t, "everything", transport)
 	cmd := exec.Command(argv[0], append([]string{"--import", loopbackOnly}, argv[1:]...)...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return "http://127.0.0.1:" + startListening(t, cmd) + path, cmd.Process
+}
+
+// startListening runs a server that says at which port it listens, in a line of its standard
+// output or standard error, and returns the port. The server ends with the test.
+func startListening(t *testing.T, cmd *exec.Cmd) (port string) {
+	t.Helper()
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = w, w, time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.CloseWithError(cmp.Or(cmd.Wait(), io.EOF))
+	}()
 	t.Cleanup(func() {
 		cmd.Process.Kill()
-		cmd.Wait()
+		r.Close()
+		<-ended
 	})
 	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+	for lines := bufio.NewScanner(r); lines.Scan(); {
 		if port, ok := strings.CutPrefix(lines.Text(), "e2e-port "); ok {
-			go func() { // it must not block on its pipe
-				for lines.Scan() {
-				}
-			}()
-			return "http://127.0.0.1:" + port + path, cmd.Process
+			go io.Copy(io.Discard, r) // the server must not wait for a reader
+			return port
 		}
 	}
 	t.Fatal("the server does not listen")
-	return "", nil
+	return ""
 }
 
 // TestTransparentHTTP is TestTransparent with the wrapped server behind HTTP, and behind

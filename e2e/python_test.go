@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,24 +31,7 @@ func pythonServer(t *testing.T, transport, path string) (at string, refused *ato
 		t.Skip("the Python SDK is not installed; `make python` installs it")
 	}
 	cmd := exec.Command(python, "-B", filepath.Join("python", "server.py"), transport)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
-	defer timer.Stop()
-	line, _ := bufio.NewReader(stdout).ReadString('\n')
-	port, ok := strings.CutPrefix(strings.TrimSpace(line), "e2e-port ")
-	if !ok {
-		t.Fatalf("the server does not listen: %q", line)
-	}
+	port := startListening(t, cmd)
 	refused = new(atomic.Int64)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:" + port})
 	proxy.FlushInterval = -1

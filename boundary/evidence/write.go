@@ -116,11 +116,11 @@ func (r *Recorder) add(ctx context.Context, records []ledger.Sealed) error {
 	if r.o.BestEffort && r.o.Direct != nil && r.o.Direct.Carry(ctx, records) {
 		return nil
 	}
-	octets := make([][]byte, len(records))
+	stored := make([][]byte, len(records))
 	for i := range records {
-		octets[i] = records[i].Bytes()
+		stored[i] = records[i].Bytes()
 	}
-	return r.o.Store.Add(ctx, octets)
+	return r.o.Store.Add(ctx, stored)
 }
 
 func (r *Recorder) written(kept []job, told int64) {

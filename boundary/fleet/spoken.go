@@ -84,7 +84,7 @@ func refuses(m *wire.Message) bool {
 	}
 }
 
-// statusOf is the HTTP status by which a server refused a request; 0: it has none.
+// statusOf is the HTTP status by which a server refused a request; 0: the refusal has no status.
 func statusOf(m *wire.Message) int {
 	var status wire.StatusError
 	errors.As(m.Cause, &status)

@@ -274,7 +274,7 @@ func (e *earlyDigest) of(b []byte) frame.Digest {
 	return d
 }
 
-// wait returns once nobody reads the bytes any more.
+// wait returns once the digest is made: the bytes may change from then on.
 func (e *earlyDigest) wait() {
 	if e.done != nil {
 		<-e.done

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEarlyDigest: whether or not it was begun beside the walk, it is the digest, and
-// nobody reads the bytes any more once wait has returned.
+// the bytes are read no more once wait has returned.
 func TestEarlyDigest(t *testing.T) {
 	for _, n := range []int{0, 1, worthHelp - 1, worthHelp, 1 << 20} {
 		b := bytes.Repeat([]byte{'a'}, n)

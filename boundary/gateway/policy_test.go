@@ -169,7 +169,7 @@ func (c *slowFront) Close() error {
 
 // TestAnswersOfOurOwnLast: a client that closes its side behind a call gets the answer that
 // is the boundary's own: the policy's, though the call had to wait for the list of tools,
-// and the one in place of an answer that is none.
+// and the one in place of an answer that is not acceptable.
 func TestAnswersOfOurOwnLast(t *testing.T) {
 	for _, tt := range []struct{ request, server, want string }{
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"}}`, `"result":{"tools":[` + tool("look", "") + `]}`, "refused this call"},

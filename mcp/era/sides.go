@@ -192,8 +192,8 @@ func (s *sides) notify(method string, params []byte, related wire.ID) {
 	s.deliver(m, wire.ID{})
 }
 
-// deliver gives the client a message that was put together. One that is not
-// acceptable is an error to whoever waits for id.
+// deliver gives the client a message that was put together. In place of one that is not
+// acceptable the client gets an error, if it waits as id.
 func (s *sides) deliver(m *wire.Message, id wire.ID) {
 	if m.Parse() == nil {
 		s.pass(m)

@@ -232,7 +232,7 @@ func (t *toModern) cancelled(m *wire.Message) {
 	}
 	k := t.byClient[idOf(m.Params.Get("requestId"))]
 	if k == nil {
-		m.Route.Version = modernVersion // a modern client's: nobody else is unknown here
+		m.Route.Version = modernVersion // a modern client's: the requests of legacy clients are known here
 		t.up = append(t.up, m)
 		return
 	}

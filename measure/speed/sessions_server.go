@@ -77,17 +77,9 @@ func (s *idleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Method == http.MethodDelete:
 		return
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	raw := answerTo(body)
+	body, raw := readPost(w, r)
 	if raw == nil {
-		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	if m, err := wire.Decode(body, limits); err == nil {

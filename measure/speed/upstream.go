@@ -25,17 +25,8 @@ const (
 // serveUpstream is an MCP server of the least possible cost: every result exists
 // before it is asked for.
 func serveUpstream(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	raw := answerTo(body)
+	_, raw := readPost(w, r)
 	if raw == nil {
-		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	if r.URL.Path == streamPath {
@@ -45,6 +36,23 @@ func serveUpstream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(raw)
+}
+
+// readPost reads a message and returns the answer to it; nil where none is wanted: then the
+// response is written.
+func readPost(w http.ResponseWriter, r *http.Request) (body, raw []byte) {
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return nil, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, nil
+	}
+	if raw = answerTo(body); raw == nil {
+		w.WriteHeader(http.StatusAccepted)
+	}
+	return body, raw
 }
 
 // serveLines is the same over pipes.

@@ -211,7 +211,7 @@ type rewriter struct {
 	dst   []byte
 	base  int // of the text in dst
 
-	index *Doc // gets the entries of what is written; nil: nobody wants them
+	index *Doc // gets the entries of what is written; nil: none are wanted
 	at    int  // of the first error in the text
 	code  Code // of that error
 }

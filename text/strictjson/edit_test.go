@@ -269,6 +269,9 @@ func TestApplyModel(t *testing.T) {
 			t.Fatalf("without edits: %s became %s", src, got)
 		}
 		drawEdits(t, model, d.Root(), &e)
+		if err := checkEdited(t, d.Root(), &e, Limits{}); err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
 		got := jsontext.Value(e.Apply(nil, d.Root()))
 		if err := got.Compact(); err != nil {
 			t.Fatalf("%s became %s: %v", src, got, err)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // checkEdited holds ResetEdited against Apply and Reset, which it stands for.
@@ -42,23 +40,6 @@ func checkEdited(t interface{ Fatalf(string, ...any) }, v Value, e *Edits, lim L
 		t.Fatalf("%q: %d mended, %d are marked", want, edited.Mended, mended)
 	}
 	return nil
-}
-
-func TestResetEditedModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		model := drawTree(t, 4)
-		spaces := rapid.SampledFrom([]string{"", "", " ", "\n\t"})
-		src := model.render(nil, func() string { return spaces.Draw(t, "space") })
-		var d Doc
-		if err := d.Reset(src, Limits{}); err != nil {
-			t.Fatalf("Reset(%s): %v", src, err)
-		}
-		var e Edits
-		drawEdits(t, model, d.Root(), &e)
-		if err := checkEdited(t, d.Root(), &e, Limits{}); err != nil {
-			t.Fatalf("%s: %v", src, err)
-		}
-	})
 }
 
 func TestResetEdited(t *testing.T) {
