@@ -251,7 +251,7 @@ func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 
 // probe opens connections to a server of the fleet, to look at what it says of itself.
 func (b *Gateway) probe(name string) surface.Connect {
-	return func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+	return func(ctx context.Context, talk func(context.Context, wire.ReadConn) error) error {
 		return b.fleet.Probe(ctx, name, talk)
 	}
 }
@@ -289,7 +289,7 @@ func (b *Gateway) observer(s *rules.Server) gateway.Observer {
 // translate lets a client of either era speak to the server. A legacy session begins
 // with initialize, which shows what the server is. A modern one may begin with
 // anything, so that the server itself is asked, unless it is not there to answer.
-func (b *Gateway) translate(server string, conn wire.Conn, client wire.Era) wire.Conn {
+func (b *Gateway) translate(server string, conn wire.ReadConn, client wire.Era) wire.ReadConn {
 	s := b.rules.Load().Server(server)
 	o := era.Options{DangerouslyAllowSampling: s != nil && s.DangerouslyAllowSampling}
 	if client == wire.Legacy {

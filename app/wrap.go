@@ -120,7 +120,7 @@ func (w *Wrap) Close() {
 // Run relays between the client at front and the server until one of them is gone or ctx ends.
 // It closes front. The server is checked before a word of it passes, unless its rules say that
 // nothing is pinned.
-func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
+func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 	dial, err := dialer(w.server, &w.stderr, w.log)
 	if err != nil {
 		front.Close()
@@ -162,7 +162,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 
 // translate lets a client of the other era speak to a server at a URL. A server that is a
 // command has only this client, which falls back to initialize by itself.
-func (w *Wrap) translate(up wire.Conn) wire.Conn {
+func (w *Wrap) translate(up wire.ReadConn) wire.ReadConn {
 	if w.server.Command != nil {
 		return up
 	}
@@ -179,7 +179,7 @@ func (w *Wrap) reject(string) {
 
 // remember keeps the process that dial starts, so that its end can be told.
 func (w *Wrap) remember(dial fleet.Dialer) fleet.Dialer {
-	return func(ctx context.Context) (wire.Conn, error) {
+	return func(ctx context.Context) (wire.ReadConn, error) {
 		conn, err := dial(ctx)
 		if child, is := conn.(*fleet.Child); is {
 			w.last.Store(child)

@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// Conn is a wire.Conn to a server that is checked over the very connection which its
+// Conn is a wire.ReadConn to a server that is checked over the very connection which its
 // one client uses afterwards, so that a server that is a process starts once. The
 // client's own first request opens the conversation, and its answer waits until the
 // server is admitted. Where that cannot be, the server is checked over a connection of
@@ -26,7 +26,7 @@ import (
 //     that there is no client's to use.
 type Conn struct {
 	server *Server
-	dial   func(context.Context) (wire.Conn, error)
+	dial   func(context.Context) (wire.ReadConn, error)
 	opt    surface.CollectOptions
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
@@ -39,7 +39,7 @@ type Conn struct {
 
 	mu      sync.Mutex
 	waiting []*wire.Message // what the client has said before ready
-	conn    wire.Conn       // nil: none yet, or none any more
+	conn    wire.ReadConn   // nil: none yet, or none any more
 	closed  bool
 	open    bool
 	greeted bool // the client's greeting must not reach the server a second time
@@ -59,7 +59,7 @@ var errCut = errors.New("admit: rejected after all")
 // Conn dials, and begins the check with the client's first request. Reading returns the
 // reason why a server is not admitted, see Verify. version is the client's that
 // collects. The error is dial's.
-func (s *Server) Conn(ctx context.Context, dial func(context.Context) (wire.Conn, error), version string) (*Conn, error) {
+func (s *Server) Conn(ctx context.Context, dial func(context.Context) (wire.ReadConn, error), version string) (*Conn, error) {
 	c := &Conn{server: s, dial: dial, opt: surface.CollectOptions{Version: version}, done: make(chan struct{}),
 		early: make(chan *wire.Message), more: make(chan struct{}, 1), ready: make(chan struct{}), met: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancel(ctx)
@@ -201,7 +201,7 @@ func (c *Conn) admitted(first *wire.Message, o *surface.Opening) error {
 // turn takes what waits; where nothing does, Write goes to the connection from now on.
 // The lock is not held while the server is written to: one that does not read must not
 // keep anybody from closing the connection.
-func (c *Conn) turn() (wire.Conn, []*wire.Message) {
+func (c *Conn) turn() (wire.ReadConn, []*wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	waiting := c.waiting
@@ -252,7 +252,7 @@ func (c *Conn) refuse(out *wire.Message, code int, text string) error {
 	}
 }
 
-func (c *Conn) current() wire.Conn {
+func (c *Conn) current() wire.ReadConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.conn
@@ -287,7 +287,7 @@ func (c *Conn) drop() {
 
 // forward writes what the client says, but for its greeting where the server was
 // greeted.
-func (c *Conn) forward(ctx context.Context, conn wire.Conn, out *wire.Message) error {
+func (c *Conn) forward(ctx context.Context, conn wire.ReadConn, out *wire.Message) error {
 	c.meet.Do(func() { close(c.met) })
 	if c.greeted && out.Method == mcpmsg.Initialized {
 		return nil
@@ -295,7 +295,7 @@ func (c *Conn) forward(ctx context.Context, conn wire.Conn, out *wire.Message) e
 	return conn.Write(ctx, out)
 }
 
-// Write implements wire.Conn.
+// Write implements wire.ReadConn.
 func (c *Conn) Write(ctx context.Context, out *wire.Message) error {
 	c.mu.Lock()
 	if !c.open && !c.closed && len(c.waiting) < maxWaiting {
@@ -323,7 +323,7 @@ func (c *Conn) Write(ctx context.Context, out *wire.Message) error {
 	return c.forward(ctx, conn, out)
 }
 
-// Read implements wire.Conn.
+// Read implements wire.ReadConn.
 func (c *Conn) Read(ctx context.Context) (*wire.Message, error) {
 	select {
 	case m := <-c.early:
@@ -367,7 +367,7 @@ func (o over) Is(target error) bool { return errors.Is(o.reason, target) }
 // Cut closes the connection: the client is told that the server is gone.
 func (c *Conn) Cut() { c.drop() }
 
-// Close implements wire.Conn. It ends the check too.
+// Close implements wire.ReadConn. It ends the check too.
 func (c *Conn) Close() error {
 	c.stop()
 	c.mu.Lock()

@@ -31,7 +31,7 @@ type peer struct {
 	heard []string
 }
 
-func (p *peer) dial(context.Context) (wire.Conn, error) {
+func (p *peer) dial(context.Context) (wire.ReadConn, error) {
 	fromClient, toServer, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (r *rig) opened(p *peer) *Conn {
 	return c
 }
 
-func say(t *testing.T, c wire.Conn, raw string) {
+func say(t *testing.T, c wire.ReadConn, raw string) {
 	t.Helper()
 	m, err := wire.Decode([]byte(raw), strictjson.Limits{})
 	if err != nil {
@@ -141,7 +141,7 @@ func say(t *testing.T, c wire.Conn, raw string) {
 	}
 }
 
-func hears(t *testing.T, c wire.Conn, want string) {
+func hears(t *testing.T, c wire.ReadConn, want string) {
 	t.Helper()
 	one, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
@@ -324,7 +324,7 @@ func TestConnEnds(t *testing.T) {
 	p.counts(t, 1, 1, 0)
 
 	gone := errors.New("gone")
-	if _, err := r.Server("a").Conn(ctx, func(context.Context) (wire.Conn, error) { return nil, gone }, "1"); !errors.Is(err, gone) {
+	if _, err := r.Server("a").Conn(ctx, func(context.Context) (wire.ReadConn, error) { return nil, gone }, "1"); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 
@@ -365,7 +365,7 @@ func TestConnWaits(t *testing.T) {
 
 // A deaf Conn takes no call of a tool, until it is closed.
 type deaf struct {
-	wire.Conn
+	wire.ReadConn
 	called, closed chan struct{}
 	close          func() // of closed, once
 }
@@ -376,12 +376,12 @@ func (d *deaf) Write(ctx context.Context, out *wire.Message) error {
 		<-d.closed
 		return wire.ErrPeerClosed
 	}
-	return d.Conn.Write(ctx, out)
+	return d.ReadConn.Write(ctx, out)
 }
 
 func (d *deaf) Close() error {
 	d.close()
-	return d.Conn.Close()
+	return d.ReadConn.Close()
 }
 
 // TestConnDeaf: a server that does not read what waited for it keeps nobody from leaving.
@@ -397,8 +397,8 @@ func TestConnDeaf(t *testing.T) {
 	d := &deaf{called: make(chan struct{}), closed: make(chan struct{})}
 	d.close = sync.OnceFunc(func() { close(d.closed) })
 	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 5 * time.Second}}})
-	c, err := r.Server("a").Conn(ctx, func(ctx context.Context) (_ wire.Conn, err error) {
-		d.Conn, err = p.dial(ctx)
+	c, err := r.Server("a").Conn(ctx, func(ctx context.Context) (_ wire.ReadConn, err error) {
+		d.ReadConn, err = p.dial(ctx)
 		return d, err
 	}, "1")
 	if err != nil {

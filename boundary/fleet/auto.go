@@ -18,7 +18,7 @@ func withSSE(url string, o wire.HTTPOptions) (Dialer, error) {
 	if _, err := wire.NewSSE(url, o); err != nil {
 		return nil, err
 	}
-	return func(context.Context) (wire.Conn, error) {
+	return func(context.Context) (wire.ReadConn, error) {
 		conn, err := wire.NewSSE(url, o)
 		if err != nil {
 			return nil, err
@@ -31,7 +31,7 @@ func withSSE(url string, o wire.HTTPOptions) (Dialer, error) {
 // there is no other transport. It remembers what the server speaks.
 func remembering(first, second Dialer) Dialer {
 	spoken := new(spoken)
-	return func(ctx context.Context) (wire.Conn, error) {
+	return func(ctx context.Context) (wire.ReadConn, error) {
 		dial, old := first, spoken.isOld()
 		if old {
 			dial = second
@@ -53,7 +53,7 @@ type undecided struct {
 	spoken *spoken
 
 	mu      sync.Mutex
-	conn    wire.Conn
+	conn    wire.ReadConn
 	old     bool // conn speaks the old transport
 	decided bool // nothing more is to be learned
 	shut    bool

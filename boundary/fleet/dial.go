@@ -17,7 +17,7 @@ import (
 var ServerLimits = strictjson.Limits{MendSurrogates: true}
 
 // A Dialer opens a connection to a server.
-type Dialer func(ctx context.Context) (wire.Conn, error)
+type Dialer func(ctx context.Context) (wire.ReadConn, error)
 
 // childWait is what a server gets for each step of its end. Clients close our
 // input, send SIGTERM after two seconds and SIGKILL after four; by then nothing
@@ -68,7 +68,7 @@ func (c *Child) Exit() child.Exit { return c.exit }
 
 // Command dials by starting a process.
 func Command(c child.Command) Dialer {
-	return func(context.Context) (wire.Conn, error) {
+	return func(context.Context) (wire.ReadConn, error) {
 		conn, err := Start(c)
 		if err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func URL(t wire.Transport, url string, o wire.HTTPOptions) (Dialer, error) {
 }
 
 // Talk calls talk with a connection of its own.
-func (d Dialer) Talk(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+func (d Dialer) Talk(ctx context.Context, talk func(context.Context, wire.ReadConn) error) error {
 	conn, err := d(ctx)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func streamable(url string, o wire.HTTPOptions) (Dialer, error) {
 	if _, err := wire.NewHTTP(url, o); err != nil {
 		return nil, err
 	}
-	return func(context.Context) (wire.Conn, error) {
+	return func(context.Context) (wire.ReadConn, error) {
 		conn, err := wire.NewHTTP(url, o)
 		if err != nil {
 			return nil, err

@@ -51,9 +51,9 @@ type Server struct {
 
 // A Client is whom a session serves.
 type Client struct {
-	Conn      wire.Conn // closed when the session ends
-	Era       wire.Era  // in which it speaks
-	Principal string    // who it is, for Config
+	Conn      wire.ReadConn // closed when the session ends
+	Era       wire.Era      // in which it speaks
+	Principal string        // who it is, for Config
 	// May says which servers it may see where all are one; nil: every one.
 	May func(server string) bool
 
@@ -75,7 +75,7 @@ type Options struct {
 
 	// Translate makes a Conn to a server speak as the client does; nil: all servers
 	// speak as all clients.
-	Translate func(server string, conn wire.Conn, client wire.Era) wire.Conn
+	Translate func(server string, conn wire.ReadConn, client wire.Era) wire.ReadConn
 
 	Version string       // of this program, for clients of all servers
 	Log     *slog.Logger // nil: none

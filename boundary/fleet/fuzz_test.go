@@ -14,8 +14,8 @@ import (
 
 // scripted is a server that answers everything with one result, after it has called before
 // with each message.
-func scripted(result string, before ...func(wire.Conn, *wire.Message)) Dialer {
-	return func(context.Context) (wire.Conn, error) {
+func scripted(result string, before ...func(wire.ReadConn, *wire.Message)) Dialer {
+	return func(context.Context) (wire.ReadConn, error) {
 		toServer, fromUs := io.Pipe()
 		toUs, fromServer := io.Pipe()
 		server := wire.NewLines(toServer, fromServer, wire.LinesOptions{})
@@ -95,7 +95,7 @@ func BenchmarkCall(b *testing.B) {
 		servers = append(servers, Server{Name: name, Dial: scripted(everyResult), Config: config(name)})
 	}
 	f := fleetOf(b, Options{}, servers...)
-	for name, serve := range map[string]func(context.Context, wire.Conn) error{"alone": one(f, "a"), "as one": all(f, wire.Legacy)} {
+	for name, serve := range map[string]func(context.Context, wire.ReadConn) error{"alone": one(f, "a"), "as one": all(f, wire.Legacy)} {
 		b.Run(name, func(b *testing.B) {
 			toClient, fromClient, done := serveLines(serve)
 			client := wire.NewLines(toClient, fromClient, wire.LinesOptions{})

@@ -48,7 +48,7 @@ func (h *handshake) note(out *wire.Message) {
 
 // replay brings a new process to where the old one was. It returns what the
 // process has lists of.
-func (l *link) replay(conn wire.Conn, past handshake, watched [][]byte) ([]string, error) {
+func (l *link) replay(conn wire.ReadConn, past handshake, watched [][]byte) ([]string, error) {
 	ctx, stop := context.WithTimeout(l.ctx, handshakeWait)
 	defer stop()
 	ask := func(n int, method string, params []byte) (wire.ID, error) {
@@ -101,7 +101,7 @@ func (l *link) replay(conn wire.Conn, past handshake, watched [][]byte) ([]strin
 
 // awaitAnswer reads until id is answered. Whatever else a process says before it
 // has been greeted goes nowhere.
-func awaitAnswer(ctx context.Context, conn wire.Conn, id wire.ID) (*wire.Message, error) {
+func awaitAnswer(ctx context.Context, conn wire.ReadConn, id wire.ID) (*wire.Message, error) {
 	for {
 		m, err := conn.Read(ctx)
 		var v *wire.Violation

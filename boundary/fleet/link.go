@@ -32,7 +32,7 @@ type link struct {
 	attempts int // of run
 
 	mu      sync.Mutex
-	conn    wire.Conn     // nil: there is none
+	conn    wire.ReadConn // nil: there is none
 	settled chan struct{} // closed once conn, or that there is none, is known
 	waiting map[wire.ID]bool
 	asked   map[wire.ID]bool // by the server, on this connection
@@ -165,7 +165,7 @@ func (l *link) endedAtProbe() bool {
 }
 
 // attend relays from conn until it is lost.
-func (l *link) attend(ctx context.Context, conn wire.Conn) error {
+func (l *link) attend(ctx context.Context, conn wire.ReadConn) error {
 	l.mu.Lock()
 	past := l.past
 	past.watched = nil
@@ -222,7 +222,7 @@ func (l *link) settle(k wire.Kind, id wire.ID) {
 }
 
 // arrive notes what has come.
-func (l *link) arrive(conn wire.Conn, m *wire.Message) {
+func (l *link) arrive(conn wire.ReadConn, m *wire.Message) {
 	l.up.heard(m)
 	l.settle(m.Kind, m.ID)
 	l.mu.Lock()

@@ -379,7 +379,7 @@ func (f *feed) Close() error { return nil }
 func TestSharedRelated(t *testing.T) {
 	server := &feed{make(chan *wire.Message), make(chan *wire.Message, 8)}
 	f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true,
-		Dial: func(context.Context) (wire.Conn, error) { return server, nil }})
+		Dial: func(context.Context) (wire.ReadConn, error) { return server, nil }})
 	a, b := f.get("s").session(), f.get("s").session()
 	defer a.Close()
 	defer b.Close()
@@ -387,10 +387,10 @@ func TestSharedRelated(t *testing.T) {
 	ours := (<-server.heard).ID
 	for _, tt := range []struct {
 		method, params string
-		to             []wire.Conn
+		to             []wire.ReadConn
 	}{
-		{"notifications/progress", `{"progressToken":1,"progress":1}`, []wire.Conn{a}},
-		{"notifications/message", `{"level":"info","data":1}`, []wire.Conn{a, b}},
+		{"notifications/progress", `{"progressToken":1,"progress":1}`, []wire.ReadConn{a}},
+		{"notifications/message", `{"level":"info","data":1}`, []wire.ReadConn{a, b}},
 	} {
 		m := own(wire.NewRequest(wire.ID{}, tt.method, []byte(tt.params)))
 		m.Related = ours

@@ -43,7 +43,7 @@ func TestOffersByTable(t *testing.T) {
 // hearing is a server that notes what it hears, and says more than it is asked before it
 // answers the call of a tool.
 func hearing(result string, heard *sync.Map, says ...string) Dialer {
-	return scripted(result, func(server wire.Conn, m *wire.Message) {
+	return scripted(result, func(server wire.ReadConn, m *wire.Message) {
 		heard.Store(m.Method, true)
 		if m.Kind == wire.Request && m.Method == mcpmsg.CallTool {
 			for _, line := range says {

@@ -18,8 +18,8 @@ import (
 )
 
 // as is a session of a principal with one server.
-func as(f *Fleet, name, principal string) func(context.Context, wire.Conn) error {
-	return func(ctx context.Context, c wire.Conn) error {
+func as(f *Fleet, name, principal string) func(context.Context, wire.ReadConn) error {
+	return func(ctx context.Context, c wire.ReadConn) error {
 		return f.Serve(ctx, name, Client{Conn: c, Principal: principal})
 	}
 }

@@ -285,7 +285,7 @@ func TestEraInFleet(t *testing.T) {
 	server := func(identity string) Server {
 		return Server{Name: "s", Identity: identity, Dial: autoDialer(t, s.URL), Config: config("s")}
 	}
-	modern := func(_ string, c wire.Conn, _ wire.Era) wire.Conn {
+	modern := func(_ string, c wire.ReadConn, _ wire.Era) wire.ReadConn {
 		up, _, err := era.Upstream(t.Context(), c, era.Options{Patience: patience})
 		if err != nil {
 			t.Error(err)

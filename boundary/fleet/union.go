@@ -19,7 +19,7 @@ import (
 // waits for a server but the goroutine of a request that cannot do without.
 type union struct {
 	f         *Fleet
-	front     wire.Conn
+	front     wire.ReadConn
 	era       wire.Era
 	principal string
 	may       func(server string) bool

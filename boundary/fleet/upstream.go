@@ -81,7 +81,7 @@ func (u *upstream) serve(ctx context.Context, c Client) error {
 		}
 		return turnAway(ctx, c.Conn, err)
 	}
-	var conn wire.Conn
+	var conn wire.ReadConn
 	if u.Shared {
 		conn = u.session()
 	} else {
@@ -121,7 +121,7 @@ func (f *Fleet) begin() bool {
 }
 
 // session is a session's Conn to the one connection that all share.
-func (u *upstream) session() wire.Conn {
+func (u *upstream) session() wire.ReadConn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.shared == nil {
@@ -132,7 +132,7 @@ func (u *upstream) session() wire.Conn {
 
 // dial makes a connection for a principal; release gives its room back. s may lose it to
 // another session; nil: it may not.
-func (u *upstream) dial(ctx context.Context, principal string, s sleeper) (conn wire.Conn, release func(), err error) {
+func (u *upstream) dial(ctx context.Context, principal string, s sleeper) (conn wire.ReadConn, release func(), err error) {
 	if !u.Child {
 		conn, err = u.Dial(ctx)
 		return conn, func() {}, err

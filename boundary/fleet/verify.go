@@ -74,7 +74,7 @@ func (f *Fleet) Said(name string) []string {
 
 // Probe opens a connection to a server beside those of all sessions, for whoever looks
 // at it, and closes it when talk returns.
-func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Context, wire.Conn) error) error {
+func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Context, wire.ReadConn) error) error {
 	u := f.get(name)
 	if u == nil {
 		return fmt.Errorf("%w: %s", ErrNoServer, finding.Quote(name))
@@ -140,7 +140,7 @@ const (
 )
 
 // turnAway answers every request of a client with a constant error.
-func turnAway(ctx context.Context, front wire.Conn, reason error) error {
+func turnAway(ctx context.Context, front wire.ReadConn, reason error) error {
 	defer front.Close()
 	ctx, stop := context.WithTimeout(ctx, turnAwayMost)
 	defer stop()

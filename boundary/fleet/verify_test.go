@@ -68,7 +68,7 @@ func TestVerify(t *testing.T) {
 	if got := session(); !strings.Contains(got, `"serverInfo"`) || dials.Load() != 1 {
 		t.Errorf("%q after %d dials", got, dials.Load())
 	}
-	if err := f.Probe(context.Background(), "s", func(context.Context, wire.Conn) error { return gone }); !errors.Is(err, gone) || dials.Load() != 2 {
+	if err := f.Probe(context.Background(), "s", func(context.Context, wire.ReadConn) error { return gone }); !errors.Is(err, gone) || dials.Load() != 2 {
 		t.Errorf("%v", err)
 	}
 	if err := f.Verify(context.Background(), "t"); !errors.Is(err, ErrNoServer) {

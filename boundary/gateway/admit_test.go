@@ -290,7 +290,7 @@ func TestAdmitNews(t *testing.T) {
 
 // A hurried client is told of a change while another one happens.
 type hurried struct {
-	wire.Conn
+	wire.ReadConn
 	a    *allow
 	stop func()
 	told int

@@ -52,7 +52,7 @@ func routes() (list []route) {
 type course struct {
 	t *testing.T
 	route
-	client wire.Conn
+	client wire.ReadConn
 	hello  string   // how the server answers the handshake; "" = as it should
 	bodies []string // what the server says, by the number in the request
 	row    mcpmsg.Row
@@ -66,7 +66,7 @@ func openCourse(t *testing.T, r route, hello string, cfg Config) *course {
 	if r.up == "http" {
 		dial = c.serveHTTP()
 	}
-	run := func(ctx context.Context, front wire.Conn) error {
+	run := func(ctx context.Context, front wire.ReadConn) error {
 		up := dial(ctx)
 		if r.cross {
 			up = era.Adapt(up, era.Options{DangerouslyAllowSampling: true})
@@ -119,11 +119,11 @@ func pipeConns() (a, b *wire.Lines) {
 // posted is a Conn that writes behind the back of whoever reads it: pipes hold
 // nothing, and both ends of a course talk at the same time.
 type posted struct {
-	wire.Conn
+	wire.ReadConn
 	box chan *wire.Message
 }
 
-func post(conn wire.Conn) *posted {
+func post(conn wire.ReadConn) *posted {
 	p := &posted{conn, make(chan *wire.Message, 1024)}
 	go func() {
 		for out := range p.box {
@@ -140,11 +140,11 @@ func (p *posted) Write(_ context.Context, out *wire.Message) error {
 
 func (p *posted) Close() error {
 	close(p.box)
-	return p.Conn.Close()
+	return p.ReadConn.Close()
 }
 
 // dialHTTP serves a front and returns a client of it.
-func (c *course) dialHTTP(front *wire.Front) wire.Conn {
+func (c *course) dialHTTP(front *wire.Front) wire.ReadConn {
 	server := httptest.NewServer(front)
 	client, err := wire.NewHTTP(server.URL, wire.HTTPOptions{Limits: testLimits})
 	if err != nil {
@@ -162,14 +162,14 @@ func (c *course) dialHTTP(front *wire.Front) wire.Conn {
 	return client
 }
 
-func (c *course) serveStdio(ctx context.Context) wire.Conn {
+func (c *course) serveStdio(ctx context.Context) wire.ReadConn {
 	a, b := pipeConns()
 	go c.serve(ctx, post(b))
 	return a
 }
 
 // serveHTTP lets our own front play the server's end of streamable HTTP.
-func (c *course) serveHTTP() func(context.Context) wire.Conn {
+func (c *course) serveHTTP() func(context.Context) wire.ReadConn {
 	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession) error {
 		c.serve(ctx, s)
 		return nil
@@ -182,7 +182,7 @@ func (c *course) serveHTTP() func(context.Context) wire.Conn {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return func(context.Context) wire.Conn {
+	return func(context.Context) wire.ReadConn {
 		up, err := wire.NewHTTP(server.URL, wire.HTTPOptions{Limits: testLimits})
 		if err != nil {
 			c.t.Fatal(err)
@@ -192,7 +192,7 @@ func (c *course) serveHTTP() func(context.Context) wire.Conn {
 }
 
 // serve plays the server: each request is answered with the body of its number.
-func (c *course) serve(ctx context.Context, conn wire.Conn) {
+func (c *course) serve(ctx context.Context, conn wire.ReadConn) {
 	defer conn.Close()
 	for {
 		m, err := conn.Read(ctx)

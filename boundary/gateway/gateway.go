@@ -134,7 +134,7 @@ var processMemory = intake.NewBudget(DefaultMemory)
 // Run relays between a client and one server until one of them is gone or ctx
 // ends. It returns nil when the client closed the connection. Both Conns are
 // closed when it returns.
-func Run(ctx context.Context, front, upstream wire.Conn, cfg Config) error {
+func Run(ctx context.Context, front, upstream wire.ReadConn, cfg Config) error {
 	r, err := newRelay(front, upstream, cfg)
 	if err != nil {
 		front.Close()

@@ -14,7 +14,7 @@ import (
 
 // slowServer takes one message for each token.
 type slowServer struct {
-	wire.Conn
+	wire.ReadConn
 	token chan struct{}
 	got   []string
 }

@@ -148,7 +148,7 @@ func TestPolicyResult(t *testing.T) {
 
 // slowFront takes its time to write, and writes nothing once it is closed.
 type slowFront struct {
-	wire.Conn
+	wire.ReadConn
 	closed chan struct{}
 	once   sync.Once
 }
@@ -158,13 +158,13 @@ func (c *slowFront) Write(ctx context.Context, out *wire.Message) error {
 	case <-c.closed:
 		return wire.ErrClosed
 	case <-time.After(100 * time.Millisecond):
-		return c.Conn.Write(ctx, out)
+		return c.ReadConn.Write(ctx, out)
 	}
 }
 
 func (c *slowFront) Close() error {
 	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
+	return c.ReadConn.Close()
 }
 
 // TestAnswersOfOurOwnLast: a client that closes its side behind a call gets the answer that
@@ -180,7 +180,7 @@ func TestAnswersOfOurOwnLast(t *testing.T) {
 		clientR, toClient := io.Pipe()
 		fromServer, serverW := io.Pipe()
 		serverR, toServer := io.Pipe()
-		front := &slowFront{Conn: wire.NewLines(strings.NewReader(tt.request+"\n"), toClient, wire.LinesOptions{}), closed: make(chan struct{})}
+		front := &slowFront{ReadConn: wire.NewLines(strings.NewReader(tt.request+"\n"), toClient, wire.LinesOptions{}), closed: make(chan struct{})}
 		client, server := newPeer(t, clientR, nil), newPeer(t, serverR, serverW)
 		done := make(chan error, 1)
 		go func() {

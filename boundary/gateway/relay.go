@@ -23,7 +23,7 @@ import (
 type relay struct {
 	cfg       Config
 	log       *slog.Logger
-	front, up wire.Conn
+	front, up wire.ReadConn
 	in        *inspector
 	surface   toolList
 	news      news
@@ -43,7 +43,7 @@ type relay struct {
 	clientOwn listing // what the client lists itself
 }
 
-func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
+func newRelay(front, up wire.ReadConn, cfg Config) (*relay, error) {
 	cfg, err := cfg.orDefault()
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ const (
 // and lists its surface. It calls no tool, answers ping and declines whatever else
 // the server asks. It does not close c, which is of no further use to a legacy
 // client: the handshake is done. The error is ctx's or a *RefusedError.
-func Collect(ctx context.Context, c wire.Conn, opt CollectOptions) (*Surface, error) {
+func Collect(ctx context.Context, c wire.ReadConn, opt CollectOptions) (*Surface, error) {
 	if opt.Timeout <= 0 {
 		opt.Timeout = 30 * time.Second
 	}
@@ -138,7 +138,7 @@ func gatherList(ctx context.Context, b *builder, method string, ask ask) error {
 
 // talk is one conversation.
 type talk struct {
-	conn   wire.Conn
+	conn   wire.ReadConn
 	opt    CollectOptions
 	modern bool
 	id     int64

@@ -23,7 +23,7 @@ type Opening struct {
 	// ping, in order. They are the caller's.
 	Kept []*wire.Message
 
-	conn wire.Conn
+	conn wire.ReadConn
 	opt  CollectOptions
 	last int64
 }
@@ -38,7 +38,7 @@ const (
 )
 
 // NewOpening returns the Opening of a conversation over a fresh Conn.
-func NewOpening(c wire.Conn, opt CollectOptions) *Opening {
+func NewOpening(c wire.ReadConn, opt CollectOptions) *Opening {
 	if opt.Timeout <= 0 {
 		opt.Timeout = 30 * time.Second
 	}

@@ -21,7 +21,7 @@ type script func(method, cursor string) string
 
 // serve runs a server over pipes and returns the client's side. first messages are
 // sent before each answer.
-func serve(t testing.TB, answer script, first ...string) wire.Conn {
+func serve(t testing.TB, answer script, first ...string) wire.ReadConn {
 	t.Helper()
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()

@@ -12,7 +12,7 @@ import (
 )
 
 // A Connect opens a connection, calls talk with it and closes it.
-type Connect func(ctx context.Context, talk func(context.Context, wire.Conn) error) error
+type Connect func(ctx context.Context, talk func(context.Context, wire.ReadConn) error) error
 
 // CollectWhole is Collect over connections that connect opens and closes. Of a server with
 // apps it also lists what a client without that extension is offered.
@@ -32,7 +32,7 @@ func CollectWhole(ctx context.Context, opt CollectOptions, connect Connect) (*Su
 // collectOver lists a surface over a connection of its own. opt.Legacy is how that went.
 func collectOver(ctx context.Context, opt *CollectOptions, connect Connect) (s *Surface, err error) {
 	for {
-		err = connect(ctx, func(ctx context.Context, conn wire.Conn) (err error) {
+		err = connect(ctx, func(ctx context.Context, conn wire.ReadConn) (err error) {
 			s, err = Collect(ctx, conn, *opt)
 			return err
 		})

@@ -21,7 +21,7 @@ import (
 func TestProbeApps(t *testing.T) {
 	for _, apps := range []bool{true, false} {
 		var dials atomic.Int64
-		connect := func(ctx context.Context, talk func(context.Context, wire.Conn) error) error {
+		connect := func(ctx context.Context, talk func(context.Context, wire.ReadConn) error) error {
 			dials.Add(1)
 			fromClient, toServer := io.Pipe()
 			fromServer, toClient := io.Pipe()

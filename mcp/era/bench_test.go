@@ -54,7 +54,7 @@ func BenchmarkCall(b *testing.B) {
 	modernCall := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t",` + metaOf(`{}`) + `}}`
 	for _, bb := range []struct {
 		name, hello, call string
-		wrap              func(wire.Conn, Options) *Conn
+		wrap              func(wire.ReadConn, Options) *Conn
 	}{
 		{"direct", legacyHello, legacyCall, nil},
 		{"legacy past", legacyHello, legacyCall, Adapt},
@@ -64,7 +64,7 @@ func BenchmarkCall(b *testing.B) {
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			e := &echo{make(chan *wire.Message, 8), []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 10<<10) + `"}]}`)}
-			var c wire.Conn = e
+			var c wire.ReadConn = e
 			if bb.wrap != nil {
 				c = bb.wrap(e, Options{})
 				defer c.Close()

@@ -14,7 +14,7 @@ import (
 
 // Conn is a Conn to a server, with a translator before it.
 type Conn struct {
-	up    wire.Conn
+	up    wire.ReadConn
 	early []item // what came before the first Read
 
 	life  context.Context
@@ -44,12 +44,12 @@ type sending struct {
 	done chan error // nil if nobody waits
 }
 
-var _ wire.Conn = (*Conn)(nil)
+var _ wire.ReadConn = (*Conn)(nil)
 
 // maxWaiting bounds the messages that wait for a reader before Write does too.
 const maxWaiting = 2048
 
-func newConn(up wire.Conn, o Options) *Conn {
+func newConn(up wire.ReadConn, o Options) *Conn {
 	c := &Conn{up: up, s: &sides{o: o.orDefault(), errands: map[wire.ID]*errand{}},
 		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1), queue: make(chan struct{}, 1), pen: make(chan struct{}, 1)}
 	c.pen <- struct{}{}

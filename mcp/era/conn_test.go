@@ -66,7 +66,7 @@ func (f *fake) say(t testing.TB, line string) {
 	f.in <- item{m: m}
 }
 
-func write(t testing.TB, c wire.Conn, line string) {
+func write(t testing.TB, c wire.ReadConn, line string) {
 	t.Helper()
 	out, err := outgoing(line)
 	if err != nil {
@@ -77,7 +77,7 @@ func write(t testing.TB, c wire.Conn, line string) {
 	}
 }
 
-func read(t testing.TB, c wire.Conn) *wire.Message {
+func read(t testing.TB, c wire.ReadConn) *wire.Message {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

@@ -80,7 +80,7 @@ func (o Options) orDefault() Options {
 // Adapt returns a Conn to the server at up for one client of either era. The
 // server is first spoken to in the era that the client's first message shows,
 // and only if it does not answer acceptably in the other.
-func Adapt(up wire.Conn, o Options) *Conn {
+func Adapt(up wire.ReadConn, o Options) *Conn {
 	c := newConn(up, o)
 	c.t = &undecided{sides: c.s}
 	return c
@@ -90,7 +90,7 @@ func Adapt(up wire.Conn, o Options) *Conn {
 // returns a Conn to it for one client of either era. Whatever is not a modern
 // server's answer, silence included, means legacy. The error is that of up, or
 // ctx's; up is not closed then.
-func Upstream(ctx context.Context, up wire.Conn, o Options) (*Conn, wire.Era, error) {
+func Upstream(ctx context.Context, up wire.ReadConn, o Options) (*Conn, wire.Era, error) {
 	o = o.orDefault()
 	c := newConn(up, o)
 	modern, err := probe(ctx, c)

@@ -28,10 +28,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const modernOnly, legacyOnly, bothEras = "modern", "legacy", "both"
 
 // link is how the gateway reaches a server of the official SDK.
-type link func(t *testing.T, ctx context.Context, s *mcp.Server, era string) wire.Conn
+type link func(t *testing.T, ctx context.Context, s *mcp.Server, era string) wire.ReadConn
 
 // overPipes runs the server over a pair of pipes, as stdio.
-func overPipes(t *testing.T, ctx context.Context, s *mcp.Server, _ string) wire.Conn {
+func overPipes(t *testing.T, ctx context.Context, s *mcp.Server, _ string) wire.ReadConn {
 	fromServer, serverW := io.Pipe()
 	serverR, toServer := io.Pipe()
 	served := make(chan error, 1)
@@ -45,7 +45,7 @@ func overPipes(t *testing.T, ctx context.Context, s *mcp.Server, _ string) wire.
 }
 
 // overHTTP runs the server over streamable HTTP.
-func overHTTP(t *testing.T, _ context.Context, s *mcp.Server, era string) wire.Conn {
+func overHTTP(t *testing.T, _ context.Context, s *mcp.Server, era string) wire.ReadConn {
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
 		&mcp.StreamableHTTPOptions{Stateless: era == modernOnly, DisableLocalhostProtection: true})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +86,7 @@ func (nowhere) Record(gateway.Decision) error { return nil }
 
 // cross connects an unmodified client, through a gateway and the translator that
 // wrap makes, to an unmodified server.
-func cross(t *testing.T, s *mcp.Server, era string, over link, wrap func(wire.Conn, Options) *Conn, version string, opt *mcp.ClientOptions) *mcp.ClientSession {
+func cross(t *testing.T, s *mcp.Server, era string, over link, wrap func(wire.ReadConn, Options) *Conn, version string, opt *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(stop)
@@ -128,7 +128,7 @@ func (l testLog) Write(p []byte) (int, error) {
 // asModern returns a Conn to a legacy server for one client of either era.
 // Legacy messages pass as they are. All of its clients' requests have to come
 // from one principal: that is whom its handles belong to.
-func asModern(up wire.Conn, o Options) *Conn {
+func asModern(up wire.ReadConn, o Options) *Conn {
 	c := newConn(up, o)
 	c.t = newToLegacy(c.s)
 	return c
@@ -136,7 +136,7 @@ func asModern(up wire.Conn, o Options) *Conn {
 
 // asLegacy returns a Conn to a modern server for one client of either era.
 // Modern messages pass as they are.
-func asLegacy(up wire.Conn, o Options) *Conn {
+func asLegacy(up wire.ReadConn, o Options) *Conn {
 	c := newConn(up, o)
 	c.t = newToModern(c.s)
 	return c

@@ -21,7 +21,7 @@ import (
 
 // crossings are all ways in which the eras of real peers differ.
 func crossings(t *testing.T, f func(t *testing.T, c crossing)) {
-	wraps := map[string]func(wire.Conn, Options) *Conn{"adapt": Adapt, "known": nil, "probed": func(up wire.Conn, o Options) *Conn {
+	wraps := map[string]func(wire.ReadConn, Options) *Conn{"adapt": Adapt, "known": nil, "probed": func(up wire.ReadConn, o Options) *Conn {
 		c, _, err := Upstream(context.Background(), up, o)
 		if err != nil {
 			panic(err)
@@ -47,7 +47,7 @@ type crossing struct {
 	era, version string
 	over         link
 	http         bool
-	wrap         func(wire.Conn, Options) *Conn
+	wrap         func(wire.ReadConn, Options) *Conn
 }
 
 func (c crossing) connect(t *testing.T, s *mcp.Server, opt *mcp.ClientOptions) *mcp.ClientSession {

@@ -75,12 +75,12 @@ func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
 // Client returns a Conn to the client at conn, which is the principal and talks to
 // the server of that name: states go there sealed, and others than its own are
 // refused.
-func (s *Sealer) Client(conn wire.Conn, server, principal string) wire.Conn {
-	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}, using: map[string]*spent{}}
+func (s *Sealer) Client(conn wire.ReadConn, server, principal string) wire.ReadConn {
+	return &sealing{ReadConn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}, using: map[string]*spent{}}
 }
 
 type sealing struct {
-	wire.Conn
+	wire.ReadConn
 	s     *Sealer
 	owner string
 
@@ -132,12 +132,12 @@ func (c *sealing) answered(id wire.ID) string {
 
 // AllowBatches passes on what the Conn can do.
 func (c *sealing) AllowBatches(on bool) {
-	wire.AllowBatches(c.Conn, on)
+	wire.AllowBatches(c.ReadConn, on)
 }
 
 func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
 	for {
-		m, err := c.Conn.Read(ctx)
+		m, err := c.ReadConn.Read(ctx)
 		if err == nil {
 			c.ask(m)
 		}
@@ -158,7 +158,7 @@ func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
 		out := wire.NewError(m.ID, errState.raw(nil))
 		out.Alias, out.Whole = m.Alias, true
 		m.Release()
-		if err := c.Conn.Write(ctx, out); err != nil {
+		if err := c.ReadConn.Write(ctx, out); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +198,7 @@ func (c *sealing) Write(ctx context.Context, out *wire.Message) error {
 			c.keep(of, out)
 		}
 	}
-	return c.Conn.Write(ctx, out)
+	return c.ReadConn.Write(ctx, out)
 }
 
 // seal seals the state in m. A message that cannot be read has none.

@@ -13,7 +13,7 @@ import (
 )
 
 // sealedFor is a client's Conn and what stands for its transport.
-func sealedFor(t *testing.T, s *Sealer, server, principal string) (wire.Conn, *fake) {
+func sealedFor(t *testing.T, s *Sealer, server, principal string) (wire.ReadConn, *fake) {
 	t.Helper()
 	f := newFake()
 	t.Cleanup(func() { f.Close() })

@@ -132,7 +132,7 @@ func (c *sealing) spend(ctx context.Context, m *wire.Message) bool {
 		out := of.to(alias, id)
 		within, stop := context.WithTimeout(context.WithoutCancel(ctx), spentWait)
 		defer stop()
-		_ = c.Conn.Write(within, out) // a client that has gone needs no answer
+		_ = c.ReadConn.Write(within, out) // a client that has gone needs no answer
 	}
 	of, fresh, ok := c.s.spent.spend(m.Params.Get("requestState").Text(), retryOf(m), c.s.now(), again)
 	switch {
@@ -174,5 +174,5 @@ func (c *sealing) Close() error {
 	for _, of := range using {
 		c.s.spent.settle(of, nil, false)
 	}
-	return c.Conn.Close()
+	return c.ReadConn.Close()
 }

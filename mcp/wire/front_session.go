@@ -47,7 +47,7 @@ type FrontSession struct {
 	timer      *time.Timer
 }
 
-var _ Conn = (*FrontSession)(nil)
+var _ ReadConn = (*FrontSession)(nil)
 
 func newFrontSession(f *Front, era Era, principal string) *FrontSession {
 	s := &FrontSession{Era: era, Principal: principal, f: f,

@@ -100,7 +100,7 @@ type flight struct {
 	cancelled bool // by the other side: its answer is not missed
 }
 
-var _ Conn = (*HTTP)(nil)
+var _ ReadConn = (*HTTP)(nil)
 
 // NewHTTP returns a Conn to the server at rawURL. Nothing is sent before the
 // first Write.

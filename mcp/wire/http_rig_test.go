@@ -68,14 +68,14 @@ func note(method string) *Message {
 
 func (m *Message) with(r Route) *Message { m.Route = r; return m }
 
-func send(t *testing.T, c Conn, m *Message) {
+func send(t *testing.T, c ReadConn, m *Message) {
 	t.Helper()
 	if err := c.Write(t.Context(), m); err != nil {
 		t.Fatalf("Write: %v", err)
 	}
 }
 
-func receive(t *testing.T, c Conn) *Message {
+func receive(t *testing.T, c ReadConn) *Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -174,7 +174,7 @@ func (l *legacy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func start(t *testing.T, c Conn) {
+func start(t *testing.T, c ReadConn) {
 	t.Helper()
 	send(t, c, request(1, "initialize"))
 	receive(t, c).Release()

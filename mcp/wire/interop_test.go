@@ -19,8 +19,8 @@ import (
 )
 
 // relay passes messages between a front and an upstream until either ends.
-func relay(ctx context.Context, front, up Conn) {
-	pump := func(from, to Conn) {
+func relay(ctx context.Context, front, up ReadConn) {
+	pump := func(from, to ReadConn) {
 		for {
 			m, err := from.Read(ctx)
 			var v *Violation
@@ -88,7 +88,7 @@ func sayServer() *mcp.Server {
 }
 
 // sdkClient connects a go-sdk client to up through a relay.
-func sdkClient(t *testing.T, up Conn, version string, progress func()) *mcp.ClientSession {
+func sdkClient(t *testing.T, up ReadConn, version string, progress func()) *mcp.ClientSession {
 	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
@@ -193,7 +193,7 @@ func say(t *testing.T, ctx context.Context, cs *mcp.ClientSession, tool, text, w
 	}
 }
 
-func sdkUpstream(t *testing.T, opt *mcp.StreamableHTTPOptions) Conn {
+func sdkUpstream(t *testing.T, opt *mcp.StreamableHTTPOptions) ReadConn {
 	t.Helper()
 	if opt == nil {
 		r1, w1 := io.Pipe()

@@ -60,7 +60,7 @@ type write struct {
 	done chan error
 }
 
-var _ Conn = (*Lines)(nil)
+var _ ReadConn = (*Lines)(nil)
 
 // NewLines returns a Conn that reads lines from r and writes lines to w. Close
 // closes both where they are io.Closers.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 // readAll reads until the end and says what came: method, or result's id, or the reason for refusal.
-func readAll(t *testing.T, c Conn) (got []string) {
+func readAll(t *testing.T, c ReadConn) (got []string) {
 	t.Helper()
 	for {
 		m, err := c.Read(t.Context())

@@ -47,7 +47,7 @@ type SSE struct {
 	posts  map[ID]*context.CancelFunc // of requests whose POST has no end yet
 }
 
-var _ Conn = (*SSE)(nil)
+var _ ReadConn = (*SSE)(nil)
 
 const endpointWait = 15 * time.Second
 

@@ -27,7 +27,7 @@ func HasBatches(version string) bool { return version == batchVersion }
 // AllowBatches says whether c's peer may send arrays of messages; where it may not, which
 // is so at first, they are violations. Each of their messages is read as one of its own. A
 // Conn whose transport knows the revision by itself is left alone.
-func AllowBatches(c Conn, on bool) {
+func AllowBatches(c any, on bool) {
 	if b, can := c.(interface{ AllowBatches(bool) }); can {
 		b.AllowBatches(on)
 	}

@@ -69,10 +69,37 @@ const (
 	keyVersion        = "io.modelcontextprotocol/protocolVersion" // of _meta
 )
 
-// Conn is one side of a conversation. Read returns io.EOF when the peer is gone; a *Violation from Read
-// leaves the Conn usable. What Read returns has its values. Write owns the message from then on, also
-// where it fails. Write is safe for concurrent use; Read is for one reader.
+// A Conn is one side of a conversation. It calls its Receiver for what comes, and is written to.
+//
+// A Conn needs no goroutine between messages but those of its transport: an answer goes from the goroutine
+// that has read it through every layer to the client. So three rules hold for each layer.
+// Nobody calls a Conn or a Receiver while holding a lock. A Receiver may be called by several goroutines at
+// a time, unless all messages come on one stream. A method of a Receiver that waits holds up its own stream only.
 type Conn interface {
+	// Start begins to deliver to r and returns. It is called once; nothing is delivered before it.
+	Start(r Receiver)
+	// Write owns the message from then on, also where it fails. It is safe for concurrent use, and
+	// may call the Receiver before it returns.
+	Write(ctx context.Context, m *Message) error
+	// Close ends the Conn. It may be called by the Receiver, so it does not wait: Ended is what comes last.
+	Close() error
+}
+
+// A Receiver takes what comes on a Conn. Messages of one stream come in order: the next one when the call
+// for the one before has returned.
+type Receiver interface {
+	Message(m *Message) // it has its values, and is the Receiver's from then on
+	Violation(v *Violation)
+	// Ended is called once, after every other call has returned: nothing comes any more, and why.
+	// io.EOF: the peer has ended it; ErrClosed: this side has.
+	Ended(err error)
+}
+
+// A ReadConn is one side of a conversation that is read: by a program that waits for one answer after the
+// other. Read returns io.EOF when the peer is gone; a *Violation from Read
+// leaves the ReadConn usable. What Read returns has its values. Write owns the message from then on, also
+// where it fails. Write is safe for concurrent use; Read is for one reader.
+type ReadConn interface {
 	Read(ctx context.Context) (*Message, error)
 	Write(ctx context.Context, m *Message) error
 	Close() error

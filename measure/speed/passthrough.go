@@ -14,7 +14,7 @@ import (
 
 // relay copies messages between two Conns without a look at them. It exists to
 // be measured: it is what a proxy on our codec costs that checks nothing.
-func relay(ctx context.Context, front, up wire.Conn) error {
+func relay(ctx context.Context, front, up wire.ReadConn) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex
@@ -51,7 +51,7 @@ func relay(ctx context.Context, front, up wire.Conn) error {
 	return nil
 }
 
-func copyMessages(ctx context.Context, from, to wire.Conn, change func(*wire.Message) bool) {
+func copyMessages(ctx context.Context, from, to wire.ReadConn, change func(*wire.Message) bool) {
 	for {
 		m, err := from.Read(ctx)
 		var v *wire.Violation
