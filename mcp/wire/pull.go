@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Pull lets c be read. A message that nobody reads holds up its stream.
+func Pull(c Conn) ReadConn {
+	return &pulled{Conn: c, in: make(chan incoming), ended: make(chan struct{}), closed: make(chan struct{})}
+}
+
+type pulled struct {
+	Conn
+	in     chan incoming
+	start  sync.Once
+	over   error // why nothing comes any more; read once ended is closed
+	ended  chan struct{}
+	close  sync.Once
+	closed chan struct{}
+}
+
+// Read returns the next message of any stream.
+func (p *pulled) Read(ctx context.Context) (*Message, error) {
+	p.start.Do(func() { p.Start(p) })
+	select {
+	case <-p.closed: // before a message that happens to be ready
+		return nil, ErrClosed
+	default:
+	}
+	select {
+	case in := <-p.in:
+		return in.m, in.err
+	case <-p.ended:
+		return nil, p.over
+	case <-p.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Message implements Receiver.
+func (p *pulled) Message(m *Message) { p.give(incoming{m: m}) }
+
+// Violation implements Receiver.
+func (p *pulled) Violation(v *Violation) { p.give(incoming{err: v}) }
+
+// Ended implements Receiver.
+func (p *pulled) Ended(err error) {
+	p.over = err
+	close(p.ended)
+}
+
+func (p *pulled) give(in incoming) {
+	select {
+	case p.in <- in:
+	case <-p.closed:
+		if in.m != nil {
+			in.m.Release()
+		}
+	}
+}
+
+// Close ends the Conn and every Read.
+func (p *pulled) Close() error {
+	p.close.Do(func() { close(p.closed) })
+	return p.Conn.Close()
+}
+
+// Push lets a goroutine read c, from Start until nothing comes any more.
+func Push(c ReadConn) Conn { return &pushed{ReadConn: c} }
+
+type pushed struct{ ReadConn }
+
+// Start implements Conn.
+func (p *pushed) Start(r Receiver) { go p.read(r) }
+
+func (p *pushed) read(r Receiver) {
+	for {
+		m, err := p.Read(context.Background()) // Close ends it
+		var v *Violation
+		switch {
+		case err == nil:
+			r.Message(m)
+		case errors.As(err, &v):
+			r.Violation(v)
+		default:
+			r.Ended(err)
+			return
+		}
+	}
+}
+
+// AllowBatches hands on what [AllowBatches] says.
+func (p *pulled) AllowBatches(on bool) { AllowBatches(p.Conn, on) }
+
+// AllowBatches hands on what [AllowBatches] says.
+func (p *pushed) AllowBatches(on bool) { AllowBatches(p.ReadConn, on) }
