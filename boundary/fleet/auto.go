@@ -23,7 +23,7 @@ func withSSE(url string, o wire.HTTPOptions) (Dialer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return conn, nil
+		return wire.Pull(conn), nil
 	}, nil
 }
 

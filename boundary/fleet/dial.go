@@ -117,6 +117,6 @@ func streamable(url string, o wire.HTTPOptions) (Dialer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return conn, nil
+		return wire.Pull(conn), nil
 	}, nil
 }

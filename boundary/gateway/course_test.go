@@ -150,8 +150,9 @@ func (c *course) dialHTTP(front *wire.Front) wire.ReadConn {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	pulled := wire.Pull(client)
 	c.t.Cleanup(func() {
-		client.Close()
+		pulled.Close()
 		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		if err := front.Shutdown(ctx); err != nil {
@@ -159,7 +160,7 @@ func (c *course) dialHTTP(front *wire.Front) wire.ReadConn {
 		}
 		server.Close()
 	})
-	return client
+	return pulled
 }
 
 func (c *course) serveStdio(ctx context.Context) wire.ReadConn {
@@ -187,7 +188,7 @@ func (c *course) serveHTTP() func(context.Context) wire.ReadConn {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		return up
+		return wire.Pull(up)
 	}
 }
 

@@ -49,7 +49,7 @@ func newStack(t testing.TB, s *mcp.Server, over string, modern bool, adjust ...f
 			if err != nil {
 				return err
 			}
-			return Run(ctx, c, up, cfg)
+			return Run(ctx, c, wire.Pull(up), cfg)
 		}
 		fromServer, serverW := io.Pipe()
 		serverR, toServer := io.Pipe()

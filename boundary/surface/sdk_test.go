@@ -33,10 +33,11 @@ func TestCollectSDK(t *testing.T) {
 		defer ts.Close()
 		tr := wire.NewTransport(wire.HTTPOptions{})
 		defer tr.CloseIdleConnections()
-		c, err := wire.NewHTTP(ts.URL, wire.HTTPOptions{Transport: tr})
+		up, err := wire.NewHTTP(ts.URL, wire.HTTPOptions{Transport: tr})
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := wire.Pull(up)
 		defer c.Close()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()

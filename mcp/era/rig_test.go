@@ -53,10 +53,11 @@ func overHTTP(t *testing.T, _ context.Context, s *mcp.Server, era string) wire.R
 		h.ServeHTTP(w, r)
 		stop()
 	}))
-	c, err := wire.NewHTTP(srv.URL, wire.HTTPOptions{RetryWait: 10 * time.Millisecond})
+	up, err := wire.NewHTTP(srv.URL, wire.HTTPOptions{RetryWait: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := wire.Pull(up)
 	t.Cleanup(func() {
 		c.Close()
 		srv.CloseClientConnections()

@@ -40,6 +40,12 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("wire: %s (%d) at octet %d", v.Reason, v.Code, v.Offset)
 }
 
+// violationOf is the Violation that an error of Decode is.
+func violationOf(err error) *Violation {
+	v, _ := errors.AsType[*Violation](err)
+	return v
+}
+
 // Decode parses one message. The error is a *Violation: JSON-RPC code (-32700 or -32600), constant reason,
 // and the ID where it could be read, so that the peer can be answered. The Message aliases b.
 func Decode(b []byte, lim strictjson.Limits) (*Message, error) {

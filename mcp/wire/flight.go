@@ -54,13 +54,13 @@ func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrSessionGone) {
 		r = refuse(codeSessionGone, ErrSessionGone)
 	} else if cause != nil {
-		return // Close: nobody reads
+		return // Close: no answer is wanted any more
 	}
 	if r == nil {
 		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
 	}
 	c.notice("upstream: no answer to a request: %v", r.cause)
-	c.deliver(r.local(f.id), nil)
+	c.to.message(r.local(f.id))
 }
 
 // tell posts a notification or a response.
@@ -74,7 +74,7 @@ func (c *HTTP) tell(m *Message) {
 		}
 	}
 	if r != nil {
-		if c.ctx.Err() == nil {
+		if !errors.Is(context.Cause(c.live), ErrClosed) {
 			c.notice("upstream: did not accept a notification or response: %v", r.cause)
 		}
 		return
@@ -242,7 +242,9 @@ func (c *HTTP) answer(m *Message) {
 		}
 		c.mu.Unlock()
 	}
-	c.deliver(m, nil)
+	if !c.to.message(m) {
+		m.Release()
+	}
 }
 
 func (c *HTTP) settled(f *flight) bool {

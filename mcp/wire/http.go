@@ -67,19 +67,20 @@ const (
 //
 // A request that gets no acceptable answer is answered by a Message with
 // Local set; the Conn goes on. Only the loss of a session ends it: after the
-// answers to everything in flight, Read returns ErrSessionGone.
+// answers to everything in flight, Ended gets ErrSessionGone.
+//
+// Each request has a goroutine, which reads its answer and calls the Receiver; so has the stream
+// on which a legacy server speaks first. Between messages there is no other.
 type HTTP struct {
-	inbox // its context is the Conn's: ended by Close
-	url   *url.URL
-	opt   HTTPOptions
-	own   bool          // its transport
-	room  chan struct{} // a token for each request in flight
+	to   delivery
+	url  *url.URL
+	opt  HTTPOptions
+	own  bool          // its transport
+	room chan struct{} // a token for each request in flight
 
-	cancel context.CancelFunc
-	live   context.Context // of all work: ended by Close or by the loss of the session
-	kill   context.CancelCauseFunc
-	work   sync.WaitGroup
-	close  sync.Once
+	live context.Context // of all work: ended by Close (ErrClosed) or by the loss of the session
+	kill context.CancelCauseFunc
+	work sync.WaitGroup
 
 	mu        sync.Mutex
 	closed    bool
@@ -100,7 +101,7 @@ type flight struct {
 	cancelled bool // by the other side: its answer is not missed
 }
 
-var _ ReadConn = (*HTTP)(nil)
+var _ Conn = (*HTTP)(nil)
 
 // NewHTTP returns a Conn to the server at rawURL. Nothing is sent before the
 // first Write.
@@ -128,12 +129,11 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	}
 	c := &HTTP{
 		url: u, opt: opt, own: own,
-		inbox:   inbox{in: make(chan incoming)},
+		to:      newDelivery(),
 		room:    make(chan struct{}, maxInFlight),
 		flights: map[ID]*flight{},
 	}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.live, c.kill = context.WithCancelCause(c.ctx)
+	c.live, c.kill = context.WithCancelCause(context.Background())
 	return c, nil
 }
 
@@ -156,8 +156,11 @@ func NewTransport(opt HTTPOptions) *http.Transport {
 	return t
 }
 
+// Start implements Conn.
+func (c *HTTP) Start(r Receiver) { c.to.start(r) }
+
 // Write sends a message. For a request it returns at once and the answer comes
-// by Read; for anything else it waits a little until the upstream has it.
+// to the Receiver; for anything else it waits a little until the upstream has it.
 func (c *HTTP) Write(ctx context.Context, m *Message) error {
 	if !m.Route.Cancels.IsZero() {
 		if done := c.cancelFlight(m); done {
@@ -171,7 +174,7 @@ func (c *HTTP) Write(ctx context.Context, m *Message) error {
 	if !c.begin(func() { defer close(acked); c.tell(m) }) {
 		return c.endError()
 	}
-	return c.acknowledged(ctx, acked, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
+	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
 }
 
 func (c *HTTP) endError() error {
@@ -265,7 +268,7 @@ func (c *HTTP) cancelFlight(m *Message) (done bool) {
 }
 
 // lose ends the Conn because the upstream dropped the session. Every flight
-// lands with an error of its own before Read reports the end.
+// lands with an error of its own before Ended.
 func (c *HTTP) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,22 +279,26 @@ func (c *HTTP) lose() {
 	c.kill(ErrSessionGone)
 	go func() {
 		c.work.Wait()
-		close(c.in)
+		c.to.end(ErrSessionGone)
 	}()
 }
 
-// Close ends every stream, asks a legacy server to drop the session, and
-// returns when all is quiet, within about a second.
+// Close ends every stream, and then asks a legacy server to drop the session. When that is done,
+// within about a second, Ended is called.
 func (c *HTTP) Close() error {
-	c.close.Do(func() {
-		c.mu.Lock()
-		c.closed = true
-		session := c.session
-		if c.lost {
-			session = ""
-		}
-		c.mu.Unlock()
-		c.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	c.kill(ErrClosed)
+	c.to.stop()
+	session := c.session
+	if c.lost {
+		session = ""
+	}
+	go func() {
 		c.work.Wait()
 		if session != "" {
 			c.drop()
@@ -299,7 +306,8 @@ func (c *HTTP) Close() error {
 		if c.own {
 			c.opt.Transport.CloseIdleConnections()
 		}
-	})
+		c.to.end(ErrClosed)
+	}()
 	return nil
 }
 

@@ -34,15 +34,16 @@ func (n *notices) String() string {
 }
 
 // upstream starts a server and a Conn to it.
-func upstream(t *testing.T, h http.HandlerFunc, opt HTTPOptions) (*HTTP, *notices) {
+func upstream(t *testing.T, h http.HandlerFunc, opt HTTPOptions) (ReadConn, *notices) {
 	t.Helper()
 	ts := httptest.NewServer(h)
 	ns := new(notices)
 	opt.Notice = ns.add
-	c, err := NewHTTP(ts.URL+"/mcp", opt)
+	up, err := NewHTTP(ts.URL+"/mcp", opt)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := Pull(up)
 	t.Cleanup(func() {
 		began := time.Now()
 		if err := c.Close(); err != nil {
@@ -68,7 +69,9 @@ func note(method string) *Message {
 
 func (m *Message) with(r Route) *Message { m.Route = r; return m }
 
-func send(t *testing.T, c ReadConn, m *Message) {
+func send(t *testing.T, c interface {
+	Write(context.Context, *Message) error
+}, m *Message) {
 	t.Helper()
 	if err := c.Write(t.Context(), m); err != nil {
 		t.Fatalf("Write: %v", err)

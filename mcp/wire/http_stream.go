@@ -55,10 +55,10 @@ func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enou
 		if err != nil {
 			return er, refuse(codeCut, errors.New("wire: stream ended: "+quoteError(err)))
 		}
-		m, err := ev.message(c.opt.Limits)
+		m, v := ev.message(c.opt.Limits)
 		switch {
-		case err != nil:
-			c.deliver(nil, err)
+		case v != nil:
+			c.to.violation(v)
 			continue
 		case m == nil:
 			continue

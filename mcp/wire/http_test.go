@@ -168,10 +168,11 @@ func TestHTTPUnreachable(t *testing.T) {
 		"no TLS":         strings.Replace(plain.URL, "http:", "https:", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := NewHTTP(url, HTTPOptions{})
+			up, err := NewHTTP(url, HTTPOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
+			c := Pull(up)
 			defer c.Close()
 			send(t, c, request(1, "initialize"))
 			m := receive(t, c)
@@ -454,10 +455,11 @@ func TestHTTPReusesConnections(t *testing.T) {
 	}
 	ts.Start()
 	defer ts.Close()
-	c, err := NewHTTP(ts.URL, HTTPOptions{})
+	up, err := NewHTTP(ts.URL, HTTPOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := Pull(up)
 	defer c.Close()
 	for range 20 {
 		send(t, c, request(1, "a"))

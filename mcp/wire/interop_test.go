@@ -212,5 +212,5 @@ func sdkUpstream(t *testing.T, opt *mcp.StreamableHTTPOptions) ReadConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return up
+	return Pull(up)
 }

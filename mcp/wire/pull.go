@@ -6,9 +6,10 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
-// Pull lets c be read. A message that nobody reads holds up its stream.
+// Pull lets c be read. A message that is not read holds up its stream.
 func Pull(c Conn) ReadConn {
 	return &pulled{Conn: c, in: make(chan incoming), ended: make(chan struct{}), closed: make(chan struct{})}
 }
@@ -65,10 +66,22 @@ func (p *pulled) give(in incoming) {
 	}
 }
 
-// Close ends the Conn and every Read.
+// closeWait is how long Close of what Pull returns waits for the end of the Conn: longer than any
+// transport of this package takes.
+const closeWait = 5 * time.Second
+
+// Close ends the Conn and every Read, and returns when the Conn has ended.
 func (p *pulled) Close() error {
 	p.close.Do(func() { close(p.closed) })
-	return p.Conn.Close()
+	err := p.Conn.Close()
+	p.start.Do(func() { p.Start(p) })
+	t := time.NewTimer(closeWait)
+	defer t.Stop()
+	select {
+	case <-p.ended:
+	case <-t.C:
+	}
+	return err
 }
 
 // Push lets a goroutine read c, from Start until nothing comes any more.

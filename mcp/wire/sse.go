@@ -21,7 +21,7 @@ type event struct {
 
 // message is what an event of MCP carries, or why it is none; nil and no error for an
 // event that is about something else. It owns the event's data.
-func (e event) message(l strictjson.Limits) (*Message, error) {
+func (e event) message(l strictjson.Limits) (*Message, *Violation) {
 	if e.name != "" && e.name != "message" || len(e.data) == 0 {
 		PutBuffer(e.data)
 		return nil, nil
@@ -29,7 +29,7 @@ func (e event) message(l strictjson.Limits) (*Message, error) {
 	m, err := Decode(e.data, l)
 	if err != nil {
 		PutBuffer(e.data)
-		return nil, err
+		return nil, violationOf(err)
 	}
 	m.buf = e.data
 	return m, nil

@@ -30,24 +30,25 @@ func (e StatusError) Error() string { return fmt.Sprintf("wire: HTTP status %d",
 // answered by a Message with Local set; the Conn goes on. It ends with the stream,
 // which this transport cannot resume.
 type SSE struct {
-	inbox
+	to     delivery
 	url    *url.URL
 	opt    HTTPOptions
+	own    bool // its transport
 	client *http.Client
 	room   chan struct{}
 
-	cancel context.CancelFunc
+	live   context.Context // of all work: ended by Close (ErrClosed), or with the stream
+	kill   context.CancelCauseFunc
 	work   sync.WaitGroup
-	close  sync.Once
 	opener chan struct{} // a token: whoever has it may open the stream
 
-	mu     sync.Mutex
-	closed bool
-	post   string                     // where messages go; "": the stream is not open
-	posts  map[ID]*context.CancelFunc // of requests whose POST has no end yet
+	mu    sync.Mutex
+	ended error                      // why no more is begun; nil: it goes on
+	post  string                     // where messages go; "": the stream is not open
+	posts map[ID]*context.CancelFunc // of requests whose POST has no end yet
 }
 
-var _ ReadConn = (*SSE)(nil)
+var _ Conn = (*SSE)(nil)
 
 const endpointWait = 15 * time.Second
 
@@ -61,17 +62,20 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &SSE{url: h.url, opt: h.opt, inbox: inbox{in: make(chan incoming)}, room: make(chan struct{}, maxInFlight),
+	c := &SSE{url: h.url, opt: h.opt, own: h.own, to: newDelivery(), room: make(chan struct{}, maxInFlight),
 		opener: make(chan struct{}, 1), posts: map[ID]*context.CancelFunc{}}
 	c.client = &http.Client{
 		Transport: h.opt.Transport,
 		// A redirect would take credentials and messages where the operator did not send them.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.live, c.kill = context.WithCancelCause(context.Background())
 	c.opener <- struct{}{}
 	return c, nil
 }
+
+// Start implements Conn.
+func (c *SSE) Start(r Receiver) { c.to.start(r) }
 
 // Write posts a message. For a request it returns at once; for anything else it
 // waits a little until the upstream has it.
@@ -82,15 +86,15 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 	case c.room <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-c.ctx.Done():
-		return ErrClosed
+	case <-c.live.Done():
+		return c.endError()
 	}
 	under, end := c.enlist(m) // now: it may be cancelled at once
 	started := c.begin(func() {
 		defer func() { end(); <-c.room; close(done) }()
 		if r := c.tell(under, m); r != nil && under.Err() == nil {
 			if m.Kind == Request { // which is told to who asked
-				c.deliver(r.local(m.ID), nil)
+				c.to.message(r.local(m.ID))
 			} else {
 				c.notice("upstream: a message was not delivered: %v", r.cause)
 			}
@@ -99,26 +103,32 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 	if !started {
 		end()
 		<-c.room
-		return ErrClosed
+		return c.endError()
 	}
 	if m.Kind == Request {
 		return nil
 	}
-	return c.acknowledged(ctx, done, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
+	return acknowledged(ctx, c.live, done, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
 }
 
 func (c *SSE) begin(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	if c.ended == nil {
 		c.work.Go(f)
 	}
-	return !c.closed
+	return c.ended == nil
+}
+
+func (c *SSE) endError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }
 
 // enlist returns the context of m's POST, which ends with what m asks for.
 func (c *SSE) enlist(m *Message) (ctx context.Context, end func()) {
-	ctx, cancel := context.WithCancel(c.ctx)
+	ctx, cancel := context.WithCancel(c.live)
 	if m.Kind != Request {
 		return ctx, cancel
 	}
@@ -208,7 +218,7 @@ func (c *SSE) endpoint(ctx context.Context) (string, *refusal) {
 
 // open opens the stream and waits for its first event.
 func (c *SSE) open() (string, *refusal) {
-	ctx, cancel := context.WithCancel(c.ctx)
+	ctx, cancel := context.WithCancel(c.live)
 	late := time.AfterFunc(endpointWait, cancel)
 	er, body, r := c.stream(ctx)
 	to := ""
@@ -288,28 +298,48 @@ func (c *SSE) listen(er *eventReader) {
 	for {
 		ev, err := er.next()
 		if err != nil {
-			c.deliver(nil, fmt.Errorf("%w: %s", errStreamEnded, quoteError(err)))
+			c.finish(fmt.Errorf("%w: %s", errStreamEnded, quoteError(err)))
 			return
 		}
-		if m, err := ev.message(c.opt.Limits); m != nil || err != nil {
-			if m != nil && (m.Kind == Response || m.Kind == ErrorResponse) {
+		m, v := ev.message(c.opt.Limits)
+		switch {
+		case v != nil:
+			c.to.violation(v)
+		case m != nil:
+			if m.answers() {
 				c.over(m.ID, lingerWait)
 			}
-			c.deliver(m, err)
+			if !c.to.message(m) {
+				m.Release()
+			}
 		}
 	}
 }
 
-// Close ends the stream, and returns when all is quiet.
-func (c *SSE) Close() error {
-	c.close.Do(func() {
-		c.mu.Lock()
-		c.closed = true
-		c.mu.Unlock()
-		c.cancel()
+// finish ends everything, and then the Receiver is told why. The first reason counts.
+func (c *SSE) finish(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended != nil {
+		return
+	}
+	c.ended = why
+	c.kill(why)
+	if why == ErrClosed {
+		c.to.stop()
+	}
+	go func() {
 		c.work.Wait()
-		c.client.CloseIdleConnections()
-	})
+		if c.own {
+			c.opt.Transport.CloseIdleConnections()
+		}
+		c.to.end(why)
+	}()
+}
+
+// Close ends the stream.
+func (c *SSE) Close() error {
+	c.finish(ErrClosed)
 	return nil
 }
 

@@ -16,17 +16,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func sseConn(t *testing.T, url string) *SSE {
+func sseConn(t *testing.T, url string) ReadConn {
 	t.Helper()
-	c, err := NewSSE(url, HTTPOptions{Header: http.Header{"Authorization": {"Bearer x"}}})
+	up, err := NewSSE(url, HTTPOptions{Header: http.Header{"Authorization": {"Bearer x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := Pull(up)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
-func sseRequest(t *testing.T, c *SSE, n int64, method, params string) *Message {
+func sseRequest(t *testing.T, c ReadConn, n int64, method, params string) *Message {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()

@@ -37,10 +37,11 @@ func TestSharedTransport(t *testing.T) {
 	opt.Transport = NewTransport(opt)
 	defer opt.Transport.CloseIdleConnections()
 	for n := range int64(3) {
-		c, err := NewHTTP(server.URL, opt)
+		up, err := NewHTTP(server.URL, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := Pull(up)
 		id := IntID(n)
 		if err := c.Write(t.Context(), NewRequest(id, "ping", nil)); err != nil {
 			t.Fatal(err)
@@ -62,10 +63,11 @@ func TestRelated(t *testing.T) {
 		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n\n")
 	}))
 	defer server.Close()
-	c, err := NewHTTP(server.URL, HTTPOptions{})
+	up, err := NewHTTP(server.URL, HTTPOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := Pull(up)
 	defer c.Close()
 	id := IntID(5)
 	if err := c.Write(t.Context(), NewRequest(id, "x", nil)); err != nil {
@@ -101,10 +103,11 @@ func TestListensFirst(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	defer server.Close()
-	c, err := NewHTTP(server.URL, HTTPOptions{})
+	up, err := NewHTTP(server.URL, HTTPOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := Pull(up)
 	defer c.Close()
 	id := IntID(5)
 	for _, out := range []*Message{

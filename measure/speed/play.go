@@ -134,10 +134,11 @@ func (role Role) accept() (func(context.Context, *wire.FrontSession) error, erro
 		return nil, err
 	}
 	return func(ctx context.Context, s *wire.FrontSession) error {
-		up, err := wire.NewHTTP(role.Upstream, opt)
+		conn, err := wire.NewHTTP(role.Upstream, opt)
 		if err != nil {
 			return err
 		}
+		up := wire.Pull(conn)
 		if role.Name == passThrough {
 			return relay(ctx, s, up)
 		}
