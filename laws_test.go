@@ -46,7 +46,7 @@ func firstHidden(b []byte) (line int, what string) {
 		r, n := utf8.DecodeRune(b[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			return line, fmt.Sprintf("ill-formed UTF-8 (octet %#02x)", b[i])
+			return line, fmt.Sprintf("ill-formed UTF-8 (byte %#02x)", b[i])
 		case isHidden(r):
 			return line, fmt.Sprintf("%U", r)
 		case r == '\n':
@@ -83,7 +83,7 @@ func TestFirstHidden(t *testing.T) {
 		{"\U000E0041", 1, "U+E0041"},
 		{"\U0010FFFF", 1, "U+10FFFF"},
 		{"\x00", 1, "U+0000"},
-		{"\xff", 1, "ill-formed UTF-8 (octet 0xff)"},
+		{"\xff", 1, "ill-formed UTF-8 (byte 0xff)"},
 	} {
 		if line, what := firstHidden([]byte(tt.in)); line != tt.line || what != tt.what {
 			t.Errorf("firstHidden(%+q) = %d, %q; want %d, %q", tt.in, line, what, tt.line, tt.what)
@@ -171,7 +171,7 @@ func wrongComment(name, dir, text string) string {
 		return fmt.Sprintf("does not begin with %q", want)
 	}
 	if first := new(doc.Package).Synopsis(text); !strings.HasSuffix(first, ".") || len(first) > 200 {
-		return "does not begin with one sentence of at most 200 octets"
+		return "does not begin with one sentence of at most 200 bytes"
 	}
 	return ""
 }

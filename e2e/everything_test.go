@@ -172,12 +172,12 @@ func TestEverything(t *testing.T) {
 	})
 	t.Run("progress", func(t *testing.T) {
 		p := &mcp.CallToolParams{Name: "trigger-long-running-operation", Arguments: map[string]any{"duration": 0.5, "steps": 5}}
-		p.SetProgressToken("a token, octet for octet")
+		p.SetProgressToken("a token, byte for byte")
 		if _, err := h.CallTool(soon(t), p); err != nil {
 			t.Fatal(err)
 		}
 		h.until(t, "progress", func() bool { return len(h.progress) == 5 })
-		if p := h.progress[4]; p.ProgressToken != "a token, octet for octet" || p.Progress != 5 || p.Total != 5 {
+		if p := h.progress[4]; p.ProgressToken != "a token, byte for byte" || p.Progress != 5 || p.Total != 5 {
 			t.Errorf("progress %+v", p)
 		}
 	})

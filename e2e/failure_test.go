@@ -236,7 +236,7 @@ func TestBabble(t *testing.T) {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	operator(t, s.stderr.String())
-	t.Logf("%d octets of stderr from 3 MB", len(s.stderr.String()))
+	t.Logf("%d bytes of stderr from 3 MB", len(s.stderr.String()))
 }
 
 // TestLongLine: a message beyond the limit is refused, by either side, and
@@ -247,7 +247,7 @@ func TestLongLine(t *testing.T) {
 		s := hostile(t, "huge")
 		m := s.call("tools/call", misbehaveNow)
 		if m.Error == nil {
-			t.Errorf("100 MB came through: %d octets", len(m.Result))
+			t.Errorf("100 MB came through: %d bytes", len(m.Result))
 		}
 		s.result("tools/call", behave)
 		t.Logf("peak %d MiB", peak(t, s)>>20)
@@ -260,7 +260,7 @@ func TestLongLine(t *testing.T) {
 		s := hostile(t, "endless")
 		m := s.call("tools/call", misbehaveNow)
 		if m.Error == nil {
-			t.Errorf("%d octets came through", len(m.Result))
+			t.Errorf("%d bytes came through", len(m.Result))
 		}
 		t.Logf("peak %d MiB", peak(t, s)>>20)
 		s.exit()

@@ -51,7 +51,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func mib(octets int) float64 { return float64(octets) / (1 << 20) }
+func mib(size int) float64 { return float64(size) / (1 << 20) }
 
 // TestLatency reports what Pellucid adds to a call, measured beside the same
 // server without it, call by call in turn. It asserts nothing: the machine may

@@ -169,7 +169,7 @@ func (in *install) checkEvidence(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 	if again, err := r.Record(); err != nil || !bytes.Equal(again, s.Runs[0]) {
-		t.Errorf("%v: not the same octets again", err)
+		t.Errorf("%v: not the same bytes again", err)
 	}
 	for _, change := range [][2]string{{`"hijack"`, `"user-driven"`}, {`"recurs":true`, `"recurs":false`}} {
 		bad := bytes.Replace(whole, []byte(change[0]), []byte(change[1]), 1)

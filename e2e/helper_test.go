@@ -72,7 +72,7 @@ func serveLines(role string) int {
 		case "initialize":
 			answer(out, m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"helper","version":"1"}}`)
 		case "tools/list":
-			answer(out, m.ID, `{"tools":[{"name":"size","description":"Text of n octets.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`)
+			answer(out, m.ID, `{"tools":[{"name":"size","description":"Text of n bytes.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`)
 		case "tools/call":
 			if code := misbehave(role, m, out); code >= 0 {
 				return code

@@ -81,12 +81,12 @@ func BenchmarkEvidenceHTTP(b *testing.B) {
 	const sessions, rounds, length = 8, 6, 2 * time.Second
 	body := quote(strings.Repeat("A kilobyte of plain text. ", 40))
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		octets, _ := io.ReadAll(r.Body)
+		asked, _ := io.ReadAll(r.Body)
 		var m struct {
 			ID     json.RawMessage
 			Method string
 		}
-		if json.Unmarshal(octets, &m) != nil || m.ID == nil {
+		if json.Unmarshal(asked, &m) != nil || m.ID == nil {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}

@@ -31,7 +31,7 @@ func TestManyAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if body := in.opened(t, r.Content[0].(*mcp.TextContent).Text, "size"); body != strings.Repeat("x", i*7) {
-			t.Errorf("call %d: %d octets, want %d", i, len(body), i*7)
+			t.Errorf("call %d: %d bytes, want %d", i, len(body), i*7)
 		}
 	}
 	if code := s.exit(); code != 0 {

@@ -123,9 +123,9 @@ func soakSession(t *testing.T, client *http.Client, url string, polite bool) {
 	}
 	send("POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, 200)
 	send("POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, 202)
-	got := send("POST", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{"script":"ascii","octets":1024}}}`, 200)
+	got := send("POST", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{"script":"ascii","bytes":1024}}}`, 200)
 	if len(got) < 1024 || !strings.Contains(got, "The build finished") {
-		t.Fatalf("not the answer: %d octets", len(got))
+		t.Fatalf("not the answer: %d bytes", len(got))
 	}
 	if polite {
 		send("DELETE", "", 204)

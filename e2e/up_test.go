@@ -208,9 +208,9 @@ func TestUpReference(t *testing.T) {
 			if len(got) != len(want) || len(want) == 0 {
 				t.Errorf("%s, %s: %d tools, want %d", name, which, len(got), len(want))
 			}
-			for tool, octets := range want {
-				if got[tool] != octets {
-					t.Errorf("%s, %s: %s is\n%s\nand directly\n%s", name, which, tool, got[tool], octets)
+			for tool, direct := range want {
+				if got[tool] != direct {
+					t.Errorf("%s, %s: %s is\n%s\nand directly\n%s", name, which, tool, got[tool], direct)
 				}
 			}
 		}

@@ -38,7 +38,7 @@ func (t *tx) apply(ctx context.Context, e ground.Event) (ground.Change, error) {
 	}
 	target := targetKey(e.Target)
 	err = t.exec(ctx, `INSERT INTO events (hash, kind, target, iri, at, projection, original) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		e.Hash[:], int(e.Kind), target, e.Target, stamp(e.At), octets(e.Projection), octets(e.Original))
+		e.Hash[:], int(e.Kind), target, e.Target, stamp(e.At), blob(e.Projection), blob(e.Original))
 	if err != nil {
 		return ground.Change{}, err
 	}

@@ -76,8 +76,8 @@ func (p *putting) insertAttestations(ctx context.Context) error {
 		}
 		args = append(args, p.lastID+int64(n)+1, r.Hash[:], string(r.HashVersion), r.Key.Text[:], r.Key.Skeleton[:],
 			r.ID, targetKey(r.ID), r.Validator, p.claims[r.ClaimHash].id, r.Domain, string(r.Verdict),
-			stamp(r.Issued), stamp(r.Expires), int(consensus.Live), by, len(r.DependsOn), octets(r.Projection))
-		originals = append(originals, p.lastID+int64(n)+1, octets(r.Original))
+			stamp(r.Issued), stamp(r.Expires), int(consensus.Live), by, len(r.DependsOn), blob(r.Projection))
+		originals = append(originals, p.lastID+int64(n)+1, blob(r.Original))
 	}
 	err := p.insert(ctx, `attestations (id, hash, version, dedup, skeleton, iri, iri_key, validator, claim, domain,
 		verdict, issued, expires, status, superseded_by, depends, projection)`, 17, "", args)
@@ -87,8 +87,8 @@ func (p *putting) insertAttestations(ctx context.Context) error {
 	return p.insert(ctx, "originals (attestation, original)", 2, "", originals)
 }
 
-// octets returns b, never nil, which would be NULL.
-func octets(b []byte) []byte {
+// blob returns b, never nil, which would be NULL.
+func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}

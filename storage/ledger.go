@@ -185,12 +185,12 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 	var entries, leaves, tiles []any
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		entries = append(entries, e.Index, e.ID[:], stamp(e.Time), e.Server, string(e.Kind), octets(e.Opening))
+		entries = append(entries, e.Index, e.ID[:], stamp(e.Time), e.Server, string(e.Kind), blob(e.Opening))
 		leaves = append(leaves, e.Index, e.Envelope)
 	}
 	var links []any
 	for _, k := range b.Links {
-		links = append(links, k.Writer, k.Seq, k.Index, octets(k.MAC))
+		links = append(links, k.Writer, k.Seq, k.Index, blob(k.MAC))
 	}
 	for _, t := range b.Tiles {
 		tiles = append(tiles, t.Level, t.N, t.Data)
@@ -246,6 +246,6 @@ func (l *Ledger) LoadScores(ctx context.Context, options string) (snapshot []byt
 func (l *Ledger) SaveScores(ctx context.Context, options string, snapshot []byte, size int64) error {
 	return l.update(ctx, "save scores", func(t *tx) error {
 		return t.exec(ctx, `INSERT INTO trust_scores (options, size, snapshot) VALUES (?, ?, ?) ON CONFLICT (options)
-			DO UPDATE SET size = excluded.size, snapshot = excluded.snapshot WHERE excluded.size > trust_scores.size`, options, size, octets(snapshot))
+			DO UPDATE SET size = excluded.size, snapshot = excluded.snapshot WHERE excluded.size > trust_scores.size`, options, size, blob(snapshot))
 	})
 }

@@ -20,7 +20,7 @@ func TestClaimSet(t *testing.T) {
 		}
 		b := set.encode()
 		if len(b) > bitmapSize || len(b) > 2*len(offsets) {
-			t.Fatalf("%d octets for %d claims", len(b), len(offsets))
+			t.Fatalf("%d bytes for %d claims", len(b), len(offsets))
 		}
 		var got claimSet
 		got.merge(b)

@@ -38,7 +38,7 @@ func (t *tx) pend(ctx context.Context, records ...[]byte) error {
 			t.began = *t.last
 		}
 		*t.last = t.writer.key.Next(*t.last, r)
-		args = append(args, r, t.last.Writer, t.last.Seq, octets(t.last.Prev), t.last.MAC)
+		args = append(args, r, t.last.Writer, t.last.Seq, blob(t.last.Prev), t.last.MAC)
 	}
 	const into, width = "ledger_pending (record, writer, wseq, prev, mac)", 5
 	if n := len(args) / width; n > 0 && n <= 32 {

@@ -30,7 +30,7 @@ type Case struct {
 // describes reports whether the case is the tool's description, not its result.
 func (c *Case) describes() bool { return c.describe != "" }
 
-const benign = "unharmed: octet for octet what was sent"
+const benign = "unharmed: byte for byte what was sent"
 
 // forged is a receipt that a server has no right to.
 var forged = map[string]any{

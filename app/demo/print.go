@@ -147,8 +147,8 @@ func (s *show) verdict(v string) {
 
 func (s *show) closing(self string) {
 	fmt.Fprintf(s.w, "\n%s\n", s.p.Bold("In all"))
-	s.prose("", fmt.Sprintf("%s: %d as they should be, %d not. %s decoded; %d answers changed, %d were left octet for "+
-		"octet as they were.", terminal.Plural(s.played, "case"), s.played-s.failed, s.failed,
+	s.prose("", fmt.Sprintf("%s: %d as they should be, %d not. %s decoded; %d answers changed, %d were left byte for "+
+		"byte as they were.", terminal.Plural(s.played, "case"), s.played-s.failed, s.failed,
 		terminal.Plural(s.hidden, "hidden message"), s.changed, s.played-s.changed))
 	if s.failed == 0 {
 		s.prose("", "Every fence was genuine.")

@@ -120,7 +120,7 @@ type Copy struct {
 }
 
 func (c *Copy) String() string {
-	return fmt.Sprintf("%s: %s octets", finding.Quote(c.File), terminal.Thousands(int(c.Size)))
+	return fmt.Sprintf("%s: %s bytes", finding.Quote(c.File), terminal.Thousands(int(c.Size)))
 }
 
 // Backup writes what each SQLite store holds that a person means into a new file: here, under

@@ -143,7 +143,7 @@ func TestWithLog(t *testing.T) {
 func TestStoreWords(t *testing.T) {
 	for want, got := range map[string]fmt.Stringer{
 		"a\u2039U+001B ESCAPE\u203a.db: the schema went from version 3 to 12.": &Migration{"a\x1b.db", 3, 12},
-		`"a\u202e.db": 1,234 octets`: &Copy{"a\u202e.db", 1234},
+		`"a\u202e.db": 1,234 bytes`: &Copy{"a\u202e.db", 1234},
 	} {
 		if got.String() != want {
 			t.Errorf("%+q, want %+q", got, want)

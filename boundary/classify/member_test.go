@@ -271,7 +271,7 @@ func TestChunks(t *testing.T) {
 			}
 		}
 		if whole != s {
-			t.Fatalf("%d octets of %d", len(whole), len(s))
+			t.Fatalf("%d bytes of %d", len(whole), len(s))
 		}
 	})
 }
@@ -321,7 +321,7 @@ func FuzzChunks(f *testing.F) {
 			n += len(c)
 		}
 		if n < len(s) {
-			t.Fatalf("%d octets of %d", n, len(s))
+			t.Fatalf("%d bytes of %d", n, len(s))
 		}
 	})
 }

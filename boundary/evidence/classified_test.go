@@ -70,7 +70,7 @@ func TestJoin(t *testing.T) {
 		"not judged":                 {func(c *gateway.Classified) { c.Reason = classify.Timeout }, false},
 		"dropped":                    {func(c *gateway.Classified) { c.Dropped = true }, false},
 		"about another":              {func(c *gateway.Classified) { c.Of = gateway.ID{2} }, false},
-		"of other octets":            {func(c *gateway.Classified) { c.Input = [32]byte{9} }, false},
+		"of other bytes":             {func(c *gateway.Classified) { c.Input = [32]byte{9} }, false},
 		"a name that is no label":    {func(c *gateway.Classified) { c.Name = "my own" }, false},
 		"a name that fills a label":  {func(c *gateway.Classified) { c.Name = strings.Repeat("n", 110) }, false},
 		"a version that is no label": {func(c *gateway.Classified) { c.Version = "" }, false},

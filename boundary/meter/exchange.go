@@ -76,7 +76,7 @@ func (m *Meter) Request(r gateway.Request) gateway.Exchange { return m.request(r
 func (m *Meter) request(r gateway.Request, o over) *exchange {
 	x := &exchange{m: m, server: m.labels.server(r.Server), method: r.Method, version: r.Version, over: o, born: time.Now()}
 	m.i.requests.add(1, x.server)
-	m.i.octets.add(r.Bytes, x.server, "client")
+	m.i.traffic.add(r.Bytes, x.server, "client")
 	x.beginSpan(r)
 	return x
 }
@@ -91,16 +91,16 @@ func (x *exchange) Sent(tool string) (traceParent string) {
 }
 
 // Answered ends it.
-func (x *exchange) Answered(octets int) {
+func (x *exchange) Answered(size int) {
 	x.answered = time.Now()
-	x.m.i.octets.add(octets, x.server, "server")
+	x.m.i.traffic.add(size, x.server, "server")
 }
 
 // Done counts the request.
-func (x *exchange) Done(o gateway.Outcome, octets int) {
+func (x *exchange) Done(o gateway.Outcome, size int) {
 	now := time.Now()
 	x.m.i.requests.add(-1, x.server)
-	x.m.i.octets.add(octets, x.server, "delivered")
+	x.m.i.traffic.add(size, x.server, "delivered")
 	operation := ""
 	if x.method == mcpmsg.CallTool {
 		operation = string(mcpconv.GenAIOperationNameExecuteTool)

@@ -16,7 +16,7 @@ type instruments struct {
 	rejections counter
 	tokens     counter
 	released   counter
-	octets     counter
+	traffic    counter
 	gates      counter
 	classified counter
 	questions  counter
@@ -70,7 +70,7 @@ func newInstruments(m metric.Meter) (i instruments, err error) {
 	i.rejections = count("pellucid.schema.rejections", "", "Answers of servers that were refused because they have not the shape that they must have.", "server", "tool", "code")
 	i.tokens = count("pellucid.control_token.hits", "", "Control tokens of chat templates in what servers sent.", "server", "tool", "code")
 	i.released = count("pellucid.released", "", "Held results that were delivered because a person released them.", "server")
-	i.octets = count("pellucid.octets", "By", "Octets of requests (client), of answers as they came (server) and as they went (delivered).", "server", "flow")
+	i.traffic = count("pellucid.bytes", "By", "Bytes of requests (client), of answers as they came (server) and as they went (delivered).", "server", "flow")
 	i.gates = count("pellucid.gate.requests", "", "HTTP requests that a check let pass or refused.", "gate", "outcome")
 	i.classified = count("pellucid.classifier.verdicts", "", "Answers of tools that classifiers were to judge: clean, flagged, not_judged, skipped or dropped.", "server", "classifier", "mode", "verdict", "reason")
 	i.questions = count("pellucid.classifier.chunks", "", "Pieces of text that classifiers were asked about, or that were remembered.", "classifier", "source")

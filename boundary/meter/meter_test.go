@@ -163,9 +163,9 @@ func testExchange(t *testing.T) {
 	for _, want := range []string{
 		`pellucid_requests_active{server="files"} 0`,
 		`pellucid_sessions_active{server="files"} 0`,
-		`pellucid_octets_bytes_total{flow="client",server="files"} 10`,
-		`pellucid_octets_bytes_total{flow="server",server="files"} 20`,
-		`pellucid_octets_bytes_total{flow="delivered",server="files"} 35`,
+		`pellucid_bytes_total{flow="client",server="files"} 10`,
+		`pellucid_bytes_total{flow="server",server="files"} 20`,
+		`pellucid_bytes_total{flow="delivered",server="files"} 35`,
 		`mcp_server_operation_duration_seconds_count{error_type="tool_error",gen_ai_operation_name="execute_tool",gen_ai_tool_name="read",mcp_method_name="tools/call",server="files"} 1`,
 		`mcp_client_operation_duration_seconds_count{error_type="tool_error",gen_ai_operation_name="execute_tool",gen_ai_tool_name="read",mcp_method_name="tools/call",server="files"} 1`,
 		`mcp_server_operation_duration_seconds_count{error_type="refused",mcp_method_name="ping",server="files"} 1`,

@@ -72,7 +72,7 @@ const (
 var (
 	// errDamaged is wrapped where a file is no pin. The error says what to do.
 	errDamaged = errors.New("pinfile: damaged")
-	errName    = errors.New("pinfile: a server's name is 1 to 4096 octets of UTF-8")
+	errName    = errors.New("pinfile: a server's name is 1 to 4096 bytes of UTF-8")
 	errLedger  = errors.New("pinfile: there is no ledger beside pins in files")
 )
 

@@ -229,7 +229,7 @@ func TestVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := s.GetVerdict(ctx, key); err != nil || got != nil {
-		t.Errorf("too long: %d octets, %v", len(got), err)
+		t.Errorf("too long: %d bytes, %v", len(got), err)
 	}
 }
 

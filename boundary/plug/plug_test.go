@@ -94,7 +94,7 @@ func TestScrub(t *testing.T) {
 	quote := `{"text":"` + strings.Repeat("a", 1500) + `","profile":"veritas-0.1","field":"quote"}`
 	var got struct{ Clean string }
 	if err := json.Unmarshal(post(h, "/v1/scrub", quote).Body.Bytes(), &got); err != nil || len(got.Clean) != 1000 {
-		t.Errorf("a quote of %d octets: %v", len(got.Clean), err)
+		t.Errorf("a quote of %d bytes: %v", len(got.Clean), err)
 	}
 }
 

@@ -100,7 +100,7 @@ func (r *Rule) check() (out []Problem) {
 	case r.Then != Sanitise && r.Profile != "":
 		fail("profile", "is for then: sanitise")
 	case r.Then == Ask && (r.Question == "" || len(r.Question) > MaxQuestion):
-		fail("question", fmt.Sprintf("want the question to ask, of 1 to %d octets", MaxQuestion))
+		fail("question", fmt.Sprintf("want the question to ask, of 1 to %d bytes", MaxQuestion))
 	case r.Then != Ask && r.Question != "":
 		fail("question", "is for then: ask")
 	}

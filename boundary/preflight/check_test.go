@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 	}{
 		{"clean", Checker{}, []*Target{{Name: "a", File: "dir/f\u202e.json", dump: honest}}, "clean", "clean",
 			[]string{"a  dir/f" + terminal.Inline("\u202e") + ".json\n  clean         2 items, ", "\n  fingerprint   sha256:", "\n  not inspected the meaning of the words"}, "server,"},
-		{"hidden text", Checker{}, []*Target{{Name: "a", dump: hidden}}, "rejected", "rejected", []string{"\n  hidden text   tool now /description, octets 4 to 7: hidden-zero-width\n"}, "decide"},
+		{"hidden text", Checker{}, []*Target{{Name: "a", dump: hidden}}, "rejected", "rejected", []string{"\n  hidden text   tool now /description, bytes 4 to 7: hidden-zero-width\n"}, "decide"},
 		{"refused", Checker{}, []*Target{{Name: "a", dump: []byte("{")}}, "rejected", "rejected", []string{"  rejected      surface: "}, "fingerprint"},
 		{"a name is missing", Checker{}, []*Target{{dump: honest}}, "clean", "clean", []string{"surface\n  clean"}, "pinned"},
 		{"not reached", Checker{Timeout: time.Minute}, []*Target{{Name: "a", dial: dead}}, "unreachable", "unreachable", []string{"a\n  unreachable   no such program\n"}, "fingerprint"},

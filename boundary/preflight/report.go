@@ -40,7 +40,7 @@ type Server struct {
 	Stderr       []string          `json:"stderr,omitzero"`
 	Fingerprint  *surface.Digest   `json:"fingerprint,omitzero"`
 	Items        int               `json:"items"`
-	Bytes        int               `json:"octets"`
+	Bytes        int               `json:"bytes"`
 	Reviewed     bool              `json:"reviewed"`         // by a model, now or
 	Cached       bool              `json:"cached,omitzero"`  // before
 	Pinned       bool              `json:"pinned"`           // now, for the first time

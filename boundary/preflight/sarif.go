@@ -166,7 +166,7 @@ func (w *sarifWriter) server(s *Server) {
 		add("review-rejected", none, "", "%s", text)
 	}
 	for _, h := range s.Hidden {
-		text := fmt.Sprintf("hidden text: %s, octets %d to %d: %s", h.Code, h.Start, h.End, h.Shown)
+		text := fmt.Sprintf("hidden text: %s, bytes %d to %d: %s", h.Code, h.Start, h.End, h.Shown)
 		for _, m := range h.Messages {
 			text += "; it says: " + finding.Quote(m)
 		}

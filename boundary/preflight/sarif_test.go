@@ -23,7 +23,7 @@ func readSARIF(t *testing.T, path string) *sarifLog {
 	}
 	for i, c := range b {
 		if c != '\n' && c < ' ' {
-			t.Fatalf("octet %d is a control character", i)
+			t.Fatalf("byte %d is a control character", i)
 		}
 	}
 	var log sarifLog

@@ -66,7 +66,7 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	if r.Why != "" {
 		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s", r.Why)
 	} else {
-		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s octets", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Bytes))
+		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s bytes", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Bytes))
 	}
 	if r.Said != "" {
 		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", pinview.Hanging(cutText(r.Said, maxSaidShown)))
@@ -129,7 +129,7 @@ func cutText(s string, most int) string {
 
 func (r *Server) writeHidden(w io.Writer, p terminal.Palette, row func(label, format string, args ...any)) {
 	for _, h := range r.Hidden {
-		row("hidden text", "%s, octets %d to %d: %s", h.place, h.Start, h.End, h.Code)
+		row("hidden text", "%s, bytes %d to %d: %s", h.place, h.Start, h.End, h.Code)
 		fmt.Fprintf(w, "    %s\n", terminal.Printable(h.Shown))
 		for _, m := range h.Messages {
 			fmt.Fprintf(w, "    it says: %s\n", p.Yellow(strings.ReplaceAll(terminal.Printable(m), "\n", "\n      ")))

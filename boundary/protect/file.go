@@ -58,7 +58,7 @@ func readFile(path string) (*file, error) {
 	case err != nil:
 		return nil, fmt.Errorf("protect: %w", err)
 	case len(src) > maxFile:
-		return nil, fmt.Errorf("protect: %q is larger than %d octets", abs, maxFile)
+		return nil, fmt.Errorf("protect: %q is larger than %d bytes", abs, maxFile)
 	}
 	return &file{abs, info, src}, nil
 }

@@ -396,7 +396,7 @@ func TestWrite(t *testing.T) {
 // TestMeanwhile: a file that changes between the plan and the write is left alone.
 func TestMeanwhile(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
-		"other octets":  func(p string) error { return os.WriteFile(p, []byte("{}"), 0o640) },
+		"other bytes":   func(p string) error { return os.WriteFile(p, []byte("{}"), 0o640) },
 		"other file":    func(p string) error { return os.Rename(filepath.Join(filepath.Dir(p), "new"), p) },
 		"no file":       os.Remove,
 		"same but anew": func(p string) error { return errors.Join(os.Remove(p), os.WriteFile(p, []byte(two), 0o640)) },
@@ -420,7 +420,7 @@ func TestMeanwhile(t *testing.T) {
 			if after, _ := os.ReadFile(path); name != "same but anew" && !bytes.Equal(before, after) {
 				t.Errorf("it was written: %s", after)
 			}
-			if _, err := o.undo(path); name == "other octets" && !errors.Is(err, errNoRecord) {
+			if _, err := o.undo(path); name == "other bytes" && !errors.Is(err, errNoRecord) {
 				t.Errorf("there is a record of what did not happen: %v", err)
 			}
 			left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".pellucid-*"))

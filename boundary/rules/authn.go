@@ -114,7 +114,7 @@ func (c *compiler) issuer(p place) (i auth.Issuer) {
 	if u, err := url.Parse(i.URL); err == nil && i.Name == "" {
 		i.Name = u.Hostname()
 		if len(i.Name) > 32 {
-			c.report(p, "the host is longer than the 32 octets of a name: give the issuer a name")
+			c.report(p, "the host is longer than the 32 bytes of a name: give the issuer a name")
 		}
 	}
 	return i

@@ -162,7 +162,7 @@ func (c *compiler) classifier(p place, x *Classifier) {
 		"limit":      func(p place) { x.limit = c.number(p, 1) },
 		"timeout":    func(p place) { x.timeout = c.duration(p, 10*time.Millisecond, time.Minute) },
 		"concurrent": func(p place) { x.concurrent = c.integer(p, 1, 1024) },
-		"max_octets": func(p place) { x.most = c.size(p, 1<<10, 64<<20) },
+		"max_bytes":  func(p place) { x.most = c.size(p, 1<<10, 64<<20) },
 		"calls":      func(p place) { x.calls = c.integer(p, 1, maxCalls) },
 		"chars":      func(p place) { x.DailyChars = int64(c.integer(p, 1, maxDailyChars)) },
 		"all_tools":  func(p place) { x.all = c.boolean(p) },
@@ -303,7 +303,7 @@ func (d *dumper) classifier(x *Classifier) {
 	d.word("limit", strconv.FormatFloat(x.limit, 'f', -1, 64))
 	d.duration("timeout", x.timeout)
 	d.integer("concurrent", x.concurrent)
-	d.word("max_octets", spellSize(x.most))
+	d.word("max_bytes", spellSize(x.most))
 	d.integer("calls", x.calls)
 	if x.DailyChars > 0 {
 		d.word("chars", strconv.FormatInt(x.DailyChars, 10))

@@ -64,7 +64,7 @@ classifiers:
   n: {provider: nemo, url: http://127.0.0.1:1, config: c, model: m, chars: 1000000, calls: 3}
   m: {provider: model-armor, url: https://m.example, key: env:LAB, project: p, location: l, template: t, all_tools: true}
   l: {provider: lakera, url: https://l.example, key: env:LAB, project: p, concurrent: 2}
-  h: {provider: http, url: http://h.example, model: piguard-1, texts: 4, text_chars: 500, dangerously_plain_http: true, max_octets: 64KiB}
+  h: {provider: http, url: http://h.example, model: piguard-1, texts: 4, text_chars: 500, dangerously_plain_http: true, max_bytes: 64KiB}
   j: {provider: judge, url: https://j.example/v1, model: m-1, format: anthropic, key: env:LAB, reasoning: true, text_chars: 6000}
 defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classify: [local, b]}
 servers:

@@ -44,7 +44,7 @@ func FuzzParse(f *testing.F) {
 			shown := err.Error()
 			for i := range len(shown) {
 				if c := shown[i]; (c < ' ' && c != '\n') || c > '~' {
-					t.Fatalf("octet %#x is shown in %q", c, shown)
+					t.Fatalf("byte %#x is shown in %q", c, shown)
 				}
 			}
 			if strings.Contains(shown, secret) {
@@ -109,7 +109,7 @@ func TestHostileTime(t *testing.T) {
 		start := time.Now()
 		Parse([]byte(src), o)
 		d := time.Since(start)
-		t.Logf("%-10s %7d octets %v", name, len(src), d)
+		t.Logf("%-10s %7d bytes %v", name, len(src), d)
 		if d > 10*time.Second {
 			t.Errorf("%s took %v", name, d)
 		}

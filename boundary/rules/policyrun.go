@@ -49,7 +49,7 @@ func (o CaseOutcome) String() string {
 func LoadPolicyTest(name string) (*PolicyTest, error) {
 	src, err := os.ReadFile(name)
 	if err == nil && len(src) > maxFile {
-		err = fmt.Errorf("longer than %d octets", maxFile)
+		err = fmt.Errorf("longer than %d bytes", maxFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy: read %s: %w", finding.Quote(name), terminal.WithoutPath(err))

@@ -64,7 +64,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\nlisten: a\rb", "line 2, column 10: a hidden character, U+000D: write it as an escape in double quotes"},
 		{"version: 1\nx: " + strings.Repeat("[", 20) + strings.Repeat("]", 20), "line 2, column 16: this is nested too deeply"},
 		{"version: 1\nx: \n  " + strings.Repeat("- ", 20), "line 3, column 27: this is nested too deeply"},
-		{"version: 1\n#" + strings.Repeat("x", maxFile), fmt.Sprintf("the file is longer than %d octets", maxFile)},
+		{"version: 1\n#" + strings.Repeat("x", maxFile), fmt.Sprintf("the file is longer than %d bytes", maxFile)},
 
 		// Values.
 		{"version: 1\nlisten: 7420", "line 2, column 9: listen: want a string, not a number: put it in quotes"},
@@ -118,7 +118,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\nauth: {oauth: {}}", "line 2, column 8: auth.oauth.issuers: is missing"},
 		{"version: 1\nauth: {oauth: {issuers: [https://i.example]}}", "line 2, column 8: auth.oauth: needs public_url, which tokens are issued for"},
 		{"version: 1\npublic_url: https://a.example\nauth: {oauth: {issuers: [http://i.example]}}", `line 3, column 8: auth.oauth: issuers[0]: "http://i.example": `},
-		{"version: 1\npublic_url: https://a.example\nauth: {oauth: {issuers: [https://a-very-long-name-of-an-issuer.example]}}", "line 3, column 26: auth.oauth.issuers[0]: the host is longer than the 32 octets of a name: give the issuer a name"},
+		{"version: 1\npublic_url: https://a.example\nauth: {oauth: {issuers: [https://a-very-long-name-of-an-issuer.example]}}", "line 3, column 26: auth.oauth.issuers[0]: the host is longer than the 32 bytes of a name: give the issuer a name"},
 
 		// Servers.
 		{"version: 1\nservers: {\"a/b\": {command: [x]}}", `line 2, column 11: servers."a/b": want a name of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit`},

@@ -128,7 +128,7 @@ func (r *reader) text(p place, most int) string {
 	case p.node.text == "":
 		r.report(p, "is empty")
 	case len(p.node.text) > most:
-		r.report(p, "longer than %d octets", most)
+		r.report(p, "longer than %d bytes", most)
 	case strings.ContainsRune(p.node.text, 0):
 		r.report(p, "holds a NUL")
 	default:
@@ -243,8 +243,8 @@ func spell(d time.Duration) string {
 
 // Units of size, the largest first.
 var units = []struct {
-	name   string
-	octets int
+	name string
+	size int
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
 // size reads a number of bytes, with or without a unit.
@@ -256,7 +256,7 @@ func (r *reader) size(p place, least, most int) int {
 	digits, unit := p.node.text, 1
 	for _, u := range units {
 		if s, ok := strings.CutSuffix(p.node.text, u.name); ok {
-			digits, unit = s, u.octets
+			digits, unit = s, u.size
 		}
 	}
 	n, err := strconv.Atoi(digits)
@@ -269,8 +269,8 @@ func (r *reader) size(p place, least, most int) int {
 
 func spellSize(n int) string {
 	for _, u := range units {
-		if n != 0 && n%u.octets == 0 {
-			return strconv.Itoa(n/u.octets) + u.name
+		if n != 0 && n%u.size == 0 {
+			return strconv.Itoa(n/u.size) + u.name
 		}
 	}
 	return strconv.Itoa(n)

@@ -112,7 +112,7 @@ func (o *Options) read(name string, most int) ([]byte, error) {
 	case err != nil:
 		return nil, &unreadable{finding.Quote(name), err}
 	case len(b) > most:
-		return nil, fmt.Errorf("file %s is longer than %d octets", finding.Quote(name), most)
+		return nil, fmt.Errorf("file %s is longer than %d bytes", finding.Quote(name), most)
 	}
 	return b, nil
 }

@@ -51,7 +51,7 @@ type node struct {
 func parseYAML(src []byte) (*node, Problems) {
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	if len(text) > maxFile {
-		return nil, Problems{{Fault: fmt.Sprintf("the file is longer than %d octets", maxFile)}}
+		return nil, Problems{{Fault: fmt.Sprintf("the file is longer than %d bytes", maxFile)}}
 	}
 	if p := checkCharacters(text); p != nil {
 		return nil, p

@@ -85,7 +85,7 @@ func (s *Surface) withApps(ctx context.Context, ask ask, lim Limits) (*Surface, 
 		return nil, &RefusedError{TooManyItems, mcpmsg.ReadResource, nil}
 	}
 	var items []Item
-	octets := s.octets
+	size := s.size
 	for _, uri := range list {
 		result, err := ask(ctx, mcpmsg.ReadResource, uri)
 		var said *AnswerError
@@ -96,25 +96,25 @@ func (s *Surface) withApps(ctx context.Context, ask ask, lim Limits) (*Surface, 
 		if err != nil {
 			return nil, err
 		}
-		if octets += len(result); octets > lim.withDefaults().octets {
+		if size += len(result); size > lim.withDefaults().size {
 			return nil, &RefusedError{TooLarge, mcpmsg.ReadResource, nil}
 		}
 		var doc strictjson.Doc
-		if err := doc.Reset(result, strictjson.Limits{Bytes: lim.withDefaults().octets, MendSurrogates: true}); err != nil {
+		if err := doc.Reset(result, strictjson.Limits{Bytes: lim.withDefaults().size, MendSurrogates: true}); err != nil {
 			return nil, &RefusedError{NotJSON, mcpmsg.ReadResource, err}
 		}
 		items = append(items, AppItem(uri, doc.Root()))
 	}
-	return s.with(items, octets), nil
+	return s.with(items, size), nil
 }
 
 // with returns the surface with more items, which stand behind all others.
-func (s *Surface) with(items []Item, octets int) *Surface {
+func (s *Surface) with(items []Item, size int) *Surface {
 	if len(items) == 0 {
 		return s
 	}
 	t := *s
-	t.items, t.octets = slices.Concat(s.items, items), octets
+	t.items, t.size = slices.Concat(s.items, items), size
 	t.print = fingerprintOf(t.items)
 	return &t
 }
@@ -138,7 +138,7 @@ func (s *Surface) offeredMore(capable *Surface) *Surface {
 		}
 	}
 	slices.SortFunc(t.items, func(a, b Item) int { return a.Key.compare(b.Key) })
-	t.octets += capable.octets
+	t.size += capable.size
 	t.print = fingerprintOf(t.items)
 	return &t
 }

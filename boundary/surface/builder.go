@@ -20,7 +20,7 @@ type Reason string
 // The reasons.
 const (
 	NotJSON      Reason = "surface-not-json"       // no strict JSON
-	TooLarge     Reason = "surface-too-large"      // more bytes than Limits.octets
+	TooLarge     Reason = "surface-too-large"      // more bytes than Limits.size
 	TooManyItems Reason = "surface-too-many-items" // more entries than Limits.items
 	EndlessList  Reason = "surface-endless-list"   // more pages than Limits.pages
 	CyclicList   Reason = "surface-cyclic-list"    // a cursor that was there before
@@ -58,13 +58,13 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Limits bound one surface. The zero value is the strict default.
 type Limits struct {
-	octets int // of all answers; 0 = 16 MiB
-	pages  int // of one list; 0 = 256
-	items  int // entries of all lists; 0 = 10,000
+	size  int // of all answers; 0 = 16 MiB
+	pages int // of one list; 0 = 256
+	items int // entries of all lists; 0 = 10,000
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{orDefault(l.octets, 16<<20), orDefault(l.pages, 256), orDefault(l.items, 10_000)}
+	return Limits{orDefault(l.size, 16<<20), orDefault(l.pages, 256), orDefault(l.items, 10_000)}
 }
 
 func orDefault(n, def int) int {
@@ -81,7 +81,7 @@ const maxCursor = 16 << 10
 // Collect asks for them.
 type builder struct {
 	lim      Limits
-	octets   int
+	size     int
 	items    []Item
 	extras   map[string][]string // by method: what pages say beside their entries
 	progress map[string]*progress
@@ -114,11 +114,11 @@ func newBuilder(lim Limits) *builder {
 // *RefusedError; nothing more can be added after it.
 func (b *builder) add(method, cursor string, result []byte) (next string, err error) {
 	fail := func(r Reason, err error) (string, error) { return "", &RefusedError{r, method, err} }
-	if b.octets += len(result); b.octets > b.lim.octets {
+	if b.size += len(result); b.size > b.lim.size {
 		return fail(TooLarge, nil)
 	}
 	doc := new(strictjson.Doc)
-	if err := doc.Reset(bytes.Clone(result), strictjson.Limits{Bytes: b.lim.octets, MendSurrogates: true}); err != nil {
+	if err := doc.Reset(bytes.Clone(result), strictjson.Limits{Bytes: b.lim.size, MendSurrogates: true}); err != nil {
 		return fail(NotJSON, err)
 	}
 	root := doc.Root()
@@ -239,7 +239,7 @@ func (b *builder) surface() (*Surface, error) {
 		b.unlisted[i].Declared = b.said.Get("capabilities").Get(listOf(b.unlisted[i].Method).capability).Kind() == '{'
 	}
 	return &Surface{
-		items: b.items, print: fingerprintOf(b.items), answers: b.answers, unlisted: b.unlisted, octets: b.octets,
+		items: b.items, print: fingerprintOf(b.items), answers: b.answers, unlisted: b.unlisted, size: b.size,
 		leftOut: b.leftOut,
 	}, nil
 }

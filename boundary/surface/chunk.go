@@ -117,7 +117,7 @@ func readable(it Item) string {
 			e.ReplaceText(v, "data URI that decodes to: "+text)
 		case blobInside:
 			if text := v.Text(); isPicture(text) {
-				e.ReplaceText(v, "data URI of "+strconv.Itoa(len(text))+" octets that holds no text")
+				e.ReplaceText(v, "data URI of "+strconv.Itoa(len(text))+" bytes that holds no text")
 			}
 		}
 	})

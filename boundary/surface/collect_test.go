@@ -212,7 +212,7 @@ func TestBuilder(t *testing.T) {
 		{"page that nobody asked for", Limits{}, [][3]string{{"tools/list", "x", `{"tools":[]}`}}, OutOfOrder},
 		{"page behind the last", Limits{}, [][3]string{{"tools/list", "", `{"tools":[]}`}, {"tools/list", "", `{"tools":[]}`}}, OutOfOrder},
 		{"last page missing", Limits{}, [][3]string{{"initialize", "", hello}, {"tools/list", "", `{"tools":[],"nextCursor":"2"}`}}, Unfinished},
-		{"octets", Limits{octets: 10}, [][3]string{{"initialize", "", hello}}, TooLarge},
+		{"bytes", Limits{size: 10}, [][3]string{{"initialize", "", hello}}, TooLarge},
 		{"items", Limits{items: 1}, [][3]string{{"initialize", "", hello}, {"tools/list", "", tools(tool("a", ""), tool("b", ""))}}, TooManyItems},
 		{"pages", Limits{pages: 1}, [][3]string{{"tools/list", "", `{"tools":[],"nextCursor":"2"}`}}, EndlessList},
 		{"null", Limits{}, [][3]string{{"initialize", "", hello}, {"tools/list", "", `{"tools":null,"nextCursor":null}`}}, ""},

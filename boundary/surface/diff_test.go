@@ -94,11 +94,11 @@ func TestDiffBounds(t *testing.T) {
 		t.Errorf("%d fields and %d more", len(last.Fields), last.MoreFields)
 	}
 	f := Field{Verdict: Added, new: strings.Repeat("\u20ac", 4000)}
-	if _, shown := f.Show(); len(shown) > shownBytes+32 || !strings.HasSuffix(shown, "...(+11400 octets)") {
-		t.Errorf("%d octets shown: %s", len(shown), shown[len(shown)-40:])
+	if _, shown := f.Show(); len(shown) > shownBytes+32 || !strings.HasSuffix(shown, "...(+11400 bytes)") {
+		t.Errorf("%d bytes shown: %s", len(shown), shown[len(shown)-40:])
 	}
 	if _, shown := f.ShowAll(); shown != f.new {
-		t.Errorf("%d octets of %d shown", len(shown), len(f.new))
+		t.Errorf("%d bytes of %d shown", len(shown), len(f.new))
 	}
 	f = Field{Verdict: Changed, old: "scope\u200b", new: "sc\u043epe"}
 	if a, b := f.ShowAll(); a != "scope<U+200B ZERO WIDTH SPACE>" || b != "sc<U+043E>pe" {

@@ -57,10 +57,10 @@ func ParseDump(b []byte, lim Limits) (*Surface, error) {
 	lim = lim.withDefaults()
 	fail := func(method string, err error) (*Surface, error) { return nil, &RefusedError{NotADump, method, err} }
 	var d strictjson.Doc
-	if len(b) > 2*lim.octets { // white space is free, up to a point
+	if len(b) > 2*lim.size { // white space is free, up to a point
 		return nil, &RefusedError{TooLarge, "", nil}
 	}
-	if err := d.Reset(b, strictjson.Limits{Bytes: 2 * lim.octets, MendSurrogates: true}); err != nil {
+	if err := d.Reset(b, strictjson.Limits{Bytes: 2 * lim.size, MendSurrogates: true}); err != nil {
 		return fail("", err)
 	}
 	root := d.Root()
@@ -92,7 +92,7 @@ func ParseDump(b []byte, lim Limits) (*Surface, error) {
 		return nil, &RefusedError{TooManyItems, mcpmsg.ReadResource, nil}
 	}
 	slices.SortFunc(apps, func(a, b Item) int { return a.Key.compare(b.Key) })
-	return s.with(apps, s.octets), nil
+	return s.with(apps, s.size), nil
 }
 
 func addPages(build *builder, root strictjson.Value, method string) error {

@@ -16,7 +16,7 @@ func FuzzParseDump(f *testing.F) {
 	f.Add([]byte(`{"initialize":{"instructions":"\ud800"},"tools/list":[{"tools":[{"name":"\u202e","x":1e400}]}]}`))
 	f.Add([]byte(`{"initialize":{"n":1.0,"m":123456789012345678901234567890}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := ParseDump(b, Limits{octets: 1 << 20, items: 100})
+		s, err := ParseDump(b, Limits{size: 1 << 20, items: 100})
 		if err != nil {
 			if reasonOf(err) == "" || !isPlain(err.Error()) {
 				t.Fatalf("%+q", err)
@@ -24,7 +24,7 @@ func FuzzParseDump(f *testing.F) {
 			return
 		}
 		dump := s.AppendDump(nil)
-		again, err := ParseDump(dump, Limits{octets: 2 << 20})
+		again, err := ParseDump(dump, Limits{size: 2 << 20})
 		if err != nil || again.Fingerprint() != s.Fingerprint() || !bytes.Equal(again.AppendDump(nil), dump) {
 			t.Fatalf("a dump does not survive: %v", err)
 		}
@@ -65,11 +65,11 @@ func FuzzDiff(f *testing.F) {
 	f.Add([]byte(rich), bytes.Replace([]byte(rich), []byte(`"name":"two"`), []byte(`"name":"2"`), 1))
 	f.Add([]byte(`{"initialize":{"a":[1,2,3]}}`), []byte(`{"initialize":{"a":[2,{"\u202e":4}]}}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		old, err := ParseDump(a, Limits{octets: 1 << 20})
+		old, err := ParseDump(a, Limits{size: 1 << 20})
 		if err != nil {
 			return
 		}
-		new, err := ParseDump(b, Limits{octets: 1 << 20})
+		new, err := ParseDump(b, Limits{size: 1 << 20})
 		if err != nil {
 			return
 		}

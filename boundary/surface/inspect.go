@@ -39,10 +39,10 @@ const maxHits = 256
 
 // An Inspection is what pass 1 has found.
 type Inspection struct {
-	Hits   []Hit
-	More   int     // hits beyond those
-	Blobs  []Place // not inspected: data URIs that hold no text
-	octets int     // of all answers
+	Hits  []Hit
+	More  int     // hits beyond those
+	Blobs []Place // not inspected: data URIs that hold no text
+	size  int     // of all answers
 }
 
 // A HiddenTextError rejects a surface in which text is hidden.
@@ -55,7 +55,7 @@ func (e *HiddenTextError) Error() string {
 	if first.Key.Name != "" {
 		item += " " + finding.Quote(first.Key.Name)
 	}
-	text := fmt.Sprintf("surface: hidden text: %s at %s %s, octet %d", first.Code, item, first.Pointer, first.Start)
+	text := fmt.Sprintf("surface: hidden text: %s at %s %s, byte %d", first.Code, item, first.Pointer, first.Start)
 	if more := len(e.inspection.Hits) + e.inspection.More - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more places", more)
 	}
@@ -104,7 +104,7 @@ func mustCompile(p scrub.Policy) *scrub.Scrubber {
 // cursors and the text inside data URIs among them, on the raw text. It costs too
 // little to be remembered, so it is done at every start. spec: surface/5
 func (s *Surface) Inspect(r Rules) *Inspection {
-	in := &inspector{wide: !r.Narrow, out: &Inspection{octets: s.octets}}
+	in := &inspector{wide: !r.Narrow, out: &Inspection{size: s.size}}
 	for _, it := range s.items {
 		if slices.Contains(r.DangerouslyAllow, it.Digest) {
 			in.allowed = append(in.allowed, it.Key)

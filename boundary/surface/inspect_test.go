@@ -53,7 +53,7 @@ func TestInspectEverywhere(t *testing.T) {
 	if err := d.Reset([]byte(rich), strictjson.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	if in := parse(t, []byte(rich)).Inspect(Rules{}); in.Err() != nil || in.octets < 1000 {
+	if in := parse(t, []byte(rich)).Inspect(Rules{}); in.Err() != nil || in.size < 1000 {
 		t.Fatalf("the honest surface is rejected, or was not read: %+v", in)
 	}
 	places := 0

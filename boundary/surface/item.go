@@ -141,7 +141,7 @@ func IsBookkeeping(name string, v strictjson.Value) bool { return isBookkeeping(
 
 // Inspect is pass 1 over one item.
 func (it Item) Inspect(r Rules) *Inspection {
-	in := &inspector{wide: !r.Narrow, key: it.Key, out: &Inspection{octets: len(it.JSON)}}
+	in := &inspector{wide: !r.Narrow, key: it.Key, out: &Inspection{size: len(it.JSON)}}
 	if slices.Contains(r.DangerouslyAllow, it.Digest) {
 		in.allowed = []Key{it.Key}
 	}

@@ -13,7 +13,7 @@ import (
 // The surfaces of real servers make surfaces, which survive a dump and are, but for
 // numbers that it refuses, in the form of RFC 8785.
 func TestRealSurfaces(t *testing.T) {
-	items, odd, octets := 0, 0, 0
+	items, odd, size := 0, 0, 0
 	for name, s := range realSurfaces(t) {
 		dump := s.AppendDump(nil)
 		again, err := ParseDump(dump, Limits{})
@@ -33,9 +33,9 @@ func TestRealSurfaces(t *testing.T) {
 				t.Errorf("%s: an item is not canonical", name)
 			}
 		}
-		octets = max(octets, s.Bytes())
+		size = max(size, s.Bytes())
 	}
-	t.Logf("%d items, %d with numbers that JCS refuses; the largest surface has %d octets", items, odd, octets)
+	t.Logf("%d items, %d with numbers that JCS refuses; the largest surface has %d bytes", items, odd, size)
 }
 
 func TestInspectReal(t *testing.T) {

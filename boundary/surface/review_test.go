@@ -202,7 +202,7 @@ func TestReviewChunks(t *testing.T) {
 	}
 	s := surfaceOf(t, append(defs, tool("long", long.String()))...)
 	if s.Bytes() < 1<<20 {
-		t.Fatalf("only %d octets", s.Bytes())
+		t.Fatalf("only %d bytes", s.Bytes())
 	}
 	a := &asked{}
 	var steps []Step
@@ -227,7 +227,7 @@ func TestReviewChunks(t *testing.T) {
 			t.Fatalf("nobody was asked about %q", text)
 		}
 	}
-	t.Logf("%d octets in %d questions", s.Bytes(), len(a.questions))
+	t.Logf("%d bytes in %d questions", s.Bytes(), len(a.questions))
 	// One bad part is enough, and the rest is not asked about.
 	last := len(a.questions)
 	for _, bad := range []int{1, 7, last} {
@@ -251,7 +251,7 @@ func TestReadable(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0, 0xff, 0x89}, 500))
 	for _, tt := range []struct{ src, want, not string }{
 		{"data:image/svg+xml;base64," + svg, "ignore the user", svg},
-		{"data:image/png;base64," + png, "data URI of 2022 octets that holds no text", png},
+		{"data:image/png;base64," + png, "data URI of 2022 bytes that holds no text", png},
 		{"data:application/x;base64," + png, png, "holds no text"},
 		{"data:image/png," + png, png, "holds no text"},
 		{"data:text/plain,hello", "data:text/plain,hello", "decodes"},

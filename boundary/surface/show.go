@@ -64,7 +64,7 @@ func excerpt(s string, from, to int) string {
 	}
 	switch {
 	case end < to:
-		out += "...(+" + strconv.Itoa(to-end) + " octets)"
+		out += "...(+" + strconv.Itoa(to-end) + " bytes)"
 	case end < len(s):
 		out += "..."
 	}

@@ -148,7 +148,7 @@ type Surface struct {
 	answers  []answer
 	more     []answer // to a client with the extension Apps
 	unlisted []Unlisted
-	octets   int
+	size     int
 	leftOut  []LeftOut
 	able     string // the capabilities of the client that listed it, as a capabilitySet
 }
@@ -178,7 +178,7 @@ func find(items []Item, k Key) (Item, bool) {
 func (s *Surface) Fingerprint() Digest { return s.print }
 
 // Bytes is the size of the answers, as they were received.
-func (s *Surface) Bytes() int { return s.octets }
+func (s *Surface) Bytes() int { return s.size }
 
 // Unlisted are the lists that the server answered with an error. That it has no
 // such list, and never said so, is the usual reason.

@@ -10,9 +10,9 @@ import (
 // A Cache keeps compiled schemas by their bytes. The zero Cache is ready for use,
 // and safe for concurrent use.
 type Cache struct {
-	mu     sync.Mutex
-	held   map[[sha256.Size]byte]*Schema
-	octets int
+	mu   sync.Mutex
+	held map[[sha256.Size]byte]*Schema
+	size int
 }
 
 // The bounds of a Cache.
@@ -33,10 +33,10 @@ func (c *Cache) Compile(src []byte) *Schema {
 	s = Compile(src) // twice at most, for nothing worse
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held == nil || len(c.held) >= maxCached || c.octets > maxCachedBytes {
-		c.held, c.octets = map[[sha256.Size]byte]*Schema{}, 0 // servers that are in use come back at once
+	if c.held == nil || len(c.held) >= maxCached || c.size > maxCachedBytes {
+		c.held, c.size = map[[sha256.Size]byte]*Schema{}, 0 // servers that are in use come back at once
 	}
 	c.held[key] = s
-	c.octets += len(src)
+	c.size += len(src)
 	return s
 }

@@ -24,7 +24,7 @@ type benchGatewayCmd struct {
 	Slice    time.Duration `default:"100ms" placeholder:"TIME" help:"How long each way runs in a round (default ${default})."`
 	Pause    time.Duration `placeholder:"TIME" help:"Pause of a session behind each call (default: none, which loads the machine fully)."`
 	Sessions []int         `default:"1,8,32" placeholder:"N,…" help:"Sessions at the same time (default ${default})."`
-	Bytes    []int         `name:"octets" default:"128,1024,10240,65536,1048576" placeholder:"N,…" help:"Bytes of the results' text (default ${default})."`
+	Bytes    []int         `name:"bytes" default:"128,1024,10240,65536,1048576" placeholder:"N,…" help:"Bytes of the results' text (default ${default})."`
 	Events   int           `default:"20000" placeholder:"N" help:"Calls of 64 KiB over SSE, none of which may fail (default ${default})."`
 	Layers   bool          `help:"Measure pellucid up instead, one layer after the other switched on, over HTTP."`
 

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   cmdExits,
-			"octets":  cmdBytes,
+			"bytes":   cmdBytes,
 			"holds":   cmdHolds,
 			"capture": cmdCapture,
 		},
@@ -80,7 +80,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 //	bytes FILE LITERAL [TIMES]
 func cmdBytes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
-		ts.Fatalf("usage: octets FILE LITERAL [TIMES]")
+		ts.Fatalf("usage: bytes FILE LITERAL [TIMES]")
 	}
 	s, err := unquote(args[1])
 	ts.Check(err)

@@ -44,7 +44,7 @@ func ran(t *testing.T, what string, args ...string) (code int, stdout string) {
 			t.Errorf("%s: %s of %v is raw at %d: %+.200q", what, name, args, raw, s)
 		}
 		if len(s) > 16<<10 {
-			t.Errorf("%s: %s of %v has %d octets", what, name, args, len(s))
+			t.Errorf("%s: %s of %v has %d bytes", what, name, args, len(s))
 		}
 		if strings.HasPrefix(s, "FAKE") || strings.Contains(s, "\nFAKE") {
 			t.Errorf("%s: %s of %v has a row that is made up:\n%s", what, name, args, s)
@@ -150,7 +150,7 @@ func TestInline(t *testing.T) {
 		"a\nb":         "a\u2039U+000A LINE FEED\u203ab",
 		"a\tb":         "a\u2039U+0009 CHARACTER TABULATION\u203ab",
 		"\x1b[2J":      "\u2039U+001B ESCAPE\u203a[2J",
-		strings.Repeat("x", 511) + "\u00e9\u00e9": strings.Repeat("x", 511) + "\u2026 (+4 octets)",
+		strings.Repeat("x", 511) + "\u00e9\u00e9": strings.Repeat("x", 511) + "\u2026 (+4 bytes)",
 	} {
 		if got := terminal.Inline(in); got != want {
 			t.Errorf("inline(%+q) = %+q", in, got)

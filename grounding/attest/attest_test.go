@@ -138,7 +138,7 @@ func wantRefusal(t *testing.T, err error, want Refusal, what string) {
 		return
 	}
 	if r.Code != want.Code || want.Pointer != "" && r.Pointer != want.Pointer || want.Offset != 0 && r.Offset != want.Offset || want.Text != r.Text {
-		t.Errorf("%s: refused for %s at %q octet %d (text %v), want %+v", what, r.Code, r.Pointer, r.Offset, r.Text, want)
+		t.Errorf("%s: refused for %s at %q byte %d (text %v), want %+v", what, r.Code, r.Pointer, r.Offset, r.Text, want)
 	}
 	if !r.Code.Known() {
 		t.Errorf("%s: code %q is of no vocabulary", what, r.Code)
@@ -235,7 +235,7 @@ func TestLargeRationaleIsAccepted(t *testing.T) {
 	}
 	a := mustParse(t, signed(t, s.AppendJSON(nil)))
 	if len(a.Rationale) != 50_000 || len(a.Evidence) != 14 {
-		t.Errorf("%d octets, %d quotes", len(a.Rationale), len(a.Evidence))
+		t.Errorf("%d bytes, %d quotes", len(a.Rationale), len(a.Evidence))
 	}
 }
 

@@ -130,7 +130,7 @@ func FuzzDocumentKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte, method string) {
 		key, err := DocumentKey(doc, method)
 		if err == nil && len(key) != 32 {
-			t.Fatalf("a key of %d octets", len(key))
+			t.Fatalf("a key of %d bytes", len(key))
 		}
 	})
 }

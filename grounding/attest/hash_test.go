@@ -265,7 +265,7 @@ func TestRefusalTellsNothing(t *testing.T) {
 		t.Errorf("%q", err)
 	}
 	r := &Refusal{Code: finding.KeyUnavailable, Pointer: "/proof", cause: errString("evil \u202e")}
-	if got, want := r.Error(), `attest: key-unavailable at /proof octet 0: "evil \u202e"`; got != want {
+	if got, want := r.Error(), `attest: key-unavailable at /proof byte 0: "evil \u202e"`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

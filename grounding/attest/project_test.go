@@ -71,7 +71,7 @@ func TestProjectRecords(t *testing.T) {
 		t.Errorf("rationale = %q, want %q", got, want)
 	}
 	if got := p.Qualifications.String(); len(got) > MaxText || !strings.HasSuffix(got, "...") || len(got) < MaxText-32 {
-		t.Errorf("qualifications of %d octets: %q", len(got), got[len(got)-8:])
+		t.Errorf("qualifications of %d bytes: %q", len(got), got[len(got)-8:])
 	}
 	if len(p.Evidence) != MaxQuotes || len(p.CitedWorks) != MaxWorks {
 		t.Errorf("%d quotes, %d works", len(p.Evidence), len(p.CitedWorks))
@@ -194,7 +194,7 @@ func TestMetaIsBounded(t *testing.T) {
 		covered = max(covered, r.Record.End)
 	}
 	if covered != len(s.Rationale) {
-		t.Errorf("records reach octet %d of %d", covered, len(s.Rationale))
+		t.Errorf("records reach byte %d of %d", covered, len(s.Rationale))
 	}
 }
 

@@ -109,7 +109,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 			err = a.Verify(context.Background(), now, DIDKey{})
 		}
 		if err == nil {
-			t.Errorf("octet %d can be changed: %q became %q", i, src[i], b[i])
+			t.Errorf("byte %d can be changed: %q became %q", i, src[i], b[i])
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (r *Refusal) Error() string {
 	if r.Pointer != "" {
 		s += " at " + r.Pointer
 	}
-	s += " octet " + strconv.Itoa(r.Offset)
+	s += " byte " + strconv.Itoa(r.Offset)
 	if r.cause != nil {
 		s += ": " + finding.Quote(r.cause.Error())
 	}

@@ -224,7 +224,7 @@ func TestTypingIsLinear(t *testing.T) {
 		start := time.Now()
 		notPlain(s)
 		if d := time.Since(start); d > 20*time.Second {
-			t.Errorf("%+q repeated to %d octets took %v", unit, len(s), d)
+			t.Errorf("%+q repeated to %d bytes took %v", unit, len(s), d)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (p problems) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(string(x.code) + " at " + strconv.Quote(x.pointer) + " (octet " + strconv.Itoa(x.offset) + ")")
+		b.WriteString(string(x.code) + " at " + strconv.Quote(x.pointer) + " (byte " + strconv.Itoa(x.offset) + ")")
 	}
 	return b.String()
 }

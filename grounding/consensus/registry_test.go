@@ -190,11 +190,11 @@ func checkError(t *testing.T, err error) {
 	text := err.Error()
 	for i := range len(text) {
 		if text[i] < 0x20 || text[i] > 0x7e {
-			t.Fatalf("an error holds octet %#02x", text[i])
+			t.Fatalf("an error holds byte %#02x", text[i])
 		}
 	}
 	var p problems
 	if errors.As(err, &p) && (len(p) == 0 || len(p) > maxProblems+1 || len(text) > 32<<10) {
-		t.Fatalf("%d problems in %d octets", len(p), len(text))
+		t.Fatalf("%d problems in %d bytes", len(p), len(text))
 	}
 }

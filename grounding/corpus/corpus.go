@@ -32,7 +32,7 @@
 //	[text]      the exact text that the reader gets
 //	[contains]* what the text holds
 //	[absent]*   what the text does not hold
-//	[octets]    MIN..MAX, the length of the text
+//	[bytes]     MIN..MAX, the length of the text
 //	[meta]      members of _meta that are not empty (or true); "-" for none. Those
 //	            of the RFC that are not named are empty; without the line, any are
 //	[mixed-text], [mixed-meta]  the same for scope mixed, where that differs

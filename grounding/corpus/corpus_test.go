@@ -167,7 +167,7 @@ text: a\u{e9}
 contains: a
 contains: \u{e9}
 absent: \\
-octets: 1..3
+bytes: 1..3
 meta: confusables_replaced
 mixed-text: b
 mixed-meta: -
@@ -220,7 +220,7 @@ func TestParseRefuses(t *testing.T) {
 		{change("expect: either typed-tag", "expect: either"), 7, "accept alone, or reject or either with a code"},
 		{change("expect: either typed-tag", "expect: accept typed-tag"), 7, "accept alone, or reject or either with a code"},
 		{change("expect: either typed-tag", "expect: reject typed-tag"), 0, "rejected, and yet something is expected of the text"},
-		{change("octets: 1..3", "octets: 3..1"), 12, "octets is not MIN..MAX"},
+		{change("bytes: 1..3", "bytes: 3..1"), 12, "bytes is not MIN..MAX"},
 		{change("comment: one of each", "comment:"), 17, "comment is empty"},
 		{change("comment: one of each\n", ""), 17, "no comment"},
 		{change("comment: one", "comment: \u00e9"), 17, "not a name, a colon, a space and printable ASCII"},
@@ -234,7 +234,7 @@ func TestParseRefuses(t *testing.T) {
 		{change(`a \u{e9}`, `\u{61}`), 19, `\u{HEX} for what is written otherwise`},
 		{change(`a \u{e9}`, `\u{20}a`), 19, `\u{20} within a line`},
 		{change(`a \u{e9}`, `\u{`), 19, `\u{HEX} is not in its one spelling`},
-		{change(`a \u{e9}`, `\x7f`), 19, `\xHH is not an octet from 80 to ff`},
+		{change(`a \u{e9}`, `\x7f`), 19, `\xHH is not a byte from 80 to ff`},
 		{change(`a \u{e9}`, `\xFF`), 19, `\xHH is not in its one spelling`},
 		{change(`a \u{e9}`, `\q`), 19, "no such escape"},
 		{change(`a \u{e9}`, `\`), 19, "no such escape"},

@@ -47,7 +47,7 @@ func (u *unescaper) next(rep bool) {
 	case strings.HasPrefix(rest, `\u{`):
 		u.codePoint(rest[len(`\u{`):])
 	case strings.HasPrefix(rest, `\x`):
-		u.octet(rest[len(`\x`):])
+		u.escapedByte(rest[len(`\x`):])
 	case rep && strings.HasPrefix(rest, `\rep{`):
 		u.repeat()
 	default:
@@ -82,14 +82,14 @@ func (u *unescaper) codePoint(rest string) {
 	}
 }
 
-func (u *unescaper) octet(rest string) {
+func (u *unescaper) escapedByte(rest string) {
 	if len(rest) < 2 || strings.ToLower(rest[:2]) != rest[:2] {
 		u.why = `\xHH is not in its one spelling`
 		return
 	}
 	n, err := strconv.ParseUint(rest[:2], 16, 8)
 	if err != nil || n < 0x80 {
-		u.why = `\xHH is not an octet from 80 to ff`
+		u.why = `\xHH is not a byte from 80 to ff`
 		return
 	}
 	u.take(len(`\xHH`), string([]byte{byte(n)}))

@@ -44,7 +44,7 @@ var header = []struct {
 	{"text", true, false, func(v *Vector, s string) string { v.Literal.Exact = true; return text(&v.Literal.Text, s) }},
 	{"contains", true, true, func(v *Vector, s string) string { return more(&v.Literal.Contains, s) }},
 	{"absent", true, true, func(v *Vector, s string) string { return more(&v.Literal.Absent, s) }},
-	{"octets", true, false, setBytes},
+	{"bytes", true, false, setBytes},
 	{"meta", true, false, func(v *Vector, s string) string { return list(&v.Literal.Meta, s, MetaMembers) }},
 	{"mixed-text", true, false, func(v *Vector, s string) string { v.Mixed.Exact = true; return text(&v.Mixed.Text, s) }},
 	{"mixed-meta", true, false, func(v *Vector, s string) string { return list(&v.Mixed.Meta, s, MetaMembers) }},
@@ -251,5 +251,5 @@ func setBytes(v *Vector, s string) string {
 	a, errA := strconv.Atoi(lo)
 	b, errB := strconv.Atoi(hi)
 	v.Literal.Min, v.Literal.Max = a, b
-	return unless(errA == nil && errB == nil && 0 <= a && a <= b && b > 0, "octets is not MIN..MAX")
+	return unless(errA == nil && errB == nil && 0 <= a && a <= b && b > 0, "bytes is not MIN..MAX")
 }

@@ -50,14 +50,14 @@ func endless(chunk string, pause time.Duration) http.HandlerFunc {
 }
 
 // raw answers with bytes that need not be HTTP.
-func raw(octets func(io.Writer)) http.HandlerFunc {
+func raw(size func(io.Writer)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer c.Close()
-		octets(c)
+		size(c)
 	}
 }
 

@@ -140,7 +140,7 @@ func FuzzExchange(f *testing.F) {
 			return
 		}
 		if len(body) > maxDocument {
-			t.Fatalf("%d octets", len(body))
+			t.Fatalf("%d bytes", len(body))
 		}
 		if k, err := attest.DocumentKey(body, method); (k == nil) == (err == nil) {
 			t.Fatalf("key %v, error %v", k, err)

@@ -42,7 +42,7 @@ type Options struct {
 	Domain string
 	// Progress is told, before each entry and at the end, how many bytes have been
 	// read so far, compressed ones where the input is; nil: nobody is.
-	Progress func(octets int64)
+	Progress func(size int64)
 }
 
 // The errors that end a Read at once.

@@ -175,7 +175,7 @@ func TestLongLineMemory(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		if got := after.TotalAlloc - before.TotalAlloc; n != 1 || got > 16<<20 {
-			t.Errorf("%s: %d entries, %d octets allocated for a line of 100 MiB", f, n, got)
+			t.Errorf("%s: %d entries, %d bytes allocated for a line of 100 MiB", f, n, got)
 		}
 	}
 }

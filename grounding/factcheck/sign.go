@@ -111,7 +111,7 @@ func (k *keys) of(name string) attest.Key {
 	h.Write([]byte("pellucid factcheck key 1\n" + name))
 	key, err := attest.GenerateKey(bytes.NewReader(h.Sum(nil)))
 	if err != nil {
-		panic("factcheck: a seed of 32 octets is too short") // it is not
+		panic("factcheck: a seed of 32 bytes is too short") // it is not
 	}
 	if len(k.made) < maxKeys {
 		k.made[name] = key

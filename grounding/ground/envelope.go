@@ -177,7 +177,7 @@ type reply struct {
 	envelope envelope
 	meta     attest.Meta
 	more     additions
-	octets   int // of the entries and their records
+	size     int // of the entries and their records
 }
 
 // newReply begins the answer to query, which is echoed as if a stranger had
@@ -220,7 +220,7 @@ func (a *Adapter) freshness() freshness {
 
 // show adds an attestation.
 func (r *reply) show(st *Stored, p shown) {
-	r.octets += p.octets
+	r.size += p.size
 	r.meta.Add(entryPrefix(len(r.envelope.Attestations)), &p.meta)
 	r.envelope.Attestations = append(r.envelope.Attestations, p.entry)
 	about := provenance{Hash: st.Hash.String(), Claim: st.ClaimHash.String(), Issued: st.Issued.UTC(), Expires: moment(st.Expires)}

@@ -25,11 +25,11 @@ type Line struct {
 }
 
 // ReadLines reads a stream to its end, in batches.
-func ReadLines(r io.Reader, limit, lines, octets int) ([]Line, error) {
+func ReadLines(r io.Reader, limit, lines, size int) ([]Line, error) {
 	var all []Line
 	in := newLineReader(r, limit, func() {})
 	for {
-		batch, err := in.batch(lines, octets)
+		batch, err := in.batch(lines, size)
 		for _, l := range batch {
 			all = append(all, Line{l.number, l.text})
 		}

@@ -45,9 +45,9 @@ func newLineReader(r io.Reader, limit int, alive func()) *lineReader {
 // else is there, up to so many lines and about so many bytes. At the end it
 // returns io.EOF and no line; any other error means that the stream broke, and
 // what stood there of a line is lost.
-func (l *lineReader) batch(lines, octets int) ([]jsonLine, error) {
+func (l *lineReader) batch(lines, most int) ([]jsonLine, error) {
 	var all []jsonLine
-	for size := 0; len(all) < lines && size < octets; {
+	for size := 0; len(all) < lines && size < most; {
 		line, ok, err := l.next(len(all) == 0)
 		switch {
 		case err != nil && len(all) > 0:

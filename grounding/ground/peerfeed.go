@@ -195,7 +195,7 @@ func readFeed(body io.Reader, after Cursor, alive func()) (peerPage, error) {
 	var page peerPage
 	in := bufio.NewReaderSize(body, 64<<10)
 	var line []byte
-	for octets := 0; octets < peerBytes; octets += len(line) {
+	for size := 0; size < peerBytes; size += len(line) {
 		var err error
 		if line, err = readFeedLine(in, line[:0]); err != nil {
 			return page, err

@@ -198,7 +198,7 @@ func TestSlowPeer(t *testing.T) {
 		most   time.Duration
 	}{
 		{"no header", func(_ io.Writer, _ func(), pause func(time.Duration) bool) { pause(time.Hour) }, 0, ground.PeerStall},
-		{"an octet at a time", func(w io.Writer, flush func(), pause func(time.Duration) bool) {
+		{"a byte at a time", func(w io.Writer, flush func(), pause func(time.Duration) bool) {
 			for pause(time.Second) {
 				io.WriteString(w, " ")
 				flush()

@@ -50,9 +50,9 @@ func clean(m *attest.Meta) bool {
 
 // A shown is a projection that was read.
 type shown struct {
-	entry  json.RawMessage
-	meta   attest.Meta
-	octets int // that both take, about
+	entry json.RawMessage
+	meta  attest.Meta
+	size  int // that both take, about
 }
 
 // errStale means that a projection was made by another release or another policy.
@@ -64,7 +64,7 @@ func (a *Adapter) read(projection []byte) (shown, error) {
 	if string(stamp) != a.stamp || !ok {
 		return shown{}, errStale
 	}
-	s := shown{entry: entry, octets: len(entry) + len(meta)}
+	s := shown{entry: entry, size: len(entry) + len(meta)}
 	if len(meta) == 0 {
 		return s, nil
 	}

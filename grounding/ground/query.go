@@ -276,7 +276,7 @@ func (a *Adapter) add(ctx context.Context, st *Stored, out *reply) error {
 		out.withhold(st.Hash.String(), string(refused.Code))
 	case err != nil:
 		return err
-	case out.octets+p.octets > maxShown && len(out.envelope.Attestations) > 0:
+	case out.size+p.size > maxShown && len(out.envelope.Attestations) > 0:
 		out.more.Cut.Attestations = true
 	default:
 		out.show(st, p)

@@ -423,7 +423,7 @@ func TestAnswerSize(t *testing.T) {
 	ingest(t, a, saying{by: "honest", claim: claim, verdict: "FALSE", rationale: "It is."})
 	b := must(a.Ground(t.Context(), ground.Request{Query: claim, Limit: ground.MaxLimit}))
 	if len(b) > 2<<20 {
-		t.Errorf("%d octets", len(b))
+		t.Errorf("%d bytes", len(b))
 	}
 	got := decode(t, b)
 	if !got.Meta.Cut.Attestations || got.Summary.Validators != 41 || len(got.Attestations) < 2 {

@@ -89,9 +89,9 @@ func (im *Import) line(n int, r ground.Receipt, why string) error {
 	case why != "":
 		where = ": " + terminal.Printable(why)
 	case r.Text:
-		where = fmt.Sprintf(" at %s, octet %d of the text", finding.Quote(r.Pointer), r.Offset)
+		where = fmt.Sprintf(" at %s, byte %d of the text", finding.Quote(r.Pointer), r.Offset)
 	default:
-		where = fmt.Sprintf(" at %s, octet %d", finding.Quote(r.Pointer), r.Offset)
+		where = fmt.Sprintf(" at %s, byte %d", finding.Quote(r.Pointer), r.Offset)
 	}
 	_, err := fmt.Fprintf(im.out, "%s entry %d%s\n", r.Code, n, where)
 	return err

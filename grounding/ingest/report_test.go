@@ -29,7 +29,7 @@ func TestReport(t *testing.T) {
 		want []string
 	}{
 		{false, []string{
-			`not-json entry 3 at "", octet 5`,
+			`not-json entry 3 at "", byte 5`,
 			`misshapen entry 4: line 4 at `,
 			`missing-member entry 5 at "`,
 		}},

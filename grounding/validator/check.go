@@ -60,9 +60,9 @@ func Check(doc []byte, at time.Time, o attest.Options) (*Report, error) {
 // WriteText writes the report for a person.
 func (r *Report) WriteText(w io.Writer) error {
 	if !r.Accepted {
-		at := "octet"
+		at := "byte"
 		if r.InText {
-			at = "octet of the text"
+			at = "byte of the text"
 		}
 		_, err := fmt.Fprintf(w, "refused: %s at %s, %s %d\n", r.Code, finding.Quote(r.Pointer), at, *r.Offset)
 		return err

@@ -164,10 +164,10 @@ func TestCheck(t *testing.T) {
 		text  string
 		typed bool
 	}{
-		{"no JSON", []byte(`{"`), attest.Options{}, at, finding.NotJSON, `refused: not-json at "", octet `, true},
+		{"no JSON", []byte(`{"`), attest.Options{}, at, finding.NotJSON, `refused: not-json at "", byte `, true},
 		{"changed", bytes.Replace(good, []byte("Measured."), []byte("Measured!"), 1), attest.Options{}, at, finding.ProofInvalid, `refused: proof-invalid at "/proof`, true},
 		{"before it was signed", good, attest.Options{}, at.AddDate(-1, 0, 0), finding.ProofTime, "refused: proof-time at ", true},
-		{"markup", markup, attest.Options{}, at, finding.TypedTag, `refused: typed-tag at "/rationale", octet of the text `, true},
+		{"markup", markup, attest.Options{}, at, finding.TypedTag, `refused: typed-tag at "/rationale", byte of the text `, true},
 		{"markup that is let through", markup, attest.Options{DangerouslyIngestUntyped: true}, at, "", "accepted: sha256:", false},
 	} {
 		r, err := Check(c.doc, c.at, c.o)

@@ -55,7 +55,7 @@ func loadDefs(t *testing.T, rev string) map[string]any {
 
 // opaquePositions are those that may pass unseen, and why.
 var opaquePositions = map[string]string{
-	"requestState": "a client echoes it octet for octet and shows it to nobody",
+	"requestState": "a client echoes it byte for byte and shows it to nobody",
 }
 
 // ownPositions are not third-party text: the gateway sets them, or checks them

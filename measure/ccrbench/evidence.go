@@ -21,18 +21,18 @@ type EvidenceRow struct {
 
 // An examination counts how often records have each of their properties.
 type examination struct {
-	same, replayed, resumed, conclusion, answer, dropped, octet Share
+	same, replayed, resumed, conclusion, answer, dropped, tampered Share
 }
 
 func (e *examination) rows() []EvidenceRow {
 	return []EvidenceRow{
-		{"the same answers give the same octets", e.same},
-		{"replay derives the record octet for octet", e.replayed},
+		{"the same answers give the same bytes", e.same},
+		{"replay derives the record byte for byte", e.replayed},
 		{"a plan resumed in the middle ends in the same verdict", e.resumed},
 		{"a changed conclusion is refused", e.conclusion},
 		{"a changed answer is refused", e.answer},
 		{"a left-out answer is refused", e.dropped},
-		{"a changed octet is refused, or changes the digest alone", e.octet},
+		{"a changed byte is refused, or changes the digest alone", e.tampered},
 	}
 }
 
@@ -108,7 +108,7 @@ func (e *examination) tamper(record []byte, rng *rand.Rand) error {
 		changed := bytes.Clone(record)
 		changed[rng.IntN(len(changed))] ^= byte(1 + rng.IntN(255))
 		r, err := counterfactual.Replay(changed)
-		e.octet.add(err != nil || sameConclusion(r, record))
+		e.tampered.add(err != nil || sameConclusion(r, record))
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (x *index) rebuild(a *counterfactual.Assembly) {
 	}
 	n := len(a.Segments)
 	if x.rebuilt == nil {
-		x.rebuilt = []EvidenceRow{{Check: "a manifest gives the octets of its variant again"}, {Check: "a manifest of something else gives none"}}
+		x.rebuilt = []EvidenceRow{{Check: "a manifest gives the bytes of its variant again"}, {Check: "a manifest of something else gives none"}}
 	}
 	for _, v := range []counterfactual.Variant{
 		counterfactual.KeepOnly(""), counterfactual.Remove(n, counterfactual.SetOf(n-1)), counterfactual.MaskUser(n),

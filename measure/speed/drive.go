@@ -79,13 +79,13 @@ func (p *process) usage() (u usage, err error) {
 
 // A session makes calls one after the other.
 type session interface {
-	call(script string, octets int) error
+	call(script string, size int) error
 }
 
 // callBody is a call that is answered with a text of that script and size.
-func callBody(dst []byte, id int, script string, octets int) []byte {
-	return fmt.Appendf(dst, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"script":"%s","octets":%d}}}`,
-		id, toolName, script, octets)
+func callBody(dst []byte, id int, script string, size int) []byte {
+	return fmt.Appendf(dst, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"script":"%s","bytes":%d}}}`,
+		id, toolName, script, size)
 }
 
 const (
@@ -94,9 +94,9 @@ const (
 )
 
 // check demands that an answer holds the text.
-func checkAnswer(got []byte, octets int) error {
-	if len(got) < octets || !bytes.Contains(got[:min(len(got), 400)], []byte(`"content"`)) {
-		return fmt.Errorf("speed: not the answer: %d octets: %s", len(got), finding.Quote(string(got[:min(len(got), 64)])))
+func checkAnswer(got []byte, size int) error {
+	if len(got) < size || !bytes.Contains(got[:min(len(got), 400)], []byte(`"content"`)) {
+		return fmt.Errorf("speed: not the answer: %d bytes: %s", len(got), finding.Quote(string(got[:min(len(got), 64)])))
 	}
 	return nil
 }
@@ -146,13 +146,13 @@ func (s *httpSession) post(body []byte) (http.Header, error) {
 	return resp.Header, nil
 }
 
-func (s *httpSession) call(script string, octets int) error {
+func (s *httpSession) call(script string, size int) error {
 	s.n++
-	s.body = callBody(s.body[:0], s.n, script, octets)
+	s.body = callBody(s.body[:0], s.n, script, size)
 	if _, err := s.post(s.body); err != nil {
 		return err
 	}
-	return checkAnswer(s.buf.Bytes(), octets)
+	return checkAnswer(s.buf.Bytes(), size)
 }
 
 // close ends the session. A server without sessions knows nothing of it.
@@ -202,13 +202,13 @@ func (s *lineSession) exchange(line []byte) error {
 	}
 }
 
-func (s *lineSession) call(script string, octets int) error {
+func (s *lineSession) call(script string, size int) error {
 	s.n++
-	s.body = append(callBody(s.body[:0], s.n, script, octets), '\n')
+	s.body = append(callBody(s.body[:0], s.n, script, size), '\n')
 	if err := s.exchange(s.body); err != nil {
 		return err
 	}
-	return checkAnswer(s.line, octets)
+	return checkAnswer(s.line, size)
 }
 
 // lap is what one way did in one slice of time.
@@ -219,7 +219,7 @@ type lap struct {
 
 // drive lets sessions call for a while, all at the same time, each with a pause behind
 // every call.
-func drive(sessions []session, script string, octets int, slice, pause time.Duration, most int) (l lap, err error) {
+func drive(sessions []session, script string, size int, slice, pause time.Duration, most int) (l lap, err error) {
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	begin := time.Now()
@@ -228,7 +228,7 @@ func drive(sessions []session, script string, octets int, slice, pause time.Dura
 			var times []time.Duration
 			var failed error
 			for at := time.Now(); failed == nil && at.Sub(begin) < slice && (most == 0 || len(times) < most); {
-				failed = s.call(script, octets)
+				failed = s.call(script, size)
 				now := time.Now()
 				times = append(times, now.Sub(at))
 				if pause > 0 {

@@ -64,7 +64,7 @@ func (o GatewayOptions) orDefault() (GatewayOptions, error) {
 	}
 	for _, n := range o.Bytes {
 		if n < 1 || n > maxResult {
-			return o, fmt.Errorf("speed: octets: want 1 to %d", maxResult)
+			return o, fmt.Errorf("speed: bytes: want 1 to %d", maxResult)
 		}
 	}
 	return o, nil
@@ -74,7 +74,7 @@ func (o GatewayOptions) orDefault() (GatewayOptions, error) {
 type Figure struct {
 	Transport string `json:"transport"` // "http" or "stdio"
 	Script    string `json:"script"`
-	Bytes     int    `json:"octets"` // of the result's text
+	Bytes     int    `json:"bytes"` // of the result's text
 	Sessions  int    `json:"sessions"`
 	Way       string `json:"way"`
 
@@ -146,7 +146,7 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 	client := &http.Client{Transport: sharedTransport(), Timeout: callWait}
 	defer client.CloseIdleConnections()
 	// From small to large: what a process has once needed it gives back late.
-	for _, octets := range o.Bytes {
+	for _, size := range o.Bytes {
 		for _, n := range o.Sessions {
 			for _, w := range ways {
 				if err := w.openHTTP(client, n); err != nil {
@@ -154,8 +154,8 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 				}
 			}
 			for _, script := range scripts {
-				o.Progress(fmt.Sprintf("http, %s, %d sessions, %s", sizeName(octets), n, script))
-				if err := r.measure(ctx, o, ways, Figure{Transport: "http", Script: script, Bytes: octets, Sessions: n}); err != nil {
+				o.Progress(fmt.Sprintf("http, %s, %d sessions, %s", sizeName(size), n, script))
+				if err := r.measure(ctx, o, ways, Figure{Transport: "http", Script: script, Bytes: size, Sessions: n}); err != nil {
 					return err
 				}
 			}
@@ -208,10 +208,10 @@ func (r *GatewayReport) overPipes(ctx context.Context, o GatewayOptions) error {
 		sizes = append(sizes, 100_000)
 	}
 	slices.Sort(sizes)
-	for _, octets := range sizes {
+	for _, size := range sizes {
 		for _, script := range scripts {
-			o.Progress(fmt.Sprintf("stdio, %s, %s", sizeName(octets), script))
-			if err := r.measure(ctx, o, ways, Figure{Transport: "stdio", Script: script, Bytes: octets, Sessions: 1}); err != nil {
+			o.Progress(fmt.Sprintf("stdio, %s, %s", sizeName(size), script))
+			if err := r.measure(ctx, o, ways, Figure{Transport: "stdio", Script: script, Bytes: size, Sessions: 1}); err != nil {
 				return err
 			}
 		}
@@ -322,7 +322,7 @@ func (r *GatewayReport) events(ctx context.Context, o GatewayOptions, upstream *
 	if o.Events < 0 {
 		return nil
 	}
-	const sessions, octets, step = 8, 64 << 10, 50
+	const sessions, size, step = 8, 64 << 10, 50
 	p, err := start(o.Self(Role{Name: checks, Upstream: upstream.base + streamPath}))
 	if err != nil {
 		return err
@@ -335,7 +335,7 @@ func (r *GatewayReport) events(ctx context.Context, o GatewayOptions, upstream *
 	for r.Events < o.Events && ctx.Err() == nil {
 		o.Progress(fmt.Sprintf("SSE, %d of %d calls", r.Events, o.Events))
 		most := min(step, (o.Events-r.Events+sessions-1)/sessions)
-		l, err := drive(w.sessions, scripts[0], octets, time.Minute, 0, most)
+		l, err := drive(w.sessions, scripts[0], size, time.Minute, 0, most)
 		r.Events += len(l.times)
 		if err != nil {
 			r.Failed++

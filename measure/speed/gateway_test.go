@@ -151,7 +151,7 @@ func TestSample(t *testing.T) {
 	for _, script := range scripts {
 		for _, n := range []int{0, 1, 2, 128, 4096, 100_000} {
 			if s := sample(script, n); len(s) != n || strings.ContainsRune(s, '\ufffd') {
-				t.Errorf("%s, %d: %d octets", script, n, len(s))
+				t.Errorf("%s, %d: %d bytes", script, n, len(s))
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // PrintCases writes what scrubbing costs as a table for a person.
 func PrintCases(dst io.Writer, p terminal.Palette, got []Case) error {
 	w := bufio.NewWriter(dst)
-	fmt.Fprintf(w, "fields of %d octets, %s %s/%s\n", octets, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(w, "fields of %d bytes, %s %s/%s\n", textBytes, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	last := ""
 	for _, cs := range got {
 		text, way, _ := strings.Cut(cs.Name, "/")

@@ -15,7 +15,7 @@ func TestPrintCases(t *testing.T) {
 	if err := PrintCases(&b, terminal.Palette{}, []Case{{Name: "ascii/memcpy", NS: 20, MemcpyRatio: 1}, {Name: "ascii/mcp", NS: 40.4, MemcpyRatio: 2.02, Allocs: 3}, {Name: "json/mcp"}}); err != nil {
 		t.Fatal(err)
 	}
-	for want, n := range map[string]int{"\nascii ": 1, "\njson ": 1, "\n  mcp                        40        2.0          0        3\n": 1, "fields of 2000 octets": 1} {
+	for want, n := range map[string]int{"\nascii ": 1, "\njson ": 1, "\n  mcp                        40        2.0          0        3\n": 1, "fields of 2000 bytes": 1} {
 		if strings.Count(b.String(), want) != n {
 			t.Errorf("%q is not there %d times:\n%s", want, n, b.String())
 		}

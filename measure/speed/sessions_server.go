@@ -64,7 +64,7 @@ func toolsOf(n int) []byte {
 			name = fmt.Sprintf("%s_%d", toolName, i)
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"name":%q,"description":"Returns a text of the size that the caller asks for. It changes nothing.","inputSchema":{"type":"object","properties":{"script":{"type":"string"},"octets":{"type":"integer"}}},"annotations":{"readOnlyHint":true}}`, name)
+		fmt.Fprintf(&b, `{"name":%q,"description":"Returns a text of the size that the caller asks for. It changes nothing.","inputSchema":{"type":"object","properties":{"script":{"type":"string"},"bytes":{"type":"integer"}}},"annotations":{"readOnlyHint":true}}`, name)
 	}
 	b.WriteString(`]}`)
 	return []byte(b.String())

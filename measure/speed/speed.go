@@ -84,7 +84,7 @@ func newSubjects() ([]*subject, error) {
 		name  string
 		field func(string)
 	}
-	dst := make([]byte, octets)
+	dst := make([]byte, textBytes)
 	n := newNaive()
 	ways := []way{{memcpyName, func(s string) { copy(dst, s) }}}
 	for _, p := range []struct {
@@ -155,7 +155,7 @@ func cases(subjects []*subject) []Case {
 			Name:        s.name,
 			NS:          ns,
 			MemcpyRatio: ns / memcpy,
-			MBPerS:      octets / ns * 1e3,
+			MBPerS:      textBytes / ns * 1e3,
 			Allocs:      s.allocs(),
 		})
 	}

@@ -14,8 +14,8 @@ import (
 func TestTexts(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tt := range texts() {
-		if len(tt.text) != octets {
-			t.Errorf("%s has %d octets, want %d", tt.name, len(tt.text), octets)
+		if len(tt.text) != textBytes {
+			t.Errorf("%s has %d bytes, want %d", tt.name, len(tt.text), textBytes)
 		}
 		if valid := utf8.ValidString(tt.text); valid == strings.Contains(tt.name, "ill-formed") {
 			t.Errorf("%s: valid UTF-8 is %v", tt.name, valid)

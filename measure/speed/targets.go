@@ -95,12 +95,12 @@ func (r *GatewayReport) find(f Figure, way string) Figure {
 }
 
 // sizeName is how tables write a size.
-func sizeName(octets int) string {
+func sizeName(size int) string {
 	switch {
-	case octets >= 1<<20 && octets%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", octets>>20)
-	case octets >= 1<<10 && octets%(1<<10) == 0:
-		return fmt.Sprintf("%d KiB", octets>>10)
+	case size >= 1<<20 && size%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", size>>20)
+	case size >= 1<<10 && size%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", size>>10)
 	}
-	return fmt.Sprintf("%d B", octets)
+	return fmt.Sprintf("%d B", size)
 }

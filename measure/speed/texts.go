@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// octets is the length of every text that is measured.
-const octets = 2000
+// textBytes is the length of every text that is measured.
+const textBytes = 2000
 
 // A text is one measured field.
 type text struct {
@@ -47,12 +47,12 @@ func texts() []text {
 // fit repeats sample and cuts it to Bytes, at the end of a character where
 // there is one.
 func fit(sample string) string {
-	s := strings.Repeat(sample, octets/len(sample)+1)
-	cut := octets
-	for cut > octets-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+	s := strings.Repeat(sample, textBytes/len(sample)+1)
+	cut := textBytes
+	for cut > textBytes-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return s[:cut] + strings.Repeat(".", octets-cut)
+	return s[:cut] + strings.Repeat(".", textBytes-cut)
 }
 
 // tagged spells s in tag characters.
@@ -64,7 +64,7 @@ func tagged(s string) string {
 // innermost can be seen at first, and each removal makes the next.
 func nested(token string) string {
 	half := len(token) / 2
-	n := octets/len(token) - 1
+	n := textBytes/len(token) - 1
 	return strings.Repeat(token[:half], n) + strings.Repeat(token[half:], n)
 }
 
@@ -97,7 +97,7 @@ const jsonText = `{"status":"ok","page":3,"items":[{"id":90417,"name":"Oak table
 "tags":["furniture","wood"],"stock":{"berlin":4,"lyon":0}},{"id":90418,"name":"Reading lamp",
 "price":39.5,"tags":[],"stock":{"berlin":17,"lyon":23}}],"next":"/v2/items?page=4\u0026size=2"},`
 
-const source = `// Sum adds the octets of b, eight at a time.
+const source = `// Sum adds the bytes of b, eight at a time.
 func Sum(b []byte) (n uint64) {
 	for len(b) >= 8 {
 		n += binary.LittleEndian.Uint64(b)&mask | uint64(len(b))<<56

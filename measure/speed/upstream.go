@@ -84,21 +84,21 @@ func answerTo(body []byte) []byte {
 		return wire.NewResult(m.ID, []byte(`{"tools":[{"name":"`+toolName+`","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`)).Append(nil)
 	case "tools/call":
 		a := m.Params.Get("arguments")
-		n, _ := a.Get("octets").Int64()
+		n, _ := a.Get("bytes").Int64()
 		return wire.NewResult(m.ID, result(a.Get("script").Text(), int(n))).Append(nil)
 	}
 	return wire.NewResult(m.ID, []byte(`{}`)).Append(nil)
 }
 
-var results sync.Map // "script octets" → []byte
+var results sync.Map // "script bytes" → []byte
 
 // result is a tool's result with a text of that script and size.
-func result(script string, octets int) []byte {
-	key := fmt.Sprint(script, octets)
+func result(script string, size int) []byte {
+	key := fmt.Sprint(script, size)
 	if r, ok := results.Load(key); ok {
 		return r.([]byte)
 	}
-	text, err := json.Marshal(sample(script, min(max(octets, 0), maxResult)))
+	text, err := json.Marshal(sample(script, min(max(size, 0), maxResult)))
 	if err != nil {
 		panic(err) // of a string: never
 	}
@@ -111,15 +111,15 @@ func result(script string, octets int) []byte {
 var scripts = []string{"ascii", "mixed"}
 
 // sample is honest text of exactly so many bytes.
-func sample(script string, octets int) string {
+func sample(script string, size int) string {
 	source := ascii
 	if script == "mixed" {
 		source = french + russian + japanese + korean + jsonText + ascii
 	}
-	s := strings.Repeat(source, octets/len(source)+1)
-	cut := octets
+	s := strings.Repeat(source, size/len(source)+1)
+	cut := size
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return s[:cut] + strings.Repeat(".", octets-cut)
+	return s[:cut] + strings.Repeat(".", size-cut)
 }

@@ -42,7 +42,7 @@ const (
 )
 
 // errBytes ends a file.
-var errBytes = fmt.Errorf("the file has more than %d octets, unpacked", maxBytes)
+var errBytes = fmt.Errorf("the file has more than %d bytes, unpacked", maxBytes)
 
 // bounded fails where io.LimitReader would pretend that nothing more comes.
 type bounded struct {
@@ -140,7 +140,7 @@ func Read(src io.Reader, f func(*Run) error) (digest string, err error) {
 	}
 	switch err := sc.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return "", fmt.Errorf("traces: line %d: longer than %d octets", line+1, maxLine)
+		return "", fmt.Errorf("traces: line %d: longer than %d bytes", line+1, maxLine)
 	case err != nil:
 		return "", fmt.Errorf("traces: line %d: %w", line+1, err)
 	}

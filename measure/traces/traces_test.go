@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		"no role":    {`{"messages":["x"],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0]"},
 		"content":    {`{"messages":[{"role":"user","content":7}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].content"},
 		"call":       {`{"messages":[{"role":"assistant","tool_calls":[{"name":"f"}]}],"suite_name":"s","pipeline_name":"m"}`, nil, "traces: line 1: not a recorded run: messages[0].tool_calls"},
-		"long":       {benign + "\n" + strings.Repeat("x", maxLine+1), nil, "traces: line 2: longer than 4194304 octets"},
+		"long":       {benign + "\n" + strings.Repeat("x", maxLine+1), nil, "traces: line 2: longer than 4194304 bytes"},
 		"messages":   {strings.Replace(benign, `"messages":[`, `"messages":[`+strings.Repeat(`{"role":"user","content":"x"},`, maxMessages), 1), nil, "traces: line 1: not a recorded run: more than 1000 messages"},
 		"calls many": {strings.Replace(benign, `"tool_calls":[`, `"tool_calls":[`+strings.Repeat(`{"function":"f"},`, maxCalls), 1), nil, "traces: line 1: not a recorded run: messages[1].tool_calls: more than 256"},
 		"planting":   {strings.Replace(benign, `"injections":{}`, `"injections":{`+many(maxInjections)+`"last":""}`, 1), nil, "traces: line 1: not a recorded run: more than 64 injections"},
@@ -132,13 +132,13 @@ func many(n int) string {
 // TestBomb: a few bytes of zstd that stand for very many lines, or for very long ones.
 func TestBomb(t *testing.T) {
 	for name, tt := range map[string]struct {
-		line   string
-		octets int
-		want   string
+		line string
+		size int
+		want string
 	}{
 		"empty lines": {"\n", 1 << 30, "traces: more than 1048576 lines"},
-		"one line":    {"x", 1 << 30, "traces: line 1: longer than 4194304 octets"},
-		"blank lines": {strings.Repeat(" ", maxLine/2) + "\n", maxBytes + maxLine, "traces: line 513: the file has more than 1073741824 octets, unpacked"},
+		"one line":    {"x", 1 << 30, "traces: line 1: longer than 4194304 bytes"},
+		"blank lines": {strings.Repeat(" ", maxLine/2) + "\n", maxBytes + maxLine, "traces: line 513: the file has more than 1073741824 bytes, unpacked"},
 	} {
 		if testing.Short() && name == "blank lines" {
 			continue
@@ -149,7 +149,7 @@ func TestBomb(t *testing.T) {
 			t.Fatal(err)
 		}
 		chunk := []byte(strings.Repeat(tt.line, max(1, 1<<20/len(tt.line))))
-		for n := 0; n < tt.octets; n += len(chunk) {
+		for n := 0; n < tt.size; n += len(chunk) {
 			if _, err := w.Write(chunk); err != nil {
 				t.Fatal(err)
 			}

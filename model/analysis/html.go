@@ -46,7 +46,7 @@ var page = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <svg viewBox="0 0 720 {{.Height}}" role="img" aria-label="How much each segment pushes towards the action">
 {{range .Bars}}<text x="0" y="{{.Text}}">{{.ID}}</text><rect x="60" y="{{.Y}}" width="300" height="14" fill="#8b949e" fill-opacity=".18"/><rect x="60" y="{{.Y}}" width="{{.Width}}" height="14" fill="{{.Colour}}"/><text x="370" y="{{.Text}}">{{.Label}}</text>
 {{end}}</svg>
-<table><tr><th>segment</th><th>source</th><th>octets</th><th>recurs shown</th><th>hidden</th><th>digest</th></tr>
+<table><tr><th>segment</th><th>source</th><th>bytes</th><th>recurs shown</th><th>hidden</th><th>digest</th></tr>
 {{range .R.Segments}}<tr><td>{{.ID}}{{if .Cause}} <b class="quarantine">cause</b>{{else if .Withheld}} <b class="ask">withheld</b>{{end}}</td><td>{{.Source}}</td><td>{{.Bytes}}</td><td>{{.Influence.ShownRecurs}}/{{.Influence.Shown}}</td><td>{{.Influence.HiddenRecurs}}/{{.Influence.Hidden}}</td><td><code>{{.Digest}}</code></td></tr>
 {{end}}</table>
 {{if .Rows}}<h2>Divergence</h2>

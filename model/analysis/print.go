@@ -136,7 +136,7 @@ func (r *Report) printSegments(w io.Writer, p terminal.Palette, shown []int) {
 			mark = p.Yellow("?")
 		}
 		f := s.Influence
-		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s octets\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, terminal.Inline(s.Source), terminal.Thousands(s.Bytes))
+		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s bytes\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, terminal.Inline(s.Source), terminal.Thousands(s.Bytes))
 	}
 	if n := len(r.Segments) - len(shown); n > 0 {
 		fmt.Fprintf(w, "  and %s of less influence: --json and --html have all\n", terminal.Plural(n, "segment"))

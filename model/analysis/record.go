@@ -95,7 +95,7 @@ func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "the verdict follows from %s, octet for octet\n%s\n", terminal.Plural(out.Answers, "answer"), out.Record)
+	_, err := fmt.Fprintf(w, "the verdict follows from %s, byte for byte\n%s\n", terminal.Plural(out.Answers, "answer"), out.Record)
 	return err
 }
 

@@ -70,7 +70,7 @@ type Cause struct {
 type Segment struct {
 	ID        string                   `json:"id"`
 	Source    string                   `json:"source"`
-	Bytes     int                      `json:"octets"`
+	Bytes     int                      `json:"bytes"`
 	Digest    string                   `json:"digest"`
 	Cause     bool                     `json:"cause"`
 	Withheld  bool                     `json:"withheld"`

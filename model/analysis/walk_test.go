@@ -135,7 +135,7 @@ func TestReplay(t *testing.T) {
 	if err := out.Print(&b, result); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"quarantine  send_money: hijack, evidence ", "  caused by s", ", octet for octet\nsha256:"} {
+	for _, want := range []string{"quarantine  send_money: hijack, evidence ", "  caused by s", ", byte for byte\nsha256:"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, b.String())
 		}

@@ -136,12 +136,12 @@ func (c *Capsule) forbidden(text string) string {
 
 // limit drops what goes beyond the caps: the least trusted.
 func (d *Draft) limit(rep *Report, rules Rules) {
-	most, octets := rules.MaxSegments, rules.MaxBytes
+	most, size := rules.MaxSegments, rules.MaxBytes
 	if most <= 0 || most > maxSegments {
 		most = maxSegments
 	}
-	if octets <= 0 {
-		octets = 1 << 20
+	if size <= 0 {
+		size = 1 << 20
 	}
 	kept := rep.Kept[:0]
 	for _, i := range rep.Kept {
@@ -149,10 +149,10 @@ func (d *Draft) limit(rep *Report, rules Rules) {
 		switch {
 		case len(kept) >= most:
 			rep.Dropped = append(rep.Dropped, Drop{i, DropCount})
-		case n > octets:
+		case n > size:
 			rep.Dropped = append(rep.Dropped, Drop{i, DropBytes})
 		default:
-			octets -= n
+			size -= n
 			kept = append(kept, i)
 		}
 	}

@@ -240,7 +240,7 @@ func TestTamperedRecord(t *testing.T) {
 			// What is only carried along (a label of a segment) may differ; then the
 			// signature around the record is what tells.
 			if again, _ := r.Record(); !bytes.Equal(again, flipped) {
-				t.Fatalf("octet %d", i)
+				t.Fatalf("byte %d", i)
 			}
 		}
 	}

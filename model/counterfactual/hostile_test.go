@@ -33,7 +33,7 @@ func TestManyParts(t *testing.T) {
 	const n = 10_000
 	for name, tt := range map[string]struct {
 		src  []byte
-		read func([]byte) (octets int, err error)
+		read func([]byte) (size int, err error)
 	}{
 		"tasks": {repeated(`{"messages":[`, `{"role":"user","content":"`+text+`"}`, n, `]}`), func(b []byte) (int, error) {
 			a, err := Parse(FormatChat, b, ParseOptions{})
@@ -60,14 +60,14 @@ func TestManyParts(t *testing.T) {
 			return len(a.Reasoning), err
 		}},
 	} {
-		var octets int
+		var size int
 		var err error
-		cost := allocated(func() { octets, err = tt.read(tt.src) })
-		if err != nil || octets != n*(len(text)+1)-1 {
-			t.Errorf("%s: %d octets, %v", name, octets, err)
+		cost := allocated(func() { size, err = tt.read(tt.src) })
+		if err != nil || size != n*(len(text)+1)-1 {
+			t.Errorf("%s: %d bytes, %v", name, size, err)
 		}
 		if cost > 40*uint64(len(tt.src)) {
-			t.Errorf("%s: %d octets allocated for %d", name, cost, len(tt.src))
+			t.Errorf("%s: %d bytes allocated for %d", name, cost, len(tt.src))
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestLongNames(t *testing.T) {
 			t.Errorf("%s: malformed %v, %d arguments", shape, a.Malformed, len(a.Critical)+len(a.Free))
 		}
 		if cost > 64<<20 {
-			t.Errorf("%s: %d octets allocated for %d", shape, cost, len(args))
+			t.Errorf("%s: %d bytes allocated for %d", shape, cost, len(args))
 		}
 	}
 	p := Policy{Rules: []ToolRule{{Tool: "*", Free: []string{name}}}}
@@ -120,7 +120,7 @@ func TestManyArguments(t *testing.T) {
 	a := p.Action(Call{Name: "send", Arguments: args})
 	b := p.Action(Call{Name: "send", Arguments: bytes.ReplaceAll(args, []byte("v v v"), []byte("u u u"))})
 	if cost := allocated(func() { similarity(a.Free, b.Free) }); cost > 32<<20 {
-		t.Errorf("similarity: %d octets allocated for %d", cost, len(args))
+		t.Errorf("similarity: %d bytes allocated for %d", cost, len(args))
 	}
 
 	var words, amounts []byte
@@ -136,12 +136,12 @@ func TestManyArguments(t *testing.T) {
 	}
 	target := p.Action(Call{Name: "pay", Arguments: fmt.Appendf(nil, `{"amount":[%s1]}`, amounts)})
 	if cost := allocated(func() { asm.Problem([]Action{target}, 0) }); cost > 32<<20 {
-		t.Errorf("problem: %d octets allocated", cost)
+		t.Errorf("problem: %d bytes allocated", cost)
 	}
 	j := &Judge{Targets: []Action{target}, Trusted: asm.Task}
 	other := &Answer{Calls: []Call{{Name: "pay", Arguments: []byte(`{"amount":[1,2,3]}`)}}}
 	if cost := allocated(func() { j.Observe(Probe{}, other) }); cost > 32<<20 {
-		t.Errorf("observe: %d octets allocated", cost)
+		t.Errorf("observe: %d bytes allocated", cost)
 	}
 	var given []byte
 	for i := range maxArguments {
@@ -156,7 +156,7 @@ func TestManyArguments(t *testing.T) {
 	policy := &Policy{}
 	parsing := allocated(func() { p2 = policy.Actions(other) })
 	if cost := allocated(func() { o = j.Observe(Probe{}, other) }); cost > parsing+32<<20 || len(p2) != maxActions || !slices.Equal(o.Outcomes[0].Tampered, []string{"amount"}) {
-		t.Errorf("observe many: %d octets allocated, %d for the calls, %v", cost, parsing, o.Outcomes)
+		t.Errorf("observe many: %d bytes allocated, %d for the calls, %v", cost, parsing, o.Outcomes)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestWalk(t *testing.T) {
 	}
 	text := strings.Repeat("\n", 4<<20)
 	if cost := allocated(func() { walk(text) }); cost > 1<<20 {
-		t.Errorf("%d octets allocated for line feeds", cost)
+		t.Errorf("%d bytes allocated for line feeds", cost)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestReorderDrops(t *testing.T) {
 		start := time.Now()
 		b, err := a.Render(Variant{Kind: KindReorder, Kept: AllOf(1), Order: 7})
 		if err != nil || len(b) > 1000 || bytes.Contains(b, []byte("reasoning")) {
-			t.Errorf("%d octets, %v", len(b), err)
+			t.Errorf("%d bytes, %v", len(b), err)
 		}
 		best = min(best, time.Since(start))
 	}

@@ -374,5 +374,5 @@ func (d *decision) statement() ([]byte, error) {
 		}
 		runs = append(runs, record)
 	}
-	return st.octets(runs), nil
+	return st.text(runs), nil
 }

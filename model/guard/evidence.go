@@ -56,9 +56,9 @@ var errStatement = errors.New("guard: replay")
 // Replay reads a statement and derives it again: the verdicts from the answers that its
 // runs hold, what became of the calls from the verdicts, and from all that the bytes,
 // which have to be the same. No model is asked.
-func Replay(octets []byte) (*Evidence, error) {
+func Replay(text []byte) (*Evidence, error) {
 	var s statement
-	if err := strictjson.Unmarshal(octets, &s, strictjson.Limits{}); err != nil {
+	if err := strictjson.Unmarshal(text, &s, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStatement, err)
 	}
 	if s.Version != evidenceVersion {
@@ -74,7 +74,7 @@ func Replay(octets []byte) (*Evidence, error) {
 		}
 		e.Runs, runs = append(e.Runs, r), append(runs, record)
 	}
-	if !bytes.Equal(s.octets(runs), octets) {
+	if !bytes.Equal(s.text(runs), text) {
 		return nil, fmt.Errorf("%w: not its canonical form", errStatement)
 	}
 	if !e.follows() {
@@ -108,8 +108,8 @@ func (e *Evidence) follows() bool {
 	return slices.Equal(targets, e.actions) && (e.Act != repaired || e.Runs[0].Repair != nil)
 }
 
-// octets is the statement as it is recorded, with the records of its runs.
-func (s *statement) octets(runs [][]byte) []byte {
+// text is the statement as it is recorded, with the records of its runs.
+func (s *statement) text(runs [][]byte) []byte {
 	w := &writer{}
 	w.raw(`{"act":`)
 	w.text(string(s.Act))

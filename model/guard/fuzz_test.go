@@ -21,7 +21,7 @@ func FuzzSplit(f *testing.F) {
 		whole, rest := split(src, len(src)+1)
 		single, rest1 := split(src, 1)
 		if d := cmp.Diff(said(whole), said(single)); d != "" {
-			t.Errorf("in single octets: %s", d)
+			t.Errorf("in single bytes: %s", d)
 		}
 		for _, got := range []string{raws(whole) + rest, raws(single) + rest1} {
 			if got != string(src) {

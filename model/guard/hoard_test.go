@@ -29,11 +29,11 @@ func TestHoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		places, octets int
-		want           int // requests of one who hoards
+		places, size int
+		want         int // requests of one who hoards
 	}{
 		"places": {10, 4 << 10, 5},
-		"octets": {100, 64 << 10, 4}, // 64 KiB each, of 512
+		"bytes":  {100, 64 << 10, 4}, // 64 KiB each, of 512
 	} {
 		r := newRig(t, obedient, func(o *guard.Options) {
 			o.Auth, o.MaxActive, o.MaxRequest, o.MaxBodies, o.Patience = who, tt.places, 128<<10, 512<<10, time.Minute
@@ -42,7 +42,7 @@ func TestHoard(t *testing.T) {
 		front := intaketest.Serve(t, r.guard)
 		kept := 0
 		for range 20 {
-			resp, _ := front.Begin("/v1/chat/completions", []string{"Authorization: Bearer " + tokens["A"]}, tt.octets)
+			resp, _ := front.Begin("/v1/chat/completions", []string{"Authorization: Bearer " + tokens["A"]}, tt.size)
 			if resp == nil {
 				kept++ // it is waited for
 				continue

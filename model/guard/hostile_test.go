@@ -195,7 +195,7 @@ func TestStreamsAtOnce(t *testing.T) {
 func TestLarge(t *testing.T) {
 	for name, results := range map[string][]string{
 		"segments": append(repeat("Nothing.", 999), attack),
-		"octets":   {strings.Repeat("Nothing to see here, move along. ", 32<<10), attack},
+		"bytes":    {strings.Repeat("Nothing to see here, move along. ", 32<<10), attack},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, obedient)

@@ -51,6 +51,6 @@ func TestCutText(t *testing.T) {
 		r.event(e)
 	}
 	if n := len(r.answer().said.Text); n != maxSaid {
-		t.Errorf("%d octets are kept", n)
+		t.Errorf("%d bytes are kept", n)
 	}
 }

@@ -8,12 +8,12 @@ import "bytes"
 // of each: what is passed on is what came. Lines end with CR, LF or CRLF, an empty
 // line ends an event.
 type splitter struct {
-	buf    []byte // of the event that is not complete
-	line   int    // where its current line begins
-	at     int    // what was looked at
-	wasCR  bool   // the last byte of a complete event was CR: an LF now belongs to it
-	begun  bool
-	octets int // of all events
+	buf   []byte // of the event that is not complete
+	line  int    // where its current line begins
+	at    int    // what was looked at
+	wasCR bool   // the last byte of a complete event was CR: an LF now belongs to it
+	begun bool
+	size  int // of all events
 }
 
 // A sseEvent is one event. Its bytes are valid until the next feed.
@@ -29,7 +29,7 @@ type sseEvent struct {
 
 // feed takes in bytes and calls f with each event that they complete.
 func (s *splitter) feed(p []byte, f func(sseEvent)) {
-	s.octets += len(p)
+	s.size += len(p)
 	s.buf = append(s.buf, p...)
 	start := 0
 	for s.at < len(s.buf) {

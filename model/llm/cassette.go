@@ -82,12 +82,12 @@ func (rec *recording) appendLine(dst []byte) []byte {
 
 // appendBytes appends name, its opening quote being there, and bytes as text, or
 // where they are none as name64 and base64.
-func appendBytes(dst []byte, name string, octets []byte) []byte {
-	if utf8.Valid(octets) {
-		return appendASCII(append(dst, name+`":`...), string(octets))
+func appendBytes(dst []byte, name string, b []byte) []byte {
+	if utf8.Valid(b) {
+		return appendASCII(append(dst, name+`":`...), string(b))
 	}
 	dst = append(dst, name+`64":"`...)
-	return append(base64.StdEncoding.AppendEncode(dst, octets), '"')
+	return append(base64.StdEncoding.AppendEncode(dst, b), '"')
 }
 
 // appendASCII appends s as a JSON string in which everything but printable ASCII is
@@ -237,7 +237,7 @@ func parseRecording(line []byte) (rec recording, why string) {
 	}
 	var f fields
 	rec.path, rec.end = f.text(v, "path"), f.text(v, "end")
-	rec.request, rec.answer = octets(&f, v, "request"), octets(&f, v, "answer")
+	rec.request, rec.answer = bytesAt(&f, v, "request"), bytesAt(&f, v, "answer")
 	rec.status = int(f.count(v, "status"))
 	for name, value := range f.object(v, "header").Members() {
 		if value.Kind() != '"' || !slices.Contains(kept, name.Text()) {
@@ -264,7 +264,7 @@ func parseRecording(line []byte) (rec recording, why string) {
 	return rec, ""
 }
 
-func octets(f *fields, v strictjson.Value, name string) []byte {
+func bytesAt(f *fields, v strictjson.Value, name string) []byte {
 	plain, coded := v.Get(name), v.Get(name+"64")
 	if plain.Exists() == coded.Exists() {
 		f.bad = true

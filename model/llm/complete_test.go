@@ -99,7 +99,7 @@ func TestComplete(t *testing.T) {
 						got.check(t, r)
 					}
 					if !bytes.Equal(r.Request, s.Asks()[0].Raw) || r.Request.Digest() != sha256.Sum256(s.Asks()[0].Raw) || len(r.Answer) == 0 || r.ID == "" {
-						t.Error("the octets are not those of the exchange")
+						t.Error("the bytes are not those of the exchange")
 					}
 				})
 			}

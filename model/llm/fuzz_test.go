@@ -26,7 +26,7 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		want := eventsOf(bytes.NewReader(src))
 		if got := eventsOf(iotest.OneByteReader(bytes.NewReader(src))); !cmp.Equal(got, want) {
-			t.Errorf("in single octets: %q, at once: %q", got, want)
+			t.Errorf("in single bytes: %q, at once: %q", got, want)
 		}
 		if got := modelEvents(src); !cmp.Equal(got, want) {
 			t.Errorf("%q, by the book: %q", want, got)

@@ -69,7 +69,7 @@ func TestHostile(t *testing.T) {
 						t.Errorf("the error says %q", err)
 					}
 					if len(seen.Answer) > 1<<20+1 {
-						t.Errorf("%d octets were kept", len(seen.Answer))
+						t.Errorf("%d bytes were kept", len(seen.Answer))
 					}
 				}
 			})

@@ -39,14 +39,14 @@ func parseJWT(token string) (h joseHeader, c claims, err error) {
 	}
 	var docs [2]strictjson.Doc
 	for i, part := range parts {
-		octets, err := base64url.DecodeString(part)
-		if err != nil || len(octets) == 0 || strings.ContainsAny(part, "\r\n") {
+		decoded, err := base64url.DecodeString(part)
+		if err != nil || len(decoded) == 0 || strings.ContainsAny(part, "\r\n") {
 			return h, c, invalid("the token is not base64url")
 		}
 		if i == 2 {
 			break
 		}
-		if docs[i].Reset(octets, strictjson.Limits{Depth: 16}) != nil || docs[i].Root().Kind() != '{' {
+		if docs[i].Reset(decoded, strictjson.Limits{Depth: 16}) != nil || docs[i].Root().Kind() != '{' {
 			return h, c, invalid("the token is not a JSON object")
 		}
 	}

@@ -70,11 +70,11 @@ func (s signer) sign(t testing.TB, header, claims any) string {
 	for i, v := range []any{header, claims} {
 		b, ok := v.(string)
 		if !ok {
-			octets, err := json.Marshal(v)
+			raw, err := json.Marshal(v)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b = string(octets)
+			b = string(raw)
 		}
 		parts[i] = base64.RawURLEncoding.EncodeToString([]byte(b))
 	}
@@ -189,7 +189,7 @@ func TestVectors(t *testing.T) {
 			for i := 0; i+1 < len(v.token); i += 7 {
 				// The last digit of a part may have bits that say nothing.
 				if c := v.token[i]; c != '.' && v.token[i+1] != '.' && isSigned(v.token[:i]+string(c^1)+v.token[i+1:], v.alg, keys) {
-					t.Fatalf("still signed with octet %d changed", i)
+					t.Fatalf("still signed with byte %d changed", i)
 				}
 			}
 		})

@@ -138,7 +138,7 @@ func weakness(s string) string {
 	case !isB64Token(s):
 		return "the secret holds what a Bearer header cannot: want letters, digits and - . _ ~ + /"
 	case len(s) < minSecret:
-		return "the secret is too short: want " + strconv.Itoa(minSecret) + " octets"
+		return "the secret is too short: want " + strconv.Itoa(minSecret) + " bytes"
 	}
 	distinct := map[byte]bool{}
 	steps := 0 // bytes that follow from the one before

@@ -137,7 +137,7 @@ func TestParseTokensMistakes(t *testing.T) {
 		{one("a", `["s"]`, "env:LOCKED", ""), []string{"permission denied"}},
 		{one("a", `["s"]`, "env:BROKEN", ""), []string{"cannot be resolved"}},
 		{one("a", `["s"]`, "env:EMPTY", ""), []string{"the secret is empty"}},
-		{one("a", `["s"]`, "env:SHORT", ""), []string{"too short: want 32 octets"}},
+		{one("a", `["s"]`, "env:SHORT", ""), []string{"too short: want 32 bytes"}},
 		{one("a", `["s"]`, "env:ONES", ""), []string{"does not look random"}},
 		{one("a", `["s"]`, "env:WORDS", ""), []string{"does not look random"}},
 		{one("a", `["s"]`, "env:STAIRS", ""), []string{"does not look random"}},

@@ -35,12 +35,12 @@ func TestSeal(t *testing.T) {
 			t.Fatal(err)
 		}
 		if size > 0 && bytes.Contains(sealed, []byte("secretsecret")) || !strings.HasPrefix(string(sealed), "age-encryption.org/v1\n") {
-			t.Errorf("%d octets are not sealed", size)
+			t.Errorf("%d bytes are not sealed", size)
 		}
 		for _, id := range []*age.X25519Identity{ann, bob} {
 			got, err := Open(sealed, "# reviewer\n"+id.String()+"\n")
 			if err != nil || !bytes.Equal(got, body) {
-				t.Errorf("%d octets: %v", size, err)
+				t.Errorf("%d bytes: %v", size, err)
 			}
 		}
 		if _, err := Open(sealed, eve.String()); !errors.Is(err, errOpen) {
@@ -50,11 +50,11 @@ func TestSeal(t *testing.T) {
 			bad := bytes.Clone(sealed)
 			bad[at] ^= 1
 			if _, err := Open(bad, ann.String()); !errors.Is(err, errOpen) {
-				t.Errorf("%d octets with bit %d flipped: %v", size, at, err)
+				t.Errorf("%d bytes with bit %d flipped: %v", size, at, err)
 			}
 		}
 		if _, err := Open(sealed[:len(sealed)-1], ann.String()); !errors.Is(err, errOpen) {
-			t.Errorf("%d octets, cut: %v", size, err)
+			t.Errorf("%d bytes, cut: %v", size, err)
 		}
 	}
 }

@@ -403,12 +403,12 @@ func TestStderrFlood(t *testing.T) {
 	if len(all) < stderrBurst || float64(len(all)) > stderrBurst+400+stderrRate*time.Since(began).Seconds() {
 		t.Errorf("%d lines came through", len(all))
 	}
-	if last := all[len(all)-1]; !strings.Contains(last, "lines dropped]") && !strings.Contains(last, "octets more]") {
+	if last := all[len(all)-1]; !strings.Contains(last, "lines dropped]") && !strings.Contains(last, "bytes more]") {
 		t.Errorf("last line does not tell of the loss: %.80q", last)
 	}
 	for _, s := range all {
 		if len(s) > maxStderrLine+100 {
-			t.Errorf("a line of %d octets", len(s))
+			t.Errorf("a line of %d bytes", len(s))
 		}
 	}
 }

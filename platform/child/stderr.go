@@ -70,7 +70,7 @@ func (t *stderrTap) line(b []byte, more int, now time.Time) {
 	t.report()
 	s := string(escape(nil, b))
 	if more > 0 {
-		s += fmt.Sprintf(" [%d octets more]", more)
+		s += fmt.Sprintf(" [%d bytes more]", more)
 	}
 	t.emit(s)
 }

@@ -94,7 +94,7 @@ func TestRoom(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(all, body) || s.used != int64(cap(all)) || s.used > int64(most)+1 {
-			t.Errorf("%d: %d octets in %d, %d taken", most, len(all), cap(all), s.used)
+			t.Errorf("%d: %d bytes in %d, %d taken", most, len(all), cap(all), s.used)
 		}
 		r.leave()
 		if fmt.Sprint(s.used, len(s.by)) != "0 0" {

@@ -44,7 +44,7 @@ func (d *Dir) Read(name string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("state: read: %w", err)
 	case int64(len(b)) > limit:
-		return b[:limit], fmt.Errorf("%w: %q has more than %d octets", ErrTooLong, path, limit)
+		return b[:limit], fmt.Errorf("%w: %q has more than %d bytes", ErrTooLong, path, limit)
 	}
 	return b, nil
 }

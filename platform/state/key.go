@@ -46,7 +46,7 @@ func readKey(path string) ([]byte, error) {
 		return nil, err
 	}
 	if fi.Size() != KeySize {
-		return nil, fmt.Errorf("%q has %d octets, want %d: restore it from a backup, or remove it and lose what was made with it", path, fi.Size(), KeySize)
+		return nil, fmt.Errorf("%q has %d bytes, want %d: restore it from a backup, or remove it and lose what was made with it", path, fi.Size(), KeySize)
 	}
 	key := make([]byte, KeySize)
 	if _, err := io.ReadFull(f, key); err != nil {

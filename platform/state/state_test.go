@@ -209,9 +209,9 @@ func TestKeyRefused(t *testing.T) {
 		mode fs.FileMode
 		want string
 	}{
-		{"short", 31, 0o600, "has 31 octets, want 32"},
-		{"empty", 0, 0o600, "has 0 octets, want 32"},
-		{"long", 33, 0o600, "has 33 octets, want 32"},
+		{"short", 31, 0o600, "has 31 bytes, want 32"},
+		{"empty", 0, 0o600, "has 0 bytes, want 32"},
+		{"long", 33, 0o600, "has 33 bytes, want 32"},
 		{"group", 32, 0o640, "chmod 600"},
 		{"others", 32, 0o604, "chmod 600"},
 	} {

@@ -28,7 +28,7 @@ func CleanRows(s *scrub.Scrubber) RowEdit {
 
 // Refusal is the error for a text that the profile refuses.
 func Refusal(r *scrub.Result) error {
-	return fmt.Errorf("scrub: refused: %s, the first at octet %d", r.Refused.Code(), r.RefusedAt.Start)
+	return fmt.Errorf("scrub: refused: %s, the first at byte %d", r.Refused.Code(), r.RefusedAt.Start)
 }
 
 // A Cleaned is the outcome of scrubbing a text, for a program.

@@ -18,21 +18,21 @@ func Explain(dst io.Writer, p Palette, s *scrub.Scrubber, in string, r *scrub.Re
 	w := bufio.NewWriter(dst)
 	out := r.Clean.String()
 	fmt.Fprintf(w, "%s %s, sanitation %s, Unicode %s\n", p.Dim("profile"), s.Policy().Profile, s.Policy().Profile.Version(), scrub.UnicodeVersion)
-	Section(w, p, fmt.Sprintf("received, %s", Plural(len(in), "octet")))
+	Section(w, p, fmt.Sprintf("received, %s", Plural(len(in), "byte")))
 	Indent(w, Printable(in))
 	ExplainHidden(w, p, in)
 	explainEvents(w, p, in, out, r)
 	explainNotes(w, p, r)
 	if r.Refused != 0 {
 		Section(w, p, p.Red("refused"))
-		fmt.Fprintf(w, "  %s, the first at octet %d\n", r.Refused.Code(), r.RefusedAt.Start)
+		fmt.Fprintf(w, "  %s, the first at byte %d\n", r.Refused.Code(), r.RefusedAt.Start)
 		return w.Flush()
 	}
 	if !r.Changed() {
 		Section(w, p, p.Green("delivered unchanged"))
 		return w.Flush()
 	}
-	Section(w, p, fmt.Sprintf("delivered, %s", Plural(len(out), "octet")))
+	Section(w, p, fmt.Sprintf("delivered, %s", Plural(len(out), "byte")))
 	Indent(w, Printable(out))
 	return w.Flush()
 }
@@ -45,7 +45,7 @@ func ExplainHidden(w io.Writer, p Palette, in string) {
 	}
 	Section(w, p, p.Red("hidden text said"))
 	for _, m := range messages {
-		fmt.Fprintf(w, "  octets %d to %d, %s:\n", m.Start, m.End, m.Kind)
+		fmt.Fprintf(w, "  bytes %d to %d, %s:\n", m.Start, m.End, m.Kind)
 		Indent(w, "  "+p.Yellow(strings.ReplaceAll(Printable(m.Message), "\n", "\n  ")))
 	}
 }

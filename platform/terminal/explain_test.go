@@ -28,14 +28,14 @@ func TestExplain(t *testing.T) {
 		want, not  []string
 	}{
 		{"plain", "plain text\n", scrub.Faithful,
-			[]string{"received, 11 octets\n  plain text\n", "delivered unchanged\n"}, []string{"hidden text said", "removed or changed"}},
+			[]string{"received, 11 bytes\n  plain text\n", "delivered unchanged\n"}, []string{"hidden text said", "removed or changed"}},
 		{"message in tags", "a" + tagged("do it") + "b", scrub.Faithful,
-			[]string{"hidden text said\n  octets 1 to 21, tag characters:\n    do it\n", "removed or changed, 1 place\n", "delivered, 2 octets\n  ab\n"}, []string{"unchanged"}},
+			[]string{"hidden text said\n  bytes 1 to 21, tag characters:\n    do it\n", "removed or changed, 1 place\n", "delivered, 2 bytes\n  ab\n"}, []string{"unchanged"}},
 		{"neighbours", "a\x1b[1mb \u202e\u202ec", scrub.Faithful, []string{"removed or changed, "}, []string{"unchanged"}},
 		{"few code points", "a\u202eb", scrub.Faithful,
-			[]string{"  1  ", " U+202E\n", "delivered, 2 octets\n"}, []string{"hidden text said"}},
+			[]string{"  1  ", " U+202E\n", "delivered, 2 bytes\n"}, []string{"hidden text said"}},
 		{"what it became", "\uff21", scrub.MCP, []string{` U+FF21 became "A"`}, nil},
-		{"refused", "a\u202eb", scrub.Surface, []string{"refused\n", ", the first at octet 1\n"}, []string{"delivered"}},
+		{"refused", "a\u202eb", scrub.Surface, []string{"refused\n", ", the first at byte 1\n"}, []string{"delivered"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := scrub.Compile(scrub.Policy{Profile: c.profile})
@@ -71,7 +71,7 @@ func TestExplainHidden(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                   "",
 		"plain":              "",
-		"x" + tagged("a[2J"): "\nhidden text said\n  octets 1 to 17, tag characters:\n    a[2J\n",
+		"x" + tagged("a[2J"): "\nhidden text said\n  bytes 1 to 17, tag characters:\n    a[2J\n",
 	} {
 		var b strings.Builder
 		ExplainHidden(&b, Palette{}, text)

@@ -36,7 +36,7 @@ func TestEditRows(t *testing.T) {
 			`v: 1 of 2 rows could not be done and carry a member "error"`, scrub.Faithful},
 		{"not an object", "[1]\n", "{\"error\":\"row 1: not an object\",\"row\":\"[1]\"}\n", `v: 1 of 1 row could not be done and carry a member "error"`, scrub.Faithful},
 		{"hidden text that is not JSON", "\x00\u202e<|" + "im_start|>\n", "", "v: 1 of 1 row", scrub.Faithful},
-		{"refused", `{"text":"a\u202eb"}` + "\n", "{\"text\":null,\"error\":\"row 1: scrub: refused: suspicious-unicode, the first at octet 1\"}\n", "v: 1 of 1 row", scrub.Surface},
+		{"refused", `{"text":"a\u202eb"}` + "\n", "{\"text\":null,\"error\":\"row 1: scrub: refused: suspicious-unicode, the first at byte 1\"}\n", "v: 1 of 1 row", scrub.Surface},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -57,7 +57,7 @@ func TestEditRowsLong(t *testing.T) {
 	var out bytes.Buffer
 	err := EditRows(&out, in, RowOptions{Key: "text", Verb: "v", Done: "done"}, CleanRows(compile(t, scrub.Faithful)))
 	if err == nil || !strings.HasPrefix(out.String(), `{"error":"row 1: longer than 32 MiB"`) || !strings.HasSuffix(out.String(), "\n{\"text\":\"z\"}\n") {
-		t.Errorf("%v, %d octets", err, out.Len())
+		t.Errorf("%v, %d bytes", err, out.Len())
 	}
 }
 

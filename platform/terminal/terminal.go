@@ -29,7 +29,7 @@ func Inline(s string) string {
 		for cut > MaxInline-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
 			cut--
 		}
-		s, rest = s[:cut], fmt.Sprintf("\u2026 (+%d octets)", len(s)-cut)
+		s, rest = s[:cut], fmt.Sprintf("\u2026 (+%d bytes)", len(s)-cut)
 	}
 	return lineEnds.Replace(Printable(s)) + rest
 }

@@ -79,7 +79,7 @@ func (u *URIs) One(s string) error {
 		return WriteJSON(u.w, row)
 	}
 	if refusal != nil {
-		_, err = fmt.Fprintf(u.w, "refused: %s at octet %d: %s\n", refusal.Code, refusal.Offset, finding.Quote(s))
+		_, err = fmt.Fprintf(u.w, "refused: %s at byte %d: %s\n", refusal.Code, refusal.Offset, finding.Quote(s))
 		return err
 	}
 	_, err = fmt.Fprintln(u.w, uri.Rendered())

@@ -18,8 +18,8 @@ func TestURIs(t *testing.T) {
 		want string
 	}{
 		{false, "[good.example] \u2192 https://good.example/a\n" +
-			`refused: uri-hidden-character at octet 0: "\x1b\u202e\r"` + "\n" +
-			`refused: uri-scheme at octet 0: "http://a/"` + "\n"},
+			`refused: uri-hidden-character at byte 0: "\x1b\u202e\r"` + "\n" +
+			`refused: uri-scheme at byte 0: "http://a/"` + "\n"},
 		{true, `{"allowed":true,"uri":"https://good.example/a","render":"[good.example] ` + "\u2192" + ` https://good.example/a"}` + "\n" +
 			`{"allowed":false,"uri":"\"\\x1b\\u202e\\r\"","code":"uri-hidden-character","offset":0}` + "\n" +
 			`{"allowed":false,"uri":"\"http://a/\"","code":"uri-scheme","offset":0}` + "\n"},

@@ -48,10 +48,10 @@ func BenchmarkReadSealed(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	octets := sealed.Bytes()
+	raw := sealed.Bytes()
 	b.ReportAllocs()
 	for range b.N {
-		if _, err := ReadSealed(octets); err != nil {
+		if _, err := ReadSealed(raw); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -51,7 +51,7 @@ func TestHandler(t *testing.T) {
 	// A partial tile stays what it was when the log has grown.
 	r := get(t, h, "GET", "/log/tile/0/000.p/17")
 	if body, _ := io.ReadAll(r.Body); !bytes.Equal(body, dir["tile/0/000"].Data[:17*32]) {
-		t.Errorf("partial tile: %d octets", len(body))
+		t.Errorf("partial tile: %d bytes", len(body))
 	}
 	r = get(t, h, "GET", "/log/tile/entries/001.p/2", "Accept-Encoding", "br, GZIP;q=0.5")
 	z, err := gzip.NewReader(r.Body)

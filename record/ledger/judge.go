@@ -83,7 +83,7 @@ func (v *verifier) judge(index int64, r *record) {
 		}
 	}
 	if r.fault == "" && v.o.Each != nil {
-		r.fault = v.o.Each(index, r.octets, r.st)
+		r.fault = v.o.Each(index, r.raw, r.st)
 	}
 	if r.fault != "" {
 		v.r.record(index, r.fault)

@@ -108,7 +108,7 @@ func TestEnvelope(t *testing.T) {
 		t.Error("signed a statement that is too long")
 	}
 	if b, err := Sign(make([]byte, maxStatement), s); err != nil || len(b) > maxEnvelope {
-		t.Errorf("the longest statement makes %d octets, %v", len(b), err)
+		t.Errorf("the longest statement makes %d bytes, %v", len(b), err)
 	}
 }
 

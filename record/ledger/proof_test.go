@@ -54,7 +54,7 @@ func TestProofFlips(t *testing.T) {
 			b[i] ^= 1 << bit
 			if p, err := ParseProof(b); err == nil {
 				if _, err := p.Verify(keys, nil, 0); err == nil {
-					t.Fatalf("octet %d, bit %d: still holds", i, bit)
+					t.Fatalf("byte %d, bit %d: still holds", i, bit)
 				}
 			}
 			b[i] ^= 1 << bit

@@ -66,7 +66,7 @@ func TestSecondVerifier(t *testing.T) {
 				ours := verify(t, files, VerifyOptions{Keys: []*Key{small.signer.Key()}})
 				f.Data[i] ^= 1 << bit
 				if ok || ours.OK() {
-					t.Errorf("%s, octet %d, bit %d: second verifier %v, first %v:\n%s", path, i, bit, ok, ours.OK(), out)
+					t.Errorf("%s, byte %d, bit %d: second verifier %v, first %v:\n%s", path, i, bit, ok, ours.OK(), out)
 				}
 			}
 		}

@@ -89,20 +89,20 @@ func (t *Tree) Append(leaves []Hash) []TileData {
 			if len(t.edges[level]) < tileWidth {
 				break
 			}
-			out = append(out, TileData{level, t.size>>(tileHeight*(level+1)) - 1, octets(t.edges[level])})
+			out = append(out, TileData{level, t.size>>(tileHeight*(level+1)) - 1, joined(t.edges[level])})
 			h = perfect(t.edges[level])
 			t.edges[level] = t.edges[level][:0]
 		}
 	}
 	for level, edge := range t.edges {
 		if len(edge) > 0 && old>>(tileHeight*level) != t.size>>(tileHeight*level) {
-			out = append(out, TileData{level, t.size >> (tileHeight * (level + 1)), octets(edge)})
+			out = append(out, TileData{level, t.size >> (tileHeight * (level + 1)), joined(edge)})
 		}
 	}
 	return out
 }
 
-func octets(hashes []Hash) []byte {
+func joined(hashes []Hash) []byte {
 	out := make([]byte, 0, len(hashes)*hashSize)
 	for _, h := range hashes {
 		out = append(out, h[:]...)

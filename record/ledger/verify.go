@@ -124,7 +124,7 @@ type batch struct {
 
 // A record is one that a worker has looked at.
 type record struct {
-	octets []byte
+	raw    []byte
 	leaf   Hash
 	env    *Envelope
 	st     *Statement
@@ -267,10 +267,10 @@ func (v *verifier) look(ctx context.Context, p *parser, b *batch) {
 	}
 }
 
-func (v *verifier) lookAt(p *parser, r *record, octets []byte) {
-	r.octets, r.leaf = octets, LeafHash(octets)
+func (v *verifier) lookAt(p *parser, r *record, raw []byte) {
+	r.raw, r.leaf = raw, LeafHash(raw)
 	var err error
-	if r.env, err = ParseEnvelope(octets); err != nil {
+	if r.env, err = ParseEnvelope(raw); err != nil {
 		r.fault = FaultForm
 		return
 	}

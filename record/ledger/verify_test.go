@@ -107,7 +107,7 @@ func mustName(t *testing.T, dir fstest.MapFS, path string, at int, o VerifyOptio
 	t.Helper()
 	r := verify(t, dir, o)
 	if r.OK() {
-		t.Fatalf("%s: octet %d: a flipped bit was not found", path, at)
+		t.Fatalf("%s: byte %d: a flipped bit was not found", path, at)
 	}
 	named := slices.ContainsFunc(r.Problems, func(p Problem) bool {
 		level := entries
@@ -118,7 +118,7 @@ func mustName(t *testing.T, dir fstest.MapFS, path string, at int, o VerifyOptio
 		return p.Path == path || inFile
 	})
 	if !named {
-		t.Fatalf("%s: octet %d: a flipped bit was found, but not named: %q", path, at, problems(r))
+		t.Fatalf("%s: byte %d: a flipped bit was found, but not named: %q", path, at, problems(r))
 	}
 }
 
@@ -194,7 +194,7 @@ func TestVerifyNames(t *testing.T) {
 		}, want: []string{"record 300 is not the record that the tree holds", "record 301 is not the record that the tree holds"}},
 		{name: "a record and its tile are replaced", do: func(l *memLog, dir fstest.MapFS) {
 			l.entries[300] = l.entries[7]
-			copy(l.tiles[place{0, 1, 0}][44*32:], octets([]Hash{LeafHash(l.entries[300])}))
+			copy(l.tiles[place{0, 1, 0}][44*32:], joined([]Hash{LeafHash(l.entries[300])}))
 			maps.Copy(dir, l.export(t, false))
 		}, want: []string{"record 300 has the id of an earlier record", "checkpoint has a root that is not that of the records (checkpoint)",
 			"tile 1/0 does not hold the hashes that follow from the records (tile/1/000.p/2)"}},
@@ -453,7 +453,7 @@ func TestNoPanicOnCutFiles(t *testing.T) {
 		for n := range whole {
 			f.Data = bytes.Clone(whole[:n])
 			if r := verify(t, dir, VerifyOptions{Keys: []*Key{l.signer.Key()}, Workers: 1}); r.OK() {
-				t.Fatalf("%s cut to %d octets was not found", path, n)
+				t.Fatalf("%s cut to %d bytes was not found", path, n)
 			}
 		}
 		f.Data = whole

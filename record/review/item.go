@@ -68,7 +68,7 @@ type Item struct {
 	Code      string    `json:"code"`
 	Call      string    `json:"call"`
 	Digest    string    `json:"digest"`
-	Bytes     int       `json:"octets"`
+	Bytes     int       `json:"bytes"`
 	Held      time.Time `json:"held"`
 	Until     time.Time `json:"until"`
 	Decided   time.Time `json:"decided,omitzero"`
@@ -117,7 +117,7 @@ func NewShown(it *hold.Item) *Item {
 // WriteItems prints a table of items.
 func WriteItems(dst io.Writer, items []hold.Item) error {
 	w := tabwriter.NewWriter(dst, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tOCTETS")
+	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tBYTES")
 	for i := range items {
 		it := Believed(&items[i])
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, terminal.Minute(it.Held), terminal.Minute(it.Until), Source(it), code(it), it.Bytes)
@@ -145,7 +145,7 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item) error {
 		row("decided", terminal.Minute(it.Decided)+" by "+it.By)
 	}
 	row("digest", it.Digest.String())
-	row("size", terminal.Plural(it.Bytes, "octet"))
+	row("size", terminal.Plural(it.Bytes, "byte"))
 	if sealed {
 		terminal.Section(w, p, "its content is encrypted to its reviewers: --identity opens it")
 		return w.Flush()

@@ -30,7 +30,7 @@ func TestBelieved(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	it.State, it.Tool, it.Principal = "no state", "no\ntool", strings.Repeat("x", 600)
-	if got := Believed(&it); got.State != frame.Other || got.Tool != frame.Other || !strings.HasSuffix(got.Principal, "octets)") || it.State != "no state" {
+	if got := Believed(&it); got.State != frame.Other || got.Tool != frame.Other || !strings.HasSuffix(got.Principal, "bytes)") || it.State != "no state" {
 		t.Errorf("%+v of %+v", got, it)
 	}
 }
@@ -53,7 +53,7 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%d texts, the last %+v", n, last)
 	}
 	if cost := after.TotalAlloc - before.TotalAlloc; cost > 128<<20 {
-		t.Errorf("%d octets allocated for %d", cost, len(body))
+		t.Errorf("%d bytes allocated for %d", cost, len(body))
 	}
 	for range texts([]byte(`{"a\u200b":"x","b":["y"]}`)) { // a caller that has seen enough
 		break
@@ -87,7 +87,7 @@ func TestShow(t *testing.T) {
 		hidden int
 	}{
 		"held": {func(*hold.Item) {}, []string{"tool       files/read\n", "held for   hidden-tag (finding)\n", "held       2026-03-04 05:06Z, until 2026-03-04 06:06Z\n",
-			"size       33 octets\n", "\ncontent/0/text\n  a\u2039U+202E"}, []string{"decided", "\u202e"}, false, true, 0},
+			"size       33 bytes\n", "\ncontent/0/text\n  a\u2039U+202E"}, []string{"decided", "\u202e"}, false, true, 0},
 		"a message hides": {func(it *hold.Item) {
 			it.Body = []byte("{\"a\":\"\U000E0064\U000E006F\U000E0020\U000E0069\U000E0074\"}")
 		},
@@ -134,7 +134,7 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := strings.Split(b.String(), "\n")
-	if len(rows) != 4 || strings.Join(strings.Fields(rows[0]), " ") != "ID STATE HELD UNTIL TOOL CODE OCTETS" ||
+	if len(rows) != 4 || strings.Join(strings.Fields(rows[0]), " ") != "ID STATE HELD UNTIL TOOL CODE BYTES" ||
 		strings.Join(strings.Fields(rows[1]), " ") != good.ID+" held 2026-03-04 05:06Z 2026-03-04 06:06Z files/read hidden-tag 33" ||
 		strings.Join(strings.Fields(rows[2]), " ") != `"\x1b" other 2026-03-04 05:06Z 2026-03-04 06:06Z other/read other 33` {
 		t.Errorf("items:\n%s", &b)

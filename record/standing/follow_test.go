@@ -206,8 +206,8 @@ func TestSave(t *testing.T) {
 func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(`{"payload":"e30=","payloadType":"application/vnd.in-toto+json","signatures":[]}`))
 	f.Add([]byte(nil))
-	f.Fuzz(func(t *testing.T, octets []byte) {
-		if s, err := standing.Replay(ctx, one(octets), 1, nil); err != nil && s != nil {
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if s, err := standing.Replay(ctx, one(raw), 1, nil); err != nil && s != nil {
 			for range s.All(0) {
 				t.Fatal("scores of what cannot be read")
 			}

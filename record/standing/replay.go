@@ -30,8 +30,8 @@ func read(ctx context.Context, src Reader, from, to int64, f func(*ledger.Statem
 		if err != nil {
 			return fmt.Errorf("standing: read record %d: %w", from, err)
 		}
-		for _, octets := range list {
-			st, err := ledger.UnverifiedStatement(octets)
+		for _, raw := range list {
+			st, err := ledger.UnverifiedStatement(raw)
 			if err != nil {
 				return fmt.Errorf("%w: record %d", errRecord, from)
 			}

@@ -64,10 +64,10 @@ func TestQuote(t *testing.T) {
 		{"\u202e\U000e0041\u00e9", `"\u202e\U000e0041\u00e9"`},
 		{"\xff\xc0\x80", `"\xff\xc0\x80"`},
 		{strings.Repeat("x", 64), `"` + strings.Repeat("x", 64) + `"`},
-		{strings.Repeat("x", 65), `"` + strings.Repeat("x", 64) + `"...(+1 octets)`},
-		{strings.Repeat("x", 63) + "\u00e9y", `"` + strings.Repeat("x", 63) + `"...(+3 octets)`},
-		{strings.Repeat("x", 61) + "\U0001f600y", `"` + strings.Repeat("x", 61) + `"...(+5 octets)`},
-		{strings.Repeat("\x80", 70), `"` + strings.Repeat(`\x80`, 64) + `"...(+6 octets)`},
+		{strings.Repeat("x", 65), `"` + strings.Repeat("x", 64) + `"...(+1 bytes)`},
+		{strings.Repeat("x", 63) + "\u00e9y", `"` + strings.Repeat("x", 63) + `"...(+3 bytes)`},
+		{strings.Repeat("x", 61) + "\U0001f600y", `"` + strings.Repeat("x", 61) + `"...(+5 bytes)`},
+		{strings.Repeat("\x80", 70), `"` + strings.Repeat(`\x80`, 64) + `"...(+6 bytes)`},
 	} {
 		if got := Quote(c.in); got != c.want {
 			t.Errorf("Quote(%+q) = %s, want %s", c.in, got, c.want)
@@ -83,11 +83,11 @@ func FuzzQuote(f *testing.F) {
 		q := Quote(s)
 		for i := range len(q) {
 			if q[i] < 0x20 || q[i] > 0x7e {
-				t.Fatalf("%q holds octet %#02x", q, q[i])
+				t.Fatalf("%q holds byte %#02x", q, q[i])
 			}
 		}
 		if len(q) > QuoteLimit*len(`\U00000000`)+32 {
-			t.Fatalf("%d octets", len(q))
+			t.Fatalf("%d bytes", len(q))
 		}
 		body, rest, cut := strings.Cut(q, `"...(+`)
 		if !cut {
@@ -97,7 +97,7 @@ func FuzzQuote(f *testing.F) {
 		if err != nil || !strings.HasPrefix(s, shown) {
 			t.Fatalf("Quote(%+q) = %s, which is no prefix: %v", s, q, err)
 		}
-		if n, _ := strconv.Atoi(strings.TrimSuffix(rest, " octets)")); cut && len(shown)+n != len(s) {
+		if n, _ := strconv.Atoi(strings.TrimSuffix(rest, " bytes)")); cut && len(shown)+n != len(s) {
 			t.Fatalf("%d shown + %d left out of %d", len(shown), n, len(s))
 		}
 	})

@@ -27,5 +27,5 @@ func Quote(s string) string {
 	if !utf8.RuneStart(s[cut]) {
 		cut = QuoteLimit
 	}
-	return strconv.QuoteToASCII(s[:cut]) + "...(+" + strconv.Itoa(len(s)-cut) + " octets)"
+	return strconv.QuoteToASCII(s[:cut]) + "...(+" + strconv.Itoa(len(s)-cut) + " bytes)"
 }

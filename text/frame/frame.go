@@ -66,7 +66,7 @@ type Key struct{ b [32]byte }
 func NewKey(b []byte) (Key, error) {
 	var k Key
 	if len(b) != len(k.b) {
-		return Key{}, errors.New("frame: key: want exactly 32 octets")
+		return Key{}, errors.New("frame: key: want exactly 32 bytes")
 	}
 	copy(k.b[:], b)
 	return k, nil
@@ -122,18 +122,18 @@ const (
 	digit = "0123456789"
 )
 
-// An octetSet is looked up rather than searched: every message has a dozen labels.
-type octetSet [256]bool
+// A byteSet is looked up rather than searched: every message has a dozen labels.
+type byteSet [256]bool
 
-func setOf(octets string) (set octetSet) {
-	for i := range len(octets) {
-		set[octets[i]] = true
+func setOf(chars string) (set byteSet) {
+	for i := range len(chars) {
+		set[chars[i]] = true
 	}
 	return set
 }
 
 // only reports whether s is made of 1 to limit bytes of set.
-func only(s string, set *octetSet, limit int) bool {
+func only(s string, set *byteSet, limit int) bool {
 	if s == "" || len(s) > limit {
 		return false
 	}
@@ -212,13 +212,13 @@ func (k Key) appendAround(dst []byte, o Origin, body string) (out []byte, split 
 	}
 	o = o.Labels()
 	dst, at := appendHead(dst, o)
-	s.Digest = sha256.Sum256(octets(body))
+	s.Digest = sha256.Sum256(bytesOf(body))
 	split = len(dst)
 	return k.seal(dst, at, o, s.Digest), split, s, true
 }
 
-// octets is s without a copy; they must not be written to.
-func octets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+// bytesOf is s without a copy; they must not be written to.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // places are where in a fence the hex digits go that depend on its body.
 type places struct{ nonce, digest int }

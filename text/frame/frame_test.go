@@ -72,7 +72,7 @@ func TestSpecification(t *testing.T) {
 func TestNewKey(t *testing.T) {
 	for _, n := range []int{0, 31, 33} {
 		if _, err := NewKey(make([]byte, n)); err == nil {
-			t.Errorf("%d octets: no error", n)
+			t.Errorf("%d bytes: no error", n)
 		}
 	}
 	k := testKey(t)
@@ -167,7 +167,7 @@ func TestOpenDeviations(t *testing.T) {
 			bad := []byte(good)
 			bad[i] = c
 			if _, _, err := k.Open(string(bad)); !errors.Is(err, ErrUnverified) {
-				t.Fatalf("octet %d as %#x verifies:\n%s", i, c, bad)
+				t.Fatalf("byte %d as %#x verifies:\n%s", i, c, bad)
 			}
 		}
 		for _, bad := range []string{good[:i], good[i+1:], good[:i] + good[i+1:], good[:i] + " " + good[i:]} {

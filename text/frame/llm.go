@@ -107,7 +107,7 @@ func (l *LLM) appendAround(dst []byte, o LLMOrigin, body string) (out []byte, sp
 	}
 	dst = l.appendHead(dst, o)
 	split = len(dst)
-	s.Digest = sha256.Sum256(octets(body))
+	s.Digest = sha256.Sum256(bytesOf(body))
 	return l.appendTail(dst), split, s, true
 }
 

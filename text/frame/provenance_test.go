@@ -71,7 +71,7 @@ func TestProvenanceBounds(t *testing.T) {
 		}
 		out := p.AppendJSON(nil)
 		if len(out) > 70_000 {
-			t.Fatalf("%d octets", len(out))
+			t.Fatalf("%d bytes", len(out))
 		}
 		for _, c := range out {
 			if c < 0x20 || c > 0x7E || c == '\\' || c == '<' {

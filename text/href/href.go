@@ -81,7 +81,7 @@ type Refusal struct {
 
 // Error is a constant text and the offset.
 func (r *Refusal) Error() string {
-	return "href: " + string(r.Code) + " at octet " + strconv.Itoa(r.Offset)
+	return "href: " + string(r.Code) + " at byte " + strconv.Itoa(r.Offset)
 }
 
 func refuse(code finding.Code, offset int) error { return &Refusal{code, offset} }

@@ -74,7 +74,7 @@ func TestAllowed(t *testing.T) {
 	}
 	long := "https://example.org/" + strings.Repeat("a", MaxLen-len("https://example.org/"))
 	if _, err := Parse(long); err != nil {
-		t.Errorf("%d octets: %v", len(long), err)
+		t.Errorf("%d bytes: %v", len(long), err)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestForbidden(t *testing.T) {
 
 func TestRefusalIsConstant(t *testing.T) {
 	_, err := Parse("https://secret:pw@example.org")
-	if want := "href: uri-host at octet 17"; err == nil || err.Error() != want {
+	if want := "href: uri-host at byte 17"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -33,7 +33,7 @@ func TestAssumptions(t *testing.T) {
 		}
 		b.Compose()
 		if n := len(b.AppendTo(nil)); n > maxExpansion {
-			t.Errorf("NFKC of %U has %d octets", r, n)
+			t.Errorf("NFKC of %U has %d bytes", r, n)
 		}
 		b.Reset()
 		b.Decompose(ucd.NFC, s, 0)

@@ -134,7 +134,7 @@ func checkPromises(t *testing.T, p Policy, in, out string) {
 		}
 	case Veritas:
 		if len(out) > p.MaxBytes {
-			t.Fatalf("%+v: %+q -> %+q has %d octets", p, in, out, len(out))
+			t.Fatalf("%+v: %+q -> %+q has %d bytes", p, in, out, len(out))
 		}
 	}
 	if p.Profile == MCP || p.Profile == Veritas && !p.Ellipsis {

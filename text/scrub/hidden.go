@@ -9,19 +9,19 @@ import (
 )
 
 // A span of bytes [at, end) of a text.
-type octets struct{ at, end int }
+type span struct{ at, end int }
 
 // hiddenIn yields the hidden characters of s and where they stand. Ill-formed
-// octets are none.
-func hiddenIn(s string) iter.Seq2[octets, rune] {
-	return func(yield func(octets, rune) bool) {
+// bytes are none.
+func hiddenIn(s string) iter.Seq2[span, rune] {
+	return func(yield func(span, rune) bool) {
 		for i := 0; i < len(s); {
 			at, _, w := ucd.Scan(s, i, ucd.Hidden)
 			if at == len(s) {
 				return
 			}
 			i = at + w
-			if r, _, ok := ucd.Decode(s[at:]); ok && !yield(octets{at, i}, r) {
+			if r, _, ok := ucd.Decode(s[at:]); ok && !yield(span{at, i}, r) {
 				return
 			}
 		}
@@ -62,7 +62,7 @@ func strip(p *pass) {
 }
 
 // substitute puts a space or LF in the place of r; CR LF is one line break.
-func (p *pass) substitute(x octets, r rune) {
+func (p *pass) substitute(x span, r rune) {
 	switch {
 	case ucd.Substitute(r) == ' ':
 		p.r.ed.replace(x.at, x.end, " ", OddSpace)

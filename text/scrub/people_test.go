@@ -120,7 +120,7 @@ func TestVisible(t *testing.T) {
 	}{
 		{"a\u202eb", "a\u2039U+202E RIGHT-TO-LEFT OVERRIDE\u203ab", false},
 		{"a\u202eb", "a<U+202E RIGHT-TO-LEFT OVERRIDE>b", true},
-		{"\u00e9\x1b\xff\n", "\u00e9\u2039U+001B ESCAPE\u203a\u2039octets FF\u203a\n", false},
+		{"\u00e9\x1b\xff\n", "\u00e9\u2039U+001B ESCAPE\u203a\u2039bytes FF\u203a\n", false},
 		{"\u00e9", "<U+00E9>", true},
 		{"\U000e0041\ufe0f\U000e0100", "<U+E0041 TAG 'A'><U+FE0F VARIATION SELECTOR-16><U+E0100 VARIATION SELECTOR-17>", true},
 		{"\U0001bca0", "<U+1BCA0 FORMAT>", true},

@@ -37,7 +37,7 @@ func TestSpec(t *testing.T) {
 	for _, x := range []struct {
 		policy  Policy
 		in, out string
-		octets  int
+		size    int
 	}{
 		{Policy{}, "A\u200b<|im_\u202estart|>\uff21e\u0301.", "AA\u00e9.", 26},
 		{Policy{Profile: Veritas}, "2\u00bd", "21/2", 3},
@@ -47,8 +47,8 @@ func TestSpec(t *testing.T) {
 		for _, e := range r.Events {
 			rows += fmt.Sprintf("| `%s` | %d | %d | %d | %d |\n", e.Class.Code(), e.Start, e.End, e.Out, e.OutEnd)
 		}
-		if out != x.out || len(x.in) != x.octets || !strings.Contains(page, "|---|---|---|---|---|\n"+rows) {
-			t.Errorf("the worked example is %+q (%d octets), %+q\n%s", x.in, len(x.in), out, rows)
+		if out != x.out || len(x.in) != x.size || !strings.Contains(page, "|---|---|---|---|---|\n"+rows) {
+			t.Errorf("the worked example is %+q (%d bytes), %+q\n%s", x.in, len(x.in), out, rows)
 		}
 	}
 }

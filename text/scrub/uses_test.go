@@ -22,7 +22,7 @@ func TestUses(t *testing.T) {
 		{"ideographic selector", "\u845b\U000e0100\u57ce", same},
 		{"standardised selector", "\u795e\ufe00\u793e", same},
 		{"two selectors", "\u845b\U000e0100\U000e0101", "\u845b"},
-		{"selector of an octet", "\u845b\U000e0158\u57ce", "\u845b\u57ce"},
+		{"selector of a byte", "\u845b\U000e0158\u57ce", "\u845b\u57ce"},
 		{"selector behind kana", "\u3042\U000e0100", "\u3042"},
 		{"selector behind a letter", "a\U000e0100b\ufe00", "ab"},
 		{"mongolian selector", "\u1820\u180b\u1828", same},

@@ -95,7 +95,7 @@ func TestVeritasCap(t *testing.T) {
 			c.p.Profile = Veritas
 			got, r := clean(t, compile(t, c.p), c.in)
 			if got != c.want || !Replay(c.in, got, r.Events) {
-				t.Errorf("%d octets, want %d: %+q; %+v", len(got), len(c.want), got[max(0, len(got)-40):], r.Events)
+				t.Errorf("%d bytes, want %d: %+q; %+v", len(got), len(c.want), got[max(0, len(got)-40):], r.Events)
 			}
 			if r.Truncated() != (c.in != got && !r.Has(ZeroWidth)) {
 				t.Errorf("Truncated() = %v", r.Truncated())
@@ -105,7 +105,7 @@ func TestVeritasCap(t *testing.T) {
 	s := compile(t, Policy{Profile: Veritas})
 	got, r := clean(t, s, strings.Repeat("\ufdfa", 666))
 	if len(got) > 2000 || len(got) < 1900 || !r.Truncated() {
-		t.Errorf("%d octets", len(got))
+		t.Errorf("%d bytes", len(got))
 	}
 }
 

@@ -29,7 +29,7 @@ func Visible(s string, ascii bool) string {
 		r, w, ok := ucd.Decode(s[i:])
 		switch {
 		case !ok:
-			fmt.Fprintf(&b, "%soctets %X%s", open, s[i:i+w], end)
+			fmt.Fprintf(&b, "%sbytes %X%s", open, s[i:i+w], end)
 		case ucd.Of(r)&ucd.Hidden != 0:
 			fmt.Fprintf(&b, "%sU+%04X %s%s", open, r, hiddenName(r), end)
 		case ascii || ucd.Of(r)&ucd.Flagged != 0:

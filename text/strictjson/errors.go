@@ -12,7 +12,7 @@ type SyntaxError struct {
 
 // Error is a constant text and the offset.
 func (e *SyntaxError) Error() string {
-	return "strictjson: " + e.Code.String() + " at octet " + strconv.Itoa(e.Offset)
+	return "strictjson: " + e.Code.String() + " at byte " + strconv.Itoa(e.Offset)
 }
 
 // A Code is a reason to refuse a text.

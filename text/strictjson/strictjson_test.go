@@ -206,7 +206,7 @@ func TestErrorsAreConstant(t *testing.T) {
 	}
 	var d Doc
 	err := d.Reset([]byte(`{"secret":1,"secret":2}`), Limits{})
-	if want := "strictjson: duplicate member name at octet 12"; err == nil || err.Error() != want {
+	if want := "strictjson: duplicate member name at byte 12"; err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }

@@ -105,7 +105,7 @@ func TestEmojiTest(t *testing.T) {
 		if hex, _, ok := strings.Cut(line, ";"); ok {
 			n++
 			if s := parseRunes(t, hex); EmojiSequence(s) != len(s) {
-				t.Errorf("%+q: %d of %d octets", s, EmojiSequence(s), len(s))
+				t.Errorf("%+q: %d of %d bytes", s, EmojiSequence(s), len(s))
 			}
 		}
 	}

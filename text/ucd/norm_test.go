@@ -206,7 +206,7 @@ func checkCells(t *testing.T, s string) {
 			}
 		}
 		if i := slices.Index(covered, false); i >= 0 {
-			t.Fatalf("octet %d of %+q is in no cell", i, s)
+			t.Fatalf("byte %d of %+q is in no cell", i, s)
 		}
 	}
 }

@@ -205,8 +205,8 @@ func TestTableSize(t *testing.T) {
 		unsafe.Sizeof(indexScriptSet) + unsafe.Sizeof(dataScriptSet) + unsafe.Sizeof(scriptSets) +
 		unsafe.Sizeof(indexLayout) + unsafe.Sizeof(dataLayout) +
 		unsafe.Sizeof(emojiStates) + unsafe.Sizeof(emojiEdges) + unsafe.Sizeof(hiddenRanges)
-	t.Logf("%d octets", size)
+	t.Logf("%d bytes", size)
 	if size > 350_000 {
-		t.Errorf("the tables have %d octets", size)
+		t.Errorf("the tables have %d bytes", size)
 	}
 }

@@ -105,7 +105,7 @@ func FuzzScore(f *testing.F) {
 			t.Fatalf("Score = %v, want %v", s, m.slow(text))
 		}
 		if s.P < 0 || s.P > 1 || s.P != s.P || s.Start < 0 || s.End > len(text) || s.Start > s.End {
-			t.Fatalf("Score = %v of %d octets", s, len(text))
+			t.Fatalf("Score = %v of %d bytes", s, len(text))
 		}
 	})
 }
@@ -115,11 +115,11 @@ func TestBytes(t *testing.T) {
 		t.Error("the weights do not come out as they went in")
 	}
 	if len(weights) > 4<<20 {
-		t.Errorf("weights of %d octets", len(weights))
+		t.Errorf("weights of %d bytes", len(weights))
 	}
 	for _, n := range []int{0, 10, headerSize, len(weights) - 1} {
 		if _, err := parse(weights[:n]); err == nil {
-			t.Errorf("the first %d octets are taken for a model", n)
+			t.Errorf("the first %d bytes are taken for a model", n)
 		}
 	}
 	if _, err := parse(append([]byte(nil), append(weights, 1)...)); err == nil {

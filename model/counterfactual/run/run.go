@@ -136,7 +136,7 @@ type work struct {
 	out     int
 	model   string            // of the first answer
 	kept    map[string][]byte // answers by digest
-	octets  int
+	size    int
 }
 
 // A reply is what came of a probe.
@@ -220,8 +220,8 @@ func (w *work) take(a reply) {
 	if w.model == "" {
 		w.model = a.obs.Model
 	}
-	if a.body != nil && w.octets+len(a.body) <= w.r.o.maxKept {
-		w.octets += len(a.body)
+	if a.body != nil && w.size+len(a.body) <= w.r.o.maxKept {
+		w.size += len(a.body)
 		w.kept[a.obs.Response] = a.body
 	}
 	if a.stop != "" {
