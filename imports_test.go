@@ -82,7 +82,7 @@ model/counterfactual:     text/frame text/ucd text/strictjson
 model/llm:                text/finding text/strictjson platform/egress github.com/failsafe-go golang.org/x/time
 model/llm/llmtest:        text/strictjson model/llm
 model/counterfactual/run: text/strictjson model/counterfactual model/llm
-model/guard:              text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm
+model/guard:              text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm github.com/prometheus/client_golang
 model/analysis:           text/finding text/strictjson platform/terminal model/counterfactual model/counterfactual/run model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 

@@ -3,31 +3,45 @@
 package guard
 
 import (
-	"fmt"
-	"io"
 	"net/http"
-	"slices"
-	"strings"
-	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 )
 
-// counters count. Every label is a constant of this module.
+// counters are the metrics of a guard. Every label is a constant of this module.
 type counters struct {
-	mu sync.Mutex
-	n  map[string]int64
+	requests, decisions, probes       *prometheus.CounterVec
+	took, attempts, tokens, fromCache prometheus.Counter
+	text                              http.Handler
 }
 
-func (c *counters) add(name string, n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.n == nil {
-		c.n = map[string]int64{}
+func newCounters() *counters {
+	all := prometheus.NewRegistry()
+	one := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "pellucid_guard_" + name, Help: help})
+		all.MustRegister(c)
+		return c
 	}
-	c.n[name] += n
+	by := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pellucid_guard_" + name, Help: help}, labels)
+		all.MustRegister(c)
+		return c
+	}
+	return &counters{
+		requests:  by("requests_total", "Requests of clients, by what became of them.", "result"),
+		decisions: by("decisions_total", "Decisions about privileged calls.", "act", "reason"),
+		probes:    by("probes_total", "Counterfactual runs of a model.", "purpose", "result"),
+		took:      one("decision_milliseconds_total", "Time that decisions took, in milliseconds."),
+		attempts:  one("probe_attempts_total", "Requests to the provider for counterfactual runs, retries included."),
+		tokens:    one("probe_tokens_total", "Tokens that counterfactual runs used."),
+		fromCache: one("probe_cached_tokens_total", "Tokens of counterfactual runs that the provider read from its cache."),
+		text:      promhttp.HandlerFor(all, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
+	}
 }
 
 func (c *counters) probe(s *run.Step) {
@@ -35,36 +49,17 @@ func (c *counters) probe(s *run.Step) {
 	if s.Failure == counterfactual.FailNone {
 		what = "answered"
 	}
-	c.add(`pellucid_guard_probes_total{purpose="`+string(s.Purpose)+`",result="`+what+`"}`, 1)
-	c.add("pellucid_guard_probe_attempts_total", int64(s.Attempts))
-	c.add("pellucid_guard_probe_tokens_total", s.Tokens)
-	c.add("pellucid_guard_probe_cached_tokens_total", s.Cached)
+	c.probes.WithLabelValues(string(s.Purpose), what).Inc()
+	// A counter panics at a negative number, and the provider chooses these.
+	c.attempts.Add(float64(max(s.Attempts, 0)))
+	c.tokens.Add(float64(max(s.Tokens, 0)))
+	c.fromCache.Add(float64(max(s.Cached, 0)))
 }
 
 func (c *counters) decided(o *outcome, took time.Duration) {
-	c.add(`pellucid_guard_decisions_total{act="`+string(o.act)+`",reason="`+string(o.reason)+`"}`, 1)
-	c.add("pellucid_guard_decision_milliseconds_total", took.Milliseconds())
+	c.decisions.WithLabelValues(string(o.act), string(o.reason)).Inc()
+	c.took.Add(float64(max(took.Milliseconds(), 0)))
 }
 
 // exchanged counts a request by what became of it.
-func (c *counters) exchanged(what string) {
-	c.add(`pellucid_guard_requests_total{result="`+what+`"}`, 1)
-}
-
-// WriteTo writes the counters in the text format of Prometheus.
-func (c *counters) WriteTo(w io.Writer) (int64, error) {
-	c.mu.Lock()
-	var lines []string
-	for name, n := range c.n {
-		lines = append(lines, fmt.Sprintf("%s %d\n", name, n))
-	}
-	c.mu.Unlock()
-	slices.Sort(lines)
-	n, err := io.WriteString(w, strings.Join(lines, ""))
-	return int64(n), err
-}
-
-func (g *Guard) metrics(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	_, _ = g.counters.WriteTo(w) // the client has gone
-}
+func (c *counters) exchanged(what string) { c.requests.WithLabelValues(what).Inc() }

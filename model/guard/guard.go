@@ -125,7 +125,7 @@ type Guard struct {
 	end      context.CancelFunc
 	routes   []route
 	handler  http.Handler
-	counters counters
+	counters *counters
 }
 
 // New checks o.
@@ -149,7 +149,7 @@ func New(o Options) (*Guard, error) {
 		return nil, errors.New("guard: a bound is negative")
 	}
 	o.setDefaults()
-	g := &Guard{o: o, base: base, carrier: o.transport, policy: o.Policy,
+	g := &Guard{o: o, base: base, carrier: o.transport, policy: o.Policy, counters: newCounters(),
 		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
 		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {

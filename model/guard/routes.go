@@ -180,7 +180,7 @@ func (g *Guard) route(method, uri string) (r *route, target string, known *route
 func (g *Guard) serve() http.Handler {
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.RequestURI == "/metrics" {
-			g.metrics(w, r)
+			g.counters.text.ServeHTTP(w, r)
 			return
 		}
 		found, target, known := g.route(r.Method, r.RequestURI)
