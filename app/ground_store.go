@@ -76,7 +76,7 @@ func openDemo(ctx context.Context) (*groundStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ground: make a temporary store: %w", err)
 	}
-	s, err := storage.Open(ctx, filepath.Join(dir, "ground.db"), storage.Options{})
+	s, err := install.OpenStore(ctx, filepath.Join(dir, "ground.db"), storage.Options{}, func() error { return nil })
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err

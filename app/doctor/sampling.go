@@ -4,10 +4,12 @@ package doctor
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -57,7 +59,7 @@ func sampledIn(ctx context.Context, servers map[string]bool, where string) {
 	if v, err := storage.Inspect(ctx, where); err != nil || v.Current != v.Known {
 		return
 	}
-	s, err := storage.Open(ctx, where, storage.Options{})
+	s, err := install.OpenStore(ctx, where, storage.Options{}, func() error { return fs.ErrNotExist })
 	if err != nil {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -59,13 +60,10 @@ func Principal(ctx context.Context, dir *state.Dir, stores []string, principal s
 
 // inStore erases what one database keeps, and records how much that was.
 func inStore(ctx context.Context, dir *state.Dir, where, principal string, sum *Report) error {
-	key, err := install.ChainKey(dir) // what is recorded here is chained as the gateway's own records are
-	if err != nil {
-		return err
+	s, err := install.Database(where).Open(ctx, dir, false)
+	if errors.Is(err, install.ErrNoStore) {
+		err = exit.With(exit.Unreachable, fmt.Errorf("forget: there is no database at %s: nothing was erased", finding.Quote(where)))
 	}
-	s, err := install.OpenStore(ctx, where, storage.Options{Cache: install.StateCache, Chain: key}, func() error {
-		return exit.With(exit.Unreachable, fmt.Errorf("forget: there is no database at %s: nothing was erased", finding.Quote(where)))
-	})
 	if err != nil {
 		return err
 	}
@@ -109,7 +107,7 @@ func forgotten(f storage.Forgotten) *ledger.Event {
 // integrated waits until every record is signed: a record that waits has its opening with it.
 func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir, wait time.Duration) error {
 	seq := sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}})
-	for end := time.Now().Add(wait); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(wait); ; {
 		err := seq.Flush(ctx)
 		switch {
 		case errors.Is(err, sequence.ErrNoLog):
@@ -124,6 +122,9 @@ func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir, wait tim
 			return nil
 		case time.Now().After(end):
 			return errors.New("forget: records wait for their signature: run this where the key of the ledger is, or while the gateway that has it runs")
+		}
+		if err := backoff.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

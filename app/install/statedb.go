@@ -20,8 +20,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// StateCache is enough for a store that mostly grows: a gateway stays resident.
-const StateCache = 8 << 20
+// stateCache is enough for a store that mostly grows: a gateway stays resident.
+const stateCache = 8 << 20
 
 // servingWait bounds how long a call waits for a store that another process has locked. A
 // person who runs a verb may wait longer.
@@ -45,11 +45,11 @@ func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
-	key, err := ChainKey(dir)
+	key, err := chainKey(dir)
 	if err != nil {
 		return nil, err
 	}
-	o := storage.Options{Cache: StateCache, Chain: key}
+	o := storage.Options{Cache: stateCache, Chain: key}
 	if make { // for a process that serves calls
 		o.Wait = servingWait
 	}

@@ -52,8 +52,8 @@ func Key(dir *state.Dir) ([]byte, error) {
 	return key, nil
 }
 
-// ChainKey authenticates records that wait for their signature.
-func ChainKey(dir *state.Dir) (*sequence.ChainKey, error) {
+// chainKey authenticates records that wait for their signature.
+func chainKey(dir *state.Dir) (*sequence.ChainKey, error) {
 	secret, err := Key(dir)
 	if err != nil {
 		return nil, err

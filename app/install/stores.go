@@ -103,9 +103,9 @@ func migrate(ctx context.Context, where string) (*Migration, error) {
 	} else if err != nil {
 		return nil, Unopened(where, err)
 	}
-	s, err := storage.Open(ctx, where, storage.Options{})
+	s, err := OpenStore(ctx, where, storage.Options{}, func() error { return exit.With(exit.Config, ErrNoStores) })
 	if err != nil {
-		return nil, Unopened(where, err)
+		return nil, err
 	}
 	if err := s.Close(); err != nil {
 		return nil, err
