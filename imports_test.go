@@ -37,6 +37,7 @@ text/frame:         text/finding text/scrub text/ucd text/strictjson
 
 # platform: is what Pellucid needs of the machine: processes, files, addresses, terminals, and who a caller is
 platform/child:    text/finding golang.org/x/sys
+platform/backoff:
 platform/intake:
 platform/intake/intaketest:
 platform/loopback:
@@ -62,7 +63,7 @@ mcp/era:      text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 record/ledger:   text/finding text/frame text/strictjson golang.org/x/mod
 record/hold:     text/finding
 record/trust:    text/finding
-record/sequence: platform/state record/ledger
+record/sequence: platform/backoff platform/state record/ledger
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/hold
 record/standing: text/finding platform/terminal record/ledger record/trust record/sequence
 
@@ -71,15 +72,15 @@ grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 tex
 grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
 grounding/didweb:    text/href grounding/attest
 grounding/factcheck: text/finding text/href text/strictjson grounding/attest
-grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
+grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/backoff platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
 grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
-grounding/ingest:    text/finding platform/state platform/terminal grounding/factcheck grounding/ground
+grounding/ingest:    text/finding platform/backoff platform/state platform/terminal grounding/factcheck grounding/ground
 grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
 model/counterfactual:     text/frame text/ucd text/strictjson
-model/llm:                text/finding text/strictjson platform/egress github.com/failsafe-go golang.org/x/time
+model/llm:                text/finding text/strictjson platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
 model/llm/llmtest:        text/strictjson model/llm
 model/counterfactual/run: text/strictjson model/counterfactual model/llm
 model/guard:              text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm github.com/prometheus/client_golang
@@ -108,10 +109,10 @@ boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/protect:              text/finding text/jsonc text/strictjson platform/terminal
 boundary/preflight:            text/finding text/jsonc text/scrub text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify/local boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
-boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+storage: text/finding platform/backoff record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 
 # measure: measures what Pellucid finds, what it misses and what it costs
 measure/interval:
@@ -122,14 +123,14 @@ measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
 measure/training:        text/scrub boundary/classify/local measure/corpora measure/interval
 measure/sources:         text/scrub
-measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/auth platform/child platform/terminal mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
+measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/backoff platform/auth platform/child platform/terminal mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
-app/forget:  text/finding platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
-app/audit:   text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
+app/forget:  text/finding platform/backoff platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
+app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
 app:         text/finding text/strictjson text/frame platform/child platform/intake platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/counterfactual model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install

@@ -16,6 +16,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
 func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
@@ -61,21 +62,20 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// migrateTries is how often a migration is tried: over a little more than a second.
+const migrateTries = 7
+
 // migrateSQLite migrates, again if another process does so at the same time: there is
 // no lock for both the version and the schema, so that one of them fails, and then
 // finds that it is done.
 func (s *Store) migrateSQLite(ctx context.Context) (err error) {
-	for pause := 10 * time.Millisecond; pause < time.Second; pause *= 2 {
+	pause := backoff.Waits{First: 10 * time.Millisecond, Most: time.Second}
+	for try := 1; ; try++ {
 		err = migrate(ctx, s.write, goose.DialectSQLite3, "sqlite")
-		if err == nil || errors.Is(err, ground.ErrNewerSchema) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, ground.ErrNewerSchema) || try == migrateTries || backoff.Sleep(ctx, pause.Next()) != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
 	}
-	return err
 }
 
 func (s *Store) failOpen(ctx context.Context, err error) error {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
@@ -246,7 +247,8 @@ func (s *Store) updating(ctx context.Context, what string, f func(*tx) error, lo
 func (s *Store) retry(ctx context.Context, what string, do func() error) error {
 	deadline := time.Now().Add(s.wait)
 	var busy error
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+	waits := backoff.Waits{First: 5 * time.Millisecond, Most: 50 * time.Millisecond}
+	for {
 		err := do()
 		if err == nil {
 			return nil
@@ -255,13 +257,11 @@ func (s *Store) retry(ctx context.Context, what string, do func() error) error {
 			err = busy // what used up the time
 		}
 		busy = err
+		pause := waits.Next()
 		if _, again := s.engine.classify(err); !again || ctx.Err() != nil || time.Now().Add(pause).After(deadline) {
 			return s.fail(ctx, what, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = backoff.Sleep(ctx, pause) // one more attempt finds out whether ctx has ended
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -25,7 +26,7 @@ func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) 
 		return e, err
 	}
 	seq := install.Carrier(l, &sequence.Keyring{Dir: dir})
-	for end := time.Now().Add(install.IntegrateWait); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(install.IntegrateWait); ; {
 		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
 			return e, err
 		}
@@ -40,6 +41,9 @@ func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) 
 			return e, errNoRecord
 		case time.Now().After(end):
 			return e, errors.New("ledger: no record of the log has this id yet: some wait until whoever has its key carries it on")
+		}
+		if err := backoff.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return e, err
 		}
 	}
 }

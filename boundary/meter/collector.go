@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
 // A collector takes traces: OTLP over HTTP, as protobuf. The library's own client
@@ -58,17 +60,14 @@ func (c *collector) UploadTraces(ctx context.Context, spans []*tracepb.ResourceS
 	if err != nil {
 		return fmt.Errorf("meter: OTLP: %w", err)
 	}
-	pause := firstPause
+	pause := backoff.Waits{First: firstPause, Most: longestRest}
 	for try := 1; ; try++ {
 		again, rest, err := c.post(ctx, body)
 		if err == nil || !again || try == exportTries {
 			return err
 		}
-		select {
-		case <-time.After(max(pause, min(rest, longestRest))):
-			pause *= 2
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := backoff.Sleep(ctx, max(pause.Next(), min(rest, longestRest))); err != nil {
+			return err
 		}
 	}
 }

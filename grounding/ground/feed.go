@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -110,7 +111,7 @@ func (a *Adapter) awaitFeed(ctx context.Context, q feedQuery) ([]Entry, error) {
 		if err != nil || len(page) > 0 || left <= 0 {
 			return page, err
 		}
-		if err := sleep(ctx, min(left, feedPoll)); err != nil {
+		if err := backoff.Sleep(ctx, min(left, feedPoll)); err != nil {
 			return nil, err
 		}
 	}
@@ -222,16 +223,4 @@ func (f *feedWriter) flush() error {
 	}
 	f.rc.Flush()
 	return nil
-}
-
-// sleep waits for d, or returns the error of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

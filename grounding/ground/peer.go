@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -44,13 +44,13 @@ type PeerState struct {
 // The pace of a follower.
 const (
 	peerEvery    = 30 * time.Second
-	peerSoon     = time.Second // after news, where there may be more at once
-	peerFirst    = time.Second // of the pauses after failures, which double …
-	peerLongest  = 5 * time.Minute
+	peerSoon     = time.Second      // after news, where there may be more at once
+	peerFirst    = time.Second      // of the pauses after failures, which double up to …
+	peerLongest  = 4 * time.Minute  // and a quarter more at the most
 	peerPatience = 15 * time.Minute // the longest that a peer may ask for (Retry-After)
 
 	// entryAttempts is how often an entry is tried that may be accepted later, with
-	// doubling pauses from entryFirst between: seven seconds in all.
+	// doubling pauses from entryFirst between: seven to nine seconds in all.
 	entryAttempts = 4
 	entryFirst    = time.Second
 )
@@ -166,7 +166,7 @@ func (f *follower) note(change func(*PeerState)) {
 
 // run asks again and again.
 func (f *follower) run(ctx context.Context) error {
-	pause := peerFirst
+	pause := backoff.Waits{First: peerFirst, Most: peerLongest}
 	for {
 		began := time.Now()
 		next, err := f.step(ctx)
@@ -174,29 +174,24 @@ func (f *follower) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err == nil {
-			pause = peerFirst
+			pause.Reset()
 			next -= time.Since(began)
 			f.note(func(s *PeerState) { s.Failing = false })
 		} else {
 			// The cause may hold the peer's words.
 			f.log.Warn("peer not taken over", "cause", finding.Quote(err.Error()))
 			f.note(func(s *PeerState) { s.Failing = true })
-			next = jitter(pause)
-			pause = min(2*pause, peerLongest)
+			next = pause.Next()
 			var refused *statusError
 			if errors.As(err, &refused) {
 				next = max(next, min(refused.after, peerPatience))
 			}
 		}
-		if err := sleep(ctx, next); err != nil {
+		if err := backoff.Sleep(ctx, next); err != nil {
 			return err
 		}
 	}
 }
-
-// jitter is between half of d and d, so that those who failed together do not come
-// back together.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 // step asks once, from where the store says that we are, and takes over what
 // comes. It returns how long after its beginning to ask again.
@@ -246,7 +241,7 @@ func (f *follower) step(ctx context.Context) (next time.Duration, err error) {
 // been tried often enough. The error is the context's, or that of the store, for
 // whose sake no entry is skipped.
 func (f *follower) take(ctx context.Context, entries []feedEntry) error {
-	pause := entryFirst
+	pause := backoff.Waits{First: entryFirst, Most: peerLongest}
 	for attempt := 1; ; attempt++ {
 		var again []feedEntry
 		if err := f.handIn(ctx, entries, &again); err != nil || len(again) == 0 {
@@ -263,10 +258,9 @@ func (f *follower) take(ctx context.Context, entries []feedEntry) error {
 			return nil
 		}
 		entries = again
-		if err := sleep(ctx, jitter(pause)); err != nil {
+		if err := backoff.Sleep(ctx, pause.Next()); err != nil {
 			return err
 		}
-		pause *= 2
 	}
 }
 

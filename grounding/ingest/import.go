@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -131,6 +132,7 @@ func readBatches(entries iter.Seq2[[]byte, error], batches chan<- *batch, halt <
 const (
 	tries      = 6
 	firstPause = 100 * time.Millisecond // before the second try; then twice as long each time
+	mostPause  = 2 * time.Second
 )
 
 // A StoreError says that the store took nothing, however often it was tried.
@@ -148,7 +150,8 @@ func (im *Import) ingest(b *batch) {
 			at = append(at, i)
 		}
 	}
-	for try, pause := 0, firstPause; len(at) > 0; try++ {
+	pause := backoff.Waits{First: firstPause, Most: mostPause}
+	for try := 1; len(at) > 0; try++ {
 		bodies := make([][]byte, len(at))
 		for k, i := range at {
 			bodies[k] = b.bodies[i]
@@ -168,11 +171,10 @@ func (im *Import) ingest(b *batch) {
 		if at = again; len(at) == 0 {
 			return
 		}
-		if code := b.receipts[at[0]].Code; try+1 == tries || code == ground.CodeFull {
+		if code := b.receipts[at[0]].Code; try == tries || code == ground.CodeFull {
 			b.err = &StoreError{code}
 			return
 		}
-		time.Sleep(pause)
-		pause *= 2
+		_ = backoff.Sleep(context.Background(), pause.Next())
 	}
 }

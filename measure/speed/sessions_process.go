@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -209,10 +210,8 @@ func (p *watched) settled(ctx context.Context, most time.Duration) (Resident, er
 		if time.Since(begin) > most {
 			return r, nil
 		}
-		select {
-		case <-time.After(step):
-		case <-ctx.Done():
-			return r, ctx.Err()
+		if err := backoff.Sleep(ctx, step); err != nil {
+			return r, err
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
+
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
 // unseen is what a provider adds to a request, at most, in tokens: roles, and the
@@ -28,6 +30,7 @@ type completion struct {
 	begun   bool  // a piece was handed over
 
 	attempts int
+	waits    backoff.Waits
 	r        Response
 	err      *Error
 }
@@ -37,7 +40,8 @@ var _ Client = (*Endpoint)(nil)
 // Complete asks for one turn of the assistant, again where that may help. The
 // error is an *Error.
 func (e *Endpoint) Complete(ctx context.Context, req Request) (Response, error) {
-	c := &completion{e: e, req: &req, budgets: slices.Concat(e.o.Budgets, req.Budgets)}
+	c := &completion{e: e, req: &req, budgets: slices.Concat(e.o.Budgets, req.Budgets),
+		waits: backoff.Waits{First: e.o.Backoff, Most: e.o.MaxWait}}
 	if err := c.encode(); err != nil {
 		return Response{}, &Error{Code: CodeRequest, err: err}
 	}
@@ -46,7 +50,6 @@ func (e *Endpoint) Complete(ctx context.Context, req Request) (Response, error) 
 		HandleIf(func(any, error) bool { return c.again() }).
 		ReturnLastFailure().
 		WithMaxRetries(e.o.Retries).
-		WithJitterFactor(jitter).
 		WithDelayFunc(func(failsafe.ExecutionAttempt[any]) time.Duration { return c.wait() }).
 		Build()
 	// What the policy returns is what the last attempt left in c, unless the context
@@ -109,24 +112,13 @@ func (c *completion) again() bool {
 	return c.err != nil && c.err.again() && !c.begun && c.err.RetryAfter <= c.e.o.MaxWait
 }
 
-// jitter is the part of a wait by which it varies, so that clients that failed
-// together do not come back together.
-const jitter = 0.2
-
-// wait is how long to wait before the next attempt. What the provider has asked
-// for is lengthened so that jitter never undercuts it.
+// wait is how long to wait before the next attempt: not less than the provider has
+// asked for.
 func (c *completion) wait() time.Duration {
 	if c.e.o.Tape != nil {
 		return 0
 	}
-	d := c.e.o.Backoff
-	for range c.attempts - 1 {
-		d = min(2*d, c.e.o.MaxWait)
-	}
-	if asked := c.err.RetryAfter; asked > 0 {
-		d = max(d, asked+asked/4)
-	}
-	return d
+	return max(c.waits.Next(), backoff.Spread(c.err.RetryAfter))
 }
 
 // attempt makes one attempt and leaves in c how it went.

@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
@@ -150,10 +151,7 @@ func (s *Sequencer) Run(ctx context.Context) {
 		case <-time.After(wait):
 			continue
 		case <-wake:
-			select { // more comes while this is waited for
-			case <-ctx.Done():
-			case <-time.After(s.o.Gather):
-			}
+			_ = backoff.Sleep(ctx, s.o.Gather) // more comes meanwhile
 		}
 	}
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastWait)
