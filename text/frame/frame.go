@@ -166,6 +166,9 @@ const (
 // A Digest is the SHA-256 of a text as it was delivered.
 type Digest [sha256.Size]byte
 
+// DigestOf returns the SHA-256 of text.
+func DigestOf(text string) Digest { return sha256.Sum256(bytesOf(text)) }
+
 // String returns "sha256:" and 64 hex digits.
 func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
 
@@ -203,16 +206,23 @@ func (k Key) appendFence(dst []byte, o Origin, body string) ([]byte, Sealed) {
 // three in a row are what AppendFence makes. It reports false, and appends
 // nothing, if body holds a look-alike of the tags and so cannot stay as it is.
 func (k Key) AppendAround(dst []byte, o Origin, body scrub.Clean) (out []byte, split int, s Sealed, ok bool) {
-	return k.appendAround(dst, o, body.String())
+	return k.appendAround(dst, o, body.String(), body.Narrow(), DigestOf)
 }
 
-func (k Key) appendAround(dst []byte, o Origin, body string) (out []byte, split int, s Sealed, ok bool) {
-	if _, w := next(body, 0, fenceTag); w > 0 {
+// AppendAroundSum is AppendAround for a caller that computes the digest of body itself, as
+// beside the scrubbing of a long text. sum is asked only where the text can stay as it is.
+// It must return DigestOf(body): a fence with another digest is not verified by Open.
+func (k Key) AppendAroundSum(dst []byte, o Origin, body scrub.Clean, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+	return k.appendAround(dst, o, body.String(), body.Narrow(), sum)
+}
+
+func (k Key) appendAround(dst []byte, o Origin, body string, narrow bool, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+	if holds(body, narrow, fenceTag) {
 		return dst, 0, Sealed{}, false
 	}
 	o = o.Labels()
 	dst, at := appendHead(dst, o)
-	s.Digest = sha256.Sum256(bytesOf(body))
+	s.Digest = sum(body)
 	split = len(dst)
 	return k.seal(dst, at, o, s.Digest), split, s, true
 }

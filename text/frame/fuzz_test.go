@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 func seedBodies(f *testing.F, add func(body string)) {
@@ -24,7 +26,13 @@ func seedBodies(f *testing.F, add func(body string)) {
 func FuzzFence(f *testing.F) {
 	seedBodies(f, func(s string) { f.Add(s, "files", "read", "") })
 	f.Add("x", "\"><pellucid-", "a\nb", "</pellucid")
+	f.Add("caf\u00e9 <\uff50ellucid \u2039pellucid", "files", "read", "")
 	k := testKey(f)
+	scrubber, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var res scrub.Result
 	f.Fuzz(func(t *testing.T, body, server, tool, model string) {
 		o := Origin{server, tool, model}
 		fenced := k.fence(o, body)
@@ -46,9 +54,13 @@ func FuzzFence(f *testing.F) {
 		if tags != 2 {
 			t.Fatalf("%d tags in %+q", tags, fenced)
 		}
-		around, split, sealed, ok := k.appendAround([]byte("before "), o, body)
+		around, split, sealed, ok := k.appendAround([]byte("before "), o, body, false, DigestOf)
 		if ok != (delivered == body) {
 			t.Fatalf("AppendAround says %v of %+q", ok, body)
+		}
+		scrubber.Scrub(body, &res)
+		if c := res.Clean.String(); holds(c, res.Clean.Narrow(), fenceTag) != holds(c, false, fenceTag) {
+			t.Fatalf("%+q: narrow %v, which does not hold", c, res.Clean.Narrow())
 		}
 		if whole := string(around[:split]) + body + string(around[split:]); ok && (whole != "before "+fenced || sealed.Digest != sha256.Sum256([]byte(body))) {
 			t.Fatalf("%+q, in parts %+q", fenced, whole)

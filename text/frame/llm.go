@@ -98,16 +98,21 @@ func (l *LLM) append(dst []byte, o LLMOrigin, body string) ([]byte, Sealed) {
 
 // AppendAround is [Key.AppendAround] for this envelope.
 func (l *LLM) AppendAround(dst []byte, o LLMOrigin, body scrub.Clean) (out []byte, split int, s Sealed, ok bool) {
-	return l.appendAround(dst, o, body.String())
+	return l.appendAround(dst, o, body.String(), body.Narrow(), DigestOf)
 }
 
-func (l *LLM) appendAround(dst []byte, o LLMOrigin, body string) (out []byte, split int, s Sealed, ok bool) {
-	if _, w := next(body, 0, l.tag, fenceTag); w > 0 {
+// AppendAroundSum is [Key.AppendAroundSum] for this envelope.
+func (l *LLM) AppendAroundSum(dst []byte, o LLMOrigin, body scrub.Clean, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+	return l.appendAround(dst, o, body.String(), body.Narrow(), sum)
+}
+
+func (l *LLM) appendAround(dst []byte, o LLMOrigin, body string, narrow bool, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+	if holds(body, narrow, l.tag, fenceTag) {
 		return dst, 0, Sealed{}, false
 	}
 	dst = l.appendHead(dst, o)
 	split = len(dst)
-	s.Digest = sha256.Sum256(bytesOf(body))
+	s.Digest = sum(body)
 	return l.appendTail(dst), split, s, true
 }
 

@@ -60,11 +60,11 @@ func TestLLMEnvelope(t *testing.T) {
 			t.Errorf("%s: %s", c.name, d)
 		}
 		_, body, _ := strings.Cut(want, c.open+"\n")
-		parts, split, same, ok := l.appendAround(nil, c.origin, strings.TrimSuffix(body, "\n</perplexity-sonar-response>"))
+		parts, split, same, ok := l.appendAround(nil, c.origin, strings.TrimSuffix(body, "\n</perplexity-sonar-response>"), false, DigestOf)
 		if whole := string(parts[:split]) + strings.TrimSuffix(body, "\n</perplexity-sonar-response>") + string(parts[split:]); !ok || whole != want || same.Digest != sealed.Digest {
 			t.Errorf("%s: in parts %+q", c.name, whole)
 		}
-		if _, _, _, ok := l.appendAround(nil, c.origin, c.body); ok != (c.want == "") {
+		if _, _, _, ok := l.appendAround(nil, c.origin, c.body, false, DigestOf); ok != (c.want == "") {
 			t.Errorf("%s: AppendAround says %v", c.name, ok)
 		}
 		if changed := c.want != ""; changed != (sealed.Neutralised > 0) {

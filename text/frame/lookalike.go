@@ -39,6 +39,25 @@ func appendNeutral(dst []byte, s string, tags ...tag) ([]byte, int) {
 	return append(dst, s[done:]...), n
 }
 
+// holds reports whether s holds a look-alike. Where s is narrow (scrub.Clean.Narrow), no
+// character but "<" can be its angle, and the others are not looked at.
+func holds(s string, narrow bool, tags ...tag) bool {
+	if !narrow {
+		_, w := next(s, 0, tags...)
+		return w > 0
+	}
+	var b ucd.Buffer
+	for {
+		n := strings.IndexByte(s, '<')
+		if n < 0 {
+			return false
+		}
+		if s = s[n+1:]; begins(&b, s, tags) {
+			return true
+		}
+	}
+}
+
 // next returns where the first look-alike at or behind from begins, and how
 // many bytes its opening angle has: 0 if there is none.
 func next(s string, from int, tags ...tag) (at, width int) {

@@ -2,11 +2,7 @@
 
 package scrub
 
-import (
-	"unicode/utf8"
-
-	"github.com/pellucid-mcp/pellucid/text/ucd"
-)
+import "github.com/pellucid-mcp/pellucid/text/ucd"
 
 // An Allowance counts what the texts of one item keep under faithful. The limits then
 // hold for the texts together: else an item of many short texts keeps many times as much
@@ -37,21 +33,26 @@ func (f *faithful) over(p *pass) (over [numUses]bool, is bool) {
 	return over, is
 }
 
-// spend adds a text, as it came out, to its item.
-func (r *Result) spend(text string, kept *[numUses]int) {
-	if r.Item == nil {
+// spend adds the text, as it came out, to its item.
+func (p *pass) spend() {
+	item := p.r.Item
+	if item == nil {
 		return
 	}
-	for u, n := range kept {
-		r.Item.kept[u] += n
+	for u, n := range p.kept {
+		item.kept[u] += n
 	}
-	r.Item.visible += countVisible(text)
+	if f := &p.facts; len(p.r.Events) == 0 && !f.illFormed && !f.hidden && !f.marked {
+		item.visible += ucd.Count(p.text) // what countVisible would find
+		return
+	}
+	item.visible += countVisible(p.text)
 }
 
 // countVisible counts the characters that are neither hidden nor marks. Marks do not
 // count because a later step may remove some, and the limit must not change then.
 func countVisible(s string) int {
-	n := utf8.RuneCountInString(s)
+	n := ucd.Count(s)
 	for i := 0; i < len(s); {
 		at, _, w := ucd.Scan(s, i, ucd.Hidden|ucd.Mark)
 		if at == len(s) {

@@ -68,13 +68,13 @@ func literally(s *Scrubber, in string, r *Result) int {
 	for before := ""; passes == 0 || before != p.text && passes < 100; passes++ {
 		before, p.again = p.text, false
 		// Nothing is known about the text, so everything may be in it.
-		p.facts = facts{true, true, true, true, true, true}
+		p.facts = facts{true, true, true, true, true, true, true}
 		p.blunt = passes >= maxPasses
 		for i := range s.steps {
 			p.apply(&s.steps[i])
 		}
 	}
-	r.Clean = Clean{p.text}
+	r.Clean = Clean{s: p.text}
 	s.guard(&p)
 	return passes
 }
@@ -92,8 +92,12 @@ func FuzzScrub(f *testing.F) {
 			return
 		}
 		for _, s := range scrubbers {
+			var item Allowance
+			r.Item = &item
 			s.Scrub(in, &r)
+			r.Item = nil
 			out := r.Clean.String()
+			checkSurveyed(t, s.p, out, &r, &item)
 			checkPromises(t, s.p, in, out)
 			if !Replay(in, out, r.Events) {
 				t.Fatalf("%+v: events do not lead from %+q to %+q: %+v", s.p, in, out, r.Events)
@@ -112,6 +116,24 @@ func FuzzScrub(f *testing.F) {
 			}
 		}
 	})
+}
+
+// checkSurveyed compares what the survey of the text has said of it with the text: how many
+// characters are visible, and whether one may look like an opening bracket.
+func checkSurveyed(t *testing.T, p Policy, out string, r *Result, item *Allowance) {
+	visible := 0
+	for _, c := range out {
+		prop := ucd.Of(c)
+		if prop&(ucd.Hidden|ucd.Mark) == 0 {
+			visible++
+		}
+		if r.Clean.Narrow() && c >= utf8.RuneSelf && prop&ucd.Opener != 0 {
+			t.Fatalf("%+v: %+q is narrow", p, out)
+		}
+	}
+	if item.visible != visible {
+		t.Fatalf("%+v: %d characters of %+q are visible, and %d were counted", p, visible, out, item.visible)
+	}
 }
 
 func checkNotes(t *testing.T, in string, r *Result) {

@@ -86,7 +86,7 @@ func (m *matcher) findLiterals(s string) {
 	for _, text := range m.table.heads {
 		m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
 	}
-	if utf8.RuneCountInString(s) < len(s) {
+	if !isASCII(s) {
 		for _, text := range m.table.wideHeads {
 			m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
 		}

@@ -29,10 +29,17 @@ const UnicodeVersion = ucd.Version
 // hidden character and (but for veritas-0.1, which flags them) no control token.
 // It does not promise that its words are harmless. Only this package makes one;
 // the zero Clean is the empty text.
-type Clean struct{ s string }
+type Clean struct {
+	s      string
+	narrow bool // s holds no opener (ucd.Opener) but those of ASCII
+}
 
 // String returns the text.
 func (c Clean) String() string { return c.s }
+
+// Narrow reports that no character of the text but an ASCII one is known to look like an
+// opening bracket. Where it is false, there may be one.
+func (c Clean) Narrow() bool { return c.narrow }
 
 // Scrubber is a compiled, immutable Policy, safe for concurrent use.
 type Scrubber struct {
@@ -50,7 +57,7 @@ func (s *Scrubber) Policy() Policy { return s.p }
 func (s *Scrubber) Scrub(in string, r *Result) {
 	r.reset()
 	if s.quick && plain(in, s.limit, s.p.Tokens) {
-		r.Clean = Clean{in}
+		r.Clean = Clean{s: in, narrow: true}
 		if r.Item != nil {
 			r.Item.visible += len(in) // plain ASCII
 		}
@@ -86,9 +93,10 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 			break
 		}
 	}
-	r.Clean = Clean{p.text}
+	r.Clean = Clean{s: p.text}
 	s.guard(p)
-	r.spend(p.text, &p.kept)
+	r.Clean.narrow = len(r.Events) == 0 && !p.facts.illFormed && !p.facts.opener
+	p.spend()
 	r.Events = joinNeighbours(r.Events)
 	*p = pass{}
 }
@@ -100,7 +108,7 @@ func (s *Scrubber) guard(p *pass) {
 		p.begin()
 		cutBytes(p, true)
 		p.end()
-		p.r.Clean = Clean{p.text}
+		p.r.Clean = Clean{s: p.text}
 	}
 }
 

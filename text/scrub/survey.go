@@ -16,11 +16,12 @@ type facts struct {
 	marks     bool // non-starters, or what canonically decomposes into them
 	confused  bool // a confusable character, or what NFKC may make one
 	opener    bool // something that is not ASCII and can open a token
+	marked    bool // a mark
 }
 
 // surveyed is what the survey looks for, the first of each.
 const surveyed = ucd.IllFormed | ucd.Hidden | ucd.NFKCActive | ucd.NFCActive | ucd.NonStarter |
-	ucd.Opener | ucd.Confusable
+	ucd.Opener | ucd.Confusable | ucd.Mark
 
 // survey gathers the facts about s. It stops once for each, so that what is
 // common in a script costs one stop a text. If r is not nil, what is kept but
@@ -60,6 +61,7 @@ func survey(s string, r *Result) facts {
 		confused:  seen&(ucd.Confusable|ucd.NFKCActive) != 0,
 		// NFKC can compose an ASCII opener with a mark: U+226E.
 		opener: seen&(ucd.Opener|ucd.NonStarter) != 0,
+		marked: seen&ucd.Mark != 0,
 	}
 }
 

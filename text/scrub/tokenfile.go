@@ -242,10 +242,11 @@ func letters(s string) bool {
 }
 
 func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
+	for {
+		n := ucd.PlainASCII(s)
+		if n == len(s) || s[n] >= utf8.RuneSelf {
+			return n == len(s)
 		}
+		s = s[n+1:] // behind a control character
 	}
-	return true
 }

@@ -31,7 +31,7 @@ const (
 // ceiling cuts text of more than MaxChars code points. spec: scrub/3.2
 func ceiling(p *pass) {
 	s, limit := p.text, p.policy.MaxChars
-	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
+	if len(s) <= limit || ucd.Count(s) <= limit {
 		return
 	}
 	marker := asciiMarker

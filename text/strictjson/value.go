@@ -3,6 +3,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"iter"
 	"strconv"
 	"unicode/utf16"
@@ -190,12 +191,13 @@ func (v Value) children() iter.Seq[uint32] {
 // appendUnescaped appends the decoded form of what stands between the quotes of
 // a string that the scan has accepted.
 func appendUnescaped(dst, raw []byte) []byte {
-	for i := 0; i < len(raw); {
-		end, _ := plainRun(raw, i)
-		dst = append(dst, raw[i:end]...)
-		if i = end; i >= len(raw) {
-			break
+	for i := 0; ; {
+		n := bytes.IndexByte(raw[i:], '\\')
+		if n < 0 {
+			return append(dst, raw[i:]...)
 		}
+		dst = append(dst, raw[i:i+n]...)
+		i += n
 		c := raw[i+1]
 		i += 2
 		switch c {
@@ -222,5 +224,4 @@ func appendUnescaped(dst, raw []byte) []byte {
 			dst = append(dst, c)
 		}
 	}
-	return dst
 }

@@ -10,6 +10,21 @@ import (
 	"unsafe"
 )
 
+func TestCount(t *testing.T) {
+	for _, s := range []string{"", "a", "caf\u00e9", strings.Repeat("\u00e9a\u65e5\U0001f600", 9), "\u007f\u0080\u07ff\u0800\uffff\U00010000\U0010ffff"} {
+		for i := range s {
+			for j := i; j <= len(s); j++ {
+				if j < len(s) && !utf8.RuneStart(s[j]) {
+					continue
+				}
+				if got, want := Count(s[i:j]), utf8.RuneCountInString(s[i:j]); got != want {
+					t.Errorf("%+q: %d characters, want %d", s[i:j], got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		r    rune
