@@ -66,7 +66,7 @@ func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.Front
 func (b *Gateway) client(s *wire.FrontSession, server string) fleet.Client {
 	c := fleet.Client{Conn: s, Era: s.Era, Principal: s.Principal}
 	if s.Era == wire.Modern {
-		c.Conn = b.sealer.Client(s, server, principalID(s.Principal))
+		c.Conn = wire.Pull(b.sealer.Client(wire.Push(s), server, principalID(s.Principal)))
 	}
 	return c
 }

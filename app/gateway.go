@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -288,23 +287,12 @@ func (b *Gateway) observer(s *rules.Server) gateway.Observer {
 
 // translate lets a client of either era speak to the server. A legacy session begins
 // with initialize, which shows what the server is. A modern one may begin with
-// anything, so that the server itself is asked, unless it is not there to answer.
+// anything, so that the server itself is asked.
 func (b *Gateway) translate(server string, conn wire.ReadConn, client wire.Era) wire.ReadConn {
 	s := b.rules.Load().Server(server)
 	o := era.Options{DangerouslyAllowSampling: s != nil && s.DangerouslyAllowSampling}
 	if client == wire.Legacy {
-		return era.Adapt(conn, o)
+		return wire.Pull(era.Adapt(wire.Push(conn), o))
 	}
-	c, is, err := era.Upstream(context.Background(), conn, o) // bounded by its patience, and ended with conn
-	if err == nil && is == wire.Legacy {
-		b.log.Debug("server speaks a revision of the protocol with initialize: it did not answer server/discover", "server", server)
-	}
-	if err != nil || is == wire.Legacy && b.down(server) {
-		return era.Adapt(conn, o)
-	}
-	return c
-}
-
-func (b *Gateway) down(server string) bool {
-	return slices.ContainsFunc(b.fleet.Health(), func(h fleet.Health) bool { return h.Name == server && h.State == fleet.Down })
+	return wire.Pull(era.Upstream(wire.Push(conn), o))
 }

@@ -166,7 +166,7 @@ func (w *Wrap) translate(up wire.ReadConn) wire.ReadConn {
 	if w.server.Command != nil {
 		return up
 	}
-	return era.Adapt(up, era.Options{DangerouslyAllowSampling: w.server.DangerouslyAllowSampling})
+	return wire.Pull(era.Adapt(wire.Push(up), era.Options{DangerouslyAllowSampling: w.server.DangerouslyAllowSampling}))
 }
 
 // reject ends the session of a server that no longer passes the check.

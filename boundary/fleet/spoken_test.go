@@ -125,10 +125,7 @@ func askModern(t *testing.T, dial Dialer) bool {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
-	conn, _, err := era.Upstream(ctx, up, era.Options{Patience: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := wire.Pull(era.Upstream(wire.Push(up), era.Options{Patience: patience}))
 	defer conn.Close()
 	out := wire.NewRequest(wire.IntID(7), mcpmsg.ListTools, fmt.Appendf(nil, `{"_meta":{"%s":"%s","%s":{}}}`,
 		mcpmsg.KeyVersion, mcpmsg.Modern, mcpmsg.KeyClientCaps))
@@ -286,12 +283,7 @@ func TestEraInFleet(t *testing.T) {
 		return Server{Name: "s", Identity: identity, Dial: autoDialer(t, s.URL), Config: config("s")}
 	}
 	modern := func(_ string, c wire.ReadConn, _ wire.Era) wire.ReadConn {
-		up, _, err := era.Upstream(t.Context(), c, era.Options{Patience: patience})
-		if err != nil {
-			t.Error(err)
-			return c
-		}
-		return up
+		return wire.Pull(era.Upstream(wire.Push(c), era.Options{Patience: patience}))
 	}
 	f := fleetOf(t, Options{Translate: modern}, server("1"))
 	ask := func(want []string) {

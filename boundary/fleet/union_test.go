@@ -25,7 +25,7 @@ func translate(_ string, c wire.ReadConn, _ wire.Era) wire.ReadConn {
 }
 
 func adapt(c wire.ReadConn, patience time.Duration) wire.ReadConn {
-	return era.Adapt(c, era.Options{Patience: patience})
+	return wire.Pull(era.Adapt(wire.Push(c), era.Options{Patience: patience}))
 }
 
 // listened is a front that tells when a subscription has been acknowledged.

@@ -69,7 +69,7 @@ func openCourse(t *testing.T, r route, hello string, cfg Config) *course {
 	run := func(ctx context.Context, front wire.ReadConn) error {
 		up := dial(ctx)
 		if r.cross {
-			up = era.Adapt(up, era.Options{DangerouslyAllowSampling: true})
+			up = wire.Pull(era.Adapt(wire.Push(up), era.Options{DangerouslyAllowSampling: true}))
 		}
 		return Run(ctx, front, up, cfg)
 	}

@@ -54,7 +54,7 @@ func BenchmarkCall(b *testing.B) {
 	modernCall := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t",` + metaOf(`{}`) + `}}`
 	for _, bb := range []struct {
 		name, hello, call string
-		wrap              func(wire.ReadConn, Options) *Conn
+		wrap              func(wire.Conn, Options) *Conn
 	}{
 		{"direct", legacyHello, legacyCall, nil},
 		{"legacy past", legacyHello, legacyCall, Adapt},
@@ -66,7 +66,7 @@ func BenchmarkCall(b *testing.B) {
 			e := &echo{make(chan *wire.Message, 8), []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 10<<10) + `"}]}`)}
 			var c wire.ReadConn = e
 			if bb.wrap != nil {
-				c = bb.wrap(e, Options{})
+				c = wire.Pull(bb.wrap(wire.Push(e), Options{}))
 				defer c.Close()
 			}
 			write(b, c, bb.hello)

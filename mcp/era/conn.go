@@ -4,8 +4,6 @@ package era
 
 import (
 	"context"
-	"errors"
-	"io"
 	"sync"
 	"time"
 
@@ -13,257 +11,164 @@ import (
 )
 
 // Conn is a Conn to a server, with a translator before it.
+//
+// The translator works for the goroutine that has something for it: one that calls Write, one on
+// which a message of the server comes, or that of a timer. What it has to say to either side
+// stands in a line, and goes out in order. Who waits, and for what:
+//
+//   - Write waits until what the message became has been written to the server; it returns the
+//     error of the last of that. It never waits for the client. Where maxWaiting messages wait for
+//     the Receiver, Write fails.
+//   - The goroutine of a message of the server waits until the Receiver has taken what the
+//     message became: so the server's streams are held up by a client that does not read. It also
+//     waits while more than maxQueued messages wait for a server that does not read, but never for
+//     one of its own to be written.
+//   - What this program answers in the server's place (Local) may come while a Write is under way,
+//     and so waits for nothing. There is one for each request that was written, at most.
+//
+// Where the one who has made the translator work must not wait, a goroutine writes, which ends when
+// the line is empty. A Conn without anything to write has none.
 type Conn struct {
-	up    wire.ReadConn
-	early []item // what came before the first Read
+	up   wire.Conn
+	r    wire.Receiver // of Start
+	life context.Context
+	end  context.CancelFunc
 
-	life  context.Context
-	end   context.CancelFunc
-	work  sync.WaitGroup
-	start sync.Once
-	close sync.Once
-	err   error // of close
-
-	ready chan struct{} // there may be something for Read
-	taken chan struct{} // there may be room for more
-	queue chan struct{} // there may be something to write
-	pen   chan struct{} // holds a token while nobody writes to the server
-
-	mu    sync.Mutex
-	s     *sides
-	t     translator
-	out   []*sending // to the server, in order
-	over  error      // of the server's side: after it nothing comes
-	timer *time.Timer
-	shut  bool
+	mu       sync.Mutex
+	s        *sides
+	t        translator
+	toServer line
+	toClient line
+	room     sync.Cond // there may be room in toServer again, or c is shut
+	timer    *time.Timer
+	over     bool // nothing comes from the server any more
+	shut     bool
 }
 
-// sending is a message on its way to the server.
-type sending struct {
-	out  *wire.Message
-	done chan error // nil if nobody waits
+// A line is what waits for one side.
+type line struct {
+	take func(ctx context.Context, it item) error // by the side
+	busy bool                                     // a goroutine calls take, or the side is not there yet
+	wait []item
 }
 
-var _ wire.ReadConn = (*Conn)(nil)
+var (
+	_ wire.Conn     = (*Conn)(nil)
+	_ wire.Receiver = (*Conn)(nil)
+)
 
-// maxWaiting bounds the messages that wait for a reader before Write does too.
-const maxWaiting = 2048
+const (
+	maxWaiting = 2048 // messages for a client that does not read
+	maxQueued  = 256  // messages for a server that does not read
+)
 
-func newConn(up wire.ReadConn, o Options) *Conn {
-	c := &Conn{up: up, s: &sides{o: o.orDefault(), errands: map[wire.ID]*errand{}},
-		ready: make(chan struct{}, 1), taken: make(chan struct{}, 1), queue: make(chan struct{}, 1), pen: make(chan struct{}, 1)}
-	c.pen <- struct{}{}
-	c.s.batches = func(on bool) { wire.AllowBatches(up, on) }
+func newConn(up wire.Conn, o Options) *Conn {
+	c := &Conn{up: up, s: &sides{o: o.orDefault(), errands: map[wire.ID]*errand{}}}
+	c.room.L = &c.mu
+	c.toServer.take = func(ctx context.Context, it item) error { return up.Write(ctx, it.m) }
+	c.toClient.take, c.toClient.busy = c.receive, true
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
 }
 
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
+// Start implements wire.Conn.
+func (c *Conn) Start(r wire.Receiver) {
+	c.r = r
+	c.leave(&c.toClient)
+	c.up.Start(c)
+}
+
+// receive gives the Receiver one thing.
+func (c *Conn) receive(ctx context.Context, it item) error {
+	switch {
+	case it.over != nil:
+		c.r.Ended(it.over)
+	case ctx.Err() != nil:
+		it.m.Release()
+	case it.v != nil:
+		c.r.Violation(it.v)
 	default:
+		c.r.Message(it.m)
+	}
+	return nil
+}
+
+// Message implements wire.Receiver for the server.
+func (c *Conn) Message(m *wire.Message) {
+	c.heard(m.Local, func(now time.Time) { c.t.server(m, now) })
+}
+
+// Violation implements wire.Receiver for the server.
+func (c *Conn) Violation(v *wire.Violation) {
+	c.heard(false, func(now time.Time) { c.t.violation(v, now) })
+}
+
+// heard lets the translator work on something of the server. atOnce: it waits for nothing.
+func (c *Conn) heard(atOnce bool, f func(now time.Time)) {
+	c.mu.Lock()
+	for len(c.toServer.wait) > maxQueued && !c.shut && !atOnce {
+		c.room.Wait()
+	}
+	down, up := c.step(f)
+	batches := c.s.batches
+	c.s.batches = nil
+	c.queue(&c.toServer, up)
+	var done chan error
+	mine := !atOnce && c.toClient.begin(down)
+	switch {
+	case atOnce:
+		c.queue(&c.toClient, down)
+	case !mine:
+		done = c.toClient.join(down)
+	}
+	c.mu.Unlock()
+	if batches != nil {
+		wire.AllowBatches(c.up, *batches)
+	}
+	if mine {
+		for _, it := range down {
+			_ = c.receive(c.life, it)
+		}
+		c.leave(&c.toClient)
+	} else if done != nil {
+		<-done
 	}
 }
 
-// Read returns the next message for the client.
-func (c *Conn) Read(ctx context.Context) (*wire.Message, error) {
-	c.begin()
-	for {
-		it, over, there := c.pop()
-		switch {
-		case there:
-			return it.m, it.err
-		case over != nil:
-			return nil, over
-		}
-		select {
-		case <-c.ready:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-c.life.Done():
-			return nil, wire.ErrClosed
-		}
-	}
-}
-
-func (c *Conn) pop() (it item, over error, there bool) {
+// Ended implements wire.Receiver for the server.
+func (c *Conn) Ended(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.s.down) == 0 {
-		return it, c.over, false
+	if c.shut {
+		err = wire.ErrClosed
 	}
-	it = c.s.down[0]
-	c.s.down[0] = item{}
-	c.s.down = c.s.down[1:]
-	if len(c.s.down) == 0 {
-		c.s.down = nil
-	}
-	signal(c.taken)
-	return it, nil, true
-}
-
-// begin starts the work that goes on beside Read and Write.
-func (c *Conn) begin() {
-	c.start.Do(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.shut {
-			return
-		}
-		c.work.Go(c.pump)
-		c.work.Go(c.writeLoop)
-	})
-}
-
-// pump reads the server, one message at a time: no more than what one becomes
-// waits for Read, beside what Write has left there.
-func (c *Conn) pump() {
-	for {
-		m, err := c.nextOfServer()
-		var v *wire.Violation
-		isViolation := errors.As(err, &v)
-		if err != nil && !isViolation {
-			c.mu.Lock()
-			c.over = err
-			c.mu.Unlock()
-			signal(c.ready)
-			return
-		}
-		c.step(func(now time.Time) {
-			if isViolation {
-				c.t.violation(v, now)
-			} else {
-				c.t.server(m, now)
-			}
-		})
-		if !c.room() {
-			return
-		}
-	}
-}
-
-func (c *Conn) nextOfServer() (*wire.Message, error) {
-	if len(c.early) > 0 {
-		it := c.early[0]
-		c.early = c.early[1:]
-		return it.m, it.err
-	}
-	return c.up.Read(c.life)
-}
-
-// maxQueued bounds the messages that wait for a server that does not read.
-const maxQueued = 256
-
-// room waits until Read has taken everything; false if the Conn ended.
-func (c *Conn) room() bool {
-	for {
-		c.mu.Lock()
-		free := len(c.s.down) == 0 && len(c.out) <= maxQueued
-		c.mu.Unlock()
-		if free {
-			signal(c.taken) // somebody else may wait for it too
-			return c.life.Err() == nil
-		}
-		select {
-		case <-c.taken:
-		case <-c.life.Done():
-			return false
-		}
-	}
-}
-
-// step lets the translator work, and takes what it has to say.
-func (c *Conn) step(f func(now time.Time)) { c.stepFor(f, false) }
-
-// stepFor is step for somebody who waits, if waits is set, until all that the
-// translator sends to the server has been sent. Of that, one message alone which
-// none is before is his to send: he has the pen.
-func (c *Conn) stepFor(f func(now time.Time), waits bool) (mine *wire.Message, done chan error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.s.o.now()
-	f(now)
-	c.settle(now)
-	if len(c.s.down) > 0 {
-		signal(c.ready)
-	}
-	up := c.s.up
-	c.s.up = nil
-	if waits && len(up) == 1 && len(c.out) == 0 {
-		select {
-		case <-c.pen:
-			return up[0], nil
-		default:
-		}
-	}
-	for _, out := range up {
-		c.out = append(c.out, &sending{out: out})
-	}
-	if len(up) == 0 {
-		return nil, nil
-	}
-	signal(c.queue)
-	if waits {
-		done = make(chan error, 1)
-		c.out[len(c.out)-1].done = done
-	}
-	return nil, done
-}
-
-// settle lets a new translator take over, and sets the clock.
-func (c *Conn) settle(now time.Time) {
-	if c.s.next != nil {
-		c.t, c.s.next = c.s.next, nil
-	}
-	due := c.t.pending()
-	if due.IsZero() || c.shut {
-		return
-	}
-	wait := max(due.Sub(now), time.Millisecond)
-	if c.timer == nil {
-		c.timer = time.AfterFunc(wait, c.tick)
-	} else {
-		c.timer.Reset(wait)
-	}
-}
-
-func (c *Conn) tick() {
-	c.step(func(now time.Time) {
-		if !c.shut {
-			c.t.tick(now)
-		}
-	})
+	c.over = true
+	c.stopTimer()
+	c.queue(&c.toClient, []item{{over: err}})
 }
 
 // Write takes a message of the client. It returns when what it becomes has been
 // sent to the server; an error is that of the last of it.
 func (c *Conn) Write(ctx context.Context, m *wire.Message) error {
-	c.begin()
-	if c.life.Err() != nil {
-		return wire.ErrClosed
-	}
-	for {
-		c.mu.Lock()
-		waiting := len(c.s.down)
+	c.mu.Lock()
+	switch {
+	case c.shut:
 		c.mu.Unlock()
-		if waiting < maxWaiting {
-			signal(c.taken) // pump may wait for it too
-			break
-		}
-		select {
-		case <-c.taken:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-c.life.Done():
-			return wire.ErrClosed
-		}
+		return wire.ErrClosed
+	case len(c.toClient.wait) >= maxWaiting:
+		c.mu.Unlock()
+		return errBusy
 	}
-	mine, done := c.stepFor(func(now time.Time) { c.t.client(m, now) }, true)
-	if mine != nil {
-		err := c.up.Write(ctx, mine)
-		c.pen <- struct{}{}
-		return err
+	down, up := c.step(func(now time.Time) { c.t.client(m, now) })
+	c.queue(&c.toClient, down)
+	if len(up) == 1 && c.toServer.begin(up) {
+		c.mu.Unlock()
+		defer c.leave(&c.toServer)
+		return c.up.Write(ctx, up[0].m)
 	}
+	done := c.toServer.join(up)
+	c.flush(&c.toServer)
+	c.mu.Unlock()
 	if done == nil {
 		return nil
 	}
@@ -277,59 +182,124 @@ func (c *Conn) Write(ctx context.Context, m *wire.Message) error {
 	}
 }
 
-func (c *Conn) writeLoop() {
-	for {
-		select {
-		case <-c.queue:
-		case <-c.life.Done():
-			return
-		}
-		select {
-		case <-c.pen:
-		case <-c.life.Done():
-			return
-		}
-		for w := c.nextToServer(); w != nil; w = c.nextToServer() {
-			err := c.up.Write(c.life, w.out)
-			if w.done != nil {
-				w.done <- err
-			}
-		}
-		c.pen <- struct{}{}
+// step lets the translator work, and takes what it has to say. c.mu is held.
+func (c *Conn) step(f func(now time.Time)) (down, up []item) {
+	if c.shut {
+		return nil, nil
 	}
+	now := c.s.o.now()
+	f(now)
+	if c.s.next != nil { // a new translator takes over
+		c.t, c.s.next = c.s.next, nil
+	}
+	if due := c.t.pending(); !due.IsZero() && !c.over {
+		wait := max(due.Sub(now), time.Millisecond)
+		if c.timer == nil {
+			c.timer = time.AfterFunc(wait, c.tick)
+		} else {
+			c.timer.Reset(wait)
+		}
+	}
+	down, up = c.s.down, c.s.up
+	c.s.down, c.s.up = nil, nil
+	if c.over {
+		down = nil
+	}
+	return down, up
 }
 
-func (c *Conn) nextToServer() *sending {
+func (c *Conn) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.out) == 0 {
-		return nil
+	if c.over {
+		return
 	}
-	w := c.out[0]
-	c.out[0] = nil
-	c.out = c.out[1:]
-	if len(c.out) == 0 {
-		c.out = nil
-	}
-	signal(c.taken)
-	return w
+	down, up := c.step(func(now time.Time) { c.t.tick(now) })
+	c.queue(&c.toClient, down)
+	c.queue(&c.toServer, up)
 }
 
 // Close ends the Conn and that of the server.
 func (c *Conn) Close() error {
-	c.close.Do(func() {
-		c.mu.Lock()
-		c.shut = true
-		if c.timer != nil {
-			c.timer.Stop()
-		}
+	c.mu.Lock()
+	if c.shut {
 		c.mu.Unlock()
-		c.end()
-		c.err = c.up.Close()
-		c.work.Wait()
-	})
-	if errors.Is(c.err, io.EOF) {
 		return nil
 	}
-	return c.err
+	c.shut = true
+	c.stopTimer()
+	c.room.Broadcast()
+	c.mu.Unlock()
+	c.end()
+	return c.up.Close()
+}
+
+func (c *Conn) stopTimer() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+// begin reports whether the caller is to write items, which then has the line until leave.
+func (l *line) begin(items []item) bool {
+	if l.busy || len(items) == 0 {
+		return false
+	}
+	l.busy = true
+	return true
+}
+
+// join puts items behind those that wait. done is told when the last of them has gone out; nil: there are none.
+func (l *line) join(items []item) (done chan error) {
+	if len(items) == 0 {
+		return nil
+	}
+	done = make(chan error, 1)
+	items[len(items)-1].done = done
+	l.wait = append(l.wait, items...)
+	return done
+}
+
+// queue puts items behind those that wait, for a goroutine to write.
+func (c *Conn) queue(l *line, items []item) {
+	l.wait = append(l.wait, items...)
+	c.flush(l)
+}
+
+// flush has a goroutine write what waits, if nobody does.
+func (c *Conn) flush(l *line) {
+	if len(l.wait) > 0 && !l.busy {
+		l.busy = true
+		go c.drain(l)
+	}
+}
+
+// leave ends what begin has begun.
+func (c *Conn) leave(l *line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.busy = false
+	c.flush(l)
+}
+
+// drain writes what waits in a line, which is the caller's.
+func (c *Conn) drain(l *line) {
+	for {
+		c.mu.Lock()
+		if len(l.wait) == 0 {
+			l.busy, l.wait = false, nil
+			c.mu.Unlock()
+			return
+		}
+		it := l.wait[0]
+		l.wait[0], l.wait = item{}, l.wait[1:]
+		if len(c.toServer.wait) <= maxQueued {
+			c.room.Broadcast()
+		}
+		c.mu.Unlock()
+		err := l.take(c.life, it)
+		if it.done != nil {
+			it.done <- err
+		}
+	}
 }

@@ -15,9 +15,14 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
+type heard struct {
+	m   *wire.Message
+	err error
+}
+
 // fake is the Conn of a server that a test plays.
 type fake struct {
-	in     chan item
+	in     chan heard
 	out    chan *wire.Message
 	closed chan struct{}
 	once   sync.Once
@@ -25,7 +30,7 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{in: make(chan item, 4096), out: make(chan *wire.Message, 4096), closed: make(chan struct{})}
+	return &fake{in: make(chan heard, 4096), out: make(chan *wire.Message, 4096), closed: make(chan struct{})}
 }
 
 func (f *fake) Read(ctx context.Context) (*wire.Message, error) {
@@ -63,7 +68,7 @@ func (f *fake) say(t testing.TB, line string) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
-	f.in <- item{m: m}
+	f.in <- heard{m: m}
 }
 
 func write(t testing.TB, c wire.ReadConn, line string) {
@@ -88,56 +93,52 @@ func read(t testing.TB, c wire.ReadConn) *wire.Message {
 	return m
 }
 
+// TestUpstream asks a server of which era it is before a modern client's first request.
 func TestUpstream(t *testing.T) {
-	const ours, again = `{"jsonrpc":"2.0","id":1073741825,`, `{"jsonrpc":"2.0","id":1073741826,`
-	for _, tt := range []struct {
-		name  string
-		say   []string
-		err   error
-		era   wire.Era
-		fails bool
-	}{
-		{"modern", []string{ours + `"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`}, nil, wire.Modern, false},
-		{"no such method", []string{ours + `"error":{"code":-32601,"message":"x"}}`}, nil, wire.Legacy, false},
-		{"asked again", []string{ours + notNow + `}`, again + `"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`}, nil, wire.Modern, false},
-		{"asked for ever", []string{ours + notNow + `}`, again + notNow + `}`}, nil, wire.Legacy, false},
-		{"another revision", []string{ours + `"error":{"code":-32022,"message":"","data":{"supported":["2025-11-25"]}}}`}, nil, wire.Legacy, false},
-		{"code 0", []string{ours + `"error":{"code":0,"message":""}}`}, nil, wire.Legacy, false},
-		{"wrong shape", []string{ours + `"result":{"supportedVersions":"2026-07-28","capabilities":[]}}`}, nil, wire.Legacy, false},
-		{"no overlap", []string{ours + `"result":{"supportedVersions":["2027-01-01"],"capabilities":{}}}`}, nil, wire.Legacy, false},
-		{"talks first", []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`, ours + `"error":{"code":1,"message":""}}`}, nil, wire.Legacy, false},
-		{"silence", nil, nil, wire.Legacy, false},
-		{"unreadable", nil, &wire.Violation{Code: wire.CodeParse, Reason: "not strict JSON"}, wire.Legacy, false},
-		{"gone", nil, io.EOF, wire.Legacy, true},
+	const (
+		ours, again = `{…"id":1073741825,`, `{…"id":1073741826,`
+		probe       = `"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"pellucid","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+		ask    = `{…"id":1,"method":"tools/list","params":{META}}`
+		legacy = `"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`
+	)
+	for _, tt := range []struct{ name, script string }{
+		{"modern", "s> " + ours + `"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}` + "\ns< " + ask},
+		{"no such method", "s> " + ours + `"error":{"code":-32601,"message":"x"}}` + "\ns< " + again + legacy},
+		{"asked again", "s> " + ours + notNow + "}\ns< " + again + probe + "\ns> " + again + `"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}` + "\ns< " + ask},
+		{"asked for ever", "s> " + ours + notNow + "}\ns< " + again + probe + "\ns> " + again + notNow + "}\ns< " + `{…"id":1073741827,` + legacy},
+		{"another revision", "s> " + ours + `"error":{"code":-32022,"message":"","data":{"supported":["2025-11-25"]}}}` + "\ns< " + again + legacy},
+		{"code 0", "s> " + ours + `"error":{"code":0,"message":""}}` + "\ns< " + again + legacy},
+		{"wrong shape", "s> " + ours + `"result":{"supportedVersions":"2026-07-28","capabilities":[]}}` + "\ns< " + again + legacy},
+		{"no overlap", "s> " + ours + `"result":{"supportedVersions":["2027-01-01"],"capabilities":{}}}` + "\ns< " + again + legacy},
+		{"talks first", `s> {…"method":"notifications/message","params":{}}` + "\n" + `s> {…"id":1,"method":"ping"}` + "\n" + `s< {…"id":1,"result":{}}` +
+			"\n" + `s> {…"id":2,"method":"roots/list"}` + "\n" + `s< {…"id":2,"error":{"code":-32601,"message":"pellucid: the client cannot be asked"}}` +
+			"\ns> " + ours + `"error":{"code":1,"message":""}}` + "\ns< " + again + legacy},
+		{"silence", "t> 9s\nt> 2s\ns< " + again + legacy},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newFake()
-			defer f.Close()
-			for _, line := range tt.say {
-				f.say(t, line)
+			play(t, "upstream", Options{}, "c> "+ask+"\ns< "+ours+probe+"\n"+tt.script)
+		})
+	}
+	for name, cause := range map[string]error{"unreachable": wire.ErrUnreachable, "gone": wire.ErrSessionGone} {
+		t.Run(name, func(t *testing.T) {
+			g := newStage(t, "upstream", Options{})
+			g.client(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+			for _, id := range []string{"1", "2"} {
+				g.client(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/list","params":{` + metaOf(`{}`) + `}}`)
 			}
-			if tt.err != nil {
-				f.in <- item{err: tt.err}
-			}
-			patience := 10 * time.Second
-			if tt.name == "silence" || tt.name == "unreadable" {
-				patience = 50 * time.Millisecond
-			}
-			c, era, err := Upstream(t.Context(), f, Options{Patience: patience})
-			if (err != nil) != tt.fails || era != tt.era {
-				t.Fatalf("era %v, %v", era, err)
-			}
-			if err != nil {
-				return
-			}
-			defer c.Close()
-			if tt.name == "talks first" {
-				write(t, c, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-				return
-			}
-			if tt.name == "unreadable" {
-				if _, err := c.Read(t.Context()); !errors.As(err, new(*wire.Violation)) {
-					t.Errorf("violation lost: %v", err)
+			// Of the three that wait, each is the one for which the server is asked.
+			for n, want := range []string{"", `c< {"jsonrpc":"2.0","id":1,"error":{}}`, `c< {"jsonrpc":"2.0","id":2,"error":{}}`} {
+				m := wire.NewError(wire.IntID(firstID+int64(n)+1), []byte("{}"))
+				if err := m.Parse(); err != nil {
+					t.Fatal(err)
+				}
+				m.Local, m.Cause = true, cause
+				g.said()
+				g.tr.server(m, g.now)
+				g.turn()
+				if said := strings.Join(g.said(), "\n"); want != "" && !strings.Contains(said, want) || (n < 2) != strings.Contains(said, probe[:30]) {
+					t.Errorf("%d: %s", n, said)
 				}
 			}
 		})
@@ -148,7 +149,8 @@ func TestUpstream(t *testing.T) {
 func TestFloods(t *testing.T) {
 	f := newFake()
 	f.deaf = true
-	c := asModern(f, Options{})
+	era := asModern(wire.Push(f), Options{})
+	c := wire.Pull(era)
 	for i := range 4000 {
 		f.say(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
 	}
@@ -157,9 +159,9 @@ func TestFloods(t *testing.T) {
 	if _, err := c.Read(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("read: %v", err)
 	}
-	c.mu.Lock()
-	queued := len(c.out)
-	c.mu.Unlock()
+	era.mu.Lock()
+	queued := len(era.toServer.wait)
+	era.mu.Unlock()
 	if queued > maxQueued+1 || queued == 0 {
 		t.Errorf("%d answers wait for a server that does not read", queued)
 	}
@@ -177,9 +179,9 @@ func TestFloods(t *testing.T) {
 
 // TestOtherPrincipal lets one session's handle be presented in another.
 func TestOtherPrincipal(t *testing.T) {
-	servers, conns := []*fake{newFake(), newFake()}, []*Conn{}
+	servers, conns := []*fake{newFake(), newFake()}, []wire.ReadConn{}
 	for i, f := range servers {
-		c := asModern(f, Options{})
+		c := wire.Pull(asModern(wire.Push(f), Options{}))
 		defer c.Close()
 		conns = append(conns, c)
 		write(t, c, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",`+metaOf(`{"roots":{}}`)+`}}`)
@@ -212,7 +214,7 @@ func TestOtherPrincipal(t *testing.T) {
 // TestExpiry proves that the clock of a Conn runs.
 func TestExpiry(t *testing.T) {
 	f := newFake()
-	c := asModern(f, Options{hold: 20 * time.Millisecond, Patience: time.Second})
+	c := wire.Pull(asModern(wire.Push(f), Options{hold: 20 * time.Millisecond, Patience: time.Second}))
 	defer c.Close()
 	write(t, c, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",`+metaOf(`{"roots":{}}`)+`}}`)
 	f.say(t, `{"jsonrpc":"2.0","id":1073741825,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
@@ -246,7 +248,7 @@ func testParked(t *testing.T, member string) {
 	for i := range 10 {
 		g.said()
 		g.client(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t",%s}}`, i+2, metaOf(`{"roots":{}}`)))
-		call := string(g.s.up[0].ID.Append(nil))
+		call := string(g.s.up[0].m.ID.Append(nil))
 		g.server(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))
 		for _, line := range g.said() {
 			if strings.Contains(line, `"code":7706`) {

@@ -24,13 +24,10 @@
 package era
 
 import (
-	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
@@ -80,77 +77,18 @@ func (o Options) orDefault() Options {
 // Adapt returns a Conn to the server at up for one client of either era. The
 // server is first spoken to in the era that the client's first message shows,
 // and only if it does not answer acceptably in the other.
-func Adapt(up wire.ReadConn, o Options) *Conn {
+func Adapt(up wire.Conn, o Options) *Conn {
 	c := newConn(up, o)
 	c.t = &undecided{sides: c.s}
 	return c
 }
 
-// Upstream asks the server at up, by server/discover, of which era it is, and
-// returns a Conn to it for one client of either era. Whatever is not a modern
-// server's answer, silence included, means legacy. The error is that of up, or
-// ctx's; up is not closed then.
-func Upstream(ctx context.Context, up wire.ReadConn, o Options) (*Conn, wire.Era, error) {
-	o = o.orDefault()
+// Upstream is Adapt for a client of the modern era, which may begin with any request: before
+// the first of them the server is asked by server/discover of which era it is. Whatever is not
+// a modern server's answer, silence included, means legacy, unless the server cannot be
+// reached: then it is asked again with the client's next request.
+func Upstream(up wire.Conn, o Options) *Conn {
 	c := newConn(up, o)
-	modern, err := probe(ctx, c)
-	switch {
-	case err != nil:
-		return nil, wire.Legacy, err
-	case modern:
-		c.t = newToModern(c.s)
-		return c, wire.Modern, nil
-	}
-	c.t = newToLegacy(c.s)
-	return c, wire.Legacy, nil
-}
-
-const maxEarly = 64 // messages that a server may send before it answers the probe
-
-func probe(ctx context.Context, c *Conn) (modern bool, err error) {
-	within, stop := context.WithTimeout(ctx, c.s.o.Patience)
-	defer stop()
-	id, err := c.sayHello(within)
-	if err != nil {
-		return false, err
-	}
-	for again := true; ; {
-		m, err := c.up.Read(within)
-		var v *wire.Violation
-		switch {
-		case errors.As(err, &v) && v.ID == id:
-			return false, nil
-		case errors.As(err, &v):
-			c.early = append(c.early, item{err: err})
-		case err != nil && within.Err() != nil && ctx.Err() == nil:
-			return false, nil
-		case err != nil:
-			return false, err
-		case m.ID == id && m.Kind == wire.ErrorResponse && m.Local && errors.Is(m.Cause, wire.ErrUnreachable):
-			return false, m.Cause
-		case m.ID == id && again && isModernRefusal(m):
-			m.Release()
-			again = false
-			if id, err = c.sayHello(within); err != nil {
-				return false, err
-			}
-		case m.ID == id && (m.Kind == wire.Response || m.Kind == wire.ErrorResponse):
-			modern = isDiscovery(m)
-			m.Release()
-			return modern, nil
-		default:
-			c.early = append(c.early, item{m: m})
-		}
-		if len(c.early) > maxEarly {
-			return false, errors.New("era: server does not answer the first request")
-		}
-	}
-}
-
-// sayHello asks the server what it is.
-func (c *Conn) sayHello(ctx context.Context) (wire.ID, error) {
-	id := c.s.ownID()
-	m := wire.NewRequest(id, mcpmsg.Discover, []byte(probeParams))
-	m.Route.Version = modernVersion
-	return id, c.up.Write(ctx, m)
+	c.t = &undecided{sides: c.s, probes: true}
+	return c
 }

@@ -29,7 +29,7 @@ func FuzzSequence(f *testing.F) {
 		}
 		f.Add([]byte(b.String()))
 	}
-	for _, kind := range []string{"modern", "legacy", "adapt"} {
+	for _, kind := range []string{"modern", "legacy", "adapt", "upstream"} {
 		seed(kind, calledAs+"\nc> "+retry+"\ns> {…\"id\":1073741826,\"result\":{\"content\":[]}}")
 		seed(kind, asked+"\nc> {…\"id\":1073741827,\"result\":{\"roots\":[]}}\nc> {…\"id\":1073741826,\"result\":{\"action\":\"accept\"}}\nt> 1m")
 		seed(kind, greetedAs+`
@@ -95,7 +95,8 @@ func FuzzSequence(f *testing.F) {
 
 // judge checks what was said since the last time.
 func (g *stage) judge(owed map[wire.ID]int) {
-	for _, out := range g.s.up {
+	for _, it := range g.s.up {
+		out := it.m
 		m, err := wire.Decode(out.Append(nil), testLimits)
 		if err != nil {
 			g.t.Fatalf("server gets %q: %v", out.Append(nil), err)

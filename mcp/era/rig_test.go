@@ -87,17 +87,17 @@ func (nowhere) Record(gateway.Decision) error { return nil }
 
 // cross connects an unmodified client, through a gateway and the translator that
 // wrap makes, to an unmodified server.
-func cross(t *testing.T, s *mcp.Server, era string, over link, wrap func(wire.ReadConn, Options) *Conn, version string, opt *mcp.ClientOptions) *mcp.ClientSession {
+func cross(t *testing.T, s *mcp.Server, era string, over link, wrap func(wire.Conn, Options) *Conn, version string, opt *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(stop)
 	fromClient, clientW := io.Pipe()
 	clientR, toClient := io.Pipe()
-	up := wrap(over(t, ctx, s, era), Options{DangerouslyAllowSampling: true})
+	up := wrap(wire.Push(over(t, ctx, s, era)), Options{DangerouslyAllowSampling: true})
 	key, _ := frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	relayed := make(chan error, 1)
 	go func() {
-		relayed <- gateway.Run(ctx, wire.NewLines(fromClient, toClient, wire.LinesOptions{}), up,
+		relayed <- gateway.Run(ctx, wire.NewLines(fromClient, toClient, wire.LinesOptions{}), wire.Pull(up),
 			gateway.Config{Name: "real", Key: key, Frame: frame.KindMeta, Sink: nowhere{}, DangerouslyAllowSampling: true, Log: slog.New(slog.NewTextHandler(testLog{t}, nil))})
 	}()
 	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, opt)
@@ -129,7 +129,7 @@ func (l testLog) Write(p []byte) (int, error) {
 // asModern returns a Conn to a legacy server for one client of either era.
 // Legacy messages pass as they are. All of its clients' requests have to come
 // from one principal: that is whom its handles belong to.
-func asModern(up wire.ReadConn, o Options) *Conn {
+func asModern(up wire.Conn, o Options) *Conn {
 	c := newConn(up, o)
 	c.t = newToLegacy(c.s)
 	return c
@@ -137,7 +137,7 @@ func asModern(up wire.ReadConn, o Options) *Conn {
 
 // asLegacy returns a Conn to a modern server for one client of either era.
 // Modern messages pass as they are.
-func asLegacy(up wire.ReadConn, o Options) *Conn {
+func asLegacy(up wire.Conn, o Options) *Conn {
 	c := newConn(up, o)
 	c.t = newToModern(c.s)
 	return c

@@ -3,7 +3,6 @@
 package era
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -148,9 +147,8 @@ func TestViolations(t *testing.T) {
 		g.tr.violation(&wire.Violation{Code: wire.CodeParse, Reason: "r", Kind: wire.Response, ID: id}, g.now)
 		g.turn()
 		for _, it := range g.s.down {
-			var v *wire.Violation
-			if errors.As(it.err, &v) {
-				return v
+			if it.v != nil {
+				return it.v
 			}
 		}
 		return nil

@@ -205,8 +205,8 @@ func TestEndlessInput(t *testing.T) {
 	for range 100 {
 		id := ""
 		for _, out := range g.s.up {
-			if out.Method == "tools/call" {
-				id = string(out.ID.Append(nil))
+			if out.m.Method == "tools/call" {
+				id = string(out.m.ID.Append(nil))
 			}
 		}
 		if id == "" {

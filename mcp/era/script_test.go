@@ -72,10 +72,10 @@ func newStage(t testing.TB, kind string, o Options) *stage {
 	g := &stage{t: t, now: time.Unix(1_800_000_000, 0)}
 	o.rand = &counter{}
 	o.now = func() time.Time { return g.now }
-	g.s = &sides{o: o.orDefault(), errands: map[wire.ID]*errand{}, batches: func(bool) {}}
+	g.s = &sides{o: o.orDefault(), errands: map[wire.ID]*errand{}}
 	switch kind {
-	case "adapt":
-		g.tr = &undecided{sides: g.s}
+	case "adapt", "upstream":
+		g.tr = &undecided{sides: g.s, probes: kind == "upstream"}
 	case "modern":
 		g.tr = newToLegacy(g.s)
 	default:
@@ -145,11 +145,11 @@ func (g *stage) after(d time.Duration) {
 // said takes what has been said to either side, a line each.
 func (g *stage) said() (lines []string) {
 	for _, out := range g.s.up {
-		lines = append(lines, "s< "+string(out.Append(nil)))
+		lines = append(lines, "s< "+rawOf(out.m))
 	}
 	for _, it := range g.s.down {
-		if it.err != nil {
-			lines = append(lines, "c< "+it.err.Error())
+		if it.v != nil {
+			lines = append(lines, "c< "+it.v.Error())
 			continue
 		}
 		lines = append(lines, "c< "+rawOf(it.m))

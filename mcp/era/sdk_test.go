@@ -21,13 +21,7 @@ import (
 
 // crossings are all ways in which the eras of real peers differ.
 func crossings(t *testing.T, f func(t *testing.T, c crossing)) {
-	wraps := map[string]func(wire.ReadConn, Options) *Conn{"adapt": Adapt, "known": nil, "probed": func(up wire.ReadConn, o Options) *Conn {
-		c, _, err := Upstream(context.Background(), up, o)
-		if err != nil {
-			panic(err)
-		}
-		return c
-	}}
+	wraps := map[string]func(wire.Conn, Options) *Conn{"adapt": Adapt, "known": nil, "probed": Upstream}
 	for how, wrap := range wraps {
 		for name, over := range map[string]link{"pipe": overPipes, "http": overHTTP} {
 			for _, c := range []crossing{{era: legacyOnly, version: modernVersion}, {era: modernOnly, version: "2025-11-25"}, {era: modernOnly, version: "2025-06-18"}} {
@@ -47,7 +41,7 @@ type crossing struct {
 	era, version string
 	over         link
 	http         bool
-	wrap         func(wire.ReadConn, Options) *Conn
+	wrap         func(wire.Conn, Options) *Conn
 }
 
 func (c crossing) connect(t *testing.T, s *mcp.Server, opt *mcp.ClientOptions) *mcp.ClientSession {

@@ -75,19 +75,23 @@ func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
 // Client returns a Conn to the client at conn, which is the principal and talks to
 // the server of that name: states go there sealed, and others than its own are
 // refused.
-func (s *Sealer) Client(conn wire.ReadConn, server, principal string) wire.ReadConn {
-	return &sealing{ReadConn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}, using: map[string]*spent{}}
+func (s *Sealer) Client(conn wire.Conn, server, principal string) wire.Conn {
+	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}, using: map[string]*spent{}}
 }
 
+// sealing is that Conn. Each of its methods works for one message, and several may at a time.
 type sealing struct {
-	wire.ReadConn
+	wire.Conn
 	s     *Sealer
+	r     wire.Receiver // of Start
 	owner string
 
 	mu    sync.Mutex
 	asked map[string]string // by id: the subjects of requests under way
-	using map[string]*spent // by id: the states that requests under way have used
+	using map[string]*spent // by id: the states that requests under way have used; nil: closed
 }
+
+var _ wire.Receiver = (*sealing)(nil)
 
 // maxAsked bounds them where nobody answers; a front has no more under way at once.
 const maxAsked = 1 << 14
@@ -102,21 +106,23 @@ func subject(m *wire.Message) string {
 
 // ask takes note of a request, and forgets one that is withdrawn.
 func (c *sealing) ask(m *wire.Message) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
 	case m.Kind == wire.Notification && m.Method == mcpmsg.Cancelled:
 		id := string(m.Params.Get("requestId").Raw())
+		c.mu.Lock()
 		delete(c.asked, id)
-		if of := c.using[id]; of != nil {
-			delete(c.using, id)
-			go c.s.spent.settle(of, nil, false) // c.mu is held
+		c.mu.Unlock()
+		if of := c.used(id); of != nil {
+			c.s.spent.settle(of, nil, false)
 		}
 	case m.Kind == wire.Request:
+		about := subject(m)
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		if len(c.asked) >= maxAsked {
 			clear(c.asked) // their states belong to nothing then, and are refused
 		}
-		c.asked[string(m.ID.Append(nil))] = subject(m)
+		c.asked[string(m.ID.Append(nil))] = about
 	}
 }
 
@@ -131,38 +137,49 @@ func (c *sealing) answered(id wire.ID) string {
 }
 
 // AllowBatches passes on what the Conn can do.
-func (c *sealing) AllowBatches(on bool) {
-	wire.AllowBatches(c.ReadConn, on)
+func (c *sealing) AllowBatches(on bool) { wire.AllowBatches(c.Conn, on) }
+
+// Start implements wire.Conn.
+func (c *sealing) Start(r wire.Receiver) {
+	c.r = r
+	c.Conn.Start(c)
 }
 
-func (c *sealing) Read(ctx context.Context) (*wire.Message, error) {
-	for {
-		m, err := c.ReadConn.Read(ctx)
-		if err == nil {
-			c.ask(m)
-		}
-		if err != nil || m.Kind != wire.Request || !m.Params.Get("requestState").Exists() {
-			return m, err
-		}
-		opened := c.opened(m)
-		if opened != nil && c.spend(ctx, m) {
-			m.Release()
-			return opened, nil
-		}
-		if opened != nil {
-			opened.Release()
-			m.Release()
-			continue
-		}
+// Message implements wire.Receiver for the client: the server gets its own state.
+func (c *sealing) Message(m *wire.Message) {
+	c.ask(m)
+	if m.Kind != wire.Request || !m.Params.Get("requestState").Exists() {
+		c.r.Message(m)
+		return
+	}
+	defer m.Release()
+	opened := c.opened(m)
+	switch {
+	case opened == nil:
 		c.answered(m.ID)
-		out := wire.NewError(m.ID, errState.raw(nil))
-		out.Alias, out.Whole = m.Alias, true
-		m.Release()
-		if err := c.ReadConn.Write(ctx, out); err != nil {
-			return nil, err
-		}
+		c.say(new(spent).to(m.Alias, m.ID))
+	case c.spend(m):
+		c.r.Message(opened)
+	default:
+		opened.Release()
 	}
 }
+
+// Violation implements wire.Receiver for the client.
+func (c *sealing) Violation(v *wire.Violation) { c.r.Violation(v) }
+
+// Ended implements wire.Receiver for the client.
+func (c *sealing) Ended(err error) { c.r.Ended(err) }
+
+// say gives the client an answer that is not the server's. A client that has gone needs none.
+func (c *sealing) say(out *wire.Message) {
+	ctx, stop := context.WithTimeout(context.Background(), sayWait)
+	defer stop()
+	_ = c.Conn.Write(ctx, out)
+}
+
+// sayWait bounds a write of such an answer.
+const sayWait = 10 * time.Second
 
 // opened is m with the server's own state; nil if it is not the client's.
 func (c *sealing) opened(m *wire.Message) *wire.Message {
@@ -186,19 +203,16 @@ func (c *sealing) opened(m *wire.Message) *wire.Message {
 // Write seals. A server that spells the member's name with escapes keeps its state
 // unsealed, and will not get it back.
 func (c *sealing) Write(ctx context.Context, out *wire.Message) error {
-	owner := ""
 	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
-		owner = c.answered(out.ID)
-	}
-	if out.Kind == wire.Response && bytes.Contains(out.Body(), []byte(`"requestState"`)) {
-		c.seal(out, owner)
-	}
-	if out.Kind == wire.Response || out.Kind == wire.ErrorResponse {
+		owner := c.answered(out.ID)
+		if out.Kind == wire.Response && bytes.Contains(out.Body(), []byte(`"requestState"`)) {
+			c.seal(out, owner)
+		}
 		if of := c.used(string(out.ID.Append(nil))); of != nil {
-			c.keep(of, out)
+			c.s.spent.settle(of, out.Body(), out.Kind == wire.ErrorResponse)
 		}
 	}
-	return c.ReadConn.Write(ctx, out)
+	return c.Conn.Write(ctx, out)
 }
 
 // seal seals the state in m. A message that cannot be read has none.

@@ -16,8 +16,9 @@ import (
 func sealedFor(t *testing.T, s *Sealer, server, principal string) (wire.ReadConn, *fake) {
 	t.Helper()
 	f := newFake()
-	t.Cleanup(func() { f.Close() })
-	return s.Client(f, server, principal), f
+	c := wire.Pull(s.Client(wire.Push(f), server, principal))
+	t.Cleanup(func() { c.Close() })
+	return c, f
 }
 
 // TestSeal: the server gets back the bytes that it gave, from the client that it
@@ -123,7 +124,10 @@ func TestSeal(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()
 	// What is answered or withdrawn is forgotten.
-	bob, f := sealedFor(t, s, "files", "bob")
+	f := newFake()
+	bobs := s.Client(wire.Push(f), "files", "bob").(*sealing)
+	bob := wire.Pull(bobs)
+	t.Cleanup(func() { bob.Close() })
 	f.say(t, `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}`)
 	f.say(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}`)
 	f.say(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
@@ -131,11 +135,11 @@ func TestSeal(t *testing.T) {
 	read(t, bob)
 	read(t, bob)
 	go func() { <-f.out }()
-	if n := len(bob.(*sealing).asked); n != 1 || id.IsZero() {
+	if n := len(bobs.asked); n != 1 || id.IsZero() {
 		t.Errorf("%d requests are under way", n)
 	}
-	if err := bob.Write(t.Context(), wire.NewError(wire.IntID(2), []byte(`{"code":1,"message":"x"}`))); err != nil || len(bob.(*sealing).asked) != 0 {
-		t.Errorf("%v, %d requests are under way", err, len(bob.(*sealing).asked))
+	if err := bob.Write(t.Context(), wire.NewError(wire.IntID(2), []byte(`{"code":1,"message":"x"}`))); err != nil || len(bobs.asked) != 0 {
+		t.Errorf("%v, %d requests are under way", err, len(bobs.asked))
 	}
 	if _, err := alice.Read(ctx); err == nil {
 		t.Error("a message out of nothing")

@@ -70,21 +70,23 @@ type translator interface {
 	pending() time.Time
 }
 
-// item is what Read returns.
+// item is one thing for a side: a message or, for the client's, what ended the server's.
 type item struct {
-	m   *wire.Message
-	err error
+	m    *wire.Message
+	v    *wire.Violation
+	over error
+	done chan error // told how it went; nil: nothing waits for that
 }
 
 // sides hold what a translator has to say to either side.
 type sides struct {
 	o       Options
-	up      []*wire.Message
+	up      []item
 	down    []item
 	lastID  int64
 	errands map[wire.ID]*errand
 	next    translator // takes over
-	batches func(bool) // admits arrays of messages from the server
+	batches *bool      // whether arrays of messages are admitted from the server, if that is news
 }
 
 // An errand is a request of our own to the server.
@@ -139,11 +141,14 @@ func (s *sides) ask(method string, params []byte, route wire.Route, now time.Tim
 	return id
 }
 
+// tell gives the server a message.
+func (s *sides) tell(m *wire.Message) { s.up = append(s.up, item{m: m}) }
+
 // send gives the server a request or, if id is zero, a notification.
 func (s *sides) send(id wire.ID, method string, params []byte, route wire.Route) {
 	m := wire.NewRequest(id, method, params)
 	m.Route = route
-	s.up = append(s.up, m)
+	s.tell(m)
 }
 
 // cancel tells the server that nobody waits for id any longer.
@@ -154,11 +159,11 @@ func (s *sides) cancel(id wire.ID, version string) {
 
 // reply answers a request of the server.
 func (s *sides) reply(id wire.ID, result []byte) {
-	s.up = append(s.up, wire.NewResult(id, result))
+	s.tell(wire.NewResult(id, result))
 }
 
 func (s *sides) refuse(id wire.ID, f *fault) {
-	s.up = append(s.up, wire.NewError(id, f.raw(nil)))
+	s.tell(wire.NewError(id, f.raw(nil)))
 }
 
 // answer gives the client a result.

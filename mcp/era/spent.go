@@ -4,7 +4,6 @@ package era
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"sync"
 	"time"
@@ -107,7 +106,7 @@ func (s *spentStates) settle(of *spent, raw []byte, isError bool) {
 	of.waiting = nil
 	s.mu.Unlock()
 	for _, again := range waiting {
-		again(of)
+		go again(of) // its client may not read, which is not to hold up this one
 	}
 }
 
@@ -126,30 +125,28 @@ func (of *spent) to(alias, id wire.ID) *wire.Message {
 
 // spend notes the use of the state of a request, which is opened. It reports whether the
 // request goes on to the server; otherwise it is answered here.
-func (c *sealing) spend(ctx context.Context, m *wire.Message) bool {
+func (c *sealing) spend(m *wire.Message) bool {
 	alias, id := m.Alias, m.ID
-	again := func(of *spent) {
-		out := of.to(alias, id)
-		within, stop := context.WithTimeout(context.WithoutCancel(ctx), spentWait)
-		defer stop()
-		_ = c.ReadConn.Write(within, out) // a client that has gone needs no answer
-	}
+	again := func(of *spent) { c.say(of.to(alias, id)) }
 	of, fresh, ok := c.s.spent.spend(m.Params.Get("requestState").Text(), retryOf(m), c.s.now(), again)
-	switch {
-	case fresh:
+	if fresh {
 		c.mu.Lock()
-		c.using[string(m.ID.Append(nil))] = of
+		open := c.using != nil
+		if open {
+			c.using[string(id.Append(nil))] = of
+		}
 		c.mu.Unlock()
-		return true
-	case !ok:
-		again(&spent{done: true})
+		if !open { // the client has gone meanwhile
+			c.s.spent.settle(of, nil, false)
+		}
+		return open
 	}
-	c.answered(m.ID)
+	c.answered(id)
+	if !ok {
+		again(new(spent))
+	}
 	return false
 }
-
-// spentWait bounds a write of an answer that was kept.
-const spentWait = 10 * time.Second
 
 // used is the state that the request of that id has used, and is forgotten; nil: none.
 func (c *sealing) used(id string) *spent {
@@ -160,19 +157,14 @@ func (c *sealing) used(id string) *spent {
 	return of
 }
 
-// keep keeps the answer to a request that has used a state.
-func (c *sealing) keep(of *spent, m *wire.Message) {
-	c.s.spent.settle(of, m.Body(), m.Kind == wire.ErrorResponse)
-}
-
 // Close ends the connection. A state whose retry has no answer yet may be used again.
 func (c *sealing) Close() error {
 	c.mu.Lock()
 	using := c.using
-	c.using = map[string]*spent{}
+	c.using = nil
 	c.mu.Unlock()
 	for _, of := range using {
 		c.s.spent.settle(of, nil, false)
 	}
-	return c.ReadConn.Close()
+	return c.Conn.Close()
 }

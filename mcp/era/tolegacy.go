@@ -79,7 +79,7 @@ func (t *toLegacy) client(out *wire.Message, now time.Time) {
 		t.held = t.delay(t.held, out)
 	case out.Kind == wire.Request || t.native:
 		t.native = t.native || t.first == nil && t.phase == fresh
-		t.up = append(t.up, out)
+		t.tell(out)
 	}
 }
 
@@ -95,7 +95,7 @@ func (t *toLegacy) initialize(out *wire.Message) {
 	default:
 		t.native, t.phase, t.hello = true, ready, out.ID
 		t.id = newIdentity(strictjson.Value{}, strictjson.Value{}, strictjson.Value{})
-		t.up = append(t.up, out)
+		t.tell(out)
 	}
 }
 
@@ -178,7 +178,8 @@ func (t *toLegacy) welcomed(m *wire.Message, now time.Time) {
 // greeted keeps what the server says of itself.
 func (t *toLegacy) greeted(m *wire.Message) {
 	t.id = newIdentity(m.Result.Get("capabilities"), m.Result.Get("serverInfo"), m.Result.Get("instructions"))
-	t.batches(wire.HasBatches(m.Result.Get("protocolVersion").Text()))
+	on := wire.HasBatches(m.Result.Get("protocolVersion").Text())
+	t.batches = &on
 }
 
 // discovery is the result of server/discover.
@@ -240,7 +241,7 @@ func (t *toLegacy) forward(m *wire.Message, rounds int, now time.Time) {
 	}
 	t.withLevel(k, now, func() {
 		if t.calls[k.id] == k { // not cancelled meanwhile
-			t.up = append(t.up, sent)
+			t.tell(sent)
 		}
 	})
 }
@@ -281,7 +282,7 @@ func (t *toLegacy) notification(out *wire.Message, now time.Time) {
 		t.cancelled(out, now)
 	default:
 		out.Route.Version = ""
-		t.up = append(t.up, out)
+		t.tell(out)
 	}
 }
 
@@ -301,7 +302,7 @@ func (t *toLegacy) cancelled(m *wire.Message, now time.Time) {
 		t.abandon(k, errInput)
 	case t.native:
 		m.Route.Version = ""
-		t.up = append(t.up, m)
+		t.tell(m)
 	}
 }
 

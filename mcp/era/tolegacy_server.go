@@ -102,7 +102,7 @@ func (t *toLegacy) violation(v *wire.Violation, now time.Time) {
 		v.ID = k.client
 		t.forget(k)
 	}
-	t.down = append(t.down, item{err: v})
+	t.down = append(t.down, item{v: v})
 }
 
 func (t *toLegacy) serverNotification(m *wire.Message) {

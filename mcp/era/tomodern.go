@@ -59,7 +59,7 @@ func (t *toModern) client(m *wire.Message, now time.Time) {
 	case m.Kind == wire.Request && isOwn(m.ID):
 		t.fail(m.ID, errID)
 	case m.Kind == wire.Request && isModern(m):
-		t.up = append(t.up, m)
+		t.tell(m)
 	case m.Kind == wire.Request && m.Parse() != nil:
 		t.fail(m.ID, errParams)
 	case m.Kind == wire.Request:
@@ -196,7 +196,7 @@ func (t *toModern) modern(k *round, m *wire.Message, e *strictjson.Edits) {
 		return
 	}
 	sent.ID, sent.Route, sent.Claim = k.id, k.route, nil
-	t.up = append(t.up, sent)
+	t.tell(sent)
 	if k.msg != m {
 		m.Release()
 	}
@@ -222,7 +222,7 @@ func (t *toModern) notification(out *wire.Message, now time.Time) {
 		if t.version != "" {
 			out.Route.Version = modernVersion
 		}
-		t.up = append(t.up, out)
+		t.tell(out)
 	}
 }
 
@@ -233,7 +233,7 @@ func (t *toModern) cancelled(m *wire.Message) {
 	k := t.byClient[idOf(m.Params.Get("requestId"))]
 	if k == nil {
 		m.Route.Version = modernVersion // a modern client's: the requests of legacy clients are known here
-		t.up = append(t.up, m)
+		t.tell(m)
 		return
 	}
 	if !k.id.IsZero() {
@@ -345,7 +345,7 @@ func (t *toModern) violation(v *wire.Violation, now time.Time) {
 		v.ID = k.client
 		t.forget(k)
 	}
-	t.down = append(t.down, item{err: v})
+	t.down = append(t.down, item{v: v})
 }
 
 func (t *toModern) tick(now time.Time) {

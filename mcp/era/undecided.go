@@ -20,6 +20,7 @@ type undecided struct {
 	due    time.Time       // for its answer, where the server may be deaf to it
 	legacy bool            // first is initialize
 	second bool            // the server has wanted to be asked again
+	probes bool            // the server is asked before the client's first message
 }
 
 var _ translator = (*undecided)(nil)
@@ -27,29 +28,32 @@ var _ translator = (*undecided)(nil)
 func (u *undecided) client(out *wire.Message, now time.Time) {
 	switch {
 	case u.first != nil && u.legacy: // its client speaks like the server so far
-		u.up = append(u.up, out)
+		u.tell(out)
 	case u.first != nil:
 		u.held = u.delay(u.held, out)
+	case u.probes:
+		u.first = out
+		u.ask(mcpmsg.Discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
 	case out.Kind == wire.Request && isModern(out):
 		u.first = out
 		if out.Method == mcpmsg.Discover {
 			u.asked, u.due = out.ID, now.Add(u.o.Patience)
-			u.up = append(u.up, out.Clone())
+			u.tell(out.Clone())
 			return
 		}
 		u.ask(mcpmsg.Discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
 	case out.Kind == wire.Request && out.Method == mcpmsg.Initialize:
 		u.first, u.legacy, u.asked = out, true, out.ID
-		u.up = append(u.up, out.Clone())
+		u.tell(out.Clone())
 	default:
-		u.up = append(u.up, out)
+		u.tell(out)
 	}
 }
 
 // discovery is params for server/discover in the name of the client.
 func (u *undecided) discovery() []byte {
 	m := u.first
-	if m.Parse() != nil {
+	if u.probes || m.Parse() != nil {
 		return []byte(probeParams)
 	}
 	meta := m.Params.Get("_meta")
@@ -79,15 +83,22 @@ func (u *undecided) server(m *wire.Message, now time.Time) {
 		}
 	case isOwn(m.ID):
 		m.Release() // late
-	case m.Kind == wire.Request && u.first != nil && !u.legacy:
+	case u.unasked() && m.Kind == wire.Request && m.Method == mcpmsg.Ping:
+		u.reply(m.ID, []byte("{}"))
+		m.Release()
+	case u.unasked() && m.Kind == wire.Request:
 		u.refuse(m.ID, errCannotAsk)
 		m.Release()
-	case u.first != nil && !u.legacy && m.Kind == wire.Notification:
-		m.Release() // a modern client has asked for none
+	case u.unasked() && m.Kind == wire.Notification:
+		m.Release()
 	default:
 		u.pass(m)
 	}
 }
+
+// unasked reports whether the client is a modern one, which a server neither asks nor tells
+// anything that it has not asked for.
+func (u *undecided) unasked() bool { return u.probes || u.first != nil && !u.legacy }
 
 // unreachable reports whether m says that there is nobody to be asked otherwise.
 func unreachable(m *wire.Message) bool {
@@ -118,7 +129,9 @@ func (u *undecided) discovered(m *wire.Message, now time.Time) {
 		u.second = true
 		u.ask(mcpmsg.Discover, u.discovery(), wire.Route{Version: modernVersion}, now, u.discovered)
 	case unreachable(m):
-		u.failLike(m, u.first.ID)
+		if u.first.Kind == wire.Request {
+			u.failLike(m, u.first.ID)
+		}
 		u.again(now)
 	default:
 		u.become(newToLegacy(u.sides), u.first, now)
@@ -193,7 +206,7 @@ func (u *undecided) violation(v *wire.Violation, now time.Time) {
 		u.become(newToLegacy(u.sides), u.first, now)
 		return
 	}
-	u.down = append(u.down, item{err: v})
+	u.down = append(u.down, item{v: v})
 }
 
 func (u *undecided) tick(now time.Time) {
