@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
@@ -224,12 +225,5 @@ func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseUint(h.Get("Retry-After-Ms"), 10, 32); err == nil {
 		return time.Duration(ms) * time.Millisecond
 	}
-	s := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(s, 10, 32); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(s); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
+	return backoff.RetryAfter(h.Get("Retry-After"), time.Now())
 }
