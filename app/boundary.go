@@ -94,10 +94,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 			return err
 		}
 	}
-	if b.scored = (trust.Options{}); r.Trust != nil {
-		b.scored = *r.Trust
-	}
-	b.scored = b.scored.OrDefault()
+	b.scored = r.Trust.OrDefault()
 	if recorded {
 		err = b.record(dir, r, n)
 	} else {

@@ -39,11 +39,12 @@ type Gateway struct {
 	src    *Source
 	listen string
 
-	sealer *era.Sealer
-	health meter.Health
-	fleet  *fleet.Fleet
-	admit  *admit.Admissions
-	ground *Ground // nil: not served
+	started *rules.Rules // with which the process began
+	sealer  *era.Sealer
+	health  meter.Health
+	fleet   *fleet.Fleet
+	admit   *admit.Admissions
+	ground  *Ground // nil: not served
 
 	handler atomic.Pointer[http.Handler]
 
@@ -72,7 +73,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("up: %w", err))
 	}
-	b := &Gateway{opt: o, src: src, listen: r.Listen, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
+	b := &Gateway{opt: o, src: src, listen: r.Listen, started: r, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
 	b.log = NewLog(o.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	b.listen = cmp.Or(o.Listen, b.listen)
 	if !loopback.Listener(b.listen) && !r.Auth.Set() { // that of a file was checked with the file

@@ -79,16 +79,6 @@ func followScores(f *standing.Follower) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// scoresChanged reports whether rules want scores that are made otherwise than those
-// of this process.
-func (b *Gateway) scoresChanged(r *rules.Rules) bool {
-	var o trust.Options
-	if r.Trust != nil {
-		o = *r.Trust
-	}
-	return o.OrDefault() != b.scored
-}
-
 // begunAnew: a snapshot that does not fit is no reason not to start: everything is at rest then.
 func (b *boundary) begunAnew(err error) error {
 	if errors.Is(err, trust.ErrSnapshot) {

@@ -126,10 +126,7 @@ func TestTrustKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(r *rules.Rules) *boundary {
-		b := &boundary{log: slog.New(slog.DiscardHandler)}
-		if r.Trust != nil {
-			b.scored = *r.Trust
-		}
+		b := &boundary{log: slog.New(slog.DiscardHandler), scored: r.Trust}
 		if err := b.openTrust(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +139,7 @@ func TestTrustKept(t *testing.T) {
 	if got := open(&rules.Rules{}).trust.Score(o, 1000); got != 300_000 {
 		t.Errorf("read again: %v", got)
 	}
-	if got := open(&rules.Rules{Trust: &trust.Options{Rest: 500_000}}).trust.Score(o, 1000); got != 500_000 {
+	if got := open(&rules.Rules{Trust: trust.Options{Rest: 500_000}}).trust.Score(o, 1000); got != 500_000 {
 		t.Errorf("other options: %v", got)
 	}
 	if left, _ := filepath.Glob(filepath.Join(path, ".trust-*")); left != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 
@@ -52,9 +51,8 @@ func (b *Gateway) take(r *rules.Rules) bool {
 	}
 	d := rules.Diff(old, r)
 	b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
-	if r.Listen != old.Listen || r.HTTP.MaxBody != old.HTTP.MaxBody || r.HTTP.Sessions != old.HTTP.Sessions ||
-		r.HTTP.SessionIdle != old.HTTP.SessionIdle || r.Limits != old.Limits || r.Telemetry != old.Telemetry || r.Store != old.Store || r.Evidence != old.Evidence || b.scoresChanged(r) || slices.Contains(d.Sections, "ground") {
-		b.log.Warn("listen, store, evidence, trust, ground, telemetry and the bounds of sessions change with the next start only")
+	if waiting := rules.Diff(b.started, r).Restart; len(waiting) > 0 {
+		b.log.Warn("restart the gateway: changed members of the configuration are read when it starts", "members", waiting)
 	}
 	return true
 }

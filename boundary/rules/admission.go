@@ -4,7 +4,6 @@ package rules
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -44,22 +43,35 @@ var (
 // maxAdmission bounds how long a check may take.
 const maxAdmission = time.Hour
 
-func newAdmission() Admission { return Admission{Wide: true, Timeout: 2 * time.Minute} }
+// section is what stands at the top or in a server, over what a holds already.
+func (a *Admission) section() value {
+	return section(a.members).then(func(c *compiler, p place) { c.admission(p, a) })
+}
 
-// admission reads what stands at the top or in a server, over what a holds already.
-func (c *compiler) admission(p place, a *Admission) {
-	c.object(p, members{
-		"pins":    func(p place) { a.Pins = choice(&c.reader, p, pinsWords, pinsValues) },
-		"first":   func(p place) { a.HoldFirst = choice(&c.reader, p, firstWords, heldValues) },
-		"wide":    func(p place) { a.Wide = c.boolean(p) },
-		"shadows": func(p place) { a.HoldShadows = choice(&c.reader, p, shadowWords, heldValues) },
-		"timeout": func(p place) { a.Timeout = c.duration(p, time.Second, maxAdmission) },
-		"dangerously_allow": func(p place) {
-			list := c.checkedList(p, maxNames, "the digest of an item, sha256: and 64 lower-case hex digits", isDigest)
-			slices.Sort(list)
-			a.DangerouslyAllow = strings.Join(list, " ")
-		},
+func (a *Admission) members() []member {
+	return []member{
+		{"pins", live, word(&a.Pins, PinsEnforce, pinsWords, pinsValues), "what becomes of what differs from its pin"},
+		{"first", live, word(&a.HoldFirst, false, firstWords, heldValues), "`hold`: also what was never seen waits for a reviewer"},
+		{"wide", live, boolean(&a.Wide, true), "look for every hidden character; `false`: only the 151 of SUSPICIOUS_UNICODE"},
+		{"shadows", live, word(&a.HoldShadows, false, shadowWords, heldValues), "what becomes of items that may be taken for another server's"},
+		{"timeout", live, duration(&a.Timeout, 2*time.Minute, time.Second, time.Hour), "of a check, without the review"},
+		{"dangerously_allow", live, digests(&a.DangerouslyAllow), "digests of items whose hidden text a reviewer has accepted"},
+	}
+}
+
+// digests is a list that is kept in order, apart by a space.
+func digests(v *string) value {
+	var all []string
+	x := list(&all, nil, maxNames, "the digest of an item, sha256: and 64 lower-case hex digits", isDigest).then(func(*compiler, place) {
+		slices.Sort(all)
+		*v = strings.Join(all, " ")
 	})
+	x.write = func(d *dumper, name string) { writeList(d, name, strings.Fields(*v)) }
+	return x
+}
+
+// admission checks what stands together.
+func (c *compiler) admission(p place, a *Admission) {
 	if a.Pins == PinsEnforce {
 		return
 	}
@@ -81,21 +93,4 @@ func IsPinName(s string) bool {
 func isDigest(s string) bool {
 	digits, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdef") == ""
-}
-
-func (d *dumper) admission(a *Admission) {
-	word := func(words []string, held bool) string {
-		if held {
-			return words[1]
-		}
-		return words[0]
-	}
-	d.object("admission", func() {
-		d.word("pins", pinsWords[a.Pins])
-		d.word("first", word(firstWords, a.HoldFirst))
-		d.word("wide", strconv.FormatBool(a.Wide))
-		d.word("shadows", word(shadowWords, a.HoldShadows))
-		d.duration("timeout", a.Timeout)
-		d.list("dangerously_allow", strings.Fields(a.DangerouslyAllow))
-	})
 }

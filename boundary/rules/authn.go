@@ -13,9 +13,24 @@ import (
 
 const maxTokenFile = 1 << 20 // bytes
 
-// auth reads who may come in. http.hosts has been read.
-func (c *compiler) auth(p place) {
-	c.object(p, members{"tokens": c.tokens, "oauth": c.oauth})
+func (a *Auth) members() []member {
+	return []member{
+		{"tokens", live, value{
+			read: (*compiler).tokens,
+			write: func(d *dumper, name string) {
+				if a.Tokens != nil {
+					d.word(name, quoted(a.tokens))
+					d.hidden(name, string(a.print[:]))
+				}
+			},
+			kind: "`file:PATH`, `env:NAME`", schema: schema{"type": "string", "pattern": "^(file|env):"},
+		}, "who has which bearer token ([auth](auth.md))"},
+		{"oauth", live, optional(&a.OAuth, oauthMembers, (*compiler).oauth), "accept tokens of OAuth issuers (RFC 9728), for `public_url`"},
+	}
+}
+
+// authSaid refuses a section that lets nobody in.
+func (c *compiler) authSaid(p place) {
 	if len(p.names) == 0 && p.kind == isObject {
 		c.report(p, "says nothing: want tokens, oauth or both")
 	}
@@ -50,7 +65,6 @@ func (c *compiler) tokens(p place) {
 		return v, err
 	})
 	c.out.Auth.print = print.sum()
-	c.secret.add(string(c.out.Auth.print[:]))
 	if err != nil {
 		c.out.Auth.Tokens = nil
 		c.authErrors(p, err)
@@ -65,64 +79,85 @@ func (c *compiler) authErrors(p place, err error) {
 	}
 }
 
-func (c *compiler) oauth(p place) {
-	o := &auth.ResourceOptions{Resource: c.out.PublicURL}
-	before := len(c.problems)
-	c.object(p, members{
-		"issuers": func(p place) {
-			c.list(p, 16, func(p place) { o.Issuers = append(o.Issuers, c.issuer(p)) })
-		},
-		"audience": func(p place) {
-			if s := c.text(p, 2048); s != "" && s != o.Resource {
-				o.Audiences = []string{s}
-			}
-		},
-		"scopes":                       func(p place) { o.Scopes = c.scopes(p) },
-		"algorithms":                   func(p place) { o.Algorithms = c.checkedList(p, 8, "EdDSA, ES256, PS256 or RS256", isAlgorithm) },
-		"dangerously_http_on_loopback": func(p place) { o.DangerouslyHTTPOnLoopback = c.boolean(p) },
-	}, "issuers")
+func oauthMembers(o *auth.ResourceOptions) []member {
+	return []member{
+		{"issuers", needed, issuers(&o.Issuers), "1 to 16 issuers, each an object or its URL"},
+		{"audience", live, value{
+			read: func(c *compiler, p place) {
+				if s := c.text(p, 2048); s != "" && s != c.out.PublicURL {
+					o.Audiences = []string{s}
+				}
+			},
+			write: func(d *dumper, name string) {
+				for _, audience := range o.Audiences {
+					d.word(name, quoted(audience))
+				}
+			},
+			kind: "string", schema: schema{"type": "string", "minLength": 1, "maxLength": 2048},
+		}, "a further `aud` that means this gateway and no other; accepted beside `public_url`"},
+		{"scopes", live, scopes(&o.Scopes), "that every token of these issuers needs, all of them; the metadata name them (`scopes_supported`)"},
+		{"algorithms", live, list(&o.Algorithms, nil, 8, "EdDSA, ES256, PS256 or RS256", isAlgorithm), "of signatures; default: all"},
+		{"dangerously_http_on_loopback", live, boolean(&o.DangerouslyHTTPOnLoopback, false), "let an issuer on loopback have an http URL"},
+	}
+}
+
+// oauth tries whether tokens can be checked.
+func (c *compiler) oauth(p place, o *auth.ResourceOptions, sound bool) bool {
+	o.Resource = c.out.PublicURL
 	if o.Resource == "" {
 		c.report(p, "needs public_url, which tokens are issued for")
 	}
-	if len(c.problems) > before {
-		return
+	if !sound || o.Resource == "" {
+		return false
 	}
 	if _, err := auth.NewResourceServer(*o); err != nil {
 		c.authErrors(p, err)
-		return
+		return false
 	}
-	c.out.Auth.OAuth = o
+	return true
 }
 
 func isAlgorithm(s string) bool {
 	return s == "EdDSA" || s == "ES256" || s == "PS256" || s == "RS256"
 }
 
-// issuer reads a URL, or an object with one. Its name is that of the host, unless
-// it says so.
-func (c *compiler) issuer(p place) (i auth.Issuer) {
-	if p.kind == isText {
-		i.URL = c.text(p, 2048)
-	} else {
-		c.object(p, members{
-			"url":                 func(p place) { i.URL = c.text(p, 2048) },
-			"name":                func(p place) { i.Name = c.text(p, 32) },
-			"jwks":                func(p place) { i.JWKS = c.text(p, 2048) },
-			"dangerously_untyped": func(p place) { i.DangerouslyUntyped = c.boolean(p) },
-		}, "url")
+func issuerMembers(i *auth.Issuer) []member {
+	return []member{
+		{"url", needed, text(&i.URL, 2048), "the issuer"},
+		{"name", live, text(&i.Name, 32), "begins the ids of its principals; default: its host"},
+		{"jwks", live, text(&i.JWKS, 2048), "URL of its keys; default: what its metadata name"},
+		{"dangerously_untyped", live, boolean(&i.DangerouslyUntyped, false), "accept tokens without `typ`"},
 	}
-	if u, err := url.Parse(i.URL); err == nil && i.Name == "" {
-		i.Name = u.Hostname()
-		if len(i.Name) > 32 {
-			c.report(p, "the host is longer than the 32 bytes of a name: give the issuer a name")
-		}
-	}
-	return i
 }
 
-// scopes reads names that a token may have (RFC 6749 §3.3).
-func (c *compiler) scopes(p place) []string {
-	return c.checkedList(p, maxNames, "a scope: ASCII without space, \" and \\", func(s string) bool {
+// issuers is a list of objects, of which each may be its URL alone. The name of an issuer is
+// that of the host, unless the file says it.
+func issuers(v *[]auth.Issuer) value {
+	x := objects(v, 16, issuerMembers, nil)
+	x.read = func(c *compiler, p place) {
+		c.list(p, 16, func(p place) {
+			var i auth.Issuer
+			if p.kind == isText {
+				i.URL = c.text(p, 2048)
+			} else {
+				c.object(p, issuerMembers(&i))
+			}
+			if u, err := url.Parse(i.URL); err == nil && i.Name == "" {
+				i.Name = u.Hostname()
+				if len(i.Name) > 32 {
+					c.report(p, "the host is longer than the 32 bytes of a name: give the issuer a name")
+				}
+			}
+			*v = append(*v, i)
+		})
+	}
+	x.short = schema{"type": "string", "minLength": 1}
+	return x
+}
+
+// scopes are names that a token may have (RFC 6749 §3.3).
+func scopes(v *[]string) value {
+	return list(v, []string{}, maxNames, "a scope: ASCII without space, \" and \\", func(s string) bool {
 		return len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) < 0
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 // A Classifier is one that judges what tools answer, by its name in the file.
 type Classifier struct {
 	name     string
-	Provider string // a key of providerMembers
+	Provider string // of classifierProviders
 	URL      string
 	Key      Value
 
@@ -55,23 +54,8 @@ const Local = "local"
 // judgeProvider is the provider that is a language model.
 const judgeProvider = "judge"
 
-// providerMembers says which members a provider has beside those that all have, and which of them
-// it needs.
-var providerMembers = map[string]struct{ needs, may []string }{
-	Local:         {},
-	"azure":       {needs: []string{"url", "key"}, may: []string{"api_version", plainMember}},
-	"bedrock":     {needs: []string{"url", "region", "guardrail", "version", "access_key", "secret_key"}, may: []string{"session_token", plainMember}},
-	"nemo":        {needs: []string{"url", "config"}, may: []string{"key", "model", plainMember}},
-	"model-armor": {needs: []string{"url", "key", "project", "location", "template"}, may: []string{plainMember}},
-	"lakera":      {needs: []string{"url", "key"}, may: []string{"project", plainMember}},
-	"http":        {needs: []string{"url", "model"}, may: []string{"key", "texts", "text_chars", plainMember}},
-	judgeProvider: {needs: []string{"url", "model", "format"}, may: []string{"key", "reasoning", "text_chars"}},
-}
-
-const plainMember = "dangerously_plain_http"
-
 var (
-	classifierProviders = slices.Sorted(maps.Keys(providerMembers))
+	classifierProviders = []string{"azure", "bedrock", "http", judgeProvider, "lakera", Local, "model-armor", "nemo"}
 	classifyModes       = []classify.Mode{classify.Enforce, classify.Shadow}
 	classifyModeWords   = []string{"enforce", "shadow"}
 	classifyFails       = []classify.Fail{classify.FailHold, classify.FailOpen, classify.FailClosed}
@@ -87,10 +71,10 @@ const (
 	maxDailyChars  = 1 << 40
 )
 
-// newClassifier is one that says nothing. Only the model of the program begins as one
-// that watches.
+// newClassifier is one that says nothing. Only the model of the program begins in shadow mode.
 func newClassifier(name string) *Classifier {
-	c := &Classifier{name: name, Flagged: classify.Hold, timeout: 2 * time.Second, concurrent: 8, most: 4 << 20, calls: 600}
+	c := &Classifier{name: name}
+	reset(c.members())
 	if name == Local {
 		c.beLocal()
 	}
@@ -101,82 +85,103 @@ func (c *Classifier) beLocal() {
 	c.Provider, c.Mode, c.concurrent, c.calls = Local, classify.Shadow, 1, maxCalls
 }
 
-// classifiers reads the section; it is read before what refers to it.
-func (c *compiler) classifiers(p place) {
-	c.names(p, maxClassifiers, isName, func(name string, _, val place) {
-		x := newClassifier(name)
-		before := len(c.problems)
-		c.classifier(val, x)
-		if len(c.problems) == before {
-			c.usable(val, x)
-		}
-		c.out.Classifiers[name] = x
-	})
-	// In the order of names: what stands where in the file changes nothing.
-	for _, name := range slices.Sorted(maps.Keys(c.out.Classifiers)) {
-		x := c.out.Classifiers[name]
-		for _, v := range []Value{x.Key, x.AccessKey, x.SecretKey, x.SessionKey} {
-			if v.text != "" {
-				c.secret.add(name, v.text)
+// classifiers are those of a file, by name.
+func classifiers(r *Rules) value {
+	all := func(yield func(string, *Classifier) bool) {
+		for _, name := range slices.Sorted(maps.Keys(r.Classifiers)) {
+			if !yield(name, r.Classifiers[name]) {
+				return
 			}
 		}
 	}
+	return named(maxClassifiers, isName, (*Classifier).members, func() *Classifier { return newClassifier("") },
+		func(c *compiler, name string, _, val place) {
+			x, before := newClassifier(name), len(c.problems)
+			c.provider(val, x)
+			c.object(val, x.members())
+			if len(c.problems) == before {
+				c.usable(val, x)
+			}
+			c.out.Classifiers[name] = x
+		}, all)
 }
 
-func (c *compiler) classifier(p place, x *Classifier) {
-	if p.kind == isObject && p.member("provider") != nil {
-		at := p.join("provider", p.member("provider"))
-		switch x.Provider = choice(&c.reader, at, classifierProviders, classifierProviders); {
-		case x.Provider == Local:
-			x.beLocal()
-		case x.name == Local && x.Provider != "":
-			c.show(at, "the name local is that of the model that comes with the program")
-		}
-	}
-	own := members{
-		"url":           func(p place) { x.URL = c.text(p, 2048) },
-		"key":           func(p place) { x.Key = c.reference(p) },
-		"api_version":   func(p place) { x.apiVersion = c.checked(p, "a label", isName) },
-		"region":        func(p place) { x.region = c.checked(p, "a label", isName) },
-		"guardrail":     func(p place) { x.guardrail = c.text(p, 2048) },
-		"version":       func(p place) { x.version = c.checked(p, "a label", isName) },
-		"access_key":    func(p place) { x.AccessKey = c.reference(p) },
-		"secret_key":    func(p place) { x.SecretKey = c.reference(p) },
-		"session_token": func(p place) { x.SessionKey = c.reference(p) },
-		"config":        func(p place) { x.config = c.text(p, 256) },
-		"model":         func(p place) { x.Model = c.checked(p, "the name of a model, without spaces", isModel) },
-		"format":        func(p place) { x.Format = choice(&c.reader, p, providerWords, providers) },
-		"reasoning":     func(p place) { x.reasoning = c.boolean(p) },
-		"project":       func(p place) { x.project = c.checked(p, "a label", isName) },
-		"location":      func(p place) { x.location = c.checked(p, "a label", isName) },
-		"template":      func(p place) { x.template = c.checked(p, "a label", isName) },
-		"texts":         func(p place) { x.texts = c.integer(p, 1, 1024) },
-		"text_chars":    func(p place) { x.Chars = c.integer(p, 200, 1_000_000) },
-		plainMember:     func(p place) { x.plainHTTP = c.boolean(p) },
-	}
-	m := members{
-		"provider":   func(place) {},
-		"mode":       func(p place) { x.Mode = choice(&c.reader, p, classifyModeWords, classifyModes) },
-		"fail":       func(p place) { x.Fail = choice(&c.reader, p, classifyFailWords, classifyFails) },
-		"flagged":    func(p place) { x.Flagged = choice(&c.reader, p, flaggedWords, flaggedOutcomes) },
-		"limit":      func(p place) { x.limit = c.number(p, 1) },
-		"timeout":    func(p place) { x.timeout = c.duration(p, 10*time.Millisecond, time.Minute) },
-		"concurrent": func(p place) { x.concurrent = c.integer(p, 1, 1024) },
-		"max_bytes":  func(p place) { x.most = c.size(p, 1<<10, 64<<20) },
-		"calls":      func(p place) { x.calls = c.integer(p, 1, maxCalls) },
-		"chars":      func(p place) { x.DailyChars = int64(c.integer(p, 1, maxDailyChars)) },
-		"all_tools":  func(p place) { x.all = c.boolean(p) },
-	}
-	of, known := providerMembers[x.Provider]
-	if !known { // which has been told, if there is one
-		maps.Copy(m, own)
-		c.object(p, m, "provider")
+// provider reads which one it is, before the members that depend on it.
+func (c *compiler) provider(p place, x *Classifier) {
+	at := p.at("provider")
+	if p.kind != isObject || at.node == nil {
 		return
 	}
-	for _, name := range slices.Concat(of.needs, of.may) {
-		m[name] = own[name]
+	switch x.Provider = choice(&c.reader, at, classifierProviders, classifierProviders); {
+	case x.Provider == Local:
+		x.beLocal()
+	case x.name == Local && x.Provider != "":
+		c.show(at, "the name local is that of the model that comes with the program")
 	}
-	c.object(p, m, of.needs...)
+}
+
+// A providerMember is one that some providers have.
+type providerMember struct {
+	needs, may string // the providers that need it, and those that may have it
+	member
+}
+
+const remoteProviders = "azure bedrock nemo model-armor lakera http"
+
+func (x *Classifier) ofProviders() []providerMember {
+	label := func(v *string) value { return checked(v, "", "a label", isName) }
+	return []providerMember{
+		{remoteProviders + " " + judgeProvider, "", member{"url", live, text(&x.URL, 2048), "https, or http on this machine"}},
+		{"azure model-armor lakera", "nemo http judge", member{"key", live, reference(&x.Key), "key of the service"}},
+		{"", "azure", member{"api_version", live, label(&x.apiVersion), "default: 2024-09-01"}},
+		{"bedrock", "", member{"region", live, label(&x.region), "region of the service"}},
+		{"bedrock", "", member{"guardrail", live, text(&x.guardrail, 2048), "identifier of the guardrail"}},
+		{"bedrock", "", member{"version", live, label(&x.version), "version of the guardrail"}},
+		{"bedrock", "", member{"access_key", live, reference(&x.AccessKey), "access key id"}},
+		{"bedrock", "", member{"secret_key", live, reference(&x.SecretKey), "secret access key"}},
+		{"", "bedrock", member{"session_token", live, reference(&x.SessionKey), "token of a temporary session"}},
+		{"nemo", "", member{"config", live, text(&x.config, 256), "the configuration of guardrails"}},
+		{"http judge", "nemo", member{"model", live, modelName(&x.Model), "the model; of `http`, with its version"}},
+		{"judge", "", member{"format", live, word(&x.Format, "", providerWords, providers), "the format of the provider's API, as `review.provider`"}},
+		{"", "judge", member{"reasoning", live, boolean(&x.reasoning, false), "the model takes no temperature"}},
+		{"model-armor", "lakera", member{"project", live, label(&x.project), "the project"}},
+		{"model-armor", "", member{"location", live, label(&x.location), "location of the template"}},
+		{"model-armor", "", member{"template", live, label(&x.template), "the template"}},
+		{"", "http", member{"texts", live, integer(&x.texts, 0, 1, 1024), "texts of one question"}},
+		{"", "http judge", member{"text_chars", live, integer(&x.Chars, 0, 200, 1_000_000), "characters of one question"}},
+		{"", remoteProviders, member{"dangerously_plain_http", live, boolean(&x.plainHTTP, false), "allow an http URL beyond this machine"}},
+	}
+}
+
+// members are those of every provider, and those of its own. All are while the provider is not known.
+func (x *Classifier) members() []member {
+	provider := word(&x.Provider, x.Provider, classifierProviders, classifierProviders)
+	provider.read = func(*compiler, place) {} // which compiler.provider has done
+	out := []member{{"provider", live, provider, "the service; of the classifier `local`: `local`"}}
+	if x.Provider == "" {
+		out[0].trait = needed
+	}
+	for _, m := range x.ofProviders() {
+		switch needs := slices.Contains(strings.Fields(m.needs), x.Provider); {
+		case needs:
+			m.trait |= needed
+			fallthrough
+		case x.Provider == "", slices.Contains(strings.Fields(m.may), x.Provider):
+			out = append(out, m.member)
+		}
+	}
+	return append(out, []member{
+		{"mode", live, word(&x.Mode, classify.Enforce, classifyModeWords, classifyModes), "`enforce` is asked before a result is delivered; `shadow` behind it, which changes nothing (default of `local`)"},
+		{"fail", live, word(&x.Fail, classify.FailHold, classifyFailWords, classifyFails), "what becomes of a result that was not judged: `open` delivers it, `closed` withholds it"},
+		{"flagged", live, word(&x.Flagged, classify.Hold, flaggedWords, flaggedOutcomes), "what becomes of a flagged result: `withhold` is for good"},
+		{"limit", live, number(&x.limit, 0, 1), "score from which a text is flagged; 0: as the classifier says"},
+		{"timeout", live, duration(&x.timeout, 2*time.Second, 10*time.Millisecond, time.Minute), "of all questions about one result"},
+		{"concurrent", live, integer(&x.concurrent, 8, 1, 1024), "questions at one time; default of `local`: 1"},
+		{"max_bytes", live, size(&x.most, 4<<20, 1<<10, 64<<20), "bytes of one result; of a longer one nothing is judged"},
+		{"calls", live, integer(&x.calls, 600, 1, maxCalls), "questions a minute, beyond which nothing is judged; default of `local`: 1,000,000"},
+		{"chars", live, integer(&x.DailyChars, 0, 1, maxDailyChars), "characters a day, counted by this process; default: no limit"},
+		{"all_tools", live, boolean(&x.all, false), "also judge what cannot hold an injection ([classify](classify.md))"},
+	}...)
 }
 
 // usable tries whether a classifier can be made of it.
@@ -259,58 +264,3 @@ func (x *Classifier) Options(of classify.Classifier, cache classify.Cache) class
 
 // Equal reports whether two mean the same, keys included.
 func (x *Classifier) Equal(y *Classifier) bool { return *x == *y }
-
-// classifierList reads names of classifiers of this file.
-func (c *compiler) classifierList(p place) []string {
-	return c.checkedList(p, maxOfTool, "the name of a classifier of this file, or local", func(name string) bool {
-		return c.out.Classifiers[name] != nil
-	})
-}
-
-func (d *dumper) classifiers(all map[string]*Classifier) {
-	d.object("classifiers", func() {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			d.object(quoted(name), func() { d.classifier(all[name]) })
-		}
-	})
-}
-
-func (d *dumper) classifier(x *Classifier) {
-	d.word("provider", x.Provider)
-	text := map[string]string{"url": x.URL, "api_version": x.apiVersion, "region": x.region, "guardrail": x.guardrail, "version": x.version,
-		"config": x.config, "model": x.Model, "project": x.project, "location": x.location, "template": x.template,
-		"key": x.Key.ref, "access_key": x.AccessKey.ref, "secret_key": x.SecretKey.ref, "session_token": x.SessionKey.ref}
-	of := providerMembers[x.Provider]
-	for _, name := range slices.Sorted(slices.Values(slices.Concat(of.needs, of.may))) {
-		switch {
-		case text[name] != "":
-			d.quote(name, text[name])
-		case name == "format":
-			d.word(name, providerWords[slices.Index(providers, x.Format)])
-		case name == "reasoning":
-			d.boolean(name, x.reasoning)
-		case name == plainMember:
-			d.boolean(name, x.plainHTTP)
-		case name == "texts" && x.texts > 0:
-			d.integer(name, x.texts)
-		case name == "text_chars" && x.Chars > 0:
-			d.integer(name, x.Chars)
-		}
-	}
-	d.word("mode", x.Mode.String())
-	d.word("fail", x.Fail.String())
-	d.word("flagged", x.Flagged.String())
-	d.word("limit", strconv.FormatFloat(x.limit, 'f', -1, 64))
-	d.duration("timeout", x.timeout)
-	d.integer("concurrent", x.concurrent)
-	d.word("max_bytes", spellSize(x.most))
-	d.integer("calls", x.calls)
-	if x.DailyChars > 0 {
-		d.word("chars", strconv.FormatInt(x.DailyChars, 10))
-	}
-	d.boolean("all_tools", x.all)
-}
-
-func sameClassifiers(a, b *Rules) bool {
-	return maps.EqualFunc(a.Classifiers, b.Classifiers, (*Classifier).Equal)
-}

@@ -85,7 +85,7 @@ func TestProviders(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for p := range providerMembers {
+	for _, p := range classifierProviders {
 		if !seen[p] {
 			t.Errorf("no example of %s", p)
 		}

@@ -48,42 +48,82 @@ func Parse(src []byte, o Options) (*Rules, error) {
 	if problems != nil {
 		return nil, problems
 	}
-	c := &compiler{src: string(src), opt: o.orSystem(), secret: fingerprint{sha256.New()}, out: newRules()}
+	c := &compiler{src: string(src), opt: o.orSystem(), out: newRules()}
 	if !c.version(place{node: root}) {
 		return nil, c.problems.sorted()
 	}
-	c.file(place{node: root})
+	c.root = place{node: root}
+	c.object(c.root, c.out.members())
+	c.reach()
+	c.hosts()
+	for _, compileTools := range c.last {
+		compileTools()
+	}
 	if len(c.problems) > 0 {
 		return nil, c.problems.sorted()
 	}
-	c.out.print = c.secret.sum()
-	c.out.text = dump(c.out)
-	return c.out, nil
+	return c.out.dumped(), nil
 }
 
 type compiler struct {
 	reader
-	src    string // the file: where in it an expression stands
-	opt    Options
-	secret fingerprint // of what Effective does not show
-	out    *Rules
-	last   []func() // what is done behind the exceptions
+	src string // the file: where in it an expression stands
+	opt Options
+	out *Rules
+
+	root place
+	last []func() // what is done behind the exceptions
 }
 
 // newRules are those of a file that says nothing.
 func newRules() *Rules {
-	return &Rules{
-		Listen: listen.Default,
-		HTTP: HTTP{
-			MaxBody: 32 << 20, Sessions: 256, SessionIdle: 30 * time.Minute, Drain: 10 * time.Second,
-			Limits: auth.Limits{Rate: 50, Burst: 100, Concurrent: 64},
-		},
-		Limits:      Limits{Memory: gateway.DefaultMemory, Children: 256, ChildrenPerServer: 256, ChildrenPerPrincipal: 64},
-		Telemetry:   Telemetry{Metrics: true},
-		admission:   newAdmission(),
-		Classifiers: map[string]*Classifier{Local: newClassifier(Local)},
-		defaults:    newSettings(),
-		byName:      map[string]*Server{},
+	r := &Rules{Classifiers: map[string]*Classifier{Local: newClassifier(Local)}, byName: map[string]*Server{}}
+	reset(r.members())
+	return r
+}
+
+// dumped is r with what is shown and compared of it.
+func (r *Rules) dumped() *Rules {
+	table := r.members()
+	r.text, r.print = dump(table, false), sha256.Sum256(dump(table, true))
+	return r
+}
+
+// members are those of the file. A row stands behind those that it refers to.
+func (r *Rules) members() []member {
+	return []member{
+		{"version", live, value{
+			read:  func(*compiler, place) {}, // it was read first
+			write: func(d *dumper, name string) { d.word(name, formatVersion) },
+			kind:  "`" + formatVersion + "`", schema: schema{"const": 1},
+		}, "the version of this format"},
+		{"listen", restart, checked(&r.Listen, listen.Default, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", listen.IsAddress),
+			"the only address; beyond loopback it needs `auth`"},
+		{"store", restart, store(&r.Store), "where state is kept; default: the state directory"},
+		{"public_url", live, parsed(&r.PublicURL, "an https URL, or http on loopback", (*compiler).publicURL),
+			"what clients see; `auth.oauth` needs it"},
+		{"tokens", live, tokenTable(r), "control tokens of your own models, beside those of this version ([tokens](tokens.md))"},
+		{"http", live, section(r.HTTP.members), "the listener"},
+		{"limits", restart, section(r.Limits.members), "what sessions cost together ([Limits](#limits))"},
+		{"auth", live, section(r.Auth.members).then((*compiler).authSaid).saying(schema{"minProperties": 1}), "who may come in; default: everyone who reaches the listener"},
+		{"telemetry", restart, section(r.Telemetry.members), "what is told of the running process"},
+		{"review", live, optional(&r.Review, (*Review).members, (*compiler).review), "the model that judges what servers say of themselves; default: no model"},
+		{"evidence", restart, section(r.Evidence.members).then((*compiler).evidence), "the ledger of decisions ([Evidence](#evidence))"},
+		{"quarantine", live, section(func() []member {
+			return []member{{"recipients", live, recipients(&r.Reviewers),
+				"public keys of age: what is held is kept encrypted to them; default: as it is"}}
+		}), "results that wait for a reviewer"},
+		{"policy", live, policySection(&r.Policy), "what becomes of calls and results ([policy](policy.md)); default: no policy"},
+		{"trust", restart, trustSection(&r.Trust), "scores of servers and tools ([trust](trust.md))"},
+		{"guard", ofGuard, optional(&r.Guard, (*Guard).members, (*compiler).guard), "settings of `pellucid guard -c` ([guard](guard.md))"},
+		{"ground", restart, groundSection(&r.Ground), "serves the grounding adapter at `/ground/mcp` ([Grounding](#grounding))"},
+		{"admission", live, r.admission.section(), "what is checked before a word of a server is seen; each server may override a member ([Admission](#admission))"},
+		{"classifiers", live, classifiers(r), "classifiers that judge what tools answer ([Classifiers](#classifiers))"},
+		{"defaults", ofServers, section(func() []member { return r.defaults.members(r, ofDefaults) }),
+			"of every server; each may be overridden in a server, and there by tool"},
+		{"servers", ofServers, servers(r), "the MCP servers ([Servers](#servers))"},
+		{"exceptions", ofServers, objects(&r.Exceptions, maxExceptions, func(e *exception) []member { return e.members(r) }, nil),
+			"what is let through although a rule says hold ([Exceptions](#exceptions))"},
 	}
 }
 
@@ -110,7 +150,7 @@ func (c *compiler) version(root place) bool {
 		c.wrongKind(root, "an object that begins with version: 1")
 		return false
 	}
-	at := place{root.member("version"), "version"}
+	at := root.at("version")
 	if at.node == nil {
 		c.report(place{root.node, "version"}, "is missing: want version: 1")
 		return true
@@ -126,64 +166,6 @@ func (c *compiler) version(root place) bool {
 	return true
 }
 
-func (c *compiler) file(root place) {
-	out := c.out
-	var servers, exceptions, http, authn, listen place
-	if n := root.member("classifiers"); n != nil {
-		c.classifiers(place{n, "classifiers"})
-	}
-	keep := func(to *place) func(place) { return func(p place) { *to = p } }
-	c.object(root, members{
-		"version":     func(place) {},
-		"listen":      func(p place) { listen = p; c.listen(p) },
-		"store":       func(p place) { out.Store = c.storeOf(p) },
-		"public_url":  func(p place) { out.PublicURL = c.publicURL(p) },
-		"http":        keep(&http),
-		"limits":      c.limits,
-		"auth":        keep(&authn),
-		"telemetry":   c.telemetry,
-		"review":      c.review,
-		"evidence":    c.evidence,
-		"quarantine":  c.quarantine,
-		"policy":      c.policy,
-		"trust":       c.trust,
-		"guard":       c.guard,
-		"ground":      c.ground,
-		"tokens":      c.controlTokens,
-		"admission":   func(p place) { c.admission(p, &out.admission) },
-		"defaults":    func(p place) { c.object(p, c.settings(&out.defaults, ofDefaults)) },
-		"classifiers": func(place) {}, // read before what refers to them
-		"servers":     keep(&servers),
-		"exceptions":  keep(&exceptions),
-	})
-	// What refers to others is read behind them.
-	if http.node != nil {
-		c.http(http)
-	}
-	if authn.node != nil {
-		c.auth(authn)
-	}
-	c.reach(listen, root)
-	c.hosts()
-	if servers.node != nil {
-		c.servers(servers, authn.node != nil)
-	}
-	if exceptions.node != nil {
-		c.list(exceptions, maxExceptions, c.exception)
-	}
-	for _, compileTools := range c.last {
-		compileTools()
-	}
-}
-
-// listen reads host:port. A host is an address or localhost, so that nobody but
-// who writes this file decides where it is.
-func (c *compiler) listen(p place) {
-	if s := c.checked(p, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", listen.IsAddress); s != "" {
-		c.out.Listen = s
-	}
-}
-
 // IsHTTP reports whether s is an http or https URL with a host.
 func IsHTTP(s string) bool {
 	u, err := url.Parse(s)
@@ -191,14 +173,15 @@ func IsHTTP(s string) bool {
 }
 
 // reach checks what a listener beyond loopback needs.
-func (c *compiler) reach(listen, root place) {
+func (c *compiler) reach() {
 	if loopback.Listener(c.out.Listen) {
 		return
 	}
-	if root.member("auth") == nil {
+	listen := c.root.at("listen")
+	if c.root.member("auth") == nil {
 		c.show(listen, "listens beyond loopback, which needs auth")
 	}
-	if len(c.out.HTTP.Hosts) == 0 && root.member("public_url") == nil {
+	if len(c.out.HTTP.Hosts) == 0 && c.root.member("public_url") == nil {
 		c.show(listen, "listens beyond loopback, which needs http.hosts or public_url")
 	}
 }
@@ -212,6 +195,20 @@ func (c *compiler) hosts() {
 	}
 }
 
+func store(v *Store) value {
+	return value{
+		read: func(c *compiler, p place) { *v = c.storeOf(p) },
+		write: func(d *dumper, name string) {
+			if v.Path != "" {
+				d.word(name, quoted("file:"+v.Path))
+			}
+			d.value(name, v.URL)
+		},
+		kind:   "`file:PATH` of an SQLite file, `env:NAME` or a postgres:// URL without a password",
+		schema: schema{"type": "string", "pattern": "^(file:.|env:|postgres://|postgresql://)"},
+	}
+}
+
 func (c *compiler) storeOf(p place) (out Store) {
 	s := c.text(p, maxText)
 	switch path, isFile := strings.CutPrefix(s, "file:"); {
@@ -220,7 +217,6 @@ func (c *compiler) storeOf(p place) (out Store) {
 		out.Path = c.opt.locate(path)
 	case strings.HasPrefix(s, "env:"):
 		out.URL = c.value(p)
-		c.secret.add(out.URL.text)
 	case !isPostgres(s):
 		c.report(p, "want file:PATH, env:NAME or postgres://HOST/DATABASE")
 	case hasPassword(s):
@@ -273,54 +269,68 @@ func (c *compiler) publicURL(p place) string {
 // unlimited is a rate that nobody reaches, in requests a second.
 const unlimited = 1e9
 
-func (c *compiler) http(p place) {
-	h := &c.out.HTTP
-	c.object(p, members{
-		"hosts": func(p place) {
-			h.Hosts = c.checkedList(p, maxNames, "a host, such as mcp.example.org or 10.0.0.1:8080",
-				func(s string) bool { return auth.CheckLocal([]string{s}, nil) == nil })
-		},
-		"origins": func(p place) {
-			h.Origins = c.checkedList(p, maxNames, "an origin, such as https://app.example.org",
-				func(s string) bool { return auth.CheckLocal(nil, []string{s}) == nil })
-		},
-		"max_body":     func(p place) { h.MaxBody = c.size(p, 1<<10, 512<<20) },
-		"sessions":     func(p place) { h.Sessions = c.integer(p, 1, 1_000_000) },
-		"session_idle": func(p place) { h.SessionIdle = c.duration(p, time.Second, 7*24*time.Hour) },
-		"rate":         func(p place) { h.Limits.Rate = c.number(p, 1e6) },
-		"burst":        func(p place) { h.Limits.Burst = c.integer(p, 1, 1_000_000) },
-		"concurrency":  func(p place) { h.Limits.Concurrent = c.integer(p, 1, 1_000_000) },
-		"drain":        func(p place) { h.Drain = c.duration(p, 0, time.Hour) },
-	})
-	if h.Limits.Rate == 0 { // which is auth's own default in auth.Limits
-		h.Limits.Rate = unlimited
+func (h *HTTP) members() []member {
+	return []member{
+		{"hosts", live, list(&h.Hosts, nil, maxNames, "a host, such as mcp.example.org or 10.0.0.1:8080",
+			func(s string) bool { return auth.CheckLocal([]string{s}, nil) == nil }),
+			"accepted `Host`, with any port where none is given; default: the names of loopback and of `public_url`"},
+		{"origins", live, list(&h.Origins, []string{}, maxNames, "an origin, such as https://app.example.org",
+			func(s string) bool { return auth.CheckLocal(nil, []string{s}) == nil }),
+			"accepted `Origin`, beside those of the hosts"},
+		{"max_body", restart, size(&h.MaxBody, 32<<20, 1<<10, 512<<20), "bytes of the body of a request"},
+		{"sessions", restart, integer(&h.Sessions, 256, 1, 1_000_000), "open at one time, at each of `/mcp` and `/mcp/NAME`"},
+		{"session_idle", restart, duration(&h.SessionIdle, 30*time.Minute, time.Second, 7*24*time.Hour), "after which an idle session ends"},
+		{"rate", live, rate(&h.Limits.Rate), "requests a second, by principal; 0: no limit"},
+		{"burst", live, integer(&h.Limits.Burst, 100, 1, 1_000_000), "requests at once after a pause, by principal"},
+		{"concurrency", live, integer(&h.Limits.Concurrent, 64, 1, 1_000_000), "requests under way, by principal"},
+		{"drain", live, duration(&h.Drain, 10*time.Second, 0, time.Hour), "how long requests under way may take when the gateway ends"},
 	}
 }
 
-func (c *compiler) limits(p place) {
-	l := &c.out.Limits
-	c.object(p, members{
-		"memory":                 func(p place) { l.Memory = c.size(p, 16<<20, 1<<40) },
-		"children":               func(p place) { l.Children = c.integer(p, 1, 100_000) },
-		"children_per_server":    func(p place) { l.ChildrenPerServer = c.integer(p, 1, 100_000) },
-		"children_per_principal": func(p place) { l.ChildrenPerPrincipal = c.integer(p, 1, 100_000) },
+// rate is a number of which 0 means that there is no limit; to package auth 0 is its default.
+func rate(v *float64) value {
+	x := number(v, 50, 1e6).then(func(*compiler, place) {
+		if *v == 0 {
+			*v = unlimited
+		}
 	})
+	write := x.write
+	x.write = func(d *dumper, name string) {
+		if *v == unlimited {
+			d.word(name, "0")
+			return
+		}
+		write(d, name)
+	}
+	return x
 }
 
-func (c *compiler) telemetry(p place) {
-	t := &c.out.Telemetry
-	c.object(p, members{
-		"metrics": func(p place) { t.Metrics = c.boolean(p) },
-		"otlp": func(p place) {
-			t.OTLP = c.urlValue(p)
-			c.secret.add(t.OTLP.text)
-		},
-		"log": func(p place) {
-			t.LogLevel = choice(&c.reader, p, []string{"debug", "info", "warn", "error"},
-				[]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError})
-		},
-		"log_format": func(p place) { t.LogJSON = choice(&c.reader, p, []string{"text", "json"}, []bool{false, true}) },
-	})
+func (l *Limits) members() []member {
+	return []member{
+		{"memory", live, size(&l.Memory, gateway.DefaultMemory, 16<<20, 1<<40), "bytes that messages under way may cost"},
+		{"children", live, integer(&l.Children, 256, 1, 100_000), "processes of servers, of all sessions"},
+		{"children_per_server", live, integer(&l.ChildrenPerServer, 256, 1, 100_000), "processes of one server"},
+		{"children_per_principal", live, integer(&l.ChildrenPerPrincipal, 64, 1, 100_000), "processes of one principal's sessions; without `auth` it does not count"},
+	}
+}
+
+func (t *Telemetry) members() []member {
+	return []member{
+		{"metrics", live, boolean(&t.Metrics, true), "serve `GET /metrics`"},
+		{"otlp", live, urlValue(&t.OTLP), "URL that traces are sent to; default: no traces"},
+		{"log", live, word(&t.LogLevel, slog.LevelInfo, []string{"debug", "info", "warn", "error"},
+			[]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}), "the least level that is logged"},
+		{"log_format", live, word(&t.LogJSON, false, []string{"text", "json"}, []bool{false, true}), "the form of the log"},
+	}
+}
+
+// urlValue is an http or https URL or a reference to one.
+func urlValue(v *Value) value {
+	return value{
+		read:  func(c *compiler, p place) { *v = c.urlValue(p) },
+		write: func(d *dumper, name string) { d.value(name, *v) },
+		kind:  "an http or https URL, `env:NAME` or `file:PATH`", schema: schema{"type": "string", "pattern": "^([hH][tT][tT][pP][sS]?://|env:|file:)"},
+	}
 }
 
 // urlValue reads an http or https URL, or a reference to one, without credentials
@@ -352,22 +362,22 @@ func urlFault(v Value) string {
 	return ""
 }
 
-func (c *compiler) exception(p place) {
-	var e exception
+func (e *exception) members(r *Rules) []member {
 	until := func(s string) (ok bool) {
 		e.until, ok = rfc3339.Parse(s)
 		return ok
 	}
-	c.object(p, members{
-		"server": func(p place) {
-			e.server = c.checked(p, "the name of a server of this file", func(s string) bool { return c.out.byName[s] != nil })
-		},
-		"tool":  func(p place) { e.tool = c.checked(p, "the name of a tool, not a pattern", isToolName) },
-		"code":  func(p place) { e.code = finding.Code(c.checked(p, "the code of a finding", isCode)) },
-		"until": func(p place) { c.checked(p, "a time, such as 2026-12-31T00:00:00Z", until) },
-		"why":   func(p place) { e.why = c.text(p, 1024) },
-	}, "server", "code", "until", "why")
-	c.out.Exceptions = append(c.out.Exceptions, e)
+	return []member{
+		{"server", needed, checked(&e.server, "", "the name of a server of this file", func(s string) bool { return r.byName[s] != nil }), "the server"},
+		{"tool", live, checked(&e.tool, "", "the name of a tool, not a pattern", isToolName), "the tool; default: every tool of the server"},
+		{"code", needed, checked((*string)(&e.code), "", "the code of a finding", isCode), "the code of a finding ([scrub](scrub.md))"},
+		{"until", needed, value{
+			read:  func(c *compiler, p place) { c.checked(p, "a time, such as 2026-12-31T00:00:00Z", until) },
+			write: func(d *dumper, name string) { d.word(name, quoted(e.until.Format(time.RFC3339Nano))) },
+			kind:  "a time of RFC 3339", schema: schema{"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]"},
+		}, "when the exception ends"},
+		{"why", needed, text(&e.why, 1024), "the operator's reason"},
+	}
 }
 
 func isCode(s string) bool { return finding.Code(s).Known() }

@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 )
@@ -20,10 +21,12 @@ type Difference struct {
 	// Sections are the top-level members that are different and are of no server:
 	// what they say may need a new listener, or a new start.
 	Sections []string
+
+	Restart []string // the members of these that are read when the gateway starts, as limits.memory
 }
 
 // Equal reports whether a and b mean the same, the secrets that they refer to included.
-func Equal(a, b *Rules) bool { return string(a.text) == string(b.text) && a.print == b.print }
+func Equal(a, b *Rules) bool { return a.print == b.print }
 
 // Diff says how new differs from old.
 func Diff(old, new *Rules) Difference {
@@ -31,9 +34,9 @@ func Diff(old, new *Rules) Difference {
 	for _, name := range slices.Sorted(maps.Keys(old.byName)) {
 		was, is := old.byName[name], new.byName[name]
 		switch {
-		case is == nil || !slices.Equal(was.upstream(), is.upstream()):
+		case is == nil || !same(was.ending(), is.ending()):
 			d.Ended = append(d.Ended, name)
-		case !same(func(d *dumper) { d.server(was) }, func(d *dumper) { d.server(is) }) || !slices.Equal(old.exceptions(name), new.exceptions(name)):
+		case !same(was.members(old), is.members(new)) || !slices.Equal(old.exceptions(name), new.exceptions(name)):
 			d.Ruled = append(d.Ruled, name)
 		}
 	}
@@ -42,20 +45,42 @@ func Diff(old, new *Rules) Difference {
 			d.Added = append(d.Added, name)
 		}
 	}
-	for _, s := range sections {
-		if !s.same(old, new) {
-			d.Sections = append(d.Sections, s.name)
+	was, is := old.members(), new.members()
+	for i := range was {
+		if was[i].trait&ofServers == 0 && !same(was[i:i+1], is[i:i+1]) {
+			d.Sections = append(d.Sections, was[i].name)
 		}
 	}
+	d.Restart = changed("", was, is, restart)
 	return d
 }
 
-// same compares what two dumps say.
-func same(a, b func(*dumper)) bool {
-	var x, y dumper
-	a(&x)
-	b(&y)
-	return x.b.String() == y.b.String()
+// same reports whether two tables say the same, secrets included.
+func same(a, b []member) bool { return bytes.Equal(dump(a, true), dump(b, true)) }
+
+// changed are the paths of the members that differ and have a trait; 0: of all that differ.
+func changed(under string, was, is []member, of trait) (paths []string) {
+	for i, m := range was {
+		if same(was[i:i+1], is[i:i+1]) {
+			continue
+		}
+		path, has := under+m.name, of == 0 || m.trait&of != 0
+		var inside []string
+		if m.value.form == objectForm {
+			if x, y := m.value.inner(), is[i].value.inner(); len(x) > 0 && len(y) > 0 {
+				within := of
+				if has {
+					within = 0
+				}
+				inside = changed(path+".", x, y, within)
+			}
+		}
+		if has && len(inside) == 0 {
+			inside = []string{path}
+		}
+		paths = append(paths, inside...)
+	}
+	return paths
 }
 
 // exceptions are those of one server.
@@ -66,31 +91,4 @@ func (r *Rules) exceptions(server string) (out []exception) {
 		}
 	}
 	return out
-}
-
-var sections = []struct {
-	name string
-	same func(a, b *Rules) bool
-}{
-	{"listen", func(a, b *Rules) bool { return a.Listen == b.Listen }},
-	{"store", func(a, b *Rules) bool { return a.Store == b.Store }},
-	{"public_url", func(a, b *Rules) bool { return a.PublicURL == b.PublicURL }},
-	{"http", func(a, b *Rules) bool {
-		return same(func(d *dumper) { d.http(&a.HTTP) }, func(d *dumper) { d.http(&b.HTTP) })
-	}},
-	{"auth", func(a, b *Rules) bool {
-		return a.Auth.print == b.Auth.print && same(func(d *dumper) { d.auth(&a.Auth) }, func(d *dumper) { d.auth(&b.Auth) })
-	}},
-	{"limits", func(a, b *Rules) bool { return a.Limits == b.Limits }},
-	{"tokens", func(a, b *Rules) bool { return a.tokens == b.tokens && a.tokensPrint == b.tokensPrint }},
-	{"telemetry", func(a, b *Rules) bool { return a.Telemetry == b.Telemetry }},
-	{"review", sameReview},
-	{"classifiers", sameClassifiers},
-	{"evidence", sameEvidence},
-	{"quarantine", sameQuarantine},
-	{"policy", samePolicy},
-	{"trust", sameTrust},
-	{"guard", sameGuard},
-	{"ground", sameGround},
-	{"admission", func(a, b *Rules) bool { return a.admission == b.admission }},
 }

@@ -181,9 +181,9 @@ func TestDiff(t *testing.T) {
 		{"b.example", "c.example", Difference{Ended: []string{"b"}}},
 		{"version: 1\n", "version: 1\ndefaults: {max_chars: 9}\n", Difference{Ruled: []string{"a", "b"}}},
 		{"version: 1\n", "version: 1\nlisten: 127.0.0.1:1\nhttp: {rate: 1}\ntelemetry: {log: debug}\nstore: file:x\npublic_url: https://x.example\n",
-			Difference{Sections: []string{"listen", "store", "public_url", "http", "telemetry"}}},
+			Difference{Sections: []string{"listen", "store", "public_url", "http", "telemetry"}, Restart: []string{"listen", "store", "telemetry.log"}}},
 		{"version: 1\n", "version: 1\nreview: {provider: anthropic, url: https://a.example, model: m}\n", Difference{Sections: []string{"review"}}},
-		{"version: 1\n", "version: 1\nlimits: {children: 9}\n", Difference{Sections: []string{"limits"}}},
+		{"version: 1\n", "version: 1\nlimits: {children: 9}\n", Difference{Sections: []string{"limits"}, Restart: []string{"limits.children"}}},
 		{"auth: {tokens: file:tokens.json}", "", Difference{Sections: []string{"auth"}}},
 		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
 	} {

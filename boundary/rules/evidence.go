@@ -37,42 +37,27 @@ var (
 
 func (m EvidenceMode) String() string { return evidenceWords[m] }
 
+func (e *Evidence) members() []member {
+	return []member{
+		{"mode", live, word(&e.Mode, BestEffort, evidenceWords, evidenceModes), "how a decision is recorded ([Evidence](#evidence))"},
+		{"origin", live, checked(&e.Origin, "", "a label without +, such as example.com/log", ledger.ValidOrigin),
+			"the log's name, for ever; default: one is made up at the first start"},
+		{"key", live, reference(&e.Key), "the log's private key, `PRIVATE+KEY+…`; default: one of the state directory"},
+	}
+}
+
+// evidence reads the key, once the whole section has been read.
 func (c *compiler) evidence(p place) {
 	e := &c.out.Evidence
-	var key place
-	c.object(p, members{
-		"mode": func(p place) { e.Mode = choice(&c.reader, p, evidenceWords, evidenceModes) },
-		"origin": func(p place) {
-			e.Origin = c.checked(p, "a label without +, such as example.com/log", ledger.ValidOrigin)
-		},
-		"key": func(p place) { key, e.Key = p, c.reference(p) },
-	})
 	if e.Key.text == "" {
 		return
 	}
-	c.secret.add(e.Key.text)
 	s, err := ledger.ParseSigner(strings.TrimSpace(e.Key.text))
-	switch {
+	switch key := p.at("key"); {
 	case err != nil:
 		c.report(key, "does not hold a log's private key, PRIVATE+KEY+NAME+HASH+…")
 	case e.Origin != "" && s.Name() != e.Origin:
 		c.report(key, "is a key of another log than origin names")
 	}
 	e.signer = s
-}
-
-func (d *dumper) evidence(e *Evidence) {
-	d.object("evidence", func() {
-		d.word("mode", e.Mode.String())
-		if e.Origin != "" {
-			d.quote("origin", e.Origin)
-		}
-		if e.Key.ref != "" {
-			d.quote("key", e.Key.ref)
-		}
-	})
-}
-
-func sameEvidence(a, b *Rules) bool {
-	return a.Evidence.Mode == b.Evidence.Mode && a.Evidence.Origin == b.Evidence.Origin && a.Evidence.Key == b.Evidence.Key
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
@@ -178,53 +179,86 @@ func groundFile[T any](c *groundCompiler, member string, i int, path string, par
 	return v
 }
 
-// ground reads the section ground.
-func (c *compiler) ground(p place) {
-	g := &Ground{}
-	at := map[string]place{}
-	lists := map[string][]place{}
-	path := func(to *string, member string) func(place) {
-		return func(p place) { at[member], *to = p, c.groundPath(p) }
-	}
-	list := func(to *[]string, member string, read func(place) string) func(place) {
-		return func(p place) {
-			at[member] = p
-			c.list(p, maxNames, func(p place) {
-				if s := read(p); s != "" {
-					*to, lists[member] = append(*to, s), append(lists[member], p)
-				}
-			})
+// groundSection is the section ground, and what stands in the files that it names.
+func groundSection(to **Ground) value {
+	x := optional(to, (*Ground).members, (*compiler).ground)
+	write := x.write
+	x.write = func(d *dumper, name string) {
+		write(d, name)
+		if *to != nil {
+			d.hidden(name, string((*to).print[:]))
 		}
 	}
-	text := func(p place) string { return c.text(p, maxText) }
-	c.object(p, members{
-		"store":           func(p place) { g.Store = c.storeOf(p) },
-		"policy":          func(p place) { g.Policy = choice(&c.reader, p, GroundPolicies, GroundPolicies) },
-		"scope":           func(p place) { g.Scope = choice(&c.reader, p, GroundScopes, GroundScopes) },
-		"domains":         path(&g.Domains, "domains"),
-		"did_web":         func(p place) { g.DIDWeb = c.boolean(p) },
-		"verdicts":        list(&g.Verdicts, "verdicts", text),
-		"profiles":        list(&g.Profiles, "profiles", c.groundPath),
-		"default_profile": func(p place) { at["default_profile"], g.Default = p, text(p) },
-		"validators":      path(&g.Validators, "validators"),
-		"issuers":         list(&g.Issuers, "issuers", text),
-		"peers": func(p place) {
-			c.list(p, maxPeers, func(p place) {
-				g.Peers, lists["peers"] = append(g.Peers, c.groundPeer(p)), append(lists["peers"], p)
-			})
-		},
-		"dangerously_ingest_untyped": func(p place) { g.DangerouslyIngestUntyped = c.boolean(p) },
-		"dangerously_rfc_set_only":   func(p place) { g.DangerouslyRFCSetOnly = c.boolean(p) },
-	})
-	c.out.Ground = g
+	return x
+}
+
+func (g *Ground) members() []member {
+	text := func(c *compiler, p place) string { return c.text(p, maxText) }
+	same := func(s string) string { return s }
+	return []member{
+		{"store", live, store(&g.Store), "default: `PELLUCID_DB`, else `ground.db` in the state directory; `up --db` has precedence"},
+		{"policy", live, word(&g.Policy, GroundPolicies[0], GroundPolicies, GroundPolicies), "what becomes of characters that are taken for ASCII ones"},
+		{"scope", live, word(&g.Scope, GroundScopes[0], GroundScopes, GroundScopes), "which texts that is about ([scrub](scrub.md))"},
+		{"domains", live, groundPath(&g.Domains), "a registry of domains; default: the built-in one"},
+		{"did_web", live, boolean(&g.DIDWeb, false), "fetch the keys of did:web identifiers"},
+		{"verdicts", live, texts(&g.Verdicts, "a verdict", text, same), "names of verdicts beside the built-in ones"},
+		{"profiles", live, texts(&g.Profiles, "`file:PATH`", (*compiler).groundPath, fileReference), "each consensus profile that a query may name"},
+		{"default_profile", live, parsed(&g.Default, "string", text), "identifier of one of them; default: every domain alike"},
+		{"validators", live, groundPath(&g.Validators), "what is known of validators"},
+		{"issuers", live, texts(&g.Issuers, "a DID", text, same), "DIDs whose cascade events are believed, beside the operator's"},
+		{"peers", live, objects(&g.Peers, maxPeers, (*GroundPeer).members, nil), "feeds that are taken over"},
+		{"dangerously_ingest_untyped", live, boolean(&g.DangerouslyIngestUntyped, false), "accept texts that are not plain"},
+		{"dangerously_rfc_set_only", live, boolean(&g.DangerouslyRFCSetOnly, false), "remove only the hidden characters that the RFC names"},
+	}
+}
+
+// ground reads the files of the section, once the whole section has been read.
+func (c *compiler) ground(p place, g *Ground, sound bool) bool {
 	for _, f := range g.Compile(c.opt) {
-		where := at[f.Member]
-		if all := lists[f.Member]; f.index < len(all) && f.Member != "verdicts" {
-			where = all[f.index]
+		where := p.at(f.Member)
+		if f.Member != "verdicts" && sound && where.kind == isList {
+			where = place{where.elements[f.index], where.path + "[" + strconv.Itoa(f.index) + "]"}
 		}
 		c.report(where, "%v", f.Cause)
 	}
-	c.last = append(c.last, func() { c.secret.add(string(g.print[:])) }) // wherever the section stands
+	return true
+}
+
+// texts is a list of strings that read makes something of.
+func texts(v *[]string, kind string, read func(c *compiler, p place) string, show func(string) string) value {
+	return value{
+		read: func(c *compiler, p place) {
+			c.list(p, maxNames, func(p place) {
+				if s := read(c, p); s != "" {
+					*v = append(*v, s)
+				}
+			})
+		},
+		write: func(d *dumper, name string) {
+			if len(*v) > 0 {
+				all := make([]string, len(*v))
+				for i, s := range *v {
+					all[i] = show(s)
+				}
+				writeList(d, name, all)
+			}
+		},
+		kind:   "list of at most " + strconv.Itoa(maxNames) + ": " + kind,
+		schema: schema{"type": "array", "maxItems": maxNames, "items": schema{"type": "string", "minLength": 1}},
+	}
+}
+
+func fileReference(path string) string { return "file:" + path }
+
+// groundPath is the path of a file that is given as file:PATH.
+func groundPath(v *string) value {
+	x := parsed(v, "`file:PATH`", (*compiler).groundPath).saying(schema{"pattern": "^file:."})
+	x.write = func(d *dumper, name string) {
+		if *v != "" {
+			d.word(name, quoted(fileReference(*v)))
+		}
+	}
+	return x
 }
 
 // groundPath reads file:PATH.
@@ -241,68 +275,9 @@ func (c *compiler) groundPath(p place) string {
 	return c.opt.locate(path)
 }
 
-func (c *compiler) groundPeer(p place) (out GroundPeer) {
-	c.object(p, members{
-		"url":   func(p place) { out.URL = c.text(p, 2048) },
-		"token": func(p place) { out.Token = c.reference(p) },
-	}, "url")
-	return out
-}
-
-func (d *dumper) ground(g *Ground) {
-	if g == nil {
-		return
+func (x *GroundPeer) members() []member {
+	return []member{
+		{"url", needed, text(&x.URL, 2048), "the feed of another adapter"},
+		{"token", live, reference(&x.Token), "the bearer token"},
 	}
-	files := func(paths []string) []string {
-		out := make([]string, len(paths))
-		for i, p := range paths {
-			out[i] = "file:" + p
-		}
-		return out
-	}
-	d.object("ground", func() {
-		d.store(&g.Store)
-		d.word("policy", orFirst(g.Policy, GroundPolicies))
-		d.word("scope", orFirst(g.Scope, GroundScopes))
-		if g.Domains != "" {
-			d.quote("domains", "file:"+g.Domains)
-		}
-		d.boolean("did_web", g.DIDWeb)
-		d.list("verdicts", g.Verdicts)
-		d.list("profiles", files(g.Profiles))
-		if g.Default != "" {
-			d.quote("default_profile", g.Default)
-		}
-		if g.Validators != "" {
-			d.quote("validators", "file:"+g.Validators)
-		}
-		d.list("issuers", g.Issuers)
-		if len(g.Peers) > 0 {
-			d.object("peers", func() {
-				for _, p := range g.Peers {
-					token := ""
-					if p.Token.isSecret() {
-						token = ", token: " + quoted(p.Token.String())
-					}
-					d.line("- {url: ", quoted(p.URL), token, "}")
-				}
-			})
-		}
-		d.boolean("dangerously_ingest_untyped", g.DangerouslyIngestUntyped)
-		d.boolean("dangerously_rfc_set_only", g.DangerouslyRFCSetOnly)
-	})
-}
-
-func orFirst(word string, words []string) string {
-	if word == "" {
-		return words[0]
-	}
-	return word
-}
-
-func sameGround(a, b *Rules) bool {
-	if a.Ground == nil || b.Ground == nil {
-		return a.Ground == b.Ground
-	}
-	return a.Ground.print == b.Ground.print && same(func(d *dumper) { d.ground(a.Ground) }, func(d *dumper) { d.ground(b.Ground) })
 }

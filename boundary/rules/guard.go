@@ -61,68 +61,85 @@ const (
 	maxGuardNames = 64
 )
 
-func (c *compiler) guard(p place) {
-	g := &Guard{}
-	before := len(c.problems)
-	var calibration place
-	c.object(p, members{
-		"upstream": func(p place) { g.Upstream = c.upstream(p) },
-		"key":      func(p place) { g.Key = c.reference(p) },
-		"mode":     func(p place) { g.Audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true}) },
-		"fail":     func(p place) { g.FailOpen = choice(&c.reader, p, []string{"closed", "open"}, []bool{false, true}) },
-		"buffer":   func(p place) { g.Buffer = c.boolean(p) },
-		"pass": func(p place) {
-			g.Pass = c.checkedList(p, maxGuardNames, `a method and a path, such as "GET /v1/files/*?limit&after"`, isGuardRoute)
-		},
-		"guess": func(p place) { g.NoGuess = !c.boolean(p) },
-		"untrusted_tools": func(p place) {
-			g.UntrustedTools = c.checkedList(p, maxGuardTools, "the name of a tool, where * stands for any characters", isToolKey)
-		},
-		"tools": func(p place) {
-			c.names(p, maxGuardTools, isToolKey, func(name string, _, val place) { g.Tools = append(g.Tools, c.guardTool(name, val)) })
-		},
-		"budget": func(p place) {
-			c.object(p, members{
-				"calls":       func(p place) { g.Calls = c.integer(p, 1, maxGuardCalls) },
-				"concurrency": func(p place) { g.Concurrency = c.integer(p, 1, 64) },
-				"time":        func(p place) { g.Time = c.duration(p, time.Second, time.Hour) },
-				"factor":      func(p place) { g.Factor = c.integer(p, 1, 1000) },
-				"min_tokens":  func(p place) { g.MinTokens = c.integer(p, 1, 100_000_000) },
-			})
-		},
-		"strategy":    func(p place) { g.Strategy = choice(&c.reader, p, strategyWords, strategyWords) },
-		"refine":      func(p place) { g.Refine = c.boolean(p) },
-		"calibration": func(p place) { calibration = p },
-		"severity": func(p place) {
-			s := &g.Severity
-			c.object(p, members{
-				"low": func(p place) { s.Low = c.share(p) }, "medium": func(p place) { s.Medium = c.share(p) },
-				"high": func(p place) { s.High = c.share(p) }, "critical": func(p place) { s.Critical = c.share(p) },
-			}, "low", "medium", "high", "critical")
-			if s.Low > s.Medium || s.Medium > s.High || s.High > s.Critical {
+func (g *Guard) members() []member {
+	return []member{
+		{"upstream", live, parsed(&g.Upstream, "an http or https URL", (*compiler).upstream), "the provider, such as https://api.openai.com/v1"},
+		{"key", live, reference(&g.Key), "key for the provider; default: clients bring their own"},
+		{"mode", live, word(&g.Audit, false, enforceOrAudit, []bool{false, true}), "`audit` holds nothing, and records what would have been held"},
+		{"fail", live, word(&g.FailOpen, false, []string{"closed", "open"}, []bool{false, true}), "what happens to a call that could not be decided: `closed` refuses it"},
+		{"buffer", live, boolean(&g.Buffer, false), "hold every answer whole"},
+		{"pass", live, list(&g.Pass, nil, maxGuardNames, `a method and a path, such as "GET /v1/files/*?limit&after"`, isGuardRoute),
+			"routes that are forwarded although nothing inspects their answers"},
+		{"guess", live, opposite(&g.NoGuess), "take a tool for read-only whose name says so; `false`: what no pattern matches is privileged"},
+		{"untrusted_tools", live, list(&g.UntrustedTools, nil, maxGuardTools, "the name of a tool, where * stands for any characters", isToolKey),
+			"tools whose description is third-party text as well"},
+		{"tools", live, guardTools(g), "what is at stake, by the name or pattern of tools; the first that matches decides"},
+		{"budget", live, section(func() []member {
+			return []member{
+				{"calls", live, integer(&g.Calls, 0, 1, maxGuardCalls), "calls of the model that one decision may take"},
+				{"concurrency", live, integer(&g.Concurrency, 0, 1, 64), "of these at one time"},
+				{"time", live, duration(&g.Time, 0, time.Second, time.Hour), "that one decision may take"},
+				{"factor", live, integer(&g.Factor, 0, 1, 1000), "tokens, as a multiple of what the held answer has cost"},
+				{"min_tokens", live, integer(&g.MinTokens, 0, 1, 100_000_000), "tokens in any case"},
+			}
+		}), "what one decision may cost"},
+		{"strategy", live, word(&g.Strategy, "", strategyWords, strategyWords), "the order in which pieces are withheld"},
+		{"refine", live, boolean(&g.Refine, false), "search inside the piece that took control"},
+		{"calibration", live, parsed(&g.Calibration, "PATH or `file:PATH`", func(c *compiler, p place) string {
+			if s := c.text(p, maxText); s != "" {
+				return c.opt.locate(strings.TrimPrefix(s, "file:"))
+			}
+			return ""
+		}), "a file of `pellucid ccr calibrate`; default: not measured"},
+		{"severity", live, section(g.Severity.members).then(func(c *compiler, p place) {
+			if s := g.Severity; s.Low > s.Medium || s.Medium > s.High || s.High > s.Critical {
 				c.report(p, "the bands do not begin in their order")
 			}
-		},
-		"blame": func(p place) { n := c.share(p); g.Blame = &n },
-		"quarantine": func(p place) {
+		}).when(func() bool { return g.Severity != GuardSeverity{} }), "where the bands of severity begin"},
+		{"blame", live, someShare(&g.Blame), "severity from which a source loses trust"},
+		{"quarantine", live, section(func() []member {
 			q := &g.Quarantine
-			c.object(p, members{
-				"scope": func(p place) { q.Scope = choice(&c.reader, p, scopeWords, scopeWords) },
-				"from":  func(p place) { n := c.share(p); q.From = &n },
-				"for":   func(p place) { q.For = c.duration(p, time.Minute, 365*24*time.Hour) },
-			})
+			return []member{
+				{"scope", live, word(&q.Scope, "", scopeWords, scopeWords), "what gateways on the same store withhold: the text, results of its tool, or of its server"},
+				{"from", live, someShare(&q.From), "severity from which they do"},
+				{"for", live, duration(&q.For, 0, time.Minute, 365*24*time.Hour), "how long"},
+			}
+		}), "what becomes of a source that took control"},
+	}
+}
+
+func (c *compiler) guard(_ place, _ *Guard, sound bool) bool { return sound }
+
+func (s *GuardSeverity) members() []member {
+	return []member{
+		{"low", needed, share(&s.Low, 0), ""}, {"medium", needed, share(&s.Medium, 0), ""},
+		{"high", needed, share(&s.High, 0), ""}, {"critical", needed, share(&s.Critical, 0), ""},
+	}
+}
+
+func guardTools(g *Guard) value {
+	return named(maxGuardTools, isToolKey, (*GuardTool).members, func() *GuardTool { return new(GuardTool) },
+		func(c *compiler, name string, _, val place) {
+			t := GuardTool{Tool: name}
+			c.object(val, reset(t.members()))
+			g.Tools = append(g.Tools, t)
 		},
-	})
-	if calibration.node != nil {
-		if s := c.text(calibration, maxText); s != "" {
-			g.Calibration = c.opt.locate(strings.TrimPrefix(s, "file:"))
-		}
+		func(yield func(string, *GuardTool) bool) {
+			for i := range g.Tools {
+				if !yield(g.Tools[i].Tool, &g.Tools[i]) {
+					return
+				}
+			}
+		})
+}
+
+func (t *GuardTool) members() []member {
+	names := func(v *[]string) value { return list(v, nil, maxGuardNames, "the name of an argument", isToolKey) }
+	return []member{
+		{"privilege", live, share(&t.Privilege, 1000), "how much is at stake; 0: its calls need no verdict"},
+		{"critical", live, names(&t.Critical), "arguments that have to come from a trusted text"},
+		{"free", live, names(&t.Free), "arguments that may come from any text"},
 	}
-	if len(c.problems) > before {
-		return
-	}
-	c.secret.add(g.Key.text)
-	c.out.Guard = g
 }
 
 // isGuardRoute reports whether s names a method and a path; package guard says which of
@@ -140,19 +157,27 @@ func (c *compiler) upstream(p place) string {
 	return s
 }
 
-func (c *compiler) guardTool(name string, p place) GuardTool {
-	t := GuardTool{Tool: name, Privilege: 1000}
-	list := func(to *[]string) func(place) {
-		return func(p place) {
-			*to = c.checkedList(p, maxGuardNames, "the name of an argument", isToolKey)
+// share is a number from 0 to 1, kept in thousandths.
+func share(v *int, or int) value {
+	return value{
+		reset: func() { *v = or },
+		read:  func(c *compiler, p place) { *v = c.share(p) },
+		write: func(d *dumper, name string) { d.word(name, strconv.FormatFloat(float64(*v)/1000, 'f', -1, 64)) },
+		kind:  "number, 0 to 1, at most three decimals", schema: schema{"type": "number", "minimum": 0, "maximum": 1},
+	}
+}
+
+// someShare is one that need not be said.
+func someShare(v **int) value {
+	n := new(int)
+	x := share(n, 0).then(func(*compiler, place) { *v = n })
+	x.reset = nil
+	x.write = func(d *dumper, name string) {
+		if *v != nil {
+			share(*v, 0).write(d, name)
 		}
 	}
-	c.object(p, members{
-		"privilege": func(p place) { t.Privilege = c.share(p) },
-		"critical":  list(&t.Critical),
-		"free":      list(&t.Free),
-	})
-	return t
+	return x
 }
 
 // share reads a number from 0 to 1 in thousandths.
@@ -165,128 +190,4 @@ func (c *compiler) share(p place) int {
 		return 0
 	}
 	return n
-}
-
-func spellShare(n int) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }
-
-func (d *dumper) guard(g *Guard) {
-	if g == nil {
-		return
-	}
-	pick := func(no, yes string, v bool) string {
-		if v {
-			return yes
-		}
-		return no
-	}
-	d.object("guard", func() {
-		if g.Upstream != "" {
-			d.quote("upstream", g.Upstream)
-		}
-		if g.Key.ref != "" {
-			d.quote("key", g.Key.ref)
-		}
-		d.word("mode", pick("enforce", "audit", g.Audit))
-		d.word("fail", pick("closed", "open", g.FailOpen))
-		d.boolean("buffer", g.Buffer)
-		if len(g.Pass) > 0 {
-			d.list("pass", g.Pass)
-		}
-		d.boolean("guess", !g.NoGuess)
-		if len(g.UntrustedTools) > 0 {
-			d.list("untrusted_tools", g.UntrustedTools)
-		}
-		d.guardTools(g.Tools)
-		d.guardBudget(g)
-		if g.Strategy != "" {
-			d.word("strategy", g.Strategy)
-		}
-		d.boolean("refine", g.Refine)
-		if g.Calibration != "" {
-			d.quote("calibration", g.Calibration)
-		}
-		d.guardSeverity(g.Severity)
-		if g.Blame != nil {
-			d.word("blame", spellShare(*g.Blame))
-		}
-		d.guardQuarantine(g.Quarantine)
-	})
-}
-
-func (d *dumper) guardTools(list []GuardTool) {
-	if len(list) == 0 {
-		return
-	}
-	d.object("tools", func() {
-		for _, t := range list {
-			d.object(quoted(t.Tool), func() {
-				d.word("privilege", spellShare(t.Privilege))
-				if len(t.Critical) > 0 {
-					d.list("critical", t.Critical)
-				}
-				if len(t.Free) > 0 {
-					d.list("free", t.Free)
-				}
-			})
-		}
-	})
-}
-
-func (d *dumper) guardBudget(g *Guard) {
-	if g.Calls+g.Concurrency+g.Factor+g.MinTokens+int(g.Time) == 0 {
-		return
-	}
-	number := func(name string, n int) {
-		if n > 0 {
-			d.integer(name, n)
-		}
-	}
-	d.object("budget", func() {
-		number("calls", g.Calls)
-		number("concurrency", g.Concurrency)
-		if g.Time > 0 {
-			d.duration("time", g.Time)
-		}
-		number("factor", g.Factor)
-		number("min_tokens", g.MinTokens)
-	})
-}
-
-func (d *dumper) guardSeverity(s GuardSeverity) {
-	if s == (GuardSeverity{}) {
-		return
-	}
-	d.object("severity", func() {
-		d.word("low", spellShare(s.Low))
-		d.word("medium", spellShare(s.Medium))
-		d.word("high", spellShare(s.High))
-		d.word("critical", spellShare(s.Critical))
-	})
-}
-
-func (d *dumper) guardQuarantine(q GuardQuarantine) {
-	if q == (GuardQuarantine{}) {
-		return
-	}
-	d.object("quarantine", func() {
-		if q.Scope != "" {
-			d.word("scope", q.Scope)
-		}
-		if q.From != nil {
-			d.word("from", spellShare(*q.From))
-		}
-		if q.For > 0 {
-			d.duration("for", q.For)
-		}
-	})
-}
-
-func sameGuard(a, b *Rules) bool {
-	key := func(g *Guard) Value {
-		if g == nil {
-			return Value{}
-		}
-		return g.Key
-	}
-	return key(a.Guard) == key(b.Guard) && same(func(d *dumper) { d.guard(a.Guard) }, func(d *dumper) { d.guard(b.Guard) })
 }

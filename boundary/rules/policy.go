@@ -32,12 +32,9 @@ type policySource struct {
 	onError  policy.Action
 	without  []string
 	own      []policy.Rule
-	ownAt    []ruleAt
+	ownAt    []place
 	inherits []policy.Rule // of the preset, without what is left out
 }
-
-// ruleAt says where the members of a rule stand.
-type ruleAt map[string]place
 
 const (
 	noPreset      = "none"
@@ -45,26 +42,20 @@ const (
 	maxPrivileged = 1024
 )
 
-// policy reads the section of that name.
-func (c *compiler) policy(p place) {
-	s, privileged := policySource{}, []string(nil)
-	without := place{}
-	before := len(c.problems)
-	m := c.policyMembers(&s, 0)
-	m["without"] = func(p place) { without = p }
-	m["privileged"] = func(p place) {
-		privileged = c.checkedList(p, maxPrivileged, "SERVER/TOOL, where * stands for any characters", isToolPath)
-	}
-	c.object(p, m)
-	if without.node != nil { // behind the preset, wherever that stands
-		s.without = c.checkedList(without, policy.MaxRules, "the name of a rule of the preset", s.leaveOut)
-	}
-	if len(c.problems) > before {
-		return
-	}
-	if compiled := c.compilePolicy(p, &s); compiled != nil {
-		c.out.Policy = &Policy{Policy: compiled, source: s, privileged: privileged}
-	}
+// policySection is the policy of a file.
+func policySection(to **Policy) value {
+	return optional(to, (*Policy).members, func(c *compiler, p place, x *Policy, sound bool) bool {
+		if sound {
+			x.Policy = c.compilePolicy(p, &x.source)
+		}
+		return x.Policy != nil
+	})
+}
+
+func (p *Policy) members() []member {
+	return append(p.source.members(0),
+		member{"without", live, list(&p.source.without, nil, policy.MaxRules, "the name of a rule of the preset", p.source.leaveOut), "rules of the preset that do not apply"},
+		member{"privileged", live, list(&p.privileged, nil, maxPrivileged, "SERVER/TOOL, where * stands for any characters", isToolPath), "tools that act, whatever their server says"})
 }
 
 func isToolPath(s string) bool {
@@ -72,21 +63,21 @@ func isToolPath(s string) bool {
 	return slash && server != "" && tool != "" && len(s) <= maxToolName
 }
 
-// policyMembers says how to read what stands in a policy and in a preset.
-func (c *compiler) policyMembers(s *policySource, depth int) members {
-	return members{
-		"preset": func(p place) {
-			words := append([]string{noPreset}, policy.Presets...)
-			s.preset = choice(&c.reader, p, words, words)
+var enforceOrAudit = []string{"enforce", "audit"}
+
+// members are what stands in a policy and in a preset.
+func (s *policySource) members(depth int) []member {
+	words := append([]string{noPreset}, policy.Presets...)
+	rules := objects(&s.own, policy.MaxRules, ruleMembers, func(_ *compiler, p place, _ *policy.Rule) { s.ownAt = append(s.ownAt, p) })
+	return []member{
+		{"preset", live, word(&s.preset, "", words, words).then(func(c *compiler, p place) {
 			if s.preset != "" && s.preset != noPreset && depth < maxPresets {
 				c.preset(p, s, depth)
 			}
-		},
-		"mode": func(p place) { s.audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true}) },
-		"on_error": func(p place) {
-			s.onError = choice(&c.reader, p, []string{"hold", "deny"}, []policy.Action{policy.Hold, policy.Deny})
-		},
-		"rules": func(p place) { c.list(p, policy.MaxRules, func(p place) { c.policyRule(p, s) }) },
+		}), "rules that come with the program ([policy](policy.md))"},
+		{"mode", live, word(&s.audit, false, enforceOrAudit, []bool{false, true}), "`audit`: rules are recorded, and decide nothing"},
+		{"on_error", live, word(&s.onError, policy.Hold, []string{"hold", "deny"}, []policy.Action{policy.Hold, policy.Deny}), "what a rule means that cannot be evaluated"},
+		{"rules", live, rules, "the rules, beside those of the preset"},
 	}
 }
 
@@ -104,7 +95,7 @@ func (c *compiler) preset(p place, s *policySource, depth int) {
 	inner := &compiler{reader: reader{problems: problems}}
 	of := policySource{}
 	if problems == nil {
-		inner.object(place{node: root}, inner.policyMembers(&of, depth+1))
+		inner.object(place{node: root}, reset(of.members(depth+1)))
 	}
 	if len(inner.problems) > 0 {
 		c.report(p, "this preset cannot be read: %s", inner.problems[0].String())
@@ -116,26 +107,17 @@ func (c *compiler) preset(p place, s *policySource, depth int) {
 	}
 }
 
-func (c *compiler) policyRule(p place, s *policySource) {
-	r, at := policy.Rule{}, ruleAt{"": p}
-	keep := func(name string, read func(place)) func(place) {
-		return func(p place) { at[name] = p; read(p) }
+func ruleMembers(r *policy.Rule) []member {
+	return []member{
+		{"name", needed, text(&r.Name, 64), "names the rule in records"},
+		{"on", needed, word(&r.On, 0, []string{"result", "call"}, []policy.Direction{policy.Result, policy.Call}), "what the rule decides about"},
+		{"when", needed, text(&r.When, 4*policy.MaxExpression), "an expression in CEL"},
+		{"unless", live, text(&r.Unless, 4*policy.MaxExpression), "an expression in CEL"},
+		{"then", needed, action(&r.Then), "what becomes of it"},
+		{"profile", live, text(&r.Profile, 64), "how text is scrubbed, of `then: sanitise`"},
+		{"question", live, text(&r.Question, policy.MaxQuestion), "what is asked, of `then: ask`"},
+		{"mode", live, word(&r.Audit, false, enforceOrAudit, []bool{false, true}), "`audit`: the rule is recorded, and decides nothing"},
 	}
-	c.object(p, members{
-		"name": keep("name", func(p place) { r.Name = c.text(p, 64) }),
-		"on": keep("on", func(p place) {
-			r.On = choice(&c.reader, p, []string{"result", "call"}, []policy.Direction{policy.Result, policy.Call})
-		}),
-		"when":     keep("when", func(p place) { r.When = c.text(p, 4*policy.MaxExpression) }),
-		"unless":   keep("unless", func(p place) { r.Unless = c.text(p, 4*policy.MaxExpression) }),
-		"then":     keep("then", func(p place) { r.Then = c.action(p) }),
-		"profile":  keep("profile", func(p place) { r.Profile = c.text(p, 64) }),
-		"question": keep("question", func(p place) { r.Question = c.text(p, policy.MaxQuestion) }),
-		"mode": keep("mode", func(p place) {
-			r.Audit = choice(&c.reader, p, []string{"enforce", "audit"}, []bool{false, true})
-		}),
-	}, "name", "on", "when", "then")
-	s.own, s.ownAt = append(s.own, r), append(s.ownAt, at)
 }
 
 // compilePolicy compiles what a preset and the file say together. The preset's rules
@@ -151,10 +133,10 @@ func (c *compiler) compilePolicy(p place, s *policySource) *policy.Policy {
 			c.report(p, "%s: %s", f.Member, f.Fault)
 			continue
 		}
-		at := s.ownAt[f.Rule-n]
-		where, known := at[f.Member]
-		if !known {
-			where = at[""]
+		rule := s.ownAt[f.Rule-n]
+		where, known := rule.at(f.Member), true
+		if where.node == nil {
+			where, known = rule, false
 		}
 		problem := Problem{line: where.line, column: where.col, path: where.path, Fault: f.Fault}
 		if f.Line > 0 && known {
@@ -211,56 +193,4 @@ func (c *compiler) find(p place, n int, want string) (line, col int, ok bool) {
 func blockBegins(line string) bool {
 	line = strings.TrimRight(line, " \r")
 	return strings.HasSuffix(line, "|") || strings.HasSuffix(line, "|-") || strings.HasSuffix(line, "|+")
-}
-
-func (d *dumper) policy(p *Policy) {
-	if p == nil {
-		return
-	}
-	s := p.source
-	d.object("policy", func() {
-		if s.preset != "" {
-			d.word("preset", s.preset)
-		}
-		d.word("mode", map[bool]string{false: "enforce", true: "audit"}[s.audit])
-		d.word("on_error", max(s.onError, policy.Hold).String())
-		if len(s.without) > 0 {
-			d.list("without", s.without)
-		}
-		if len(p.privileged) > 0 {
-			d.list("privileged", p.privileged)
-		}
-		if len(s.own) == 0 {
-			return
-		}
-		d.line("rules:")
-		for _, r := range s.own {
-			d.line("  - name: ", r.Name)
-			d.depth += 2
-			d.policyRule(&r)
-			d.depth -= 2
-		}
-	})
-}
-
-func (d *dumper) policyRule(r *policy.Rule) {
-	d.word("on", r.On.String())
-	d.quote("when", r.When)
-	if r.Unless != "" {
-		d.quote("unless", r.Unless)
-	}
-	d.word("then", r.Then.String())
-	if r.Profile != "" {
-		d.word("profile", r.Profile)
-	}
-	if r.Question != "" {
-		d.quote("question", r.Question)
-	}
-	if r.Audit {
-		d.word("mode", "audit")
-	}
-}
-
-func samePolicy(a, b *Rules) bool {
-	return same(func(d *dumper) { d.policy(a.Policy) }, func(d *dumper) { d.policy(b.Policy) })
 }

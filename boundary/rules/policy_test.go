@@ -68,7 +68,7 @@ func TestPolicy(t *testing.T) {
 	if !Equal(r, again) {
 		t.Errorf("read again it is another:\n%s\n%s", r.Effective(), again.Effective())
 	}
-	if none := parse(t, "version: 1"); none.Policy != nil || none.Trust != nil || strings.Contains(string(none.Effective()), "policy") {
+	if none := parse(t, "version: 1"); none.Policy != nil || none.Trust != newRules().Trust || strings.Contains(string(none.Effective()), "policy") {
 		t.Error("a policy that nobody has asked for")
 	}
 	if d := Diff(r, parse(t, "version: 1")); !slices.Equal(d.Sections, []string{"policy", "trust"}) {

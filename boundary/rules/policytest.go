@@ -4,7 +4,6 @@ package rules
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -42,11 +41,12 @@ func parsePolicyTest(src []byte, o Options) (*PolicyTest, error) {
 	c := &compiler{src: string(src), opt: o.orSystem(), out: newRules()}
 	t := &PolicyTest{}
 	var at, cases place
-	c.object(place{node: root}, members{
-		"policy": func(p place) { at = p; c.policy(p) },
-		"config": func(p place) { at = p; c.policyOf(p) },
-		"cases":  func(p place) { cases = p },
-	}, "cases")
+	keep := func(to *place) value { return value{read: func(_ *compiler, p place) { *to = p }} }
+	c.object(place{node: root}, []member{
+		{name: "policy", value: keep(&at).then(policySection(&c.out.Policy).read)},
+		{name: "config", value: keep(&at).then((*compiler).policyOf)},
+		{name: "cases", trait: needed, value: keep(&cases)},
+	})
 	whole := place{node: root}
 	twice := whole.member("policy") != nil && whole.member("config") != nil
 	switch {
@@ -93,10 +93,10 @@ func (c *compiler) policyOf(p place) {
 // onlyPolicy compiles the policy of a configuration.
 func onlyPolicy(src []byte, o Options) *compiler {
 	root, problems := parseYAML(src)
-	c := &compiler{src: string(src), reader: reader{problems: problems}, opt: o, secret: fingerprint{sha256.New()}, out: newRules()}
+	c := &compiler{src: string(src), reader: reader{problems: problems}, opt: o, out: newRules()}
 	if problems == nil {
-		if n := (place{node: root}).member("policy"); n != nil {
-			c.policy(place{n, "policy"})
+		if at := (place{node: root}).at("policy"); at.node != nil {
+			policySection(&c.out.Policy).read(c, at)
 		}
 	}
 	return c
@@ -116,8 +116,7 @@ func LoadPolicy(path string) (*Rules, error) {
 	if len(c.problems) > 0 {
 		return nil, fmt.Errorf("%s: %w", finding.Quote(path), c.problems.sorted())
 	}
-	c.out.print, c.out.text = c.secret.sum(), dump(c.out)
-	return c.out, nil
+	return c.out.dumped(), nil
 }
 
 func (c *compiler) policyCase(p place) PolicyCase {
@@ -125,71 +124,66 @@ func (c *compiler) policyCase(p place) PolicyCase {
 	out := PolicyCase{line: p.line, Event: policy.Event{Server: "server", Tool: "tool", Destructive: true, OpenWorld: true,
 		ServerTrust: trust.New(trust.Options{}).Score(trust.Origin{}, 0).Float()}}
 	out.Event.ToolTrust = out.Event.ServerTrust
-	c.object(p, members{
-		"name":  func(p place) { out.name = c.text(p, 256) },
-		"event": func(p place) { c.policyEvent(p, &out.Event) },
-		"want":  func(p place) { c.policyWant(p, &out) },
-	}, "name", "event", "want")
+	c.object(p, []member{
+		{name: "name", trait: needed, value: text(&out.name, 256)},
+		{name: "event", trait: needed, value: value{read: func(c *compiler, p place) { c.policyEvent(p, &out.Event) }}},
+		{name: "want", trait: needed, value: value{read: func(c *compiler, p place) { c.policyWant(p, &out) }}},
+	})
 	return out
 }
 
 func (c *compiler) policyWant(p place, out *PolicyCase) {
 	if p.kind != isObject {
-		out.Want = c.action(p)
+		action(&out.Want).read(c, p)
 		return
 	}
-	c.object(p, members{
-		"action": func(p place) { out.Want = c.action(p) },
-		"rule": func(p place) {
+	var would policy.Action
+	c.object(p, []member{
+		{name: "action", trait: needed, value: action(&out.Want)},
+		{name: "rule", value: value{read: func(c *compiler, p place) {
 			name := ""
 			if p.kind != isText || p.node.text != "" {
 				name = c.text(p, 64)
 			}
 			out.rule = &name
-		},
-		"would": func(p place) { a := c.action(p); out.Would = &a },
-	}, "action")
+		}}},
+		{name: "would", value: action(&would).then(func(*compiler, place) { out.Would = &would })},
+	})
 }
 
-var actions = []string{"allow", "sanitise", "ask", "hold", "deny"}
-
-func (c *compiler) action(p place) policy.Action {
-	a, _ := policy.ParseAction(c.checked(p, orList(actions), func(s string) bool { return slices.Contains(actions, s) }))
-	return a
+func action(v *policy.Action) value {
+	return word(v, 0, []string{"allow", "sanitise", "ask", "hold", "deny"}, []policy.Action{policy.Allow, policy.Sanitise, policy.Ask, policy.Hold, policy.Deny})
 }
 
 func (c *compiler) policyEvent(p place, e *policy.Event) {
-	label := func(to *string) func(place) {
-		return func(p place) { *to = c.checked(p, "a label", frame.IsLabel) }
-	}
-	boolean := func(to *bool) func(place) { return func(p place) { *to = c.boolean(p) } }
+	label := func(to *string) value { return checked(to, "", "a label", frame.IsLabel) }
+	count := func(to *int) value { return integer(to, 0, 0, 1<<31-1) }
 	privileged := false
-	c.object(p, members{
-		"direction": func(p place) {
-			e.Direction = choice(&c.reader, p, []string{"result", "call"}, []policy.Direction{policy.Result, policy.Call})
-		},
-		"server": label(&e.Server),
-		"tool":   label(&e.Tool),
-		"hints": func(p place) {
-			c.object(p, members{"read_only": boolean(&e.ReadOnly), "destructive": boolean(&e.Destructive), "open_world": boolean(&e.OpenWorld)})
-		},
-		"privileged": func(p place) { privileged = true; e.Privileged = c.boolean(p) },
-		"findings": func(p place) {
+	c.object(p, []member{
+		{name: "direction", value: word(&e.Direction, 0, []string{"result", "call"}, []policy.Direction{policy.Result, policy.Call})},
+		{name: "server", value: label(&e.Server)},
+		{name: "tool", value: label(&e.Tool)},
+		{name: "hints", value: section(func() []member {
+			return []member{{name: "read_only", value: boolean(&e.ReadOnly, false)}, {name: "destructive", value: boolean(&e.Destructive, true)},
+				{name: "open_world", value: boolean(&e.OpenWorld, true)}}
+		})},
+		{name: "privileged", value: boolean(&e.Privileged, false).then(func(*compiler, place) { privileged = true })},
+		{name: "findings", value: value{read: func(c *compiler, p place) {
 			c.names(p, maxNames, isCode, func(code string, _, val place) {
 				e.Findings = append(e.Findings, policy.Count{Code: finding.Code(code), N: c.integer(val, 1, 1<<31-1)})
 			})
-		},
-		"not_inspected": func(p place) { e.NotInspected = c.integer(p, 0, 1<<31-1) },
-		"scores": func(p place) {
+		}}},
+		{name: "not_inspected", value: count(&e.NotInspected)},
+		{name: "scores", value: value{read: func(c *compiler, p place) {
 			c.names(p, maxNames, isName, func(name string, _, val place) {
 				e.Scores = append(e.Scores, policy.Score{Name: name, Value: c.number(val, 1)})
 			})
-		},
-		"size": func(p place) { e.Size = c.integer(p, 0, 1<<31-1) },
-		"trust": func(p place) {
-			c.object(p, members{"server": func(p place) { e.ServerTrust = c.number(p, 1) }, "tool": func(p place) { e.ToolTrust = c.number(p, 1) }})
-		},
-		"scopes": func(p place) { e.Scopes = c.checkedList(p, policy.MaxScopes, "a scope", isScope) },
+		}}},
+		{name: "size", value: count(&e.Size)},
+		{name: "trust", value: section(func() []member {
+			return []member{{name: "server", value: number(&e.ServerTrust, 0, 1)}, {name: "tool", value: number(&e.ToolTrust, 0, 1)}}
+		})},
+		{name: "scopes", value: list(&e.Scopes, nil, policy.MaxScopes, "a scope", isScope)},
 	})
 	if !privileged { // as the gateway has it
 		e.Privileged = !e.ReadOnly

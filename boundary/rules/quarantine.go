@@ -3,34 +3,24 @@
 package rules
 
 import (
-	"slices"
-
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 )
 
-// quarantine reads who alone may read what is held.
-func (c *compiler) quarantine(p place) {
-	c.object(p, members{"recipients": func(p place) {
-		list := c.checkedList(p, capture.MaxRecipients, "a public key of age, age1…", func(s string) bool {
-			_, err := capture.ParseRecipients([]string{s})
-			return err == nil
-		})
-		if len(list) > 0 {
-			c.out.Reviewers, _ = capture.ParseRecipients(list) // each of them was read
+// recipients are those who alone may read what is held.
+func recipients(to **capture.Recipients) value {
+	var names []string
+	x := list(&names, nil, capture.MaxRecipients, "a public key of age, age1…", func(s string) bool {
+		_, err := capture.ParseRecipients([]string{s})
+		return err == nil
+	}).then(func(*compiler, place) {
+		if len(names) > 0 {
+			*to, _ = capture.ParseRecipients(names) // each of them was read
 		}
-	}})
-}
-
-func (d *dumper) quarantine(r *capture.Recipients) {
-	if r == nil {
-		return
+	})
+	x.write = func(d *dumper, name string) {
+		if *to != nil {
+			writeList(d, name, (*to).Names())
+		}
 	}
-	d.object("quarantine", func() { d.list("recipients", r.Names()) })
-}
-
-func sameQuarantine(a, b *Rules) bool {
-	if a.Reviewers == nil || b.Reviewers == nil {
-		return a.Reviewers == b.Reviewers
-	}
-	return slices.Equal(a.Reviewers.Names(), b.Reviewers.Names())
+	return x
 }

@@ -30,7 +30,7 @@ func TestQuarantine(t *testing.T) {
 			t.Errorf("%s: %v", src, r.Reviewers)
 		case r.Reviewers != nil:
 			again, err := Parse(r.Effective(), Options{})
-			if err != nil || !sameQuarantine(r, again) || sameQuarantine(r, new(Rules)) {
+			if err != nil || !Equal(r, again) || Equal(r, newRules().dumped()) {
 				t.Errorf("%s is written as\n%s: %v", src, r.Effective(), err)
 			}
 			if sealed, err := r.Reviewers.Seal([]byte("x")); err != nil || len(sealed) == 0 {

@@ -25,6 +25,9 @@ func (p place) join(name string, n *node) place {
 	return place{n, name}
 }
 
+// at is the place of a member, whose node is nil if the object has none.
+func (p place) at(name string) place { return p.join(name, p.member(name)) }
+
 // member is the value of an object's member, nil if it has none.
 func (p place) member(name string) *node {
 	for i, n := range p.names {
@@ -52,29 +55,6 @@ func (r *reader) show(p place, format string, args ...any) {
 }
 
 func (r *reader) wrongKind(p place, want string) { r.report(p, "want %s, not %s", want, p.kind) }
-
-// members says who reads which member of an object.
-type members map[string]func(place)
-
-// object reads an object of the members that are given and no other. Members are
-// read in the order of the file.
-func (r *reader) object(p place, m members, required ...string) {
-	seen := r.names(p, len(m)+maxProblems, nil, func(name string, at, val place) {
-		switch read := m[name]; {
-		case read == nil:
-			r.report(at, "there is no such member%s", nearest(name, m))
-		case val.kind == isNull:
-			r.report(val, "there is no value: leave the member out")
-		default:
-			read(val)
-		}
-	})
-	for _, name := range required {
-		if seen != nil && !seen[name] {
-			r.report(p.join(name, p.node), "is missing")
-		}
-	}
-}
 
 // names reads an object of at most most members whose names the author chose and
 // valid holds for.
@@ -277,14 +257,14 @@ func spellSize(n int) string {
 }
 
 // nearest says which member may have been meant.
-func nearest(name string, m members) string {
+func nearest(name string, table []member) string {
 	best, least := "", 3
-	for known := range m {
+	for _, m := range table {
 		if len(name) > 64 {
 			break
 		}
-		if d := distance(name, known); d < least || d == least && known < best {
-			best, least = known, d
+		if d := distance(name, m.name); d < least || d == least && m.name < best {
+			best, least = m.name, d
 		}
 	}
 	if best == "" {

@@ -44,7 +44,9 @@ func (r *Review) Provider() string {
 // NewReview is a review by the model that provider has at url, with the usual bounds.
 // An unknown provider makes one that Endpoint refuses.
 func NewReview(provider, url, model string, key Value) *Review {
-	r := &Review{URL: url, Model: model, Key: key, Timeout: 2 * time.Minute, Tokens: 2_000_000, ChunkTokens: 24_000}
+	r := &Review{}
+	reset(r.members())
+	r.URL, r.Model, r.Key = url, model, key
 	for i, word := range providerWords {
 		if word == provider {
 			r.format = providers[i]
@@ -73,30 +75,35 @@ const (
 	maxChunkTokens  = 1_000_000
 )
 
-func (c *compiler) review(p place) {
-	r := NewReview("", "", "", Value{})
-	before := len(c.problems)
-	c.object(p, members{
-		"provider":     func(p place) { r.format = choice(&c.reader, p, providerWords, providers) },
-		"url":          func(p place) { r.URL = c.text(p, 2048) },
-		"model":        func(p place) { r.Model = c.checked(p, "the name of a model, without spaces", isModel) },
-		"key":          func(p place) { r.Key = c.reference(p) },
-		"reasoning":    func(p place) { r.Reasoning = c.boolean(p) },
-		"timeout":      func(p place) { r.Timeout = c.duration(p, time.Second, time.Hour) },
-		"tokens":       func(p place) { r.Tokens = c.integer(p, minReviewTokens, maxReviewTokens) },
-		"chunk_tokens": func(p place) { r.ChunkTokens = c.integer(p, minChunkTokens, maxChunkTokens) },
-	}, "provider", "url", "model")
-	if len(c.problems) > before {
-		return
+func (r *Review) members() []member {
+	return []member{
+		{"provider", needed, word(&r.format, "", providerWords, providers), "the format of the provider's API"},
+		{"url", needed, text(&r.URL, 2048), "https, or http on this machine, without user or query"},
+		{"model", needed, modelName(&r.Model), "the name of the model"},
+		{"key", live, reference(&r.Key), "the provider's key; default: no key is sent"},
+		{"reasoning", live, boolean(&r.Reasoning, false), "the model takes no temperature"},
+		{"timeout", live, duration(&r.Timeout, 2*time.Minute, time.Second, time.Hour), "of one question, with all attempts"},
+		{"tokens", live, integer(&r.Tokens, 2_000_000, minReviewTokens, maxReviewTokens), "that the review of one server may cost"},
+		{"chunk_tokens", live, integer(&r.ChunkTokens, 24_000, minChunkTokens, maxChunkTokens), "of a server's words in one question"},
+	}
+}
+
+// review tries whether the model can be asked.
+func (c *compiler) review(p place, r *Review, sound bool) bool {
+	if !sound {
+		return false
 	}
 	e, err := r.Endpoint()
 	if err != nil {
 		c.report(p, "%s", strings.TrimPrefix(err.Error(), "llm: "))
-		return
+		return false
 	}
 	e.Close()
-	c.secret.add(r.Key.text)
-	c.out.Review = r
+	return true
+}
+
+func modelName(v *string) value {
+	return checked(v, "", "the name of a model, without spaces", isModel)
 }
 
 func isModel(s string) bool {
@@ -114,34 +121,4 @@ func (c *compiler) reference(p place) Value {
 		return Value{}
 	}
 	return c.value(p)
-}
-
-func (d *dumper) review(r *Review) {
-	if r == nil {
-		return
-	}
-	d.object("review", func() {
-		d.word("provider", r.Provider())
-		d.quote("url", r.URL)
-		d.quote("model", r.Model)
-		if r.Key.ref != "" {
-			d.quote("key", r.Key.ref)
-		}
-		d.boolean("reasoning", r.Reasoning)
-		d.duration("timeout", r.Timeout)
-		d.integer("tokens", r.Tokens)
-		d.integer("chunk_tokens", r.ChunkTokens)
-	})
-}
-
-// sameReview compares what two files say of the review, the key included.
-func sameReview(a, b *Rules) bool {
-	key := func(r *Review) string {
-		if r == nil {
-			return ""
-		}
-		return r.Key.text
-	}
-	return key(a.Review) == key(b.Review) &&
-		same(func(d *dumper) { d.review(a.Review) }, func(d *dumper) { d.review(b.Review) })
 }

@@ -38,9 +38,9 @@ type Rules struct {
 	Evidence  Evidence
 	Reviewers *capture.Recipients // of what is held; nil: it is kept as it is
 	Policy    *Policy             // nil: none
-	Trust     *trust.Options      // nil: the usual ones
-	Guard     *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
-	Ground    *Ground             // nil: the adapter is not served, or with what is usual
+	Trust     trust.Options
+	Guard     *Guard  // of pellucid guard; a gateway does not use it. nil: nothing is said
+	Ground    *Ground // nil: the adapter is not served, or with what is usual
 	admission Admission
 	Tokens    *scrub.TokenTable // nil: those of this version
 
@@ -54,7 +54,7 @@ type Rules struct {
 	tokensPrint [sha256.Size]byte // of what that file says
 	defaults    settings
 	byName      map[string]*Server
-	print       [sha256.Size]byte // of secrets and all that Effective does not show; never leaves the process
+	print       [sha256.Size]byte // of Effective, of secrets and of all else that it does not show; never leaves the process
 	text        []byte            // Effective
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,78 +18,119 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// servers reads all servers, in the order of the file.
-func (c *compiler) servers(p place, authSet bool) {
+// servers are all servers of a file, by name.
+func servers(r *Rules) value {
 	prefixes := map[string]string{}
-	c.names(p, maxServers, nil, func(name string, at, val place) {
-		if !isName(name) {
-			c.report(at, "want a name of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit")
-			return
-		}
-		s := c.server(name, val)
-		if other, twice := prefixes[s.Prefix]; twice {
-			c.report(at, "has the prefix of server %s: give it another", other)
-		}
-		prefixes[s.Prefix] = name
-		if len(s.Scopes) > 0 && !authSet {
-			c.report(at, "needs scopes, which nobody has without auth")
-		}
-		c.out.Servers = append(c.out.Servers, s)
-		c.out.byName[name] = s
+	x := named(maxServers, nil, func(s *Server) []member { return s.members(r) },
+		func() *Server { return &Server{Admission: r.admission, settings: r.defaults} },
+		func(c *compiler, name string, at, val place) {
+			if !isName(name) {
+				c.report(at, "want a name of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit")
+				return
+			}
+			s := c.server(name, val)
+			if other, twice := prefixes[s.Prefix]; twice {
+				c.report(at, "has the prefix of server %s: give it another", other)
+			}
+			prefixes[s.Prefix] = name
+			if len(s.Scopes) > 0 && c.root.member("auth") == nil {
+				c.report(at, "needs scopes, which nobody has without auth")
+			}
+			r.Servers = append(r.Servers, s)
+			r.byName[name] = s
+		},
+		func(yield func(string, *Server) bool) {
+			for _, s := range r.Servers {
+				if !yield(s.Name, s) {
+					return
+				}
+			}
+		}).then(func(*compiler, place) {
+		slices.SortFunc(r.Servers, func(a, b *Server) int { return cmp.Compare(a.Name, b.Name) })
 	})
-	slices.SortFunc(c.out.Servers, func(a, b *Server) int { return cmp.Compare(a.Name, b.Name) })
-	// In the order of names: what stands where in the file changes nothing.
-	for _, s := range c.out.Servers {
-		c.secret.add(s.upstream()...)
-	}
+	x.each = schema{"oneOf": []schema{{"required": []string{"command"}}, {"required": []string{"url"}}, {"required": []string{"mcp_json"}}}}
+	return x
 }
 
 func (c *compiler) server(name string, p place) *Server {
-	s := &Server{Name: name, Prefix: name, Admission: c.out.admission, settings: c.out.defaults}
-	var tools, client place
-	m := c.settings(&s.settings, ofServer)
-	m["command"] = func(p place) { s.Command = c.command(p) }
-	m["env"] = func(p place) { s.Env = c.env(p) }
-	m["cwd"] = func(p place) {
-		if dir := c.text(p, maxText); dir != "" {
-			s.Cwd = c.opt.locate(dir)
-		}
-	}
-	m["share"] = func(p place) {
-		s.Share = choice(&c.reader, p, []string{"session", "shared"}, []Share{PerSession, Shared})
-	}
-	m["url"] = func(p place) {
-		if s.URL = c.urlValue(p); c.isSelf(s.URL.text) {
-			c.report(p, "is this gateway itself")
-		}
-	}
-	m["headers"] = func(p place) { s.Headers = c.headers(p) }
-	m["transport"] = func(p place) {
-		s.Transport = choice(&c.reader, p, wire.TransportWords, []wire.Transport{wire.AutoTransport, wire.StreamableHTTP, wire.HTTPWithSSE})
-	}
-	m["mcp_json"] = func(p place) { client = p }
-	m["prefix"] = func(p place) {
-		s.Prefix = c.checked(p, "a prefix of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", isName)
-	}
-	m["pin"] = func(p place) { s.Pin = c.checked(p, "1 to 256 printable characters of ASCII", IsPinName) }
-	m["admission"] = func(p place) { c.admission(p, &s.Admission) }
-	m["scopes"] = func(p place) { s.Scopes = c.scopes(p) }
-	m["dangerously_allow_sampling"] = func(p place) { s.DangerouslyAllowSampling = c.boolean(p) }
-	m["tools"] = func(p place) { tools = p }
-	c.object(p, m)
+	s := &Server{Name: name, Prefix: name, Scopes: []string{}, Admission: c.out.admission, settings: c.out.defaults}
+	c.object(p, s.members(c.out))
 	if p.kind != isObject {
 		return s
 	}
-	c.oneUpstream(p)
-	if client.node != nil {
+	c.oneUpstream(s, p)
+	if client := p.at("mcp_json"); client.node != nil && client.kind != isNull {
 		c.client(s, client, p)
 	}
-	c.tools(s, tools, p)
+	c.tools(s, p.at("tools"), p)
 	return s
 }
 
+func (s *Server) members(r *Rules) []member {
+	later := func(*compiler, place) {} // compiler.server reads it behind the others
+	hasURL := func() bool { return s.URL.text != "" }
+	hasCommand := func() bool { return !hasURL() }
+	return slices.Concat([]member{
+		{"mcp_json", ends, value{read: later, write: s.writeClient, kind: "path of a file", schema: schema{"type": "string", "minLength": 1}},
+			"take the entry of the same name from a client's file ([From a client's file](#from-a-clients-file))"},
+		{"command", ends, value{
+			read: func(c *compiler, p place) { s.Command = c.command(p) },
+			write: func(d *dumper, name string) {
+				if s.client == "" && s.Command != nil {
+					writeList(d, name, s.Command)
+				}
+			},
+			kind:   "list of at most " + thousands(maxArguments),
+			schema: schema{"type": "array", "minItems": 1, "maxItems": maxArguments, "items": schema{"type": "string"}},
+		}, "the program and its arguments"},
+		{"url", ends, urlValue(&s.URL).then(func(c *compiler, p place) {
+			if c.isSelf(s.URL.text) {
+				c.report(p, "is this gateway itself")
+			}
+		}).when(func() bool { return s.client == "" }), "where the server is"},
+		{"headers", ends | withURL, variables(&s.Headers, (*compiler).headers), "that requests carry, but for those that belong to the transport: `Host`, `Accept`, `Content-…`, `Mcp-…` and the like"},
+		{"transport", ends | withURL, word(&s.Transport, wire.AutoTransport, wire.TransportWords, []wire.Transport{wire.AutoTransport, wire.StreamableHTTP, wire.HTTPWithSSE}).when(hasURL),
+			"what the server speaks; `sse` is the transport of 2024-11-05"},
+		{"env", ends | withCommand, variables(&s.Env, (*compiler).env), "environment variables, beside the harmless ones that every child gets"},
+		{"cwd", ends | withCommand, parsed(&s.Cwd, "path of a directory", func(c *compiler, p place) string {
+			if dir := c.text(p, maxText); dir != "" {
+				return c.opt.locate(dir)
+			}
+			return ""
+		}).when(hasCommand), "working directory; default: that of the gateway"},
+		{"share", ends | withCommand, word(&s.Share, PerSession, []string{"session", "shared"}, []Share{PerSession, Shared}).when(hasCommand),
+			"`session`: a process for each session; `shared`: one for all"},
+		{"pin", live, checked(&s.Pin, "", "1 to 256 printable characters of ASCII", IsPinName), "the name of its pin; default: its identity ([Admission](#admission))"},
+		{"admission", live, s.Admission.section(), "members that differ from the top-level `admission`"},
+		{"prefix", live, checked(&s.Prefix, "", "a prefix of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", isName), "of its tools at `/mcp`; default: its name"},
+		{"scopes", live, scopes(&s.Scopes), "that a principal needs, all of them"},
+		{"dangerously_allow_sampling", live, boolean(&s.DangerouslyAllowSampling, false),
+			"let the server put words before the client's model. A server that asks and is refused is told of this member, and `pellucid doctor` names it"},
+	}, s.settings.members(r, ofServer), []member{
+		{"tools", live, toolTable(s, r), "settings by the name or pattern of tools ([Tools](#tools))"},
+	})
+}
+
+// toolTable are the settings of tools. compiler.tools reads them, behind those of the server.
+func toolTable(s *Server, r *Rules) value {
+	return named(maxTools, isToolKey, func(t *settings) []member { return t.members(r, ofTool) }, func() *settings { return &settings{} },
+		func(*compiler, string, place, place) {},
+		func(yield func(string, *settings) bool) {
+			for _, key := range slices.Sorted(maps.Keys(s.toolKeys)) {
+				if t := s.toolKeys[key]; !yield(key, &t) {
+					return
+				}
+			}
+		})
+}
+
+// ending are the members of which a change ends the sessions of the server.
+func (s *Server) ending() []member {
+	return slices.DeleteFunc(s.members(nil), func(m member) bool { return m.trait&ends == 0 })
+}
+
 // oneUpstream checks which members of a server stand together.
-func (c *compiler) oneUpstream(p place) {
+func (c *compiler) oneUpstream(s *Server, p place) {
 	kinds := 0
 	for _, name := range []string{"command", "url", "mcp_json"} {
 		if p.member(name) != nil {
@@ -99,22 +141,17 @@ func (c *compiler) oneUpstream(p place) {
 	case kinds != 1:
 		c.report(p, "want one of command, url and mcp_json")
 	case p.member("command") != nil:
-		c.refuse(p, ofURL...)
+		c.refuse(s, p, withURL)
 	case p.member("url") != nil:
-		c.refuse(p, ofCommand...)
+		c.refuse(s, p, withCommand)
 	}
 }
 
-// Members that only one kind of server has.
-var (
-	ofCommand = []string{"env", "cwd", "share"}
-	ofURL     = []string{"headers", "transport"}
-)
-
-func (c *compiler) refuse(p place, names ...string) {
-	for _, name := range names {
-		if n := p.member(name); n != nil {
-			c.report(p.join(name, n), "is for another kind of server: env, cwd and share go with a command, headers and transport with a URL")
+// refuse reports the members of another kind of server.
+func (c *compiler) refuse(s *Server, p place, kind trait) {
+	for _, m := range s.members(c.out) {
+		if n := p.member(m.name); n != nil && m.trait&kind != 0 {
+			c.report(p.join(m.name, n), "is for another kind of server: env, cwd and share go with a command, headers and transport with a URL")
 		}
 	}
 }
@@ -219,9 +256,9 @@ func (c *compiler) client(s *Server, p, server place) {
 		return out
 	}
 	if e.url == "" {
-		c.refuse(server, ofURL...)
+		c.refuse(s, server, withURL)
 	} else {
-		c.refuse(server, ofCommand...)
+		c.refuse(s, server, withCommand)
 	}
 	for _, arg := range e.command {
 		s.Command = append(s.Command, expand("command", arg))
@@ -270,11 +307,11 @@ func (c *compiler) fromEntry(p place, own []Variable, of map[string]string, what
 func (c *compiler) tools(s *Server, p, own place) {
 	s.toolKeys = map[string]settings{}
 	at := map[string]place{}
-	if p.node != nil {
+	if p.node != nil && p.kind != isNull {
 		c.names(p, maxTools, isToolKey, func(key string, _, val place) {
 			t := s.settings
 			t.llm.models = nil
-			c.object(val, c.settings(&t, ofTool))
+			c.object(val, t.members(c.out, ofTool))
 			s.toolKeys[key], at[key] = t, val
 		})
 	}
@@ -312,15 +349,43 @@ func authority(u *url.URL) string {
 	return net.JoinHostPort(host, port)
 }
 
-// upstream is all by which a server's sessions are bound to it.
-func (s *Server) upstream() []string {
-	out := []string{s.Name, s.Cwd, s.URL.text, strconv.Itoa(int(s.Share)), strconv.Itoa(int(s.Transport)), strconv.Itoa(len(s.Command))}
-	out = append(out, s.Command...)
-	for _, list := range [][]Variable{s.Env, s.Headers} {
-		out = append(out, strconv.Itoa(len(list)))
-		for _, v := range list {
-			out = append(out, v.Name, v.Value.text)
+// variables are environment variables or headers. Those of a client's file are not shown here.
+func variables(v *[]Variable, read func(c *compiler, p place) []Variable) value {
+	return value{
+		read: func(c *compiler, p place) { *v = read(c, p) },
+		write: func(d *dumper, name string) {
+			head, inside := d.open(name)
+			for _, x := range *v {
+				if x.Value.ref != fromClient {
+					d.word(quoted(x.Name), quoted(x.Value.String()))
+					d.hidden(name, x.Value.text)
+				}
+			}
+			d.close(head, inside)
+		},
+		kind:   "object of at most " + thousands(maxVariables) + ": strings, or references `env:NAME`, `file:PATH`",
+		schema: schema{"type": "object", "maxProperties": maxVariables, "additionalProperties": schema{"type": "string"}},
+	}
+}
+
+// writeClient says in comments what a client's file has given, which may hold secrets
+// anywhere: the program by its name, all else by number and name.
+func (s *Server) writeClient(d *dumper, name string) {
+	if s.client == "" {
+		return
+	}
+	d.word(name, quoted(s.client))
+	if s.URL.text != "" {
+		d.line("# the file gives a URL")
+	} else if len(s.Command) > 0 {
+		d.line("# the file gives the command ", finding.Quote(filepath.Base(s.Command[0])),
+			" and ", strconv.Itoa(len(s.Command)-1), " arguments")
+	}
+	d.hidden(name, append([]string{s.URL.text, s.Cwd}, s.Command...)...)
+	for _, v := range slices.Concat(s.Env, s.Headers) {
+		if v.Value.ref == fromClient {
+			d.line("# the file gives ", finding.Quote(v.Name))
+			d.hidden(name, v.Value.text)
 		}
 	}
-	return out
 }

@@ -45,17 +45,6 @@ type llmSettings struct {
 	models        map[string]string // by tool, of a server
 }
 
-func newSettings() settings {
-	return settings{
-		profile:     gateway.Faithful,
-		validation:  gateway.Validation{PassUnverifiable: true},
-		maxChars:    1 << 20,
-		privileged:  true,
-		timeout:     10 * time.Minute,
-		classifiers: []string{Local},
-	}
-}
-
 // A level is where settings stand.
 type level int
 
@@ -77,68 +66,91 @@ var (
 	profiles        = []gateway.Profile{gateway.Faithful, gateway.MCP}
 )
 
-// settings says how to read what may be set at a level.
-func (c *compiler) settings(s *settings, at level) members {
-	m := members{
-		"frame": func(p place) { s.frame = choice(&c.reader, p, frameWords, frameKinds) },
-		"fence": func(p place) { c.fence(p, &s.framing, at) },
-		"structured": func(p place) {
-			s.framing.StructuredText = choice(&c.reader, p, structuredWords, []bool{false, true})
-		},
-		"validate": func(p place) { s.validation.Mode = choice(&c.reader, p, modeWords, modes) },
-		"unverifiable": func(p place) {
-			s.validation.PassUnverifiable = choice(&c.reader, p, []string{"pass", "hold"}, []bool{true, false})
-		},
-		"max_chars":  func(p place) { s.maxChars = c.integer(p, minChars, maxChars) },
-		"privileged": func(p place) { s.privileged = c.boolean(p) },
-		"timeout":    func(p place) { s.timeout = c.duration(p, time.Second, maxTimeout) },
-		"hold": func(p place) {
-			s.hold = nil
-			for _, code := range c.checkedList(p, maxNames, "the code of a finding", isCode) {
-				s.hold = append(s.hold, finding.Code(code))
-			}
-			slices.Sort(s.hold)
-		},
-		"classify": func(p place) { s.classifiers = c.classifierList(p) },
-		"profile":  func(p place) { s.profile = choice(&c.reader, p, profileWords, profiles) },
-	}
-	if at != ofDefaults {
-		m["llm"] = func(p place) { c.llm(p, &s.llm, at) }
-	}
+// members are what may be set at a level, in a file of r.
+func (s *settings) members(r *Rules, at level) []member {
+	var out []member
 	if at == ofTool {
-		m["allow"] = func(p place) { s.denied = !c.boolean(p) }
+		out = []member{{"allow", live, opposite(&s.denied), "`false` leaves the tool out of the list, and refuses its calls"}}
 	}
-	return m
+	out = append(out, []member{
+		{"profile", live, word(&s.profile, gateway.Faithful, profileWords, profiles), "how text is scrubbed ([scrub](scrub.md))"},
+		{"frame", live, word(&s.frame, frame.KindFence, frameWords, frameKinds), "how a tool's text is marked ([frame](frame.md))"},
+		{"fence", live, fence(&s.framing, at), "what is framed beside the text of tools ([Framing](#framing))"},
+		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text`: structuredContent becomes a framed text block"},
+		{"validate", live, word(&s.validation.Mode, gateway.Enforce, modeWords, modes), "the form of messages ([shape](shape.md)) and `outputSchema`"},
+		{"unverifiable", live, word(&s.validation.PassUnverifiable, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
+		{"max_chars", live, integer(&s.maxChars, 1<<20, minChars, maxChars), "characters of a text, behind which it is cut"},
+		{"timeout", live, duration(&s.timeout, 10*time.Minute, time.Second, maxTimeout), "how long the server may be silent about a request"},
+		{"privileged", live, boolean(&s.privileged, true), "`false`: delivered even if evidence is required and cannot be written"},
+		{"hold", live, codes(&s.hold), "finding codes for which a result is held ([scrub](scrub.md))"},
+		{"classify", live, list(&s.classifiers, []string{Local}, maxOfTool, "the name of a classifier of this file, or local",
+			func(name string) bool { return r.Classifiers[name] != nil }), "classifiers that judge results; `[]`: no classifier"},
+	}...)
+	if at != ofDefaults {
+		out = append(out, member{"llm", live, section(func() []member { return s.llm.members(at) }).when(func() bool { return s.llm.provider != "" }),
+			"whose text `frame: llm` says it is ([LLM](#llm))"})
+	}
+	return out
+}
+
+// codes are those of findings, in order.
+func codes(v *[]finding.Code) value {
+	x := list(v, nil, maxNames, "the code of a finding", isCode).then(func(*compiler, place) { slices.Sort(*v) })
+	x.write = func(d *dumper, name string) { writeList(d, name, *v) }
+	return x
 }
 
 // anyType is the element of fence by which the type of a text does not count.
 const anyType = "any-type"
 
-// fence reads what is framed beside the text of tools: a list, or all.
-func (c *compiler) fence(p place, f *gateway.Framing, at level) {
+// fence is what is framed beside the text of tools: a list, or all.
+func fence(f *gateway.Framing, at level) value {
 	words := fenceWords
 	if at == ofTool {
 		words = words[len(words)-1:]
 	}
-	list := words
-	if p.kind != isText || p.node.text != "all" {
-		list = c.checkedList(p, len(words), orList(words), func(s string) bool { return slices.Contains(words, s) })
+	return value{
+		read: func(c *compiler, p place) {
+			list := words
+			if p.kind != isText || p.node.text != "all" {
+				list = c.checkedList(p, len(words), orList(words), func(s string) bool { return slices.Contains(words, s) })
+			}
+			if at != ofTool {
+				f.Resources, f.Prompts = slices.Contains(list, "resources"), slices.Contains(list, "prompts")
+			}
+			f.AnyType = slices.Contains(list, anyType)
+		},
+		write: func(d *dumper, name string) {
+			list := []string{}
+			for i, set := range []bool{f.Resources && at != ofTool, f.Prompts && at != ofTool, f.AnyType} {
+				if set {
+					list = append(list, fenceWords[i])
+				}
+			}
+			writeList(d, name, list)
+		},
+		kind: "`all`, or a list of `" + strings.Join(words, "`, `") + "`",
+		schema: schema{"anyOf": []schema{{"const": "all"},
+			{"type": "array", "maxItems": len(words), "uniqueItems": true, "items": schema{"enum": words}}}},
 	}
-	if at != ofTool {
-		f.Resources, f.Prompts = slices.Contains(list, "resources"), slices.Contains(list, "prompts")
-	}
-	f.AnyType = slices.Contains(list, anyType)
 }
 
-func (c *compiler) llm(p place, l *llmSettings, at level) {
-	c.object(p, members{
-		"provider": func(p place) { l.provider = c.text(p, 64) },
-		"tag": func(p place) {
-			l.tag = c.checked(p, "NAME-response", func(s string) bool { return strings.HasSuffix(s, llmSuffix) })
-		},
-		"grounded": func(p place) { l.grounded = c.boolean(p) },
-		"source":   func(p place) { l.source = c.checked(p, "a label", frame.IsLabel) },
-		"model": func(p place) {
+func (l *llmSettings) members(at level) []member {
+	tag := checked(&l.tag, "", "NAME-response", func(s string) bool { return strings.HasSuffix(s, llmSuffix) })
+	tag.write = func(d *dumper, name string) { d.word(name, quoted(l.slug()+llmSuffix)) }
+	return []member{
+		{"provider", live, text(&l.provider, 64), "its name for people, of `A-Z a-z 0-9`, space and `. _ + -`; needed"},
+		{"tag", live, tag, "NAME of `a-z 0-9 -`; default: made from the provider's name"},
+		{"grounded", live, boolean(&l.grounded, false), "the answers rest on live web search"},
+		{"source", live, checked(&l.source, "", "a label", frame.IsLabel), "label of the service; default: NAME"},
+		{"model", live, llmModel(l, at), "label of the model. `\"\"`: no model, the answers are what a search found. Default: what the server's answer names"},
+	}
+}
+
+// llmModel is a label, or, of a server, an object of labels by tool.
+func llmModel(l *llmSettings, at level) value {
+	x := value{
+		read: func(c *compiler, p place) {
 			if at == ofServer && p.kind == isObject {
 				l.models = map[string]string{}
 				c.names(p, maxTools, isToolName, func(tool string, _, val place) { l.models[tool] = c.model(val) })
@@ -147,7 +159,24 @@ func (c *compiler) llm(p place, l *llmSettings, at level) {
 			model := c.model(p)
 			l.model, l.models = &model, nil
 		},
-	})
+		write: func(d *dumper, name string) {
+			if l.model != nil {
+				d.word(name, quoted(*l.model))
+				return
+			}
+			head, inside := d.open(name)
+			for _, tool := range slices.Sorted(maps.Keys(l.models)) {
+				d.word(quoted(tool), quoted(l.models[tool]))
+			}
+			d.close(head, inside)
+		},
+		kind: "a label, or `\"\"`", schema: schema{"type": "string"},
+	}
+	if at == ofServer {
+		x.kind += ", or an object of these by tool"
+		x.schema = schema{"type": []string{"string", "object"}, "maxProperties": maxTools, "additionalProperties": schema{"type": "string"}}
+	}
+	return x
 }
 
 const llmSuffix = "-response"

@@ -10,8 +10,21 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-// controlTokens reads the operator's file of control tokens (docs/spec/tokens.md).
-// What the file says is not secret, but it is not shown: its digest tells a change.
+// tokenTable is the operator's file of control tokens (docs/spec/tokens.md). What the file
+// says is not secret, but it is not shown: its digest tells a change.
+func tokenTable(r *Rules) value {
+	return value{
+		read: (*compiler).controlTokens,
+		write: func(d *dumper, name string) {
+			if r.tokens != "" {
+				d.word(name, quoted(r.tokens))
+				d.hidden(name, string(r.tokensPrint[:]))
+			}
+		},
+		kind: "`file:PATH`", schema: schema{"type": "string", "pattern": "^file:."},
+	}
+}
+
 func (c *compiler) controlTokens(p place) {
 	ref := c.text(p, maxText)
 	path, isFile := strings.CutPrefix(ref, "file:")
@@ -27,7 +40,6 @@ func (c *compiler) controlTokens(p place) {
 		c.report(p, "%v", err)
 		return
 	}
-	c.last = append(c.last, func() { c.secret.add(string(src)) }) // wherever the member stands
 	table, err := scrub.Builtin().With(string(src))
 	if faults := (*scrub.TokenFileError)(nil); errors.As(err, &faults) {
 		c.report(p, "%s", strings.TrimPrefix(faults.Error(), "scrub: tokens: "))

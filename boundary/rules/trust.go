@@ -8,19 +8,28 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
-// trust reads the constants of the scores.
-func (c *compiler) trust(p place) {
-	o := trust.Options{}
-	c.object(p, members{
-		"rest":      func(p place) { o.Rest = c.score(p) },
-		"floor":     func(p place) { o.Floor = c.score(p) },
-		"half_life": func(p place) { o.HalfLife = c.duration(p, time.Minute, 365*24*time.Hour) },
-	})
-	o = o.OrDefault()
-	c.out.Trust = &o
+// trustSection holds the constants of the scores.
+func trustSection(o *trust.Options) value {
+	usual := trust.Options{}.OrDefault()
+	return section(func() []member {
+		return []member{
+			{"rest", live, score(&o.Rest, usual.Rest), "the score of what nothing is known about"},
+			{"floor", live, score(&o.Floor, usual.Floor), "no score is less"},
+			{"half_life", live, duration(&o.HalfLife, usual.HalfLife, time.Minute, 365*24*time.Hour), "in which the way back to `rest` is halved"},
+		}
+	}).then(func(*compiler, place) { *o = o.OrDefault() })
 }
 
-// score reads a number above 0 and up to 1 with at most six decimals.
+// score is a number above 0 and up to 1 with at most six decimals.
+func score(v *trust.Score, or trust.Score) value {
+	return value{
+		reset: func() { *v = or },
+		read:  func(c *compiler, p place) { *v = c.score(p) },
+		write: func(d *dumper, name string) { d.word(name, v.String()) },
+		kind:  "number, above 0 to 1", schema: schema{"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+	}
+}
+
 func (c *compiler) score(p place) trust.Score {
 	before := len(c.problems)
 	f := c.number(p, 1)
@@ -29,19 +38,4 @@ func (c *compiler) score(p place) trust.Score {
 		c.show(p, "want a number above 0 and up to 1, of at most six decimals")
 	}
 	return s
-}
-
-func (d *dumper) trust(o *trust.Options) {
-	if o == nil {
-		return
-	}
-	d.object("trust", func() {
-		d.word("rest", o.Rest.String())
-		d.word("floor", o.Floor.String())
-		d.duration("half_life", o.HalfLife)
-	})
-}
-
-func sameTrust(a, b *Rules) bool {
-	return same(func(d *dumper) { d.trust(a.Trust) }, func(d *dumper) { d.trust(b.Trust) })
 }
