@@ -112,17 +112,20 @@ func (c *compiler) guard(_ place, _ *Guard, sound bool) bool { return sound }
 
 func (s *GuardSeverity) members() []member {
 	return []member{
-		{"low", needed, share(&s.Low, 0), ""}, {"medium", needed, share(&s.Medium, 0), ""},
-		{"high", needed, share(&s.High, 0), ""}, {"critical", needed, share(&s.Critical, 0), ""},
+		{"low", needed, share(&s.Low, 0), "where low severity begins"},
+		{"medium", needed, share(&s.Medium, 0), "where medium severity begins"},
+		{"high", needed, share(&s.High, 0), "where high severity begins"},
+		{"critical", needed, share(&s.Critical, 0), "where critical severity begins"},
 	}
 }
 
 func guardTools(g *Guard) value {
-	return named(maxGuardTools, isToolKey, (*GuardTool).members, func() *GuardTool { return new(GuardTool) },
+	return named(maxGuardTools, isToolKey, (*GuardTool).members, newGuardTool,
 		func(c *compiler, name string, _, val place) {
-			t := GuardTool{Tool: name}
-			c.object(val, reset(t.members()))
-			g.Tools = append(g.Tools, t)
+			t := newGuardTool()
+			t.Tool = name
+			c.object(val, t.members())
+			g.Tools = append(g.Tools, *t)
 		},
 		func(yield func(string, *GuardTool) bool) {
 			for i := range g.Tools {
@@ -131,6 +134,12 @@ func guardTools(g *Guard) value {
 				}
 			}
 		})
+}
+
+func newGuardTool() *GuardTool {
+	t := new(GuardTool)
+	reset(t.members())
+	return t
 }
 
 func (t *GuardTool) members() []member {

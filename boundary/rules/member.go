@@ -45,6 +45,8 @@ type value struct {
 	read  func(c *compiler, p place)
 	write func(d *dumper, name string) // writes nothing where leaving the member out says the same
 
+	usual  func(d *dumper, name string) // write without its condition; nil: it has none
+
 	form   form
 	inner  func() []member // the rows of an object that is there; nil: it is not there
 	sample func() []member // the rows of any such object or element, with its defaults
@@ -112,10 +114,10 @@ func (v value) then(more func(c *compiler, p place)) value {
 
 // when shows the value only where the condition holds.
 func (v value) when(condition func() bool) value {
-	write := v.write
+	v.usual = v.write
 	v.write = func(d *dumper, name string) {
 		if condition() {
-			write(d, name)
+			v.usual(d, name)
 		}
 	}
 	return v

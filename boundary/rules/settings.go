@@ -137,7 +137,11 @@ func fence(f *gateway.Framing, at level) value {
 
 func (l *llmSettings) members(at level) []member {
 	tag := checked(&l.tag, "", "NAME-response", func(s string) bool { return strings.HasSuffix(s, llmSuffix) })
-	tag.write = func(d *dumper, name string) { d.word(name, quoted(l.slug()+llmSuffix)) }
+	tag.write = func(d *dumper, name string) {
+		if l.provider != "" {
+			d.word(name, quoted(l.slug()+llmSuffix))
+		}
+	}
 	return []member{
 		{"provider", live, text(&l.provider, 64), "its name for people, of `A-Z a-z 0-9`, space and `. _ + -`; needed"},
 		{"tag", live, tag, "NAME of `a-z 0-9 -`; default: made from the provider's name"},
