@@ -213,10 +213,13 @@ func (g *Ground) members() []member {
 }
 
 // ground reads the files of the section, once the whole section has been read.
-func (c *compiler) ground(p place, g *Ground, sound bool) bool {
+func (c *compiler) ground(p place, g *Ground, _ bool) bool {
+	before := slices.Clone(c.problems)
 	for _, f := range g.Compile(c.opt) {
 		where := p.at(f.Member)
-		if f.Member != "verdicts" && sound && where.kind == isList {
+		// An element that was not read is not in the list of a Ground, but for a peer.
+		unread := func(x Problem) bool { return f.Member != "peers" && strings.HasPrefix(x.path, where.path+"[") }
+		if f.Member != "verdicts" && where.kind == isList && !slices.ContainsFunc(before, unread) {
 			where = place{where.elements[f.index], where.path + "[" + strconv.Itoa(f.index) + "]"}
 		}
 		c.report(where, "%v", f.Cause)

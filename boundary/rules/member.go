@@ -220,7 +220,11 @@ func size(v *int, or, least, most int) value {
 // parsed is a string that read makes something of. "" was not said.
 func parsed(v *string, kind string, read func(c *compiler, p place) string) value {
 	return value{
-		read: func(c *compiler, p place) { *v = read(c, p) },
+		read: func(c *compiler, p place) {
+			if s := read(c, p); s != "" { // else a problem was reported
+				*v = s
+			}
+		},
 		write: func(d *dumper, name string) {
 			if *v != "" {
 				d.word(name, quoted(*v))
