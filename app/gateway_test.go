@@ -336,5 +336,7 @@ ground:
 		t.Error(err)
 	}
 	g.Write(strings.Replace(config, "true", "false", 1))
-	g.Eventually("the change", func() bool { return strings.Contains(g.Log.String(), "ground.dangerously_rfc_set_only") && strings.Contains(g.Log.String(), "restart the gateway") })
+	g.Eventually("the change", func() bool {
+		return strings.Contains(g.Log.String(), "ground.dangerously_rfc_set_only") && strings.Contains(g.Log.String(), "restart the gateway")
+	})
 }

@@ -45,7 +45,7 @@ type value struct {
 	read  func(c *compiler, p place)
 	write func(d *dumper, name string) // writes nothing where leaving the member out says the same
 
-	usual  func(d *dumper, name string) // write without its condition; nil: it has none
+	usual func(d *dumper, name string) // write without its condition; nil: it has none
 
 	form   form
 	inner  func() []member // the rows of an object that is there; nil: it is not there
