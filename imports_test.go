@@ -45,6 +45,7 @@ platform/loopback:
 platform/egress:   platform/loopback
 platform/state:
 platform/logtest:
+platform/waittest:
 platform/pgtest:   github.com/jackc/pgx
 platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
 platform/capture:  filippo.io/age

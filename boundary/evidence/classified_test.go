@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
@@ -116,9 +117,9 @@ func TestJoinOnce(t *testing.T) {
 	r.Classified(c)
 	c.Name = "one-too-many"
 	r.Classified(c)
-	eventually(t, "three records", func() bool { return r.Figures().recorded == 3 })
+	waittest.Until(t, "three records", func() bool { return r.Figures().recorded == 3 })
 	r.Classified(c)
-	eventually(t, "four records", func() bool { return r.Figures().recorded == 4 })
+	waittest.Until(t, "four records", func() bool { return r.Figures().recorded == 4 })
 	m.block = make(chan struct{})
 	for n := range byte(20) {
 		r.Record(decision(n))

@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -80,15 +81,6 @@ func decision(n byte) gateway.Decision {
 
 var errStore = errors.New("store: full")
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
-
 func TestRequired(t *testing.T) {
 	m := &memory{}
 	r := New(Options{Store: m, wait: 10 * time.Second, retry: time.Millisecond})
@@ -107,7 +99,7 @@ func TestRequired(t *testing.T) {
 		}
 		m.set(nil, false)
 		// That nothing was delivered is told once it can be.
-		eventually(t, "the correction", func() bool {
+		waittest.Until(t, "the correction", func() bool {
 			st := m.statements(t)
 			last := st[len(st)-1]
 			return last.Of == (ledger.ID{2}) && last.Verdict == "withheld"
@@ -152,10 +144,10 @@ func TestRequiredGroups(t *testing.T) {
 			}
 		})
 		if n == 0 { // it alone is in the first group
-			eventually(t, "the first is being stored", func() bool { return m.blocked.Load() > 0 })
+			waittest.Until(t, "the first is being stored", func() bool { return m.blocked.Load() > 0 })
 		}
 	}
-	eventually(t, "all wait", func() bool { return r.Figures().Queued >= 99 })
+	waittest.Until(t, "all wait", func() bool { return r.Figures().Queued >= 99 })
 	close(m.block)
 	all.Wait()
 	r.Close(context.Background())
@@ -177,7 +169,7 @@ func TestBestEffort(t *testing.T) {
 		t.Error("a full queue loses nothing")
 	}
 	m.set(nil, false)
-	eventually(t, "the store is written again", func() bool { return r.Figures().recorded > 0 })
+	waittest.Until(t, "the store is written again", func() bool { return r.Figures().recorded > 0 })
 	r.Note(&ledger.Event{Kind: ledger.Message, Server: "last"})
 	if n := r.Close(context.Background()); n != 0 {
 		t.Errorf("%d lost that are not told", n)
@@ -259,7 +251,7 @@ func TestCloseTriesAgain(t *testing.T) {
 	}
 	closed := make(chan int64)
 	go func() { closed <- r.Close(t.Context()) }()
-	eventually(t, "attempts while it closes", func() bool {
+	waittest.Until(t, "attempts while it closes", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return r.ending() && m.calls > 3

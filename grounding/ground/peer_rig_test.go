@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // follow follows p until stop is called.
@@ -19,23 +20,13 @@ func follow(t testing.TB, a *ground.Adapter, p ground.Peer, log *slog.Logger) (s
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Follow(ctx, p, log) }()
-	eventually(t, "it is followed", func() bool { return len(a.Peers()) > 0 })
+	waittest.Until(t, "it is followed", func() bool { return len(a.Peers()) > 0 })
 	return sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Follow: %v", err)
 		}
 	})
-}
-
-// eventually waits until ok, in real time.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }
 
 // hashes are those of all that s has, in the order of its feed.

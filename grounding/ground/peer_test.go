@@ -26,6 +26,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -47,23 +48,23 @@ func TestFollow(t *testing.T) {
 	arrived := func(s ground.Store, n int) func() bool {
 		return func() bool { h := hashes(t, s); return len(h) == n && cmp.Equal(h, hashes(t, sa)[:n]) }
 	}
-	eventually(t, "all is there", arrived(sb, 520))
-	eventually(t, "all is there", arrived(sc, 520))
+	waittest.Until(t, "all is there", arrived(sb, 520))
+	waittest.Until(t, "all is there", arrived(sc, 520))
 	more := ingest(t, a, saying{by: "b", claim: "It depends.", dependsOn: []string{receipts[7].Hash}})[0].Hash
 	if r, change := send(t, a, event(t, ground.Retract, receipts[7].Hash, "issuer", testTime)); !r.Accepted || change.Pending != 1 {
 		t.Fatalf("%+v, %+v", r, change)
 	}
-	eventually(t, "the retraction is there", arrived(sb, 522))
+	waittest.Until(t, "the retraction is there", arrived(sb, 522))
 	for _, h := range []string{receipts[7].Hash, more} {
 		if x, y := statusOf(t, sa, h), statusOf(t, sb, h); x != y || x == consensus.Live {
 			t.Errorf("%v here, %v there", x, y)
 		}
 	}
-	eventually(t, "it is refused where nobody believes it", func() bool { return only(t, c).Refused == 1 })
+	waittest.Until(t, "it is refused where nobody believes it", func() bool { return only(t, c).Refused == 1 })
 	if st := statusOf(t, sc, more); st != consensus.Live || len(told) != 1 || told[0].Receipt.Code != ground.CodeNotBelieved || told[0].Submitter != url {
 		t.Errorf("%v, %+v", st, told)
 	}
-	eventually(t, "the end was reached", func() bool { return only(t, b).Contact.Equal(testTime) })
+	waittest.Until(t, "the end was reached", func() bool { return only(t, b).Contact.Equal(testTime) })
 	if s := only(t, b); s.Failing || s.Taken != 522 || s.Refused != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -93,7 +94,7 @@ func TestFollowResumes(t *testing.T) {
 		}
 		b := newAdapter(t, ground.Options{Store: st, Now: testClock})
 		stop := follow(t, b, ground.Peer{URL: s.URL, Every: soon}, nil)
-		eventually(t, "some more", func() bool { return len(hashes(t, st)) > have })
+		waittest.Until(t, "some more", func() bool { return len(hashes(t, st)) > have })
 		stop()
 		got := hashes(t, st)
 		if have = len(got); !cmp.Equal(got, hashes(t, sa)[:have]) {
@@ -137,7 +138,7 @@ func TestFederation(t *testing.T) {
 	}
 	total := func(s ground.Store) int { return len(hashes(t, s)) }
 	for i := range n {
-		eventually(t, "everybody has everything", func() bool { return total(stores[i]) == 6*n })
+		waittest.Until(t, "everybody has everything", func() bool { return total(stores[i]) == 6*n })
 	}
 	time.Sleep(20 * soon)
 	want := map[string]consensus.Status{}
@@ -200,7 +201,7 @@ func TestHostileFollow(t *testing.T) {
 	var log logtest.Buffer
 	stop := follow(t, a, ground.Peer{URL: peer.URL, Every: soon}, slog.New(slog.NewTextHandler(&log, nil)))
 	defer stop()
-	eventually(t, "the end is reached", func() bool { return !only(t, a).Contact.IsZero() })
+	waittest.Until(t, "the end is reached", func() bool { return !only(t, a).Contact.IsZero() })
 	if got := only(t, a); got.Taken != 1 || got.Refused != 5 || got.Skipped != 0 || got.Failing {
 		t.Errorf("%+v", got)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestPeerURL: what may be followed at all.
@@ -60,7 +61,7 @@ func TestPeerURL(t *testing.T) {
 	}
 	stop := follow(t, a, ground.Peer{URL: "http://127.0.0.1:1/feed"}, nil)
 	defer stop()
-	eventually(t, "it fails", func() bool { return only(t, a).Failing })
+	waittest.Until(t, "it fails", func() bool { return only(t, a).Failing })
 	if err := a.Follow(t.Context(), ground.Peer{URL: "http://127.0.0.1:1/feed"}, nil); err == nil {
 		t.Error("followed twice")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // shelf is an AuditQueue, and keeps the records of runs.
@@ -61,7 +62,7 @@ func TestAuditQueue(t *testing.T) {
 			if err != nil || len(got.Calls) != 1 {
 				t.Fatalf("%s: %v, %d calls", f, err, len(got.Calls))
 			}
-			waitFor(t, func() bool { q.mu.Lock(); defer q.mu.Unlock(); return len(q.work) == 1 })
+			waittest.Until(t, "it is queued", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return len(q.work) == 1 })
 			if r.asked() != 1 || r.sink.n() != 0 {
 				t.Fatalf("%s: asked %d times, %d records", f, r.asked(), r.sink.n())
 			}

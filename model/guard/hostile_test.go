@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // attacked is the first answer of a model that obeys, and what a test says from then on.
@@ -227,7 +228,7 @@ func TestClientGone(t *testing.T) {
 	resp := r.post(llm.FormatChat, conversation(llm.FormatChat, true, "Sum up.", attack))
 	<-asked
 	resp.Body.Close()
-	waitFor(t, func() bool { return r.sink.n() == 1 })
+	waittest.Until(t, "it is recorded", func() bool { return r.sink.n() == 1 })
 	res, err := counterfactual.Replay(r.sink.last(t).Runs[0])
 	if err != nil || res.Stop != counterfactual.StopCanceled {
 		t.Errorf("stop %v, %v", res, err)

@@ -246,17 +246,6 @@ type (
 	reply = llmtest.Reply
 )
 
-func waitFor(t testing.TB, f func() bool) {
-	t.Helper()
-	for range 6000 {
-		if f() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("it does not come to be")
-}
-
 // get is the answer to a GET.
 func (r *rig) get(path string) (int, string) {
 	r.t.Helper()

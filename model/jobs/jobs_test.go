@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -80,15 +81,6 @@ func shut(t testing.TB, q *jobs.Queue) {
 	}
 }
 
-func waitFor(t testing.TB, most time.Duration, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(most); !f(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: it does not come to be", what)
-		}
-	}
-}
-
 // TestWorkers: two processes' workers share what is put, each job is done once, a
 // second Put of one changes nothing, and nothing is left behind.
 func TestWorkers(t *testing.T) {
@@ -122,7 +114,7 @@ func TestWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitFor(t, time.Minute, "all done", func() bool { n, err := a.Waiting(t.Context()); return err == nil && n == 0 })
+	waittest.Until(t, "all done", func() bool { n, err := a.Waiting(t.Context()); return err == nil && n == 0 })
 	mu.Lock()
 	defer mu.Unlock()
 	if len(done) != jobs || times.Load() != jobs || done[fmt.Sprintf("%032x", 7)] != "7" {
@@ -149,14 +141,14 @@ func TestRetry(t *testing.T) {
 	if err := q.Put(t.Context(), "bad", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, time.Minute, "given up", func() bool { n, err := q.Waiting(t.Context()); return err == nil && n == 0 })
+	waittest.Until(t, "given up", func() bool { n, err := q.Waiting(t.Context()); return err == nil && n == 0 })
 	if tries.Load() != 2 {
 		t.Errorf("tried %d times", tries.Load())
 	}
 	if err := q.Put(t.Context(), "long", []byte("y")); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, time.Minute, "begun", func() bool { return tries.Load() == 3 })
+	waittest.Until(t, "begun", func() bool { return tries.Load() == 3 })
 	shut(t, q)
 	done := make(chan string, 1)
 	q = open(t, jobs.Options{URL: url, Do: func(_ context.Context, id string, work []byte) error { done <- id + string(work); return nil }})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/standing"
@@ -113,15 +114,6 @@ func (w *world) gives(what string, snapshot []byte, size int64) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("never: " + what)
-		}
-	}
-}
-
 // TestFollow: whoever integrates, whoever only looks on and whoever comes later have
 // the same scores, which are those of an export.
 func TestFollow(t *testing.T) {
@@ -142,7 +134,7 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]*standing.Follower{"holder": holder, "looker": looker} {
-		eventually(t, name+" has them", func() bool { return f.Size() == want })
+		waittest.Until(t, name+" has them", func() bool { return f.Size() == want })
 		w.gives(name, f.Book().Snapshot(), want)
 	}
 	stop()
