@@ -49,12 +49,14 @@ func (b *Gateway) may(owner string) func(server string) bool {
 // front makes the client's end of sessions, which accept serves.
 func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.FrontSession) error) *wire.Front {
 	return wire.NewFront(wire.FrontOptions{
-		Accept: func(ctx context.Context, s *wire.FrontSession) error {
-			err := accept(ctx, s)
-			if errors.Is(err, context.Canceled) || errors.Is(err, fleet.ErrNoServer) {
-				return nil // ours
-			}
-			return err
+		Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
+			go func() {
+				err := accept(ctx, s)
+				if errors.Is(err, context.Canceled) || errors.Is(err, fleet.ErrNoServer) {
+					err = nil // ours
+				}
+				ended(err)
+			}()
 		},
 		Principal: sessionOwner, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
 		Notice: func(line string) { b.log.Warn("client: " + line) },
@@ -64,11 +66,11 @@ func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.Front
 // client is who has the session, of one server or of all (""). What servers want to
 // get back from it, which only the modern era knows, goes to it sealed.
 func (b *Gateway) client(s *wire.FrontSession, server string) fleet.Client {
-	c := fleet.Client{Conn: s, Era: s.Era, Principal: s.Principal}
+	conn := wire.Conn(s)
 	if s.Era == wire.Modern {
-		c.Conn = wire.Pull(b.sealer.Client(wire.Push(s), server, principalID(s.Principal)))
+		conn = b.sealer.Client(s, server, principalID(s.Principal))
 	}
-	return c
+	return fleet.Client{Conn: wire.Pull(conn), Era: s.Era, Principal: s.Principal}
 }
 
 // serveAll serves a session with all servers that its owner may see.

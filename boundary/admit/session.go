@@ -92,16 +92,11 @@ func (s *Server) Beyond(uri string, held []string) bool {
 	return surface.Beyond(uri, all, open)
 }
 
-// OnChange implements gateway.Admission.
-func (s *Server) OnChange(f func()) (stop func()) {
+// Changed implements gateway.Admission.
+func (s *Server) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hearers[&f] = true
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.hearers, &f)
-	}
+	return s.changed
 }
 
 // Refresh implements gateway.Admission. A pin that was dropped is for the next look at

@@ -35,9 +35,8 @@ type Admission interface {
 	Beyond(uri string, held []string) bool
 	// Differs is told of items that were shown and that Admits refuses, each a copy.
 	Differs(items []surface.Item)
-	// OnChange has f called whenever other items may be seen than before, until stop is called. f does not
-	// block, and may be called once more after that.
-	OnChange(f func()) (stop func())
+	// Changed is closed when other items may be seen than before.
+	Changed() <-chan struct{}
 	// Refresh reads what people have decided meanwhile, and returns when ctx ends at the
 	// latest. It is called before a request is refused for what is held.
 	Refresh(ctx context.Context)
@@ -290,17 +289,11 @@ func (u *unapproved) holds(a Admission, k surface.Key) bool {
 
 // templates are those that the session was last shown in a version that may not be seen.
 func (u *unapproved) templates(a Admission) (list []string) {
-	var shown []surface.Item
 	u.mu.Lock()
+	defer u.mu.Unlock()
 	for k, digest := range u.held {
-		if k.Kind == surface.Template {
-			shown = append(shown, surface.Item{Key: k, Digest: digest})
-		}
-	}
-	u.mu.Unlock()
-	for _, it := range shown {
-		if !a.Admits(it) {
-			list = append(list, it.Key.Name)
+		if k.Kind == surface.Template && !a.Admits(surface.Item{Key: k, Digest: digest}) {
+			list = append(list, k.Name)
 		}
 	}
 	return list

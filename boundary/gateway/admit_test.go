@@ -4,8 +4,6 @@ package gateway
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,12 +21,12 @@ type allow struct {
 	own      map[surface.Key][]byte
 	held     map[surface.Key]bool
 	told     []surface.Item
-	hearers  map[*func()]func()
+	changed  chan struct{}
 	refresh  func() // what a person has decided meanwhile
 }
 
 func newAllow(t *testing.T, hello string, method string, entries ...string) *allow {
-	a := &allow{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}}
+	a := &allow{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}, changed: make(chan struct{})}
 	if hello != "" {
 		it := surface.HelloItem(doc(t, hello))
 		a.approved[it.Key], a.own[it.Key] = it.Digest, it.JSON
@@ -61,11 +59,9 @@ func (a *allow) add(t *testing.T, method, entry string) {
 
 func (a *allow) change() {
 	a.mu.Lock()
-	hearers := slices.Collect(maps.Values(a.hearers))
-	a.mu.Unlock()
-	for _, f := range hearers {
-		f()
-	}
+	defer a.mu.Unlock()
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
 func (a *allow) Admits(it surface.Item) bool {
@@ -94,18 +90,10 @@ func (a *allow) Refresh(context.Context) {
 	}
 }
 
-func (a *allow) OnChange(f func()) (stop func()) {
+func (a *allow) Changed() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.hearers == nil {
-		a.hearers = map[*func()]func(){}
-	}
-	a.hearers[&f] = f
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.hearers, &f)
-	}
+	return a.changed
 }
 
 func admittedRig(t *testing.T, a *allow) *rig {
@@ -302,7 +290,7 @@ func TestAdmitNews(t *testing.T) {
 
 // A hurried client is told of a change while another one happens.
 type hurried struct {
-	wire.Conn
+	wire.ReadConn
 	a    *allow
 	stop func()
 	told int
@@ -323,13 +311,15 @@ func TestAdmitMoreNews(t *testing.T) {
 	defer stop()
 	a := newAllow(t, "", "")
 	h := &hurried{a: a, stop: stop}
-	r := &relay{cfg: Config{Admission: a}, front: h, calls: newCalls(1), life: ctx}
-	r.parts.Store(1) // that of this test
+	r := &relay{cfg: Config{Admission: a}, front: h, calls: newCalls(1)}
 	r.news.ready.Store(true)
 	r.news.lists.Store(1) // tools
-	defer a.OnChange(r.changed)()
+	changed := a.Changed()
 	a.change()
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		<-changed
+		changed = r.tell(ctx)
+	}
 	if h.told != 2 {
 		t.Errorf("told %d times", h.told)
 	}

@@ -71,10 +71,12 @@ func openCourse(t *testing.T, r route, hello string, cfg Config) *course {
 		if r.cross {
 			up = wire.Pull(era.Adapt(wire.Push(up), era.Options{DangerouslyAllowSampling: true}))
 		}
-		return Run(ctx, wire.Push(front), wire.Push(up), cfg)
+		return Run(ctx, front, up, cfg)
 	}
 	if r.front == "http" {
-		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession) error { return run(ctx, s) }})
+		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
+			go func() { ended(run(ctx, wire.Pull(s))) }()
+		}})
 		c.client = c.dialHTTP(front)
 	} else {
 		a, b := pipeConns()
@@ -171,9 +173,11 @@ func (c *course) serveStdio(ctx context.Context) wire.ReadConn {
 
 // serveHTTP lets our own front play the server's end of streamable HTTP.
 func (c *course) serveHTTP() func(context.Context) wire.ReadConn {
-	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession) error {
-		c.serve(ctx, s)
-		return nil
+	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
+		go func() {
+			c.serve(ctx, wire.Pull(s))
+			ended(nil)
+		}()
 	}})
 	server := httptest.NewServer(front)
 	c.t.Cleanup(func() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -95,6 +96,8 @@ func (c *collector) post(ctx context.Context, body []byte) (again bool, rest tim
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		again = true
 	}
-	rest = backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		rest = time.Duration(min(s, 3600)) * time.Second
+	}
 	return again, rest, fmt.Errorf("meter: OTLP: the collector answered with status %d", resp.StatusCode)
 }

@@ -38,8 +38,10 @@ func testFront(t *testing.T, c crossing, over link) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(stop)
 	key, _ := frame.NewKey(bytes.Repeat([]byte{7}, 32))
-	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, fs *wire.FrontSession) error {
-		return gateway.Run(ctx, wire.Push(fs), Adapt(wire.Push(over(t, ctx, s, c.era)), Options{}), gateway.Config{Name: "real", Key: key, Frame: frame.KindMeta, Sink: nowhere{}})
+	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, fs *wire.FrontSession, ended func(error)) {
+		go func() {
+			ended(gateway.Run(ctx, wire.Pull(fs), wire.Pull(Adapt(wire.Push(over(t, ctx, s, c.era)), Options{})), gateway.Config{Name: "real", Key: key, Frame: frame.KindMeta, Sink: nowhere{}}))
+		}()
 	}})
 	srv := httptest.NewServer(front)
 	t.Cleanup(func() {

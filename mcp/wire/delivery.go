@@ -71,8 +71,11 @@ func (d *delivery) violation(v *Violation) bool {
 	return true
 }
 
+// wait returns when there is a Receiver, or none is called any more.
+func (d *delivery) wait() { <-d.began }
+
 func (d *delivery) enter() bool {
-	<-d.began
+	d.wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shut {

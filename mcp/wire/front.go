@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -26,9 +25,11 @@ const (
 
 // FrontOptions shapes a [Front]. Accept has to be set; all else is strict when zero.
 type FrontOptions struct {
-	// Accept serves one session, in a goroutine of its own; the session ends when
-	// it returns. ctx ends after the session has. The error goes to Notice.
-	Accept func(ctx context.Context, s *FrontSession) error
+	// Accept begins to serve a session and returns. It, or what serves the session, calls
+	// ended in the end: that closes the session, and the error goes to Notice. ctx ends after
+	// the session has. It is called in the midst of the session's first request, which waits
+	// for it and for the session's Start.
+	Accept func(ctx context.Context, s *FrontSession, ended func(error))
 	// Principal says who makes a request: a session belongs to whoever opened
 	// it and does not exist for anybody else. nil = everybody is one.
 	Principal func(*http.Request) string
@@ -60,12 +61,11 @@ type Front struct {
 	room chan struct{} // a token for each request under way
 	ctx  context.Context
 	kill context.CancelFunc
-	work sync.WaitGroup // one for each Accept
-	held atomic.Int64   // bytes in use, of FrontOptions.octets
+	held atomic.Int64 // bytes in use, of FrontOptions.octets
+	live atomic.Int64 // sessions that are served, or are to be
 
 	mu       sync.Mutex
 	draining bool
-	live     int                      // Accepts that have not returned
 	sessions map[string]*FrontSession // legacy, by id
 	shared   map[string]*FrontSession // modern, by principal
 }
@@ -98,8 +98,8 @@ func orDefault[T int | time.Duration](v *T, otherwise T) {
 	}
 }
 
-// lingering is how many Accepts that have lost their session there may be for
-// each that has one, before no more are begun.
+// lingering is how many sessions may be served, with those that have ended and are still served,
+// for each that may be open, before no more are begun.
 const lingering = 2
 
 // strangerRest is how long a session must have rested before it makes room for
@@ -110,7 +110,7 @@ const strangerRest = time.Minute
 // f.mu is held.
 func (f *Front) open(era Era, principal string) *FrontSession {
 	full := len(f.sessions)+len(f.shared) >= f.opt.Sessions
-	if f.draining || f.live >= lingering*f.opt.Sessions || full && !f.evict(principal) {
+	if f.draining || f.live.Load() >= int64(lingering*f.opt.Sessions) || full && !f.evict(principal) {
 		return nil
 	}
 	s := newFrontSession(f, era, principal)
@@ -120,19 +120,7 @@ func (f *Front) open(era Era, principal string) *FrontSession {
 		s.id = rand.Text()
 		f.sessions[s.id] = s
 	}
-	f.live++
-	ctx, cancel := context.WithCancel(f.ctx)
-	f.work.Go(func() {
-		err := f.opt.Accept(ctx, s)
-		s.Close()
-		cancel()
-		f.mu.Lock()
-		f.live--
-		f.mu.Unlock()
-		if err != nil {
-			f.notice("session ended: " + finding.Quote(err.Error()))
-		}
-	})
+	f.live.Add(1)
 	return s
 }
 
@@ -225,35 +213,36 @@ func (f *Front) Sessions() int {
 const drainPoll = 20 * time.Millisecond
 
 // Shutdown refuses what is new, waits for the answers to what is under way,
-// ends every session and returns when all Accepts have. If ctx ends first, their
+// ends every session and returns when none is served any more. If ctx ends first, their
 // contexts are ended, what is under way is cut, and ctx's error is returned.
 func (f *Front) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.draining = true
 	f.mu.Unlock()
+	awaitFalse(ctx, f.busy)
+	for _, s := range f.all() {
+		s.end()
+	}
+	awaitFalse(ctx, func() bool { return f.live.Load() > 0 })
+	f.kill()
+	if f.live.Load() == 0 {
+		return nil
+	}
+	for _, s := range f.all() {
+		s.Close()
+	}
+	return ctx.Err()
+}
+
+// awaitFalse returns when still is false or ctx has ended.
+func awaitFalse(ctx context.Context, still func() bool) {
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	for f.busy() && ctx.Err() == nil {
+	for still() && ctx.Err() == nil {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
 		}
-	}
-	for _, s := range f.all() {
-		s.end()
-	}
-	done := make(chan struct{})
-	go func() { f.work.Wait(); close(done) }()
-	select {
-	case <-done:
-		f.kill()
-		return nil
-	case <-ctx.Done():
-		f.kill()
-		for _, s := range f.all() {
-			s.Close()
-		}
-		return ctx.Err()
 	}
 }
 

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"iter"
-	"net/http"
 	"slices"
 )
 
@@ -45,30 +44,16 @@ func (x *exchange) batch(body []byte) {
 			return
 		}
 	}
-	for i, m := range all {
-		err := s.submit(x.r.Context(), m)
-		if err == nil {
-			continue
-		}
-		if i == 0 {
-			if st != nil {
-				s.cancel(st, false)
-			}
-			x.reject(ID{}, errNoSession)
-			return
-		}
-		for _, m := range all[i:] { // what has been said is answered
-			s.withdraw(m.ID)
-		}
-		break
-	}
 	if st == nil {
-		x.w.WriteHeader(http.StatusAccepted)
+		if !x.tell(s, ID{}, all...) {
+			x.reject(ID{}, errNoSession)
+		}
 		return
 	}
-	x.letGo()
 	p := pump{exchange: x, st: st, turn: 1, stream: true}
-	p.run()
+	if !p.ask(all...) {
+		x.reject(ID{}, errNoSession)
+	}
 }
 
 func sortBatch(in iter.Seq2[*Message, error]) (all, requests []*Message, err error) {

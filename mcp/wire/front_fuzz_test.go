@@ -22,18 +22,17 @@ func recorded(f *Front, method string, header http.Header, body []byte) *httptes
 
 // echoFront answers every request with what it was asked.
 func echoFront(t testing.TB) *Front {
-	front := NewFront(FrontOptions{Sessions: 4, keepAlive: time.Hour, Accept: func(ctx context.Context, s *FrontSession) error {
-		for {
-			m, err := s.Read(ctx)
-			if err != nil {
-				return nil
-			}
-			if m.Kind == Request {
-				result := []byte(`{"protocolVersion":"2025-03-26"}`)
-				s.Write(ctx, NewResult(m.ID, result))
-			}
-			m.Release()
-		}
+	front := NewFront(FrontOptions{Sessions: 4, keepAlive: time.Hour, Accept: func(ctx context.Context, s *FrontSession, ended func(error)) {
+		s.Start(taker{
+			message: func(m *Message) {
+				if m.Kind == Request {
+					result := []byte(`{"protocolVersion":"2025-03-26"}`)
+					s.Write(ctx, NewResult(m.ID, result))
+				}
+				m.Release()
+			},
+			ended: ended,
+		})
 	}})
 	t.Cleanup(func() { front.Shutdown(context.Background()) })
 	return front

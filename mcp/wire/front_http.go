@@ -4,7 +4,6 @@ package wire
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -249,14 +248,7 @@ func (x *exchange) converse(s *FrontSession, asked ID, m *Message) bool {
 		if m.Kind == Notification && m.Method == methodCancelled {
 			withdrawn, _ = idOf(m.Params.Get("requestId"))
 		}
-		if err := s.submit(x.r.Context(), m); err != nil {
-			return x.unsaid(err, asked)
-		}
-		if !withdrawn.IsZero() {
-			s.withdraw(withdrawn)
-		}
-		x.w.WriteHeader(http.StatusAccepted)
-		return true
+		return x.tell(s, withdrawn, m)
 	}
 	first := s.Era == Legacy && m.Method == methodInitialize
 	st, err := s.open(m)
@@ -268,21 +260,6 @@ func (x *exchange) converse(s *FrontSession, asked ID, m *Message) bool {
 	if err != nil {
 		return false
 	}
-	if err := s.submit(x.r.Context(), m); err != nil {
-		s.cancel(st, false)
-		return x.unsaid(err, asked)
-	}
-	x.letGo()
 	p := pump{exchange: x, st: st, turn: 1, asked: asked, first: first}
-	p.run()
-	return true
-}
-
-// unsaid answers a message that Read did not take.
-func (x *exchange) unsaid(err error, asked ID) bool {
-	if err == io.EOF {
-		return false
-	}
-	x.reject(asked, errFull)
-	return true
+	return p.ask(m)
 }

@@ -81,7 +81,7 @@ func TestFrontIdle(t *testing.T) {
 	listen.Body.Close()
 	soon, stop2 := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop2()
-	if _, err := v.s.Read(soon); err != io.EOF {
+	if _, err := v.conn.Read(soon); err != io.EOF {
 		t.Errorf("Read: %v", err)
 	}
 	if b.f.Sessions() != 0 {
@@ -90,18 +90,15 @@ func TestFrontIdle(t *testing.T) {
 }
 
 func TestFrontShutdown(t *testing.T) {
-	b := newBench(t, func(o *FrontOptions) {
-		accept := o.Accept
-		o.Accept = func(ctx context.Context, s *FrontSession) error {
-			go accept(ctx, s)
-			<-s.ended
-			return s.Close()
-		}
-	})
+	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	got := make(chan *http.Response, 1)
 	go func() { got <- b.post(listBody, "Mcp-Session-Id", id) }()
 	m := v.read()
+	go func() {
+		<-v.conn.(*pulled).ended
+		v.ended(nil)
+	}()
 	done := make(chan error, 1)
 	go func() { done <- b.f.Shutdown(t.Context()) }()
 	for !b.f.isDraining() {
@@ -146,7 +143,7 @@ func TestFrontShutdown(t *testing.T) {
 func TestFrontUnavailable(t *testing.T) {
 	var notices sync.Map
 	b := newBench(t, func(o *FrontOptions) {
-		o.Accept = func(context.Context, *FrontSession) error { return errors.New("no\u202e server") }
+		o.Accept = func(_ context.Context, _ *FrontSession, ended func(error)) { ended(errors.New("no\u202e server")) }
 		o.Notice = func(line string) { notices.Store(line, true) }
 	})
 	for _, resp := range []*http.Response{b.post(initializeBody),

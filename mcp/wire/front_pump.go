@@ -33,10 +33,6 @@ func (p *pump) run() {
 	alive := time.NewTimer(p.f.opt.keepAlive)
 	defer alive.Stop()
 	wake := p.st.waker(p.turn)
-	ended := p.st.s.ended
-	if p.st.no != 0 {
-		ended = nil // what has been asked is still answered
-	}
 	for {
 		switch v := p.writeReady(); v {
 		case finished:
@@ -50,9 +46,6 @@ func (p *pump) run() {
 		}
 		select {
 		case <-wake:
-		case <-ended:
-			ended = nil
-		case <-p.st.s.closed:
 		case <-p.r.Context().Done():
 			p.leave()
 			return
@@ -110,7 +103,7 @@ func (p *pump) asBody(e *frontEvent) bool {
 	if status == http.StatusOK && !e.m.Whole {
 		return false
 	}
-	p.sessionHeader()
+	p.sessionHeader(false)
 	p.whole(status, e.m)
 	p.started = true
 	e.m.Release()
@@ -139,7 +132,7 @@ func (p *pump) begin(length int) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	p.sessionHeader()
+	p.sessionHeader(length < 0)
 	if length >= 0 {
 		h.Set("Content-Length", strconv.Itoa(length))
 	}
@@ -156,8 +149,10 @@ func (p *pump) begin(length int) {
 	}
 }
 
-func (p *pump) sessionHeader() {
-	if p.first && p.st.s.negotiated() != "" {
+// sessionHeader names the session in the answer to initialize: once the server has agreed to a
+// version, or early, where something goes out before that: later there is no header.
+func (p *pump) sessionHeader(early bool) {
+	if p.first && (early || p.st.s.negotiated() != "") {
 		p.w.Header().Set(headerSession, p.st.s.id)
 	}
 }

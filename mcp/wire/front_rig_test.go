@@ -16,15 +16,17 @@ import (
 
 // server is the other end of a FrontSession, played by a test.
 type server struct {
-	t *testing.T
-	s *FrontSession
+	t     *testing.T
+	s     *FrontSession
+	conn  ReadConn // s
+	ended func(error)
 }
 
 func (v *server) read() *Message {
 	v.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	m, err := v.s.Read(ctx)
+	m, err := v.conn.Read(ctx)
 	if err != nil {
 		v.t.Errorf("Read: %v", err)
 		return &Message{}
@@ -62,10 +64,8 @@ func newBench(t *testing.T, adjust ...func(*FrontOptions)) *bench {
 	opt := FrontOptions{
 		keepAlive: time.Minute,
 		Principal: func(r *http.Request) string { return r.Header.Get("X-Principal") },
-		Accept: func(ctx context.Context, s *FrontSession) error {
-			b.sessions <- &server{t, s}
-			<-s.closed
-			return nil
+		Accept: func(_ context.Context, s *FrontSession, ended func(error)) {
+			b.sessions <- &server{t, s, Pull(s), ended}
 		},
 	}
 	for _, f := range adjust {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -18,23 +19,26 @@ import (
 // one principal. Write takes possession of the bytes and never waits for a
 // client: what a client does not fetch is kept within bounds, then dropped.
 //
+// Each HTTP request of the client calls the Receiver in its own goroutine, so several may do so at
+// a time. A session in which nothing is under way has no goroutine.
+//
 // In a modern session ids of different HTTP requests may be equal, so that every
 // request gets an ID of its own, and the client's is its Alias.
 type FrontSession struct {
 	Era       Era
 	Principal string
 
-	f      *Front
-	id     string // of a legacy session
-	in     chan *Message
-	poke   chan struct{} // there is something in own
-	ended  chan struct{} // nothing more will come from the client
-	closed chan struct{} // nothing more will go to it
+	f  *Front
+	id string // of a legacy session
+	to delivery
 
 	mu         sync.Mutex
-	isEnded    bool
-	isClosed   bool
-	own        []*Message // from this package, for Read
+	accepted   bool       // Accept has been called
+	started    bool       // there is a Receiver
+	served     bool       // Accept's ended has been called
+	isEnded    bool       // nothing more will come from the client
+	isClosed   bool       // nothing more will go to it
+	own        []*Message // from this package, for the Receiver
 	version    string     // negotiated by initialize
 	initialize ID         // while it is under way
 	lastKey    int64
@@ -47,12 +51,10 @@ type FrontSession struct {
 	timer      *time.Timer
 }
 
-var _ ReadConn = (*FrontSession)(nil)
+var _ Conn = (*FrontSession)(nil)
 
 func newFrontSession(f *Front, era Era, principal string) *FrontSession {
-	s := &FrontSession{Era: era, Principal: principal, f: f,
-		in: make(chan *Message), poke: make(chan struct{}, 1),
-		ended: make(chan struct{}), closed: make(chan struct{}),
+	s := &FrontSession{Era: era, Principal: principal, f: f, to: newDelivery(),
 		pending: map[ID]*stream{}, streams: map[int64]*stream{}, touched: time.Now()}
 	if era == Legacy {
 		s.streams[0] = &stream{s: s, wake: make(chan struct{}, 1), next: 1, numbered: true}
@@ -63,80 +65,88 @@ func newFrontSession(f *Front, era Era, principal string) *FrontSession {
 	return s
 }
 
-// Read returns the next message of any of the client's requests, io.EOF once
-// the session has ended, ErrClosed after Close.
-func (s *FrontSession) Read(ctx context.Context) (*Message, error) {
-	for {
-		if m := s.nextOwn(); m != nil {
-			return m, nil
-		}
-		select {
-		case <-s.closed:
-			return nil, ErrClosed
-		case m := <-s.in:
-			return m, nil
-		case <-s.poke:
-		case <-s.ended:
-			if m := s.nextOwn(); m != nil {
-				return m, nil
-			}
-			return nil, io.EOF
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (s *FrontSession) nextOwn() *Message {
+// Start implements Conn.
+func (s *FrontSession) Start(r Receiver) {
+	s.to.start(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.own) == 0 {
-		return nil
-	}
-	m := s.own[0]
-	s.own = s.own[1:]
-	return m
-}
-
-// say lets Read return a message of this package's own making. s.mu is held.
-func (s *FrontSession) say(m *Message) {
-	s.own = append(s.own, parsed(m))
-	select {
-	case s.poke <- struct{}{}:
-	default:
+	if s.started = true; len(s.own) > 0 {
+		go func() { s.mu.Lock(); s.unlock() }()
 	}
 }
 
-var errBusyReader = errors.New("wire: session does not read")
+// unlock lets go of s.mu, and then tells the Receiver what was said meanwhile.
+func (s *FrontSession) unlock() {
+	var own []*Message
+	if s.started {
+		own, s.own = s.own, nil
+	}
+	s.mu.Unlock()
+	for _, m := range own {
+		s.to.message(m)
+	}
+}
 
-// submit hands a message of the client to Read.
-func (s *FrontSession) submit(ctx context.Context, m *Message) error {
-	select {
-	case <-s.ended: // before a Read that happens to wait
-		return io.EOF
-	case s.in <- m:
-		return nil
-	default:
+// say is for a message of this package's own making: whoever holds s.mu has to end that by unlock.
+func (s *FrontSession) say(m *Message) { s.own = append(s.own, parsed(m)) }
+
+// accept lets the session be served, if it is not.
+func (s *FrontSession) accept() {
+	s.mu.Lock()
+	first := !s.accepted && !s.isEnded
+	s.accepted = s.accepted || first
+	s.mu.Unlock()
+	if first {
+		ctx, cancel := context.WithCancel(s.f.ctx)
+		s.f.opt.Accept(ctx, s, func(err error) { s.over(cancel, err) })
 	}
-	t := time.NewTimer(s.f.opt.patience)
-	defer t.Stop()
-	select {
-	case s.in <- m:
-		return nil
-	case <-s.ended:
-		return io.EOF
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return errBusyReader
+}
+
+// over is the end of what serves the session.
+func (s *FrontSession) over(cancel context.CancelFunc, err error) {
+	s.mu.Lock()
+	again := s.served
+	s.served = true
+	s.mu.Unlock()
+	if again {
+		return
 	}
+	s.Close()
+	cancel()
+	s.f.live.Add(-1)
+	if err != nil {
+		s.f.notice("session ended: " + finding.Quote(err.Error()))
+	}
+}
+
+// hand gives a message of the client to the Receiver, when there is one and begin says so. It is
+// false, and m still the caller's, if the session has ended.
+func (s *FrontSession) hand(m *Message, begin func() bool) bool {
+	s.accept()
+	s.to.wait()
+	if !begin() {
+		m.Release()
+		return true
+	}
+	return s.to.message(m)
+}
+
+// handAll hands over the messages of one HTTP request, and says how many there was still a
+// Receiver for.
+func (s *FrontSession) handAll(all []*Message, begin func() bool) int {
+	for i, m := range all {
+		if !s.hand(m, begin) {
+			return i
+		}
+	}
+	return len(all)
 }
 
 // Write gives the client a message: an answer to the request that waits for it,
 // anything else to the stream that it belongs to.
 func (s *FrontSession) Write(_ context.Context, m *Message) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if s.isClosed {
 		return ErrClosed
 	}
@@ -248,19 +258,23 @@ func (s *FrontSession) open(requests ...*Message) (*stream, error) {
 }
 
 // cancel gives up what a stream still owes: its reader is gone, or has never
-// come to be. In the modern era the other side is told so.
+// come to be. In the modern era the Receiver is told so, if it has the request: when its call for
+// that has returned.
 func (s *FrontSession) cancel(st *stream, tell bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	for id, of := range s.pending {
 		if of != st {
 			continue
 		}
 		delete(s.pending, id)
-		if tell && !s.isClosed {
+		if tell && st.handed && !s.isClosed {
 			params := append(id.Append([]byte(`{"requestId":`)), `,"reason":"client gone","_meta":{"`+keyVersion+`":"`+firstModern+`"}}`...)
-			s.say(NewRequest(ID{}, methodCancelled, params))
+			st.then = append(st.then, parsed(NewRequest(ID{}, methodCancelled, params)))
 		}
+	}
+	if !st.handing {
+		s.own, st.then = append(s.own, st.then...), nil
 	}
 	st.kill()
 }
@@ -344,8 +358,7 @@ func (s *FrontSession) again(after time.Duration) {
 	}
 }
 
-// end lets Read return io.EOF once it has returned everything. What is under
-// way may still be answered.
+// end is the end of what comes from the client. What is under way may still be answered.
 func (s *FrontSession) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -358,12 +371,19 @@ func (s *FrontSession) endLocked() {
 	}
 	s.isEnded = true
 	s.timer.Stop()
-	close(s.ended)
+	s.to.end(io.EOF)
+	if !s.accepted {
+		s.f.live.Add(-1) // it never will be
+	}
+	if listen := s.streams[0]; listen != nil {
+		listen.signal()
+	}
 }
 
 // Close ends the session and every stream of it.
 func (s *FrontSession) Close() error {
 	s.f.forget(s)
+	s.to.end(ErrClosed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endLocked()
@@ -371,7 +391,6 @@ func (s *FrontSession) Close() error {
 		return nil
 	}
 	s.isClosed = true
-	close(s.closed)
 	clear(s.pending)
 	s.own, s.kept = nil, nil
 	for no, st := range s.streams {

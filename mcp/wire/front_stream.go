@@ -21,6 +21,10 @@ type stream struct {
 	endless bool
 	alias   ID // of its one request, in the modern era
 
+	handed  bool       // the Receiver has its request, or is about to get it
+	handing bool       // its request is being handed over
+	then    []*Message // for the Receiver, when that is done
+
 	queue    []frontEvent
 	size     int           // bytes in queue
 	last     int64         // number of the last event that came
@@ -45,6 +49,25 @@ const (
 	maxQueued = 1024 // events
 	maxKept   = 16   // finished streams of a session
 )
+
+// begin is before the stream's requests are handed to the Receiver: it is false if the client is
+// gone, and the Receiver need not know of them.
+func (st *stream) begin() bool {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if !st.dead {
+		st.handed, st.handing = true, true
+	}
+	return !st.dead
+}
+
+// done is after they were handed over.
+func (st *stream) done() {
+	st.s.mu.Lock()
+	defer st.s.unlock()
+	st.handing = false
+	st.s.own, st.then = append(st.s.own, st.then...), nil
+}
 
 func (st *stream) signal() {
 	select {
@@ -145,7 +168,7 @@ const (
 // the last.
 func (st *stream) take(turn int) (e frontEvent, last bool, v verdict) {
 	st.s.mu.Lock()
-	defer st.s.mu.Unlock()
+	defer st.s.unlock()
 	if st.turn != turn {
 		return e, false, taken
 	}
@@ -160,7 +183,7 @@ func (st *stream) take(turn int) (e frontEvent, last bool, v verdict) {
 		st.trim()
 		return e, last, ready
 	}
-	if st.no != 0 && st.owed <= 0 || st.s.isClosed || st.no == 0 && st.s.isEnded {
+	if st.no != 0 && (st.owed <= 0 || st.dead) || st.s.isClosed || st.no == 0 && st.s.isEnded {
 		return e, false, finished
 	}
 	return e, false, nothing
@@ -186,7 +209,7 @@ func (st *stream) prime() (no int64, ok bool) {
 func (st *stream) release(turn int) {
 	s := st.s
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if st.turn != turn {
 		return
 	}
@@ -223,6 +246,7 @@ func (st *stream) kill() {
 	}
 	st.count(-st.size)
 	st.dead, st.queue = true, nil
+	st.signal()
 	if st.no != 0 {
 		delete(st.s.streams, st.no)
 	}

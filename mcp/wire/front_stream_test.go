@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -117,7 +118,7 @@ func TestFrontClosedStream(t *testing.T) {
 	<-done
 	quiet, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	if m, err := v.s.Read(quiet); err == nil {
+	if m, err := v.conn.Read(quiet); err == nil {
 		t.Errorf("after the client left: %s", m.Append(nil))
 	}
 	v.result(m, "{}")
@@ -209,13 +210,17 @@ func TestFrontSlowReader(t *testing.T) {
 func TestFrontPlaceless(t *testing.T) {
 	b := newBench(t)
 	v, _ := b.begin("2025-11-25")
-	v.write(NewRequest(IntID(4), "roots/list", nil))
-	for range 3 * maxQueued {
-		v.notify(ID{}, "x")
-	}
+	var writer sync.WaitGroup
+	writer.Go(func() { // the answer comes in the midst of it
+		v.write(NewRequest(IntID(4), "roots/list", nil))
+		for range 3 * maxQueued {
+			v.notify(ID{}, "x")
+		}
+	})
 	if m := v.read(); m.Kind != ErrorResponse || m.ID != IntID(4) {
 		t.Errorf("%+v", m)
 	}
+	writer.Wait()
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
 	if n := len(v.s.streams[0].queue); n > maxQueued {

@@ -113,11 +113,13 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 		}
 		return buffered(proxy), nothing, nil
 	case passThrough, checks:
-		accept, err := role.accept()
+		serve, err := role.serve()
 		if err != nil {
 			return nil, nil, err
 		}
-		front := wire.NewFront(wire.FrontOptions{Accept: accept})
+		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
+			go func() { ended(serve(ctx, wire.Pull(s))) }()
+		}})
 		return auth.Local(nil, nil, front), func() {
 			ctx, stop := context.WithTimeout(context.Background(), time.Second)
 			defer stop()
@@ -127,13 +129,13 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 	return nil, nil, errors.New("speed: no such role")
 }
 
-func (role Role) accept() (func(context.Context, *wire.FrontSession) error, error) {
+func (role Role) serve() (func(context.Context, wire.ReadConn) error, error) {
 	opt := wire.HTTPOptions{Limits: limits, Transport: sharedTransport()}
 	cfg, err := config()
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, s *wire.FrontSession) error {
+	return func(ctx context.Context, s wire.ReadConn) error {
 		conn, err := wire.NewHTTP(role.Upstream, opt)
 		if err != nil {
 			return err
@@ -142,7 +144,7 @@ func (role Role) accept() (func(context.Context, *wire.FrontSession) error, erro
 		if role.Name == passThrough {
 			return relay(ctx, s, up)
 		}
-		return gateway.Run(ctx, wire.Push(s), wire.Push(up), cfg)
+		return gateway.Run(ctx, s, up, cfg)
 	}, nil
 }
 
@@ -208,7 +210,7 @@ func playPipe(role Role, in io.Reader, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return gateway.Run(context.Background(), wire.Push(front), wire.Push(up), cfg)
+	return gateway.Run(context.Background(), front, up, cfg)
 }
 
 // IsRole reports whether Play knows the role.

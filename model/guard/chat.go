@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
-	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -20,14 +19,14 @@ type chatReading struct {
 
 func newChat(p *counterfactual.Policy) reading { return &chatReading{collected: collected{policy: p}} }
 
-func (r *chatReading) event(e eventstream.Event) part {
+func (r *chatReading) event(e sseEvent) part {
 	if is, yes := r.bare(e); yes {
 		return is
 	}
-	if string(e.Data) == "[DONE]" {
+	if string(e.data) == "[DONE]" {
 		return partEnd
 	}
-	v := parse(e.Data)
+	v := parse(e.data)
 	if _, stray := v.Strays([]string{"choices", "error"}); stray || !v.Exists() {
 		return r.odd()
 	}
@@ -44,7 +43,7 @@ func (r *chatReading) event(e eventstream.Event) part {
 		return partFault
 	}
 	if !r.head.Exists() {
-		r.head = parse(append([]byte(nil), e.Data...))
+		r.head = parse(append([]byte(nil), e.data...))
 	}
 	if u := v.Get("usage"); u.Kind() == '{' {
 		r.input, r.output = count(u.Get("prompt_tokens")), count(u.Get("completion_tokens"))

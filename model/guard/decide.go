@@ -4,6 +4,8 @@ package guard
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"slices"
@@ -81,6 +83,12 @@ type decision struct {
 type round struct {
 	assembly *counterfactual.Assembly
 	outcome  *run.Outcome
+}
+
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }
 
 // decide says what becomes of an answer, and has it recorded. ctx bounds the run;

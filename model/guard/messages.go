@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
-	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -24,7 +23,7 @@ func newMessages(p *counterfactual.Policy) reading {
 	return &messagesReading{collected: collected{policy: p}}
 }
 
-func (r *messagesReading) event(e eventstream.Event) part {
+func (r *messagesReading) event(e sseEvent) part {
 	if is, yes := r.bare(e); yes {
 		return is
 	}

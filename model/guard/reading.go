@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
-	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -49,7 +48,7 @@ func (a *answer) privileged(p *counterfactual.Policy) bool {
 
 // A reading takes in a stream, event by event.
 type reading interface {
-	event(e eventstream.Event) part
+	event(e sseEvent) part
 	answer() *answer
 	// tail ends, with a text, a stream of which nothing after the last event that was
 	// partShown has been passed on.
@@ -93,10 +92,10 @@ func parse(src []byte) strictjson.Value {
 // typed reads the data of an event that says its type itself. It is absent if it is no
 // object, if it is of another type than the event's name says, or if another client may
 // take a member of it for one of members.
-func typed(e eventstream.Event, members ...string) (v strictjson.Value, kind string) {
-	v = parse(e.Data)
+func typed(e sseEvent, members ...string) (v strictjson.Value, kind string) {
+	v = parse(e.data)
 	kind = v.Get("type").Text()
-	if _, stray := v.Strays(members); stray || e.Name != "" && e.Name != kind {
+	if _, stray := v.Strays(members); stray || e.name != "" && e.name != kind {
 		return strictjson.Value{}, ""
 	}
 	return v, kind
@@ -159,11 +158,11 @@ func (c *collected) odd() part {
 }
 
 // bare says what an event is that has no data, or lines that some readers take for data.
-func (c *collected) bare(e eventstream.Event) (is part, yes bool) {
+func (c *collected) bare(e sseEvent) (is part, yes bool) {
 	switch {
-	case e.Odd:
+	case e.odd:
 		return c.odd(), true
-	case !e.HasData:
+	case !e.any:
 		return c.part(partPreamble), true
 	}
 	return 0, false
