@@ -29,6 +29,7 @@ const importPolicy = `
 text/finding:
 text/ucd:
 text/rfc3339:
+text/eventstream:
 text/strictjson:    github.com/go-json-experiment/json
 text/jsonc:
 text/scrub:         text/finding text/ucd
@@ -81,10 +82,10 @@ grounding/conform:   text/finding text/strictjson text/ucd platform/terminal gro
 
 # model: asks language models, and finds the piece of a context that took control of one
 model/counterfactual:     text/frame text/ucd text/strictjson
-model/llm:                text/finding text/strictjson platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
+model/llm:                text/eventstream text/finding text/strictjson platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
 model/llm/llmtest:        text/strictjson model/llm
 model/counterfactual/run: text/strictjson model/counterfactual model/llm
-model/guard:              text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm github.com/prometheus/client_golang
+model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm github.com/prometheus/client_golang
 model/analysis:           text/finding text/strictjson platform/terminal model/counterfactual model/counterfactual/run model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
@@ -108,7 +109,7 @@ boundary/rules:                text/finding text/scrub text/href text/frame text
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
-boundary/protect:              text/finding text/jsonc text/strictjson platform/terminal
+boundary/protect:              text/finding text/jsonc text/strictjson platform/state platform/terminal
 boundary/preflight:            text/finding text/jsonc text/scrub text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify/local boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
@@ -146,7 +147,7 @@ e2e:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/counterfactual text/ucd text/rfc3339 text/strictjson`
+const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/counterfactual text/eventstream text/ucd text/rfc3339 text/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.

@@ -4,9 +4,7 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -69,9 +67,7 @@ type blockade struct {
 
 // Withhold implements guard.Quarantine.
 func (b blockade) Withhold(ctx context.Context, s guard.Source) error {
-	var id [16]byte
-	rand.Read(id[:]) // never fails
-	block := hold.Block{ID: hex.EncodeToString(id[:]), Server: s.Server, Evidence: s.Evidence, Severity: s.Severity}
+	block := hold.Block{ID: hold.NewID(), Server: s.Server, Evidence: s.Evidence, Severity: s.Severity}
 	switch b.scope {
 	case "server":
 	case "tool":

@@ -135,7 +135,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 			front.Close()
 			return exit.With(exit.Unreachable, err)
 		}
-		return w.ended(ctx, gateway.Run(ctx, front, w.translate(up), cfg))
+		return w.ended(ctx, gateway.Run(ctx, wire.Push(front), w.translate(wire.Push(up)), cfg))
 	}
 	all := w.newAdmissions(admit.Options{Alone: true, Out: w.reject})
 	defer all.Close()
@@ -148,7 +148,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 		return exit.With(exit.Unreachable, err)
 	}
 	w.cut.Store(up)
-	if err = gateway.Run(ctx, front, w.translate(up), cfg); err == nil && ctx.Err() == nil {
+	if err = gateway.Run(ctx, wire.Push(front), w.translate(wire.Push(up)), cfg); err == nil && ctx.Err() == nil {
 		err = up.Err() // the client has left before it heard of it
 	}
 	switch {
@@ -162,11 +162,11 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 
 // translate lets a client of the other era speak to a server at a URL. A server that is a
 // command has only this client, which falls back to initialize by itself.
-func (w *Wrap) translate(up wire.ReadConn) wire.ReadConn {
+func (w *Wrap) translate(up wire.Conn) wire.Conn {
 	if w.server.Command != nil {
 		return up
 	}
-	return wire.Pull(era.Adapt(wire.Push(up), era.Options{DangerouslyAllowSampling: w.server.DangerouslyAllowSampling}))
+	return era.Adapt(up, era.Options{DangerouslyAllowSampling: w.server.DangerouslyAllowSampling})
 }
 
 // reject ends the session of a server that no longer passes the check.

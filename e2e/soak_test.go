@@ -43,7 +43,7 @@ func TestSoakChildren(t *testing.T) {
 	}
 	var children atomic.Int64
 	const room = 16
-	serve := func(ctx context.Context, s wire.ReadConn) error {
+	serve := func(ctx context.Context, s wire.Conn) error {
 		p, err := child.Start(child.Command{Args: []string{bin, "bench", "gateway", "--play", "upstream"}})
 		if err != nil {
 			return err
@@ -52,10 +52,10 @@ func TestSoakChildren(t *testing.T) {
 		defer children.Add(-1)
 		defer p.Stop(context.Background())
 		up := wire.NewLines(p.Stdout, p.Stdin, wire.LinesOptions{Limits: strictjson.Limits{MendSurrogates: true}})
-		return gateway.Run(ctx, s, up, gateway.Config{Name: "upstream", Sink: gateway.NewLines(io.Discard)})
+		return gateway.Run(ctx, s, wire.Push(up), gateway.Config{Name: "upstream", Sink: gateway.NewLines(io.Discard)})
 	}
 	front := wire.NewFront(wire.FrontOptions{Sessions: room, Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
-		go func() { ended(serve(ctx, wire.Pull(s))) }()
+		go func() { ended(serve(ctx, s)) }()
 	}})
 	server := httptest.NewServer(front)
 	defer server.Close()

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,9 +29,9 @@ type Server struct {
 	done      chan struct{} // closed when the check under way has ended; nil: there is none
 	next      time.Time     // before which nothing is tried again
 	pause     time.Duration
-	surface   *surface.Surface  // as it was checked; nil: not yet
-	removals  []surface.Removal // of the surface that was checked last
-	changed   chan struct{}
+	surface   *surface.Surface             // as it was checked; nil: not yet
+	removals  []surface.Removal            // of the surface that was checked last
+	hearers   map[*func()]bool             // told of every change of table
 	noticed   map[surface.Key]surface.Item // not yet written down
 	octets    int                          // of noticed
 	nextWrite time.Time                    // of noticed
@@ -57,7 +59,7 @@ const (
 )
 
 func newServer(a *Admissions, c Config) *Server {
-	s := &Server{a: a, changed: make(chan struct{})}
+	s := &Server{a: a, hearers: map[*func()]bool{}}
 	s.cfg.Store(&c)
 	return s
 }
@@ -341,11 +343,14 @@ func (s *Server) put(t *table) {
 	s.mu.Lock()
 	old := s.table.Swap(t)
 	news := old != nil && !old.same(t)
+	var hearers []*func()
 	if news {
-		close(s.changed)
-		s.changed = make(chan struct{})
+		hearers = slices.Collect(maps.Keys(s.hearers))
 	}
 	s.mu.Unlock()
+	for _, f := range hearers {
+		(*f)()
+	}
 	if news || old == nil {
 		s.a.Tell()
 	}

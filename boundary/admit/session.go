@@ -92,11 +92,16 @@ func (s *Server) Beyond(uri string, held []string) bool {
 	return surface.Beyond(uri, all, open)
 }
 
-// Changed implements gateway.Admission.
-func (s *Server) Changed() <-chan struct{} {
+// OnChange implements gateway.Admission.
+func (s *Server) OnChange(f func()) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.changed
+	s.hearers[&f] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.hearers, &f)
+	}
 }
 
 // Refresh implements gateway.Admission. A pin that was dropped is for the next look at

@@ -101,7 +101,7 @@ func (u *upstream) serve(ctx context.Context, c Client) error {
 	}()
 	cfg := u.Config(c.Principal)
 	cfg.Union = c.union
-	err := gateway.Run(ctx, c.Conn, conn, cfg)
+	err := gateway.Run(ctx, wire.Push(c.Conn), wire.Push(conn), cfg)
 	stop()
 	<-watch
 	if u.ctx.Err() != nil {

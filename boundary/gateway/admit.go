@@ -35,8 +35,9 @@ type Admission interface {
 	Beyond(uri string, held []string) bool
 	// Differs is told of items that were shown and that Admits refuses, each a copy.
 	Differs(items []surface.Item)
-	// Changed is closed when other items may be seen than before.
-	Changed() <-chan struct{}
+	// OnChange has f called whenever other items may be seen than before, until stop is called. f does not
+	// block, and may be called once more after that.
+	OnChange(f func()) (stop func())
 	// Refresh reads what people have decided meanwhile, and returns when ctx ends at the
 	// latest. It is called before a request is refused for what is held.
 	Refresh(ctx context.Context)
@@ -289,11 +290,17 @@ func (u *unapproved) holds(a Admission, k surface.Key) bool {
 
 // templates are those that the session was last shown in a version that may not be seen.
 func (u *unapproved) templates(a Admission) (list []string) {
+	var shown []surface.Item
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	for k, digest := range u.held {
-		if k.Kind == surface.Template && !a.Admits(surface.Item{Key: k, Digest: digest}) {
-			list = append(list, k.Name)
+		if k.Kind == surface.Template {
+			shown = append(shown, surface.Item{Key: k, Digest: digest})
+		}
+	}
+	u.mu.Unlock()
+	for _, it := range shown {
+		if !a.Admits(it) {
+			list = append(list, it.Key.Name)
 		}
 	}
 	return list

@@ -4,6 +4,8 @@ package gateway
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,12 +23,12 @@ type allow struct {
 	own      map[surface.Key][]byte
 	held     map[surface.Key]bool
 	told     []surface.Item
-	changed  chan struct{}
+	hearers  map[*func()]func()
 	refresh  func() // what a person has decided meanwhile
 }
 
 func newAllow(t *testing.T, hello string, method string, entries ...string) *allow {
-	a := &allow{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}, changed: make(chan struct{})}
+	a := &allow{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}}
 	if hello != "" {
 		it := surface.HelloItem(doc(t, hello))
 		a.approved[it.Key], a.own[it.Key] = it.Digest, it.JSON
@@ -59,9 +61,11 @@ func (a *allow) add(t *testing.T, method, entry string) {
 
 func (a *allow) change() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	close(a.changed)
-	a.changed = make(chan struct{})
+	hearers := slices.Collect(maps.Values(a.hearers))
+	a.mu.Unlock()
+	for _, f := range hearers {
+		f()
+	}
 }
 
 func (a *allow) Admits(it surface.Item) bool {
@@ -90,10 +94,18 @@ func (a *allow) Refresh(context.Context) {
 	}
 }
 
-func (a *allow) Changed() <-chan struct{} {
+func (a *allow) OnChange(f func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.changed
+	if a.hearers == nil {
+		a.hearers = map[*func()]func(){}
+	}
+	a.hearers[&f] = f
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.hearers, &f)
+	}
 }
 
 func admittedRig(t *testing.T, a *allow) *rig {
@@ -290,7 +302,7 @@ func TestAdmitNews(t *testing.T) {
 
 // A hurried client is told of a change while another one happens.
 type hurried struct {
-	wire.ReadConn
+	wire.Conn
 	a    *allow
 	stop func()
 	told int
@@ -311,15 +323,13 @@ func TestAdmitMoreNews(t *testing.T) {
 	defer stop()
 	a := newAllow(t, "", "")
 	h := &hurried{a: a, stop: stop}
-	r := &relay{cfg: Config{Admission: a}, front: h, calls: newCalls(1)}
+	r := &relay{cfg: Config{Admission: a}, front: h, calls: newCalls(1), life: ctx}
+	r.parts.Store(1) // that of this test
 	r.news.ready.Store(true)
 	r.news.lists.Store(1) // tools
-	changed := a.Changed()
+	defer a.OnChange(r.changed)()
 	a.change()
-	for ctx.Err() == nil {
-		<-changed
-		changed = r.tell(ctx)
-	}
+	<-ctx.Done()
 	if h.told != 2 {
 		t.Errorf("told %d times", h.told)
 	}

@@ -34,12 +34,27 @@ type call struct {
 	watched
 	store storeTime
 
-	revision    string // that the request names; "": that of the session
-	born, heard time.Time
-	endless     bool // a subscription: silence is no fault
-	cancelled   bool // by the client, who waits no longer
-	answered    bool // by the server; classifiers are asked about it
+	revision string // that the request names; "": that of the session
+	born     time.Time
+
+	// Guarded by the lock of calls while the call is under way; not changed once it is not, but for next.
+	stage     stage
+	heard     time.Time
+	endless   bool          // a subscription: silence is no fault
+	cancelled bool          // by the client, who waits no longer
+	held      *wire.Message // waits for the server's tools to be listed
+	next      *wire.Message // to be sent behind the request, which is being sent
 }
+
+// A stage is how far a call is on its way.
+type stage uint8
+
+const (
+	fresh    stage = iota // nothing of it goes to the server yet
+	sending               // it is being written
+	sent                  // the server has it
+	answered              // the server has answered it
+)
 
 // An ask is a request of the server on its way to the client and back.
 type ask struct {
@@ -49,11 +64,13 @@ type ask struct {
 	born  time.Time
 }
 
-// calls are the requests under way in both directions.
+// calls are the requests under way in both directions, and what else has to end before a session can. It is
+// safe for concurrent use.
 type calls struct {
-	begun     func() // called when there is one more, without the lock; nil: not called
-	mu        sync.Mutex
-	limit     int
+	begun func() // called when there is one more, without the lock; nil: not called
+	limit int
+
+	mu        sync.Mutex // guards what follows, and of each call what says so
 	lastUp    int64
 	lastDown  int64
 	lastToken int64
@@ -62,11 +79,26 @@ type calls struct {
 	byToken   map[string]*call
 	down      map[int64]*ask
 	askedBy   map[wire.ID]*ask
+
+	waiting []*call // for the server's tools to be listed, in their order
+	listing bool    // they are being listed, or those that waited are forwarded
+
+	passing int       // messages on their way to the client, whose calls may be closed already
+	spoke   time.Time // when the server has said something last
+	writing int       // messages that are being written to the server
+	since   time.Time // when that began to be more than none
+	rests   []rest    // who waits for the end
+}
+
+// A rest is closed once no message is on its way to the client, and with all no call is waited for either.
+type rest struct {
+	all    bool
+	closed chan struct{}
 }
 
 func newCalls(limit int) *calls {
 	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{},
-		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}}
+		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}, spoke: time.Now()}
 }
 
 // open gives c its number, or says why it cannot be under way.
@@ -106,7 +138,7 @@ func (c *calls) oneMore() {
 func (c *calls) none() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.up) == 0 && len(c.down) == 0
+	return len(c.up) == 0 && len(c.down) == 0 && c.writing == 0
 }
 
 // get returns the call that the server answers under id; nil if there is none.
@@ -120,15 +152,21 @@ func (c *calls) get(id wire.ID) *call {
 	return c.up[n]
 }
 
-// answering notes that the server has answered the call, which stays under way; false
-// if it had before.
-func (c *calls) answering(k *call) bool {
+// answer returns the call that the server answers under id, which stays under way. It returns nil where there
+// is none, the server has not been asked yet, or it has answered already.
+func (c *calls) answer(id wire.ID) *call {
+	n, isInt := id.Int()
+	if !isInt {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first := !k.answered
-	k.answered = true
-	k.heard = time.Now()
-	return first
+	k := c.up[n]
+	if k == nil || k.stage == fresh || k.stage == answered {
+		return nil
+	}
+	k.stage, k.heard = answered, time.Now()
+	return k
 }
 
 // close forgets the call with our number n and returns it; nil if there is none.
@@ -149,17 +187,25 @@ func (c *calls) closeLocked(old *call) *call {
 	if c.byToken[old.wireToken()] == old {
 		delete(c.byToken, old.wireToken())
 	}
+	c.unholdLocked(old)
+	c.restedLocked()
 	return old
 }
 
-// cancel marks the client's request as one that nobody waits for any longer.
+// cancel marks the client's request as one that nobody waits for any longer. One that waits to be sent ends
+// here.
 func (c *calls) cancel(id wire.ID, now time.Time) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := c.byID[id]
-	if found != nil {
-		found.cancelled, found.endless, found.heard = true, false, now
+	if found == nil {
+		return nil
 	}
+	found.cancelled, found.endless, found.heard = true, false, now
+	if found.held != nil {
+		return c.closeLocked(found)
+	}
+	c.restedLocked()
 	return found
 }
 
@@ -201,9 +247,8 @@ func (c *calls) only() (one *call) {
 	return one
 }
 
-func (c *calls) idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// idleLocked reports whether the client waits for nothing.
+func (c *calls) idleLocked() bool {
 	for _, k := range c.up {
 		if !k.cancelled && !k.endless && !k.id.IsZero() {
 			return false
@@ -220,10 +265,8 @@ func (c *calls) all() (waiting []*call) {
 		if !k.id.IsZero() && !k.cancelled {
 			waiting = append(waiting, k)
 		}
+		c.closeLocked(k)
 	}
-	clear(c.up)
-	clear(c.byID)
-	clear(c.byToken)
 	return waiting
 }
 
@@ -263,6 +306,18 @@ func (c *calls) answered(n int64, now time.Time) *ask {
 	return a
 }
 
+// unanswered forgets and returns the requests of the server.
+func (c *calls) unanswered() (list []*ask) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.down {
+		list = append(list, a)
+	}
+	clear(c.down)
+	clear(c.askedBy)
+	return list
+}
+
 // asked returns our number of a request of the server's under way.
 func (c *calls) asked(id wire.ID) (n int64, known bool) {
 	c.mu.Lock()
@@ -274,8 +329,9 @@ func (c *calls) asked(id wire.ID) (n int64, known bool) {
 	return a.n, true
 }
 
-// expired forgets and returns what has taken too long.
-func (c *calls) expired(now time.Time, timeout time.Duration) (late []*call, unanswered []*ask) {
+// expired forgets and returns what has taken too long. stuck means that the server neither takes messages
+// nor says anything.
+func (c *calls) expired(now time.Time, timeout time.Duration) (late []*call, unanswered []*ask, stuck bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	human := false
@@ -291,12 +347,30 @@ func (c *calls) expired(now time.Time, timeout time.Duration) (late []*call, una
 	for _, k := range c.up {
 		limit := k.patience(timeout)
 		silent := now.Sub(k.heard) >= limit
-		old := now.Sub(k.born) >= longestFactor*max(limit, timeout)
+		old := now.Sub(k.born) >= k.longest(timeout)
 		if !k.endless && (silent && !human || old) {
 			late = append(late, c.closeLocked(k))
 		}
 	}
-	return late, unanswered
+	stuck = c.writing > 0 && now.Sub(c.since) >= timeout && now.Sub(c.spoke) >= timeout
+	return late, unanswered, stuck
+}
+
+// longest is for how long at most a call that the client waits for goes on.
+func (c *calls) longest(timeout time.Duration) (d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if !k.id.IsZero() && !k.cancelled && !k.endless {
+			d = max(d, k.longest(timeout))
+		}
+	}
+	return d
+}
+
+// longest is for how long at most the call goes on.
+func (k *call) longest(timeout time.Duration) time.Duration {
+	return longestFactor * max(k.patience(timeout), timeout)
 }
 
 // Patience with calls that nobody, or only this package, waits for.

@@ -4,9 +4,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -16,27 +13,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
-
-// readClient relays what the client sends. It returns nil when the client has closed its side.
-func (r *relay) readClient(ctx context.Context) error {
-	for {
-		m, err := r.front.Read(ctx)
-		var v *wire.Violation
-		switch {
-		case errors.As(err, &v):
-			err = r.clientViolation(ctx, v)
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("%w: %w", ErrFrontBroken, err)
-		default:
-			err = r.fromClient(ctx, m)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
 
 // clientViolation answers, where that is possible, what is no message.
 func (r *relay) clientViolation(ctx context.Context, v *wire.Violation) error {
@@ -104,9 +80,16 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 		return r.toClient(ctx, refused.to(k, nil))
 	}
 	if k.method == mcpmsg.CallTool {
-		kept, begin := r.holding.hold(m, k, r.surface.current)
+		var meta []byte
+		kept, begin := r.calls.hold(k, m, func() bool {
+			if r.surface.current() {
+				return true
+			}
+			meta = contextMeta(m) // now: once m is held, it may be released at any time
+			return false
+		})
 		if begin { // m stays held until the listing that begins here has ended
-			r.askPage("", contextMeta(m))
+			r.askPage("", meta)
 		}
 		if kept {
 			return nil
@@ -119,24 +102,42 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	if out := r.stopped(ctx, m, k); out != nil {
 		m.Release()
-		r.calls.close(k.n)
-		return r.toClient(ctx, out)
+		return r.instead(ctx, k, out)
 	}
 	headers := r.surface.headers(k.tool)
 	route := cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
 	if k.claim != nil && !agree(&route, k.claim, headers) {
 		m.Release()
-		r.calls.close(k.n)
-		return r.toClient(ctx, errMismatch.to(k, nil))
+		return r.instead(ctx, k, errMismatch.to(k, nil))
 	}
 	k.sending(r.surface.label(k.tool))
 	if err := k.edit(m); err != nil {
 		m.Release()
-		r.calls.close(k.n)
-		return r.toClient(ctx, errUnsent.to(k, nil))
+		return r.instead(ctx, k, errUnsent.to(k, nil))
 	}
 	m.ID, m.Alias, m.Claim, m.Route = wire.IntID(k.n), wire.ID{}, nil, route
-	return r.send(ctx, m)
+	if !r.calls.send(k) { // cancelled, or too late
+		m.Release()
+		return nil
+	}
+	err := r.up.Write(ctx, m)
+	if next := r.calls.sent(k); next != nil {
+		_ = r.send(ctx, next)
+	}
+	if r.unsent(ctx, err) && r.calls.close(k.n) != nil {
+		return r.toClient(ctx, errUnsent.to(k, nil))
+	}
+	return ctx.Err()
+}
+
+// instead answers a request that the server does not get. Where the client has heard meanwhile that it took too
+// long, or waits no more, it is not answered.
+func (r *relay) instead(ctx context.Context, k *call, out *wire.Message) error {
+	if r.calls.close(k.n) == nil || k.cancelled {
+		out.Release()
+		return nil
+	}
+	return r.toClient(ctx, out)
 }
 
 // stopped asks what may keep a request from the server, and returns the answer to one that
@@ -165,19 +166,24 @@ func (r *relay) clientNotification(ctx context.Context, m *wire.Message) error {
 		return nil
 	}
 	m.Route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, nil))
-	if m.Method == mcpmsg.Cancelled && !r.cancelled(m) {
-		m.Release()
-		return nil
+	if m.Method == mcpmsg.Cancelled {
+		switch r.cancelled(m) {
+		case neverSend:
+			m.Release()
+			return nil
+		case sendLater:
+			return nil
+		}
 	}
 	return r.send(ctx, m)
 }
 
-// cancelled gives a cancellation the id that the server knows; false if the server has
+// cancelled gives a cancellation the id that the server knows, and says when the server gets it: never if it has
 // not heard of the request, or no longer works on it.
-func (r *relay) cancelled(m *wire.Message) bool {
+func (r *relay) cancelled(m *wire.Message) following {
 	request := m.Params.Get("requestId")
 	if !request.Exists() {
-		return true
+		return sendNow
 	}
 	id, valid := idOf(request)
 	k := (*call)(nil)
@@ -185,35 +191,34 @@ func (r *relay) cancelled(m *wire.Message) bool {
 		k = r.calls.cancel(id, time.Now())
 	}
 	if k == nil {
-		return false // answered meanwhile, or never asked
+		return neverSend // answered meanwhile, or never asked
 	}
 	k.done(OutcomeCancelled, 0)
-	if r.holding.drop(k) {
-		r.calls.close(k.n)
-		return false
-	}
 	ours := wire.IntID(k.n)
 	m.Route.Cancels = ours
 	var e strictjson.Edits
 	e.Replace(request, ours.Append(nil))
-	return m.Edit(&e) == nil
+	if m.Edit(&e) != nil {
+		return neverSend
+	}
+	return r.calls.follow(k, m)
 }
 
-// send gives the server a message from the client's reader. A server that no
-// longer takes messages is the business of whoever reads it.
+// send gives the server a message that is not a request of the client's.
 func (r *relay) send(ctx context.Context, out *wire.Message) error {
-	kind, id := out.Kind, out.ID
+	r.calls.write()
 	err := r.up.Write(ctx, out)
+	r.calls.wrote()
+	r.unsent(ctx, err)
+	return ctx.Err()
+}
+
+// unsent reports whether a message could not be sent, though the session goes on. That the server has ended is
+// heard from its connection.
+func (r *relay) unsent(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil {
-		return ctx.Err()
+		return false
 	}
 	r.quiet.warn("server takes no messages", "error", err)
-	if kind == wire.Request {
-		if n, isInt := id.Int(); isInt {
-			if k := r.calls.close(n); k != nil && !k.id.IsZero() {
-				return r.toClient(ctx, errUnsent.to(k, nil))
-			}
-		}
-	}
-	return nil
+	return true
 }

@@ -71,7 +71,7 @@ func openCourse(t *testing.T, r route, hello string, cfg Config) *course {
 		if r.cross {
 			up = wire.Pull(era.Adapt(wire.Push(up), era.Options{DangerouslyAllowSampling: true}))
 		}
-		return Run(ctx, front, up, cfg)
+		return Run(ctx, wire.Push(front), wire.Push(up), cfg)
 	}
 	if r.front == "http" {
 		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {

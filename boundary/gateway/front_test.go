@@ -49,13 +49,13 @@ func newStack(t testing.TB, s *mcp.Server, over string, modern bool, adjust ...f
 			if err != nil {
 				return err
 			}
-			return Run(ctx, c, wire.Pull(up), cfg)
+			return Run(ctx, wire.Push(c), up, cfg)
 		}
 		fromServer, serverW := io.Pipe()
 		serverR, toServer := io.Pipe()
 		served := make(chan error, 1)
 		go func() { served <- s.Run(ctx, &mcp.IOTransport{Reader: serverR, Writer: serverW}) }()
-		err := Run(ctx, c, wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}), cfg)
+		err := Run(ctx, wire.Push(c), wire.Push(wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits})), cfg)
 		<-served
 		return err
 	}

@@ -58,6 +58,11 @@ type Config struct {
 	inFlight int // requests under way in each direction; 0 = 1,024
 	MaxChars int // ceiling of one text, in code points; 0 = 1,048,576
 
+	// Finish says that a client which has closed its side still reads, as one that is a script does: the
+	// session ends when all that it has asked for is answered or has taken too long. Else a client that has
+	// closed its side gets what is answered within 2 s.
+	Finish bool
+
 	// Tokens are the control tokens that are removed; nil: those of this version.
 	Tokens *scrub.TokenTable
 
@@ -123,7 +128,7 @@ const (
 	defaultTimeout  = 10 * time.Minute
 	defaultInFlight = 1024
 	longestFactor   = 6               // of Timeout: the longest life of a request
-	drainWait       = 2 * time.Second // for answers, once the client has closed its side
+	drainWait       = 2 * time.Second // for answers, once the client has closed its side; see Config.Finish
 )
 
 // DefaultMemory is what messages under way may cost where nothing else is said, in bytes.
@@ -131,17 +136,25 @@ const DefaultMemory = 512 << 20
 
 var processMemory = intake.NewBudget(DefaultMemory)
 
-// Run relays between a client and one server until one of them is gone or ctx
-// ends. It returns nil when the client closed the connection. Both Conns are
-// closed when it returns.
-func Run(ctx context.Context, front, upstream wire.ReadConn, cfg Config) error {
+// Start relays between a client and one server until one of them is gone or ctx ends, and returns at once. Both
+// Conns are closed and have ended when it calls ended, which it does once; the error is nil when the client closed
+// the connection. ended must not block.
+func Start(ctx context.Context, front, upstream wire.Conn, cfg Config, ended func(error)) {
 	r, err := newRelay(front, upstream, cfg)
 	if err != nil {
 		front.Close()
 		upstream.Close()
-		return err
+		ended(err)
+		return
 	}
-	return r.run(ctx)
+	r.start(ctx, ended)
+}
+
+// Run is Start, and waits for the end.
+func Run(ctx context.Context, front, upstream wire.Conn, cfg Config) error {
+	over := make(chan error, 1)
+	Start(ctx, front, upstream, cfg, func(err error) { over <- err })
+	return <-over
 }
 
 func (c Config) orDefault() (Config, error) {

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -34,11 +33,6 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 	if len(asked) == 0 {
 		return r.deliverJudged(ctx, k, p, release)
 	}
-	if !r.calls.answering(k) {
-		defer release()
-		r.refused("result", Dropped, finding.Unsolicited)
-		return nil
-	}
 	_, root, _ := partOf(p.msg)
 	octets := int64(len(root.Raw()))
 	if r.judging.Add(octets) > maxJudging {
@@ -48,9 +42,9 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 		}
 		return r.deliverJudged(ctx, k, p, release)
 	}
-	r.passing.Add(1)
-	r.work.Go(func() {
-		defer r.passing.Add(-1)
+	r.calls.pass()
+	r.spawn(func() {
+		defer r.calls.passed()
 		defer r.judging.Add(-octets)
 		p.judged.verdicts = append(p.judged.verdicts, askAll(ctx, asked, r.in.see(p, wantsRaw(asked)))...)
 		if ctx.Err() != nil {

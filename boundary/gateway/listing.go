@@ -18,63 +18,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// holding are calls of tools that wait for the server's tools to be listed: a tool's
-// label, its headers and the schema of its results stand in the list.
-type holding struct {
-	mu      sync.Mutex
-	list    []held
-	listing bool
-}
-
-type held struct {
-	m *wire.Message
-	k *call
-}
-
-// hold keeps the request if there is something to wait for; begin means that
-// the caller has to bring it about.
-func (h *holding) hold(m *wire.Message, k *call, current func() bool) (kept, begin bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.listing && current() {
-		return false, false
-	}
-	begin, h.listing = !h.listing, true
-	h.list = append(h.list, held{m, k})
-	return true, begin
-}
-
-// drop forgets a held request and reports whether it was held.
-func (h *holding) drop(k *call) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := range h.list {
-		if h.list[i].k == k {
-			h.list = append(h.list[:i], h.list[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// next takes the first held request; when there is none, holding is over.
-func (h *holding) next() (held, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.list) == 0 {
-		h.listing, h.list = false, nil
-		return held{}, false
-	}
-	first := h.list[0]
-	h.list = h.list[1:]
-	return first, true
-}
-
 // askPage asks the server for a page of its tools. meta makes the request
 // complete in the modern revision.
 func (r *relay) askPage(cursor string, meta []byte) {
 	now := time.Now()
-	k := &call{method: mcpmsg.ListTools, cursor: cursor, meta: meta, born: now, heard: now}
+	k := &call{method: mcpmsg.ListTools, cursor: cursor, meta: meta, born: now, heard: now, stage: sent}
 	if meta != nil {
 		k.revision = mcpmsg.Modern
 	}
@@ -89,40 +37,42 @@ func (r *relay) askPage(cursor string, meta []byte) {
 
 // ownPage takes the answer to askPage.
 func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
+	at := r.surface.generation()
 	if m.Kind != wire.Response {
-		r.listed(ctx, nil)
+		r.listed(ctx, nil, at)
 		return
 	}
-	done, inOrder := r.listing.page(k.cursor, m.Result, r.illFormed(k, m))
-	if r.cfg.Admission != nil && inOrder {
+	page := r.lists.take(&r.lists.own, k.cursor, m.Result, r.illFormed(k, m))
+	if r.cfg.Admission != nil && page.inOrder {
 		r.differs(m)
 	}
 	switch {
-	case !inOrder:
+	case !page.inOrder:
 		r.quiet.warn("server's list of tools is too long or out of order")
-		r.listed(ctx, nil)
-	case done:
-		r.listed(ctx, &r.listing)
+		r.listed(ctx, nil, at)
+	case page.done:
+		r.listed(ctx, page.tools, at)
 	default:
-		r.askPage(r.listing.next, k.meta)
+		r.askPage(page.next, k.meta)
 	}
 }
 
 // clientPage learns from a page that the client asked for.
 func (r *relay) clientPage(k *call, m *wire.Message) {
-	if done, inOrder := r.clientOwn.page(k.cursor, m.Result, r.illFormed(k, m)); done && inOrder {
-		r.surface.settle(&r.clientOwn)
+	at := r.surface.generation()
+	if page := r.lists.take(&r.lists.client, k.cursor, m.Result, r.illFormed(k, m)); page.done && page.inOrder {
+		r.surface.settle(page.tools, at)
 	}
 }
 
 // listed settles the surface, with nothing where the server would not say, and
-// lets go of what waited for it.
-func (r *relay) listed(ctx context.Context, l *listing) {
-	r.surface.settle(l)
-	r.work.Go(func() {
+// lets go of what waited for it. at is the generation of the list.
+func (r *relay) listed(ctx context.Context, tools map[string]declared, at int64) {
+	r.surface.settle(tools, at)
+	r.spawn(func() { // a server that does not read must not hold up the one that reads it
 		for {
-			h, more := r.holding.next()
-			if !more || r.forwardHeld(ctx, h.m, h.k) != nil {
+			k, m := r.calls.unhold()
+			if k == nil || r.forwardHeld(ctx, m, k) != nil {
 				return
 			}
 		}
@@ -132,8 +82,8 @@ func (r *relay) listed(ctx context.Context, l *listing) {
 // forwardHeld forwards a call that waited for the list of tools. An answer of our own is on
 // its way once the call is closed: drain waits for it too.
 func (r *relay) forwardHeld(ctx context.Context, m *wire.Message, k *call) error {
-	r.passing.Add(1)
-	defer r.passing.Add(-1)
+	r.calls.pass()
+	defer r.calls.passed()
 	return r.forward(ctx, m, k)
 }
 
@@ -178,6 +128,27 @@ func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Message {
 		return errWithheld.to(k, nil)
 	}
 	return r.refuseCall(m, k, *id, frame.Other, placeholderForm, finding.ShapeInvalid)
+}
+
+// listings are those of a session. Their lock keeps pages apart that come on several streams at a time.
+type listings struct {
+	mu          sync.Mutex
+	own, client listing // that the gateway has asked for, and that the client has
+}
+
+// A paged is what is known of a listing after one of its pages.
+type paged struct {
+	tools         map[string]declared // not changed any more once done
+	next          string              // cursor
+	done, inOrder bool
+}
+
+// take takes a page of l, which is one of s.
+func (s *listings) take(l *listing, cursor string, result strictjson.Value, wrong map[strictjson.Value]bool) paged {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done, inOrder := l.page(cursor, result, wrong)
+	return paged{tools: l.tools, next: l.next, done: done, inOrder: inOrder}
 }
 
 // A listing is a tools/list under way, page by page.

@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -16,6 +17,40 @@ import (
 type news struct {
 	lists atomic.Uint32 // bits of changing: what the server has lists of
 	ready atomic.Bool   // a legacy client has been greeted
+
+	mu      sync.Mutex
+	telling bool // a goroutine tells the client
+	again   bool // it has to tell it once more
+}
+
+// begin reports whether the caller has to tell the client: if it is being told, it is told once more then.
+func (n *news) begin() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.again = true
+	begin := !n.telling
+	n.telling = true
+	return begin
+}
+
+// next reports whether the client has to be told once more.
+func (n *news) next() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.telling, n.again = n.again, false
+	return n.telling
+}
+
+// changed has the client told of what an Admission has changed. A client that does not read holds up no caller.
+func (r *relay) changed() {
+	if !r.news.begin() || !r.join() {
+		return
+	}
+	go func() {
+		defer r.leave()
+		for r.news.next() && r.tell(r.life) == nil {
+		}
+	}()
 }
 
 // greeted notes what a server offers.
@@ -45,27 +80,25 @@ func wants(m *wire.Message) (bits uint32) {
 	return bits
 }
 
-// tell tells the client that other items may be seen than before. It returns what is
-// closed when that changes again; nil if the client cannot be told.
-func (r *relay) tell(ctx context.Context) (changed <-chan struct{}) {
-	changed = r.cfg.Admission.Changed() // first: what changes meanwhile is told once more
+// tell tells the client that other items may be seen than before.
+func (r *relay) tell(ctx context.Context) error {
 	for i, name := range changing {
 		method := "notifications/" + name + "/list_changed"
 		if r.news.ready.Load() && r.news.lists.Load()&(1<<i) != 0 {
-			if r.toClient(ctx, wire.NewRequest(wire.ID{}, method, nil)) != nil {
-				return nil
+			if err := r.toClient(ctx, wire.NewRequest(wire.ID{}, method, nil)); err != nil {
+				return err
 			}
 		}
 		for _, k := range r.calls.listening(1 << i) {
 			params := append(k.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `}}`...)
 			m := wire.NewRequest(wire.ID{}, method, params)
 			m.Related = k.id
-			if r.toClient(ctx, m) != nil {
-				return nil
+			if err := r.toClient(ctx, m); err != nil {
+				return err
 			}
 		}
 	}
-	return changed
+	return nil
 }
 
 // listening are the subscriptions that want one of the notifications.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -83,14 +83,16 @@ func (t tee) Record(d Decision) error {
 
 // watched is a call as an Observer sees it. Its methods do nothing where nobody watches.
 type watched struct {
-	exchange Exchange
-	over     atomic.Bool
-	withheld bool   // a constant text answers it; of the server's reader
-	trace    string // traceparent that the server gets
+	exchange Exchange // nil: nobody watches
+	withheld bool     // a constant text answers it; of the goroutine that delivers the answer
+	trace    string   // traceparent that the server gets; of the goroutine that sends the request
+
+	mu   sync.Mutex // held while exchange is called, which must not block: its methods are called in their order
+	over bool
 }
 
-// begun tells the Observer, if there is one, of the session.
-func (r *relay) begun() (ended func(error)) {
+// observeSession tells the Observer, if there is one, of the session.
+func (r *relay) observeSession() (ended func(error)) {
 	if r.cfg.Observer != nil {
 		if ended = r.cfg.Observer.Session(r.cfg.Name); ended != nil {
 			return ended
@@ -147,15 +149,25 @@ func (r *relay) revisionOf(k *call) string {
 
 // sending notes that the request goes to the server now.
 func (w *watched) sending(tool string) {
-	if w.exchange != nil && !w.over.Load() {
+	if w.exchange == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
 		w.trace = w.exchange.Sent(tool)
 	}
 }
 
 // heardAnswer notes the server's answer.
 func (w *watched) heardAnswer(m *wire.Message) {
-	if w.exchange != nil && !w.over.Load() {
-		_, root, _ := partOf(m)
+	if w.exchange == nil {
+		return
+	}
+	_, root, _ := partOf(m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
 		w.exchange.Answered(len(root.Raw()))
 	}
 }
@@ -169,7 +181,13 @@ func (w *watched) giveUp() {
 
 // done ends the watch; what comes after it is not heard of.
 func (w *watched) done(o Outcome, octets int) {
-	if w.exchange != nil && w.over.CompareAndSwap(false, true) {
+	if w.exchange == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.over = true
 		w.exchange.Done(o, octets)
 	}
 }

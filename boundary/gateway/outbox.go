@@ -3,7 +3,6 @@
 package gateway
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -24,28 +23,33 @@ type outbox struct {
 
 // enqueue leaves a message for the server without waiting for it.
 func (r *relay) enqueue(out *wire.Message) {
-	o := &r.outbox
+	switch begin, lost := r.outbox.put(out); {
+	case lost:
+		r.quiet.warn("message to the server lost: it does not read")
+	case begin:
+		r.spawn(r.writeServer) // who has put it there must not wait for a server that does not read
+	}
+}
+
+// put adds a message. begin means that the caller has to have what waits written.
+func (o *outbox) put(out *wire.Message) (begin, lost bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.over:
+		return false, false
 	case len(o.waiting) >= queueLength:
-		r.quiet.warn("message to the server lost: it does not read")
-	default:
-		o.waiting = append(o.waiting, out)
-		if !o.writing {
-			o.writing = true
-			r.work.Go(r.writeServer)
-		}
+		return false, true
 	}
+	o.waiting = append(o.waiting, out)
+	begin, o.writing = !o.writing, true
+	return begin, false
 }
 
 // writeServer writes what waits until nothing does.
 func (r *relay) writeServer() {
 	for out := r.outbox.next(); out != nil; out = r.outbox.next() {
-		if err := r.up.Write(r.life, out); err != nil && r.life.Err() == nil {
-			r.quiet.warn("server takes no messages", "error", err)
-		}
+		_ = r.send(r.life, out)
 	}
 }
 
@@ -80,11 +84,11 @@ type expiry struct {
 }
 
 // startClock starts the clock, which goes on as long as requests are under way.
-func (r *relay) startClock(ctx context.Context) {
+func (r *relay) startClock() {
 	c := &r.expiry
 	c.mu.Lock()
 	c.every = min(time.Second, max(r.cfg.Timeout/4, time.Millisecond))
-	c.timer = time.AfterFunc(c.every, func() { r.tick(ctx) })
+	c.timer = time.AfterFunc(c.every, r.tick)
 	c.armed = true // what is under way already is seen by the first tick
 	c.mu.Unlock()
 }
@@ -100,17 +104,13 @@ func (c *expiry) arm() {
 }
 
 // tick ends what takes too long, and lets the clock rest where nothing is under way.
-func (r *relay) tick(ctx context.Context) {
-	c := &r.expiry
-	c.mu.Lock()
-	if c.over {
-		c.mu.Unlock()
+func (r *relay) tick() {
+	if !r.join() {
 		return
 	}
-	r.work.Add(1) // before end, and so before run waits for it
-	c.mu.Unlock()
-	defer r.work.Done()
-	goesOn := r.expire(ctx, time.Now())
+	defer r.leave()
+	goesOn := r.expire(r.life, time.Now())
+	c := &r.expiry
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over || !goesOn {

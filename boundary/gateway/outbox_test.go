@@ -14,7 +14,7 @@ import (
 
 // slowServer takes one message for each token.
 type slowServer struct {
-	wire.ReadConn
+	wire.Conn
 	token chan struct{}
 	got   []string
 }
@@ -34,7 +34,8 @@ func (s *slowServer) Write(ctx context.Context, m *wire.Message) error {
 func TestOutbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := &slowServer{token: make(chan struct{})}
-		r := &relay{up: up, life: t.Context()}
+		r := &relay{up: up, life: t.Context(), calls: newCalls(4)}
+		r.parts.Store(1) // that of this test
 		r.quiet.log = slog.New(slog.DiscardHandler)
 		send := func(method string) { r.enqueue(wire.NewRequest(wire.ID{}, method, nil)) }
 		send("first")
@@ -46,19 +47,19 @@ func TestOutbox(t *testing.T) {
 		for range queueLength + 1 {
 			up.token <- struct{}{}
 		}
-		r.work.Wait()
+		synctest.Wait()
 		if len(up.got) != queueLength+1 || up.got[0] != "first" || up.got[queueLength] != "waits" {
 			t.Fatalf("%d messages written, the first %q, the last %q", len(up.got), up.got[0], up.got[len(up.got)-1])
 		}
 		send("later")
 		up.token <- struct{}{}
-		r.work.Wait()
+		synctest.Wait()
 		if up.got[len(up.got)-1] != "later" || r.outbox.writing {
 			t.Errorf("the last is %q; still writing: %v", up.got[len(up.got)-1], r.outbox.writing)
 		}
 		r.outbox.end()
 		send("too late")
-		r.work.Wait()
+		synctest.Wait()
 		if len(up.got) != queueLength+2 {
 			t.Errorf("%d messages were written, want %d", len(up.got), queueLength+2)
 		}
@@ -71,6 +72,7 @@ func TestClockRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front := &slowServer{token: make(chan struct{}, 1)}
 		r := &relay{cfg: Config{Timeout: time.Minute}, front: front, up: front, calls: newCalls(4), life: t.Context(), log: slog.New(slog.DiscardHandler)}
+		r.parts.Store(1) // that of this test
 		r.quiet.log = slog.New(slog.DiscardHandler)
 		r.calls.begun = r.expiry.arm
 		armed := func() bool {
@@ -79,7 +81,7 @@ func TestClockRests(t *testing.T) {
 			defer r.expiry.mu.Unlock()
 			return r.expiry.armed
 		}
-		r.startClock(t.Context())
+		r.startClock()
 		time.Sleep(2 * time.Second)
 		if armed() {
 			t.Fatal("the clock goes on although nothing is under way")
@@ -101,6 +103,6 @@ func TestClockRests(t *testing.T) {
 		if _, refused := r.calls.ask(wire.IntID(2), "ping", time.Now()); refused != nil || armed() {
 			t.Error("the clock starts again behind its end")
 		}
-		r.work.Wait()
+		synctest.Wait()
 	})
 }

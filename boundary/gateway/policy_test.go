@@ -184,7 +184,7 @@ func TestAnswersOfOurOwnLast(t *testing.T) {
 		client, server := newPeer(t, clientR, nil), newPeer(t, serverR, serverW)
 		done := make(chan error, 1)
 		go func() {
-			done <- Run(t.Context(), front, wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}), cfg)
+			done <- Run(t.Context(), wire.Push(front), wire.Push(wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits})), cfg)
 		}()
 		var asked struct{ ID json.Number }
 		if err := json.Unmarshal([]byte(server.next()), &asked); err != nil {

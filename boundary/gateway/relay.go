@@ -4,7 +4,9 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -15,35 +17,57 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// relay is one client and one server. Each side has one goroutine that reads
-// it; what the server's reader and the clock have to say to the server goes
-// through a queue, so that a server which does not read cannot stop the one who
-// reads it. An idle session has no other goroutine: queue, clock and news of lists
-// start theirs when they have something to do.
+// relay is the session of one client with one server. It has no goroutine while nothing happens: a message
+// passes in the goroutine of the connection on which it came, and queue, clock and news of lists start one
+// when they have something to do.
+//
+// So fromClient and fromServer run in several goroutines at a time, beside the clock, the forwarding of calls
+// that waited for the list of tools, and classifiers. What they share is guarded as said here, and no lock is
+// held while a connection, a Sink, a Queue, a Policy, a classifier or an Admission is called. What comes on
+// one stream is handled in its order, since its goroutine hands over one message after the other. What comes
+// on two streams has no order; where one message would undo another, its owner keeps the order: calls lets a
+// cancellation wait for the request that is being written, and toolList takes no list that is older than the
+// change which the server has announced.
 type relay struct {
+	// Set before the connections are started, and not changed then.
 	cfg       Config
 	log       *slog.Logger
-	front, up wire.ReadConn
-	in        *inspector
-	surface   toolList
-	news      news
-	calls     *calls
-	holding   holding
-	life      context.Context // of run
-	outbox    outbox
-	expiry    expiry
-	quiet     quiet
-	work      sync.WaitGroup
-	passing   atomic.Int64 // messages on their way to the client whose calls may be closed already
-	judging   atomic.Int64 // bytes of those that wait for classifiers
-	failure   atomic.Pointer[error]
-	answered  atomic.Bool            // the server has answered something
-	agreed    atomic.Pointer[string] // revision of a legacy session
-	listing   listing
-	clientOwn listing // what the client lists itself
+	front, up wire.Conn
+	life      context.Context // ends with the session
+	stop      context.CancelFunc
+	observed  func(error) // tells the Observer of the end
+	told      func(error) // tells who has started the session of the end
+	unwatch   func() bool // ends the watch of the context
+	unhear    func()      // ends the watch of the Admission
+
+	// Safe for concurrent use: each has its own lock, or none is needed.
+	in       *inspector
+	surface  toolList // what the server has listed
+	lists    listings // what it lists just now
+	news     news
+	calls    *calls // the one table of what is under way, and of ids
+	outbox   outbox
+	expiry   expiry
+	quiet    quiet
+	judging  atomic.Int64 // bytes of messages that wait for classifiers
+	failure  atomic.Pointer[error]
+	answered atomic.Bool            // the server has answered something
+	agreed   atomic.Pointer[string] // revision of a legacy session
+
+	clientOver atomic.Bool // no message of the client is taken any more
+	serverOver atomic.Bool // likewise of the server
+	clientLeft atomic.Bool // the client has closed its side, and may still read
+
+	// parts counts what has to return before the session has ended: the two connections, the one call of
+	// end, and goroutines. join adds to it.
+	parts atomic.Int64
+	mu    sync.Mutex // guards what follows
+	begun bool       // both connections were started
+	over  bool
+	err   error // why it is over
 }
 
-func newRelay(front, up wire.ReadConn, cfg Config) (*relay, error) {
+func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	cfg, err := cfg.orDefault()
 	if err != nil {
 		return nil, err
@@ -55,82 +79,203 @@ func newRelay(front, up wire.ReadConn, cfg Config) (*relay, error) {
 	r.calls.begun = r.expiry.arm
 	r.quiet.log = cfg.Log
 	r.surface.admission = cfg.Admission
-	r.listing.versions, r.clientOwn.versions = cfg.Admission != nil, cfg.Admission != nil
+	r.lists.own.versions, r.lists.client.versions = cfg.Admission != nil, cfg.Admission != nil
 	r.in, err = newInspector(cfg, r.calls.original)
 	return r, err
 }
 
-func (r *relay) run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	r.life = ctx
-	ended := r.begun()
-	work := &r.work
-	client, server := make(chan error, 1), make(chan error, 1)
-	var changed <-chan struct{} // nil: never
+// start starts both connections. told is called once both have ended.
+func (r *relay) start(ctx context.Context, told func(error)) {
+	r.life, r.stop = context.WithCancel(ctx)
+	r.told, r.observed = told, r.observeSession()
+	r.parts.Store(3)
+	r.startClock()
+	r.unhear = func() {}
 	if a := r.cfg.Admission; a != nil {
-		changed = a.Changed()
+		r.unhear = a.OnChange(r.changed)
 	}
-	work.Go(func() { client <- r.readClient(ctx) })
-	work.Go(func() { server <- r.readServer(ctx) })
-	r.startClock(ctx)
+	r.unwatch = context.AfterFunc(ctx, func() { r.end(ctx.Err()) })
+	r.up.Start(serverSide{r})
+	r.front.Start(clientSide{r})
+	r.mu.Lock()
+	r.begun = true
+	over := r.over
+	r.mu.Unlock()
+	if over { // it was over before both were started
+		r.shut()
+	}
+}
 
-	err := r.attend(ctx, client, server, changed)
-	stop()
+// join lets the session wait for another part of it; false: it is over.
+func (r *relay) join() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.parts.Add(1)
+	}
+	return !r.over
+}
+
+// leave ends a part of the session. The last one ends the session.
+func (r *relay) leave() {
+	if r.parts.Add(-1) > 0 {
+		return
+	}
+	for _, k := range r.calls.all() {
+		k.done(OutcomeGone, 0)
+	}
+	r.observed(r.err)
+	r.told(r.err)
+}
+
+// spawn runs f in a goroutine that is a part of the session. Its caller is one too.
+func (r *relay) spawn(f func()) {
+	r.parts.Add(1)
+	go func() {
+		defer r.leave()
+		f()
+	}()
+}
+
+// end closes both connections. The first reason counts.
+func (r *relay) end(err error) {
+	r.mu.Lock()
+	if r.over {
+		r.mu.Unlock()
+		return
+	}
+	r.over, r.err = true, err
+	begun := r.begun
+	r.mu.Unlock()
+	if begun {
+		r.shut()
+	}
+}
+
+func (r *relay) shut() {
+	r.clientOver.Store(true)
+	r.serverOver.Store(true)
+	r.stop()
+	r.unwatch()
+	r.unhear()
 	r.outbox.end()
 	r.expiry.end()
 	r.front.Close()
 	r.up.Close()
-	work.Wait()
-	for _, k := range r.calls.all() {
-		k.done(OutcomeGone, 0)
-	}
-	ended(err)
-	return err
+	r.leave()
 }
 
-// attend waits until one side has ended, and has the client told of changes meanwhile.
-func (r *relay) attend(ctx context.Context, client, server <-chan error, changed <-chan struct{}) error {
-	told := make(chan (<-chan struct{}), 1)
-	for {
-		select {
-		case err := <-client:
-			if err == nil {
-				err = r.drain(ctx, server)
+// clientSide takes what comes from the client.
+type clientSide struct{ r *relay }
+
+func (c clientSide) Message(m *wire.Message) {
+	if c.r.clientOver.Load() {
+		m.Release()
+		return
+	}
+	if err := c.r.fromClient(c.r.life, m); err != nil {
+		c.r.clientGone(err)
+	}
+}
+
+func (c clientSide) Violation(v *wire.Violation) {
+	if c.r.clientOver.Load() {
+		return
+	}
+	if err := c.r.clientViolation(c.r.life, v); err != nil {
+		c.r.clientGone(err)
+	}
+}
+
+func (c clientSide) Ended(err error) {
+	defer c.r.leave()
+	if !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", ErrFrontBroken, err)
+	}
+	c.r.clientGone(err)
+}
+
+// serverSide takes what comes from the server.
+type serverSide struct{ r *relay }
+
+func (s serverSide) Message(m *wire.Message) {
+	if s.r.serverOver.Load() {
+		m.Release()
+		return
+	}
+	if err := s.r.fromServer(s.r.life, m); err != nil {
+		s.r.serverGone(err)
+	}
+}
+
+func (s serverSide) Violation(v *wire.Violation) {
+	if s.r.serverOver.Load() {
+		return
+	}
+	if err := s.r.serverViolation(s.r.life, v); err != nil {
+		s.r.serverGone(err)
+	}
+}
+
+func (s serverSide) Ended(err error) {
+	defer s.r.leave()
+	if errors.Is(err, io.EOF) {
+		err = ErrUpstreamGone
+	} else {
+		err = fmt.Errorf("%w: %w", ErrUpstreamGone, err)
+	}
+	s.r.serverGone(err)
+}
+
+// clientGone ends the session, after what is under way where the client has only closed its side: io.EOF.
+func (r *relay) clientGone(err error) {
+	if r.clientOver.Swap(true) {
+		return
+	}
+	if !errors.Is(err, io.EOF) {
+		r.end(err)
+		return
+	}
+	r.clientLeft.Store(true)
+	for _, a := range r.calls.unanswered() { // the client can answer them no more, and the server waits
+		r.enqueue(errClientGone.message(a.id, nil))
+	}
+	r.spawn(r.drain)
+}
+
+// serverGone ends the session once the client has what the server has said.
+func (r *relay) serverGone(err error) {
+	switch {
+	case r.serverOver.Swap(true):
+	case errors.Is(err, ErrFrontBroken):
+		r.end(err)
+	default:
+		r.spawn(func() {
+			r.abandon()
+			if r.clientLeft.Load() {
+				err = r.failed()
 			}
-			return err
-		case err := <-server:
-			r.abandon(ctx)
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed: // a client that does not read holds its own goroutine only
-			changed = nil
-			r.work.Go(func() { told <- r.tell(ctx) })
-		case changed = <-told:
-		}
+			r.end(err)
+		})
 	}
 }
 
 // drain waits for the answers that are still to come to a client that has said
 // all it had to say.
-func (r *relay) drain(ctx context.Context, server <-chan error) error {
-	over := time.NewTimer(drainWait)
-	defer over.Stop()
-	poll := time.NewTicker(drainWait / 200)
-	defer poll.Stop()
-	for !r.calls.idle() || r.passing.Load() > 0 {
-		select {
-		case <-poll.C:
-		case <-over.C:
-			return nil
-		case <-server:
-			r.abandon(ctx)
-			return r.failed()
-		case <-ctx.Done():
-			return nil
-		}
+func (r *relay) drain() {
+	wait := drainWait
+	if r.cfg.Finish {
+		wait += r.calls.longest(r.cfg.Timeout)
 	}
-	return r.failed()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	select {
+	case <-r.calls.rest(true):
+		r.end(r.failed())
+	case <-over.C:
+		r.end(nil)
+	case <-r.life.Done():
+	}
 }
 
 // failed is why the server could never be reached, if that is so.
@@ -141,26 +286,18 @@ func (r *relay) failed() error {
 	return nil
 }
 
-// abandon tells the client of every request that will never be answered.
-func (r *relay) abandon(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, drainWait)
+// abandon tells the client of every request that will never be answered, behind what the server has said.
+func (r *relay) abandon() {
+	ctx, stop := context.WithTimeout(r.life, drainWait)
 	defer stop()
-	r.settle(ctx)
+	select {
+	case <-r.calls.rest(false):
+	case <-ctx.Done():
+	}
+	r.calls.pass() // drain waits for these answers too
+	defer r.calls.passed()
 	for _, k := range r.calls.all() {
 		if r.front.Write(ctx, errGone.to(k, nil)) != nil {
-			return
-		}
-	}
-}
-
-// settle waits for what the server has said and is not yet with the client.
-func (r *relay) settle(ctx context.Context) {
-	poll := time.NewTicker(drainWait / 200)
-	defer poll.Stop()
-	for r.passing.Load() > 0 {
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
 			return
 		}
 	}
@@ -177,32 +314,35 @@ func (r *relay) toClient(ctx context.Context, out *wire.Message) error {
 	return nil
 }
 
-// expire ends what takes too long; false if the client cannot be told.
+// expire ends what takes too long; false if the session is at its end.
 func (r *relay) expire(ctx context.Context, now time.Time) bool {
-	r.passing.Add(1)
-	defer r.passing.Add(-1)
-	late, unanswered := r.calls.expired(now, r.cfg.Timeout)
+	r.calls.pass()
+	defer r.calls.passed()
+	late, unanswered, stuck := r.calls.expired(now, r.cfg.Timeout)
 	for _, a := range unanswered {
 		r.enqueue(errClientGone.message(a.id, nil))
 	}
 	for _, k := range late {
 		if k.id.IsZero() {
 			r.quiet.warn("server did not list its tools in time")
-			r.listed(ctx, nil)
+			r.listed(ctx, nil, r.surface.generation())
 			continue
 		}
 		if k.cancelled {
 			continue
 		}
 		r.log.Warn("server did not answer in time", "tool", r.surface.label(k.tool), "after", now.Sub(k.born).String())
-		if !r.holding.drop(k) {
-			r.enqueue(cancellation(k))
+		if m := cancellation(k); r.calls.follow(k, m) == sendNow {
+			r.enqueue(m)
 		}
 		if r.toClient(ctx, errTimeout.to(k, nil)) != nil {
 			return false
 		}
 	}
-	return true
+	if stuck {
+		r.serverGone(fmt.Errorf("%w: it takes no messages and says nothing", ErrUpstreamGone))
+	}
+	return !stuck
 }
 
 func cancellation(k *call) *wire.Message {

@@ -147,7 +147,7 @@ func newRig(t *testing.T, adjust ...func(*Config)) *rig {
 	front := wire.NewLines(fromClient, toClient, wire.LinesOptions{})
 	up := wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits})
 	ctx, stop := context.WithCancel(context.Background())
-	go func() { r.done <- Run(ctx, front, up, cfg) }()
+	go func() { r.done <- Run(ctx, wire.Push(front), wire.Push(up), cfg) }()
 	t.Cleanup(func() {
 		stop()
 		clientW.Close()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
 	"time"
@@ -17,44 +16,19 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// readServer relays what the server sends, until it is gone.
-func (r *relay) readServer(ctx context.Context) error {
-	for {
-		m, err := r.up.Read(ctx)
-		var v *wire.Violation
-		switch {
-		case errors.As(err, &v):
-			err = r.serverViolation(ctx, v)
-		case errors.Is(err, io.EOF):
-			return ErrUpstreamGone
-		case err != nil:
-			return fmt.Errorf("%w: %w", ErrUpstreamGone, err)
-		default:
-			err = r.fromServer(ctx, m)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // serverViolation drops what is no message, and tells whoever waits for it.
 func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
-	r.passing.Add(1)
-	defer r.passing.Add(-1)
+	r.calls.arrived()
+	defer r.calls.passed()
 	args := []any{"reason", v.Reason, "octet", v.Offset, "excerpt", v.Excerpt}
 	switch v.Kind {
 	case wire.Response, wire.ErrorResponse:
-		n, isInt := v.ID.Int()
-		k := (*call)(nil)
-		if isInt {
-			k = r.calls.close(n)
-		}
-		if k == nil {
+		k := r.calls.answer(v.ID)
+		if k == nil || r.calls.close(k.n) == nil {
 			break
 		}
 		if k.id.IsZero() {
-			r.listed(ctx, nil)
+			r.listed(ctx, nil, r.surface.generation())
 			break
 		}
 		evidence := r.refused("result", Withheld, finding.Violation, args...)
@@ -73,8 +47,8 @@ func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
 
 // fromServer passes a message of the server on. It owns m.
 func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
-	r.passing.Add(1)
-	defer r.passing.Add(-1)
+	r.calls.arrived()
+	defer r.calls.passed()
 	kept := false // by whoever judges it
 	defer func() {
 		if !kept {
@@ -87,9 +61,9 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 	case wire.Notification:
 		return r.serverNotification(ctx, m)
 	}
-	k := r.calls.get(m.ID)
+	k := r.calls.answer(m.ID)
 	switch {
-	case k == nil:
+	case k == nil: // or it is answered already
 		r.refused("result", Dropped, finding.Unsolicited)
 		return nil
 	case k.id.IsZero():
@@ -114,7 +88,7 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		r.clientPage(k, m)
 	case k.method == mcpmsg.Initialize, k.method == mcpmsg.Discover:
 		if !m.Result.Get("capabilities").Get("tools").Exists() {
-			r.surface.settle(nil) // there is nothing to list
+			r.surface.settle(nil, r.surface.generation()) // there is nothing to list
 		}
 		r.news.greeted(m.Result.Get("capabilities"))
 		version := m.Result.Get("protocolVersion").Text()
@@ -163,6 +137,12 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	if refused != nil {
 		r.refused("request", Dropped, finding.Violation)
 		r.enqueue(refused.message(m.ID, nil))
+		return nil
+	}
+	if r.clientLeft.Load() { // behind ask: clientGone answers those that it finds there
+		if r.calls.answered(a.n, time.Now()) != nil {
+			r.enqueue(errClientGone.message(a.id, nil))
+		}
 		return nil
 	}
 	out := r.in.pass(passage{msg: m, method: m.Method, id: wire.IntID(a.n), revision: r.revisionOf(nil)})

@@ -22,9 +22,12 @@ const (
 // that is approved, may stand as a label.
 type toolList struct {
 	admission Admission // nil: everything is
-	mu        sync.Mutex
-	tools     map[string]declared
-	known     bool // and current
+
+	mu      sync.Mutex
+	tools   map[string]declared // not changed, but replaced
+	changes int64               // that the server has announced: the generation of what it lists now
+	of      int64               // generation of tools
+	known   bool                // and current
 }
 
 // declared is what a server has said of one tool.
@@ -50,22 +53,36 @@ func (s *toolList) stale() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = false
+	s.changes++
 }
 
-// settle takes a complete listing, or none if there can be none.
-func (s *toolList) settle(l *listing) {
+// generation is that of a list which has come just now.
+func (s *toolList) generation() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known = true; l != nil {
-		s.tools = l.tools
+	return s.changes
+}
+
+// settle takes the tools of a complete listing, or nil if there can be none. at is its generation: where the
+// server has announced a change meanwhile, the list is not current, and one that is older than what is known
+// is not taken.
+func (s *toolList) settle(tools map[string]declared, at int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at < s.of {
+		return
+	}
+	s.of, s.known = at, at == s.changes
+	if tools != nil {
+		s.tools = tools
 	}
 }
 
 // label is the tool's name if it may be shown, else frame.Other.
 func (s *toolList) label(tool string) string {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	d, listed := s.tools[tool]
+	s.mu.Unlock()
 	if !listed || !frame.IsLabel(tool) {
 		return frame.Other
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -96,8 +95,6 @@ func (c *collector) post(ctx context.Context, body []byte) (again bool, rest tim
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		again = true
 	}
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
-		rest = time.Duration(min(s, 3600)) * time.Second
-	}
+	rest = backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	return again, rest, fmt.Errorf("meter: OTLP: the collector answered with status %d", resp.StatusCode)
 }

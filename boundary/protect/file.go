@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
 // A file is a client's file as it was read.
@@ -66,8 +68,8 @@ func readFile(path string) (*file, error) {
 // replace puts content in the place of the file, of the same mode and owner,
 // unless the file is not any more what was read.
 func (f *file) replace(content []byte) error {
-	return place(f.real, content, f.info.Mode().Perm(), func(tmp *os.File) error {
-		if err := keepOwner(tmp, f.info); err != nil {
+	return state.Replace(f.real, content, func(tmp *os.File) error {
+		if err := errors.Join(keepOwner(tmp, f.info), tmp.Chmod(f.info.Mode().Perm()), tmp.Sync()); err != nil {
 			return err
 		}
 		// As late as can be: between this and the rename lies one system call.
@@ -81,38 +83,4 @@ func (f *file) replace(content []byte) error {
 		}
 		return nil
 	})
-}
-
-// place writes a file under another name, and gives it its own when it is whole
-// and durable. last, if not nil, is asked before that.
-func place(path string, content []byte, mode fs.FileMode, last func(*os.File) error) (err error) {
-	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, ".pellucid-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			os.Remove(tmp.Name())
-		}
-	}()
-	if _, err = tmp.Write(content); err != nil {
-		return err
-	}
-	if err = errors.Join(tmp.Chmod(mode), tmp.Sync()); err != nil {
-		return err
-	}
-	if last != nil {
-		if err = last(tmp); err != nil {
-			return err
-		}
-	}
-	if err = tmp.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
 }

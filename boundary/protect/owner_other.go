@@ -14,5 +14,3 @@ import (
 func ours(fs.FileInfo) error { return nil }
 
 func keepOwner(*os.File, fs.FileInfo) error { return nil }
-
-func syncDir(string) error { return nil }

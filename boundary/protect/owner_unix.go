@@ -34,17 +34,5 @@ func keepOwner(tmp *os.File, info fs.FileInfo) error {
 	if st, ok := now.Sys().(*syscall.Stat_t); ok && st.Uid == want.Uid && st.Gid == want.Gid {
 		return nil
 	}
-	if err := tmp.Chown(int(want.Uid), int(want.Gid)); err != nil {
-		return err
-	}
-	return tmp.Chmod(info.Mode().Perm()) // chown may have taken bits away
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return tmp.Chown(int(want.Uid), int(want.Gid)) // this may take bits of the mode away
 }

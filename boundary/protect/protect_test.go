@@ -423,7 +423,7 @@ func TestMeanwhile(t *testing.T) {
 			if _, err := o.undo(path); name == "other bytes" && !errors.Is(err, errNoRecord) {
 				t.Errorf("there is a record of what did not happen: %v", err)
 			}
-			left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".pellucid-*"))
+			left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*"))
 			if len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -250,10 +251,10 @@ func (o Options) writeRecord(r *record) (back func(), err error) {
 	rec, backup := o.names(r.Path)
 	oldRecord, errRecord := os.ReadFile(rec)
 	oldBackup, errBackup := os.ReadFile(backup)
-	if err := place(backup, r.backup, 0o600, nil); err != nil {
+	if err := state.Replace(backup, r.backup, nil); err != nil {
 		return nil, fmt.Errorf("protect: back-up: %w", err)
 	}
-	if err := place(rec, b, 0o600, nil); err != nil {
+	if err := state.Replace(rec, b, nil); err != nil {
 		return nil, fmt.Errorf("protect: record: %w", err)
 	}
 	return func() {
@@ -261,8 +262,8 @@ func (o Options) writeRecord(r *record) (back func(), err error) {
 			_ = o.removeRecord(r.Path)
 			return
 		}
-		_ = place(backup, oldBackup, 0o600, nil)
-		_ = place(rec, oldRecord, 0o600, nil)
+		_ = state.Replace(backup, oldBackup, nil)
+		_ = state.Replace(rec, oldRecord, nil)
 	}, nil
 }
 

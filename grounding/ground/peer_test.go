@@ -221,10 +221,10 @@ func TestBackOff(t *testing.T) {
 		retryAfter  string
 		least, most time.Duration // between the requests, after some
 	}{
-		{"by itself", "", 150 * time.Second, 5 * time.Minute},
+		{"by itself", "", 4 * time.Minute, 5 * time.Minute},
 		{"as the peer asks", "600", 10 * time.Minute, 10 * time.Minute},
 		{"within reason", "99999999999999999999999", ground.PeerPatience, ground.PeerPatience},
-		{"nonsense", "soon", 150 * time.Second, 5 * time.Minute},
+		{"nonsense", "soon", 4 * time.Minute, 5 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

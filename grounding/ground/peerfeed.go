@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -168,7 +169,7 @@ func (f *peerFeed) ask(ctx context.Context, after Cursor, wait time.Duration) (*
 	}
 	switch {
 	case res.StatusCode != http.StatusOK:
-		err = &statusError{res.StatusCode, retryAfter(res.Header.Get("Retry-After"), time.Now())}
+		err = &statusError{res.StatusCode, backoff.RetryAfter(res.Header.Get("Retry-After"), time.Now())}
 	case res.Uncompressed, res.Header.Get("Content-Encoding") != "":
 		err = errFeedEncoded
 	default:
@@ -176,17 +177,6 @@ func (f *peerFeed) ask(ctx context.Context, after Cursor, wait time.Duration) (*
 	}
 	res.Body.Close()
 	return nil, err
-}
-
-// retryAfter reads the header of that name (RFC 9110 10.2.3); 0 if it says nothing.
-func retryAfter(s string, now time.Time) time.Duration {
-	if n, err := strconv.ParseUint(s, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(n, uint64(peerPatience/time.Second))) * time.Second
-	}
-	if t, err := http.ParseTime(s); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
 }
 
 // readFeed reads lines until the last one, or until there is enough. It calls

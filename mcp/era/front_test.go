@@ -40,7 +40,7 @@ func testFront(t *testing.T, c crossing, over link) {
 	key, _ := frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, fs *wire.FrontSession, ended func(error)) {
 		go func() {
-			ended(gateway.Run(ctx, wire.Pull(fs), wire.Pull(Adapt(wire.Push(over(t, ctx, s, c.era)), Options{})), gateway.Config{Name: "real", Key: key, Frame: frame.KindMeta, Sink: nowhere{}}))
+			ended(gateway.Run(ctx, fs, Adapt(wire.Push(over(t, ctx, s, c.era)), Options{}), gateway.Config{Name: "real", Key: key, Frame: frame.KindMeta, Sink: nowhere{}}))
 		}()
 	}})
 	srv := httptest.NewServer(front)

@@ -144,7 +144,7 @@ func (role Role) serve() (func(context.Context, wire.ReadConn) error, error) {
 		if role.Name == passThrough {
 			return relay(ctx, s, up)
 		}
-		return gateway.Run(ctx, s, up, cfg)
+		return gateway.Run(ctx, wire.Push(s), wire.Push(up), cfg)
 	}, nil
 }
 
@@ -210,7 +210,7 @@ func playPipe(role Role, in io.Reader, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return gateway.Run(context.Background(), front, up, cfg)
+	return gateway.Run(context.Background(), wire.Push(front), wire.Push(up), cfg)
 }
 
 // IsRole reports whether Play knows the role.

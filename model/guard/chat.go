@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -19,14 +20,14 @@ type chatReading struct {
 
 func newChat(p *counterfactual.Policy) reading { return &chatReading{collected: collected{policy: p}} }
 
-func (r *chatReading) event(e sseEvent) part {
+func (r *chatReading) event(e eventstream.Event) part {
 	if is, yes := r.bare(e); yes {
 		return is
 	}
-	if string(e.data) == "[DONE]" {
+	if string(e.Data) == "[DONE]" {
 		return partEnd
 	}
-	v := parse(e.data)
+	v := parse(e.Data)
 	if _, stray := v.Strays([]string{"choices", "error"}); stray || !v.Exists() {
 		return r.odd()
 	}
@@ -43,7 +44,7 @@ func (r *chatReading) event(e sseEvent) part {
 		return partFault
 	}
 	if !r.head.Exists() {
-		r.head = parse(append([]byte(nil), e.data...))
+		r.head = parse(append([]byte(nil), e.Data...))
 	}
 	if u := v.Get("usage"); u.Kind() == '{' {
 		r.input, r.output = count(u.Get("prompt_tokens")), count(u.Get("completion_tokens"))

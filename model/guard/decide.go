@@ -4,8 +4,6 @@ package guard
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"slices"
@@ -83,12 +81,6 @@ type decision struct {
 type round struct {
 	assembly *counterfactual.Assembly
 	outcome  *run.Outcome
-}
-
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // decide says what becomes of an answer, and has it recorded. ctx bounds the run;

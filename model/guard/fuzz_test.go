@@ -3,90 +3,20 @@
 package guard
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
-// FuzzSplit: a stream is cut into the same events however it comes in, its bytes
-// are all there, and events are what the standard says.
-func FuzzSplit(f *testing.F) {
-	f.Add([]byte("data: a\n\ndata:b\r\n\r\nevent: x\rdata: c\rdata: d\r\r: comment\n\ndata"))
-	f.Add([]byte("\xef\xbb\xbfdata: [DONE]\n\n"))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		whole, rest := split(src, len(src)+1)
-		single, rest1 := split(src, 1)
-		if d := cmp.Diff(said(whole), said(single)); d != "" {
-			t.Errorf("in single bytes: %s", d)
-		}
-		for _, got := range []string{raws(whole) + rest, raws(single) + rest1} {
-			if got != string(src) {
-				t.Errorf("%q became %q", src, got)
-			}
-		}
-		if d := cmp.Diff(model(string(src)), said(whole)); d != "" {
-			t.Errorf("by the book: %s", d)
-		}
-	})
-}
-
-func split(src []byte, n int) (all []sseEvent, rest string) {
-	var s splitter
-	for len(src) > 0 {
-		k := min(n, len(src))
-		s.feed(src[:k], func(e sseEvent) {
-			e.raw, e.data = bytes.Clone(e.raw), bytes.Clone(e.data)
-			all = append(all, e)
-		})
-		src = src[k:]
+func split(src []byte) (all []eventstream.Event, rest string) {
+	d := eventstream.Decoder{Raw: true}
+	d.Feed(src)
+	for e, ok, _ := d.Next(); ok; e, ok, _ = d.Next() {
+		all = append(all, e)
 	}
-	return all, string(s.rest())
-}
-
-func raws(all []sseEvent) string {
-	var b strings.Builder
-	for _, e := range all {
-		b.Write(e.raw)
-	}
-	return b.String()
-}
-
-func said(all []sseEvent) (out []string) {
-	for _, e := range all {
-		if e.any {
-			out = append(out, e.name+"|"+string(e.data))
-		}
-	}
-	return out
-}
-
-// model reads a whole text as the standard words it.
-func model(text string) (out []string) {
-	text = strings.TrimPrefix(text, "\ufeff")
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	lines := strings.Split(text, "\n")
-	name, any := "", false
-	var data []string
-	for _, line := range lines[:len(lines)-1] {
-		field, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch {
-		case line == "":
-			if any {
-				out = append(out, name+"|"+strings.Join(data, "\n"))
-			}
-			name, any, data = "", false, nil
-		case field == "data":
-			data, any = append(data, value), true
-		case field == "event":
-			name = value[:min(len(value), 64)]
-		}
-	}
-	return out
+	return all, string(d.Rest())
 }
 
 // FuzzRequest: any bytes are inspected or refused in constant words.
@@ -142,21 +72,21 @@ func FuzzReading(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which int, src []byte) {
 		form := formats[uint(which)%3]
 		read := form.reading(counterfactual.GuessPolicy())
-		all, _ := split(src, len(src)+1)
+		all, _ := split(src)
 		for _, e := range all {
 			is := read.event(e)
 			if is == partHeld || is == partEnd || is == partFault {
 				break
 			}
-			if v := parse(e.data); e.any && names(form.read(v.Raw())) {
-				t.Errorf("a call went on: %q", e.data)
+			if v := parse(e.Data); e.HasData && names(form.read(v.Raw())) {
+				t.Errorf("a call went on: %q", e.Data)
 			}
 		}
 		read.answer()
-		events, _ := split(read.tail("No."), 1<<20)
+		events, _ := split(read.tail("No."))
 		for _, e := range events {
-			if string(e.data) != "[DONE]" && !parse(e.data).Exists() {
-				t.Errorf("the tail holds %q", e.data)
+			if string(e.Data) != "[DONE]" && !parse(e.Data).Exists() {
+				t.Errorf("the tail holds %q", e.Data)
 			}
 		}
 		if body := form.refusal("0", "m", "No."); form.read(body).strange || form.read(body).said.Text != "No." {
@@ -186,7 +116,7 @@ func FuzzEvents(f *testing.F) {
 		if want.strange || len(want.said.Calls) > maxCalls {
 			return
 		}
-		events, rest := split(form.events(parse(src)), 1<<20)
+		events, rest := split(form.events(parse(src)))
 		read := form.reading(counterfactual.GuessPolicy())
 		for _, e := range events {
 			read.event(e)

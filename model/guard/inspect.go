@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 // inspect is one of the routes on which a model answers.
@@ -47,7 +48,7 @@ func (g *Guard) inspect(f *format, target string, w http.ResponseWriter, r *http
 		g.fault(w, f, http.StatusBadRequest, wrong)
 		return
 	}
-	x := &exchange{f: f, id: newID(), body: body, model: strings.Clone(model), principal: who, header: g.probeHeader(r)}
+	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(model), principal: who, header: g.probeHeader(r)}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
 	if wrong == "" {

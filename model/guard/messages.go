@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -23,7 +24,7 @@ func newMessages(p *counterfactual.Policy) reading {
 	return &messagesReading{collected: collected{policy: p}}
 }
 
-func (r *messagesReading) event(e sseEvent) part {
+func (r *messagesReading) event(e eventstream.Event) part {
 	if is, yes := r.bare(e); yes {
 		return is
 	}

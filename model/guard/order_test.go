@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
 // TestBlockOrder: what a client puts where an index says is tested as it is put there, or
@@ -35,7 +36,7 @@ func TestBlockOrder(t *testing.T) {
 	} {
 		r := newMessages(counterfactual.GuessPolicy())
 		for _, e := range tt.events {
-			r.event(sseEvent{data: []byte(e), any: true})
+			r.event(eventstream.Event{Data: []byte(e), HasData: true})
 		}
 		if a := r.answer(); a.strange != tt.strange {
 			t.Errorf("%q: %v", strings.Join(tt.events, " "), a.strange)
@@ -46,7 +47,7 @@ func TestBlockOrder(t *testing.T) {
 // TestCutText: of text that goes on as it comes only so much is kept.
 func TestCutText(t *testing.T) {
 	r := newChat(counterfactual.GuessPolicy())
-	e := sseEvent{data: []byte(`{"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("a", 1<<20) + `"}}]}`), any: true}
+	e := eventstream.Event{Data: []byte(`{"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("a", 1<<20) + `"}}]}`), HasData: true}
 	for range 20 {
 		r.event(e)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -48,7 +49,7 @@ func (a *answer) privileged(p *counterfactual.Policy) bool {
 
 // A reading takes in a stream, event by event.
 type reading interface {
-	event(e sseEvent) part
+	event(e eventstream.Event) part
 	answer() *answer
 	// tail ends, with a text, a stream of which nothing after the last event that was
 	// partShown has been passed on.
@@ -92,10 +93,10 @@ func parse(src []byte) strictjson.Value {
 // typed reads the data of an event that says its type itself. It is absent if it is no
 // object, if it is of another type than the event's name says, or if another client may
 // take a member of it for one of members.
-func typed(e sseEvent, members ...string) (v strictjson.Value, kind string) {
-	v = parse(e.data)
+func typed(e eventstream.Event, members ...string) (v strictjson.Value, kind string) {
+	v = parse(e.Data)
 	kind = v.Get("type").Text()
-	if _, stray := v.Strays(members); stray || e.name != "" && e.name != kind {
+	if _, stray := v.Strays(members); stray || e.Name != "" && e.Name != kind {
 		return strictjson.Value{}, ""
 	}
 	return v, kind
@@ -158,11 +159,11 @@ func (c *collected) odd() part {
 }
 
 // bare says what an event is that has no data, or lines that some readers take for data.
-func (c *collected) bare(e sseEvent) (is part, yes bool) {
+func (c *collected) bare(e eventstream.Event) (is part, yes bool) {
 	switch {
-	case e.odd:
+	case e.Odd:
 		return c.odd(), true
-	case !e.any:
+	case !e.HasData:
 		return c.part(partPreamble), true
 	}
 	return 0, false

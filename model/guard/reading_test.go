@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
 // TestReading: what each event is to whoever waits for it.
@@ -76,7 +77,7 @@ func TestReading(t *testing.T) {
 		read := formats[tt.format].reading(counterfactual.GuessPolicy())
 		var got part
 		for line := range strings.Lines(tt.data) {
-			got = read.event(sseEvent{data: []byte(strings.TrimSpace(line)), any: true})
+			got = read.event(eventstream.Event{Data: []byte(strings.TrimSpace(line)), HasData: true})
 		}
 		var names []string
 		for _, c := range read.answer().said.Calls {
@@ -92,7 +93,7 @@ func TestReading(t *testing.T) {
 	// An event by another name than its own is not read.
 	for _, i := range []int{responses, messages} {
 		read := formats[i].reading(counterfactual.GuessPolicy())
-		if got := read.event(sseEvent{name: "ping", data: []byte(`{"type":"error"}`), any: true}); got != partHeld {
+		if got := read.event(eventstream.Event{Name: "ping", Data: []byte(`{"type":"error"}`), HasData: true}); got != partHeld {
 			t.Errorf("another name: %d", got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -27,7 +28,7 @@ func newResponses(p *counterfactual.Policy) reading {
 	return &responsesReading{collected: collected{policy: p}}
 }
 
-func (r *responsesReading) event(e sseEvent) part {
+func (r *responsesReading) event(e eventstream.Event) part {
 	if is, yes := r.bare(e); yes {
 		return is
 	}
@@ -35,7 +36,7 @@ func (r *responsesReading) event(e sseEvent) part {
 	if !v.Exists() {
 		return r.odd()
 	}
-	is := r.kind(kind, v, e.data)
+	is := r.kind(kind, v, e.Data)
 	if !r.held {
 		r.sequence = max(r.sequence, count(v.Get("sequence_number")))
 	}

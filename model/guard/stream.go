@@ -5,23 +5,29 @@ package guard
 import (
 	"io"
 	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
 // stream passes on a stream of events up to the first that proposes a privileged
 // call, and from there on what was decided.
 func (in *incoming) stream(w http.ResponseWriter) {
 	copyHeader(w.Header(), in.resp.Header, true)
-	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: in.x.f.reading(in.g.policy)}
-	w.WriteHeader(in.resp.StatusCode)
 	buf := make([]byte, 32<<10)
+	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: in.x.f.reading(in.g.policy),
+		split: eventstream.Decoder{Raw: true, Max: in.g.o.maxAnswer + len(buf)}} // below, Rest is bounded first
+	w.WriteHeader(in.resp.StatusCode)
 	for !s.over {
 		n, err := in.resp.Body.Read(buf)
 		in.alive()
-		s.split.feed(buf[:n], s.event)
+		s.split.Feed(buf[:n])
+		for e, ok, _ := s.split.Next(); ok; e, ok, _ = s.split.Next() {
+			s.event(e)
+		}
 		s.flush()
 		switch {
 		case s.over:
-		case s.holds()+len(s.split.rest()) > in.g.o.maxAnswer:
+		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer:
 			s.tooLong()
 		case err == io.EOF:
 			s.cut()
@@ -38,7 +44,7 @@ type flow struct {
 	w     http.ResponseWriter
 	out   *http.ResponseController
 	read  reading
-	split splitter
+	split eventstream.Decoder
 
 	kept    []byte // events that say nothing yet
 	held    []byte // events from the first call on
@@ -65,7 +71,7 @@ func (s *flow) flush() {
 }
 
 // event takes one event.
-func (s *flow) event(e sseEvent) {
+func (s *flow) event(e eventstream.Event) {
 	if s.over {
 		return // nothing comes behind the end
 	}
@@ -77,23 +83,23 @@ func (s *flow) event(e sseEvent) {
 		if !s.holding {
 			s.write(s.kept)
 		}
-		s.write(e.raw)
+		s.write(e.Raw)
 		s.in.g.counters.exchanged("upstream-fault")
 		s.over = true
 	case is == partEnd:
-		s.end(e.raw)
+		s.end(e.Raw)
 	case !enforce:
-		s.write(e.raw)
+		s.write(e.Raw)
 	case is == partHeld || s.holding || s.in.g.o.Buffer:
 		s.holding = s.holding || is == partHeld
-		s.held = append(s.held, e.raw...)
+		s.held = append(s.held, e.Raw...)
 	case is == partPreamble && !s.shown:
-		s.kept = append(s.kept, e.raw...)
+		s.kept = append(s.kept, e.Raw...)
 	default:
 		s.shown = s.shown || is == partShown
 		s.write(s.kept)
 		s.kept = nil
-		s.write(e.raw)
+		s.write(e.Raw)
 	}
 }
 
@@ -162,7 +168,7 @@ func (s *flow) cut() {
 	if !s.holding {
 		var rest []byte // of an event: nobody has looked at it
 		if s.in.g.o.Mode == Audit {
-			rest = s.split.rest()
+			rest = s.split.Rest()
 		}
 		s.release(rest)
 		s.flush()
@@ -177,7 +183,7 @@ func (s *flow) cut() {
 func (s *flow) tooLong() {
 	s.over = true
 	if s.in.g.o.Mode == Audit {
-		s.write(s.split.rest())
+		s.write(s.split.Rest())
 		copyFlushed(s.w, s.in.resp.Body, s.in.alive)
 		return
 	}

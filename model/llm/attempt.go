@@ -14,6 +14,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
 // Bytes are what went over the wire. They are shared and must not be changed.
@@ -133,17 +136,17 @@ func (x *exchange) refused(resp *http.Response, in *intake) *Error {
 }
 
 func (x *exchange) stream(ctx context.Context, in *intake) (Response, *Error) {
-	events := newEventReader(in)
+	events := eventstream.Reader{R: in, Decoder: eventstream.Decoder{Max: x.e.o.MaxAnswer}}
 	parts := x.e.format.stream(x.emit)
 	for {
-		name, data, err := events.next()
+		e, err := events.Next()
 		if err == io.EOF {
 			return Response{}, failure(CodeCut)
 		}
 		if err != nil {
 			return Response{}, classifyBody(ctx, err)
 		}
-		done, bad := parts.event(name, data)
+		done, bad := parts.event(e.Name, e.Data)
 		if bad != nil {
 			return Response{}, bad
 		}
@@ -222,12 +225,5 @@ func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseUint(h.Get("Retry-After-Ms"), 10, 32); err == nil {
 		return time.Duration(ms) * time.Millisecond
 	}
-	s := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(s, 10, 32); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(s); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
+	return backoff.RetryAfter(h.Get("Retry-After"), time.Now())
 }

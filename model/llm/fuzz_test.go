@@ -3,9 +3,7 @@
 package llm
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -14,69 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-// FuzzEvents: a stream says the same however it is cut into reads.
-func FuzzEvents(f *testing.F) {
-	for _, tt := range wireCases {
-		if tt.stream {
-			f.Add([]byte(tt.text))
-		}
-	}
-	f.Add([]byte("\xef\xbb\xbfdata\r\rdata:a\r\ndata: b\n\nevent: x\n\n: c\ndata:d\r\n\r\nid: 1\n\ndata: lost\n"))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		want := eventsOf(bytes.NewReader(src))
-		if got := eventsOf(iotest.OneByteReader(bytes.NewReader(src))); !cmp.Equal(got, want) {
-			t.Errorf("in single bytes: %q, at once: %q", got, want)
-		}
-		if got := modelEvents(src); !cmp.Equal(got, want) {
-			t.Errorf("%q, by the book: %q", want, got)
-		}
-	})
-}
-
-func eventsOf(r io.Reader) (all []string) {
-	e := newEventReader(r)
-	for {
-		name, data, err := e.next()
-		if err != nil {
-			return all
-		}
-		all = append(all, name+"|"+string(data))
-	}
-}
-
-// modelEvents reads events as the standard words it, on the whole text.
-func modelEvents(src []byte) (all []string) {
-	text := strings.ReplaceAll(string(src), "\r\n", "\n")
-	text = strings.ReplaceAll(text, "\r", "\n")
-	text = strings.TrimPrefix(text, "\ufeff")
-	name, any := "", false
-	var data []string
-	lines := bufio.NewScanner(strings.NewReader(text))
-	lines.Buffer(nil, len(text)+1)
-	lines.Split(func(b []byte, _ bool) (int, []byte, error) {
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			return i + 1, b[:i], nil
-		}
-		return 0, nil, nil
-	})
-	for lines.Scan() {
-		field, value, _ := strings.Cut(lines.Text(), ":")
-		value = strings.TrimPrefix(value, " ")
-		switch {
-		case lines.Text() == "":
-			if any {
-				all = append(all, name+"|"+strings.Join(data, "\n"))
-			}
-			name, data, any = "", nil, false
-		case field == "data":
-			data, any = append(data, value), true
-		case field == "event":
-			name = value[:min(len(value), 64)]
-		}
-	}
-	return all
-}
 
 // FuzzAnswer: any bytes are an answer or an error of this package; what is an
 // answer is consistent.

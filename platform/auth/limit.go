@@ -3,6 +3,7 @@
 package auth
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"math"
@@ -39,10 +40,10 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 	if l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) || l.Burst < 0 || l.Concurrent < 0 || l.principals < 0 {
 		return nil, errors.New("auth: limits: a number that is negative or none")
 	}
-	orDefault(&l.Rate, 20)
-	orDefault(&l.Burst, 40)
-	orDefault(&l.Concurrent, 32)
-	orDefault(&l.principals, 10_000)
+	l.Rate = cmp.Or(l.Rate, 20)
+	l.Burst = cmp.Or(l.Burst, 40)
+	l.Concurrent = cmp.Or(l.Concurrent, 32)
+	l.principals = cmp.Or(l.principals, 10_000)
 	if l.clientAddr == nil {
 		l.clientAddr = remoteAddr
 	}
@@ -65,12 +66,6 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 			next.ServeHTTP(w, r)
 		})
 	}, nil
-}
-
-func orDefault[T int | float64](v *T, usual T) {
-	if *v == 0 {
-		*v = usual
-	}
 }
 
 func remoteAddr(r *http.Request) netip.Addr {

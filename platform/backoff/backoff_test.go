@@ -52,6 +52,19 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "0": 0, "7": 7 * time.Second, "007": 7 * time.Second, "-1": 0, "+1": 0, "1.5": 0, " 1": 0, "soon": 0,
+		"86400": 24 * time.Hour, "86401": 24 * time.Hour, "99999999999999999999999": 24 * time.Hour,
+		"Fri, 02 Jan 2026 03:05:05 GMT": time.Minute, "Fri, 02 Jan 2026 03:04:04 GMT": 0, "Fri, 31 Dec 9999 00:00:00 GMT": 24 * time.Hour,
+	} {
+		if got := RetryAfter(value, now); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+	}
+}
+
 func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)

@@ -56,26 +56,43 @@ func (d *Dir) Write(name string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(d.path, temporary+"*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("state: write: %w", err)
-	}
-	defer os.Remove(f.Name()) // where it was not renamed
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = replace(f.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(d.path)
-	}
-	if err != nil {
+	if err := Replace(path, b, nil); err != nil {
 		return fmt.Errorf("state: write: %w", err)
 	}
 	return nil
 }
 
-// temporary begins the names of files that are not in place yet.
-const temporary = ".new-"
+// Replace writes a file for its owner alone, in the place of the file at path if there is
+// one. At every moment, a crash included, path is the old file or the whole new one. last,
+// if not nil, gets the new file when it is written: it may change its mode and owner, and an
+// error of it leaves the old file. Errors of last are returned as they are.
+func Replace(path string, content []byte, last func(*os.File) error) error {
+	return put(path, content, last, replace)
+}
+
+// put writes a file beside path, and has into give it that name.
+func put(path string, content []byte, last func(*os.File) error, into func(tmp, path string) error) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // where it was not renamed
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync()); err == nil && last != nil {
+		err = last(f)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = into(f.Name(), path)
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	return err
+}
 
 // Remove removes a file, if there is one.
 func (d *Dir) Remove(name string) error {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // KeySize is the size of a key in bytes.
@@ -25,7 +26,7 @@ func (d *Dir) Key(name string) ([]byte, error) {
 	}
 	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = d.makeKey(path); err == nil {
+		if err = makeKey(path); err == nil {
 			key, err = readKey(path)
 		}
 	}
@@ -56,20 +57,11 @@ func readKey(path string) ([]byte, error) {
 }
 
 // makeKey puts a complete key file in place unless one is there by then.
-func (d *Dir) makeKey(path string) error {
+func makeKey(path string) error {
 	key := make([]byte, KeySize)
-	rand.Read(key)                            // never fails
-	f, err := os.CreateTemp(d.path, ".key-*") // mode 0600
-	if err != nil {
+	rand.Read(key) // never fails
+	if err := put(path, key, nil, place); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(key)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := place(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(d.path)
+	return syncDir(filepath.Dir(path)) // by now the other process may not have done it
 }

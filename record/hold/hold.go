@@ -10,6 +10,7 @@ package hold
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -305,6 +306,13 @@ func (q *Queue) KeepSwept(ctx context.Context, every time.Duration, failed func(
 
 // SweepEvery is how often a process that serves calls sweeps.
 const SweepEvery = time.Hour
+
+// NewID returns the ID of a new item, decision or Block: 128 random bits.
+func NewID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
 
 // ValidID reports whether s may be the ID of an item.
 func ValidID(s string) bool {

@@ -77,3 +77,10 @@ func TestKeepSwept(t *testing.T) {
 		}
 	})
 }
+
+func TestNewID(t *testing.T) {
+	a, b := hold.NewID(), hold.NewID()
+	if !hold.ValidID(a) || !hold.ValidID(b) || a == b {
+		t.Errorf("%s, %s", a, b)
+	}
+}

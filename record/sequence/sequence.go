@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -98,9 +97,7 @@ func New(o Options) *Sequencer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	var id [16]byte
-	rand.Read(id[:]) // never fails
-	s := &Sequencer{o: o, holder: hex.EncodeToString(id[:]), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	s := &Sequencer{o: o, holder: rand.Text(), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	s.last.Store(o.Now().UnixNano())
 	return s
 }
