@@ -55,6 +55,7 @@ type inspector struct {
 	ids    ids
 	seen   unapproved // what was left out of what the server says of itself
 	quiet  quiet      // of what classifiers say
+	late   *lateRecord
 }
 
 func newInspector(cfg Config, lookup func(int64) ([]byte, bool)) (*inspector, error) {
@@ -124,11 +125,11 @@ func (in *inspection) decide() *wire.Message {
 		return in.withhold(finding.NoRoom)
 	}
 	defer give()
-	marked := in.row.Mark == mcpmsg.Always
-	var received earlyDigest
-	if marked {
-		received.begin(came.Raw())
-		defer received.wait() // before the bytes serve another message
+	marked, late := in.row.Mark == mcpmsg.Always, in.mayRecordLate(len(came.Raw()))
+	var received *earlyDigest
+	if marked && (!late || in.p.judged != nil) {
+		received = early(asString(came.Raw()))
+		defer received.end() // before the bytes serve another message
 	}
 	root, code := in.examine(came)
 	if code != ok {
@@ -157,7 +158,11 @@ func (in *inspection) decide() *wire.Message {
 	if in.w.edited {
 		in.d.Verdict = Changed
 	}
-	in.d.Received, in.d.Delivered = received.of(came.Raw()), digestOf(body)
+	if late {
+		in.recordLate(came.Raw(), received, out)
+		return out
+	}
+	in.d.Received, in.d.Delivered = received.of(asString(came.Raw())), digestOf(body)
 	if err := in.conclude(); err != nil && in.mustRecord() {
 		out.Release()
 		return in.unrecorded()

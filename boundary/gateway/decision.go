@@ -4,10 +4,8 @@ package gateway
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -21,8 +19,9 @@ import (
 
 // A Sink keeps the record of decisions.
 type Sink interface {
-	// Record is called before the message it speaks of is delivered, and may be called
-	// at the same time. The Decision is not kept by the caller.
+	// Record is called before the message it speaks of is delivered; of a long message that
+	// is delivered without its record too, while it is written. It may be called at the same
+	// time. The Decision is not kept by the caller.
 	Record(Decision) error
 }
 
@@ -244,39 +243,4 @@ func (s *ids) next() (id ID, err error) {
 	defer s.mu.Unlock()
 	_, err = io.ReadFull(s.r, id[:])
 	return id, err
-}
-
-func digestOf(b []byte) frame.Digest { return sha256.Sum256(b) }
-
-// An earlyDigest is computed beside the walk where the message is long enough for
-// another processor's help to be worth the asking.
-type earlyDigest struct{ done chan frame.Digest }
-
-// worthHelp is how many bytes cost several times as much to hash as a goroutine to wake.
-const worthHelp = 64 << 10
-
-func (e *earlyDigest) begin(b []byte) {
-	if len(b) < worthHelp || runtime.GOMAXPROCS(0) == 1 {
-		return
-	}
-	done := make(chan frame.Digest, 1)
-	e.done = done
-	go func() { done <- digestOf(b) }()
-}
-
-// of is the digest of b, with which it was begun if it was.
-func (e *earlyDigest) of(b []byte) frame.Digest {
-	if e.done == nil {
-		return digestOf(b)
-	}
-	d := <-e.done
-	e.done = nil
-	return d
-}
-
-// wait returns once the digest is made: the bytes may change from then on.
-func (e *earlyDigest) wait() {
-	if e.done != nil {
-		<-e.done
-	}
 }

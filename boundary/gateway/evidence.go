@@ -46,12 +46,19 @@ func (in *inspector) refuseOf(method, kind string, v Verdict, code finding.Code)
 
 // conclude records what became of the message, with all that the walk has noted.
 func (in *inspection) conclude() error {
+	d := in.concluded()
+	return in.record(&d, in.p.store)
+}
+
+// concluded is the decision with all that the walk has noted. It shares no memory with
+// the message.
+func (in *inspection) concluded() Decision {
 	w, d := &in.w, &in.d
 	d.Inspected = w.inspected
 	d.Findings = w.findings(d.Findings)
 	d.NotInspected = append(d.NotInspected, w.uninspected...)
 	d.Withheld = append(d.Withheld, w.withheld...)
-	return in.record(d, in.p.store)
+	return *d
 }
 
 // record gives a decision to the Sink, and tells the operator where that fails.

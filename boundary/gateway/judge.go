@@ -64,6 +64,7 @@ func (r *relay) deliverJudged(ctx context.Context, k *call, p passage, release f
 		release()
 		return err
 	}
+	r.in.late.wait() // what is said of a record comes behind it
 	r.in.behind(p, asked, release)
 	return err
 }

@@ -81,6 +81,9 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	r.surface.admission = cfg.Admission
 	r.lists.own.versions, r.lists.client.versions = cfg.Admission != nil, cfg.Admission != nil
 	r.in, err = newInspector(cfg, r.calls.original)
+	if err == nil {
+		r.in.late = &lateRecord{spawn: r.spawn}
+	}
 	return r, err
 }
 

@@ -34,7 +34,7 @@ func (w *walker) plainText(v strictjson.Value) string {
 func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 	w.clean(v, with)
 	if w.digests {
-		w.addShort(digestOf(asBytes(w.res.Clean.String())), len(w.res.Clean.String()))
+		w.addShort(w.ahead.of(w.res.Clean.String()), len(w.res.Clean.String()))
 	}
 	if w.changed {
 		w.edits.ReplaceText(v, w.res.Clean.String())
@@ -44,7 +44,12 @@ func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 // clean leaves v's clean text in w.res.
 func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.inspected++
-	w.scrubCounted(w.plainText(v), with)
+	text := w.plainText(v)
+	w.stopDigest()
+	if w.digests {
+		w.ahead = early(text)
+	}
+	w.scrubCounted(text, with)
 	if v.Mended() {
 		w.edited = true
 		w.note(finding.SurrogateMended, 1, nil)
@@ -58,8 +63,17 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 		}
 		with.Scrub(clean, &w.res)
 	}
+	if w.changed {
+		w.stopDigest()
+	}
 	w.edited = w.edited || w.changed
 	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
+}
+
+// stopDigest gives up the digest that was begun with the text.
+func (w *walker) stopDigest() {
+	w.ahead.end()
+	w.ahead = nil
 }
 
 // scrubCounted scrubs a string whose hidden characters count for the whole message: the
@@ -101,7 +115,7 @@ func (w *walker) toolText(v strictjson.Value, framed bool) {
 	w.clean(v, w.text)
 	clean := w.res.Clean
 	if !framed {
-		w.addDigest(digestOf(asBytes(clean.String())))
+		w.addDigest(w.ahead.of(clean.String()))
 		if w.changed {
 			w.edits.ReplaceText(v, clean.String())
 		}
@@ -138,9 +152,9 @@ func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
 	var sealed frame.Sealed
 	fits := false
 	if w.llm != nil {
-		fence, split, sealed, fits = w.llm.Envelope.AppendAround(w.room(fenceRoom), w.llm.origin(w.origin), clean)
+		fence, split, sealed, fits = w.llm.Envelope.AppendAroundSum(w.room(fenceRoom), w.llm.origin(w.origin), clean, w.ahead.of)
 	} else {
-		fence, split, sealed, fits = w.key.AppendAround(w.room(fenceRoom), w.origin, clean)
+		fence, split, sealed, fits = w.key.AppendAroundSum(w.room(fenceRoom), w.origin, clean, w.ahead.of)
 	}
 	w.took(fence, 0)
 	if fits {

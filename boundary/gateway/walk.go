@@ -34,6 +34,7 @@ type walker struct {
 
 	passages *mcpmsg.Passages // of capabilities and extensions
 
+	ahead    *earlyDigest // of the text that is cleaned
 	evidence ID
 	digests  bool // of delivered texts are wanted
 
@@ -106,6 +107,7 @@ func (w *walker) reset() {
 
 // release gives back what only the edits needed, once they have been applied.
 func (w *walker) release() {
+	w.stopDigest() // it reads what is given back
 	w.edits.Reset()
 	for _, b := range w.pooled {
 		wire.PutBuffer(b)

@@ -47,6 +47,8 @@ type Message struct {
 	raw []byte          // of one that was put together: the JSON of what it carries; nil: nothing
 	doc *strictjson.Doc // of the values; nil if other messages have it too
 	buf []byte          // pooled bytes that the values alias, or raw does; nil: shared, or not pooled
+
+	kept *kept // how many have the bytes; nil: the message alone
 }
 
 // NewRequest puts a request together, or a notification if id is zero. params is JSON of
@@ -146,7 +148,7 @@ func (m *Message) Edited(e *strictjson.Edits) (*Message, error) {
 	v := m.Value()
 	if !v.Exists() {
 		n := *m
-		n.doc, n.buf, n.raw = nil, nil, bytes.Clone(m.raw)
+		n.doc, n.buf, n.kept, n.raw = nil, nil, nil, bytes.Clone(m.raw)
 		return &n, nil
 	}
 	doc := docs.Get().(*strictjson.Doc)
@@ -157,7 +159,7 @@ func (m *Message) Edited(e *strictjson.Edits) (*Message, error) {
 		return nil, err
 	}
 	n := *m
-	n.doc, n.buf = doc, text
+	n.doc, n.buf, n.kept = doc, text, nil
 	n.carry(doc.Root())
 	return &n, nil
 }
@@ -232,11 +234,50 @@ func (m *Message) Release() {
 	if m == nil || m.buf == nil {
 		return
 	}
-	b, d := m.buf, m.doc
+	own := kept{buf: m.buf, doc: m.doc}
+	of := m.kept
 	*m = Message{}
-	PutBuffer(b)
-	if d != nil {
-		putDoc(d)
+	if of == nil {
+		own.free()
+		return
+	}
+	of.doc = own.doc
+	of.done()
+}
+
+// kept are the bytes of a message that more than the message have, and its values.
+type kept struct {
+	buf []byte
+	doc *strictjson.Doc // set by Release
+	n   atomic.Int32
+}
+
+// Keep keeps the message's bytes, behind its Release too, until free is called, once. It is
+// for a reader beside the message's way, which has a slice of them. It must not be called at
+// the same time as another method of the message.
+func (m *Message) Keep() (free func()) {
+	if m.buf == nil {
+		return func() {} // the collector keeps them
+	}
+	if m.kept == nil {
+		m.kept = &kept{buf: m.buf}
+		m.kept.n.Store(1)
+	}
+	m.kept.n.Add(1)
+	return m.kept.done
+}
+
+// done gives the bytes back once nothing has them.
+func (k *kept) done() {
+	if k.n.Add(-1) == 0 {
+		k.free()
+	}
+}
+
+func (k *kept) free() {
+	PutBuffer(k.buf)
+	if k.doc != nil {
+		putDoc(k.doc)
 	}
 }
 

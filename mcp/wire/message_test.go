@@ -41,3 +41,47 @@ func TestFrontSharedBytes(t *testing.T) {
 		t.Errorf("%q, and %q is left", got, shared)
 	}
 }
+
+// TestKeep: what is kept outlives the message, for every reader beside it, and is given back
+// once, by the last of them.
+func TestKeep(t *testing.T) {
+	b := append(GetBuffer(64), `{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}`...)
+	m, err := Decode(b, strictjson.Limits{MendSurrogates: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Owning(b)
+	body := m.Body()
+	first, second := m.Keep(), m.Keep()
+	first()
+	m.Release()
+	if got := string(body); got != `{"a":"\ufffd"}` {
+		t.Errorf("%q behind Release", got)
+	}
+	second()
+	if overwrite && b[0] == '{' {
+		t.Error("the bytes were not given back")
+	}
+	NewResult(IntID(1), []byte(`{}`)).Keep()() // of no pool
+}
+
+// TestKeepEdited: an edit has memory of its own, and leaves what is kept as it is.
+func TestKeepEdited(t *testing.T) {
+	b := append(GetBuffer(64), `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`...)
+	m, err := Decode(b, strictjson.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Owning(b)
+	body, free := m.Body(), m.Keep()
+	var e strictjson.Edits
+	e.Replace(m.Result.Get("a"), []byte("2"))
+	if err := m.Edit(&e); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(body) + string(m.Body()); got != `{"a":1}{"a":2}` {
+		t.Errorf("%q", got)
+	}
+	m.Release()
+	free()
+}
