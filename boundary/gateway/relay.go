@@ -82,7 +82,7 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	r.lists.own.versions, r.lists.client.versions = cfg.Admission != nil, cfg.Admission != nil
 	r.in, err = newInspector(cfg, r.calls.original)
 	if err == nil {
-		r.in.late = &lateRecord{spawn: r.work.Go}
+		r.in.late = &lateRecord{spawn: r.spawn}
 	}
 	return r, err
 }
