@@ -77,7 +77,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	b.log = NewLog(o.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	b.listen = cmp.Or(o.Listen, b.listen)
 	if !loopback.Listener(b.listen) && !r.Auth.Set() { // that of a file was checked with the file
-		return nil, exit.With(exit.Usage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: anybody could reach it"))
+		return nil, exit.With(exit.Usage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: without it every machine of the network could use the gateway"))
 	}
 	defer func() {
 		if err != nil {
@@ -171,7 +171,7 @@ func (b *Gateway) Close() {
 		b.ground.Close()
 	}
 	if n := b.closeJudges(install.CloseWait / 5); n > 0 {
-		b.log.Warn("answers that classifiers in shadow mode were not asked about", "answers", n)
+		b.log.Warn("some answers were not given to the classifiers in shadow mode: too many were waiting when the gateway ended", "answers", n)
 	}
 	b.close()
 	if b.meter != nil {

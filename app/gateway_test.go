@@ -163,7 +163,7 @@ func TestUpReload(t *testing.T) {
 	}
 
 	g.Write(config + "  two: {url: " + two + ", share: often}\n  th ree: {}\n")
-	g.Eventually("the complaint", func() bool { return strings.Contains(g.Log.String(), "what was in force stays") })
+	g.Eventually("the complaint", func() bool { return strings.Contains(g.Log.String(), "the previous one stays in force") })
 	if got := g.Tools(all); !slices.Equal(got, []string{"one_echo", "two_echo"}) {
 		t.Errorf("%q", got)
 	}

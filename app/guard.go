@@ -50,7 +50,7 @@ const scopeGuard = "guard:ask"
 // Settings of a guard that exclude each other.
 var (
 	ErrGuardNeedsKey = errors.New("--tokens needs --key: without it, a client's key is the provider's")
-	ErrGuardSpent    = errors.New("an address that is not loopback needs --tokens with --key: anybody could spend it")
+	ErrGuardSpent    = errors.New("an address that is not loopback needs --tokens with --key: without them every machine of the network could spend the key")
 )
 
 // A Guard is the model guard with what it keeps: the store, the ledger and the files of its
@@ -176,7 +176,7 @@ func (g *Guard) ListenAndServe(ctx context.Context, stderr io.Writer) error {
 	wait, done := context.WithTimeout(context.Background(), listen.ShutdownWait)
 	defer done()
 	if err := g.guard.Close(wait); err != nil {
-		g.log.Warn("a run of the audit has been cut")
+		g.log.Warn("a counterfactual run of the audit mode was stopped before its end")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (h *toolHints) load(ctx context.Context, s *storage.Store, log *slog.Logger
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			log.Warn("the approved tools cannot be read: what a tool is called decides whether its calls need a verdict")
+			log.Warn("the approved tool definitions cannot be read: a tool's name alone decides whether its calls are privileged")
 		}
 		return
 	}

@@ -134,6 +134,6 @@ func (b *boundary) saveTrust() {
 		return
 	}
 	if err := b.trust.Save(context.Background(), b.scores); err != nil {
-		b.log.Warn("scores of servers not kept", "error", err)
+		b.log.Warn("trust scores of servers could not be stored", "error", err)
 	}
 }

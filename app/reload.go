@@ -60,10 +60,10 @@ func (b *Gateway) take(r *rules.Rules) bool {
 // untaken tells the operator why rules are not in force.
 func (b *Gateway) untaken(err error) {
 	if errors.Is(err, rules.ErrUnwatched) {
-		b.log.Warn("changes of the configuration are found late", "error", err)
+		b.log.Warn("the configuration cannot be watched: changes take effect late", "error", err)
 		return
 	}
-	b.log.Error("configuration not taken: what was in force stays", "error", err)
+	b.log.Error("configuration refused: the previous one stays in force", "error", err)
 }
 
 // follow reads the rules again whenever they may have changed, or somebody asks by

@@ -40,7 +40,7 @@ func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) 
 		case n == 0:
 			return e, errNoRecord
 		case time.Now().After(end):
-			return e, errors.New("ledger: no record of the log has this id yet: some wait until whoever has its key carries it on")
+			return e, errors.New("ledger: no record of the log has this id yet: some records wait until a process with the log's key adds them")
 		}
 		if err := backoff.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return e, err

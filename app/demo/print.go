@@ -65,7 +65,7 @@ const fieldAt = 12
 func (s *show) opening() {
 	s.prose(s.p.Bold("Pellucid, before and after"), "")
 	s.prose("", "A real MCP server with poisoned and honest tools runs twice: alone (before), and behind "+
-		"`pellucid wrap` (after). The same client calls both. What nobody would see is spelled out, as in "+
+		"`pellucid wrap` (after). The same client calls both. Invisible characters are spelled out, as in "+
 		"\u2039U+200B\u203a. Behind Pellucid, the text of every tool stands in a fence; its genuineness is checked here "+
 		"with the key of this run, and only the text inside is shown.")
 }
@@ -114,8 +114,8 @@ func (s *show) outcome(o Outcome) {
 // grounded shows what a model gets of what validators attest.
 func (s *show) grounded(g *Grounded) {
 	fmt.Fprintf(s.w, "\n%s\n", s.p.Bold("Grounding, before and after"))
-	s.prose("", "`pellucid ground serve` answers a question by signed attestations of validators that nobody has to "+
-		"trust. Here it serves its demonstration set, over MCP.")
+	s.prose("", "`pellucid ground serve` answers a question with signed attestations. A client chooses which "+
+		"validators it believes. Here it serves its demonstration set, over MCP.")
 	fmt.Fprintln(s.w)
 	s.field("asked", Question, nil)
 	if g.Err != nil {

@@ -29,7 +29,7 @@ var (
 	// ErrFormat: the file is not what a client reads.
 	ErrFormat = errors.New("not a configuration that can be edited safely")
 	// errChanged: the file is not what it was a moment ago; nothing was written.
-	errChanged = errors.New("the file was changed by somebody else meanwhile; nothing was written")
+	errChanged = errors.New("another program has changed the file meanwhile; nothing was written")
 	// errNoRecord: there is nothing to undo.
 	errNoRecord = errors.New("there is no record of a change by Pellucid")
 	// errEdited: an entry was edited since it was rewritten; to restore it would

@@ -138,7 +138,7 @@ func TestProblems(t *testing.T) {
 		{server + "    env: {PORT: 80}", "line 5, column 17: servers.a.env.PORT: want a string, not a number: put it in quotes"},
 		{server + "    env: {\"A=B\": x}", `line 5, column 11: servers.a.env."A=B": not a name that can stand here`},
 		{server + "    env: {T: file:none}", `line 5, column 14: servers.a.env.T: file "none" cannot be read: there is no such file`},
-		{server + "    scopes: [s]", "line 3, column 3: servers.a: needs scopes, which nobody has without auth"},
+		{server + "    scopes: [s]", "line 3, column 3: servers.a: needs scopes, which no client has without auth"},
 		{server + "    share: all", `line 5, column 12: servers.a.share: want session or shared: "all"`},
 		{server + "    profil: mcp", "line 5, column 5: servers.a.profil: there is no such member: is profile meant?"},
 		{server + "    frame: llm", "line 3, column 3: servers.a: frame: llm needs llm.provider"},

@@ -34,7 +34,7 @@ func servers(r *Rules) value {
 			}
 			prefixes[s.Prefix] = name
 			if len(s.Scopes) > 0 && c.root.member("auth") == nil {
-				c.report(at, "needs scopes, which nobody has without auth")
+				c.report(at, "needs scopes, which no client has without auth")
 			}
 			r.Servers = append(r.Servers, s)
 			r.byName[name] = s

@@ -56,7 +56,7 @@ them as data, and no tools, and anything but its bare OK rejects. An OK is remem
 so that an unchanged server costs no second question. Before a command of a
 configuration is started it is shown and asked about; what a file has disabled is
 skipped unless --server names it. The text
-of a report is a stranger's: read it, and do not paste it into a model. Exit codes: 0
+of a report is third-party text: read it, and do not paste it into a model. Exit codes: 0
 clean; 1 failed, a file cannot be read or nothing was checked; 2 wrong usage, or no terminal
 to ask at; 3 a file is no configuration, and no saved surface; 10 changed; 11 rejected; 12 a
 server cannot be reached; of several the first in the order 11, 10, 12.`

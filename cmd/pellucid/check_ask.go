@@ -34,7 +34,7 @@ func (c *checkCmd) ask(e *env, targets []*preflight.Target) error {
 	return askEach(e.Stdin, e.Stderr, open)
 }
 
-var errNobody = exit.With(exit.Usage, errors.New("check: nothing was started, for there is nobody to ask: look at the commands above and say --yes"))
+var errNobody = exit.With(exit.Usage, errors.New("check: nothing was started, because there is no terminal to ask at: look at the commands above, then run it again with --yes"))
 
 // askEach asks about each command. A person who leaves in the middle has agreed to none.
 func askEach(r io.Reader, w io.Writer, open []*preflight.Target) error {

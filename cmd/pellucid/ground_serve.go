@@ -51,7 +51,7 @@ store cannot be reached.`
 func (c *groundServeCmd) Validate() error {
 	switch {
 	case c.Stdio && (c.HTTP != "" || c.Tokens != "" || c.Token != "" || c.RequireToken || len(c.AllowHost)+len(c.AllowOrigin) > 0):
-		return errors.New("--stdio has one client, whom it knows: --http, tokens, hosts and origins are not for it")
+		return errors.New("--stdio serves one client: --http, tokens, hosts and origins do not apply to it")
 	case c.RequireToken && c.Tokens == "" && c.Token == "":
 		return errors.New("--require-token needs --tokens or --token")
 	case len(c.PeerToken) > 0 && len(c.PeerToken) != len(c.Peer):
@@ -65,7 +65,7 @@ func (c *groundServeCmd) Validate() error {
 	c.HTTP = cmp.Or(c.HTTP, groundAddr)
 	var open error
 	if c.Tokens == "" && c.Token == "" {
-		open = errors.New("an address that is not loopback needs --tokens or --token: anybody could reach it")
+		open = errors.New("an address that is not loopback needs --tokens or --token: without them every machine of the network could use the adapter")
 	}
 	return c.check("--http", c.HTTP, c.AllowOrigin, open)
 }

@@ -27,7 +27,7 @@ type guardCmd struct {
 	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls need a verdict, whatever else is said; may be repeated."`
 	ReadOnly   []string `sep:"none" placeholder:"GLOB" help:"Tool that only looks; may be repeated."`
 	NoGuess    bool     `help:"Do not take tools for read-only whose name says so, or the surface that was approved."`
-	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is a stranger's text as well; may be repeated."`
+	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is third-party text as well; may be repeated."`
 	Key        string   `placeholder:"REF" help:"Key for the provider: env:NAME or file:PATH. Without it, clients bring their own."`
 	Tokens     string   `placeholder:"FILE" completion:"files" help:"Who may ask, with which bearer token (scope guard:ask). Needs a key."`
 	hostFlags
@@ -43,7 +43,7 @@ type guardCmd struct {
 func (guardCmd) Help() string {
 	return `A proxy in front of a model's provider, for clients of OpenAI's chat completions and
 responses and Anthropic's messages: point their base URL here. Text passes through as it
-comes. Where the model proposes a privileged tool call while text of strangers is in the
+comes. Where the model proposes a privileged tool call while third-party text is in the
 context, the call is held, and the model is asked again with pieces of it withheld: a call
 that was the user's goes on, one that some text has caused does not. What was decided is in
 the ledger, and whole, for pellucid ccr replay, in guard/ID.json in the state directory.

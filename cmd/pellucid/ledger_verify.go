@@ -22,8 +22,8 @@ type ledgerProveCmd struct {
 
 func (ledgerProveCmd) Help() string {
 	return `The proof is a text, C2SP tlog-proof, that holds the record, its place and a checkpoint:
-with the log's public key (pellucid ledger checkpoint --keys) it is all that anybody
-needs to check it, offline: pellucid ledger verify --proof FILE --key KEY.`
+with the log's public key (pellucid ledger checkpoint --keys) it is all that is needed
+to check it, offline: pellucid ledger verify --proof FILE --key KEY.`
 }
 
 func (c *ledgerProveCmd) Run(e *env) error {
@@ -53,7 +53,7 @@ type ledgerExportCmd struct {
 
 func (ledgerExportCmd) Help() string {
 	return `The files are those of C2SP tlog-tiles: a web server that serves them serves the log.
-pellucid ledger verify DIR checks them, and so can anybody else's verifier.`
+pellucid ledger verify DIR checks them, and so can any other verifier.`
 }
 
 func (c *ledgerExportCmd) Run(e *env) error {

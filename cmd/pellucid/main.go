@@ -29,11 +29,11 @@ type cli struct {
 	Protect    protectCmd    `cmd:"" help:"Put every server of an MCP client behind the boundary, in the client's own configuration."`
 	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
 	Classify   classifyCmd   `cmd:"" help:"Say how much a text looks like an injection, as classifiers see it."`
-	Href       hrefCmd       `cmd:"" help:"Say whether a stranger's URI is allowed, or why not."`
+	Href       hrefCmd       `cmd:"" help:"Say whether a third party's URI is allowed, or why not."`
 	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
 	Ground     groundCmd     `cmd:"" help:"Serve attestations to models, with a verdict composed of them, and keep the store."`
-	Conform    conformCmd    `cmd:"" help:"Score a grounding adapter, anybody's, against the adversarial corpus."`
-	Guard      guardCmd      `cmd:"" help:"Stand in front of a model's provider, and hold tool calls that strangers' text has caused."`
+	Conform    conformCmd    `cmd:"" help:"Score any grounding adapter against the adversarial corpus."`
+	Guard      guardCmd      `cmd:"" help:"Stand in front of a model's provider, and hold tool calls that third-party text has caused."`
 	Quarantine quarantineCmd `cmd:"" help:"Look at results that were held, and release or deny them."`
 	Policy     policyCmd     `cmd:"" help:"Try the rules of a policy."`
 	Trust      trustCmd      `cmd:"" help:"Show how far servers are trusted, and make the scores again of the log."`

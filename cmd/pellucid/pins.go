@@ -65,8 +65,8 @@ type pinsShowCmd struct {
 
 func (pinsShowCmd) Help() string {
 	return `Without an item: every item with its state and digest. With one: its versions as they
-were received, as canonical JSON; what a terminal would not show is spelled out. It is a
-stranger's text: read it, and do not paste it into a model.`
+were received, as canonical JSON; what a terminal would not show is spelled out. It is
+third-party text: read it, and do not paste it into a model.`
 }
 
 func (c *pinsShowCmd) Run(e *env) error {

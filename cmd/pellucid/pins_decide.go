@@ -42,7 +42,7 @@ func (c *pinDecision) with(e *env, past string, unasked bool, do func(context.Co
 			if unasked {
 				return nil
 			}
-			nobody := exit.With(exit.Usage, fmt.Errorf("pins: there is nobody to ask: name the version that you have seen by its digest, as pellucid pins diff %s shows it", terminal.ShellWord(pin.Server)))
+			nobody := exit.With(exit.Usage, fmt.Errorf("pins: there is no terminal to ask at: name the version that you have seen by its digest, as pellucid pins diff %s shows it", terminal.ShellWord(pin.Server)))
 			return e.agrees(question, nobody, errors.New("pins: nothing was decided"))
 		}
 		d.Tell = func(ctx context.Context, of *surface.Pin, k surface.Key, digest surface.Digest) error {

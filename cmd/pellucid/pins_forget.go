@@ -27,7 +27,7 @@ Exit codes: 0 done; 1 there is no such pin; 2 wrong usage, or no terminal to ask
 is damaged; 4 the database cannot be reached.`
 }
 
-var errForgetUnasked = exit.With(exit.Usage, errors.New("pins: there is nobody to ask: say --yes"))
+var errForgetUnasked = exit.With(exit.Usage, errors.New("pins: there is no terminal to ask at: run it again with --yes"))
 
 func (c *pinsForgetCmd) Run(e *env) error {
 	at, err := c.places().Find(c.Server)

@@ -228,8 +228,8 @@ func (k *reviewerKey) text(e *env) (string, error) {
 
 func (quarantineShowCmd) Help() string {
 	return `Prints every text of the result as it was received. What a terminal would not show, or
-would obey, is spelled out; messages in hidden characters are decoded. It is all a
-stranger's text: read it, and do not paste it into a model. Once an item was taken or
+would obey, is spelled out; messages in hidden characters are decoded. All of it is
+third-party text: read it, and do not paste it into a model. Once an item was taken or
 denied, or has expired, its body is gone.`
 }
 

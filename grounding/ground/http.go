@@ -246,7 +246,7 @@ func (h *endpoint) stream(w http.ResponseWriter, r *http.Request) {
 			_ = rc.SetWriteDeadline(time.Time{})
 			return
 		case err != nil:
-			h.log.Info("ingestion broke off", "principal", who(r), "lines", in.number, "receipts", out.n)
+			h.log.Info("an ingestion ended before its last line", "principal", who(r), "lines", in.number, "receipts", out.n)
 			panic(http.ErrAbortHandler) // so that the client cannot take it for the whole answer
 		}
 	}

@@ -94,7 +94,7 @@ func (a *Adapter) FollowAll(ctx context.Context, peers []Peer, log *slog.Logger)
 	for i := range peers {
 		wg.Go(func() {
 			if err := a.Follow(ctx, peers[i], log); ctx.Err() == nil {
-				log.Error("a peer is not followed any more", "peer", i+1, "err", err)
+				log.Error("a peer is no longer followed", "peer", i+1, "err", err)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func (f *follower) run(ctx context.Context) error {
 			f.note(func(s *PeerState) { s.Failing = false })
 		} else {
 			// The cause may hold the peer's words.
-			f.log.Warn("peer not taken over", "cause", finding.Quote(err.Error()))
+			f.log.Warn("the feed of the peer could not be read: it is tried again", "cause", finding.Quote(err.Error()))
 			f.note(func(s *PeerState) { s.Failing = true })
 			next = pause.Next()
 			var refused *statusError
@@ -202,7 +202,7 @@ func (f *follower) step(ctx context.Context) (next time.Duration, err error) {
 	}
 	after, ok := parseCursor(position)
 	if !ok && position != "" {
-		f.log.Warn("cursor of the peer is unreadable: beginning anew")
+		f.log.Warn("the stored cursor of the peer cannot be read: its feed is read from the beginning")
 	}
 	page, torn := f.feed.fetch(ctx, after, f.every)
 	if n := len(page.entries); n > 0 {
@@ -211,7 +211,7 @@ func (f *follower) step(ctx context.Context) (next time.Duration, err error) {
 			return 0, err
 		}
 		if f.wrong > 0 {
-			f.log.Warn("entries of the peer have other hashes than it says", "count", f.wrong)
+			f.log.Warn("entries of the peer do not have the hashes that it names", "count", f.wrong)
 		}
 		if err := f.a.o.Store.SetPeerCursor(ctx, f.name, page.entries[n-1].position); err != nil {
 			return 0, err
@@ -224,7 +224,7 @@ func (f *follower) step(ctx context.Context) (next time.Duration, err error) {
 	case torn != nil && len(page.entries) == 0:
 		return 0, torn
 	case torn != nil: // a step forward, after all
-		f.log.Info("answer of the peer broke off", "cause", finding.Quote(torn.Error()))
+		f.log.Info("the answer of the peer ended early: the rest is asked for again", "cause", finding.Quote(torn.Error()))
 		return max(next, peerFirst), nil
 	case !page.end:
 		return next, nil

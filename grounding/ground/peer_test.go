@@ -208,7 +208,7 @@ func TestHostileFollow(t *testing.T) {
 	if all := hashes(t, s); len(all) != 1 || all[0] == "sha256:"+zero {
 		t.Errorf("stored: %v", all)
 	}
-	if l := log.String(); !strings.Contains(l, "other hashes") || !strings.Contains(l, "broke off") || strings.Contains(l, "Snow") {
+	if l := log.String(); !strings.Contains(l, "do not have the hashes") || !strings.Contains(l, "ended early") || strings.Contains(l, "Snow") {
 		t.Errorf("log: %s", l)
 	}
 }

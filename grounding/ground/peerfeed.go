@@ -112,7 +112,7 @@ var (
 	errFeedOrder   = errors.New("a cursor does not come after the one before")
 	errFeedStands  = errors.New("the answer promises more and brings nothing")
 	errFeedMany    = errors.New("the answer has more lines than were asked for")
-	errFeedEncoded = errors.New("the answer is encoded, though nobody asked for it")
+	errFeedEncoded = errors.New("the answer is encoded, but no encoding was asked for")
 	errFeedSlow    = errors.New("the answer takes too long")
 )
 

@@ -180,7 +180,7 @@ func (t *table) synthetic(rows []SyntheticRow) {
 	if len(rows) == 0 {
 		return
 	}
-	what := "nobody sees logits; * was told how many segments to name"
+	what := "no method sees logits; * was told how many segments to name"
 	if !t.every {
 		what = fmt.Sprintf("n=%d, noise %g: exact, mean calls; ", shortSize, shortNoise) + what
 	}

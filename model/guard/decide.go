@@ -320,7 +320,7 @@ func (d *decision) ask(ctx context.Context, call hold.Digest) {
 		ID: d.x.id, Server: deskServer, Tool: d.tool(), Principal: d.x.principal, Rule: Kind, Code: finding.Denied, Call: call, Body: w.b,
 	})
 	if err != nil {
-		d.g.o.Log.Warn("a call could not be put before a person", "evidence", d.x.id)
+		d.g.o.Log.Warn("a call could not be put into the queue for a reviewer", "evidence", d.x.id)
 		return
 	}
 	d.out.act = waiting

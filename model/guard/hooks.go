@@ -73,7 +73,7 @@ func (d *decision) hooks(ctx context.Context) {
 			h.Blame(from)
 		}
 		if h.Quarantine != nil && !d.audit && from.Severity >= withhold && h.Quarantine.Withhold(ctx, from) != nil {
-			d.g.o.Log.Warn("a source could not be quarantined", "evidence", d.x.id)
+			d.g.o.Log.Warn("a source that took control could not be blocked", "evidence", d.x.id)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (of anyOf) Authenticate(r *http.Request) (Principal, error) {
 	if _, err := bearer(r); err != nil {
 		return Principal{}, err
 	}
-	return Principal{}, invalid("nobody is known here")
+	return Principal{}, invalid("no tokens are configured")
 }
 
 // ResourceMetadata is the first one that there is.

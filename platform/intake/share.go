@@ -10,8 +10,8 @@ import (
 
 // Why there is no room, to be compared with errors.Is.
 var (
-	ErrFull   = errors.New("intake: nothing is left for anybody")
-	ErrGreedy = errors.New("intake: what is left is for others")
+	ErrFull   = errors.New("intake: the room for all callers is used up")
+	ErrGreedy = errors.New("intake: this caller has used up its share")
 )
 
 // A Share parts what there is of something, places or bytes, among those who ask. Each

@@ -154,7 +154,7 @@ func (s *Sequencer) Run(ctx context.Context) {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastWait)
 	defer stop()
 	if err := s.Flush(last); err != nil {
-		s.o.Log.Warn("what waits for the ledger is left to another process", "error", err)
+		s.o.Log.Warn("records wait for the ledger: another process has to add them", "error", err)
 	}
 }
 
@@ -362,13 +362,13 @@ type quiet struct {
 func (q *quiet) note(err error) {
 	if err == nil {
 		if q.last != "" {
-			q.log.Info("the ledger is carried on again")
+			q.log.Info("the ledger is written again")
 		}
 		q.last = ""
 		return
 	}
 	if text := err.Error(); text != q.last || q.now().Sub(q.at).Abs() > time.Minute {
 		q.last, q.at = text, q.now()
-		q.log.Error("the ledger cannot be carried on: records wait", "error", err)
+		q.log.Error("the ledger cannot be written: records wait", "error", err)
 	}
 }

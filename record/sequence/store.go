@@ -44,7 +44,7 @@ type Store interface {
 // The errors of a Store, to be compared with errors.Is.
 var (
 	ErrNoLog = errors.New("sequence: there is no log yet")
-	ErrLost  = errors.New("sequence: somebody else carries the log on")
+	ErrLost  = errors.New("sequence: another process writes to the log")
 )
 
 // A Head is how far a log has come and who carries it on.

@@ -21,7 +21,7 @@ const none = "-"
 //	<time> <kind> validator <validator> <proven or ->
 func (e Event) AppendText(dst []byte) ([]byte, error) {
 	if !e.Kind.known() || !e.Origin.valid() || e.Time < 0 || e.Proven && e.Origin.Validator == "" {
-		return dst, errors.New("trust: event: names nobody, or no kind")
+		return dst, errors.New("trust: event: without a subject or a kind")
 	}
 	dst = append(strconv.AppendInt(dst, e.Time, 10), ' ')
 	dst = append(append(dst, e.Kind...), ' ')
