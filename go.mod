@@ -37,7 +37,7 @@ require (
 	go.uber.org/goleak v1.3.0 // test only: goroutines that a test leaves behind
 	golang.org/x/mod v0.42.0 // signed notes and proofs of the evidence log (sumdb/note, sumdb/tlog); instead of Merkle proofs of our own, or Trillian, which needs servers
 	golang.org/x/net v0.62.0 // test only: HTML, IDNA and HTTP/2 to compare with
-	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent
+	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent; and whether standard output is read
 	golang.org/x/text v0.43.0 // the character sets of blobs, and the baseline of bench scrub; never in the path of a hash
 	golang.org/x/time v0.15.0 // token buckets
 	google.golang.org/protobuf v1.36.12 // encodes the messages in which traces are sent

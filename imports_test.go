@@ -51,7 +51,7 @@ platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/
 platform/capture:  filippo.io/age
 platform/listen:   text/finding platform/auth platform/loopback
 platform/resident:
-platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json
+platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
 platform/completion: text/finding
 

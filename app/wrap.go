@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -29,7 +30,10 @@ type WrapOptions struct {
 	Database install.Database // where the store is, if one is needed; pins are there too where it is named
 	Called   string           // what people call the server
 	Hold     bool             // keep results that are withheld
-	Log      *slog.Logger
+	// Unread waits until the client no longer reads what it gets, or ctx ends, and says which; nil: that is not
+	// watched. It is called once the client has closed its side.
+	Unread func(ctx context.Context) bool
+	Log    *slog.Logger
 }
 
 // A Wrap is a boundary with one server and one client. It opens only what its rules ask for.
@@ -38,6 +42,7 @@ type Wrap struct {
 
 	server *rules.Server
 	called string // by people
+	unread func(context.Context) bool
 	stderr child.Tail
 	sweeps func()                      // ends the sweeping of the queue; nil: there is no queue
 	last   atomic.Pointer[fleet.Child] // the process that was started last
@@ -51,7 +56,7 @@ var wrapJudges = gateway.ShadowOptions{Workers: 1, Bytes: 8 << 20}
 // OpenWrap opens what the rules of one server ask for.
 func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 	s := r.Servers[0]
-	w := &Wrap{server: s, called: o.Called}
+	w := &Wrap{server: s, called: o.Called, unread: o.Unread}
 	w.log = o.Log
 	w.rules.Store(r)
 	defer func() {
@@ -119,8 +124,15 @@ func (w *Wrap) Close() {
 
 // Run relays between the client at front and the server until one of them is gone or ctx ends.
 // It closes front. The server is checked before a word of it passes, unless its rules say that
-// nothing is pinned.
+// nothing is pinned. A client that has closed its side gets what it has asked for, as long as it reads.
 func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	client := &client{Conn: wire.Push(front), left: func() {
+		if w.unread != nil && w.unread(ctx) {
+			stop()
+		}
+	}}
 	dial, err := dialer(w.server, &w.stderr, w.log)
 	if err != nil {
 		front.Close()
@@ -128,14 +140,14 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 	}
 	dial = w.remember(dial)
 	cfg := w.treatment(w.rules.Load(), w.server, w.log)
-	cfg.Hold, cfg.Blocks = w.queue, w.blocks
+	cfg.Hold, cfg.Blocks, cfg.Finish = w.queue, w.blocks, true
 	if w.pins == nil {
 		up, err := dial(ctx)
 		if err != nil {
 			front.Close()
 			return exit.With(exit.Unreachable, err)
 		}
-		return w.ended(ctx, gateway.Run(ctx, wire.Push(front), w.translate(wire.Push(up)), cfg))
+		return w.ended(ctx, gateway.Run(ctx, client, w.translate(wire.Push(up)), cfg))
 	}
 	all := w.newAdmissions(admit.Options{Alone: true, Out: w.reject})
 	defer all.Close()
@@ -148,7 +160,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 		return exit.With(exit.Unreachable, err)
 	}
 	w.cut.Store(up)
-	if err = gateway.Run(ctx, wire.Push(front), w.translate(wire.Push(up)), cfg); err == nil && ctx.Err() == nil {
+	if err = gateway.Run(ctx, client, w.translate(wire.Push(up)), cfg); err == nil && ctx.Err() == nil {
 		err = up.Err() // the client has left before it heard of it
 	}
 	switch {
@@ -158,6 +170,30 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 		return exit.With(exit.Rejected, errors.New("wrap: the server was rejected after all: pellucid pins list says why"))
 	}
 	return w.ended(ctx, err)
+}
+
+// A client is the connection to it. left is called in a goroutine of its own once the client has closed its side.
+type client struct {
+	wire.Conn
+	left func()
+}
+
+// Start implements wire.Conn.
+func (c *client) Start(r wire.Receiver) { c.Conn.Start(leaving{r, c.left}) }
+
+// AllowBatches hands on what [wire.AllowBatches] says.
+func (c *client) AllowBatches(on bool) { wire.AllowBatches(c.Conn, on) }
+
+type leaving struct {
+	wire.Receiver
+	left func()
+}
+
+func (l leaving) Ended(err error) {
+	if errors.Is(err, io.EOF) {
+		go l.left()
+	}
+	l.Receiver.Ended(err)
 }
 
 // translate lets a client of the other era speak to a server at a URL. A server that is a
@@ -191,8 +227,10 @@ func (w *Wrap) remember(dial fleet.Dialer) fleet.Dialer {
 // ended says in a person's words why the relay has ended.
 func (w *Wrap) ended(ctx context.Context, err error) error {
 	switch {
-	case err == nil, ctx.Err() != nil:
+	case err == nil, ctx.Err() != nil, errors.Is(err, gateway.ErrFrontBroken) && errors.Is(err, wire.ErrPeerClosed):
 		return nil
+	case errors.Is(err, gateway.ErrUpstreamStuck):
+		return errors.New("wrap: the server takes no messages and says nothing")
 	case errors.Is(err, child.ErrStart):
 		return exit.With(exit.Unreachable, err)
 	case errors.Is(err, wire.ErrUnreachable):

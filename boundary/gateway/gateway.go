@@ -119,6 +119,8 @@ type Config struct {
 var (
 	// ErrUpstreamGone: the server closed the connection or it broke.
 	ErrUpstreamGone = errors.New("gateway: server gone")
+	// ErrUpstreamStuck: the server has taken no message and said nothing for the time that is Config.Timeout.
+	ErrUpstreamStuck = errors.New("gateway: server takes no messages and says nothing")
 	// ErrFrontBroken: the client can no longer be written to.
 	ErrFrontBroken = errors.New("gateway: client gone")
 )

@@ -343,7 +343,7 @@ func (r *relay) expire(ctx context.Context, now time.Time) bool {
 		}
 	}
 	if stuck {
-		r.serverGone(fmt.Errorf("%w: it takes no messages and says nothing", ErrUpstreamGone))
+		r.serverGone(ErrUpstreamStuck)
 	}
 	return !stuck
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -55,7 +56,9 @@ type wrapCmd struct {
 
 func (wrapCmd) Help() string {
 	return `The server is started for this one client, and ends with it. What is logged goes to
-standard error. Exit codes: 0 the client has left, or a signal came; 1 the server ended, or
+standard error. A client that closes its side, as a script does at the end of its input,
+still gets the answers to what it has asked for, each within --timeout, as long as it
+reads them. Exit codes: 0 the client has left, or a signal came; 1 the server ended, or
 something failed; 2 wrong usage; 3 the state directory, a key, a variable or a policy
 cannot be used; 4 the server cannot be started or reached, or the database; 11 what the
 server says of itself is rejected.`
@@ -85,14 +88,19 @@ func (c *wrapCmd) Run(e *env) error {
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
-	w, err := app.OpenWrap(r, app.WrapOptions{Database: c.DB, Called: c.called(r.Servers[0].URL.Reveal()), Hold: c.holdFlags.wanted() || r.Policy != nil, Log: log})
+	o := app.WrapOptions{Database: c.DB, Called: c.called(r.Servers[0].URL.Reveal()), Hold: c.holdFlags.wanted() || r.Policy != nil, Log: log}
+	if out, is := e.Stdout.(*os.File); is {
+		o.Unread = func(ctx context.Context) bool { return terminal.Unread(ctx, out) }
+	}
+	w, err := app.OpenWrap(r, o)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	resident.DropStartup() // a relay is one of many, and stays
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that reads no more is an error of Write: what is open is closed
+	resident.DropStartup()                                  // a relay is one of many, and stays
 	sayForClient(e, "wrap")
 	return w.Run(ctx, wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{}))
 }
