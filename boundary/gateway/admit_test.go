@@ -77,7 +77,11 @@ func (a *allow) Admits(it surface.Item) bool {
 
 func (a *allow) Approved(k surface.Key) []byte { return a.own[k] }
 
-func (a *allow) Held(k surface.Key) bool { return a.held[k] }
+func (a *allow) Held(k surface.Key) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.held[k]
+}
 
 func (a *allow) Beyond(uri string, held []string) bool { return surface.Beyond(uri, held, nil) }
 
@@ -88,8 +92,11 @@ func (a *allow) Differs(items []surface.Item) {
 }
 
 func (a *allow) Refresh(context.Context) {
-	if f := a.refresh; f != nil {
-		a.refresh = nil
+	a.mu.Lock()
+	f := a.refresh
+	a.refresh = nil
+	a.mu.Unlock()
+	if f != nil {
 		f()
 	}
 }
