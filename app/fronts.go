@@ -46,17 +46,16 @@ func (b *Gateway) may(owner string) func(server string) bool {
 	}
 }
 
-// front makes the client's end of sessions, which accept serves.
-func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.FrontSession) error) *wire.Front {
+// front makes the client's end of sessions, which accept begins to serve.
+func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.FrontSession, func(error))) *wire.Front {
 	return wire.NewFront(wire.FrontOptions{
 		Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
-			go func() {
-				err := accept(ctx, s)
+			accept(ctx, s, func(err error) {
 				if errors.Is(err, context.Canceled) || errors.Is(err, fleet.ErrNoServer) {
 					err = nil // ours
 				}
 				ended(err)
-			}()
+			})
 		},
 		Principal: sessionOwner, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
 		Notice: func(line string) { b.log.Warn("client: " + line) },
@@ -70,14 +69,14 @@ func (b *Gateway) client(s *wire.FrontSession, server string) fleet.Client {
 	if s.Era == wire.Modern {
 		conn = b.sealer.Client(s, server, principalID(s.Principal))
 	}
-	return fleet.Client{Conn: wire.Pull(conn), Era: s.Era, Principal: s.Principal}
+	return fleet.Client{Conn: conn, Era: s.Era, Principal: s.Principal}
 }
 
-// serveAll serves a session with all servers that its owner may see.
-func (b *Gateway) serveAll(ctx context.Context, s *wire.FrontSession) error {
+// serveAll begins to serve a session with all servers that its owner may see.
+func (b *Gateway) serveAll(ctx context.Context, s *wire.FrontSession, ended func(error)) {
 	c := b.client(s, "")
 	c.May = b.may(s.Principal)
-	return b.fleet.ServeAll(ctx, c)
+	b.fleet.StartAll(ctx, c, ended)
 }
 
 // keepFronts makes fronts for new servers, and ends those of servers that are no
@@ -85,8 +84,8 @@ func (b *Gateway) serveAll(ctx context.Context, s *wire.FrontSession) error {
 func (b *Gateway) keepFronts(r *rules.Rules) {
 	for _, s := range r.Servers {
 		if b.fronts[s.Name] == nil {
-			b.fronts[s.Name] = b.front(r, func(ctx context.Context, fs *wire.FrontSession) error {
-				return b.fleet.Serve(ctx, s.Name, b.client(fs, s.Name))
+			b.fronts[s.Name] = b.front(r, func(ctx context.Context, fs *wire.FrontSession, ended func(error)) {
+				b.fleet.Start(ctx, s.Name, b.client(fs, s.Name), ended)
 			})
 		}
 	}

@@ -289,11 +289,11 @@ func (b *Gateway) observer(s *rules.Server) gateway.Observer {
 // translate lets a client of either era speak to the server. A legacy session begins
 // with initialize, which shows what the server is. A modern one may begin with
 // anything, so that the server itself is asked.
-func (b *Gateway) translate(server string, conn wire.ReadConn, client wire.Era) wire.ReadConn {
+func (b *Gateway) translate(server string, conn wire.Conn, client wire.Era) wire.Conn {
 	s := b.rules.Load().Server(server)
 	o := era.Options{DangerouslyAllowSampling: s != nil && s.DangerouslyAllowSampling}
 	if client == wire.Legacy {
-		return wire.Pull(era.Adapt(wire.Push(conn), o))
+		return era.Adapt(conn, o)
 	}
-	return wire.Pull(era.Upstream(wire.Push(conn), o))
+	return era.Upstream(conn, o)
 }

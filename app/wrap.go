@@ -142,7 +142,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 	cfg := w.treatment(w.rules.Load(), w.server, w.log)
 	cfg.Hold, cfg.Blocks, cfg.Finish = w.queue, w.blocks, true
 	if w.pins == nil {
-		up, err := dial(ctx)
+		up, err := dial.Read(ctx)
 		if err != nil {
 			front.Close()
 			return exit.With(exit.Unreachable, err)
@@ -154,7 +154,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 	all.Set([]admit.Config{admission(w.server, w.called, dial.Talk)})
 	server := all.Server(w.server.Name)
 	cfg.Admission = server
-	up, err := server.Conn(ctx, dial, build.Read().Version)
+	up, err := server.Conn(ctx, dial.Read, build.Read().Version)
 	if err != nil {
 		front.Close()
 		return exit.With(exit.Unreachable, err)
@@ -215,7 +215,7 @@ func (w *Wrap) reject(string) {
 
 // remember keeps the process that dial starts, so that its end can be told.
 func (w *Wrap) remember(dial fleet.Dialer) fleet.Dialer {
-	return func(ctx context.Context) (wire.ReadConn, error) {
+	return func(ctx context.Context) (wire.Conn, error) {
 		conn, err := dial(ctx)
 		if child, is := conn.(*fleet.Child); is {
 			w.last.Store(child)

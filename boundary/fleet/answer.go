@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -41,5 +42,18 @@ func errorObject(code int, text string) []byte {
 func refusal(id, alias wire.ID, code int, text string) *wire.Message {
 	m := wire.NewError(id, errorObject(code, text))
 	m.Alias, m.Whole = alias, true
+	return m
+}
+
+// constant decodes an error response of constant text. cause is for the operator.
+func constant(id wire.ID, code int, text string, cause error) *wire.Message {
+	m := own(wire.NewError(id, errorObject(code, text)))
+	if m == nil {
+		panic("fleet: own error response is not valid") // constants only
+	}
+	if cause == nil {
+		cause = errors.New("fleet: " + text)
+	}
+	m.Local, m.Cause = true, cause
 	return m
 }

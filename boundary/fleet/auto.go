@@ -18,12 +18,12 @@ func withSSE(url string, o wire.HTTPOptions) (Dialer, error) {
 	if _, err := wire.NewSSE(url, o); err != nil {
 		return nil, err
 	}
-	return func(context.Context) (wire.ReadConn, error) {
+	return func(context.Context) (wire.Conn, error) {
 		conn, err := wire.NewSSE(url, o)
 		if err != nil {
 			return nil, err
 		}
-		return wire.Pull(conn), nil
+		return conn, nil
 	}, nil
 }
 
@@ -31,7 +31,7 @@ func withSSE(url string, o wire.HTTPOptions) (Dialer, error) {
 // there is no other transport. It remembers what the server speaks.
 func remembering(first, second Dialer) Dialer {
 	spoken := new(spoken)
-	return func(ctx context.Context) (wire.ReadConn, error) {
+	return func(ctx context.Context) (wire.Conn, error) {
 		dial, old := first, spoken.isOld()
 		if old {
 			dial = second
@@ -40,7 +40,9 @@ func remembering(first, second Dialer) Dialer {
 		if err != nil {
 			return nil, err
 		}
-		return &undecided{conn: conn, second: second, spoken: spoken, old: old}, nil
+		c := &undecided{conn: conn, second: second, spoken: spoken, old: old}
+		c.ctx, c.stop = context.WithCancel(context.Background())
+		return c, nil
 	}
 }
 
@@ -49,18 +51,19 @@ func remembering(first, second Dialer) Dialer {
 // by the answer to initialize alone: servers of streamable HTTP, too, refuse server/discover
 // with status 400, because it names no session.
 type undecided struct {
+	outlet
 	second Dialer
 	spoken *spoken
+	ctx    context.Context // of change
+	stop   context.CancelFunc
 
 	mu      sync.Mutex
-	conn    wire.ReadConn
+	conn    wire.Conn
 	old     bool // conn speaks the old transport
 	decided bool // nothing more is to be learned
+	refused bool // the server has refused server/discover
 	shut    bool
-	refused bool            // the server has refused server/discover
 	early   []*wire.Message // requests that have no answer yet
-	own     []*wire.Message // answers to server/discover that the server was not asked for
-	wake    context.CancelFunc
 }
 
 const maxEarly = 64
@@ -72,70 +75,73 @@ var errLegacy = errors.New("fleet: the server was found to speak revisions with 
 // by server/discover; the answer is as if it had refused.
 func (c *undecided) Write(ctx context.Context, out *wire.Message) error {
 	c.mu.Lock()
-	if !c.decided && out.Kind == wire.Request {
-		if out.Method == mcpmsg.Discover && len(c.own) < maxEarly && c.spoken.isLegacy(time.Now()) {
-			defer c.mu.Unlock()
-			c.own = append(c.own, constant(out.ID, wire.CodeNoMethod, textNoMethod, errLegacy))
-			out.Release()
-			if c.wake != nil {
-				c.wake()
-			}
-			return nil
-		}
-		if len(c.early) < maxEarly {
-			c.early = append(c.early, out.Clone())
-		}
+	learns := !c.decided && out.Kind == wire.Request
+	if learns && out.Method == mcpmsg.Discover && c.spoken.isLegacy(time.Now()) {
+		c.mu.Unlock()
+		c.message(constant(out.ID, wire.CodeNoMethod, textNoMethod, errLegacy))
+		out.Release()
+		return nil
+	}
+	if learns && len(c.early) < maxEarly {
+		c.early = append(c.early, out.Clone())
 	}
 	conn := c.conn
 	c.mu.Unlock()
 	return conn.Write(ctx, out)
 }
 
-func (c *undecided) Read(ctx context.Context) (*wire.Message, error) {
-	for {
-		m, err := c.next(ctx)
-		if err != nil {
-			if errors.Is(err, wire.ErrSessionGone) {
-				c.spoken.forget() // it was started anew, and may be another by now
-			}
-			return nil, err
-		}
-		if m == nil {
-			continue
-		}
-		if !c.changes(m) {
-			return m, nil
-		}
+// Start implements wire.Conn.
+func (c *undecided) Start(r wire.Receiver) {
+	c.outlet.Start(r)
+	c.conn.Start(&attempt{c, c.conn}) // nothing changes conn before
+}
+
+// attempt is the Receiver of one of an undecided's transports.
+type attempt struct {
+	c    *undecided
+	conn wire.Conn
+}
+
+// is reports whether the transport is still the one in use.
+func (a *attempt) is() bool {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	return a.c.conn == a.conn
+}
+
+// Message implements wire.Receiver.
+func (a *attempt) Message(m *wire.Message) {
+	switch {
+	case !a.is():
 		m.Release()
-		if err := c.change(ctx); err != nil {
-			return nil, err
+	case a.c.changes(m):
+		m.Release()
+		if err := a.c.change(); err != nil {
+			a.c.outlet.end(err)
+			a.c.Close()
 		}
+	default:
+		a.c.message(m)
 	}
 }
 
-// next is the next message, or nil: Read has to look again.
-func (c *undecided) next(ctx context.Context) (*wire.Message, error) {
-	c.mu.Lock()
-	conn := c.conn
-	if len(c.own) > 0 {
-		defer c.mu.Unlock()
-		m := c.own[0]
-		c.own = slices.Delete(c.own, 0, 1)
-		return m, nil
+// Violation implements wire.Receiver.
+func (a *attempt) Violation(v *wire.Violation) {
+	if a.is() {
+		a.c.violation(v)
 	}
-	if c.decided {
-		c.mu.Unlock()
-		return conn.Read(ctx)
+}
+
+// Ended implements wire.Receiver.
+func (a *attempt) Ended(err error) {
+	if !a.is() {
+		return
 	}
-	within, wake := context.WithCancel(ctx)
-	defer wake()
-	c.wake = wake
-	c.mu.Unlock()
-	m, err := conn.Read(within)
-	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return nil, nil // Write has left something in own
+	if errors.Is(err, wire.ErrSessionGone) {
+		a.c.spoken.forget() // it was started anew, and may be another by now
 	}
-	return m, err
+	a.c.stop()
+	a.c.end(err)
 }
 
 // changes learns from a message of the server. It reports whether the server has to be asked
@@ -175,8 +181,8 @@ func (c *undecided) changes(m *wire.Message) bool {
 }
 
 // change says everything that has no answer again by the other transport.
-func (c *undecided) change(ctx context.Context) error {
-	conn, err := c.second(ctx)
+func (c *undecided) change() error {
+	conn, err := c.second(c.ctx)
 	if err != nil {
 		return err
 	}
@@ -193,8 +199,9 @@ func (c *undecided) change(ctx context.Context) error {
 	c.conn, c.old = conn, true
 	c.mu.Unlock()
 	was.Close()
+	conn.Start(&attempt{c, conn})
 	for _, out := range again {
-		if err := conn.Write(ctx, out); err != nil {
+		if err := conn.Write(c.ctx, out); err != nil {
 			return err
 		}
 	}
@@ -206,5 +213,7 @@ func (c *undecided) Close() error {
 	c.shut = true
 	conn := c.conn
 	c.mu.Unlock()
+	c.off()
+	c.stop()
 	return conn.Close()
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // script is a client that says its lines and closes its side once it has all answers.
-func script(serve func(context.Context, wire.ReadConn) error, answers int, lines ...string) (string, error) {
+func script(serve func(context.Context, wire.Conn) error, answers int, lines ...string) (string, error) {
 	toClient, fromClient, done := serveLines(serve)
 	var all bytes.Buffer
 	read := make(chan error, 1)

@@ -19,7 +19,7 @@ func (u *union) notification(m *wire.Message) {
 		return
 	}
 	for _, r := range u.addressees(m) {
-		r.say(m.Clone(), maxNotes)
+		r.message(m.Clone())
 	}
 }
 
@@ -36,9 +36,9 @@ func (u *union) addressees(m *wire.Message) (runs []*run) {
 		}
 		return runs
 	}
-	u.ready = u.ready || m.Method == mcpmsg.Initialized // in one step: see run.greet
+	u.ready = u.ready || m.Method == mcpmsg.Initialized // in one step: see run.heed
 	for _, mem := range u.members {
-		if mem.run != nil && mem.run.isGreeted() {
+		if mem.run != nil && mem.run.heeds {
 			runs = append(runs, mem.run)
 		}
 	}
@@ -69,11 +69,19 @@ func (u *union) cancel(id wire.ID) {
 
 // cancel tells the server that nobody waits any more.
 func (e *errand) cancel() {
+	u := e.run.m.u
+	u.mu.Lock()
+	e.void = true
+	sent := e.sent
+	u.mu.Unlock()
+	if !sent { // it is behind the request that the server is told
+		return
+	}
 	params := append(e.id.Append([]byte(`{"requestId":`)), `,"reason":"cancelled"`...)
-	if e.run.m.u.era == wire.Modern {
+	if u.era == wire.Modern {
 		params = append(params, `,"_meta":{"`+mcpmsg.KeyVersion+`":"`+mcpmsg.Modern+`"}`...)
 	}
-	e.run.say(own(wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, append(params, '}'))), ownWaiting)
+	e.run.say(own(wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, append(params, '}'))))
 }
 
 // answered takes the client's answer to a question of a server. It owns m.
@@ -90,7 +98,7 @@ func (u *union) answered(m *wire.Message) {
 		return
 	}
 	m.ID, m.Alias = q.id, wire.ID{}
-	q.run.say(m, ownWaiting)
+	q.run.message(m)
 }
 
 // announce tells the client that lists have changed.

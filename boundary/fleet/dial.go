@@ -5,6 +5,8 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -17,7 +19,7 @@ import (
 var ServerLimits = strictjson.Limits{MendSurrogates: true}
 
 // A Dialer opens a connection to a server.
-type Dialer func(ctx context.Context) (wire.ReadConn, error)
+type Dialer func(ctx context.Context) (wire.Conn, error)
 
 // childWait is what a server gets for each step of its end. Clients close our
 // input, send SIGTERM after two seconds and SIGKILL after four; by then nothing
@@ -29,9 +31,12 @@ const stopWait = 8 * time.Second
 
 // Child is the Conn to a server that was started for it.
 type Child struct {
-	*wire.Lines
-	proc *child.Process
-	exit child.Exit
+	wire.Conn // of its pipes
+	proc      *child.Process
+	ending    sync.Once
+	gone      chan struct{} // closed when it has ended
+	exit      child.Exit
+	left      error // why something is left of it
 }
 
 // Start runs a stdio server. Its waits are 0.7 s where c does not say. The error
@@ -47,28 +52,59 @@ func Start(c child.Command) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Child{Lines: wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits}), proc: proc}, nil
+	lines := wire.Push(wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits}))
+	return &Child{Conn: lines, proc: proc, gone: make(chan struct{})}, nil
 }
 
-// Close stops the child before the pipes are closed under it.
+// Start implements wire.Conn. Ended comes when the child has ended.
+func (c *Child) Start(r wire.Receiver) { c.Conn.Start(&childReceiver{r, c}) }
+
+type childReceiver struct {
+	wire.Receiver
+	c *Child
+}
+
+// Ended implements wire.Receiver.
+func (r *childReceiver) Ended(err error) {
+	r.c.Close()
+	<-r.c.gone
+	if r.c.left != nil {
+		err = r.c.left
+	}
+	r.Receiver.Ended(err)
+}
+
+// AllowBatches hands on what wire.AllowBatches says.
+func (c *Child) AllowBatches(on bool) { wire.AllowBatches(c.Conn, on) }
+
+// Close begins to stop the child, and then closes its pipes.
 func (c *Child) Close() error {
+	c.ending.Do(func() { go c.end() })
+	return nil
+}
+
+// errLeft: something is left of a child.
+var errLeft = errors.New("fleet: the server could not be stopped")
+
+func (c *Child) end() {
+	defer close(c.gone)
 	ctx, stop := context.WithTimeout(context.Background(), stopWait)
 	defer stop()
-	exit, ended := c.proc.Stop(ctx)
-	c.exit = exit
-	err := c.Lines.Close()
-	if !ended {
-		return errors.New("fleet: the server could not be stopped")
+	var ended bool
+	if c.exit, ended = c.proc.Stop(ctx); !ended {
+		c.left = errLeft
 	}
-	return err
+	if err := c.Conn.Close(); err != nil && ended {
+		c.left = fmt.Errorf("%w: its pipes: %w", errLeft, err)
+	}
 }
 
-// Exit says how the child ended; it may be called once Close has returned.
+// Exit says how the child ended; it may be called once Ended was.
 func (c *Child) Exit() child.Exit { return c.exit }
 
 // Command dials by starting a process.
 func Command(c child.Command) Dialer {
-	return func(context.Context) (wire.ReadConn, error) {
+	return func(context.Context) (wire.Conn, error) {
 		conn, err := Start(c)
 		if err != nil {
 			return nil, err
@@ -99,7 +135,7 @@ func URL(t wire.Transport, url string, o wire.HTTPOptions) (Dialer, error) {
 
 // Talk calls talk with a connection of its own.
 func (d Dialer) Talk(ctx context.Context, talk func(context.Context, wire.ReadConn) error) error {
-	conn, err := d(ctx)
+	conn, err := d.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,16 +143,70 @@ func (d Dialer) Talk(ctx context.Context, talk func(context.Context, wire.ReadCo
 	return talk(ctx, conn)
 }
 
+// Read dials a connection that is read.
+func (d Dialer) Read(ctx context.Context) (wire.ReadConn, error) {
+	conn, err := d(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return read(conn), nil
+}
+
+// read lets conn be read. Close returns when nothing is left of it.
+func read(conn wire.Conn) wire.ReadConn {
+	c := &whole{Conn: conn, gone: make(chan struct{})}
+	return &readWhole{wire.Pull(c), c}
+}
+
+// readWhole is a whole that is read.
+type readWhole struct {
+	wire.ReadConn
+	whole *whole
+}
+
+// Close implements wire.ReadConn.
+func (r *readWhole) Close() error {
+	err := r.ReadConn.Close()
+	<-r.whole.gone
+	return err
+}
+
+// AllowBatches hands on what wire.AllowBatches says.
+func (r *readWhole) AllowBatches(on bool) { wire.AllowBatches(r.ReadConn, on) }
+
+// whole is a Conn that closes gone when its Receiver was told the end.
+type whole struct {
+	wire.Conn
+	gone chan struct{}
+}
+
+type wholeReceiver struct {
+	wire.Receiver
+	gone chan struct{}
+}
+
+// Start implements wire.Conn.
+func (c *whole) Start(r wire.Receiver) { c.Conn.Start(&wholeReceiver{r, c.gone}) }
+
+// AllowBatches hands on what wire.AllowBatches says.
+func (c *whole) AllowBatches(on bool) { wire.AllowBatches(c.Conn, on) }
+
+// Ended implements wire.Receiver.
+func (r *wholeReceiver) Ended(err error) {
+	r.Receiver.Ended(err)
+	close(r.gone)
+}
+
 // streamable dials a streamable HTTP server.
 func streamable(url string, o wire.HTTPOptions) (Dialer, error) {
 	if _, err := wire.NewHTTP(url, o); err != nil {
 		return nil, err
 	}
-	return func(context.Context) (wire.ReadConn, error) {
+	return func(context.Context) (wire.Conn, error) {
 		conn, err := wire.NewHTTP(url, o)
 		if err != nil {
 			return nil, err
 		}
-		return wire.Pull(conn), nil
+		return conn, nil
 	}, nil
 }

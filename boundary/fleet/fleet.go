@@ -51,9 +51,9 @@ type Server struct {
 
 // A Client is whom a session serves.
 type Client struct {
-	Conn      wire.ReadConn // closed when the session ends
-	Era       wire.Era      // in which it speaks
-	Principal string        // who it is, for Config
+	Conn      wire.Conn // closed when the session ends
+	Era       wire.Era  // in which it speaks
+	Principal string    // who it is, for Config
 	// May says which servers it may see where all are one; nil: every one.
 	May func(server string) bool
 
@@ -75,7 +75,7 @@ type Options struct {
 
 	// Translate makes a Conn to a server speak as the client does; nil: all servers
 	// speak as all clients.
-	Translate func(server string, conn wire.ReadConn, client wire.Era) wire.ReadConn
+	Translate func(server string, conn wire.Conn, client wire.Era) wire.Conn
 
 	Version string       // of this program, for clients of all servers
 	Log     *slog.Logger // nil: none
@@ -87,13 +87,13 @@ type Fleet struct {
 	log  *slog.Logger
 	pool *pool // of processes
 
-	ctx     context.Context // ends with Close
-	stop    context.CancelFunc
-	mu      sync.Mutex
-	list    []*upstream // in the order of the configuration
-	changed chan struct{}
-	ended   bool
-	work    sync.WaitGroup
+	ctx    context.Context // ends with Close
+	stop   context.CancelFunc
+	mu     sync.Mutex
+	list   []*upstream     // in the order of the configuration
+	unions map[*union]bool // that are told when it changes
+	ended  bool
+	work   sync.WaitGroup
 }
 
 // Errors of Serve.
@@ -113,7 +113,7 @@ func New(opt Options) *Fleet {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{opt: opt, log: opt.Log, pool: newPool(&opt), changed: make(chan struct{})}
+	f := &Fleet{opt: opt, log: opt.Log, pool: newPool(&opt), unions: map[*union]bool{}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -159,9 +159,8 @@ func (f *Fleet) Set(servers []Server) error {
 		f.list[i] = old[k].with(s)
 		old = slices.Delete(slices.Clone(old), k, k+1)
 	}
-	close(f.changed)
-	f.changed = make(chan struct{})
 	f.mu.Unlock()
+	f.Announce()
 	closeAll(old)
 	return nil
 }
@@ -215,21 +214,30 @@ func (f *Fleet) get(name string) *upstream {
 	return nil
 }
 
-func (f *Fleet) all() (list []*upstream, changed <-chan struct{}) {
+func (f *Fleet) all() []*upstream {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.list, f.changed
+	return f.list
 }
 
-// Serve relays between a client and one server, until the client is gone (nil), the
-// server is no more (ErrNoServer), or ctx ends.
-func (f *Fleet) Serve(ctx context.Context, name string, c Client) error {
+// Start begins to relay between a client and one server, and returns when the server has been
+// checked. ended is told once why that is over: the client is gone (nil), the server is no more
+// (ErrNoServer), or ctx has ended. Nothing is left of the session then.
+func (f *Fleet) Start(ctx context.Context, name string, c Client, ended func(error)) {
 	u := f.get(name)
 	if u == nil {
 		c.Conn.Close()
-		return fmt.Errorf("%w: %s", ErrNoServer, finding.Quote(name))
+		ended(fmt.Errorf("%w: %s", ErrNoServer, finding.Quote(name)))
+		return
 	}
-	return u.serve(ctx, c)
+	u.start(ctx, c, ended)
+}
+
+// Serve is Start, and waits for the end.
+func (f *Fleet) Serve(ctx context.Context, name string, c Client) error {
+	ended := make(chan error, 1)
+	f.Start(ctx, name, c, func(err error) { ended <- err })
+	return <-ended
 }
 
 // Children is how many processes run.
@@ -259,7 +267,7 @@ const (
 
 // Health is how every server does, in the order of the configuration.
 func (f *Fleet) Health() []Health {
-	list, _ := f.all()
+	list := f.all()
 	out := make([]Health, len(list))
 	for i, u := range list {
 		out[i] = u.health()

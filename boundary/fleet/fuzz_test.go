@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // scripted is a server that answers everything with one result, after it has called before
 // with each message.
 func scripted(result string, before ...func(wire.ReadConn, *wire.Message)) Dialer {
-	return func(context.Context) (wire.ReadConn, error) {
+	return func(context.Context) (wire.Conn, error) {
 		toServer, fromUs := io.Pipe()
 		toUs, fromServer := io.Pipe()
 		server := wire.NewLines(toServer, fromServer, wire.LinesOptions{})
@@ -24,7 +25,7 @@ func scripted(result string, before ...func(wire.ReadConn, *wire.Message)) Diale
 			defer close(done)
 			for {
 				m, err := server.Read(context.Background())
-				if violation(err) != nil {
+				if v := (*wire.Violation)(nil); errors.As(err, &v) {
 					continue
 				}
 				if err != nil {
@@ -38,7 +39,7 @@ func scripted(result string, before ...func(wire.ReadConn, *wire.Message)) Diale
 				}
 			}
 		}()
-		return &inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{}), func() { server.Close(); <-done }}, nil
+		return wire.Push(&inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{}), func() { server.Close(); <-done }}), nil
 	}
 }
 
@@ -69,7 +70,7 @@ func FuzzUnionClient(f *testing.F) {
 		if err := fl.Set(servers); err != nil {
 			t.Fatal(err)
 		}
-		c := Client{Conn: wire.NewLines(io.NopCloser(strings.NewReader(string(lines)+"\n")), io.Discard, wire.LinesOptions{})}
+		c := Client{Conn: wire.Push(wire.NewLines(io.NopCloser(strings.NewReader(string(lines)+"\n")), io.Discard, wire.LinesOptions{}))}
 		if modern {
 			c.Era = wire.Modern
 		}
@@ -95,7 +96,7 @@ func BenchmarkCall(b *testing.B) {
 		servers = append(servers, Server{Name: name, Dial: scripted(everyResult), Config: config(name)})
 	}
 	f := fleetOf(b, Options{}, servers...)
-	for name, serve := range map[string]func(context.Context, wire.ReadConn) error{"alone": one(f, "a"), "as one": all(f, wire.Legacy)} {
+	for name, serve := range map[string]func(context.Context, wire.Conn) error{"alone": one(f, "a"), "as one": all(f, wire.Legacy)} {
 		b.Run(name, func(b *testing.B) {
 			toClient, fromClient, done := serveLines(serve)
 			client := wire.NewLines(toClient, fromClient, wire.LinesOptions{})

@@ -48,18 +48,18 @@ func (h *handshake) note(out *wire.Message) {
 
 // replay brings a new process to where the old one was. It returns what the
 // process has lists of.
-func (l *link) replay(conn wire.ReadConn, past handshake, watched [][]byte) ([]string, error) {
-	ctx, stop := context.WithTimeout(l.ctx, handshakeWait)
+func (c *life) replay(past handshake, watched [][]byte) ([]string, error) {
+	ctx, stop := context.WithTimeout(c.l.ctx, handshakeWait)
 	defer stop()
 	ask := func(n int, method string, params []byte) (wire.ID, error) {
 		id := wire.StringID("pellucid-" + strconv.Itoa(n))
-		return id, conn.Write(ctx, wire.NewRequest(id, method, params))
+		return id, c.conn.Write(ctx, wire.NewRequest(id, method, params))
 	}
 	id, err := ask(0, mcpmsg.Initialize, past.params)
 	if err != nil {
 		return nil, err
 	}
-	m, err := awaitAnswer(ctx, conn, id)
+	m, err := c.answer(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (l *link) replay(conn wire.ReadConn, past handshake, watched [][]byte) ([]s
 	if version := m.Result.Get("protocolVersion").Text(); version != past.version {
 		return nil, errChangedVersion
 	}
-	wire.AllowBatches(conn, wire.HasBatches(past.version))
+	wire.AllowBatches(c.conn, wire.HasBatches(past.version))
 	var capabilities []string
 	for _, kind := range [...]string{"tools", "prompts", "resources"} {
 		if m.Result.Get("capabilities").Get(kind).Exists() {
@@ -79,7 +79,7 @@ func (l *link) replay(conn wire.ReadConn, past handshake, watched [][]byte) ([]s
 	if !past.ready {
 		return capabilities, nil
 	}
-	if err := conn.Write(ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
+	if err := c.conn.Write(ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
 		return nil, err
 	}
 	again := slices.Clone(watched)
@@ -92,37 +92,36 @@ func (l *link) replay(conn wire.ReadConn, past handshake, watched [][]byte) ([]s
 		if err != nil {
 			return nil, err
 		}
-		if _, err := awaitAnswer(ctx, conn, id); err != nil {
+		if _, err := c.answer(ctx, id); err != nil {
 			return nil, err
 		}
 	}
 	return capabilities, nil
 }
 
-// awaitAnswer reads until id is answered. Whatever else a process says before it
+// answer waits until id is answered. Whatever else a process says before it
 // has been greeted goes nowhere.
-func awaitAnswer(ctx context.Context, conn wire.ReadConn, id wire.ID) (*wire.Message, error) {
+func (c *life) answer(ctx context.Context, id wire.ID) (*wire.Message, error) {
 	for {
-		m, err := conn.Read(ctx)
-		var v *wire.Violation
+		a, err := c.await(ctx)
 		switch {
-		case errors.As(err, &v) && v.ID == id && !id.IsZero():
-			return nil, errors.New("fleet: the server's answer was not acceptable: " + v.Reason)
-		case errors.As(err, &v):
-			continue
 		case errors.Is(err, context.DeadlineExceeded):
 			return nil, errors.New("fleet: the server did not answer in time")
 		case err != nil:
 			return nil, err
+		case a.v != nil && a.v.ID == id && !id.IsZero():
+			return nil, errors.New("fleet: the server's answer was not acceptable: " + a.v.Reason)
+		case a.v != nil:
+			continue
 		}
-		if m.Kind == wire.Request {
-			if err := conn.Write(ctx, refusal(m.ID, wire.ID{}, wire.CodeNoMethod, textNoMethod)); err != nil {
+		if a.m.Kind == wire.Request {
+			if err := c.conn.Write(ctx, refusal(a.m.ID, wire.ID{}, wire.CodeNoMethod, textNoMethod)); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if m.ID == id && (m.Kind == wire.Response || m.Kind == wire.ErrorResponse) {
-			return m, nil
+		if a.m.ID == id && (a.m.Kind == wire.Response || a.m.Kind == wire.ErrorResponse) {
+			return a.m, nil
 		}
 	}
 }

@@ -5,7 +5,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -21,30 +20,45 @@ import (
 // takes its place, with the handshake of the old one replayed. The other side is
 // told that every list may have changed, so that nothing is believed of the new
 // process because the old one said it.
+//
+// It has a goroutine only while a connection is being made.
 type link struct {
-	*port
+	outlet
 	up   *upstream
 	who  string // principal whose session it is
 	ctx  context.Context
 	stop context.CancelFunc
-	done chan struct{}
+	done chan struct{} // closed when nothing is left of it
 
-	attempts int // of run
+	pause backoff
 
 	mu      sync.Mutex
-	conn    wire.ReadConn // nil: there is none
+	state   state
+	timer   *time.Timer   // of paused
+	conn    wire.Conn     // nil: there is none
 	settled chan struct{} // closed once conn, or that there is none, is known
 	waiting map[wire.ID]bool
 	asked   map[wire.ID]bool // by the server, on this connection
 	past    handshake
 	used    time.Time // when something was last said, on either side
-	drop    func()    // ends the connection
-	resting bool      // there is none until the next request, which says so to wake
-	wake    chan struct{}
-	absent  absence // what a request gets while there is no connection
-	probed  bool    // the server of this connection was asked for its revision
-	talked  bool    // anything else was said on it, on either side
+	linked  bool      // there was a connection
+	resting bool      // there is none until the next request
+	wanted  bool      // that request has come
+	absent  absence   // what a request gets while there is no connection
+	probed  bool      // the server of this connection was asked for its revision
+	talked  bool      // anything else was said on it, on either side
 }
+
+// A state is what the next connection of a link waits for.
+type state int
+
+const (
+	fresh  state = iota // Start
+	busy                // the end of the one that there is, or is being made
+	paused              // time
+	asleep              // a request
+	over                // nothing: there will be none
+)
 
 // An absence is why there is no connection, as the client is told.
 type absence struct {
@@ -75,59 +89,70 @@ const (
 	ownWaiting    = 1 << 16 // messages of our own: as many as requests under way
 )
 
+// newLink is called while the Fleet has work under way.
 func newLink(ctx context.Context, up *upstream, who string) *link {
-	l := &link{port: newPort(), up: up, who: who, wake: make(chan struct{}, 1), absent: isAway, done: make(chan struct{}), settled: make(chan struct{}),
-		waiting: map[wire.ID]bool{}, asked: map[wire.ID]bool{}}
+	l := &link{up: up, who: who, pause: backoff{first: up.opt.firstWait, most: up.opt.mostWait}, absent: isAway, done: make(chan struct{}),
+		settled: make(chan struct{}), waiting: map[wire.ID]bool{}, asked: map[wire.ID]bool{}}
 	l.ctx, l.stop = context.WithCancel(ctx)
-	go l.run()
+	up.f.work.Add(1)
+	context.AfterFunc(l.ctx, l.cease)
 	return l
 }
 
-// Close ends the connection, and returns when nothing is left of it.
+// Start implements wire.Conn.
+func (l *link) Start(r wire.Receiver) {
+	l.outlet.Start(r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == fresh {
+		l.state = busy
+		go l.connect()
+	}
+}
+
+// Close ends the connection. What is left of it then is gone when done is closed, before Ended.
 func (l *link) Close() error {
 	l.off()
 	l.stop()
-	<-l.done
 	return nil
+}
+
+// cease ends what goes on, once ctx has ended.
+func (l *link) cease() {
+	l.mu.Lock()
+	conn := l.conn
+	last := l.state == fresh || l.state == asleep || l.state == paused && l.timer.Stop()
+	if last {
+		l.state = over // before Start or a request finds it as it was
+	}
+	l.mu.Unlock()
+	switch {
+	case last:
+		l.finish()
+	case conn != nil:
+		conn.Close()
+	}
+}
+
+// finish tells that nothing is left.
+func (l *link) finish() {
+	l.mu.Lock()
+	l.state = over
+	l.mu.Unlock()
+	why := io.EOF
+	if l.isOff() {
+		why = wire.ErrClosed
+	}
+	l.stop()
+	close(l.done)
+	l.end(why)
+	l.up.f.work.Done()
 }
 
 var errChangedVersion = errors.New("fleet: the server speaks another revision than before")
 
-func (l *link) run() {
-	defer close(l.done)
-	defer l.end()
-	pause := backoff{first: l.up.opt.firstWait, most: l.up.opt.mostWait}
-	for l.ctx.Err() == nil {
-		began := time.Now()
-		err := l.once()
-		l.lose(err)
-		if l.ctx.Err() != nil || errors.Is(err, errChangedVersion) {
-			return
-		}
-		if time.Since(began) >= steady {
-			pause.reset()
-		}
-		if l.rests(err) {
-			continue
-		}
-		wait := pause.step()
-		if l.endedAtProbe() {
-			l.up.log.Info("the server ended when it was asked for a newer revision of the protocol; it is started again for an older one", "why", why(err))
-			l.up.failed(err)
-		} else {
-			l.up.lost(err, wait)
-		}
-		if !sleep(l.ctx, wait) {
-			return
-		}
-		l.mu.Lock()
-		l.settled = make(chan struct{})
-		l.mu.Unlock()
-	}
-}
-
-// once is the life of one connection.
-func (l *link) once() error {
+// connect makes a connection.
+func (l *link) connect() {
 	l.mu.Lock()
 	l.probed, l.talked = false, false
 	l.mu.Unlock()
@@ -135,25 +160,54 @@ func (l *link) once() error {
 	if l.up.Shared {
 		s = nil // many sessions depend on it
 	}
+	began := time.Now()
 	conn, release, err := l.up.dial(l.ctx, l.who, s)
 	if err != nil {
-		return err
+		l.ended(began, err)
+		return
 	}
-	defer release()
-	ctx, drop := context.WithCancel(l.ctx)
-	defer drop()
+	(&life{l: l, conn: conn, release: release, began: began}).begin()
+}
+
+// ended says what comes after a connection that has ended, or could not be made.
+func (l *link) ended(began time.Time, err error) {
+	l.lose(err)
+	if l.ctx.Err() != nil || errors.Is(err, errChangedVersion) {
+		l.finish()
+		return
+	}
+	if time.Since(began) >= steady {
+		l.pause.reset()
+	}
+	if l.rests(err) {
+		return
+	}
+	wait := l.pause.step()
+	if l.endedAtProbe() {
+		l.up.log.Info("the server ended when it was asked for a newer revision of the protocol; it is started again for an older one", "why", why(err))
+		l.up.failed(err)
+	} else {
+		l.up.lost(err, wait)
+	}
 	l.mu.Lock()
-	l.drop, l.used = drop, time.Now()
+	gone := l.ctx.Err() != nil // else cease comes later, and finds the timer
+	if !gone {
+		l.state = paused
+		l.timer = time.AfterFunc(wait, l.again)
+	}
 	l.mu.Unlock()
-	err = l.attend(ctx, conn)
-	closeErr := conn.Close()
-	if c, isChild := conn.(*Child); isChild && l.ctx.Err() == nil {
-		err = fmt.Errorf("fleet: the process ended: %s", c.Exit())
+	if gone {
+		l.finish()
 	}
-	if closeErr != nil {
-		l.up.log.Error("server left behind", "server", l.up.Name, "error", closeErr)
-	}
-	return err
+}
+
+// again makes another connection after a pause.
+func (l *link) again() {
+	l.mu.Lock()
+	l.state = busy
+	l.settled = make(chan struct{})
+	l.mu.Unlock()
+	l.connect() // which looks at ctx
 }
 
 // endedAtProbe reports whether the last connection was asked for its revision, and ended
@@ -162,53 +216,6 @@ func (l *link) endedAtProbe() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.probed && !l.talked
-}
-
-// attend relays from conn until it is lost.
-func (l *link) attend(ctx context.Context, conn wire.ReadConn) error {
-	l.mu.Lock()
-	past := l.past
-	past.watched = nil
-	watched := make([][]byte, 0, len(l.past.watched))
-	for _, params := range l.past.watched {
-		watched = append(watched, params)
-	}
-	l.mu.Unlock()
-	var capabilities []string
-	if past.version != "" {
-		var err error
-		if capabilities, err = l.replay(conn, past, watched); err != nil {
-			return err
-		}
-	} else if past.params == nil {
-		capabilities = []string{"tools"}
-	}
-	l.mu.Lock()
-	l.conn, l.talked = conn, past.version != ""
-	close(l.settled)
-	l.mu.Unlock()
-	l.up.connected()
-	defer l.up.disconnected()
-	if l.attempts++; l.attempts > 1 {
-		for _, kind := range capabilities {
-			l.say(own(wire.NewRequest(wire.ID{}, "notifications/"+kind+"/list_changed", nil)), ownWaiting)
-		}
-	}
-	for {
-		m, err := conn.Read(ctx)
-		var v *wire.Violation
-		switch {
-		case errors.As(err, &v):
-			l.settle(v.Kind, v.ID)
-		case err != nil:
-			return err
-		default:
-			l.arrive(conn, m)
-		}
-		if !l.give(m, err) {
-			return wire.ErrClosed
-		}
-	}
 }
 
 // settle notes that a request has its answer.
@@ -222,7 +229,7 @@ func (l *link) settle(k wire.Kind, id wire.ID) {
 }
 
 // arrive notes what has come.
-func (l *link) arrive(conn wire.ReadConn, m *wire.Message) {
+func (l *link) arrive(conn wire.Conn, m *wire.Message) {
 	l.up.heard(m)
 	l.settle(m.Kind, m.ID)
 	l.mu.Lock()
@@ -253,7 +260,7 @@ func (l *link) lose(err error) {
 	if l.conn == nil {
 		text = l.absent.text
 	}
-	l.conn, l.drop = nil, nil
+	l.conn = nil
 	select {
 	case <-l.settled:
 	default:
@@ -269,7 +276,7 @@ func (l *link) lose(err error) {
 	}
 	l.mu.Unlock()
 	for id := range waiting {
-		l.say(constant(id, wire.CodeAbsent, text, nil), ownWaiting)
+		l.message(constant(id, wire.CodeAbsent, text, nil))
 	}
 }
 
@@ -297,7 +304,7 @@ func (l *link) Write(ctx context.Context, out *wire.Message) error {
 	case out.Kind == wire.Request && conn == nil:
 		absent := l.absent
 		l.mu.Unlock()
-		l.say(constant(out.ID, absent.code, absent.text, nil), ownWaiting)
+		l.message(constant(out.ID, absent.code, absent.text, nil))
 		return nil
 	case out.Kind == wire.Request:
 		l.waiting[out.ID] = true
@@ -334,7 +341,7 @@ func (l *link) await(ctx context.Context, settled <-chan struct{}) error {
 	select {
 	case <-settled:
 		return nil
-	case <-l.closed:
+	case <-l.ctx.Done():
 		return wire.ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()

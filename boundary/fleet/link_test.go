@@ -38,7 +38,7 @@ func TestEndedAtProbe(t *testing.T) {
 		p := player("p", "picky")
 		p.Said = func() []string { return []string{"no session"} }
 		f := fleetOf(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, p)
-		l := newLink(t.Context(), f.get("p"), "")
+		l := read(newLink(t.Context(), f.get("p"), ""))
 		ask := func(n int64, method string) *wire.Message {
 			id := wire.IntID(n)
 			if err := l.Write(t.Context(), wire.NewRequest(id, method, nil)); err != nil {
@@ -112,7 +112,7 @@ func TestGone(t *testing.T) {
 				srv.Dial = Command(c)
 			}
 			f := fleetOf(t, Options{firstWait: time.Hour, mostWait: time.Hour}, srv)
-			l := newLink(f.ctx, f.get("p"), "")
+			l := read(newLink(f.ctx, f.get("p"), ""))
 			defer l.Close()
 			began := time.Now()
 			request(t, l, 1, "initialize", `{}`)
@@ -194,13 +194,13 @@ func TestSharedFlood(t *testing.T) {
 // TestChildren: no more processes than allowed, and room again when one has ended.
 func TestChildren(t *testing.T) {
 	f := fleetOf(t, Options{Children: 1}, player("p", "good"))
-	l := newLink(f.ctx, f.get("p"), "")
+	l := read(newLink(f.ctx, f.get("p"), ""))
 	request(t, l, 1, "ping", `{}`)
 	if m, err := l.Read(context.Background()); err != nil || m.Local {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	request(t, l, 2, "tools/call", `{"name":"pid","arguments":{"text":"hang"}}`) // so that it is not idle
-	second := newLink(f.ctx, f.get("p"), "")
+	second := read(newLink(f.ctx, f.get("p"), ""))
 	defer second.Close()
 	request(t, second, 1, "ping", `{}`)
 	if m, err := second.Read(context.Background()); err != nil || !m.Local || !strings.Contains(string(m.Error.Raw()), textFull) {
@@ -301,7 +301,7 @@ func TestAutoAgain(t *testing.T) {
 	}
 	local := func() bool {
 		t.Helper()
-		conn, err := dial(t.Context())
+		conn, err := dial.Read(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,14 +354,22 @@ func TestWhy(t *testing.T) {
 
 // feed is a Conn whose server a test plays.
 type feed struct {
-	said  chan *wire.Message
-	heard chan *wire.Message
+	said   chan *wire.Message
+	heard  chan *wire.Message
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newFeed() *feed {
+	return &feed{said: make(chan *wire.Message), heard: make(chan *wire.Message, 8), closed: make(chan struct{})}
 }
 
 func (f *feed) Read(ctx context.Context) (*wire.Message, error) {
 	select {
 	case m := <-f.said:
 		return m, nil
+	case <-f.closed:
+		return nil, wire.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -372,15 +380,18 @@ func (f *feed) Write(_ context.Context, m *wire.Message) error {
 	return nil
 }
 
-func (f *feed) Close() error { return nil }
+func (f *feed) Close() error {
+	f.once.Do(func() { close(f.closed) })
+	return nil
+}
 
 // TestSharedRelated: over HTTP a notification comes on the stream of a request. Sessions do not
 // know the number of that request, which may be that of another one of theirs.
 func TestSharedRelated(t *testing.T) {
-	server := &feed{make(chan *wire.Message), make(chan *wire.Message, 8)}
+	server := newFeed()
 	f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true,
-		Dial: func(context.Context) (wire.ReadConn, error) { return server, nil }})
-	a, b := f.get("s").session(), f.get("s").session()
+		Dial: func(context.Context) (wire.Conn, error) { return wire.Push(server), nil }})
+	a, b := read(f.get("s").session()), read(f.get("s").session())
 	defer a.Close()
 	defer b.Close()
 	request(t, a, 7, "tools/call", `{"name":"t","_meta":{"progressToken":"p"}}`)

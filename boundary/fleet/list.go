@@ -81,7 +81,7 @@ func (u *union) page(ctx context.Context, p *part, method, cursor string, meta [
 	if kind := lists[method].kind; r.offers.known && kind != "" && !r.offers.capabilities[kind] {
 		return noSuch
 	}
-	m, err := r.ask(ctx, nil, method, mcpmsg.AppendListParams(nil, cursor, meta), nil)
+	m, err := r.ask(ctx, nil, method, mcpmsg.AppendListParams(nil, cursor, meta))
 	switch {
 	case err != nil:
 		return nil

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"context"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -69,11 +70,11 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 	if full {
 		return u.refuse(t, wire.CodeQueued, textBusy)
 	}
-	defer func() {
+	context.AfterFunc(t.ctx, func() {
 		u.mu.Lock()
+		defer u.mu.Unlock()
 		delete(u.listens, l)
-		u.mu.Unlock()
-	}()
+	})
 	params := append(l.t.shown.Append([]byte(`{"_meta":{"`+mcpmsg.KeySubscriber+`":`)), `},"notifications":`...)
 	params = append(l.filter(params, granted), '}')
 	ack := wire.NewRequest(wire.ID{}, mcpmsg.Acknowledged, params)
@@ -82,9 +83,9 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 		return err
 	}
 	for _, mem := range u.all() {
-		u.work.Go(func() { u.follower(l, mem) })
+		f := &follower{u: u, l: l, mem: mem, pause: backoff{first: 2 * u.f.opt.firstWait, most: u.f.opt.mostWait}}
+		u.work.Go(f.follow)
 	}
-	<-t.ctx.Done()
 	return nil
 }
 
@@ -106,28 +107,57 @@ func (l *listen) filter(dst []byte, uris []string) []byte {
 }
 
 // follower keeps up the subscription to one server, until the client's ends.
-func (u *union) follower(l *listen, mem *member) {
-	pause := backoff{first: 2 * u.f.opt.firstWait, most: u.f.opt.mostWait}
-	for l.t.ctx.Err() == nil {
-		began := time.Now()
-		if r, err := mem.awake(l.t.ctx); err == nil {
-			params := l.filter([]byte(`{"notifications":`), l.uris[mem])
-			if l.meta != nil {
-				params = append(append(params, `,"_meta":`...), l.meta...)
-			}
-			m, err := r.ask(l.t.ctx, l.t, mcpmsg.Listen, append(params, '}'), l)
-			if err == nil && m.Kind == wire.ErrorResponse {
-				if code, _ := m.Error.Get("code").Int64(); code == wire.CodeNoMethod || code == wire.CodeParams {
-					return // it has nothing to tell
-				}
-			}
-		}
-		if time.Since(began) >= steady {
-			pause.reset()
-		}
-		if !sleep(l.t.ctx, pause.step()) {
-			return
-		}
+type follower struct {
+	u     *union
+	l     *listen
+	mem   *member
+	pause backoff
+	began time.Time
+}
+
+// follow subscribes.
+func (f *follower) follow() {
+	f.began = time.Now()
+	params := f.l.filter([]byte(`{"notifications":`), f.l.uris[f.mem])
+	if f.l.meta != nil {
+		params = append(append(params, `,"_meta":`...), f.l.meta...)
+	}
+	m := own(wire.NewRequest(wire.IntID(0), mcpmsg.Listen, append(params, '}')))
+	r, err := f.mem.awake(f.l.t.ctx)
+	if m == nil || err != nil || !r.send(&errand{turn: f.l.t, answer: f.answered, listen: f.l}, m) {
+		f.again()
+	}
+}
+
+// answered takes the end of the subscription.
+func (f *follower) answered(m *wire.Message) {
+	code, _ := m.Error.Get("code").Int64()
+	if m.Kind == wire.ErrorResponse && !m.Local && (code == wire.CodeNoMethod || code == wire.CodeParams) {
+		return // it has nothing to tell
+	}
+	f.again()
+}
+
+// again subscribes after a pause.
+func (f *follower) again() {
+	if time.Since(f.began) >= steady {
+		f.pause.reset()
+	}
+	t := time.AfterFunc(f.pause.step(), func() { f.u.during(f.follow) })
+	context.AfterFunc(f.l.t.ctx, func() { t.Stop() })
+}
+
+// during does work in this goroutine, unless the session is about to end.
+func (u *union) during(work func()) {
+	u.mu.Lock()
+	over := u.over || u.ctx.Err() != nil
+	if !over {
+		u.work.Add(1)
+	}
+	u.mu.Unlock()
+	if !over {
+		defer u.work.Done()
+		work()
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // member is a server as part of a union.
@@ -56,14 +54,9 @@ func (m *member) current() *run {
 	if m.run != nil || u.over || u.ctx.Err() != nil || time.Now().Before(m.next) {
 		return m.run
 	}
-	r := &run{port: newPort(), m: m, name: m.up.Name, greeted: make(chan struct{}), dead: make(chan struct{})}
+	r := newRun(m, m.up)
 	m.run = r
-	up, hello := m.up, u.hello
-	u.work.Go(func() { r.serve(up) })
-	if u.era == wire.Modern || hello == nil {
-		close(r.greeted)
-		return r
-	}
-	u.work.Go(func() { r.greet(hello) })
+	u.work.Add(1) // until it has ended
+	u.work.Go(r.begin)
 	return r
 }

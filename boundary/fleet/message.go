@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -26,13 +25,12 @@ func idOf(v strictjson.Value) (wire.ID, bool) {
 	return wire.ID{}, false
 }
 
-// violation is what was no message; nil if err is something else.
-func violation(err error) *wire.Violation {
-	var v *wire.Violation
-	if errors.As(err, &v) {
-		return v
+// own gives a message that this package has put together its values; nil if it cannot.
+func own(m *wire.Message) *wire.Message {
+	if m.Parse() != nil {
+		return nil
 	}
-	return nil
+	return m
 }
 
 func clone(s string) string { return strings.Clone(s) }

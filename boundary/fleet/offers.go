@@ -102,7 +102,7 @@ func (u *union) discover(t *turn, m *wire.Message) error {
 		if err != nil {
 			return
 		}
-		if m, err := r.ask(ctx, t, mcpmsg.Discover, params, nil); err == nil && m.Kind == wire.Response {
+		if m, err := r.ask(ctx, t, mcpmsg.Discover, params); err == nil && m.Kind == wire.Response {
 			p.offers = offersOf(m.Result)
 		}
 	})
@@ -231,7 +231,7 @@ func (u *union) setLevel(t *turn, m *wire.Message) error {
 		r := mem.run
 		u.mu.Unlock()
 		if r != nil && r.isGreeted() && r.offers.capabilities["logging"] {
-			u.work.Go(func() { _, _ = r.ask(u.ctx, nil, mcpmsg.SetLevel, params, nil) })
+			u.work.Go(func() { r.setLevel(params) })
 		}
 	}
 	return u.result(t, []byte("{}"))

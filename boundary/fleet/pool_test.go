@@ -18,8 +18,8 @@ import (
 )
 
 // as is a session of a principal with one server.
-func as(f *Fleet, name, principal string) func(context.Context, wire.ReadConn) error {
-	return func(ctx context.Context, c wire.ReadConn) error {
+func as(f *Fleet, name, principal string) func(context.Context, wire.Conn) error {
+	return func(ctx context.Context, c wire.Conn) error {
 		return f.Serve(ctx, name, Client{Conn: c, Principal: principal})
 	}
 }
@@ -245,7 +245,7 @@ func TestNoRoomAtOnce(t *testing.T) {
 	}
 	defer release()
 	for range 2000 {
-		l := newLink(f.ctx, f.get("p"), "")
+		l := read(newLink(f.ctx, f.get("p"), ""))
 		for id := range int64(4) {
 			request(t, l, id, "ping", `{}`)
 			if m, err := l.Read(t.Context()); err != nil || !m.Local || !strings.Contains(string(m.Error.Raw()), textFull) {

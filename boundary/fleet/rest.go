@@ -18,33 +18,31 @@ func (l *link) idleSince() (time.Time, bool) {
 
 // idle reports whether nothing is under way on a connection. l.mu is held.
 func (l *link) idle() bool {
-	return l.conn != nil && l.drop != nil && !l.resting && len(l.waiting) == 0 && len(l.asked) == 0 && l.past.id.IsZero()
+	return l.conn != nil && !l.resting && len(l.waiting) == 0 && len(l.asked) == 0 && l.past.id.IsZero()
 }
 
 // rest implements sleeper: the connection ends, and the next request makes another one.
 func (l *link) rest() bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !l.idle() {
+		l.mu.Unlock()
 		return false
 	}
+	conn := l.conn
 	l.sleep()
 	l.conn, l.absent = nil, isAway // not isFull: the next request has not been refused yet
-	l.drop()
+	l.mu.Unlock()
+	conn.Close()
 	return true
 }
 
 // sleep has requests wait for a connection that the first of them makes. l.mu is held.
 func (l *link) sleep() {
-	l.resting, l.settled = true, make(chan struct{})
-	select {
-	case <-l.wake: // of an earlier time
-	default:
-	}
+	l.resting, l.wanted, l.settled = true, false, make(chan struct{})
 }
 
-// rests waits for a request, if the connection has ended for another session's sake, or
-// if there was no room for it. It reports whether that was so.
+// rests has the next connection wait for a request, if the one before has ended for another
+// session's sake, or if there was no room for it. It reports whether that was so.
 func (l *link) rests(err error) bool {
 	l.mu.Lock()
 	switch {
@@ -57,15 +55,25 @@ func (l *link) rests(err error) bool {
 		l.mu.Unlock()
 		return false
 	}
-	l.mu.Unlock()
-	select {
-	case <-l.wake:
-	case <-l.ctx.Done():
+	l.state = asleep
+	gone := l.ctx.Err() != nil // else cease comes later, and finds it asleep
+	if l.wanted {
+		l.rouse()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.resting = false
+	l.mu.Unlock()
+	if gone {
+		l.cease()
+	}
 	return true
+}
+
+// rouse makes a connection for a request. l.mu is held.
+func (l *link) rouse() {
+	l.wanted = true
+	if l.state == asleep {
+		l.state, l.resting = busy, false
+		go l.connect()
+	}
 }
 
 // sleeps reports whether there is no connection that a message could be for. A request
@@ -82,9 +90,6 @@ func (l *link) sleeps(out *wire.Message) (asleep bool, settled <-chan struct{}) 
 		l.past.note(out)
 		return true, nil
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.rouse()
 	return false, l.settled
 }

@@ -48,7 +48,7 @@ func config(name string) func(string) gateway.Config {
 // sdk dials a server of the SDK's in this process.
 func sdk(server func() *mcp.Server) (Dialer, *atomic.Int64) {
 	var dials atomic.Int64
-	return func(context.Context) (wire.ReadConn, error) {
+	return func(context.Context) (wire.Conn, error) {
 		dials.Add(1)
 		toServer, fromUs := io.Pipe()
 		toUs, fromServer := io.Pipe()
@@ -59,12 +59,12 @@ func sdk(server func() *mcp.Server) (Dialer, *atomic.Int64) {
 			_ = server().Run(ctx, &mcp.IOTransport{Reader: toServer, Writer: fromServer})
 			fromServer.Close()
 		}()
-		return &inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{Limits: ServerLimits}), func() {
+		return wire.Push(&inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{Limits: ServerLimits}), func() {
 			stop()
 			toServer.Close()
 			fromServer.Close()
 			<-done
-		}}, nil
+		}}), nil
 	}, &dials
 }
 
@@ -136,7 +136,7 @@ func fleetOf(t testing.TB, opt Options, servers ...Server) *Fleet {
 }
 
 // connect is a client of the SDK at what serve offers.
-func connect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.ReadConn) error) *mcp.ClientSession {
+func connect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.Conn) error) *mcp.ClientSession {
 	t.Helper()
 	s, err := tryConnect(t, opt, serve)
 	if err != nil {
@@ -147,19 +147,19 @@ func connect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, w
 
 // serveLines has serve speak lines with a client that reads and writes the pipes. done gets
 // its error.
-func serveLines(serve func(context.Context, wire.ReadConn) error) (toClient *io.PipeReader, fromClient *io.PipeWriter, done chan error) {
+func serveLines(serve func(context.Context, wire.Conn) error) (toClient *io.PipeReader, fromClient *io.PipeWriter, done chan error) {
 	toUs, fromClient := io.Pipe()
 	toClient, fromUs := io.Pipe()
 	done = make(chan error, 1)
 	go func() {
-		done <- serve(context.Background(), wire.NewLines(toUs, fromUs, wire.LinesOptions{}))
+		done <- serve(context.Background(), wire.Push(wire.NewLines(toUs, fromUs, wire.LinesOptions{})))
 		fromUs.Close()
 	}()
 	return toClient, fromClient, done
 }
 
 // tryConnect is connect for a client that may be refused.
-func tryConnect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.ReadConn) error) (*mcp.ClientSession, error) {
+func tryConnect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context, wire.Conn) error) (*mcp.ClientSession, error) {
 	t.Helper()
 	toClient, fromClient, done := serveLines(serve)
 	ctx, stop := context.WithTimeout(context.Background(), patience)
@@ -186,12 +186,12 @@ func tryConnect(t testing.TB, opt *mcp.ClientOptions, serve func(context.Context
 	return s, nil
 }
 
-func all(f *Fleet, era wire.Era) func(context.Context, wire.ReadConn) error {
-	return func(ctx context.Context, c wire.ReadConn) error { return f.ServeAll(ctx, Client{Conn: c, Era: era}) }
+func all(f *Fleet, era wire.Era) func(context.Context, wire.Conn) error {
+	return func(ctx context.Context, c wire.Conn) error { return f.ServeAll(ctx, Client{Conn: c, Era: era}) }
 }
 
-func one(f *Fleet, name string) func(context.Context, wire.ReadConn) error {
-	return func(ctx context.Context, c wire.ReadConn) error { return f.Serve(ctx, name, Client{Conn: c}) }
+func one(f *Fleet, name string) func(context.Context, wire.Conn) error {
+	return func(ctx context.Context, c wire.Conn) error { return f.Serve(ctx, name, Client{Conn: c}) }
 }
 
 // call returns the text of a tool's result, without its fence.
@@ -233,7 +233,9 @@ func eventually(t testing.TB, what string, ok func() bool) {
 }
 
 // request writes a request to a Conn by hand.
-func request(t testing.TB, c wire.ReadConn, id int64, method, params string) {
+func request(t testing.TB, c interface {
+	Write(context.Context, *wire.Message) error
+}, id int64, method, params string) {
 	t.Helper()
 	out := wire.NewRequest(wire.IntID(id), method, []byte(params))
 	ctx, stop := context.WithTimeout(context.Background(), patience)

@@ -109,8 +109,12 @@ func (u *union) forward(t *turn, mem *member, m *wire.Message) error {
 		return u.put(t, r, m)
 	}
 	u.work.Go(func() {
-		ctx, stop := context.WithTimeout(t.ctx, u.f.opt.patience)
-		defer stop()
+		ctx := t.ctx
+		if u.era == wire.Legacy { // of the modern era there is no handshake that could fail
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, u.f.opt.patience)
+			defer stop()
+		}
 		r, err := mem.awake(ctx)
 		if err != nil {
 			m.Release()
@@ -128,7 +132,7 @@ func (u *union) put(t *turn, r *run, m *wire.Message) error {
 		return nil
 	}
 	if !r.send(&errand{turn: t}, m) {
-		return u.refuse(t, wire.CodeQueued, textBusy)
+		return u.refuse(t, wire.CodeAbsent, textLost)
 	}
 	return nil
 }

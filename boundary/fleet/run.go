@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -12,17 +13,25 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// run is one life of a member: a gateway.Run, of which it is the client's side.
+// run is one life of a member: a session of the server's gateway, of which it is the client's
+// side. What the client says goes to the gateway at once; what this side has to say, where
+// it must not wait, goes through own.
 type run struct {
-	*port
+	outlet
+	own     queue
 	m       *member
+	up      *upstream
 	name    string
+	hello   []byte        // params of initialize; nil: the server is not greeted
 	greeted chan struct{} // closed once the server can be asked, or cannot
 	err     error         // why it cannot; read once greeted is closed
 	dead    chan struct{}
+	began   time.Time
 
-	offers offers
-	asked  int // questions to the client without an answer; guarded by u.mu
+	verified bool
+	offers   offers
+	heeds    bool // it gets what the client notifies; guarded by u.mu, as asked is
+	asked    int  // questions to the client without an answer
 }
 
 // offers are what a server has said of itself. They have passed its gateway.
@@ -33,22 +42,67 @@ type offers struct {
 	instructions string
 }
 
-func (r *run) serve(up *upstream) {
-	began := time.Now()
+// newRun is called with u.mu held.
+func newRun(m *member, up *upstream) *run {
+	r := &run{m: m, up: up, name: up.Name, greeted: make(chan struct{}), dead: make(chan struct{})}
+	if m.u.era == wire.Legacy {
+		r.hello = m.u.hello
+	}
+	r.own.hand = func(m *wire.Message) { r.message(m) }
+	return r
+}
+
+// begin has the server checked, and begins its session.
+func (r *run) begin() {
 	u := r.m.u
-	verified := up.verify(u.ctx) == nil
-	if verified && time.Since(began) >= u.f.opt.patience {
+	r.began = time.Now()
+	r.verified = r.up.verify(u.ctx) == nil
+	if r.verified && time.Since(r.began) >= u.f.opt.patience {
 		u.announce(listed[:]...) // it was left out of lists meanwhile
 	}
-	err := up.serve(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal, union: true})
+	r.up.start(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal, union: true}, r.ended)
+	if r.hello != nil {
+		r.greet()
+	}
+}
+
+// Start implements wire.Conn.
+func (r *run) Start(to wire.Receiver) {
+	r.outlet.Start(to)
+	r.own.begin()
+	if r.hello == nil {
+		r.heed()
+		close(r.greeted)
+	}
+}
+
+// heed has the server get what the client notifies from here on, and returns what it has missed.
+func (r *run) heed() (ready bool, level []byte) {
+	u := r.m.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r.heeds = true
+	return u.ready, u.level
+}
+
+// say tells the server's gateway something without waiting for it, unless too much waits.
+func (r *run) say(m *wire.Message) { r.own.put(m, ownWaiting) }
+
+// finish tells the gateway that the client has nothing more to say.
+func (r *run) finish() { r.own.end(func() { r.end(io.EOF) }) }
+
+// ended is told that the session is over.
+func (r *run) ended(err error) {
+	u := r.m.u
+	defer u.work.Done()
 	u.mu.Lock()
 	if r.m.run == r {
 		r.m.run = nil
 	}
-	if time.Since(began) >= steady {
+	if time.Since(r.began) >= steady {
 		r.m.pause.reset()
 	}
-	if r.m.next = time.Now().Add(r.m.up.opt.firstWait); verified { // else it is for Verify to be patient
+	if r.m.next = time.Now().Add(r.m.up.opt.firstWait); r.verified { // else it is for Verify to be patient
 		r.m.next = time.Now().Add(r.m.pause.step())
 	}
 	var lost []*errand
@@ -64,10 +118,10 @@ func (r *run) serve(up *upstream) {
 		}
 	}
 	u.mu.Unlock()
-	r.off()
+	r.Close()
 	close(r.dead)
 	if err != nil && u.ctx.Err() == nil && !errors.Is(err, ErrNoServer) {
-		up.log.Warn("server gone", up.gone(err)...)
+		r.up.log.Warn("server gone", r.up.gone(err)...)
 	}
 	for _, e := range lost {
 		r.fail(e)
@@ -77,38 +131,37 @@ func (r *run) serve(up *upstream) {
 // fail answers an errand that nobody will answer.
 func (r *run) fail(e *errand) {
 	if e.answer != nil {
-		e.answer <- constant(e.id, wire.CodeAbsent, textLost, nil)
+		e.answer(constant(e.id, wire.CodeAbsent, textLost, nil))
 		return
 	}
 	_ = r.m.u.refuse(e.turn, wire.CodeAbsent, textLost)
 }
 
 // greet initializes the server as the client has initialized us.
-func (r *run) greet(hello []byte) {
-	ctx, stop := context.WithTimeout(r.m.u.ctx, handshakeWait)
+func (r *run) greet() {
+	u := r.m.u
+	ctx, stop := context.WithTimeout(u.ctx, handshakeWait)
 	defer stop()
-	m, err := r.ask(ctx, nil, mcpmsg.Initialize, hello, nil)
+	m, err := r.ask(ctx, nil, mcpmsg.Initialize, r.hello)
 	if err == nil && m.Kind != wire.Response {
 		err = errAbsent
 	}
-	if r.err = err; err == nil {
-		r.offers = offersOf(m.Result)
+	if r.err = err; err != nil {
+		close(r.greeted)
+		r.finish() // another run will try again
+		return
 	}
-	u := r.m.u
-	u.mu.Lock()
+	r.offers = offersOf(m.Result)
+	ready, level := r.heed()
+	if ready { // else it will be told when all are
+		r.message(own(wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)))
+	}
 	close(r.greeted)
-	ready, level := u.ready, u.level
-	u.mu.Unlock()
-	if err != nil {
-		r.end() // another run will try again
+	if !ready {
 		return
 	}
-	if !ready { // it will be told when all are
-		return
-	}
-	r.say(own(wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)), ownWaiting)
 	if level != nil && r.offers.capabilities["logging"] {
-		u.work.Go(func() { _, _ = r.ask(u.ctx, nil, mcpmsg.SetLevel, level, nil) })
+		r.setLevel(level)
 	}
 	// It is late, or another than before.
 	var kinds []string
@@ -117,7 +170,14 @@ func (r *run) greet(hello []byte) {
 			kinds = append(kinds, kind)
 		}
 	}
-	u.work.Go(func() { u.announce(kinds...) })
+	u.announce(kinds...)
+}
+
+// setLevel tells the server from which level on it logs.
+func (r *run) setLevel(params []byte) {
+	if m := own(wire.NewRequest(wire.IntID(0), mcpmsg.SetLevel, params)); m != nil {
+		r.send(&errand{answer: func(*wire.Message) {}}, m)
+	}
 }
 
 func (r *run) isGreeted() bool {
@@ -129,7 +189,7 @@ func (r *run) isGreeted() bool {
 	}
 }
 
-// send gives the server a request, which has its values. false: too much waits for it, or it is dead.
+// send gives the server a request, which has its values. false: nobody will answer the errand.
 func (r *run) send(e *errand, m *wire.Message) bool {
 	u := r.m.u
 	u.mu.Lock()
@@ -138,26 +198,33 @@ func (r *run) send(e *errand, m *wire.Message) bool {
 	u.pending[e.id] = e
 	u.mu.Unlock()
 	m.ID, m.Alias = e.id, wire.ID{}
-	if r.say(m, maxTurns) {
-		return true
-	}
+	taken := r.message(m)
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, there := u.pending[e.id]
-	delete(u.pending, e.id)
-	return !there // it has been failed already
+	e.sent = taken
+	void := taken && e.void
+	there := false
+	if !taken {
+		_, there = u.pending[e.id]
+		delete(u.pending, e.id)
+	}
+	u.mu.Unlock()
+	if void {
+		e.cancel()
+	}
+	return !there // else it has been failed already
 }
 
 // ask waits for the answer to a request of ours. The error is ctx's, or that the
 // server is not there.
-func (r *run) ask(ctx context.Context, t *turn, method string, params []byte, l *listen) (*wire.Message, error) {
-	e := &errand{turn: t, answer: make(chan *wire.Message, 1), listen: l}
-	m := wire.NewRequest(wire.IntID(0), method, params)
-	if m.Parse() != nil || !r.send(e, m) {
+func (r *run) ask(ctx context.Context, t *turn, method string, params []byte) (*wire.Message, error) {
+	answer := make(chan *wire.Message, 1)
+	e := &errand{turn: t, answer: func(m *wire.Message) { answer <- m }}
+	m := own(wire.NewRequest(wire.IntID(0), method, params))
+	if m == nil || !r.send(e, m) {
 		return nil, errAbsent
 	}
 	select {
-	case m := <-e.answer:
+	case m := <-answer:
 		if m.Local {
 			return nil, errAbsent
 		}
@@ -182,7 +249,7 @@ func (r *run) forget(e *errand) {
 
 // Write takes what the server's gateway delivers.
 func (r *run) Write(_ context.Context, out *wire.Message) error {
-	if r.isClosed() {
+	if r.isOff() {
 		return wire.ErrClosed
 	}
 	switch out.Kind {
@@ -204,7 +271,7 @@ func (r *run) Write(_ context.Context, out *wire.Message) error {
 		if out.Parse() != nil {
 			out = constant(out.ID, wire.CodeAbsent, textLost, nil)
 		}
-		e.answer <- out
+		e.answer(out)
 		return nil
 	}
 	u.learn(r.m, e.turn.method, out)
@@ -225,7 +292,7 @@ func (r *run) question(m *wire.Message) error {
 	u.mu.Lock()
 	if bad || r.asked >= maxQuestions {
 		u.mu.Unlock()
-		r.say(constant(m.ID, wire.CodeQueued, textBusy, nil), ownWaiting)
+		r.say(constant(m.ID, wire.CodeQueued, textBusy, nil))
 		return nil
 	}
 	r.asked++
@@ -320,5 +387,6 @@ func (r *run) cancels(e *strictjson.Edits, params strictjson.Value) bool {
 // Close is called by the gateway.
 func (r *run) Close() error {
 	r.off()
+	r.own.drop(func() { r.end(wire.ErrClosed) })
 	return nil
 }

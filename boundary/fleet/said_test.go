@@ -22,7 +22,7 @@ func TestSaid(t *testing.T) {
 	t.Cleanup(func() { _ = f.Close(context.Background()) })
 	err := f.Set([]Server{{Name: "a", Identity: "1", Said: func() []string { return []string{"no such table"} },
 		Config: func(string) gateway.Config { return gateway.Config{} },
-		Dial:   func(context.Context) (wire.ReadConn, error) { return nil, errors.New("it ended") }}})
+		Dial:   func(context.Context) (wire.Conn, error) { return nil, errors.New("it ended") }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,7 @@ import (
 type share struct {
 	link *link
 	ctx  context.Context
-	work sync.WaitGroup
-	late chan *wire.Message // to the server, when it reads
+	late queue // to the server, when it reads
 
 	mu       sync.Mutex
 	over     bool
@@ -51,9 +50,11 @@ type greeting struct {
 	waiting []*shared
 }
 
-// sharer is the Conn of one session.
+// sharer is the Conn of one session. What comes for it waits in its queue, so that a session
+// which is slow holds up no other.
 type sharer struct {
-	*port
+	outlet
+	queue queue
 	s     *share
 	level int // the least that it wants logged; -1: not said
 }
@@ -61,37 +62,23 @@ type sharer struct {
 const sharedVersion = "2025-11-25"
 
 func newShare(l *link) *share {
-	s := &share{link: l, ctx: l.ctx, late: make(chan *wire.Message, maxLate), sessions: map[*sharer]bool{},
+	s := &share{link: l, ctx: l.ctx, sessions: map[*sharer]bool{},
 		pending: map[wire.ID]*shared{}, tokens: map[string]*shared{}, watched: map[string]map[*sharer]bool{}, lowest: -1}
-	s.work.Go(s.run)
-	s.work.Go(s.write)
+	s.late.hand = func(out *wire.Message) { _ = l.Write(s.ctx, out) } // it is gone, or does not read
+	s.late.begin()
+	l.Start(s)
 	return s
 }
 
 // maxLate bounds what waits for a server that does not read; the rest is lost to it.
 const maxLate = 1024
 
-// write gives the server what nobody waits for.
-func (s *share) write() {
-	for {
-		select {
-		case out := <-s.late:
-			_ = s.link.Write(s.ctx, out) // it is gone, or does not read
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-func (s *share) tell(out *wire.Message) {
-	select {
-	case s.late <- out:
-	default:
-	}
-}
+// tell gives the server what nobody waits for.
+func (s *share) tell(out *wire.Message) { s.late.put(out, maxLate) }
 
 func (s *share) session() *sharer {
-	c := &sharer{port: newPort(), s: s, level: -1}
+	c := &sharer{s: s, level: -1}
+	c.queue.hand = func(m *wire.Message) { c.message(m) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -101,24 +88,14 @@ func (s *share) session() *sharer {
 	return c
 }
 
+// close returns when nothing is left of the connection.
 func (s *share) close() {
 	s.link.Close()
-	s.work.Wait()
+	<-s.link.done
 }
 
-// run gives to the sessions what comes from the server.
-func (s *share) run() {
-	for {
-		m, err := s.link.Read(s.ctx)
-		if v := violation(err); v != nil {
-			s.violated(v)
-			continue
-		}
-		if err != nil {
-			break
-		}
-		s.arrive(m)
-	}
+// Ended implements wire.Receiver.
+func (s *share) Ended(error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
@@ -127,7 +104,8 @@ func (s *share) run() {
 	}
 }
 
-func (s *share) violated(v *wire.Violation) {
+// Violation implements wire.Receiver.
+func (s *share) Violation(v *wire.Violation) {
 	if v.Kind != wire.Response && v.Kind != wire.ErrorResponse {
 		return
 	}
@@ -140,7 +118,8 @@ func (s *share) violated(v *wire.Violation) {
 	}
 }
 
-func (s *share) arrive(m *wire.Message) {
+// Message gives to the sessions what comes from the server.
+func (s *share) Message(m *wire.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch m.Kind {
@@ -205,7 +184,7 @@ func (s *share) greeted(m *wire.Message) {
 	version := clone(m.Result.Get("protocolVersion").Text())
 	m.Release()
 	s.greeting.id = wire.ID{}
-	s.work.Go(func() {
+	go func() {
 		err := s.link.Write(s.ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil))
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -223,7 +202,7 @@ func (s *share) greeted(m *wire.Message) {
 				w.of.say(constant(w.id, wire.CodeAbsent, textAbsent, err), ownWaiting)
 			}
 		}
-	})
+	}()
 }
 
 // answer is the server's, in the older of two revisions.

@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"io"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -11,9 +12,21 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
+// Start implements wire.Conn.
+func (c *sharer) Start(r wire.Receiver) {
+	c.outlet.Start(r)
+	c.queue.begin()
+}
+
+// say has the session told something, if less than limit waits for it. It does not wait.
+func (c *sharer) say(m *wire.Message, limit int) { c.queue.put(m, limit) }
+
+// end ends the session behind what waits for it.
+func (c *sharer) end() { c.queue.end(func() { c.outlet.end(io.EOF) }) }
+
 // Write gives the server a message of the session.
 func (c *sharer) Write(ctx context.Context, out *wire.Message) error {
-	if c.isClosed() {
+	if c.isOff() {
 		return wire.ErrClosed
 	}
 	switch out.Kind {
@@ -155,6 +168,7 @@ func cancellation(k *shared) *wire.Message {
 // Close ends the session; what it waits for is cancelled.
 func (c *sharer) Close() error {
 	c.off()
+	c.queue.drop(func() { c.outlet.end(wire.ErrClosed) })
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -125,7 +125,7 @@ func askModern(t *testing.T, dial Dialer) bool {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
-	conn := wire.Pull(era.Upstream(wire.Push(up), era.Options{Patience: patience}))
+	conn := wire.Pull(era.Upstream(up, era.Options{Patience: patience}))
 	defer conn.Close()
 	out := wire.NewRequest(wire.IntID(7), mcpmsg.ListTools, fmt.Appendf(nil, `{"_meta":{"%s":"%s","%s":{}}}`,
 		mcpmsg.KeyVersion, mcpmsg.Modern, mcpmsg.KeyClientCaps))
@@ -282,8 +282,8 @@ func TestEraInFleet(t *testing.T) {
 	server := func(identity string) Server {
 		return Server{Name: "s", Identity: identity, Dial: autoDialer(t, s.URL), Config: config("s")}
 	}
-	modern := func(_ string, c wire.ReadConn, _ wire.Era) wire.ReadConn {
-		return wire.Pull(era.Upstream(wire.Push(c), era.Options{Patience: patience}))
+	modern := func(_ string, c wire.Conn, _ wire.Era) wire.Conn {
+		return era.Upstream(c, era.Options{Patience: patience})
 	}
 	f := fleetOf(t, Options{Translate: modern}, server("1"))
 	ask := func(want []string) {

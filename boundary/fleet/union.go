@@ -14,20 +14,24 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// union is one client and all servers, each behind a gateway of its own. It reads
-// the client; the gateways' goroutines bring what the servers say. Nothing in it
-// waits for a server but the goroutine of a request that cannot do without.
+// union is one client and all servers, each behind a gateway of its own. It is the client's
+// Receiver: a request goes to its server's gateway in the goroutine that has brought it, and
+// what the servers say goes to the client in theirs. Nothing in it waits for a server but
+// the goroutine of a request that cannot do without.
 type union struct {
 	f         *Fleet
-	front     wire.ReadConn
+	front     wire.Conn
 	era       wire.Era
 	principal string
 	may       func(server string) bool
 	ctx       context.Context
 	stop      context.CancelFunc
+	ended     func(error)
 	work      sync.WaitGroup
 
 	mu      sync.Mutex
+	failure error // why the client can no longer be written to
+	news    news
 	members []*member // in the order of the configuration
 	last    int64
 	pending map[wire.ID]*errand
@@ -42,6 +46,9 @@ type union struct {
 	over    bool   // no run is begun any more
 }
 
+// news says how far the client is told of what servers there are.
+type news struct{ telling, again bool }
+
 // turn is a request of the client.
 type turn struct {
 	id     wire.ID
@@ -55,9 +62,11 @@ type turn struct {
 type errand struct {
 	id     wire.ID
 	run    *run
-	turn   *turn              // whose answer it is, or is part of
-	answer chan *wire.Message // nil: the answer is the client's as it is
+	turn   *turn               // whose answer it is, or is part of
+	answer func(*wire.Message) // takes the answer; nil: it is the client's as it is
 	listen *listen
+	sent   bool // the server's gateway has it; guarded by u.mu
+	void   bool // it is to be cancelled once it is sent; guarded by u.mu
 }
 
 // question is a request of a server to the client.
@@ -70,40 +79,69 @@ type question struct {
 // maxTurns bounds the client's requests under way.
 const maxTurns = 4096
 
-// ServeAll relays between a client and all servers that it may see, as if they were
-// one, until the client is gone (nil), the Fleet is closed (ErrNoServer), or ctx ends.
-func (f *Fleet) ServeAll(ctx context.Context, c Client) error {
+// StartAll begins to relay between a client and all servers that it may see, as if they
+// were one. ended is told once why that is over: the client is gone (nil), the Fleet is closed
+// (ErrNoServer), or ctx has ended.
+func (f *Fleet) StartAll(ctx context.Context, c Client, ended func(error)) {
 	if !f.begin() {
 		c.Conn.Close()
-		return ErrNoServer
+		ended(ErrNoServer)
+		return
 	}
-	defer f.work.Done()
 	if c.May == nil {
 		c.May = func(string) bool { return true }
 	}
 	u := &union{f: f, front: c.Conn, era: c.Era, principal: c.Principal, may: c.May, pending: map[wire.ID]*errand{}, turns: map[wire.ID]*turn{},
 		asks: map[wire.ID]*question{}, listens: map[*listen]bool{}, places: newPlaces()}
 	u.ctx, u.stop = context.WithCancel(ctx)
-	defer context.AfterFunc(f.ctx, u.stop)()
-	u.work.Go(u.follow)
-	err := u.read()
-	u.finish(err == nil)
-	u.stop()
-	c.Conn.Close()
-	u.work.Wait()
-	switch {
-	case err == nil:
-	case f.ctx.Err() != nil:
-		err = ErrNoServer
-	case ctx.Err() != nil:
-		err = ctx.Err()
+	forget := context.AfterFunc(f.ctx, u.stop)
+	u.ended = func(err error) {
+		forget()
+		switch {
+		case err == nil:
+		case f.ctx.Err() != nil:
+			err = ErrNoServer
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		}
+		ended(err)
+		f.work.Done()
 	}
-	return err
+	f.mu.Lock()
+	f.unions[u] = true
+	f.mu.Unlock()
+	u.update(f.all())
+	context.AfterFunc(u.ctx, func() { u.front.Close() })
+	u.front.Start(u)
 }
 
-// finish lets the gateways answer what is under way, where the client has only
+// ServeAll is StartAll, and waits for the end.
+func (f *Fleet) ServeAll(ctx context.Context, c Client) error {
+	ended := make(chan error, 1)
+	f.StartAll(ctx, c, func(err error) { ended <- err })
+	return <-ended
+}
+
+// Ended implements wire.Receiver.
+func (u *union) Ended(err error) {
+	go func() { // gateways may have answers to give
+		u.finish(errors.Is(err, io.EOF))
+		u.mu.Lock()
+		why := u.failure
+		u.mu.Unlock()
+		if why == nil && !errors.Is(err, io.EOF) {
+			why = fmt.Errorf("fleet: client gone: %w", err)
+		}
+		u.ended(why)
+	}()
+}
+
+// finish ends every gateway. They may answer what is under way, where the client has only
 // closed its side.
 func (u *union) finish(drain bool) {
+	u.f.mu.Lock()
+	delete(u.f.unions, u)
+	u.f.mu.Unlock()
 	u.mu.Lock()
 	u.over = true
 	var runs []*run
@@ -114,39 +152,50 @@ func (u *union) finish(drain bool) {
 	}
 	u.mu.Unlock()
 	for _, r := range runs {
-		r.end()
-	}
-	if !drain {
-		return
+		r.finish()
 	}
 	for _, r := range runs {
+		if !drain {
+			break
+		}
 		select {
 		case <-r.dead:
 		case <-u.ctx.Done():
 		}
 	}
+	u.stop()
+	u.front.Close()
+	u.work.Wait()
 }
 
-// follow keeps the members to what servers there are.
-func (u *union) follow() {
-	first := true
-	for {
-		list, changed := u.f.all()
-		u.update(list)
-		if !first {
-			u.announce("tools", "prompts", "resources")
-		}
-		first = false
-		select {
-		case <-changed:
-		case <-u.ctx.Done():
-			return
-		}
+// changed makes the members those that the Fleet has by now, and tells the client. It does
+// not wait for it.
+func (u *union) changed() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.news.again = true
+	if u.over || u.news.telling {
+		return
 	}
+	u.news.telling = true
+	u.work.Go(func() {
+		for u.more() {
+			u.update(u.f.all())
+			u.announce(listed[:]...)
+		}
+	})
 }
 
-// update makes the members those of list, and returns them.
-func (u *union) update(list []*upstream) []*member {
+// more reports whether there is news.
+func (u *union) more() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.news.telling, u.news.again = u.news.again, false
+	return u.news.telling
+}
+
+// update makes the members those of list.
+func (u *union) update(list []*upstream) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	old := u.members
@@ -164,65 +213,49 @@ func (u *union) update(list []*upstream) []*member {
 		u.members = append(u.members, old[i])
 	}
 	u.places.keep(u.members)
+}
+
+// all returns the members.
+func (u *union) all() []*member {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	return u.members
 }
 
-// all returns the members. The first call may come before follow has begun.
-func (u *union) all() []*member {
-	u.mu.Lock()
-	members := u.members
-	u.mu.Unlock()
-	if members == nil {
-		list, _ := u.f.all()
-		members = u.update(list)
-	}
-	return members
-}
-
-// read relays what the client says, until it has said all (nil).
-func (u *union) read() error {
-	for {
-		m, err := u.front.Read(u.ctx)
-		v := violation(err)
-		switch {
-		case v != nil:
-			if v.Kind != wire.Notification && v.Kind != wire.Response && v.Kind != wire.ErrorResponse {
-				err = u.toClient(refusal(v.ID, wire.ID{}, v.Code, "pellucid: "+v.Reason))
-			} else {
-				err = nil
-			}
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("fleet: client gone: %w", err)
-		default:
-			err = u.fromClient(m)
-		}
-		if err != nil {
-			return err
-		}
+// Violation implements wire.Receiver.
+func (u *union) Violation(v *wire.Violation) {
+	if v.Kind != wire.Notification && v.Kind != wire.Response && v.Kind != wire.ErrorResponse {
+		_ = u.toClient(refusal(v.ID, wire.ID{}, v.Code, "pellucid: "+v.Reason))
 	}
 }
 
+// toClient tells the client. An error ends the session.
 func (u *union) toClient(out *wire.Message) error {
-	if err := u.front.Write(u.ctx, out); err != nil {
-		u.stop()
-		return fmt.Errorf("fleet: client gone: %w", err)
+	err := u.front.Write(u.ctx, out)
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("fleet: client gone: %w", err)
+	u.mu.Lock()
+	if u.failure == nil && !u.over {
+		u.failure = err
+	}
+	u.mu.Unlock()
+	u.stop()
+	return err
 }
 
-func (u *union) fromClient(m *wire.Message) error {
+// Message implements wire.Receiver.
+func (u *union) Message(m *wire.Message) {
 	switch m.Kind {
 	case wire.Request:
-		return u.request(m)
+		_ = u.request(m) // an error has ended the session
 	case wire.Notification:
 		u.notification(m)
 		m.Release()
 	default:
 		u.answered(m)
 	}
-	return nil
 }
 
 // request begins a turn. It owns m.

@@ -20,23 +20,23 @@ import (
 )
 
 // translate is how the gateway uses package era.
-func translate(_ string, c wire.ReadConn, _ wire.Era) wire.ReadConn {
+func translate(_ string, c wire.Conn, _ wire.Era) wire.Conn {
 	return adapt(c, patience)
 }
 
-func adapt(c wire.ReadConn, patience time.Duration) wire.ReadConn {
-	return wire.Pull(era.Adapt(wire.Push(c), era.Options{Patience: patience}))
+func adapt(c wire.Conn, patience time.Duration) wire.Conn {
+	return era.Adapt(c, era.Options{Patience: patience})
 }
 
 // listened is a front that tells when a subscription has been acknowledged.
 type listened struct {
-	wire.ReadConn
+	wire.Conn
 	acknowledged chan bool
 }
 
 func (l *listened) Write(ctx context.Context, out *wire.Message) error {
 	method := out.Method
-	err := l.ReadConn.Write(ctx, out)
+	err := l.Conn.Write(ctx, out)
 	if method == mcpmsg.Acknowledged {
 		l.acknowledged <- true
 	}
@@ -47,7 +47,7 @@ func (l *listened) Write(ctx context.Context, out *wire.Message) error {
 func connectListening(t *testing.T, opt *mcp.ClientOptions, f *Fleet, era wire.Era) *mcp.ClientSession {
 	t.Helper()
 	acknowledged := make(chan bool, maxListens)
-	s := connect(t, opt, func(ctx context.Context, c wire.ReadConn) error {
+	s := connect(t, opt, func(ctx context.Context, c wire.Conn) error {
 		return f.ServeAll(ctx, Client{Conn: &listened{c, acknowledged}, Era: era})
 	})
 	toolNames(t, s) // the answer comes after notifications/initialized has been read
@@ -278,7 +278,7 @@ func TestUnionPages(t *testing.T) {
 // TestUnionSlow: a server that says nothing, and one that is not there, hold up nobody.
 func TestUnionSlow(t *testing.T) {
 	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
-		short := func(_ string, c wire.ReadConn, _ wire.Era) wire.ReadConn {
+		short := func(_ string, c wire.Conn, _ wire.Era) wire.Conn {
 			return adapt(c, 2*time.Second)
 		}
 		f := fleetOf(t, Options{Translate: short, patience: time.Second},
@@ -399,7 +399,7 @@ func TestUnionRestart(t *testing.T) {
 // TestUnionMay: what a client may not see is not there.
 func TestUnionMay(t *testing.T) {
 	f := fleetOf(t, Options{Translate: translate}, inside("alpha", "who"), inside("beta", "who"))
-	s := connect(t, nil, func(ctx context.Context, c wire.ReadConn) error {
+	s := connect(t, nil, func(ctx context.Context, c wire.Conn) error {
 		return f.ServeAll(ctx, Client{Conn: c, May: func(name string) bool { return name != "beta" }})
 	})
 	if got, _ := toolNames(t, s); !slices.Equal(got, []string{"alpha_who"}) {
@@ -504,7 +504,7 @@ func TestUnionUpdates(t *testing.T) {
 
 // stuck is a front that its client does not read.
 type stuck struct {
-	wire.ReadConn
+	wire.Conn
 	release chan struct{}
 }
 
@@ -516,7 +516,7 @@ func (s *stuck) Write(ctx context.Context, out *wire.Message) error {
 			return ctx.Err()
 		}
 	}
-	return s.ReadConn.Write(ctx, out)
+	return s.Conn.Write(ctx, out)
 }
 
 // TestUnionFlood: a server that floods a client which does not read holds up neither
@@ -524,7 +524,7 @@ func (s *stuck) Write(ctx context.Context, out *wire.Message) error {
 func TestUnionFlood(t *testing.T) {
 	f := fleetOf(t, Options{}, player("p", "good"), inside("alpha", "who"))
 	release := make(chan struct{})
-	s := connect(t, nil, func(ctx context.Context, c wire.ReadConn) error {
+	s := connect(t, nil, func(ctx context.Context, c wire.Conn) error {
 		return f.ServeAll(ctx, Client{Conn: &stuck{c, release}})
 	})
 	var wg sync.WaitGroup

@@ -36,12 +36,14 @@ type condition struct {
 	since    time.Time
 	why      string
 	shared   *share
-	over     chan struct{} // closed, and replaced, when sessions have to end
+	term     context.Context // ends, and is replaced, when sessions have to end
+	end      context.CancelFunc
 }
 
 func newUpstream(f *Fleet, s Server) *upstream {
-	c := &condition{name: s.Name, f: f, opt: &f.opt, log: f.log.With("server", s.Name), state: Idle, since: time.Now(), over: make(chan struct{})}
+	c := &condition{name: s.Name, f: f, opt: &f.opt, log: f.log.With("server", s.Name), state: Idle, since: time.Now()}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.term, c.end = context.WithCancel(context.Background())
 	return &upstream{s, c}
 }
 
@@ -63,51 +65,58 @@ func (u *upstream) close() {
 	}
 }
 
-// serve relays between a client and the server.
-func (u *upstream) serve(ctx context.Context, c Client) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	defer context.AfterFunc(u.ctx, stop)()
+// start begins to relay between a client and the server: see Fleet.Start.
+func (u *upstream) start(ctx context.Context, c Client, ended func(error)) {
 	if !u.f.begin() {
 		c.Conn.Close()
-		return ErrNoServer
+		ended(ErrNoServer)
+		return
 	}
-	defer u.f.work.Done()
-	over := u.until()
-	if err := u.verify(ctx); err != nil {
+	ctx, stop := context.WithCancel(ctx)
+	forget := context.AfterFunc(u.ctx, stop)
+	term := u.until()
+	done := func(err error) {
+		forget()
+		stop()
 		if u.ctx.Err() != nil {
-			c.Conn.Close()
-			return ErrNoServer
+			err = ErrNoServer
 		}
-		return turnAway(ctx, c.Conn, err)
+		ended(err)
+		u.f.work.Done()
 	}
-	var conn wire.ReadConn
-	if u.Shared {
-		conn = u.session()
-	} else {
-		conn = newLink(ctx, u, c.Principal)
+	switch err := u.verify(ctx); {
+	case err == nil:
+		u.relay(ctx, term, c, done)
+	case u.ctx.Err() != nil:
+		c.Conn.Close()
+		done(ErrNoServer)
+	default:
+		turnAway(ctx, c.Conn, err, func() { done(nil) })
 	}
+}
+
+// relay begins a session of the gateway. It ends early with term, so that the client is told
+// that the server is gone.
+func (u *upstream) relay(ctx, term context.Context, c Client, done func(error)) {
+	up := u.connection(ctx, c.Principal)
 	if t := u.opt.Translate; t != nil {
-		conn = t(u.Name, conn, c.Era)
+		up = t(u.Name, up, c.Era)
 	}
-	watch := make(chan struct{})
-	go func() {
-		defer close(watch)
-		select {
-		case <-over:
-			conn.Close() // so that the client is told that the server is gone
-		case <-ctx.Done():
-		}
-	}()
+	forget := context.AfterFunc(term, func() { up.Close() })
 	cfg := u.Config(c.Principal)
 	cfg.Union = c.union
-	err := gateway.Run(ctx, wire.Push(c.Conn), wire.Push(conn), cfg)
-	stop()
-	<-watch
-	if u.ctx.Err() != nil {
-		return ErrNoServer
+	gateway.Start(ctx, c.Conn, up, cfg, func(err error) {
+		forget()
+		done(err)
+	})
+}
+
+// connection is that of a session.
+func (u *upstream) connection(ctx context.Context, principal string) wire.Conn {
+	if u.Shared {
+		return u.session()
 	}
-	return err
+	return newLink(ctx, u, principal)
 }
 
 // begin admits work that Close waits for.
@@ -121,7 +130,7 @@ func (f *Fleet) begin() bool {
 }
 
 // session is a session's Conn to the one connection that all share.
-func (u *upstream) session() wire.ReadConn {
+func (u *upstream) session() wire.Conn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.shared == nil {
@@ -132,7 +141,7 @@ func (u *upstream) session() wire.ReadConn {
 
 // dial makes a connection for a principal; release gives its room back. s may lose it to
 // another session; nil: it may not.
-func (u *upstream) dial(ctx context.Context, principal string, s sleeper) (conn wire.ReadConn, release func(), err error) {
+func (u *upstream) dial(ctx context.Context, principal string, s sleeper) (conn wire.Conn, release func(), err error) {
 	if !u.Child {
 		conn, err = u.Dial(ctx)
 		return conn, func() {}, err

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,9 +33,11 @@ func (f *Fleet) Verify(ctx context.Context, name string) error {
 // there that was not.
 func (f *Fleet) Announce() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	close(f.changed)
-	f.changed = make(chan struct{})
+	unions := slices.Collect(maps.Keys(f.unions))
+	f.mu.Unlock()
+	for _, u := range unions {
+		u.changed()
+	}
 }
 
 // Cut ends the sessions of a server, and the process or connection that they share.
@@ -47,21 +51,22 @@ func (f *Fleet) Cut(name string) {
 
 func (c *condition) cut() {
 	c.mu.Lock()
-	close(c.over)
-	c.over = make(chan struct{})
+	end := c.end
+	c.term, c.end = context.WithCancel(context.Background())
 	sh := c.shared
 	c.shared = nil
 	c.mu.Unlock()
+	end()
 	if sh != nil {
 		sh.close()
 	}
 }
 
-// until returns what is closed when the sessions that begin now have to end.
-func (c *condition) until() <-chan struct{} {
+// until returns what ends when the sessions that begin now have to.
+func (c *condition) until() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.over
+	return c.term
 }
 
 // Said is the end of what the server's processes wrote to their standard error, if that is known.
@@ -91,8 +96,9 @@ func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Contex
 		return err
 	}
 	defer release()
-	err = talk(ctx, conn)
-	if closeErr := conn.Close(); closeErr != nil {
+	whole := read(conn)
+	err = talk(ctx, whole)
+	if closeErr := whole.Close(); closeErr != nil {
 		u.log.Error("server left behind", "error", closeErr)
 	}
 	return err
@@ -139,35 +145,49 @@ const (
 	turnAwayMost = 30 * time.Second
 )
 
-// turnAway answers every request of a client with a constant error.
-func turnAway(ctx context.Context, front wire.ReadConn, reason error) error {
-	defer front.Close()
-	ctx, stop := context.WithTimeout(ctx, turnAwayMost)
-	defer stop()
-	code, text := wire.CodeAbsent, textAbsent
+// turnedAway is a client whose every request is answered with a constant error.
+type turnedAway struct {
+	front      wire.Conn
+	ctx        context.Context
+	stop       context.CancelFunc
+	code       int
+	text       string
+	rest, most *time.Timer
+	ended      func()
+}
+
+// turnAway begins to turn a client away.
+func turnAway(ctx context.Context, front wire.Conn, reason error, ended func()) {
+	t := &turnedAway{front: front, code: wire.CodeAbsent, text: textAbsent, ended: ended}
 	if errors.Is(reason, ErrRejected) {
-		code, text = wire.CodeRejected, textRejected
+		t.code, t.text = wire.CodeRejected, textRejected
 	}
-	for {
-		one, rest := context.WithTimeout(ctx, turnAwayRest)
-		m, err := front.Read(one)
-		rest()
-		if v := violation(err); v != nil {
-			continue
-		}
-		if err != nil {
-			return nil // the client is gone, or has nothing more to ask
-		}
-		id, shown, isRequest := m.ID, m.ID, m.Kind == wire.Request
-		if !m.Alias.IsZero() {
-			shown = m.Alias
-		}
-		m.Release()
-		if !isRequest {
-			continue
-		}
-		if err := front.Write(ctx, refusal(id, shown, code, text)); err != nil {
-			return nil
-		}
+	t.ctx, t.stop = context.WithCancel(ctx)
+	context.AfterFunc(t.ctx, func() { front.Close() })
+	t.rest, t.most = time.AfterFunc(turnAwayRest, t.stop), time.AfterFunc(turnAwayMost, t.stop)
+	front.Start(t)
+}
+
+// Message implements wire.Receiver.
+func (t *turnedAway) Message(m *wire.Message) {
+	t.rest.Reset(turnAwayRest)
+	id, shown, isRequest := m.ID, m.ID, m.Kind == wire.Request
+	if !m.Alias.IsZero() {
+		shown = m.Alias
 	}
+	m.Release()
+	if isRequest && t.front.Write(t.ctx, refusal(id, shown, t.code, t.text)) != nil {
+		t.stop()
+	}
+}
+
+// Violation implements wire.Receiver.
+func (t *turnedAway) Violation(*wire.Violation) { t.rest.Reset(turnAwayRest) }
+
+// Ended implements wire.Receiver.
+func (t *turnedAway) Ended(error) {
+	t.rest.Stop()
+	t.most.Stop()
+	t.stop()
+	t.ended()
 }

@@ -80,7 +80,7 @@ func text(t *testing.T, r *Report) string {
 // the report.
 func TestRun(t *testing.T) {
 	honest, hidden := dumpOf(t, "now", "Says the time."), dumpOf(t, "now", "Says\u200b\u200b the time.")
-	dead := func(context.Context) (wire.ReadConn, error) { return nil, errors.New("no such program") }
+	dead := func(context.Context) (wire.Conn, error) { return nil, errors.New("no such program") }
 	for _, x := range []struct {
 		name     string
 		checker  Checker
@@ -134,7 +134,7 @@ func TestRun(t *testing.T) {
 // TestRunInterrupted: an interrupted run has no report.
 func TestRunInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	dial := func(context.Context) (wire.ReadConn, error) { stop(); return nil, errors.New("away") }
+	dial := func(context.Context) (wire.Conn, error) { stop(); return nil, errors.New("away") }
 	if r, err := (&Checker{Timeout: time.Minute}).Run(ctx, []*Target{{Name: "a", dial: dial}}); !errors.Is(err, errInterrupted) || r != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -142,7 +142,7 @@ func TestRunInterrupted(t *testing.T) {
 
 // TestRunSlow: a server that does not say all in time cannot be reached.
 func TestRunSlow(t *testing.T) {
-	dial := func(ctx context.Context) (wire.ReadConn, error) { <-ctx.Done(); return nil, ctx.Err() }
+	dial := func(ctx context.Context) (wire.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 	r := check(t, &Checker{Timeout: time.Millisecond}, &Target{Name: "a", dial: dial})
 	if s := r.Servers[0]; s.Conclusion != Unreachable || s.Why != "it has not said all within 1ms" {
 		t.Errorf("%+v", s)

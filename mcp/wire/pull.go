@@ -9,15 +9,20 @@ import (
 	"time"
 )
 
-// Pull lets c be read. A message that is not read holds up its stream.
+// pullAhead is how many messages wait for a Read: a Write may call the Receiver before it returns,
+// and who reads often writes first.
+const pullAhead = 16
+
+// Pull starts c and lets it be read. What is not read holds up its stream.
 func Pull(c Conn) ReadConn {
-	return &pulled{Conn: c, in: make(chan incoming), ended: make(chan struct{}), closed: make(chan struct{})}
+	p := &pulled{Conn: c, in: make(chan incoming, pullAhead), ended: make(chan struct{}), closed: make(chan struct{})}
+	c.Start(p)
+	return p
 }
 
 type pulled struct {
 	Conn
 	in     chan incoming
-	start  sync.Once
 	over   error // why nothing comes any more; read once ended is closed
 	ended  chan struct{}
 	close  sync.Once
@@ -26,7 +31,6 @@ type pulled struct {
 
 // Read returns the next message of any stream.
 func (p *pulled) Read(ctx context.Context) (*Message, error) {
-	p.start.Do(func() { p.Start(p) })
 	select {
 	case <-p.closed: // before a message that happens to be ready
 		return nil, ErrClosed
@@ -36,6 +40,11 @@ func (p *pulled) Read(ctx context.Context) (*Message, error) {
 	case in := <-p.in:
 		return in.m, in.err
 	case <-p.ended:
+		select {
+		case in := <-p.in: // that came before
+			return in.m, in.err
+		default:
+		}
 		return nil, p.over
 	case <-p.closed:
 		return nil, ErrClosed
@@ -74,7 +83,6 @@ const closeWait = 5 * time.Second
 func (p *pulled) Close() error {
 	p.close.Do(func() { close(p.closed) })
 	err := p.Conn.Close()
-	p.start.Do(func() { p.Start(p) })
 	t := time.NewTimer(closeWait)
 	defer t.Stop()
 	select {
