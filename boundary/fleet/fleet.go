@@ -3,7 +3,7 @@
 // Package fleet keeps the configured upstream servers of a gateway: it starts and restarts them, shares a process
 // among sessions where it may, and offers all of them as one.
 //
-// Everything that a server says passes gateway.Run, whether a client talks to
+// Everything that a server says passes package gateway, whether a client talks to
 // that server alone ([Fleet.Serve]) or to all of them ([Fleet.ServeAll]): the
 // latter puts together what the gateways of the single servers have delivered.
 package fleet
