@@ -4,7 +4,7 @@
 // among sessions where it may, and offers all of them as one.
 //
 // Everything that a server says passes package gateway, whether a client talks to
-// that server alone ([Fleet.Serve]) or to all of them ([Fleet.ServeAll]): the
+// that server alone ([Fleet.Start]) or to all of them ([Fleet.StartAll]): the
 // latter puts together what the gateways of the single servers have delivered.
 package fleet
 
@@ -96,7 +96,7 @@ type Fleet struct {
 	work   sync.WaitGroup
 }
 
-// Errors of Serve.
+// Errors of Start.
 var (
 	// ErrNoServer: there is no server of that name, or not any more.
 	ErrNoServer = errors.New("fleet: no such server")
@@ -231,13 +231,6 @@ func (f *Fleet) Start(ctx context.Context, name string, c Client, ended func(err
 		return
 	}
 	u.start(ctx, c, ended)
-}
-
-// Serve is Start, and waits for the end.
-func (f *Fleet) Serve(ctx context.Context, name string, c Client) error {
-	ended := make(chan error, 1)
-	f.Start(ctx, name, c, func(err error) { ended <- err })
-	return <-ended
 }
 
 // Children is how many processes run.

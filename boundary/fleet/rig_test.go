@@ -194,6 +194,20 @@ func one(f *Fleet, name string) func(context.Context, wire.Conn) error {
 	return func(ctx context.Context, c wire.Conn) error { return f.Serve(ctx, name, Client{Conn: c}) }
 }
 
+// Serve is Start, and waits for the end.
+func (f *Fleet) Serve(ctx context.Context, name string, c Client) error {
+	ended := make(chan error, 1)
+	f.Start(ctx, name, c, func(err error) { ended <- err })
+	return <-ended
+}
+
+// ServeAll is StartAll, and waits for the end.
+func (f *Fleet) ServeAll(ctx context.Context, c Client) error {
+	ended := make(chan error, 1)
+	f.StartAll(ctx, c, func(err error) { ended <- err })
+	return <-ended
+}
+
 // call returns the text of a tool's result, without its fence.
 func call(t testing.TB, s *mcp.ClientSession, tool, text string) string {
 	t.Helper()

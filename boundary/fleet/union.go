@@ -115,13 +115,6 @@ func (f *Fleet) StartAll(ctx context.Context, c Client, ended func(error)) {
 	u.front.Start(u)
 }
 
-// ServeAll is StartAll, and waits for the end.
-func (f *Fleet) ServeAll(ctx context.Context, c Client) error {
-	ended := make(chan error, 1)
-	f.StartAll(ctx, c, func(err error) { ended <- err })
-	return <-ended
-}
-
 // Ended implements wire.Receiver.
 func (u *union) Ended(err error) {
 	go func() { // gateways may have answers to give
