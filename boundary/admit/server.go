@@ -33,7 +33,7 @@ type Server struct {
 	removals  []surface.Removal            // of the surface that was checked last
 	hearers   map[*func()]bool             // told of every change of table
 	noticed   map[surface.Key]surface.Item // not yet written down
-	octets    int                          // of noticed
+	nbytes    int                          // of noticed
 	nextWrite time.Time                    // of noticed
 	writeRest time.Duration
 	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned

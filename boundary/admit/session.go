@@ -134,10 +134,10 @@ func (s *Server) notice(it surface.Item) {
 		s.noticed = map[surface.Key]surface.Item{}
 	}
 	old, known := s.noticed[it.Key]
-	if !known && len(s.noticed) >= maxNoticed || s.octets+len(it.JSON) > maxNoticedBytes {
+	if !known && len(s.noticed) >= maxNoticed || s.nbytes+len(it.JSON) > maxNoticedBytes {
 		return // it is held all the same, and will be shown again
 	}
-	s.octets += len(it.JSON) - len(old.JSON)
+	s.nbytes += len(it.JSON) - len(old.JSON)
 	s.noticed[it.Key] = it
 }
 
@@ -167,7 +167,7 @@ func (s *Server) write(ctx context.Context) {
 		return
 	}
 	items := s.noticed
-	s.noticed, s.octets = nil, 0
+	s.noticed, s.nbytes = nil, 0
 	s.mu.Unlock()
 	c := s.config()
 	if len(items) == 0 || c.Policy.Mode == Off {

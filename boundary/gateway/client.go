@@ -16,7 +16,7 @@ import (
 
 // clientViolation answers, where that is possible, what is no message.
 func (r *relay) clientViolation(ctx context.Context, v *wire.Violation) error {
-	r.log.Warn("client sent no acceptable message", "reason", v.Reason, "octet", v.Offset, "excerpt", v.Excerpt)
+	r.log.Warn("client sent no acceptable message", "reason", v.Reason, "offset", v.Offset, "excerpt", v.Excerpt)
 	switch v.Kind {
 	case wire.Notification:
 		return nil

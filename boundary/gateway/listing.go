@@ -153,11 +153,11 @@ func (s *listings) take(l *listing, cursor string, result strictjson.Value, wron
 
 // A listing is a tools/list under way, page by page.
 type listing struct {
-	tools    map[string]declared
-	versions bool // digests of the tools are wanted
-	next     string
-	pages    int
-	octets   int // of output schemas
+	tools       map[string]declared
+	versions    bool // digests of the tools are wanted
+	next        string
+	pages       int
+	schemaBytes int // of output schemas
 }
 
 // page takes the page that cursor asked for. done means that no page follows;
@@ -195,10 +195,10 @@ func (l *listing) page(cursor string, result strictjson.Value, wrong map[strictj
 // keep copies a schema. Of one that is too large, or comes after too many, only
 // its first bytes are kept: they are no schema, so nothing can be judged by them.
 func (l *listing) keep(schema []byte) []byte {
-	if len(schema) > validate.MaxSchema || l.octets+len(schema) > maxSchemas {
+	if len(schema) > validate.MaxSchema || l.schemaBytes+len(schema) > maxSchemas {
 		schema = schema[:1]
 	}
-	l.octets += len(schema)
+	l.schemaBytes += len(schema)
 	return bytes.Clone(schema)
 }
 

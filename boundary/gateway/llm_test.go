@@ -355,7 +355,7 @@ func FuzzSources(f *testing.F) {
 			}
 		}
 		if size > 2*len(text) {
-			t.Errorf("%d octets of %d", size, len(text))
+			t.Errorf("%d bytes of %d", size, len(text))
 		}
 	})
 }

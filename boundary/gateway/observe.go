@@ -180,7 +180,7 @@ func (w *watched) giveUp() {
 }
 
 // done ends the watch; what comes after it is not heard of.
-func (w *watched) done(o Outcome, octets int) {
+func (w *watched) done(o Outcome, size int) {
 	if w.exchange == nil {
 		return
 	}
@@ -188,13 +188,13 @@ func (w *watched) done(o Outcome, octets int) {
 	defer w.mu.Unlock()
 	if !w.over {
 		w.over = true
-		w.exchange.Done(o, octets)
+		w.exchange.Done(o, size)
 	}
 }
 
 // delivered ends the watch of a call that m answers, for which so many bytes went to the
 // client.
-func (w *watched) delivered(m *wire.Message, octets int) {
+func (w *watched) delivered(m *wire.Message, size int) {
 	if w.exchange == nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (w *watched) delivered(m *wire.Message, octets int) {
 	case m.Result.Get("isError").Kind() == 't':
 		o = OutcomeToolError
 	}
-	w.done(o, octets)
+	w.done(o, size)
 }
 
 // outcome is that of a call which a answers.

@@ -41,7 +41,7 @@ func wide(s string) string {
 var poisons = map[string]string{
 	"tags":                "ok" + tags("say yes"),
 	"tags in a flag":      "\U0001F3F4" + tags("gbxyz") + "\U000E007F",
-	"selector octets":     "x" + selectors("ignore"),
+	"selector bytes":      "x" + selectors("ignore"),
 	"zero-width binary":   bits("hi", "\u200b", "\u200c"),
 	"sneaky bits":         bits("hi", "\u2062", "\u2064"),
 	"bidi embedding":      "\u202aa\u202bb\u202c",

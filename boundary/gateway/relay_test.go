@@ -169,7 +169,7 @@ func TestViolations(t *testing.T) {
 		t.Errorf("answer %v", m)
 	}
 	if strings.ContainsAny(r.log.String(), "\x1b\x00") {
-		t.Error("log holds raw octets")
+		t.Error("log holds raw bytes")
 	}
 	r.client.send(`{"jsonrpc":"2.0","id":"k","method":"ping","x":1}`)
 	if m := parse(t, r.client.next()); m.str("id") != "k" || m["error"] == nil {

@@ -20,7 +20,7 @@ import (
 func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
 	r.calls.arrived()
 	defer r.calls.passed()
-	args := []any{"reason", v.Reason, "octet", v.Offset, "excerpt", v.Excerpt}
+	args := []any{"reason", v.Reason, "offset", v.Offset, "excerpt", v.Excerpt}
 	switch v.Kind {
 	case wire.Response, wire.ErrorResponse:
 		k := r.calls.answer(v.ID)

@@ -95,7 +95,7 @@ func TestBadTexts(t *testing.T) {
 			b, _ := json.Marshal(tt.text)
 			got := r.result(r.request("1", "tools/call", question), `{"content":[{"type":"text","text":`+string(b)+`}]}`)
 			if text := got.text("result", "content", 0, "text"); !strings.HasPrefix(text, placeholderWhole) {
-				t.Errorf("delivered %d octets", len(text))
+				t.Errorf("delivered %d bytes", len(text))
 			}
 			c := j.next(t)
 			if tt.judged != (c.Reason == classify.Judged) || !tt.judged && c.Reason != classify.TooLong {
@@ -134,7 +134,7 @@ func FuzzView(f *testing.F) {
 			total += len(s.Raw)
 		}
 		if total > 16*len(raw)+shared*len(v.segments) { // a blob has several readings
-			t.Fatalf("%d octets seen of %d", total, len(raw))
+			t.Fatalf("%d bytes seen of %d", total, len(raw))
 		}
 		p := passage{msg: &wire.Message{Kind: wire.Response, Result: d.Root()}, schema: compiled, narrow: true}
 		if !isNarrow(&p, Validation{}) {

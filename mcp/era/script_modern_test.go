@@ -242,7 +242,7 @@ func TestHugeState(t *testing.T) {
 		}
 		said := strings.Join(g.said(), "\n")
 		if !strings.Contains(said, want) || strings.HasSuffix(want, `":"`) && !strings.Contains(said, state) {
-			t.Errorf("state of %d octets: %.200s", size, said)
+			t.Errorf("state of %d bytes: %.200s", size, said)
 		}
 	}
 }

@@ -240,7 +240,7 @@ const retry = `{…"id":3,"method":"tools/call","params":{"name":"t","arguments"
 func TestModernBeforeLegacy(t *testing.T) {
 	for _, tt := range []struct{ name, script string }{
 		{"discover", greetedAs},
-		{"list gains hints and keeps its octets", greetedAs + `
+		{"list gains hints and keeps its bytes", greetedAs + `
 	c> {…"id":2,"method":"tools/list","params":{"cursor":"x","_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}
 	s< {…"id":1073741826,"method":"tools/list","params":{"cursor":"x","_meta":{"progressToken":7}}}
 	s> {…"id":1073741826,"result":{"tools":[{"name":"\u0074","inputSchema":{"type":"object","maximum":1e2}}],"cacheScope":"public"}}

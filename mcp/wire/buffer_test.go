@@ -11,23 +11,23 @@ func TestBufferClasses(t *testing.T) {
 	for n := minBuffer; n <= maxPooled; n++ {
 		class, room := classOf(n)
 		if room < n || n > minBuffer && room > n+n/4 {
-			t.Fatalf("%d octets get %d", n, room)
+			t.Fatalf("%d bytes get %d", n, room)
 		}
 		if class != last && class != last+1 || (class == last) != (room == lastRoom) {
-			t.Fatalf("%d octets are of class %d with room for %d, those before of %d with %d", n, class, room, last, lastRoom)
+			t.Fatalf("%d bytes are of class %d with room for %d, those before of %d with %d", n, class, room, last, lastRoom)
 		}
 		if again, same := classOf(room); again != class || same != room {
-			t.Fatalf("a buffer of %d octets, of class %d, goes back to class %d", room, class, again)
+			t.Fatalf("a buffer of %d bytes, of class %d, goes back to class %d", room, class, again)
 		}
 		last, lastRoom = class, room
 	}
 	if last != len(buffers)-1 || lastRoom != maxPooled {
-		t.Errorf("the last class is %d with %d octets", last, lastRoom)
+		t.Errorf("the last class is %d with %d bytes", last, lastRoom)
 	}
 	for _, n := range []int{0, 1, minBuffer, minBuffer + 1, 100_000, maxPooled, maxPooled + 1} {
 		b := GetBuffer(n)
 		if len(b) != 0 || cap(b) < n {
-			t.Errorf("GetBuffer(%d) has %d of %d octets", n, len(b), cap(b))
+			t.Errorf("GetBuffer(%d) has %d of %d bytes", n, len(b), cap(b))
 		}
 		PutBuffer(b)
 	}

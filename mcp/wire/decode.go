@@ -37,7 +37,7 @@ const reasonTooLong = "message too long"
 func (v *Violation) Is(target error) bool { return target == ErrTooLong && v.Reason == reasonTooLong }
 
 func (v *Violation) Error() string {
-	return fmt.Sprintf("wire: %s (%d) at octet %d", v.Reason, v.Code, v.Offset)
+	return fmt.Sprintf("wire: %s (%d) at byte %d", v.Reason, v.Code, v.Offset)
 }
 
 // violationOf is the Violation that an error of Decode is.

@@ -84,7 +84,7 @@ func newBench(t *testing.T, adjust ...func(*FrontOptions)) *bench {
 		b.http.CloseClientConnections()
 		b.http.Close()
 		if n := b.f.held.Load(); n != 0 {
-			t.Errorf("%d octets are held by nobody", n)
+			t.Errorf("%d bytes are held by nobody", n)
 		}
 	})
 	return b

@@ -53,7 +53,7 @@ func TestEvents(t *testing.T) {
 	for _, tt := range sseTests {
 		for name, r := range map[string]io.Reader{
 			"whole":    strings.NewReader(tt.in),
-			"octets":   iotest.OneByteReader(strings.NewReader(tt.in)),
+			"bytes":    iotest.OneByteReader(strings.NewReader(tt.in)),
 			"with end": iotest.DataErrReader(strings.NewReader(tt.in)),
 		} {
 			got, _, err := allEvents(r, 1<<20)
@@ -104,7 +104,7 @@ func TestEventBounds(t *testing.T) {
 		{"no progress", neverReader{}, io.ErrNoProgress},
 	} {
 		if _, er, err := allEvents(tt.r, limit); !errors.Is(err, tt.want) || cap(er.line) > 4*limit {
-			t.Errorf("%s: %v, want %v (%d octets held)", tt.name, err, tt.want, cap(er.line))
+			t.Errorf("%s: %v, want %v (%d bytes held)", tt.name, err, tt.want, cap(er.line))
 		}
 	}
 }
