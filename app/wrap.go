@@ -154,13 +154,13 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 	all.Set([]admit.Config{admission(w.server, w.called, dial.Talk)})
 	server := all.Server(w.server.Name)
 	cfg.Admission = server
-	up, err := server.Conn(ctx, dial.Read, build.Read().Version)
+	up, err := server.Conn(ctx, dial, build.Read().Version)
 	if err != nil {
 		front.Close()
 		return exit.With(exit.Unreachable, err)
 	}
 	w.cut.Store(up)
-	if err = gateway.Run(ctx, client, w.translate(wire.Push(up)), cfg); err == nil && ctx.Err() == nil {
+	if err = gateway.Run(ctx, client, w.translate(up), cfg); err == nil && ctx.Err() == nil {
 		err = up.Err() // the client has left before it heard of it
 	}
 	switch {

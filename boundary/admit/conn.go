@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// Conn is a wire.ReadConn to a server that is checked over the very connection which its
+// Conn is a wire.Conn to a server that is checked over the very connection which its
 // one client uses afterwards, so that a server that is a process starts once. The
 // client's own first request opens the conversation, and its answer waits until the
 // server is admitted. Where that cannot be, the server is checked over a connection of
@@ -24,30 +24,32 @@ import (
 //   - it answers no list before the client has answered it;
 //   - it speaks the older era and its client asks for something without a handshake, so
 //     that there is no client's to use.
+//
+// A goroutine works from a request of the client until the server is admitted, or the request is
+// answered here. Until then maxWaiting messages of the client wait, after which Write does. Afterwards
+// a Conn has no goroutine, and nothing waits in it: Write returns when the server's has, and what the
+// server says goes to the Receiver on the goroutine on which it comes.
 type Conn struct {
 	server *Server
-	dial   func(context.Context) (wire.ReadConn, error)
+	dial   func(context.Context) (wire.Conn, error)
 	opt    surface.CollectOptions
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
-	done   chan struct{} // run has returned
-
-	early chan *wire.Message // for the client, before the server is admitted
-	more  chan struct{}      // something waits
-	ready chan struct{}      // closed once the server may be used, or err is set
-	met   chan struct{}      // closed once the client has heard the answer and says more
+	ready  chan struct{} // closed once the server may be used, or err is set
+	met    chan struct{} // closed once the client has heard the answer and says more
+	meet   sync.Once     // closes met
 
 	mu      sync.Mutex
+	r       wire.Receiver   // of Start
 	waiting []*wire.Message // what the client has said before ready
-	conn    wire.ReadConn   // nil: none yet, or none any more
+	conn    *connection     // nil: none yet, or none any more
+	running bool            // run is under way
 	closed  bool
-	open    bool
+	ended   bool // the Receiver has been told
+	opening bool // the server is admitted: conn tells the end
+	open    bool // nothing has to wait any more
 	greeted bool // the client's greeting must not reach the server a second time
-	meet    sync.Once
-
-	err  error           // of ready
-	said []*wire.Message // of the server, before ready; of Read
-	kept int             // how many of the last of said wait for met
+	err     error
 }
 
 // maxWaiting bounds what a client says before the server is admitted; then it waits.
@@ -56,68 +58,112 @@ const maxWaiting = 16
 // errCut: the sessions of the server must end.
 var errCut = errors.New("admit: rejected after all")
 
-// Conn dials, and begins the check with the client's first request. Reading returns the
-// reason why a server is not admitted, see Verify. version is the client's that
-// collects. The error is dial's.
-func (s *Server) Conn(ctx context.Context, dial func(context.Context) (wire.ReadConn, error), version string) (*Conn, error) {
-	c := &Conn{server: s, dial: dial, opt: surface.CollectOptions{Version: version}, done: make(chan struct{}),
-		early: make(chan *wire.Message), more: make(chan struct{}, 1), ready: make(chan struct{}), met: make(chan struct{})}
+// Conn dials. The check begins with the client's first request. The Receiver is told at the end
+// why a server is not admitted, see Verify. version is the client's that collects. The error is
+// dial's.
+func (s *Server) Conn(ctx context.Context, dial func(context.Context) (wire.Conn, error), version string) (*Conn, error) {
+	c := &Conn{server: s, dial: dial, opt: surface.CollectOptions{Version: version}, ready: make(chan struct{}), met: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancel(ctx)
 	if err := c.redial(ctx); err != nil {
 		c.stop()
 		return nil, err
 	}
-	go func() {
-		defer close(c.done)
-		defer close(c.ready)
-		c.err = c.run()
-	}()
 	return c, nil
 }
 
-// Err is why the server was not admitted; nil if it was, or was not asked to the end.
+// Start implements wire.Conn.
+func (c *Conn) Start(r wire.Receiver) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.r = r
+	c.begin()
+}
+
+// Err is why the server was not admitted; nil if it was, or was not asked to the end. It is
+// asked after Close, and waits for the end of a check.
 func (c *Conn) Err() error {
-	select {
-	case <-c.ready:
-	default:
-		return nil
+	c.mu.Lock()
+	ends := c.running && c.closed
+	c.mu.Unlock()
+	if ends {
+		<-c.ready
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if errors.Is(c.err, context.Canceled) || errors.Is(c.err, wire.ErrClosed) {
 		return nil
 	}
 	return c.err
 }
 
-// run has the server checked.
-func (c *Conn) run() error {
-	for {
-		first, err := c.first()
-		if err != nil {
-			return err
-		}
-		limit := c.server.config().Policy.Timeout
-		ctx, stop := context.WithTimeoutCause(c.ctx, limit, late(limit))
-		s, o, err := c.collect(ctx, first)
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		stop()
-		if errors.Is(err, errLegacy) {
-			if err := c.refuse(first, wire.CodeNoMethod, textNoMethod); err != nil {
-				return err
-			}
-			continue
-		}
-		collected := err
-		err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, collected })
-		if errors.Is(err, ErrRejected) {
-			_ = c.refuse(first, wire.CodeRejected, textRejected)
-		}
-		if err != nil {
-			return err
-		}
-		return c.admitted(first, o)
+// begin has the server checked if the client has asked for something, which may be anything
+// but is most often initialize. What comes before has no meaning yet. c.mu is held.
+func (c *Conn) begin() {
+	if c.r == nil || c.running || c.closed {
+		return
 	}
+	for len(c.waiting) > 0 {
+		first := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		if first.Kind == wire.Request {
+			c.running = true
+			go c.run(first)
+			return
+		}
+	}
+}
+
+// run has the server checked.
+func (c *Conn) run(first *wire.Message) {
+	err := c.check(first)
+	if errors.Is(err, errLegacy) {
+		if err = c.refuse(first, wire.CodeNoMethod, textNoMethod); err == nil {
+			c.mu.Lock()
+			c.running = false
+			c.begin()
+			closed := c.closed
+			c.mu.Unlock()
+			if !closed {
+				return
+			}
+			err = wire.ErrClosed
+		}
+	}
+	c.mu.Lock()
+	c.err, c.running = err, false
+	opening := c.opening
+	c.mu.Unlock()
+	close(c.ready)
+	if err == nil {
+		return
+	}
+	c.drop()
+	if !opening { // or the connection tells, once all has been said
+		c.end(err)
+	}
+}
+
+// check has the server checked by a request of the client.
+func (c *Conn) check(first *wire.Message) error {
+	limit := c.server.config().Policy.Timeout
+	ctx, stop := context.WithTimeoutCause(c.ctx, limit, late(limit))
+	s, o, err := c.collect(ctx, first)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	stop()
+	if errors.Is(err, errLegacy) {
+		return err
+	}
+	collected := err
+	err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, collected })
+	if errors.Is(err, ErrRejected) {
+		_ = c.refuse(first, wire.CodeRejected, textRejected)
+	}
+	if err != nil {
+		return err
+	}
+	return c.admitted(first, o)
 }
 
 // errLegacy: the server does not know what the client has asked of it, and the client
@@ -168,68 +214,50 @@ func (c *Conn) mayAgain(ctx context.Context, first *wire.Message, o *surface.Ope
 		slices.ContainsFunc(o.Kept, func(m *wire.Message) bool { return m.Kind == wire.Request })
 }
 
-// admitted lets the client and the server talk.
+// admitted lets the client and the server talk. Neither waits for the other: the server is
+// told what waits while the client hears what the server has said.
 func (c *Conn) admitted(first *wire.Message, o *surface.Opening) error {
+	var answer *wire.Message
+	var kept []*wire.Message
 	c.mu.Lock()
 	if o != nil {
 		if o.Answer != nil {
-			c.said, c.greeted = append(c.said, o.Answer), true
+			answer, c.greeted = o.Answer, true
 		}
-		c.said, c.kept = append(c.said, o.Kept...), len(o.Kept)
+		kept = o.Kept
 	}
+	met := c.met
 	if !c.greeted {
 		c.waiting = append([]*wire.Message{first}, c.waiting...)
-		c.kept = 0
+		met = nil // there is no answer that the client would have to hear first
 	}
+	conn := c.conn
+	c.opening = conn != nil
 	c.mu.Unlock()
-	for {
-		conn, waiting := c.turn()
-		if conn == nil {
-			return wire.ErrClosed
-		}
-		if waiting == nil {
-			return nil
-		}
+	if conn == nil {
+		return wire.ErrClosed
+	}
+	go conn.open(answer, kept, met)
+	for waiting := c.turn(); waiting != nil; waiting = c.turn() {
 		for _, out := range waiting {
 			if err := c.forward(c.ctx, conn, out); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
 }
 
 // turn takes what waits; where nothing does, Write goes to the connection from now on.
 // The lock is not held while the server is written to: one that does not read must not
-// keep anybody from closing the connection.
-func (c *Conn) turn() (wire.ReadConn, []*wire.Message) {
+// keep the connection from being closed.
+func (c *Conn) turn() []*wire.Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	waiting := c.waiting
 	c.waiting = nil
 	c.open = waiting == nil
-	return c.conn, waiting
-}
-
-// first waits for the first request of the client, which may be any but is most often
-// initialize. What comes before has no meaning yet.
-func (c *Conn) first() (*wire.Message, error) {
-	for {
-		c.mu.Lock()
-		for len(c.waiting) > 0 {
-			out := c.waiting[0]
-			c.waiting = c.waiting[1:]
-			if out.Kind == wire.Request {
-				c.mu.Unlock()
-				return out, nil
-			}
-		}
-		c.mu.Unlock()
-		select {
-		case <-c.more:
-		case <-c.ctx.Done():
-			return nil, c.ctx.Err()
-		}
-	}
+	return waiting
 }
 
 // What a client is told without a word of the server's.
@@ -244,15 +272,14 @@ func (c *Conn) refuse(out *wire.Message, code int, text string) error {
 	if err := m.Parse(); err != nil {
 		return err
 	}
-	select {
-	case c.early <- m:
-		return nil
-	case <-c.ctx.Done():
-		return c.ctx.Err()
+	if err := c.ctx.Err(); err != nil {
+		return err
 	}
+	c.r.Message(m)
+	return nil
 }
 
-func (c *Conn) current() wire.ReadConn {
+func (c *Conn) current() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.conn
@@ -264,13 +291,18 @@ func (c *Conn) redial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l := newConnection(c, conn)
+	conn.Start(l)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		_ = conn.Close()
+	closed := c.closed
+	if !closed {
+		c.conn = l
+	}
+	c.mu.Unlock()
+	if closed {
+		_ = l.Close()
 		return wire.ErrClosed
 	}
-	c.conn = conn
 	return nil
 }
 
@@ -287,7 +319,7 @@ func (c *Conn) drop() {
 
 // forward writes what the client says, but for its greeting where the server was
 // greeted.
-func (c *Conn) forward(ctx context.Context, conn wire.ReadConn, out *wire.Message) error {
+func (c *Conn) forward(ctx context.Context, conn *connection, out *wire.Message) error {
 	c.meet.Do(func() { close(c.met) })
 	if c.greeted && out.Method == mcpmsg.Initialized {
 		return nil
@@ -295,21 +327,20 @@ func (c *Conn) forward(ctx context.Context, conn wire.ReadConn, out *wire.Messag
 	return conn.Write(ctx, out)
 }
 
-// Write implements wire.ReadConn.
+// Write implements wire.Conn.
 func (c *Conn) Write(ctx context.Context, out *wire.Message) error {
 	c.mu.Lock()
-	if !c.open && !c.closed && len(c.waiting) < maxWaiting {
+	if !c.open && !c.closed && c.err == nil && len(c.waiting) < maxWaiting {
 		c.waiting = append(c.waiting, out)
+		c.begin()
 		c.mu.Unlock()
-		select {
-		case c.more <- struct{}{}:
-		default:
-		}
 		return nil
 	}
 	c.mu.Unlock()
 	select {
 	case <-c.ready:
+	case <-c.ctx.Done():
+		return wire.ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -323,37 +354,24 @@ func (c *Conn) Write(ctx context.Context, out *wire.Message) error {
 	return c.forward(ctx, conn, out)
 }
 
-// Read implements wire.ReadConn.
-func (c *Conn) Read(ctx context.Context) (*wire.Message, error) {
-	select {
-	case m := <-c.early:
-		return m, nil
-	case <-c.ready:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// end tells the Receiver that nothing comes any more: because of err, unless there is a better
+// reason.
+func (c *Conn) end(err error) {
+	c.mu.Lock()
+	r, told := c.r, c.ended
+	c.ended = true
+	switch {
+	case c.closed:
+		err = wire.ErrClosed
+	case c.err != nil:
+		err = over{c.err}
+	case c.conn == nil:
+		err = errCut
 	}
-	if c.err != nil {
-		return nil, over{c.err}
+	c.mu.Unlock()
+	if r != nil && !told {
+		r.Ended(err)
 	}
-	if len(c.said) > 0 {
-		if len(c.said) <= c.kept {
-			select {
-			case <-c.met:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-c.ctx.Done():
-				return nil, wire.ErrClosed
-			}
-		}
-		m := c.said[0]
-		c.said = c.said[1:]
-		return m, nil
-	}
-	conn := c.current()
-	if conn == nil {
-		return nil, errCut
-	}
-	return conn.Read(ctx)
 }
 
 // over is the reason for which there is no connection, or none any more. A reader goes on
@@ -367,23 +385,27 @@ func (o over) Is(target error) bool { return errors.Is(o.reason, target) }
 // Cut closes the connection: the client is told that the server is gone.
 func (c *Conn) Cut() { c.drop() }
 
-// Close implements wire.ReadConn. It ends the check too.
+// Close implements wire.Conn. It ends the check too.
 func (c *Conn) Close() error {
 	c.stop()
 	c.mu.Lock()
-	c.closed = true
 	conn := c.conn
-	c.conn = nil
+	idle := !c.running && !c.opening
+	c.closed, c.conn = true, nil
 	c.mu.Unlock()
 	var err error
 	if conn != nil {
 		err = conn.Close()
 	}
-	<-c.done
+	if idle {
+		c.end(wire.ErrClosed)
+	}
 	return err
 }
 
 // AllowBatches admits arrays of messages: one revision has them.
 func (c *Conn) AllowBatches(on bool) {
-	wire.AllowBatches(c.current(), on)
+	if conn := c.current(); conn != nil {
+		wire.AllowBatches(conn.Conn, on)
+	}
 }

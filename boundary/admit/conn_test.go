@@ -31,7 +31,7 @@ type peer struct {
 	heard []string
 }
 
-func (p *peer) dial(context.Context) (wire.ReadConn, error) {
+func (p *peer) dial(context.Context) (wire.Conn, error) {
 	fromClient, toServer, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -75,16 +75,16 @@ func (p *peer) dial(context.Context) (wire.ReadConn, error) {
 			}
 		}
 	}()
-	return &piped{wire.NewLines(fromServer, toServer, wire.LinesOptions{}), func() { toServer.Close(); fromServer.Close(); <-done }}, nil
+	return &piped{wire.Push(wire.NewLines(fromServer, toServer, wire.LinesOptions{})), func() { toServer.Close(); fromServer.Close(); <-done }}, nil
 }
 
 type piped struct {
-	*wire.Lines
+	wire.Conn
 	end func()
 }
 
 func (p *piped) Close() error {
-	err := p.Lines.Close()
+	err := p.Conn.Close()
 	p.end()
 	return err
 }
@@ -113,12 +113,22 @@ func legacy(description string) func(*peer, string, string, json.RawMessage) str
 	}
 }
 
+// A client reads a Conn.
+type client struct {
+	wire.ReadConn
+	*Conn
+}
+
+func (c client) Write(ctx context.Context, m *wire.Message) error { return c.ReadConn.Write(ctx, m) }
+func (c client) Close() error                                     { return c.ReadConn.Close() }
+
 // opened is a Conn to p.
-func (r *rig) opened(p *peer) *Conn {
+func (r *rig) opened(p *peer) client {
 	r.t.Helper()
 	p.t = r.t
 	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 30 * time.Second}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
-		conn, _ := p.dial(ctx)
+		up, _ := p.dial(ctx)
+		conn := wire.Pull(up)
 		defer conn.Close()
 		return surface.Collect(ctx, conn, surface.CollectOptions{Legacy: true})
 	}}})
@@ -126,8 +136,9 @@ func (r *rig) opened(p *peer) *Conn {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { c.Close() })
-	return c
+	read := client{wire.Pull(c), c}
+	r.t.Cleanup(func() { read.Close() })
+	return read
 }
 
 func say(t *testing.T, c wire.ReadConn, raw string) {
@@ -324,7 +335,7 @@ func TestConnEnds(t *testing.T) {
 	p.counts(t, 1, 1, 0)
 
 	gone := errors.New("gone")
-	if _, err := r.Server("a").Conn(ctx, func(context.Context) (wire.ReadConn, error) { return nil, gone }, "1"); !errors.Is(err, gone) {
+	if _, err := r.Server("a").Conn(ctx, func(context.Context) (wire.Conn, error) { return nil, gone }, "1"); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 
@@ -365,7 +376,7 @@ func TestConnWaits(t *testing.T) {
 
 // A deaf Conn takes no call of a tool, until it is closed.
 type deaf struct {
-	wire.ReadConn
+	wire.Conn
 	called, closed chan struct{}
 	close          func() // of closed, once
 }
@@ -376,12 +387,12 @@ func (d *deaf) Write(ctx context.Context, out *wire.Message) error {
 		<-d.closed
 		return wire.ErrPeerClosed
 	}
-	return d.ReadConn.Write(ctx, out)
+	return d.Conn.Write(ctx, out)
 }
 
 func (d *deaf) Close() error {
 	d.close()
-	return d.ReadConn.Close()
+	return d.Conn.Close()
 }
 
 // TestConnDeaf: a server that does not read what waited for it keeps nobody from leaving.
@@ -397,13 +408,15 @@ func TestConnDeaf(t *testing.T) {
 	d := &deaf{called: make(chan struct{}), closed: make(chan struct{})}
 	d.close = sync.OnceFunc(func() { close(d.closed) })
 	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 5 * time.Second}}})
-	c, err := r.Server("a").Conn(ctx, func(ctx context.Context) (_ wire.ReadConn, err error) {
-		d.ReadConn, err = p.dial(ctx)
+	conn, err := r.Server("a").Conn(ctx, func(ctx context.Context) (_ wire.Conn, err error) {
+		d.Conn, err = p.dial(ctx)
 		return d, err
 	}, "1")
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := wire.Pull(conn)
+	go c.Read(ctx)
 	say(t, c, askHello)
 	say(t, c, askCall)
 	close(said)
