@@ -142,12 +142,12 @@ func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
 	cfg := w.treatment(w.rules.Load(), w.server, w.log)
 	cfg.Hold, cfg.Blocks, cfg.Finish = w.queue, w.blocks, true
 	if w.pins == nil {
-		up, err := dial.Read(ctx)
+		up, err := dial(ctx)
 		if err != nil {
 			front.Close()
 			return exit.With(exit.Unreachable, err)
 		}
-		return w.ended(ctx, gateway.Run(ctx, client, w.translate(wire.Push(up)), cfg))
+		return w.ended(ctx, gateway.Run(ctx, client, w.translate(up), cfg))
 	}
 	all := w.newAdmissions(admit.Options{Alone: true, Out: w.reject})
 	defer all.Close()

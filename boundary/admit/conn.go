@@ -42,7 +42,8 @@ type Conn struct {
 	mu      sync.Mutex
 	r       wire.Receiver   // of Start
 	waiting []*wire.Message // what the client has said before ready
-	conn    *connection     // nil: none yet, or none any more
+	conn    *connection     // nil: none any more
+	last    *connection     // the one made last, also where it was left
 	running bool            // run is under way
 	closed  bool
 	ended   bool // the Receiver has been told
@@ -131,7 +132,7 @@ func (c *Conn) run(first *wire.Message) {
 	}
 	c.mu.Lock()
 	c.err, c.running = err, false
-	opening := c.opening
+	opening, last := c.opening, c.last
 	c.mu.Unlock()
 	close(c.ready)
 	if err == nil {
@@ -139,6 +140,7 @@ func (c *Conn) run(first *wire.Message) {
 	}
 	c.drop()
 	if !opening { // or the connection tells, once all has been said
+		<-last.ended
 		c.end(err)
 	}
 }
@@ -192,6 +194,10 @@ func (c *Conn) collect(ctx context.Context, first *wire.Message) (s *surface.Sur
 		return nil, nil, errLegacy
 	}
 	c.drop()
+	select {
+	case <-conn.ended: // a process is not started beside the one before
+	case <-ctx.Done():
+	}
 	if first.Method == mcpmsg.Discover { // it has ended
 		if err := c.redial(ctx); err != nil {
 			return nil, nil, err
@@ -296,7 +302,7 @@ func (c *Conn) redial(ctx context.Context) error {
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {
-		c.conn = l
+		c.conn, c.last = l, l
 	}
 	c.mu.Unlock()
 	if closed {
@@ -389,7 +395,7 @@ func (c *Conn) Cut() { c.drop() }
 func (c *Conn) Close() error {
 	c.stop()
 	c.mu.Lock()
-	conn := c.conn
+	conn, last := c.conn, c.last
 	idle := !c.running && !c.opening
 	c.closed, c.conn = true, nil
 	c.mu.Unlock()
@@ -397,8 +403,11 @@ func (c *Conn) Close() error {
 	if conn != nil {
 		err = conn.Close()
 	}
-	if idle {
-		c.end(wire.ErrClosed)
+	if idle { // so that neither the check nor the connection tells the end
+		go func() {
+			<-last.ended
+			c.end(wire.ErrClosed)
+		}()
 	}
 	return err
 }
