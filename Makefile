@@ -57,7 +57,8 @@ vet:
 race:
 	@if command -v "$$(go env CC)" >/dev/null; then \
 	  echo "go test -race -short $(CONCURRENT)"; \
-	  CGO_ENABLED=1 go test -vet=off -p $(PACKAGES) -race -short -timeout $(TIMEOUT) $(CONCURRENT); \
+	  CGO_ENABLED=1 go test -vet=off -p $(PACKAGES) -race -short -timeout $(TIMEOUT) $(CONCURRENT) && \
+	  CGO_ENABLED=1 go test -vet=off -race -timeout $(TIMEOUT) -run '^TestHandovers$$' ./app; \
 	else \
 	  echo "race: SKIPPED: the race detector needs a C compiler, and there is no '$$(go env CC)' here"; \
 	fi

@@ -46,6 +46,7 @@ app/apptest:              a running gateway for tests
 boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
 mcp/wire.Decoded:         how often a route parses messages, counted by app.TestDecodes
+mcp/wire.Watch:           which goroutines use a message, counted by app.TestHandovers
 model/llm/llmtest:        a provider of models for tests
 platform/intake/intaketest: requests that tests begin
 platform/logtest:         a log that tests read

@@ -49,6 +49,7 @@ func violationOf(err error) *Violation {
 // Decode parses one message. The error is a *Violation: JSON-RPC code (-32700 or -32600), constant reason,
 // and the ID where it could be read, so that the peer can be answered. The Message aliases b.
 func Decode(b []byte, lim strictjson.Limits) (*Message, error) {
+	touch()
 	doc, v := parse(b, lim)
 	if v != nil {
 		return nil, v

@@ -175,6 +175,7 @@ func (m *Message) Clone() *Message {
 
 // Edit is Edited in place: the values from before are void, unless there is an error.
 func (m *Message) Edit(e *strictjson.Edits) error {
+	touch()
 	if e.Len() == 0 {
 		return nil
 	}
@@ -200,6 +201,7 @@ func (m *Message) shown() ID {
 
 // appendHead appends what stands before the body; a brace stands behind it.
 func (m *Message) appendHead(dst []byte) []byte {
+	touch()
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if m.Kind != Notification {
 		dst = m.shown().Append(append(dst, `,"id":`...))
@@ -231,6 +233,7 @@ func (m *Message) Len() int {
 // Release gives the message's bytes back for reuse. Calling it is optional;
 // after it no value of the message, and nothing that aliases one, may be used.
 func (m *Message) Release() {
+	touch()
 	if m == nil || m.buf == nil {
 		return
 	}
