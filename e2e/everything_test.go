@@ -338,7 +338,7 @@ func TestEverythingCapabilities(t *testing.T) {
 		if code, out, errs := in.check(t, append([]string{"--"}, server...)...); code != 0 || !strings.Contains(out, "pinned") {
 			t.Fatalf("exit %d: %s%s", code, out, errs)
 		}
-		if tools, errs := open(t, in, capable); !strings.Contains(tools, `"get-roots-list"`) || strings.Contains(errs(), "nobody has approved") || strings.Contains(errs(), "than any before") {
+		if tools, errs := open(t, in, capable); !strings.Contains(tools, `"get-roots-list"`) || strings.Contains(errs(), "was not approved") || strings.Contains(errs(), "than any before") {
 			t.Errorf("%s\n%s", tools, errs())
 		}
 	})
@@ -348,7 +348,7 @@ func TestEverythingCapabilities(t *testing.T) {
 			t.Fatal(tools)
 		}
 		for range 2 {
-			if tools, errs := open(t, in, capable); !strings.Contains(tools, `"get-roots-list"`) || strings.Contains(errs(), "nobody has approved") {
+			if tools, errs := open(t, in, capable); !strings.Contains(tools, `"get-roots-list"`) || strings.Contains(errs(), "was not approved") {
 				t.Errorf("%s\n%s", tools, errs())
 			}
 		}

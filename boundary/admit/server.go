@@ -240,7 +240,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	n := len(o.Admission.Held())
 	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
 	if n > 0 {
-		log.Warn("a server says something that nobody has approved: it is held", "server", c.Name, "items", n, "look", "pellucid pins diff "+c.Pin)
+		log.Warn("a server says something that was not approved: it is held until a reviewer decides", "server", c.Name, "items", n, "look", "pellucid pins diff "+c.Pin)
 	}
 	return t, seen, nil
 }
@@ -304,7 +304,7 @@ func (s *Server) pin(ctx context.Context) (*table, error) {
 // reject leaves a note for whoever looks at the pins.
 func (s *Server) reject(ctx context.Context, why string) {
 	c := s.config()
-	s.a.log.Error("server rejected: nobody reaches it", "server", c.Name, "why", why)
+	s.a.log.Error("server rejected: no client can use it", "server", c.Name, "why", why)
 	if s.a.opt.Pins == nil || c.Policy.Mode == Off {
 		return
 	}
@@ -383,7 +383,7 @@ func (s *Server) reread(ctx context.Context, version int64) {
 		return
 	}
 	if !t.same(now) {
-		s.a.log.Info("decisions taken over", "server", s.config().Name, "approved", len(now.approved), "held", len(now.held))
+		s.a.log.Info("decisions of reviewers are in force", "server", s.config().Name, "approved", len(now.approved), "held", len(now.held))
 	}
 	s.put(now)
 }

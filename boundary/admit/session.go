@@ -189,7 +189,7 @@ func (s *Server) write(ctx context.Context) {
 		for _, it := range list[:min(len(list), maxTold)] {
 			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))
 		}
-		s.a.log.Warn("a session was shown something that nobody has approved", "server", c.Name, "passed", c.Policy.Mode == Audit,
+		s.a.log.Warn("a session was shown something that was not approved", "server", c.Name, "passed", c.Policy.Mode == Audit,
 			"items", len(list), "among_them", names, "look", "pellucid pins diff "+c.Pin)
 	}
 }
