@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -34,6 +35,7 @@ type Child struct {
 	wire.Conn // of its pipes
 	proc      *child.Process
 	ending    sync.Once
+	closed    atomic.Bool   // by this side
 	gone      chan struct{} // closed when it has ended
 	exit      child.Exit
 	left      error // why something is left of it
@@ -66,7 +68,10 @@ type childReceiver struct {
 
 // Ended implements wire.Receiver.
 func (r *childReceiver) Ended(err error) {
-	r.c.Close()
+	if r.c.closed.Load() {
+		err = wire.ErrClosed
+	}
+	r.c.ending.Do(func() { go r.c.end() })
 	<-r.c.gone
 	if r.c.left != nil {
 		err = r.c.left
@@ -79,6 +84,7 @@ func (c *Child) AllowBatches(on bool) { wire.AllowBatches(c.Conn, on) }
 
 // Close begins to stop the child, and then closes its pipes.
 func (c *Child) Close() error {
+	c.closed.Store(true)
 	c.ending.Do(func() { go c.end() })
 	return nil
 }
