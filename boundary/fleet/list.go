@@ -51,11 +51,17 @@ func (u *union) list(t *turn, m *wire.Message) error {
 	parts := u.gather(t.ctx, members, u.f.opt.patience, func(ctx context.Context, p *part) {
 		p.message = u.page(ctx, p, t.method, cursors[p.name], meta)
 	})
-	page := newPage(u, t.method)
+	page := newPage(u, t.method, parts)
 	for i := range parts {
 		page.add(&parts[i])
 	}
-	return u.result(t, page.finish())
+	result := page.finish()
+	for i := range parts {
+		if m := parts[i].message; m != noSuch {
+			m.Release() // nothing of it is kept
+		}
+	}
+	return u.result(t, result)
 }
 
 // metaOf is what a request of ours needs of the client's _meta, raw; nil: nothing.
@@ -110,9 +116,16 @@ type pages struct {
 	names   []string // of servers, in order, for more
 }
 
-func newPage(u *union, method string) *pages {
+func newPage(u *union, method string, parts []part) *pages {
 	p := &pages{u: u, method: method, member: lists[method].member, more: map[string]string{}, ttl: math.MaxInt64}
-	p.dst = append(append([]byte(`{"`), p.member...), `":[`...)
+	size := 1 << 10
+	for i := range parts {
+		if m := parts[i].message; m != nil { // a tool gets some bytes of prefix
+			size += len(m.Result.Raw()) + (len(parts[i].prefix)+1)*m.Result.Get(p.member).Len()
+		}
+	}
+	p.dst = make([]byte, 0, min(size, maxList+1<<10))
+	p.dst = append(append(append(p.dst, `{"`...), p.member...), `":[`...)
 	return p
 }
 
@@ -124,19 +137,22 @@ func (g *pages) add(p *part) {
 	}
 	result := p.message.Result
 	for entry := range result.Get(g.member).Elements() {
-		raw := g.u.entry(g.method, p, entry)
-		switch {
-		case raw == nil:
+		before := len(g.dst)
+		if g.n > 0 {
+			g.dst = append(g.dst, ',')
+		}
+		var told bool
+		if g.dst, told = g.u.entry(g.dst, g.method, p, entry); !told {
+			g.dst = g.dst[:before]
 			g.leftOut++
 			continue
-		case len(g.dst)+len(raw) > maxList:
+		}
+		if len(g.dst) > maxList {
+			g.dst = g.dst[:before]
 			g.full = true
 			g.absent = append(g.absent, p.name)
 			return
-		case g.n > 0:
-			g.dst = append(g.dst, ',')
 		}
-		g.dst = append(g.dst, raw...)
 		g.n++
 	}
 	if cursor := result.Get("nextCursor").Text(); cursor != "" && len(cursor) <= maxCursor {
@@ -233,9 +249,9 @@ func (m *member) name() string {
 	return m.up.Name
 }
 
-// entry is one entry of a server's list as the client gets it; nil if it cannot be
-// told from another server's.
-func (u *union) entry(method string, p *part, v strictjson.Value) []byte {
+// entry appends one entry of a server's list as the client gets it. It reports false, and what it has appended
+// is void, if the entry cannot be told from another server's.
+func (u *union) entry(dst []byte, method string, p *part, v strictjson.Value) ([]byte, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	table := p.m.tools
@@ -245,26 +261,26 @@ func (u *union) entry(method string, p *part, v strictjson.Value) []byte {
 	case mcpmsg.ListTools:
 	case mcpmsg.ListResources:
 		if !u.places.claim(p.m, v.Get("uri").Text()) {
-			return nil
+			return dst, false
 		}
-		return v.Raw()
+		return append(dst, v.Raw()...), true
 	case mcpmsg.ListTemplates:
 		if !u.places.claimTemplate(p.m, v.Get("uriTemplate").Text()) {
-			return nil
+			return dst, false
 		}
-		return v.Raw()
+		return append(dst, v.Raw()...), true
 	default:
 		u.places.task(p.m, v.Get("taskId").Text())
-		return v.Raw()
+		return append(dst, v.Raw()...), true
 	}
 	name := v.Get("name")
 	out, ok := table.add(p.name, p.prefix, name.Text())
 	if !ok || name.Kind() != '"' {
-		return nil
+		return dst, false
 	}
 	var e strictjson.Edits
 	e.ReplaceText(name, out)
-	return e.Apply(nil, v)
+	return e.Apply(dst, v), true
 }
 
 // fetchAll fetches everything that one member has of a kind, as far as it can be had.
@@ -285,9 +301,10 @@ func (u *union) fetchAll(ctx context.Context, p *part, method string, meta []byt
 
 // learnPages notes what a server has listed. The client gets nothing of it.
 func (u *union) learnPages(p *part, method string, pages []*wire.Message) {
+	var void []byte
 	for _, m := range pages {
 		for entry := range m.Result.Get(lists[method].member).Elements() {
-			u.entry(method, p, entry)
+			void, _ = u.entry(void[:0], method, p, entry)
 		}
 	}
 }
