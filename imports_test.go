@@ -56,7 +56,7 @@ platform/build:    text/scrub
 platform/completion: text/finding
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
-mcp/wire:     text/finding text/strictjson
+mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson mcp/mcpmsg
 mcp/era:      text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape

@@ -76,14 +76,14 @@ func check(t *testing.T, w *httptest.ResponseRecorder) {
 			t.Fatalf("%v: %q", err, w.Body)
 		}
 	case "text/event-stream":
-		er := &eventReader{r: w.Body, max: 1 << 20}
+		er := newEvents(w.Body, defaultLimits)
 		for {
-			ev, err := er.next()
+			ev, err := er.Next()
 			if err != nil {
 				break
 			}
-			if _, err := Decode(ev.data, defaultLimits); err != nil {
-				t.Fatalf("%v: %q", err, ev.data)
+			if _, err := Decode(ev.Data, defaultLimits); err != nil {
+				t.Fatalf("%v: %q", err, ev.Data)
 			}
 		}
 	}

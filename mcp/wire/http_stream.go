@@ -3,36 +3,37 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
 // stream handles an answer that is a stream of events, resuming it where a
 // legacy server allows that.
 func (c *HTTP) stream(ctx context.Context, f *flight, m *Message, resp *http.Response) *refusal {
 	er, r := c.events(ctx, resp, f.id, func() bool { return c.settled(f) })
-	for tries := 0; r != nil && r.code == codeCut && er.lastID != "" && !modern(m.Route.Version); tries++ {
-		if tries == maxResumes || !c.pause(ctx, tries, er.retry) {
+	last := er.LastID()
+	for tries := 0; r != nil && r.code == codeCut && last != "" && !modern(m.Route.Version); tries++ {
+		if tries == maxResumes || !c.pause(ctx, tries, er.Retry()) {
 			break
 		}
-		next, status := c.resume(ctx, er.lastID, m.Route)
+		next, status := c.resume(ctx, last, m.Route)
 		if next == nil {
 			if status != 0 {
 				break // the server is there and does not resume
 			}
 			continue
 		}
-		last := er.lastID
 		er, r = c.events(ctx, next, f.id, func() bool { return c.settled(f) })
 		next.Body.Close()
-		if er.lastID == "" {
-			er.lastID = last
-		} else if er.lastID != last {
-			tries = -1
+		if id := er.LastID(); id != "" && id != last {
+			last, tries = id, -1
 		}
 	}
 	return r
@@ -40,22 +41,22 @@ func (c *HTTP) stream(ctx context.Context, f *flight, m *Message, resp *http.Res
 
 // events delivers the messages of a stream, which is a request's or, if that is
 // zero, nobody's, until enough says so (nil) or it ends.
-func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventReader, *refusal) {
-	er := &eventReader{max: maxMessage(c.opt.Limits)}
+func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventstream.Reader, *refusal) {
+	er := newEvents(nil, c.opt.Limits)
 	body, err := decompress(resp)
 	if err != nil {
 		return er, bodyRefusal(err)
 	}
-	er.r = body
+	er.R = body
 	for ctx.Err() == nil {
-		ev, err := er.next()
-		if errors.Is(err, errEventTooLong) {
+		ev, err := er.Next()
+		if errors.Is(err, eventstream.ErrTooLong) {
 			return er, refuse(codeBadAnswer, err)
 		}
 		if err != nil {
 			return er, refuse(codeCut, errors.New("wire: stream ended: "+quoteError(err)))
 		}
-		m, v := ev.message(c.opt.Limits)
+		m, v := messageOf(ev, c.opt.Limits)
 		switch {
 		case v != nil:
 			c.to.violation(v)
@@ -74,16 +75,8 @@ func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enou
 
 // pause waits before the try-th attempt; false if ctx ended.
 func (c *HTTP) pause(ctx context.Context, try int, asked time.Duration) bool {
-	d := min(c.opt.RetryWait<<try, maxRetry)
-	d += rand.N(d/4 + 1)
-	t := time.NewTimer(max(d, asked))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	d := backoff.Spread(min(c.opt.RetryWait<<try, maxRetry))
+	return backoff.Sleep(ctx, max(d, asked)) == nil
 }
 
 // resume asks for the events after lastID. It returns no response and status 0
@@ -154,10 +147,8 @@ func (c *HTTP) listenLoop(there chan<- struct{}) {
 		heard, began := false, time.Now()
 		er, _ := c.events(c.live, resp, ID{}, func() bool { heard = true; return false })
 		resp.Body.Close()
-		if er.lastID != "" {
-			lastID = er.lastID
-		}
-		if asked = er.retry; heard || time.Since(began) > maxRetry { // idle streams are cut by many a proxy
+		lastID = cmp.Or(er.LastID(), lastID)
+		if asked = er.Retry(); heard || time.Since(began) > maxRetry { // idle streams are cut by many a proxy
 			tries = 0
 		}
 	}

@@ -75,3 +75,14 @@ func validToken(s string) bool {
 	}
 	return s != ""
 }
+
+// validHeaderValue reports whether s can stand in a header as it is: an event
+// id goes back in Last-Event-ID, a session id in Mcp-Session-Id.
+func validHeaderValue(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

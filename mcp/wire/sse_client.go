@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -246,7 +247,7 @@ func (c *SSE) open() (string, *refusal) {
 	return to, nil
 }
 
-func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
+func (c *SSE) stream(ctx context.Context) (*eventstream.Reader, io.Closer, *refusal) {
 	req, err := c.request(ctx, http.MethodGet, c.url.String(), nil)
 	if err != nil {
 		return nil, nil, refuse(codeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
@@ -265,9 +266,9 @@ func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
 	case mediaType(resp) != "text/event-stream":
 		r = refuse(codeBadAnswer, fmt.Errorf("wire: a stream with content type %s", finding.Quote(mediaType(resp))))
 	}
-	er := &eventReader{max: maxMessage(c.opt.Limits)}
+	er := newEvents(nil, c.opt.Limits)
 	if r == nil {
-		if er.r, err = decompress(resp); err == nil {
+		if er.R, err = decompress(resp); err == nil {
 			return er, resp.Body, nil
 		}
 		r = bodyRefusal(err)
@@ -277,16 +278,16 @@ func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
 }
 
 // first reads the event that names the endpoint.
-func (c *SSE) first(er *eventReader) (string, *refusal) {
-	ev, err := er.next()
+func (c *SSE) first(er *eventstream.Reader) (string, *refusal) {
+	ev, err := er.Next()
 	if err != nil {
 		return "", refuse(codeCut, errors.New("wire: no endpoint: "+quoteError(err)))
 	}
-	defer PutBuffer(ev.data)
-	if ev.name != "endpoint" {
+	defer PutBuffer(ev.Data)
+	if ev.Name != "endpoint" {
 		return "", refuse(codeBadAnswer, errors.New("wire: the first event names no endpoint"))
 	}
-	to, err := c.url.Parse(string(ev.data))
+	to, err := c.url.Parse(string(ev.Data))
 	if err != nil || to.Scheme != c.url.Scheme || to.Host != c.url.Host || to.User != nil {
 		return "", refuse(codeBadAnswer, errors.New("wire: the endpoint is not of the server's own origin"))
 	}
@@ -294,14 +295,14 @@ func (c *SSE) first(er *eventReader) (string, *refusal) {
 }
 
 // listen delivers the messages of the stream until it ends, and with it the Conn.
-func (c *SSE) listen(er *eventReader) {
+func (c *SSE) listen(er *eventstream.Reader) {
 	for {
-		ev, err := er.next()
+		ev, err := er.Next()
 		if err != nil {
 			c.finish(fmt.Errorf("%w: %s", errStreamEnded, quoteError(err)))
 			return
 		}
-		m, v := ev.message(c.opt.Limits)
+		m, v := messageOf(ev, c.opt.Limits)
 		switch {
 		case v != nil:
 			c.to.violation(v)
