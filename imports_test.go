@@ -103,8 +103,8 @@ boundary/pinview:              text/finding platform/terminal boundary/surface
 boundary/pinfile:              text/strictjson platform/state boundary/surface
 boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/classify boundary/validate boundary/surface boundary/blob
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/classify boundary/gateway boundary/surface boundary/validate
-boundary/admit:                text/finding text/strictjson mcp/wire mcp/mcpmsg boundary/surface boundary/gateway
-boundary/fleet:                text/finding text/frame text/strictjson platform/child mcp/wire mcp/mcpmsg boundary/gateway
+boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/surface boundary/gateway
+boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
 boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface

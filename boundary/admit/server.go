@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -28,14 +29,14 @@ type Server struct {
 	why       error         // of rejected and failed
 	done      chan struct{} // closed when the check under way has ended; nil: there is none
 	next      time.Time     // before which nothing is tried again
-	pause     time.Duration
+	pause     backoff.Waits
 	surface   *surface.Surface             // as it was checked; nil: not yet
 	removals  []surface.Removal            // of the surface that was checked last
 	hearers   map[*func()]bool             // told of every change of table
 	noticed   map[surface.Key]surface.Item // not yet written down
 	nbytes    int                          // of noticed
 	nextWrite time.Time                    // of noticed
-	writeRest time.Duration
+	writeRest backoff.Waits
 	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned
 	collect   func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
 }
@@ -54,12 +55,13 @@ const (
 // Pauses before a server is checked again that was not admitted.
 const (
 	firstPause  = 500 * time.Millisecond
-	mostPause   = 30 * time.Second
+	mostPause   = 24 * time.Second // and a quarter more at the most
 	rejectPause = 5 * time.Minute
 )
 
 func newServer(a *Admissions, c Config) *Server {
-	s := &Server{a: a, hearers: map[*func()]bool{}}
+	s := &Server{a: a, hearers: map[*func()]bool{},
+		pause: backoff.Waits{First: firstPause, Most: mostPause}, writeRest: backoff.Waits{First: firstRest, Most: mostRest}}
 	s.cfg.Store(&c)
 	return s
 }
@@ -149,13 +151,13 @@ func (s *Server) check(done chan struct{}) {
 	s.done, s.why = nil, err
 	switch {
 	case err == nil:
-		s.state, s.pause = admitted, 0
+		s.state = admitted
+		s.pause.Reset()
 	case errors.Is(err, ErrRejected):
 		s.state, s.next = rejected, time.Now().Add(rejectPause)
 	default:
 		s.state = failed
-		s.pause = min(max(firstPause, 2*s.pause), mostPause)
-		s.next = time.Now().Add(s.pause)
+		s.next = time.Now().Add(s.pause.Next())
 	}
 }
 

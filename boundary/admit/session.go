@@ -144,7 +144,7 @@ func (s *Server) notice(it surface.Item) {
 // Pauses between two writes of a server that always shows something else.
 const (
 	firstRest = time.Second
-	mostRest  = time.Minute
+	mostRest  = 48 * time.Second // and a quarter more at the most
 )
 
 // rest has the next write wait, longer each time unless it was quiet for a while.
@@ -153,10 +153,9 @@ func (s *Server) rest() {
 	defer s.mu.Unlock()
 	now := time.Now()
 	if now.Sub(s.nextWrite) > 2*mostRest {
-		s.writeRest = 0
+		s.writeRest.Reset()
 	}
-	s.writeRest = min(max(firstRest, 2*s.writeRest), mostRest)
-	s.nextWrite = now.Add(s.writeRest)
+	s.nextWrite = now.Add(s.writeRest.Next())
 }
 
 // write writes down what sessions have seen.

@@ -102,6 +102,13 @@ var (
 	ErrNoServer = errors.New("fleet: no such server")
 )
 
+const (
+	firstWait = 500 * time.Millisecond
+	mostWait  = time.Minute
+	// steady is how long a server must have run to be as good as new.
+	steady = time.Minute
+)
+
 // New returns a Fleet without servers.
 func New(opt Options) *Fleet {
 	opt.Children = cmp.Or(opt.Children, 256)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
 // link is a Conn to a server that outlives the server: when its connection is
@@ -30,7 +31,7 @@ type link struct {
 	stop context.CancelFunc
 	done chan struct{} // closed when nothing is left of it
 
-	pause backoff
+	pause backoff.Waits
 
 	mu      sync.Mutex
 	state   state
@@ -91,7 +92,7 @@ const (
 
 // newLink is called while the Fleet has work under way.
 func newLink(ctx context.Context, up *upstream, who string) *link {
-	l := &link{up: up, who: who, pause: backoff{first: up.opt.firstWait, most: up.opt.mostWait}, absent: isAway, done: make(chan struct{}),
+	l := &link{up: up, who: who, pause: backoff.Waits{First: up.opt.firstWait, Most: up.opt.mostWait}, absent: isAway, done: make(chan struct{}),
 		settled: make(chan struct{}), waiting: map[wire.ID]bool{}, asked: map[wire.ID]bool{}}
 	l.ctx, l.stop = context.WithCancel(ctx)
 	up.f.work.Add(1)
@@ -177,12 +178,12 @@ func (l *link) ended(began time.Time, err error) {
 		return
 	}
 	if time.Since(began) >= steady {
-		l.pause.reset()
+		l.pause.Reset()
 	}
 	if l.rests(err) {
 		return
 	}
-	wait := l.pause.step()
+	wait := l.pause.Next()
 	if l.endedAtProbe() {
 		l.up.log.Info("the server ended when it was asked for a newer revision of the protocol; it is started again for an older one", "why", why(err))
 		l.up.failed(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -83,7 +84,7 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 		return err
 	}
 	for _, mem := range u.all() {
-		f := &follower{u: u, l: l, mem: mem, pause: backoff{first: 2 * u.f.opt.firstWait, most: u.f.opt.mostWait}}
+		f := &follower{u: u, l: l, mem: mem, pause: backoff.Waits{First: 2 * u.f.opt.firstWait, Most: u.f.opt.mostWait}}
 		u.work.Go(f.follow)
 	}
 	return nil
@@ -111,7 +112,7 @@ type follower struct {
 	u     *union
 	l     *listen
 	mem   *member
-	pause backoff
+	pause backoff.Waits
 	began time.Time
 }
 
@@ -141,9 +142,9 @@ func (f *follower) answered(m *wire.Message) {
 // again subscribes after a pause.
 func (f *follower) again() {
 	if time.Since(f.began) >= steady {
-		f.pause.reset()
+		f.pause.Reset()
 	}
-	t := time.AfterFunc(f.pause.step(), func() { f.u.during(f.follow) })
+	t := time.AfterFunc(f.pause.Next(), func() { f.u.during(f.follow) })
 	context.AfterFunc(f.l.t.ctx, func() { t.Stop() })
 }
 

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
 // member is a server as part of a union.
@@ -18,13 +20,13 @@ type member struct {
 	prompts names
 
 	run   *run // nil: not begun, or dead
-	pause backoff
+	pause backoff.Waits
 	next  time.Time // before which no other run is begun
 }
 
 func newMember(u *union, up *upstream) *member {
 	return &member{u: u, up: up, prefix: prefixOf(&up.Server), tools: names{}, prompts: names{},
-		pause: backoff{first: up.opt.firstWait, most: up.opt.mostWait}}
+		pause: backoff.Waits{First: up.opt.firstWait, Most: up.opt.mostWait}}
 }
 
 var errAbsent = errors.New("fleet: server not available")

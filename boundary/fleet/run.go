@@ -100,10 +100,10 @@ func (r *run) ended(err error) {
 		r.m.run = nil
 	}
 	if time.Since(r.began) >= steady {
-		r.m.pause.reset()
+		r.m.pause.Reset()
 	}
 	if r.m.next = time.Now().Add(r.m.up.opt.firstWait); r.verified { // else it is for Verify to be patient
-		r.m.next = time.Now().Add(r.m.pause.step())
+		r.m.next = time.Now().Add(r.m.pause.Next())
 	}
 	var lost []*errand
 	for id, e := range u.pending {
