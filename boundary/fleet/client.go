@@ -10,7 +10,7 @@ import (
 // notification passes a notification of the client on to whom it concerns.
 func (u *union) notification(m *wire.Message) {
 	if m.Method == mcpmsg.Cancelled {
-		if id, ok := idOf(m.Params.Get("requestId")); ok {
+		if id, ok := wire.IDOf(m.Params.Get("requestId")); ok {
 			u.cancel(id)
 		}
 		return
@@ -77,11 +77,7 @@ func (e *errand) cancel() {
 	if !sent { // it is behind the request that the server is told
 		return
 	}
-	params := append(e.id.Append([]byte(`{"requestId":`)), `,"reason":"cancelled"`...)
-	if u.era == wire.Modern {
-		params = append(params, `,"_meta":{"`+mcpmsg.KeyVersion+`":"`+mcpmsg.Modern+`"}`...)
-	}
-	e.run.say(own(wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, append(params, '}'))))
+	e.run.say(own(wire.NewCancellation(e.id, "cancelled", u.era == wire.Modern)))
 }
 
 // answered takes the client's answer to a question of a server. It owns m.

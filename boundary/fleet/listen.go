@@ -176,7 +176,7 @@ func (u *union) listening(method string) (list []*listen) {
 
 // subscribed passes on what came in a subscription to a server.
 func (r *run) subscribed(m *wire.Message, sub strictjson.Value) error {
-	id, _ := idOf(sub)
+	id, _ := wire.IDOf(sub)
 	u := r.m.u
 	u.mu.Lock()
 	e := u.pending[id]

@@ -218,7 +218,7 @@ func withoutToken(m *wire.Message) []byte {
 // setLevel tells every server that logs.
 func (u *union) setLevel(t *turn, m *wire.Message) error {
 	params := append([]byte(nil), m.Params.Raw()...)
-	known := levelOf(m.Params.Get("level").Text()) < len(levels)
+	known := mcpmsg.LevelOf(m.Params.Get("level").Text()) >= 0
 	m.Release()
 	if !known {
 		return u.refuse(t, wire.CodeParams, textLevel)

@@ -369,7 +369,7 @@ func (r *run) sign(e *strictjson.Edits, params strictjson.Value) {
 // cancels gives a server's cancellation the id by which the client knows its request.
 func (r *run) cancels(e *strictjson.Edits, params strictjson.Value) bool {
 	request := params.Get("requestId")
-	id, _ := idOf(request)
+	id, _ := wire.IDOf(request)
 	u := r.m.u
 	u.mu.Lock()
 	defer u.mu.Unlock()

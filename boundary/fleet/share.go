@@ -220,7 +220,7 @@ func (g *greeting) answer(id wire.ID, wanted string) *wire.Message {
 func (s *share) notification(m *wire.Message) {
 	m.Related = wire.ID{} // the connection's id: in a session it is another request's
 	if sub := m.Params.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
-		id, _ := idOf(sub)
+		id, _ := wire.IDOf(sub)
 		if k := s.pending[id]; k != nil {
 			readdress(m, sub, k.id)
 			k.of.say(m, maxNotes)
@@ -244,9 +244,9 @@ func (s *share) notification(m *wire.Message) {
 			c.say(m.Clone(), maxNotes)
 		}
 	default:
-		level := levelOf(m.Params.Get("level").Text())
+		level := mcpmsg.LevelOf(m.Params.Get("level").Text())
 		for c := range s.sessions {
-			if m.Method == mcpmsg.LogMessage && c.level >= 0 && level < c.level {
+			if m.Method == mcpmsg.LogMessage && level >= 0 && level < c.level {
 				continue
 			}
 			c.say(m.Clone(), maxNotes)
@@ -258,14 +258,3 @@ func (s *share) notification(m *wire.Message) {
 // maxNotes bounds what waits for a session that does not read; further
 // notifications are lost to it.
 const maxNotes = 1024
-
-var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-func levelOf(name string) int {
-	for i, l := range levels {
-		if l == name {
-			return i
-		}
-	}
-	return len(levels)
-}

@@ -108,8 +108,8 @@ func (s *share) greet(k *shared, m *wire.Message) *wire.Message {
 // setLevel reports whether the server is to be told: it logs at the lowest level
 // that any session wants. s.mu is held.
 func (s *share) setLevel(c *sharer, m *wire.Message) bool {
-	level := levelOf(m.Params.Get("level").Text())
-	if level == len(levels) {
+	level := mcpmsg.LevelOf(m.Params.Get("level").Text())
+	if level < 0 {
 		return true // the server will say what is wrong
 	}
 	c.level = level
@@ -159,7 +159,7 @@ func (c *sharer) note(out *wire.Message) *wire.Message {
 }
 
 func cancellation(k *shared) *wire.Message {
-	m := wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, append(k.ours.Append([]byte(`{"requestId":`)), '}'))
+	m := wire.NewCancellation(k.ours, "", false)
 	m.Route = k.route
 	m.Route.Cancels = k.ours
 	return m

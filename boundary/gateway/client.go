@@ -185,7 +185,7 @@ func (r *relay) cancelled(m *wire.Message) following {
 	if !request.Exists() {
 		return sendNow
 	}
-	id, valid := idOf(request)
+	id, valid := wire.IDOf(request)
 	k := (*call)(nil)
 	if valid {
 		k = r.calls.cancel(id, time.Now())

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -335,7 +334,7 @@ func (r *relay) expire(ctx context.Context, now time.Time) bool {
 			continue
 		}
 		r.log.Warn("server did not answer in time", "tool", r.surface.label(k.tool), "after", now.Sub(k.born).String())
-		if m := cancellation(k); r.calls.follow(k, m) == sendNow {
+		if m := wire.NewCancellation(wire.IntID(k.n), "timed out", false); r.calls.follow(k, m) == sendNow {
 			r.enqueue(m)
 		}
 		if r.toClient(ctx, errTimeout.to(k, nil)) != nil {
@@ -346,14 +345,6 @@ func (r *relay) expire(ctx context.Context, now time.Time) bool {
 		r.serverGone(ErrUpstreamStuck)
 	}
 	return !stuck
-}
-
-func cancellation(k *call) *wire.Message {
-	id := wire.IntID(k.n)
-	params := append(id.Append([]byte(`{"requestId":`)), `,"reason":"timed out"}`...)
-	m := wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, params)
-	m.Route.Cancels = id
-	return m
 }
 
 // refused records and tells the operator of a message that never reached the

@@ -13,7 +13,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // serverViolation drops what is no message, and tells whoever waits for it.
@@ -167,7 +166,7 @@ func (r *relay) related(m *wire.Message) *call {
 	if m.Method == mcpmsg.Progress {
 		return r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now())
 	}
-	if id, valid := idOf(m.Params.Get("_meta").Get(mcpmsg.KeySubscriber)); valid {
+	if id, valid := wire.IDOf(m.Params.Get("_meta").Get(mcpmsg.KeySubscriber)); valid {
 		return r.calls.get(id)
 	}
 	if m.Kind == wire.Request || m.Method == mcpmsg.LogMessage {
@@ -195,7 +194,7 @@ func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 		if !request.Exists() {
 			break
 		}
-		id, valid := idOf(request)
+		id, valid := wire.IDOf(request)
 		if !valid {
 			r.refused("notification", Dropped, finding.Misshapen)
 			return nil
@@ -224,19 +223,4 @@ func cloneRoute(in wire.Route) wire.Route {
 	}
 	in.Params = out
 	return in
-}
-
-// idOf reads an id inside params.
-func idOf(v strictjson.Value) (id wire.ID, valid bool) {
-	const longest, last = 256, 1 << 53
-	switch v.Kind() {
-	case '"':
-		s := v.Text()
-		return wire.StringID(s), len(s) <= longest
-	case '0':
-		if n, isInt := v.Int64(); isInt && -last <= n && n <= last {
-			return wire.IntID(n), true
-		}
-	}
-	return wire.ID{}, false
 }

@@ -189,33 +189,10 @@ func (id *identity) can(path ...string) bool {
 
 func clone(v strictjson.Value) string { return strings.Clone(v.Text()) }
 
-// levels are those of logging, least severe first.
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-// levelOf is v's place among the levels; -1 if it is none.
-func levelOf(v strictjson.Value) int {
-	for i, l := range levels {
-		if v.Text() == l {
-			return i
-		}
-	}
-	return -1
-}
-
 // idOf reads an id inside params; zero if it is none.
 func idOf(v strictjson.Value) wire.ID {
-	const longest, last = 256, 1 << 53
-	switch v.Kind() {
-	case '"':
-		if s := v.Text(); len(s) <= longest {
-			return wire.StringID(s)
-		}
-	case '0':
-		if n, isInt := v.Int64(); isInt && -last <= n && n <= last {
-			return wire.IntID(n)
-		}
-	}
-	return wire.ID{}
+	id, _ := wire.IDOf(v)
+	return id
 }
 
 // askable reports whether the answer to a request may be that input is needed.

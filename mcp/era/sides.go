@@ -153,8 +153,9 @@ func (s *sides) send(id wire.ID, method string, params []byte, route wire.Route)
 
 // cancel tells the server that nobody waits for id any longer.
 func (s *sides) cancel(id wire.ID, version string) {
-	params := append(id.Append([]byte(`{"requestId":`)), '}')
-	s.send(wire.ID{}, mcpmsg.Cancelled, params, wire.Route{Version: version, Cancels: id})
+	m := wire.NewCancellation(id, "", false)
+	m.Route.Version = version
+	s.tell(m)
 }
 
 // reply answers a request of the server.

@@ -253,7 +253,7 @@ func (t *toLegacy) attach(k *call, m *wire.Message) {
 	t.byClient[m.ID] = k
 	k.shown = string(meta.Get("progressToken").Raw())
 	k.can = abilitiesOf(meta.Get(mcpmsg.KeyClientCaps), t.o.DangerouslyAllowSampling)
-	k.level = levelOf(meta.Get(mcpmsg.KeyLogLevel))
+	k.level = mcpmsg.LevelOf(meta.Get(mcpmsg.KeyLogLevel).Text())
 }
 
 // detach forgets that anybody waits for k.

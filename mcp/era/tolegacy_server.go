@@ -179,7 +179,7 @@ func (t *toLegacy) progress(m *wire.Message) {
 //
 // spec: 2026-07-28: a request without a level gets none.
 func (t *toLegacy) log(m *wire.Message) {
-	level := levelOf(m.Params.Get("level"))
+	level := mcpmsg.LevelOf(m.Params.Get("level").Text())
 	k := t.related(m)
 	if k == nil && m.Related.IsZero() {
 		for _, other := range t.calls {
@@ -223,7 +223,7 @@ func (t *toLegacy) withLevel(k *call, now time.Time, goOn func()) {
 		return
 	}
 	t.level = want
-	t.ask(mcpmsg.SetLevel, []byte(`{"level":"`+levels[want]+`"}`), wire.Route{}, now, func(m *wire.Message, _ time.Time) {
+	t.ask(mcpmsg.SetLevel, []byte(`{"level":"`+mcpmsg.Levels[want]+`"}`), wire.Route{}, now, func(m *wire.Message, _ time.Time) {
 		if m == nil || m.Kind != wire.Response {
 			t.level = -1
 		}

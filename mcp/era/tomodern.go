@@ -151,14 +151,14 @@ func (t *toModern) welcome() {
 }
 
 func (t *toModern) setLevel(m *wire.Message) {
-	level := levelOf(m.Params.Get("level"))
+	level := mcpmsg.LevelOf(m.Params.Get("level").Text())
 	switch {
 	case t.id != nil && !t.id.can("logging"):
 		t.fail(m.ID, errNoMethod)
 	case level < 0:
 		t.fail(m.ID, errParams)
 	default:
-		t.meta.level = quoted(levels[level])
+		t.meta.level = quoted(mcpmsg.Levels[level])
 		t.answer(m.ID, []byte("{}"))
 	}
 }

@@ -144,7 +144,7 @@ func shape(doc *strictjson.Doc, root strictjson.Value) (*Message, *Violation) {
 	m := &Message{doc: doc, Params: ms.params, Result: ms.result, Error: ms.err, Kind: ms.kind()}
 	idOK := true
 	if ms.id.Exists() && ms.id.Kind() != 'n' {
-		m.ID, idOK = idOf(ms.id)
+		m.ID, idOK = IDOf(ms.id)
 	}
 	switch {
 	case reason != "":

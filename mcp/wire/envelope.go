@@ -135,7 +135,7 @@ func (s *envelopeScan) envelope() (id ID, k Kind) {
 	if s.ids == 1 {
 		var doc strictjson.Doc
 		if doc.Reset(s.id, strictjson.Limits{}) == nil {
-			id, _ = idOf(doc.Root())
+			id, _ = IDOf(doc.Root())
 		}
 	}
 	switch {

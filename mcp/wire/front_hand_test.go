@@ -108,7 +108,7 @@ func TestFrontSlowReceiver(t *testing.T) {
 	close(hold)
 	select {
 	case c := <-cancelled:
-		if id, _ := idOf(c.Params.Get("requestId")); id != m.ID {
+		if id, _ := IDOf(c.Params.Get("requestId")); id != m.ID {
 			t.Errorf("cancelled %v, want %v", id, m.ID)
 		}
 	case <-time.After(time.Minute):

@@ -246,7 +246,7 @@ func (x *exchange) converse(s *FrontSession, asked ID, m *Message) bool {
 	if m.Kind != Request {
 		var withdrawn ID
 		if m.Kind == Notification && m.Method == methodCancelled {
-			withdrawn, _ = idOf(m.Params.Get("requestId"))
+			withdrawn, _ = IDOf(m.Params.Get("requestId"))
 		}
 		return x.tell(s, withdrawn, m)
 	}

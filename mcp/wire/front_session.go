@@ -269,8 +269,7 @@ func (s *FrontSession) cancel(st *stream, tell bool) {
 		}
 		delete(s.pending, id)
 		if tell && st.handed && !s.isClosed {
-			params := append(id.Append([]byte(`{"requestId":`)), `,"reason":"client gone","_meta":{"`+keyVersion+`":"`+firstModern+`"}}`...)
-			st.then = append(st.then, parsed(NewRequest(ID{}, methodCancelled, params)))
+			st.then = append(st.then, parsed(NewCancellation(id, "client gone", true)))
 		}
 	}
 	if !st.handing {

@@ -135,7 +135,7 @@ func TestFrontClosedStream(t *testing.T) {
 	leave()
 	<-done
 	cancelled := v.read()
-	if got, _ := idOf(cancelled.Params.Get("requestId")); cancelled.Method != "notifications/cancelled" || got != m.ID {
+	if got, _ := IDOf(cancelled.Params.Get("requestId")); cancelled.Method != "notifications/cancelled" || got != m.ID {
 		t.Errorf("after the client left: %+v", cancelled)
 	}
 	v.result(m, "{}") // too late, which is nobody's fault

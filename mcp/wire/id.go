@@ -47,9 +47,9 @@ func (id ID) Int() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// idOf reads an id. Spellings other than the canonical one of an integer
-// (-0, 1e2, 1.0) are refused: a peer may read them as another id.
-func idOf(v strictjson.Value) (ID, bool) {
+// IDOf reads an id, that of a message or one in its params. Spellings other than the
+// canonical one of an integer (-0, 1e2, 1.0) are refused: a peer may read them as another id.
+func IDOf(v strictjson.Value) (ID, bool) {
 	switch v.Kind() {
 	case '"':
 		s := v.Text()
@@ -63,7 +63,9 @@ func idOf(v strictjson.Value) (ID, bool) {
 			return ID{}, false
 		}
 		id := IntID(n)
-		return id, id.raw == string(v.Raw())
+		if id.raw == string(v.Raw()) {
+			return id, true
+		}
 	}
 	return ID{}, false
 }

@@ -50,7 +50,7 @@ func routeOf(m *Message) (r Route) {
 	case "resources/read":
 		r.Name = strings.Clone(m.Params.Get("uri").Text())
 	case "notifications/cancelled":
-		r.Cancels, _ = idOf(m.Params.Get("requestId"))
+		r.Cancels, _ = IDOf(m.Params.Get("requestId"))
 	}
 	return r
 }

@@ -61,6 +61,21 @@ func NewRequest(id ID, method string, params []byte) *Message {
 	return m
 }
 
+// NewCancellation puts together the notification that the request of that id is withdrawn.
+// reason is constant text of this program, or "". A message to a modern server has modern.
+func NewCancellation(of ID, reason string, modern bool) *Message {
+	params := of.Append([]byte(`{"requestId":`))
+	if reason != "" {
+		params = append(params, `,"reason":"`+reason+`"`...)
+	}
+	if modern {
+		params = append(params, `,"_meta":{"`+keyVersion+`":"`+firstModern+`"}`...)
+	}
+	m := NewRequest(ID{}, methodCancelled, append(params, '}'))
+	m.Route.Cancels = of
+	return m
+}
+
 // NewResult puts the response to id together. result is JSON of this program, which the
 // message keeps.
 func NewResult(id ID, result []byte) *Message { return &Message{Kind: Response, ID: id, raw: result} }
