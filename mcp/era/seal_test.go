@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,4 +225,82 @@ func TestSealSpent(t *testing.T) {
 	if m := read(t, c); m.ID != wire.IntID(32) {
 		t.Errorf("after it was withdrawn: %s", m.Append(nil))
 	}
+}
+
+// TestSealAtOnce presents one state from many goroutines and sessions at a time: the server hears of
+// one, and each has the same answer.
+func TestSealAtOnce(t *testing.T) {
+	s, err := NewSealer([]byte("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ask = `"method":"tools/call","params":{"name":"pay"`
+	var underWay, most, heard, paid atomic.Int32
+	var wait sync.WaitGroup
+	session := func() (*played, wire.Conn) {
+		p := &played{write: func(_ context.Context, m *wire.Message) error {
+			if strings.Contains(rawOf(m), `"paid":5`) {
+				paid.Add(1)
+			}
+			wait.Done()
+			return nil
+		}}
+		c := s.Client(p, "bank", "alice")
+		c.Start(&listener{t: t, message: func(m *wire.Message) {
+			if m.Kind != wire.Request {
+				return
+			}
+			heard.Add(1)
+			if n := underWay.Add(1); n > 1 {
+				most.Store(n)
+			}
+			id := m.ID
+			wait.Go(func() {
+				time.Sleep(20 * time.Millisecond)
+				underWay.Add(-1)
+				_ = c.Write(context.Background(), wire.NewResult(id, []byte(`{"content":[],"paid":5}`)))
+			})
+		}})
+		return p, c
+	}
+	state := s.seal("s", "bank\x00alice\x00"+subjectOf(t, `{"jsonrpc":"2.0","id":1,`+ask+`}}`))
+	var all sync.WaitGroup
+	for range 8 {
+		p, c := session()
+		for i := range 3 {
+			wait.Add(1)
+			all.Go(func() {
+				p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s,"requestState":%q,"inputResponses":{"a":{}}}}`, i, ask, state))
+			})
+		}
+		defer c.Close()
+	}
+	all.Wait()
+	wait.Wait()
+	if heard.Load() != 1 || paid.Load() != 24 || most.Load() > 1 {
+		t.Errorf("the server heard of %d, %d at a time; %d have their answer", heard.Load(), most.Load(), paid.Load())
+	}
+	// A client that leaves while it is served makes the state good for another.
+	p, c := session()
+	state = s.seal("t", "bank\x00alice\x00"+subjectOf(t, `{"jsonrpc":"2.0","id":1,`+ask+`}}`))
+	retry := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,%s,"requestState":%q,"inputResponses":{"a":{}}}}`, ask, state)
+	wait.Add(2)
+	p.say(retry)
+	c.Close()
+	q, d := session()
+	defer d.Close()
+	q.say(retry)
+	wait.Wait()
+	if heard.Load() != 3 {
+		t.Errorf("the server heard of %d", heard.Load())
+	}
+}
+
+func subjectOf(t *testing.T, line string) string {
+	t.Helper()
+	m, err := wire.Decode([]byte(line), testLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return subject(m)
 }
