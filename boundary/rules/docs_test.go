@@ -287,7 +287,7 @@ func plain(n *node) any {
 }
 
 // compiledSchema is docs/config.schema.json, once it has passed the schema of its draft.
-func compiledSchema(t *testing.T) *jsonschema.Schema {
+func compiledSchema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	src, err := os.ReadFile(schemaPage)
 	if err != nil {

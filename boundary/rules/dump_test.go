@@ -184,11 +184,16 @@ func TestDiff(t *testing.T) {
 			Difference{Sections: []string{"listen", "store", "public_url", "http", "telemetry"}, Restart: []string{"listen", "store", "telemetry.log"}}},
 		{"version: 1\n", "version: 1\nreview: {provider: anthropic, url: https://a.example, model: m}\n", Difference{Sections: []string{"review"}}},
 		{"version: 1\n", "version: 1\nlimits: {children: 9}\n", Difference{Sections: []string{"limits"}, Restart: []string{"limits.children"}}},
+		{"version: 1\n", "version: 1\nhttp: {max_body: 1MiB, rate: 1, drain: 1s}\n", Difference{Sections: []string{"http"}, Restart: []string{"http.max_body"}}},
+		{"version: 1\n", "version: 1\nlimits: {children: 256, memory: 512MiB}\ntrust: {}\nevidence: {mode: best-effort}\n", Difference{}},
+		{"version: 1\n", "version: 1\ntrust: {rest: 0.5}\nevidence: {mode: off}\nground: {}\nguard: {buffer: true}\n",
+			Difference{Sections: []string{"evidence", "trust", "guard", "ground"}, Restart: []string{"evidence.mode", "trust.rest", "ground"}}},
 		{"auth: {tokens: file:tokens.json}", "", Difference{Sections: []string{"auth"}}},
 		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
 	} {
-		got := Diff(old, parse(t, strings.Replace(src, x.from, x.to, 1)))
-		if diff := cmp.Diff(x.want, got); diff != "" || cmp.Equal(got, Difference{}) != (x.from == "") {
+		is := parse(t, strings.Replace(src, x.from, x.to, 1))
+		got := Diff(old, is)
+		if diff := cmp.Diff(x.want, got); diff != "" || cmp.Equal(got, Difference{}) != Equal(old, is) {
 			t.Errorf("%q for %q: %s", x.to, x.from, diff)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzParse: any bytes make rules, or problems that show no secret; rules that
-// are dumped and read again are the same.
+// are dumped and read again are the same. The schema for editors takes what is read.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"mistakes.yaml", "effective.yaml"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -30,6 +30,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	o := newFixed().options()
+	editors := compiledSchema(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
 		start := time.Now()
 		r, err := Parse(src, o)
@@ -54,6 +55,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if strings.Contains(string(r.Effective()), secret) {
 			t.Fatal("a secret is shown")
+		}
+		if root, _ := parseYAML(src); editors.Validate(plain(root)) != nil {
+			t.Fatal("the schema refuses what is read")
 		}
 		if !utf8.Valid(src) {
 			t.Fatal("ill-formed UTF-8 was accepted")
