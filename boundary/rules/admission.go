@@ -33,8 +33,8 @@ const (
 )
 
 var (
-	pinsWords   = []string{"enforce", "audit", "off"}
-	pinsValues  = []Pins{PinsEnforce, PinsAudit, PinsOff}
+	PinModes = Words[Pins]{[]string{"enforce", "audit", "off"}, []Pins{PinsEnforce, PinsAudit, PinsOff}}
+
 	firstWords  = []string{"approve", "hold"}
 	shadowWords = []string{"warn", "hold"}
 	heldValues  = []bool{false, true}
@@ -50,7 +50,7 @@ func (a *Admission) section() value {
 
 func (a *Admission) members() []member {
 	return []member{
-		{"pins", live, word(&a.Pins, PinsEnforce, pinsWords, pinsValues), "what becomes of what differs from its pin"},
+		{"pins", live, word(&a.Pins, PinsEnforce, PinModes.words, PinModes.values), "what becomes of what differs from its pin: `enforce` holds it until `pellucid pins approve`, `audit` records it, `off` pins nothing"},
 		{"first", live, word(&a.HoldFirst, false, firstWords, heldValues), "`hold`: also what was never seen waits for a reviewer"},
 		{"wide", live, boolean(&a.Wide, true), "look for every hidden character; `false`: only the 151 of SUSPICIOUS_UNICODE"},
 		{"shadows", live, word(&a.HoldShadows, false, shadowWords, heldValues), "what becomes of items that may be taken for another server's"},

@@ -109,29 +109,13 @@ func orElse(path, other string) string {
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func defaultCell(m member) string {
-	switch text := defaultText(m); {
+	switch text := m.usual(); {
 	case m.trait&needed != 0:
 		return "needed"
-	case text != "":
+	case text != "" && m.name != "version":
 		return "`" + cell(text) + "`"
 	}
 	return ""
-}
-
-// defaultText is the value of a member as the dump of an empty configuration has it.
-func defaultText(m member) string {
-	if m.value.form != scalar {
-		return ""
-	}
-	var d dumper
-	if m.value.write(&d, m.name); m.value.usual != nil && d.b.Len() == 0 {
-		m.value.usual(&d, m.name)
-	}
-	text, _ := strings.CutPrefix(strings.TrimSpace(d.b.String()), m.name+": ")
-	if n, _ := parseYAML([]byte("x: " + text)); text == "" || n == nil || m.value.kind == "`1`" {
-		return ""
-	}
-	return text
 }
 
 // providerCell says which providers have a member of a classifier.
@@ -191,16 +175,14 @@ func objectSchema(t *testing.T, table []member) schema {
 	return out
 }
 
-var linkToPage = regexp.MustCompile(` ?\(\[[^]]*\]\([^)]*\)\)`)
-
 func memberSchema(t *testing.T, m member) schema {
 	out := maps.Clone(m.value.schema)
-	words := strings.ReplaceAll(linkToPage.ReplaceAllString(m.words, ""), "`", "")
+	words := m.plainWords()
 	if kind := strings.ReplaceAll(m.value.kind, "`", ""); m.value.form == scalar {
 		words += " (" + kind + ")"
 	}
 	out["description"] = strings.TrimSpace(words)
-	if text := defaultText(m); text != "" {
+	if text := m.usual(); text != "" && m.name != "version" {
 		n, problems := parseYAML([]byte("x: " + text))
 		if problems != nil {
 			t.Fatalf("%s: %v", m.name, problems)

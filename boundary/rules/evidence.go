@@ -31,15 +31,14 @@ const (
 )
 
 var (
-	evidenceWords = []string{"best-effort", "required", "off"}
-	evidenceModes = []EvidenceMode{BestEffort, Required, NoEvidence}
+	EvidenceModes = Words[EvidenceMode]{[]string{"best-effort", "required", "off"}, []EvidenceMode{BestEffort, Required, NoEvidence}}
 )
 
-func (m EvidenceMode) String() string { return evidenceWords[m] }
+func (m EvidenceMode) String() string { return EvidenceModes.words[m] }
 
 func (e *Evidence) members() []member {
 	return []member{
-		{"mode", live, word(&e.Mode, BestEffort, evidenceWords, evidenceModes), "how a decision is recorded ([Evidence](#evidence))"},
+		{"mode", live, word(&e.Mode, BestEffort, EvidenceModes.words, EvidenceModes.values), "how decisions are recorded: `best-effort` counts what cannot be written, `required` withholds results then, `off` appends lines to decisions.jsonl ([Evidence](#evidence))"},
 		{"origin", live, checked(&e.Origin, "", "a label without +, such as example.com/log", ledger.ValidOrigin),
 			"the log's name, for ever; default: one is made up at the first start"},
 		{"key", live, reference(&e.Key), "the log's private key, `PRIVATE+KEY+…`; default: one of the state directory"},

@@ -197,18 +197,18 @@ func (g *Ground) members() []member {
 	same := func(s string) string { return s }
 	return []member{
 		{"store", live, store(&g.Store), "default: `PELLUCID_DB`, else `ground.db` in the state directory; `up --db` has precedence"},
-		{"policy", live, word(&g.Policy, GroundPolicies[0], GroundPolicies, GroundPolicies), "what becomes of characters that are taken for ASCII ones"},
-		{"scope", live, word(&g.Scope, GroundScopes[0], GroundScopes, GroundScopes), "which texts that is about ([scrub](scrub.md))"},
-		{"domains", live, groundPath(&g.Domains), "a registry of domains; default: the built-in one"},
-		{"did_web", live, boolean(&g.DIDWeb, false), "fetch the keys of did:web identifiers"},
+		{"policy", live, word(&g.Policy, GroundPolicies[0], GroundPolicies, GroundPolicies), "what becomes of characters that are taken for ASCII ones: `replace` or `flag` them, or `reject` the text"},
+		{"scope", live, word(&g.Scope, GroundScopes[0], GroundScopes, GroundScopes), "which of them: every one (`literal`), or where a word pretends (`mixed`) ([scrub](scrub.md))"},
+		{"domains", live, groundPath(&g.Domains), "a registry of consensus domains; default: the built-in one"},
+		{"did_web", live, boolean(&g.DIDWeb, false), "fetch the keys of did:web identifiers, over https"},
 		{"verdicts", live, texts(&g.Verdicts, "a verdict", text, same), "names of verdicts beside the built-in ones"},
 		{"profiles", live, texts(&g.Profiles, "`file:PATH`", (*compiler).groundPath, fileReference), "each consensus profile that a query may name"},
-		{"default_profile", live, parsed(&g.Default, "string", text), "identifier of one of them; default: every domain alike"},
-		{"validators", live, groundPath(&g.Validators), "what is known of validators"},
+		{"default_profile", live, parsed(&g.Default, "string", text), "identifier of the profile for queries that name none; default: every domain alike"},
+		{"validators", live, groundPath(&g.Validators), "reputation of validators, and trust in them; default: all alike"},
 		{"issuers", live, texts(&g.Issuers, "a DID", text, same), "DIDs whose cascade events are believed, beside the operator's"},
 		{"peers", live, objects(&g.Peers, maxPeers, (*GroundPeer).members, nil), "feeds that are taken over"},
-		{"dangerously_ingest_untyped", live, boolean(&g.DangerouslyIngestUntyped, false), "accept texts that are not plain"},
-		{"dangerously_rfc_set_only", live, boolean(&g.DangerouslyRFCSetOnly, false), "remove only the hidden characters that the RFC names"},
+		{"dangerously_ingest_untyped", live, boolean(&g.DangerouslyIngestUntyped, false), "accept texts with markup, links or encoded data, for records of old; what they are in says `sanitation_version` none"},
+		{"dangerously_rfc_set_only", live, boolean(&g.DangerouslyRFCSetOnly, false), "remove only the 156 hidden characters that the RFC names; every answer says `sanitation_version` none"},
 	}
 }
 

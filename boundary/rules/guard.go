@@ -64,10 +64,10 @@ const (
 func (g *Guard) members() []member {
 	return []member{
 		{"upstream", live, parsed(&g.Upstream, "an http or https URL", (*compiler).upstream), "the provider, such as https://api.openai.com/v1"},
-		{"key", live, reference(&g.Key), "key for the provider; default: clients bring their own"},
-		{"mode", live, word(&g.Audit, false, enforceOrAudit, []bool{false, true}), "`audit` holds nothing, and records what would have been held"},
-		{"fail", live, word(&g.FailOpen, false, []string{"closed", "open"}, []bool{false, true}), "what happens to a call that could not be decided: `closed` refuses it"},
-		{"buffer", live, boolean(&g.Buffer, false), "hold every answer whole"},
+		{"key", live, reference(&g.Key), "key for the provider; without it, clients bring their own"},
+		{"mode", live, word(&g.Audit, false, enforceOrAudit, []bool{false, true}), "`enforce` holds privileged calls; `audit` holds nothing, and records what would have been held"},
+		{"fail", live, word(&g.FailOpen, false, []string{"closed", "open"}, []bool{false, true}), "what happens to a call that could not be decided: `closed` refuses it, `open` lets it through"},
+		{"buffer", live, boolean(&g.Buffer, false), "hold every answer whole: a streamed one can be repaired then, and text comes only at its end"},
 		{"pass", live, list(&g.Pass, nil, maxGuardNames, `a method and a path, such as "GET /v1/files/*?limit&after"`, isGuardRoute),
 			"routes that are forwarded although nothing inspects their answers"},
 		{"guess", live, opposite(&g.NoGuess), "take a tool for read-only whose name says so; `false`: what no pattern matches is privileged"},
@@ -100,7 +100,7 @@ func (g *Guard) members() []member {
 		{"quarantine", live, section(func() []member {
 			q := &g.Quarantine
 			return []member{
-				{"scope", live, word(&q.Scope, "", scopeWords, scopeWords), "what gateways on the same store withhold: the text, results of its tool, or of its server"},
+				{"scope", live, word(&q.Scope, "", scopeWords, scopeWords), "what gateways on the same store withhold once a text has taken control: that text, all results of its tool, or of its server"},
 				{"from", live, someShare(&q.From), "severity from which they do"},
 				{"for", live, duration(&q.For, 0, time.Minute, 365*24*time.Hour), "how long"},
 			}

@@ -51,10 +51,11 @@ type value struct {
 	inner  func() []member // the rows of an object that is there; nil: it is not there
 	sample func() []member // the rows of any such object or element, with its defaults
 
-	kind   string // what may stand there, for the page
-	schema schema // the same, for editors
-	each   schema // what else holds for each element
-	short  schema // what may stand in place of an element; nil: nothing
+	words  []string // that may stand there; nil: others may
+	kind   string   // what may stand there, for the page
+	schema schema   // the same, for editors
+	each   schema   // what else holds for each element
+	short  schema   // what may stand in place of an element; nil: nothing
 }
 
 // A form says what the rows of a value belong to.
@@ -138,6 +139,7 @@ func (v value) saying(more schema) value {
 // word is one of a few words. What is none of values is not shown.
 func word[T comparable](v *T, or T, words []string, values []T) value {
 	return value{
+		words: words,
 		reset: func() { *v = or },
 		read:  func(c *compiler, p place) { *v = choice(&c.reader, p, words, values) },
 		write: func(d *dumper, name string) {

@@ -90,22 +90,22 @@ func (s *Server) members(r *Rules) []member {
 		}).when(func() bool { return s.client == "" }), "where the server is"},
 		{"headers", ends | withURL, variables(&s.Headers, (*compiler).headers), "that requests carry, but for those that belong to the transport: `Host`, `Accept`, `Content-…`, `Mcp-…` and the like"},
 		{"transport", ends | withURL, word(&s.Transport, wire.AutoTransport, wire.TransportWords, []wire.Transport{wire.AutoTransport, wire.StreamableHTTP, wire.HTTPWithSSE}).when(hasURL),
-			"what the server speaks; `sse` is the transport of 2024-11-05"},
+			"what the server at the URL speaks: `http`, streamable HTTP; `sse`, the HTTP+SSE of 2024-11-05; `auto`, the second if it does not speak the first"},
 		{"env", ends | withCommand, variables(&s.Env, (*compiler).env), "environment variables, beside the harmless ones that every child gets"},
 		{"cwd", ends | withCommand, parsed(&s.Cwd, "path of a directory", func(c *compiler, p place) string {
 			if dir := c.text(p, maxText); dir != "" {
 				return c.opt.locate(dir)
 			}
 			return ""
-		}).when(hasCommand), "working directory; default: that of the gateway"},
+		}).when(hasCommand), "working directory of the server; default: that of Pellucid"},
 		{"share", ends | withCommand, word(&s.Share, PerSession, []string{"session", "shared"}, []Share{PerSession, Shared}).when(hasCommand),
 			"`session`: a process for each session; `shared`: one for all"},
-		{"pin", live, checked(&s.Pin, "", "1 to 256 printable characters of ASCII", IsPinName), "the name of its pin; default: its identity ([Admission](#admission))"},
+		{"pin", live, checked(&s.Pin, "", "1 to 256 printable characters of ASCII", IsPinName), "pin the server under this name, and not under its identity, which is a digest of its command or URL: for two servers that have the same command and say different things ([Admission](#admission))"},
 		{"admission", live, s.Admission.section(), "members that differ from the top-level `admission`"},
 		{"prefix", live, checked(&s.Prefix, "", "a prefix of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", isName), "of its tools at `/mcp`; default: its name"},
 		{"scopes", live, scopes(&s.Scopes), "that a principal needs, all of them"},
 		{"dangerously_allow_sampling", live, boolean(&s.DangerouslyAllowSampling, false),
-			"let the server put words before the client's model. A server that asks and is refused is told of this member, and `pellucid doctor` names it"},
+			"let the server put words before the client's model: they are scrubbed and marked, which does not make them harmless"},
 	}, s.settings.members(r, ofServer), []member{
 		{"tools", live, toolTable(s, r), "settings by the name or pattern of tools ([Tools](#tools))"},
 	})

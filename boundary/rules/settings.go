@@ -55,15 +55,13 @@ const (
 )
 
 var (
-	frameWords = []string{"fence", "meta", "llm"}
-	frameKinds = []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}
+	Frames      = Words[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
+	Profiles    = Words[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
+	Validations = Words[gateway.Mode]{[]string{"enforce", "audit", "off"}, []gateway.Mode{gateway.Enforce, gateway.Audit, gateway.Off}}
+
 	// Of a tool the last of fenceWords alone can be said: it reads no resource.
 	fenceWords      = []string{"resources", "prompts", anyType}
 	structuredWords = []string{"keep", "text"}
-	modeWords       = []string{"enforce", "audit", "off"}
-	modes           = []gateway.Mode{gateway.Enforce, gateway.Audit, gateway.Off}
-	profileWords    = []string{"faithful", "mcp"}
-	profiles        = []gateway.Profile{gateway.Faithful, gateway.MCP}
 )
 
 // members are what may be set at a level, in a file of r.
@@ -73,16 +71,16 @@ func (s *settings) members(r *Rules, at level) []member {
 		out = []member{{"allow", live, opposite(&s.denied), "`false` leaves the tool out of the list, and refuses its calls"}}
 	}
 	out = append(out, []member{
-		{"profile", live, word(&s.profile, gateway.Faithful, profileWords, profiles), "how text is scrubbed ([scrub](scrub.md))"},
-		{"frame", live, word(&s.frame, frame.KindFence, frameWords, frameKinds), "how a tool's text is marked ([frame](frame.md))"},
-		{"fence", live, fence(&s.framing, at), "what is framed beside the text of tools ([Framing](#framing))"},
-		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text`: structuredContent becomes a framed text block"},
-		{"validate", live, word(&s.validation.Mode, gateway.Enforce, modeWords, modes), "the form of messages ([shape](shape.md)) and `outputSchema`"},
+		{"profile", live, word(&s.profile, gateway.Faithful, Profiles.words, Profiles.values), "how text is scrubbed: `faithful` (removals only), or `mcp` (the text becomes NFKC too, which changes digits, fractions and some scripts) ([scrub](scrub.md))"},
+		{"frame", live, word(&s.frame, frame.KindFence, Frames.words, Frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
+		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools: what is read of resources, messages of prompts, and with `any-type` also text of resources that a program parses, as JSON and HTML; `all` is each of these ([Framing](#framing))"},
+		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text` delivers structured content as JSON between tags, and takes `outputSchema` from the tools"},
+		{"validate", live, word(&s.validation.Mode, gateway.Enforce, Validations.words, Validations.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
 		{"unverifiable", live, word(&s.validation.PassUnverifiable, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
 		{"max_chars", live, integer(&s.maxChars, 1<<20, minChars, maxChars), "characters of a text, behind which it is cut"},
 		{"timeout", live, duration(&s.timeout, 10*time.Minute, time.Second, maxTimeout), "how long the server may be silent about a request"},
 		{"privileged", live, boolean(&s.privileged, true), "`false`: delivered even if evidence is required and cannot be written"},
-		{"hold", live, codes(&s.hold), "finding codes for which a result is held ([scrub](scrub.md))"},
+		{"hold", live, codes(&s.hold), "hold a tool's result for review where one of these is found in it, `hidden-tag` for one ([scrub](scrub.md)), instead of delivering it without"},
 		{"classify", live, list(&s.classifiers, []string{Local}, maxOfTool, "the name of a classifier of this file, or local",
 			func(name string) bool { return r.Classifiers[name] != nil }), "classifiers that judge results; `[]`: no classifier"},
 	}...)

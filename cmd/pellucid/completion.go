@@ -32,7 +32,7 @@ func completionPlaces(n *kong.Node) []completion.Place {
 	p := completion.Place{Path: n.FullPath()}
 	for _, group := range n.AllFlags(true) {
 		for _, f := range group {
-			ch := completion.Choice{Word: "--" + f.Name, Help: oneLine(f.Help), Takes: !f.IsBool() && !f.IsCounter()}
+			ch := completion.Choice{Word: "--" + f.Name, Help: oneLine(helpOf(f.Value)), Takes: !f.IsBool() && !f.IsCounter()}
 			if f.Enum != "" {
 				ch.Values = f.EnumSlice()
 			}

@@ -29,14 +29,14 @@ type groundDB struct {
 // groundRules are how attestations are checked and made safe: the same for all that
 // put them into one store.
 type groundRules struct {
-	Policy  string   `enum:"replace,reject,flag" default:"replace" help:"What is done with characters that are taken for ASCII ones: ${enum}."`
-	Scope   string   `enum:"literal,mixed" default:"literal" help:"Which of them: every one (literal), or where a word pretends (mixed)."`
-	Domains string   `placeholder:"FILE" help:"Registry of consensus domains; the built-in one if absent."`
+	Policy  string   `enum:"replace,reject,flag" default:"replace" help:"@ground.policy"`
+	Scope   string   `enum:"literal,mixed" default:"literal" help:"@ground.scope"`
+	Domains string   `placeholder:"FILE" help:"@ground.domains"`
 	Verdict []string `placeholder:"NAME" help:"Verdict that is known beside the built-in ones; may be repeated."`
-	DIDWeb  bool     `name:"did-web" help:"Fetch the keys of did:web identifiers, over https."`
+	DIDWeb  bool     `name:"did-web" help:"@ground.did_web"`
 
-	DangerouslyIngestUntyped bool `help:"Accept texts with markup, links or encoded data, for records of old; what they are in says sanitation_version none."`
-	DangerouslyRFCSetOnly    bool `name:"dangerously-rfc-set-only" help:"Remove only the 156 hidden characters that the RFC names; every answer says sanitation_version none."`
+	DangerouslyIngestUntyped bool `help:"@ground.dangerously_ingest_untyped"`
+	DangerouslyRFCSetOnly    bool `name:"dangerously-rfc-set-only" help:"@ground.dangerously_rfc_set_only"`
 }
 
 // setup is what the flags say, as a file would say it.

@@ -21,8 +21,8 @@ type groundServeCmd struct {
 	groundDB
 	groundRules
 	Profile        []string `sep:"none" placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) that a query may name; may be repeated."`
-	DefaultProfile string   `placeholder:"ID" help:"The one for queries that name none; every domain alike if absent."`
-	Validators     string   `placeholder:"FILE" completion:"files" help:"Reputation of validators, and trust in them; all alike if absent."`
+	DefaultProfile string   `placeholder:"ID" help:"@ground.default_profile"`
+	Validators     string   `placeholder:"FILE" completion:"files" help:"@ground.validators"`
 	Issuer         []string `sep:"none" placeholder:"DID" help:"Issuer whose cascade events are believed, beside this installation's operator; may be repeated."`
 	Tokens         string   `placeholder:"FILE" completion:"files" help:"Who has which bearer token and which scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
 	Token          string   `placeholder:"REF" help:"One bearer token with all scopes: env:NAME or file:PATH."`

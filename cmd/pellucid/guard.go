@@ -20,22 +20,22 @@ type guardCmd struct {
 	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Listen there (default ${default})."`
 	Upstream string `placeholder:"URL" help:"The provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
 	stateDB
-	Mode       string   `enum:"enforce,audit," default:"" help:"enforce holds privileged calls; audit holds nothing, and records what would have been held (default enforce)."`
-	Fail       string   `enum:"closed,open," default:"" help:"What happens to a call that could not be decided: closed refuses it, open lets it through (default closed)."`
-	Buffer     bool     `help:"Hold every answer whole: a streamed one can be repaired then, and text comes only at its end."`
+	Mode       string   `enum:"enforce,audit," default:"" help:"@guard.mode Default: enforce."`
+	Fail       string   `enum:"closed,open," default:"" help:"@guard.fail Default: closed."`
+	Buffer     bool     `help:"@guard.buffer"`
 	Pass       []string `sep:"none" placeholder:"ROUTE" help:"Route that is forwarded although nothing inspects its answers, such as 'GET /v1/files/*?limit&after'; may be repeated."`
 	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls need a verdict, whatever else is said; may be repeated."`
 	ReadOnly   []string `sep:"none" placeholder:"GLOB" help:"Tool that only looks; may be repeated."`
 	NoGuess    bool     `help:"Do not take tools for read-only whose name says so, or the surface that was approved."`
 	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is third-party text as well; may be repeated."`
-	Key        string   `placeholder:"REF" help:"Key for the provider: env:NAME or file:PATH. Without it, clients bring their own."`
+	Key        string   `placeholder:"REF" help:"@guard.key REF is env:NAME or file:PATH."`
 	Tokens     string   `placeholder:"FILE" completion:"files" help:"Who may ask, with which bearer token (scope guard:ask). Needs a key."`
 	hostFlags
 	Calls      *int   `placeholder:"N" help:"Calls of the model that one decision may take (default 12)."`
 	Factor     *int   `placeholder:"N" help:"Tokens that one decision may take, as a multiple of what the held answer has cost (default 3)."`
 	Seconds    *int   `placeholder:"N" help:"Time that one decision may take (default 60)."`
 	Severity   *int   `placeholder:"N" help:"From this severity on (0 to 1000), a source is blamed and withheld (default 250)."`
-	Quarantine string `enum:"text,tool,server,off," default:"" help:"What gateways on the same database hold once a text has taken control: that text, all results of its tool, or of its server (default text)."`
+	Quarantine string `enum:"text,tool,server,off," default:"" help:"@guard.quarantine.scope Default: text."`
 	Workers    int    `placeholder:"N" help:"Run audits as jobs in the database, which has to be Postgres, and work on so many of them at the same time. Several guards share them, and one that dies loses none. Needs audit mode and a key."`
 	logFlags
 }

@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -92,7 +94,20 @@ func newParser(c *cli, e *env) (*kong.Kong, error) {
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
 		kong.Bind(e),
+		kong.ValueFormatter(helpOf),
 	)
+}
+
+// helpOf is the help of a flag. "@PATH" at its start stands for what the member of the
+// configuration at PATH means.
+func helpOf(v *kong.Value) string {
+	help := kong.DefaultHelpValueFormatter(v)
+	path, member := strings.CutPrefix(help, "@")
+	if !member {
+		return help
+	}
+	path, rest, _ := strings.Cut(path, " ")
+	return strings.TrimSpace(rules.Help()[path].Text + " " + rest)
 }
 
 // report tells a person what went wrong, if anything did, and returns the exit code.

@@ -27,23 +27,23 @@ import (
 // wrapCmd puts one server behind the boundary, with this process's standard
 // input and output as the client's end.
 type wrapCmd struct {
-	Profile   string        `enum:"faithful,mcp" default:"faithful" help:"How text is scrubbed: faithful (removals only), or mcp (the text becomes NFKC too, which changes digits, fractions and some scripts)."`
+	Profile   string        `enum:"faithful,mcp" default:"faithful" help:"@defaults.profile"`
 	Name      string        `default:"server" help:"Name of the server in frames and records."`
-	Frame     string        `enum:"fence,meta,llm" default:"fence" help:"fence puts the text of tools between tags; meta marks it in _meta only, for programs that parse it; llm puts it into the envelope of text that an external language model has written."`
+	Frame     string        `enum:"fence,meta,llm" default:"fence" help:"@defaults.frame"`
 	LLM       llmFlags      `embed:"" prefix:"llm-"`
-	Validate  string        `enum:"enforce,audit,off" default:"enforce" help:"What becomes of structured content that its tool's outputSchema refuses: enforce withholds it, audit records it."`
+	Validate  string        `enum:"enforce,audit,off" default:"enforce" help:"@defaults.validate"`
 	Env       []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
-	Cwd       string        `placeholder:"DIR" help:"Working directory of the server."`
+	Cwd       string        `placeholder:"DIR" help:"@servers.cwd"`
 	URL       string        `name:"url" help:"Wrap the server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
-	Transport string        `enum:"auto,http,sse" default:"auto" help:"What the server at the URL speaks: http, streamable HTTP; sse, the HTTP+SSE of 2024-11-05; auto, the second if it does not speak the first."`
+	Transport string        `enum:"auto,http,sse" default:"auto" help:"@servers.transport"`
 	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
-	Timeout   time.Duration `default:"10m" help:"How long the server may be silent about a request."`
+	Timeout   time.Duration `default:"10m" help:"@defaults.timeout"`
 	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before a word of it passes, and pin it: enforce holds what differs later until pellucid pins approve, audit records it, off scrubs and checks nothing."`
-	Pin       string        `placeholder:"NAME" help:"Pin the server under this name, and not under its identity, which is a digest of its command or URL: for two servers that have the same command and say different things."`
+	Pin       string        `placeholder:"NAME" help:"@servers.pin"`
 	Wide      bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, but for those of emoji and languages; with --no-wide only the 151 of the published set SUSPICIOUS_UNICODE, so that a text hidden in others counts as clean."`
 	Review    reviewFlags   `embed:""`
-	Sampling  bool          `name:"dangerously-allow-sampling" help:"Let the server put words before the client's model: they are scrubbed and marked, which does not make them harmless."`
-	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"Record decisions in the ledger: best-effort counts what cannot be written, required withholds results then; off appends lines to decisions.jsonl."`
+	Sampling  bool          `name:"dangerously-allow-sampling" help:"@servers.dangerously_allow_sampling"`
+	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"@evidence.mode"`
 	Classify  bool          `help:"Have the model that comes with the program judge results behind their delivery; what it suspects is logged and recorded, and changes nothing."`
 	Policy    string        `placeholder:"PRESET|FILE" completion:"files" help:"Decide about calls and results by a policy: observe, standard, strict, or that of a configuration, of which nothing else is read (see docs/spec/policy.md); implies --quarantine."`
 	tokenFlags

@@ -11,8 +11,8 @@ import (
 
 // framingFlags say what is framed beside the text of tools.
 type framingFlags struct {
-	Fence      []string `enum:"resources,prompts,any-type,all" help:"What is put between tags beside the text of tools: what is read of resources, messages of prompts, and with any-type also text of resources that a program parses, as JSON and HTML; all is each of these."`
-	Structured string   `enum:"keep,text" default:"keep" help:"text delivers structured content as JSON between tags, and takes outputSchema from the tools."`
+	Fence      []string `enum:"resources,prompts,any-type,all" help:"@defaults.fence"`
+	Structured string   `enum:"keep,text" default:"keep" help:"@defaults.structured"`
 }
 
 func (f *framingFlags) check(frame string) error {

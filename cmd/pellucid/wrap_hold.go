@@ -12,7 +12,7 @@ import (
 
 // holdFlags say what wrap holds for review.
 type holdFlags struct {
-	Hold       []string `placeholder:"CODE,…" help:"Hold a tool's result for review where one of these is found in it (see docs/spec/scrub.md, \"hidden-tag\" for one), instead of delivering it without; implies --quarantine."`
+	Hold       []string `placeholder:"CODE,…" help:"@defaults.hold See docs/spec/scrub.md; implies --quarantine."`
 	Quarantine bool     `help:"Keep the results that are withheld, for pellucid quarantine."`
 	Reviewer   []string `placeholder:"AGE1…" help:"Keep them encrypted, so that only the identities (private keys) of these public keys of age can read and release them; implies --quarantine."`
 	stateDB

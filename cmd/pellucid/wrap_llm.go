@@ -19,7 +19,7 @@ type llmFlags struct {
 	Source   string `placeholder:"LABEL" help:"Label of the service (default: the tag's NAME)."`
 	Model    string `placeholder:"LABEL" help:"Label of the model (default: what the answer names)."`
 	Search   bool   `help:"The answers are what a search found: no model has written them."`
-	Grounded bool   `help:"The answers rest on live web search."`
+	Grounded bool   `help:"@servers.llm.grounded"`
 }
 
 func (f *llmFlags) check(used bool) error {

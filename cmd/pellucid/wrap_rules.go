@@ -41,7 +41,7 @@ func (c *wrapCmd) compile(o rules.Options, log *slog.Logger) (*rules.Rules, erro
 		return nil, err
 	}
 	r := rules.Sole(base, s, tool)
-	r.Review, r.Evidence = review, rules.Evidence{Mode: evidenceModes[c.Evidence]}
+	r.Review, r.Evidence = review, rules.Evidence{Mode: rules.EvidenceModes.Of(c.Evidence)}
 	if r.Tokens, err = c.tokenFlags.read("wrap"); err != nil {
 		return nil, err
 	}
@@ -51,18 +51,10 @@ func (c *wrapCmd) compile(o rules.Options, log *slog.Logger) (*rules.Rules, erro
 	return r, nil
 }
 
-var (
-	wrapProfiles  = map[string]gateway.Profile{"mcp": gateway.MCP, "faithful": gateway.Faithful}
-	validateModes = map[string]gateway.Mode{"enforce": gateway.Enforce, "audit": gateway.Audit, "off": gateway.Off}
-	frameKinds    = map[string]frame.Kind{"fence": frame.KindFence, "meta": frame.KindMeta, "llm": frame.KindLLM}
-	pinModes      = map[string]rules.Pins{"enforce": rules.PinsEnforce, "audit": rules.PinsAudit, "off": rules.PinsOff}
-	evidenceModes = map[string]rules.EvidenceMode{"off": rules.NoEvidence, "best-effort": rules.BestEffort, "required": rules.Required}
-)
-
 // tool is what applies to every tool of the server.
 func (c *wrapCmd) tool() (t rules.Tool, err error) {
-	t.Rule = gateway.Rule{Profile: wrapProfiles[c.Profile], Frame: frameKinds[c.Frame], Framing: c.framingFlags.read(), Timeout: c.Timeout,
-		Validation: gateway.Validation{Mode: validateModes[c.Validate], PassUnverifiable: true}}
+	t.Rule = gateway.Rule{Profile: rules.Profiles.Of(c.Profile), Frame: rules.Frames.Of(c.Frame), Framing: c.framingFlags.read(), Timeout: c.Timeout,
+		Validation: gateway.Validation{Mode: rules.Validations.Of(c.Validate), PassUnverifiable: true}}
 	if t.Rule.Frame == frame.KindLLM {
 		if t.Rule.LLM, err = c.LLM.compile(); err != nil {
 			return t, exit.With(exit.Usage, err)
@@ -80,7 +72,7 @@ func (c *wrapCmd) tool() (t rules.Tool, err error) {
 // server is the server that is wrapped.
 func (c *wrapCmd) server(o rules.Options, log *slog.Logger) (s rules.Server, err error) {
 	s = rules.Server{Name: c.Name, Command: c.Command, Cwd: c.Cwd, Pin: c.Pin, DangerouslyAllowSampling: c.Sampling,
-		Admission: rules.Admission{Pins: pinModes[c.Pins], Wide: c.Wide}}
+		Admission: rules.Admission{Pins: rules.PinModes.Of(c.Pins), Wide: c.Wide}}
 	if c.URL == "" {
 		c.environment(&s, log)
 		return s, nil
