@@ -125,10 +125,10 @@ func (w *Wrap) Close() {
 // Run relays between the client at front and the server until one of them is gone or ctx ends.
 // It closes front. The server is checked before a word of it passes, unless its rules say that
 // nothing is pinned. A client that has closed its side gets what it has asked for, as long as it reads.
-func (w *Wrap) Run(ctx context.Context, front wire.ReadConn) error {
+func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	client := &client{Conn: wire.Push(front), left: func() {
+	client := &client{Conn: front, left: func() {
 		if w.unread != nil && w.unread(ctx) {
 			stop()
 		}

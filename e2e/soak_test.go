@@ -52,7 +52,7 @@ func TestSoakChildren(t *testing.T) {
 		defer children.Add(-1)
 		defer p.Stop(context.Background())
 		up := wire.NewLines(p.Stdout, p.Stdin, wire.LinesOptions{Limits: strictjson.Limits{MendSurrogates: true}})
-		return gateway.Run(ctx, s, wire.Push(up), gateway.Config{Name: "upstream", Sink: gateway.NewLines(io.Discard)})
+		return gateway.Run(ctx, s, up, gateway.Config{Name: "upstream", Sink: gateway.NewLines(io.Discard)})
 	}
 	front := wire.NewFront(wire.FrontOptions{Sessions: room, Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
 		go func() { ended(serve(ctx, s)) }()

@@ -75,7 +75,7 @@ func (p *peer) dial(context.Context) (wire.Conn, error) {
 			}
 		}
 	}()
-	return &piped{wire.Push(wire.NewLines(fromServer, toServer, wire.LinesOptions{})), func() { toServer.Close(); fromServer.Close(); <-done }}, nil
+	return &piped{wire.NewLines(fromServer, toServer, wire.LinesOptions{}), func() { toServer.Close(); fromServer.Close(); <-done }}, nil
 }
 
 type piped struct {

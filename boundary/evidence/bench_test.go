@@ -118,7 +118,7 @@ func newSession(tb testing.TB, w way) *session {
 			m.Release()
 		}
 	}()
-	go gateway.Run(ctx, wire.Push(wire.NewLines(gatewayIn, gatewayOut, wire.LinesOptions{})), wire.Push(wire.NewLines(upIn, upOut, wire.LinesOptions{})),
+	go gateway.Run(ctx, wire.NewLines(gatewayIn, gatewayOut, wire.LinesOptions{}), wire.NewLines(upIn, upOut, wire.LinesOptions{}),
 		gateway.Config{Name: "bench", Sink: w.sink, RequireEvidence: w.required})
 	s := &session{to: clientOut, from: bufio.NewReaderSize(clientIn, 64<<10)}
 	tb.Cleanup(func() { clientOut.Close(); clientIn.Close() })

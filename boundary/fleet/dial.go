@@ -54,7 +54,7 @@ func Start(c child.Command) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := wire.Push(wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits}))
+	lines := wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits})
 	return &Child{Conn: lines, proc: proc, gone: make(chan struct{})}, nil
 }
 

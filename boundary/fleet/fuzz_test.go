@@ -19,7 +19,7 @@ func scripted(result string, before ...func(wire.ReadConn, *wire.Message)) Diale
 	return func(context.Context) (wire.Conn, error) {
 		toServer, fromUs := io.Pipe()
 		toUs, fromServer := io.Pipe()
-		server := wire.NewLines(toServer, fromServer, wire.LinesOptions{})
+		server := wire.Pull(wire.NewLines(toServer, fromServer, wire.LinesOptions{}))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -39,7 +39,7 @@ func scripted(result string, before ...func(wire.ReadConn, *wire.Message)) Diale
 				}
 			}
 		}()
-		return wire.Push(&inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{}), func() { server.Close(); <-done }}), nil
+		return &inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{}), func() { server.Close(); <-done }}, nil
 	}
 }
 
@@ -70,7 +70,7 @@ func FuzzUnionClient(f *testing.F) {
 		if err := fl.Set(servers); err != nil {
 			t.Fatal(err)
 		}
-		c := Client{Conn: wire.Push(wire.NewLines(io.NopCloser(strings.NewReader(string(lines)+"\n")), io.Discard, wire.LinesOptions{}))}
+		c := Client{Conn: wire.NewLines(io.NopCloser(strings.NewReader(string(lines)+"\n")), io.Discard, wire.LinesOptions{})}
 		if modern {
 			c.Era = wire.Modern
 		}
@@ -99,7 +99,7 @@ func BenchmarkCall(b *testing.B) {
 	for name, serve := range map[string]func(context.Context, wire.Conn) error{"alone": one(f, "a"), "as one": all(f, wire.Legacy)} {
 		b.Run(name, func(b *testing.B) {
 			toClient, fromClient, done := serveLines(serve)
-			client := wire.NewLines(toClient, fromClient, wire.LinesOptions{})
+			client := wire.Pull(wire.NewLines(toClient, fromClient, wire.LinesOptions{}))
 			ask := func(id int64, method, params string) {
 				request(b, client, id, method, params)
 				for {

@@ -67,7 +67,7 @@ func TestUnionByTable(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"said"}}`)
 	f := fleetOf(t, Options{}, Server{Name: "a", Dial: dial, Config: config("a")})
 	toClient, fromClient, done := serveLines(all(f, wire.Legacy))
-	client := wire.NewLines(toClient, fromClient, wire.LinesOptions{})
+	client := wire.Pull(wire.NewLines(toClient, fromClient, wire.LinesOptions{}))
 	defer func() { fromClient.Close(); <-done; client.Close() }()
 	var said []string
 	var last int64

@@ -59,12 +59,12 @@ func sdk(server func() *mcp.Server) (Dialer, *atomic.Int64) {
 			_ = server().Run(ctx, &mcp.IOTransport{Reader: toServer, Writer: fromServer})
 			fromServer.Close()
 		}()
-		return wire.Push(&inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{Limits: ServerLimits}), func() {
+		return &inProcess{wire.NewLines(toUs, fromUs, wire.LinesOptions{Limits: ServerLimits}), func() {
 			stop()
 			toServer.Close()
 			fromServer.Close()
 			<-done
-		}}), nil
+		}}, nil
 	}, &dials
 }
 
@@ -152,7 +152,7 @@ func serveLines(serve func(context.Context, wire.Conn) error) (toClient *io.Pipe
 	toClient, fromUs := io.Pipe()
 	done = make(chan error, 1)
 	go func() {
-		done <- serve(context.Background(), wire.Push(wire.NewLines(toUs, fromUs, wire.LinesOptions{})))
+		done <- serve(context.Background(), wire.NewLines(toUs, fromUs, wire.LinesOptions{}))
 		fromUs.Close()
 	}()
 	return toClient, fromClient, done

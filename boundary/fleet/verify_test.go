@@ -35,7 +35,7 @@ func TestVerify(t *testing.T) {
 		answers, toClient := io.Pipe()
 		done := make(chan error, 1)
 		go func() {
-			done <- f.Serve(context.Background(), "s", Client{Conn: wire.Push(wire.NewLines(fromClient, toClient, wire.LinesOptions{})), Era: wire.Legacy})
+			done <- f.Serve(context.Background(), "s", Client{Conn: wire.NewLines(fromClient, toClient, wire.LinesOptions{}), Era: wire.Legacy})
 		}()
 		go fmt.Fprintln(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 		line := make([]byte, 1<<16)
@@ -90,7 +90,7 @@ func TestCut(t *testing.T) {
 			answers, toClient := io.Pipe()
 			done := make(chan error, 1)
 			go func() {
-				done <- f.Serve(context.Background(), "s", Client{Conn: wire.Push(wire.NewLines(fromClient, toClient, wire.LinesOptions{})), Era: wire.Legacy})
+				done <- f.Serve(context.Background(), "s", Client{Conn: wire.NewLines(fromClient, toClient, wire.LinesOptions{}), Era: wire.Legacy})
 			}()
 			lines := bufio.NewScanner(answers)
 			lines.Buffer(nil, 1<<20)

@@ -112,10 +112,10 @@ func (c *course) greet() string {
 }
 
 // pipeConns are two ends of a pair of pipes.
-func pipeConns() (a, b *wire.Lines) {
+func pipeConns() (a, b wire.ReadConn) {
 	ar, bw := io.Pipe()
 	br, aw := io.Pipe()
-	return wire.NewLines(ar, aw, wire.LinesOptions{Limits: testLimits}), wire.NewLines(br, bw, wire.LinesOptions{Limits: testLimits})
+	return wire.Pull(wire.NewLines(ar, aw, wire.LinesOptions{Limits: testLimits})), wire.Pull(wire.NewLines(br, bw, wire.LinesOptions{Limits: testLimits}))
 }
 
 // posted is a Conn that writes behind the back of whoever reads it: pipes hold

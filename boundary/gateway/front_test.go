@@ -41,7 +41,7 @@ func newStack(t testing.TB, s *mcp.Server, over string, modern bool, adjust ...f
 		upstream = httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
 			&mcp.StreamableHTTPOptions{Stateless: modern, PropagateRequestCancellation: true}))
 	}
-	serve := func(ctx context.Context, c wire.ReadConn) error {
+	serve := func(ctx context.Context, c wire.Conn) error {
 		k.runs.Add(1)
 		cfg := Config{Name: "real", Sink: &memory{}, DangerouslyAllowSampling: true}
 		if upstream != nil {
@@ -49,18 +49,18 @@ func newStack(t testing.TB, s *mcp.Server, over string, modern bool, adjust ...f
 			if err != nil {
 				return err
 			}
-			return Run(ctx, wire.Push(c), up, cfg)
+			return Run(ctx, c, up, cfg)
 		}
 		fromServer, serverW := io.Pipe()
 		serverR, toServer := io.Pipe()
 		served := make(chan error, 1)
 		go func() { served <- s.Run(ctx, &mcp.IOTransport{Reader: serverR, Writer: serverW}) }()
-		err := Run(ctx, wire.Push(c), wire.Push(wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits})), cfg)
+		err := Run(ctx, c, wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}), cfg)
 		<-served
 		return err
 	}
 	opt := wire.FrontOptions{Accept: func(ctx context.Context, c *wire.FrontSession, ended func(error)) {
-		go func() { ended(serve(ctx, wire.Pull(c))) }()
+		go func() { ended(serve(ctx, c)) }()
 	}}
 	for _, f := range adjust {
 		f(&opt)

@@ -141,8 +141,8 @@ func TestServerDoesNotRead(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, outR) }()
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(t.Context(), wire.Push(wire.NewLines(clientR, outW, wire.LinesOptions{})),
-			wire.Push(wire.NewLines(serverR, deafW, wire.LinesOptions{})), Config{Sink: &memory{}})
+		done <- Run(t.Context(), wire.NewLines(clientR, outW, wire.LinesOptions{}),
+			wire.NewLines(serverR, deafW, wire.LinesOptions{}), Config{Sink: &memory{}})
 	}()
 	for range 5000 {
 		if _, err := io.WriteString(serverW, `{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}`+"\n"); err != nil {
@@ -193,7 +193,7 @@ func TestConfig(t *testing.T) {
 		"limit": {Sink: failing{}, Timeout: -1}, "ceiling": {Sink: failing{}, MaxChars: 1},
 	} {
 		a, b := io.Pipe()
-		conn := wire.NewLines(a, b, wire.LinesOptions{})
+		conn := wire.Pull(wire.NewLines(a, b, wire.LinesOptions{}))
 		if err := Run(t.Context(), wire.Push(conn), wire.Push(conn), c); err == nil && name != "ceiling" {
 			t.Errorf("%s: accepted", name)
 		}

@@ -180,11 +180,11 @@ func TestAnswersOfOurOwnLast(t *testing.T) {
 		clientR, toClient := io.Pipe()
 		fromServer, serverW := io.Pipe()
 		serverR, toServer := io.Pipe()
-		front := &slowFront{ReadConn: wire.NewLines(strings.NewReader(tt.request+"\n"), toClient, wire.LinesOptions{}), closed: make(chan struct{})}
+		front := &slowFront{ReadConn: wire.Pull(wire.NewLines(strings.NewReader(tt.request+"\n"), toClient, wire.LinesOptions{})), closed: make(chan struct{})}
 		client, server := newPeer(t, clientR, nil), newPeer(t, serverR, serverW)
 		done := make(chan error, 1)
 		go func() {
-			done <- Run(t.Context(), wire.Push(front), wire.Push(wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits})), cfg)
+			done <- Run(t.Context(), wire.Push(front), wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}), cfg)
 		}()
 		var asked struct{ ID json.Number }
 		if err := json.Unmarshal([]byte(server.next()), &asked); err != nil {

@@ -144,8 +144,8 @@ func newRig(t *testing.T, adjust ...func(*Config)) *rig {
 	fromServer, serverW := io.Pipe()
 	serverR, toServer := io.Pipe()
 	r.client, r.server = newPeer(t, clientR, clientW), newPeer(t, serverR, serverW)
-	front := wire.NewLines(fromClient, toClient, wire.LinesOptions{})
-	up := wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits})
+	front := wire.Pull(wire.NewLines(fromClient, toClient, wire.LinesOptions{}))
+	up := wire.Pull(wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}))
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { r.done <- Run(ctx, wire.Push(front), wire.Push(up), cfg) }()
 	t.Cleanup(func() {

@@ -55,8 +55,8 @@ func sdkSession(t *testing.T, key frame.Key, version string) *mcp.ClientSession 
 	served, relayed := make(chan error, 1), make(chan error, 1)
 	go func() { served <- sdkServer().Run(ctx, &mcp.IOTransport{Reader: serverR, Writer: serverW}) }()
 	go func() {
-		relayed <- Run(ctx, wire.Push(wire.NewLines(fromClient, toClient, wire.LinesOptions{})),
-			wire.Push(wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits})),
+		relayed <- Run(ctx, wire.NewLines(fromClient, toClient, wire.LinesOptions{}),
+			wire.NewLines(fromServer, toServer, wire.LinesOptions{Limits: testLimits}),
 			Config{Name: "real", Key: key, Sink: &memory{}})
 	}()
 	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)

@@ -25,8 +25,8 @@ func serve(t testing.TB, answer script, first ...string) wire.ReadConn {
 	t.Helper()
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
-	client := wire.NewLines(fromServer, toServer, wire.LinesOptions{})
-	server := wire.NewLines(fromClient, toClient, wire.LinesOptions{})
+	client := wire.Pull(wire.NewLines(fromServer, toServer, wire.LinesOptions{}))
+	server := wire.Pull(wire.NewLines(fromClient, toClient, wire.LinesOptions{}))
 	done := make(chan struct{})
 	// A pipe of the operating system holds some bytes; these hold none.
 	inbox := make(chan *wire.Message, 4*maxChatter)

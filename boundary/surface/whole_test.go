@@ -25,7 +25,7 @@ func TestProbeApps(t *testing.T) {
 			dials.Add(1)
 			fromClient, toServer := io.Pipe()
 			fromServer, toClient := io.Pipe()
-			server, client := wire.NewLines(fromClient, toClient, wire.LinesOptions{}), wire.NewLines(fromServer, toServer, wire.LinesOptions{})
+			server, client := wire.Pull(wire.NewLines(fromClient, toClient, wire.LinesOptions{})), wire.Pull(wire.NewLines(fromServer, toServer, wire.LinesOptions{}))
 			done := make(chan struct{})
 			go func() {
 				defer close(done)

@@ -27,7 +27,7 @@ const (
 // stream that broke.
 func (a *Adapter) ServeStdio(ctx context.Context, o MCPOptions, in io.ReadCloser, out io.WriteCloser) error {
 	c := &lineConn{
-		lines: wire.NewLines(in, out, wire.LinesOptions{Limits: messageLimits}),
+		lines: wire.Pull(wire.NewLines(in, out, wire.LinesOptions{Limits: messageLimits})),
 		room:  make(chan struct{}, maxCalls), ids: map[any]bool{}, closed: make(chan struct{}),
 	}
 	// go-sdk waits for the answers under way before it closes, and one of them may
@@ -43,7 +43,7 @@ func (a *Adapter) ServeStdio(ctx context.Context, o MCPOptions, in io.ReadCloser
 
 // A lineConn is to go-sdk's stdio transport what front is to its HTTP handler.
 type lineConn struct {
-	lines *wire.Lines
+	lines wire.ReadConn
 	room  chan struct{} // a token for each request under way
 
 	mu     sync.Mutex

@@ -41,7 +41,7 @@ func overPipes(t *testing.T, ctx context.Context, s *mcp.Server, _ string) wire.
 		fromServer.Close()
 		<-served
 	})
-	return wire.NewLines(fromServer, toServer, wire.LinesOptions{})
+	return wire.Pull(wire.NewLines(fromServer, toServer, wire.LinesOptions{}))
 }
 
 // overHTTP runs the server over streamable HTTP.
@@ -97,7 +97,7 @@ func cross(t *testing.T, s *mcp.Server, era string, over link, wrap func(wire.Co
 	key, _ := frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	relayed := make(chan error, 1)
 	go func() {
-		relayed <- gateway.Run(ctx, wire.Push(wire.NewLines(fromClient, toClient, wire.LinesOptions{})), up,
+		relayed <- gateway.Run(ctx, wire.NewLines(fromClient, toClient, wire.LinesOptions{}), up,
 			gateway.Config{Name: "real", Key: key, Frame: frame.KindMeta, Sink: nowhere{}, DangerouslyAllowSampling: true, Log: slog.New(slog.NewTextHandler(testLog{t}, nil))})
 	}()
 	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, opt)

@@ -144,7 +144,10 @@ func TestFrontSlowNotification(t *testing.T) {
 		t.Errorf("Ended(%v)", err)
 	}
 	// Nothing starts this one.
-	b = newBench(t, func(o *FrontOptions) { o.patience = 500 * time.Millisecond })
+	b = newBench(t, func(o *FrontOptions) {
+		o.patience = 500 * time.Millisecond
+		o.Accept = func(context.Context, *FrontSession, func(error)) {}
+	})
 	resp = b.post(`{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"`+keyVersion+`":"2026-07-28"}}}`, modernHeaders...)
 	if body := all(t, resp); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "7408") {
 		t.Errorf("%d %s", resp.StatusCode, body)

@@ -92,7 +92,7 @@ func sdkClient(t *testing.T, up ReadConn, version string, progress func()) *mcp.
 	t.Helper()
 	r1, w1 := io.Pipe()
 	r2, w2 := io.Pipe()
-	front := NewLines(r1, w2, LinesOptions{})
+	front := pullLines(r1, w2, LinesOptions{})
 	done := make(chan struct{})
 	go func() { defer close(done); relay(context.Background(), front, up) }()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
@@ -203,7 +203,7 @@ func sdkUpstream(t *testing.T, opt *mcp.StreamableHTTPOptions) ReadConn {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { ss.Close() })
-		return NewLines(r2, w1, LinesOptions{})
+		return pullLines(r2, w1, LinesOptions{})
 	}
 	server := sayServer()
 	ts := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, opt))

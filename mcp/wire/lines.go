@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -34,92 +35,73 @@ func maxMessage(lim strictjson.Limits) int {
 // Lines is a Conn over two byte streams, one message a line: MCP's stdio
 // transport. Neither a reader that never ends a line nor a peer that stops
 // reading can hold up Close.
+//
+// One goroutine reads, from Start on, and calls the Receiver. A message is written by the goroutine
+// that calls Write where that can be interrupted, as on a pipe that this process has made; else by
+// one that lives as long as that takes.
 type Lines struct {
+	to  delivery
 	r   io.Reader
 	w   io.Writer
 	lim strictjson.Limits
 
 	batches atomic.Bool
+	limited deadliner     // w, if a write to it can be interrupted
+	pen     chan struct{} // room for the one who writes
 
-	in        chan incoming
-	out       chan *write
 	closed    chan struct{}
 	closeOnce sync.Once
 	closeErr  error
-	startRead sync.Once
-	startOut  sync.Once
 }
 
-type incoming struct {
-	m   *Message
-	err error
-}
+// deadliner is a stream of which a write under way can be ended, as one of *os.File that is a pipe.
+type deadliner interface{ SetWriteDeadline(time.Time) error }
 
-type write struct {
-	m    *Message
-	done chan error
-}
-
-var _ ReadConn = (*Lines)(nil)
+var _ Conn = (*Lines)(nil)
 
 // NewLines returns a Conn that reads lines from r and writes lines to w. Close
 // closes both where they are io.Closers.
 func NewLines(r io.Reader, w io.Writer, opt LinesOptions) *Lines {
-	return &Lines{
-		r: r, w: w, lim: opt.Limits,
-		in:     make(chan incoming),
-		out:    make(chan *write),
-		closed: make(chan struct{}),
+	l := &Lines{to: newDelivery(), r: r, w: w, lim: opt.Limits,
+		pen: make(chan struct{}, 1), closed: make(chan struct{})}
+	if d, can := w.(deadliner); can && d.SetWriteDeadline(time.Time{}) == nil {
+		l.limited = d
 	}
+	return l
 }
 
 // AllowBatches makes arrays of messages acceptable: only revision 2025-03-26 has them.
 func (l *Lines) AllowBatches(on bool) { l.batches.Store(on) }
 
-// Read returns the next message. It returns io.EOF once the peer has closed
-// its output, ErrClosed after Close, and ctx's error when ctx ends, which loses
-// nothing: the next Read goes on from there.
-func (l *Lines) Read(ctx context.Context) (*Message, error) {
-	l.startRead.Do(func() { go l.readLoop() })
-	select {
-	case <-l.closed: // before a message that happens to be ready
-		return nil, ErrClosed
-	default:
-	}
-	select {
-	case in, ok := <-l.in:
-		if !ok {
-			return nil, io.EOF
-		}
-		return in.m, in.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.closed:
-		return nil, ErrClosed
-	}
+// Start implements Conn. Ended gets io.EOF once the peer has closed its output, ErrClosed after
+// Close, also while a read goes on that cannot be interrupted.
+func (l *Lines) Start(r Receiver) {
+	l.to.start(r)
+	go l.read()
 }
 
-// readLoop is a goroutine of its own because a read of a pipe or terminal that
+// read is a goroutine of its own because a read of a pipe or terminal that
 // this process inherited cannot be interrupted.
-func (l *Lines) readLoop() {
-	defer close(l.in)
+func (l *Lines) read() {
 	lr := lineReader{r: l.r, max: maxMessage(l.lim)}
 	for {
+		select {
+		case <-l.closed:
+			return
+		default:
+		}
 		line, owned, err := lr.next()
 		var v *Violation
 		switch {
+		case err == nil:
+			l.decode(line, owned)
 		case errors.As(err, &v):
-			if !l.deliver(nil, v) {
-				return
-			}
-			continue
-		case err != nil:
-			if !gone(err) {
-				l.deliver(nil, err)
-			}
+			l.to.violation(v)
+		case gone(err):
+			l.to.end(io.EOF)
 			return
-		}
-		if !l.decode(line, owned) {
+		default:
+			l.to.end(err)
 			return
 		}
 	}
@@ -130,106 +112,156 @@ func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
 
-func (l *Lines) decode(line, owned []byte) bool {
+func (l *Lines) decode(line, owned []byte) {
 	if l.batches.Load() && line[0] == '[' {
 		for m, err := range decodeBatch(line, l.lim) {
-			if !l.deliver(m, err) {
-				return false
-			}
+			l.deliver(m, err)
 		}
-		return true
+		return
 	}
 	m, err := Decode(line, l.lim)
 	if err != nil {
 		PutBuffer(owned)
-		return l.deliver(nil, err)
+	} else {
+		m.buf = owned
 	}
-	m.buf = owned
-	return l.deliver(m, nil)
+	l.deliver(m, err)
 }
 
-func (l *Lines) deliver(m *Message, err error) bool {
-	select {
-	case l.in <- incoming{m, err}:
-		return true
-	case <-l.closed:
-		return false
+func (l *Lines) deliver(m *Message, err error) {
+	if err != nil {
+		l.to.violation(violationOf(err))
+	} else if !l.to.message(m) {
+		m.Release()
 	}
 }
 
 // Write sends one message as one line and returns when the peer's pipe has
 // taken it. If ctx ends first the message is still on its way; a later Write waits for it. Errors: ErrPeerClosed, ErrClosed, ctx's.
 func (l *Lines) Write(ctx context.Context, m *Message) error {
-	l.startOut.Do(func() { go l.writeLoop() })
 	select {
 	case <-l.closed:
 		return ErrClosed
 	default:
 	}
-	w := &write{m: m, done: make(chan error, 1)}
 	select {
-	case l.out <- w:
+	case l.pen <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-l.closed:
 		return ErrClosed
 	}
+	out := newLine(m)
+	if l.limited != nil {
+		if over, err := l.writeWithin(ctx, out); over {
+			return l.wrote(out, err)
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- l.wrote(out, out.to(l.w)) }()
 	select {
-	case err := <-w.done:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-l.closed:
+	}
+	// Close ends the write, if it can be ended; what the peer has taken was written.
+	t := time.NewTimer(closePatience)
+	defer t.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
 		return ErrClosed
 	}
 }
 
-func (l *Lines) writeLoop() {
-	var scratch []byte
-	for {
-		select {
-		case w := <-l.out:
-			var err error
-			scratch, err = writeLine(l.w, scratch, w.m)
-			w.m.Release()
-			w.done <- peerError(err)
-		case <-l.closed:
-			return
-		}
+// writeWithin writes a line until ctx ends. It is not over if that came first: then the rest is to
+// be written.
+func (l *Lines) writeWithin(ctx context.Context, out *line) (over bool, err error) {
+	if ctx.Done() == nil {
+		return true, out.to(l.w)
 	}
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = l.limited.SetWriteDeadline(time.Unix(1, 0))
+	})
+	err = out.to(l.w)
+	if stop() {
+		return true, err
+	}
+	<-interrupted
+	_ = l.limited.SetWriteDeadline(time.Time{})
+	return !errors.Is(err, os.ErrDeadlineExceeded), err
+}
+
+// wrote is the end of a line: the next one may be written.
+func (l *Lines) wrote(out *line, err error) error {
+	out.release()
+	<-l.pen
+	select {
+	case <-l.closed:
+		if err != nil {
+			return ErrClosed
+		}
+	default:
+	}
+	return peerError(err)
 }
 
 // maxOneWrite is the longest message that is copied so that it and its line
 // feed are one write; a pipe takes no more than this at once anyway.
 const maxOneWrite = 64 << 10
 
-// writeLine writes m as one line. JSON allows line feeds between its tokens
+// line is a message as it is written: one write, or three of a long one.
+type line struct {
+	m      *Message
+	rest   [3][]byte // what is not written yet
+	pooled []byte
+}
+
+// newLine spells m as one line. JSON allows line feeds between its tokens
 // only, so one that stands in m becomes a space and changes nothing else.
-func writeLine(w io.Writer, scratch []byte, m *Message) ([]byte, error) {
+func newLine(m *Message) *line {
 	body := m.Body()
 	folded := hasLineEnd(body)
 	if len(body) >= maxOneWrite && !folded {
-		scratch = m.appendHead(scratch[:0])
-		for _, b := range [...][]byte{scratch, body, lineEnd} {
-			if _, err := w.Write(b); err != nil {
-				return scratch, err
-			}
-		}
-		return scratch, nil
+		head := m.appendHead(GetBuffer(0))
+		return &line{m: m, rest: [3][]byte{head, body, lineEnd}, pooled: head}
 	}
-	scratch = m.Append(scratch[:0])
+	all := m.Append(GetBuffer(m.Len() + 1))
 	if folded {
-		fold(scratch)
+		fold(all)
 	}
-	scratch = append(scratch, '\n')
-	_, err := w.Write(scratch)
-	if cap(scratch) > 2*maxOneWrite {
-		scratch = nil
-	}
-	return scratch, err
+	all = append(all, '\n')
+	return &line{m: m, rest: [3][]byte{all}, pooled: all}
 }
 
 var lineEnd = []byte("}\n")
+
+// to writes what is not written yet.
+func (o *line) to(w io.Writer) error {
+	for i := range o.rest {
+		if len(o.rest[i]) == 0 {
+			continue
+		}
+		n, err := w.Write(o.rest[i])
+		o.rest[i] = o.rest[i][n:]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *line) release() {
+	PutBuffer(o.pooled)
+	o.m.Release()
+}
 
 func hasLineEnd(raw []byte) bool {
 	return bytes.IndexByte(raw, '\n') >= 0 || bytes.IndexByte(raw, '\r') >= 0
@@ -251,11 +283,12 @@ func peerError(err error) error {
 	return err
 }
 
-// Close ends the Conn and every Read and Write under way. It does not wait for
+// Close ends the Conn and every Write under way. It does not wait for
 // a stream that cannot be interrupted.
 func (l *Lines) Close() error {
 	l.closeOnce.Do(func() {
 		close(l.closed)
+		l.to.end(ErrClosed)
 		errs := make(chan error, 1)
 		// Closing a stream that the system holds in a write may itself block.
 		go func() { errs <- errors.Join(closeStream(l.w), closeStream(l.r)) }()

@@ -20,6 +20,11 @@ func Pull(c Conn) ReadConn {
 	return p
 }
 
+type incoming struct {
+	m   *Message
+	err error
+}
+
 type pulled struct {
 	Conn
 	in     chan incoming

@@ -16,7 +16,7 @@ import (
 func TestPullPush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		c := Pull(Push(Pull(Push(NewLines(near, near, LinesOptions{})))))
+		c := Pull(Push(Pull(NewLines(near, near, LinesOptions{}))))
 		go func() {
 			for i := range 3 {
 				fmt.Fprintf(far, `{"jsonrpc":"2.0","method":"n%d"}`+"\n", i)
@@ -51,7 +51,7 @@ func TestPullClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		defer far.Close()
-		c := Pull(Push(NewLines(near, near, LinesOptions{})))
+		c := pullLines(near, near, LinesOptions{})
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		if _, err := c.Read(ctx); !errors.Is(err, context.Canceled) {

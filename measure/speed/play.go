@@ -118,7 +118,7 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 			return nil, nil, err
 		}
 		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
-			go func() { ended(serve(ctx, wire.Pull(s))) }()
+			go func() { ended(serve(ctx, s)) }()
 		}})
 		return auth.Local(nil, nil, front), func() {
 			ctx, stop := context.WithTimeout(context.Background(), time.Second)
@@ -129,22 +129,21 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 	return nil, nil, errors.New("speed: no such role")
 }
 
-func (role Role) serve() (func(context.Context, wire.ReadConn) error, error) {
+func (role Role) serve() (func(context.Context, wire.Conn) error, error) {
 	opt := wire.HTTPOptions{Limits: limits, Transport: sharedTransport()}
 	cfg, err := config()
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, s wire.ReadConn) error {
-		conn, err := wire.NewHTTP(role.Upstream, opt)
+	return func(ctx context.Context, s wire.Conn) error {
+		up, err := wire.NewHTTP(role.Upstream, opt)
 		if err != nil {
 			return err
 		}
-		up := wire.Pull(conn)
 		if role.Name == passThrough {
-			return relay(ctx, s, up)
+			return relay(ctx, wire.Pull(s), wire.Pull(up))
 		}
-		return gateway.Run(ctx, wire.Push(s), wire.Push(up), cfg)
+		return gateway.Run(ctx, s, up, cfg)
 	}, nil
 }
 
@@ -204,13 +203,13 @@ func playPipe(role Role, in io.Reader, out, errs io.Writer) error {
 	front := wire.NewLines(in, out, wire.LinesOptions{})
 	up := wire.NewLines(p.Stdout, p.Stdin, wire.LinesOptions{Limits: limits})
 	if role.Name == passThrough {
-		return relay(context.Background(), front, up)
+		return relay(context.Background(), wire.Pull(front), wire.Pull(up))
 	}
 	cfg, err := config()
 	if err != nil {
 		return err
 	}
-	return gateway.Run(context.Background(), wire.Push(front), wire.Push(up), cfg)
+	return gateway.Run(context.Background(), front, up, cfg)
 }
 
 // IsRole reports whether Play knows the role.

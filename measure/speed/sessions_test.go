@@ -78,7 +78,7 @@ func TestMeasureSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{floor, proxyFull, upAlone, upStream, upAllOn, "KB/further", "12 tools of 3 servers", "peak MB",
-		"a further session, no stream of the server", "tools/list of 12 tools, p99", "boundary/gateway.(*relay)"} {
+		"a further session, no stream of the server", "tools/list of 12 tools, p99", "mcp/wire.(*pump).run"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the tables do not hold %q:\n%s", want, text.String())
 		}
