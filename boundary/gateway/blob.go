@@ -62,7 +62,7 @@ func (w *walker) blobOfURI(v strictjson.Value, u *blob.DataURI) finding.Code {
 
 func (w *walker) replace(v strictjson.Value, text string) {
 	w.edited = true
-	w.edits.ReplaceText(v, text)
+	w.replaceText(v, text)
 }
 
 // maxReadings bounds how often the bytes of a blob are cleaned, each time for

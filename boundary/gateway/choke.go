@@ -144,6 +144,9 @@ func (in *inspection) decide() *wire.Message {
 		signals = nil // an error has no place for them
 	}
 	in.finish(root, signals)
+	if !in.w.rewritten {
+		in.w.releasePlain() // what is delivered can have their memory
+	}
 	out := in.deliverable(root)
 	body := out.Body()
 	if code := in.validateDelivered(body); code != ok {

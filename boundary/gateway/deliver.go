@@ -52,7 +52,7 @@ func (in *inspection) amend(object strictjson.Value, name, sentence string) {
 		return
 	}
 	in.w.keep.Scrub(v.Text(), &in.w.res)
-	in.w.edits.ReplaceText(v, in.w.res.Clean.String()+"\n\n"+sentence)
+	in.w.replaceText(v, in.w.res.Clean.String()+"\n\n"+sentence)
 }
 
 // provenance is the receipt of the message.

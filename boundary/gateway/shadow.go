@@ -14,7 +14,7 @@ import (
 type ShadowOptions struct {
 	Workers int   // answers that are judged at one time; 4
 	waiting int   // answers that wait; 256
-	Bytes   int64 // of those that wait or are judged; 32 MiB
+	Bytes   int64 // of those that wait or are judged; 8 MiB
 }
 
 // A Shadow asks classifiers about answers that have been delivered. Whoever delivers
@@ -45,7 +45,7 @@ type shadowJob struct {
 func NewShadow(o ShadowOptions) *Shadow {
 	o.Workers = cmp.Or(max(o.Workers, 0), 4)
 	o.waiting = cmp.Or(max(o.waiting, 0), 256)
-	o.Bytes = cmp.Or(max(o.Bytes, 0), 32<<20)
+	o.Bytes = cmp.Or(max(o.Bytes, 0), 8<<20)
 	s := &Shadow{o: o, jobs: make(chan shadowJob, o.waiting)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	for range o.Workers {

@@ -16,14 +16,14 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// plainText is v's text, which lives until release.
+// plainText is v's text, which lives until releasePlain.
 func (w *walker) plainText(v strictjson.Value) string {
 	if !v.Escaped() {
 		return v.Text()
 	}
 	if n := len(v.Raw()); cap(w.plain)-len(w.plain) < n {
 		w.plain = wire.GetBuffer(max(n, 2*cap(w.plain)))
-		w.pooled = append(w.pooled, w.plain)
+		w.plains = append(w.plains, w.plain)
 	}
 	start := len(w.plain)
 	w.plain = v.AppendText(w.plain)
@@ -37,7 +37,7 @@ func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 		w.addShort(w.ahead.of(w.res.Clean.String()), len(w.res.Clean.String()))
 	}
 	if w.changed {
-		w.edits.ReplaceText(v, w.res.Clean.String())
+		w.replaceText(v, w.res.Clean.String())
 	}
 }
 
@@ -68,6 +68,12 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	}
 	w.edited = w.edited || w.changed
 	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
+}
+
+// replaceText puts s, which may be a part of a decoded text, in the place of v.
+func (w *walker) replaceText(v strictjson.Value, s string) {
+	w.rewritten = true
+	w.edits.ReplaceText(v, s)
 }
 
 // stopDigest gives up the digest that was begun with the text.
@@ -117,14 +123,14 @@ func (w *walker) toolText(v strictjson.Value, framed bool) {
 	if !framed {
 		w.addDigest(w.ahead.of(clean.String()))
 		if w.changed {
-			w.edits.ReplaceText(v, clean.String())
+			w.replaceText(v, clean.String())
 		}
 		return
 	}
 	if w.around(v, clean) {
 		return
 	}
-	w.edits.ReplaceText(v, w.frame(clean))
+	w.replaceText(v, w.frame(clean))
 }
 
 // frame puts a text into its frame.
@@ -161,6 +167,7 @@ func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
 		w.addDigest(sealed.Digest)
 		before, behind := asString(fence[:split]), asString(fence[split:])
 		if w.changed {
+			w.rewritten = true
 			w.edits.ReplaceTextWithin(v, before, clean.String(), behind)
 		} else {
 			w.edits.Surround(v, before, behind)

@@ -46,8 +46,11 @@ type walker struct {
 	edits  strictjson.Edits
 	path   []step
 	grown  growth
-	plain  []byte   // room for decoded texts: the last of pooled
-	pooled [][]byte // bytes that edits and texts refer to
+	plain  []byte   // room for decoded texts: the last of plains
+	plains [][]byte // decoded texts
+	pooled [][]byte // other bytes that edits refer to
+
+	rewritten bool // edits may refer to decoded texts
 
 	pieces  []piece      // texts in order, since they were last looked at together
 	track   []int        // room for settle
@@ -107,13 +110,24 @@ func (w *walker) reset() {
 
 // release gives back what only the edits needed, once they have been applied.
 func (w *walker) release() {
-	w.stopDigest() // it reads what is given back
 	w.edits.Reset()
-	for _, b := range w.pooled {
+	w.releasePlain()
+	w.pooled, w.rewritten = giveBack(w.pooled), false
+}
+
+// releasePlain gives back the decoded texts, once nothing refers to them.
+func (w *walker) releasePlain() {
+	w.stopDigest() // it reads them
+	w.plain, w.plains = nil, giveBack(w.plains)
+}
+
+// giveBack gives buffers back, and returns an empty list with the same room.
+func giveBack(list [][]byte) [][]byte {
+	for _, b := range list {
 		wire.PutBuffer(b)
 	}
-	clear(w.pooled)
-	w.plain, w.pooled = nil, w.pooled[:0]
+	clear(list)
+	return list[:0]
 }
 
 // ok is the code of what need not be refused.

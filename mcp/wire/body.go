@@ -63,23 +63,35 @@ func (c *HTTP) body(resp *http.Response) ([]byte, error) {
 	return readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits))
 }
 
+// bodyPiece is how much of a body of unknown length is read into one buffer.
+const bodyPiece = 64 << 10
+
 // readWhole reads r to its end into a buffer of the pool. announced is how long
-// it is said to be, or negative.
-func readWhole(r io.Reader, announced int64, limit int) ([]byte, error) {
+// it is said to be, or negative. What is longer than was announced is read in pieces, so
+// that a body costs no more than twice its length while it comes.
+func readWhole(r io.Reader, announced int64, limit int) (whole []byte, err error) {
 	if announced > int64(limit) {
 		return nil, errBodyTooLong
 	}
 	// What is announced has not come yet: it costs its sender nothing.
 	b := GetBuffer(int(min(max(announced+1, 0), maxOneWrite)))
-	for idle := 0; ; idle++ {
-		if len(b) > limit {
+	var full [][]byte
+	before := 0 // bytes in full
+	defer func() {
+		if len(full) > 0 || err != nil {
 			PutBuffer(b)
+		}
+		for _, piece := range full {
+			PutBuffer(piece)
+		}
+	}()
+	for idle := 0; ; idle++ {
+		if before+len(b) > limit {
 			return nil, errBodyTooLong
 		}
 		if len(b) == cap(b) {
-			grown := append(GetBuffer(min(2*len(b), limit+readSize)), b...)
-			PutBuffer(b)
-			b = grown
+			full, before = append(full, b), before+len(b)
+			b = GetBuffer(bodyPiece)
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
@@ -88,15 +100,21 @@ func readWhole(r io.Reader, announced int64, limit int) ([]byte, error) {
 		}
 		switch {
 		case err == io.EOF:
-			if len(b) > limit {
+			if before+len(b) > limit {
 				continue
 			}
-			return b, nil
+			if len(full) == 0 {
+				return b, nil
+			}
+			whole = GetBuffer(before + len(b))
+			for _, piece := range full {
+				whole = append(whole, piece...)
+			}
+			return append(whole, b...), nil
 		case err == nil && idle > maxIdle:
 			err = io.ErrNoProgress
 		}
 		if err != nil {
-			PutBuffer(b)
 			return nil, err
 		}
 	}

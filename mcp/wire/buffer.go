@@ -63,6 +63,19 @@ func PutBuffer(b []byte) {
 	}
 }
 
+// worthFit is the room from which a buffer is not kept half empty. A copy of 1 MiB takes 30 microseconds.
+const worthFit = 64 << 10
+
+// fitted is b, in a buffer for its length where its own has a quarter more than it needs.
+func fitted(b []byte) []byte {
+	if cap(b) <= worthFit || cap(b)-len(b) <= cap(b)/4 {
+		return b
+	}
+	fit := append(GetBuffer(len(b)), b...)
+	PutBuffer(b)
+	return fit
+}
+
 // excerpt is finding.Quote over the head of b.
 func excerpt(b []byte) string { return finding.Quote(string(b[:min(len(b), 128)])) }
 

@@ -83,6 +83,9 @@ func (lr *lineReader) give(end, next int) (line, owned []byte) {
 		lr.buf = append(GetBuffer(rest), owned[next:next+rest]...)
 	}
 	lr.off, lr.scanned = 0, 0
+	if fit := fitted(owned[:end]); cap(fit) != cap(owned) {
+		owned, line = fit, fit[end-size:]
+	}
 	return line, owned
 }
 
