@@ -178,6 +178,27 @@ func TestUpReload(t *testing.T) {
 	g.Eventually("the end of a server", func() bool { return g.Get("/mcp/two", "") == http.StatusNotFound })
 }
 
+// TestUpReloadRestart: the log names the members that wait for a restart, as long as they differ
+// from what the gateway started with.
+func TestUpReloadRestart(t *testing.T) {
+	config := "version: 1\nservers:\n  one: {url: " + apptest.Upstream(t, "one", nil) + "}\n"
+	g := apptest.Start(t, config, nil)
+	inForce := func(n int) func() bool {
+		return func() bool { return strings.Count(g.Log.String(), "configuration in force") == n }
+	}
+	g.Write(config + "limits: {children: 9}\nhttp: {sessions: 9, rate: 9}\n")
+	g.Eventually("the members", func() bool {
+		return strings.Contains(g.Log.String(), `members="[http.sessions limits.children]"`)
+	})
+	g.Write(config + "http: {rate: 10}\n")
+	g.Eventually("what takes effect at once", inForce(2))
+	g.Write(config + "trust: {rest: 0.5}\n")
+	g.Eventually("the next member", func() bool { return strings.Contains(g.Log.String(), "members=[trust.rest]") })
+	if n := strings.Count(g.Log.String(), "restart the gateway"); n != 2 {
+		t.Errorf("%d times:\n%s", n, g.Log)
+	}
+}
+
 // TestUpDrain: what is under way when it is told to end still gets its answer.
 func TestUpDrain(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
