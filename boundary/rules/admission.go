@@ -40,9 +40,6 @@ var (
 	heldValues  = []bool{false, true}
 )
 
-// maxAdmission bounds how long a check may take.
-const maxAdmission = time.Hour
-
 // section is what stands at the top or in a server, over what a holds already.
 func (a *Admission) section() value {
 	return section(a.members).then(func(c *compiler, p place) { c.admission(p, a) })

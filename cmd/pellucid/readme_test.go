@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -27,15 +26,4 @@ func newShell(t *testing.T) *shell {
 	}
 	return &shell{dir, append(os.Environ(), roleVariable+"=pellucid", "PELLUCID_DB=", "PELLUCID_STATE="+filepath.Join(dir, "state"),
 		"PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))}
-}
-
-func (s *shell) run(t *testing.T, script string) string {
-	t.Helper()
-	cmd := exec.Command("sh", "-c", script)
-	cmd.Dir, cmd.Env = s.dir, s.env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
 }
