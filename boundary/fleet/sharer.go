@@ -41,7 +41,14 @@ func (c *sharer) Write(ctx context.Context, out *wire.Message) error {
 	default:
 		return nil // the server has asked for nothing
 	}
-	return c.s.link.Write(ctx, out)
+	id := out.ID
+	err := c.s.link.Write(ctx, out)
+	if err != nil && !id.IsZero() { // who has asked is told by the error
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		c.s.take(id)
+	}
+	return err
 }
 
 // request gives the request an id of ours; nil if it is answered already.
@@ -57,7 +64,8 @@ func (c *sharer) request(m *wire.Message) *wire.Message {
 	k := &shared{of: c, id: m.ID, ours: wire.IntID(s.last), route: wire.Route{Version: m.Route.Version}}
 	switch m.Method {
 	case mcpmsg.Initialize:
-		return s.greet(k, m)
+		s.greet(k, m)
+		return nil
 	case "tasks/list": // those of other sessions are among them
 		c.say(constant(k.id, wire.CodeNoMethod, textNoMethod, nil), ownWaiting)
 		return nil
@@ -86,23 +94,38 @@ func (c *sharer) request(m *wire.Message) *wire.Message {
 	return m
 }
 
-// greet answers initialize, or asks the server. s.mu is held.
-func (s *share) greet(k *shared, m *wire.Message) *wire.Message {
+// greet answers initialize, or has the server asked. s.mu is held.
+func (s *share) greet(k *shared, m *wire.Message) {
 	g := &s.greeting
 	wanted := clone(m.Params.Get("protocolVersion").Text())
 	if g.result != nil {
 		k.of.say(g.answer(k.id, wanted), ownWaiting)
-		return nil
+		return
 	}
 	k.wanted = wanted
 	g.waiting = append(g.waiting, k)
 	if g.asked {
-		return nil
+		return
 	}
 	g.asked, g.id = true, k.ours
 	// No capabilities: whatever the server asked of a client would be refused.
 	params := []byte(`{"protocolVersion":"` + sharedVersion + `","capabilities":{},"clientInfo":{"name":"pellucid","version":"1"}}`)
-	return wire.NewRequest(g.id, mcpmsg.Initialize, params)
+	go s.hail(wire.NewRequest(g.id, mcpmsg.Initialize, params))
+}
+
+// hail gives the server initialize. Others wait for the answer than the session that came first, so it does
+// not end with that.
+func (s *share) hail(m *wire.Message) {
+	id := m.ID
+	err := s.link.Write(s.ctx, m)
+	if err == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.greeting.id == id { // else the link has answered it already
+		s.greeted(constant(id, wire.CodeAbsent, textAbsent, err))
+	}
 }
 
 // setLevel reports whether the server is to be told: it logs at the lowest level

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+)
+
+// brokenPipe is a Conn to a process that takes nothing.
+type brokenPipe struct{ *played }
+
+func (brokenPipe) Write(context.Context, *wire.Message) error { return wire.ErrPeerClosed }
+
+// TestSharedGreeting: the greeting is for all sessions. Where it could not be written, or the session that
+// brought it has gone before that, the sessions after it are greeted all the same.
+func TestSharedGreeting(t *testing.T) {
+	hello := func() *wire.Message {
+		return own(wire.NewRequest(wire.IntID(1), mcpmsg.Initialize, []byte(greeting2025)))
+	}
+	greeted := func(t *testing.T, f *Fleet) {
+		t.Helper()
+		eventually(t, "a greeted session", func() bool {
+			answer := make(chan wire.Kind, 8)
+			c := f.get("s").session()
+			defer c.Close()
+			c.Start(&inbox{each: func(m *wire.Message) {
+				if m.Kind != wire.Notification {
+					answer <- m.Kind
+				}
+			}})
+			if c.Write(t.Context(), hello()) != nil {
+				return false
+			}
+			select {
+			case kind := <-answer:
+				return kind == wire.Response
+			case <-time.After(patience):
+				t.Fatal("no answer")
+				return false
+			}
+		})
+	}
+	t.Run("not written", func(t *testing.T) {
+		dials := 0
+		well := answers(everyResult)
+		f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true, Dial: func(ctx context.Context) (wire.Conn, error) {
+			if dials++; dials > 1 {
+				return well(ctx)
+			}
+			p := &played{}
+			time.AfterFunc(50*time.Millisecond, func() { p.end(wire.ErrPeerClosed) })
+			return brokenPipe{p}, nil
+		}})
+		greeted(t, f)
+	})
+	t.Run("gone before", func(t *testing.T) {
+		dialled := make(chan struct{})
+		well := answers(everyResult)
+		f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true, Dial: func(ctx context.Context) (wire.Conn, error) {
+			<-dialled
+			return well(ctx)
+		}})
+		ctx, leave := context.WithCancel(t.Context())
+		c := f.get("s").session()
+		c.Start(&inbox{})
+		leave()
+		_ = c.Write(ctx, hello())
+		c.Close()
+		close(dialled)
+		greeted(t, f)
+	})
+}
+
+// TestSharedUnwritten: of a request that could not be written nothing is kept.
+func TestSharedUnwritten(t *testing.T) {
+	p := &played{}
+	f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true,
+		Dial: func(context.Context) (wire.Conn, error) { return brokenPipe{p}, nil }})
+	c := f.get("s").session()
+	c.Start(&inbox{})
+	m := own(wire.NewRequest(wire.IntID(1), mcpmsg.CallTool, []byte(`{"name":"x","_meta":{"progressToken":1}}`)))
+	if err := c.Write(t.Context(), m); err == nil {
+		t.Error("no error")
+	}
+	s := c.(*sharer).s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) > 0 || len(s.tokens) > 0 {
+		t.Errorf("%d requests, %d tokens are kept", len(s.pending), len(s.tokens))
+	}
+}
