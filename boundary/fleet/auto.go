@@ -13,20 +13,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// withSSE dials a server of the transport of 2024-11-05.
-func withSSE(url string, o wire.HTTPOptions) (Dialer, error) {
-	if _, err := wire.NewSSE(url, o); err != nil {
-		return nil, err
-	}
-	return func(context.Context) (wire.Conn, error) {
-		conn, err := wire.NewSSE(url, o)
-		if err != nil {
-			return nil, err
-		}
-		return conn, nil
-	}, nil
-}
-
 // remembering dials by first or, if the server is found not to speak that, by second; nil:
 // there is no other transport. It remembers what the server speaks.
 func remembering(first, second Dialer) Dialer {

@@ -123,20 +123,29 @@ func Command(c child.Command) Dialer {
 // remembers the era of the server, and its transport where t leaves that open. The error is
 // one of the URL.
 func URL(t wire.Transport, url string, o wire.HTTPOptions) (Dialer, error) {
-	first, err := streamable(url, o)
-	if err != nil {
+	if _, err := wire.NewHTTP(url, o); err != nil {
 		return nil, err
 	}
-	second, err := withSSE(url, o)
-	switch {
-	case err != nil:
-		return nil, err
-	case t == wire.StreamableHTTP:
+	o.Pool = wire.NewPool(o) // for the connections of all sessions
+	first, second := dialer(wire.NewHTTP, url, o), dialer(wire.NewSSE, url, o)
+	switch t {
+	case wire.StreamableHTTP:
 		return remembering(first, nil), nil
-	case t == wire.HTTPWithSSE:
+	case wire.HTTPWithSSE:
 		return remembering(second, nil), nil
 	}
 	return remembering(first, second), nil
+}
+
+// dialer dials with one transport.
+func dialer[C wire.Conn](open func(string, wire.HTTPOptions) (C, error), url string, o wire.HTTPOptions) Dialer {
+	return func(context.Context) (wire.Conn, error) {
+		conn, err := open(url, o)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
+	}
 }
 
 // Talk calls talk with a connection of its own.
@@ -201,18 +210,4 @@ func (c *whole) AllowBatches(on bool) { wire.AllowBatches(c.Conn, on) }
 func (r *wholeReceiver) Ended(err error) {
 	r.Receiver.Ended(err)
 	close(r.gone)
-}
-
-// streamable dials a streamable HTTP server.
-func streamable(url string, o wire.HTTPOptions) (Dialer, error) {
-	if _, err := wire.NewHTTP(url, o); err != nil {
-		return nil, err
-	}
-	return func(context.Context) (wire.Conn, error) {
-		conn, err := wire.NewHTTP(url, o)
-		if err != nil {
-			return nil, err
-		}
-		return conn, nil
-	}, nil
 }

@@ -31,9 +31,7 @@ func TestCollectSDK(t *testing.T) {
 		t.Helper()
 		ts := httptest.NewServer(h)
 		defer ts.Close()
-		tr := wire.NewTransport(wire.HTTPOptions{})
-		defer tr.CloseIdleConnections()
-		up, err := wire.NewHTTP(ts.URL, wire.HTTPOptions{Transport: tr})
+		up, err := wire.NewHTTP(ts.URL, wire.HTTPOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,9 +37,9 @@ type HTTPOptions struct {
 	ProxyFromEnvironment bool
 	// tls is the client's TLS configuration; nil = the system's roots.
 	tls *tls.Config
-	// Transport is shared with other Conns: one that NewTransport made of the
-	// same options. nil = one of this Conn's own.
-	Transport *http.Transport
+	// Pool is shared with other Conns: one that NewPool made of the same options.
+	// nil = one of this Conn's own.
+	Pool *Pool
 	// ackWait is how long Write waits for the answer to a notification or a
 	// response, so that a message after it cannot overtake it. 0 = 5 s.
 	ackWait time.Duration
@@ -75,7 +75,6 @@ type HTTP struct {
 	to   delivery
 	url  *url.URL
 	opt  HTTPOptions
-	own  bool          // its transport
 	room chan struct{} // a token for each request in flight
 
 	live context.Context // of all work: ended by Close (ErrClosed) or by the loss of the session
@@ -123,37 +122,18 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	if opt.RetryWait == 0 {
 		opt.RetryWait = defaultRetryWait
 	}
-	own := opt.Transport == nil
-	if own {
-		opt.Transport = NewTransport(opt)
+	if opt.Pool == nil {
+		opt.Pool = NewPool(opt)
 	}
+	opt.Pool.users.Add(1)
 	c := &HTTP{
-		url: u, opt: opt, own: own,
+		url: u, opt: opt,
 		to:      newDelivery(),
 		room:    make(chan struct{}, maxInFlight),
 		flights: map[ID]*flight{},
 	}
 	c.live, c.kill = context.WithCancelCause(context.Background())
 	return c, nil
-}
-
-// NewTransport returns a transport for the Conns to one upstream. Whoever makes
-// it closes its idle connections in the end.
-func NewTransport(opt HTTPOptions) *http.Transport {
-	t := &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        opt.tls,
-		TLSHandshakeTimeout:    10 * time.Second,
-		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // body undoes it, under a bound
-		MaxIdleConnsPerHost:    16,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-	}
-	if opt.ProxyFromEnvironment {
-		t.Proxy = http.ProxyFromEnvironment
-	}
-	return t
 }
 
 // Start implements Conn.
@@ -303,9 +283,7 @@ func (c *HTTP) Close() error {
 		if session != "" {
 			c.drop()
 		}
-		if c.own {
-			c.opt.Transport.CloseIdleConnections()
-		}
+		c.opt.Pool.leave()
 		c.to.end(ErrClosed)
 	}()
 	return nil
@@ -330,7 +308,7 @@ func (c *HTTP) do(ctx context.Context, method string, h http.Header, body []byte
 		req.Body = io.NopCloser(bytes.NewReader(body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	return c.opt.Transport.RoundTrip(req.WithContext(ctx))
+	return c.opt.Pool.RoundTrip(req.WithContext(ctx))
 }
 
 // header is that of a request, with everything but what mirrors a message.

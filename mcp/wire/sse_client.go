@@ -34,7 +34,6 @@ type SSE struct {
 	to     delivery
 	url    *url.URL
 	opt    HTTPOptions
-	own    bool // its transport
 	client *http.Client
 	room   chan struct{}
 
@@ -63,10 +62,10 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &SSE{url: h.url, opt: h.opt, own: h.own, to: newDelivery(), room: make(chan struct{}, maxInFlight),
+	c := &SSE{url: h.url, opt: h.opt, to: newDelivery(), room: make(chan struct{}, maxInFlight),
 		opener: make(chan struct{}, 1), posts: map[ID]*context.CancelFunc{}}
 	c.client = &http.Client{
-		Transport: h.opt.Transport,
+		Transport: h.opt.Pool,
 		// A redirect would take credentials and messages where the operator did not send them.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -331,9 +330,7 @@ func (c *SSE) finish(why error) {
 	}
 	go func() {
 		c.work.Wait()
-		if c.own {
-			c.opt.Transport.CloseIdleConnections()
-		}
+		c.opt.Pool.leave()
 		c.to.end(why)
 	}()
 }

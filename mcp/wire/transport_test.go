@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// TestSharedTransport: Conns that share a transport share its connections, and
-// the end of one does not end the others'.
-func TestSharedTransport(t *testing.T) {
-	var dialled atomic.Int64
+// TestPool: Conns that share a Pool share its connections, the end of one does not end
+// the others', and with the last one none rests.
+func TestPool(t *testing.T) {
+	var dialled, closed atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		m, err := Decode(body, defaultLimits)
@@ -27,15 +27,20 @@ func TestSharedTransport(t *testing.T) {
 		w.Write(NewResult(m.ID, []byte("{}")).Append(nil))
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
+		switch s {
+		case http.StateNew:
 			dialled.Add(1)
+		case http.StateClosed:
+			closed.Add(1)
 		}
 	}
 	server.Start()
 	defer server.Close()
-	opt := HTTPOptions{}
-	opt.Transport = NewTransport(opt)
-	defer opt.Transport.CloseIdleConnections()
+	opt := HTTPOptions{Pool: NewPool(HTTPOptions{})}
+	last, err := NewHTTP(server.URL, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for n := range int64(3) {
 		up, err := NewHTTP(server.URL, opt)
 		if err != nil {
@@ -53,6 +58,10 @@ func TestSharedTransport(t *testing.T) {
 	}
 	if n := dialled.Load(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
+	}
+	Pull(last).Close() // which waits for the end
+	for closed.Load() == 0 {
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *GatewayReport) overHTTP(ctx context.Context, o GatewayOptions) error {
 		defer p.stop()
 		ways = append(ways, &way{name: l.name, url: p.base + l.path, p: p})
 	}
-	client := &http.Client{Transport: sharedTransport(), Timeout: callWait}
+	client := &http.Client{Transport: sharedPool(), Timeout: callWait}
 	defer client.CloseIdleConnections()
 	// From small to large: what a process has once needed it gives back late.
 	for _, size := range o.Bytes {

@@ -109,7 +109,7 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 		}
 		proxy := &httputil.ReverseProxy{
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-			Transport: sharedTransport(),
+			Transport: sharedPool(),
 		}
 		return buffered(proxy), nothing, nil
 	case passThrough, checks:
@@ -130,7 +130,7 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 }
 
 func (role Role) serve() (func(context.Context, wire.Conn) error, error) {
-	opt := wire.HTTPOptions{Limits: limits, Transport: sharedTransport()}
+	opt := wire.HTTPOptions{Limits: limits, Pool: sharedPool()}
 	cfg, err := config()
 	if err != nil {
 		return nil, err
@@ -158,12 +158,12 @@ func config() (gateway.Config, error) {
 		Sink: gateway.Tee(gateway.NewLines(io.Discard), m)}, nil
 }
 
-// sharedTransport keeps as many connections as there are sessions at most: every
+// sharedPool keeps as many connections as there are sessions at most: every
 // proxy has the same.
-func sharedTransport() *http.Transport {
-	t := wire.NewTransport(wire.HTTPOptions{})
-	t.MaxIdleConnsPerHost = 2 * mostSessions
-	return t
+func sharedPool() *wire.Pool {
+	p := wire.NewPool(wire.HTTPOptions{})
+	p.MaxIdleConns, p.MaxIdleConnsPerHost = 2*mostSessions, 2*mostSessions
+	return p
 }
 
 // buffered reads a request whole before it goes on: ReverseProxy alone cuts some

@@ -30,7 +30,7 @@ func (o SessionsOptions) list(ctx context.Context) (f ListFigure, err error) {
 		return f, err
 	}
 	defer p.kill()
-	client := &http.Client{Transport: sharedTransport(), Timeout: callWait}
+	client := &http.Client{Transport: sharedPool(), Timeout: callWait}
 	defer client.CloseIdleConnections()
 	f.Load[0] = loadAverage()
 	s, err := openHTTP(client, "http://"+p.addr+path)
@@ -130,7 +130,7 @@ func (o SessionsOptions) large(ctx context.Context) (f LargeFigure, err error) {
 		return f, err
 	}
 	defer p.kill()
-	client := &http.Client{Transport: sharedTransport(), Timeout: callWait}
+	client := &http.Client{Transport: sharedPool(), Timeout: callWait}
 	defer client.CloseIdleConnections()
 	f.Load[0] = loadAverage()
 	var sessions []*httpSession
