@@ -206,11 +206,16 @@ func (r *relay) cancelled(m *wire.Message) following {
 
 // send gives the server a message that is not a request of the client's.
 func (r *relay) send(ctx context.Context, out *wire.Message) error {
+	r.write(ctx, out)
+	return ctx.Err()
+}
+
+// write is send, and reports whether the message could be sent.
+func (r *relay) write(ctx context.Context, out *wire.Message) bool {
 	r.calls.write()
 	err := r.up.Write(ctx, out)
 	r.calls.wrote()
-	r.unsent(ctx, err)
-	return ctx.Err()
+	return !r.unsent(ctx, err)
 }
 
 // unsent reports whether a message could not be sent, though the session goes on. That the server has ended is

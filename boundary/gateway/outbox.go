@@ -49,7 +49,20 @@ func (o *outbox) put(out *wire.Message) (begin, lost bool) {
 // writeServer writes what waits until nothing does.
 func (r *relay) writeServer() {
 	for out := r.outbox.next(); out != nil; out = r.outbox.next() {
-		_ = r.send(r.life, out)
+		request, id := out.Kind == wire.Request, out.ID
+		if !r.write(r.life, out) && request {
+			r.unlisted(id)
+		}
+	}
+}
+
+// unlisted is for a request of the gateway's own that the server does not get: what waits for its answer waits
+// no longer.
+func (r *relay) unlisted(id wire.ID) {
+	r.calls.pass()
+	defer r.calls.passed()
+	if n, _ := id.Int(); r.calls.close(n) != nil {
+		r.listed(r.life, nil, r.surface.generation())
 	}
 }
 

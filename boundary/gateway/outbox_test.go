@@ -4,7 +4,9 @@ package gateway
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,5 +106,32 @@ func TestClockRests(t *testing.T) {
 			t.Error("the clock starts again behind its end")
 		}
 		synctest.Wait()
+	})
+}
+
+// pipeBroken is a Conn to a server that has closed its input.
+type pipeBroken struct{ manyStreams }
+
+func (*pipeBroken) Write(_ context.Context, m *wire.Message) error {
+	m.Release()
+	return wire.ErrPeerClosed
+}
+
+// TestUnwrittenListing: a call that waits for the list of tools does not wait where the server cannot be asked for
+// it.
+func TestUnwrittenListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over, answer := make(chan error, 1), make(chan string, 1)
+		front := &manyStreams{got: func(line string) { answer <- line }}
+		Start(t.Context(), front, &pipeBroken{}, Config{Sink: &memory{}}, func(err error) { over <- err })
+		began := time.Now()
+		front.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}`)
+		if line := <-answer; !strings.Contains(line, "could not be passed on") || time.Since(began) > 0 {
+			t.Errorf("after %s: %s", time.Since(began), line)
+		}
+		front.leave(io.EOF)
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
 	})
 }
