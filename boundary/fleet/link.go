@@ -329,12 +329,19 @@ func (l *link) Write(ctx context.Context, out *wire.Message) error {
 		return nil
 	}
 	err := conn.Write(ctx, out)
-	if err != nil {
-		l.mu.Lock()
-		delete(l.waiting, id)
-		l.mu.Unlock()
+	if err == nil {
+		return nil
 	}
-	return err
+	l.mu.Lock()
+	unanswered := l.waiting[id]
+	delete(l.waiting, id)
+	l.mu.Unlock()
+	if !unanswered || ctx.Err() != nil || l.ctx.Err() != nil {
+		return err
+	}
+	// The server has just ended, as it seems. Some requests have no caller to take the error.
+	l.message(constant(id, wire.CodeAbsent, textAbsent, err))
+	return nil
 }
 
 // await waits while a connection is being made.

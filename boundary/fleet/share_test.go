@@ -76,21 +76,29 @@ func TestSharedGreeting(t *testing.T) {
 	})
 }
 
-// TestSharedUnwritten: of a request that could not be written nothing is kept.
-func TestSharedUnwritten(t *testing.T) {
-	p := &played{}
-	f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true,
-		Dial: func(context.Context) (wire.Conn, error) { return brokenPipe{p}, nil }})
-	c := f.get("s").session()
-	c.Start(&inbox{})
-	m := own(wire.NewRequest(wire.IntID(1), mcpmsg.CallTool, []byte(`{"name":"x","_meta":{"progressToken":1}}`)))
-	if err := c.Write(t.Context(), m); err == nil {
-		t.Error("no error")
-	}
-	s := c.(*sharer).s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.pending) > 0 || len(s.tokens) > 0 {
-		t.Errorf("%d requests, %d tokens are kept", len(s.pending), len(s.tokens))
+// TestUnwritten: a request that the server does not take is answered, and nothing of it is kept.
+func TestUnwritten(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: shared,
+			Dial: func(context.Context) (wire.Conn, error) { return brokenPipe{&played{}}, nil }})
+		got, c := &inbox{}, f.get("s").connection(t.Context(), "p")
+		c.Start(got)
+		m := own(wire.NewRequest(wire.IntID(7), mcpmsg.CallTool, []byte(`{"name":"x","_meta":{"progressToken":1}}`)))
+		if err := c.Write(t.Context(), m); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "an answer", func() bool { return got.count() == 1 })
+		if m := got.got[0]; m.ID != wire.IntID(7) || m.Kind != wire.ErrorResponse || !m.Local {
+			t.Errorf("shared %t: %s", shared, m.Append(nil))
+		}
+		if is, yes := c.(*sharer); yes {
+			is.s.mu.Lock()
+			if len(is.s.pending) > 0 || len(is.s.tokens) > 0 {
+				t.Errorf("%d requests, %d tokens are kept", len(is.s.pending), len(is.s.tokens))
+			}
+			is.s.mu.Unlock()
+		}
+		c.Close()
+		eventually(t, "the end", func() bool { return got.isEnded(t) })
 	}
 }
