@@ -76,7 +76,7 @@ func play(role string) int {
 			case "hang":
 				continue
 			case "flood":
-				for range 20_000 {
+				for range 5_000 {
 					fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"flood"}}`)
 				}
 			case "ask":
