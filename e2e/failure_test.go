@@ -172,7 +172,10 @@ func TestClientLeaves(t *testing.T) {
 	})
 	t.Run("closes its end in mid-call", func(t *testing.T) {
 		t.Parallel()
-		s := hostile(t, "silent")
+		m := mark()
+		s := start(t, newInstall(t).command(append([]string{"--name", "silent", "--timeout", "2s", "--"}, helperServer(t, "silent", m)...)...))
+		t.Cleanup(func() { gone(t, m) })
+		s.initializeWith(`{}`)
 		s.request("tools/call", misbehaveNow)
 		if code := s.exit(); code != 0 {
 			t.Errorf("exit code %d, want 0", code)

@@ -99,6 +99,7 @@ func (u *usedLog) process(dir *state.Dir, signs bool, do func(*install.Records, 
 	}
 	do(kept, s)
 	if signs {
+		must(u.t, kept.Seq.Flush(context.Background())) // Close does not wait for a slow database
 		kept.Close()
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -97,7 +98,9 @@ func New(o Options) *Sequencer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Sequencer{o: o, holder: rand.Text(), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	var id [16]byte
+	rand.Read(id[:]) // never fails
+	s := &Sequencer{o: o, holder: hex.EncodeToString(id[:]), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	s.last.Store(o.Now().UnixNano())
 	return s
 }
