@@ -47,10 +47,15 @@ boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
 mcp/wire.Decoded:         how often a route parses messages, counted by app.TestDecodes
 mcp/wire.Watch:           which goroutines use a message, counted by app.TestHandovers
+mcp/wire.Push:             a test reads and writes one side of a layer
+mcp/wire.pushed.AllowBatches: part of Push
+mcp/wire.pushed.Start:     part of Push
+mcp/wire.pushed.read:      part of Push
 model/llm/llmtest:        a provider of models for tests
 platform/intake/intaketest: requests that tests begin
 platform/logtest:         a log that tests read
 platform/pgtest:          a Postgres for tests
+platform/waittest:        tests wait for what other goroutines do
 text/ucd/gen:             writes the tables of Unicode
 `
 

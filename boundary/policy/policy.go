@@ -10,8 +10,6 @@
 package policy
 
 import (
-	"slices"
-
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -35,12 +33,6 @@ func (a Action) String() string {
 		return actionWords[a]
 	}
 	return "deny"
-}
-
-// ParseAction reads what String writes.
-func ParseAction(s string) (Action, bool) {
-	i := slices.Index(actionWords[:], s)
-	return Action(max(i, 0)), i >= 0
 }
 
 // A Direction is what a rule is about.

@@ -290,13 +290,11 @@ func TestStrictest(t *testing.T) {
 }
 
 func TestActionText(t *testing.T) {
-	for a := Allow; a <= Deny; a++ {
-		if got, ok := ParseAction(a.String()); !ok || got != a {
-			t.Errorf("%d is %s", a, a)
+	words := map[Action]string{Allow: "allow", Sanitise: "sanitise", Ask: "ask", Hold: "hold", Deny: "deny", 9: "deny"}
+	for a, want := range words {
+		if got := a.String(); got != want {
+			t.Errorf("%d is %s, want %s", a, got, want)
 		}
-	}
-	if _, ok := ParseAction("maybe"); ok || Action(9).String() != "deny" {
-		t.Error("unknown actions")
 	}
 }
 

@@ -117,7 +117,7 @@ func TestSpecification(t *testing.T) {
 	if !slices.Equal(files.Command, []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/data"}) || files.Cwd != "/srv" {
 		t.Errorf("files: %q in %q", files.Command, files.Cwd)
 	}
-	if v := files.Env; len(v) != 2 || v[0].Name != "HOME" || v[0].Value.Reveal() != "/srv" || v[0].Value.isSecret() ||
+	if v := files.Env; len(v) != 2 || v[0].Name != "HOME" || v[0].Value.Reveal() != "/srv" || v[0].Value.String() != "/srv" ||
 		v[1].Value.Reveal() != secret || v[1].Value.String() != "env:FILES_TOKEN" {
 		t.Errorf("env: %v", v)
 	}

@@ -23,9 +23,6 @@ type Value struct {
 // Reveal is the string itself, for the one who has to use it.
 func (v Value) Reveal() string { return v.text }
 
-// isSecret reports whether the string does not stand in the configuration itself.
-func (v Value) isSecret() bool { return v.ref != "" }
-
 // String is the reference of a secret, and otherwise the string.
 func (v Value) String() string {
 	if v.ref != "" {
