@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
@@ -46,13 +47,11 @@ func legacyUpstream(t *testing.T, name string) string {
 	return srv.URL
 }
 
-// TestDecodes: a call and its answer are parsed once each, whatever route they take: alone or
-// among all servers, to a server of the same era or of the other, over a connection of its own
-// or one that all sessions share. Other messages of the process, such as those of a stream that
-// is opened again, are counted as well, so the fewest of several tries count: no try can have
-// fewer than the calls themselves need.
-func TestDecodes(t *testing.T) {
-	const calls = 20
+// eachRoute runs f with a session on each route to a server: alone or among all servers, with a client of
+// either era; to a server of both eras or the older one alone, over a connection of its own or one that all
+// sessions share.
+func eachRoute(t *testing.T, f func(t *testing.T, g *apptest.Gateway, s *mcp.ClientSession, tool string)) {
+	t.Helper()
 	g := apptest.Start(t, fmt.Sprintf(`version: 1
 http: {rate: 0}
 servers:
@@ -72,25 +71,36 @@ servers:
 					if path == "/mcp" {
 						tool = server + "_echo"
 					}
-					s := g.Must(path, "", version)
-					if _, err := g.Say(s, tool, "first"); err != nil {
-						t.Fatal(err)
-					}
-					fewest := int64(math.MaxInt64)
-					for try := 0; try < 50 && fewest > 2*calls; try++ {
-						before := wire.Decoded()
-						for range calls {
-							if _, err := g.Say(s, tool, "again"); err != nil {
-								t.Fatal(err)
-							}
-						}
-						fewest = min(fewest, wire.Decoded()-before)
-					}
-					if fewest != 2*calls {
-						t.Errorf("%d decodes of %d calls", fewest, calls)
-					}
+					f(t, g, g.Must(path, "", version), tool)
 				})
 			}
 		}
 	}
+}
+
+// TestDecodes: a call and its answer are parsed once each, whatever route they take: alone or
+// among all servers, to a server of the same era or of the other, over a connection of its own
+// or one that all sessions share. Other messages of the process, such as those of a stream that
+// is opened again, are counted as well, so the fewest of several tries count: no try can have
+// fewer than the calls themselves need.
+func TestDecodes(t *testing.T) {
+	const calls = 20
+	eachRoute(t, func(t *testing.T, g *apptest.Gateway, s *mcp.ClientSession, tool string) {
+		if _, err := g.Say(s, tool, "first"); err != nil {
+			t.Fatal(err)
+		}
+		fewest := int64(math.MaxInt64)
+		for try := 0; try < 50 && fewest > 2*calls; try++ {
+			before := wire.Decoded()
+			for range calls {
+				if _, err := g.Say(s, tool, "again"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fewest = min(fewest, wire.Decoded()-before)
+		}
+		if fewest != 2*calls {
+			t.Errorf("%d decodes of %d calls", fewest, calls)
+		}
+	})
 }

@@ -4,14 +4,13 @@ package app_test
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
@@ -63,53 +62,31 @@ func TestHandovers(t *testing.T) {
 		t.Skip("messages are watched under the race detector only")
 	}
 	const most = 4
-	g := apptest.Start(t, fmt.Sprintf(`version: 1
-http: {rate: 0}
-servers:
-  both: {url: %s}
-  old: {url: %s}
-  child: {command: [%q], env: {%s: legacy}}
-  shared: {command: [%[3]q], env: {%[4]s: legacy}, share: shared}
-`, apptest.Upstream(t, "both", nil), legacyUpstream(t, "old"), os.Args[0], roleVariable), nil)
-	g.Eventually("every server is checked", func() bool {
-		return strings.Count(g.Log.String(), "server admitted") == 4
-	})
 	var u users
 	wire.Watch(u.note)
 	t.Cleanup(func() { wire.Watch(func() {}) })
-	for _, server := range []string{"both", "old", "child", "shared"} {
-		for _, path := range []string{"/mcp/" + server, "/mcp"} {
-			for _, version := range []string{"2025-11-25", "2026-07-28"} {
-				t.Run(server+path+" "+version, func(t *testing.T) {
-					tool := "echo"
-					if path == "/mcp" {
-						tool = server + "_echo"
-					}
-					s := g.Must(path, "", version)
-					var fewest map[string]string
-					for try := range 20 {
-						list := u.during(func() {
-							if _, err := g.Say(s, tool, "again"); err != nil {
-								t.Fatal(err)
-							}
-						})
-						if try == 0 { // the first call has the tools listed
-							continue
-						}
-						if fewest == nil || len(list) < len(fewest) {
-							fewest = list
-						}
-					}
-					var names []string
-					for _, stack := range fewest {
-						names = append(names, outermost(stack))
-					}
-					t.Logf("%d: %s", len(fewest), strings.Join(names, ", "))
-					if n := len(fewest); n < 1 || n > most {
-						t.Errorf("%d goroutines use a call and its answer, want at most %d", n, most)
-					}
-				})
+	eachRoute(t, func(t *testing.T, g *apptest.Gateway, s *mcp.ClientSession, tool string) {
+		var fewest map[string]string
+		for try := range 20 {
+			list := u.during(func() {
+				if _, err := g.Say(s, tool, "again"); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if try == 0 { // the first call has the tools listed
+				continue
+			}
+			if fewest == nil || len(list) < len(fewest) {
+				fewest = list
 			}
 		}
-	}
+		var names []string
+		for _, stack := range fewest {
+			names = append(names, outermost(stack))
+		}
+		t.Logf("%d: %s", len(fewest), strings.Join(names, ", "))
+		if n := len(fewest); n < 1 || n > most {
+			t.Errorf("%d goroutines use a call and its answer, want at most %d", n, most)
+		}
+	})
 }

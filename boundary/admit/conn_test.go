@@ -141,7 +141,9 @@ func (r *rig) opened(p *peer) client {
 	return read
 }
 
-func say(t *testing.T, c wire.ReadConn, raw string) {
+func say(t *testing.T, c interface {
+	Write(context.Context, *wire.Message) error
+}, raw string) {
 	t.Helper()
 	m, err := wire.Decode([]byte(raw), strictjson.Limits{})
 	if err != nil {

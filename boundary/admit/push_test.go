@@ -158,17 +158,6 @@ func pushed(t *testing.T, p *played, f func(c *Conn, l *listener)) {
 	})
 }
 
-func tell(t *testing.T, c wire.Conn, raw string) {
-	t.Helper()
-	m, err := wire.Decode([]byte(raw), strictjson.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Write(ctx, m); err != nil {
-		t.Errorf("%s: %v", raw, err)
-	}
-}
-
 // TestPushKept: what a server says before the client has greeted it comes afterwards and in order,
 // also where the server has ended meanwhile; then the end does.
 func TestPushKept(t *testing.T) {
@@ -185,7 +174,7 @@ func TestPushKept(t *testing.T) {
 			}}
 			pushed(t, p, func(c *Conn, l *listener) {
 				l.message = func(*wire.Message) { time.Sleep(time.Second) }
-				tell(l.t, c, askHello)
+				say(l.t, c, askHello)
 				time.Sleep(time.Minute)
 				l.hears(`"serverInfo"`)
 				for range 2 { // they wait behind it
@@ -207,7 +196,7 @@ func TestPushKept(t *testing.T) {
 					l.over(map[string]error{"cut": errCut, "closed": wire.ErrClosed}[ends])
 					return
 				}
-				tell(l.t, c, greeting)
+				say(l.t, c, greeting)
 				time.Sleep(time.Minute)
 				l.hears("roots/list", "notifications/kept", "notifications/later", "notifications/later")
 				if ends == "server ends" {
@@ -229,9 +218,9 @@ func TestPushDirections(t *testing.T) {
 				<-read
 			}
 		}
-		tell(l.t, c, askHello)
-		tell(l.t, c, greeting)
-		tell(l.t, c, askCall)
+		say(l.t, c, askHello)
+		say(l.t, c, greeting)
+		say(l.t, c, askCall)
 		time.Sleep(time.Minute)
 		l.hears(`"serverInfo"`)
 		close(p.taken) // the call goes to the server while the client still does not read
@@ -243,14 +232,14 @@ func TestPushDirections(t *testing.T) {
 	})
 	p = &played{deaf: true}
 	pushed(t, p, func(c *Conn, l *listener) {
-		tell(l.t, c, askHello)
-		tell(l.t, c, askCall)
+		say(l.t, c, askHello)
+		say(l.t, c, askCall)
 		time.Sleep(time.Minute)
 		p.work.Go(func() { p.say(`{"jsonrpc":"2.0","method":"notifications/x"}`) })
 		time.Sleep(time.Minute)
 		l.hears(`"serverInfo"`, "notifications/x") // while the server takes no call
 		for i := range maxWaiting {
-			tell(l.t, c, strings.Replace(askCall, `"id":2`, fmt.Sprintf(`"id":%d`, 10+i), 1))
+			say(l.t, c, strings.Replace(askCall, `"id":2`, fmt.Sprintf(`"id":%d`, 10+i), 1))
 		}
 		within, stop := context.WithTimeout(ctx, time.Second)
 		defer stop()
@@ -268,14 +257,14 @@ func TestPushClose(t *testing.T) {
 			c.Close()
 			time.Sleep(time.Second)
 		}
-		tell(l.t, c, askHello)
+		say(l.t, c, askHello)
 		time.Sleep(time.Minute)
 		l.hears(`"serverInfo"`)
 		l.over(wire.ErrClosed)
 	})
 	silent := &played{answer: func(*played, string, string) {}}
 	pushed(t, silent, func(c *Conn, l *listener) {
-		tell(l.t, c, askHello)
+		say(l.t, c, askHello)
 		synctest.Wait()
 		c.Close()
 		if err := c.Err(); err != nil {
@@ -288,7 +277,7 @@ func TestPushClose(t *testing.T) {
 	refusing := &played{answer: func(p *played, _, id string) { p.say(failure(id)) }}
 	pushed(t, refusing, func(c *Conn, l *listener) {
 		l.message = func(*wire.Message) { c.Close() } // inside of the refusal of server/discover
-		tell(l.t, c, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`)
+		say(l.t, c, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`)
 		synctest.Wait()
 		l.hears("-32601")
 		l.over(wire.ErrClosed)
@@ -302,11 +291,11 @@ func TestPushIdle(t *testing.T) {
 	pushed(t, p, func(c *Conn, l *listener) {
 		synctest.Wait()
 		before := runtime.NumGoroutine()
-		tell(l.t, c, `{"jsonrpc":"2.0","method":"notifications/early"}`)
-		tell(l.t, c, askHello)
-		tell(l.t, c, greeting)
+		say(l.t, c, `{"jsonrpc":"2.0","method":"notifications/early"}`)
+		say(l.t, c, askHello)
+		say(l.t, c, greeting)
 		time.Sleep(time.Minute)
-		tell(l.t, c, askCall)
+		say(l.t, c, askCall)
 		p.work.Wait()
 		synctest.Wait()
 		l.hears(`"serverInfo"`, `"id":2,"result"`)

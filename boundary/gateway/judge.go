@@ -34,9 +34,9 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 		return r.deliverJudged(ctx, k, p, release)
 	}
 	_, root, _ := partOf(p.msg)
-	octets := int64(len(root.Raw()))
-	if r.judging.Add(octets) > maxJudging {
-		r.judging.Add(-octets)
+	size := int64(len(root.Raw()))
+	if r.judging.Add(size) > maxJudging {
+		r.judging.Add(-size)
 		for _, m := range asked {
 			p.judged.verdicts = append(p.judged.verdicts, m.Skipped(classify.OverBudget))
 		}
@@ -45,7 +45,7 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 	r.calls.pass()
 	r.spawn(func() {
 		defer r.calls.passed()
-		defer r.judging.Add(-octets)
+		defer r.judging.Add(-size)
 		p.judged.verdicts = append(p.judged.verdicts, askAll(ctx, asked, r.in.see(p, wantsRaw(asked)))...)
 		if ctx.Err() != nil {
 			release()

@@ -97,8 +97,8 @@ func (r *relay) start(ctx context.Context, told func(error)) {
 		r.unhear = a.OnChange(r.changed)
 	}
 	r.unwatch = context.AfterFunc(ctx, func() { r.end(ctx.Err()) })
-	r.up.Start(serverSide{r})
-	r.front.Start(clientSide{r})
+	r.up.Start(r.serverSide())
+	r.front.Start(r.clientSide())
 	r.mu.Lock()
 	r.begun = true
 	over := r.over
@@ -167,66 +167,49 @@ func (r *relay) shut() {
 	r.leave()
 }
 
-// clientSide takes what comes from the client.
-type clientSide struct{ r *relay }
+// side takes what comes from the client, or from the server.
+type side struct {
+	r         *relay
+	over      *atomic.Bool // nothing of it is taken any more
+	message   func(context.Context, *wire.Message) error
+	violation func(context.Context, *wire.Violation) error
+	gone      func(error)
+	broken    error // what an end means that was not orderly
+}
 
-func (c clientSide) Message(m *wire.Message) {
-	if c.r.clientOver.Load() {
+func (r *relay) clientSide() *side {
+	return &side{r, &r.clientOver, r.fromClient, r.clientViolation, r.clientGone, ErrFrontBroken}
+}
+
+func (r *relay) serverSide() *side {
+	return &side{r, &r.serverOver, r.fromServer, r.serverViolation, r.serverGone, ErrUpstreamGone}
+}
+
+func (s *side) Message(m *wire.Message) {
+	if s.over.Load() {
 		m.Release()
 		return
 	}
-	if err := c.r.fromClient(c.r.life, m); err != nil {
-		c.r.clientGone(err)
+	if err := s.message(s.r.life, m); err != nil {
+		s.gone(err)
 	}
 }
 
-func (c clientSide) Violation(v *wire.Violation) {
-	if c.r.clientOver.Load() {
+func (s *side) Violation(v *wire.Violation) {
+	if s.over.Load() {
 		return
 	}
-	if err := c.r.clientViolation(c.r.life, v); err != nil {
-		c.r.clientGone(err)
+	if err := s.violation(s.r.life, v); err != nil {
+		s.gone(err)
 	}
 }
 
-func (c clientSide) Ended(err error) {
-	defer c.r.leave()
-	if !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: %w", ErrFrontBroken, err)
-	}
-	c.r.clientGone(err)
-}
-
-// serverSide takes what comes from the server.
-type serverSide struct{ r *relay }
-
-func (s serverSide) Message(m *wire.Message) {
-	if s.r.serverOver.Load() {
-		m.Release()
-		return
-	}
-	if err := s.r.fromServer(s.r.life, m); err != nil {
-		s.r.serverGone(err)
-	}
-}
-
-func (s serverSide) Violation(v *wire.Violation) {
-	if s.r.serverOver.Load() {
-		return
-	}
-	if err := s.r.serverViolation(s.r.life, v); err != nil {
-		s.r.serverGone(err)
-	}
-}
-
-func (s serverSide) Ended(err error) {
+func (s *side) Ended(err error) {
 	defer s.r.leave()
-	if errors.Is(err, io.EOF) {
-		err = ErrUpstreamGone
-	} else {
-		err = fmt.Errorf("%w: %w", ErrUpstreamGone, err)
+	if !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", s.broken, err)
 	}
-	s.r.serverGone(err)
+	s.gone(err)
 }
 
 // clientGone ends the session, after what is under way where the client has only closed its side: io.EOF.
@@ -247,6 +230,9 @@ func (r *relay) clientGone(err error) {
 
 // serverGone ends the session once the client has what the server has said.
 func (r *relay) serverGone(err error) {
+	if errors.Is(err, io.EOF) {
+		err = ErrUpstreamGone
+	}
 	switch {
 	case r.serverOver.Swap(true):
 	case errors.Is(err, ErrFrontBroken):

@@ -133,7 +133,7 @@ func TestEnds(t *testing.T) {
 	})
 	t.Run("no configuration", func(t *testing.T) {
 		over := make(chan error, 1)
-		client, server := &manyStreams{r: clientSide{}, over: true}, &manyStreams{over: true}
+		client, server := &manyStreams{r: &side{}, over: true}, &manyStreams{over: true}
 		Start(t.Context(), client, server, Config{}, func(err error) { over <- err })
 		if err := <-over; err == nil {
 			t.Error("accepted")
