@@ -80,8 +80,12 @@ func (l *Ledger) writers(ctx context.Context) (map[string]last, error) {
 	return out, l.s.fail(ctx, "read the writers", err)
 }
 
-// Empty reports whether nothing was ever stored for a log.
-func (a *Audit) Empty() bool { return a.noLog && len(a.lasts) == 0 }
+// Empty reports whether nothing was ever stored for a log, but for its beginning: a process that
+// ends in its first moment leaves a head without records.
+func (a *Audit) Empty() bool {
+	begun := a.head.Size == 0 && a.head.Checkpoint == nil
+	return (a.noLog || begun) && len(a.lasts) == 0
+}
 
 // Rest checks what is left once the log was read, and adds to its report.
 func (a *Audit) Rest(ctx context.Context, r *ledger.Report) error {

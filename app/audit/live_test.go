@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -72,5 +73,24 @@ func (u *usedLog) keepWriting(ctx context.Context, n int) {
 		if queue.Hold(ctx, hold.Item{ID: id, Server: fmt.Sprint("s", i), Rule: "finding", Code: finding.HiddenTag, Call: hold.Digest{1}, Body: []byte(`{"content":[]}`)}) == nil && i%2 == 0 {
 			_ = queue.Deny(ctx, id, "ann")
 		}
+	}
+}
+
+// TestVerifyBegun: a log whose first process ended before it wrote is none yet, and no log that does not hold.
+func TestVerifyBegun(t *testing.T) {
+	t.Setenv("PELLUCID_STATE", t.TempDir())
+	dir, err := install.Open()
+	must(t, err)
+	s, err := install.Database(filepath.Join(t.TempDir(), "p.db")).Open(t.Context(), dir, true)
+	must(t, err)
+	defer s.Close()
+	l := s.Ledger()
+	must(t, l.Begin(t.Context(), "log.example/begun", "signer"))
+	head, err := l.Head(t.Context())
+	must(t, err)
+	_, err = l.Claim(t.Context(), fmt.Sprintf("%032x", 1), head)
+	must(t, err)
+	if _, _, err := Verify(t.Context(), l, dir, Options{}); !errors.Is(err, install.ErrNoLog) {
+		t.Errorf("%v, want that there is no log", err)
 	}
 }
