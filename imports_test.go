@@ -54,6 +54,7 @@ platform/resident:
 platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
 platform/completion: text/finding
+platform/manual:
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
 mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff

@@ -70,6 +70,10 @@ func inspectError(err error) error {
 	return &failure{what: "inspect", sentinel: ground.ErrUnavailable, cause: err}
 }
 
+// SchemaVersion returns the schema's version in a store that this release has opened. It is the
+// same for both engines.
+func SchemaVersion() (int64, error) { return lastMigration("sqlite") }
+
 // lastMigration is the number of the newest migration for an engine.
 func lastMigration(dir string) (int64, error) {
 	files, err := fs.Glob(migrations, "migrations/"+dir+"/*.sql")

@@ -59,7 +59,8 @@ func Open(dir *state.Dir) (*Store, error) {
 }
 
 const (
-	format = "pellucid-pinfile/1"
+	// Format is the format of the head of a file.
+	Format = "pellucid-pinfile/1"
 	suffix = ".pin"
 	// maxHead bounds the first line: a name is a stranger's text, up to maxName bytes.
 	maxHead = 64 << 10
@@ -99,7 +100,7 @@ func (s *Store) damaged(name, what string) error {
 // parse splits a file, or the beginning of one, at its first line.
 func (s *Store) parse(name string, b []byte) (h head, record []byte, err error) {
 	line, record, whole := bytes.Cut(b, []byte("\n"))
-	if !whole || strictjson.Unmarshal(line, &h, strictjson.Limits{Bytes: maxHead}) != nil || h.Format != format || h.Version < 1 || h.Version > maxVersion {
+	if !whole || strictjson.Unmarshal(line, &h, strictjson.Limits{Bytes: maxHead}) != nil || h.Format != Format || h.Version < 1 || h.Version > maxVersion {
 		return head{}, nil, s.damaged(name, "its first line is none of a pin")
 	}
 	if own, err := fileOf(h.Server); err != nil || own != name {
@@ -188,7 +189,7 @@ func (s *Store) update(server string, do func(h *head, was []byte) (bool, error)
 	if err != nil || !dirty {
 		return err
 	}
-	h.Format, h.Server, h.Version = format, server, h.Version+1
+	h.Format, h.Server, h.Version = Format, server, h.Version+1
 	b, err := json.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("pinfile: %w", err)

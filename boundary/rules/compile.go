@@ -94,8 +94,8 @@ func (r *Rules) members() []member {
 	return []member{
 		{"version", live, value{
 			read:  func(*compiler, place) {}, // it was read first
-			write: func(d *dumper, name string) { d.word(name, formatVersion) },
-			kind:  "`" + formatVersion + "`", schema: schema{"const": 1},
+			write: func(d *dumper, name string) { d.word(name, FormatVersion) },
+			kind:  "`" + FormatVersion + "`", schema: schema{"const": 1},
 		}, "the version of this format"},
 		{"listen", restart, checked(&r.Listen, listen.Default, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", listen.IsAddress),
 			"the only address; beyond loopback it needs `auth`"},
@@ -142,7 +142,8 @@ func (f fingerprint) sum() (out [sha256.Size]byte) {
 	return out
 }
 
-const formatVersion = "1"
+// FormatVersion is the version of the configuration that this release reads.
+const FormatVersion = "1"
 
 // version looks at the version first: a file of a later one has other mistakes.
 func (c *compiler) version(root place) bool {
@@ -159,7 +160,7 @@ func (c *compiler) version(root place) bool {
 	switch {
 	case at.kind != isNumber || err != nil || n < 1 || strconv.Itoa(n) != at.node.text:
 		c.report(at, "want version: 1")
-	case at.node.text != formatVersion:
+	case at.node.text != FormatVersion:
 		c.show(at, "this file is for a later version of Pellucid; this one knows version 1")
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// dumpFormat is the value of the member "format" of a dump. spec: surface/4
-const dumpFormat = "pellucid-surface/" + version
+// DumpFormat is the value of the member "format" of a dump. spec: surface/4
+const DumpFormat = "pellucid-surface/" + version
 
 // errorSuffix makes of a list's member the member that says why there is no list.
 const errorSuffix = "_error"
@@ -20,7 +20,7 @@ const errorSuffix = "_error"
 // AppendDump appends the surface's answers as they came, in the format that
 // ParseDump reads. It ends with a line feed.
 func (s *Surface) AppendDump(dst []byte) []byte {
-	dst = append(strictjson.AppendQuote(append(dst, "{\n\"format\": "...), dumpFormat), ",\n"...)
+	dst = append(strictjson.AppendQuote(append(dst, "{\n\"format\": "...), DumpFormat), ",\n"...)
 	var open string
 	for _, a := range s.answers {
 		raw := a.doc.Root().Raw()
@@ -64,7 +64,7 @@ func ParseDump(b []byte, lim Limits) (*Surface, error) {
 		return fail("", err)
 	}
 	root := d.Root()
-	if format := root.Get("format"); root.Kind() != '{' || format.Exists() && format.Text() != dumpFormat {
+	if format := root.Get("format"); root.Kind() != '{' || format.Exists() && format.Text() != DumpFormat {
 		return fail("", nil)
 	}
 	build := newBuilder(lim)
@@ -131,7 +131,7 @@ func Dumped(b []byte) bool {
 	if d.Reset(b, strictjson.Limits{MendSurrogates: true}) != nil {
 		return false
 	}
-	if format := d.Root().Get("format"); format.Exists() && format.Text() != dumpFormat {
+	if format := d.Root().Get("format"); format.Exists() && format.Text() != DumpFormat {
 		return false
 	}
 	return slices.ContainsFunc([]string{mcpmsg.Initialize, mcpmsg.Discover}, func(m string) bool { return d.Root().Get(m).Kind() == '{' })

@@ -279,8 +279,8 @@ func (p *Pin) Changes() (changes []Change) {
 	return changes
 }
 
-// pinFormat is the format of a record. spec: surface/7.3
-const pinFormat = "pellucid-pin/1"
+// PinFormat is the format of a record. spec: surface/7.3
+const PinFormat = "pellucid-pin/1"
 
 type pinRecord struct {
 	Format     string       `json:"format"`
@@ -306,7 +306,7 @@ type itemRecord struct {
 }
 
 func (p *Pin) record() ([]byte, error) {
-	r := pinRecord{Format: pinFormat, Transport: p.transport, Names: p.Names, Seen: p.seen, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
+	r := pinRecord{Format: PinFormat, Transport: p.transport, Names: p.Names, Seen: p.seen, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
 	for _, it := range p.Items {
 		r.Items = append(r.Items, itemRecord{it.Kind, it.Name, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.byHand})
 	}
@@ -340,7 +340,7 @@ func parsePin(server string, b []byte) (Pin, error) {
 		}
 		return 1 // twice the same
 	})
-	if r.Format != pinFormat || !inOrder {
+	if r.Format != PinFormat || !inOrder {
 		return Pin{}, errBroken
 	}
 	return p, nil

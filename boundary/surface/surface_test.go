@@ -219,7 +219,7 @@ func TestSpecNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{dumpFormat, pinFormat, errorSuffix, string(Pinned), string(Approved), string(Pending), string(Blocked),
+	names := []string{DumpFormat, PinFormat, errorSuffix, string(Pinned), string(Approved), string(Pending), string(Blocked),
 		string(Unchanged), string(Changed), string(Added), string(Removed)}
 	for _, r := range rules {
 		names = append(names, string(r.family))

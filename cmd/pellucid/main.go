@@ -48,6 +48,7 @@ type cli struct {
 	Store      storeCmd      `cmd:"" help:"Migrate and back up the store."`
 	Version    versionCmd    `cmd:"" help:"Say which versions this binary is made of."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
+	Manual     manualCmd     `cmd:"" hidden:"" help:"Write the manual pages into a folder, for packages."`
 }
 
 // env is what a verb may touch of the world outside.

@@ -59,11 +59,11 @@ func words(cs []Choice) string {
 }
 
 // walkPaths prints the cases by which bash and zsh follow the verbs that
-// stand on the line, from `path` with one word `w` more.
+// stand on the line, from `place` with one word `w` more.
 func walkPaths(b *strings.Builder, places []Place) {
-	fmt.Fprint(b, "    case \"$path $w\" in\n")
+	fmt.Fprint(b, "    case \"$place $w\" in\n")
 	for _, p := range places[1:] {
-		fmt.Fprintf(b, "      %s) path=%[1]s ;;\n", single(p.Path))
+		fmt.Fprintf(b, "      %s) place=%[1]s ;;\n", single(p.Path))
 	}
 	fmt.Fprint(b, "    esac\n")
 }
@@ -72,14 +72,14 @@ func bash(b *strings.Builder, places []Place) {
 	fmt.Fprint(b, `# bash completion for pellucid
 _pellucid() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-  local path=pellucid words= i w
+  local place=pellucid words= i w
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     w=${COMP_WORDS[i]}
     [[ $w == -- ]] && return
 `)
 	walkPaths(b, places)
-	fmt.Fprint(b, "  done\n  case \"$path $prev\" in\n")
+	fmt.Fprint(b, "  done\n  case \"$place $prev\" in\n")
 	for _, p := range places {
 		for _, f := range p.Flags {
 			if f.Takes {
@@ -88,7 +88,7 @@ _pellucid() {
 			}
 		}
 	}
-	fmt.Fprint(b, "  esac\n  case \"$path\" in\n")
+	fmt.Fprint(b, "  esac\n  case \"$place\" in\n")
 	for _, p := range places {
 		fmt.Fprintf(b, "    %s) words=%s; [[ $cur == -* ]] && words=%s ;;\n", single(p.Path), single(words(p.Verbs)), single(words(p.Flags)))
 	}
@@ -102,14 +102,14 @@ complete -o default -F _pellucid pellucid
 func zsh(b *strings.Builder, places []Place) {
 	fmt.Fprint(b, `#compdef pellucid
 _pellucid() {
-  local path=pellucid prev=${words[CURRENT-1]} i w
+  local place=pellucid prev=${words[CURRENT-1]} i w
   local -a found
   for ((i = 2; i < CURRENT; i++)); do
     w=${words[i]}
     [[ $w == -- ]] && { _files; return; }
 `)
 	walkPaths(b, places)
-	fmt.Fprint(b, "  done\n  case \"$path $prev\" in\n")
+	fmt.Fprint(b, "  done\n  case \"$place $prev\" in\n")
 	for _, p := range places {
 		for _, f := range p.Flags {
 			switch {
@@ -120,7 +120,7 @@ _pellucid() {
 			}
 		}
 	}
-	fmt.Fprint(b, "  esac\n  case \"$path\" in\n")
+	fmt.Fprint(b, "  esac\n  case \"$place\" in\n")
 	for _, p := range places {
 		fmt.Fprintf(b, "    %s)\n      found=(", single(p.Path))
 		for _, c := range append(p.Verbs[:len(p.Verbs):len(p.Verbs)], p.Flags...) {
@@ -139,24 +139,30 @@ _pellucid() {
 	fmt.Fprint(b, `  esac
   _describe pellucid found
 }
-compdef _pellucid pellucid
+# Zsh loads this from a folder of $fpath when the first word is completed, and then the file is
+# itself the body of the function. Elsewhere it is sourced.
+if [[ ${funcstack[1]-} == _pellucid ]]; then
+  _pellucid
+else
+  compdef _pellucid pellucid
+fi
 `)
 }
 
 func fish(b *strings.Builder, places []Place) {
 	fmt.Fprint(b, `# fish completion for pellucid
 function __pellucid_at
-    set -l path pellucid
+    set -l place pellucid
     for w in (commandline -opc)[2..-1]
         test "$w" = --; and return 1
-        switch "$path $w"
+        switch "$place $w"
 `)
 	for _, p := range places[1:] {
-		fmt.Fprintf(b, "            case %s\n                set path %[1]s\n", single(p.Path))
+		fmt.Fprintf(b, "            case %s\n                set place %[1]s\n", single(p.Path))
 	}
 	fmt.Fprint(b, `        end
     end
-    test "$path" = "$argv[1]"
+    test "$place" = "$argv[1]"
 end
 `)
 	for _, p := range places {
@@ -208,10 +214,10 @@ Register-ArgumentCompleter -Native -CommandName pellucid -ScriptBlock {
 	fmt.Fprint(b, `  }
   $said = @($commandAst.CommandElements | ForEach-Object { "$_" } | Select-Object -Skip 1)
   if ($wordToComplete -and $said.Count) { $said = @($said | Select-Object -SkipLast 1) }
-  $path = 'pellucid'
-  foreach ($w in $said) { if ($places.ContainsKey("$path $w")) { $path = "$path $w" } }
+  $place = 'pellucid'
+  foreach ($w in $said) { if ($places.ContainsKey("$place $w")) { $place = "$place $w" } }
   $last = if ($said.Count) { $said[-1] } else { '' }
-  $words = if ($values.ContainsKey("$path $last")) { $values["$path $last"] } else { $places[$path] }
+  $words = if ($values.ContainsKey("$place $last")) { $values["$place $last"] } else { $places[$place] }
   $words | Where-Object { $_ -like "$wordToComplete*" } |
     ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
 }

@@ -19,10 +19,10 @@ var line = []Place{
 // TestWrite: every word of every place stands in the script, quoted as the shell wants it.
 func TestWrite(t *testing.T) {
 	for shell, want := range map[string][]string{
-		"bash": {"'pellucid say') path='pellucid say' ;;", `'pellucid say --how') COMPREPLY=($(compgen -W 'loud low' -- "$cur")); return ;;`,
+		"bash": {"'pellucid say') place='pellucid say' ;;", `'pellucid say --how') COMPREPLY=($(compgen -W 'loud low' -- "$cur")); return ;;`,
 			`'pellucid say --to') COMPREPLY=($(compgen -W '' -- "$cur")); return ;;`, "'pellucid') words='say'; [[ $cur == -* ]] && words='--help' ;;"},
 		"zsh":        {"#compdef pellucid\n", "'pellucid say --how') compadd -- loud low; return ;;", "'pellucid say --to') _files; return ;;", `'say:It'\''s said.'`, "'--help:Show: help.'", "      _files\n"},
-		"fish":       {"case 'pellucid say'\n                set path 'pellucid say'\n", `-n '__pellucid_at '\''pellucid'\''' -f` + "\n", `-a 'say' -d 'It'\''s said.'`, "-l how -d 'How.' -x -a 'loud low'\n", "-l to -d '' -r\n"},
+		"fish":       {"case 'pellucid say'\n                set place 'pellucid say'\n", `-n '__pellucid_at '\''pellucid'\''' -f` + "\n", `-a 'say' -d 'It'\''s said.'`, "-l how -d 'How.' -x -a 'loud low'\n", "-l to -d '' -r\n"},
 		"powershell": {"'pellucid' = @('say', '--help')\n", "'pellucid say --how' = @('loud', 'low')\n"},
 	} {
 		var b strings.Builder
@@ -55,5 +55,32 @@ func syntax(t *testing.T, shell, script string) {
 	}
 	if out, err := exec.Command(program, "-n", path).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v: %s", shell, err, out)
+	}
+}
+
+// TestZshAutoload: zsh reads an installed script when the first word is completed, and that first
+// time has to offer words already. What the script calls still finds the programs of the machine.
+func TestZshAutoload(t *testing.T) {
+	zshell, err := exec.LookPath("zsh")
+	if err != nil {
+		t.Skip("zsh is not installed")
+	}
+	var b strings.Builder
+	if err := Write(&b, "zsh", line); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "_pellucid"), []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const try = `fpath=($1) words=(pellucid s) CURRENT=2
+_describe() { print -r -- "offers ${(P)2}"; command -v ls >/dev/null && print found }
+compdef() { print "defined $*" }
+autoload -Uz _pellucid
+_pellucid
+source $1/_pellucid`
+	out, err := exec.Command(zshell, "-f", "-c", try, "zsh", dir).CombinedOutput()
+	if want := "offers say:It's said. --help:Show: help.\nfound\ndefined _pellucid pellucid\n"; err != nil || string(out) != want {
+		t.Errorf("zsh printed (%v)\n%s\nwant\n%s", err, out, want)
 	}
 }
