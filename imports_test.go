@@ -92,27 +92,28 @@ model/jobs:               model/counterfactual/run github.com/jackc/pgx github.c
 
 # boundary: decides which servers may be used and what passes of each message; it reads the configuration, shows what waits for a reviewer, and rewrites clients' configurations so that their servers run behind Pellucid
 boundary/blob:                 golang.org/x/text
-boundary/classify:             github.com/failsafe-go golang.org/x/time
+boundary/policy:               text/finding
+boundary/policy/expr:          text/finding boundary/policy cel.dev/cel-go
+boundary/classify:             boundary/policy github.com/failsafe-go golang.org/x/time
 boundary/classify/local:       boundary/classify
 boundary/classify/judge:       boundary/classify
 boundary/classify/remote:      text/strictjson platform/egress boundary/classify github.com/aws/aws-sdk-go-v2
-boundary/policy:               text/finding cel.dev/cel-go
 boundary/validate:             text/strictjson github.com/santhosh-tekuri/jsonschema
 boundary/surface:              text/finding text/scrub text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape boundary/blob
 boundary/surface/pintest:      boundary/surface
 boundary/pinview:              text/finding platform/terminal boundary/surface
 boundary/pinfile:              text/strictjson platform/state boundary/surface
-boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/classify boundary/validate boundary/surface boundary/blob
-boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/classify boundary/gateway boundary/surface boundary/validate
-boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/surface boundary/gateway
+boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/policy boundary/classify boundary/validate boundary/surface boundary/blob
+boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
+boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy github.com/goccy/go-yaml github.com/fsnotify/fsnotify
-boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/protect:              text/finding text/jsonc text/strictjson platform/state platform/terminal
 boundary/preflight:            text/finding text/jsonc text/scrub text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify/local boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
-boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
 storage: text/finding platform/backoff record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text

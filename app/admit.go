@@ -54,7 +54,7 @@ func (b *boundary) setReview(r *rules.Rules, progress func(server string, s surf
 func admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
 	a := s.Admission
 	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
-		Policy: admit.Policy{Mode: admissionModes[a.Pins], HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
+		Policy: admit.Policy{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest
 		if d.UnmarshalText([]byte(text)) == nil { // as package rules has made sure
@@ -76,5 +76,3 @@ func identityOf(s *rules.Server) string {
 }
 
 func pinnedAs(s *rules.Server) string { return cmp.Or(s.Pin, identityOf(s)) }
-
-var admissionModes = map[rules.Pins]admit.Mode{rules.PinsEnforce: admit.Enforce, rules.PinsAudit: admit.Audit, rules.PinsOff: admit.Off}

@@ -9,6 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 )
@@ -54,7 +55,7 @@ func (b *boundary) classified(c gateway.Classified) {
 	if err := b.journal.Append(c.AppendJSON(nil)); err != nil {
 		b.log.Error("verdict not recorded", "error", err, "evidence", c.Of.String())
 	}
-	if b.trust != nil && c.Flagged() && c.Mode == classify.Enforce {
+	if b.trust != nil && c.Flagged() && c.Mode == policy.Enforce {
 		b.trust.Apply(trust.Event{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
 	}
 }

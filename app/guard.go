@@ -58,7 +58,7 @@ var (
 type Guard struct {
 	set   *GuardSettings
 	guard *guard.Guard
-	mode  guard.Mode
+	audit bool
 	log   *slog.Logger
 	close []func() // in the order of opening
 }
@@ -77,7 +77,7 @@ func OpenGuard(ctx context.Context, set *GuardSettings, log *slog.Logger) (_ *Gu
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{set: set, mode: o.Mode, log: log}
+	g := &Guard{set: set, audit: o.Audit, log: log}
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -161,7 +161,7 @@ func (s *GuardSettings) who() (auth.Authenticator, error) {
 // ListenAndServe listens until ctx ends, and tells stderr how clients reach it.
 func (g *Guard) ListenAndServe(ctx context.Context, stderr io.Writer) error {
 	mode := "enforce"
-	if g.mode == guard.Audit {
+	if g.audit {
 		mode = "audit"
 	}
 	announce := func(addr string) {

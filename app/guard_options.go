@@ -21,7 +21,7 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 	}
 	o.Hooks.QuarantineFrom = g.Quarantine.From
 	if g.Audit {
-		o.Mode = guard.Audit
+		o.Audit = true
 	}
 	if g.Strategy != "prior" {
 		o.Strategy = counterfactual.Strategy(g.Strategy)

@@ -167,7 +167,7 @@ func TestGuardWorkersRefuse(t *testing.T) {
 	const postgres = "postgres://127.0.0.1:1/none"
 	for want, o := range map[string]guard.Options{
 		"guard: --workers needs audit mode":               {},
-		"guard: --workers needs a key of the guard's own": {Mode: guard.Audit},
+		"guard: --workers needs a key of the guard's own": {Audit: true},
 	} {
 		if _, _, err := guardWithWorkers(t.Context(), o, 1, postgres, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), want) || codeOf(err) != exit.Config {
 			t.Errorf("%v, want %s", err, want)
@@ -182,7 +182,7 @@ func TestGuardOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, err := (&GuardSettings{}).options()
-	if err != nil || o.Mode != guard.Enforce || o.Fail.DangerouslyAllowPrivileged || !o.Policy.Guess || o.UntrustedTool != nil || o.Strategy != "" {
+	if err != nil || o.Audit || o.Fail.DangerouslyAllowPrivileged || !o.Policy.Guess || o.UntrustedTool != nil || o.Strategy != "" {
 		t.Errorf("the zero settings: %+v, %v", o, err)
 	}
 	from := 700
@@ -194,7 +194,7 @@ func TestGuardOptions(t *testing.T) {
 	if o, err = s.options(); err != nil {
 		t.Fatal(err)
 	}
-	if o.Mode != guard.Audit || !o.Fail.DangerouslyAllowPrivileged || !o.Buffer || o.Policy.Guess || !slices.Equal(o.Pass, []string{"GET /x"}) || o.Calls != 3 || o.TokenFactor != 4 || o.Millis != 5000 ||
+	if !o.Audit || !o.Fail.DangerouslyAllowPrivileged || !o.Buffer || o.Policy.Guess || !slices.Equal(o.Pass, []string{"GET /x"}) || o.Calls != 3 || o.TokenFactor != 4 || o.Millis != 5000 ||
 		o.Hooks.MinSeverity != 300 || *o.Hooks.QuarantineFrom != 700 || o.Strategy != "" || o.Rates.P1 == 0 {
 		t.Errorf("%+v", o)
 	}

@@ -27,7 +27,7 @@ func guardWithWorkers(ctx context.Context, o guard.Options, workers int, db stri
 	switch {
 	case !storage.IsPostgres(db):
 		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs a database that is Postgres (--db)"))
-	case o.Mode != guard.Audit:
+	case !o.Audit:
 		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs audit mode: a client waits for what is enforced"))
 	case o.Key.IsZero():
 		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs a key of the guard's own: clients' are never stored"))

@@ -12,7 +12,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
@@ -25,7 +24,7 @@ type sessionPolicy struct {
 }
 
 // policyOf is the policy for a session's owner; nil where no policy can be in force.
-func (b *boundary) policyOf(owner string) gateway.Policy {
+func (b *boundary) policyOf(owner string) policy.Policy {
 	if b.trust == nil {
 		return nil
 	}
@@ -33,43 +32,17 @@ func (b *boundary) policyOf(owner string) gateway.Policy {
 	return sessionPolicy{b, scopes[min(1, len(scopes)):]}
 }
 
-// The actions of package policy are those of package gateway, in the same order.
-var _ = [1]struct{}{}[int(policy.Deny)-int(gateway.PolicyDeny)]
-
-// Decide implements gateway.Policy.
-func (s sessionPolicy) Decide(e gateway.PolicyEvent) gateway.PolicyDecision {
-	return decideBy(s.b.rules.Load().Policy, s.b.trust, s.scopes, e)
-}
-
-// decideBy has a policy, nil for none, decide about an event of a session that has scopes.
-func decideBy(p *rules.Policy, book *trust.Book, scopes []string, e gateway.PolicyEvent) gateway.PolicyDecision {
-	direction := policy.Result
-	if e.Call {
-		direction = policy.Call
+// Decide implements policy.Policy: it adds what the gateway does not know.
+func (s sessionPolicy) Decide(in policy.Input) policy.Ruling {
+	p := s.b.rules.Load().Policy
+	if p == nil || p.Count(in.Direction) == 0 {
+		return policy.Ruling{}
 	}
-	if p == nil || p.Rules(direction) == 0 {
-		return gateway.PolicyDecision{}
-	}
-	event := policy.Event{
-		Direction: direction, Server: e.Server, Tool: e.Tool,
-		ReadOnly: e.ReadOnly, Destructive: e.Destructive, OpenWorld: e.OpenWorld,
-		Privileged:   p.Privileged(e.Server, e.Tool) || !e.ReadOnly && !e.Unprivileged,
-		NotInspected: e.NotInspected, Size: e.Size, Scopes: scopes,
-	}
-	for _, c := range e.Findings {
-		event.Findings = append(event.Findings, policy.Count{Code: c.Code, N: c.N})
-	}
-	for _, score := range e.Scores {
-		event.Scores = append(event.Scores, policy.Score{Name: score.Classifier, Value: score.P})
-	}
-	server, tool := book.Scores(trust.Origin{Server: e.Server, Tool: e.Tool}, time.Now().Unix())
-	event.ServerTrust, event.ToolTrust = server.Float(), tool.Float()
-	d := p.Decide(&event)
-	return gateway.PolicyDecision{PolicyOutcome: policyOutcomeOf(d.Outcome), Would: policyOutcomeOf(d.Would)}
-}
-
-func policyOutcomeOf(o policy.Outcome) gateway.PolicyOutcome {
-	return gateway.PolicyOutcome{Action: gateway.PolicyAction(o.Action), Rule: o.Rule, Question: o.Question, Failed: o.Failed}
+	in.Privileged = in.Privileged || p.Privileged(in.Server, in.Tool)
+	in.Scopes = s.scopes
+	server, tool := s.b.trust.Scores(trust.Origin{Server: in.Server, Tool: in.Tool}, time.Now().Unix())
+	in.ServerTrust, in.ToolTrust = server.Float(), tool.Float()
+	return p.Decide(&in)
 }
 
 // trustSink makes events of decisions where there is no ledger to make them of.

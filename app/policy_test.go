@@ -22,9 +22,9 @@ import (
 
 // TestTrustEvent: what a decision says of its server, and what it does not.
 func TestTrustEvent(t *testing.T) {
-	count := func(codes ...finding.Code) (out []gateway.Count) {
+	count := func(codes ...finding.Code) (out []policy.Count) {
 		for _, c := range codes {
-			out = append(out, gateway.Count{Code: c, N: 1})
+			out = append(out, policy.Count{Code: c, N: 1})
 		}
 		return out
 	}
@@ -69,34 +69,34 @@ func TestSessionPolicy(t *testing.T) {
 	b.rules.Store(r)
 	sink := trustSink{b.trust}
 	p := b.policyOf("ann mcp mail")
-	result := gateway.PolicyEvent{Server: "files", Tool: "read", Findings: []gateway.Count{{Code: finding.HiddenTag, N: 1}}}
-	if d := p.Decide(result); d.Action != gateway.PolicyAllow {
+	result := policy.Input{Server: "files", Tool: "read", Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}}
+	if d := p.Decide(result); d.Action != policy.Allow {
 		t.Errorf("a stranger's: %+v", d)
 	}
 	now := time.Now()
 	for range 5 {
 		sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
 	}
-	if d := p.Decide(result); d.Action != gateway.PolicyHold || d.Rule != "distrusted-hidden" {
+	if d := p.Decide(result); d.Action != policy.Hold || d.Rule != "distrusted-hidden" {
 		t.Errorf("after five: %+v", d)
 	}
-	if d := p.Decide(gateway.PolicyEvent{Server: "mail", Tool: "read", Findings: result.Findings}); d.Action != gateway.PolicyAllow {
+	if d := p.Decide(policy.Input{Server: "mail", Tool: "read", Findings: result.Findings}); d.Action != policy.Allow {
 		t.Errorf("another server's: %+v", d)
 	}
 	sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
-	call := gateway.PolicyEvent{Call: true, Server: "files", Tool: "read"}
-	if d := p.Decide(call); d.Action != gateway.PolicyAsk || d.Question == "" {
+	call := policy.Input{Direction: policy.Call, Privileged: true, Server: "files", Tool: "read"}
+	if d := p.Decide(call); d.Action != policy.Ask || d.Question == "" {
 		t.Errorf("call: %+v", d)
 	}
-	for _, harmless := range []func(*gateway.PolicyEvent){
-		func(e *gateway.PolicyEvent) { e.ReadOnly = true }, func(e *gateway.PolicyEvent) { e.Unprivileged = true }, func(e *gateway.PolicyEvent) { e.Tool = "list" }} {
+	for _, harmless := range []func(*policy.Input){
+		func(e *policy.Input) { e.Privileged = false }, func(e *policy.Input) { e.Tool = "list" }} {
 		e := call
-		if harmless(&e); p.Decide(e).Action != gateway.PolicyAllow {
+		if harmless(&e); p.Decide(e).Action != policy.Allow {
 			t.Errorf("%+v: %+v", e, p.Decide(e))
 		}
 	}
-	mail := gateway.PolicyEvent{Call: true, Server: "mail", Tool: "send", Unprivileged: true}
-	if p.Decide(mail).Action != gateway.PolicyAllow || b.policyOf("bob mcp").Decide(mail).Action != gateway.PolicyDeny || b.policyOf("").Decide(mail).Action != gateway.PolicyDeny {
+	mail := policy.Input{Direction: policy.Call, Server: "mail", Tool: "send"}
+	if p.Decide(mail).Action != policy.Allow || b.policyOf("bob mcp").Decide(mail).Action != policy.Deny || b.policyOf("").Decide(mail).Action != policy.Deny {
 		t.Error("scopes do not count")
 	}
 	none, err := rules.Parse([]byte("version: 1"), rules.Options{})
@@ -104,17 +104,8 @@ func TestSessionPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.rules.Store(none)
-	if d := p.Decide(call); d != (gateway.PolicyDecision{}) {
+	if d := p.Decide(call); d != (policy.Ruling{}) {
 		t.Errorf("without a policy: %+v", d)
-	}
-}
-
-// TestActions keeps the two vocabularies together.
-func TestActions(t *testing.T) {
-	for a := policy.Allow; a <= policy.Deny; a++ {
-		if got := gateway.PolicyAction(a).String(); got != a.String() {
-			t.Errorf("%s is %s", a, got)
-		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
@@ -76,7 +77,7 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 		}
 	}
 	switch {
-	case s.Admission.Pins == rules.PinsOff:
+	case s.Admission.Pins == policy.Off:
 	case o.Database != "":
 		n.pins = pinsInStore
 	default:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -16,28 +17,28 @@ import (
 // TestOpenWrap: a wrap opens what its rules ask for, and nothing else: it is one of many
 // processes, and each part costs memory.
 func TestOpenWrap(t *testing.T) {
-	policy, err := rules.Parse([]byte("version: 1\npolicy: {preset: standard}\n"), rules.Options{})
+	standard, err := rules.Parse([]byte("version: 1\npolicy: {preset: standard}\n"), rules.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		name  string
 		base  *rules.Rules
-		pins  rules.Pins
-		mode  rules.EvidenceMode
+		pins  policy.Mode
+		mode  rules.Recording
 		judge bool
 		opt   WrapOptions
 		want  string // what is open
 		files string // of the state directory
 	}{
-		{"nothing", nil, rules.PinsOff, rules.NoEvidence, false, WrapOptions{}, "journal", "decisions.jsonl install.key"},
-		{"pins", nil, rules.PinsEnforce, rules.NoEvidence, false, WrapOptions{}, "journal pins", "decisions.jsonl install.key"},
-		{"a queue", nil, rules.PinsOff, rules.NoEvidence, false, WrapOptions{Hold: true}, "journal queue store", "decisions.jsonl install.key pellucid.db"},
-		{"a ledger", nil, rules.PinsEnforce, rules.BestEffort, false, WrapOptions{}, "pins records store", "install.key pellucid.db"},
-		{"a ledger that is required", nil, rules.PinsOff, rules.Required, false, WrapOptions{}, "records requires store", "install.key pellucid.db"},
-		{"a policy", policy, rules.PinsOff, rules.NoEvidence, false, WrapOptions{}, "journal policy", "decisions.jsonl install.key"},
-		{"a policy and a ledger", policy, rules.PinsOff, rules.BestEffort, false, WrapOptions{}, "policy records store", "install.key pellucid.db"},
-		{"classifiers", nil, rules.PinsOff, rules.NoEvidence, true, WrapOptions{}, "classifiers journal", "decisions.jsonl install.key"},
+		{"nothing", nil, policy.Off, rules.NoEvidence, false, WrapOptions{}, "journal", "decisions.jsonl install.key"},
+		{"pins", nil, policy.Enforce, rules.NoEvidence, false, WrapOptions{}, "journal pins", "decisions.jsonl install.key"},
+		{"a queue", nil, policy.Off, rules.NoEvidence, false, WrapOptions{Hold: true}, "journal queue store", "decisions.jsonl install.key pellucid.db"},
+		{"a ledger", nil, policy.Enforce, rules.BestEffort, false, WrapOptions{}, "pins records store", "install.key pellucid.db"},
+		{"a ledger that is required", nil, policy.Off, rules.Required, false, WrapOptions{}, "records requires store", "install.key pellucid.db"},
+		{"a policy", standard, policy.Off, rules.NoEvidence, false, WrapOptions{}, "journal policy", "decisions.jsonl install.key"},
+		{"a policy and a ledger", standard, policy.Off, rules.BestEffort, false, WrapOptions{}, "policy records store", "install.key pellucid.db"},
+		{"classifiers", nil, policy.Off, rules.NoEvidence, true, WrapOptions{}, "classifiers journal", "decisions.jsonl install.key"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

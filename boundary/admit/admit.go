@@ -17,22 +17,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-)
-
-// A Mode says what becomes of an item that differs from what is pinned.
-type Mode uint8
-
-// The modes. Of each, hidden text is refused.
-const (
-	Enforce Mode = iota // it is held until a person approves it
-	Audit               // it is recorded, and passes
-	Off                 // nothing is remembered, so nothing differs
 )
 
 // A Policy is what the operator wants of one server.
 type Policy struct {
-	Mode      Mode
+	// Mode is for an item that differs from its pin: Enforce, Audit, or Off, where nothing is
+	// pinned. In each of them hidden text is refused.
+	Mode      policy.Mode
 	HoldFirst bool // also the first surface waits for a person
 	Narrow    bool // pass 1 looks for the 151 characters of SUSPICIOUS_UNICODE only
 	// HoldShadows holds an item that may be taken for another server's, or talks about

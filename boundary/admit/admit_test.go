@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
@@ -178,8 +179,8 @@ func TestModes(t *testing.T) {
 	}{
 		{Policy{}, true, false, false, true},
 		{Policy{HoldFirst: true}, false, false, false, true},
-		{Policy{Mode: Audit}, true, true, false, true},
-		{Policy{Mode: Off}, true, true, false, false},
+		{Policy{Mode: policy.Audit}, true, true, false, true},
+		{Policy{Mode: policy.Off}, true, true, false, false},
 	} {
 		t.Run(fmt.Sprint(c.policy), func(t *testing.T) {
 			r := newRig(t)
@@ -335,7 +336,7 @@ func TestBeyond(t *testing.T) {
 func TestAlone(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		a := New(Options{Alone: alone})
-		a.Set([]Config{{Name: "a", Policy: Policy{Mode: Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
+		a.Set([]Config{{Name: "a", Policy: Policy{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
 		s := a.Server("a")
 		if err := s.verify(ctx); err != nil || !s.Admits(item("x", "X.")) {
 			t.Error(err)
@@ -360,7 +361,7 @@ func TestTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Set([]Config{{Name: "a", Policy: Policy{Mode: Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return s, nil }}})
+	a.Set([]Config{{Name: "a", Policy: Policy{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return s, nil }}})
 	if err := a.Verify(ctx, "a"); !errors.Is(err, ErrRejected) {
 		t.Error(err)
 	}

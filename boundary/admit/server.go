@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -73,7 +74,7 @@ func (s *Server) config() *Config { return s.cfg.Load() }
 func (s *Server) becomes(c Config) bool {
 	old := s.config()
 	if old.Identity != c.Identity || old.Pin != c.Pin || old.Policy.Narrow != c.Policy.Narrow ||
-		(old.Policy.Mode == Off) != (c.Policy.Mode == Off) {
+		(old.Policy.Mode == policy.Off) != (c.Policy.Mode == policy.Off) {
 		return false
 	}
 	s.cfg.Store(&c)
@@ -209,7 +210,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	if s.a.opt.Review != nil {
 		g.Review = s.a.opt.Review()
 	}
-	if c.Policy.Mode != Off {
+	if c.Policy.Mode != policy.Off {
 		g.Pins = s.a.opt.Pins.Named(c.Called)
 	}
 	o, err := g.Check(ctx, c.Pin, c.Transport, seen)
@@ -307,7 +308,7 @@ func (s *Server) pin(ctx context.Context) (*table, error) {
 func (s *Server) reject(ctx context.Context, why string) {
 	c := s.config()
 	s.a.log.Error("server rejected: no client can use it", "server", c.Name, "why", why)
-	if s.a.opt.Pins == nil || c.Policy.Mode == Off {
+	if s.a.opt.Pins == nil || c.Policy.Mode == policy.Off {
 		return
 	}
 	if err := s.a.opt.Pins.Named(c.Called).Reject(ctx, c.Pin, c.Transport, why); err != nil {
@@ -361,7 +362,7 @@ func (s *Server) put(t *table) {
 // pinned reports whether the store may have something new.
 func (s *Server) pinned() bool {
 	t := s.table.Load()
-	return t != nil && s.config().Policy.Mode != Off
+	return t != nil && s.config().Policy.Mode != policy.Off
 }
 
 // reread takes what the store has, if that is another version than is known.
@@ -371,7 +372,7 @@ func (s *Server) reread(ctx context.Context, version int64) {
 	is := s.state
 	s.mu.Unlock()
 	switch {
-	case t == nil || s.config().Policy.Mode == Off || is != admitted || t.version == version:
+	case t == nil || s.config().Policy.Mode == policy.Off || is != admitted || t.version == version:
 		return
 	case version == 0: // somebody has dropped the pin: the server is as new
 		s.mu.Lock()

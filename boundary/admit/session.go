@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -29,7 +30,7 @@ func (s *Server) Admits(it surface.Item) bool {
 		return false
 	case t.contains(it):
 		return true
-	case c.Policy.Mode == Enforce || len(t.approved) == 0: // of a server that is out, nothing passes
+	case c.Policy.Mode == policy.Enforce || len(t.approved) == 0: // of a server that is out, nothing passes
 		return false
 	}
 	s.mu.Lock()
@@ -39,7 +40,7 @@ func (s *Server) Admits(it surface.Item) bool {
 		return !refused
 	}
 	if it.Inspect(s.config().Policy.rules()).Err() == nil {
-		if s.config().Policy.Mode == Audit {
+		if s.config().Policy.Mode == policy.Audit {
 			s.notice(it)
 		}
 		return true
@@ -64,7 +65,7 @@ func (s *Server) Approved(k surface.Key) []byte {
 // Held implements gateway.Admission.
 func (s *Server) Held(k surface.Key) bool {
 	t := s.table.Load()
-	return t == nil || len(t.approved) == 0 || s.config().Policy.Mode == Enforce && t.held[k]
+	return t == nil || len(t.approved) == 0 || s.config().Policy.Mode == policy.Enforce && t.held[k]
 }
 
 // Beyond implements gateway.Admission.
@@ -77,7 +78,7 @@ func (s *Server) Beyond(uri string, held []string) bool {
 		return false // for what it is itself
 	}
 	all := held
-	if s.config().Policy.Mode == Enforce {
+	if s.config().Policy.Mode == policy.Enforce {
 		all = append(slices.Clone(held), t.out...)
 	}
 	if len(all) == 0 {
@@ -169,7 +170,7 @@ func (s *Server) write(ctx context.Context) {
 	s.noticed, s.nbytes = nil, 0
 	s.mu.Unlock()
 	c := s.config()
-	if len(items) == 0 || c.Policy.Mode == Off {
+	if len(items) == 0 || c.Policy.Mode == policy.Off {
 		return
 	}
 	list := make([]surface.Item, 0, len(items))
@@ -188,7 +189,7 @@ func (s *Server) write(ctx context.Context) {
 		for _, it := range list[:min(len(list), maxTold)] {
 			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))
 		}
-		s.a.log.Warn("a session was shown something that was not approved", "server", c.Name, "passed", c.Policy.Mode == Audit,
+		s.a.log.Warn("a session was shown something that was not approved", "server", c.Name, "passed", c.Policy.Mode == policy.Audit,
 			"items", len(list), "among_them", names, "look", "pellucid pins diff "+c.Pin)
 	}
 }

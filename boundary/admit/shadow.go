@@ -3,6 +3,7 @@
 package admit
 
 import (
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -48,7 +49,7 @@ func (a *Admissions) compare() {
 // no person has approved the item as it is.
 func (a *Admissions) suspend(s *Server, k surface.Key) (held bool) {
 	c := s.config()
-	if !c.Policy.HoldShadows || c.Policy.Mode != Enforce {
+	if !c.Policy.HoldShadows || c.Policy.Mode != policy.Enforce {
 		return false
 	}
 	held, err := a.opt.Pins.Suspend(a.ctx, c.Pin, k)

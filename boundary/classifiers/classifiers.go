@@ -12,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/judge"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
@@ -54,7 +55,7 @@ const shadowShare = 1.0 / 4
 
 // rested has a model that watches and computes in this process pause for its share.
 func rested(o *classify.Options) {
-	if _, here := o.Classifier.(local.Classifier); here && o.Mode == classify.Shadow {
+	if _, here := o.Classifier.(local.Classifier); here && o.Mode == policy.Shadow {
 		o.Rest = max(0, float64(max(o.Concurrent, 1))/(shadowShare*float64(runtime.GOMAXPROCS(0)))-1)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 // elsewhere is a classifier that does not compute in this process.
@@ -27,11 +28,11 @@ func TestRested(t *testing.T) {
 		o    classify.Options
 		want float64
 	}{
-		{"one call has less than the share", classify.Options{Classifier: local.Classifier{}, Mode: classify.Shadow}, 0},
-		{"as many calls as the share", classify.Options{Classifier: local.Classifier{}, Mode: classify.Shadow, Concurrent: 2}, 0},
-		{"four times the share", classify.Options{Classifier: local.Classifier{}, Mode: classify.Shadow, Concurrent: 8}, 3},
-		{"one that acts", classify.Options{Classifier: local.Classifier{}, Mode: classify.Enforce, Concurrent: 8}, 0},
-		{"one elsewhere", classify.Options{Classifier: elsewhere{}, Mode: classify.Shadow, Concurrent: 8}, 0},
+		{"one call has less than the share", classify.Options{Classifier: local.Classifier{}, Mode: policy.Shadow}, 0},
+		{"as many calls as the share", classify.Options{Classifier: local.Classifier{}, Mode: policy.Shadow, Concurrent: 2}, 0},
+		{"four times the share", classify.Options{Classifier: local.Classifier{}, Mode: policy.Shadow, Concurrent: 8}, 3},
+		{"one that acts", classify.Options{Classifier: local.Classifier{}, Mode: policy.Enforce, Concurrent: 8}, 0},
+		{"one elsewhere", classify.Options{Classifier: elsewhere{}, Mode: policy.Shadow, Concurrent: 8}, 0},
 	} {
 		if rested(&tt.o); tt.o.Rest != tt.want {
 			t.Errorf("%s: rests %v times a call, want %v", tt.what, tt.o.Rest, tt.want)

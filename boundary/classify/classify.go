@@ -15,6 +15,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 // A Classifier judges texts: a managed service, a judge, a model. Its methods may be
@@ -101,9 +103,9 @@ type Segment struct {
 type Verdict struct {
 	Name    string // of the member, from the configuration
 	Version string
-	Mode    Mode
-	// Outcome is what shall become of the result. In Shadow it is what would.
-	Outcome Outcome
+	Mode    policy.Mode // Enforce or Shadow
+	// Action is what the member asks for: Allow, Hold or Deny. In Shadow it is what would be asked for.
+	Action policy.Action
 
 	Segments []Judgement
 	P        float64 // the highest of the segments'
@@ -120,34 +122,22 @@ func (v *Verdict) Flagged() bool {
 	return slices.ContainsFunc(v.Segments, func(j Judgement) bool { return j.Flagged })
 }
 
+// Outcome is Action as the records of classifiers spell it.
+func (v *Verdict) Outcome() string {
+	switch v.Action {
+	case policy.Allow:
+		return "pass"
+	case policy.Deny:
+		return "withhold"
+	}
+	return v.Action.String()
+}
+
 // A Judgement is that of one segment: of its worst chunk.
 type Judgement struct {
 	Score
 	reason Reason
 }
-
-// An Outcome is what shall become of a result.
-type Outcome uint8
-
-// The outcomes, the stricter the higher.
-const (
-	Pass     Outcome = iota
-	Hold             // for a person
-	Withhold         // for good
-)
-
-func (o Outcome) String() string { return [...]string{"pass", "hold", "withhold"}[min(o, Withhold)] }
-
-// A Mode says whether a verdict acts.
-type Mode uint8
-
-// The modes. The zero value is the strict one.
-const (
-	Enforce Mode = iota
-	Shadow       // judged after delivery, and recorded
-)
-
-func (m Mode) String() string { return [...]string{"enforce", "shadow"}[min(m, Shadow)] }
 
 // A Fail says what shall become of a result that could not be judged.
 type Fail uint8
@@ -161,4 +151,6 @@ const (
 
 func (f Fail) String() string { return [...]string{"hold", "open", "closed"}[min(f, FailClosed)] }
 
-func (f Fail) outcome() Outcome { return [...]Outcome{Hold, Pass, Withhold}[min(f, FailClosed)] }
+func (f Fail) action() policy.Action {
+	return [...]policy.Action{policy.Hold, policy.Allow, policy.Deny}[min(f, FailClosed)]
+}

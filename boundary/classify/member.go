@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"golang.org/x/time/rate"
 )
 
@@ -20,10 +21,10 @@ import (
 type Options struct {
 	Name       string // label, from the configuration
 	Classifier Classifier
-	Mode       Mode
+	Mode       policy.Mode // Enforce or Shadow
 	Fail       Fail
-	Limit      float64 // P from which a text is flagged; 0: as the classifier says
-	Flagged    Outcome // of a flagged text; Pass stands for Hold
+	Limit      float64       // P from which a text is flagged; 0: as the classifier says
+	Flagged    policy.Action // of a flagged text: Hold or Deny; Allow stands for Hold
 
 	Timeout    time.Duration // of all calls about one result; 0 = 2 s
 	Concurrent int           // calls at one time; 0 = 8
@@ -76,7 +77,8 @@ func New(o Options) (*Member, error) {
 		return nil, errors.New("classify: the name is not a label")
 	case CodeOf(o.Classifier.Version()) != Code(o.Classifier.Version()):
 		return nil, errors.New("classify: the version is not a label")
-	case o.Mode > Shadow || o.Fail > FailClosed || o.Flagged > Withhold:
+	case o.Mode != policy.Enforce && o.Mode != policy.Shadow, o.Fail > FailClosed,
+		o.Flagged != policy.Allow && o.Flagged != policy.Hold && o.Flagged != policy.Deny:
 		return nil, errors.New("classify: unknown mode")
 	case o.Limit < 0 || o.Limit > 1 || math.IsNaN(o.Limit):
 		return nil, errors.New("classify: the limit is not between 0 and 1")
@@ -85,7 +87,7 @@ func New(o Options) (*Member, error) {
 	case o.Timeout < 0 || o.Concurrent < 0 || o.Most < 0 || o.Calls < 0 || o.Chars < 0:
 		return nil, errors.New("classify: negative bound")
 	}
-	o.Flagged = cmp.Or(o.Flagged, Hold)
+	o.Flagged = cmp.Or(o.Flagged, policy.Hold)
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Concurrent = cmp.Or(o.Concurrent, 8)
 	o.Most = cmp.Or(o.Most, 4<<20)
@@ -101,7 +103,7 @@ func New(o Options) (*Member, error) {
 }
 
 // Mode says whether its verdicts act.
-func (m *Member) Mode() Mode { return m.o.Mode }
+func (m *Member) Mode() policy.Mode { return m.o.Mode }
 
 // Raw says that it wants text as it was received.
 func (m *Member) Raw() bool { return m.o.Classifier.Limits().Raw }
@@ -114,7 +116,7 @@ func (m *Member) All() bool { return m.o.All }
 func (m *Member) Skipped(why Reason) Verdict {
 	v := Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Reason: why}
 	if why != Judged && why != Narrow {
-		v.Outcome = m.o.Fail.outcome()
+		v.Action = m.o.Fail.action()
 	}
 	return v
 }
@@ -355,10 +357,10 @@ func (m *Member) conclude(list []*chunk, v *Verdict) {
 			v.P, v.Code = max(v.P, j.P), j.Code
 		}
 		if j.Flagged {
-			v.Outcome = max(v.Outcome, m.o.Flagged)
+			v.Action = max(v.Action, m.o.Flagged)
 		}
 		if j.reason != Judged {
-			v.Outcome = max(v.Outcome, m.o.Fail.outcome())
+			v.Action = max(v.Action, m.o.Fail.action())
 			if v.Reason == Judged {
 				v.Reason = j.reason
 			}

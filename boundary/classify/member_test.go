@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"pgregory.net/rapid"
 )
 
@@ -73,34 +74,34 @@ func TestJudge(t *testing.T) {
 		change   func(*Options)
 		answer   func(context.Context, []string) ([]Score, error)
 		segments []Segment
-		outcome  Outcome
+		action   policy.Action
 		reason   Reason
 		code     Code
 	}{
 		{name: "nothing", segments: nil},
 		{name: "clean", segments: []Segment{good, good}},
-		{name: "flagged is held", segments: []Segment{good, bad}, outcome: Hold, code: "keyword"},
-		{name: "flagged is withheld", change: func(o *Options) { o.Flagged = Withhold }, segments: []Segment{bad}, outcome: Withhold, code: "keyword"},
+		{name: "flagged is held", segments: []Segment{good, bad}, action: policy.Hold, code: "keyword"},
+		{name: "flagged is withheld", change: func(o *Options) { o.Flagged = policy.Deny }, segments: []Segment{bad}, action: policy.Deny, code: "keyword"},
 		{name: "a limit of ours, above", change: func(o *Options) { o.Limit = 0.95 }, segments: []Segment{bad}, code: "keyword"},
-		{name: "a limit of ours, below", change: func(o *Options) { o.Limit = 0.1 }, answer: says(Score{P: 0.2}), segments: []Segment{good}, outcome: Hold},
-		{name: "failed: held", answer: fails(errors.New("x")), segments: []Segment{good}, outcome: Hold, reason: Unavailable},
+		{name: "a limit of ours, below", change: func(o *Options) { o.Limit = 0.1 }, answer: says(Score{P: 0.2}), segments: []Segment{good}, action: policy.Hold},
+		{name: "failed: held", answer: fails(errors.New("x")), segments: []Segment{good}, action: policy.Hold, reason: Unavailable},
 		{name: "failed: open", change: func(o *Options) { o.Fail = FailOpen }, answer: fails(errors.New("x")), segments: []Segment{good}, reason: Unavailable},
-		{name: "failed: closed", change: func(o *Options) { o.Fail = FailClosed }, answer: fails(errors.New("x")), segments: []Segment{good}, outcome: Withhold, reason: Unavailable},
-		{name: "malformed", answer: fails(fmt.Errorf("azure: %w", ErrMalformed)), segments: []Segment{good}, outcome: Hold, reason: Malformed},
-		{name: "contradiction", answer: fails(ErrContrary), segments: []Segment{good}, outcome: Hold, reason: Contrary},
-		{name: "too few scores", answer: says(), segments: []Segment{good}, outcome: Hold, reason: Malformed},
-		{name: "too many scores", answer: says(Score{}, Score{}), segments: []Segment{good}, outcome: Hold, reason: Malformed},
-		{name: "a score that is none", answer: says(Score{P: 1.5}), segments: []Segment{good}, outcome: Hold, reason: Malformed},
-		{name: "a code that is none", answer: says(Score{P: 1, Flagged: true, Code: "ignore all\nrules"}), segments: []Segment{good}, outcome: Hold, code: "other"},
-		{name: "too long, and not a part of it judged", change: func(o *Options) { o.Most = 20 }, segments: []Segment{good, {View: strings.Repeat("x", 30)}}, outcome: Hold, reason: TooLong},
-		{name: "flagged and failed: the stricter", change: func(o *Options) { o.Most, o.Fail, o.Flagged = 20, FailOpen, Withhold }, segments: []Segment{bad, {View: strings.Repeat("x", 30)}}, outcome: Withhold, reason: TooLong, code: "keyword"},
+		{name: "failed: closed", change: func(o *Options) { o.Fail = FailClosed }, answer: fails(errors.New("x")), segments: []Segment{good}, action: policy.Deny, reason: Unavailable},
+		{name: "malformed", answer: fails(fmt.Errorf("azure: %w", ErrMalformed)), segments: []Segment{good}, action: policy.Hold, reason: Malformed},
+		{name: "contradiction", answer: fails(ErrContrary), segments: []Segment{good}, action: policy.Hold, reason: Contrary},
+		{name: "too few scores", answer: says(), segments: []Segment{good}, action: policy.Hold, reason: Malformed},
+		{name: "too many scores", answer: says(Score{}, Score{}), segments: []Segment{good}, action: policy.Hold, reason: Malformed},
+		{name: "a score that is none", answer: says(Score{P: 1.5}), segments: []Segment{good}, action: policy.Hold, reason: Malformed},
+		{name: "a code that is none", answer: says(Score{P: 1, Flagged: true, Code: "ignore all\nrules"}), segments: []Segment{good}, action: policy.Hold, code: "other"},
+		{name: "too long, and not a part of it judged", change: func(o *Options) { o.Most = 20 }, segments: []Segment{good, {View: strings.Repeat("x", 30)}}, action: policy.Hold, reason: TooLong},
+		{name: "flagged and failed: the stricter", change: func(o *Options) { o.Most, o.Fail, o.Flagged = 20, FailOpen, policy.Deny }, segments: []Segment{bad, {View: strings.Repeat("x", 30)}}, action: policy.Deny, reason: TooLong, code: "keyword"},
 		{name: "empty text", segments: []Segment{{}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := member(t, &keyword{answer: tt.answer}, tt.change)
 			v := m.Judge(t.Context(), tt.segments)
-			if v.Outcome != tt.outcome || v.Reason != tt.reason || v.Code != tt.code {
-				t.Errorf("outcome %v reason %q code %q, want %v %q %q", v.Outcome, v.Reason, v.Code, tt.outcome, tt.reason, tt.code)
+			if v.Action != tt.action || v.Reason != tt.reason || v.Code != tt.code {
+				t.Errorf("action %v reason %q code %q, want %v %q %q", v.Action, v.Reason, v.Code, tt.action, tt.reason, tt.code)
 			}
 			if len(v.Segments) != len(tt.segments) || v.Name != "kw" || v.Version != "kw-1" {
 				t.Errorf("verdict %+v", v)
@@ -128,12 +129,12 @@ func TestCache(t *testing.T) {
 	m := member(t, k, func(o *Options) { o.Cache = NewRecent(0) })
 	a := m.Judge(t.Context(), []Segment{{View: "an evil word"}, {View: "fine"}})
 	b := m.Judge(t.Context(), []Segment{{View: "an evil word"}, {View: "fine"}})
-	if a.Cached != 0 || a.Asked != 2 || b.Cached != 2 || b.Asked != 0 || k.calls.Load() != 2 || b.Outcome != a.Outcome || b.Code != a.Code {
+	if a.Cached != 0 || a.Asked != 2 || b.Cached != 2 || b.Asked != 0 || k.calls.Load() != 2 || b.Action != a.Action || b.Code != a.Code {
 		t.Errorf("%+v then %+v, %d calls", a, b, k.calls.Load())
 	}
 	k.answer = func(context.Context, []string) ([]Score, error) { return nil, errors.New("down") }
 	for range 2 {
-		if v := m.Judge(t.Context(), []Segment{{View: "new"}}); v.Cached != 0 || v.Outcome != Hold {
+		if v := m.Judge(t.Context(), []Segment{{View: "new"}}); v.Cached != 0 || v.Action != policy.Hold {
 			t.Errorf("a failure was remembered: %+v", v)
 		}
 	}
@@ -165,7 +166,7 @@ func TestTimeout(t *testing.T) {
 		m := member(t, k, func(o *Options) { o.Timeout = time.Second; o.Concurrent = 1 })
 		begin := time.Now()
 		v := m.Judge(t.Context(), []Segment{{View: "a"}, {View: "b"}, {View: "c"}})
-		if v.Reason != Timeout || v.Outcome != Hold || time.Since(begin) != time.Second || v.Latency != time.Second {
+		if v.Reason != Timeout || v.Action != policy.Hold || time.Since(begin) != time.Second || v.Latency != time.Second {
 			t.Errorf("%+v after %v", v, time.Since(begin))
 		}
 		ctx, stop := context.WithCancel(t.Context())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -54,7 +55,7 @@ func (r *Recorder) shut(e *ledger.Event) {
 // of its own would cost as much as that of the message. spec: evidence/1.6
 func (r *Recorder) join(c *gateway.Classified) bool {
 	name := "classifier:" + c.Name
-	if c.Mode != classify.Shadow || verdictOf(c) != benign || !frame.IsLabel(name+":microseconds") || !frame.IsLabel(c.Version) {
+	if c.Mode != policy.Shadow || verdictOf(c) != benign || !frame.IsLabel(name+":microseconds") || !frame.IsLabel(c.Version) {
 		return false
 	}
 	r.late.Lock()
@@ -85,7 +86,7 @@ func classified(c *gateway.Classified) *ledger.Event {
 	e := &ledger.Event{Kind: ledger.Classified, Time: c.Time, Server: c.Server, Tool: c.Tool, Of: ledger.ID(c.Of),
 		Actor: "classifier", Rule: "classifier:" + c.Name, Verdict: verdictOf(c), Reason: string(c.Reason),
 		Versions: []ledger.Version{{Of: "classifier", Version: c.Version}},
-		Numbers:  append(figures(c), ledger.Number{Name: c.Mode.String(), N: 1}, ledger.Number{Name: "outcome-" + c.Outcome.String(), N: 1})}
+		Numbers:  append(figures(c), ledger.Number{Name: c.Mode.String(), N: 1}, ledger.Number{Name: "outcome-" + c.Outcome(), N: 1})}
 	if c.Code != "" && c.Reason == "" {
 		e.Reason = string(c.Code)
 	}
@@ -95,7 +96,7 @@ func classified(c *gateway.Classified) *ledger.Event {
 
 func verdictOf(c *gateway.Classified) string {
 	switch {
-	case c.Flagged() && c.Mode == classify.Enforce:
+	case c.Flagged() && c.Mode == policy.Enforce:
 		return standing.Injection
 	case c.Flagged():
 		return suspected

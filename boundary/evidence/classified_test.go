@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
@@ -25,7 +26,7 @@ func TestClassified(t *testing.T) {
 		kind    trust.Kind // what it does to a score
 	}{
 		{"enforced", gateway.Classified{Verdict: classify.Verdict{Segments: flagged}}, standing.Injection, trust.Classified},
-		{"in shadow mode it does not act", gateway.Classified{Verdict: classify.Verdict{Mode: classify.Shadow, Segments: flagged}}, "suspected", ""},
+		{"in shadow mode it does not act", gateway.Classified{Verdict: classify.Verdict{Mode: policy.Shadow, Segments: flagged}}, "suspected", ""},
 		{"clean", gateway.Classified{Verdict: classify.Verdict{Segments: []classify.Judgement{{}}}}, "benign", ""},
 		{"failed", gateway.Classified{Verdict: classify.Verdict{Reason: classify.Timeout}}, "not-judged", ""},
 		{"narrow", gateway.Classified{Verdict: classify.Verdict{Reason: classify.Narrow}}, "skipped", ""},
@@ -60,14 +61,14 @@ func TestClassified(t *testing.T) {
 // it waits; any other verdict has a record of its own.
 func TestJoin(t *testing.T) {
 	clean := gateway.Classified{Of: gateway.ID{1}, Server: "files", Tool: "read", Input: [32]byte{1}, Verdict: classify.Verdict{
-		Name: "local", Version: "linear-1", Mode: classify.Shadow, P: 0.25, Asked: 2, Cached: 1, Latency: 7 * time.Microsecond, Segments: []classify.Judgement{{}}}}
+		Name: "local", Version: "linear-1", Mode: policy.Shadow, P: 0.25, Asked: 2, Cached: 1, Latency: 7 * time.Microsecond, Segments: []classify.Judgement{{}}}}
 	for name, tt := range map[string]struct {
 		change func(c *gateway.Classified)
 		joins  bool
 	}{
 		"clean":                      {func(*gateway.Classified) {}, true},
 		"flagged":                    {func(c *gateway.Classified) { c.Segments = []classify.Judgement{{Score: classify.Score{Flagged: true}}} }, false},
-		"enforced":                   {func(c *gateway.Classified) { c.Mode = classify.Enforce }, false},
+		"enforced":                   {func(c *gateway.Classified) { c.Mode = policy.Enforce }, false},
 		"not judged":                 {func(c *gateway.Classified) { c.Reason = classify.Timeout }, false},
 		"dropped":                    {func(c *gateway.Classified) { c.Dropped = true }, false},
 		"about another":              {func(c *gateway.Classified) { c.Of = gateway.ID{2} }, false},
@@ -108,7 +109,7 @@ func TestJoin(t *testing.T) {
 func TestJoinOnce(t *testing.T) {
 	m := &memory{}
 	r := New(Options{Store: m, BestEffort: true, queue: 4, gather: 5 * time.Second})
-	c := gateway.Classified{Of: gateway.ID{1}, Input: [32]byte{1}, Verdict: classify.Verdict{Name: "local", Version: "v", Mode: classify.Shadow}}
+	c := gateway.Classified{Of: gateway.ID{1}, Input: [32]byte{1}, Verdict: classify.Verdict{Name: "local", Version: "v", Mode: policy.Shadow}}
 	r.Record(decision(1))
 	for i := range maxJoined {
 		c.Name = "local-" + string(rune('a'+i))

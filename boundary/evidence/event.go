@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
@@ -41,7 +42,7 @@ func Message(d *gateway.Decision) *ledger.Event {
 	if d.Validation.Verdict == validate.Invalid || d.Validation.Verdict == validate.Unverifiable {
 		e.Rule = "schema"
 	}
-	if p := d.Policy; p.Rule != "" && p.Action != gateway.PolicyAllow {
+	if p := d.Policy; p.Rule != "" && p.Action != policy.Allow {
 		e.Actor, e.Rule = "policy", policyRule+p.Rule
 		if e.Reason == "" {
 			e.Reason = policyRule + p.Action.String()
@@ -202,7 +203,7 @@ func names(list []ledger.Subject, role ledger.Role, name string) []ledger.Subjec
 	return append(list, ledger.Subject{Role: role, Digest: sha256.Sum256([]byte(name))})
 }
 
-func counts(list []gateway.Count) []ledger.Count {
+func counts(list []policy.Count) []ledger.Count {
 	if len(list) == 0 {
 		return nil
 	}

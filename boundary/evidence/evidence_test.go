@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
@@ -76,7 +77,7 @@ func (m *memory) statements(t *testing.T) (out []*ledger.Statement) {
 func decision(n byte) gateway.Decision {
 	return gateway.Decision{ID: gateway.ID{n}, Time: time.Unix(1, 0), Server: "files", Tool: "read", Method: "tools/call", Kind: "result",
 		Verdict: gateway.Changed, Received: [32]byte{1}, Delivered: [32]byte{2}, Principal: "somebody", SanitationVersion: "0.1", UnicodeVersion: "15.0.0",
-		Inspected: 3, Findings: []gateway.Count{{Code: finding.HiddenTag, N: 2}}}
+		Inspected: 3, Findings: []policy.Count{{Code: finding.HiddenTag, N: 2}}}
 }
 
 var errStore = errors.New("store: full")

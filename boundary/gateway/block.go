@@ -5,6 +5,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -24,7 +25,7 @@ func (in *inspection) blocked() finding.Code {
 	if !found {
 		return ok
 	}
-	in.d.Policy.PolicyOutcome = PolicyOutcome{Action: PolicyHold, Rule: ruleBlock + b.Scope()}
+	in.d.Policy.Match = policy.Match{Action: policy.Hold, Rule: ruleBlock + b.Scope()}
 	in.cfg.tellPolicy(&in.d)
 	return finding.Denied
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -81,7 +82,7 @@ type inspection struct {
 	admitted strictjson.Doc // what is left of what a server says of itself
 	mended   strictjson.Doc // what is left once its form is right
 	again    strictjson.Doc // what is about to be delivered
-	counts   []Count        // for a policy
+	counts   []policy.Count // for a policy
 	suspect  suspect        // the classifier that withholds the message
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -212,7 +213,7 @@ func TestPassages(t *testing.T) {
 }
 
 func holds(d Decision, code finding.Code) bool {
-	for _, list := range [][]Count{d.Findings, d.Withheld} {
+	for _, list := range [][]policy.Count{d.Findings, d.Withheld} {
 		for _, c := range list {
 			if c.Code == code {
 				return true

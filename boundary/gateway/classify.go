@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -88,7 +89,7 @@ func appendVerdict(dst []byte, v *classify.Verdict) []byte {
 	dst = appendLabel(dst, "name", v.Name)
 	dst = appendLabel(dst, "version", v.Version)
 	dst = appendLabel(dst, "mode", v.Mode.String())
-	dst = appendLabel(dst, "outcome", v.Outcome.String())
+	dst = appendLabel(dst, "outcome", v.Outcome())
 	if v.Code != "" {
 		dst = appendLabel(dst, "code", string(v.Code))
 	}
@@ -125,7 +126,7 @@ func (c *Config) judges(p *passage) *judged {
 }
 
 // asks returns the members of a mode that are to be asked.
-func (j *judged) asks(mode classify.Mode) (list []*classify.Member) {
+func (j *judged) asks(mode policy.Mode) (list []*classify.Member) {
 	if j == nil {
 		return nil
 	}
@@ -173,8 +174,8 @@ func wantsRaw(members []*classify.Member) bool {
 
 // suspect is the classifier for which an answer is withheld.
 type suspect struct {
-	name    string
-	outcome classify.Outcome
+	name   string
+	action policy.Action
 }
 
 // classified says why a classifier withholds the answer, or ok.
@@ -186,7 +187,7 @@ func (in *inspection) classified() finding.Code {
 	code := ok
 	for i := range in.d.Classified {
 		v := &in.d.Classified[i]
-		if v.Mode != classify.Enforce || v.Outcome == classify.Pass {
+		if v.Mode != policy.Enforce || v.Action == policy.Allow {
 			continue
 		}
 		why := finding.Suspected
@@ -197,8 +198,8 @@ func (in *inspection) classified() finding.Code {
 			in.w.note(why, 1, nil)
 			continue
 		}
-		if v.Outcome > in.suspect.outcome {
-			in.suspect, code = suspect{v.Name, v.Outcome}, why
+		if v.Action > in.suspect.action {
+			in.suspect, code = suspect{v.Name, v.Action}, why
 		}
 	}
 	return code
@@ -219,10 +220,10 @@ func (j *judged) isShown(d *Decision) {
 }
 
 // scoresOf are those of the classifiers that have judged all of an answer.
-func scoresOf(list []classify.Verdict) (out []PolicyScore) {
+func scoresOf(list []classify.Verdict) (out []policy.Score) {
 	for i := range list {
 		if list[i].Reason == classify.Judged {
-			out = append(out, PolicyScore{list[i].Name, list[i].P})
+			out = append(out, policy.Score{Name: list[i].Name, Value: list[i].P})
 		}
 	}
 	return out
@@ -247,7 +248,7 @@ func (c *Config) logVerdict(q *quiet, d *Decision, v *classify.Verdict, dropped 
 	if !suspects && (v.Reason == classify.Judged || v.Reason == classify.Narrow || v.Reason == classify.Canceled) {
 		return
 	}
-	args := []any{"classifier", v.Name, "version", v.Version, "mode", v.Mode.String(), "outcome", v.Outcome.String(),
+	args := []any{"classifier", v.Name, "version", v.Version, "mode", v.Mode.String(), "outcome", v.Outcome(),
 		"score", v.P, "tool", d.Tool, "evidence", d.ID.String()}
 	if v.Code != "" {
 		args = append(args, "code", string(v.Code))

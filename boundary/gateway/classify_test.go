@@ -17,6 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/remote"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -117,7 +118,7 @@ func aMember(t testing.TB, c classify.Classifier, change ...func(*classify.Optio
 	return m
 }
 
-func inShadow(o *classify.Options) { o.Mode = classify.Shadow }
+func inShadow(o *classify.Options) { o.Mode = policy.Shadow }
 
 const (
 	evil = `{"content":[{"type":"text","text":"some evil words"}]}`
@@ -174,7 +175,7 @@ func TestClassifierHolds(t *testing.T) {
 		t.Errorf("record %s", line)
 	}
 	c := j.next(t)
-	if c.Of != d.ID || c.Input != d.Received || c.Outcome != classify.Hold || c.Server != "srv" || c.Tool != "read" {
+	if c.Of != d.ID || c.Input != d.Received || c.Action != policy.Hold || c.Server != "srv" || c.Tool != "read" {
 		t.Errorf("verdict %+v", c)
 	}
 	log := w.log.String()
@@ -214,7 +215,7 @@ func TestClassifierInShadow(t *testing.T) {
 	}
 	close(k.gate)
 	c := j.next(t)
-	if c.Of != d.ID || c.Input != d.Received || c.Outcome != classify.Hold || c.Mode != classify.Shadow || c.P != 0.9 || c.Dropped {
+	if c.Of != d.ID || c.Input != d.Received || c.Action != policy.Hold || c.Mode != policy.Shadow || c.P != 0.9 || c.Dropped {
 		t.Errorf("verdict %+v", c)
 	}
 	var line map[string]any
@@ -355,7 +356,7 @@ func TestInspectorClassifies(t *testing.T) {
 		if err != nil || d.Verdict != Withheld || strings.Contains(string(clean), "evil") {
 			t.Errorf("%s %+v %v", clean, d, err)
 		}
-		if c := j.next(t); c.Mode != classify.Enforce || c.Outcome != classify.Hold {
+		if c := j.next(t); c.Mode != policy.Enforce || c.Action != policy.Hold {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -90,34 +91,28 @@ type Decision struct {
 
 	Repeated     int // messages that the decision stands for, where those are many; see Repeats
 	Inspected    int // strings
-	Findings     []Count
-	NotInspected []Count
-	Withheld     []Count
+	Findings     []policy.Count
+	NotInspected []policy.Count
+	Withheld     []policy.Count
 
 	Released   string          // item of the queue whose result this is, released by a person
 	Validation validate.Result // of structuredContent; zero: there was nothing to judge by
 	grounding  *grounding      // of a grounding adapter's answer; nil: it is none
-	Policy     PolicyDecision  // zero: no rule of a policy has matched
+	Policy     policy.Ruling   // zero: no rule of a policy has matched
 
 	// Classified are the verdicts of classifiers that were asked before delivery or
 	// need not be asked; those in shadow mode have records of their own.
 	Classified []classify.Verdict
 }
 
-// A Count is how often a code occurred.
-type Count struct {
-	Code finding.Code
-	N    int
-}
-
-func addCount(list []Count, code finding.Code, n int) []Count {
+func addCount(list []policy.Count, code finding.Code, n int) []policy.Count {
 	for i := range list {
 		if list[i].Code == code {
 			list[i].N += n
 			return list
 		}
 	}
-	return append(list, Count{code, n})
+	return append(list, policy.Count{Code: code, N: n})
 }
 
 // AppendJSON appends d as one JSON object without a line feed. Every member is
@@ -152,8 +147,8 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 		dst = appendLabel(dst, "released", d.Released)
 	}
 	dst = appendValidation(dst, d.Validation)
-	dst = d.Policy.appendJSON(dst, "policy")
-	dst = d.Policy.Would.appendJSON(dst, "would")
+	dst = appendMatch(dst, "policy", d.Policy.Match)
+	dst = appendMatch(dst, "would", d.Policy.Would)
 	dst = appendVerdicts(dst, d.Classified)
 	if d.grounding != nil {
 		dst = d.grounding.appendJSON(append(dst, `,"grounding":`...))
@@ -191,7 +186,7 @@ func appendValidation(dst []byte, r validate.Result) []byte {
 	return append(dst, '}')
 }
 
-func appendCounts(dst []byte, name string, counts []Count) []byte {
+func appendCounts(dst []byte, name string, counts []policy.Count) []byte {
 	if len(counts) == 0 {
 		return dst
 	}

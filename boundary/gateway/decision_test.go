@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -20,7 +21,7 @@ func TestDecisionLine(t *testing.T) {
 		Server: "files", Tool: "read_file", Method: "tools/call", Kind: "result", Verdict: Changed,
 		Received: frame.Digest{1}, Delivered: frame.Digest{2},
 		Profile: "mcp", SanitationVersion: "0.1", UnicodeVersion: "15.0.0", Inspected: 3,
-		Findings: []Count{{finding.HiddenTag, 12}, {finding.NFKC, 1}}, NotInspected: []Count{{finding.BlobNotInspected, 1}},
+		Findings: []policy.Count{{Code: finding.HiddenTag, N: 12}, {Code: finding.NFKC, N: 1}}, NotInspected: []policy.Count{{Code: finding.BlobNotInspected, N: 1}},
 	}
 	want := `{"v":"0.1","id":"ab000000000000000000000000000001","time":"2026-11-21T00:02:03.000004Z","server":"files","tool":"read_file",` +
 		`"method":"tools/call","kind":"result","verdict":"changed","received":"sha256:01` + strings.Repeat("0", 62) +
@@ -32,7 +33,7 @@ func TestDecisionLine(t *testing.T) {
 	}
 	// Whatever is put into it, it stays one line of ASCII JSON.
 	d.Server, d.Tool, d.Method = "a\"\n\u202e", "\x00", strings.Repeat("x", 1000)
-	d.Findings = []Count{{"\"\n", 1}}
+	d.Findings = []policy.Count{{Code: "\"\n", N: 1}}
 	line := d.AppendJSON(nil)
 	if !json.Valid(line) || bytes.ContainsAny(line, "\n\x00") || strings.Contains(string(line), "\u202e") {
 		t.Errorf("line %q", line)

@@ -5,6 +5,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -39,7 +40,7 @@ func (in *inspector) refuseOf(method, kind string, v Verdict, code finding.Code)
 	_ = in.record(&Decision{
 		ID: id, Time: in.cfg.now(), Server: in.cfg.Name, Method: method, Kind: kind, Verdict: v,
 		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
-		Withheld: []Count{{code, 1}},
+		Withheld: []policy.Count{{Code: code, N: 1}},
 	}, nil)
 	return &id
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 )
 
@@ -283,7 +284,7 @@ func TestElicitationURL(t *testing.T) {
 	for address, want := range openable {
 		params := `{"mode":"url","message":"m","elicitationId":"e","url":` + jsonQuote(address) + `}`
 		for _, era := range []string{"legacy", "modern"} {
-			r := newRig(t, func(c *Config) { c.Validation.Mode = Off })
+			r := newRig(t, func(c *Config) { c.Validation.Mode = policy.Off })
 			if era == "legacy" {
 				r.server.send(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":` + params + `}`)
 				select {

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -91,8 +92,8 @@ type Config struct {
 	// as its text can be made safe.
 	Admission Admission
 
-	// Policy decides beside the Rules; nil: nothing does.
-	Policy Policy
+	// Policy decides about calls and their results after all that the Rules say; nil: nothing does.
+	Policy policy.Policy
 
 	// Classifiers judge what tools answer; nil: nothing does.
 	Classifiers *Classifiers

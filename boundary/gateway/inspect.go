@@ -8,7 +8,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -123,7 +123,7 @@ func (i *Inspector) ask(in *inspector, p *passage) {
 		return
 	}
 	p.judged.skip()
-	asked := p.judged.asks(classify.Enforce)
+	asked := p.judged.asks(policy.Enforce)
 	if len(asked) == 0 {
 		return
 	}
@@ -133,7 +133,7 @@ func (i *Inspector) ask(in *inspector, p *passage) {
 
 // behind has classifiers judge a copy of the result, whose bytes are the caller's.
 func (i *Inspector) behind(in *inspector, p *passage) {
-	asked := p.judged.asks(classify.Shadow)
+	asked := p.judged.asks(policy.Shadow)
 	if len(asked) == 0 || !p.judged.shown {
 		return
 	}

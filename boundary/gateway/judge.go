@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -29,7 +30,7 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 		return r.deliver(ctx, k, p)
 	}
 	p.judged.skip()
-	asked := p.judged.asks(classify.Enforce)
+	asked := p.judged.asks(policy.Enforce)
 	if len(asked) == 0 {
 		return r.deliverJudged(ctx, k, p, release)
 	}
@@ -58,7 +59,7 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 
 // deliverJudged delivers an answer and has those judge it that are in shadow mode.
 func (r *relay) deliverJudged(ctx context.Context, k *call, p passage, release func()) error {
-	asked := p.judged.asks(classify.Shadow)
+	asked := p.judged.asks(policy.Shadow)
 	err := r.deliver(ctx, k, p)
 	if !p.judged.shown || len(asked) == 0 {
 		release()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -107,7 +108,7 @@ func contextMeta(m *wire.Message) []byte {
 
 // illFormed are the entries of a page of tools that are left out for their form.
 func (r *relay) illFormed(k *call, m *wire.Message) map[strictjson.Value]bool {
-	if m.Kind != wire.Response || r.cfg.rule("").Mode != Enforce {
+	if m.Kind != wire.Response || r.cfg.rule("").Mode != policy.Enforce {
 		return nil
 	}
 	report := (&passage{msg: m, method: mcpmsg.ListTools, revision: r.revisionOf(k)}).shape(m.Result)
@@ -120,7 +121,7 @@ func (r *relay) illFormed(k *call, m *wire.Message) map[strictjson.Value]bool {
 
 // refuseIllFormed answers a call of a tool that was left out for its form; nil: it was not.
 func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Message {
-	if k.method != mcpmsg.CallTool || r.cfg.rule("").Mode != Enforce || !r.surface.illFormed(k.tool) {
+	if k.method != mcpmsg.CallTool || r.cfg.rule("").Mode != policy.Enforce || !r.surface.illFormed(k.tool) {
 		return nil
 	}
 	id := r.refused("request", Dropped, finding.ShapeInvalid)

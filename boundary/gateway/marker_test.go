@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -192,7 +193,7 @@ func markerRows() []mcpmsg.Row {
 
 func walkMarker(t *testing.T, row mcpmsg.Row, params string) int {
 	// The messages have every member at once, which no type allows: the walk has to hold alone.
-	r := newRig(t, func(c *Config) { c.DangerouslyAllowSampling, c.Validation.Mode = true, Off })
+	r := newRig(t, func(c *Config) { c.DangerouslyAllowSampling, c.Validation.Mode = true, policy.Off })
 	// What every result can hold is walked in full in a few of them.
 	brief := testing.Short() || row.Method != mcpmsg.CallTool && row.Method != mcpmsg.ListTools && row.Method != "future/method"
 	probe := specimen{target: -1, brief: brief}

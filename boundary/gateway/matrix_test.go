@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -165,7 +166,7 @@ var spoken = []string{mcpmsg.Elicit, mcpmsg.Sample, mcpmsg.Progress, "notificati
 // said checks what the client hears of bodies.
 func (m *matrix) said(r route, row mcpmsg.Row, bodies []string) (lines []string) {
 	// The messages have every member at once, which no type allows: the walk has to hold alone.
-	cfg := Config{Name: "srv", Sink: &memory{}, DangerouslyAllowSampling: true, Validation: Validation{Mode: Off}}
+	cfg := Config{Name: "srv", Sink: &memory{}, DangerouslyAllowSampling: true, Validation: Validation{Mode: policy.Off}}
 	hello := r.cross && (row.Method == mcpmsg.Initialize || row.Method == mcpmsg.Discover)
 	m.t.Run(strings.ReplaceAll(row.Method, "/", "-"), func(t *testing.T) {
 		if !hello {

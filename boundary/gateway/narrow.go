@@ -5,6 +5,7 @@ package gateway
 import (
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -148,7 +149,7 @@ func isWord(v strictjson.Value) bool {
 // isNarrow reports whether an answer cannot hold an injection: its tool's schema is
 // narrow, it stands up to it, and there is nothing beside it but the same as text.
 func isNarrow(p *passage, v Validation) bool {
-	if !p.narrow || p.schema == nil || p.msg.Kind != wire.Response || v.Mode != Enforce {
+	if !p.narrow || p.schema == nil || p.msg.Kind != wire.Response || v.Mode != policy.Enforce {
 		return false
 	}
 	root := p.msg.Result

@@ -5,6 +5,7 @@ package gateway
 import (
 	"strconv"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -55,7 +56,7 @@ func (w *walker) noteIn(field string, code finding.Code, n int, at *frame.Span) 
 }
 
 // findings adds to list how often each code was noted, wherever.
-func (w *walker) findings(list []Count) []Count {
+func (w *walker) findings(list []policy.Count) []policy.Count {
 	for _, f := range w.found {
 		list = addCount(list, f.Code, f.Count)
 	}

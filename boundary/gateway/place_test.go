@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -42,7 +43,7 @@ func TestPlaces(t *testing.T) {
 // marker in each of its places.
 func walkPlaces(t *testing.T, row mcpmsg.Row, set func(*Config), every bool) {
 	// The messages have every member at once, which no type allows.
-	r := newRig(t, set, func(c *Config) { c.Validation.Mode = Off })
+	r := newRig(t, set, func(c *Config) { c.Validation.Mode = policy.Off })
 	probe := specimen{target: -1, brief: true}
 	bodies := []string{probe.object(row.Shape, nil)}
 	for target := range probe.n {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -16,67 +17,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
-
-// A Policy decides about calls of tools and their results, after all that the Rules
-// say. Whatever it decides is about that one call: no session waits, and none ends.
-type Policy interface {
-	// Decide may be called at the same time. It keeps nothing of the event.
-	Decide(PolicyEvent) PolicyDecision
-}
-
-// A PolicyEvent is what a Policy decides on. It holds no third-party text.
-type PolicyEvent struct {
-	Call         bool   // before the server gets it; else its result, before the client does
-	Server, Tool string // labels
-	Principal    string
-
-	// What the server has said of the tool, with the defaults of MCP.
-	ReadOnly, Destructive, OpenWorld bool
-	Unprivileged                     bool // as the Rule says
-
-	Findings     []Count // of a result, and of what had to be withheld of it
-	NotInspected int     // values that passed without a look inside
-	Scores       []PolicyScore
-	Size         int // bytes of the result as it came, or of the call's params
-}
-
-// A PolicyScore is what a classifier gives an answer that it has judged.
-type PolicyScore struct {
-	Classifier string // label
-	P          float64
-}
-
-// A PolicyAction is what becomes of a call or its result, the strictest last.
-type PolicyAction uint8
-
-// The actions.
-const (
-	PolicyAllow    PolicyAction = iota // what would become of it anyway
-	PolicySanitise                     // the result is scrubbed under the profile MCP
-	PolicyAsk                          // a person is asked: held, with a question
-	PolicyHold                         // held until a person has looked at it
-	PolicyDeny                         // refused
-)
-
-var policyActions = [...]string{"allow", "sanitise", "ask", "hold", "deny"}
-
-// String is the action as a record spells it.
-func (a PolicyAction) String() string { return policyActions[min(a, PolicyDeny)] }
-
-// A PolicyOutcome is what one rule of a Policy wants.
-type PolicyOutcome struct {
-	Action   PolicyAction
-	Rule     string // label; "": no rule has matched
-	Question string // of PolicyAsk: the operator's words, told to people
-	Failed   bool   // the rule could not be evaluated
-}
-
-// A PolicyDecision is what becomes of it, and what stricter rules that only watch
-// would have made of it.
-type PolicyDecision struct {
-	PolicyOutcome
-	Would PolicyOutcome
-}
 
 // toolHints are the annotations of a tool. The zero value is what MCP assumes of one
 // that has none.
@@ -97,9 +37,11 @@ func (s *toolList) hints(tool string) toolHints {
 	return s.tools[tool].hints
 }
 
-func (c *Config) policyEvent(tool string, h toolHints, rule *Rule) PolicyEvent {
-	return PolicyEvent{Server: c.Name, Tool: tool, Principal: c.Principal,
-		ReadOnly: h.readOnly, Destructive: !h.harmless, OpenWorld: !h.closed, Unprivileged: rule.Unprivileged}
+// policyInput is what the gateway knows of a tool. A tool is privileged unless its server says
+// that it only reads, or its rule says that it does not act.
+func (c *Config) policyInput(tool string, h toolHints, rule *Rule) policy.Input {
+	return policy.Input{Server: c.Name, Tool: tool, ReadOnly: h.readOnly, Destructive: !h.harmless, OpenWorld: !h.closed,
+		Privileged: !h.readOnly && !rule.Unprivileged}
 }
 
 // decides asks the policy about what answers a call, which was walked. It returns why
@@ -110,7 +52,7 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 		return ok
 	}
 	w := &in.w
-	e := in.cfg.policyEvent(in.p.tool, in.p.hints, &in.rule)
+	e := in.cfg.policyInput(in.p.tool, in.p.hints, &in.rule)
 	e.Size = len(root.Raw())
 	in.counts = w.findings(in.counts[:0])
 	for _, c := range w.uninspected {
@@ -120,9 +62,9 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	in.d.Policy = in.cfg.Policy.Decide(e)
 	in.cfg.tellPolicy(&in.d)
 	switch in.d.Policy.Action {
-	case PolicyAllow:
+	case policy.Allow:
 		return ok
-	case PolicySanitise:
+	case policy.Sanitise:
 		return in.walkAgain(root)
 	}
 	return finding.Denied
@@ -152,10 +94,10 @@ func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
 // tellPolicy tells the operator what a rule has done, or would have.
 func (c *Config) tellPolicy(d *Decision) {
 	for _, o := range [...]struct {
-		PolicyOutcome
+		policy.Match
 		what string
-	}{{d.Policy.PolicyOutcome, "policy decides"}, {d.Policy.Would, "policy would decide"}} {
-		if o.Rule == "" || o.Action == PolicyAllow {
+	}{{d.Policy.Match, "policy decides"}, {d.Policy.Would, "policy would decide"}} {
+		if o.Rule == "" || o.Action == policy.Allow {
 			continue
 		}
 		args := []any{"action", o.Action.String(), "rule", o.Rule, "tool", d.Tool, "kind", d.Kind, "evidence", d.ID.String()}
@@ -171,7 +113,7 @@ func (c *Config) tellPolicy(d *Decision) {
 
 // heldBy names what holds a result: a rule of the policy, or the kind of rule.
 func (d *Decision) heldBy(code finding.Code) string {
-	if a := d.Policy.Action; a == PolicyAsk || a == PolicyHold {
+	if a := d.Policy.Action; a == policy.Ask || a == policy.Hold {
 		return "policy:" + d.Policy.Rule
 	}
 	return ruleOf(code)
@@ -184,17 +126,17 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 		return nil
 	}
 	rule := r.cfg.rule(k.tool)
-	e := r.cfg.policyEvent(r.surface.label(k.tool), r.surface.hints(k.tool), &rule)
-	e.Call, e.Size = true, len(m.Params.Raw())
+	e := r.cfg.policyInput(r.surface.label(k.tool), r.surface.hints(k.tool), &rule)
+	e.Direction, e.Size = policy.Call, len(m.Params.Raw())
 	decided := r.cfg.Policy.Decide(e)
-	if decided.Action < PolicyAsk && decided.Would.Rule == "" {
+	if decided.Action < policy.Ask && decided.Would.Rule == "" {
 		return nil
 	}
 	verdict := Dropped
 	switch {
-	case decided.Action < PolicyAsk:
+	case decided.Action < policy.Ask:
 		verdict = Passed
-	case decided.Action != PolicyDeny && r.approved(ctx, k):
+	case decided.Action != policy.Deny && r.approved(ctx, k):
 		return nil // a person has looked at this very call
 	}
 	d := r.in.callDecision(e, m, verdict, decided, &k.store)
@@ -205,7 +147,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	switch {
 	case verdict == Passed:
 		return nil
-	case decided.Action != PolicyDeny && r.holdCall(ctx, d, m, k):
+	case decided.Action != policy.Deny && r.holdCall(ctx, d, m, k):
 		return r.refuseCall(m, k, d.ID, d.Tool, placeholderCall, finding.Denied)
 	}
 	return r.refuseCall(m, k, d.ID, d.Tool, placeholderDeny, finding.Denied)
@@ -213,18 +155,18 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 
 // callDecision records what was decided about a call; nil if there is no randomness
 // for its id.
-func (in *inspector) callDecision(e PolicyEvent, m *wire.Message, v Verdict, decided PolicyDecision, store *storeTime) *Decision {
+func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, decided policy.Ruling, store *storeTime) *Decision {
 	id, err := in.ids.next()
 	if err != nil {
 		return nil
 	}
 	d := &Decision{ID: id, Time: in.cfg.now(), Server: e.Server, Tool: e.Tool, Method: mcpmsg.CallTool, Kind: "call",
-		Principal: e.Principal, Verdict: v, Received: digestOf(m.Params.Raw()), Policy: decided,
+		Principal: in.cfg.Principal, Verdict: v, Received: digestOf(m.Params.Raw()), Policy: decided,
 		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion}
 	if v == Passed {
 		d.Delivered = d.Received
 	} else {
-		d.Withheld = []Count{{finding.Denied, 1}}
+		d.Withheld = []policy.Count{{Code: finding.Denied, N: 1}}
 	}
 	if err := in.record(d, store); err != nil && v == Passed && in.cfg.RequireEvidence {
 		return nil
@@ -267,7 +209,8 @@ func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *c
 	return err == nil
 }
 
-func (o PolicyOutcome) appendJSON(dst []byte, name string) []byte {
+// appendMatch appends a member with a match, where a rule has matched.
+func appendMatch(dst []byte, name string, o policy.Match) []byte {
 	if o.Rule == "" {
 		return dst
 	}

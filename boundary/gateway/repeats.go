@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -97,13 +98,13 @@ func (r *repeated) count(d *Decision) {
 		first.Tool, first.Method = k.tool, k.method
 		first.Received, first.Delivered = frame.Digest{}, frame.Digest{} // of many messages there is no one digest
 		first.Findings, first.NotInspected, first.Withheld = nil, nil, nil
-		first.Inspected, first.Policy, first.Classified, first.grounding = 0, PolicyDecision{}, nil, nil
+		first.Inspected, first.Policy, first.Classified, first.grounding = 0, policy.Ruling{}, nil, nil
 		sum = &first
 		r.waiting[k] = sum
 	}
 	sum.Repeated++
 	sum.Inspected += d.Inspected
-	add := func(to *[]Count, from []Count) {
+	add := func(to *[]policy.Count, from []policy.Count) {
 		for _, c := range from {
 			*to = addCount(*to, c.Code, c.N)
 		}

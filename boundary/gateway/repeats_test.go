@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -42,7 +43,7 @@ func TestRepeats(t *testing.T) {
 	to := &listSink{}
 	s := NewRepeats(to)
 	drop := func(server string, code finding.Code) Decision {
-		return Decision{Server: server, Kind: "result", Method: "other", Verdict: Dropped, Withheld: []Count{{code, 1}}}
+		return Decision{Server: server, Kind: "result", Method: "other", Verdict: Dropped, Withheld: []policy.Count{{Code: code, N: 1}}}
 	}
 	var work sync.WaitGroup
 	for range 3 {
@@ -55,8 +56,8 @@ func TestRepeats(t *testing.T) {
 	work.Wait()
 	_ = s.Record(drop("b", finding.Unsolicited))
 	for range 100 {
-		_ = s.Record(Decision{Server: "a", Kind: "notification", Verdict: Changed, Inspected: 2, Findings: []Count{{"nfkc", 3}}})
-		_ = s.Record(Decision{Server: "a", Kind: "result", Verdict: Withheld, Withheld: []Count{{finding.Violation, 1}}})
+		_ = s.Record(Decision{Server: "a", Kind: "notification", Verdict: Changed, Inspected: 2, Findings: []policy.Count{{Code: "nfkc", N: 3}}})
+		_ = s.Record(Decision{Server: "a", Kind: "result", Verdict: Withheld, Withheld: []policy.Count{{Code: finding.Violation, N: 1}}})
 		_ = s.Record(drop("a", finding.Unapproved))
 	}
 	s.Close()
@@ -75,7 +76,7 @@ func TestRepeatsKinds(t *testing.T) {
 	to := &listSink{}
 	s := NewRepeats(to)
 	for i := range 500 {
-		_ = s.Record(Decision{Server: "a", Kind: "notification", Method: fmt.Sprint("m", i), Verdict: Dropped, Withheld: []Count{{finding.Misshapen, 1}}})
+		_ = s.Record(Decision{Server: "a", Kind: "notification", Method: fmt.Sprint("m", i), Verdict: Dropped, Withheld: []policy.Count{{Code: finding.Misshapen, N: 1}}})
 	}
 	for range 3000 {
 		if _, messages, _ := to.sums(); messages == 500 {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -53,7 +53,7 @@ func (in *inspection) excepted(code finding.Code) bool {
 // review gives a withheld result to the queue. It reports whether a person will
 // find it there.
 func (in *inspection) review(code finding.Code) bool {
-	if in.cfg.Hold == nil || isUnfit(code) || in.d.Policy.Action == PolicyDeny || in.suspect.outcome == classify.Withhold {
+	if in.cfg.Hold == nil || isUnfit(code) || in.d.Policy.Action == policy.Deny || in.suspect.action == policy.Deny {
 		return false
 	}
 	ctx, done := in.p.store.within(context.Background())

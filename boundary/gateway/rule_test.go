@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -45,8 +46,8 @@ func TestValidation(t *testing.T) {
 	}{
 		{name: "valid", schema: pointSchema, result: `"structuredContent":{"x":1}`, verdict: validate.Valid},
 		{name: "invalid", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, withheld: finding.SchemaInvalid, verdict: validate.Invalid},
-		{name: "audited", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, mode: Validation{Mode: Audit}, verdict: validate.Invalid},
-		{name: "off", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, mode: Validation{Mode: Off}},
+		{name: "audited", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, mode: Validation{Mode: policy.Audit}, verdict: validate.Invalid},
+		{name: "off", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, mode: Validation{Mode: policy.Off}},
 		{name: "text only", schema: pointSchema, result: `"content":[]`, verdict: validate.Absent},
 		{name: "error", schema: pointSchema, result: `"isError":true,"structuredContent":{}`, verdict: validate.Absent},
 		{name: "nothing declared", result: `"structuredContent":{"x":"1"}`},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/measure/corpora"
@@ -174,7 +175,7 @@ func TestSplit(t *testing.T) {
 
 func walkSplits(t *testing.T, method string, part mcpmsg.Part, body string, profile Profile) (n int) {
 	// Some sequences stand where no type has them: the walk has to hold alone.
-	r := newRig(t, func(c *Config) { c.Profile, c.Validation.Mode = profile, Off })
+	r := newRig(t, func(c *Config) { c.Profile, c.Validation.Mode = profile, policy.Off })
 	row := *mcpmsg.Lookup(part, method)
 	row.Method, row.Part = method, part
 	slots := strings.Count(body, "@") + strings.Count(body, "^")
@@ -222,7 +223,7 @@ func TestSplitRoutes(t *testing.T) {
 	key := frame.Key{}
 	for _, r := range routes() {
 		t.Run(r.String(), func(t *testing.T) {
-			c := newCourse(t, r, Config{Name: "srv", Sink: &memory{}, Profile: Faithful, Key: key, Validation: Validation{Mode: Off}})
+			c := newCourse(t, r, Config{Name: "srv", Sink: &memory{}, Profile: Faithful, Key: key, Validation: Validation{Mode: policy.Off}})
 			for _, m := range sequences {
 				row := *mcpmsg.Lookup(m.part, m.method)
 				row.Method, row.Part = m.method, m.part

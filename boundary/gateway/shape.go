@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpshape"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -20,14 +21,14 @@ const maxNamed = 16
 // root that goes on, without the entries that are wrong and with the repairs, and why the
 // whole must be withheld, or ok. spec: shape/2
 func (in *inspection) formed(root strictjson.Value) (strictjson.Value, finding.Code) {
-	if in.rule.Mode == Off || !root.Exists() {
+	if in.rule.Mode == policy.Off || !root.Exists() {
 		return root, ok
 	}
 	r := in.p.shape(root)
 	if r.Clean() {
 		return root, ok
 	}
-	audit := in.rule.Mode == Audit
+	audit := in.rule.Mode == policy.Audit
 	if r.Fault != (mcpshape.Fault{}) {
 		in.misshapen(r.Fault)
 		if audit {
@@ -95,7 +96,7 @@ func (in *inspection) leftOutEntry(e mcpshape.Entry) {
 		}
 	}
 	text := "entry is not what the protocol's schema allows; it is left out"
-	if in.rule.Mode == Audit {
+	if in.rule.Mode == policy.Audit {
 		text = "entry is not what the protocol's schema allows"
 	}
 	in.cfg.Log.Warn(text, "server", in.cfg.Name, "method", in.d.Method, "entry", finding.Quote(name),
@@ -106,7 +107,7 @@ func (in *inspection) leftOutEntry(e mcpshape.Entry) {
 // in any case, so that no classifier needs to see it.
 func (in *inspector) unfit(p *passage) bool {
 	rule := in.cfg.rule(p.name)
-	if rule.Mode != Enforce {
+	if rule.Mode != policy.Enforce {
 		return false
 	}
 	_, root, _ := partOf(p.msg)

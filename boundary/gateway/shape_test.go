@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -146,7 +147,7 @@ func TestShapeElsewhere(t *testing.T) {
 
 // TestShapeModes: audit delivers and records, off does not look.
 func TestShapeModes(t *testing.T) {
-	for mode, recorded := range map[Mode]bool{Audit: true, Off: false} {
+	for mode, recorded := range map[policy.Mode]bool{policy.Audit: true, policy.Off: false} {
 		r := newRig(t, func(c *Config) { c.Validation.Mode = mode })
 		got := r.result(r.request("1", "tools/call", `{"name":"read"}`), `{"content":[],"isError":"yes"}`)
 		if d := r.last(); got.text("result", "isError") != "yes" || holds(d, finding.ShapeInvalid) != recorded {
@@ -158,7 +159,7 @@ func TestShapeModes(t *testing.T) {
 // TestShapeUnjudged: no classifier is asked about what is withheld for its form or its
 // declared schema.
 func TestShapeUnjudged(t *testing.T) {
-	for _, mode := range []classify.Mode{classify.Enforce, classify.Shadow} {
+	for _, mode := range []policy.Mode{policy.Enforce, policy.Shadow} {
 		w := &words{}
 		j := newJury(t, &ShadowOptions{}, aMember(t, w, func(o *classify.Options) { o.Mode = mode }))
 		r := newRig(t, j.set)
@@ -220,15 +221,15 @@ func TestShapeInspected(t *testing.T) {
 // neighbour can; where forms are only recorded, both can.
 func TestCallOfLeftOut(t *testing.T) {
 	const page = `{"tools":[{"name":"read","inputSchema":{"type":"object"}},{"name":"bad","inputSchema":[]},{"description":"x"},"x"]}`
-	for _, mode := range []Mode{Enforce, Audit, Off} {
+	for _, mode := range []policy.Mode{policy.Enforce, policy.Audit, policy.Off} {
 		r := newRig(t, func(c *Config) { c.Validation.Mode = mode })
 		list := r.result(r.request("1", mcpmsg.ListTools, ""), page)
-		if mode == Enforce && string(list.at("result", "tools")) != `[{"name":"read","inputSchema":{"type":"object"}}]` {
+		if mode == policy.Enforce && string(list.at("result", "tools")) != `[{"name":"read","inputSchema":{"type":"object"}}]` {
 			t.Errorf("tools %s", list.at("result", "tools"))
 		}
 		for _, tool := range []string{"bad", "", "read"} {
 			r.client.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + tool + `"}}`)
-			if mode == Enforce && tool != "read" {
+			if mode == policy.Enforce && tool != "read" {
 				got := parse(t, r.client.next())
 				if s := got.text("result", "content", 0, "text"); !strings.HasPrefix(s, placeholderForm) || string(got.at("result", "isError")) != "true" {
 					t.Errorf("%q is answered with %s", tool, got)

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -13,28 +14,18 @@ import (
 // A Validation says what becomes of structuredContent beside the outputSchema that
 // the server has declared. Its zero value is the strict choice.
 type Validation struct {
-	Mode Mode
+	Mode policy.Mode // Enforce, Audit or Off
 	// PassUnverifiable delivers what cannot be judged, because the schema cannot be
 	// compiled or would cost too much; it is told in the record either way.
 	PassUnverifiable bool
 }
 
-// A Mode says whether a check acts.
-type Mode uint8
-
-// The modes.
-const (
-	Enforce Mode = iota // what fails is withheld
-	Audit               // what fails is recorded, and delivered
-	Off                 // nothing is checked
-)
-
-func (v Validation) valid() bool { return v.Mode <= Off }
+func (v Validation) valid() bool { return v.Mode <= policy.Off && v.Mode != policy.Shadow }
 
 // validateReceived judges what the server has answered. It returns why that must be
 // withheld, or ok.
 func (in *inspection) validateReceived() finding.Code {
-	if in.p.schema == nil || in.rule.Mode == Off || !isToolAnswer(&in.p) {
+	if in.p.schema == nil || in.rule.Mode == policy.Off || !isToolAnswer(&in.p) {
 		return ok
 	}
 	r := in.p.checked
@@ -72,7 +63,7 @@ func (in *inspection) validated(r validate.Result) finding.Code {
 	}
 	in.cfg.Log.Warn("structured content does not stand up to its schema", "tool", in.d.Tool, "verdict", r.Verdict.String(),
 		"reason", string(r.Reason), "keyword", r.Keyword, "place", r.Pointer, "evidence", in.d.ID.String())
-	if in.rule.Mode == Audit {
+	if in.rule.Mode == policy.Audit {
 		in.w.note(code, 1, nil)
 		return ok
 	}
@@ -93,7 +84,7 @@ func (in *inspection) validateDelivered(body []byte) finding.Code {
 		return ok
 	}
 	in.d.Validation = r
-	if in.rule.Mode == Audit {
+	if in.rule.Mode == policy.Audit {
 		in.w.note(finding.SchemaBroken, 1, nil)
 		return ok
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -66,11 +67,11 @@ type walker struct {
 	inside       string // the beginning and the end of the blob that was read last
 	changed      bool   // the text that was cleaned last must be replaced
 	found        []frame.Finding
-	foundMore    []Count
+	foundMore    []policy.Count
 	notInspected []frame.NotInspected
 	placing
-	uninspected []Count
-	withheld    []Count
+	uninspected []policy.Count
+	withheld    []policy.Count
 }
 
 // A step is one level of the path to a string: a member's name out of the
@@ -275,7 +276,7 @@ func (w *walker) giveUp(code finding.Code) { w.leftOut(code, 1) }
 // giveUpAll notes that the message is not delivered. A code that was found in it, for which
 // it is held, is not counted as found once more.
 func (w *walker) giveUpAll(code finding.Code) {
-	has := func(c Count) bool { return c.Code == code }
+	has := func(c policy.Count) bool { return c.Code == code }
 	if slices.ContainsFunc(w.found, func(f frame.Finding) bool { return f.Code == code }) || slices.ContainsFunc(w.foundMore, has) {
 		w.edited = true
 		w.withheld = addCount(w.withheld, code, 1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 // Labels of verdicts are bounded, whatever a classifier says.
@@ -23,7 +24,7 @@ func TestClassified(t *testing.T) {
 	for _, c := range []gateway.Classified{
 		{Server: "web", Verdict: classify.Verdict{Name: "shields", Segments: flagged, Asked: 2, Cached: 1, Latency: time.Millisecond}},
 		{Server: "evil", Verdict: classify.Verdict{Name: "shields", Reason: classify.Timeout}},
-		{Server: "web", Dropped: true, Verdict: classify.Verdict{Name: "local", Mode: classify.Shadow, Reason: classify.OverBudget}},
+		{Server: "web", Dropped: true, Verdict: classify.Verdict{Name: "local", Mode: policy.Shadow, Reason: classify.OverBudget}},
 		{Server: "web", Verdict: classify.Verdict{Name: "a b", Reason: "made up"}},
 	} {
 		m.Classified(c)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -72,13 +73,13 @@ func TestDecisions(t *testing.T) {
 	m.Approve(map[string][]string{"files": {"read"}})
 	for _, d := range []gateway.Decision{
 		{Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Verdict: gateway.Changed,
-			Findings:     []gateway.Count{{Code: finding.HiddenTag, N: 12}, {Code: finding.ControlToken, N: 2}},
-			NotInspected: []gateway.Count{{Code: finding.BlobNotInspected, N: 1}}},
+			Findings:     []policy.Count{{Code: finding.HiddenTag, N: 12}, {Code: finding.ControlToken, N: 2}},
+			NotInspected: []policy.Count{{Code: finding.BlobNotInspected, N: 1}}},
 		{Server: "files", Tool: "invented", Method: "tools/call", Kind: "result", Verdict: gateway.Withheld,
-			Findings: []gateway.Count{{Code: finding.SchemaInvalid, N: 1}, {Code: finding.SplitAcrossBlocks, N: 3}},
-			Withheld: []gateway.Count{{Code: finding.SchemaInvalid, N: 1}, {Code: finding.SplitAcrossBlocks, N: 2}}},
+			Findings: []policy.Count{{Code: finding.SchemaInvalid, N: 1}, {Code: finding.SplitAcrossBlocks, N: 3}},
+			Withheld: []policy.Count{{Code: finding.SchemaInvalid, N: 1}, {Code: finding.SplitAcrossBlocks, N: 2}}},
 		{Server: "stranger", Method: "tools/call", Kind: "result", Verdict: gateway.Withheld,
-			Withheld: []gateway.Count{{Code: finding.Denied, N: 1}}},
+			Withheld: []policy.Count{{Code: finding.Denied, N: 1}}},
 		{Server: "files", Method: "tools/call", Kind: "result", Verdict: gateway.Passed, Released: strings.Repeat("0", 32)},
 	} {
 		if err := m.Record(d); err != nil {
@@ -121,9 +122,9 @@ func TestLabelsAreBounded(t *testing.T) {
 	for i := range 5000 {
 		evil := fmt.Sprintf("evil%d\n", i)
 		m.Record(gateway.Decision{Server: evil, Tool: evil, Method: evil, Kind: evil, Verdict: gateway.Verdict(evil),
-			Findings: []gateway.Count{{Code: finding.Code(evil), N: 1}}})
+			Findings: []policy.Count{{Code: finding.Code(evil), N: 1}}})
 		m.Record(gateway.Decision{Server: "files", Tool: fmt.Sprint("tool", i), Method: "tools/call", Kind: "result",
-			Verdict: gateway.Passed, Findings: []gateway.Count{{Code: finding.ControlToken, N: 1}}})
+			Verdict: gateway.Passed, Findings: []policy.Count{{Code: finding.ControlToken, N: 1}}})
 		x := m.Request(gateway.Request{Server: evil, Method: "tools/call"})
 		x.Sent(evil)
 		x.Answered(1)

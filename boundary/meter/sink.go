@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -60,7 +61,7 @@ func (m *Meter) Record(d gateway.Decision) error {
 	return nil
 }
 
-func countOf(list []gateway.Count, code finding.Code) (n int) {
+func countOf(list []policy.Count, code finding.Code) (n int) {
 	for _, c := range list {
 		if c.Code == code {
 			n += c.N

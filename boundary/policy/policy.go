@@ -1,39 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides by CEL rules over typed events what becomes of a call or of its result.
+// Package policy holds the words in which the boundary decides: what a rule asks for, in which mode a check runs, what a policy is asked, and what it answers.
 //
-// The strictest of all rules that match decides, whatever their order: adding a
-// rule never loosens what the others do. A rule that cannot be evaluated counts as
-// one that matched and wants what OnError says. Rules in audit mode never act; what
-// they would have decided stands beside the decision. docs/spec/policy.md lists what
-// an expression may name.
+// It has no rules of its own. Package expr compiles those of the operator.
 package policy
 
 import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// An Action is what becomes of a call or a result, the strictest last.
+// A Mode says what a check does where something fails it. The zero Mode is the strict one.
+type Mode uint8
+
+// The modes.
+const (
+	Enforce Mode = iota // what fails is withheld or held
+	Audit               // what fails is recorded, and delivered
+	Shadow              // as Audit, and the check runs after the delivery
+	Off                 // nothing is checked
+)
+
+var modeWords = [...]string{"enforce", "audit", "shadow", "off"}
+
+// String is the mode as files and records spell it.
+func (m Mode) String() string { return modeWords[min(m, Off)] }
+
+// An Action is what a rule or a check asks for, the strictest last.
 type Action uint8
 
 // The actions.
 const (
 	Allow    Action = iota // nothing beyond what happens anyway
 	Sanitise               // the result is sanitised once more under a stricter profile
-	Ask                    // it waits for a person, who is asked a question
-	Hold                   // it waits for a person
+	Ask                    // it is held, and a reviewer is asked a question
+	Hold                   // it is held until a reviewer has looked at it
 	Deny                   // it is refused
 )
 
 var actionWords = [...]string{"allow", "sanitise", "ask", "hold", "deny"}
 
-// String is the action as a file spells it.
-func (a Action) String() string {
-	if int(a) < len(actionWords) {
-		return actionWords[a]
-	}
-	return "deny"
-}
+// String is the action as files and records spell it.
+func (a Action) String() string { return actionWords[min(a, Deny)] }
+
+// MarshalText is String, for reports in JSON.
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // A Direction is what a rule is about.
 type Direction uint8
@@ -44,17 +54,9 @@ const (
 	Call                    // of a tool, before the server gets it
 )
 
-// String is "result" or "call".
-func (d Direction) String() string {
-	if d == Call {
-		return "call"
-	}
-	return "result"
-}
-
-// An Event is what is to be decided on. Its strings are labels: no third-party
+// An Input is what is to be decided on. Its strings are labels: no third-party
 // text is in it.
-type Event struct {
+type Input struct {
 	Direction Direction
 	Server    string
 	Tool      string
@@ -66,11 +68,12 @@ type Event struct {
 	// that it only reads.
 	Privileged bool
 
-	Findings     []Count // of a result
+	Findings     []Count // of a result, and of what had to be withheld of it
 	NotInspected int     // values that passed without a look inside
 	Scores       []Score // of classifiers that have judged
-	Size         int     // bytes of the result, or of the arguments
+	Size         int     // bytes of the result as it came, or of the call's params
 
+	// The gateway does not know these; who evaluates the rules fills them in.
 	ServerTrust, ToolTrust float64 // in [0, 1]
 	Scopes                 []string
 }
@@ -83,68 +86,41 @@ type Count struct {
 
 // A Score is what a classifier gives a text: the higher the more like an injection.
 type Score struct {
-	Name  string
+	Name  string  // of the classifier: a label
 	Value float64 // in [0, 1]
 }
 
-// An Outcome is what a rule wants.
-type Outcome struct {
-	Action   Action
-	Rule     string // by which; "": none matched
-	Profile  string // of Sanitise
-	Question string // of Ask: the operator's words
-	Failed   bool   // the rule could not be evaluated: Action is the policy's OnError
+// A Match is what a rule that has matched asks for. Its zero value says that no rule has.
+type Match struct {
+	Action   Action `json:"action"`
+	Rule     string `json:"rule,omitzero"`   // label; "": no rule has matched
+	Profile  string `json:"-"`               // of Sanitise
+	Question string `json:"-"`               // of Ask: the operator's words, for the reviewer
+	Failed   bool   `json:"failed,omitzero"` // the rule could not be evaluated: Action is what stands for that
 }
 
-// A Decision is what becomes of an event.
-type Decision struct {
-	Outcome
-	// Would is the outcome if rules in audit mode acted too, where that is
-	// stricter; else it is zero.
-	Would Outcome
+// String says it for a person.
+func (m Match) String() string {
+	switch {
+	case m.Rule == "":
+		return m.Action.String() + ", no rule"
+	case m.Failed:
+		return m.Action.String() + ", because rule " + m.Rule + " could not be evaluated"
+	}
+	return m.Action.String() + ", rule " + m.Rule
 }
 
-// A Rule is the source form of one rule.
-type Rule struct {
-	Name   string // 1 to 64 of a-z 0-9 -, the first a letter or digit
-	On     Direction
-	When   string // CEL, true: the rule matches
-	Unless string // CEL, true: it does not after all; "": there is no exception
-	Then   Action
-
-	Profile  string // of Sanitise: one of profiles
-	Question string // of Ask
-	Audit    bool   // what it wants is recorded only
+// A Ruling is what a policy answers.
+type Ruling struct {
+	Match
+	// Would is the match if rules in audit mode acted too, where that is stricter;
+	// else it is zero.
+	Would Match
 }
 
-// Source is the source form of a Policy. The zero value allows everything.
-type Source struct {
-	Rules []Rule
-	// OnError is what a rule wants that cannot be evaluated: Hold or Deny, or Allow
-	// for the default, which is Hold.
-	OnError Action
-	Audit   bool // every rule is in audit mode
+// A Policy decides about calls of tools and about their results. What it decides is
+// about that one call: other calls of the session go on.
+type Policy interface {
+	// Decide may be called at the same time. It keeps nothing of the input.
+	Decide(Input) Ruling
 }
-
-// profiles are those that Sanitise can name.
-var profiles = []string{"mcp"}
-
-// Bounds of a policy.
-const (
-	MaxRules      = 64
-	MaxExpression = 4096 // code points
-	MaxQuestion   = 512  // bytes
-	// maxCost is the most that one expression may cost in the worst case, in CEL's
-	// units: about one for each step, and for each ten characters that are looked at.
-	maxCost = 2000
-	// meterFrom is the worst cost from which on an expression is metered while it
-	// runs. What is cheaper than that is proven to be; the meter costs as much again.
-	meterFrom = 100
-)
-
-// MaxScopes and MaxName bound what an expression meets, by which its cost is known
-// before it runs: longer lists are cut, longer names are "other".
-const (
-	MaxScopes = 64
-	MaxName   = 128
-)

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 // Admission says what a server has to stand up to before a word of it is seen.
 type Admission struct {
-	Pins Pins
+	Pins policy.Mode // of what differs from its pin: Enforce, Audit or Off
 	// HoldFirst: also the first surface waits for a person; else it is pinned when it
 	// has been checked.
 	HoldFirst   bool
@@ -22,19 +24,7 @@ type Admission struct {
 	DangerouslyAllow string
 }
 
-// Pins says what becomes of what differs from the pin.
-type Pins uint8
-
-// The ways.
-const (
-	PinsEnforce Pins = iota // it is held until a person approves it
-	PinsAudit               // it is recorded, and passes
-	PinsOff                 // nothing is pinned
-)
-
 var (
-	PinModes = Words[Pins]{[]string{"enforce", "audit", "off"}, []Pins{PinsEnforce, PinsAudit, PinsOff}}
-
 	firstWords  = []string{"approve", "hold"}
 	shadowWords = []string{"warn", "hold"}
 	heldValues  = []bool{false, true}
@@ -47,7 +37,7 @@ func (a *Admission) section() value {
 
 func (a *Admission) members() []member {
 	return []member{
-		{"pins", live, word(&a.Pins, PinsEnforce, PinModes.words, PinModes.values), "what becomes of what differs from its pin: `enforce` holds it until `pellucid pins approve`, `audit` records it, `off` pins nothing"},
+		{"pins", live, word(&a.Pins, policy.Enforce, Modes.words, Modes.values), "what becomes of what differs from its pin: `enforce` holds it until `pellucid pins approve`, `audit` records it, `off` pins nothing"},
 		{"first", live, word(&a.HoldFirst, false, firstWords, heldValues), "`hold`: also what was never seen waits for a reviewer"},
 		{"wide", live, boolean(&a.Wide, true), "look for every hidden character; `false`: only the 151 of SUSPICIOUS_UNICODE"},
 		{"shadows", live, word(&a.HoldShadows, false, shadowWords, heldValues), "what becomes of items that may be taken for another server's"},
@@ -69,7 +59,7 @@ func digests(v *string) value {
 
 // admission checks what stands together.
 func (c *compiler) admission(p place, a *Admission) {
-	if a.Pins == PinsEnforce {
+	if a.Pins == policy.Enforce {
 		return
 	}
 	if p.kind == isObject {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 func TestAdmission(t *testing.T) {
@@ -25,8 +27,8 @@ servers:
 	for name, want := range map[string]Admission{
 		"a": {HoldFirst: true, Wide: true, HoldShadows: true, Timeout: 30 * time.Second},
 		"b": {HoldShadows: true, Timeout: 30 * time.Second, DangerouslyAllow: digestA + " " + digestB},
-		"c": {Pins: PinsAudit, Wide: true, Timeout: 30 * time.Second},
-		"d": {Pins: PinsOff, Wide: true, Timeout: time.Minute},
+		"c": {Pins: policy.Audit, Wide: true, Timeout: 30 * time.Second},
+		"d": {Pins: policy.Off, Wide: true, Timeout: time.Minute},
 	} {
 		if got := r.Server(name).Admission; got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

@@ -13,6 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/remote"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
@@ -35,9 +36,9 @@ type Classifier struct {
 	texts, Chars                     int    // http: of one call
 	plainHTTP                        bool   // dangerously_plain_http
 
-	Mode       classify.Mode
+	Mode       policy.Mode
 	Fail       classify.Fail
-	Flagged    classify.Outcome
+	Flagged    policy.Action
 	limit      float64 // 0: as the classifier says
 	timeout    time.Duration
 	concurrent int
@@ -56,12 +57,12 @@ const judgeProvider = "judge"
 
 var (
 	classifierProviders = []string{"azure", "bedrock", "http", judgeProvider, "lakera", Local, "model-armor", "nemo"}
-	classifyModes       = []classify.Mode{classify.Enforce, classify.Shadow}
+	classifyModes       = []policy.Mode{policy.Enforce, policy.Shadow}
 	classifyModeWords   = []string{"enforce", "shadow"}
 	classifyFails       = []classify.Fail{classify.FailHold, classify.FailOpen, classify.FailClosed}
 	classifyFailWords   = []string{"hold", "open", "closed"}
 	flaggedWords        = []string{"hold", "withhold"}
-	flaggedOutcomes     = []classify.Outcome{classify.Hold, classify.Withhold}
+	flaggedActions      = []policy.Action{policy.Hold, policy.Deny}
 )
 
 const (
@@ -82,7 +83,7 @@ func newClassifier(name string) *Classifier {
 }
 
 func (c *Classifier) beLocal() {
-	c.Provider, c.Mode, c.concurrent, c.calls = Local, classify.Shadow, 1, maxCalls
+	c.Provider, c.Mode, c.concurrent, c.calls = Local, policy.Shadow, 1, maxCalls
 }
 
 // classifiers are those of a file, by name.
@@ -171,9 +172,9 @@ func (x *Classifier) members() []member {
 		}
 	}
 	return append(out, []member{
-		{"mode", live, word(&x.Mode, classify.Enforce, classifyModeWords, classifyModes), "`enforce` is asked before a result is delivered; `shadow` behind it, which changes nothing (default of `local`)"},
+		{"mode", live, word(&x.Mode, policy.Enforce, classifyModeWords, classifyModes), "`enforce` is asked before a result is delivered; `shadow` behind it, which changes nothing (default of `local`)"},
 		{"fail", live, word(&x.Fail, classify.FailHold, classifyFailWords, classifyFails), "what becomes of a result that was not judged: `open` delivers it, `closed` withholds it"},
-		{"flagged", live, word(&x.Flagged, classify.Hold, flaggedWords, flaggedOutcomes), "what becomes of a flagged result: `withhold` is for good"},
+		{"flagged", live, word(&x.Flagged, policy.Hold, flaggedWords, flaggedActions), "what becomes of a flagged result: `withhold` is for good"},
 		{"limit", live, number(&x.limit, 0, 1), "score from which a text is flagged; 0: as the classifier says"},
 		{"timeout", live, duration(&x.timeout, 2*time.Second, 10*time.Millisecond, time.Minute), "of all questions about one result"},
 		{"concurrent", live, integer(&x.concurrent, 8, 1, 1024), "questions at one time; default of `local`: 1"},

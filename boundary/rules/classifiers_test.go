@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 func TestClassifiers(t *testing.T) {
 	r := parse(t, "version: 1\nservers: {s: {url: https://s.example}}")
 	l := r.Classifiers[Local]
-	if len(r.Classifiers) != 1 || l == nil || l.Mode != classify.Shadow || !slices.Equal(r.Server("s").Tool("t").Classifiers, []string{Local}) {
+	if len(r.Classifiers) != 1 || l == nil || l.Mode != policy.Shadow || !slices.Equal(r.Server("s").Tool("t").Classifiers, []string{Local}) {
 		t.Fatalf("by default %+v for %v", l, r.Server("s").Tool("t").Classifiers)
 	}
 	full := parse(t, `version: 1
@@ -30,7 +31,7 @@ classifiers:
   shields: {provider: azure, url: https://a.example, key: env:LAB, fail: open, timeout: 300ms}
 `)
 	x := full.Classifiers["shields"]
-	if x.Mode != classify.Enforce || x.Fail != classify.FailOpen || x.timeout != 300*time.Millisecond || x.Key.Reveal() != secret {
+	if x.Mode != policy.Enforce || x.Fail != classify.FailOpen || x.timeout != 300*time.Millisecond || x.Key.Reveal() != secret {
 		t.Errorf("%+v", x)
 	}
 	s := full.Server("s")

@@ -10,7 +10,7 @@ import (
 
 // Evidence says how decisions are recorded in the ledger.
 type Evidence struct {
-	Mode   EvidenceMode
+	Mode   Recording
 	Origin string // the log's name, if it is yet to begin; "": one is made up
 	Key    Value  // the log's private key, PRIVATE+KEY+…; "": one of the state directory
 
@@ -20,25 +20,25 @@ type Evidence struct {
 // Signer is the key that was given, nil if none was.
 func (e *Evidence) Signer() *ledger.Signer { return e.signer }
 
-// An EvidenceMode says what becomes of a result that there can be no record of.
-type EvidenceMode uint8
+// A Recording says what becomes of a result that there can be no record of.
+type Recording uint8
 
 // The modes.
 const (
-	BestEffort EvidenceMode = iota // it is delivered, and the loss is counted and recorded
-	Required                       // it is withheld, if its tool is privileged
-	NoEvidence                     // there is no ledger: decisions are lines of a file
+	BestEffort Recording = iota // it is delivered, and the loss is counted and recorded
+	Required                    // it is withheld, if its tool is privileged
+	NoEvidence                  // there is no ledger: decisions are lines of a file
 )
 
 var (
-	EvidenceModes = Words[EvidenceMode]{[]string{"best-effort", "required", "off"}, []EvidenceMode{BestEffort, Required, NoEvidence}}
+	Recordings = Words[Recording]{[]string{"best-effort", "required", "off"}, []Recording{BestEffort, Required, NoEvidence}}
 )
 
-func (m EvidenceMode) String() string { return EvidenceModes.words[m] }
+func (m Recording) String() string { return Recordings.words[m] }
 
 func (e *Evidence) members() []member {
 	return []member{
-		{"mode", live, word(&e.Mode, BestEffort, EvidenceModes.words, EvidenceModes.values), "how decisions are recorded: `best-effort` counts what cannot be written, `required` withholds results then, `off` appends lines to decisions.jsonl ([Evidence](#evidence))"},
+		{"mode", live, word(&e.Mode, BestEffort, Recordings.words, Recordings.values), "how decisions are recorded: `best-effort` counts what cannot be written, `required` withholds results then, `off` appends lines to decisions.jsonl ([Evidence](#evidence))"},
 		{"origin", live, checked(&e.Origin, "", "a label without +, such as example.com/log", ledger.ValidOrigin),
 			"the log's name, for ever; default: one is made up at the first start"},
 		{"key", live, reference(&e.Key), "the log's private key, `PRIVATE+KEY+…`; default: one of the state directory"},

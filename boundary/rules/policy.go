@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/boundary/policy/expr"
 )
 
 // A Policy decides about calls and their results beside all other rules.
 type Policy struct {
-	*policy.Policy
+	*expr.Rules
 
 	source     policySource
 	privileged []string
@@ -31,9 +32,9 @@ type policySource struct {
 	audit    bool
 	onError  policy.Action
 	without  []string
-	own      []policy.Rule
+	own      []expr.Rule
 	ownAt    []place
-	inherits []policy.Rule // of the preset, without what is left out
+	inherits []expr.Rule // of the preset, without what is left out
 }
 
 const (
@@ -46,15 +47,15 @@ const (
 func policySection(to **Policy) value {
 	return optional(to, (*Policy).members, func(c *compiler, p place, x *Policy, sound bool) bool {
 		if sound {
-			x.Policy = c.compilePolicy(p, &x.source)
+			x.Rules = c.compilePolicy(p, &x.source)
 		}
-		return x.Policy != nil
+		return x.Rules != nil
 	})
 }
 
 func (p *Policy) members() []member {
 	return append(p.source.members(0),
-		member{"without", live, list(&p.source.without, nil, policy.MaxRules, "the name of a rule of the preset", p.source.leaveOut), "rules of the preset that do not apply"},
+		member{"without", live, list(&p.source.without, nil, expr.MaxRules, "the name of a rule of the preset", p.source.leaveOut), "rules of the preset that do not apply"},
 		member{"privileged", live, list(&p.privileged, nil, maxPrivileged, "SERVER/TOOL, where * stands for any characters", isToolPath), "tools that act, whatever their server says"})
 }
 
@@ -67,8 +68,8 @@ var enforceOrAudit = []string{"enforce", "audit"}
 
 // members are what stands in a policy and in a preset.
 func (s *policySource) members(depth int) []member {
-	words := append([]string{noPreset}, policy.Presets...)
-	rules := objects(&s.own, policy.MaxRules, ruleMembers, func(_ *compiler, p place, _ *policy.Rule) { s.ownAt = append(s.ownAt, p) })
+	words := append([]string{noPreset}, expr.Presets...)
+	rules := objects(&s.own, expr.MaxRules, ruleMembers, func(_ *compiler, p place, _ *expr.Rule) { s.ownAt = append(s.ownAt, p) })
 	return []member{
 		{"preset", live, word(&s.preset, "", words, words).then(func(c *compiler, p place) {
 			if s.preset != "" && s.preset != noPreset && depth < maxPresets {
@@ -84,13 +85,13 @@ func (s *policySource) members(depth int) []member {
 // leaveOut reports whether there was a rule of that name.
 func (s *policySource) leaveOut(name string) bool {
 	n := len(s.inherits)
-	s.inherits = slices.DeleteFunc(s.inherits, func(r policy.Rule) bool { return r.Name == name })
+	s.inherits = slices.DeleteFunc(s.inherits, func(r expr.Rule) bool { return r.Name == name })
 	return len(s.inherits) < n
 }
 
 // preset reads the file of a preset, which is ours: a problem in it is a bug.
 func (c *compiler) preset(p place, s *policySource, depth int) {
-	src, _ := policy.Preset(s.preset)
+	src, _ := expr.Preset(s.preset)
 	root, problems := parseYAML(src)
 	inner := &compiler{reader: reader{problems: problems}}
 	of := policySource{}
@@ -107,28 +108,28 @@ func (c *compiler) preset(p place, s *policySource, depth int) {
 	}
 }
 
-func ruleMembers(r *policy.Rule) []member {
+func ruleMembers(r *expr.Rule) []member {
 	return []member{
 		{"name", needed, text(&r.Name, 64), "names the rule in records"},
 		{"on", needed, word(&r.On, 0, []string{"result", "call"}, []policy.Direction{policy.Result, policy.Call}), "what the rule decides about"},
-		{"when", needed, text(&r.When, 4*policy.MaxExpression), "an expression in CEL"},
-		{"unless", live, text(&r.Unless, 4*policy.MaxExpression), "an expression in CEL"},
+		{"when", needed, text(&r.When, 4*expr.MaxExpression), "an expression in CEL"},
+		{"unless", live, text(&r.Unless, 4*expr.MaxExpression), "an expression in CEL"},
 		{"then", needed, action(&r.Then), "what becomes of it"},
 		{"profile", live, text(&r.Profile, 64), "how text is scrubbed, of `then: sanitise`"},
-		{"question", live, text(&r.Question, policy.MaxQuestion), "what is asked, of `then: ask`"},
+		{"question", live, text(&r.Question, expr.MaxQuestion), "what is asked, of `then: ask`"},
 		{"mode", live, word(&r.Audit, false, enforceOrAudit, []bool{false, true}), "`audit`: the rule is recorded, and decides nothing"},
 	}
 }
 
 // compilePolicy compiles what a preset and the file say together. The preset's rules
 // come first, so that a name that stands twice is told where the file has it.
-func (c *compiler) compilePolicy(p place, s *policySource) *policy.Policy {
+func (c *compiler) compilePolicy(p place, s *policySource) *expr.Rules {
 	n := len(s.inherits)
-	compiled, err := policy.Compile(policy.Source{Rules: append(slices.Clone(s.inherits), s.own...), OnError: s.onError, Audit: s.audit})
+	compiled, err := expr.Compile(expr.Source{Rules: append(slices.Clone(s.inherits), s.own...), OnError: s.onError, Audit: s.audit})
 	if err == nil {
 		return compiled
 	}
-	for _, f := range err.(policy.Problems) {
+	for _, f := range err.(expr.Problems) {
 		if f.Rule < n {
 			c.report(p, "%s: %s", f.Member, f.Fault)
 			continue
@@ -149,7 +150,7 @@ func (c *compiler) compilePolicy(p place, s *policySource) *policy.Policy {
 
 // inside finds in the file what stands in a string of it: in a plain or quoted one
 // of one line, and in a block. Of any other it says the place inside the string.
-func (c *compiler) inside(p place, f policy.Problem, out Problem) Problem {
+func (c *compiler) inside(p place, f expr.Problem, out Problem) Problem {
 	lines := strings.Split(p.node.text, "\n")
 	if f.Line <= len(lines) {
 		want := lines[f.Line-1]

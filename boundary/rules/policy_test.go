@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/boundary/policy/expr"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -40,20 +41,20 @@ trust: {rest: 0.6, floor: 0.01, half_life: 12h}
 func TestPolicy(t *testing.T) {
 	r := parse(t, policyFile)
 	for _, tt := range []struct {
-		event policy.Event
-		want  policy.Decision
+		input policy.Input
+		want  policy.Ruling
 	}{
-		{policy.Event{ServerTrust: .7, ToolTrust: .7, Size: 2_000_000},
-			policy.Decision{Outcome: policy.Outcome{Action: policy.Ask, Rule: "big", Question: `Is this large "answer" wanted?`}}},
-		{policy.Event{Server: "files", ServerTrust: .9, ToolTrust: .7, Size: 2_000_000}, policy.Decision{}},
-		{policy.Event{ServerTrust: .7, ToolTrust: .7, Scores: []policy.Score{{Name: "a", Value: 1}}}, policy.Decision{}},
-		{policy.Event{ServerTrust: .7, ToolTrust: .4, Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}},
-			policy.Decision{Outcome: policy.Outcome{Action: policy.Hold, Rule: "distrusted-hidden"}}},
-		{policy.Event{Direction: policy.Call, Tool: "x", ServerTrust: .7, ToolTrust: .7},
-			policy.Decision{Would: policy.Outcome{Action: policy.Deny, Rule: "later"}}},
+		{policy.Input{ServerTrust: .7, ToolTrust: .7, Size: 2_000_000},
+			policy.Ruling{Match: policy.Match{Action: policy.Ask, Rule: "big", Question: `Is this large "answer" wanted?`}}},
+		{policy.Input{Server: "files", ServerTrust: .9, ToolTrust: .7, Size: 2_000_000}, policy.Ruling{}},
+		{policy.Input{ServerTrust: .7, ToolTrust: .7, Scores: []policy.Score{{Name: "a", Value: 1}}}, policy.Ruling{}},
+		{policy.Input{ServerTrust: .7, ToolTrust: .4, Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}},
+			policy.Ruling{Match: policy.Match{Action: policy.Hold, Rule: "distrusted-hidden"}}},
+		{policy.Input{Direction: policy.Call, Tool: "x", ServerTrust: .7, ToolTrust: .7},
+			policy.Ruling{Would: policy.Match{Action: policy.Deny, Rule: "later"}}},
 	} {
-		if got := r.Policy.Decide(&tt.event); got != tt.want {
-			t.Errorf("%+v:\n%+v\nwant %+v", tt.event, got, tt.want)
+		if got := r.Policy.Decide(&tt.input); got != tt.want {
+			t.Errorf("%+v:\n%+v\nwant %+v", tt.input, got, tt.want)
 		}
 	}
 	for tool, want := range map[[2]string]bool{{"mail", "send"}: true, {"files", "write_file"}: true, {"files", "read"}: false} {
@@ -115,7 +116,7 @@ func TestPolicyProblems(t *testing.T) {
 // TestPresets: every preset compiles, alone and in audit mode; each is at least as
 // strict as the one before it; none denies, and observe does nothing.
 func TestPresets(t *testing.T) {
-	events := []policy.Event{
+	inputs := []policy.Input{
 		{ServerTrust: .7, ToolTrust: .7},
 		{ServerTrust: .5, ToolTrust: .5, Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}, NotInspected: 1},
 		{ServerTrust: .05, ToolTrust: .05, Findings: []policy.Count{{Code: finding.ControlToken, N: 9}}, Scores: []policy.Score{{Name: "a", Value: .95}}},
@@ -124,10 +125,10 @@ func TestPresets(t *testing.T) {
 		{Direction: policy.Call, ServerTrust: .65, ToolTrust: .65, Privileged: true, Destructive: true},
 		{Direction: policy.Call, ServerTrust: 1, ToolTrust: 1, Privileged: true, Destructive: true},
 	}
-	strictness := make([]policy.Action, len(events))
-	for _, name := range policy.Presets {
+	strictness := make([]policy.Action, len(inputs))
+	for _, name := range expr.Presets {
 		p := parse(t, "version: 1\npolicy: {preset: "+name+"}").Policy
-		for i, e := range events {
+		for i, e := range inputs {
 			d := p.Decide(&e)
 			if d.Failed || d.Would.Failed || d.Action == policy.Deny || name == "observe" && d.Rule != "" {
 				t.Errorf("%s: %+v: %+v", name, e, d)
@@ -231,7 +232,7 @@ func BenchmarkPolicy(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	clean := policy.Event{Server: "files", Tool: "read_file", ServerTrust: .81, ToolTrust: .83, Size: 4096}
+	clean := policy.Input{Server: "files", Tool: "read_file", ServerTrust: .81, ToolTrust: .83, Size: 4096}
 	b.ReportAllocs()
 	for b.Loop() {
 		clean.Size++

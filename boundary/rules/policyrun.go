@@ -16,33 +16,12 @@ import (
 
 // A CaseResult is what a policy decided of a case.
 type CaseResult struct {
-	Name   string      `json:"name"`
-	Line   int         `json:"line"`
-	Passed bool        `json:"passed"`
-	Want   string      `json:"want"`
-	Got    CaseOutcome `json:"got"`
-	Would  CaseOutcome `json:"would,omitzero"`
-}
-
-// A CaseOutcome is an action and the rule that wants it.
-type CaseOutcome struct {
-	Action string `json:"action"`
-	Rule   string `json:"rule,omitzero"`
-	Failed bool   `json:"failed,omitzero"`
-}
-
-func outcomeOf(o policy.Outcome) CaseOutcome {
-	return CaseOutcome{o.Action.String(), o.Rule, o.Failed}
-}
-
-func (o CaseOutcome) String() string {
-	switch {
-	case o.Rule == "":
-		return o.Action + ", no rule"
-	case o.Failed:
-		return o.Action + ", because rule " + o.Rule + " could not be evaluated"
-	}
-	return o.Action + ", rule " + o.Rule
+	Name   string       `json:"name"`
+	Line   int          `json:"line"`
+	Passed bool         `json:"passed"`
+	Want   string       `json:"want"`
+	Got    policy.Match `json:"got"`
+	Would  policy.Match `json:"would,omitzero"`
 }
 
 // LoadPolicyTest reads a file of cases. Names of files in it are relative to its directory.
@@ -71,10 +50,7 @@ func (t *PolicyTest) Results() iter.Seq[*CaseResult] {
 		for i := range t.Cases {
 			x := &t.Cases[i]
 			d, passed := x.check(t.policy)
-			r := &CaseResult{Name: x.name, Line: x.line, Passed: passed, Want: x.wanted(), Got: outcomeOf(d.Outcome)}
-			if d.Would.Rule != "" {
-				r.Would = outcomeOf(d.Would)
-			}
+			r := &CaseResult{Name: x.name, Line: x.line, Passed: passed, Want: x.wanted(), Got: d.Match, Would: d.Would}
 			if !yield(r) {
 				return
 			}

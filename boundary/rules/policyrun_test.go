@@ -44,15 +44,6 @@ cases:
 	for range x.Results() { // a caller that has seen enough
 		break
 	}
-	for o, want := range map[CaseOutcome]string{
-		{Action: "allow"}:                         "allow, no rule",
-		{Action: "hold", Rule: "r"}:               "hold, rule r",
-		{Action: "deny", Rule: "r", Failed: true}: "deny, because rule r could not be evaluated",
-	} {
-		if o.String() != want {
-			t.Errorf("%q, want %q", o.String(), want)
-		}
-	}
 }
 
 // TestLoadPolicyTest: a file is read, and every error names it, quoted.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/boundary/policy/expr"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -19,11 +20,11 @@ type PolicyTest struct {
 	Cases  []PolicyCase
 }
 
-// A PolicyCase is an event and what is wanted of it.
+// A PolicyCase is an input and what is wanted of it.
 type PolicyCase struct {
 	name  string
 	line  int // of the file
-	Event policy.Event
+	Input policy.Input
 
 	Want  policy.Action
 	rule  *string        // nil: whichever; "": none
@@ -66,7 +67,7 @@ func parsePolicyTest(src []byte, o Options) (*PolicyTest, error) {
 	}
 	t.policy = c.out.Policy
 	for i := range t.Cases {
-		e := &t.Cases[i].Event
+		e := &t.Cases[i].Input
 		e.Privileged = e.Privileged || t.policy.Privileged(e.Server, e.Tool)
 	}
 	return t, nil
@@ -121,12 +122,12 @@ func LoadPolicy(path string) (*Rules, error) {
 
 func (c *compiler) policyCase(p place) PolicyCase {
 	// What MCP assumes of a tool of which nothing is said, and nobody knows anything.
-	out := PolicyCase{line: p.line, Event: policy.Event{Server: "server", Tool: "tool", Destructive: true, OpenWorld: true,
+	out := PolicyCase{line: p.line, Input: policy.Input{Server: "server", Tool: "tool", Destructive: true, OpenWorld: true,
 		ServerTrust: trust.New(trust.Options{}).Score(trust.Origin{}, 0).Float()}}
-	out.Event.ToolTrust = out.Event.ServerTrust
+	out.Input.ToolTrust = out.Input.ServerTrust
 	c.object(p, []member{
 		{name: "name", trait: needed, value: text(&out.name, 256)},
-		{name: "event", trait: needed, value: value{read: func(c *compiler, p place) { c.policyEvent(p, &out.Event) }}},
+		{name: "event", trait: needed, value: value{read: func(c *compiler, p place) { c.policyInput(p, &out.Input) }}},
 		{name: "want", trait: needed, value: value{read: func(c *compiler, p place) { c.policyWant(p, &out) }}},
 	})
 	return out
@@ -155,7 +156,7 @@ func action(v *policy.Action) value {
 	return word(v, 0, []string{"allow", "sanitise", "ask", "hold", "deny"}, []policy.Action{policy.Allow, policy.Sanitise, policy.Ask, policy.Hold, policy.Deny})
 }
 
-func (c *compiler) policyEvent(p place, e *policy.Event) {
+func (c *compiler) policyInput(p place, e *policy.Input) {
 	label := func(to *string) value { return checked(to, "", "a label", frame.IsLabel) }
 	count := func(to *int) value { return integer(to, 0, 0, 1<<31-1) }
 	privileged := false
@@ -183,7 +184,7 @@ func (c *compiler) policyEvent(p place, e *policy.Event) {
 		{name: "trust", value: section(func() []member {
 			return []member{{name: "server", value: number(&e.ServerTrust, 0, 1)}, {name: "tool", value: number(&e.ToolTrust, 0, 1)}}
 		})},
-		{name: "scopes", value: list(&e.Scopes, nil, policy.MaxScopes, "a scope", isScope)},
+		{name: "scopes", value: list(&e.Scopes, nil, expr.MaxScopes, "a scope", isScope)},
 	})
 	if !privileged { // as the gateway has it
 		e.Privileged = !e.ReadOnly
@@ -191,12 +192,12 @@ func (c *compiler) policyEvent(p place, e *policy.Event) {
 	slices.SortFunc(e.Findings, func(a, b policy.Count) int { return cmp.Compare(a.Code, b.Code) })
 }
 
-func isScope(s string) bool { return s != "" && len(s) <= policy.MaxName }
+func isScope(s string) bool { return s != "" && len(s) <= expr.MaxName }
 
 // check decides on the case. It returns what was decided, and whether that is wanted.
-func (x *PolicyCase) check(p *Policy) (policy.Decision, bool) {
-	event := x.Event
-	d := p.Decide(&event)
+func (x *PolicyCase) check(p *Policy) (policy.Ruling, bool) {
+	in := x.Input
+	d := p.Decide(&in)
 	ok := d.Action == x.Want &&
 		(x.rule == nil || d.Rule == *x.rule) &&
 		(x.Would == nil || max(d.Action, d.Would.Action) == *x.Would)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -194,7 +195,7 @@ servers:
   b: {url: "https://b.example/mcp"}
 `)
 	a := r.Server("a")
-	if got := a.Tool("x").Rule; !got.Denied || got.Profile != gateway.Faithful || got.Timeout != 2*time.Minute || got.Mode != gateway.Audit || got.PassUnverifiable {
+	if got := a.Tool("x").Rule; !got.Denied || got.Profile != gateway.Faithful || got.Timeout != 2*time.Minute || got.Mode != policy.Audit || got.PassUnverifiable {
 		t.Errorf("x: %+v", got)
 	}
 	if got := a.Tool("read_some"); got.Rule.Denied || got.Rule.Frame != frame.KindMeta || got.Rule.MaxChars != 100 ||

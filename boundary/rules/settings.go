@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -55,9 +56,10 @@ const (
 )
 
 var (
-	Frames      = Words[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
-	Profiles    = Words[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
-	Validations = Words[gateway.Mode]{[]string{"enforce", "audit", "off"}, []gateway.Mode{gateway.Enforce, gateway.Audit, gateway.Off}}
+	Frames   = Words[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
+	Profiles = Words[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
+	// Modes are those of a check that runs before the delivery.
+	Modes = Words[policy.Mode]{[]string{"enforce", "audit", "off"}, []policy.Mode{policy.Enforce, policy.Audit, policy.Off}}
 
 	// Of a tool the last of fenceWords alone can be said: it reads no resource.
 	fenceWords      = []string{"resources", "prompts", anyType}
@@ -75,7 +77,7 @@ func (s *settings) members(r *Rules, at level) []member {
 		{"frame", live, word(&s.frame, frame.KindFence, Frames.words, Frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
 		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools: what is read of resources, messages of prompts, and with `any-type` also text of resources that a program parses, as JSON and HTML; `all` is each of these ([Framing](#framing))"},
 		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text` delivers structured content as JSON between tags, and takes `outputSchema` from the tools"},
-		{"validate", live, word(&s.validation.Mode, gateway.Enforce, Validations.words, Validations.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
+		{"validate", live, word(&s.validation.Mode, policy.Enforce, Modes.words, Modes.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
 		{"unverifiable", live, word(&s.validation.PassUnverifiable, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
 		{"max_chars", live, integer(&s.maxChars, 1<<20, minChars, maxChars), "characters of a text, behind which it is cut"},
 		{"timeout", live, duration(&s.timeout, 10*time.Minute, time.Second, maxTimeout), "how long the server may be silent about a request"},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/boundary/policy/expr"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -41,7 +41,7 @@ func (c *wrapCmd) compile(o rules.Options, log *slog.Logger) (*rules.Rules, erro
 		return nil, err
 	}
 	r := rules.Sole(base, s, tool)
-	r.Review, r.Evidence = review, rules.Evidence{Mode: rules.EvidenceModes.Of(c.Evidence)}
+	r.Review, r.Evidence = review, rules.Evidence{Mode: rules.Recordings.Of(c.Evidence)}
 	if r.Tokens, err = c.tokenFlags.read("wrap"); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (c *wrapCmd) compile(o rules.Options, log *slog.Logger) (*rules.Rules, erro
 // tool is what applies to every tool of the server.
 func (c *wrapCmd) tool() (t rules.Tool, err error) {
 	t.Rule = gateway.Rule{Profile: rules.Profiles.Of(c.Profile), Frame: rules.Frames.Of(c.Frame), Framing: c.framingFlags.read(), Timeout: c.Timeout,
-		Validation: gateway.Validation{Mode: rules.Validations.Of(c.Validate), PassUnverifiable: true}}
+		Validation: gateway.Validation{Mode: rules.Modes.Of(c.Validate), PassUnverifiable: true}}
 	if t.Rule.Frame == frame.KindLLM {
 		if t.Rule.LLM, err = c.LLM.compile(); err != nil {
 			return t, exit.With(exit.Usage, err)
@@ -72,7 +72,7 @@ func (c *wrapCmd) tool() (t rules.Tool, err error) {
 // server is the server that is wrapped.
 func (c *wrapCmd) server(o rules.Options, log *slog.Logger) (s rules.Server, err error) {
 	s = rules.Server{Name: c.Name, Command: c.Command, Cwd: c.Cwd, Pin: c.Pin, DangerouslyAllowSampling: c.Sampling,
-		Admission: rules.Admission{Pins: rules.PinModes.Of(c.Pins), Wide: c.Wide}}
+		Admission: rules.Admission{Pins: rules.Modes.Of(c.Pins), Wide: c.Wide}}
 	if c.URL == "" {
 		c.environment(&s, log)
 		return s, nil
@@ -113,7 +113,7 @@ func (c *wrapCmd) policy() (r *rules.Rules, err error) {
 	switch {
 	case c.Policy == "":
 		return nil, nil
-	case slices.Contains(policy.Presets, c.Policy):
+	case slices.Contains(expr.Presets, c.Policy):
 		r, err = rules.Parse([]byte("version: 1\npolicy: {preset: "+c.Policy+"}\n"), rules.Options{})
 	default:
 		r, err = rules.LoadPolicy(c.Policy)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -22,11 +23,11 @@ func TestWrapRules(t *testing.T) {
 	}{
 		{[]string{"--", "server", "-x"}, func(r *rules.Rules, s *rules.Server, g *gateway.Rule) bool {
 			return s.Name == "server" && slices.Equal(s.Command, []string{"server", "-x"}) && s.Admission == rules.Admission{Wide: true} && !s.DangerouslyAllowSampling &&
-				g.Profile == gateway.Faithful && g.Frame == frame.KindFence && g.Timeout == 10*time.Minute && g.PassUnverifiable && g.Mode == gateway.Enforce &&
+				g.Profile == gateway.Faithful && g.Frame == frame.KindFence && g.Timeout == 10*time.Minute && g.PassUnverifiable && g.Mode == policy.Enforce &&
 				r.Evidence.Mode == rules.NoEvidence && r.Policy == nil && r.Review == nil && r.Reviewers == nil && s.Tool("x").Classifiers == nil
 		}},
 		{[]string{"--name", "n", "--profile", "mcp", "--frame", "meta", "--validate", "audit", "--timeout", "3s", "--structured", "text", "--", "a"}, func(_ *rules.Rules, s *rules.Server, g *gateway.Rule) bool {
-			return s.Name == "n" && g.Profile == gateway.MCP && g.Frame == frame.KindMeta && g.Mode == gateway.Audit && g.Timeout == 3*time.Second && g.StructuredText
+			return s.Name == "n" && g.Profile == gateway.MCP && g.Frame == frame.KindMeta && g.Mode == policy.Audit && g.Timeout == 3*time.Second && g.StructuredText
 		}},
 		{[]string{"--frame", "llm", "--llm-provider", "Example", "--", "a"}, func(_ *rules.Rules, _ *rules.Server, g *gateway.Rule) bool {
 			return g.Frame == frame.KindLLM && g.LLM != nil
@@ -38,10 +39,10 @@ func TestWrapRules(t *testing.T) {
 			return s.Command == nil && s.URL.Reveal() == "https://mcp.example/?key=k" && s.URL.String() == "env:THE_URL" && s.Transport == wire.HTTPWithSSE && s.Header().Get("X-Key") == "secret"
 		}},
 		{[]string{"--pins", "audit", "--pin", "p", "--no-wide", "--dangerously-allow-sampling", "--", "a"}, func(_ *rules.Rules, s *rules.Server, _ *gateway.Rule) bool {
-			return s.Pin == "p" && s.Admission == rules.Admission{Pins: rules.PinsAudit} && s.DangerouslyAllowSampling
+			return s.Pin == "p" && s.Admission == rules.Admission{Pins: policy.Audit} && s.DangerouslyAllowSampling
 		}},
 		{[]string{"--pins", "off", "--evidence", "required", "--classify", "--hold", "hidden-tag", "--", "a"}, func(r *rules.Rules, s *rules.Server, g *gateway.Rule) bool {
-			return s.Admission.Pins == rules.PinsOff && r.Evidence.Mode == rules.Required && slices.Equal(s.Tool("x").Classifiers, []string{rules.Local}) && len(g.Hold) == 1
+			return s.Admission.Pins == policy.Off && r.Evidence.Mode == rules.Required && slices.Equal(s.Tool("x").Classifiers, []string{rules.Local}) && len(g.Hold) == 1
 		}},
 		{[]string{"--policy", "strict", "--evidence", "best-effort", "--", "a"}, func(r *rules.Rules, _ *rules.Server, _ *gateway.Rule) bool {
 			return r.Policy != nil && r.Evidence.Mode == rules.BestEffort

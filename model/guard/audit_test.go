@@ -57,7 +57,7 @@ func TestAuditQueue(t *testing.T) {
 	for _, f := range formats {
 		for _, stream := range []bool{false, true} {
 			q := newShelf()
-			r := newRig(t, obedient, func(o *guard.Options) { o.Mode, o.Audits, o.Key = guard.Audit, q, ownKey })
+			r := newRig(t, obedient, func(o *guard.Options) { o.Audit, o.Audits, o.Key = true, q, ownKey })
 			got, err := r.through(f, conversation(f, stream, "Sum up.", attack), stream)
 			if err != nil || len(got.Calls) != 1 {
 				t.Fatalf("%s: %v, %d calls", f, err, len(got.Calls))
@@ -77,11 +77,11 @@ func TestAuditQueue(t *testing.T) {
 						cancel()
 					}
 					return obedient(a)
-				}, func(o *guard.Options) { o.Mode, o.Key, o.Concurrency = guard.Audit, ownKey, 1 })
+				}, func(o *guard.Options) { o.Audit, o.Key, o.Concurrency = true, ownKey, 1 })
 				if err := cut.guard.RunAudit(ctx, id, work, q); !errors.Is(err, context.Canceled) || cut.sink.n() != 0 || q.saves == 0 {
 					t.Fatalf("%s: %v, %d records, %d saves", f, err, cut.sink.n(), q.saves)
 				}
-				worker := newRig(t, obedient, func(o *guard.Options) { o.Mode, o.Key = guard.Audit, ownKey })
+				worker := newRig(t, obedient, func(o *guard.Options) { o.Audit, o.Key = true, ownKey })
 				if err := worker.guard.RunAudit(t.Context(), id, work, q); err != nil {
 					t.Fatal(err)
 				}
@@ -101,7 +101,7 @@ func TestAuditQueue(t *testing.T) {
 // not recorded as a decision.
 func TestAuditQueueFails(t *testing.T) {
 	q := newShelf()
-	r := newRig(t, obedient, func(o *guard.Options) { o.Mode, o.Audits, o.Key = guard.Audit, q, ownKey })
+	r := newRig(t, obedient, func(o *guard.Options) { o.Audit, o.Audits, o.Key = true, q, ownKey })
 	q.fail = errors.New("no")
 	if got, err := r.through(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up.", attack), false); err != nil || len(got.Calls) != 1 {
 		t.Fatalf("%v, %d calls", err, len(got.Calls))

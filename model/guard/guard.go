@@ -31,15 +31,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// A Mode says what happens to an answer that is looked at.
-type Mode string
-
-// The modes. The zero Mode is Enforce.
-const (
-	Enforce Mode = ""
-	Audit   Mode = "audit" // nothing is held; what would have been done is recorded
-)
-
 // Options are what a Guard is made of. Upstream has to be set; zero members stand
 // for the values named.
 type Options struct {
@@ -59,7 +50,8 @@ type Options struct {
 	// one segment.
 	Pass []string
 
-	Mode Mode
+	// Audit holds nothing: what would have been done is recorded.
+	Audit bool
 	// Fail says what happens to what was not decided. Its zero value holds privileged
 	// calls.
 	Fail counterfactual.FailMode
@@ -138,9 +130,6 @@ func New(o Options) (*Guard, error) {
 	base, plain, err := egress.Base(o.Upstream, o.dangerouslyPlainHTTP)
 	if err != nil {
 		return nil, fmt.Errorf("guard: upstream: %w", err)
-	}
-	if o.Mode != Enforce && o.Mode != Audit {
-		return nil, errors.New("guard: no such mode")
 	}
 	if o.Audits != nil && o.Key.IsZero() {
 		return nil, errors.New("guard: audits that are queued need a key of their own")

@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 func TestAudit(t *testing.T) {
 	for _, f := range formats {
 		for _, stream := range []bool{false, true} {
-			r := newRig(t, obedient, func(o *guard.Options) { o.Mode = guard.Audit })
+			r := newRig(t, obedient, func(o *guard.Options) { o.Audit = true })
 			got, err := r.through(f, conversation(f, stream, "Sum up.", attack), stream)
 			if err != nil || len(got.Calls) != 1 {
 				t.Fatalf("%s: %v, %d calls", f, err, len(got.Calls))

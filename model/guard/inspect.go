@@ -43,7 +43,7 @@ func (g *Guard) inspect(f *format, target string, w http.ResponseWriter, r *http
 	if r.Header.Get("Content-Encoding") != "" {
 		wrong = "a compressed body cannot be inspected"
 	}
-	if wrong != "" && g.o.Mode == Enforce {
+	if wrong != "" && !g.o.Audit {
 		g.counters.exchanged("refused-request")
 		g.fault(w, f, http.StatusBadRequest, wrong)
 		return
@@ -64,17 +64,17 @@ func (g *Guard) inspect(f *format, target string, w http.ResponseWriter, r *http
 	alive()
 	in := &incoming{g: g, x: x, r: r, resp: resp, ctx: ctx, alive: alive}
 	switch {
-	case redirects(resp.StatusCode) && g.o.Mode == Enforce:
+	case redirects(resp.StatusCode) && !g.o.Audit:
 		g.counters.exchanged("refused-answer")
 		g.fault(w, f, http.StatusBadGateway, "the provider's answer is a redirect")
 	case !success(resp.StatusCode) || wrong != "":
 		g.counters.exchanged("not-inspected")
 		in.passAll(w)
-	case resp.Header.Get("Content-Encoding") != "" && g.o.Mode == Enforce:
+	case resp.Header.Get("Content-Encoding") != "" && !g.o.Audit:
 		g.counters.exchanged("refused-answer")
 		g.fault(w, f, http.StatusBadGateway, "the provider's answer is compressed")
 	// A body that is called a stream, and nobody has asked for one, may be read as JSON.
-	case isEvents(resp.Header) && (streamed || g.o.Mode == Audit):
+	case isEvents(resp.Header) && (streamed || g.o.Audit):
 		in.stream(w)
 	default:
 		in.whole(w)
@@ -152,7 +152,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 		in.deliver(w, all, nil)
 		return
 	}
-	if g.o.Mode == Audit {
+	if g.o.Audit {
 		g.counters.exchanged("audited")
 		in.deliver(w, all, nil)
 		g.auditLater(in.x, a)
@@ -173,7 +173,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 // tooLong is an answer of which more has come than can be held.
 func (in *incoming) tooLong(w http.ResponseWriter, begun []byte) {
 	in.g.counters.exchanged("too-long")
-	if in.g.o.Mode == Enforce {
+	if !in.g.o.Audit {
 		in.g.fault(w, in.x.f, http.StatusBadGateway, "the provider's answer is too long to be inspected")
 		return
 	}

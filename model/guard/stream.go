@@ -76,7 +76,7 @@ func (s *flow) event(e eventstream.Event) {
 		return // nothing comes behind the end
 	}
 	is := s.read.event(e)
-	enforce := s.in.g.o.Mode == Enforce
+	enforce := !s.in.g.o.Audit
 	switch {
 	case is == partFault:
 		// Of an answer that has failed nothing more is worth a decision.
@@ -108,7 +108,7 @@ func (s *flow) end(raw []byte) {
 	s.over = true
 	g, a := s.in.g, s.read.answer()
 	switch {
-	case g.o.Mode == Audit:
+	case g.o.Audit:
 		s.write(raw)
 		if a.privileged(g.policy) {
 			g.auditLater(s.in.x, a)
@@ -167,7 +167,7 @@ func (s *flow) cut() {
 	s.over = true
 	if !s.holding {
 		var rest []byte // of an event: nobody has looked at it
-		if s.in.g.o.Mode == Audit {
+		if s.in.g.o.Audit {
 			rest = s.split.Rest()
 		}
 		s.release(rest)
@@ -182,7 +182,7 @@ func (s *flow) cut() {
 // tooLong is a stream of which more would have to be held than there is room for.
 func (s *flow) tooLong() {
 	s.over = true
-	if s.in.g.o.Mode == Audit {
+	if s.in.g.o.Audit {
 		s.write(s.split.Rest())
 		copyFlushed(s.w, s.in.resp.Body, s.in.alive)
 		return

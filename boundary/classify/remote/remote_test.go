@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 // secret is a key that must not be seen in any error.
@@ -237,7 +238,7 @@ func TestHang(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := m.Judge(t.Context(), []classify.Segment{{View: "x"}}); v.Reason != classify.Timeout || v.Outcome != classify.Hold {
+		if v := m.Judge(t.Context(), []classify.Segment{{View: "x"}}); v.Reason != classify.Timeout || v.Action != policy.Hold {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

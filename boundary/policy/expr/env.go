@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package expr
 
 import (
 	"fmt"
@@ -121,7 +121,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewCustomEnv(options...)
 })
 
-// bounds tells CEL how large what an event holds can be.
+// bounds tells CEL how large what an input holds can be.
 type bounds struct{}
 
 func (bounds) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
@@ -191,7 +191,7 @@ func compile(text string) (cel.Program, []Problem) {
 	return p, nil
 }
 
-// checkLiterals finds the arguments that no event could ever meet: a misspelt code is
+// checkLiterals finds the arguments that no input could ever meet: a misspelt code is
 // refused, and does not make a rule that never matches.
 func checkLiterals(a *ast.AST) (out []Problem) {
 	for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.KindMatcher(ast.CallKind)) {

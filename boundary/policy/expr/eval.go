@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package expr
 
 import (
 	"cmp"
@@ -14,27 +14,29 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
-// A Policy is a compiled Source. It is safe for concurrent use.
-type Policy struct {
-	onError Action
+// Rules are a compiled Source. It is safe for concurrent use.
+type Rules struct {
+	onError policy.Action
 	by      [2][]*rule // by direction, the strictest first
 	pool    sync.Pool  // of *evaluation
 }
 
 type rule struct {
-	out          Outcome
+	out          policy.Match
 	audit        bool
 	when, unless cel.Program // nil: the constant true
 	excepts      bool        // there is unless
 }
 
 // Compile compiles a Source. The error is Problems, all of them.
-func Compile(s Source) (*Policy, error) {
-	p := &Policy{onError: cmp.Or(s.OnError, Hold)}
+func Compile(s Source) (*Rules, error) {
+	p := &Rules{onError: cmp.Or(s.OnError, policy.Hold)}
 	var problems Problems
-	if p.onError != Hold && p.onError != Deny {
+	if p.onError != policy.Hold && p.onError != policy.Deny {
 		problems = append(problems, Problem{Rule: -1, Member: "on_error", Fault: "want hold or deny"})
 	}
 	if len(s.Rules) > MaxRules {
@@ -49,7 +51,7 @@ func Compile(s Source) (*Policy, error) {
 		}
 		seen[r.Name] = true
 		c := &rule{audit: s.Audit || r.Audit,
-			out: Outcome{Action: r.Then, Rule: r.Name, Profile: r.Profile, Question: r.Question}}
+			out: policy.Match{Action: r.Then, Rule: r.Name, Profile: r.Profile, Question: r.Question}}
 		c.when, found = expression(found, "when", r.When)
 		if r.Unless != "" {
 			c.excepts = true
@@ -88,41 +90,41 @@ func (r *Rule) check() (out []Problem) {
 		fail("name", "want 1 to 64 of a-z 0-9 -, the first a letter or digit")
 	}
 	switch {
-	case r.On > Call:
-		r.On = Result
+	case r.On > policy.Call:
+		r.On = policy.Result
 		fail("on", "want call or result")
-	case r.Then > Deny:
-		fail("then", "want "+strings.Join(actionWords[:], ", "))
-	case r.Then == Sanitise && r.On == Call:
+	case r.Then > policy.Deny:
+		fail("then", "want "+"allow, sanitise, ask, hold, deny")
+	case r.Then == policy.Sanitise && r.On == policy.Call:
 		fail("then", "sanitise is for results: a call is the client's own")
-	case r.Then == Sanitise && !slices.Contains(profiles, r.Profile):
+	case r.Then == policy.Sanitise && !slices.Contains(profiles, r.Profile):
 		fail("profile", "want the profile to sanitise under: "+strings.Join(profiles, ", "))
-	case r.Then != Sanitise && r.Profile != "":
+	case r.Then != policy.Sanitise && r.Profile != "":
 		fail("profile", "is for then: sanitise")
-	case r.Then == Ask && (r.Question == "" || len(r.Question) > MaxQuestion):
+	case r.Then == policy.Ask && (r.Question == "" || len(r.Question) > MaxQuestion):
 		fail("question", fmt.Sprintf("want the question to ask, of 1 to %d bytes", MaxQuestion))
-	case r.Then != Ask && r.Question != "":
+	case r.Then != policy.Ask && r.Question != "":
 		fail("question", "is for then: ask")
 	}
 	return out
 }
 
-// Rules returns how many rules there are for a direction.
-func (p *Policy) Rules(d Direction) int { return len(p.by[min(d, Call)]) }
+// Count returns how many rules there are for a direction.
+func (p *Rules) Count(d policy.Direction) int { return len(p.by[min(d, policy.Call)]) }
 
-// Decide decides on an event, which it does not keep. It takes no longer than the
-// costs of the rules allow, and panics for no event.
-func (p *Policy) Decide(event *Event) Decision {
-	rules := p.by[min(event.Direction, Call)]
+// Decide decides on an input, which it does not keep. It takes no longer than the
+// costs of the rules allow, and panics for no input.
+func (p *Rules) Decide(in *policy.Input) policy.Ruling {
+	rules := p.by[min(in.Direction, policy.Call)]
 	if len(rules) == 0 {
-		return Decision{}
+		return policy.Ruling{}
 	}
 	e, _ := p.pool.Get().(*evaluation)
 	if e == nil {
 		e = new(evaluation)
 	}
-	e.begin(event)
-	var d Decision
+	e.begin(in)
+	var d policy.Ruling
 	for _, r := range rules {
 		// The rest wants no more than r does, unless it fails.
 		if d.Action >= max(r.out.Action, p.onError) && d.Rule != "" {
@@ -131,29 +133,29 @@ func (p *Policy) Decide(event *Event) Decision {
 		out := r.out
 		switch matched, err := e.matches(r); {
 		case err != nil:
-			out = Outcome{Action: p.onError, Rule: r.out.Rule, Failed: true}
+			out = policy.Match{Action: p.onError, Rule: r.out.Rule, Failed: true}
 		case !matched:
 			continue
 		}
 		if !r.audit && (d.Rule == "" || out.Action > d.Action) {
-			d.Outcome = out
+			d.Match = out
 		}
 		if r.audit && (d.Would.Rule == "" || out.Action > d.Would.Action) {
 			d.Would = out
 		}
 	}
 	if d.Rule != "" && d.Would.Action <= d.Action {
-		d.Would = Outcome{}
+		d.Would = policy.Match{}
 	}
-	e.event = nil
+	e.in = nil
 	p.pool.Put(e)
 	return d
 }
 
-// An evaluation is the event that is decided on, as CEL sees it. Values that CEL
-// wants on the heap are kept for the next event, which often has the same.
+// An evaluation is the input that is decided on, as CEL sees it. Values that CEL
+// wants on the heap are kept for the next input, which often has the same.
 type evaluation struct {
-	event        *Event
+	in           *policy.Input
 	server, tool text
 	trust        [2]number
 	size         ref.Val
@@ -192,8 +194,8 @@ func (n *number) of(f float64) ref.Val {
 	return n.v
 }
 
-func (e *evaluation) begin(event *Event) {
-	e.event, e.scopes = event, nil
+func (e *evaluation) begin(in *policy.Input) {
+	e.in, e.scopes = in, nil
 }
 
 var errNoBoolean = errors.New("policy: a rule made no boolean")
@@ -230,39 +232,39 @@ func (e *evaluation) eval(p cel.Program) (bool, error) {
 
 // ResolveName implements CEL's Activation.
 func (e *evaluation) ResolveName(name string) (any, bool) {
-	ev := e.event
+	in := e.in
 	switch name {
 	case "direction":
-		return directions[min(ev.Direction, Call)], true
+		return directions[min(in.Direction, policy.Call)], true
 	case "server":
-		return e.server.of(ev.Server), true
+		return e.server.of(in.Server), true
 	case "tool":
-		return e.tool.of(ev.Tool), true
+		return e.tool.of(in.Tool), true
 	case "hints.read_only":
-		return types.Bool(ev.ReadOnly), true
+		return types.Bool(in.ReadOnly), true
 	case "hints.destructive":
-		return types.Bool(ev.Destructive), true
+		return types.Bool(in.Destructive), true
 	case "hints.open_world":
-		return types.Bool(ev.OpenWorld), true
+		return types.Bool(in.OpenWorld), true
 	case "privileged":
-		return types.Bool(ev.Privileged), true
+		return types.Bool(in.Privileged), true
 	case "findings":
 		return (*findings)(e), true
 	case "severity":
 		return types.Int(e.severity()), true
 	case "not_inspected":
-		return types.Int(ev.NotInspected), true
+		return types.Int(in.NotInspected), true
 	case "scores":
 		return (*scores)(e), true
 	case "size":
-		if e.size == nil || e.sized != ev.Size {
-			e.size, e.sized = types.Int(ev.Size), ev.Size
+		if e.size == nil || e.sized != in.Size {
+			e.size, e.sized = types.Int(in.Size), in.Size
 		}
 		return e.size, true
 	case "trust.server":
-		return e.trust[0].of(ev.ServerTrust), true
+		return e.trust[0].of(in.ServerTrust), true
 	case "trust.tool":
-		return e.trust[1].of(ev.ToolTrust), true
+		return e.trust[1].of(in.ToolTrust), true
 	case "principal.scopes":
 		return e.scopeList(), true
 	}
@@ -276,7 +278,7 @@ var directions = [...]ref.Val{types.String("result"), types.String("call")}
 
 func (e *evaluation) scopeList() ref.Val {
 	if e.scopes == nil {
-		list := e.event.Scopes
+		list := e.in.Scopes
 		list = list[:min(len(list), MaxScopes)]
 		if slices.ContainsFunc(list, func(s string) bool { return len(s) > MaxName }) {
 			list = slices.DeleteFunc(slices.Clone(list), func(s string) bool { return len(s) > MaxName })
@@ -288,7 +290,7 @@ func (e *evaluation) scopeList() ref.Val {
 
 // severity is that of the worst finding: 0 none, 1 info, 2 warn, 3 error.
 func (e *evaluation) severity() (worst int) {
-	for _, c := range e.event.Findings {
+	for _, c := range e.in.Findings {
 		if c.N > 0 {
 			worst = max(worst, int(c.Code.Severity())+1)
 		}
@@ -298,7 +300,7 @@ func (e *evaluation) severity() (worst int) {
 
 func (e *evaluation) count(code string) ref.Val {
 	n := 0
-	for _, c := range e.event.Findings {
+	for _, c := range e.in.Findings {
 		if string(c.Code) == code {
 			n += c.N
 		}
@@ -308,7 +310,7 @@ func (e *evaluation) count(code string) ref.Val {
 
 func (e *evaluation) class(class string) ref.Val {
 	n := 0
-	for _, c := range e.event.Findings {
+	for _, c := range e.in.Findings {
 		if classOf(c.Code) == class {
 			n += c.N
 		}
@@ -317,11 +319,11 @@ func (e *evaluation) class(class string) ref.Val {
 }
 
 func (e *evaluation) score(name string) (float64, bool) {
-	i := slices.IndexFunc(e.event.Scores, func(s Score) bool { return s.Name == name })
+	i := slices.IndexFunc(e.in.Scores, func(s policy.Score) bool { return s.Name == name })
 	if i < 0 {
 		return 0, false
 	}
-	return known(e.event.Scores[i].Value), true
+	return known(e.in.Scores[i].Value), true
 }
 
 // known is a score, the worst for one that is no number.
@@ -348,7 +350,7 @@ func (e *evaluation) hasScore(name string) ref.Val {
 
 func (e *evaluation) worst() ref.Val {
 	worst := 0.0
-	for _, s := range e.event.Scores {
+	for _, s := range e.in.Scores {
 		worst = max(worst, known(s.Value))
 	}
 	return types.Double(worst)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package expr
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
 // findings and scores are an evaluation as a value of CEL: it can be asked through
@@ -30,8 +32,8 @@ func asked(v ref.Val) *evaluation {
 	return nothing
 }
 
-// nothing is the evaluation of an empty event.
-var nothing = &evaluation{event: &Event{}}
+// nothing is the evaluation of an empty input.
+var nothing = &evaluation{in: new(policy.Input)}
 
 func (*findings) ConvertToNative(reflect.Type) (any, error) { return nil, errOpaque }
 func (*findings) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errOpaque) }
