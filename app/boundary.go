@@ -171,7 +171,7 @@ func (b *boundary) close() {
 	}
 	if b.journal != nil {
 		if err := b.journal.Close(); err != nil {
-			b.log.Error("decisions may be lost", "error", err)
+			b.log.Error("the journal of decisions could not be closed: its last lines may be lost", "error", err)
 		}
 	}
 }

@@ -238,12 +238,12 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		log.Warn("pin cannot be written", "server", c.Name, "error", err)
 	}
 	if n := len(o.Offered); n > 0 {
-		log.Info("a client has more capabilities than any before: what the server offers to it is pinned too", "server", c.Name, "items", n)
+		log.Info("a client has more capabilities than any client before: what the server offers to it is pinned too", "server", c.Name, "items", n)
 	}
 	n := len(o.Admission.Held())
 	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
 	if n > 0 {
-		log.Warn("a server says something that was not approved: it is held until a reviewer decides", "server", c.Name, "items", n, "look", "pellucid pins diff "+c.Pin)
+		log.Warn("items of a server are not approved: they are held until a reviewer decides", "server", c.Name, "items", n, "run", "pellucid pins diff "+c.Pin)
 	}
 	return t, seen, nil
 }
@@ -275,8 +275,8 @@ func (s *Server) misshapen(seen *surface.Surface) {
 	for _, l := range list[:min(len(list), maxTold)] {
 		told = append(told, l.String())
 	}
-	s.a.log.Warn("entries of a server's lists are not what the protocol's schema allows: they are left out", "server", s.config().Name,
-		"entries", told, "more", len(list)-len(told), "look", "pellucid check")
+	s.a.log.Warn("entries of a server's lists do not fit the protocol's schema: they are left out", "server", s.config().Name,
+		"entries", told, "more", len(list)-len(told), "run", "pellucid check")
 }
 
 // Removals are what the boundary takes out of the definitions of the surface that was
@@ -324,7 +324,7 @@ func (s *Server) tell(seen *surface.Surface, o *surface.Outcome) {
 	name := s.config().Name
 	var said *surface.RejectedError
 	if errors.As(o.Why, &said) && said.Said != "" {
-		s.a.log.Error("the reviewer said", "server", name, "text", said.Shown())
+		s.a.log.Error("the review model answered", "server", name, "text", said.Shown())
 	}
 	for i := range o.Inspection.Hits[:min(len(o.Inspection.Hits), maxTold)] {
 		h := &o.Inspection.Hits[i]
@@ -337,7 +337,7 @@ func (s *Server) tell(seen *surface.Surface, o *surface.Outcome) {
 				args = append(args, "says", finding.Quote(m.Message))
 			}
 		}
-		s.a.log.Error("hidden text", args...)
+		s.a.log.Error("hidden text in a server's definitions", args...)
 	}
 }
 

@@ -121,7 +121,7 @@ func (c *life) Ended(err error) {
 		}
 	}
 	if errors.Is(err, errLeft) {
-		l.up.log.Error("server left behind", "server", l.up.Name, "error", err)
+		l.up.log.Error("a server process could not be stopped", "error", err)
 	}
 	if child, is := c.conn.(*Child); is && l.ctx.Err() == nil {
 		err = fmt.Errorf("fleet: the process ended: %s", child.Exit())

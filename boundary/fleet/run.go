@@ -121,7 +121,7 @@ func (r *run) ended(err error) {
 	r.Close()
 	close(r.dead)
 	if err != nil && u.ctx.Err() == nil && !errors.Is(err, ErrNoServer) {
-		r.up.log.Warn("server gone", r.up.gone(err)...)
+		r.up.log.Warn("connection to the server lost", r.up.gone(err)...)
 	}
 	for _, e := range lost {
 		r.fail(e)

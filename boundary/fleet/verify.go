@@ -99,7 +99,7 @@ func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Contex
 	whole := read(conn)
 	err = talk(ctx, whole)
 	if closeErr := whole.Close(); closeErr != nil {
-		u.log.Error("server left behind", "error", closeErr)
+		u.log.Error("a server process could not be stopped", "error", closeErr)
 	}
 	return err
 }

@@ -261,7 +261,7 @@ func (c *Config) logVerdict(q *quiet, d *Decision, v *classify.Verdict, dropped 
 	}
 	switch {
 	case dropped:
-		q.warn("classifier not asked: too much waits already", args...)
+		q.warn("classifier not asked: too many results wait for it", args...)
 	case suspects:
 		for i := range v.Segments {
 			if v.Segments[i].Flagged {

@@ -204,7 +204,7 @@ func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *c
 		Code: finding.Denied, Call: k.approval(), Body: slices.Clone(m.Params.Raw()),
 	})
 	if err != nil {
-		r.quiet.warn("call not kept for review", "error", err, "evidence", d.ID.String())
+		r.quiet.warn("a held call could not be put into the queue for review", "error", err, "evidence", d.ID.String())
 	}
 	return err == nil
 }

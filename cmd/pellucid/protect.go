@@ -13,12 +13,12 @@ import (
 )
 
 type protectCmd struct {
-	Client string   `enum:",claude-desktop,claude-code,cursor,vscode,windsurf,zed,opencode" default:"" placeholder:"NAME" help:"Only the files of this client: claude-desktop, claude-code, cursor, vscode, windsurf or zed."`
-	File   string   `xor:"what" completion:"files" placeholder:"FILE" help:"This file, of whatever client, instead of those that are found."`
-	DryRun bool     `help:"Show what would be done, secrets masked, and do nothing."`
-	Undo   bool     `help:"Restore what the files were."`
-	Force  bool     `help:"With --undo: restore also what was edited since, which is lost then."`
-	Skip   []string `sep:"none" placeholder:"SERVER" help:"Leave the server of this name alone; may be repeated."`
+	Client string   `enum:",claude-desktop,claude-code,cursor,vscode,windsurf,zed,opencode" default:"" placeholder:"NAME" help:"Change only the files of this client: claude-desktop, claude-code, cursor, vscode, windsurf or zed."`
+	File   string   `xor:"what" completion:"files" placeholder:"FILE" help:"Change this file, of any client, instead of the files that are found."`
+	DryRun bool     `help:"Show the changes, with secrets masked, and make none."`
+	Undo   bool     `help:"Restore the files."`
+	Force  bool     `help:"With --undo: also restore entries that were edited since; those edits are lost."`
+	Skip   []string `sep:"none" placeholder:"SERVER" help:"Do not change the server of this name; may be repeated."`
 	JSON   bool     `name:"json" help:"Print what was done as JSON."`
 }
 

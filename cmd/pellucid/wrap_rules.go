@@ -102,7 +102,7 @@ func (c *wrapCmd) environment(s *rules.Server, log *slog.Logger) {
 			continue
 		}
 		if _, set := os.LookupEnv(spec); !set {
-			log.Warn("a variable of --env is not set: the server does not get it", "name", finding.Quote(spec))
+			log.Warn("a variable of --env is not set in this process: the server does not get it", "name", finding.Quote(spec))
 		}
 		s.Inherit = append(s.Inherit, spec)
 	}

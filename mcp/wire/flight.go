@@ -59,7 +59,7 @@ func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
 	if r == nil {
 		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
 	}
-	c.notice("upstream: no answer to a request: %v", r.cause)
+	c.notice("a request got no answer: %v", r.cause)
 	c.to.message(r.local(f.id))
 }
 
@@ -75,7 +75,7 @@ func (c *HTTP) tell(m *Message) {
 	}
 	if r != nil {
 		if !errors.Is(context.Cause(c.live), ErrClosed) {
-			c.notice("upstream: did not accept a notification or response: %v", r.cause)
+			c.notice("a notification or response was not accepted: %v", r.cause)
 		}
 		return
 	}

@@ -107,7 +107,7 @@ func (x *exchange) violation(err error) {
 		x.reject(ID{}, errMedia)
 		return
 	}
-	x.f.notice("client sent no acceptable message: " + v.Error() + ": " + v.Excerpt)
+	x.f.notice("a message was refused: " + v.Error() + ": " + v.Excerpt)
 	id := v.ID
 	if v.Kind != Request {
 		id = ID{}

@@ -140,7 +140,7 @@ func (c *HTTP) listenLoop(there chan<- struct{}) {
 		default:
 			// spec: 405 says that there is none; many servers say 404 or 400.
 			if status != http.StatusMethodNotAllowed {
-				c.notice("upstream: no stream to listen to: HTTP status %d", status)
+				c.notice("the server offers no stream for its own messages: HTTP status %d", status)
 			}
 			return
 		}
@@ -153,6 +153,6 @@ func (c *HTTP) listenLoop(there chan<- struct{}) {
 		}
 	}
 	if c.live.Err() == nil {
-		c.notice("upstream: the stream to listen to broke too often")
+		c.notice("the stream for the server's own messages broke too often: it is not opened again")
 	}
 }

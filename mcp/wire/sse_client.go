@@ -96,7 +96,7 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 			if m.Kind == Request { // which is told to who asked
 				c.to.message(r.local(m.ID))
 			} else {
-				c.notice("upstream: a message was not delivered: %v", r.cause)
+				c.notice("a message was not delivered: %v", r.cause)
 			}
 		}
 	})
@@ -108,7 +108,7 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 	if m.Kind == Request {
 		return nil
 	}
-	return acknowledged(ctx, c.live, done, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
+	return acknowledged(ctx, c.live, done, c.opt.ackWait, func() { c.notice("the server takes long to accept a notification") })
 }
 
 func (c *SSE) begin(f func()) bool {

@@ -229,9 +229,9 @@ func (s *keySet) finish(keys []verifyKey, err error) {
 	failures, usable := s.take(keys, err)
 	switch {
 	case err != nil:
-		s.log.Warn("auth: keys not fetched", "err", err, "failures", failures, "usable", usable)
+		s.log.Warn("the keys of the issuer could not be fetched", "error", err, "failures", failures, "usable", usable)
 	case failures > 0 || len(keys) == 0:
-		s.log.Info("auth: keys fetched", "keys", len(keys), "failures", failures)
+		s.log.Info("the keys of the issuer were fetched", "keys", len(keys), "failures", failures)
 	}
 }
 

@@ -48,7 +48,7 @@ func (s *Sequencer) integrate(ctx context.Context, done []int64, links []Link, n
 		}
 	}
 	if broken > 0 {
-		s.o.Log.Error("waiting records cannot be read, or are not what was stored: their loss is recorded", "records", broken)
+		s.o.Log.Error("waiting records cannot be read, or were changed in the store: the log records their loss", "records", broken)
 		lost := &ledger.Event{Kind: ledger.RecordsLost, Reason: "unreadable", Numbers: []ledger.Number{{Name: "lost", N: broken}}}
 		if err := s.own(b, lost); err != nil {
 			return err

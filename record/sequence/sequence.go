@@ -157,7 +157,7 @@ func (s *Sequencer) Run(ctx context.Context) {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastWait)
 	defer stop()
 	if err := s.Flush(last); err != nil {
-		s.o.Log.Warn("records wait for the ledger: another process has to add them", "error", err)
+		s.o.Log.Warn("records wait in the store: the process that holds the lease of the log adds them", "error", err)
 	}
 }
 
@@ -365,13 +365,13 @@ type quiet struct {
 func (q *quiet) note(err error) {
 	if err == nil {
 		if q.last != "" {
-			q.log.Info("the ledger is written again")
+			q.log.Info("records are added to the ledger again")
 		}
 		q.last = ""
 		return
 	}
 	if text := err.Error(); text != q.last || q.now().Sub(q.at).Abs() > time.Minute {
 		q.last, q.at = text, q.now()
-		q.log.Error("the ledger cannot be written: records wait", "error", err)
+		q.log.Error("records cannot be added to the ledger: they wait in the store", "error", err)
 	}
 }

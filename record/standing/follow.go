@@ -73,7 +73,7 @@ func (f *Follower) load(ctx context.Context) error {
 	}
 	state, err := trust.Restore(snapshot, f.o)
 	if errors.Is(err, trust.ErrSnapshot) {
-		f.log.Warn("the snapshot of the scores is damaged: the log is replayed")
+		f.log.Warn("the stored trust scores are damaged: they are computed again from the log")
 		return nil
 	} else if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (f *Follower) Validators(ctx context.Context, dids []string, now int64) (sc
 	f.mu.Unlock()
 	if long {
 		if err := f.save(ctx, true); err != nil {
-			f.log.Warn("scores of validators not saved: the log has them", "error", err)
+			f.log.Warn("trust scores of validators could not be saved: they are computed again from the log", "error", err)
 		}
 	}
 	return scores, size, nil
@@ -161,7 +161,7 @@ func (f *Follower) Follow(ctx context.Context) {
 				f.take(<-f.feed)
 			}
 			if err := f.save(last, true); err != nil {
-				f.log.Warn("scores of servers not saved: the log has them", "error", err)
+				f.log.Warn("trust scores of servers could not be saved: they are computed again from the log", "error", err)
 			}
 			return
 		case b := <-f.feed:
@@ -171,7 +171,7 @@ func (f *Follower) Follow(ctx context.Context) {
 		}
 		err := f.step(ctx, time.Now())
 		if err != nil && !failed && ctx.Err() == nil {
-			f.log.Error("scores of servers do not follow the ledger", "error", err)
+			f.log.Error("trust scores of servers cannot be updated from the ledger", "error", err)
 		}
 		failed = err != nil
 	}
