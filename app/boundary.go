@@ -56,7 +56,7 @@ type boundary struct {
 	schemas validate.Cache
 }
 
-// pinVersion returns the version of a server's pin, 0 if there is none.
+// pinVersion returns the version of a server's pin, 0 if not found.
 type pinVersion func(ctx context.Context, server string) (int64, error)
 
 // pinsIn says where pins are.

@@ -28,7 +28,7 @@ type Server struct {
 	mu        sync.Mutex
 	state     state
 	why       error         // of rejected and failed
-	done      chan struct{} // closed when the check under way has ended; nil: there is none
+	done      chan struct{} // closed when the running check has ended; nil: no check runs
 	next      time.Time     // before which nothing is tried again
 	pause     backoff.Waits
 	surface   *surface.Surface             // as it was checked; nil: not yet
@@ -119,7 +119,7 @@ func (s *Server) verify(ctx context.Context) error {
 }
 
 // verifyBy is Verify whose check, if there is one, uses another collect than the
-// Config's. An error of collect's own, which is none of the surface, changes nothing.
+// Config's. An error of collect itself, which says nothing about the surface, changes nothing.
 func (s *Server) verifyBy(ctx context.Context, collect func(context.Context) (*surface.Surface, error)) error {
 	s.mu.Lock()
 	s.collect, s.next = collect, time.Time{}
@@ -141,7 +141,7 @@ func (s *Server) check(done chan struct{}) {
 	live := s.table.Load() != nil // there may be sessions
 	s.put(t)
 	if err == nil {
-		s.a.compare() // before anybody sees it
+		s.a.compare() // before a session sees the surface
 	}
 	if live && errors.Is(err, ErrRejected) {
 		s.a.opt.Out(s.config().Name)
@@ -304,7 +304,7 @@ func (s *Server) pin(ctx context.Context) (*table, error) {
 	return ofPin(&p, versions[c.Pin]), nil
 }
 
-// reject leaves a note for whoever looks at the pins.
+// reject logs why a server is rejected, and notes it in the pin for reviewers.
 func (s *Server) reject(ctx context.Context, why string) {
 	c := s.config()
 	s.a.log.Error("server rejected: no client can use it", "server", c.Name, "why", why)
@@ -374,7 +374,7 @@ func (s *Server) reread(ctx context.Context, version int64) {
 	switch {
 	case t == nil || s.config().Policy.Mode == policy.Off || is != admitted || t.version == version:
 		return
-	case version == 0: // somebody has dropped the pin: the server is as new
+	case version == 0: // the pin was deleted: the server is checked as a new one
 		s.mu.Lock()
 		s.state = unchecked
 		s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// Bounds of what sessions have seen and nobody has written down yet, and of what pass 1
-// has refused.
+// Bounds of the items that sessions have seen and that are not stored yet, and of the
+// items that pass 1 has refused.
 const (
 	maxNoticed      = 256
 	maxNoticedBytes = 4 << 20

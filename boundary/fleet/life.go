@@ -28,7 +28,7 @@ type life struct {
 	live, ended bool // guarded by l.mu
 }
 
-// arrival is what has come: a message, or what was none.
+// arrival is what the connection has received: a message, or bytes that are not one.
 type arrival struct {
 	m *wire.Message
 	v *wire.Violation

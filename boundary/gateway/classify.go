@@ -48,7 +48,7 @@ type Classified struct {
 //	 "code":"…","reason":"timeout","dropped":true,"segments":2,"asked":1,"cached":1,"microseconds":61}}
 //
 // outcome is what became of the answer, in shadow mode what would have; code, reason
-// and dropped are absent where there is none.
+// and dropped are left out where they do not apply.
 func (c *Classified) AppendJSON(dst []byte) []byte {
 	dst = append(append(append(dst, `{"v":"0.1","of":"`...), c.Of.String()...), `","time":"`...)
 	dst = append(c.Time.UTC().AppendFormat(dst, time.RFC3339Nano), '"')

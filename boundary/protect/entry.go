@@ -165,7 +165,7 @@ func (e *entry) remote(address strictjson.Value) string {
 }
 
 // environment makes the entry's headers its env. moved goes into the object that
-// there is; if there is none, it is left to the caller.
+// there is; if not found, it is left to the caller.
 func (e *entry) environment(headers, env strictjson.Value, moved *string) {
 	into := env
 	if headers.Exists() {

@@ -135,7 +135,7 @@ func unwrap(t *text, v strictjson.Value, e saved) (edits []splice, ok bool) {
 	return append(edits, gone), ok
 }
 
-// without removes a member of v with the comma before it; ok is false if there is none.
+// without removes a member of v with the comma before it; ok is false if not found.
 func without(t *text, v, member strictjson.Value) (gone splice, ok bool) {
 	for name, value := range v.Members() {
 		if value == member {

@@ -102,7 +102,7 @@ func (a *Adapter) feedHandler() http.Handler {
 	})
 }
 
-// awaitFeed returns the first page, an empty one if there is none for q.wait.
+// awaitFeed returns the first page, an empty one if no entry comes within q.wait.
 func (a *Adapter) awaitFeed(ctx context.Context, q feedQuery) ([]Entry, error) {
 	deadline := time.Now().Add(q.wait)
 	for {

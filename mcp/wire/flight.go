@@ -34,7 +34,7 @@ var refusalText = map[int]string{
 
 func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }
 
-// local is the error response in which a refusal reaches whoever asked.
+// local is the error response that tells the sender of the request of the refusal.
 func (r *refusal) local(id ID) *Message {
 	m := parsed(NewError(id, fmt.Appendf(nil, `{"code":%d,"message":%q}`, r.code, r.text)))
 	m.Local, m.Cause = true, r.cause

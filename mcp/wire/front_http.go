@@ -208,7 +208,7 @@ func (x *exchange) modern(m *Message) {
 	}
 	if m.Method == methodCancelled {
 		// spec: here a request is cancelled by closing its stream. The ids of
-		// other requests of the principal are nobody's to name.
+		// other requests of the principal must not be named here.
 		m.Release()
 		x.w.WriteHeader(http.StatusAccepted)
 		return

@@ -40,7 +40,7 @@ type SSE struct {
 	live   context.Context // of all work: ended by Close (ErrClosed), or with the stream
 	kill   context.CancelCauseFunc
 	work   sync.WaitGroup
-	opener chan struct{} // a token: whoever has it may open the stream
+	opener chan struct{} // a token: the goroutine that has it may open the stream
 
 	mu    sync.Mutex
 	ended error                      // why no more is begun; nil: it goes on

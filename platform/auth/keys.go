@@ -126,7 +126,7 @@ type keySet struct {
 	loaded   time.Time     // when keys came; zero: never
 	tried    time.Time     // when the latest load ended
 	failures int           // loads that failed since keys came
-	running  chan struct{} // closed when the load under way ends; nil: there is none
+	running  chan struct{} // closed when the running load ends; nil: no load runs
 }
 
 // find returns the keys that may have signed a token with the header h. Old keys

@@ -21,7 +21,7 @@ type Store interface {
 	Reader
 	Head(ctx context.Context) (sequence.Head, error)
 	// LoadScores returns the snapshot and at which size of the log it stands; nil if
-	// there is none.
+	// no snapshot is stored.
 	LoadScores(ctx context.Context, options string) (snapshot []byte, size int64, err error)
 	// SaveScores replaces it by one of a greater size, else does nothing.
 	SaveScores(ctx context.Context, options string, snapshot []byte, size int64) error
@@ -30,7 +30,7 @@ type Store interface {
 // How long a Follower waits.
 const (
 	look  = 500 * time.Millisecond // between looks at the log
-	grace = 2 * time.Second        // for whoever integrates to say what he has seen
+	grace = 2 * time.Second        // for the process that holds the lease to report what it has added
 	often = time.Second            // between snapshots
 	far   = 20_000                 // records that are read again rather than saved
 )
@@ -62,7 +62,7 @@ func Open(ctx context.Context, s Store, o trust.Options, log *slog.Logger) (*Fol
 	return f, nil
 }
 
-// Book has the scores. Nobody else may apply events to it.
+// Book has the scores. Only the Follower may apply events to it.
 func (f *Follower) Book() *trust.Book { return f.book }
 
 // load takes over a snapshot of more of the log than is known. f.mu is held, or f new.
