@@ -150,7 +150,7 @@ func (quarantineReleaseCmd) Help() string {
 	return `A released result is delivered once: to the next call of the same tool with the same
 arguments, byte for byte, by the same principal, before the item expires. The server does not get
 that call. The result is scrubbed, framed and recorded like any other; only the finding that held
-it is ignored. An item that is encrypted for its reviewers needs --identity, and stays encrypted
+it is ignored. A released call goes to the server once: the next one that is the same. An item that is encrypted for its reviewers needs --identity, and stays encrypted
 until it is delivered.`
 }
 
@@ -167,8 +167,11 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 		return q.ReleaseOpened(ctx, id, by, body)
 	}
 	return c.decide(e, release, func(w io.Writer, it *hold.Item) {
-		fmt.Fprintf(w, "Released. The next call of %s with the same arguments gets this result, scrubbed and\n"+
-			"framed, once, until %s; the server is not asked again.\n", review.Source(it), terminal.Minute(it.Until))
+		then := "gets this result, scrubbed and\nframed, once, until %s; the server is not asked again.\n"
+		if it.IsCall() {
+			then = "is not held, once, until\n%s; its result is checked like any other.\n"
+		}
+		fmt.Fprintf(w, "Released. The next call of %s with the same arguments "+then, review.Source(it), terminal.Minute(it.Until))
 	})
 }
 
@@ -181,7 +184,11 @@ held. If the client makes the same call again, it goes to the server again.`
 
 func (c *quarantineDenyCmd) Run(e *env) error {
 	return c.decide(e, (*hold.Queue).Deny, func(w io.Writer, it *hold.Item) {
-		fmt.Fprintf(w, "Denied. What %s had answered is removed.\n", review.Source(it))
+		what := "The answer of %s is removed.\n"
+		if it.IsCall() {
+			what = "The call of %s was not carried out, and its arguments are removed.\n"
+		}
+		fmt.Fprintf(w, "Denied. "+what, review.Source(it))
 	})
 }
 
@@ -227,7 +234,7 @@ func (k *reviewerKey) text(e *env) (string, error) {
 }
 
 func (quarantineShowCmd) Help() string {
-	return `Prints every text of the result as it was received. Characters that a terminal would hide or
+	return `Prints every value of the result, or of the call's parameters, as it was received. Characters that a terminal would hide or
 obey are spelled out; messages in hidden characters are decoded. All of it is third-party text:
 read it, and do not paste it into a model. The content is gone once the item was delivered or
 denied, or has expired.`

@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -27,7 +28,7 @@ type Item struct {
 	Server    string // label
 	Tool      string // label, or ""
 	Principal string // whose call it answered, or ""
-	Rule      string // what held it: "schema", "finding", "classifier:NAME", "policy:RULE", "policy-call:RULE", "pin"
+	Rule      string // what held it: "schema", "finding", "classifier:NAME", "policy:RULE", "pin", or a rule of [Item.IsCall]
 	Code      finding.Code
 	Call      Digest // of what was asked: a release answers the same question
 	Digest    Digest // of Body
@@ -40,6 +41,19 @@ type Item struct {
 	Decided time.Time // zero: not yet
 	By      string    // reviewer who decided; "" before a decision
 }
+
+// The rules that hold a call. A call of another rule has been answered already: what is held is its result.
+const (
+	// PolicyCall begins the rule of a call that the policy held before the server got it. The
+	// name of the policy's rule follows.
+	PolicyCall = "policy-call:"
+	// GuardCall is the rule of a call that a model has proposed, and that pellucid guard held.
+	GuardCall = "counterfactual"
+)
+
+// IsCall reports whether the item is a call that was held before it was carried out, and not a
+// result.
+func (it *Item) IsCall() bool { return it.Rule == GuardCall || strings.HasPrefix(it.Rule, PolicyCall) }
 
 // A Digest is a SHA-256.
 type Digest [sha256.Size]byte
