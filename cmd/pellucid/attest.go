@@ -131,7 +131,7 @@ cannot be read, 2 wrong usage.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *attestHashCmd) Validate() error {
+func (c *attestHashCmd) validate() error {
 	switch {
 	case c.Version != "" && c.Version != string(attest.V02) && c.Version != string(attest.V03):
 		return errors.New("attest: --version is 0.2 or 0.3")

@@ -46,7 +46,7 @@ The figures mean little on a machine that is busy with other work. Exit code 1: 
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *benchGatewayCmd) Validate() error {
+func (c *benchGatewayCmd) validate() error {
 	switch {
 	case c.Play != "" && !speed.IsRole(c.Play) && speed.LayerConfig(c.Play) == "":
 		return errors.New("no such role")

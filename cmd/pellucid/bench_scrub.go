@@ -25,7 +25,7 @@ libraries (naive).`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *benchScrubCmd) Validate() error {
+func (c *benchScrubCmd) validate() error {
 	if c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > time.Second {
 		return errors.New("--rounds must be 1 to 1000, --slice at most 1s")
 	}

@@ -47,7 +47,7 @@ type ccrModel struct {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (m *ccrModel) Validate() error {
+func (m *ccrModel) validate() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
 	case m.Oracle == "" && m.URL == "":

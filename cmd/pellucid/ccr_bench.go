@@ -48,7 +48,7 @@ run that goes past the guard. What the calls cost is up to the endpoint.
 `
 
 // Validate is called by kong; its error is one of usage.
-func (c *ccrBenchCmd) Validate() error {
+func (c *ccrBenchCmd) validate() error {
 	if strings.Trim(c.Tracks, "ABCDEG") != "" {
 		return errors.New("--tracks: want letters of A, B, C, D, E and G")
 	}

@@ -61,7 +61,7 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 		return nil, err
 	}
 	k.Exit = func(int) {}
-	if _, err := k.Parse(args); err != nil {
+	if _, err := parse(k, args); err != nil {
 		return nil, err
 	}
 	w := &c.Wrap

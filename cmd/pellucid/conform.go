@@ -48,7 +48,7 @@ wrong usage, 3 a token is missing, 4 the adapter cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *conformCmd) Validate() error {
+func (c *conformCmd) validate() error {
 	if len(c.Command) > 0 && c.Command[0] == "--" {
 		c.Command = c.Command[1:]
 	}

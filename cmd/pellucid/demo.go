@@ -28,7 +28,7 @@ type demoServeCmd struct {
 	Results bool `help:"Offer only tools whose results are poisoned, and no tool whose description is."`
 }
 
-func (c demoServeCmd) Run() error { return demo.Serve(context.Background(), c.Results) }
+func (c demoServeCmd) Run(*env) error { return demo.Serve(context.Background(), c.Results) }
 
 type demoShowCmd struct{}
 

@@ -29,7 +29,7 @@ Exit codes: 0 done; 1 records wait for a key that is not here; 2 wrong usage, or
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *forgetCmd) Validate() error {
+func (c *forgetCmd) validate() error {
 	if strings.TrimSpace(c.Principal) == "" {
 		return errors.New("--principal: the name is empty")
 	}

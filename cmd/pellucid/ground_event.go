@@ -53,7 +53,7 @@ type eventFlags struct {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *eventFlags) Validate() error {
+func (c *eventFlags) validate() error {
 	switch {
 	case c.Token != "" && c.URL == "":
 		return errors.New("--token is for --url")

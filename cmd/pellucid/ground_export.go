@@ -28,7 +28,7 @@ configuration, 4 the store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *groundExportCmd) Validate() error {
+func (c *groundExportCmd) validate() error {
 	if c.Limit < 0 {
 		return errors.New("--limit must not be negative")
 	}

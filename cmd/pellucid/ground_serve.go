@@ -48,7 +48,7 @@ store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *groundServeCmd) Validate() error {
+func (c *groundServeCmd) validate() error {
 	switch {
 	case c.Stdio && (c.HTTP != "" || c.Tokens != "" || c.Token != "" || c.RequireToken || len(c.AllowHost)+len(c.AllowOrigin) > 0):
 		return errors.New("--stdio serves one client: --http, tokens, hosts and origins do not apply to it")

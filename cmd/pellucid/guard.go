@@ -52,7 +52,7 @@ Calls that wait for a person are in pellucid quarantine. Exit codes: 0 ended by 
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *guardCmd) Validate() error {
+func (c *guardCmd) validate() error {
 	for _, of := range []struct {
 		flag        string
 		n           *int

@@ -90,7 +90,7 @@ file cannot be read; 2 wrong usage; 4 the store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *ledgerVerifyCmd) Validate() error {
+func (c *ledgerVerifyCmd) validate() error {
 	switch {
 	case len(c.Key) == 0 && (c.Dir != "" || c.Proof != ""):
 		return errors.New("--key: say which key you trust: pellucid ledger checkpoint --keys prints the keys of the log")

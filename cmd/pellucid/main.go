@@ -77,11 +77,11 @@ func run(args []string, e *env) int {
 	if len(args) == 1 && args[0] == "--version" { // what people try first
 		args[0] = "version"
 	}
-	ctx, err := k.Parse(args)
+	ctx, err := parse(k, args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(err)))
+		return report(e, exit.With(exit.Usage, usage(ctx, err)))
 	}
-	return report(e, ctx.Run(e))
+	return report(e, runVerb(e, ctx))
 }
 
 func newParser(c *cli, e *env) (*kong.Kong, error) {
@@ -94,7 +94,6 @@ func newParser(c *cli, e *env) (*kong.Kong, error) {
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
-		kong.Bind(e),
 		kong.ValueFormatter(helpOf),
 	)
 }

@@ -23,7 +23,7 @@ type pinDecision struct {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *pinDecision) Validate() error {
+func (c *pinDecision) validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}

@@ -34,7 +34,7 @@ wrong usage; 3 a file is not a configuration that can be edited.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *protectCmd) Validate() error {
+func (c *protectCmd) validate() error {
 	switch {
 	case c.Client == "opencode":
 		return fmt.Errorf("--client opencode: %w", protect.ErrOpenCode)

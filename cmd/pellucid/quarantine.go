@@ -90,7 +90,7 @@ type itemID struct {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *itemID) Validate() error {
+func (c *itemID) validate() error {
 	if !hold.ValidID(c.ID) {
 		return errors.New("an item is named by 32 hexadecimal digits, in lower case")
 	}
@@ -116,11 +116,11 @@ func (c *decision) who(e *env) string {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *decision) Validate() error {
+func (c *decision) validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}
-	return c.itemID.Validate()
+	return c.itemID.validate()
 }
 
 func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {

@@ -33,7 +33,7 @@ surface, which changes nothing, refuses the text; 2 wrong usage.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *scrubCmd) Validate() error {
+func (c *scrubCmd) validate() error {
 	_, err := c.compile(nil)
 	return err
 }

@@ -29,7 +29,7 @@ signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the store cannot be reac
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *upCmd) Validate() error {
+func (c *upCmd) validate() error {
 	if c.Listen == "" {
 		return nil
 	}
