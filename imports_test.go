@@ -251,6 +251,9 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		pkg := filepath.ToSlash(filepath.Dir(file.path))
+		if pkg == "packaging/pack" { // a module of its own, of which no program is made that users run
+			continue
+		}
 		f, ok := policy[pkg]
 		if !ok {
 			// A program or fixture below a package is held to nothing but
