@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -94,6 +95,7 @@ func newParser(c *cli, e *env) (*kong.Kong, error) {
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
+		kong.Vars{"clients": strings.Join(protect.Clients(), ","), "listed": strings.Join(protect.Clients(), ", ")},
 		kong.ValueFormatter(helpOf),
 	)
 }

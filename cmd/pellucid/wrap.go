@@ -37,6 +37,7 @@ type wrapCmd struct {
 	URL       string        `name:"url" help:"Wrap the server at this URL instead of a command. Write env:VAR or file:PATH if the URL contains a secret."`
 	Transport string        `enum:"auto,http,sse" default:"auto" help:"@servers.transport"`
 	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, with its value from a variable (env:VAR) or a file (file:PATH)."`
+	Bearer    string        `placeholder:"env:VAR" help:"Token for the server, sent as Authorization: Bearer, with its value from a variable (env:VAR) or a file (file:PATH)."`
 	Timeout   time.Duration `default:"10m" help:"@defaults.timeout"`
 	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before its first message passes, and pin it. enforce holds later changes until pellucid pins approve, audit only records them, off scrubs but does not check."`
 	Pin       string        `placeholder:"NAME" help:"@servers.pin"`
@@ -125,8 +126,10 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --url and a command exclude each other")
 	case c.URL != "" && (c.Cwd != "" || len(c.Env) > 0):
 		return errors.New("wrap: --cwd and --env are for a command, not for --url")
-	case c.URL == "" && (len(c.Header) > 0 || c.Transport != "auto"):
-		return errors.New("wrap: --header and --transport are for --url")
+	case c.URL == "" && (len(c.Header) > 0 || c.Bearer != "" || c.Transport != "auto"):
+		return errors.New("wrap: --header, --bearer and --transport are for --url")
+	case c.Bearer != "" && slices.ContainsFunc(c.Header, isAuthorization):
+		return errors.New("wrap: --bearer and --header Authorization exclude each other")
 	case slices.ContainsFunc(c.Env, isNoVariable):
 		return errors.New("wrap: --env: want NAME=VALUE, or NAME alone to pass it on")
 	case slices.ContainsFunc(c.Header, func(spec string) bool { return !isHeader(spec) }):
@@ -153,6 +156,12 @@ func isNoVariable(spec string) bool { return spec == "" || spec[0] == '=' }
 func isHeader(spec string) bool {
 	name, _, found := strings.Cut(spec, "=")
 	return found && name != "" && strings.Trim(name, tokenChars) == ""
+}
+
+// isAuthorization reports whether spec is of the header that --bearer makes.
+func isAuthorization(spec string) bool {
+	name, _, _ := strings.Cut(spec, "=")
+	return strings.EqualFold(name, "Authorization")
 }
 
 // tokenChars are those of a header's name (RFC 9110, 5.6.2).

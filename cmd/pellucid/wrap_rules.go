@@ -91,6 +91,13 @@ func (c *wrapCmd) server(o rules.Options, log *slog.Logger) (s rules.Server, err
 		}
 		s.Headers = append(s.Headers, rules.Variable{Name: name, Value: value})
 	}
+	if c.Bearer != "" {
+		token, err := o.Reference(c.Bearer)
+		if err != nil {
+			return s, fmt.Errorf("wrap: --bearer: %w", err)
+		}
+		s.Headers = append(s.Headers, rules.Variable{Name: "Authorization", Value: token.Behind("Bearer ")})
+	}
 	return s, nil
 }
 
