@@ -54,8 +54,8 @@ func isName(s, more string) bool {
 	return s != ""
 }
 
-// validScope reports whether s is a scope-token of RFC 6749 §3.3.
-func validScope(s string) bool {
+// ValidScope reports whether s is a scope-token of RFC 6749 §3.3.
+func ValidScope(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7F || c == '"' || c == '\\' {
 			return false

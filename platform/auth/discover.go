@@ -36,42 +36,51 @@ func (s *source) load(ctx context.Context) ([]verifyKey, error) {
 			return nil, err
 		}
 	}
-	doc, err := s.fetch(ctx, uri)
+	doc, err := Fetch(ctx, s.client, uri)
 	if err != nil {
 		return nil, err
 	}
 	return parseKeys(doc)
 }
 
-// discover finds the URL of the keys in the issuer's metadata: RFC 8414 first,
-// then OpenID Connect's in both places where it is found in the wild. The first
-// document that is the issuer's own counts.
-func (s *source) discover(ctx context.Context) (string, error) {
-	u, err := parseURL(s.issuer, s.loopback)
+// discover finds the URL of the keys in the issuer's metadata.
+func (s *source) discover(ctx context.Context) (uri string, err error) {
+	err = FindMetadata(ctx, s.client, s.issuer, s.loopback, func(doc []byte) error {
+		uri, err = s.jwksURI(doc)
+		return err
+	})
+	return uri, err
+}
+
+// FindMetadata fetches the metadata of the authorization server issuer: RFC 8414 first, then OpenID
+// Connect's in both places where it is found in the wild. The first document that take accepts counts;
+// take must check that it is the issuer's own. loopback allows http on this machine.
+// All errors but those of take are constant text.
+func FindMetadata(ctx context.Context, client *http.Client, issuer string, loopback bool, take func(doc []byte) error) error {
+	u, err := ParseURL(issuer, loopback)
 	if err != nil {
-		return "", err
+		return err
 	}
 	const oidc = "/.well-known/openid-configuration"
 	places := []string{
-		insertWellKnown(u, "/.well-known/oauth-authorization-server"),
-		insertWellKnown(u, oidc),
-		strings.TrimSuffix(s.issuer, "/") + oidc,
+		InsertWellKnown(u, "/.well-known/oauth-authorization-server"),
+		InsertWellKnown(u, oidc),
+		strings.TrimSuffix(issuer, "/") + oidc,
 	}
 	var last error
 	for i, place := range places {
 		if i > 0 && place == places[i-1] {
 			continue // an issuer without a path
 		}
-		doc, err := s.fetch(ctx, place)
+		doc, err := Fetch(ctx, client, place)
 		if err == nil {
-			var uri string
-			if uri, err = s.jwksURI(doc); err == nil {
-				return uri, nil
+			if err = take(doc); err == nil {
+				return nil
 			}
 		}
 		last = err
 	}
-	return "", last
+	return last
 }
 
 // jwksURI reads authorization server metadata. It must be that of the issuer
@@ -85,22 +94,22 @@ func (s *source) jwksURI(doc []byte) (string, error) {
 		return "", errors.New("the metadata are those of another issuer")
 	}
 	uri := strings.Clone(d.Root().Get("jwks_uri").Text())
-	if _, err := parseURL(uri, s.loopback); err != nil {
+	if _, err := ParseURL(uri, s.loopback); err != nil {
 		return "", errors.New("the metadata name no acceptable jwks_uri")
 	}
 	return uri, nil
 }
 
-// fetch gets a document.
-func (s *source) fetch(ctx context.Context, uri string) ([]byte, error) {
+// Fetch gets a document of at most 512 KiB. Its errors are constant text.
+func Fetch(ctx context.Context, client *http.Client, uri string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, nil)
 	if err != nil {
 		return nil, errors.New("not a URL")
 	}
 	req.Header.Set("Accept", "application/json, application/jwk-set+json")
-	resp, err := s.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		return nil, fetchError(ctx, err)
+		return nil, RequestError(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -109,7 +118,7 @@ func (s *source) fetch(ctx context.Context, uri string) ([]byte, error) {
 	doc, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return nil, fetchError(ctx, err)
+		return nil, RequestError(ctx, err)
 	case len(doc) > maxDocument:
 		return nil, errors.New("the issuer's answer is too long")
 	}
@@ -117,7 +126,7 @@ func (s *source) fetch(ctx context.Context, uri string) ([]byte, error) {
 }
 
 // fetchError is the category of err, which may quote what the other side says.
-func fetchError(ctx context.Context, err error) error {
+func RequestError(ctx context.Context, err error) error {
 	var timeout net.Error
 	switch {
 	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
@@ -147,15 +156,20 @@ func newClient(t http.RoundTripper) *http.Client {
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		}
 	}
+	return NoRedirects(t)
+}
+
+// NoRedirects is a client that follows no redirect.
+func NoRedirects(t http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// parseURL parses an absolute https URL without user, query and fragment. With
+// ParseURL parses an absolute https URL without user, query and fragment. With
 // loopback it may be http where the host is the machine itself.
-func parseURL(s string, loopback bool) (*url.URL, error) {
+func ParseURL(s string, loopback bool) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > 2048 || u.String() != s {
 		return nil, errors.New("not a URL")
@@ -170,8 +184,8 @@ func parseURL(s string, loopback bool) (*url.URL, error) {
 	return u, nil
 }
 
-// insertWellKnown is u with the path put between its host and its own path (RFC
+// InsertWellKnown is u with the path put between its host and its own path (RFC
 // 8414 §3.1, RFC 9728 §3.1).
-func insertWellKnown(u *url.URL, path string) string {
+func InsertWellKnown(u *url.URL, path string) string {
 	return u.Scheme + "://" + u.Host + path + strings.TrimSuffix(u.EscapedPath(), "/")
 }

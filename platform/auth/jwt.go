@@ -102,7 +102,7 @@ func parseClaims(v strictjson.Value) (c claims, err error) {
 	slices.Sort(c.scopes)
 	c.scopes = slices.Compact(c.scopes)
 	switch {
-	case !ok || len(c.scopes) > maxScopes || slices.ContainsFunc(c.scopes, func(s string) bool { return !validScope(s) }):
+	case !ok || len(c.scopes) > maxScopes || slices.ContainsFunc(c.scopes, func(s string) bool { return !ValidScope(s) }):
 		return c, invalid("the token's claims are ill-formed")
 	case c.sub == "":
 		return c, invalid("the token has no subject")

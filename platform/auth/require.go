@@ -32,7 +32,7 @@ const realm = "pellucid"
 // A nil Authenticator knows nobody. A scope that no token could have (RFC 6749
 // §3.3) is a mistake in the program and panics.
 func Require(a Authenticator, scope string, next http.Handler) http.Handler {
-	if scope != "" && !validScope(scope) {
+	if scope != "" && !ValidScope(scope) {
 		panic("auth: Require with something that is not a scope")
 	}
 	return &guard{auth: orNobody(a), scope: scope, next: next}

@@ -122,10 +122,10 @@ func NewResourceServer(o ResourceOptions) (*ResourceServer, error) {
 
 	s := &ResourceServer{skew: o.skew, issuers: map[string]*issuer{}, now: time.Now}
 	var err error
-	if s.resource, err = parseURL(o.Resource, o.DangerouslyHTTPOnLoopback); err != nil {
+	if s.resource, err = ParseURL(o.Resource, o.DangerouslyHTTPOnLoopback); err != nil {
 		mistake("resource %s: %w", quoteURL(o.Resource), err)
 	} else {
-		s.metadataURL = insertWellKnown(s.resource, metadataPath)
+		s.metadataURL = InsertWellKnown(s.resource, metadataPath)
 	}
 	s.audiences = append([]string{o.Resource}, o.Audiences...)
 	if slices.Contains(o.Audiences, "") {
@@ -141,7 +141,7 @@ func NewResourceServer(o ResourceOptions) (*ResourceServer, error) {
 		s.algorithms = algorithms
 	}
 	for _, scope := range o.Scopes {
-		if !validScope(scope) {
+		if !ValidScope(scope) {
 			mistake("not a scope: %s", finding.Quote(scope))
 		}
 	}
@@ -173,11 +173,11 @@ func (s *ResourceServer) addIssuers(o ResourceOptions) (errs []error) {
 			mistake("a second one of this name: %s", finding.Quote(iss.Name))
 		}
 		names[iss.Name] = true
-		if _, err := parseURL(iss.URL, o.DangerouslyHTTPOnLoopback); err != nil {
+		if _, err := ParseURL(iss.URL, o.DangerouslyHTTPOnLoopback); err != nil {
 			mistake("%s: %w", quoteURL(iss.URL), err)
 		}
 		if iss.JWKS != "" {
-			if _, err := parseURL(iss.JWKS, o.DangerouslyHTTPOnLoopback); err != nil {
+			if _, err := ParseURL(iss.JWKS, o.DangerouslyHTTPOnLoopback); err != nil {
 				mistake("%s: %w", quoteURL(iss.JWKS), err)
 			}
 		}

@@ -226,8 +226,8 @@ func TestResourceOptions(t *testing.T) {
 		}
 	}
 	for _, u := range []string{"", "x", "https://", "https:///a", "https://a b", "https://a\u202e.example", "HTTPS://a.example", "https://a.example#", "https://a.example?", "https://a.example:99999", "https://user@a.example", "//a.example", "https://127.1/", "javascript:alert(1)"} {
-		if v, err := parseURL(u, true); err == nil {
-			t.Errorf("parseURL(%+q) = %v", u, v)
+		if v, err := ParseURL(u, true); err == nil {
+			t.Errorf("ParseURL(%+q) = %v", u, v)
 		}
 	}
 	if _, err := NewResourceServer(ResourceOptions{Resource: testResource}); err == nil || !strings.Contains(err.Error(), "no issuers") {

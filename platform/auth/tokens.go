@@ -77,7 +77,7 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 			mistake("scopes", "none")
 		}
 		for _, s := range t.Scopes {
-			if !validScope(s) {
+			if !ValidScope(s) {
 				mistake("scopes", "not a scope: "+finding.Quote(s))
 			}
 		}

@@ -96,3 +96,21 @@ func Open(sealed []byte, identities string) ([]byte, error) {
 	}
 	return body, nil
 }
+
+// NewIdentity makes an identity for Open.
+func NewIdentity() (string, error) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return "", fmt.Errorf("capture: new identity: %w", err)
+	}
+	return id.String(), nil
+}
+
+// RecipientOf returns who can read what an identity opens, for ParseRecipients.
+func RecipientOf(identity string) (string, error) {
+	id, err := age.ParseX25519Identity(identity)
+	if err != nil {
+		return "", ErrIdentity
+	}
+	return id.Recipient().String(), nil
+}

@@ -43,8 +43,11 @@ func Base(s string, plainAnywhere bool) (base string, plain bool, err error) {
 type Options struct {
 	// LoopbackOnly refuses to connect to anywhere else, whatever a name resolves to.
 	LoopbackOnly bool
-	Idle         int            // connections that are kept to a host, if they are more than 4
-	Roots        *x509.CertPool // nil: the system's
+	// PublicOnly refuses to connect to addresses that are not on the public network. A proxy
+	// connects in the place of this program, so it is not for a transport that has one.
+	PublicOnly bool
+	Idle       int            // connections that are kept to a host, if they are more than 4
+	Roots      *x509.CertPool // nil: the system's
 }
 
 // Transport returns one of the kind that the package is about. http.Transport
@@ -53,6 +56,8 @@ func Transport(o Options) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if o.LoopbackOnly {
 		dialer.Control = onlyLoopback
+	} else if o.PublicOnly {
+		dialer.Control = onlyPublic
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -79,4 +84,35 @@ func onlyLoopback(_, address string, _ syscall.RawConn) error {
 		return errNotLoopback
 	}
 	return nil
+}
+
+// errNotPublic is a name that leads into a private network, or to this machine.
+var errNotPublic = errors.New("egress: not a public address")
+
+func onlyPublic(_, address string, _ syscall.RawConn) error {
+	if a, err := netip.ParseAddrPort(address); err != nil || !Public(a.Addr()) {
+		return errNotPublic
+	}
+	return nil
+}
+
+// sharedRanges are for carriers (RFC 6598), for measurements (RFC 2544) and for translation into
+// IPv4 (RFC 6052, RFC 3056), whose last part may be a private address.
+var sharedRanges = []netip.Prefix{
+	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
+}
+
+// Public reports whether an address is one of the public network.
+func Public(a netip.Addr) bool {
+	a = a.Unmap()
+	if !a.IsGlobalUnicast() || a.IsPrivate() {
+		return false
+	}
+	for _, p := range sharedRanges {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
 }

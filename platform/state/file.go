@@ -20,11 +20,21 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 	return OpenAt(path)
 }
 
+// Has reports whether there is a file or directory of that name.
+func (d *Dir) Has(name string) bool {
+	path, err := d.file(name)
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(path)
+	return err == nil
+}
+
 // ErrTooLong: a file is longer than whoever reads it expects.
 var ErrTooLong = errors.New("state: file too long")
 
 // Read returns at most limit bytes of a file: all of it, or an error that wraps
-// ErrTooLong and the beginning. It wraps fs.ErrNotExist where the file does not exist, and
+// ErrTooLong and the beginning. It wraps fs.ErrNotExist where there is none, and
 // ErrUnsafe where another user may read or write it.
 func (d *Dir) Read(name string, limit int64) ([]byte, error) {
 	path, err := d.file(name)
