@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/trust"
@@ -32,6 +33,7 @@ type boundary struct {
 	rules atomic.Pointer[rules.Rules] // in force
 
 	key      frame.Key
+	logins   *login.Store     // at servers with a URL
 	store    *storage.Store   // nil: nothing needs one
 	journal  *state.Journal   // nil: evidence is not off
 	records  *install.Records // nil: evidence is off
@@ -56,7 +58,7 @@ type boundary struct {
 	schemas validate.Cache
 }
 
-// pinVersion returns the version of a server's pin, 0 if not found.
+// pinVersion returns the version of a server's pin, 0 if there is none.
 type pinVersion func(ctx context.Context, server string) (int64, error)
 
 // pinsIn says where pins are.
@@ -84,6 +86,7 @@ type needs struct {
 // open opens what rules ask for and the owner needs. On an error close is still to be called.
 func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 	b.meter = n.meter
+	b.logins = login.OpenStore(dir)
 	b.memory = intake.NewBudget(int64(r.Limits.Memory))
 	if b.key, err = install.FenceKey(dir); err != nil {
 		return err
@@ -171,7 +174,7 @@ func (b *boundary) close() {
 	}
 	if b.journal != nil {
 		if err := b.journal.Close(); err != nil {
-			b.log.Error("the journal of decisions could not be closed: its last lines may be lost", "error", err)
+			b.log.Error("decisions may be lost", "error", err)
 		}
 	}
 }

@@ -8,23 +8,31 @@ import (
 	"encoding/json"
 	"log/slog"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/login"
 )
 
 // dialer is how a server is reached. What a process writes to its standard error is kept in
 // tail, and in the log at level debug.
-func dialer(s *rules.Server, tail *child.Tail, log *slog.Logger) (fleet.Dialer, error) {
+// Requests to a URL carry the tokens of logins; called is what pellucid login calls the server.
+func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called string, log *slog.Logger) (fleet.Dialer, error) {
 	if s.Command != nil {
 		return fleet.Command(child.Command{Args: s.Command, Dir: s.Cwd, Env: s.Environ(), Inherit: s.Inherit, Stderr: func(line string) {
 			tail.Add(line)
 			log.Debug("server: " + line)
 		}}), nil
 	}
+	credentials := install.Credentials(logins, s, called, log)
+	if credentials != nil {
+		of := credentials
+		credentials = func(owner string) wire.Credentials { return of(principalID(owner)) }
+	}
 	return fleet.URL(s.Transport, s.URL.Reveal(), wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
-		Notice: func(line string) { log.Warn("server: " + line) }})
+		Notice: func(line string) { log.Warn("server: " + line) }}, credentials)
 }
 
 // identity is a digest of all that a connection to the server depends on. It holds

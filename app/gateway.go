@@ -171,14 +171,14 @@ func (b *Gateway) Close() {
 		b.ground.Close()
 	}
 	if n := b.closeJudges(install.CloseWait / 5); n > 0 {
-		b.log.Warn("the gateway stopped before the classifiers in shadow mode had judged all answers", "answers", n)
+		b.log.Warn("some answers were not given to the classifiers in shadow mode: too many were waiting when the gateway ended", "answers", n)
 	}
 	b.close()
 	if b.meter != nil {
 		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 		defer stop()
 		if err := b.meter.Shutdown(ctx); err != nil {
-			b.log.Warn("the last traces and metrics could not be delivered", "error", err)
+			b.log.Warn("traces lost", "error", err)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 		out.Said = words.Lines
 	}
 	var err error
-	out.Dial, err = dialer(s, words, b.log.With("server", s.Name))
+	out.Dial, err = dialer(s, words, b.logins, s.Name, b.log.With("server", s.Name))
 	return out, err
 }
 

@@ -30,6 +30,7 @@ import (
 type WrapOptions struct {
 	Database install.Database // where the store is, if one is needed; pins are there too where it is named
 	Called   string           // what people call the server
+	Login    string           // what pellucid login calls it, as a word of a shell
 	Hold     bool             // keep results that are withheld
 	// Unread waits until the client no longer reads what it gets, or ctx ends, and says which; nil: that is not
 	// watched. It is called once the client has closed its side.
@@ -43,6 +44,7 @@ type Wrap struct {
 
 	server *rules.Server
 	called string // by people
+	login  string // by pellucid login
 	unread func(context.Context) bool
 	stderr child.Tail
 	sweeps func()                      // ends the sweeping of the queue; nil: there is no queue
@@ -57,7 +59,7 @@ var wrapJudges = gateway.ShadowOptions{Workers: 1, Bytes: 8 << 20}
 // OpenWrap opens what the rules of one server ask for.
 func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 	s := r.Servers[0]
-	w := &Wrap{server: s, called: o.Called, unread: o.Unread}
+	w := &Wrap{server: s, called: o.Called, login: o.Login, unread: o.Unread}
 	w.log = o.Log
 	w.rules.Store(r)
 	defer func() {
@@ -111,7 +113,7 @@ func (w *Wrap) keepSwept() {
 
 // verifying tells the operator how far a review is.
 func (w *Wrap) verifying(_ string, s surface.Step) {
-	w.log.Info("a language model reviews the server", "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
+	w.log.Info("verifying the server by a model", "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
 }
 
 // Close lets go of everything.
@@ -134,7 +136,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 			stop()
 		}
 	}}
-	dial, err := dialer(w.server, &w.stderr, w.log)
+	dial, err := dialer(w.server, &w.stderr, w.logins, w.login, w.log)
 	if err != nil {
 		front.Close()
 		return exit.With(exit.Usage, err)
@@ -231,7 +233,7 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 	case err == nil, ctx.Err() != nil, errors.Is(err, gateway.ErrFrontBroken) && errors.Is(err, wire.ErrPeerClosed):
 		return nil
 	case errors.Is(err, gateway.ErrUpstreamStuck):
-		return errors.New("wrap: the server reads no messages and sends none")
+		return errors.New("wrap: the server takes no messages and says nothing")
 	case errors.Is(err, child.ErrStart):
 		return exit.With(exit.Unreachable, err)
 	case errors.Is(err, wire.ErrUnreachable):
@@ -239,7 +241,7 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 	}
 	if child := w.last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
 		if lines := w.stderr.Lines(); len(lines) > 0 {
-			w.log.Warn("the last lines of the server's standard error", "lines", lines)
+			w.log.Warn("the end of what the server wrote to its standard error", "lines", lines)
 		}
 		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
 	}

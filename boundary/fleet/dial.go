@@ -22,9 +22,9 @@ var ServerLimits = strictjson.Limits{MendSurrogates: true}
 // A Dialer opens a connection to a server.
 type Dialer func(ctx context.Context) (wire.Conn, error)
 
-// childWait is the time that a server gets for each step of its end. Clients close our
-// input, send SIGTERM after two seconds and SIGKILL after four. By then the server
-// must have ended: no process is left that could end it.
+// childWait is what a server gets for each step of its end. Clients close our
+// input, send SIGTERM after two seconds and SIGKILL after four; by then nothing
+// of the server must be left, or nobody would end it.
 const childWait = 700 * time.Millisecond
 
 // stopWait bounds the end of a child, whatever it does.
@@ -120,14 +120,15 @@ func Command(c child.Command) Dialer {
 }
 
 // URL dials a server at a URL. Nothing is sent before the first message. The Dialer
-// remembers the era of the server, and its transport where t leaves that open. The error is
+// remembers the era of the server, and its transport where t leaves that open. credentials, if
+// not nil, are those with which a connection for a principal authorizes its requests. The error is
 // one of the URL.
-func URL(t wire.Transport, url string, o wire.HTTPOptions) (Dialer, error) {
+func URL(t wire.Transport, url string, o wire.HTTPOptions, credentials func(principal string) wire.Credentials) (Dialer, error) {
 	if _, err := wire.NewHTTP(url, o); err != nil {
 		return nil, err
 	}
 	o.Pool = wire.NewPool(o) // for the connections of all sessions
-	first, second := dialer(wire.NewHTTP, url, o), dialer(wire.NewSSE, url, o)
+	first, second := dialer(wire.NewHTTP, url, o, credentials), dialer(wire.NewSSE, url, o, credentials)
 	switch t {
 	case wire.StreamableHTTP:
 		return remembering(first, nil), nil
@@ -138,8 +139,13 @@ func URL(t wire.Transport, url string, o wire.HTTPOptions) (Dialer, error) {
 }
 
 // dialer dials with one transport.
-func dialer[C wire.Conn](open func(string, wire.HTTPOptions) (C, error), url string, o wire.HTTPOptions) Dialer {
-	return func(context.Context) (wire.Conn, error) {
+func dialer[C wire.Conn](open func(string, wire.HTTPOptions) (C, error), url string, o wire.HTTPOptions, credentials func(principal string) wire.Credentials) Dialer {
+	return func(ctx context.Context) (wire.Conn, error) {
+		o := o
+		if credentials != nil {
+			principal, _ := ctx.Value(principalKey{}).(string)
+			o.Credentials = credentials(principal)
+		}
 		conn, err := open(url, o)
 		if err != nil {
 			return nil, err
@@ -147,6 +153,9 @@ func dialer[C wire.Conn](open func(string, wire.HTTPOptions) (C, error), url str
 		return conn, nil
 	}
 }
+
+// principalKey is the key of the principal for whom a Dialer is called.
+type principalKey struct{}
 
 // Talk calls talk with a connection of its own.
 func (d Dialer) Talk(ctx context.Context, talk func(context.Context, wire.ReadConn) error) error {

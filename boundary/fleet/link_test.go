@@ -31,7 +31,7 @@ func player(name, r string) Server {
 // warning; that it ends at anything else is a warning with what it wrote.
 func TestEndedAtProbe(t *testing.T) {
 	for _, tc := range []struct{ method, want, not string }{
-		{mcpmsg.Discover, "asked for a newer revision", "connection to the server lost"},
+		{mcpmsg.Discover, "asked for a newer revision", "server gone"},
 		{"tools/list", `standard_error="[no session]"`, "asked for a newer revision"},
 	} {
 		var log logtest.Buffer
@@ -269,7 +269,7 @@ func TestAuto(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(h)
 			defer srv.Close()
-			dial, err := URL(wire.AutoTransport, srv.URL, wire.HTTPOptions{})
+			dial, err := URL(wire.AutoTransport, srv.URL, wire.HTTPOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,7 +283,7 @@ func TestAuto(t *testing.T) {
 			}
 		})
 	}
-	if _, err := URL(wire.AutoTransport, "ftp://x", wire.HTTPOptions{}); err == nil {
+	if _, err := URL(wire.AutoTransport, "ftp://x", wire.HTTPOptions{}, nil); err == nil {
 		t.Error("no error of a URL that is none")
 	}
 }
@@ -295,7 +295,7 @@ func TestAutoAgain(t *testing.T) {
 	becomes := func(h http.Handler) { is.Store(&h) }
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*is.Load()).ServeHTTP(w, r) }))
 	defer srv.Close()
-	dial, err := URL(wire.AutoTransport, srv.URL, wire.HTTPOptions{})
+	dial, err := URL(wire.AutoTransport, srv.URL, wire.HTTPOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

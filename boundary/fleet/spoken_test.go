@@ -149,7 +149,7 @@ func askModern(t *testing.T, dial Dialer) bool {
 
 func autoDialer(t *testing.T, url string) Dialer {
 	t.Helper()
-	dial, err := URL(wire.AutoTransport, url, wire.HTTPOptions{})
+	dial, err := URL(wire.AutoTransport, url, wire.HTTPOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ func (u *upstream) session() wire.Conn {
 // another session; nil: it may not.
 func (u *upstream) dial(ctx context.Context, principal string, s sleeper) (conn wire.Conn, release func(), err error) {
 	if !u.Child {
-		conn, err = u.Dial(ctx)
+		conn, err = u.Dial(context.WithValue(ctx, principalKey{}, principal))
 		return conn, func() {}, err
 	}
 	if release, err = u.f.pool.take(ctx, u.Name, principal, s); err != nil {
@@ -174,7 +174,7 @@ func (c *condition) disconnected() {
 
 // lost notes that a connection has ended, although its session goes on.
 func (u *upstream) lost(err error, retry time.Duration) {
-	u.log.Warn("connection to the server lost", append(u.gone(err), "next_attempt_in", retry.Round(100*time.Millisecond).String())...)
+	u.log.Warn("server gone", append(u.gone(err), "tried_again_in", retry.Round(100*time.Millisecond).String())...)
 	u.failed(err)
 }
 

@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -27,6 +29,8 @@ type Finder struct {
 	Server string
 	// ParseWrap reads a command line of pellucid wrap, which begins with "wrap".
 	ParseWrap func(args []string) (*Wrapped, error)
+	// Credentials are those of a server at a URL, by principal; nil: those of its headers only.
+	Credentials func(*rules.Server) func(principal string) wire.Credentials
 }
 
 // The kinds of errors of a Finder and a Checker, to be compared with errors.Is. Other errors
@@ -75,7 +79,7 @@ func (f *Finder) Select(all []*Target) ([]*Target, error) {
 	if f.Server == "" || len(all) == 0 {
 		return all, nil
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(t *Target) bool { return t.entry != f.Server && t.Name != f.Server })
+	found := slices.DeleteFunc(slices.Clone(all), func(t *Target) bool { return !t.Called(f.Server) })
 	if len(found) == 0 {
 		return nil, fmt.Errorf("check: no server is called %s: there is %s", finding.Quote(f.Server), namesOf(all))
 	}

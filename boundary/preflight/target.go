@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
@@ -18,10 +19,11 @@ import (
 
 // A Target is one thing to check: a command, a URL or a saved surface.
 type Target struct {
-	Name     string   // what the person calls it; "" of a saved surface without one
-	File     string   // that names it; "" of a command that was typed
-	Command  []string // that starts it; nil of a URL or a saved surface
-	Declined bool     // the person does not want it started
+	Name     string        // what the person calls it; "" of a saved surface without one
+	File     string        // that names it; "" of a command that was typed
+	Command  []string      // that starts it; nil of a URL or a saved surface
+	Remote   *rules.Server // at a URL; nil: it is not, or its entry cannot be read
+	Declined bool          // the person does not want it started
 
 	entry    string   // what the file calls it
 	client   string   // whose file it is, if that was found
@@ -57,6 +59,10 @@ func commandTarget(name string, command, environ []string, dir string) *Target {
 func dumpTarget(name, path string, b []byte) *Target {
 	return &Target{Name: name, File: path, dump: b}
 }
+
+// Called reports whether the target is what a person calls name: by its name, or by that of its
+// entry in its file.
+func (t *Target) Called(name string) bool { return t.entry == name || t.Name == name }
 
 // pinnedAs is what the server is pinned under; "" if there is nothing to pin it under.
 func (t *Target) pinnedAs() string { return cmp.Or(t.pin, t.identity) }

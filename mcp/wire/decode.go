@@ -112,7 +112,7 @@ func parse(b []byte, lim strictjson.Limits) (*strictjson.Doc, *Violation) {
 	if errors.As(err, &se) {
 		v.Reason, v.Offset = se.Code.String(), int64(se.Offset)
 	}
-	// Bytes that could not be parsed may still be the answer to a request that waits.
+	// What could not be parsed may still be the answer somebody waits for.
 	var s envelopeScan
 	s.feed(b)
 	v.ID, v.Kind = s.envelope()

@@ -35,8 +35,10 @@ type HTTPOptions struct {
 	noListen bool
 	// ProxyFromEnvironment honours HTTP_PROXY and its like.
 	ProxyFromEnvironment bool
-	// tls is the client's TLS configuration; nil = the system's roots.
-	tls *tls.Config
+	// Credentials give requests their Authorization header. nil = it is that of Header, if any.
+	Credentials Credentials
+	// TLS is the client's TLS configuration; nil = the system's roots.
+	TLS *tls.Config
 	// Pool is shared with other Conns: one that NewPool made of the same options.
 	// nil = one of this Conn's own.
 	Pool *Pool
@@ -75,6 +77,7 @@ type HTTP struct {
 	to   delivery
 	url  *url.URL
 	opt  HTTPOptions
+	trip http.RoundTripper
 	room chan struct{} // a token for each request in flight
 
 	live context.Context // of all work: ended by Close (ErrClosed) or by the loss of the session
@@ -127,7 +130,7 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	}
 	opt.Pool.users.Add(1)
 	c := &HTTP{
-		url: u, opt: opt,
+		url: u, opt: opt, trip: opt.trip(),
 		to:      newDelivery(),
 		room:    make(chan struct{}, maxInFlight),
 		flights: map[ID]*flight{},
@@ -154,7 +157,7 @@ func (c *HTTP) Write(ctx context.Context, m *Message) error {
 	if !c.begin(func() { defer close(acked); c.tell(m) }) {
 		return c.endError()
 	}
-	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.notice("the server takes long to accept a notification") })
+	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
 }
 
 func (c *HTTP) endError() error {
@@ -308,7 +311,7 @@ func (c *HTTP) do(ctx context.Context, method string, h http.Header, body []byte
 		req.Body = io.NopCloser(bytes.NewReader(body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	return c.opt.Pool.RoundTrip(req.WithContext(ctx))
+	return c.trip.RoundTrip(req.WithContext(ctx))
 }
 
 // header is that of a request, with everything but what mirrors a message.

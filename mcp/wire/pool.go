@@ -24,7 +24,7 @@ const maxResting = 64
 func NewPool(opt HTTPOptions) *Pool {
 	t := &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        opt.tls,
+		TLSClientConfig:        opt.TLS,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // body undoes it, under a bound
