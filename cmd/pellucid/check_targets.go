@@ -7,13 +7,21 @@ import (
 	"io"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/login"
 )
 
 // targets finds what is to be checked.
 func (c *checkCmd) targets(e *env) ([]*preflight.Target, error) {
 	find := &preflight.Finder{Getenv: e.Getenv, Stdin: e.Stdin, Server: c.Server, ParseWrap: parseWrap}
+	if dir, err := install.Open(); err == nil { // where it is needed, its error is told there
+		logins := login.OpenStore(dir)
+		find.Credentials = func(s *rules.Server) func(string) wire.Credentials { return install.Credentials(logins, s, "", nil) }
+	}
 	switch {
 	case len(c.command) > 0:
 		t, err := find.Command(c.command, c.Env)
@@ -43,7 +51,7 @@ func (c *checkCmd) configured(e *env, find *preflight.Finder) ([]*preflight.Targ
 	case len(c.files) > 0:
 		return find.Files(c.files)
 	case c.configuration != nil:
-		return preflight.Configured(c.Config, c.configuration), nil
+		return find.Configured(c.Config, c.configuration), nil
 	}
 	m, err := protect.ThisMachine(e.Getenv)
 	if err != nil {
@@ -61,7 +69,7 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 		return nil, err
 	}
 	k.Exit = func(int) {}
-	if _, err := parse(k, args); err != nil {
+	if _, err := k.Parse(args); err != nil {
 		return nil, err
 	}
 	w := &c.Wrap
@@ -71,5 +79,5 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 	case len(w.Command) > 0 && strings.HasPrefix(w.Command[0], "-"):
 		return nil, errors.New("check: wrap: unknown flag")
 	}
-	return &preflight.Wrapped{Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Bearer: w.Bearer, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
+	return &preflight.Wrapped{Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -91,13 +92,6 @@ func (c *wrapCmd) server(o rules.Options, log *slog.Logger) (s rules.Server, err
 		}
 		s.Headers = append(s.Headers, rules.Variable{Name: name, Value: value})
 	}
-	if c.Bearer != "" {
-		token, err := o.Reference(c.Bearer)
-		if err != nil {
-			return s, fmt.Errorf("wrap: --bearer: %w", err)
-		}
-		s.Headers = append(s.Headers, rules.Variable{Name: "Authorization", Value: token.Behind("Bearer ")})
-	}
 	return s, nil
 }
 
@@ -109,7 +103,7 @@ func (c *wrapCmd) environment(s *rules.Server, log *slog.Logger) {
 			continue
 		}
 		if _, set := os.LookupEnv(spec); !set {
-			log.Warn("a variable of --env is not set in this process: the server does not get it", "name", finding.Quote(spec))
+			log.Warn("a variable of --env is not set: the server does not get it", "name", finding.Quote(spec))
 		}
 		s.Inherit = append(s.Inherit, spec)
 	}
@@ -129,6 +123,15 @@ func (c *wrapCmd) policy() (r *rules.Rules, err error) {
 		return nil, fmt.Errorf("wrap: --policy: %w", err)
 	}
 	return r, nil
+}
+
+// loginName is what pellucid login calls the server, as a word of a shell: its URL, which finds it
+// wherever the command line stands, unless that is a secret.
+func (c *wrapCmd) loginName() string {
+	if strings.HasPrefix(c.URL, "env:") || strings.HasPrefix(c.URL, "file:") || strings.Contains(c.URL, "?") {
+		return terminal.ShellWord(c.called(""))
+	}
+	return terminal.ShellWord(c.URL)
 }
 
 // called is what people call the server: the name that it was given, or that of its program

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/preflight"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/login"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// remoteServer is a server to log in to.
+type remoteServer struct {
+	name, url string
+	header    http.Header
+	roots     *x509.CertPool
+}
+
+// called is how a person knows it.
+func (s *remoteServer) called() string {
+	at, _, _ := strings.Cut(s.url, "?") // a query may hold a key
+	return cmp.Or(s.name, at)
+}
+
+// find finds the server that a person means: a URL, a server of the configuration of up, or one of
+// the clients' files, behind the boundary or not.
+func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
+	if strings.Contains(name, "://") {
+		at.url = name
+		if _, err := login.ParseServer(name); err != nil {
+			return at, exit.With(exit.Usage, err)
+		}
+		return at, nil
+	}
+	s, err := c.configured(e, name)
+	if err != nil {
+		return at, err
+	}
+	if s == nil {
+		return at, exit.With(exit.Usage, fmt.Errorf("login: no server is called %s, in the configuration or in a client's file: give its URL", finding.Quote(name)))
+	}
+	at = remoteServer{name: name, url: s.URL.Reveal(), header: s.Header()}
+	if at.header.Get("Authorization") != "" {
+		return at, exit.With(exit.Usage, fmt.Errorf("login: server %s has an Authorization header in its configuration, which is sent instead of a token: remove it first", finding.Quote(name)))
+	}
+	if _, err := login.ParseServer(at.url); err != nil {
+		return at, exit.With(exit.Config, err)
+	}
+	return at, nil
+}
+
+// configured is the server of that name; nil: there is none.
+func (c *loginServer) configured(e *env, name string) (*rules.Server, error) {
+	if isFile(c.Config) || c.Config != "pellucid.yaml" {
+		r, err := rules.Load(c.Config, e.references())
+		if err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("login: %w", err))
+		}
+		if s := r.Server(name); s != nil {
+			if s.Command != nil {
+				return nil, errCommand
+			}
+			return s, nil
+		}
+	}
+	m, err := protect.ThisMachine(e.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	find := &preflight.Finder{Getenv: e.Getenv, ParseWrap: parseWrap}
+	all, err := find.Clients(m)
+	if err != nil {
+		return nil, codedPreflight(err)
+	}
+	return ofClients(all, name)
+}
+
+var errCommand = exit.With(exit.Usage, errors.New("login: that server is a command: only a server at a URL is logged in to"))
+
+// ofClients is the server of that name in clients' files. The files may agree about it.
+func ofClients(all []*preflight.Target, name string) (found *rules.Server, err error) {
+	command := false
+	for _, t := range all {
+		switch {
+		case !t.Called(name):
+		case t.Remote == nil:
+			command = true
+		case found != nil && found.URL.Reveal() != t.Remote.URL.Reveal():
+			return nil, exit.With(exit.Usage, fmt.Errorf("login: clients have several servers called %s: give the URL of the one that you mean", finding.Quote(name)))
+		default:
+			found = t.Remote
+		}
+	}
+	if found == nil && command {
+		return nil, errCommand
+	}
+	return found, nil
+}
