@@ -128,7 +128,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\nservers: {a: {command: []}}", "line 2, column 15: servers.a.command: want the program, and its arguments"},
 		{"version: 1\nservers: {a: {command: x y}}", "line 2, column 24: servers.a.command: want a list, not a string"},
 		{"version: 1\nservers: {a: {command: [x, 5]}}", "line 2, column 28: servers.a.command[1]: want a string, not a number: put it in quotes"},
-		{"version: 1\nservers: {a: {command: [x, sk-0123456789abcdef0123]}}", "line 2, column 28: servers.a.command[1]: this looks like a secret, which everybody on the machine can read here: give it as env"},
+		{"version: 1\nservers: {a: {command: [x, sk-0123456789abcdef0123]}}", "line 2, column 28: servers.a.command[1]: this looks like a secret, which every user of the machine can read here: give it as env"},
 		{"version: 1\nservers:\n  a: {command: [x]}\n  a: {command: [y]}", "line 4, column 3: servers.a: stands here a second time"},
 		{"version: 1\nservers:\n  a: {command: [x]}\n  b: {command: [y], prefix: a}", "line 4, column 3: servers.b: has the prefix of server a: give it another"},
 		{server + "    headers: {X: y}", "line 5, column 5: servers.a.headers: is for another kind of server: env, cwd and share go with a command, headers and transport with a URL"},

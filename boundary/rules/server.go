@@ -163,7 +163,7 @@ func (c *compiler) command(p place) (args []string) {
 			arg = c.text(p, maxText)
 		}
 		if secretText(arg) {
-			c.report(p, "this looks like a secret, which everybody on the machine can read here: give it as env")
+			c.report(p, "this looks like a secret, which every user of the machine can read here: give it as env")
 		}
 		args = append(args, arg)
 	})
