@@ -28,7 +28,7 @@ CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold 
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers clean
 
 all: test
 
@@ -43,6 +43,7 @@ run: build
 # All of vet has run when the tests do, so go test does not run a part of it again.
 test: fmt vet
 	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./...
+	go test -C packaging/pack -timeout $(TIMEOUT) .
 	$(MAKE) --no-print-directory race
 
 fmt:
@@ -129,6 +130,36 @@ lint: fmt
 # Rewrites the documents that are derived from the code, and fails where one was stale.
 docs:
 	PELLUCID_UPDATE_DOCS=1 go test -count=1 -run '^TestDocs' ./...
+
+# A binary for each system, the packages for npm and PyPI and the container images, in bin/.
+# BINARIES=dist makes packages and images of what goreleaser has built there.
+VERSION  ?= 0.0.0-dev
+BINARIES ?= bin/systems
+STAMP    ?= $(shell git log -1 --format=%ct)
+PACK      = go run -C packaging/pack -trimpath . -version $(VERSION) -time $(STAMP) -binaries $(abspath $(BINARIES)) -texts $(CURDIR)
+
+bin/systems:
+	for s in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
+	  echo "build for $$s"; \
+	  GOOS=$${s%/*} GOARCH=$${s#*/} go build -trimpath -ldflags "-s -w" -o $@.new/pellucid_$${s%/*}_$${s#*/}/ ./cmd/pellucid; \
+	done
+	mv $@.new $@
+
+packages: $(BINARIES)
+	rm -rf bin/npm bin/pypi
+	$(PACK) -out $(CURDIR)/bin/npm npm
+	$(PACK) -out $(CURDIR)/bin/pypi pypi
+
+images: $(BINARIES)
+	rm -rf bin/image
+	$(PACK) -out $(CURDIR)/bin/image image
+
+# The image that has node, npx, Python and uvx too. It needs mmdebstrap, npm and pip.
+ARCHES ?= $(shell go env GOARCH)
+images-servers: $(BINARIES)
+	rm -rf bin/image-servers bin/rootfs && mkdir -p bin/rootfs
+	for a in $(ARCHES); do SOURCE_DATE_EPOCH=$(STAMP) packaging/servers/rootfs.sh $$a bin/rootfs/$$a.tar; done
+	$(PACK) -out $(CURDIR)/bin/image-servers $(foreach a,$(ARCHES),-base $(a)=$(CURDIR)/bin/rootfs/$(a).tar) image
 
 # Third-party MCP servers and clients, from npm, with Pellucid between them.
 e2e: peers

@@ -20,6 +20,7 @@ require (
 	github.com/klauspost/compress v1.20.3 // zstd, in which recorded runs of agents are published
 	github.com/modelcontextprotocol/go-sdk v1.8.0 // the end point of the grounding adapter, the client of conform, the demonstration server, and clients in tests
 	github.com/mr-tron/base58 v1.3.0 // multibase keys and signatures
+	github.com/pelletier/go-toml/v2 v2.4.3 // the positions of what stands in a client's TOML, so that protect edits single values; its decoder is not used but in tests; instead of a parser of our own, or one that writes the whole file anew
 	github.com/pressly/goose/v3 v3.28.0 // migrations of both stores
 	github.com/prometheus/client_golang v1.24.1 // metrics in the form that every collector reads
 	github.com/prometheus/otlptranslator v1.0.0 // metrics under the names that OpenTelemetry gives them in Prometheus
@@ -38,6 +39,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0 // traces
 	go.opentelemetry.io/proto/otlp v1.11.0 // the messages in which traces are sent
 	go.uber.org/goleak v1.3.0 // test only: goroutines that a test leaves behind
+	go.yaml.in/yaml/v3 v3.0.5 // the positions of what stands in a client's YAML, for the same; goccy/go-yaml counts lines and characters wrongly behind comments and CRLF; the rules of a policy (CEL) need this one already
 	golang.org/x/mod v0.42.0 // signed notes and proofs of the evidence log (sumdb/note, sumdb/tlog); instead of Merkle proofs of our own, or Trillian, which needs servers
 	golang.org/x/net v0.62.0 // test only: HTML, IDNA and HTTP/2 to compare with
 	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent; and whether standard output is read
@@ -87,7 +89,6 @@ require (
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20260824195058-e88cd73687aa // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect

@@ -113,8 +113,8 @@ boundary/rules:                text/finding text/scrub text/href text/frame text
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
-boundary/protect:              text/finding text/jsonc text/strictjson platform/state platform/terminal
-boundary/preflight:            text/finding text/jsonc text/scrub text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify/local boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
+boundary/protect:              text/finding text/jsonc text/strictjson platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
+boundary/preflight:            text/finding text/scrub text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify/local boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
@@ -253,6 +253,9 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		pkg := filepath.ToSlash(filepath.Dir(file.path))
+		if pkg == "packaging/pack" { // a module of its own, of which no program is made that users run
+			continue
+		}
 		f, ok := policy[pkg]
 		if !ok {
 			// A program or fixture below a package is held to nothing but

@@ -230,7 +230,7 @@ func readFile(t *testing.T, path string) []byte {
 }
 
 // licensed are the endings and names of the files that say their licence.
-var licensed = []string{".go", ".mjs", ".py", ".sh", "Makefile", "Dockerfile", ".ci/run"}
+var licensed = []string{".go", ".mjs", ".py", ".sh", ".js", "Makefile", ".ci/run"}
 
 // TestSPDX fails where a source file does not say its licence in one of its first three lines.
 // Tables derived from Unicode data are under the licence of Unicode too (NOTICE).

@@ -58,7 +58,7 @@ type boundary struct {
 	schemas validate.Cache
 }
 
-// pinVersion returns the version of a server's pin, 0 if there is none.
+// pinVersion returns the version of a server's pin, 0 if not found.
 type pinVersion func(ctx context.Context, server string) (int64, error)
 
 // pinsIn says where pins are.
@@ -174,7 +174,7 @@ func (b *boundary) close() {
 	}
 	if b.journal != nil {
 		if err := b.journal.Close(); err != nil {
-			b.log.Error("decisions may be lost", "error", err)
+			b.log.Error("the journal of decisions could not be closed: its last lines may be lost", "error", err)
 		}
 	}
 }

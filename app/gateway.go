@@ -171,14 +171,14 @@ func (b *Gateway) Close() {
 		b.ground.Close()
 	}
 	if n := b.closeJudges(install.CloseWait / 5); n > 0 {
-		b.log.Warn("some answers were not given to the classifiers in shadow mode: too many were waiting when the gateway ended", "answers", n)
+		b.log.Warn("the gateway stopped before the classifiers in shadow mode had judged all answers", "answers", n)
 	}
 	b.close()
 	if b.meter != nil {
 		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 		defer stop()
 		if err := b.meter.Shutdown(ctx); err != nil {
-			b.log.Warn("traces lost", "error", err)
+			b.log.Warn("the last traces and metrics could not be delivered", "error", err)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // verifying tells the operator how far a review is.
 func (b *Gateway) verifying(server string, s surface.Step) {
-	b.log.Info("verifying a server by a model", "server", server, "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
+	b.log.Info("a language model reviews a server", "server", server, "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
 }
 
 // removedOf is what the boundary takes out of a server's definitions.
@@ -65,7 +65,7 @@ func (b *Gateway) verifyAll(ctx context.Context) {
 				if lines := b.fleet.Said(s.Name); len(lines) > 0 {
 					args = append(args, "standard_error", lines)
 				}
-				b.log.Warn("server could not be checked: its clients get error 7601 until it can be", args...)
+				b.log.Warn("server could not be checked: clients get error 7601 until a check succeeds", args...)
 			}
 		})
 	}

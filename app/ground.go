@@ -62,7 +62,9 @@ type Ground struct {
 func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
 	g := &Ground{log: p.Log, mcp: ground.MCPOptions{Key: p.Key, Version: build.Read().Version}}
 	defer g.closeOn(&err)
-	if err = g.keepRefusals(dir, func(err error) { p.Log.Error("a refusal is not recorded", "err", err) }); err != nil {
+	if err = g.keepRefusals(dir, func(err error) {
+		p.Log.Error("the refusal of an attestation could not be written to refusals.jsonl", "error", err)
+	}); err != nil {
 		return nil, err
 	}
 	operator, err := install.OperatorKey(dir)

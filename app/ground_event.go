@@ -31,7 +31,7 @@ type GroundEvent struct {
 	Issuers []string // that are believed beside the operator
 
 	URL   string                 // of a running adapter; "": the event goes to the store
-	Token func() (string, error) // bearer token for URL, "" where there is none
+	Token func() (string, error) // bearer token for URL, "" without one
 }
 
 // Send signs the event and hands it in. A receipt that refuses it is not an error, unless

@@ -176,7 +176,7 @@ func (g *Guard) ListenAndServe(ctx context.Context, stderr io.Writer) error {
 	wait, done := context.WithTimeout(context.Background(), listen.ShutdownWait)
 	defer done()
 	if err := g.guard.Close(wait); err != nil {
-		g.log.Warn("a counterfactual run of the audit mode was stopped before its end")
+		g.log.Warn("the guard stopped before a counterfactual run of the audit mode had ended: its call has no verdict")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func guardWithWorkers(ctx context.Context, o guard.Options, workers int, db stri
 		wait, stop := context.WithTimeout(context.Background(), listen.ShutdownWait)
 		defer stop()
 		if err := queue.Close(wait); err != nil {
-			log.Warn("a worker was stopped before its end: another worker will finish its run")
+			log.Warn("the guard stopped before a counterfactual run had ended: another worker will repeat it")
 		}
 	}, nil
 }

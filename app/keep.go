@@ -82,7 +82,7 @@ func followScores(f *standing.Follower) (stop func()) {
 // begunAnew: a snapshot that does not fit is no reason not to start: everything is at rest then.
 func (b *boundary) begunAnew(err error) error {
 	if errors.Is(err, trust.ErrSnapshot) {
-		b.log.Warn("the trust scores of servers start again: the stored scores are of another version, or of other options")
+		b.log.Warn("the trust scores of servers start from the beginning: the stored scores have another version or other options")
 		return nil
 	}
 	return err

@@ -31,7 +31,7 @@ func (b *Gateway) follow(ctx context.Context) {
 
 // unswept tells the operator that room is not saved.
 func (b *Gateway) unswept(err error) {
-	b.log.Warn("the queue of held results was not swept", "error", err)
+	b.log.Warn("expired results could not be removed from the queue of held results", "error", err)
 }
 
 // take applies rules if they differ from those in force. It reports whether it has.
@@ -52,7 +52,7 @@ func (b *Gateway) take(r *rules.Rules) bool {
 	d := rules.Diff(old, r)
 	b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
 	if waiting := rules.Diff(b.started, r).Restart; len(waiting) > 0 {
-		b.log.Warn("restart the gateway: changed members of the configuration are read when it starts", "members", waiting)
+		b.log.Warn("restart the gateway: some changed members of the configuration are read at start only", "members", waiting)
 	}
 	return true
 }
@@ -63,7 +63,7 @@ func (b *Gateway) untaken(err error) {
 		b.log.Warn("the configuration cannot be watched: changes take effect late", "error", err)
 		return
 	}
-	b.log.Error("configuration refused: the previous one stays in force", "error", err)
+	b.log.Error("configuration refused: the previous one stays in force until you correct the file", "error", err)
 }
 
 // follow reads the rules again whenever they may have changed, or somebody asks by

@@ -40,13 +40,13 @@ func (b *Gateway) Serve(ctx context.Context, again func()) error {
 // drain refuses what is new, and waits for what is under way.
 func (b *Gateway) drain(srv *http.Server) error {
 	limit := b.rules.Load().HTTP.Drain
-	b.log.Info("shutting down: requests under way may finish", "within", limit.String())
+	b.log.Info("shutting down: open requests may finish", "within", limit.String())
 	b.health.Drain()
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	err := b.shutdownFronts(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		b.log.Warn("requests that were still under way were ended")
+		b.log.Warn("requests that were open after http.drain were ended")
 	}
 	rest, done := context.WithTimeout(context.Background(), install.CloseWait)
 	defer done()
@@ -54,7 +54,7 @@ func (b *Gateway) drain(srv *http.Server) error {
 		srv.Close()
 	}
 	if err := b.fleet.Close(rest); err != nil {
-		b.log.Error("a server could not be stopped in time", "error", finding.Quote(err.Error()))
+		b.log.Error("a server process could not be stopped in time", "error", finding.Quote(err.Error()))
 	}
 	return nil
 }

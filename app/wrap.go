@@ -113,7 +113,7 @@ func (w *Wrap) keepSwept() {
 
 // verifying tells the operator how far a review is.
 func (w *Wrap) verifying(_ string, s surface.Step) {
-	w.log.Info("verifying the server by a model", "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
+	w.log.Info("a language model reviews the server", "part", s.Chunk, "of", s.Chunks, "tokens", s.Tokens)
 }
 
 // Close lets go of everything.
@@ -233,7 +233,7 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 	case err == nil, ctx.Err() != nil, errors.Is(err, gateway.ErrFrontBroken) && errors.Is(err, wire.ErrPeerClosed):
 		return nil
 	case errors.Is(err, gateway.ErrUpstreamStuck):
-		return errors.New("wrap: the server takes no messages and says nothing")
+		return errors.New("wrap: the server reads no messages and sends none")
 	case errors.Is(err, child.ErrStart):
 		return exit.With(exit.Unreachable, err)
 	case errors.Is(err, wire.ErrUnreachable):
@@ -241,7 +241,7 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 	}
 	if child := w.last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
 		if lines := w.stderr.Lines(); len(lines) > 0 {
-			w.log.Warn("the end of what the server wrote to its standard error", "lines", lines)
+			w.log.Warn("the last lines of the server's standard error", "lines", lines)
 		}
 		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
 	}

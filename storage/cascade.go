@@ -89,12 +89,12 @@ type node struct {
 	old, new  consensus.Status
 }
 
-// A fall is a target that is down. What somebody calls an attestation of theirs
-// counts for themselves only: else whoever takes another's id, or the IRI of a
-// source, could bring down what rests on that.
+// A fall is a target that is down. An id or IRI that a
+// validator gives to an attestation counts for that validator only. Otherwise a validator that
+// takes the id of another attestation, or the IRI of a source, could retract what rests on it.
 type fall struct {
 	target    attest.Hash
-	validator string // whose dependants are meant; "": everybody's
+	validator string // whose dependants are meant; "": those of all validators
 }
 
 // falls are those of an attestation that does not stand.

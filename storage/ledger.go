@@ -26,8 +26,8 @@ func (l *Ledger) Chain() *sequence.ChainKey { return l.s.chain }
 // Ledger returns the store's log, which ends with it.
 func (s *Store) Ledger() *Ledger { return &Ledger{s} }
 
-// update is that of the store, but keeps nobody out: the fence of the head's row does
-// where it matters.
+// update is the update of the store without its lock: the condition on the row of the head
+// excludes other writers where that matters.
 func (l *Ledger) update(ctx context.Context, what string, f func(*tx) error) error {
 	return l.s.updating(ctx, what, f, func(*sql.Tx) error { return nil })
 }

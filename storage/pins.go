@@ -16,7 +16,7 @@ var (
 )
 
 // A pin that was dropped keeps its row, without a record: were its version to begin
-// anew, whoever had loaded the old pin could overwrite the new one.
+// again, a process that had loaded the old pin could overwrite the new one.
 
 // LoadPin implements surface.PinStore.
 func (s *Store) LoadPin(ctx context.Context, server string) (record []byte, version int64, err error) {

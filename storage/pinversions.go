@@ -7,8 +7,8 @@ import (
 	"database/sql"
 )
 
-// PinVersions returns the version of every pin, by server. It is what whoever follows
-// the decisions of other processes asks all the time, so it reads no record.
+// PinVersions returns the version of every pin, by server. Each gateway asks this
+// every second to follow the decisions of other processes, so it reads no record.
 func (s *Store) PinVersions(ctx context.Context) (map[string]int64, error) {
 	versions := map[string]int64{}
 	err := s.query(ctx, func(r *sql.Rows) error {

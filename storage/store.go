@@ -309,8 +309,8 @@ func tuples(n, width int) string {
 	return strings.Repeat(row+",", n-1) + row
 }
 
-// targetKey is by what a source or an attestation is found that somebody
-// depends on: a hash stands for itself.
+// targetKey is the key of a source or an attestation on which another attestation depends:
+// a hash stands for itself.
 func targetKey(iri string) []byte {
 	if h, ok := attest.ParseHash(iri); ok {
 		return h[:]

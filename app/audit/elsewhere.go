@@ -40,7 +40,7 @@ func look(dir *state.Dir, d install.Database, id ledger.ID) (*unlogged, error) {
 	return out, nil
 }
 
-// queued is the item of the queue that has this id; nil if there is none. A database that
+// queued is the item of the queue that has this id; nil if not found. A database that
 // cannot be opened has none: the log has said so.
 func queued(dir *state.Dir, d install.Database, id ledger.ID) *hold.Item {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)

@@ -63,8 +63,12 @@ func (x *examiner) clients(dir *state.Dir) {
 		return
 	}
 	targets := protect.Locate(m, "")
-	if len(targets) == 0 {
+	others := protect.Others(m)
+	if len(targets) == 0 && len(others) == 0 {
 		x.report.add("clients", OK, "no client's configuration was found")
+	}
+	for _, o := range others {
+		x.report.add("clients", Warning, "%s is on this machine (%s), and protect does not change it: %s", o.Name, o.Path, o.Advice)
 	}
 	for _, t := range targets {
 		change, err := opt.Protect(t.Path, t.Format)

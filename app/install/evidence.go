@@ -68,7 +68,7 @@ func (r *Records) Close() {
 	ctx, stop := context.WithTimeout(context.Background(), CloseWait)
 	defer stop()
 	if n := r.Recorder.Close(ctx); n > 0 {
-		r.say.Error("events are not recorded", "events", n)
+		r.say.Error("events could not be recorded before the process ended", "events", n)
 	}
 	r.Stop()
 	<-r.Done

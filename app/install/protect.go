@@ -3,11 +3,17 @@
 package install
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
 // ProtectOptions has clients start this program, and keeps the records of what their files
@@ -21,5 +27,73 @@ func ProtectOptions(skip []string, dangerouslyForce bool) (protect.Options, erro
 	if err != nil {
 		return protect.Options{}, err
 	}
-	return protect.Options{Binary: self, Records: filepath.Join(dir.Path(), "protect"), Skip: skip, DangerouslyForce: dangerouslyForce}, nil
+	return protect.Options{Binary: stable(self, dir.Path()), Records: filepath.Join(dir.Path(), "protect"), Skip: skip, DangerouslyForce: dangerouslyForce}, nil
+}
+
+// stable is the path of this program that an upgrade leaves in place. A package manager keeps
+// each version in a directory of its own, and a link to the current one in the path; npx and
+// uvx keep it in a cache, which they empty: there it is the copy that KeepCopy makes.
+func stable(self, dir string) string {
+	real, err := filepath.EvalSymlinks(self)
+	if err != nil {
+		return self
+	}
+	if inCache(real) {
+		return copyOf(dir)
+	}
+	for _, name := range []string{os.Args[0], filepath.Base(self)} {
+		found, err := exec.LookPath(name)
+		if err != nil || !filepath.IsAbs(found) || inCache(found) {
+			continue
+		}
+		if target, err := filepath.EvalSymlinks(found); err == nil && target == real {
+			return found
+		}
+	}
+	return self
+}
+
+// copyOf is where the copy of this program is.
+func copyOf(dir string) string {
+	name := "pellucid"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return filepath.Join(dir, "bin", name)
+}
+
+// inCache reports whether a path lies in a cache of npx, uvx or pipx.
+func inCache(path string) bool {
+	path = filepath.ToSlash(path)
+	for _, part := range []string{"/_npx/", "/uv/archive-v", "/uv/cache/archive-v", "/uv/builds-v", "/pipx/.cache/"} {
+		if strings.Contains(path, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// KeepCopy copies this program into the state directory where clients are to start it from
+// there. A copy of another version is replaced: clients start the new one next time.
+func KeepCopy(o protect.Options) error {
+	self, err := os.Executable()
+	if err != nil || o.Binary != copyOf(filepath.Dir(o.Records)) || o.Binary == self {
+		return err
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return fmt.Errorf("protect: copy this program: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(o.Binary), 0o700)
+	}
+	if err == nil {
+		err = state.Replace(o.Binary, b, func(tmp *os.File) error { return errors.Join(tmp.Chmod(0o700), tmp.Sync()) })
+	}
+	if err != nil {
+		return fmt.Errorf("protect: copy this program, which lies in a cache that is emptied: %w", err)
+	}
+	return nil
 }

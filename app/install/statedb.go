@@ -39,7 +39,7 @@ func noStore(where string) error {
 	return fmt.Errorf("%w at %s; --db names another one", ErrNoStore, terminal.Printable(where))
 }
 
-// Open opens the database; make says to make one where there is none.
+// Open opens the database; make says to make it if it does not exist.
 func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage.Store, error) {
 	where := string(d)
 	if where == "" {

@@ -61,22 +61,22 @@ type Options struct {
 	// Versions returns the version of every pin that there is, by server: cheap, for it
 	// is asked often.
 	Versions func(ctx context.Context) (map[string]int64, error)
-	// Version returns that of one server's pin, 0 if there is none, and is asked instead
-	// of Versions where it is set: for whoever has one server.
+	// Version returns that of one server's pin, 0 if not found, and is called instead
+	// of Versions where it is set: by a program that has one server only.
 	Version func(ctx context.Context, server string) (int64, error)
 	// Review is asked before each check what makes pass 2, see surface.Gate; nil, or
 	// what returns nil: nothing does.
 	Review func() func(server, transport string) *surface.Review
-	// Tools is told of every server which of its tools are approved; nil: nobody is.
+	// Tools gets, for every server, the tools that are approved. It may be nil.
 	Tools func(byServer map[string][]string)
-	// Back is told of a server that was admitted after it could not be asked; nil:
-	// nobody is.
+	// Back gets the name of a server that was admitted after an earlier check could not
+	// reach it. It may be nil.
 	Back func(server string)
-	// Out is told of a server whose sessions must end: what they go by no longer holds,
-	// for the server was rejected or is to be checked anew. nil: nobody is.
+	// Out gets the name of a server whose sessions must end, because the server was
+	// rejected or must be checked again. It may be nil.
 	Out func(server string)
-	// Alone says that there is never more than one server: none is compared with
-	// another, so that no surface has to be kept.
+	// Alone says that this process has one server only. Surfaces are then not compared
+	// with each other, and need not be kept.
 	Alone bool
 	Log   *slog.Logger  // nil: none
 	every time.Duration // pause between two looks at the store; 0 = 1 s
@@ -96,12 +96,12 @@ type Admissions struct {
 	list map[string]*Server
 	told map[string]bool // shadows that were reported
 
-	unread map[string]bool // whose pins cannot be read, of which look has told; "": anybody's
+	unread map[string]bool // servers whose pins cannot be read, as the log says already; "": those of all servers
 }
 
 // Reasons for which no session of a server begins, beside ctx's and those of Collect.
 var (
-	// ErrRejected: hidden text, or pass 2, or a surface that is none.
+	// ErrRejected: the surface has hidden text, the review rejected it, or it is not a valid surface.
 	ErrRejected  = errors.New("admit: rejected")
 	errForgotten = errors.New("admit: no such server")
 )
@@ -168,7 +168,7 @@ func (a *Admissions) set(list []Config) (over []*Server) {
 
 const defaultTimeout = 2 * time.Minute
 
-// Server returns the server of that name; nil if there is none.
+// Server returns the server of that name; nil if not found.
 func (a *Admissions) Server(name string) *Server {
 	a.mu.Lock()
 	defer a.mu.Unlock()

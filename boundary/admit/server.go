@@ -28,7 +28,7 @@ type Server struct {
 	mu        sync.Mutex
 	state     state
 	why       error         // of rejected and failed
-	done      chan struct{} // closed when the check under way has ended; nil: there is none
+	done      chan struct{} // closed when the running check has ended; nil: no check runs
 	next      time.Time     // before which nothing is tried again
 	pause     backoff.Waits
 	surface   *surface.Surface             // as it was checked; nil: not yet
@@ -119,7 +119,7 @@ func (s *Server) verify(ctx context.Context) error {
 }
 
 // verifyBy is Verify whose check, if there is one, uses another collect than the
-// Config's. An error of collect's own, which is none of the surface, changes nothing.
+// Config's. An error of collect itself, which says nothing about the surface, changes nothing.
 func (s *Server) verifyBy(ctx context.Context, collect func(context.Context) (*surface.Surface, error)) error {
 	s.mu.Lock()
 	s.collect, s.next = collect, time.Time{}
@@ -141,7 +141,7 @@ func (s *Server) check(done chan struct{}) {
 	live := s.table.Load() != nil // there may be sessions
 	s.put(t)
 	if err == nil {
-		s.a.compare() // before anybody sees it
+		s.a.compare() // before a session sees the surface
 	}
 	if live && errors.Is(err, ErrRejected) {
 		s.a.opt.Out(s.config().Name)
@@ -238,12 +238,12 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		log.Warn("pin cannot be written", "server", c.Name, "error", err)
 	}
 	if n := len(o.Offered); n > 0 {
-		log.Info("a client has more capabilities than any before: what the server offers to it is pinned too", "server", c.Name, "items", n)
+		log.Info("a client has more capabilities than any client before: what the server offers to it is pinned too", "server", c.Name, "items", n)
 	}
 	n := len(o.Admission.Held())
 	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
 	if n > 0 {
-		log.Warn("a server says something that was not approved: it is held until a reviewer decides", "server", c.Name, "items", n, "look", "pellucid pins diff "+c.Pin)
+		log.Warn("items of a server are not approved: they are held until a reviewer decides", "server", c.Name, "items", n, "run", "pellucid pins diff "+c.Pin)
 	}
 	return t, seen, nil
 }
@@ -275,8 +275,8 @@ func (s *Server) misshapen(seen *surface.Surface) {
 	for _, l := range list[:min(len(list), maxTold)] {
 		told = append(told, l.String())
 	}
-	s.a.log.Warn("entries of a server's lists are not what the protocol's schema allows: they are left out", "server", s.config().Name,
-		"entries", told, "more", len(list)-len(told), "look", "pellucid check")
+	s.a.log.Warn("entries of a server's lists do not fit the protocol's schema: they are left out", "server", s.config().Name,
+		"entries", told, "more", len(list)-len(told), "run", "pellucid check")
 }
 
 // Removals are what the boundary takes out of the definitions of the surface that was
@@ -304,7 +304,7 @@ func (s *Server) pin(ctx context.Context) (*table, error) {
 	return ofPin(&p, versions[c.Pin]), nil
 }
 
-// reject leaves a note for whoever looks at the pins.
+// reject logs why a server is rejected, and notes it in the pin for reviewers.
 func (s *Server) reject(ctx context.Context, why string) {
 	c := s.config()
 	s.a.log.Error("server rejected: no client can use it", "server", c.Name, "why", why)
@@ -324,7 +324,7 @@ func (s *Server) tell(seen *surface.Surface, o *surface.Outcome) {
 	name := s.config().Name
 	var said *surface.RejectedError
 	if errors.As(o.Why, &said) && said.Said != "" {
-		s.a.log.Error("the reviewer said", "server", name, "text", said.Shown())
+		s.a.log.Error("the review model answered", "server", name, "text", said.Shown())
 	}
 	for i := range o.Inspection.Hits[:min(len(o.Inspection.Hits), maxTold)] {
 		h := &o.Inspection.Hits[i]
@@ -337,7 +337,7 @@ func (s *Server) tell(seen *surface.Surface, o *surface.Outcome) {
 				args = append(args, "says", finding.Quote(m.Message))
 			}
 		}
-		s.a.log.Error("hidden text", args...)
+		s.a.log.Error("hidden text in a server's definitions", args...)
 	}
 }
 
@@ -374,7 +374,7 @@ func (s *Server) reread(ctx context.Context, version int64) {
 	switch {
 	case t == nil || s.config().Policy.Mode == policy.Off || is != admitted || t.version == version:
 		return
-	case version == 0: // somebody has dropped the pin: the server is as new
+	case version == 0: // the pin was deleted: the server is checked as a new one
 		s.mu.Lock()
 		s.state = unchecked
 		s.mu.Unlock()

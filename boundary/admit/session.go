@@ -13,8 +13,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// Bounds of what sessions have seen and nobody has written down yet, and of what pass 1
-// has refused.
+// Bounds of the items that sessions have seen and that are not stored yet, and of the
+// items that pass 1 has refused.
 const (
 	maxNoticed      = 256
 	maxNoticedBytes = 4 << 20
@@ -182,14 +182,14 @@ func (s *Server) write(ctx context.Context) {
 	news, err := s.a.opt.Pins.Notice(within, c.Pin, list)
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.Is(err, surface.ErrNotPinned):
-		s.a.log.Warn("pin cannot be written: what differs is held, and cannot be approved", "server", c.Name, "error", err)
+		s.a.log.Warn("pin cannot be written: new items of the server are held, and cannot be approved until it can", "server", c.Name, "error", err)
 	case news:
 		s.rest()
 		var names []string
 		for _, it := range list[:min(len(list), maxTold)] {
 			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))
 		}
-		s.a.log.Warn("a session was shown something that was not approved", "server", c.Name, "passed", c.Policy.Mode == policy.Audit,
-			"items", len(list), "among_them", names, "look", "pellucid pins diff "+c.Pin)
+		s.a.log.Warn("a server sent items in a session that are not approved", "server", c.Name, "passed", c.Policy.Mode == policy.Audit,
+			"items", len(list), "among_them", names, "run", "pellucid pins diff "+c.Pin)
 	}
 }

@@ -39,7 +39,7 @@ func (a *Admissions) compare() {
 		}
 		a.mu.Unlock()
 		if fresh {
-			a.log.Warn("a server's tool or text may be taken for another server's: look at both", "how", string(sh.How), "server", sh.Server,
+			a.log.Warn("a server's tool or text resembles that of another server: compare both", "how", string(sh.How), "server", sh.Server,
 				"item", sh.Place.Key.Kind.String()+" "+finding.Quote(sh.Place.Key.Name), "other", sh.Other, "tool", finding.Quote(sh.Tool), "held", held)
 		}
 	}
@@ -54,7 +54,7 @@ func (a *Admissions) suspend(s *Server, k surface.Key) (held bool) {
 	}
 	held, err := a.opt.Pins.Suspend(a.ctx, c.Pin, k)
 	if err != nil {
-		a.log.Error("an item that may be taken for another server's could not be held", "server", c.Name, "error", err)
+		a.log.Error("an item that resembles that of another server could not be held", "server", c.Name, "error", err)
 	}
 	if held {
 		if t, err := s.pin(a.ctx); err == nil {

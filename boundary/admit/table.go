@@ -10,7 +10,7 @@ import (
 
 // A table is what may be seen of a server. It is immutable.
 type table struct {
-	version  int64 // of the pin; 0: there is none
+	version  int64 // of the pin; 0: absent
 	approved map[surface.Key]surface.Digest
 	own      map[surface.Key][]byte // canonical, of Server, List and App
 	held     map[surface.Key]bool   // nothing of the item may be seen

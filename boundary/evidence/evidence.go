@@ -249,7 +249,7 @@ func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {
 // lose counts events that will not be recorded.
 func (r *Recorder) lose(n int64) {
 	if r.lostAll.Add(n) == n {
-		r.o.Log.Error("decisions are not recorded: they come faster than the ledger can be written")
+		r.o.Log.Error("decisions are lost: they come faster than the store can take their records")
 	}
 	r.lost.Add(n)
 }

@@ -96,7 +96,7 @@ func (r *Recorder) store(group []job) {
 		}
 		r.away.Store(&err)
 		if attempt == 0 {
-			r.o.Log.Error("records cannot be written", "records", len(records), "error", err)
+			r.o.Log.Error("records cannot be written to the store: best-effort records are tried again", "records", len(records), "error", err)
 		}
 		if r.failed.Add(1); attempt == 0 {
 			records, kept = refuse(kept, records[len(kept):], err)

@@ -7,7 +7,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// notification passes a notification of the client on to whom it concerns.
+// notification passes a notification of the client on to the servers that it concerns.
 func (u *union) notification(m *wire.Message) {
 	if m.Method == mcpmsg.Cancelled {
 		if id, ok := wire.IDOf(m.Params.Get("requestId")); ok {
@@ -23,7 +23,7 @@ func (u *union) notification(m *wire.Message) {
 	}
 }
 
-// addressees are those whom a notification of the client concerns.
+// addressees are the servers that a notification of the client concerns.
 func (u *union) addressees(m *wire.Message) (runs []*run) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -67,7 +67,7 @@ func (u *union) cancel(id wire.ID) {
 	}
 }
 
-// cancel tells the server that nobody waits any more.
+// cancel tells the server that the client does not wait for the answer any more.
 func (e *errand) cancel() {
 	u := e.run.m.u
 	u.mu.Lock()

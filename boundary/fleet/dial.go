@@ -22,9 +22,9 @@ var ServerLimits = strictjson.Limits{MendSurrogates: true}
 // A Dialer opens a connection to a server.
 type Dialer func(ctx context.Context) (wire.Conn, error)
 
-// childWait is what a server gets for each step of its end. Clients close our
-// input, send SIGTERM after two seconds and SIGKILL after four; by then nothing
-// of the server must be left, or nobody would end it.
+// childWait is the time that a server gets for each step of its end. Clients close our
+// input, send SIGTERM after two seconds and SIGKILL after four. By then the server
+// must have ended: no process is left that could end it.
 const childWait = 700 * time.Millisecond
 
 // stopWait bounds the end of a child, whatever it does.

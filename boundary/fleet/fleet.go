@@ -43,13 +43,13 @@ type Server struct {
 	// Config says how its messages are treated, for a session that begins now.
 	Config func(principal string) gateway.Config
 
-	// Verify returns once what the server says of itself has been checked; until then
-	// no session of it begins, and with an error none does. It may be called at the same
-	// time, and remembers what it found. nil: nobody checks.
+	// Verify checks what the server says of itself, and returns when that is done. No
+	// session of the server begins before it returns, or after an error. Several
+	// goroutines may call it; it remembers the result. nil: the server is not checked.
 	Verify func(ctx context.Context) error
 }
 
-// A Client is whom a session serves.
+// A Client is the connection that a session serves.
 type Client struct {
 	Conn      wire.Conn // closed when the session ends
 	Era       wire.Era  // in which it speaks
@@ -258,10 +258,10 @@ type State string
 
 // The states.
 const (
-	Idle State = "idle" // nobody has wanted anything of it
+	Idle State = "idle" // no session has needed it yet, or none does now
 	Up   State = "up"
 	Down State = "down" // it could not be reached, or ended, and has not answered since
-	// Rejected: what it says of itself was refused, so that nobody reaches it.
+	// Rejected: what it says of itself was refused, so that no client can use it.
 	Rejected State = "rejected"
 )
 

@@ -28,7 +28,7 @@ type life struct {
 	live, ended bool // guarded by l.mu
 }
 
-// arrival is what has come: a message, or what was none.
+// arrival is what the connection has received: a message, or bytes that are not one.
 type arrival struct {
 	m *wire.Message
 	v *wire.Violation
@@ -121,7 +121,7 @@ func (c *life) Ended(err error) {
 		}
 	}
 	if errors.Is(err, errLeft) {
-		l.up.log.Error("server left behind", "server", l.up.Name, "error", err)
+		l.up.log.Error("a server process could not be stopped", "error", err)
 	}
 	if child, is := c.conn.(*Child); is && l.ctx.Err() == nil {
 		err = fmt.Errorf("fleet: the process ended: %s", child.Exit())

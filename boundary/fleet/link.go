@@ -26,28 +26,28 @@ import (
 type link struct {
 	outlet
 	up   *upstream
-	who  string // principal whose session it is
+	who  string // principal of the session
 	ctx  context.Context
 	stop context.CancelFunc
-	done chan struct{} // closed when nothing is left of it
+	done chan struct{} // closed when its last goroutine has ended
 
 	pause backoff.Waits
 
 	mu      sync.Mutex
 	state   state
 	timer   *time.Timer   // of paused
-	conn    wire.Conn     // nil: there is none
-	settled chan struct{} // closed once conn, or that there is none, is known
+	conn    wire.Conn     // nil: not connected
+	settled chan struct{} // closed once it is known whether there is a connection
 	waiting map[wire.ID]bool
 	asked   map[wire.ID]bool // by the server, on this connection
 	past    handshake
-	used    time.Time // when something was last said, on either side
-	linked  bool      // there was a connection
-	resting bool      // there is none until the next request
-	wanted  bool      // that request has come
-	absent  absence   // what a request gets while there is no connection
-	probed  bool      // the server of this connection was asked for its revision
-	talked  bool      // anything else was said on it, on either side
+	used    time.Time // when the last message passed, in either direction
+	linked  bool      // a connection was open before
+	resting bool      // not connected: the next request opens a connection
+	wanted  bool      // a request has come that needs the connection
+	absent  absence   // how a request is answered while not connected
+	probed  bool      // the server was asked for its revision on this connection
+	talked  bool      // another message passed on this connection, in either direction
 }
 
 // A state is what the next connection of a link waits for.
@@ -75,7 +75,7 @@ var (
 // handshake is what has to be said again to a new process.
 type handshake struct {
 	id      wire.ID // of initialize, while it is under way
-	params  []byte  // of initialize; nil: there was none
+	params  []byte  // of initialize; nil: absent
 	version string  // that was agreed upon; "": not yet
 	ready   bool    // the client has sent notifications/initialized
 	level   []byte  // params of the last logging/setLevel

@@ -31,7 +31,7 @@ func player(name, r string) Server {
 // warning; that it ends at anything else is a warning with what it wrote.
 func TestEndedAtProbe(t *testing.T) {
 	for _, tc := range []struct{ method, want, not string }{
-		{mcpmsg.Discover, "asked for a newer revision", "server gone"},
+		{mcpmsg.Discover, "asked for a newer revision", "connection to the server lost"},
 		{"tools/list", `standard_error="[no session]"`, "asked for a newer revision"},
 	} {
 		var log logtest.Buffer

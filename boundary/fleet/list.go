@@ -220,7 +220,7 @@ func (g *pages) cursor() string {
 	return base64.RawURLEncoding.EncodeToString(append(dst, '}'))
 }
 
-// cursors reads a cursor of ours; nil if there is none.
+// cursors reads a cursor of ours; nil if not found.
 func (u *union) cursors(v strictjson.Value) (map[string]string, bool) {
 	if !v.Exists() {
 		return nil, true

@@ -48,7 +48,7 @@ type part struct {
 }
 
 // gather asks several members at once, each in a goroutine, and waits for them no
-// longer than patience. What comes later is nobody's.
+// longer than patience. Later answers are dropped.
 func (u *union) gather(ctx context.Context, members []*member, patience time.Duration, ask func(context.Context, *part)) []part {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()

@@ -94,7 +94,7 @@ func (o *outlet) isOff() bool {
 }
 
 // queue hands messages on one after the other, in a goroutine that lives while there are any:
-// who puts one in does not wait for whoever takes it.
+// the goroutine that puts a message in does not wait for the one that takes it.
 type queue struct {
 	hand func(*wire.Message)
 

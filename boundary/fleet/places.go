@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// places says whose a URI or task is. Whoever is first in the order of the
-// configuration, or was first to say so, has it: what is known does not change
-// while the session lasts, so that no server can take over another's.
+// places says which server a URI or task belongs to: the first in the order of the
+// configuration that lists it, or the first that named it. The answer does not change
+// while the session lasts, so that no server can take over a URI of another.
 type places struct {
 	uris      map[string]*member // listed
 	mentioned map[string]*member // in results: worth less than a list or template

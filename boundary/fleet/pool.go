@@ -111,7 +111,7 @@ func (p *pool) release(at *place) {
 	p.freed = make(chan struct{})
 }
 
-// room says whether a bound is reached, and whose process is to end then; nil: nobody's.
+// room reports whether a bound is reached, and which process should end then; nil: none can.
 // p.mu is held.
 func (p *pool) room(server, principal string) (victim *place, full bool) {
 	ofPrincipal := func(at *place) bool { return at.principal == principal }

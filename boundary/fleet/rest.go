@@ -47,9 +47,9 @@ func (l *link) rests(err error) bool {
 	l.mu.Lock()
 	switch {
 	case l.resting:
-		l.up.log.Info("the process of an idle session has ended: another session needed its place")
+		l.up.log.Info("the process of an idle session was stopped: another session needed its place")
 	case errors.Is(err, errFull):
-		l.up.log.Warn("no room for another process: a session has to wait, and its client is told", "processes", l.up.f.Children())
+		l.up.log.Warn("no room for another process: requests of a session are refused until a process ends; limits.children is the bound", "processes", l.up.f.Children())
 		l.sleep()
 	default:
 		l.mu.Unlock()

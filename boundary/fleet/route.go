@@ -176,8 +176,9 @@ func (u *union) watches(uri string, m *member) bool {
 	return u.places.watched[uri] == m
 }
 
-// owner is whose a URI or URI template is; nil if nobody says so. What nobody has
-// listed belongs to the only server that has any.
+// owner returns the server that a URI or URI template belongs to; nil if no server has
+// listed it. A URI that is not listed belongs to the only server with resources, if just
+// one has any.
 func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
 	look := func() *member {
 		u.mu.Lock()

@@ -121,14 +121,14 @@ func (r *run) ended(err error) {
 	r.Close()
 	close(r.dead)
 	if err != nil && u.ctx.Err() == nil && !errors.Is(err, ErrNoServer) {
-		r.up.log.Warn("server gone", r.up.gone(err)...)
+		r.up.log.Warn("connection to the server lost", r.up.gone(err)...)
 	}
 	for _, e := range lost {
 		r.fail(e)
 	}
 }
 
-// fail answers an errand that nobody will answer.
+// fail answers an errand that the server will not answer any more.
 func (r *run) fail(e *errand) {
 	if e.answer != nil {
 		e.answer(constant(e.id, wire.CodeAbsent, textLost, nil))
@@ -189,7 +189,7 @@ func (r *run) isGreeted() bool {
 	}
 }
 
-// send gives the server a request, which has its values. false: nobody will answer the errand.
+// send gives the server a request, which has its values. false: the errand gets no answer.
 func (r *run) send(e *errand, m *wire.Message) bool {
 	u := r.m.u
 	u.mu.Lock()
@@ -312,7 +312,7 @@ func (u *union) relatedTo(r *run, ours wire.ID) wire.ID {
 	return wire.ID{}
 }
 
-// notification passes a server's notification on to whom it concerns.
+// notification passes a server's notification on to the client or the sessions that it concerns.
 func (r *run) notification(m *wire.Message) error {
 	u := r.m.u
 	if m.Parse() != nil {

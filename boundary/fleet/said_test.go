@@ -27,7 +27,7 @@ func TestSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.get("a").lost(errors.New("the process ended"), 0)
-	for _, want := range []string{"server gone", "the process ended", `standard_error="[no such table]"`} {
+	for _, want := range []string{"connection to the server lost", "the process ended", `standard_error="[no such table]"`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, log.String())
 		}

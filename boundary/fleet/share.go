@@ -73,7 +73,7 @@ func newShare(l *link) *share {
 // maxLate bounds what waits for a server that does not read; the rest is lost to it.
 const maxLate = 1024
 
-// tell gives the server what nobody waits for.
+// tell sends the server a message to which no answer is expected.
 func (s *share) tell(out *wire.Message) { s.late.put(out, maxLate) }
 
 func (s *share) session() *sharer {
@@ -216,7 +216,7 @@ func (g *greeting) answer(id wire.ID, wanted string) *wire.Message {
 	return m
 }
 
-// notification gives one to those whom it concerns. s.mu is held.
+// notification gives a notification to the sessions that it concerns. s.mu is held.
 func (s *share) notification(m *wire.Message) {
 	m.Related = wire.ID{} // the connection's id: in a session it is another request's
 	if sub := m.Params.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {

@@ -153,7 +153,7 @@ func (s *share) watch(c *sharer, uri string) {
 	s.watched[uri][c] = true
 }
 
-// unwatch reports whether nobody watches uri any more.
+// unwatch reports whether no session watches uri any more.
 func (s *share) unwatch(c *sharer, uri string) bool {
 	delete(s.watched[uri], c)
 	last := len(s.watched[uri]) == 0

@@ -331,7 +331,7 @@ func (u *union) greeted(m *wire.Message) bool {
 	return !first && m.Method != mcpmsg.Initialize
 }
 
-// close ends a turn; false if it has ended before, so that nobody waits for an answer.
+// close ends a turn; false if it has ended before, so that no answer is expected.
 func (u *union) close(t *turn) bool {
 	t.stop()
 	u.mu.Lock()

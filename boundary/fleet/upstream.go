@@ -174,7 +174,7 @@ func (c *condition) disconnected() {
 
 // lost notes that a connection has ended, although its session goes on.
 func (u *upstream) lost(err error, retry time.Duration) {
-	u.log.Warn("server gone", append(u.gone(err), "tried_again_in", retry.Round(100*time.Millisecond).String())...)
+	u.log.Warn("connection to the server lost", append(u.gone(err), "next_attempt_in", retry.Round(100*time.Millisecond).String())...)
 	u.failed(err)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// ErrRejected is what Server.Verify returns, wrapped, of a server that must not be
-// used: it is as good as not there, whoever asks.
+// ErrRejected is the error that Server.Verify wraps where a server must not be used.
+// Every client gets the same answer as for a server that does not exist.
 var ErrRejected = errors.New("fleet: the server is rejected")
 
 // Verify checks a server by its Server.Verify, and notes in its Health what came of it.
@@ -41,8 +41,8 @@ func (f *Fleet) Announce() {
 }
 
 // Cut ends the sessions of a server, and the process or connection that they share.
-// What is under way is answered with a constant error; whoever comes back finds the
-// server as Verify does by then.
+// Requests under way are answered with a constant error. A new session finds the
+// server in the state that Verify reports by then.
 func (f *Fleet) Cut(name string) {
 	if u := f.get(name); u != nil {
 		u.cut()
@@ -77,8 +77,8 @@ func (f *Fleet) Said(name string) []string {
 	return nil
 }
 
-// Probe opens a connection to a server beside those of all sessions, for whoever looks
-// at it, and closes it when talk returns.
+// Probe opens a connection to a server that belongs to no session, for a check of the
+// server, and closes it when talk returns.
 func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Context, wire.ReadConn) error) error {
 	u := f.get(name)
 	if u == nil {
@@ -99,7 +99,7 @@ func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Contex
 	whole := read(conn)
 	err = talk(ctx, whole)
 	if closeErr := whole.Close(); closeErr != nil {
-		u.log.Error("server left behind", "error", closeErr)
+		u.log.Error("a server process could not be stopped", "error", closeErr)
 	}
 	return err
 }

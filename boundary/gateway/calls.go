@@ -141,7 +141,7 @@ func (c *calls) none() bool {
 	return len(c.up) == 0 && len(c.down) == 0 && c.writing == 0
 }
 
-// get returns the call that the server answers under id; nil if there is none.
+// get returns the call that the server answers under id; nil if not found.
 func (c *calls) get(id wire.ID) *call {
 	n, isInt := id.Int()
 	if !isInt {
@@ -169,7 +169,7 @@ func (c *calls) answer(id wire.ID) *call {
 	return k
 }
 
-// close forgets the call with our number n and returns it; nil if there is none.
+// close forgets the call with our number n and returns it; nil if not found.
 func (c *calls) close(n int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,7 +231,7 @@ func (c *calls) progress(token string, now time.Time) *call {
 	return found
 }
 
-// only returns the one request that a client waits for; nil if there are none or several.
+// only returns the one request that a client waits for; nil if no request waits, or several do.
 func (c *calls) only() (one *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

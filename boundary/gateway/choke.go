@@ -118,7 +118,7 @@ func (in *inspection) decide() *wire.Message {
 	part, came, kind := partOf(in.p.msg)
 	in.row, in.rule = mcpmsg.Lookup(part, in.p.method), in.cfg.rule(in.p.name)
 	if err := in.begin(kind); err != nil {
-		in.cfg.Log.Error("message cannot be inspected", "error", err)
+		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
 	}
 	give, fits := in.fits(len(came.Raw()))
@@ -305,7 +305,7 @@ func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
 		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
 		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:
 		case method == mcpmsg.Sample:
-			in.cfg.Log.Warn("server asks for sampling in a result, which is not allowed to it", "allow_with", "dangerously_allow_sampling")
+			in.cfg.Log.Warn("server asks for sampling in a result, which the configuration does not allow", "allow_with", "dangerously_allow_sampling")
 			return finding.Denied
 		default:
 			return finding.Misshapen

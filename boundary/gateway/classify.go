@@ -48,7 +48,7 @@ type Classified struct {
 //	 "code":"…","reason":"timeout","dropped":true,"segments":2,"asked":1,"cached":1,"microseconds":61}}
 //
 // outcome is what became of the answer, in shadow mode what would have; code, reason
-// and dropped are absent where there is none.
+// and dropped are left out where they do not apply.
 func (c *Classified) AppendJSON(dst []byte) []byte {
 	dst = append(append(append(dst, `{"v":"0.1","of":"`...), c.Of.String()...), `","time":"`...)
 	dst = append(c.Time.UTC().AppendFormat(dst, time.RFC3339Nano), '"')
@@ -261,7 +261,7 @@ func (c *Config) logVerdict(q *quiet, d *Decision, v *classify.Verdict, dropped 
 	}
 	switch {
 	case dropped:
-		q.warn("classifier not asked: too much waits already", args...)
+		q.warn("classifier not asked: too many results wait for it", args...)
 	case suspects:
 		for i := range v.Segments {
 			if v.Segments[i].Flagged {

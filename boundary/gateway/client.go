@@ -16,7 +16,7 @@ import (
 
 // clientViolation answers, where that is possible, what is no message.
 func (r *relay) clientViolation(ctx context.Context, v *wire.Violation) error {
-	r.log.Warn("client sent no acceptable message", "reason", v.Reason, "offset", v.Offset, "excerpt", v.Excerpt)
+	r.log.Warn("a message of the client was refused", "reason", v.Reason, "offset", v.Offset, "excerpt", v.Excerpt)
 	switch v.Kind {
 	case wire.Notification:
 		return nil
@@ -46,7 +46,7 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 	}
 	if a == nil {
 		m.Release()
-		r.quiet.warn("client answered what nobody asked")
+		r.quiet.warn("an answer of the client was dropped: no request waits for it")
 		return nil
 	}
 	m.ID, m.Alias = a.id, wire.ID{}
@@ -161,7 +161,7 @@ func (r *relay) clientNotification(ctx context.Context, m *wire.Message) error {
 		r.news.ready.Store(true)
 	}
 	if !r.cfg.passages.Method(m.Method) {
-		r.quiet.warn("client's notification belongs to no extension that passes", "method", finding.Quote(m.Method))
+		r.quiet.warn("a notification of the client was dropped: its extension is not passed on", "method", finding.Quote(m.Method))
 		m.Release()
 		return nil
 	}
@@ -224,6 +224,6 @@ func (r *relay) unsent(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil {
 		return false
 	}
-	r.quiet.warn("server takes no messages", "error", err)
+	r.quiet.warn("a message could not be sent to the server", "error", err)
 	return true
 }

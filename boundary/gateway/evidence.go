@@ -69,7 +69,7 @@ func (in *inspector) record(d *Decision, store *storeTime) error {
 	err := in.cfg.Sink.Record(*d)
 	store.spend(time.Since(began))
 	if err != nil {
-		in.cfg.Log.Error("decision not recorded", "evidence", d.ID.String(), "error", err)
+		in.cfg.Log.Error("a decision could not be recorded", "evidence", d.ID.String(), "error", err)
 	}
 	return err
 }

@@ -148,7 +148,7 @@ func (w *walker) addShort(d frame.Digest, length int) {
 }
 
 // delivered is the digest of all texts: of the one text's bytes, or else of
-// the texts' digests one after the other; zero if there were none.
+// the texts' digests one after the other; zero without texts.
 func (w *walker) delivered() (d frame.Digest) {
 	g := &w.grown
 	switch {

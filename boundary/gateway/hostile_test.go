@@ -174,7 +174,7 @@ func TestSinkFails(t *testing.T) {
 	if m := r.result(up, `{"content":[]}`); m["result"] == nil {
 		t.Errorf("answer %v", m)
 	}
-	if !strings.Contains(r.log.String(), "decision not recorded") {
+	if !strings.Contains(r.log.String(), "a decision could not be recorded") {
 		t.Errorf("log %s", r.log)
 	}
 }

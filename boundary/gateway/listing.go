@@ -49,7 +49,7 @@ func (r *relay) ownPage(ctx context.Context, k *call, m *wire.Message) {
 	}
 	switch {
 	case !page.inOrder:
-		r.quiet.warn("server's list of tools is too long or out of order")
+		r.quiet.warn("the server's list of tools is not used: it is too long or its pages are out of order")
 		r.listed(ctx, nil, at)
 	case page.done:
 		r.listed(ctx, page.tools, at)

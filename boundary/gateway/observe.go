@@ -116,7 +116,7 @@ func (r *relay) observe(m *wire.Message, w *watched) {
 // revisions are those that are spoken.
 var revisions = wire.Versions()
 
-// revision is the one of that name; "" if it is none: what peers write is no label.
+// revision is the one of that name; "" if no revision has that name: text of a peer never becomes a label.
 func revision(name string) string {
 	if i := slices.Index(revisions, name); i >= 0 {
 		return revisions[i]

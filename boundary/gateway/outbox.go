@@ -25,7 +25,7 @@ type outbox struct {
 func (r *relay) enqueue(out *wire.Message) {
 	switch begin, lost := r.outbox.put(out); {
 	case lost:
-		r.quiet.warn("message to the server lost: it does not read")
+		r.quiet.warn("a message to the server was dropped: the server does not read its input")
 	case begin:
 		r.spawn(r.writeServer) // who has put it there must not wait for a server that does not read
 	}

@@ -200,11 +200,11 @@ func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *c
 	ctx, done := k.store.within(ctx)
 	defer done()
 	err := r.cfg.Hold.Hold(ctx, hold.Item{
-		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: r.cfg.Principal, Rule: "policy-call:" + d.Policy.Rule,
+		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: r.cfg.Principal, Rule: hold.PolicyCall + d.Policy.Rule,
 		Code: finding.Denied, Call: k.approval(), Body: slices.Clone(m.Params.Raw()),
 	})
 	if err != nil {
-		r.quiet.warn("call not kept for review", "error", err, "evidence", d.ID.String())
+		r.quiet.warn("a held call could not be put into the queue for review", "error", err, "evidence", d.ID.String())
 	}
 	return err == nil
 }

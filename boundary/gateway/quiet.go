@@ -23,7 +23,7 @@ const linesPerSecond = 10
 func (q *quiet) warn(msg string, args ...any) {
 	shown, missed := q.admit(time.Now())
 	if missed > 0 {
-		q.log.Warn("more of the same, not shown", "lines", missed)
+		q.log.Warn("similar log lines were left out", "lines", missed)
 	}
 	if shown {
 		q.log.Warn(msg, args...)

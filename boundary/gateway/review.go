@@ -67,7 +67,7 @@ func (in *inspection) review(code finding.Code) bool {
 		if errors.Is(err, hold.ErrFull) {
 			level = in.cfg.Log.Warn
 		}
-		level("withheld result not kept for review", "error", err, "evidence", in.d.ID.String())
+		level("a withheld result could not be put into the queue for review", "error", err, "evidence", in.d.ID.String())
 	}
 	return err == nil
 }
@@ -109,7 +109,7 @@ func (r *relay) released(ctx context.Context, k *call) *wire.Message {
 	}
 	m := wire.NewResult(k.id, it.Body)
 	if m.Parse() != nil || m.Result.Kind() != '{' {
-		r.log.Error("released result is no result", "evidence", it.ID)
+		r.log.Error("a released result is not a valid result: the call goes to the server", "evidence", it.ID)
 		return nil
 	}
 	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID,

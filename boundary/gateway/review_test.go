@@ -257,7 +257,7 @@ func TestReviewFull(t *testing.T) {
 	if text, _ := w.ask(question, poisoned); !strings.HasPrefix(text, placeholderWhole) {
 		t.Errorf("%q", text)
 	}
-	if !strings.Contains(w.log.String(), "not kept for review") {
+	if !strings.Contains(w.log.String(), "could not be put into the queue") {
 		t.Error("the operator was not told")
 	}
 	if text, _ := w.ask(question, harmless); !strings.Contains(text, "fine") {

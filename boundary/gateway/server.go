@@ -109,7 +109,7 @@ func (r *relay) unreachable(m *wire.Message) error {
 		r.answered.Store(true)
 		return nil
 	}
-	r.quiet.warn("server could not be asked", "error", m.Cause)
+	r.quiet.warn("a request could not be sent to the server", "error", m.Cause)
 	if r.answered.Load() || !errors.Is(m.Cause, wire.ErrUnreachable) {
 		return nil
 	}

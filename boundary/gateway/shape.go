@@ -73,7 +73,7 @@ func (p *passage) shape(root strictjson.Value) mcpshape.Report {
 // misshapen records and tells the operator what is wrong with a message.
 func (in *inspection) misshapen(f mcpshape.Fault) {
 	in.d.Validation = validate.Result{Verdict: validate.Invalid, Reason: protocolShape, Keyword: f.Keyword, Pointer: f.Place}
-	in.cfg.Log.Warn("message is not what the protocol's schema allows", "method", in.d.Method, "tool", in.d.Tool,
+	in.cfg.Log.Warn("a message of the server does not fit the protocol's schema", "method", in.d.Method, "tool", in.d.Tool,
 		"keyword", f.Keyword, "place", f.Place, "evidence", in.d.ID.String())
 }
 
@@ -82,7 +82,7 @@ func (in *inspection) misshapenEntry(list []mcpshape.Entry) {
 	f := list[0].Fault
 	in.d.Validation = validate.Result{Verdict: validate.Invalid, Reason: protocolShape, Keyword: f.Keyword, Pointer: f.Place}
 	if n := len(list) - maxNamed; n > 0 {
-		in.cfg.Log.Warn("more entries are not what the protocol's schema allows", "method", in.d.Method, "entries", n, "evidence", in.d.ID.String())
+		in.cfg.Log.Warn("further entries of the list do not fit the protocol's schema", "method", in.d.Method, "entries", n, "evidence", in.d.ID.String())
 	}
 }
 
@@ -95,9 +95,9 @@ func (in *inspection) leftOutEntry(e mcpshape.Entry) {
 			break
 		}
 	}
-	text := "entry is not what the protocol's schema allows; it is left out"
+	text := "an entry of a list does not fit the protocol's schema: it is left out"
 	if in.rule.Mode == policy.Audit {
-		text = "entry is not what the protocol's schema allows"
+		text = "an entry of a list does not fit the protocol's schema"
 	}
 	in.cfg.Log.Warn(text, "server", in.cfg.Name, "method", in.d.Method, "entry", finding.Quote(name),
 		"keyword", e.Fault.Keyword, "place", e.Fault.Place, "evidence", in.d.ID.String())

@@ -33,7 +33,7 @@ type toolList struct {
 // declared is what a server has said of one tool.
 type declared struct {
 	headers []mcpmsg.ParamHeader
-	output  []byte // outputSchema; nil if there is none
+	output  []byte // outputSchema; nil if absent
 	hints   toolHints
 	narrow  bool           // output admits nothing that could hold an injection
 	version surface.Digest // of all that it has said

@@ -61,7 +61,7 @@ func (in *inspection) validated(r validate.Result) finding.Code {
 	if code == ok {
 		return ok
 	}
-	in.cfg.Log.Warn("structured content does not stand up to its schema", "tool", in.d.Tool, "verdict", r.Verdict.String(),
+	in.cfg.Log.Warn("structuredContent does not fit the output schema of its tool", "tool", in.d.Tool, "verdict", r.Verdict.String(),
 		"reason", string(r.Reason), "keyword", r.Keyword, "place", r.Pointer, "evidence", in.d.ID.String())
 	if in.rule.Mode == policy.Audit {
 		in.w.note(code, 1, nil)

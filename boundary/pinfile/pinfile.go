@@ -109,7 +109,7 @@ func (s *Store) parse(name string, b []byte) (h head, record []byte, err error) 
 	return h, record, nil
 }
 
-// load reads a file; a zero head: there is none.
+// load reads a file; a zero head: absent.
 func (s *Store) load(name string) (head, []byte, error) {
 	b, err := s.pins.Read(name, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -240,7 +240,7 @@ func (s *Store) ListPins(context.Context) ([]string, error) {
 	return servers, err
 }
 
-// PinVersion returns the version of a server's pin, 0 if there is none. It reads the
+// PinVersion returns the version of a server's pin, 0 if not found. It reads the
 // first line only, for whoever follows the decisions of other processes.
 func (s *Store) PinVersion(_ context.Context, server string) (int64, error) {
 	name, err := fileOf(server)

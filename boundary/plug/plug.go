@@ -32,7 +32,7 @@ const defaultBody = 32 << 20
 // Options say what the handler works with.
 type Options struct {
 	// Inspector inspects the results of the server of that name, which is the
-	// caller's word; nil: there is none for it, and Default does.
+	// caller's word; nil: no such word is known, and Default is used.
 	Inspector func(server string) *gateway.Inspector
 	Default   *gateway.Inspector // needed
 
@@ -217,13 +217,13 @@ func (q *query) has(names ...string) bool {
 	return true
 }
 
-// text is the string of that name; "" if there is none.
+// text is the string of that name; "" if not found.
 func (q *query) text(name string) (string, bool) {
 	v := q.doc.Root().Get(name)
 	return v.Text(), !v.Exists() || v.Kind() == '"'
 }
 
-// raw is the value of that name as it was sent, nil if there is none.
+// raw is the value of that name as it was sent, nil if not found.
 func (q *query) raw(name string) []byte {
 	v := q.doc.Root().Get(name)
 	if !v.Exists() {

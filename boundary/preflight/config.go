@@ -16,7 +16,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/jsonc"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -40,56 +39,37 @@ func (f *Finder) Clients(m protect.Machine) (all []*Target, err error) {
 // parse reads a client's file. One that the person has named, and no client has, must have a
 // place for servers.
 func (f *Finder) parse(client, path string, format protect.Format, b []byte) (all []*Target, err error) {
-	var doc strictjson.Doc
-	if format.Comments {
-		b = jsonc.Plain(b)
-	}
-	if err := doc.Reset(b, strictjson.Limits{MendSurrogates: true}); err != nil {
+	servers, found, err := format.Servers(path, b)
+	if err != nil {
 		return nil, invalid(ErrFormat, fmt.Errorf("check: %s is no configuration of a client, nor a saved surface (one of pellucid up is given by --config): %w", finding.Quote(path), err))
 	}
-	found := false
-	for _, at := range format.Paths {
-		serverLists(doc.Root(), at, nil, func(under []string, servers strictjson.Value) {
-			found = true
-			for name, v := range servers.Members() {
-				entry := strings.Clone(name.Text())
-				t := &Target{client: client, File: path, entry: entry, Name: entry}
-				if client != "" { // two clients may have two servers of one name
-					t.Name = strings.Join(append(append([]string{client}, under...), entry), "/")
-				}
-				t.disabled = protect.Disabled(v)
-				f.read(t, v)
-				all = append(all, t)
+	for _, s := range servers {
+		t := &Target{client: client, File: path, entry: s.Name, Name: s.Name, disabled: s.Disabled}
+		if client != "" { // two clients may have two servers of one name
+			names := []string{client}
+			if len(s.At) > 2 { // of a project
+				names = append(names, s.At[1])
 			}
-		})
+			t.Name = strings.Join(append(names, s.Name), "/")
+		}
+		f.read(t, s.Entry)
+		all = append(all, t)
 	}
 	if !found && client == "" {
-		return nil, invalid(ErrFormat, fmt.Errorf("check: %s is neither a client's configuration nor a saved surface", finding.Quote(path)))
+		return nil, invalid(ErrFormat, fmt.Errorf("check: %s is neither a client's configuration nor a saved surface (one of pellucid up is given by --config)", finding.Quote(path)))
 	}
 	return all, nil
 }
 
-// serverLists calls visit for every object at the path; "*" is every member, which under
-// then names.
-func serverLists(v strictjson.Value, path, under []string, visit func(under []string, servers strictjson.Value)) {
-	switch {
-	case v.Kind() != '{':
-	case len(path) == 0:
-		visit(under, v)
-	case path[0] == "*":
-		for name, m := range v.Members() {
-			serverLists(m, path[1:], append(under[:len(under):len(under)], strings.Clone(name.Text())), visit)
-		}
-	default:
-		serverLists(v.Get(path[0]), path[1:], under, visit)
-	}
-}
-
 // read makes a target of an entry, the way the gateway would, and of one that runs
 // behind the boundary already, of the server behind it.
-func (f *Finder) read(t *Target, v strictjson.Value) {
-	raw := v.Raw()
-	if wrap, behind, err := f.unwrapped(v); err != nil {
+func (f *Finder) read(t *Target, raw []byte) {
+	var doc strictjson.Doc
+	if err := doc.Reset(raw, strictjson.Limits{MendSurrogates: true}); err != nil {
+		t.problem = err
+		return
+	}
+	if wrap, behind, err := f.unwrapped(doc.Root()); err != nil {
 		t.problem = err
 		return
 	} else if behind != nil {

@@ -17,6 +17,7 @@ type Wrapped struct {
 	URL     string // env:NAME where the entry's environment has it
 	SSE     bool   // the URL speaks HTTP+SSE
 	Header  []string
+	Bearer  string   // a reference to a token
 	Command []string // without the -- before it
 	Env     []string // NAME=VALUE, or NAME alone to pass it on
 	Cwd     string
@@ -71,6 +72,9 @@ func (w *Wrapped) entry(values map[string]string) ([]byte, error) {
 		for _, spec := range w.Header {
 			name, ref, _ := strings.Cut(spec, "=")
 			headers[name] = given(ref)
+		}
+		if w.Bearer != "" {
+			headers["Authorization"] = "Bearer " + given(w.Bearer)
 		}
 		out["url"], out["headers"] = given(w.URL), headers
 		if w.SSE {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // A Machine is where clients' files are looked for.
@@ -42,11 +43,22 @@ type Target struct {
 	project bool
 }
 
+// A Format says where in a client's file its servers are.
+type Format struct {
+	Syntax Syntax
+	Paths  [][]string // of the objects or lists that hold servers; "*" is every member
+	// Comments says that the client reads comments in JSON.
+	Comments bool
+	any      bool // the file's name and content say which format it has
+}
+
 // A client's files. In a path, the first part says from where: HOME, DIR (of the
 // project), CONFIG (the user's configuration: %APPDATA%, ~/Library/Application
 // Support, $XDG_CONFIG_HOME or ~/.config), XDG ($XDG_CONFIG_HOME or ~/.config on
-// Linux and macOS, %APPDATA% on Windows) or CLAUDE ($CLAUDE_CONFIG_DIR, else HOME).
-// The last may be a pattern.
+// Linux and macOS, %APPDATA% on Windows), DOT ($XDG_CONFIG_HOME or ~/.config on every
+// system), APPDATA (of Windows), or the directory that a variable of the client names: CLAUDE
+// ($CLAUDE_CONFIG_DIR, else HOME), CODEX ($CODEX_HOME, else ~/.codex) and COPILOT
+// ($COPILOT_HOME, else ~/.copilot). One part may be a pattern: "*", or "*" and an ending.
 type client struct {
 	name   string
 	format Format
@@ -55,24 +67,106 @@ type client struct {
 }
 
 var (
-	mcpServers = Format{Paths: [][]string{{"mcpServers"}}}
-	lenient    = Format{Paths: [][]string{{"mcpServers"}}, Comments: true}
-	vsCode     = Format{Paths: [][]string{{"servers"}, {"mcp", "servers"}}, Comments: true}
-	zed        = Format{Paths: [][]string{{"context_servers"}}, Comments: true}
-	claudeCode = Format{Paths: [][]string{{"mcpServers"}, {"projects", "*", "mcpServers"}}}
+	mcpServers  = Format{Paths: [][]string{{"mcpServers"}}}
+	lenient     = Format{Paths: [][]string{{"mcpServers"}}, Comments: true}
+	vsCode      = Format{Paths: [][]string{{"servers"}, {"mcp", "servers"}}, Comments: true}
+	zed         = Format{Paths: [][]string{{"context_servers"}}, Comments: true}
+	claudeCode  = Format{Paths: [][]string{{"mcpServers"}, {"projects", "*", "mcpServers"}}}
+	openCodes   = Format{Paths: [][]string{{"mcp"}}, Comments: true}
+	tomlServers = Format{Paths: [][]string{{"mcp_servers"}}, Syntax: TOML}
+	yamlServers = Format{Paths: [][]string{{"mcpServers"}}, Syntax: YAML}
+	extensions  = Format{Paths: [][]string{{"extensions"}}, Syntax: YAML}
 )
 
-// clients is the table of docs/spec/protect.md.
+// Generic is the format of a file that a person names: one of those of the clients.
+var Generic = Format{any: true}
+
+// generic is what JSON files of clients have.
+var generic = Format{Comments: true, Paths: [][]string{
+	{"mcpServers"}, {"servers"}, {"mcp", "servers"}, {"context_servers"}, {"projects", "*", "mcpServers"},
+}}
+
+// of is the format of the file at path.
+func (f Format) of(path string, src []byte) Format {
+	if !f.any {
+		return f
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".toml":
+		return tomlServers
+	case ".yaml", ".yml":
+		return Format{Paths: [][]string{{"mcpServers"}, {"extensions"}}, Syntax: YAML}
+	}
+	if t, err := parse(src, JSON, true); err == nil && t.isOpenCode() {
+		return openCodes
+	}
+	return generic
+}
+
+// isOpenCode reports whether a file is a configuration of opencode. VS Code has its servers
+// below mcp too, one level deeper.
+func (t *text) isOpenCode() bool {
+	for _, m := range t.root.get("mcp").all() {
+		if kind := m.value.get("type").str(); (kind == "local" || kind == "remote") && (m.value.get("command").is('[') || m.value.get("url").exists()) {
+			return true
+		}
+	}
+	return false
+}
+
+const clineFile = "/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+
+// clients is the table of docs/spec/protect.md. Above each stands where its maker documents
+// the format.
 var clients = []client{
+	// modelcontextprotocol.io/docs/develop/connect-local-servers
 	{"claude-desktop", mcpServers, []string{"CONFIG/Claude/claude_desktop_config.json"}, nil},
+	// code.claude.com/docs/en/mcp
 	{"claude-code", claudeCode, []string{"CLAUDE/.claude.json"}, []string{"DIR/.mcp.json"}},
+	// cursor.com/docs/context/mcp
 	{"cursor", lenient, []string{"HOME/.cursor/mcp.json"}, []string{"DIR/.cursor/mcp.json"}},
+	// code.visualstudio.com/docs/copilot/reference/mcp-configuration
 	{"vscode", vsCode, []string{
 		"CONFIG/Code/User/mcp.json", "CONFIG/Code/User/settings.json", "CONFIG/Code/User/profiles/*/mcp.json",
 		"CONFIG/Code - Insiders/User/mcp.json", "CONFIG/Code - Insiders/User/profiles/*/mcp.json",
 	}, []string{"DIR/.vscode/mcp.json"}},
+	// docs.windsurf.com/windsurf/cascade/mcp
 	{"windsurf", lenient, []string{"HOME/.codeium/windsurf/mcp_config.json"}, nil},
+	// zed.dev/docs/ai/mcp
 	{"zed", zed, []string{"XDG/zed/settings.json"}, []string{"DIR/.zed/settings.json"}},
+	// developers.openai.com/codex/mcp
+	{"codex", tomlServers, []string{"CODEX/config.toml"}, []string{"DIR/.codex/config.toml"}},
+	// github.com/google-gemini/gemini-cli, docs/tools/mcp-server.md
+	{"gemini-cli", lenient, []string{"HOME/.gemini/settings.json"}, []string{"DIR/.gemini/settings.json"}},
+	// docs.cline.bot/mcp/configuring-mcp-servers
+	{"cline", lenient, []string{
+		"CONFIG/Code" + clineFile, "CONFIG/Code - Insiders" + clineFile, "CONFIG/VSCodium" + clineFile,
+		"CONFIG/Cursor" + clineFile, "CONFIG/Windsurf" + clineFile, "HOME/.cline/data/settings/cline_mcp_settings.json",
+	}, nil},
+	// docs.github.com/en/copilot/how-tos/copilot-cli
+	{"copilot-cli", lenient, []string{"COPILOT/mcp-config.json"}, []string{"DIR/.github/mcp.json"}},
+	// lmstudio.ai/docs/app/mcp
+	{"lm-studio", lenient, []string{"HOME/.lmstudio/mcp.json"}, nil},
+	// block.github.io/goose/docs/guides/config-files
+	{"goose", extensions, []string{"XDG/goose/config.yaml", "APPDATA/Block/goose/config/config.yaml"}, nil},
+	// docs.continue.dev/customize/deep-dives/mcp
+	{"continue", yamlServers, []string{"HOME/.continue/config.yaml", "HOME/.continue/mcpServers/*.yaml", "HOME/.continue/mcpServers/*.yml"},
+		[]string{"DIR/.continue/mcpServers/*.yaml", "DIR/.continue/mcpServers/*.yml"}},
+	{"continue", lenient, []string{"HOME/.continue/mcpServers/*.json"}, []string{"DIR/.continue/mcpServers/*.json"}},
+	// opencode.ai/docs/mcp-servers
+	{"opencode", openCodes, []string{"DOT/opencode/opencode.json", "DOT/opencode/opencode.jsonc"}, []string{"DIR/opencode.json", "DIR/opencode.jsonc"}},
+	// junie.jetbrains.com/docs/junie-plugin-mcp-settings.html
+	{"junie", lenient, []string{"HOME/.junie/mcp/mcp.json"}, []string{"DIR/.junie/mcp/mcp.json"}},
+}
+
+// Clients is the names of the clients whose files are found.
+func Clients() (names []string) {
+	for _, c := range clients {
+		if !slices.Contains(names, c.name) {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }
 
 // Locate finds the files of a client, or of all if name is "". Files of the project
@@ -116,11 +210,11 @@ func (m Machine) find(c client, pattern string, project bool) []Target {
 	return out
 }
 
-// expand is filepath.Glob for one "*" that is a whole part of the path: nothing of
+// expand is filepath.Glob for one "*" that begins a part of the path: nothing of
 // a person's own path is taken for a pattern.
 func expand(path string) []string {
 	dir, rest := path, ""
-	for filepath.Base(dir) != "*" {
+	for !strings.HasPrefix(filepath.Base(dir), "*") {
 		up := filepath.Dir(dir)
 		if up == dir {
 			return []string{path}
@@ -128,6 +222,7 @@ func expand(path string) []string {
 		rest = filepath.Join(filepath.Base(dir), rest)
 		dir = up
 	}
+	ending := filepath.Base(dir)[1:]
 	dir = filepath.Dir(dir)
 	entries, err := fs.ReadDir(os.DirFS(dir), ".")
 	if err != nil {
@@ -135,7 +230,9 @@ func expand(path string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		out = append(out, filepath.Join(dir, e.Name(), rest))
+		if strings.HasSuffix(e.Name(), ending) {
+			out = append(out, filepath.Join(dir, e.Name(), rest))
+		}
 	}
 	return out
 }
@@ -162,10 +259,17 @@ func (m Machine) root(name string) string {
 	case "DIR":
 		return m.Dir
 	case "CLAUDE":
-		if dir := m.Getenv("CLAUDE_CONFIG_DIR"); filepath.IsAbs(dir) {
-			return dir
+		return m.named("CLAUDE_CONFIG_DIR", m.Home)
+	case "CODEX":
+		return m.named("CODEX_HOME", m.below(".codex"))
+	case "COPILOT":
+		return m.named("COPILOT_HOME", m.below(".copilot"))
+	case "DOT":
+		return m.named("XDG_CONFIG_HOME", m.below(".config"))
+	case "APPDATA":
+		if m.OS != "windows" {
+			return ""
 		}
-		return m.Home
 	}
 	if m.OS == "windows" {
 		if dir := m.Getenv("APPDATA"); dir != "" {
@@ -176,10 +280,15 @@ func (m Machine) root(name string) string {
 	if m.OS == "darwin" && name == "CONFIG" {
 		return m.below("Library", "Application Support")
 	}
-	if dir := m.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+	return m.named("XDG_CONFIG_HOME", m.below(".config"))
+}
+
+// named is the absolute directory that a variable names, else usual.
+func (m Machine) named(variable, usual string) string {
+	if dir := m.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
 	}
-	return m.below(".config")
+	return usual
 }
 
 func (m Machine) below(parts ...string) string {

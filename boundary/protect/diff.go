@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // mask stands for a value in a diff.
@@ -19,59 +18,113 @@ const mask = `"********"`
 // headers, or looks like a secret in an argument or URL, the names only. Lines hold
 // third-party text as the file has it.
 func (c *Change) diff() []string {
+	before, errBefore := parse(c.file.src, c.syntax, true)
+	after, errAfter := parse(c.after, c.syntax, true)
 	var out []string
 	for _, s := range c.Servers {
 		if string(s.before) == string(s.after) {
 			continue
 		}
 		out = append(out, "@@ "+s.where()+" @@")
-		out = append(out, lineDiff(masked(s.before), masked(s.after))...)
+		if errBefore != nil || errAfter != nil {
+			continue
+		}
+		out = append(out, lineDiff(before.masked(s.At, s.Name), after.masked(s.At, s.Name))...)
 	}
 	return out
 }
 
-// masked is an entry without its secrets.
-func masked(src []byte) []string {
-	// Without comments: an old secret may stand in one.
-	t, err := parse(jsonc.Plain(src), false)
-	if err != nil {
+// masked is the lines of an entry without its secrets, and without comments: an old secret may
+// stand in one.
+func (t *text) masked(at []string, name string) []string {
+	v := t.find(at, name)
+	if !v.known() {
 		return []string{mask}
 	}
-	var edits []splice
-	hide := func(v strictjson.Value) {
-		edits = append(edits, splice{v.Offset(), end(v), []byte(mask)})
-	}
-	root := t.doc.Root()
-	for _, obj := range []strictjson.Value{root, root.Get("command")} {
-		for _, name := range []string{"env", "headers"} {
-			if v := obj.Get(name); v.Kind() == '{' {
-				for _, value := range v.Members() {
-					hide(value)
-				}
-			} else if v.Exists() {
-				hide(v)
+	d := dialectOf(t.syntax, at)
+	src, comments := t.uncommented(v)
+	m := masking{hidden: comments, from: v.start}
+	for _, obj := range []*node{v, v.get(d.command), v.get(d.nested)} {
+		for _, name := range []string{d.env, d.headers} {
+			n := obj.get(name)
+			for _, member := range n.all() {
+				m.hide(member.value)
+			}
+			if !n.is('{') {
+				m.hide(n)
 			}
 		}
-		after := false
-		for arg := range obj.Get("args").Elements() {
-			s := arg.Text()
-			if after && !strings.HasPrefix(s, "-") && !ownArg.MatchString(s) || secretive(s) {
-				hide(arg)
-			}
-			after = secretFlag.MatchString(s)
+		m.arguments(obj.get(d.args).list())
+	}
+	if words := v.get(d.command).list(); d.whole && len(words) > 0 {
+		m.arguments(words[1:])
+	}
+	for _, member := range v.all() {
+		switch n := member.value; {
+		case member.name == d.env || member.name == d.headers || member.name == d.bearer || member.name == d.fromEnv:
+		case slices.Contains(d.urls, member.name) && secretive(n.str()), secretName.MatchString(member.name):
+			m.hide(n)
 		}
 	}
-	for name, value := range root.Members() {
-		switch n := name.Text(); {
-		case slices.Contains(urlNames, n) && secretive(value.Text()), secretName.MatchString(n):
-			hide(value)
-		}
-	}
-	lines := strings.Split(string(splices(t.src, edits)), "\n")
+	lines := strings.Split(string(splices(src, m.hidden)), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " \t\r")
 	}
 	return lines
+}
+
+// A masking collects what of an entry is not shown.
+type masking struct {
+	from   int // where the entry begins
+	hidden []splice
+}
+
+// hide puts the mask in the place of a value, and of all that is hidden in it already.
+func (m *masking) hide(n *node) {
+	if !n.known() || n.end == n.start {
+		return
+	}
+	start, end := n.start-m.from, n.end-m.from
+	m.hidden = slices.DeleteFunc(m.hidden, func(s splice) bool { return start <= s.start && s.end <= end })
+	m.hidden = append(m.hidden, splice{start, end, []byte(mask)})
+}
+
+// arguments hides those that look like a secret.
+func (m *masking) arguments(args []*node) {
+	after := false
+	for _, arg := range args {
+		s := arg.str()
+		if after && !strings.HasPrefix(s, "-") && !ownArg.MatchString(s) || secretive(s) {
+			m.hide(arg)
+		}
+		after = secretFlag.MatchString(s)
+	}
+}
+
+// uncommented is v as it stands in the file, and what takes the comments out of it, where they
+// are not spaces already.
+func (t *text) uncommented(v *node) (src []byte, gone []splice) {
+	src = t.raw(v)
+	if t.syntax == JSON {
+		return jsonc.Plain(src), nil
+	}
+	inside := make([]bool, len(src))
+	for n := range v.scalars() {
+		for i := max(n.start-v.start, 0); n.known() && i < min(n.end-v.start, len(src)); i++ {
+			inside[i] = true
+		}
+	}
+	for i := 0; i < len(src); i++ {
+		if src[i] != '#' || inside[i] {
+			continue
+		}
+		start := i
+		for i < len(src) && src[i] != '\n' && src[i] != '\r' {
+			i++
+		}
+		gone = append(gone, splice{start, i, nil})
+	}
+	return src, gone
 }
 
 var (

@@ -3,17 +3,16 @@
 package protect
 
 import (
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Why an entry is left alone. The texts are constant: they go to a terminal.
 const (
 	already      = "runs behind Pellucid already"
-	whyShape     = "its entry is not an object of the expected form"
+	whyShape     = "its entry does not have the expected form"
 	whyNothing   = "it has neither a command nor a URL: the client or an extension starts it"
 	whyBoth      = "it has a command and a URL"
 	whyLogin     = "the client logs in to it by itself (OAuth), which a program in between cannot"
@@ -23,16 +22,24 @@ const (
 	whyEnvFile   = "it has an envFile, whose variables would not reach it: write them as env"
 	whyVariable  = "a variable or header of it has a name that cannot be passed on"
 	whyEnvHeader = "it has a URL, headers and env"
+	whyFilled    = "a header of it has a variable that the client fills in"
+	whyKey       = "it has an apiKey, which the client makes a header of"
+	whyParts     = "its entry stands in several places of the file, or has anchors, aliases or tags"
+	whyName      = "several servers of the file have its name"
+	whyAsks      = "it asks for a login (OAuth)"
+	whyMayAsk    = "its entry does not say whether it asks for a login (OAuth): pellucid protect --ask-remotes asks it"
 )
 
 // An entry is one server of a file, with the splices that put it behind Pellucid.
 type entry struct {
-	t      *text
-	v      strictjson.Value
-	binary string
-	label  string
-	edits  []splice
-	advice string // for a person, of an entry that is rewritten
+	t       *text
+	v       *node
+	dialect *dialect
+	options *Options
+	label   string
+	before  bool // an earlier run has put it behind Pellucid
+	edits   []splice
+	advice  string // for a person, of an entry that is rewritten
 }
 
 // mayLogIn is advice: a file does not say whether a server asks for a login.
@@ -40,170 +47,178 @@ const mayLogIn = "if the client has to log in to it (OAuth), leave it alone: --s
 
 // rewrite collects the splices, or returns why there are none.
 func (e *entry) rewrite() string {
-	if e.v.Kind() != '{' {
+	if !e.v.is('{') {
 		return whyShape
 	}
-	command, address := e.v.Get("command"), e.url()
+	d := e.dialect
+	command, address := e.v.get(d.command), d.url(e.v)
 	switch {
-	case command.Exists() && address.Exists():
+	case command.exists() && address.exists():
 		return whyBoth
-	case e.v.Get("envFile").Exists():
+	case e.v.get("envFile").exists():
 		return whyEnvFile
-	case command.Kind() == '{': // older Zed: {"path", "args", "env"}
-		return e.command(command, "path")
-	case command.Exists():
-		return e.command(e.v, "command")
-	case address.Exists():
-		return e.remote(address)
+	case !command.exists() && !address.exists():
+		return whyNothing
+	case e.v.strange() || !e.v.known():
+		return whyParts
+	case command.is('{') && d == common: // older Zed
+		return e.command(command)
+	case command.exists():
+		return e.command(e.v)
 	}
-	return whyNothing
+	return e.remote(address)
 }
 
-// urlNames are the members that clients name a URL by.
-var urlNames = []string{"url", "serverUrl", "httpUrl"}
-
-func (e *entry) url() strictjson.Value {
-	for _, name := range urlNames {
-		if v := e.v.Get(name); v.Exists() {
-			return v
-		}
-	}
-	return strictjson.Value{}
+// front is the words that all wrapped entries begin with.
+func (e *entry) front() []string {
+	return append([]string{"wrap", "--name", e.label}, e.options.Flags.words()...)
 }
 
-// command puts the program that member of obj names behind ours.
-func (e *entry) command(obj strictjson.Value, member string) string {
-	program, args, env := obj.Get(member), obj.Get("args"), obj.Get("env")
-	if program.Kind() != '"' || program.Text() == "" || !isList(args) {
+// command puts the program of an entry behind ours. obj holds it: the entry, or an object in it.
+func (e *entry) command(obj *node) string {
+	d := e.dialect
+	program, args := d.starts(e.v)
+	if !program.is('"') || program.str() == "" || args.exists() && !args.is('[') || obj.holding(program) == nil && !d.whole {
 		return whyShape
 	}
-	if (program.Text() == e.binary || isOurs(program.Text())) && firstText(args) == "wrap" {
+	if _, ok := d.words(e.v); !ok {
+		return whyShape
+	}
+	if d.wrapped(e.v, e.options.Binary) {
 		return already
 	}
-	front := []string{"wrap", "--name", e.label}
-	switch env.Kind() {
-	case '{':
-		for name, value := range env.Members() {
-			if !isVariable(name.Text()) || value.Kind() == '{' || value.Kind() == '[' {
-				return whyVariable
-			}
-			front = append(front, "--env", name.Text())
-		}
-	case 0, 'n':
-	default:
+	front := e.front()
+	env := obj.get(d.env)
+	if env.exists() && !env.is('{') && !env.is('n') {
 		return whyShape
 	}
-	// The directory is told to wrap as well, since it is a part of the server's identity.
-	if dir := e.v.Get("cwd"); dir.Kind() == '"' && filepath.IsAbs(dir.Text()) && !strings.Contains(dir.Text(), "${") {
-		front = append(front, "--cwd", dir.Text())
-	}
-	front = append(front, "--", program.Text())
-	e.replace(program, quote(e.binary))
-	e.prepend(obj, program, args, front)
-	return ""
-}
-
-// remote puts the server at address behind ours. Headers become variables of the
-// entry: only names change, so that every value stays where it stands.
-func (e *entry) remote(address strictjson.Value) string {
-	headers, env := e.v.Get("headers"), e.v.Get("env")
-	switch {
-	case address.Kind() != '"' || e.v.Get("args").Exists():
-		return whyShape
-	case headers.Exists() && headers.Kind() != '{' || env.Exists() && env.Kind() != '{':
-		return whyShape
-	case headers.Exists() && env.Exists():
-		return whyEnvHeader
-	}
-	for _, name := range []string{"oauth", "auth", "authorization", "headersHelper", "authProvider", "authProviderType"} {
-		if e.v.Get(name).Exists() {
-			return whyLogin
-		}
-	}
-	kind, why := e.kind()
-	if why != "" {
-		return why
-	}
-	secret, why := checkURL(address.Text())
-	if why != "" {
-		return why
-	}
-	if kind.Exists() {
-		e.replace(kind, `"stdio"`)
-	}
-	if headers.Len() == 0 && !secret {
-		e.advice = mayLogIn
-	}
-	front := []string{"wrap", "--name", e.label, "--url", address.Text()}
-	var moved string // a member for env
-	if secret {
-		front[4] = "env:" + urlVariable
-		moved = quote(urlVariable) + ": " + string(e.t.raw(address))
-	}
-	if strings.EqualFold(kind.Text(), kindSSE) {
-		front = append(front, "--transport", kindSSE)
-	}
-	taken := map[string]bool{}
-	for name, value := range headers.Members() {
-		variable, ok := headerVariable(name.Text(), taken)
-		if !ok || value.Kind() != '"' || value.Text() == "" {
-			e.edits = nil
+	for _, m := range env.all() {
+		if !isVariable(m.name) || m.value.is('{') || m.value.is('[') {
 			return whyVariable
 		}
-		front = append(front, "--header", name.Text()+"=env:"+variable)
-		e.replace(name, quote(variable))
+		front = append(front, "--env", m.name)
 	}
-	e.environment(headers, env, &moved)
-	name := e.nameOf(e.v, address)
-	sep := "," + e.before(e.v, name)
-	with := `"command": ` + quote(e.binary) + sep + `"args": ` + list(front, ", ")
-	if moved != "" {
-		with += sep + `"env": {` + moved + "}"
+	for _, name := range e.v.get(d.inherit).list() {
+		if !name.is('"') || !isVariable(name.str()) {
+			return whyVariable
+		}
+		front = append(front, "--env", name.str())
 	}
-	e.edits = append(e.edits, splice{name.Offset(), end(address), []byte(with)})
+	// The directory is told to wrap as well, since it is a part of the server's identity.
+	if dir := e.v.get("cwd"); dir.is('"') && filepath.IsAbs(dir.str()) && !strings.Contains(dir.str(), "${") {
+		front = append(front, "--cwd", dir.str())
+	}
+	if d.whole {
+		return e.prepend(obj, program, args, append(append([]string{e.options.Binary}, front...), "--"))
+	}
+	front = append(front, "--", program.str())
+	e.replace(program, quote(e.options.Binary))
+	return e.prepend(obj, program, args, front)
+}
+
+// remote puts the server at address behind ours. Headers become variables of the entry: where
+// that is possible only names change, so that every value stays where it stands.
+func (e *entry) remote(address *node) string {
+	d := e.dialect
+	headers, holder := d.headersOf(e.v)
+	env, kind := e.v.get(d.env), e.kind()
+	switch {
+	case !address.is('"') || d.args != "" && e.v.get(d.args).exists():
+		return whyShape
+	case headers.exists() && !headers.is('{') && !headers.is('n') || env.exists() && !env.is('{') && !env.is('n'):
+		return whyShape
+	case headers.exists() && env.exists() && !d.loose:
+		return whyEnvHeader
+	case e.v.get("apiKey").exists():
+		return whyKey
+	case kind.exists() && !isHTTP(kind.str()):
+		return whySocket
+	}
+	for _, name := range []string{"oauth", "auth", "authorization", "headersHelper", "authProvider", "authProviderType", "scopes", "oauth_resource"} {
+		if e.v.get(name).exists() && (d != common || !e.options.loggedIn(address.str())) {
+			return whyLogin + e.login()
+		}
+	}
+	secret, why := checkURL(address.str())
+	if why != "" {
+		return why
+	}
+	r := remote{entry: e, address: address, secret: secret, headers: headers, holder: holder, env: env}
+	if len(headers.all()) == 0 && !secret && !r.fromEnv() {
+		if why := e.mayAsk(address.str()); why != "" {
+			return why
+		}
+	}
+	if kind.exists() {
+		e.replace(kind, quote(d.local))
+	} else if d.whole {
+		return whyShape
+	}
+	if why := r.rewrite(kind); why != "" {
+		e.edits = nil
+		return why
+	}
 	return ""
 }
 
-// environment makes the entry's headers its env. moved goes into the object that
-// there is; if there is none, it is left to the caller.
-func (e *entry) environment(headers, env strictjson.Value, moved *string) {
-	into := env
-	if headers.Exists() {
-		e.replace(e.nameOf(e.v, headers), `"env"`)
-		into = headers
+// mayAsk decides about a remote server without any credential. It may want a login, which the
+// client makes and a program in between cannot, unless the operator has logged in to it.
+func (e *entry) mayAsk(address string) (why string) {
+	answer := Unknown
+	if e.options.Ask != nil {
+		answer = e.options.Ask(address)
 	}
-	if !into.Exists() || *moved == "" {
-		return
+	switch {
+	case answer == LoggedIn, answer == Open:
+	case answer == AsksForLogin:
+		return whyAsks + e.login()
+	case e.before, isLoopback(address):
+		e.advice = mayLogIn
+	default:
+		return whyMayAsk
 	}
-	if into.Len() > 0 {
-		*moved += ", "
+	return ""
+}
+
+// login is what to run so that the server can be protected.
+func (e *entry) login() string {
+	if e.options.Login == "" {
+		return ""
 	}
-	e.edits = append(e.edits, splice{into.Offset() + 1, into.Offset() + 1, []byte(*moved)})
-	*moved = ""
+	return ": " + strings.ReplaceAll(e.options.Login, "NAME", e.label)
+}
+
+// isLoopback reports whether a URL names this machine.
+func isLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 }
 
 // kindSSE is how clients call the transport of 2024-11-05. Without a word they try
 // streamable HTTP first and fall back to it, and so does wrap.
 const kindSSE = "sse"
 
-// kind returns the member that says which transport the entry has, and why it is
-// none that can be wrapped.
-func (e *entry) kind() (strictjson.Value, string) {
+// kind is the member that says which transport the entry has.
+func (e *entry) kind() *node {
 	for _, name := range []string{"type", "transport"} {
-		v := e.v.Get(name)
-		switch kind := strings.ToLower(v.Text()); {
-		case !v.Exists():
-		case kind == kindSSE || kind == "http" || kind == "streamable-http" || kind == "streamablehttp" || kind == "streamable_http":
-			return v, ""
-		default:
-			return v, whySocket
+		if v := e.v.get(name); v.exists() {
+			return v
 		}
 	}
-	return strictjson.Value{}, ""
+	return nil
 }
 
-// urlVariable holds a URL that may have a secret in it.
-const urlVariable = "PELLUCID_URL"
+func isHTTP(kind string) bool {
+	switch strings.ToLower(kind) {
+	case kindSSE, "http", "streamable-http", "streamablehttp", "streamable_http", "remote":
+		return true
+	}
+	return false
+}
 
 // checkURL reports whether a URL may have a secret in it, or is one of the client's
 // variables, of which nobody here knows, and why wrap would not take it.
@@ -236,30 +251,6 @@ func keyed(rest string) bool {
 	return false
 }
 
-// headerVariable names the variable for a header.
-func headerVariable(header string, taken map[string]bool) (string, bool) {
-	var b strings.Builder
-	b.WriteString("PELLUCID_HEADER_")
-	for i := range len(header) {
-		switch c := header[i]; {
-		case 'a' <= c && c <= 'z':
-			b.WriteByte(c - 'a' + 'A')
-		case 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-			b.WriteByte(c)
-		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
-			b.WriteByte('_')
-		default:
-			return "", false
-		}
-	}
-	name := b.String()
-	for n := 2; taken[name]; n++ {
-		name = b.String() + "_" + itoa(n)
-	}
-	taken[name] = true
-	return name, header != "" && len(header) <= 256
-}
-
 // isVariable: letters, digits and "_", the first no digit.
 func isVariable(s string) bool {
 	if s == "" || len(s) > 256 || '0' <= s[0] && s[0] <= '9' {
@@ -280,46 +271,43 @@ func isOurs(command string) bool {
 	return strings.TrimSuffix(base, ".exe") == "pellucid"
 }
 
-func isList(v strictjson.Value) bool {
-	for arg := range v.Elements() {
-		if arg.Kind() != '"' {
-			return false
-		}
-	}
-	return !v.Exists() || v.Kind() == '['
-}
-
-func firstText(v strictjson.Value) string {
-	for arg := range v.Elements() {
-		return arg.Text()
-	}
-	return ""
-}
-
 // replace puts with in the place of v.
-func (e *entry) replace(v strictjson.Value, with string) {
-	e.edits = append(e.edits, splice{v.Offset(), end(v), []byte(with)})
+func (e *entry) replace(v *node, with string) {
+	e.edits = append(e.edits, splice{v.start, v.end, []byte(with)})
+}
+
+// insert writes members beside that which has the value v: behind it in JSON, and before it
+// elsewhere, where a comment may stand behind the value.
+func (e *entry) insert(obj, v *node, members ...string) {
+	m := obj.holding(v)
+	sep := e.t.between(obj, m)
+	if e.t.syntax == JSON {
+		e.edits = append(e.edits, splice{v.end, v.end, []byte(sep + strings.Join(members, sep))})
+		return
+	}
+	e.edits = append(e.edits, splice{m.key.start, m.key.start, []byte(strings.Join(members, sep) + sep)})
 }
 
 // prepend puts words before those of args, which obj may not have yet.
-func (e *entry) prepend(obj, program, args strictjson.Value, words []string) {
+func (e *entry) prepend(obj, program, args *node, words []string) string {
 	switch {
-	case !args.Exists():
-		name := e.nameOf(obj, program)
-		with := "," + e.before(obj, name) + `"args": ` + list(words, ", ")
-		e.edits = append(e.edits, splice{end(program), end(program), []byte(with)})
-	case args.Len() == 0:
+	case !args.exists():
+		e.insert(obj, program, e.t.pair(e.dialect.args, list(words, ", ")))
+	case !args.known():
+		return whyParts
+	case !args.flow: // of YAML, an element on each line
+		sep := e.t.newLine(args.start) + "- "
+		with := "- " + strings.Join(quoted(words), sep) + e.t.newLine(args.start)
+		e.edits = append(e.edits, splice{args.start, args.start, []byte(with)})
+	case len(args.list()) == 0:
 		// A comment inside would be lost with the brackets, so only they count.
-		at := args.Offset() + 1
+		at := args.start + 1
 		inside := list(words, ", ")
 		e.edits = append(e.edits, splice{at, at, []byte(inside[1 : len(inside)-1])})
 	default:
-		at := args.Offset() + 1
-		var first strictjson.Value
-		for first = range args.Elements() {
-			break
-		}
-		gap := string(e.t.src[at:first.Offset()])
+		at := args.start + 1
+		first := args.list()[0]
+		gap := string(e.t.src[at:first.start])
 		sep := ", "
 		if strings.Trim(gap, " \t\r\n") != "" { // a comment: it stays before what it is about
 			gap = ""
@@ -328,49 +316,25 @@ func (e *entry) prepend(obj, program, args strictjson.Value, words []string) {
 		}
 		inside := list(words, sep)
 		with := gap + inside[1:len(inside)-1] + ","
-		if at == first.Offset() {
+		if at == first.start {
 			with += " "
 		}
 		e.edits = append(e.edits, splice{at, at, []byte(with)})
 	}
+	return ""
 }
 
-// nameOf returns the name of the member of obj that has the value v.
-func (e *entry) nameOf(obj, v strictjson.Value) strictjson.Value {
-	for name, value := range obj.Members() {
-		if value == v {
-			return name
-		}
+func quoted(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = quote(w)
 	}
-	return strictjson.Value{}
+	return out
 }
-
-// before returns the white space in front of a member's name.
-func (e *entry) before(obj, name strictjson.Value) string {
-	from := name.Offset()
-	for from > obj.Offset()+1 && strings.IndexByte(" \t\r\n", e.t.src[from-1]) >= 0 {
-		from--
-	}
-	if from == name.Offset() {
-		return " "
-	}
-	return string(e.t.src[from:name.Offset()])
-}
-
-func quote(s string) string { return string(strictjson.AppendQuote(nil, s)) }
 
 // list is an array of strings with sep between them.
 func list(words []string, sep string) string {
-	var b strings.Builder
-	b.WriteByte('[')
-	for i, w := range words {
-		if i > 0 {
-			b.WriteString(sep)
-		}
-		b.WriteString(quote(w))
-	}
-	b.WriteByte(']')
-	return b.String()
+	return "[" + strings.Join(quoted(words), sep) + "]"
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -19,6 +19,8 @@
 package protect
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,9 +44,56 @@ type Options struct {
 	Binary  string   // absolute path of the program that clients are to start
 	Records string   // directory of the records; made if need be, for its owner alone
 	Skip    []string // names of servers that are left alone
+	Flags   Flags    // of wrap, for each server
+	// Ask says whether the remote server at a URL asks for a login. It is called for servers
+	// whose entry has no credential. nil: that is not known of any.
+	Ask func(url string) Login
+	// Login is the command by which an operator logs in to a server, with NAME for its name. It
+	// is shown for a server that asks for it; "": nothing is.
+	Login string
 	// DangerouslyForce makes Undo restore what was edited since, and the whole
 	// back-up where the file cannot be read any more.
 	DangerouslyForce bool
+}
+
+// A Login says whether a remote server asks for an OAuth login.
+type Login int
+
+// The answers.
+const (
+	Unknown      Login = iota
+	Open               // it answers without one
+	AsksForLogin       // it asks for one, which the operator has not made
+	LoggedIn           // the operator has logged in to it through Pellucid
+)
+
+func (o *Options) loggedIn(url string) bool { return o.Ask != nil && o.Ask(url) == LoggedIn }
+
+// Flags are flags of wrap that are written into each entry. One that is "" is that of an
+// earlier run on the file, or that of wrap itself.
+type Flags struct {
+	Profile  string `json:"profile,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+	Hold     string `json:"hold,omitempty"`   // names of findings with commas between them; Without takes it away
+	Policy   string `json:"policy,omitempty"` // a preset, or an absolute path; Without takes it away
+}
+
+// Without takes away a flag of an earlier run.
+const Without = "none"
+
+// or takes what f does not say from old.
+func (f Flags) or(old Flags) Flags {
+	return Flags{cmp.Or(f.Profile, old.Profile), cmp.Or(f.Evidence, old.Evidence), cmp.Or(f.Hold, old.Hold), cmp.Or(f.Policy, old.Policy)}
+}
+
+// words is the flags as wrap reads them.
+func (f Flags) words() (words []string) {
+	for _, w := range [][2]string{{"--profile", f.Profile}, {"--evidence", f.Evidence}, {"--hold", f.Hold}, {"--policy", f.Policy}} {
+		if w[1] != "" && w[1] != Without {
+			words = append(words, w[0], w[1])
+		}
+	}
+	return words
 }
 
 // An Action says what becomes of one server.
@@ -68,7 +117,8 @@ type Server struct {
 	// Disabled says that the client does not start it at present.
 	Disabled bool `json:"disabled,omitempty"`
 
-	before, after []byte // of the entry
+	before, after []byte          // of the entry
+	was, is       json.RawMessage // its values, of a file in TOML or YAML
 }
 
 // A Change is what is to happen to one file.
@@ -78,6 +128,7 @@ type Change struct {
 
 	file   *file
 	after  []byte
+	syntax Syntax
 	record *record // to be kept; nil: removed
 	opt    Options
 }
@@ -107,21 +158,25 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 	if err != nil && !errors.Is(err, errNoRecord) {
 		return nil, err
 	}
+	f = f.of(path, file.src)
 	// What an earlier run did is taken back first, so that there is one original,
 	// and a program that has moved is named by its new path.
 	original := file.src
 	var restored []Server
+	wrapped := func([]string, string) bool { return false }
 	if old != nil {
 		if original, restored, err = old.restore(file.src, false); err != nil {
 			return nil, wrapFormat(path, err)
 		}
+		wrapped, o.Flags = old.has, o.Flags.or(old.Flags)
 	}
-	after, servers, err := o.rewrite(original, f)
+	after, servers, err := o.rewrite(original, f, wrapped)
 	if err != nil {
 		return nil, wrapFormat(path, err)
 	}
-	c := &Change{path: path, Servers: servers, file: file, after: after, opt: o}
-	c.record = newRecord(file.real, original, after, servers)
+	c := &Change{path: path, Servers: servers, file: file, after: after, syntax: f.Syntax, opt: o}
+	c.record = newRecord(file.real, f.Syntax, original, servers)
+	c.record.Flags = o.Flags
 	if old != nil {
 		c.record.keep(old, restored)
 		for i, s := range c.Servers {
@@ -156,9 +211,9 @@ func (o Options) undo(path string) (*Change, error) {
 	if err != nil {
 		return nil, wrapFormat(path, err)
 	}
-	c := &Change{path: path, Servers: servers, file: file, after: after, opt: o}
+	c := &Change{path: path, Servers: servers, file: file, after: after, syntax: rec.Syntax, opt: o}
 	if slices.ContainsFunc(servers, func(s Server) bool { return s.Action == Edited }) {
-		c.record = &record{Version: rec.Version, Path: rec.Path, Time: rec.Time}
+		c.record = &record{Version: rec.Version, Path: rec.Path, Time: rec.Time, Syntax: rec.Syntax, Flags: rec.Flags}
 		if c.record.backup, err = o.readBackup(file.real); err != nil {
 			return nil, err
 		}

@@ -85,7 +85,20 @@ func (o Options) Unknown(files []Target) string {
 	return ""
 }
 
-func (o Options) run(t Target, job Job) (FileReport, error) {
+// attempts is how often a file is planned again that another program writes meanwhile.
+const attempts = 3
+
+// run is Run for one file. A client that is running may write its file at any moment.
+func (o Options) run(t Target, job Job) (f FileReport, err error) {
+	for range attempts {
+		if f, err = o.once(t, job); !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return f, err
+}
+
+func (o Options) once(t Target, job Job) (FileReport, error) {
 	f := FileReport{Client: t.Client, Path: t.Path, project: t.project, Servers: []Server{}}
 	var change *Change
 	var err error

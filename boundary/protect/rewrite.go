@@ -4,175 +4,136 @@ package protect
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/jsonc"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxFile bounds a client's file, in bytes: some keep their history in it.
-const maxFile = 32 << 20
-
-var limits = strictjson.Limits{Bytes: maxFile, MendSurrogates: true}
-
-// A Format says where in a client's file its servers are.
-type Format struct {
-	Paths [][]string // of the objects that hold servers; "*" is every member
-	// Comments says that the client reads comments.
-	Comments bool
-}
-
-// Generic is the format of a file that somebody names: all that clients use.
-var Generic = Format{Comments: true, Paths: [][]string{
-	{"mcpServers"}, {"servers"}, {"mcp", "servers"}, {"context_servers"}, {"projects", "*", "mcpServers"},
-}}
-
-// A splice puts other bytes in the place of [start, end) of a text.
-type splice struct {
-	start, end int
-	with       []byte
-}
-
-// splices applies a list, whose parts do not overlap, to src.
-func splices(src []byte, list []splice) []byte {
-	slices.SortStableFunc(list, func(a, b splice) int { // an insertion comes before what begins there
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
-	})
-	out := make([]byte, 0, len(src)+256*len(list))
-	done := 0
-	for _, s := range list {
-		out = append(append(out, src[done:s.start]...), s.with...)
-		done = s.end
-	}
-	return append(out, src[done:]...)
-}
-
-// A text is a client's file, parsed.
-type text struct {
-	src []byte // as it is
-	doc strictjson.Doc
-}
-
-func parse(src []byte, comments bool) (*text, error) {
-	t := &text{src: src}
-	plain := src
-	if comments {
-		plain = jsonc.Plain(src)
-	}
-	if err := t.doc.Reset(plain, limits); err != nil {
-		return nil, err
-	}
-	if t.doc.Root().Kind() != '{' {
-		return nil, errors.New("not an object")
-	}
-	return t, nil
-}
-
-// raw is v as it stands in the file, comments included.
-func (t *text) raw(v strictjson.Value) []byte { return t.src[v.Offset():end(v)] }
-
-func end(v strictjson.Value) int { return v.Offset() + len(v.Raw()) }
-
-// A holder is an object whose members are servers.
-type holder struct {
-	at  []string
-	obj strictjson.Value
-}
-
-// holders finds the objects of servers.
-func (t *text) holders(paths [][]string) []holder {
-	var out []holder
-	for _, path := range paths {
-		out = collect(out, nil, t.doc.Root(), path)
-	}
-	return out
-}
-
-func collect(out []holder, at []string, v strictjson.Value, path []string) []holder {
-	switch {
-	case v.Kind() != '{':
-		return out
-	case len(path) == 0:
-		return append(out, holder{at, v})
-	case path[0] != "*":
-		return collect(out, append(slices.Clip(at), path[0]), v.Get(path[0]), path[1:])
-	}
-	for name, member := range v.Members() {
-		out = collect(out, append(slices.Clip(at), strings.Clone(name.Text())), member, path[1:])
-	}
-	return out
-}
-
-// ErrOpenCode says why opencode is not handled.
-var ErrOpenCode = errors.New(`a configuration of opencode, whose servers stand under "mcp" with commands that are lists: ` +
-	`protect does not handle it: write "pellucid", "wrap", "--name", NAME, "--" before the words of each command`)
-
-// isOpenCode reports whether a file is a configuration of opencode.
-func (t *text) isOpenCode() bool {
-	for _, v := range t.doc.Root().Get("mcp").Members() {
-		if kind := v.Get("type").Text(); (kind == "local" || kind == "remote") && (v.Get("command").Kind() == '[' || v.Get("url").Exists()) {
-			return true
-		}
-	}
-	return false
-}
-
-// rewrite puts every server of src behind the program. The servers come in the
-// order of the file.
-func (o Options) rewrite(src []byte, f Format) ([]byte, []Server, error) {
-	t, err := parse(src, f.Comments)
+// rewrite puts every server of src behind the program. The servers come in the order of the
+// file. wrapped names those that an earlier run has put behind it.
+func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name string) bool) ([]byte, []Server, error) {
+	t, err := parse(src, f.Syntax, f.Comments)
 	if err != nil {
 		return nil, nil, err
 	}
 	var edits []splice
 	var servers []Server
 	labels := map[string]bool{}
-	if t.isOpenCode() {
-		return nil, nil, ErrOpenCode
-	}
 	for _, h := range t.holders(f.Paths) {
-		for name, v := range h.obj.Members() {
-			s := Server{At: h.at, Name: strings.Clone(name.Text()), Disabled: Disabled(v)}
-			e := entry{t: t, v: v, binary: o.Binary, label: label(s.Name, labels)}
+		for _, i := range h.items() {
+			s := Server{At: h.at, Name: i.name, Disabled: i.v.disabled()}
+			e := entry{t: t, v: i.v, dialect: f.dialectOf(h.at), options: &o, label: label(s.Name, labels), before: wrapped(h.at, s.Name)}
 			var own []splice
 			switch why := e.rewrite(); {
 			case slices.Contains(o.Skip, s.Name):
 				s.Action, s.Why = Skipped, "as asked"
 			case why == already:
 				s.Action = Already
+			case why == "" && h.obj.is('[') && t.find(h.at, s.Name) == nil:
+				s.Action, s.Why = Skipped, whyName
 			case why != "":
 				s.Action, s.Why = Skipped, why
 			default:
 				s.Action, s.Why, own = Wrapped, e.advice, e.edits
 			}
-			s.before = bytes.Clone(t.raw(v))
-			s.after = s.before
+			if i.v.known() {
+				s.before = bytes.Clone(t.raw(i.v))
+				s.after = s.before
+			}
 			if own != nil {
-				s.after = splices(s.before, shift(own, v.Offset()))
+				s.after = splices(s.before, shift(own, i.v.start))
 				edits = append(edits, own...)
 			}
 			servers = append(servers, s)
 		}
 	}
-	return splices(src, edits), servers, nil
+	after := splices(src, edits)
+	return after, servers, t.checked(after, f, servers)
 }
 
-// shift returns list for a text that begins at from.
-func shift(list []splice, from int) []splice {
-	out := make([]splice, len(list))
-	for i, s := range list {
-		out[i] = splice{s.start - from, s.end - from, s.with}
+// checked reads what was made of a file in TOML or YAML, whose parts are not found by rules as
+// simple as those of JSON: it must say what it said, but for the servers that were rewritten.
+// Their values are kept for undo.
+func (t *text) checked(after []byte, f Format, servers []Server) error {
+	if t.syntax == JSON {
+		return nil
 	}
-	return out
+	u, err := parse(after, f.Syntax, f.Comments)
+	if err != nil {
+		return errRewrite
+	}
+	changed := map[*node]*node{}
+	for i := range servers {
+		s := &servers[i]
+		if s.Action != Wrapped {
+			continue
+		}
+		was, is := t.find(s.At, s.Name), u.find(s.At, s.Name)
+		if !is.known() || !bytes.Equal(u.raw(is), s.after) || !f.dialectOf(s.At).wrapped(is, "") {
+			return errRewrite
+		}
+		s.was, s.is, changed[was] = was.value(), is.value(), is
+	}
+	if !t.root.sameBut(u.root, changed) {
+		return errRewrite
+	}
+	return nil
 }
 
-// Disabled reports whether an entry says that its client does not start it at present.
-func Disabled(v strictjson.Value) bool {
-	return v.Get("disabled").Kind() == 't' || v.Get("enabled").Kind() == 'f'
+// sameBut reports whether two files say the same but for the entries of changed, which may
+// differ.
+func (n *node) sameBut(m *node, changed map[*node]*node) bool {
+	switch {
+	case n == nil || m == nil:
+		return n == m
+	case changed[n] != nil:
+		return changed[n] == m
+	case n.kind != m.kind || n.str() != m.str() || len(n.all()) != len(m.all()) || len(n.list()) != len(m.list()):
+		return false
+	}
+	for i, a := range n.all() {
+		if b := m.all()[i]; a.name != b.name || !a.value.sameBut(b.value, changed) {
+			return false
+		}
+	}
+	for i, a := range n.list() {
+		if !a.sameBut(m.list()[i], changed) {
+			return false
+		}
+	}
+	return true
+}
+
+// disabled reports whether an entry says that its client does not start it at present.
+func (n *node) disabled() bool { return n.get("disabled").is('t') || n.get("enabled").is('f') }
+
+// A Found is one server that a client's file has.
+type Found struct {
+	At       []string
+	Name     string
+	Disabled bool
+	// Entry is the server as a member of mcpServers has it, in JSON, whatever the client's own
+	// names are.
+	Entry json.RawMessage
+}
+
+// Servers reads the servers of the client's file at path, and reports whether it has a place
+// for them.
+func (f Format) Servers(path string, src []byte) (all []Found, place bool, err error) {
+	f = f.of(path, src)
+	t, err := parse(src, f.Syntax, f.Comments)
+	if err != nil {
+		return nil, false, err
+	}
+	holders := t.holders(f.Paths)
+	for _, h := range holders {
+		for _, i := range h.items() {
+			all = append(all, Found{At: h.at, Name: i.name, Disabled: i.v.disabled(), Entry: f.dialectOf(h.at).common(i.v)})
+		}
+	}
+	return all, len(holders) > 0, nil
 }
 
 // maxLabel leaves room for a number behind a label.

@@ -58,7 +58,7 @@ type Rules struct {
 	text        []byte            // Effective
 }
 
-// Server returns the server of that name, nil if there is none.
+// Server returns the server of that name, nil if not found.
 func (r *Rules) Server(name string) *Server { return r.byName[name] }
 
 // DefaultClassifiers are the names of those that judge what no server of the file

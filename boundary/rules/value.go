@@ -23,6 +23,9 @@ type Value struct {
 // Reveal is the string itself, for the one who has to use it.
 func (v Value) Reveal() string { return v.text }
 
+// Behind is the string with prefix before it. It is as secret as the string.
+func (v Value) Behind(prefix string) Value { return Value{ref: v.ref, text: prefix + v.text} }
+
 // String is the reference of a secret, and otherwise the string.
 func (v Value) String() string {
 	if v.ref != "" {

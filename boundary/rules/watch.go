@@ -67,7 +67,7 @@ type watcher struct {
 	Watcher
 	last string // what Problem was called with
 
-	notify  *fsnotify.Watcher // nil: there is none
+	notify  *fsnotify.Watcher // nil: absent
 	watched map[string]bool   // directories
 	seen    map[string]string // the files that matter, each as it was when it was read
 }

@@ -38,7 +38,7 @@ const (
 // A RefusedError says that there is no surface to judge.
 type RefusedError struct {
 	Reason Reason
-	Method string // of the answer; "" if it is none's fault
+	Method string // of the answer that is wrong; "" if no answer is
 	Err    error  // more for the operator, or nil
 }
 
@@ -110,7 +110,7 @@ func newBuilder(lim Limits) *builder {
 
 // add takes the result of initialize, server/discover, or of one page of a list:
 // the one that cursor asked for, which is "" for the first. It copies result and
-// returns the cursor of the next page, "" if there is none. The error is a
+// returns the cursor of the next page, "" if not found. The error is a
 // *RefusedError; nothing more can be added after it.
 func (b *builder) add(method, cursor string, result []byte) (next string, err error) {
 	fail := func(r Reason, err error) (string, error) { return "", &RefusedError{r, method, err} }

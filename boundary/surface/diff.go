@@ -26,7 +26,7 @@ type Change struct {
 	Key                 // as it is now; of a removed item, as it was
 	Was        string   // the name before, if that has changed; else ""
 	Verdict    Verdict  //
-	Old, New   Digest   // zero where there is none
+	Old, New   Digest   // zero where absent
 	Fields     []Field  // what differs, in the order of the text
 	MoreFields int      // beyond those
 	Hidden     []string // paths of new text that pass 1's wide set would reject

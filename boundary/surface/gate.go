@@ -25,7 +25,7 @@ type Gate struct {
 	Rules Rules
 	// Pins remember what was approved. nil: every surface is as the first.
 	Pins *Pins
-	// Review makes pass 2 for a server. nil: there is none, which an Outcome says.
+	// Review makes pass 2 for a server. nil: no review, which an Outcome says.
 	Review func(server, transport string) *Review
 	// HoldFirst lets nothing of a first surface be seen before a person has approved
 	// it, item by item. It needs Pins.

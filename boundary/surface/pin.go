@@ -129,7 +129,7 @@ func (p *Pin) see(set string) bool {
 	return true
 }
 
-// Item returns the item of that key, nil if there is none.
+// Item returns the item of that key, nil if not found.
 func (p *Pin) Item(k Key) *PinnedItem {
 	i, ok := p.index(k)
 	if !ok {

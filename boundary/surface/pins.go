@@ -13,10 +13,10 @@ import (
 // A PinStore keeps one record for each server. Its methods may be called at the
 // same time, also from several processes on one store; what they have done is
 // durable when they return nil. The record of a change goes into the ledger with
-// the change, or neither does; nil: there is none.
+// the change, or neither does; nil: absent.
 type PinStore interface {
 	// LoadPin returns the server's record and its version, which is above 0; nil and 0
-	// if there is none.
+	// if not found.
 	LoadPin(ctx context.Context, server string) (record []byte, version int64, err error)
 	// SavePin stores a record if the version is still what LoadPin returned, and
 	// ErrConflict otherwise.
@@ -54,7 +54,7 @@ type PinEvent struct {
 	Waiting int // items that are not live afterwards
 }
 
-// A PinAct says what a PinEvent did. The zero value is none.
+// A PinAct says what a PinEvent did. The zero value is not an act.
 type PinAct uint8
 
 // What becomes of pins.
@@ -352,7 +352,7 @@ func (p *Pins) Unname(ctx context.Context, by string) (n int, err error) {
 	return n, err
 }
 
-// change loads a pin, nil if there is none, lets do change it, and stores it where
+// change loads a pin, nil if not found, lets do change it, and stores it where
 // do says that it has, again if somebody else was faster. e says what do does.
 func (p *Pins) change(ctx context.Context, e PinEvent, do func(*Pin) (dirty bool, err error)) error {
 	for range maxTries {

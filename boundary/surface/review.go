@@ -36,7 +36,7 @@ type Reviewer interface {
 
 // A Cache remembers what was approved. Its methods may be called at the same time.
 type Cache interface {
-	// GetVerdict returns the entry, nil if there is none.
+	// GetVerdict returns the entry, nil if not found.
 	GetVerdict(ctx context.Context, key Digest) ([]byte, error)
 	PutVerdict(ctx context.Context, key Digest, entry []byte) error
 }

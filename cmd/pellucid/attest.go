@@ -17,7 +17,7 @@ import (
 type attestCmd struct {
 	Keygen attestKeygenCmd `cmd:"" help:"Make a signing key."`
 	Sign   attestSignCmd   `cmd:"" help:"Sign an attestation."`
-	Check  attestCheckCmd  `cmd:"" help:"Say whether an attestation is accepted, or why not."`
+	Check  attestCheckCmd  `cmd:"" help:"Check an attestation: print whether it is accepted, or why not."`
 	Hash   attestHashCmd   `cmd:"" help:"Print the canonical hash of an attestation."`
 }
 
@@ -51,11 +51,11 @@ func (c *attestKeygenCmd) Run(e *env) error {
 }
 
 type attestSignCmd struct {
-	Key     string    `required:"" placeholder:"FILE" help:"The key, as keygen wrote it."`
-	Method  string    `placeholder:"DID-URL" help:"Where the key is published, if not as its did:key."`
-	Created time.Time `placeholder:"TIME" help:"When it is signed (RFC 3339); now if absent."`
-	Expires time.Time `placeholder:"TIME" help:"When the proof expires; never if absent."`
-	File    string    `arg:"" optional:"" completion:"files" help:"The attestation; standard input if absent or -."`
+	Key     string    `required:"" placeholder:"FILE" help:"File of the key, as keygen wrote it."`
+	Method  string    `placeholder:"DID-URL" help:"Identifier under which the key is published, if not its did:key."`
+	Created time.Time `placeholder:"TIME" help:"Time of the signature (RFC 3339; default: now)."`
+	Expires time.Time `placeholder:"TIME" help:"Time at which the proof expires (default: never)."`
+	File    string    `arg:"" optional:"" completion:"files" help:"File of the attestation (default, or -: standard input)."`
 }
 
 func (attestSignCmd) Help() string {
@@ -85,17 +85,17 @@ func (c *attestSignCmd) Run(e *env) error {
 }
 
 type attestCheckCmd struct {
-	At                       time.Time `placeholder:"TIME" help:"The time at which it must hold (RFC 3339); now if absent."`
+	At                       time.Time `placeholder:"TIME" help:"Time at which the attestation must be valid (RFC 3339; default: now)."`
 	JSON                     bool      `name:"json" help:"Print the result as JSON."`
 	DangerouslyIngestUntyped bool      `help:"Accept text that is not plain."`
-	File                     string    `arg:"" optional:"" completion:"files" help:"The attestation; standard input if absent or -."`
+	File                     string    `arg:"" optional:"" completion:"files" help:"File of the attestation (default, or -: standard input)."`
 }
 
 func (attestCheckCmd) Help() string {
-	return `Checks envelope, typing, hashes and proof, as ingestion does, but for the
-registry of domains and for duplicates. Keys are resolved offline: of did:key. A
-refusal names a code, a member and a byte offset. Exit codes: 0 accepted, 1 refused or
-the input cannot be read, 2 wrong usage.`
+	return `Checks envelope, typing, hashes and proof, as ingestion does, except the registry of domains
+and duplicates. Only keys of did:key are resolved, since no network is used. A refusal names a
+code, a member and a byte offset. Exit codes: 0 accepted, 1 refused or the input cannot be read,
+2 wrong usage.`
 }
 
 func (c *attestCheckCmd) Run(e *env) error {
@@ -119,19 +119,19 @@ func (c *attestCheckCmd) Run(e *env) error {
 }
 
 type attestHashCmd struct {
-	Version string `placeholder:"V" help:"Canonicalisation 0.2 or 0.3; if absent, the one that the document names, or 0.2."`
-	Dedup   bool   `help:"Print the two keys by which duplicates are found instead, of text and of its skeleton."`
-	File    string `arg:"" optional:"" completion:"files" help:"The attestation; standard input if absent or -."`
+	Version string `placeholder:"V" help:"Canonicalisation 0.2 or 0.3 (default: the one that the document names, else 0.2)."`
+	Dedup   bool   `help:"Print the two keys that find duplicates instead: of the text, and of its skeleton."`
+	File    string `arg:"" optional:"" completion:"files" help:"File of the attestation (default, or -: standard input)."`
 }
 
 func (attestHashCmd) Help() string {
-	return `The hash is that of any JSON object, without its member "proof". --dedup needs
-an attestation that is accepted but for its proof. Exit codes: 0 done, 1 refused
-or the input cannot be read, 2 wrong usage.`
+	return `Prints the hash of any JSON object without its member "proof". --dedup needs an attestation
+that would be accepted; only its proof is not checked. Exit codes: 0 done, 1 refused or the input
+cannot be read, 2 wrong usage.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *attestHashCmd) Validate() error {
+func (c *attestHashCmd) validate() error {
 	switch {
 	case c.Version != "" && c.Version != string(attest.V02) && c.Version != string(attest.V03):
 		return errors.New("attest: --version is 0.2 or 0.3")

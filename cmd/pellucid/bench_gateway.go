@@ -20,13 +20,13 @@ import (
 
 type benchGatewayCmd struct {
 	JSON     bool          `name:"json" help:"Print {\"figures\", \"sse_calls\", \"sse_failed\", \"targets\"}."`
-	Rounds   int           `default:"5" placeholder:"N" help:"Rounds; in each of them all ways take turns (default ${default})."`
-	Slice    time.Duration `default:"100ms" placeholder:"TIME" help:"How long each way runs in a round (default ${default})."`
-	Pause    time.Duration `placeholder:"TIME" help:"Pause of a session behind each call (default: none, which loads the machine fully)."`
-	Sessions []int         `default:"1,8,32" placeholder:"N,…" help:"Sessions at the same time (default ${default})."`
-	Bytes    []int         `name:"bytes" default:"128,1024,10240,65536,1048576" placeholder:"N,…" help:"Bytes of the results' text (default ${default})."`
-	Events   int           `default:"20000" placeholder:"N" help:"Calls of 64 KiB over SSE, none of which may fail (default ${default})."`
-	Layers   bool          `help:"Measure pellucid up instead, one layer after the other switched on, over HTTP."`
+	Rounds   int           `default:"5" placeholder:"N" help:"Number of rounds; in each round every way is measured once (default ${default})."`
+	Slice    time.Duration `default:"100ms" placeholder:"TIME" help:"Time that each way runs in a round (default ${default})."`
+	Pause    time.Duration `placeholder:"TIME" help:"Pause of a session after each call (default: no pause, which loads the machine fully)."`
+	Sessions []int         `default:"1,8,32" placeholder:"N,…" help:"Number of sessions at the same time (default ${default})."`
+	Bytes    []int         `name:"bytes" default:"128,1024,10240,65536,1048576" placeholder:"N,…" help:"Length of the results' text in bytes (default ${default})."`
+	Events   int           `default:"20000" placeholder:"N" help:"Number of calls of 64 KiB over SSE; each must succeed (default ${default})."`
+	Layers   bool          `help:"Measure pellucid up over HTTP instead, and switch on one layer after the other."`
 
 	// What the processes of a measurement are started with.
 	Play     string   `hidden:""`
@@ -35,20 +35,18 @@ type benchGatewayCmd struct {
 }
 
 func (benchGatewayCmd) Help() string {
-	return `A client calls a tool directly, through Go's httputil.ReverseProxy (over pipes:
-through a process that copies bytes), through Pellucid's codec without a look at
-what passes, and through the gateway with every deterministic check, record and
-metric on. Each way is a process of its own, all are in front of the same server
-and take turns. CPU and RSS are the proxy's; added is beside the direct way. With
---layers the gateway is pellucid up, as its configuration makes it: everything off,
-then with admission, evidence, a policy and the classifier that watches, each on top of
-the one before; and with evidence required.
-Every target is printed as met or not met; on a machine that is busy otherwise
-the figures say little. Exit code 1: a call failed.`
+	return `A client calls a tool in four ways: directly; through Go's httputil.ReverseProxy (over pipes:
+through a process that copies bytes); through Pellucid's codec without any check; and through the
+gateway with every deterministic check, record and metric. Each way is a process of its own. All
+are in front of the same server and take turns. CPU and RSS are those of the proxy; "added" is
+relative to the direct way. With --layers the gateway is pellucid up with its configuration:
+everything off; then with admission, evidence, a policy and the classifier in shadow mode, each
+on top of the one before; and with required evidence. Every target is printed as met or not met.
+The figures mean little on a machine that is busy with other work. Exit code 1: a call failed.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *benchGatewayCmd) Validate() error {
+func (c *benchGatewayCmd) validate() error {
 	switch {
 	case c.Play != "" && !speed.IsRole(c.Play) && speed.LayerConfig(c.Play) == "":
 		return errors.New("no such role")

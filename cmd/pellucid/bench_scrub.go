@@ -13,19 +13,19 @@ import (
 
 type benchScrubCmd struct {
 	JSON   bool          `name:"json" help:"Print {\"cases\": [{\"name\", \"ns\", \"memcpy_ratio\", \"mb_per_s\", \"allocs\"}]}."`
-	Rounds int           `default:"11" placeholder:"N" help:"Rounds; a figure is the median of them (default ${default})."`
-	Slice  time.Duration `default:"4ms" placeholder:"TIME" help:"How long each case runs in a round (default ${default})."`
+	Rounds int           `default:"11" placeholder:"N" help:"Number of rounds; a figure is their median (default ${default})."`
+	Slice  time.Duration `default:"4ms" placeholder:"TIME" help:"Time that each case runs in a round (default ${default})."`
 }
 
 func (benchScrubCmd) Help() string {
-	return `Every text has 2,000 bytes and is cleaned under each profile. Beside it stand,
-measured in turns with it in the same run: a copy of the same bytes (memcpy),
-the normaliser of golang.org/x/text alone (norm.NFKC), and a pipeline of that, a
-replacer and regular expressions as one would write it from libraries (naive).`
+	return `Every text has 2,000 bytes and is cleaned under each profile. Three other operations are measured
+in turns with it: a copy of the same bytes (memcpy), the normaliser of golang.org/x/text alone
+(norm.NFKC), and a pipeline of that, a replacer and regular expressions, as one would build it from
+libraries (naive).`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *benchScrubCmd) Validate() error {
+func (c *benchScrubCmd) validate() error {
 	if c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > time.Second {
 		return errors.New("--rounds must be 1 to 1000, --slice at most 1s")
 	}

@@ -18,36 +18,36 @@ import (
 type ccrCmd struct {
 	Analyze   ccrAnalyzeCmd   `cmd:"" help:"Find the piece of a saved context that took control of the model."`
 	Calibrate ccrCalibrateCmd `cmd:"" help:"Measure how reliably a model repeats itself."`
-	Replay    ccrReplayCmd    `cmd:"" help:"Derive the verdict of a record again, without a model, byte for byte."`
+	Replay    ccrReplayCmd    `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model."`
 	Verify    ccrVerifyCmd    `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
-	Rerun     ccrRerunCmd     `cmd:"" help:"Ask the model everything again that a record says was asked."`
-	Bench     ccrBenchCmd     `cmd:"" help:"Measure on recorded runs and simulated models, beside published methods."`
+	Rerun     ccrRerunCmd     `cmd:"" help:"Ask the model every question of a record again."`
+	Bench     ccrBenchCmd     `cmd:"" help:"Measure the method on recorded runs and simulated models, beside published methods."`
 }
 
 // ccrContext says which context is meant.
 type ccrContext struct {
-	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,run" default:"" help:"What CONTEXT is: openai-chat, openai-responses, anthropic-messages, or run, a recorded run. Without it: what it looks like."`
-	Turn       int      `default:"-1" help:"Of a recorded run: the turn of the model to explain, from 0. Without it: the last one that proposed something privileged."`
-	Answer     string   `completion:"files" placeholder:"FILE" help:"The answer to be explained, as the provider sent it. Without it: what the run says, or what the model is asked for first."`
-	Tools      string   `completion:"files" placeholder:"FILE" help:"JSON array of the tools, for a context that was saved without."`
-	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation. Without any: every tool whose name does not begin with get, list, read, search or the like."`
+	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,run" default:"" help:"Format of CONTEXT: openai-chat, openai-responses, anthropic-messages, or run for a recorded run (default: detected)."`
+	Turn       int      `default:"-1" help:"For a recorded run: number of the turn to explain, from 0 (default: the last turn that proposed a privileged call)."`
+	Answer     string   `completion:"files" placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
+	Tools      string   `completion:"files" placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
+	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation (default: every tool whose name does not begin with get, list, read, search or the like)."`
 }
 
 // ccrModel says who answers.
 type ccrModel struct {
 	URL   string `name:"url" placeholder:"URL" help:"Base URL of the model's endpoint, such as http://127.0.0.1:11434/v1."`
-	Model string `placeholder:"NAME" help:"Model to ask (default: what the context says)."`
-	API   string `name:"api" enum:",chat,responses,messages" default:"" help:"Wire format of the endpoint: chat, responses or messages (default: that of the context, which it has to be)."`
+	Model string `placeholder:"NAME" help:"Model to ask (default: the model that the context names)."`
+	API   string `name:"api" enum:",chat,responses,messages" default:"" help:"Wire format of the endpoint: chat, responses or messages. It must be the format of the context, which is the default."`
 	Key   string `placeholder:"REF" help:"Reference to the endpoint's key: env:NAME or file:PATH."`
 
-	Oracle string `placeholder:"KIND:FILE" help:"Instead of an endpoint: replay:FILE, a cassette of an earlier --tape, or script:FILE, answers by what the request holds."`
-	Tape   string `placeholder:"FILE" help:"Write every exchange down, for --oracle replay: it holds the whole context."`
+	Oracle string `placeholder:"KIND:FILE" help:"Take the answers from a file instead of an endpoint: replay:FILE (written by --tape) or script:FILE (answers by the text of the request)."`
+	Tape   string `placeholder:"FILE" help:"Write every exchange into this file, for --oracle replay. The file contains the whole context."`
 
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (m *ccrModel) Validate() error {
+func (m *ccrModel) validate() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
 	case m.Oracle == "" && m.URL == "":

@@ -21,15 +21,15 @@ import (
 type ccrAnalyzeCmd struct {
 	ccrContext
 	ccrModel
-	Calibration string        `completion:"files" placeholder:"FILE" help:"What ccr calibrate measured of this model."`
-	Full        bool          `help:"Ask for every segment under every perturbation as well, for the metrics."`
-	Calls       int           `placeholder:"N" help:"Most calls (default: 12, with --full 200)."`
-	Tokens      int64         `placeholder:"N" help:"Most tokens (default: 3 times what the context costs, with --full 100 times)."`
-	Time        time.Duration `default:"60s" help:"Longest time."`
-	Concurrency int           `default:"4" help:"Calls at the same time."`
-	Seed        uint64        `help:"Of everything that is drawn."`
-	Record      string        `placeholder:"FILE" help:"Write the evidence: ccr replay derives the verdict from it again."`
-	HTML        string        `name:"html" placeholder:"FILE" help:"Write the report as one HTML file, with the picture."`
+	Calibration string        `completion:"files" placeholder:"FILE" help:"File that ccr calibrate wrote for this model."`
+	Full        bool          `help:"Also ask about every segment under every perturbation, for the metrics."`
+	Calls       int           `placeholder:"N" help:"Maximum number of calls (default: 12; with --full 200)."`
+	Tokens      int64         `placeholder:"N" help:"Maximum number of tokens (default: 3 times those of the context; with --full 100 times)."`
+	Time        time.Duration `default:"60s" help:"Maximum time."`
+	Concurrency int           `default:"4" help:"Number of calls at the same time."`
+	Seed        uint64        `help:"Seed of all random choices."`
+	Record      string        `placeholder:"FILE" help:"Write the evidence into this file, for ccr replay."`
+	HTML        string        `name:"html" placeholder:"FILE" help:"Write the report, with the picture, into this HTML file."`
 	JSON        bool          `name:"json" help:"Print the report as JSON."`
 	Context     string        `arg:"" completion:"files" help:"Saved context, or recorded run; - is standard input."`
 
@@ -39,11 +39,11 @@ type ccrAnalyzeCmd struct {
 }
 
 func (ccrAnalyzeCmd) Help() string {
-	return `A context is a request as it was sent to a provider, with its tools. The model is asked
-again with pieces of it withheld, and what matters is whether the same action recurs.
-Nothing is carried out: calls that the model proposes are compared and dropped. The digest
-of the evidence goes into the ledger of --db, where one has begun. Exit
-codes: 0 every action may be carried out, 1 one must not, or nothing could be decided.`
+	return `A context is a request as it was sent to a provider, with its tools. The model is asked again
+with pieces of the context withheld. The question is whether the model still proposes the same
+action. No action is carried out: the proposed calls are compared and dropped. The digest of the
+evidence goes into the ledger of --db, if that ledger exists. Exit codes: 0 every action may be
+carried out, 1 one must not, or the runs could not decide.`
 }
 
 func (c *ccrAnalyzeCmd) Run(e *env) error {

@@ -19,19 +19,19 @@ import (
 type ccrBenchCmd struct {
 	Traces []string `sep:"none" completion:"files" placeholder:"FILE" help:"Files of recorded runs, JSON lines or zstd (default: the development set in the test data)."`
 	Data   string   `env:"PELLUCID_DATA" default:"../shared/data" placeholder:"DIR" help:"The folder that holds agentdojo-traces/ (default ${default}, or $$${env})."`
-	Tracks string   `placeholder:"LETTERS" help:"Measure these tracks alone, such as AB: A recorded pairs, B replicates, C real contexts, D synthetic, E cost, G evidence."`
-	Full   bool     `help:"Every context, and more trials of each synthetic case."`
-	Seed   uint64   `help:"Of everything that is drawn. The same seed gives the same figures."`
-	Models bool     `help:"Print every row: each model, signal, size and noise. JSON has them always."`
+	Tracks string   `placeholder:"LETTERS" help:"Measure only these tracks, such as AB: A recorded pairs, B replicates, C real contexts, D synthetic, E cost, G evidence."`
+	Full   bool     `help:"Measure every context, and more trials of each synthetic case."`
+	Seed   uint64   `help:"Seed of all random choices. The same seed gives the same figures."`
+	Models bool     `help:"Print every row: each model, signal, size and noise. --json always prints them."`
 	Live   string   `placeholder:"URL" help:"Print how to measure attack success, utility and false alarms against this live endpoint; the tables here claim none of these."`
 	JSON   bool     `name:"json" help:"Print everything as JSON: curves, manifest, intervals."`
 }
 
 func (ccrBenchCmd) Help() string {
-	return `What each track measures, and the format of the traces, stands in
-docs/spec/counterfactual.md. No model is asked. The thresholds were fixed on the banking
-and slack suites of AgentDojo's published runs, and are no options. Exit codes: 0 every
-target was reached, 1 one was missed, or there is no trace.`
+	return `docs/spec/counterfactual.md says what each track measures, and has the format of the traces. No
+model is asked. The thresholds were fixed on the banking and slack suites of AgentDojo's
+published runs, and cannot be set. Exit codes: 0 every target was reached, 1 one was missed,
+or no trace was found.`
 }
 
 // benchLive is what only a live endpoint can tell, and how.
@@ -48,7 +48,7 @@ run that goes past the guard. What the calls cost is up to the endpoint.
 `
 
 // Validate is called by kong; its error is one of usage.
-func (c *ccrBenchCmd) Validate() error {
+func (c *ccrBenchCmd) validate() error {
 	if strings.Trim(c.Tracks, "ABCDEG") != "" {
 		return errors.New("--tracks: want letters of A, B, C, D, E and G")
 	}

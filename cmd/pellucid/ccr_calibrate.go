@@ -17,19 +17,18 @@ import (
 type ccrCalibrateCmd struct {
 	ccrContext
 	ccrModel
-	Answers int      `default:"5" help:"Answers to each context; pairs of them tell how often an action recurs."`
-	Out     string   `short:"o" placeholder:"FILE" help:"Calibration to write; without it standard output."`
-	Context []string `arg:"" completion:"files" help:"Saved contexts in which the model proposes something privileged. The more, and the more unlike, the better."`
+	Answers int      `default:"5" help:"Number of answers to each context; pairs of answers show how often an action recurs."`
+	Out     string   `short:"o" placeholder:"FILE" help:"File to write the calibration into (default: standard output)."`
+	Context []string `arg:"" completion:"files" help:"Saved contexts in which the model proposes a privileged call. More, and more different, contexts give a better calibration."`
 }
 
 func (ccrCalibrateCmd) Help() string {
-	return `Every context is asked for several times, as it is. How often an action of one answer
-recurs in another one bounds from below how reliably the model repeats itself; how often
-it recurs in answers to another context bounds from above how often it comes of nothing.
-The calibration is bound to the model's id and fingerprint: an answer by another one ends
-its use. One context tells the first only. Exit codes: 0 done; 1 failed, or a file cannot
-be read or written; 2 wrong usage; 3 the key cannot be read; 4 the model cannot be
-reached.`
+	return `Asks the model several times for each context, unchanged. How often an action recurs in the
+answers to the same context shows how reliably the model repeats itself. How often it recurs
+in the answers to another context shows how often it appears without a cause; this needs at least
+two contexts. The calibration is valid for one model id and fingerprint: an answer of another
+model ends its use. Exit codes: 0 done; 1 failed, or a file cannot be read or written; 2 wrong
+usage; 3 the key cannot be read; 4 the model cannot be reached.`
 }
 
 func (c *ccrCalibrateCmd) Run(e *env) error {

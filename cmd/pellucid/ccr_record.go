@@ -21,10 +21,9 @@ type ccrReplayCmd struct {
 }
 
 func (ccrReplayCmd) Help() string {
-	return `The verdict follows from the answers that the record holds. It is derived again by the
-same code, without a model, and has to be the same bytes. Who signed the record is
-another question: see ccr verify. Exit codes: 0 it follows; 1 it does not, or the file
-cannot be read.`
+	return `The verdict follows from the answers in the record. The same code computes it again, without a
+model, and compares the bytes. ccr verify checks who signed the record. Exit codes: 0 the
+verdict follows; 1 it does not, or the file cannot be read.`
 }
 
 // replay derives the verdict of the record of that name again.
@@ -62,14 +61,14 @@ func (c *ccrReplayCmd) Run(e *env) error {
 // for.
 type ccrVerifyCmd struct {
 	ledgerVerifyCmd
-	Record string `completion:"files" placeholder:"FILE" help:"Replay this evidence as well: ccr replay."`
+	Record string `completion:"files" placeholder:"FILE" help:"Also replay this evidence, as ccr replay does."`
 }
 
 func (ccrVerifyCmd) Help() string {
-	return `Signatures, inclusion and consistency of the log are checked as ledger verify does; with
---record, that the verdict of the evidence follows from its answers, and that a record of
-the ledger in the store has its digest. Exit codes: 0
-all holds; 1 something does not, or a file cannot be read; 4 the store cannot be reached.`
+	return `Checks signatures, inclusion and consistency of the log, as ledger verify does. With --record it
+also checks that the verdict of the evidence follows from its answers, and that a record of the
+ledger in the store has the digest of the evidence. Exit codes: 0 all checks passed; 1 a check
+failed, or a file cannot be read; 4 the store cannot be reached.`
 }
 
 func (c *ccrVerifyCmd) Run(e *env) error {
@@ -102,14 +101,14 @@ type ccrRerunCmd struct {
 	ccrModel
 	JSON    bool   `name:"json" help:"Print the outcome as JSON."`
 	Record  string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it."`
-	Context string `arg:"" completion:"files" help:"The context that it is about."`
+	Context string `arg:"" completion:"files" help:"File of the context that the evidence is about."`
 }
 
 func (ccrRerunCmd) Help() string {
-	return `Every question of the record is put to the model once more, and what recurs is compared
-with what recurred then. A model that is not deterministic agrees with itself in part
-only: the interval says how much was seen. Exit codes: 0 done, 1 the record does not
-hold, or is of another context.`
+	return `Asks the model every question of the record again, and compares the answers with those of the
+record. A model that is not deterministic agrees with itself only in part: the interval says how
+sure the result is. Exit codes: 0 done, 1 the record is not valid, or belongs to another
+context.`
 }
 
 // A rerunReport is what --json prints.

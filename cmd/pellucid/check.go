@@ -24,21 +24,21 @@ import (
 
 // checkCmd looks at what servers say of themselves before a client does.
 type checkCmd struct {
-	Server  string        `placeholder:"NAME" help:"Only the server of this name; with a command, what people call it; with --surface, the server whose pin it is compared with."`
-	Surface string        `completion:"files" placeholder:"DUMP" help:"Check a saved surface and start nothing."`
-	Dump    string        `completion:"files" placeholder:"FILE" help:"Save the surface of the one server that is checked."`
-	Wide    bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, but for those of emoji and languages; with --no-wide only the 151 of the published set SUSPICIOUS_UNICODE, so that a text hidden in others counts as clean."`
-	Yes     bool          `short:"y" help:"Start what the configurations say without asking."`
-	NoPin   bool          `help:"Change no pin: compare with those that there are, and remember nothing."`
-	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, beside the harmless ones that it always gets; without a value it is passed on from this process."`
-	Timeout time.Duration `default:"2m" help:"How long a server gets to start and to say all it has to say."`
+	Server  string        `placeholder:"NAME" help:"Check only the server of this name. With a command: name of the server for people. With --surface: server whose pin the surface is compared with."`
+	Surface string        `completion:"files" placeholder:"DUMP" help:"Check this saved surface, and start no server."`
+	Dump    string        `completion:"files" placeholder:"FILE" help:"Save the surface of the server into this file; only one server may be checked."`
+	Wide    bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, except those that emoji and languages need. --no-wide rejects only the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
+	Yes     bool          `short:"y" help:"Start the configured servers without asking."`
+	NoPin   bool          `help:"Compare with the pins, but change none of them."`
+	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, in addition to the harmless ones that it always gets. Without a value, the value of this process is passed on."`
+	Timeout time.Duration `default:"2m" help:"Time limit for a server to start and to send its whole surface."`
 	JSON    bool          `name:"json" help:"Print the report as JSON."`
-	SARIF   string        `name:"sarif" completion:"files" placeholder:"FILE" help:"Write the findings into FILE as SARIF 2.1.0 too, for code scanning; - writes them, and nothing else, on standard output."`
-	Config  string        `short:"c" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up: its servers, unless others are named, and the model of its review."`
+	SARIF   string        `name:"sarif" completion:"files" placeholder:"FILE" help:"Also write the findings into FILE as SARIF 2.1.0, for code scanning; - writes them, and nothing else, to standard output."`
+	Config  string        `short:"c" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up. It names the servers to check, unless the command line does, and the model of the review."`
 	Review  reviewFlags   `embed:""`
 	pinDB
 
-	Args []string `arg:"" optional:"" name:"file" completion:"files" help:"Configurations of clients, or saved surfaces; -- and a command instead checks that one."`
+	Args []string `arg:"" optional:"" name:"file" completion:"files" help:"Configurations of clients, or saved surfaces. Instead of files: -- and the command of one server."`
 
 	files, command []string
 	typed          bool         // there was a --
@@ -46,20 +46,19 @@ type checkCmd struct {
 }
 
 func (checkCmd) Help() string {
-	return `Starts or reaches each server, lists everything that it says of itself, calls no tool,
-and ends it: every server of the user's own clients and of the project here, those of
-FILE, or the one command behind --. Hidden text rejects a server. What a server said
-when it was first seen is pinned; what differs later waits for pellucid pins. Wording
-that manipulates and names that another server has are told and decide nothing. With
---review-model, or a review in --config, a language model judges the words too: it gets
-them as data, and no tools, and anything but its bare OK rejects. An OK is remembered,
-so that an unchanged server costs no second question. Before a command of a
-configuration is started it is shown and asked about; what a file has disabled is
-skipped unless --server names it. The text
-of a report is third-party text: read it, and do not paste it into a model. Exit codes: 0
-clean; 1 failed, a file cannot be read or nothing was checked; 2 wrong usage, or no terminal
-to ask at; 3 a file is no configuration, and no saved surface; 10 changed; 11 rejected; 12 a
-server cannot be reached; of several the first in the order 11, 10, 12.`
+	return `Starts or reaches each server, lists everything that it says of itself, calls no tool, and
+ends it. The servers are those of FILE, or the one command after --; by default all servers of
+this user's clients and of the project in this directory. Hidden text rejects a server. What a
+server says at first is pinned; later changes wait for pellucid pins. Wording that
+manipulates, and names that another server has too, are reported; they reject nothing. With
+--review-model, or a review in --config, a language model judges the words too. It gets them
+as data, and no tools. Any answer other than OK rejects the server. An OK is stored, so that
+an unchanged server is not judged again. A command of a configuration is shown, and started
+only after confirmation. A server that a file has disabled is skipped unless --server names it.
+The text of a report is third-party text: read it, and do not paste it into a model. Exit codes:
+0 clean; 1 failed, a file cannot be read or nothing was checked; 2 wrong usage, or no terminal
+for the confirmation; 3 a file is neither a configuration nor a saved surface; 10 changed; 11
+rejected; 12 a server cannot be reached. If several apply, the first of 11, 10, 12.`
 }
 
 // Run checks servers one after the other.

@@ -13,13 +13,13 @@ import (
 
 // reviewFlags say which model makes pass 2.
 type reviewFlags struct {
-	Model     string        `name:"review-model" placeholder:"NAME" help:"Have this language model judge the words of every server. Whatever is not its bare OK rejects."`
-	URL       string        `name:"review-url" placeholder:"URL" help:"Where it is: https://api.openai.com/v1, https://api.anthropic.com/v1, http://127.0.0.1:11434/v1."`
-	API       string        `name:"review-api" placeholder:"FORMAT" help:"What is spoken there: openai-chat (default), openai-responses or anthropic."`
-	Key       string        `name:"review-key" placeholder:"env:NAME|file:PATH" help:"Where its key is; without it none is sent."`
-	Reasoning bool          `name:"review-reasoning" help:"It is a reasoning model, which takes no temperature."`
-	Timeout   time.Duration `name:"review-timeout" placeholder:"TIME" help:"How long it gets for one answer (default: 2m)."`
-	Tokens    int           `name:"review-tokens" placeholder:"N" help:"How many tokens the review of one server may cost (default: 2000000)."`
+	Model     string        `name:"review-model" placeholder:"NAME" help:"Ask this language model to judge the words of every server. Any answer other than OK rejects the server."`
+	URL       string        `name:"review-url" placeholder:"URL" help:"URL of the model: https://api.openai.com/v1, https://api.anthropic.com/v1, http://127.0.0.1:11434/v1."`
+	API       string        `name:"review-api" placeholder:"FORMAT" help:"API of the model: openai-chat (default), openai-responses or anthropic."`
+	Key       string        `name:"review-key" placeholder:"env:NAME|file:PATH" help:"Reference to the key of the model: env:NAME or file:PATH (default: no key is sent)."`
+	Reasoning bool          `name:"review-reasoning" help:"The model is a reasoning model, which accepts no temperature."`
+	Timeout   time.Duration `name:"review-timeout" placeholder:"TIME" help:"Time limit for one answer of the model (default: 2m)."`
+	Tokens    int           `name:"review-tokens" placeholder:"N" help:"Maximum number of tokens for the review of one server (default: 2000000)."`
 }
 
 // given reports whether there is any.

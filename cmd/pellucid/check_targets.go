@@ -69,7 +69,7 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 		return nil, err
 	}
 	k.Exit = func(int) {}
-	if _, err := k.Parse(args); err != nil {
+	if _, err := parse(k, args); err != nil {
 		return nil, err
 	}
 	w := &c.Wrap
@@ -79,5 +79,5 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 	case len(w.Command) > 0 && strings.HasPrefix(w.Command[0], "-"):
 		return nil, errors.New("check: wrap: unknown flag")
 	}
-	return &preflight.Wrapped{Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
+	return &preflight.Wrapped{Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Bearer: w.Bearer, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
 }

@@ -17,21 +17,21 @@ import (
 )
 
 type classifyCmd struct {
-	With   []string `default:"local" placeholder:"NAME,…" help:"Classifiers of the configuration; local is the model that comes with the program, and the default."`
-	Config string   `short:"c" placeholder:"FILE" completion:"files" help:"Configuration that says what the names are (default: pellucid.yaml here, if another name than local is wanted)."`
+	With   []string `default:"local" placeholder:"NAME,…" help:"Names of classifiers in the configuration. local, the default, is the model inside this program."`
+	Config string   `short:"c" placeholder:"FILE" completion:"files" help:"Configuration that defines the names (default: pellucid.yaml in this directory, where a name other than local is given)."`
 	JSON   bool     `name:"json" xor:"form" help:"Print the verdicts as JSON."`
 	JSONL  bool     `name:"jsonl" xor:"form" help:"Read JSON lines and print them with a member \"score\", of the text under --key."`
-	Key    string   `default:"text" placeholder:"NAME" help:"The member that --jsonl has judged."`
-	File   string   `arg:"" optional:"" completion:"files" help:"The text; standard input if absent or -."`
+	Key    string   `default:"text" placeholder:"NAME" help:"Name of the member that --jsonl judges."`
+	File   string   `arg:"" optional:"" completion:"files" help:"File of the text (default, or -: standard input)."`
 }
 
 func (classifyCmd) Help() string {
-	return `Says how much a text looks like an injection, from 0 to 1, as classifiers see it: the
-text is normalised first, as the gateway does it. A row of --jsonl gains "score", the
-highest; "flagged", whether one of them flags it; and "scores", by name. A low score
-says little: docs/spec/classify.md says what a classifier can and cannot do. Exit codes:
-0 judged, also where it is flagged; 1 the input cannot be read, or was not judged (a row
-then has a member "error"); 2 wrong usage; 3 bad configuration.`
+	return `Prints how much a text looks like an injection, from 0 to 1, by each classifier. The text is
+normalised first, as in the gateway. --jsonl adds to each row "score", the highest score;
+"flagged", whether a classifier flags the text; and "scores", by name. A low score does not
+mean that a text is harmless: docs/spec/classify.md says what a classifier can and cannot do.
+Exit codes: 0 judged, also where the text is flagged; 1 the input cannot be read, or was not
+judged (a row then has a member "error"); 2 wrong usage; 3 bad configuration.`
 }
 
 func (c *classifyCmd) Run(e *env) error {

@@ -20,35 +20,35 @@ import (
 // conformCmd scores any grounding adapter against the adversarial corpus.
 type conformCmd struct {
 	URL       string        `name:"url" help:"Streamable HTTP endpoint of the adapter."`
-	Feed      string        `default:"loaded" placeholder:"HOW" help:"How the adapter is fed: http=URL, command=CMD, or ${default}."`
+	Feed      string        `default:"loaded" placeholder:"HOW" help:"How to load attestations into the adapter: http=URL, command=CMD, or ${default}."`
 	FeedToken string        `placeholder:"REF" help:"Bearer token for http=URL: env:NAME or file:PATH."`
 	Token     string        `placeholder:"REF" help:"Bearer token for --url: env:NAME or file:PATH."`
 	Tool      string        `default:"ground" help:"Name of the adapter's tool."`
-	Scope     string        `enum:"literal,mixed" default:"literal" help:"Scope of confusable characters that the adapter is configured for: ${enum}."`
-	Policy    string        `enum:"replace,reject,flag" default:"replace" help:"Policy for them that it is configured for: ${enum}."`
-	Family    []string      `placeholder:"FAMILY" help:"Only the vectors of these families."`
-	Timeout   time.Duration `default:"30s" help:"How long the adapter may take over one query."`
-	Dump      bool          `help:"Print the signed attestations, one a line, and do nothing else: what an adapter is to be loaded with."`
+	Scope     string        `enum:"literal,mixed" default:"literal" help:"Scope of confusable characters in the configuration of the adapter: ${enum}."`
+	Policy    string        `enum:"replace,reject,flag" default:"replace" help:"Policy for confusable characters in the configuration of the adapter: ${enum}."`
+	Family    []string      `placeholder:"FAMILY" help:"Use only the vectors of these families."`
+	Timeout   time.Duration `default:"30s" help:"Time limit for one query."`
+	Dump      bool          `help:"Print the signed attestations, one per line, and do nothing else. Load them into the adapter yourself."`
 	JSON      bool          `name:"json" help:"Print the report as JSON: passed, failed, vectors[]."`
 
-	Command []string `arg:"" optional:"" passthrough:"" help:"The adapter's program and arguments, behind --."`
+	Command []string `arg:"" optional:"" passthrough:"" help:"The adapter's program and arguments, after --."`
 }
 
 func (conformCmd) Help() string {
-	return `Each vector of the corpus is fed as a signed attestation and asked for again; what
-comes back is held to the Veritas grounding RFC. The adapter has to take validators
-that it does not know (their keys are did:key) and the built-in consensus domains.
+	return `Loads each vector of the corpus into the adapter as a signed attestation, queries it, and
+checks the answer against the Veritas grounding RFC. The adapter must accept validators that
+it does not know (their keys are did:key) and the built-in consensus domains.
 
---feed says how it is fed. http=URL posts each attestation there; a reply 4xx, or one
-that says "accepted": false, refuses it. command=CMD runs CMD, whose words are parted
-by blanks, with each attestation on its standard input; exit code 0 accepts and 1
-refuses, and the first word of its output is the reason. loaded feeds nothing: what
---dump prints is there already. Exit codes: 0 every MUST passed, 1 one did not, 2
-wrong usage, 3 a token is missing, 4 the adapter is unreachable.`
+--feed says how to load attestations. http=URL posts each one there; a status of 4xx, or a reply
+with "accepted": false, means that it was refused. command=CMD runs CMD, split at
+blanks, with each attestation on its standard input; exit code 0 means accepted and 1
+refused, and the first word of its output is the reason. loaded loads nothing: the adapter
+already has what --dump prints. Exit codes: 0 every MUST passed, 1 one did not, 2
+wrong usage, 3 a token is missing, 4 the adapter cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *conformCmd) Validate() error {
+func (c *conformCmd) validate() error {
 	if len(c.Command) > 0 && c.Command[0] == "--" {
 		c.Command = c.Command[1:]
 	}

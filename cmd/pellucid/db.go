@@ -13,13 +13,13 @@ type stateDB struct {
 
 // pinDB says where the pins are.
 type pinDB struct {
-	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the pins: a postgres:// URL, or the path of an SQLite file (default: $$${env}; else pins of wrap and check are files in the state directory, and those of up are in its pellucid.db)."`
+	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the pins: a postgres:// URL, or the path of an SQLite file (default: $$${env}; else files in the state directory for wrap and check, and its pellucid.db for up)."`
 }
 
 // pinFlags say whose pins a person means.
 type pinFlags struct {
 	pinDB
-	Files bool `help:"Only pins in files of the state directory, which are those of wrap and check without --db."`
+	Files bool `help:"Use only the pins in files of the state directory: those that wrap and check write without --db."`
 }
 
 func (f *pinFlags) places() install.PinPlaces { return install.PinPlaces{Db: f.DB, Files: f.Files} }

@@ -15,7 +15,7 @@ import (
 // demoCmd plays the demonstration: what make run shows.
 type demoCmd struct {
 	Show  demoShowCmd  `cmd:"" default:"1" help:"Play the demonstration."`
-	Serve demoServeCmd `cmd:"" hidden:"" help:"Be the demonstration server, on standard input and output."`
+	Serve demoServeCmd `cmd:"" hidden:"" help:"Run the demonstration server on standard input and output."`
 }
 
 func (demoCmd) Help() string {
@@ -25,10 +25,10 @@ func (demoCmd) Help() string {
 }
 
 type demoServeCmd struct {
-	Results bool `help:"Only tools whose results are poisoned, none whose description is."`
+	Results bool `help:"Offer only tools whose results are poisoned, and no tool whose description is."`
 }
 
-func (c demoServeCmd) Run() error { return demo.Serve(context.Background(), c.Results) }
+func (c demoServeCmd) Run(*env) error { return demo.Serve(context.Background(), c.Results) }
 
 type demoShowCmd struct{}
 

@@ -8,7 +8,7 @@ import (
 )
 
 type doctorCmd struct {
-	Config string `short:"c" completion:"files" placeholder:"FILE" help:"Configuration to check (default: pellucid.yaml, if there is one)."`
+	Config string `short:"c" completion:"files" placeholder:"FILE" help:"Configuration to check (default: pellucid.yaml, if it exists)."`
 	storeDB
 	JSON bool `name:"json" help:"Print the findings as JSON."`
 }

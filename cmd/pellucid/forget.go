@@ -14,8 +14,8 @@ import (
 
 type forgetCmd struct {
 	storeDB
-	Principal string `required:"" placeholder:"NAME" help:"The principal, as the token file or the issuer names it, or the reviewer, as --by named them."`
-	Yes       bool   `short:"y" help:"Do not ask."`
+	Principal string `required:"" placeholder:"NAME" help:"Name of the principal, as in the token file or from the issuer; or of the reviewer, as given by --by."`
+	Yes       bool   `short:"y" help:"Do not ask for confirmation."`
 	JSON      bool   `name:"json" help:"Print the result as JSON."`
 }
 
@@ -29,7 +29,7 @@ Exit codes: 0 done; 1 records wait for a key that is not here; 2 wrong usage, or
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *forgetCmd) Validate() error {
+func (c *forgetCmd) validate() error {
 	if strings.TrimSpace(c.Principal) == "" {
 		return errors.New("--principal: the name is empty")
 	}

@@ -13,11 +13,11 @@ import (
 
 // groundCmd is the Veritas grounding adapter and what its operator needs.
 type groundCmd struct {
-	Serve   groundServeCmd   `cmd:"" help:"Answer queries over MCP, and take attestations."`
+	Serve   groundServeCmd   `cmd:"" help:"Answer queries over MCP, and accept attestations."`
 	Import  groundImportCmd  `cmd:"" help:"Check attestations and store them."`
-	Query   groundQueryCmd   `cmd:"" help:"Ask the store, without a server."`
-	Retract groundRetractCmd `cmd:"" help:"Withdraw a source or an attestation, and what depends on it."`
-	Reverse groundReverseCmd `cmd:"" help:"Take a retraction back."`
+	Query   groundQueryCmd   `cmd:"" help:"Query the store, without a server."`
+	Retract groundRetractCmd `cmd:"" help:"Retract a source or an attestation, and everything that depends on it."`
+	Reverse groundReverseCmd `cmd:"" help:"Reverse a retraction."`
 	Export  groundExportCmd  `cmd:"" help:"Print what the store holds, as JSON lines."`
 }
 
@@ -32,7 +32,7 @@ type groundRules struct {
 	Policy  string   `enum:"replace,reject,flag" default:"replace" help:"@ground.policy"`
 	Scope   string   `enum:"literal,mixed" default:"literal" help:"@ground.scope"`
 	Domains string   `placeholder:"FILE" help:"@ground.domains"`
-	Verdict []string `placeholder:"NAME" help:"Verdict that is known beside the built-in ones; may be repeated."`
+	Verdict []string `placeholder:"NAME" help:"Verdict to accept in addition to the built-in ones; may be repeated."`
 	DIDWeb  bool     `name:"did-web" help:"@ground.did_web"`
 
 	DangerouslyIngestUntyped bool `help:"@ground.dangerously_ingest_untyped"`

@@ -41,19 +41,19 @@ func (c *groundReverseCmd) Run(e *env) error { return c.send(e, ground.Reverse) 
 // eventFlags are those of a cascade event.
 type eventFlags struct {
 	groundDB
-	Reason string    `placeholder:"TEXT" help:"Why, for people. It is third-party text to its readers."`
-	Key    string    `placeholder:"FILE" completion:"files" help:"The key, as attest keygen wrote it; the operator's own if absent."`
-	Method string    `placeholder:"DID-URL" help:"Where the key is published, if not as its did:key."`
-	At     time.Time `placeholder:"TIME" help:"When it happened (RFC 3339); now if absent."`
-	Issuer []string  `sep:"none" placeholder:"DID" help:"Issuer whose events are believed in this store, as for serve; may be repeated."`
-	URL    string    `name:"url" help:"Post the event there, such as https://host/ground/events, instead of writing to the store."`
+	Reason string    `placeholder:"TEXT" help:"Reason, for people. Readers get it as third-party text."`
+	Key    string    `placeholder:"FILE" completion:"files" help:"File of the key, as attest keygen wrote it (default: the operator's key)."`
+	Method string    `placeholder:"DID-URL" help:"Identifier under which the key is published, if not its did:key."`
+	At     time.Time `placeholder:"TIME" help:"Time of the event (RFC 3339; default: now)."`
+	Issuer []string  `sep:"none" placeholder:"DID" help:"Issuer whose events this store accepts, as for serve; may be repeated."`
+	URL    string    `name:"url" help:"Post the event to this URL, such as https://host/ground/events, instead of writing to the store."`
 	Token  string    `placeholder:"REF" help:"Bearer token for --url: env:NAME or file:PATH."`
 	JSON   bool      `name:"json" help:"Print the receipt as JSON."`
 	Target string    `arg:"" help:"IRI of a source, or the id or hash (sha256:…) of an attestation."`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *eventFlags) Validate() error {
+func (c *eventFlags) validate() error {
 	switch {
 	case c.Token != "" && c.URL == "":
 		return errors.New("--token is for --url")

@@ -15,8 +15,8 @@ import (
 
 type groundExportCmd struct {
 	groundDB
-	After uint64 `placeholder:"CURSOR" help:"Only what was stored after this cursor, as a line of an earlier export names it."`
-	Limit int    `placeholder:"N" help:"Greatest number of lines; all if absent."`
+	After uint64 `placeholder:"CURSOR" help:"Print only what was stored after this cursor, which a line of an earlier export contains."`
+	Limit int    `placeholder:"N" help:"Maximum number of lines (default: all)."`
 }
 
 func (groundExportCmd) Help() string {
@@ -28,7 +28,7 @@ configuration, 4 the store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *groundExportCmd) Validate() error {
+func (c *groundExportCmd) validate() error {
 	if c.Limit < 0 {
 		return errors.New("--limit must not be negative")
 	}

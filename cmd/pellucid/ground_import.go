@@ -16,10 +16,10 @@ import (
 type groundImportCmd struct {
 	groundDB
 	groundRules
-	Format string `enum:"attestation,climate-fever,claimreview" default:"attestation" help:"What the file holds: ${enum}."`
-	Domain string `placeholder:"DOMAIN" help:"Consensus domain of what is signed here; scientific-default for climate-fever, journalism-default for claimreview if absent."`
-	JSON   bool   `name:"json" help:"Print what became of every entry, as JSON lines, once it is stored."`
-	File   string `arg:"" optional:"" completion:"files" help:"The file, which may be gzipped; standard input if absent or -."`
+	Format string `enum:"attestation,climate-fever,claimreview" default:"attestation" help:"Format of the file: ${enum}."`
+	Domain string `placeholder:"DOMAIN" help:"Consensus domain of the attestations that are signed here (default: scientific-default for climate-fever, journalism-default for claimreview)."`
+	JSON   bool   `name:"json" help:"Print the result for every entry, as JSON lines, once it is stored."`
+	File   string `arg:"" optional:"" completion:"files" help:"The file, which may be gzipped (default, or -: standard input)."`
 }
 
 func (groundImportCmd) Help() string {

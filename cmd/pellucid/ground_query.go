@@ -16,12 +16,12 @@ import (
 type groundQueryCmd struct {
 	groundDB
 	groundRules
-	Domain     string   `placeholder:"DOMAIN" help:"Only what was said in this consensus domain."`
-	Profile    string   `placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) to compose the verdict by; every domain alike if absent."`
-	Validators string   `placeholder:"FILE" help:"Reputation of validators, and trust in them; all alike if absent."`
-	Limit      int      `default:"20" help:"Greatest number of attestations that are shown, up to 100."`
+	Domain     string   `placeholder:"DOMAIN" help:"Use only attestations of this consensus domain."`
+	Profile    string   `placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) of the verdict (default: every domain counts the same)."`
+	Validators string   `placeholder:"FILE" help:"File with the reputation of validators and the trust in them (default: all count the same)."`
+	Limit      int      `default:"20" help:"Maximum number of attestations to show, up to 100."`
 	JSON       bool     `name:"json" help:"Print the response envelope that a model's host would get."`
-	Text       []string `arg:"" help:"What to ask: words, topic:PATH, the hash of a claim, or the URN of a group."`
+	Text       []string `arg:"" help:"The query: words, topic:PATH, the hash of a claim, or the URN of a group."`
 }
 
 func (groundQueryCmd) Help() string {

@@ -17,20 +17,20 @@ import (
 
 type groundServeCmd struct {
 	Stdio bool   `help:"Speak MCP on standard input and output, instead of HTTP."`
-	HTTP  string `name:"http" placeholder:"ADDR" help:"Listen there (default 127.0.0.1:7420)."`
+	HTTP  string `name:"http" placeholder:"ADDR" help:"Address to listen on (default 127.0.0.1:7420)."`
 	groundDB
 	groundRules
 	Profile        []string `sep:"none" placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) that a query may name; may be repeated."`
 	DefaultProfile string   `placeholder:"ID" help:"@ground.default_profile"`
 	Validators     string   `placeholder:"FILE" completion:"files" help:"@ground.validators"`
-	Issuer         []string `sep:"none" placeholder:"DID" help:"Issuer whose cascade events are believed, beside this installation's operator; may be repeated."`
-	Tokens         string   `placeholder:"FILE" completion:"files" help:"Who has which bearer token and which scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
+	Issuer         []string `sep:"none" placeholder:"DID" help:"Issuer whose cascade events are accepted, in addition to the operator of this installation; may be repeated."`
+	Tokens         string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens with their principals and scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
 	Token          string   `placeholder:"REF" help:"One bearer token with all scopes: env:NAME or file:PATH."`
-	RequireToken   bool     `help:"Ask for a token for queries too."`
+	RequireToken   bool     `help:"Require a token for queries too."`
 	hostFlags
-	AllowOrigin []string `placeholder:"ORIGIN" help:"Origin whose pages may ask from a browser, such as https://app.example; may be repeated."`
-	Peer        []string `sep:"none" placeholder:"URL" help:"Take over the feed of another aggregator, such as https://host/ground/feed; may be repeated."`
-	PeerToken   []string `sep:"none" placeholder:"REF" help:"Bearer token for the peer at the same place of the line: env:NAME or file:PATH."`
+	AllowOrigin []string `placeholder:"ORIGIN" help:"Origin of web pages that may send queries from a browser, such as https://app.example; may be repeated."`
+	Peer        []string `sep:"none" placeholder:"URL" help:"Follow the feed of another aggregator, such as https://host/ground/feed; may be repeated."`
+	PeerToken   []string `sep:"none" placeholder:"REF" help:"Bearer token for the --peer of the same position: env:NAME or file:PATH."`
 	logFlags
 }
 
@@ -48,7 +48,7 @@ store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *groundServeCmd) Validate() error {
+func (c *groundServeCmd) validate() error {
 	switch {
 	case c.Stdio && (c.HTTP != "" || c.Tokens != "" || c.Token != "" || c.RequireToken || len(c.AllowHost)+len(c.AllowOrigin) > 0):
 		return errors.New("--stdio serves one client: --http, tokens, hosts and origins do not apply to it")

@@ -17,26 +17,26 @@ import (
 
 type guardCmd struct {
 	Config   string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store and evidence count here. What is said on the command line goes before it."`
-	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Listen there (default ${default})."`
-	Upstream string `placeholder:"URL" help:"The provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
+	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Address to listen on (default ${default})."`
+	Upstream string `placeholder:"URL" help:"URL of the provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
 	stateDB
 	Mode       string   `enum:"enforce,audit," default:"" help:"@guard.mode Default: enforce."`
 	Fail       string   `enum:"closed,open," default:"" help:"@guard.fail Default: closed."`
 	Buffer     bool     `help:"@guard.buffer"`
-	Pass       []string `sep:"none" placeholder:"ROUTE" help:"Route that is forwarded although nothing inspects its answers, such as 'GET /v1/files/*?limit&after'; may be repeated."`
-	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls need a verdict, whatever else is said; may be repeated."`
-	ReadOnly   []string `sep:"none" placeholder:"GLOB" help:"Tool that only looks; may be repeated."`
-	NoGuess    bool     `help:"Do not take tools for read-only whose name says so, or the surface that was approved."`
-	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is third-party text as well; may be repeated."`
+	Pass       []string `sep:"none" placeholder:"ROUTE" help:"Route to forward although its answers are not inspected, such as 'GET /v1/files/*?limit&after'; may be repeated."`
+	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls always need a verdict; may be repeated."`
+	ReadOnly   []string `sep:"none" placeholder:"GLOB" help:"Tool that only reads; may be repeated."`
+	NoGuess    bool     `help:"Do not treat a tool as read-only because of its name or its approved definition."`
+	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is third-party text too; may be repeated."`
 	Key        string   `placeholder:"REF" help:"@guard.key REF is env:NAME or file:PATH."`
-	Tokens     string   `placeholder:"FILE" completion:"files" help:"Who may ask, with which bearer token (scope guard:ask). Needs a key."`
+	Tokens     string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens of those who may use the guard (scope guard:ask). Needs a key."`
 	hostFlags
-	Calls      *int   `placeholder:"N" help:"Calls of the model that one decision may take (default 12)."`
-	Factor     *int   `placeholder:"N" help:"Tokens that one decision may take, as a multiple of what the held answer has cost (default 3)."`
-	Seconds    *int   `placeholder:"N" help:"Time that one decision may take (default 60)."`
-	Severity   *int   `placeholder:"N" help:"From this severity on (0 to 1000), a source is blamed and withheld (default 250)."`
+	Calls      *int   `placeholder:"N" help:"Maximum number of calls of the model for one decision (default 12)."`
+	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 3)."`
+	Seconds    *int   `placeholder:"N" help:"Time limit for one decision, in seconds (default 60)."`
+	Severity   *int   `placeholder:"N" help:"Severity (0 to 1000) from which a source is blamed and withheld (default 250)."`
 	Quarantine string `enum:"text,tool,server,off," default:"" help:"@guard.quarantine.scope Default: text."`
-	Workers    int    `placeholder:"N" help:"Run audits as jobs in the database, which has to be Postgres, and work on so many of them at the same time. Several guards share them, and one that dies loses none. Needs audit mode and a key."`
+	Workers    int    `placeholder:"N" help:"Number of audits to run at the same time as jobs in the database, which must be Postgres. Several guards share the jobs; another guard finishes those of a guard that ended. Needs audit mode and a key."`
 	logFlags
 }
 
@@ -52,7 +52,7 @@ Calls that wait for a person are in pellucid quarantine. Exit codes: 0 ended by 
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *guardCmd) Validate() error {
+func (c *guardCmd) validate() error {
 	for _, of := range []struct {
 		flag        string
 		n           *int

@@ -11,7 +11,7 @@ import (
 
 type hrefCmd struct {
 	JSON bool     `name:"json" help:"Print a JSON line for each URI."`
-	URIs []string `arg:"" name:"uri" help:"The URIs; - reads them from standard input, one a line."`
+	URIs []string `arg:"" name:"uri" help:"The URIs; - reads them from standard input, one per line."`
 }
 
 func (hrefCmd) Help() string {

@@ -22,11 +22,11 @@ import (
 // ledgerCmd is what a person asks of the record of decisions.
 type ledgerCmd struct {
 	Show       ledgerShowCmd       `cmd:"" help:"List records, or show one."`
-	Prove      ledgerProveCmd      `cmd:"" help:"Write the proof that a record stands in the log."`
-	Verify     ledgerVerifyCmd     `cmd:"" help:"Check the log, an exported one or a proof."`
+	Prove      ledgerProveCmd      `cmd:"" help:"Write the proof that the log contains a record."`
+	Verify     ledgerVerifyCmd     `cmd:"" help:"Check the log, an exported log, or a proof."`
 	Checkpoint ledgerCheckpointCmd `cmd:"" help:"Print the latest checkpoint, or the public keys."`
 	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files."`
-	Rotate     ledgerRotateCmd     `cmd:"" help:"Have another key sign from now on."`
+	Rotate     ledgerRotateCmd     `cmd:"" help:"Replace the key that signs the log."`
 }
 
 func (ledgerCmd) Help() string {
@@ -42,15 +42,15 @@ type ledgerDB struct {
 
 type ledgerShowCmd struct {
 	ledgerDB
-	Since    string `placeholder:"TIME" help:"Only records of this time or later: RFC 3339, or how long ago, as in 90m."`
-	Until    string `placeholder:"TIME" help:"Only records of before this time."`
-	Server   string `placeholder:"NAME" help:"Only of this server."`
-	Kind     string `placeholder:"KIND" help:"Only of this kind, as in docs/spec/evidence.md."`
-	Limit    int    `default:"100" help:"Greatest number of records that are listed, up to 1,000."`
-	Before   int64  `placeholder:"INDEX" help:"Only records in front of this one."`
-	Openings bool   `help:"With --json, the plain digests and the salt of each record as well. They are not for the public."`
+	Since    string `placeholder:"TIME" help:"List only records of this time or later: RFC 3339, or an age such as 90m."`
+	Until    string `placeholder:"TIME" help:"List only records from before this time."`
+	Server   string `placeholder:"NAME" help:"List only records of this server."`
+	Kind     string `placeholder:"KIND" help:"List only records of this kind (docs/spec/evidence.md)."`
+	Limit    int    `default:"100" help:"Maximum number of records to list, up to 1,000."`
+	Before   int64  `placeholder:"INDEX" help:"List only records before this one."`
+	Openings bool   `help:"With --json: also print the plain digests and the salt of each record. Do not publish them."`
 	JSON     bool   `name:"json" help:"Print one JSON object for each record, as JSON lines."`
-	ID       string `arg:"" optional:"" help:"Only this record: an evidence id."`
+	ID       string `arg:"" optional:"" help:"Evidence id of one record (default: list records)."`
 }
 
 func (ledgerShowCmd) Help() string {
@@ -84,8 +84,8 @@ func (c *ledgerShowCmd) Run(e *env) error {
 
 type ledgerCheckpointCmd struct {
 	ledgerDB
-	Keys bool `help:"Print the verifier keys of the log instead, the first first: give them to the verifier."`
-	JSON bool `name:"json" help:"Print both as JSON."`
+	Keys bool `help:"Print the public keys of the log instead, oldest first: give them to the verifier."`
+	JSON bool `name:"json" help:"Print the checkpoint and the keys as JSON."`
 }
 
 func (ledgerCheckpointCmd) Help() string {
@@ -113,8 +113,8 @@ func (c *ledgerCheckpointCmd) Run(e *env) error {
 
 type ledgerRotateCmd struct {
 	ledgerDB
-	Key  string `placeholder:"env:NAME|file:PATH" help:"The new key, PRIVATE+KEY+…, by reference (default: another one of the state directory)."`
-	Old  string `placeholder:"env:NAME|file:PATH" help:"The present key, where it is not one of the state directory."`
+	Key  string `placeholder:"env:NAME|file:PATH" help:"Reference to the new key, PRIVATE+KEY+… (default: a new key in the state directory)."`
+	Old  string `placeholder:"env:NAME|file:PATH" help:"Reference to the present key, where it is not in the state directory."`
 	JSON bool   `name:"json" help:"Print the result as JSON."`
 }
 

@@ -17,7 +17,7 @@ import (
 
 type ledgerProveCmd struct {
 	ledgerDB
-	ID string `arg:"" help:"Record: the evidence id that a placeholder or _meta names."`
+	ID string `arg:"" help:"Evidence id of the record, as a placeholder or _meta shows it."`
 }
 
 func (ledgerProveCmd) Help() string {
@@ -47,8 +47,8 @@ func (c *ledgerProveCmd) Run(e *env) error {
 
 type ledgerExportCmd struct {
 	ledgerDB
-	Openings bool   `help:"Write the plain digests and salts of the records too. They are not for the public."`
-	Dir      string `arg:"" completion:"files" help:"Directory, which must not exist or be empty."`
+	Openings bool   `help:"Also write the plain digests and salts of the records. Do not publish them."`
+	Dir      string `arg:"" completion:"files" help:"Directory to write into; it must be empty or not exist."`
 }
 
 func (ledgerExportCmd) Help() string {
@@ -69,14 +69,14 @@ func (c *ledgerExportCmd) Run(e *env) error {
 
 type ledgerVerifyCmd struct {
 	ledgerDB
-	Key      []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust, as ledger checkpoint --keys prints it. One is enough: the records name the later ones."`
+	Key      []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust, as ledger checkpoint --keys prints it. One is enough: the records contain the later ones."`
 	Witness  []string `sep:"none" placeholder:"VKEY" help:"Public key of a witness that must have cosigned the checkpoint."`
-	Quorum   int      `help:"How many of the witnesses must have; 0 stands for all."`
-	Older    []string `completion:"files" placeholder:"FILE" help:"A checkpoint that you kept: the log must have grown from it."`
-	Restored bool     `help:"The database was restored from a backup: forget the checkpoint that was remembered, and remember the present one."`
+	Quorum   int      `help:"Number of the witnesses that must have cosigned; 0 means all."`
+	Older    []string `completion:"files" placeholder:"FILE" help:"File of a checkpoint that you kept. The log must contain it."`
+	Restored bool     `help:"Accept that the database was restored from a back-up: replace the remembered checkpoint with the present one."`
 	Proof    string   `completion:"files" placeholder:"FILE" help:"Check this proof instead of a log."`
 	JSON     bool     `name:"json" help:"Print the report as JSON."`
-	Dir      string   `arg:"" optional:"" completion:"files" help:"Exported log; without it the log in the store is checked, and the store's own rows."`
+	Dir      string   `arg:"" optional:"" completion:"files" help:"Directory of an exported log (default: check the log in the store, and the rows of the store)."`
 }
 
 func (ledgerVerifyCmd) Help() string {
@@ -90,7 +90,7 @@ file cannot be read; 2 wrong usage; 4 the store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *ledgerVerifyCmd) Validate() error {
+func (c *ledgerVerifyCmd) validate() error {
 	switch {
 	case len(c.Key) == 0 && (c.Dir != "" || c.Proof != ""):
 		return errors.New("--key: say which key you trust: pellucid ledger checkpoint --keys prints the keys of the log")

@@ -6,7 +6,7 @@ import "github.com/pellucid-mcp/pellucid/platform/listen"
 
 // hostFlags say under which names clients reach a server of ours.
 type hostFlags struct {
-	AllowHost []string `placeholder:"HOST" help:"Name or address under which clients reach this server, if not that of loopback; may be repeated."`
+	AllowHost []string `placeholder:"HOST" help:"Host name or address by which clients reach this server, if not a loopback address; may be repeated."`
 }
 
 // check is listen.CheckHosts with these hosts.

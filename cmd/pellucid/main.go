@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -24,31 +25,31 @@ import (
 // and where that would be long, in others whose names begin with it: wrap_hold.go. The
 // rest belongs to several verbs: flags that they share, what they read and how they answer.
 type cli struct {
-	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary, with standard input and output as the client's end."`
+	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary; the client uses standard input and output."`
 	Up         upCmd         `cmd:"" help:"Serve every configured server behind the boundary, over HTTP."`
-	Check      checkCmd      `cmd:"" help:"Look at what servers say of themselves, before a client does."`
-	Pins       pinsCmd       `cmd:"" help:"Look at what servers say otherwise than before, and approve or block it."`
-	Protect    protectCmd    `cmd:"" help:"Put every server of an MCP client behind the boundary, in the client's own configuration."`
-	Scrub      scrubCmd      `cmd:"" help:"Text in, clean text out."`
-	Classify   classifyCmd   `cmd:"" help:"Say how much a text looks like an injection, as classifiers see it."`
-	Href       hrefCmd       `cmd:"" help:"Say whether a third party's URI is allowed, or why not."`
+	Check      checkCmd      `cmd:"" help:"Check what servers say of themselves, before a client uses them."`
+	Pins       pinsCmd       `cmd:"" help:"Review what servers have changed in what they say of themselves; approve or block it."`
+	Protect    protectCmd    `cmd:"" help:"Change an MCP client's configuration so that all its servers run behind the boundary."`
+	Scrub      scrubCmd      `cmd:"" help:"Clean third-party text, and show what was hidden in it."`
+	Classify   classifyCmd   `cmd:"" help:"Print how much a text looks like an injection, by the classifiers."`
+	Href       hrefCmd       `cmd:"" help:"Check a third party's URI: print whether it is allowed, or why not."`
 	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
-	Ground     groundCmd     `cmd:"" help:"Serve attestations to models, with a verdict composed of them, and keep the store."`
+	Ground     groundCmd     `cmd:"" help:"Serve attestations and a verdict to models, and manage their store."`
 	Conform    conformCmd    `cmd:"" help:"Score any grounding adapter against the adversarial corpus."`
-	Guard      guardCmd      `cmd:"" help:"Stand in front of a model's provider, and hold tool calls that third-party text has caused."`
-	Quarantine quarantineCmd `cmd:"" help:"Look at results that were held, and release or deny them."`
-	Policy     policyCmd     `cmd:"" help:"Try the rules of a policy."`
-	Trust      trustCmd      `cmd:"" help:"Show how far servers are trusted, and make the scores again of the log."`
-	Ledger     ledgerCmd     `cmd:"" help:"Look at the record of decisions, prove and verify it."`
-	Ccr        ccrCmd        `cmd:"" help:"Find the piece of a context that took control of a model, and measure how well."`
+	Guard      guardCmd      `cmd:"" help:"Run a proxy to a model's provider that holds tool calls caused by third-party text."`
+	Quarantine quarantineCmd `cmd:"" help:"Review held results: show, release or deny them."`
+	Policy     policyCmd     `cmd:"" help:"Test the rules of a policy."`
+	Trust      trustCmd      `cmd:"" help:"Show the trust scores of servers, or compute them again from the log."`
+	Ledger     ledgerCmd     `cmd:"" help:"Show, prove and verify the record of decisions."`
+	Ccr        ccrCmd        `cmd:"" help:"Find the piece of a context that took control of a model."`
 	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
 	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
 	Login      loginCmd      `cmd:"" help:"Log in to a remote server, by OAuth in a browser or on another device."`
 	Logout     logoutCmd     `cmd:"" help:"Revoke and remove the login to a remote server."`
-	Forget     forgetCmd     `cmd:"" help:"Erase what is kept of one principal or reviewer."`
-	Doctor     doctorCmd     `cmd:"" help:"Say whether this installation is as it should be."`
+	Forget     forgetCmd     `cmd:"" help:"Erase the stored data of one principal or reviewer."`
+	Doctor     doctorCmd     `cmd:"" help:"Check this installation."`
 	Store      storeCmd      `cmd:"" help:"Migrate and back up the store."`
-	Version    versionCmd    `cmd:"" help:"Say which versions this binary is made of."`
+	Version    versionCmd    `cmd:"" help:"Print the versions of this program and of its rules."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
 	Manual     manualCmd     `cmd:"" hidden:"" help:"Write the manual pages into a folder, for packages."`
 }
@@ -79,11 +80,11 @@ func run(args []string, e *env) int {
 	if len(args) == 1 && args[0] == "--version" { // what people try first
 		args[0] = "version"
 	}
-	ctx, err := k.Parse(args)
+	ctx, err := parse(k, args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(err)))
+		return report(e, exit.With(exit.Usage, usage(ctx, err)))
 	}
-	return report(e, ctx.Run(e))
+	return report(e, runVerb(e, ctx))
 }
 
 func newParser(c *cli, e *env) (*kong.Kong, error) {
@@ -96,7 +97,7 @@ func newParser(c *cli, e *env) (*kong.Kong, error) {
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
-		kong.Bind(e),
+		kong.Vars{"clients": strings.Join(protect.Clients(), ","), "listed": strings.Join(protect.Clients(), ", ")},
 		kong.ValueFormatter(helpOf),
 	)
 }

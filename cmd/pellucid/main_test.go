@@ -142,7 +142,7 @@ func TestDocsCLI(t *testing.T) {
 	k.Exit = func(int) {}
 	for _, p := range completionPlaces(k.Model.Node) {
 		out.Reset()
-		_, _ = k.Parse(append(strings.Fields(p.Path)[1:], "--help")) // help ends the parse
+		_, _ = parse(k, append(strings.Fields(p.Path)[1:], "--help"))
 		b.WriteString("\n## " + p.Path + "\n\n```\n" + strings.TrimSpace(out.String()) + "\n```\n")
 	}
 	const path = "../../docs/cli.md"

@@ -29,7 +29,7 @@ func TestOPERATING(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := k.Parse(strings.Fields(line)[1:]); err != nil {
+			if _, err := parse(k, strings.Fields(line)[1:]); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
 		}

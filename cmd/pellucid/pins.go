@@ -14,12 +14,12 @@ import (
 
 // pinsCmd is what a person does about servers that say something else than before.
 type pinsCmd struct {
-	List    pinsListCmd    `cmd:"" help:"List the servers that are pinned, and what waits."`
-	Show    pinsShowCmd    `cmd:"" help:"Show what is known of a server, or the text of one item."`
-	Diff    pinsDiffCmd    `cmd:"" help:"Show what waits against what is approved, field by field."`
-	Approve pinsApproveCmd `cmd:"" help:"Let the version of an item through that waits."`
-	Block   pinsBlockCmd   `cmd:"" help:"Hold the version of an item until it is another one."`
-	Forget  pinsForgetCmd  `cmd:"" help:"Forget a server, as if it had never been seen."`
+	List    pinsListCmd    `cmd:"" help:"List the pinned servers, and what waits for a decision."`
+	Show    pinsShowCmd    `cmd:"" help:"Show the pin of a server, or the text of one item."`
+	Diff    pinsDiffCmd    `cmd:"" help:"Compare what waits with what is approved, field by field."`
+	Approve pinsApproveCmd `cmd:"" help:"Approve the waiting version of an item."`
+	Block   pinsBlockCmd   `cmd:"" help:"Block the waiting version of an item."`
+	Forget  pinsForgetCmd  `cmd:"" help:"Delete the pin of a server, as if it had never been seen."`
 }
 
 func (pinsCmd) Help() string {
@@ -31,7 +31,7 @@ is damaged; 4 the database cannot be reached.`
 
 type pinsListCmd struct {
 	pinFlags
-	Server string `arg:"" optional:"" help:"Only this server."`
+	Server string `arg:"" optional:"" help:"Show only this server."`
 	JSON   bool   `name:"json" help:"Print one JSON object for each server, as JSON lines."`
 }
 
@@ -53,14 +53,14 @@ func (c *pinsListCmd) Run(e *env) error {
 // pinArgs are what show and diff share.
 type pinArgs struct {
 	pinFlags
-	Server string `arg:"" optional:"" help:"Server: a name that list shows, or its identity; all of them if absent."`
+	Server string `arg:"" optional:"" help:"Server: its name, as pins list shows it, or its identity (default: all)."`
 	Item   string `arg:"" optional:"" help:"Item: its name, its kind and name as in tool/search, or the digest of a version."`
-	JSON   bool   `name:"json" help:"Print it as JSON, one object for each item."`
+	JSON   bool   `name:"json" help:"Print one JSON object for each item."`
 }
 
 type pinsShowCmd struct {
 	pinArgs
-	Pending bool `help:"Only what waits for a decision."`
+	Pending bool `help:"Show only what waits for a decision."`
 }
 
 func (pinsShowCmd) Help() string {

@@ -17,13 +17,13 @@ import (
 // pinDecision is what approve and block share.
 type pinDecision struct {
 	pinFlags
-	By     string `placeholder:"NAME" help:"Who decides; the name of this user if absent."`
-	JSON   bool   `name:"json" help:"Print as JSON what was decided about."`
-	Server string `arg:"" help:"Server: a name that list shows, or its identity."`
+	By     string `placeholder:"NAME" help:"Name of the reviewer (default: the name of this user)."`
+	JSON   bool   `name:"json" help:"Print the decided items as JSON."`
+	Server string `arg:"" help:"Server: its name, as pins list shows it, or its identity."`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *pinDecision) Validate() error {
+func (c *pinDecision) validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}
@@ -69,10 +69,10 @@ func (c *pinDecision) with(e *env, past string, unasked bool, do func(context.Co
 
 type pinsApproveCmd struct {
 	pinDecision
-	Item string `arg:"" optional:"" help:"Item: the digest that diff shows; or, at a terminal, its name, or kind and name as in tool/search."`
-	All  bool   `help:"Everything of the server that waits. It is shown, and asked about."`
-	Kind string `enum:"server,list,tool,prompt,resource,template," default:"" placeholder:"KIND" help:"Everything of this kind that waits: server, list, tool, prompt, resource or template. It is shown, and asked about."`
-	Yes  bool   `short:"y" help:"Do not ask about --all and --kind."`
+	Item string `arg:"" optional:"" help:"Item: the digest that pins diff shows. At a terminal also its name, or kind and name as in tool/search."`
+	All  bool   `help:"Approve everything of the server that waits, after showing it and asking."`
+	Kind string `enum:"server,list,tool,prompt,resource,template," default:"" placeholder:"KIND" help:"Approve everything of this kind that waits, after showing it and asking: server, list, tool, prompt, resource or template."`
+	Yes  bool   `short:"y" help:"Do not ask for confirmation of --all and --kind."`
 }
 
 func (pinsApproveCmd) Help() string {
@@ -102,7 +102,7 @@ func (c *pinsApproveCmd) Run(e *env) error {
 
 type pinsBlockCmd struct {
 	pinDecision
-	Item string `arg:"" help:"Item: the digest that diff shows; or, at a terminal, its name, or kind and name as in tool/search."`
+	Item string `arg:"" help:"Item: the digest that pins diff shows. At a terminal also its name, or kind and name as in tool/search."`
 }
 
 func (pinsBlockCmd) Help() string {

@@ -16,15 +16,15 @@ import (
 
 type pinsForgetCmd struct {
 	pinDecision
-	Yes bool `short:"y" help:"Do not ask."`
+	Yes bool `short:"y" help:"Do not ask for confirmation."`
 }
 
 func (pinsForgetCmd) Help() string {
-	return `For a server that is gone, or that is to be looked at as if it were new. All that is
-known of it is lost, what was blocked too: if it is seen again, it is trusted on first
-use (or held, where admission says first: hold). The evidence of what was decided stays.
-Exit codes: 0 done; 1 there is no such pin; 2 wrong usage, or no terminal to ask at; 3 the state
-is damaged; 4 the database cannot be reached.`
+	return `Use it for a server that is gone, or to check a server as if it were new. Everything that is
+stored of the server is deleted, also what was blocked. If the server is used again, it is trusted
+on first use (or held, where admission says first: hold). The records of the ledger stay. Exit
+codes: 0 done; 1 the pin does not exist; 2 wrong usage, or no terminal for the confirmation; 3 the
+state is damaged; 4 the database cannot be reached.`
 }
 
 var errForgetUnasked = exit.With(exit.Usage, errors.New("pins: there is no terminal to ask at: run it again with --yes"))

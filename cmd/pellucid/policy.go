@@ -12,20 +12,19 @@ import (
 
 // policyCmd is what a person does about the rules of a policy.
 type policyCmd struct {
-	Test policyTestCmd `cmd:"" help:"Hold a policy to a table of cases."`
+	Test policyTestCmd `cmd:"" help:"Test a policy against a table of cases."`
 }
 
 type policyTestCmd struct {
 	JSON bool   `name:"json" help:"Print one JSON object for each case, as JSON lines."`
-	File string `arg:"" completion:"files" help:"YAML file with the cases, and the policy or the configuration that holds it."`
+	File string `arg:"" completion:"files" help:"YAML file with the cases, and with the policy or the configuration that contains it."`
 }
 
 func (policyTestCmd) Help() string {
-	return `A case is an event and what is to become of it. FILE holds cases and either policy:,
-as in pellucid.yaml, or config:, the configuration whose policy is meant; of that
-nothing else is read, and no server is started. docs/spec/policy.md has the format.
-Exit codes: 0 every case is decided as wanted; 1 one is not; 3 the file, or the policy,
-is wrong.`
+	return `A case is an event and the expected outcome. FILE contains cases and either policy:, as in
+pellucid.yaml, or config:, the path of a configuration. Only the policy of that configuration is
+read, and no server is started. docs/spec/policy.md has the format. Exit codes: 0 every case has
+its expected outcome; 1 one has not; 3 the file, or the policy, is wrong.`
 }
 
 func (c *policyTestCmd) Run(e *env) error {

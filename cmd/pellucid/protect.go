@@ -5,21 +5,30 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/policy/expr"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 type protectCmd struct {
-	Client string   `enum:",claude-desktop,claude-code,cursor,vscode,windsurf,zed,opencode" default:"" placeholder:"NAME" help:"Only the files of this client: claude-desktop, claude-code, cursor, vscode, windsurf or zed."`
-	File   string   `xor:"what" completion:"files" placeholder:"FILE" help:"This file, of whatever client, instead of those that are found."`
-	DryRun bool     `help:"Show what would be done, secrets masked, and do nothing."`
-	Undo   bool     `help:"Restore what the files were."`
-	Force  bool     `help:"With --undo: restore also what was edited since, which is lost then."`
-	Skip   []string `sep:"none" placeholder:"SERVER" help:"Leave the server of this name alone; may be repeated."`
-	JSON   bool     `name:"json" help:"Print what was done as JSON."`
+	Client   string   `enum:",${clients}" default:"" placeholder:"NAME" help:"Change only the files of this client: ${listed}."`
+	File     string   `xor:"what" completion:"files" placeholder:"FILE" help:"Change this file, of any client, instead of the files that are found."`
+	DryRun   bool     `help:"Show the changes, with secrets masked, and make none."`
+	Undo     bool     `help:"Restore the files."`
+	Force    bool     `help:"With --undo: also restore entries that were edited since; those edits are lost."`
+	Skip     []string `sep:"none" placeholder:"SERVER" help:"Do not change the server of this name; may be repeated."`
+	Ask      bool     `name:"ask-remotes" help:"Send one request to each remote server whose entry has no credential, to find out whether it wants a login. Without this flag such a server is not changed, unless it is on this machine."`
+	Profile  string   `enum:",faithful,mcp" default:"" placeholder:"NAME" help:"Profile by which wrap scrubs: faithful or mcp."`
+	Evidence string   `enum:",off,best-effort,required" default:"" placeholder:"MODE" help:"Signed records that wrap writes: off, best-effort or required."`
+	Hold     []string `placeholder:"CODE,…" help:"Findings for which wrap holds a result for review; none takes away those of an earlier run."`
+	Policy   string   `placeholder:"PRESET|FILE" completion:"files" help:"Policy by which wrap decides: observe, standard, strict, or that of a configuration; none takes away that of an earlier run."`
+	JSON     bool     `name:"json" help:"Print what was done as JSON."`
 }
 
 func (protectCmd) Help() string {
@@ -27,30 +36,59 @@ func (protectCmd) Help() string {
 "pellucid wrap": in the user's own files, and in those of the project in the
 working directory. Nothing else in a file changes, values of variables and headers
 stay where they stand, and what each entry was is kept in the state directory for
---undo. A server that the client logs in to by itself (OAuth) cannot be reached
-through wrap: name it with --skip. Restart the client afterwards. Exit codes: 0 done,
-or nothing to do; 1 failed, or a file has changed so that --undo would lose work; 2
-wrong usage; 3 a file is not a configuration that can be edited.`
+--undo. A second run updates the entries of the first; flags of wrap that it does not
+name stay as they are. A remote server that wants a login (OAuth) is left alone.
+Restart the client afterwards. Exit codes: 0 done, or nothing to do; 1 failed, or a
+file has changed so that --undo would lose work; 2 wrong usage; 3 a file is not a
+configuration that can be edited.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *protectCmd) Validate() error {
+func (c *protectCmd) validate() error {
 	switch {
-	case c.Client == "opencode":
-		return fmt.Errorf("--client opencode: %w", protect.ErrOpenCode)
 	case c.Client != "" && c.File != "":
 		return errors.New("--client and --file exclude each other")
 	case c.Force && !c.Undo:
 		return errors.New("--force is for --undo")
-	case c.Undo && len(c.Skip) > 0:
-		return errors.New("--skip is not for --undo")
+	case c.Undo && (len(c.Skip) > 0 || c.Ask || c.Profile != "" || c.Evidence != "" || len(c.Hold) > 0 || c.Policy != ""):
+		return errors.New("--undo takes no flag beside --client, --file, --dry-run, --force and --json")
 	}
 	return nil
+}
+
+// flags is what each entry is to tell wrap. wrap itself would refuse a mistake when the client
+// starts it, where it would be hard to find.
+func (c *protectCmd) flags() (protect.Flags, error) {
+	w := wrapCmd{Policy: c.Policy, holdFlags: holdFlags{Hold: c.Hold}}
+	f := protect.Flags{Profile: c.Profile, Evidence: c.Evidence, Hold: strings.Join(c.Hold, ","), Policy: c.Policy}
+	if f.Hold == protect.Without {
+		w.Hold = nil
+	}
+	if f.Policy == protect.Without {
+		w.Policy = ""
+	}
+	if _, err := w.codes(); err != nil {
+		return f, exit.With(exit.Usage, err)
+	}
+	if _, err := w.policy(); err != nil {
+		return f, exit.With(exit.Config, err)
+	}
+	if w.Policy != "" && !slices.Contains(expr.Presets, w.Policy) { // a client starts wrap elsewhere
+		path, err := filepath.Abs(w.Policy)
+		if err != nil {
+			return f, fmt.Errorf("protect: --policy: %w", err)
+		}
+		f.Policy = path
+	}
+	return f, nil
 }
 
 func (c *protectCmd) Run(e *env) error {
 	opt, err := install.ProtectOptions(c.Skip, c.Force)
 	if err != nil {
+		return err
+	}
+	if opt.Flags, err = c.flags(); err != nil {
 		return err
 	}
 	files, err := c.targets(e)
@@ -59,6 +97,16 @@ func (c *protectCmd) Run(e *env) error {
 	}
 	if name := opt.Unknown(files); name != "" { // it would be put behind the boundary under the name that it has
 		return exit.With(exit.Usage, fmt.Errorf("protect: --skip: no server is called %s: nothing was changed", finding.Quote(name)))
+	}
+	if c.Ask {
+		ctx, stop := exit.UntilSignal()
+		defer stop()
+		opt = opt.AskRemotes(ctx, files)
+	}
+	if !c.DryRun && !c.Undo {
+		if err := install.KeepCopy(opt); err != nil {
+			return err
+		}
 	}
 	report, failed := opt.Run(files, protect.Job{DryRun: c.DryRun, Undo: c.Undo})
 	if len(report.Files) == 0 {

@@ -20,16 +20,16 @@ import (
 
 // quarantineCmd is what a person does about results that were held.
 type quarantineCmd struct {
-	List    quarantineListCmd    `cmd:"" help:"List what is held."`
-	Show    quarantineShowCmd    `cmd:"" help:"Show an item, with what hides in it spelled out."`
-	Release quarantineReleaseCmd `cmd:"" help:"Let an item be delivered, once."`
-	Deny    quarantineDenyCmd    `cmd:"" help:"Withhold an item for good."`
-	Blocks  quarantineBlocksCmd  `cmd:"" help:"List the sources that are withheld, because their text has taken control of a model."`
-	Lift    quarantineLiftCmd    `cmd:"" help:"Withhold a source no longer."`
+	List    quarantineListCmd    `cmd:"" help:"List the held items."`
+	Show    quarantineShowCmd    `cmd:"" help:"Show an item, with hidden text decoded."`
+	Release quarantineReleaseCmd `cmd:"" help:"Release an item: it is delivered once."`
+	Deny    quarantineDenyCmd    `cmd:"" help:"Deny an item: it is never delivered."`
+	Blocks  quarantineBlocksCmd  `cmd:"" help:"List the blocked sources: their text has taken control of a model."`
+	Lift    quarantineLiftCmd    `cmd:"" help:"End the block of a source."`
 }
 
 func (quarantineCmd) Help() string {
-	return `Exit codes of each verb: 0 done; 1 there is no such item, or it is decided already; 2
+	return `Exit codes of each verb: 0 done; 1 the item does not exist, or is decided already; 2
 wrong usage; 3 the state directory or an identity cannot be used; 4 the database cannot be
 reached.`
 }
@@ -44,17 +44,17 @@ func unknown(err error) error {
 
 type quarantineListCmd struct {
 	stateDB
-	State  string `enum:"held,released,taken,denied,expired,all" default:"held" help:"Which items: ${enum}."`
-	Server string `placeholder:"NAME" help:"Only of this server."`
-	Tool   string `placeholder:"NAME" help:"Only of this tool."`
-	Limit  int    `default:"100" help:"Greatest number of items that are listed, up to 1,000."`
+	State  string `enum:"held,released,taken,denied,expired,all" default:"held" help:"List the items of this state: ${enum}."`
+	Server string `placeholder:"NAME" help:"List only items of this server."`
+	Tool   string `placeholder:"NAME" help:"List only items of this tool."`
+	Limit  int    `default:"100" help:"Maximum number of items to list, up to 1,000."`
 	JSON   bool   `name:"json" help:"Print one JSON object for each item, as JSON lines."`
 }
 
 func (quarantineListCmd) Help() string {
-	return `The newest item comes first. An item is a result that was withheld: a rule or a
-schema did not let it through, and its caller was told a constant text that names the
-item. It says nothing of its content but codes and sizes; show does.`
+	return `The newest item comes first. An item is a result or a call that was withheld. The client got a
+constant text with the id of the item. The list shows codes and sizes; quarantine show shows the
+content.`
 }
 
 func (c *quarantineListCmd) Run(e *env) error {
@@ -86,11 +86,11 @@ func (c *quarantineListCmd) Run(e *env) error {
 
 // itemID is the argument that names an item.
 type itemID struct {
-	ID string `arg:"" help:"Item: the evidence id that the placeholder names, 32 hexadecimal digits."`
+	ID string `arg:"" help:"Evidence id of the item: the 32 hexadecimal digits in the placeholder."`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *itemID) Validate() error {
+func (c *itemID) validate() error {
 	if !hold.ValidID(c.ID) {
 		return errors.New("an item is named by 32 hexadecimal digits, in lower case")
 	}
@@ -100,7 +100,7 @@ func (c *itemID) Validate() error {
 // decision is what release and deny share.
 type decision struct {
 	stateDB
-	By   string `placeholder:"NAME" help:"Who decides; the name of this user if absent."`
+	By   string `placeholder:"NAME" help:"Name of the reviewer (default: the name of this user)."`
 	JSON bool   `name:"json" help:"Print the item as JSON."`
 	itemID
 }
@@ -116,11 +116,11 @@ func (c *decision) who(e *env) string {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *decision) Validate() error {
+func (c *decision) validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}
-	return c.itemID.Validate()
+	return c.itemID.validate()
 }
 
 func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
@@ -148,10 +148,10 @@ type quarantineReleaseCmd struct {
 
 func (quarantineReleaseCmd) Help() string {
 	return `A released result is delivered once: to the next call of the same tool with the same
-arguments, byte for byte, by the same principal, before the item expires. The
-server is not asked again for it. The result is scrubbed, framed and recorded as any
-other; it is let through although of a finding, not as it was received. An item that is
-encrypted to its reviewers needs --identity; it is kept as it was until it is delivered.`
+arguments, byte for byte, by the same principal, before the item expires. The server does not get
+that call. The result is scrubbed, framed and recorded like any other; only the finding that held
+it is ignored. A released call goes to the server once: the next one that is the same. An item that is encrypted for its reviewers needs --identity, and stays encrypted
+until it is delivered.`
 }
 
 func (c *quarantineReleaseCmd) Run(e *env) error {
@@ -167,34 +167,41 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 		return q.ReleaseOpened(ctx, id, by, body)
 	}
 	return c.decide(e, release, func(w io.Writer, it *hold.Item) {
-		fmt.Fprintf(w, "Released. The next call of %s with the same arguments gets this result, scrubbed and\n"+
-			"framed, once, until %s; the server is not asked again.\n", review.Source(it), terminal.Minute(it.Until))
+		then := "gets this result, scrubbed and\nframed, once, until %s; the server is not asked again.\n"
+		if it.IsCall() {
+			then = "is not held, once, until\n%s; its result is checked like any other.\n"
+		}
+		fmt.Fprintf(w, "Released. The next call of %s with the same arguments "+then, review.Source(it), terminal.Minute(it.Until))
 	})
 }
 
 type quarantineDenyCmd struct{ decision }
 
 func (quarantineDenyCmd) Help() string {
-	return `The item stays withheld and its content is removed. The caller was told so already,
-when it was held; the same question asked again goes to the server again.`
+	return `The item stays withheld, and its content is removed. The client was told when the item was
+held. If the client makes the same call again, it goes to the server again.`
 }
 
 func (c *quarantineDenyCmd) Run(e *env) error {
 	return c.decide(e, (*hold.Queue).Deny, func(w io.Writer, it *hold.Item) {
-		fmt.Fprintf(w, "Denied. What %s had answered is removed.\n", review.Source(it))
+		what := "The answer of %s is removed.\n"
+		if it.IsCall() {
+			what = "The call of %s was not carried out, and its arguments are removed.\n"
+		}
+		fmt.Fprintf(w, "Denied. "+what, review.Source(it))
 	})
 }
 
 type quarantineShowCmd struct {
 	stateDB
-	JSON bool `name:"json" help:"Print the item as JSON, with its body and what hides in it."`
+	JSON bool `name:"json" help:"Print the item as JSON, with its body and the hidden text in it."`
 	reviewerKey
 	itemID
 }
 
 // reviewerKey is the key of a reviewer.
 type reviewerKey struct {
-	Identity string `placeholder:"env:NAME|file:PATH" help:"Your identity of age, as age-keygen writes it, where the item is encrypted to its reviewers."`
+	Identity string `placeholder:"env:NAME|file:PATH" help:"File of your age identity, as age-keygen writes it. It is needed where the items are encrypted for reviewers."`
 }
 
 // unseal decrypts the body of an item; nil where there is nothing to open.
@@ -227,10 +234,10 @@ func (k *reviewerKey) text(e *env) (string, error) {
 }
 
 func (quarantineShowCmd) Help() string {
-	return `Prints every text of the result as it was received. What a terminal would not show, or
-would obey, is spelled out; messages in hidden characters are decoded. All of it is
-third-party text: read it, and do not paste it into a model. Once an item was taken or
-denied, or has expired, its body is gone.`
+	return `Prints every value of the result, or of the call's parameters, as it was received. Characters that a terminal would hide or
+obey are spelled out; messages in hidden characters are decoded. All of it is third-party text:
+read it, and do not paste it into a model. The content is gone once the item was delivered or
+denied, or has expired.`
 }
 
 func (c *quarantineShowCmd) Run(e *env) error {

@@ -15,16 +15,15 @@ import (
 
 type quarantineBlocksCmd struct {
 	stateDB
-	All  bool `help:"Those that have ended as well."`
-	JSON bool `name:"json" help:"Print one JSON object for each, as JSON lines."`
+	All  bool `help:"Also list blocks that have ended."`
+	JSON bool `name:"json" help:"Print one JSON object for each block, as JSON lines."`
 }
 
 func (quarantineBlocksCmd) Help() string {
-	return `A block is what pellucid guard puts in force where a counterfactual run has found that
-text of a server took control of a model: gateways on the same database hold results with
-that text (or all results of that tool or server, as the guard was told) until it ends. A
-held result is in pellucid quarantine list, and can be released for one call. The newest
-comes first.`
+	return `pellucid guard sets a block when a counterfactual run has found that text of a server took
+control of a model. Until the block ends, gateways on the same database hold results with that
+text, or all results of that tool or server, as the guard is configured. A held result is in
+pellucid quarantine list, and can be released for one call. The newest block comes first.`
 }
 
 func (c *quarantineBlocksCmd) Run(e *env) error {
@@ -49,8 +48,8 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 type quarantineLiftCmd struct{ decision }
 
 func (quarantineLiftCmd) Help() string {
-	return `The block ends at once: gateways deliver what it has covered within a second or two.
-Results that it has held already stay where they are.`
+	return `The block ends at once: gateways deliver what it has covered within two seconds. Results that it
+has held already stay in the queue.`
 }
 
 func (c *quarantineLiftCmd) Run(e *env) error {

@@ -14,27 +14,26 @@ import (
 )
 
 type scrubCmd struct {
-	Profile string `enum:"faithful,mcp,veritas-0.1,surface" default:"faithful" help:"One of ${enum}."`
+	Profile string `enum:"faithful,mcp,veritas-0.1,surface" default:"faithful" help:"Profile: ${enum}."`
 	Max     int    `placeholder:"N" help:"Cut the text at N code points (mcp, faithful; default 1048576) or N bytes (veritas-0.1; default 2000)."`
-	Field   string `enum:",rationale,qualifications,quote" default:"" placeholder:"F" help:"Under veritas-0.1, the field that the text is, which sets its cap: rationale, qualifications (2000 bytes) or quote (1000)."`
+	Field   string `enum:",rationale,qualifications,quote" default:"" placeholder:"F" help:"With veritas-0.1: field that the text is from, which sets its length limit: rationale, qualifications (2000 bytes) or quote (1000)."`
 	JSON    bool   `name:"json" xor:"form" help:"Print the text with everything that was found, as JSON."`
 	JSONL   bool   `name:"jsonl" xor:"form" help:"Read JSON lines and print them, with the member named by --key cleaned."`
-	Key     string `default:"text" placeholder:"NAME" help:"The member that --jsonl cleans."`
+	Key     string `default:"text" placeholder:"NAME" help:"Name of the member that --jsonl cleans."`
 	tokenFlags
-	Explain bool   `xor:"form" help:"Show a person what was hidden and what became of it."`
-	File    string `arg:"" optional:"" completion:"files" help:"The text; standard input if absent or -."`
+	Explain bool   `xor:"form" help:"Show what was hidden in the text, and what was removed."`
+	File    string `arg:"" optional:"" completion:"files" help:"File of the text (default, or -: standard input)."`
 }
 
 func (scrubCmd) Help() string {
-	return `Reads at most 32 MiB (with --jsonl, that much a row) of any bytes and prints
-clean text. Exit codes: 0 done, also where much was removed; 1 the input cannot
-be read, a row of --jsonl has no text (it comes out with a member "error", and
-all the others are cleaned), or the profile surface, which changes nothing,
-refuses the text; 2 wrong usage.`
+	return `Reads at most 32 MiB (with --jsonl, that much per row) of any bytes and prints clean text. Exit
+codes: 0 done, also where much was removed; 1 the input cannot be read, a row of --jsonl has no
+text (it is printed with a member "error", and all other rows are cleaned), or the profile
+surface, which changes nothing, refuses the text; 2 wrong usage.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *scrubCmd) Validate() error {
+func (c *scrubCmd) validate() error {
 	_, err := c.compile(nil)
 	return err
 }
@@ -104,7 +103,7 @@ func (c *scrubCmd) Run(e *env) error {
 
 // tokenFlags are the operator's own control tokens.
 type tokenFlags struct {
-	Tokens string `placeholder:"FILE" completion:"files" help:"Treat the control tokens of this file like those that the program knows (see docs/spec/tokens.md)."`
+	Tokens string `placeholder:"FILE" completion:"files" help:"Also remove the control tokens in this file (see docs/spec/tokens.md)."`
 }
 
 // read returns the table of tokens, nil where the flag is not set. verb begins an

@@ -11,13 +11,13 @@ import (
 )
 
 type storeCmd struct {
-	Migrate storeMigrateCmd `cmd:"" help:"Bring the store's schema up to that of this release."`
-	Backup  storeBackupCmd  `cmd:"" help:"Write what an SQLite store holds into a new file, while others use it."`
+	Migrate storeMigrateCmd `cmd:"" help:"Upgrade the store's schema to that of this release."`
+	Backup  storeBackupCmd  `cmd:"" help:"Copy an SQLite store into a new file, while other processes use it."`
 }
 
 // storeDB says which stores are meant.
 type storeDB struct {
-	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or those that there are in the state directory: pellucid.db of the gateway, ground.db of the adapter)."`
+	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or those of the state directory: pellucid.db of the gateway, ground.db of the adapter)."`
 }
 
 type storeMigrateCmd struct {
@@ -38,7 +38,7 @@ func (c *storeMigrateCmd) Run(e *env) error {
 
 type storeBackupCmd struct {
 	storeDB
-	File string `arg:"" optional:"" completion:"files" help:"The new file (default: here, under the store's name and the time)."`
+	File string `arg:"" optional:"" completion:"files" help:"The new file (default: in this directory, named after the store and the time)."`
 	JSON bool   `name:"json" help:"Print the result as JSON."`
 }
 

@@ -21,11 +21,11 @@ import (
 // trustCmd is what a person asks about scores.
 type trustCmd struct {
 	Show   trustShowCmd   `cmd:"" help:"Show the scores of servers, their tools and validators."`
-	Replay trustReplayCmd `cmd:"" help:"Make the scores again of the log, or of an exported one, from its first record on."`
+	Replay trustReplayCmd `cmd:"" help:"Compute the scores again from the first record of the log, or of an exported log."`
 }
 
 type trustFlags struct {
-	At   string `placeholder:"TIME" help:"As they are at this time, since time alone moves them: RFC 3339, or how long ago (default: now)."`
+	At   string `placeholder:"TIME" help:"Time for which the scores are computed, since they change with time: RFC 3339, or an age (default: now)."`
 	JSON bool   `name:"json" help:"Print one JSON object for each score, as JSON lines."`
 }
 
@@ -53,9 +53,9 @@ type trustShowCmd struct {
 
 func (trustShowCmd) Help() string {
 	return `A score says how far something is trusted, from 0 to 1; docs/spec/trust.md says how it is
-made. Whatever no record has named is at rest, and not listed. The scores are those of
-the gateways that run on the store, with what the log has had since. Exit codes: 0 done;
-1 there is no log yet; 2 wrong usage; 4 the store cannot be reached.`
+computed. An origin that no record names has the resting score, and is not listed. The scores are
+those of the gateways on the store, up to the latest record of the log. Exit codes: 0 done;
+1 the log has not begun; 2 wrong usage; 4 the store cannot be reached.`
 }
 
 func (c *trustShowCmd) Run(e *env) error {
@@ -71,16 +71,15 @@ func (c *trustShowCmd) Run(e *env) error {
 type trustReplayCmd struct {
 	ledgerDB
 	trustFlags
-	Size int64  `placeholder:"N" help:"Only the first N records (default: all of them)."`
-	Dir  string `arg:"" optional:"" completion:"files" help:"Exported log; without it the log in the store is replayed, and the snapshot beside it compared."`
+	Size int64  `placeholder:"N" help:"Use only the first N records (default: all)."`
+	Dir  string `arg:"" optional:"" completion:"files" help:"Directory of an exported log (default: use the log in the store, and compare the stored scores)."`
 }
 
 func (trustReplayCmd) Help() string {
-	return `Scores are made of the records of the log and of nothing else, so that a reader who has the
-log has the scores. An export is replayed offline; its signatures are what ledger verify
-is for. In the store, the snapshot that gateways begin with must be what the log gives.
-Exit codes: 0 made; 1 the export or a record cannot be read, or the snapshot is another;
-4 the store cannot be reached.`
+	return `Scores are computed from the records of the log and from nothing else, so that a reader of the
+log can compute them too. An export is read offline; ledger verify checks its signatures. In the
+store, the snapshot with which gateways start must equal the result. Exit codes: 0 done; 1 the
+export or a record cannot be read, or the snapshot differs; 4 the store cannot be reached.`
 }
 
 func (c *trustReplayCmd) Run(e *env) error {

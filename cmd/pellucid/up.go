@@ -13,23 +13,23 @@ import (
 
 // upCmd is the gateway that a team runs.
 type upCmd struct {
-	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml here, and without one a demonstration)."`
-	Listen string `placeholder:"ADDR" help:"Listen there instead of where the configuration says."`
-	Ground bool   `help:"Serve the grounding adapter too, at /ground/mcp, as the section ground of the configuration says; with that section it is served in any case."`
+	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml in this directory; without that file, a demonstration)."`
+	Listen string `placeholder:"ADDR" help:"Address to listen on, instead of that of the configuration."`
+	Ground bool   `help:"Also serve the grounding adapter, at /ground/mcp. The section ground of the configuration sets it up, and serves it without this flag."`
 	groundDB
 }
 
 func (upCmd) Help() string {
 	return `Serves every configured MCP server behind the boundary: each at /mcp/NAME, all of them
-as one at /mcp, over streamable HTTP in every revision of the protocol. The file is
-described in docs/spec/config.md. It is read again when it changes, and on SIGHUP; one with
-a mistake changes nothing. SIGTERM lets what is under way finish, a second one does not.
-Without a file a demonstration is served, on 127.0.0.1 only. Exit codes: 0 ended by a
+as one at /mcp, over streamable HTTP in every revision of the protocol.
+docs/spec/config.md describes the file. The gateway reads it again when it changes, and on SIGHUP;
+a file with a mistake changes nothing. SIGTERM lets open requests finish; a second SIGTERM does
+not. Without a file, a demonstration is served, on 127.0.0.1 only. Exit codes: 0 ended by a
 signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the store cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *upCmd) Validate() error {
+func (c *upCmd) validate() error {
 	if c.Listen == "" {
 		return nil
 	}

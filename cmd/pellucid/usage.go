@@ -28,7 +28,7 @@ var (
 // usage is what kong says of a command line, in the words of its reader: without the
 // empty value by which a flag that has a choice may be left out, and with the place
 // where the right words stand.
-func usage(err error) error {
+func usage(ctx *kong.Context, err error) error {
 	if now := exit.Unwritten(err); now != err { // --help writes too
 		return now
 	}
@@ -36,8 +36,8 @@ func usage(err error) error {
 	says = notANumber.ReplaceAllString(says, "want a number, not")
 	says = noValue.ReplaceAllString(says, "a value is missing")
 	says = dashed.ReplaceAllString(says, "a value is missing; one that begins with a dash is written $1")
-	if parse, ok := errors.AsType[*kong.ParseError](err); ok && misspelt(says) {
-		says += ": see " + commandOf(parse.Context) + " --help"
+	if ctx != nil && misspelt(says) {
+		says += ": see " + commandOf(ctx) + " --help"
 	}
 	return errors.New(says)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 type versionCmd struct {
-	JSON bool `name:"json" help:"Print it as JSON, with the formats that this binary writes, and with the modules that it was made of and their hashes."`
+	JSON bool `name:"json" help:"Print the versions as JSON, also those of the formats that this program writes, and of its modules with their hashes."`
 }
 
 // formats is the version of each format that this binary writes.

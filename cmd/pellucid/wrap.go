@@ -32,36 +32,36 @@ type wrapCmd struct {
 	Frame     string        `enum:"fence,meta,llm" default:"fence" help:"@defaults.frame"`
 	LLM       llmFlags      `embed:"" prefix:"llm-"`
 	Validate  string        `enum:"enforce,audit,off" default:"enforce" help:"@defaults.validate"`
-	Env       []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, beside the harmless ones that it always gets; without a value it is passed on from this process."`
+	Env       []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, in addition to the harmless ones that it always gets. Without a value, the value of this process is passed on."`
 	Cwd       string        `placeholder:"DIR" help:"@servers.cwd"`
-	URL       string        `name:"url" help:"Wrap the server at this URL instead of a command; env:VAR or file:PATH where the URL holds a secret."`
+	URL       string        `name:"url" help:"Wrap the server at this URL instead of a command. Write env:VAR or file:PATH if the URL contains a secret."`
 	Transport string        `enum:"auto,http,sse" default:"auto" help:"@servers.transport"`
-	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, its value taken from a variable (env:VAR) or file (file:PATH)."`
+	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, with its value from a variable (env:VAR) or a file (file:PATH)."`
+	Bearer    string        `placeholder:"env:VAR" help:"Token for the server, sent as Authorization: Bearer, with its value from a variable (env:VAR) or a file (file:PATH)."`
 	Timeout   time.Duration `default:"10m" help:"@defaults.timeout"`
-	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before a word of it passes, and pin it: enforce holds what differs later until pellucid pins approve, audit records it, off scrubs and checks nothing."`
+	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before its first message passes, and pin it. enforce holds later changes until pellucid pins approve, audit only records them, off scrubs but does not check."`
 	Pin       string        `placeholder:"NAME" help:"@servers.pin"`
-	Wide      bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, but for those of emoji and languages; with --no-wide only the 151 of the published set SUSPICIOUS_UNICODE, so that a text hidden in others counts as clean."`
+	Wide      bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, except those that emoji and languages need. --no-wide rejects only the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
 	Review    reviewFlags   `embed:""`
 	Sampling  bool          `name:"dangerously-allow-sampling" help:"@servers.dangerously_allow_sampling"`
 	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"@evidence.mode"`
-	Classify  bool          `help:"Have the model that comes with the program judge results behind their delivery; what it suspects is logged and recorded, and changes nothing."`
-	Policy    string        `placeholder:"PRESET|FILE" completion:"files" help:"Decide about calls and results by a policy: observe, standard, strict, or that of a configuration, of which nothing else is read (see docs/spec/policy.md); implies --quarantine."`
+	Classify  bool          `help:"Judge results with the local classifier after their delivery. A suspected result is logged and recorded; nothing is held."`
+	Policy    string        `placeholder:"PRESET|FILE" completion:"files" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md). Implies --quarantine."`
 	tokenFlags
 	framingFlags
 	holdFlags
 	logFlags
 
-	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, behind --."`
+	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, after --."`
 }
 
 func (wrapCmd) Help() string {
-	return `The server is started for this one client, and ends with it. What is logged goes to
-standard error. A client that closes its side, as a script does at the end of its input,
-still gets the answers to what it has asked for, each within --timeout, as long as it
-reads them. Exit codes: 0 the client has left, or a signal came; 1 the server ended, or
-something failed; 2 wrong usage; 3 the state directory, a key, a variable or a policy
-cannot be used; 4 the server cannot be started or reached, or the database; 11 what the
-server says of itself is rejected.`
+	return `The server is started for this one client, and ends with it. Log lines go to standard error. A
+client that closes its side, as a script does at the end of its input, still gets the answers to
+its requests, each within --timeout, as long as it reads them. Exit codes: 0 the client has left,
+or a signal came; 1 the server ended, or something failed; 2 wrong usage; 3 the state directory, a
+key, a variable or a policy cannot be used; 4 the server cannot be started or reached, or the
+database; 11 the server is rejected for what it says of itself.`
 }
 
 // The collector runs often, since a relay's live heap is small and its garbage
@@ -126,8 +126,10 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --url and a command exclude each other")
 	case c.URL != "" && (c.Cwd != "" || len(c.Env) > 0):
 		return errors.New("wrap: --cwd and --env are for a command, not for --url")
-	case c.URL == "" && (len(c.Header) > 0 || c.Transport != "auto"):
-		return errors.New("wrap: --header and --transport are for --url")
+	case c.URL == "" && (len(c.Header) > 0 || c.Bearer != "" || c.Transport != "auto"):
+		return errors.New("wrap: --header, --bearer and --transport are for --url")
+	case c.Bearer != "" && slices.ContainsFunc(c.Header, isAuthorization):
+		return errors.New("wrap: --bearer and --header Authorization exclude each other")
 	case slices.ContainsFunc(c.Env, isNoVariable):
 		return errors.New("wrap: --env: want NAME=VALUE, or NAME alone to pass it on")
 	case slices.ContainsFunc(c.Header, func(spec string) bool { return !isHeader(spec) }):
@@ -154,6 +156,12 @@ func isNoVariable(spec string) bool { return spec == "" || spec[0] == '=' }
 func isHeader(spec string) bool {
 	name, _, found := strings.Cut(spec, "=")
 	return found && name != "" && strings.Trim(name, tokenChars) == ""
+}
+
+// isAuthorization reports whether spec is of the header that --bearer makes.
+func isAuthorization(spec string) bool {
+	name, _, _ := strings.Cut(spec, "=")
+	return strings.EqualFold(name, "Authorization")
 }
 
 // tokenChars are those of a header's name (RFC 9110, 5.6.2).

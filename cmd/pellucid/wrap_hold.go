@@ -13,8 +13,8 @@ import (
 // holdFlags say what wrap holds for review.
 type holdFlags struct {
 	Hold       []string `placeholder:"CODE,…" help:"@defaults.hold See docs/spec/scrub.md; implies --quarantine."`
-	Quarantine bool     `help:"Keep the results that are withheld, for pellucid quarantine."`
-	Reviewer   []string `placeholder:"AGE1…" help:"Keep them encrypted, so that only the identities (private keys) of these public keys of age can read and release them; implies --quarantine."`
+	Quarantine bool     `help:"Keep withheld results in the queue, for pellucid quarantine."`
+	Reviewer   []string `placeholder:"AGE1…" help:"age public key of a reviewer. Withheld results are encrypted, and only the private keys (identities) of the reviewers can read and release them. Implies --quarantine."`
 	stateDB
 }
 

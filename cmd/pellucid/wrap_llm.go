@@ -14,11 +14,11 @@ import (
 
 // llmFlags say whose text the answers of a wrapped server are, of --frame llm.
 type llmFlags struct {
-	Provider string `placeholder:"NAME" help:"Its name for people, as in Perplexity; --frame llm needs it."`
+	Provider string `placeholder:"NAME" help:"Name of the provider for people, such as Perplexity; --frame llm needs it."`
 	Tag      string `placeholder:"NAME-response" help:"Tag of the envelope (default: made from the provider's name)."`
-	Source   string `placeholder:"LABEL" help:"Label of the service (default: the tag's NAME)."`
-	Model    string `placeholder:"LABEL" help:"Label of the model (default: what the answer names)."`
-	Search   bool   `help:"The answers are what a search found: no model has written them."`
+	Source   string `placeholder:"LABEL" help:"Label of the service (default: NAME of the tag)."`
+	Model    string `placeholder:"LABEL" help:"Label of the model (default: the model that the answer names)."`
+	Search   bool   `help:"The answers are search results, which no model has written."`
 	Grounded bool   `help:"@servers.llm.grounded"`
 }
 

@@ -92,6 +92,13 @@ func (c *wrapCmd) server(o rules.Options, log *slog.Logger) (s rules.Server, err
 		}
 		s.Headers = append(s.Headers, rules.Variable{Name: name, Value: value})
 	}
+	if c.Bearer != "" {
+		token, err := o.Reference(c.Bearer)
+		if err != nil {
+			return s, fmt.Errorf("wrap: --bearer: %w", err)
+		}
+		s.Headers = append(s.Headers, rules.Variable{Name: "Authorization", Value: token.Behind("Bearer ")})
+	}
 	return s, nil
 }
 
@@ -103,7 +110,7 @@ func (c *wrapCmd) environment(s *rules.Server, log *slog.Logger) {
 			continue
 		}
 		if _, set := os.LookupEnv(spec); !set {
-			log.Warn("a variable of --env is not set: the server does not get it", "name", finding.Quote(spec))
+			log.Warn("a variable of --env is not set in this process: the server does not get it", "name", finding.Quote(spec))
 		}
 		s.Inherit = append(s.Inherit, spec)
 	}

@@ -243,7 +243,7 @@ func TestWrapServerDies(t *testing.T) {
 		t.Errorf("answer %q %v", line, err)
 	}
 	_ = cmd.Wait()
-	if said := stderr.String(); !strings.Contains(said, "end of what the server wrote") || strings.Count(said, "no room left") != 1 {
+	if said := stderr.String(); !strings.Contains(said, "the last lines of the server's standard error") || strings.Count(said, "no room left") != 1 {
 		t.Errorf("the server's standard error: %s", said) // at info, only of a server that failed
 	}
 	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), "exit code 7") {

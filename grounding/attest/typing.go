@@ -98,7 +98,7 @@ func syntax(s string) (finding.Code, int) {
 	return "", 0
 }
 
-// holdsOne is strings.ContainsAny, a search at a time: faster where there is none.
+// holdsOne is strings.ContainsAny, as one search for each character: faster where s contains none of them.
 // Of no bytes, any text holds one.
 func holdsOne(s, of string) bool {
 	for i := range len(of) {

@@ -246,7 +246,7 @@ func escapedWord(s string, i int) (count, end int) {
 }
 
 // escape reads one escape at the start of s: a byte or a code point, and its
-// length; 0 if there is none.
+// length; 0 if not found.
 func escape(s string) (r rune, isByte bool, n int) {
 	switch {
 	case s[0] == '%':

@@ -40,7 +40,7 @@ type jsonSearch struct {
 // maxJSONDepth bounds the recursion. What nests deeper is found from within.
 const maxJSONDepth = 64
 
-// value returns the end of the JSON value at i, -1 if there is none.
+// value returns the end of the JSON value at i, -1 if not found.
 func (j *jsonSearch) value(i, depth int) int {
 	if j.budget--; j.budget < 0 || i >= len(j.s) || depth > maxJSONDepth {
 		return -1

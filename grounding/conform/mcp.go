@@ -166,7 +166,7 @@ func remote(doing string, err error) error {
 }
 
 // object returns the JSON object that begins at the first "{" of text with which a
-// line begins, nil if there is none.
+// line begins, nil if not found.
 func object(text string) []byte {
 	i := 0
 	if !strings.HasPrefix(text, "{") {

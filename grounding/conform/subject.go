@@ -27,7 +27,7 @@ type subject struct {
 	did           string
 	query         string // finds it: the claim's text, or the payload itself
 	first, second []byte // signed; second is nil for most
-	hash          string // canonical, of first; "" where there is none
+	hash          string // canonical, of first; "" without one
 }
 
 // attestations returns the signed attestations of a vector, in the order in which

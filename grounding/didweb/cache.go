@@ -33,7 +33,7 @@ func newCache(most int) cache {
 	return cache{most, list.New(), map[string]*list.Element{}}
 }
 
-// get returns the memory of a DID, an empty one if there is none.
+// get returns the memory of a DID, an empty one if not found.
 func (c *cache) get(did string) memory {
 	if e := c.at[did]; e != nil {
 		c.order.MoveToFront(e)

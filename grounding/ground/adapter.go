@@ -48,7 +48,7 @@ type Options struct {
 	// Refused is told of every attestation and event that was not accepted, as
 	// evidence. It may be called at the same time; nil: nobody is told.
 	Refused func(Refused)
-	// Evidence makes the ledger's records of what is accepted; nil: there are none.
+	// Evidence makes the ledger's records of what is accepted; nil: absent.
 	Evidence Evidence
 
 	// DangerouslyIngestUntyped is attest.Options's.

@@ -92,7 +92,7 @@ func (a *Adapter) feedHandler() http.Handler {
 		page, err := a.awaitFeed(r.Context(), q)
 		if err != nil {
 			w.Header().Set("Retry-After", "5")
-			http.Error(w, "the feed cannot be read at present", http.StatusServiceUnavailable)
+			http.Error(w, "the feed cannot be read now: try again later", http.StatusServiceUnavailable)
 			return
 		}
 		w.Header().Set("Content-Type", feedType)
@@ -102,7 +102,7 @@ func (a *Adapter) feedHandler() http.Handler {
 	})
 }
 
-// awaitFeed returns the first page, an empty one if there is none for q.wait.
+// awaitFeed returns the first page, an empty one if no entry comes within q.wait.
 func (a *Adapter) awaitFeed(ctx context.Context, q feedQuery) ([]Entry, error) {
 	deadline := time.Now().Add(q.wait)
 	for {

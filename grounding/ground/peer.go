@@ -94,7 +94,7 @@ func (a *Adapter) FollowAll(ctx context.Context, peers []Peer, log *slog.Logger)
 	for i := range peers {
 		wg.Go(func() {
 			if err := a.Follow(ctx, peers[i], log); ctx.Err() == nil {
-				log.Error("a peer is no longer followed", "peer", i+1, "err", err)
+				log.Error("a peer is no longer followed", "peer", i+1, "error", err)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func (f *follower) run(ctx context.Context) error {
 			f.note(func(s *PeerState) { s.Failing = false })
 		} else {
 			// The cause may hold the peer's words.
-			f.log.Warn("the feed of the peer could not be read: it is tried again", "cause", finding.Quote(err.Error()))
+			f.log.Warn("the feed of the peer could not be read: the next attempt follows", "cause", finding.Quote(err.Error()))
 			f.note(func(s *PeerState) { s.Failing = true })
 			next = pause.Next()
 			var refused *statusError

@@ -116,7 +116,7 @@ var (
 	errFeedSlow    = errors.New("the answer takes too long")
 )
 
-// fetch asks for what comes after a cursor, and waits for news if there is none,
+// fetch asks for what comes after a cursor, and waits for new entries if nothing does,
 // at most as long as it likes to be asked anew. Entries that came before an error
 // are good.
 func (f *peerFeed) fetch(ctx context.Context, after Cursor, wait time.Duration) (peerPage, error) {

@@ -38,14 +38,14 @@ type Store interface {
 	Attestations(ctx context.Context, claims []attest.Hash, perClaim int) ([]Attestations, error)
 
 	// ByHash returns the record with the given canonical hash, also one that is
-	// superseded or does not stand; ErrNotFound if there is none.
+	// superseded or does not stand; ErrNotFound if not found.
 	ByHash(ctx context.Context, h attest.Hash) (Stored, error)
 
 	// Apply stores a cascade event and, in the same transaction, sets the status
 	// of the attestations that it concerns and of everything that depends on them,
 	// however indirectly. Of the events on one target the latest decides, whatever
 	// the order in which they came. An event that is stored already changes nothing.
-	// With any other the ledger's record of it is stored; nil: there is none.
+	// With any other the ledger's record of it is stored; nil: absent.
 	Apply(ctx context.Context, e Event, evidence []byte) (Change, error)
 
 	// Feed returns what was stored after the given cursor, in the order of

@@ -249,7 +249,7 @@ func (l *line) begin(items []item) bool {
 	return true
 }
 
-// join puts items behind those that wait. done is told when the last of them has gone out; nil: there are none.
+// join puts items behind those that wait. done is told when the last of them has been written; nil: without items.
 func (l *line) join(items []item) (done chan error) {
 	if len(items) == 0 {
 		return nil
@@ -266,7 +266,7 @@ func (c *Conn) queue(l *line, items []item) {
 	c.flush(l)
 }
 
-// flush has a goroutine write what waits, if nobody does.
+// flush starts a goroutine that writes what waits, unless one is writing already.
 func (c *Conn) flush(l *line) {
 	if len(l.wait) > 0 && !l.busy {
 		l.busy = true

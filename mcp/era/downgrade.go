@@ -16,7 +16,7 @@ const (
 )
 
 // downgrade edits a modern result so that it is one of an older revision; false
-// if it cannot be. An empty version is that of nobody who has initialized.
+// if it cannot be. The version is empty until the client has sent initialize.
 func downgrade(e *strictjson.Edits, method, version string, r strictjson.Value) bool {
 	if version == "" {
 		version = lastLegacy

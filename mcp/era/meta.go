@@ -160,7 +160,7 @@ func stripMeta(e *strictjson.Edits, params strictjson.Value) {
 type identity struct {
 	caps         *strictjson.Doc // of the object
 	info         []byte          // raw; nil if it says nothing
-	instructions []byte          // raw string; nil if there are none
+	instructions []byte          // raw string; nil if absent
 }
 
 func newIdentity(caps, info, instructions strictjson.Value) *identity {
@@ -189,7 +189,7 @@ func (id *identity) can(path ...string) bool {
 
 func clone(v strictjson.Value) string { return strings.Clone(v.Text()) }
 
-// idOf reads an id inside params; zero if it is none.
+// idOf reads an id inside params; zero if it is not one.
 func idOf(v strictjson.Value) wire.ID {
 	id, _ := wire.IDOf(v)
 	return id

@@ -93,7 +93,7 @@ type sealing struct {
 
 var _ wire.Receiver = (*sealing)(nil)
 
-// maxAsked bounds them where nobody answers; a front has no more under way at once.
+// maxAsked bounds the requests that the client has not answered; a front has no more under way at once.
 const maxAsked = 1 << 14
 
 // subject stands for what a request is about: another attempt of it names the same. It

@@ -92,7 +92,7 @@ type sides struct {
 // An errand is a request of our own to the server.
 type errand struct {
 	due time.Time
-	// then takes the answer, which it must not keep; nil if there is none.
+	// then takes the answer, which it must not keep; nil if not found.
 	then func(m *wire.Message, now time.Time)
 }
 
@@ -151,7 +151,7 @@ func (s *sides) send(id wire.ID, method string, params []byte, route wire.Route)
 	s.tell(m)
 }
 
-// cancel tells the server that nobody waits for id any longer.
+// cancel tells the server that the client does not wait for the request id any longer.
 func (s *sides) cancel(id wire.ID, version string) {
 	m := wire.NewCancellation(id, "", false)
 	m.Route.Version = version
@@ -224,7 +224,7 @@ func (s *sides) change(m *wire.Message, e *strictjson.Edits, id wire.ID) {
 // pass gives the client the server's own message.
 func (s *sides) pass(m *wire.Message) { s.down = append(s.down, item{m: m}) }
 
-// settle takes the answer to an errand; false if it is none.
+// settle takes the answer to an errand; false if m answers no errand.
 func (s *sides) settle(m *wire.Message, now time.Time) bool {
 	if m.Kind != wire.Response && m.Kind != wire.ErrorResponse {
 		return false

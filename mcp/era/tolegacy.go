@@ -27,7 +27,7 @@ type toLegacy struct {
 	byToken  map[string]*call
 
 	exchanges map[string]*exchange // by handle
-	orphans   []*ask               // asked while nobody could be
+	orphans   []*ask               // requests of the server that came while no client could be asked
 	kept      int                  // bytes of answers that wait for their clients
 	listens   map[wire.ID]*subscription
 	uris      map[string]int // subscriptions of the server, and for how many listens
@@ -148,7 +148,7 @@ func (t *toLegacy) greet(m *wire.Message, now time.Time) {
 	t.ask(mcpmsg.Initialize, params, wire.Route{}, now, t.welcomed)
 }
 
-// welcomed takes the answer to our initialize; nil if there is none.
+// welcomed takes the answer to our initialize; m is nil if none came.
 func (t *toLegacy) welcomed(m *wire.Message, now time.Time) {
 	held := t.held
 	t.held = nil
@@ -256,7 +256,7 @@ func (t *toLegacy) attach(k *call, m *wire.Message) {
 	k.level = mcpmsg.LevelOf(meta.Get(mcpmsg.KeyLogLevel).Text())
 }
 
-// detach forgets that anybody waits for k.
+// detach forgets that the client waits for k.
 func (t *toLegacy) detach(k *call) {
 	if t.byClient[k.client] == k {
 		delete(t.byClient, k.client)

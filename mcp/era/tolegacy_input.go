@@ -135,7 +135,7 @@ func (t *toLegacy) asked(id wire.ID) bool {
 // subject finds the call that a server's request is about: the one on whose
 // stream it came, else the oldest whose client can be asked this, one that waits
 // before one that does not. It matters little which it is: the answer goes to the
-// server all the same, and each call's result to whoever waits for it. found is
+// server all the same, and each call's result to the client that waits for it. found is
 // false where no call is under way at all.
 func (t *toLegacy) subject(m *wire.Message, a *ask) (k *call, found bool) {
 	if k := t.calls[m.Related]; k != nil && !m.Related.IsZero() {
@@ -241,7 +241,7 @@ func (t *toLegacy) retry(m *wire.Message, now time.Time) {
 		a := x.asks[key]
 		response := responses.Get(key)
 		switch {
-		case a.id.IsZero(): // withdrawn, or nobody waits for it
+		case a.id.IsZero(): // withdrawn, or the server does not wait for it
 		case response.Kind() == '{':
 			// A copy: the call may be answered, and m given back, before the reply is written.
 			t.reply(a.id, bytes.Clone(response.Raw()))
@@ -277,7 +277,7 @@ func (t *toLegacy) retry(m *wire.Message, now time.Time) {
 }
 
 // putOrphans asks the client of m, before the server hears of its request, what
-// the server wanted to know when nobody could be asked.
+// the server asked for while no client could be asked.
 func (t *toLegacy) putOrphans(m *wire.Message) bool {
 	if len(t.orphans) == 0 {
 		return false

@@ -161,7 +161,7 @@ func (t *toLegacy) progress(m *wire.Message) {
 		return
 	}
 	if k.client.IsZero() || k.shown == "" {
-		m.Release() // nobody waits, or cares
+		m.Release() // the client does not wait for it, or did not ask for progress
 		return
 	}
 	if k.shown == k.token {

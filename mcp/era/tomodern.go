@@ -17,7 +17,7 @@ import (
 type toModern struct {
 	*sides
 	id      *identity
-	version string      // negotiated with a legacy client; empty = there is none yet
+	version string      // negotiated with a legacy client; empty before that
 	meta    requestMeta // of all of its requests
 	can     abilities
 	hello   *wire.Message // its initialize, until the server is known

@@ -195,12 +195,12 @@ func (t *toModern) serverNotification(m *wire.Message, now time.Time) {
 		return
 	}
 	if t.version == "" {
-		t.pass(m) // the client is modern, or nobody yet
+		t.pass(m) // the client is modern, or has not sent initialize yet
 		return
 	}
 	switch m.Method {
 	case mcpmsg.ToolsChanged, mcpmsg.PromptsChanged, mcpmsg.ResourcesChanged, mcpmsg.ResourceUpdated, mcpmsg.Acknowledged, mcpmsg.Cancelled:
-		m.Release() // nobody asked to hear of it
+		m.Release() // the client has not subscribed to it
 		return
 	}
 	if k := t.calls[m.Related]; k != nil {

@@ -129,7 +129,7 @@ func (t *toModern) ended(l *stream, m *wire.Message, now time.Time) {
 	l.tries++
 }
 
-// streamOf is the stream of ours on which m came; nil if there is none.
+// streamOf is the stream of ours on which m came; nil if not found.
 func (t *toModern) streamOf(m *wire.Message) *stream {
 	if l := t.listens[idOf(m.Params.Get("_meta").Get(mcpmsg.KeySubscriber))]; l != nil {
 		return l

@@ -100,7 +100,7 @@ func (u *undecided) server(m *wire.Message, now time.Time) {
 // anything that it has not asked for.
 func (u *undecided) unasked() bool { return u.probes || u.first != nil && !u.legacy }
 
-// unreachable reports whether m says that there is nobody to be asked otherwise.
+// unreachable reports whether m says that the server cannot be reached, in either era.
 func unreachable(m *wire.Message) bool {
 	return m != nil && m.Local && (errors.Is(m.Cause, wire.ErrUnreachable) || errors.Is(m.Cause, wire.ErrSessionGone))
 }
@@ -120,7 +120,7 @@ func (u *undecided) answered(m *wire.Message, now time.Time) {
 	}
 }
 
-// discovered takes the answer to our own server/discover; nil if there is none.
+// discovered takes the answer to our own server/discover; m is nil if none came.
 func (u *undecided) discovered(m *wire.Message, now time.Time) {
 	switch {
 	case isDiscovery(m):

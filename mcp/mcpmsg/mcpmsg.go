@@ -4,8 +4,8 @@
 // of methods and members, and what a transport must know of a request.
 //
 // The table is one for all revisions, from 2024-11-05 to 2026-07-28: a member
-// that only one of them has is treated the same in each, so that nobody gains
-// by naming another version. What no row and no field names is [Data]: it is
+// that only one of them has is treated the same in each, so that a peer gains
+// nothing by naming another version. What no row and no field names is [Data]: it is
 // scrubbed. The table can only ever say how a thing passes, not that it passes
 // unseen; [Opaque] is the one exception and has its reasons beside it.
 package mcpmsg
@@ -13,7 +13,7 @@ package mcpmsg
 import "slices"
 
 // A Treatment says what happens to a string before a client may see it. The
-// zero value is the default for whatever nobody named.
+// zero value is the default for every position that no row names.
 type Treatment uint8
 
 // The treatments.
@@ -48,7 +48,7 @@ const (
 )
 
 // A Unit says what is given up when something inside it must be refused. The
-// smallest unit around the thing is taken; a member that nobody named, or of a
+// smallest unit around the thing is taken; a member that no row names, or of a
 // _meta, is a unit by itself.
 type Unit uint8
 
@@ -159,8 +159,8 @@ func framesIn(s *Shape, seen map[*Shape]bool) bool {
 	})
 }
 
-// Lookup returns the row of a method's part. It is total: a method that nobody
-// named has a row whose members are Data.
+// Lookup returns the row of a method's part. It is total: a method without a
+// row of its own gets one whose members are Data.
 func Lookup(p Part, method string) *Row {
 	if r := index[rowKey{p, method}]; r != nil {
 		return r

@@ -4,7 +4,7 @@ package mcpmsg
 
 import "github.com/pellucid-mcp/pellucid/text/strictjson"
 
-// Methods of requests, of any revision, that somebody has to know beside the table.
+// Methods of requests, of any revision, that code outside the table has to know.
 const (
 	Initialize    = "initialize"
 	Discover      = "server/discover"

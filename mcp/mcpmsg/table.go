@@ -13,7 +13,7 @@ var (
 var (
 	meta = Field{Name: "_meta", Treat: Meta}
 	// requestState is between a server and itself: a client must echo it byte
-	// for byte and never reads it, so there is nobody for it to mislead.
+	// for byte and never reads it, so it cannot mislead a reader.
 	requestState  = Field{Name: "requestState", Treat: Opaque}
 	inputRequests = Field{Name: "inputRequests", Shape: inputRequest, Arity: Map}
 	resultType    = Field{Name: "resultType", Treat: Name, Words: ResultTypes}

@@ -112,7 +112,7 @@ func parse(b []byte, lim strictjson.Limits) (*strictjson.Doc, *Violation) {
 	if errors.As(err, &se) {
 		v.Reason, v.Offset = se.Code.String(), int64(se.Offset)
 	}
-	// What could not be parsed may still be the answer somebody waits for.
+	// Bytes that could not be parsed may still be the answer to a request that waits.
 	var s envelopeScan
 	s.feed(b)
 	v.ID, v.Kind = s.envelope()

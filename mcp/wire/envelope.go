@@ -9,9 +9,9 @@ import (
 )
 
 // envelopeScan finds the id and the shape of a message that could not be
-// parsed, because it is broken or too long to be held, so that whoever waits
-// for that id is told. It takes the text in pieces, keeps a few hundred bytes,
-// and believes nothing: two ids are none.
+// parsed, because it is broken or too long to be held, so that the request
+// with that id gets an answer. It takes the text in pieces, keeps a few hundred bytes,
+// and believes nothing: a message with two ids has no id.
 type envelopeScan struct {
 	depth        int
 	inString     bool

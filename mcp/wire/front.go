@@ -30,8 +30,8 @@ type FrontOptions struct {
 	// the session has. It is called in the midst of the session's first request, which waits
 	// for it and for the session's Start.
 	Accept func(ctx context.Context, s *FrontSession, ended func(error))
-	// Principal says who makes a request: a session belongs to whoever opened
-	// it and does not exist for anybody else. nil = everybody is one.
+	// Principal names the caller of a request. A session belongs to the principal that
+	// opened it, and does not exist for another. nil: all callers are one principal.
 	Principal func(*http.Request) string
 
 	limits    strictjson.Limits // of one message; Bytes is MaxBody
@@ -124,9 +124,10 @@ func (f *Front) open(era Era, principal string) *FrontSession {
 	return s
 }
 
-// evict ends the session that has rested longest, of the principal that has most of
-// those that may: its own, or one of somebody who has more. So nobody who opens one after
-// the other takes the place of others. f.mu is held.
+// evict ends an idle session, so that principal can open another one. The session is one of
+// this principal, or of a principal that has more sessions. Of these it takes the principal with
+// the most sessions, and of that principal the session that is idle longest. So a principal that
+// opens one session after the other replaces its own, and not those of others. f.mu is held.
 func (f *Front) evict(principal string) bool {
 	all := func(yield func(*FrontSession) bool) {
 		for _, sessions := range []map[string]*FrontSession{f.sessions, f.shared} {

@@ -34,7 +34,7 @@ func (x *exchange) body() ([]byte, *rejection) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &errTooSlow
 	case err != nil:
-		return nil, &errTooSlow // the client broke off: nobody reads this
+		return nil, &errTooSlow // the client broke off: the answer is not read
 	}
 	x.rc.SetReadDeadline(time.Time{}) // the server's own rule again
 	return b, nil

@@ -107,7 +107,7 @@ func (x *exchange) violation(err error) {
 		x.reject(ID{}, errMedia)
 		return
 	}
-	x.f.notice("client sent no acceptable message: " + v.Error() + ": " + v.Excerpt)
+	x.f.notice("a message was refused: " + v.Error() + ": " + v.Excerpt)
 	id := v.ID
 	if v.Kind != Request {
 		id = ID{}
@@ -208,7 +208,7 @@ func (x *exchange) modern(m *Message) {
 	}
 	if m.Method == methodCancelled {
 		// spec: here a request is cancelled by closing its stream. The ids of
-		// other requests of the principal are nobody's to name.
+		// other requests of the principal must not be named here.
 		m.Release()
 		x.w.WriteHeader(http.StatusAccepted)
 		return

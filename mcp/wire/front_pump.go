@@ -11,7 +11,7 @@ import (
 )
 
 // pump writes a stream's events into one HTTP response. It is the only writer
-// of the response, so that a client which does not read keeps nobody else waiting.
+// of the response, so that a client which does not read delays no other client.
 type pump struct {
 	*exchange
 	st    *stream

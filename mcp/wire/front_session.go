@@ -45,7 +45,7 @@ type FrontSession struct {
 	pending    map[ID]*stream // by request that is not answered
 	streams    map[int64]*stream
 	lastStream int64
-	kept       []*stream // that nobody reads and somebody may ask for again, oldest first
+	kept       []*stream // streams without a reader that the client may ask for again, oldest first
 	users      int       // HTTP requests that have to do with it
 	touched    time.Time
 	timer      *time.Timer
@@ -87,7 +87,7 @@ func (s *FrontSession) unlock() {
 	}
 }
 
-// say is for a message of this package's own making: whoever holds s.mu has to end that by unlock.
+// say adds a message that this package has made itself. The caller holds s.mu, and must release it by unlock.
 func (s *FrontSession) say(m *Message) { s.own = append(s.own, parsed(m)) }
 
 // accept lets the session be served, if it is not.
@@ -162,7 +162,7 @@ func (s *FrontSession) Write(_ context.Context, m *Message) error {
 	return nil
 }
 
-// answer gives an answer to whoever waits for it. s.mu is held.
+// answer gives an answer to the stream of its request. s.mu is held.
 func (s *FrontSession) answer(m *Message) {
 	st := s.pending[m.ID]
 	if st == nil {
@@ -191,7 +191,7 @@ func (s *FrontSession) settle(m *Message) {
 }
 
 // place returns the stream that a request or notification belongs to; nil if
-// there is none. s.mu is held.
+// no such stream exists. s.mu is held.
 func (s *FrontSession) place(m *Message) *stream {
 	if st := s.pending[m.Related]; st != nil && !st.dead && !m.Related.IsZero() {
 		if s.Era == Legacy || m.Kind == Notification {
@@ -203,7 +203,7 @@ func (s *FrontSession) place(m *Message) *stream {
 	}
 	listen := s.streams[0]
 	if listen.turn == 0 && m.Kind == Request {
-		// Somebody waits for it: better on another's stream than on none. Events
+		// The server waits for an answer: better on another request's stream than on none. Events
 		// that are sent again are still those of one stream only.
 		for n := s.lastStream; n > 0 && n > s.lastStream-maxKept; n-- {
 			if st := s.streams[n]; st != nil && st.owed > 0 && !st.dead {

@@ -13,7 +13,7 @@ import (
 //
 // Events are counted from 1. A legacy stream that carries more than one answer
 // gets ids and keeps what it has written, within bounds, for a client that lost
-// its connection. A stream that nobody could ask for again keeps nothing.
+// its connection. A stream that the client cannot ask for again keeps nothing.
 type stream struct {
 	s       *FrontSession
 	no      int64
@@ -100,8 +100,8 @@ func (st *stream) push(m *Message) {
 	st.signal()
 }
 
-// trim drops what has been written beyond the bounds, and then, where nobody
-// reads fast enough, the oldest of what is no answer.
+// trim drops what has been written beyond the bounds, and then, where the
+// client does not read fast enough, the oldest messages that are not answers.
 func (st *stream) trim() {
 	replay := st.s.f.opt.replay
 	if st.s.f.full(st.s.f.opt.octets / 2) { // what waits comes before what has been sent
@@ -222,7 +222,7 @@ func (st *stream) release(turn int) {
 	}
 }
 
-// keep keeps a stream that nobody reads for a while, and forgets the oldest of
+// keep keeps a stream without a reader for a while, and forgets the oldest of
 // too many.
 func (s *FrontSession) keep(st *stream) {
 	s.kept = append(s.kept, st)
@@ -237,7 +237,7 @@ func (s *FrontSession) keep(st *stream) {
 	}
 }
 
-// kill forgets a stream that nobody will read any more.
+// kill forgets a stream that will not be read any more.
 func (st *stream) kill() {
 	for _, e := range st.queue {
 		if e.no >= st.next && !e.m.answers() {
@@ -271,7 +271,7 @@ func (s *FrontSession) attach(no, last int64, resume bool) (st *stream, turn int
 	s.kept = slices.DeleteFunc(s.kept, func(kept *stream) bool { return kept == st })
 	st.turns++
 	st.turn = st.turns
-	close(st.wake) // whoever had it
+	close(st.wake) // ends the reader that had the stream before
 	st.wake = make(chan struct{}, 1)
 	st.signal()
 	return st, st.turn, true

@@ -157,7 +157,7 @@ func (c *HTTP) Write(ctx context.Context, m *Message) error {
 	if !c.begin(func() { defer close(acked); c.tell(m) }) {
 		return c.endError()
 	}
-	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
+	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.notice("the server takes long to accept a notification") })
 }
 
 func (c *HTTP) endError() error {

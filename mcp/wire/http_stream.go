@@ -39,8 +39,9 @@ func (c *HTTP) stream(ctx context.Context, f *flight, m *Message, resp *http.Res
 	return r
 }
 
-// events delivers the messages of a stream, which is a request's or, if that is
-// zero, nobody's, until enough says so (nil) or it ends.
+// events delivers the messages of a stream until enough returns true (the refusal is nil then)
+// or the stream ends. The stream belongs to the request of that id; a zero id means the stream
+// for the server's own messages.
 func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventstream.Reader, *refusal) {
 	er := newEvents(nil, c.opt.Limits)
 	body, err := decompress(resp)
@@ -138,9 +139,9 @@ func (c *HTTP) listenLoop(there chan<- struct{}) {
 		case status == 0 || status >= http.StatusInternalServerError:
 			continue
 		default:
-			// spec: 405 says that there is none; many servers say 404 or 400.
+			// spec: 405 says that the server has no such stream; many servers say 404 or 400.
 			if status != http.StatusMethodNotAllowed {
-				c.notice("upstream: no stream to listen to: HTTP status %d", status)
+				c.notice("the server offers no stream for its own messages: HTTP status %d", status)
 			}
 			return
 		}
@@ -153,6 +154,6 @@ func (c *HTTP) listenLoop(there chan<- struct{}) {
 		}
 	}
 	if c.live.Err() == nil {
-		c.notice("upstream: the stream to listen to broke too often")
+		c.notice("the stream for the server's own messages broke too often: it is not opened again")
 	}
 }

@@ -13,7 +13,7 @@ const (
 	maxInteger = 1 << 53 // the last integer that every JSON reader holds exactly
 )
 
-// ID is a JSON-RPC id in its one canonical JSON spelling (`12` or `"abc"`); the zero ID is none. Comparable.
+// ID is a JSON-RPC id in its one canonical JSON spelling (`12` or `"abc"`); the zero ID means no id. Comparable.
 type ID struct{ raw string }
 
 // IntID returns the ID n. It panics beyond ±2^53, which no peer could echo.
@@ -27,7 +27,7 @@ func IntID(n int64) ID {
 // StringID returns the ID "s"; s must be valid UTF-8.
 func StringID(s string) ID { return ID{string(strictjson.AppendQuote(nil, s))} }
 
-// IsZero reports whether the ID is none.
+// IsZero reports whether id is the zero ID, which means no id.
 func (id ID) IsZero() bool { return id.raw == "" }
 
 // Append appends the ID's JSON spelling, null for the zero ID.

@@ -118,8 +118,8 @@ func (lr *lineReader) fill() {
 }
 
 // skip drops the line that began at off and reports it; a line without end ends
-// the stream. The envelope is watched for as it goes by, because somebody may
-// wait for its id.
+// the stream. The envelope is watched for as it goes by, because a request
+// may wait for its id.
 func (lr *lineReader) skip() error {
 	var s envelopeScan
 	v := &Violation{Code: CodeInvalid, Reason: reasonTooLong, Excerpt: excerpt(lr.buf[lr.off:])}
@@ -152,9 +152,9 @@ func (lr *lineReader) skip() error {
 	return v
 }
 
-// maxSkip is how many bytes of one line are skipped before it is taken for one
-// that never ends: its reader, and whoever waits for an answer behind it, would
-// be kept busy for ever.
+// maxSkip is the number of bytes of one line that are skipped before the line is taken for one
+// that never ends. Such a line would occupy its reader, and the requests whose answers follow
+// it, for ever.
 const maxSkip = 256 << 20
 
 var errEndless = errors.New("wire: a line without end")

@@ -40,7 +40,7 @@ type SSE struct {
 	live   context.Context // of all work: ended by Close (ErrClosed), or with the stream
 	kill   context.CancelCauseFunc
 	work   sync.WaitGroup
-	opener chan struct{} // a token: whoever has it may open the stream
+	opener chan struct{} // a token: the goroutine that has it may open the stream
 
 	mu    sync.Mutex
 	ended error                      // why no more is begun; nil: it goes on
@@ -96,7 +96,7 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 			if m.Kind == Request { // which is told to who asked
 				c.to.message(r.local(m.ID))
 			} else {
-				c.notice("upstream: a message was not delivered: %v", r.cause)
+				c.notice("a message was not delivered: %v", r.cause)
 			}
 		}
 	})
@@ -108,7 +108,7 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 	if m.Kind == Request {
 		return nil
 	}
-	return acknowledged(ctx, c.live, done, c.opt.ackWait, func() { c.notice("upstream takes long to accept a notification") })
+	return acknowledged(ctx, c.live, done, c.opt.ackWait, func() { c.notice("the server takes long to accept a notification") })
 }
 
 func (c *SSE) begin(f func()) bool {

@@ -73,7 +73,7 @@ const (
 //
 // A Conn needs no goroutine between messages but those of its transport: an answer goes from the goroutine
 // that has read it through every layer to the client. So three rules hold for each layer.
-// Nobody calls a Conn or a Receiver while holding a lock. A Receiver may be called by several goroutines at
+// A caller of a Conn or a Receiver holds no lock. A Receiver may be called by several goroutines at
 // a time, unless all messages come on one stream. A method of a Receiver that waits holds up its own stream only.
 type Conn interface {
 	// Start begins to deliver to r and returns. It is called once; nothing is delivered before it.

@@ -6,8 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -27,75 +28,129 @@ var contentPolicy = func() string {
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }()
 
-var page = template.Must(template.New("report").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
-<meta name="viewport" content="width=device-width">
-<title>Counterfactual analysis</title>
-<style>{{.Style}}</style></head><body>
-<h1>Counterfactual analysis: <span class="{{.R.Response}}">{{.R.Response}}</span></h1>
-{{range .R.Actions}}<section>
-<h2><span class="{{.Response}}">{{.Response}}</span> <code>{{.Tool}}</code></h2>
-<p>{{range .Arguments}}<code>{{.}}</code><br>{{end}}</p>
-<p>{{.Class}}: {{index $.Words .Class}}. Evidence {{.Odds}} to 1, severity {{.Severity}} of 1000 ({{.Band}}).</p>
-{{range .Causes}}<p>Caused by {{range $i, $s := .Segments}}{{if $i}} and {{end}}{{$s}}{{end}}, {{.Odds}} to 1.{{if .Text}} {{if .Span}}The span that suffices:{{else}}It begins:{{end}} <code>{{.Text}}</code>{{end}}</p>
-{{end}}{{with .Certificate}}<p>Certificate: without what was found the action did not recur in {{.Negatives}} answers, and recurred in {{.Positives}}.</p>
-{{end}}{{if .Contradicts}}<p>The answers contradict each other.</p>{{end}}{{if .Drift}}<p>The answers came of more than one model or fingerprint: the stricter rule held.</p>{{end}}{{if .NotTested}}<p>Not tested: {{range $i, $s := .NotTested}}{{if $i}}, {{end}}{{$s}}{{end}}.</p>{{end}}
-</section>{{end}}
-<h2>Influence</h2>
-<svg viewBox="0 0 720 {{.Height}}" role="img" aria-label="How much each segment pushes towards the action">
-{{range .Bars}}<text x="0" y="{{.Text}}">{{.ID}}</text><rect x="60" y="{{.Y}}" width="300" height="14" fill="#8b949e" fill-opacity=".18"/><rect x="60" y="{{.Y}}" width="{{.Width}}" height="14" fill="{{.Colour}}"/><text x="370" y="{{.Text}}">{{.Label}}</text>
-{{end}}</svg>
-<table><tr><th>segment</th><th>source</th><th>bytes</th><th>recurs shown</th><th>hidden</th><th>digest</th></tr>
-{{range .R.Segments}}<tr><td>{{.ID}}{{if .Cause}} <b class="quarantine">cause</b>{{else if .Withheld}} <b class="ask">withheld</b>{{end}}</td><td>{{.Source}}</td><td>{{.Bytes}}</td><td>{{.Influence.ShownRecurs}}/{{.Influence.Shown}}</td><td>{{.Influence.HiddenRecurs}}/{{.Influence.Hidden}}</td><td><code>{{.Digest}}</code></td></tr>
-{{end}}</table>
-{{if .Rows}}<h2>Divergence</h2>
-<p>From the answer to be explained, of 1000. No verdict rests on it.</p>
-<table><tr><th></th>{{range .Metrics}}<th>{{.ID}}</th>{{end}}</tr>
-{{range .Rows}}<tr><td>{{.Name}}</td>{{range .Values}}<td>{{.}}</td>{{end}}</tr>
-{{end}}</table>
-{{end}}{{if .R.Odd}}<p>Notes: {{range $i, $s := .R.Odd}}{{if $i}}, {{end}}{{$s}}{{end}}.</p>{{end}}
-<p>{{.R.Spent.Calls}} calls, {{.R.Spent.Tokens}} tokens, {{.R.Spent.Millis}} ms; ended: {{.R.Stop}}.<br>Assembly <code>{{.R.Assembly}}</code><br>Record <code>{{.R.Record}}</code></p>
-</body></html>
-`))
+// A page writes HTML: what its methods take as values is escaped, and stands in text or in a
+// quoted attribute. It is not html/template, which calls methods by name: with it the linker
+// keeps every exported method of the program, 5 MB of the binary.
+type page struct{ strings.Builder }
 
-// A bar is one row of the picture.
-type bar struct {
-	ID, Label, Colour string
-	Y, Text, Width    int
+// put writes format with its values escaped.
+func (p *page) put(format string, values ...any) {
+	for i, v := range values {
+		values[i] = html.EscapeString(fmt.Sprint(v))
+	}
+	fmt.Fprintf(p, format, values...)
+}
+
+// when writes text, which is HTML, where it holds.
+func (p *page) when(holds bool, text string) {
+	if holds {
+		p.WriteString(text)
+	}
 }
 
 // HTML writes the report as one file that needs nothing else.
 func (r *Report) HTML(w io.Writer) error {
+	var p page
+	p.put(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%v">
+<meta name="viewport" content="width=device-width">
+<title>Counterfactual analysis</title>
+<style>`, contentPolicy)
+	p.WriteString(style)
+	p.put("</style></head><body>\n<h1>Counterfactual analysis: <span class=\"%v\">%v</span></h1>\n", r.Response, r.Response)
+	for i := range r.Actions {
+		p.action(&r.Actions[i])
+	}
+	p.influence(r)
+	if r.full {
+		p.divergence(r.divergenceRows(r.foremost()))
+	}
+	if len(r.Odd) > 0 {
+		p.put("<p>Notes: %v.</p>\n", strings.Join(r.Odd, ", "))
+	}
+	p.put("<p>%v calls, %v tokens, %v ms; ended: %v.<br>Assembly <code>%v</code><br>Record <code>%v</code></p>\n</body></html>\n",
+		r.Spent.Calls, r.Spent.Tokens, r.Spent.Millis, r.Stop, r.Assembly, r.Record)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// action writes the verdict of one action and what has caused it.
+func (p *page) action(a *Action) {
+	p.put("<section>\n<h2><span class=\"%v\">%v</span> <code>%v</code></h2>\n<p>", a.Response, a.Response, a.Tool)
+	for _, argument := range a.Arguments {
+		p.put("<code>%v</code><br>", argument)
+	}
+	p.put("</p>\n<p>%v: %v. Evidence %v to 1, severity %v of 1000 (%v).</p>\n", a.Class, classWords[a.Class], a.Odds, a.Severity, a.Band)
+	for _, c := range a.Causes {
+		p.put("<p>Caused by %v, %v to 1.", strings.Join(c.Segments, " and "), c.Odds)
+		if c.Text != "" {
+			what := "It begins:"
+			if c.Span {
+				what = "The span that suffices:"
+			}
+			p.put(" %v <code>%v</code>", what, c.Text)
+		}
+		p.WriteString("</p>\n")
+	}
+	if c := a.Certificate; c != nil {
+		p.put("<p>Certificate: without what was found the action did not recur in %v answers, and recurred in %v.</p>\n", c.Negatives, c.Positives)
+	}
+	p.when(a.Contradicts, "<p>The answers contradict each other.</p>")
+	p.when(a.Drift, "<p>The answers came of more than one model or fingerprint: the stricter rule held.</p>")
+	if len(a.NotTested) > 0 {
+		p.put("<p>Not tested: %v.</p>", strings.Join(a.NotTested, ", "))
+	}
+	p.WriteString("\n</section>")
+}
+
+// influence writes how much each segment pushes towards the action: as a picture, and as a table.
+func (p *page) influence(r *Report) {
 	const row, full = 20, 300
-	var bars []bar
+	p.put("\n<h2>Influence</h2>\n<svg viewBox=\"0 0 720 %v\" role=\"img\" aria-label=\"How much each segment pushes towards the action\">\n", max(len(r.Segments)*row, 1))
 	for i := range r.Segments {
 		s := &r.Segments[i]
-		colour := "#57606a"
+		colour, width, label := "#57606a", 0, "not seen both ways"
 		if s.Cause {
 			colour = "#cf222e"
 		} else if s.Withheld {
 			colour = "#bf8700"
 		}
-		b := bar{ID: s.ID, Label: "not seen both ways  " + terminal.Inline(s.Source), Colour: colour, Y: i*row + 3, Text: i*row + 14}
 		if s.Influence.Shown > 0 && s.Influence.Hidden > 0 {
-			b.Label = fmt.Sprintf("%+.2f  %s", float64(s.Influence.Effect)/1000, terminal.Inline(s.Source))
-			b.Width = min(max(s.Influence.Effect*full/1000, 0), full)
+			label = fmt.Sprintf("%+.2f", float64(s.Influence.Effect)/1000)
+			width = min(max(s.Influence.Effect*full/1000, 0), full)
 		}
-		bars = append(bars, b)
+		y, text := i*row+3, i*row+14
+		p.put(`<text x="0" y="%v">%v</text><rect x="60" y="%v" width="300" height="14" fill="#8b949e" fill-opacity=".18"/>`, text, s.ID, y)
+		p.put(`<rect x="60" y="%v" width="%v" height="14" fill="%v"/><text x="370" y="%v">%v  %v</text>`+"\n", y, width, colour, text, label, terminal.Inline(s.Source))
 	}
-	var rows []divergenceRow
-	if r.full {
-		rows = r.divergenceRows(r.foremost())
+	p.WriteString("</svg>\n<table><tr><th>segment</th><th>source</th><th>bytes</th><th>recurs shown</th><th>hidden</th><th>digest</th></tr>\n")
+	for _, s := range r.Segments {
+		p.put("<tr><td>%v", s.ID)
+		p.when(s.Cause, ` <b class="quarantine">cause</b>`)
+		p.when(s.Withheld && !s.Cause, ` <b class="ask">withheld</b>`)
+		in := s.Influence
+		p.put("</td><td>%v</td><td>%v</td><td>%v/%v</td><td>%v/%v</td><td><code>%v</code></td></tr>\n", s.Source, s.Bytes, in.ShownRecurs, in.Shown, in.HiddenRecurs, in.Hidden, s.Digest)
 	}
-	return page.Execute(w, struct {
-		R       *Report
-		Policy  string
-		Style   template.CSS
-		Words   map[counterfactual.VerdictClass]string
-		Bars    []bar
-		Height  int
-		Rows    []divergenceRow
-		Metrics []counterfactual.Metric
-	}{r, contentPolicy, style, classWords, bars, max(len(bars)*row, 1), rows, counterfactual.Metrics()})
+	p.WriteString("</table>\n")
+}
+
+// divergence writes how far answers with pieces withheld are from the answer to be explained.
+func (p *page) divergence(rows []divergenceRow) {
+	if len(rows) == 0 {
+		return
+	}
+	p.WriteString("<h2>Divergence</h2>\n<p>From the answer to be explained, of 1000. No verdict rests on it.</p>\n<table><tr><th></th>")
+	for _, m := range counterfactual.Metrics() {
+		p.put("<th>%v</th>", m.ID)
+	}
+	p.WriteString("</tr>\n")
+	for _, row := range rows {
+		p.put("<tr><td>%v</td>", row.Name)
+		for _, v := range row.Values {
+			p.put("<td>%v</td>", v)
+		}
+		p.WriteString("</tr>\n")
+	}
+	p.WriteString("</table>\n")
 }

@@ -22,7 +22,7 @@ type told struct {
 	next                 int // replicate
 }
 
-// find is a set of units out of pool with core that suffices; nil if there is none
+// find is a set of units out of pool with core that suffices; nil if not found
 // to be found.
 func (h *hunt) find(core, pool []int) []int {
 	p := newPosterior(len(pool))

@@ -20,7 +20,7 @@ type Result struct {
 	Verdicts []Verdict
 	// Withheld is what has to be withheld for every verdict together.
 	Withheld Set
-	// Repair is an answer without what must not happen; nil if there is none.
+	// Repair is an answer without what must not happen; nil if not found.
 	Repair *Repair
 	// Stop says why nothing more was asked.
 	Stop      StopReason

@@ -48,7 +48,7 @@ func LevelFor(w int) Level {
 	return LevelWithheld
 }
 
-// A Span is a piece of a segment's text, in bytes. The zero Span is none.
+// A Span is a piece of a segment's text, in bytes. The zero Span means no piece.
 type Span struct {
 	Segment int `json:"segment"`
 	Start   int `json:"start"`

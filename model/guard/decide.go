@@ -317,7 +317,7 @@ func (d *decision) ask(ctx context.Context, call hold.Digest) {
 	}
 	w.raw("]")
 	err := d.g.o.Hooks.Desk.Hold(context.WithoutCancel(ctx), hold.Item{
-		ID: d.x.id, Server: deskServer, Tool: d.tool(), Principal: d.x.principal, Rule: Kind, Code: finding.Denied, Call: call, Body: w.b,
+		ID: d.x.id, Server: deskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Denied, Call: call, Body: w.b,
 	})
 	if err != nil {
 		d.g.o.Log.Warn("a call could not be put into the queue for a reviewer", "evidence", d.x.id)

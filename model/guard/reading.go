@@ -81,7 +81,7 @@ var formats = []*format{
 // surrogate pair.
 var lenient = strictjson.Limits{MendSurrogates: true}
 
-// parse reads an object; absent if it is none.
+// parse reads an object; the Value is absent if the text is not an object.
 func parse(src []byte) strictjson.Value {
 	var doc strictjson.Doc
 	if doc.Reset(src, lenient) != nil || doc.Root().Kind() != '{' {
@@ -205,7 +205,7 @@ func (c *collected) answer() *answer {
 	return a
 }
 
-// count is a number of tokens; 0 if it is none.
+// count reads a number of tokens; 0 if the value is not a number.
 func count(v strictjson.Value) int64 {
 	n, ok := v.Int64()
 	if !ok || n < 0 || n > 1<<40 {

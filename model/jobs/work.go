@@ -36,9 +36,9 @@ func (w *worker) Work(ctx context.Context, j *river.Job[args]) error {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return river.JobSnooze(0) // this process ends: another goes on, and no attempt is lost
 	case j.Attempt >= j.MaxAttempts:
-		w.q.o.Log.Error("a counterfactual run failed too often and is not tried again", "run", j.Args.ID, "attempts", j.Attempt)
+		w.q.o.Log.Error("a counterfactual run failed too often: no further attempt is made", "run", j.Args.ID, "attempts", j.Attempt)
 		return errors.Join(errFailed, w.q.forget(context.WithoutCancel(ctx), j.Args.ID))
 	}
-	w.q.o.Log.Warn("a counterfactual run has failed and is tried again", "run", j.Args.ID, "attempt", j.Attempt)
+	w.q.o.Log.Warn("a counterfactual run failed: the next attempt follows", "run", j.Args.ID, "attempt", j.Attempt)
 	return errFailed
 }

@@ -32,7 +32,7 @@ type Attempt struct {
 	start    time.Time
 	duration time.Duration
 	Sent     bool // it went to the endpoint; else Code says why not
-	Status   int  // of HTTP; 0 if there was none
+	Status   int  // of HTTP; 0 without an answer
 	Code     Code // "" if there is a Response
 
 	usage Usage

@@ -47,7 +47,7 @@ const (
 // said but numbers.
 type Error struct {
 	Code       Code
-	Status     int           // of HTTP; 0 if there was none
+	Status     int           // of HTTP; 0 without an answer
 	RetryAfter time.Duration // that the provider asks for; 0 if it does not
 	Ceiling    Ceiling       // of CodeBudget
 	Attempts   int           // made

@@ -12,7 +12,7 @@ import (
 
 // A Key is a reference to a secret, which is read when a request is signed and
 // kept nowhere. However it is printed, also inside another value, it shows the
-// reference and never the secret. The zero Key is none: for local endpoints.
+// reference and never the secret. The zero Key means no key: for local endpoints.
 type Key struct {
 	ref  string
 	read func() (string, error) // a function, because fmt prints even fields that are not exported

@@ -116,7 +116,7 @@ type ToolCall struct {
 // mended, and not dropped: whoever would execute it has to refuse.
 type Problem string
 
-// The problems. The empty Problem is none.
+// The problems. The empty Problem means no problem.
 const (
 	ProblemName      Problem = "bad-name"         // empty or longer than 256 bytes
 	ProblemUnknown   Problem = "unknown-tool"     // not one of the request's

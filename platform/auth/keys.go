@@ -126,7 +126,7 @@ type keySet struct {
 	loaded   time.Time     // when keys came; zero: never
 	tried    time.Time     // when the latest load ended
 	failures int           // loads that failed since keys came
-	running  chan struct{} // closed when the load under way ends; nil: there is none
+	running  chan struct{} // closed when the running load ends; nil: no load runs
 }
 
 // find returns the keys that may have signed a token with the header h. Old keys
@@ -229,9 +229,9 @@ func (s *keySet) finish(keys []verifyKey, err error) {
 	failures, usable := s.take(keys, err)
 	switch {
 	case err != nil:
-		s.log.Warn("auth: keys not fetched", "err", err, "failures", failures, "usable", usable)
+		s.log.Warn("the keys of the issuer could not be fetched", "error", err, "failures", failures, "usable", usable)
 	case failures > 0 || len(keys) == 0:
-		s.log.Info("auth: keys fetched", "keys", len(keys), "failures", failures)
+		s.log.Info("the keys of the issuer were fetched", "keys", len(keys), "failures", failures)
 	}
 }
 

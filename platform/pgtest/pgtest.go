@@ -130,7 +130,7 @@ func (s *Server) start() error {
 	return fmt.Errorf("postgres did not start: %s", &log)
 }
 
-// programs is the folder that holds initdb and postgres; "" if there is none.
+// programs is the folder that holds initdb and postgres; "" if not found.
 func programs() string {
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
 		return filepath.Dir(found[len(found)-1])

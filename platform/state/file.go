@@ -34,7 +34,7 @@ func (d *Dir) Has(name string) bool {
 var ErrTooLong = errors.New("state: file too long")
 
 // Read returns at most limit bytes of a file: all of it, or an error that wraps
-// ErrTooLong and the beginning. It wraps fs.ErrNotExist where there is none, and
+// ErrTooLong and the beginning. It wraps fs.ErrNotExist where the file does not exist, and
 // ErrUnsafe where another user may read or write it.
 func (d *Dir) Read(name string, limit int64) ([]byte, error) {
 	path, err := d.file(name)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Block withholds what a source delivers, whoever asks for it, because text of that
+// A Block withholds what a source delivers, for every caller, because text of that
 // source has taken control of a model. It is of one text, of a tool, or of a server.
 type Block struct {
 	ID       string // 32 hex digits
@@ -65,7 +65,7 @@ type BlockOptions struct {
 	remember time.Duration // how long one that has ended is still listed; 30 days
 	Most     int           // in force; 10,000
 	recheck  time.Duration // how long what is in force is believed; 1 s
-	wait     time.Duration // for the store, by whoever delivers a result; 1 s
+	wait     time.Duration // for the store, while a result waits for its delivery; 1 s
 	Now      func() time.Time
 
 	// Evidence returns the ledger's record of a Block that comes to be, or is lifted.

@@ -2,9 +2,9 @@
 
 // Package hold keeps what a person must look at: one queue of withheld items for the whole product.
 //
-// Whoever withholds something puts it here and answers with a constant text that
-// names the item. A person lists, looks, and releases it once or denies it; what
-// nobody decides on expires. No session and no other call waits for any of it.
+// The code that withholds a result or call puts it here, and answers with a constant text
+// that names the item. A reviewer lists the items, looks at one, and releases it once or
+// denies it. An item without a decision expires. No session and no other call waits for any of it.
 package hold
 
 import (
@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -27,7 +28,7 @@ type Item struct {
 	Server    string // label
 	Tool      string // label, or ""
 	Principal string // whose call it answered, or ""
-	Rule      string // what held it: "schema", "finding", "classifier:NAME", "policy:RULE", "policy-call:RULE", "pin"
+	Rule      string // what held it: "schema", "finding", "classifier:NAME", "policy:RULE", "pin", or a rule of [Item.IsCall]
 	Code      finding.Code
 	Call      Digest // of what was asked: a release answers the same question
 	Digest    Digest // of Body
@@ -38,8 +39,21 @@ type Item struct {
 	Until   time.Time // when it expires
 	State   State
 	Decided time.Time // zero: not yet
-	By      string    // who decided; "" as long as nobody has
+	By      string    // reviewer who decided; "" before a decision
 }
+
+// The rules that hold a call. A call of another rule has been answered already: what is held is its result.
+const (
+	// PolicyCall begins the rule of a call that the policy held before the server got it. The
+	// name of the policy's rule follows.
+	PolicyCall = "policy-call:"
+	// GuardCall is the rule of a call that a model has proposed, and that pellucid guard held.
+	GuardCall = "counterfactual"
+)
+
+// IsCall reports whether the item is a call that was held before it was carried out, and not a
+// result.
+func (it *Item) IsCall() bool { return it.Rule == GuardCall || strings.HasPrefix(it.Rule, PolicyCall) }
 
 // A Digest is a SHA-256.
 type Digest [sha256.Size]byte
@@ -109,7 +123,7 @@ func (it *Item) Opened(body []byte) bool { return sha256.Sum256(body) == it.Dige
 // A Store keeps items. Its methods may be called at the same time, also from
 // several processes on one store; what they have done is durable when they return
 // nil. The record of a change goes into the ledger with the change, or neither does;
-// nil: there is none.
+// nil: absent.
 type Store interface {
 	// AddHeld stores a new item, unless there are already most items that are held
 	// or released of its server (ErrFull).
@@ -123,7 +137,7 @@ type Store interface {
 	// body, unless that is nil.
 	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time, body, evidence []byte) error
 	// TakeHeld takes the oldest released item for the call to Taken and returns it
-	// with its Body, which it then loses; ErrNotFound if there is none. The record
+	// with its Body, which it then loses; ErrNotFound if not found. The record
 	// of its delivery, which names it, is that of the message.
 	TakeHeld(ctx context.Context, call Digest, now time.Time) (Item, error)
 	// IsReleased reports whether an item waits to be taken for the call. It changes
@@ -242,14 +256,14 @@ func (q *Queue) Get(ctx context.Context, id string) (Item, error) {
 	return q.store.GetHeld(ctx, id, q.o.Now())
 }
 
-// Release lets an item be delivered once, to whoever asks the same again before it
-// expires. by names the person. An item that is sealed is not released: ErrSealed.
+// Release lets an item be delivered once: to the next call that is the same, before the
+// item expires. by names the person. An item that is sealed is not released: ErrSealed.
 func (q *Queue) Release(ctx context.Context, id, by string) error {
 	return q.ReleaseOpened(ctx, id, by, nil)
 }
 
-// ReleaseOpened is Release of an item whose Body somebody who may has opened; nil stands
-// for one that is not sealed.
+// ReleaseOpened is Release of an item whose Body a reviewer has decrypted. body is nil for
+// an item that is not sealed.
 func (q *Queue) ReleaseOpened(ctx context.Context, id, by string, body []byte) error {
 	return q.decide(ctx, id, Released, by, body)
 }

@@ -116,7 +116,7 @@ type batch struct {
 	records  []record
 	fault    Fault // of the bundle: there are no records then
 	tile     []byte
-	tileBad  Fault // of the tile: there is none then
+	tileBad  Fault // of the tile, which is absent then
 	openings [][]byte
 	noOpen   Fault // of the openings
 	done     chan struct{}

@@ -59,7 +59,8 @@ func TestTexts(t *testing.T) {
 		break
 	}
 	for body, want := range map[string]string{
-		`{"a\u200b":"x","b":["y","z"]}`: `[{name at "a\u200b" a` + "\u200b" + `} {"a\u200b" x} {b/0 y} {b/1 z}]`, "no JSON": "[{the whole no JSON}]", "[]": "[]",
+		`{"a\u200b":"x","b":["y","z"]}`: `[{name at "a\u200b" a` + "\u200b" + `} {"a\u200b" x} {b/0 y} {b/1 z}]`, "no JSON": "[{the whole no JSON}]", "[]": "[{the whole []}]",
+		`{"amount":5000,"dry":false,"edits":[],"to":{},"note":null}`: "[{amount 5000} {dry false} {edits []} {to {}} {note null}]",
 	} {
 		if got := fmt.Sprint(slices.Collect(texts([]byte(body)))); got != want {
 			t.Errorf("%s: %+q, want %+q", body, got, want)

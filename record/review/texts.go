@@ -3,6 +3,7 @@
 package review
 
 import (
+	"cmp"
 	"iter"
 	"strconv"
 	"strings"
@@ -12,24 +13,29 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A placed text is a string of a body with the place where it stands. Names that a
-// third party chose are quoted in it.
+// A placed text is a value of a body with the place where it stands. Names that a
+// third party chose are quoted in the place.
 type placed struct{ place, text string }
 
-// texts are the strings of a body, the names of members too where they hide something.
-// What is no JSON is one text.
+// texts are the values of a body: strings as they read; numbers, true, false, null and empty
+// objects and arrays as they are spelled. A reviewer who releases a call has to see all of its
+// arguments, not only its words. The names of members are among them where they hide something.
+// A body that is not JSON is one text.
 func texts(body []byte) iter.Seq[placed] {
 	return func(yield func(placed) bool) {
 		var doc strictjson.Doc
 		switch {
 		case body == nil:
 		case doc.Reset(body, strictjson.Limits{MendSurrogates: true}) != nil:
-			yield(placed{"the whole", string(body)})
+			yield(placed{whole, string(body)})
 		default:
 			eachText("", doc.Root(), yield)
 		}
 	}
 }
+
+// whole is the place of a body that is one value, or is not JSON.
+const whole = "the whole"
 
 // maxPlace bounds what is shown of a path, in bytes: the end of it.
 const maxPlace = 512
@@ -40,13 +46,16 @@ func eachText(place string, v strictjson.Value, yield func(placed) bool) bool {
 	}
 	switch v.Kind() {
 	case '{':
+		empty := true
 		for name, m := range v.Members() {
+			empty = false
 			text := name.Text()
 			at := strings.TrimPrefix(place+"/"+shownName(text), "/")
 			if terminal.Printable(text) != text && !yield(placed{"name at " + at, text}) || !eachText(at, m, yield) {
 				return false
 			}
 		}
+		return !empty || yield(placed{cmp.Or(place, whole), "{}"})
 	case '[':
 		n := 0
 		for e := range v.Elements() {
@@ -55,10 +64,11 @@ func eachText(place string, v strictjson.Value, yield func(placed) bool) bool {
 			}
 			n++
 		}
+		return n > 0 || yield(placed{cmp.Or(place, whole), "[]"})
 	case '"':
-		return yield(placed{place, v.Text()})
+		return yield(placed{cmp.Or(place, whole), v.Text()})
 	}
-	return true
+	return yield(placed{cmp.Or(place, whole), string(v.Raw())})
 }
 
 // shownName is a member's name on a path: as it is where it is a plain word.

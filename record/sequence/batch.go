@@ -48,7 +48,7 @@ func (s *Sequencer) integrate(ctx context.Context, done []int64, links []Link, n
 		}
 	}
 	if broken > 0 {
-		s.o.Log.Error("waiting records cannot be read, or are not what was stored: their loss is recorded", "records", broken)
+		s.o.Log.Error("waiting records cannot be read, or were changed in the store: the log records their loss", "records", broken)
 		lost := &ledger.Event{Kind: ledger.RecordsLost, Reason: "unreadable", Numbers: []ledger.Number{{Name: "lost", N: broken}}}
 		if err := s.own(b, lost); err != nil {
 			return err
@@ -102,8 +102,8 @@ func (s *Sequencer) entry(sealed ledger.Sealed) (Entry, error) {
 	return Entry{ID: st.ID, Time: st.Time, Server: st.Server, Kind: st.Kind, Envelope: envelope, Opening: sealed.Opening, Statement: st}, nil
 }
 
-// known are those that the log has already: of a change that was made twice because
-// nobody could say whether it had been made.
+// known returns the records that the log has already. A batch may be added twice, because an
+// error of the store did not say whether the first attempt was committed.
 func (s *Sequencer) known(ctx context.Context, signed []Entry) (map[ledger.ID]int64, error) {
 	if !s.slow || len(signed) == 0 {
 		return map[ledger.ID]int64{}, nil // the log refuses one that it has: then it is looked for
@@ -187,7 +187,7 @@ func (s *Sequencer) commit(ctx context.Context, b *Batch, key *ledger.Signer, ol
 }
 
 // Rotate has another key sign from now on, and returns the index of the record that
-// says so. The lease is taken from whoever has it.
+// says so. It takes the lease, also from another process.
 func (s *Sequencer) Rotate(ctx context.Context, next *ledger.Signer) (int64, error) {
 	if err := s.lock(ctx); err != nil {
 		return 0, err

@@ -38,11 +38,11 @@ type Options struct {
 	TTL    time.Duration // how long a holder may show no sign of life; 3 s
 	batch  int           // records that are integrated at once; 2,048
 
-	// witness is told of every new checkpoint; it must not block. nil: nobody is.
+	// witness is told of every new checkpoint; it must not block. It may be nil.
 	witness func(checkpoint []byte)
 
 	// Integrated is told what was added to the log, in order, each with its Statement.
-	// It keeps nothing of it. nil: nobody is told.
+	// It must not keep any of it. It may be nil.
 	Integrated func([]Entry)
 
 	Log *slog.Logger     // nil: nothing is logged
@@ -78,7 +78,7 @@ type Sequencer struct {
 	tree *ledger.Tree  // of held
 	key  *ledger.Signer
 	idle time.Time // since when nothing waits
-	seen Head      // somebody else's lease, and
+	seen Head      // the lease of another process, and
 	at   time.Time // when it last changed
 	slow bool      // an integration has failed: look for what is known first
 
@@ -157,7 +157,7 @@ func (s *Sequencer) Run(ctx context.Context) {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastWait)
 	defer stop()
 	if err := s.Flush(last); err != nil {
-		s.o.Log.Warn("records wait for the ledger: another process has to add them", "error", err)
+		s.o.Log.Warn("records wait in the store: the process that holds the lease of the log adds them", "error", err)
 	}
 }
 
@@ -243,8 +243,8 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 // Carry puts records that no other change goes with into the log at once, while the
 // lease is ours: that saves writing each of them three times, and reading it again.
 // Where it returns false they are for Store.Add; should the log have them all the same,
-// they come into it once. It takes longer than Store.Add, so it is for those whom nobody
-// waits for.
+// they come into it once. It takes longer than Store.Add, so it is for records that no
+// caller waits for.
 func (s *Sequencer) Carry(ctx context.Context, records []ledger.Sealed) bool {
 	if s.lock(ctx) != nil {
 		return false
@@ -276,8 +276,8 @@ func (s *Sequencer) release(ctx context.Context) error {
 	return nil
 }
 
-// claim takes the lease if nobody has it, or whoever has it seems to be dead; force
-// takes it in any case, which does no harm but to the holder's work of a moment.
+// claim takes the lease if no process has it, or if its holder seems to have ended. force
+// takes it in any case. This is safe: the holder only loses the batch that it is about to add.
 func (s *Sequencer) claim(ctx context.Context, force bool) (ours bool, err error) {
 	head, err := s.o.Store.Head(ctx)
 	if errors.Is(err, ErrNoLog) {
@@ -321,7 +321,7 @@ func (s *Sequencer) claim(ctx context.Context, force bool) (ours bool, err error
 // begin makes the log, or finds that another process has.
 func (s *Sequencer) begin(ctx context.Context) (Head, error) {
 	if s.o.Origin == "" {
-		return Head{}, ErrNoLog // whoever knows its name begins it
+		return Head{}, ErrNoLog // a process that knows the name of the log begins it
 	}
 	key, err := s.o.Keys.First(s.o.Origin)
 	if err != nil {
@@ -365,13 +365,13 @@ type quiet struct {
 func (q *quiet) note(err error) {
 	if err == nil {
 		if q.last != "" {
-			q.log.Info("the ledger is written again")
+			q.log.Info("records are added to the ledger again")
 		}
 		q.last = ""
 		return
 	}
 	if text := err.Error(); text != q.last || q.now().Sub(q.at).Abs() > time.Minute {
 		q.last, q.at = text, q.now()
-		q.log.Error("the ledger cannot be written: records wait", "error", err)
+		q.log.Error("records cannot be added to the ledger: they wait in the store", "error", err)
 	}
 }

@@ -37,7 +37,7 @@ type Store interface {
 	// Known returns those of the ids that stand in the log, with their indices.
 	Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int64, error)
 	// Integrate carries the log on from the head that the caller holds, whole or not
-	// at all, and returns the new one. ErrLost: somebody else holds it by now.
+	// at all, and returns the new one. ErrLost: another process holds the lease by now.
 	Integrate(ctx context.Context, held Head, b *Batch) (Head, error)
 }
 
@@ -53,7 +53,7 @@ type Head struct {
 	Signer     string // keyid of the key that signs the next record
 	Size       int64
 	Checkpoint []byte // nil before the first
-	Holder     string // of the lease; "": nobody
+	Holder     string // of the lease; "": no process
 	Fence      int64  // grows with every holder
 	Beat       int64  // grows with whatever a holder does
 }

@@ -2,7 +2,7 @@
 
 // Package standing computes the scores of trust from the records of the ledger: the same records always give the same scores.
 //
-// Of decides what a record says of whoever it is about. [Replay] applies the records of
+// Of decides what a record says of the server, tool or validator that it is about. [Replay] applies the records of
 // a log in their order, and so does a [Follower] beside a running gateway: who stands
 // at the same size of the log has the same scores, bit for bit, whether he saw the
 // records come, read them later, or began with the snapshot of another process.

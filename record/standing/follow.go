@@ -21,7 +21,7 @@ type Store interface {
 	Reader
 	Head(ctx context.Context) (sequence.Head, error)
 	// LoadScores returns the snapshot and at which size of the log it stands; nil if
-	// there is none.
+	// no snapshot is stored.
 	LoadScores(ctx context.Context, options string) (snapshot []byte, size int64, err error)
 	// SaveScores replaces it by one of a greater size, else does nothing.
 	SaveScores(ctx context.Context, options string, snapshot []byte, size int64) error
@@ -30,7 +30,7 @@ type Store interface {
 // How long a Follower waits.
 const (
 	look  = 500 * time.Millisecond // between looks at the log
-	grace = 2 * time.Second        // for whoever integrates to say what he has seen
+	grace = 2 * time.Second        // for the process that holds the lease to report what it has added
 	often = time.Second            // between snapshots
 	far   = 20_000                 // records that are read again rather than saved
 )
@@ -62,7 +62,7 @@ func Open(ctx context.Context, s Store, o trust.Options, log *slog.Logger) (*Fol
 	return f, nil
 }
 
-// Book has the scores. Nobody else may apply events to it.
+// Book has the scores. Only the Follower may apply events to it.
 func (f *Follower) Book() *trust.Book { return f.book }
 
 // load takes over a snapshot of more of the log than is known. f.mu is held, or f new.
@@ -73,7 +73,7 @@ func (f *Follower) load(ctx context.Context) error {
 	}
 	state, err := trust.Restore(snapshot, f.o)
 	if errors.Is(err, trust.ErrSnapshot) {
-		f.log.Warn("the snapshot of the scores is damaged: the log is replayed")
+		f.log.Warn("the stored trust scores are damaged: they are computed again from the log")
 		return nil
 	} else if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (f *Follower) Validators(ctx context.Context, dids []string, now int64) (sc
 	f.mu.Unlock()
 	if long {
 		if err := f.save(ctx, true); err != nil {
-			f.log.Warn("scores of validators not saved: the log has them", "error", err)
+			f.log.Warn("trust scores of validators could not be saved: they are computed again from the log", "error", err)
 		}
 	}
 	return scores, size, nil
@@ -161,7 +161,7 @@ func (f *Follower) Follow(ctx context.Context) {
 				f.take(<-f.feed)
 			}
 			if err := f.save(last, true); err != nil {
-				f.log.Warn("scores of servers not saved: the log has them", "error", err)
+				f.log.Warn("trust scores of servers could not be saved: they are computed again from the log", "error", err)
 			}
 			return
 		case b := <-f.feed:
@@ -171,7 +171,7 @@ func (f *Follower) Follow(ctx context.Context) {
 		}
 		err := f.step(ctx, time.Now())
 		if err != nil && !failed && ctx.Err() == nil {
-			f.log.Error("scores of servers do not follow the ledger", "error", err)
+			f.log.Error("trust scores of servers cannot be updated from the ledger", "error", err)
 		}
 		failed = err != nil
 	}

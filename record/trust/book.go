@@ -12,7 +12,7 @@ import (
 // A Store keeps one snapshot. It may lose it: then the events are replayed, or
 // everything is at rest again.
 type Store interface {
-	// LoadTrust returns the snapshot that was saved last, nil if there is none.
+	// LoadTrust returns the snapshot that was saved last, nil if not found.
 	LoadTrust(ctx context.Context) ([]byte, error)
 	// SaveTrust replaces it; it is durable when SaveTrust returns nil.
 	SaveTrust(ctx context.Context, snapshot []byte) error

@@ -97,7 +97,7 @@ func (s *State) Apply(e Event) []Change {
 	return s.change(out, &srv.record, Origin{Server: e.Origin.Server}, i, effects[i].above, e.Time)
 }
 
-// validator is the record that e counts for; nil without a proof. Whoever makes up
+// validator is the record that e counts for; nil without a proof. A caller that makes up
 // validators finds no room in the end, and those that are known keep theirs.
 func (s *State) validator(e Event) *record {
 	if !e.Proven {

@@ -3,11 +3,11 @@
 // Package trust keeps a score for each server, tool and validator, made of recorded events and of nothing else.
 //
 // A [State] is a pure function of the events that were applied to it, in their
-// order: their times stand in them, all arithmetic is in integers, and whoever
+// order: their times stand in them, all arithmetic is in integers, and a reader who
 // applies the same events to an empty State has the same scores, bit for bit, in
 // any language. docs/spec/trust.md says how.
 //
-// An event counts against the origin that caused it and nobody else, so that
+// An event counts against the origin that caused it and no other, so that
 // nothing a server does can move the score of another server or of another
 // server's tool, and nothing that is not proven to come from a validator can move
 // the validator's. A score never leaves its bounds, rests at a value that it always
@@ -146,7 +146,7 @@ type Event struct {
 	Kind   Kind
 	Origin Origin
 	// Proven: what counts against a validator bears its valid signature. Without it
-	// an event of a validator changes nothing, since anybody can have written it.
+	// an event of a validator changes nothing, since any author can have written it.
 	Proven bool
 }
 

@@ -59,7 +59,7 @@ const (
 const Other = "other"
 
 // Key is the install key of the fence nonces. Its zero value is a valid key
-// that everybody knows: make one with [NewKey].
+// that every reader of this code knows: make one with [NewKey].
 type Key struct{ b [32]byte }
 
 // NewKey makes a Key of exactly 32 bytes, which must be random and secret.

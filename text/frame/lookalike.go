@@ -59,7 +59,7 @@ func holds(s string, narrow bool, tags ...tag) bool {
 }
 
 // next returns where the first look-alike at or behind from begins, and how
-// many bytes its opening angle has: 0 if there is none.
+// many bytes its opening angle has: 0 if not found.
 func next(s string, from int, tags ...tag) (at, width int) {
 	var b ucd.Buffer
 	for from < len(s) {

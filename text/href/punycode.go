@@ -27,8 +27,8 @@ const (
 )
 
 // decodePunycode decodes s, which holds lower case letters, digits and hyphens
-// only, by RFC 3492, section 6.2. Every text has one encoding; s is false if it
-// is none, or encodes ASCII only. A label has at most 63 bytes, so the cost of
+// only, by RFC 3492, section 6.2. Every text has one encoding; ok is false if s
+// is not such a text, or encodes ASCII only. A label has at most 63 bytes, so the cost of
 // the insertions is bounded.
 func decodePunycode(s string) ([]rune, bool) {
 	if len(s) > maxLabel {

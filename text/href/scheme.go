@@ -54,7 +54,7 @@ func (p *parser) did() error {
 }
 
 // didParts returns where the identifier of a DID begins and ends, behind the method;
-// end is 0 where s is none. What follows it is the path, query and fragment. (DID
+// end is 0 where s is not a DID. What follows it is the path, query and fragment. (DID
 // Core 1.0, section 3.1.)
 func didParts(s string) (id, end int) {
 	if !strings.HasPrefix(s, "did:") {

@@ -71,7 +71,7 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// commentEnd returns where the comment at i ends, -1 if there is none, or no end.
+// commentEnd returns where the comment at i ends, -1 if no comment is there, or it has no end.
 func commentEnd(b []byte, i int) int {
 	if i+1 == len(b) {
 		return -1

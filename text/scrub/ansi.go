@@ -48,7 +48,7 @@ func next(s string, c byte, was, at int) int {
 }
 
 // sequence returns the length of the control sequence at the start of s, or of
-// its introducer if it does not end; 0 if there is none.
+// its introducer if it does not end; 0 if not found.
 func sequence(s string) int {
 	kind, n := introducer(s)
 	switch kind {

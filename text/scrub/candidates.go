@@ -43,7 +43,7 @@ func (c *candidates) index(x byte, from int) int {
 	}
 }
 
-// next returns the first candidate at or after i, len(s) if there is none.
+// next returns the first candidate at or after i, len(s) if not found.
 func (c *candidates) next(i int) int {
 	first := len(c.s)
 	for k := range c.at {

@@ -46,7 +46,7 @@ func unescape(s string) string {
 }
 
 // escape1 returns what the escape at the start of s stands for, and its length; 0
-// if there is none.
+// if not found.
 func escape1(s string) (r rune, n int) {
 	skip, digits := 0, 0
 	switch {

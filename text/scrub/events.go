@@ -8,7 +8,7 @@ import (
 )
 
 // An Event says what became of a part of the input: the bytes [Start, End) are
-// in the output the bytes [Out, OutEnd), which are none if they were dropped.
+// in the output the bytes [Out, OutEnd); this range is empty if they were dropped.
 // The Events of one text are sorted and do not overlap, and what stands between
 // them is the same in input and output.
 type Event struct {

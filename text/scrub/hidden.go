@@ -12,7 +12,7 @@ import (
 type span struct{ at, end int }
 
 // hiddenIn yields the hidden characters of s and where they stand. Ill-formed
-// bytes are none.
+// bytes do not count as hidden.
 func hiddenIn(s string) iter.Seq2[span, rune] {
 	return func(yield func(span, rune) bool) {
 		for i := 0; i < len(s); {

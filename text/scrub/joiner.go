@@ -55,7 +55,7 @@ func (f *faithful) joiner(s string, at, end int, r rune) use {
 
 // joins reports whether one or two joiners, and nothing else that is hidden, stand
 // beside a letter of a script that uses them. A mark has the script of its base here: a
-// virama on a Latin letter is none of its script. Behind a joiner that a virama needs
+// virama on a Latin letter does not count as one of its script. Behind a joiner that a virama needs
 // stands no other.
 func joins(s string, at, end int, base rune) bool {
 	start, stop, ok := hiddenRun(s, at, end)
@@ -83,7 +83,7 @@ type baseScan struct {
 }
 
 // before returns the last character of s[:at] that is neither a mark nor hidden, 0 if
-// there is none.
+// no such character is there.
 func (b *baseScan) before(s string, at int) rune {
 	marks := 0
 	for i := at; ; {

@@ -103,7 +103,7 @@ func skipSpace(s string, i int) int {
 const maxParens = 8
 
 // destination returns the bytes of the destination that begins at s[i]; end is
-// -1 if there is none.
+// -1 if not found.
 func destination(s string, i int) (start, end int) {
 	depth := 0
 	for n := i; n < len(s); n++ {
@@ -128,7 +128,7 @@ func destination(s string, i int) (start, end int) {
 }
 
 // titleEnd returns the end of the link whose destination ends at s[i]: behind the
-// ")", and before it behind a title; -1 if there is none.
+// ")", and before it behind a title; -1 if not found.
 func (m *markup) titleEnd(s string, i int) int {
 	n := skipSpace(s, i)
 	if n > i && n < len(s) && s[n] != ')' {
@@ -149,7 +149,7 @@ func (m *markup) titleEnd(s string, i int) int {
 }
 
 // next returns the index of the first quote of that kind in s[i:], len(s) if
-// there is none. It remembers: many links may look for one far ahead.
+// not found. It keeps the result, since many links may look for the same quote far ahead.
 func (m *markup) next(s string, i, kind int) int {
 	if m.ahead[kind] < i {
 		n := strings.IndexByte(s[i:], "\"')"[kind])

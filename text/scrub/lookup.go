@@ -133,7 +133,7 @@ func (k *nameKey) set(content []symbol) bool {
 	return true
 }
 
-// lookup returns the token of that kind and name, nil if there is none.
+// lookup returns the token of that kind and name, nil if not found.
 func (t *TokenTable) lookup(kind tokenKind, content []symbol) *Token {
 	var k nameKey
 	if !k.set(content) {
@@ -154,7 +154,7 @@ func (t *TokenTable) lookup(kind tokenKind, content []symbol) *Token {
 	return nil
 }
 
-// lookupAngle returns the token <content>, nil if it is none. spec: scrub/4.2
+// lookupAngle returns the token <content>, nil if it is not one. spec: scrub/4.2
 func (t *TokenTable) lookupAngle(content []symbol) *Token {
 	if tok := t.lookup(inAngles, content); tok != nil {
 		return tok
@@ -208,7 +208,7 @@ func isWord(syms []symbol) bool {
 	return int(syms[len(syms)-1].end-syms[0].start) < 4*len(syms)
 }
 
-// double returns the token <<content>>, nil if it is none.
+// double returns the token <<content>>, nil if it is not one.
 func (t *TokenTable) double(content []symbol) *Token {
 	var b [maxName]byte
 	if len(content)+2 > len(b) {
@@ -225,7 +225,7 @@ func (t *TokenTable) double(content []symbol) *Token {
 // between operators or in mathematics.
 const minBarred = 3
 
-// lookupBracket returns the token [content], nil if it is none; doubtful says
+// lookupBracket returns the token [content], nil if it is not one; doubtful says
 // that it has the shape of one, as the arrays of some languages also have.
 func (t *TokenTable) lookupBracket(content []symbol) (tok *Token, doubtful bool) {
 	if tok := t.lookup(inBrackets, content); tok != nil {

@@ -119,7 +119,7 @@ func (m *markup) tags(s string) {
 func tagStart(c byte) bool { return letter(c) || c == '/' || c == '!' || c == '?' }
 
 // autolink returns the index of the ">" where s[i:] is the inside of a Markdown
-// autolink (CommonMark 6.5), 0 if it is none.
+// autolink (CommonMark 6.5), 0 if it is not one.
 func autolink(s string, i int) int {
 	colon, at := false, false
 	for n := i; n < len(s) && n-i < 1024; n++ {

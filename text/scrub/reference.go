@@ -29,7 +29,7 @@ const (
 )
 
 // reference returns the character that the reference at the start of s stands
-// for, and its length in bytes; 0 if there is none. References to "&" are
+// for, and its length in bytes; 0 if not found. References to "&" are
 // followed, so that &amp;lt; is "<" to a reader that decodes twice.
 func reference(s string) (r rune, n int) {
 	for range maxReferenceDepth + 1 {

@@ -113,7 +113,7 @@ func startsGap(s string) bool {
 	return strings.HasPrefix(s, gap) || strings.HasPrefix(s, wordGap) || strings.HasPrefix(s, dataGap)
 }
 
-// spelledAt returns the longest token that text begins with, nil if there is none.
+// spelledAt returns the longest token that text begins with, nil if not found.
 func (tt *TokenTable) spelledAt(text string) (best *Token) {
 	if strings.HasPrefix(text, anyShape.Text) {
 		return anyShape

@@ -83,7 +83,7 @@ func runeStart(s string, i int) int {
 const maxBackOff = 32
 
 // backOff returns the last place at or before i where s can be cut so that the
-// part before it is in NFKC if s is; i itself if there is none nearby.
+// part before it is in NFKC if s is; i itself if no such place is near.
 func backOff(s string, i int) int {
 	for at := i; at > 0 && i-at <= maxBackOff; {
 		if prop, _ := ucd.Peek(s, at); prop&(ucd.NFKCJoins|ucd.NFCJoins|ucd.Hidden) == 0 {

@@ -18,7 +18,7 @@ import (
 //
 // Edits does not parse what it is given: the bytes passed as raw must be one
 // JSON value, and they are retained until Reset. Changing the text of names can
-// make two of them equal; whoever does so must parse the result.
+// make two of them equal; a caller that does so must parse the result.
 type Edits struct {
 	d      *Doc
 	list   []edit

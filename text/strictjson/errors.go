@@ -18,7 +18,7 @@ func (e *SyntaxError) Error() string {
 // A Code is a reason to refuse a text.
 type Code uint8
 
-// The reasons. The zero Code is none.
+// The reasons. The zero Code means no reason.
 const (
 	_                 Code = iota
 	CodeBytes              // Limits.Bytes exceeded

@@ -36,7 +36,7 @@ func (s *nameSet) add(d *Doc) {
 	s.seen |= bit
 }
 
-// seed makes the hash of names unpredictable to whoever writes them. It decides
+// seed makes the hash of names unpredictable to the author of the text. It decides
 // only how long a look-up takes, never what is found.
 var seed = maphash.MakeSeed()
 

@@ -104,7 +104,7 @@ func (d *Doc) Reset(src []byte, lim Limits) error {
 	return nil
 }
 
-// Root is the text's value; absent if there is none.
+// Root is the text's value; absent if the text was not parsed.
 func (d *Doc) Root() Value {
 	if len(d.nodes) == 0 {
 		return Value{}

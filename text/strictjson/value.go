@@ -58,7 +58,7 @@ func (v Value) Raw() []byte {
 
 // Text is the decoded string; "" if v is not a string. Where the string holds no
 // escape it aliases the text: it changes when the bytes given to Reset are
-// overwritten, and whoever keeps it longer clones it.
+// overwritten. A caller that keeps it longer clones it.
 func (v Value) Text() string {
 	raw, escaped := v.inside()
 	if !escaped {

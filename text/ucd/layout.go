@@ -87,7 +87,7 @@ func joinsBack(s string) bool {
 }
 
 // EmojiSequence returns the length in bytes of the longest emoji sequence at the
-// start of s, 0 if there is none. It knows the sequences of emoji-test.txt, in
+// start of s, 0 if not found. It knows the sequences of emoji-test.txt, in
 // every qualification, which include keycaps (that begin with an ASCII character)
 // and the three flags made of tags; and a character that is not ASCII with the
 // U+FE0E or U+FE0F that emoji-variation-sequences.txt gives it.

@@ -203,7 +203,7 @@ func (b *Buffer) Compose() {
 	b.Cells = c[:n]
 }
 
-// composition returns the primary composite of the pair, 0 if there is none.
+// composition returns the primary composite of the pair, 0 if not found.
 func composition(first, second rune) rune {
 	if secondFilter[second>>6&31]>>(second&63)&1 == 0 {
 		return 0
@@ -261,7 +261,7 @@ func (b *Buffer) Append(dst []byte, f Form, s string) []byte {
 
 // Segment normalises into Cells the first stretch s[from:to] at or after i that
 // may not be in the form, and that nothing outside it can influence; from is
-// len(s) if there is none. i must be 0 or the to of the last call. Replacing each
+// len(s) if not found. i must be 0 or the to of the last call. Replacing each
 // stretch by its Cells normalises s. Spans count from the start of s, which must
 // be shorter than 4 GiB.
 func (b *Buffer) Segment(f Form, s string, i int) (from, to int) {

@@ -133,7 +133,7 @@ func Decode(s string) (r rune, width int, ok bool) {
 }
 
 // Peek returns the facts about the code point at s[i] and its width in bytes,
-// IllFormed and the length of the maximal subpart where there is none. i must be
+// IllFormed and the length of the maximal subpart where s is ill-formed there. i must be
 // an index of s.
 func Peek(s string, i int) (Prop, int) {
 	c0 := s[i]

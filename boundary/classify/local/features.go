@@ -37,7 +37,7 @@ type Reader struct {
 	start int // of the token
 	at    int // behind it
 
-	// Hashes of the tokens before, 0 where there are none.
+	// Hashes of the tokens before; 0 at the beginning.
 	last, before uint64
 
 	kindOf *kinds

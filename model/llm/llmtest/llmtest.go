@@ -66,7 +66,7 @@ type Reply struct {
 	Pause time.Duration // before every event of a stream
 }
 
-// A Fault is a way to break the format. The zero Fault is none.
+// A Fault is a way to break the format. The zero Fault means no fault.
 type Fault int
 
 // The faults.

@@ -105,7 +105,7 @@ func (d *data) joins(form int, r rune) bool {
 }
 
 // confusable returns the one ASCII character that r is taken for, if r is not
-// ASCII and survives NFKC; 0 if there is none.
+// ASCII and survives NFKC; 0 if not found.
 func (d *data) confusable(r rune) byte {
 	if to := d.prototype[r]; r >= 0x80 && len(to) == 1 && string(d.normal(nfkc, []rune{r})) == string(r) {
 		return to[0]
