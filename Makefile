@@ -28,7 +28,7 @@ CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold 
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers vulnerabilities bin/systems clean
 
 all: test
 
@@ -125,6 +125,7 @@ model: peers
 lint: fmt
 	go vet ./...
 	$(STATICCHECK) ./...
+	go tool -modfile=tools.mod actionlint
 	PELLUCID_LINT=1 go test -count=1 -run '^TestUnreached$$' .
 
 # Rewrites the documents that are derived from the code, and fails where one was stale.
@@ -139,11 +140,12 @@ STAMP    ?= $(shell git log -1 --format=%ct)
 PACK      = go run -C packaging/pack -trimpath . -version $(VERSION) -time $(STAMP) -binaries $(abspath $(BINARIES)) -texts $(CURDIR)
 
 bin/systems:
+	rm -rf $@.new
 	for s in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 	  echo "build for $$s"; \
 	  GOOS=$${s%/*} GOARCH=$${s#*/} go build -trimpath -ldflags "-s -w" -o $@.new/pellucid_$${s%/*}_$${s#*/}/ ./cmd/pellucid; \
 	done
-	mv $@.new $@
+	rm -rf $@ && mv $@.new $@
 
 packages: $(BINARIES)
 	rm -rf bin/npm bin/pypi
@@ -156,10 +158,22 @@ images: $(BINARIES)
 
 # The image that has node, npx, Python and uvx too. It needs mmdebstrap, npm and pip.
 ARCHES ?= $(shell go env GOARCH)
-images-servers: $(BINARIES)
-	rm -rf bin/image-servers bin/rootfs && mkdir -p bin/rootfs
-	for a in $(ARCHES); do SOURCE_DATE_EPOCH=$(STAMP) packaging/servers/rootfs.sh $$a bin/rootfs/$$a.tar; done
+ROOTFS  = $(ARCHES:%=bin/rootfs/%.tar)
+
+bin/rootfs/%.tar: packaging/servers/rootfs.sh packaging/servers/package-lock.json packaging/servers/requirements.txt
+	mkdir -p $(@D)
+	SOURCE_DATE_EPOCH=$(STAMP) packaging/servers/rootfs.sh $* $@.new
+	mv $@.new $@
+
+images-servers: $(BINARIES) $(ROOTFS)
+	rm -rf bin/image-servers
 	$(PACK) -out $(CURDIR)/bin/image-servers $(foreach a,$(ARCHES),-base $(a)=$(CURDIR)/bin/rootfs/$(a).tar) image
+
+# Known vulnerabilities in what the programs reach; it asks vuln.go.dev.
+vulnerabilities:
+	go build -modfile=tools.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	bin/govulncheck ./...
+	bin/govulncheck -C packaging/pack ./...
 
 # Third-party MCP servers and clients, from npm, with Pellucid between them.
 e2e: peers
