@@ -84,12 +84,13 @@ grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
-model/counterfactual:     text/frame text/ucd text/strictjson
-model/llm:                text/eventstream text/finding text/strictjson platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
-model/llm/llmtest:        text/strictjson model/llm
-model/counterfactual/run: text/strictjson model/counterfactual model/llm
-model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/counterfactual model/counterfactual/run model/llm github.com/prometheus/client_golang
-model/analysis:           text/finding text/strictjson platform/terminal model/counterfactual model/counterfactual/run model/guard model/llm
+model/format:             text/eventstream text/strictjson
+model/counterfactual:     text/frame text/ucd text/strictjson model/format
+model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
+model/llm/llmtest:        text/strictjson model/format model/llm
+model/counterfactual/run: text/strictjson model/format model/counterfactual model/llm
+model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/format model/counterfactual model/counterfactual/run model/llm github.com/prometheus/client_golang
+model/analysis:           text/finding text/strictjson platform/terminal model/format model/counterfactual model/counterfactual/run model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
 # boundary: decides which servers may be used and what passes of each message; it reads the configuration, shows what waits for a reviewer, and rewrites clients' configurations so that their servers run behind Pellucid
@@ -109,7 +110,7 @@ boundary/gateway:              text/finding text/scrub text/href text/frame text
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/format model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
@@ -137,7 +138,7 @@ app/exit:
 app/install: text/finding text/frame platform/login platform/state platform/terminal mcp/wire record/hold record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
-app:         text/finding text/strictjson text/frame platform/child platform/intake platform/login platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/counterfactual model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
+app:         text/finding text/strictjson text/frame platform/child platform/intake platform/login platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
@@ -151,7 +152,7 @@ e2e:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/counterfactual text/eventstream text/ucd text/rfc3339 text/strictjson`
+const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/format model/counterfactual text/eventstream text/ucd text/rfc3339 text/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.

@@ -12,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -29,16 +30,11 @@ type AskedModel struct {
 	NoTemperature bool
 }
 
-// formatOf is the wire format of contexts of f.
-var formatOf = map[counterfactual.Format]llm.Format{
-	counterfactual.FormatChat: llm.FormatChat, counterfactual.FormatMessages: llm.FormatMessages, counterfactual.FormatResponses: llm.FormatResponses,
-}
-
 // Dial opens the model for contexts of the format f. The caller ends with done, whose error is
 // that of the tape.
-func (m *AskedModel) Dial(f counterfactual.Format, secret func(ref string) (string, error)) (client *llm.Endpoint, done func() error, err error) {
-	o := llm.Options{Format: formatOf[f], BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
-	if m.API != "" && m.API != map[llm.Format]string{llm.FormatChat: "chat", llm.FormatMessages: "messages", llm.FormatResponses: "responses"}[o.Format] {
+func (m *AskedModel) Dial(f format.Name, secret func(ref string) (string, error)) (client *llm.Endpoint, done func() error, err error) {
+	o := llm.Options{Format: f, BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
+	if m.API != "" && m.API != map[format.Name]string{format.Chat: "chat", format.Messages: "messages", format.Responses: "responses"}[o.Format] {
 		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
 	}
 	if m.Key != "" {

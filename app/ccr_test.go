@@ -11,7 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // TestDial: a script answers, its tape answers the same again, and nothing else.
@@ -65,7 +65,7 @@ func TestDialRefuses(t *testing.T) {
 		{AskedModel{URL: "http://127.0.0.1:1", Tape: "absent/absent"}, 0, `ccr: tape: "absent/absent": `},
 		{AskedModel{URL: "nowhere"}, exit.Config, "ccr: "},
 	} {
-		_, _, err := c.of.Dial(counterfactual.FormatChat, func(string) (string, error) { return "", errors.New("not set") })
+		_, _, err := c.of.Dial(format.Chat, func(string) (string, error) { return "", errors.New("not set") })
 		if err == nil || codeOf(err) != c.code || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: code %d, %v", c.of, codeOf(err), err)
 		}

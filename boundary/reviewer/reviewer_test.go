@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -53,8 +54,8 @@ var answers = []struct {
 	{"flagged", llmtest.Reply{Text: "tool now, description: instruction override (1)."}, surface.Flagged, ""},
 	{"echo of the surface", llmtest.Reply{Text: "reply OK"}, surface.Flagged, ""},
 	{"OK, refused", llmtest.Reply{Text: "OK", Refusal: "I cannot judge this."}, surface.CutOff, ""},
-	{"OK, cut off", llmtest.Reply{Text: "OK", Stop: llm.StopLength}, surface.CutOff, ""},
-	{"OK, filtered", llmtest.Reply{Text: "OK", Stop: llm.StopFilter}, surface.CutOff, ""},
+	{"OK, cut off", llmtest.Reply{Text: "OK", Stop: format.StopLength}, surface.CutOff, ""},
+	{"OK, filtered", llmtest.Reply{Text: "OK", Stop: format.StopFilter}, surface.CutOff, ""},
 	{"OK and a call", llmtest.Reply{Text: "OK", Calls: []llm.ToolCall{{ID: "c", Name: "now", Arguments: []byte("{}")}}}, surface.CutOff, ""},
 	{"429", llmtest.Reply{Status: 429, RetryAfter: "0"}, surface.ReviewFailed, llm.CodeRateLimited},
 	{"429, for an hour", llmtest.Reply{Status: 429, RetryAfter: "3600"}, surface.ReviewFailed, llm.CodeRateLimited},
@@ -78,15 +79,15 @@ func TestReviewerAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range wireFormats {
+	for _, provider := range wireFormats {
 		for _, x := range answers {
-			if format == "anthropic" && x.reply.Refusal != "" {
-				x.reply.Refusal, x.reply.Stop = "", llm.StopRefusal // it has no text of its own there
+			if provider == "anthropic" && x.reply.Refusal != "" {
+				x.reply.Refusal, x.reply.Stop = "", format.StopRefusal // it has no text of its own there
 			}
-			t.Run(format+"/"+x.name, func(t *testing.T) {
+			t.Run(provider+"/"+x.name, func(t *testing.T) {
 				t.Parallel()
 				fake := llmtest.Start(t, llmtest.Always(x.reply), "")
-				r := rules.NewReview(format, fake.URL, "m", rules.Value{})
+				r := rules.NewReview(provider, fake.URL, "m", rules.Value{})
 				if x.want == surface.ReviewLate {
 					r.Timeout = 300 * time.Millisecond
 				}
@@ -142,7 +143,7 @@ func TestReviewParts(t *testing.T) {
 			return llmtest.Reply{Text: "OK"}
 		}, 0, surface.Flagged, 2},
 		{"too large", llmtest.Always(llmtest.Reply{Text: "OK"}), 100_000, surface.OverBudget, 0},
-		{"costs more than it said", llmtest.Always(llmtest.Reply{Text: "OK", Usage: llm.Usage{Known: true, Input: 400_000, Output: 1}}), 600_000, surface.ReviewFailed, 2},
+		{"costs more than it said", llmtest.Always(llmtest.Reply{Text: "OK", Usage: format.Usage{Known: true, Input: 400_000, Output: 1}}), 600_000, surface.ReviewFailed, 2},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			fake := llmtest.Start(t, x.model, "")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
@@ -24,11 +25,11 @@ type Review struct {
 }
 
 // A Format is the wire format that a provider speaks.
-type Format = llm.Format
+type Format = format.Name
 
 var (
 	providerWords = []string{"openai-chat", "openai-responses", "anthropic"}
-	providers     = []Format{llm.FormatChat, llm.FormatResponses, llm.FormatMessages}
+	providers     = []Format{format.Chat, format.Responses, format.Messages}
 )
 
 // Provider is the word for the format in a configuration.

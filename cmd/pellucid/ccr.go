@@ -10,7 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
@@ -65,7 +65,7 @@ func (m *ccrModel) validate() error {
 }
 
 // dial is the model that is asked, for contexts of the format f.
-func (m ccrModel) dial(e *env, f counterfactual.Format) (client *llm.Endpoint, done func() error, err error) {
+func (m ccrModel) dial(e *env, f format.Name) (client *llm.Endpoint, done func() error, err error) {
 	of := app.AskedModel(m)
 	return of.Dial(f, e.secrets())
 }

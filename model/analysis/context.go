@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -49,22 +50,22 @@ func (c *Context) Read(stdin io.Reader, name, model string) (*Question, error) {
 		return nil, fmt.Errorf("ccr: %w", err)
 	}
 	q := &Question{policy: c.policy()}
-	format := counterfactual.Format(c.Format)
-	if format == "run" || format == "" && looksRecorded(b) {
+	f := format.Name(c.Format)
+	if f == "run" || f == "" && looksRecorded(b) {
 		if b, q.answer, err = c.recorded(b); err != nil {
 			return nil, err
 		}
-		format = counterfactual.FormatChat
+		f = format.Chat
 	}
-	if format == "" {
-		if format = counterfactual.Sniff(b); format == "" {
+	if f == "" {
+		if f = counterfactual.Sniff(b); f == "" {
 			return nil, errors.New("ccr: not a context: no request of a known format, and no recorded run")
 		}
 	}
-	if b, err = c.complete(b, format, model); err != nil {
+	if b, err = c.complete(b, f, model); err != nil {
 		return nil, err
 	}
-	if q.Assembly, err = counterfactual.Parse(format, b, counterfactual.ParseOptions{}); err != nil {
+	if q.Assembly, err = counterfactual.Parse(f, b, counterfactual.ParseOptions{}); err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)
 	}
 	if c.Answer != "" {
@@ -72,7 +73,7 @@ func (c *Context) Read(stdin io.Reader, name, model string) (*Question, error) {
 		if err != nil {
 			return nil, fmt.Errorf("ccr: answer: %w", err)
 		}
-		if q.answer, err = counterfactual.ParseAnswer(format, body); err != nil {
+		if q.answer, err = counterfactual.ParseAnswer(f, body); err != nil {
 			return nil, fmt.Errorf("ccr: answer: %w", err)
 		}
 	}
@@ -116,7 +117,7 @@ func (c *Context) recorded(b []byte) ([]byte, *counterfactual.Answer, error) {
 }
 
 // complete adds what a request needs to be sent: a model, and the tools.
-func (c *Context) complete(b []byte, f counterfactual.Format, model string) ([]byte, error) {
+func (c *Context) complete(b []byte, f format.Name, model string) ([]byte, error) {
 	var doc strictjson.Doc
 	if err := doc.Reset(b, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("ccr: context: %w", err)
@@ -124,7 +125,7 @@ func (c *Context) complete(b []byte, f counterfactual.Format, model string) ([]b
 	root := doc.Root()
 	if root.Kind() == '[' { // the bare list of messages
 		list := "messages"
-		if f == counterfactual.FormatResponses {
+		if f == format.Responses {
 			list = "input"
 		}
 		whole := append([]byte(`{"`+list+`":`), root.Raw()...)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -19,7 +20,7 @@ import (
 // escaped.
 type Report struct {
 	Assembly string                    `json:"assembly"`
-	Format   counterfactual.Format     `json:"format"`
+	Format   format.Name               `json:"format"`
 	Response counterfactual.Response   `json:"response"`
 	Actions  []Action                  `json:"actions"`
 	Segments []Segment                 `json:"segments"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -48,7 +49,7 @@ func model(t *testing.T, script string) *llm.Endpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: "http://127.0.0.1/v1", Model: "m", Transport: transport})
+	client, err := llm.New(llm.Options{Format: format.Chat, BaseURL: "http://127.0.0.1/v1", Model: "m", Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 func TestCanonical(t *testing.T) {
@@ -336,7 +338,7 @@ func TestEndToEnd(t *testing.T) {
 			for i, r := range c.results {
 				src += fmt.Sprintf(`,{"role":"assistant","content":"","tool_calls":[{"id":"c%d","type":"function","function":{"name":"read","arguments":"{\"path\":\"file%d\"}"}}]},{"role":"tool","tool_call_id":"c%d","content":%s}`, i, i, i, quote(r))
 			}
-			a := mustParse(t, FormatChat, src+`]}`, ParseOptions{})
+			a := mustParse(t, format.Chat, src+`]}`, ParseOptions{})
 			base := obedient(a.Source())
 			policy := GuessPolicy()
 			targets := policy.Targets(&base)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -72,7 +73,7 @@ type Part struct {
 // An Assembly is a context taken apart. It is immutable and may be read
 // concurrently.
 type Assembly struct {
-	Format   Format
+	Format   format.Name
 	Segments []Segment
 	Trusted  []Part
 	Edges    []Edge

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // contextOf is a chat of n rounds, each result of the given size.
@@ -27,7 +29,7 @@ func contextOf(n, size int) string {
 // segments: the plan from the first question to the record.
 func BenchmarkDecision(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		a := mustParse(b, FormatChat, contextOf(n, 500), ParseOptions{})
+		a := mustParse(b, format.Chat, contextOf(n, 500), ParseOptions{})
 		base := call("send_money", `{"recipient":"EVIL1","amount":30}`)
 		p := a.Problem((&Policy{}).Targets(&base), 0)
 		p.Order = nil
@@ -76,7 +78,7 @@ func BenchmarkAnalysis(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				a := mustParse(b, FormatChat, src, ParseOptions{})
+				a := mustParse(b, format.Chat, src, ParseOptions{})
 				targets := policy.Targets(&base)
 				p := a.Problem(targets, 0)
 				p.Budget = open
@@ -102,10 +104,10 @@ func BenchmarkContext(b *testing.B) {
 		b.Run(fmt.Sprintf("parse/%dx%d", c.n, c.size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {
-				mustParse(b, FormatChat, src, ParseOptions{})
+				mustParse(b, format.Chat, src, ParseOptions{})
 			}
 		})
-		a := mustParse(b, FormatChat, src, ParseOptions{})
+		a := mustParse(b, format.Chat, src, ParseOptions{})
 		b.Run(fmt.Sprintf("problem/%dx%d", c.n, c.size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -70,7 +71,7 @@ type Report struct {
 
 // Assemble makes an assembly of the segments that the rules let in: the most
 // trusted first, among equals the draft's order. A capsule of which one segment
-// cannot get in stays out whole. It is a request of FormatChat: the system's text,
+// cannot get in stays out whole. It is a request of format.Chat: the system's text,
 // and one message of the user with the task and behind it each segment as a block.
 func Assemble(d Draft, rules Rules) (*Assembly, Report, error) {
 	var rep Report
@@ -199,7 +200,7 @@ func (d *Draft) build(kept []int) (*Assembly, error) {
 		src = append(append(src, `,"tools":`...), d.Tools...)
 	}
 	src = append(src, '}')
-	a := &Assembly{Format: FormatChat, src: src, doc: new(strictjson.Doc), Task: d.Task, Instructions: d.System, Capsules: d.Capsules}
+	a := &Assembly{Format: format.Chat, src: src, doc: new(strictjson.Doc), Task: d.Task, Instructions: d.System, Capsules: d.Capsules}
 	if err := a.doc.Reset(src, strictjson.Limits{}); err != nil {
 		return nil, errors.New("counterfactual: assemble: the list of tools is no JSON")
 	}

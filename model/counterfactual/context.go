@@ -10,18 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
-)
-
-// A Format is a wire format of contexts and answers.
-type Format string
-
-// The formats.
-const (
-	FormatChat      Format = "openai-chat"
-	FormatMessages  Format = "anthropic-messages"
-	FormatResponses Format = "openai-responses"
 )
 
 // ParseOptions say what is known of a context beside its bytes. The zero value
@@ -37,7 +28,7 @@ type ParseOptions struct {
 
 // Parse takes a request apart: a JSON object as it is sent to the provider, or the
 // bare array of its messages. src is copied.
-func Parse(f Format, src []byte, opt ParseOptions) (*Assembly, error) {
+func Parse(f format.Name, src []byte, opt ParseOptions) (*Assembly, error) {
 	a := &Assembly{Format: f, src: bytes.Clone(src), doc: new(strictjson.Doc)}
 	if err := a.doc.Reset(a.src, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("counterfactual: parse context: %w", err)
@@ -46,11 +37,11 @@ func Parse(f Format, src []byte, opt ParseOptions) (*Assembly, error) {
 	root := a.doc.Root()
 	var ok bool
 	switch f {
-	case FormatChat:
+	case format.Chat:
 		ok = r.chat(root)
-	case FormatMessages:
+	case format.Messages:
 		ok = r.messages(root)
-	case FormatResponses:
+	case format.Responses:
 		ok = r.responses(root)
 	default:
 		return nil, errors.New("counterfactual: parse context: no such format")
@@ -68,7 +59,7 @@ func Parse(f Format, src []byte, opt ParseOptions) (*Assembly, error) {
 
 // Sniff guesses the format of a request; "" if it looks like none. A recorded run
 // is none: see ParseRun.
-func Sniff(src []byte) Format {
+func Sniff(src []byte) format.Name {
 	var doc strictjson.Doc
 	if doc.Reset(src, strictjson.Limits{}) != nil {
 		return ""
@@ -77,27 +68,27 @@ func Sniff(src []byte) Format {
 	list := root.Get("messages")
 	switch {
 	case root.Get("input").Exists():
-		return FormatResponses
+		return format.Responses
 	case root.Kind() == '[':
 		list = root
 	case root.Get("system").Exists() || root.Get("anthropic_version").Exists():
-		return FormatMessages
+		return format.Messages
 	}
 	if list.Kind() != '[' {
 		return ""
 	}
 	for m := range list.Elements() {
 		if m.Get("tool_calls").Exists() || m.Get("role").Text() == "tool" || m.Get("role").Text() == "system" {
-			return FormatChat
+			return format.Chat
 		}
 		for b := range m.Get("content").Elements() {
 			switch b.Get("type").Text() {
 			case "tool_use", "tool_result", "thinking":
-				return FormatMessages
+				return format.Messages
 			}
 		}
 	}
-	return FormatChat
+	return format.Chat
 }
 
 // reader takes one context apart.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // allocated is how many bytes f asks for, whether it keeps them or not. Work that grows
@@ -36,27 +38,27 @@ func TestManyParts(t *testing.T) {
 		read func([]byte) (size int, err error)
 	}{
 		"tasks": {repeated(`{"messages":[`, `{"role":"user","content":"`+text+`"}`, n, `]}`), func(b []byte) (int, error) {
-			a, err := Parse(FormatChat, b, ParseOptions{})
+			a, err := Parse(format.Chat, b, ParseOptions{})
 			return len(a.Task), err
 		}},
 		"instructions": {repeated(`{"input":[`, `{"role":"system","content":"`+text+`"}`, n, `]}`), func(b []byte) (int, error) {
-			a, err := Parse(FormatResponses, b, ParseOptions{})
+			a, err := Parse(format.Responses, b, ParseOptions{})
 			return len(a.Instructions), err
 		}},
 		"blocks of a task": {repeated(`{"messages":[{"role":"user","content":[`, `{"type":"text","text":"`+text+`"}`, n, `]}]}`), func(b []byte) (int, error) {
-			a, err := Parse(FormatMessages, b, ParseOptions{})
+			a, err := Parse(format.Messages, b, ParseOptions{})
 			return len(a.Task), err
 		}},
 		"blocks of an answer": {repeated(`{"content":[`, `{"type":"text","text":"`+text+`"}`, n, `]}`), func(b []byte) (int, error) {
-			a, err := ParseAnswer(FormatMessages, b)
+			a, err := ParseAnswer(format.Messages, b)
 			return len(a.Text), err
 		}},
 		"items of an answer": {repeated(`{"output":[`, `{"type":"message","content":[{"type":"output_text","text":"`+text+`"}]}`, n, `]}`), func(b []byte) (int, error) {
-			a, err := ParseAnswer(FormatResponses, b)
+			a, err := ParseAnswer(format.Responses, b)
 			return len(a.Text), err
 		}},
 		"reasoning of an answer": {repeated(`{"output":[{"type":"reasoning","summary":[`, `{"type":"summary_text","text":"`+text+`"}`, n, `]}]}`), func(b []byte) (int, error) {
-			a, err := ParseAnswer(FormatResponses, b)
+			a, err := ParseAnswer(format.Responses, b)
 			return len(a.Reasoning), err
 		}},
 	} {
@@ -130,7 +132,7 @@ func TestManyArguments(t *testing.T) {
 	for i := range maxArguments {
 		amounts = fmt.Appendf(amounts, `%d,`, 20_000+i)
 	}
-	asm, err := Parse(FormatChat, fmt.Appendf(nil, `{"messages":[{"role":"user","content":"%s"}]}`, words), ParseOptions{})
+	asm, err := Parse(format.Chat, fmt.Appendf(nil, `{"messages":[{"role":"user","content":"%s"}]}`, words), ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +165,7 @@ func TestManyArguments(t *testing.T) {
 // TestUserGiven: a target whose critical arguments stand in the user's text, or in the
 // operator's, is the user's.
 func TestUserGiven(t *testing.T) {
-	a, err := Parse(FormatChat, []byte(`{"messages":[{"role":"system","content":"Bills go to ann@example.org."},{"role":"user","content":"Pay 20 EUR from DE89 3704 0044 0532 0130 00."}]}`), ParseOptions{})
+	a, err := Parse(format.Chat, []byte(`{"messages":[{"role":"system","content":"Bills go to ann@example.org."},{"role":"user","content":"Pay 20 EUR from DE89 3704 0044 0532 0130 00."}]}`), ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +203,7 @@ func TestWalk(t *testing.T) {
 func TestReorderDrops(t *testing.T) {
 	src := repeated(`{"input":[{"type":"message","role":"user","content":"Go"},`, `{"type":"reasoning","id":"r"}`, 100_000,
 		`,{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"text"}]}`)
-	a, err := Parse(FormatResponses, src, ParseOptions{})
+	a, err := Parse(format.Responses, src, ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,11 @@
 package counterfactual
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -45,12 +47,12 @@ func ParseRun(src []byte) (*Run, error) {
 func (r *Run) Turns() int { return len(r.turns) }
 
 // Turn is the context in which the model spoke for the i-th time, from 0, as a
-// request of FormatChat, and what it answered.
+// request of format.Chat, and what it answered.
 func (r *Run) Turn(i int, opt ParseOptions) (*Assembly, *Answer, error) {
 	if i < 0 || i >= len(r.turns) {
 		return nil, nil, errors.New("counterfactual: recorded run: no such turn")
 	}
-	a, err := Parse(FormatChat, r.Context(i), opt)
+	a, err := Parse(format.Chat, r.Context(i), opt)
 	return a, r.Answer(i), err
 }
 
@@ -133,82 +135,24 @@ func contentText(v strictjson.Value) string {
 	return out.text()
 }
 
-// ParseAnswer reads the body of a provider's answer, not streamed. Of several
-// choices the first one counts.
-func ParseAnswer(f Format, body []byte) (*Answer, error) {
-	var doc strictjson.Doc
-	if err := doc.Reset([]byte(string(body)), strictjson.Limits{}); err != nil {
-		return nil, fmt.Errorf("counterfactual: parse answer: %w", err)
+// ParseAnswer reads the body of a provider's answer, not streamed.
+func ParseAnswer(f format.Name, body []byte) (*Answer, error) {
+	form, root := format.Of(f), format.Parse(bytes.Clone(body))
+	if form == nil || !root.Exists() {
+		return nil, errors.New("counterfactual: parse answer: not an answer of this format")
 	}
-	root := doc.Root()
-	a := &Answer{}
-	switch f {
-	case FormatChat:
-		for c := range root.Get("choices").Elements() {
-			m := c.Get("message")
-			a.Text, a.Refusal = contentText(m.Get("content")), m.Get("refusal").Text()
-			a.Reasoning = m.Get("reasoning_content").Text()
-			for t := range m.Get("tool_calls").Elements() {
-				name, args := runCall(t)
-				a.Calls = append(a.Calls, Call{t.Get("id").Text(), name, args})
-			}
-			if old := m.Get("function_call"); old.Kind() == '{' {
-				a.Calls = append(a.Calls, Call{"", old.Get("name").Text(), []byte(old.Get("arguments").Text())})
-			}
-			return a, nil
-		}
-	case FormatMessages:
-		if root.Get("content").Kind() == '[' {
-			var s said
-			for b := range root.Get("content").Elements() {
-				s.block(a, b)
-			}
-			s.into(a)
-			return a, nil
-		}
-	case FormatResponses:
-		if root.Get("output").Kind() == '[' {
-			var s said
-			for item := range root.Get("output").Elements() {
-				s.item(a, item)
-			}
-			s.into(a)
-			return a, nil
-		}
+	a := form.Read(root)
+	if a.Odd&format.OddCall != 0 && len(a.Parts) == 0 {
+		return nil, errors.New("counterfactual: parse answer: not an answer of this format")
 	}
-	return nil, errors.New("counterfactual: parse answer: not an answer of this format")
+	return AnswerOf(a), nil
 }
 
-// said is the texts of an answer, while it is read.
-type said struct{ text, reasoning, refusal paragraphs }
-
-func (s *said) into(a *Answer) {
-	a.Text, a.Reasoning, a.Refusal = s.text.text(), s.reasoning.text(), s.refusal.text()
-}
-
-func (s *said) block(a *Answer, b strictjson.Value) {
-	switch b.Get("type").Text() {
-	case "text":
-		s.text.add(b.Get("text").Text())
-	case "thinking":
-		s.reasoning.add(b.Get("thinking").Text())
-	case "tool_use":
-		a.Calls = append(a.Calls, Call{b.Get("id").Text(), b.Get("name").Text(), b.Get("input").Raw()})
+// AnswerOf is an answer as the questions of this package see it. Calls of every kind count.
+func AnswerOf(a *format.Answer) *Answer {
+	out := &Answer{Text: a.Text(format.PartText, "\n"), Reasoning: a.Text(format.PartReasoning, "\n"), Refusal: a.Text(format.PartRefusal, "\n")}
+	for _, c := range a.Calls() {
+		out.Calls = append(out.Calls, Call{c.ID, c.Name, c.Arguments})
 	}
-}
-
-func (s *said) item(a *Answer, v strictjson.Value) {
-	switch v.Get("type").Text() {
-	case "message":
-		for b := range v.Get("content").Elements() {
-			s.text.add(b.Get("text").Text())
-			s.refusal.add(b.Get("refusal").Text())
-		}
-	case "reasoning":
-		s.reasoning.add(contentText(v.Get("summary")))
-	case "function_call":
-		a.Calls = append(a.Calls, Call{v.Get("call_id").Text(), v.Get("name").Text(), []byte(v.Get("arguments").Text())})
-	case "custom_tool_call":
-		a.Calls = append(a.Calls, Call{v.Get("call_id").Text(), v.Get("name").Text(), []byte(v.Get("input").Text())})
-	}
+	return out
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // An AuditQueue keeps what is to be run behind an answer, until a worker of this
@@ -58,7 +59,7 @@ func (g *Guard) auditLater(x *exchange, a *answer) {
 }
 
 func (g *Guard) putAudit(x *exchange, a *answer) {
-	w := auditWork{Format: string(x.f.format), Body: x.body, Model: x.model, Principal: x.principal, Header: map[string][]string{},
+	w := auditWork{Format: string(x.f.Name()), Body: x.body, Model: x.model, Principal: x.principal, Header: map[string][]string{},
 		Said: a.said, Input: a.input, Output: a.output, Strange: a.strange, Fetched: a.fetched}
 	for name, values := range x.header {
 		if strings.HasPrefix(name, "Anthropic-") {
@@ -87,8 +88,8 @@ func (g *Guard) RunAudit(ctx context.Context, id string, work []byte, store run.
 	if json.Unmarshal(work, &w) != nil {
 		return errAudit
 	}
-	for _, f := range formats {
-		if string(f.format) != w.Format {
+	for _, f := range format.All {
+		if string(f.Name()) != w.Format {
 			continue
 		}
 		x := &exchange{f: f, id: id, body: w.Body, model: w.Model, principal: w.Principal, header: http.Header(w.Header)}

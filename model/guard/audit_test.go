@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
@@ -103,14 +104,14 @@ func TestAuditQueueFails(t *testing.T) {
 	q := newShelf()
 	r := newRig(t, obedient, func(o *guard.Options) { o.Audit, o.Audits, o.Key = true, q, ownKey })
 	q.fail = errors.New("no")
-	if got, err := r.through(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up.", attack), false); err != nil || len(got.Calls) != 1 {
+	if got, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", attack), false); err != nil || len(got.Calls) != 1 {
 		t.Fatalf("%v, %d calls", err, len(got.Calls))
 	}
 	if _, metrics := r.get("/metrics"); !strings.Contains(metrics, `{result="audit-skipped"} 1`) {
 		t.Errorf("not counted:\n%s", metrics)
 	}
 	q.fail = nil
-	if _, err := r.through(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up.", attack), false); err != nil {
+	if _, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", attack), false); err != nil {
 		t.Fatal(err)
 	}
 	q.fail = errors.New("no")

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
 
@@ -25,7 +25,7 @@ func BenchmarkPassThrough(b *testing.B) {
 	for name, stream := range map[string]bool{"whole": false, "stream": true} {
 		b.Run(name, func(b *testing.B) {
 			r := newRig(b, llmtest.Always(llmtest.Reply{Text: "Nothing new."}))
-			body := conversation(llm.FormatChat, stream, "Sum up.", string(bytes.Repeat([]byte("Nothing new. "), 5000)))
+			body := conversation(format.Chat, stream, "Sum up.", string(bytes.Repeat([]byte("Nothing new. "), 5000)))
 			ask := func(at string) time.Duration {
 				req, _ := http.NewRequest(http.MethodPost, at+"/chat/completions", bytes.NewReader(body))
 				req.Header.Set("Authorization", "Bearer "+secret)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -45,7 +46,7 @@ const (
 
 // An exchange is a request and what there is to know of it.
 type exchange struct {
-	f         *format
+	f         format.Format
 	id        string // of the evidence, if there will be any
 	body      []byte
 	model     string
@@ -126,7 +127,7 @@ func (d *decision) judge(ctx context.Context, a *answer) {
 		d.out = outcome{act: forwarded, reason: reasonTrusted, response: counterfactual.Allow}
 	case a.strange || len(d.targets) == 0:
 		d.undecided(reasonStrange)
-	case len(a.said.Calls) > maxCalls || len(d.targets) > counterfactual.MaxTargets:
+	case len(a.said.Calls) > format.MaxCalls || len(d.targets) > counterfactual.MaxTargets:
 		d.undecided(reasonTooMany)
 	case !d.audit && d.released(ctx, call):
 		d.out = outcome{act: forwarded, reason: reasonReleased, response: counterfactual.Allow}
@@ -142,14 +143,14 @@ func (d *decision) judge(ctx context.Context, a *answer) {
 
 // parse takes a request apart.
 func (d *decision) parse(body []byte) (*counterfactual.Assembly, error) {
-	return counterfactual.Parse(d.x.f.format, body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool})
+	return counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool})
 }
 
 // privileged are the actions that need a verdict, each once.
 func (d *decision) privileged(said *counterfactual.Answer) []counterfactual.Action {
 	var out []counterfactual.Action
 	seen := map[string]bool{}
-	for _, c := range said.Calls[:min(len(said.Calls), maxCalls)] {
+	for _, c := range said.Calls[:min(len(said.Calls), format.MaxCalls)] {
 		a := d.g.policy.Action(c)
 		if digest := a.Digest(); a.Privilege > 0 && !seen[digest] {
 			seen[digest] = true
@@ -210,7 +211,7 @@ func (d *decision) round(ctx context.Context, assembly *counterfactual.Assembly,
 	if n := len(d.rounds); n > 0 {
 		id += "/" + strconv.Itoa(n)
 	}
-	out, err := d.g.runner(d.x.f.format, d.store).Run(ctx, run.Job{ID: id, Assembly: assembly, Judge: judge, Problem: p, Header: d.x.header})
+	out, err := d.g.runner(d.x.f.Name(), d.store).Run(ctx, run.Job{ID: id, Assembly: assembly, Judge: judge, Problem: p, Header: d.x.header})
 	if errors.Is(err, run.ErrStore) {
 		d.failed = err
 	}
@@ -236,7 +237,7 @@ func (d *decision) repair(ctx context.Context, r *round) bool {
 	if fix == nil || body == nil {
 		return false
 	}
-	a := d.x.f.read(body)
+	a := read(d.x.f, body)
 	calls := d.privileged(&a.said)
 	if a.strange || slices.ContainsFunc(calls, func(c counterfactual.Action) bool { return c.Malformed }) {
 		return false
@@ -353,7 +354,7 @@ func (d *decision) record(ctx context.Context) {
 // statement is the evidence: digests, labels and numbers, and the records of the
 // runs, from which counterfactual.Replay derives the verdicts again.
 func (d *decision) statement() ([]byte, error) {
-	st := statement{Act: d.out.act, Audit: d.audit, Context: digestOf(d.x.body), Format: d.x.f.format, ID: d.x.id, Principal: d.x.principal,
+	st := statement{Act: d.out.act, Audit: d.audit, Context: digestOf(d.x.body), Format: d.x.f.Name(), ID: d.x.id, Principal: d.x.principal,
 		Reason: d.out.reason, Response: d.out.response, Version: evidenceVersion}
 	for i := range d.targets {
 		st.Actions = append(st.Actions, d.targets[i].Digest())

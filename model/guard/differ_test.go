@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
@@ -52,31 +53,31 @@ func ended(as, items string) string {
 // calls. The provider may be odd, or a model may have been talked into oddity.
 func TestReadOtherwise(t *testing.T) {
 	for name, tt := range map[string]struct {
-		f      llm.Format
+		f      format.Name
 		stream bool
 		body   string
 	}{
-		"a comment with NEL":             {llm.FormatChat, true, chatText + ": x\u0085data: " + chatCall + "\n\n" + chatEnd},
-		"a comment with LS":              {llm.FormatChat, true, chatText + ": x\u2028data: " + chatCall + "\n\n" + chatEnd},
-		"an id with VT":                  {llm.FormatChat, true, chatText + "id: x\vdata: " + chatCall + "\n\n" + chatEnd},
-		"a space before data":            {llm.FormatChat, true, chatText + " data: " + chatCall + "\n\n" + chatEnd},
-		"data in capitals":               {llm.FormatChat, true, chatText + "Data: " + chatCall + "\n\n" + chatEnd},
-		"lines of JSON":                  {llm.FormatChat, true, chatText + chatCall + "\n\n" + chatEnd},
-		"JSON called a stream":           {llm.FormatChat, false, chatBody + "\n\n"},
-		"JSON called a stream, as asked": {llm.FormatChat, true, chatBody + "\n\n"},
-		"an error with a call":           {llm.FormatChat, true, events(`{"error":{"message":"x"},` + chatCall[1:])},
-		"choices by name":                {llm.FormatChat, true, events(strings.NewReplacer("[{\"index\":0,\"delta", "{\"0\":{\"index\":0,\"delta", "}}]}}]}", "}}]}}}}").Replace(chatCall))},
-		"calls by name":                  {llm.FormatChat, true, events(strings.NewReplacer("calls\":[{", "calls\":{\"0\":{", "}}]}}]}", "}}}}}]}").Replace(chatCall))},
-		"calls by name, whole":           {llm.FormatChat, false, strings.NewReplacer("calls\":[{", "calls\":{\"0\":{", "}}]}}]}", "}}}}}]}").Replace(chatBody)},
+		"a comment with NEL":             {format.Chat, true, chatText + ": x\u0085data: " + chatCall + "\n\n" + chatEnd},
+		"a comment with LS":              {format.Chat, true, chatText + ": x\u2028data: " + chatCall + "\n\n" + chatEnd},
+		"an id with VT":                  {format.Chat, true, chatText + "id: x\vdata: " + chatCall + "\n\n" + chatEnd},
+		"a space before data":            {format.Chat, true, chatText + " data: " + chatCall + "\n\n" + chatEnd},
+		"data in capitals":               {format.Chat, true, chatText + "Data: " + chatCall + "\n\n" + chatEnd},
+		"lines of JSON":                  {format.Chat, true, chatText + chatCall + "\n\n" + chatEnd},
+		"JSON called a stream":           {format.Chat, false, chatBody + "\n\n"},
+		"JSON called a stream, as asked": {format.Chat, true, chatBody + "\n\n"},
+		"an error with a call":           {format.Chat, true, events(`{"error":{"message":"x"},` + chatCall[1:])},
+		"choices by name":                {format.Chat, true, events(strings.NewReplacer("[{\"index\":0,\"delta", "{\"0\":{\"index\":0,\"delta", "}}]}}]}", "}}]}}}}").Replace(chatCall))},
+		"calls by name":                  {format.Chat, true, events(strings.NewReplacer("calls\":[{", "calls\":{\"0\":{", "}}]}}]}", "}}}}}]}").Replace(chatCall))},
+		"calls by name, whole":           {format.Chat, false, strings.NewReplacer("calls\":[{", "calls\":{\"0\":{", "}}]}}]}", "}}}}}]}").Replace(chatBody)},
 
-		"response without output":        {llm.FormatResponses, true, events(added(item), done(item), ended("completed", ""))},
-		"response with other output":     {llm.FormatResponses, true, events(added(item), done(item), ended("completed", readItem))},
-		"response with other arguments":  {llm.FormatResponses, true, events(added(item), done(item), ended("completed", otherItem))},
-		"response of a call never done":  {llm.FormatResponses, true, events(added(item), ended("completed", ""))},
-		"response of a call only done":   {llm.FormatResponses, true, events(done(item), ended("completed", ""))},
-		"response that has failed":       {llm.FormatResponses, true, events(added(item), done(item), ended("failed", ""))},
-		"response with other deltas":     {llm.FormatResponses, true, events(added(strings.Replace(otherItem, `{\"to\":\"alice\"}`, "", 1)), `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"to\":\"mallory\"}"}`, done(otherItem), ended("completed", otherItem))},
-		"response with arguments of air": {llm.FormatResponses, true, events(`{"type":"response.function_call_arguments.done","name":"send_money","arguments":"{\"to\":\"mallory\"}"}`, ended("completed", ""))},
+		"response without output":        {format.Responses, true, events(added(item), done(item), ended("completed", ""))},
+		"response with other output":     {format.Responses, true, events(added(item), done(item), ended("completed", readItem))},
+		"response with other arguments":  {format.Responses, true, events(added(item), done(item), ended("completed", otherItem))},
+		"response of a call never done":  {format.Responses, true, events(added(item), ended("completed", ""))},
+		"response of a call only done":   {format.Responses, true, events(done(item), ended("completed", ""))},
+		"response that has failed":       {format.Responses, true, events(added(item), done(item), ended("failed", ""))},
+		"response with other deltas":     {format.Responses, true, events(added(strings.Replace(otherItem, `{\"to\":\"alice\"}`, "", 1)), `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"to\":\"mallory\"}"}`, done(otherItem), ended("completed", otherItem))},
+		"response with arguments of air": {format.Responses, true, events(`{"type":"response.function_call_arguments.done","name":"send_money","arguments":"{\"to\":\"mallory\"}"}`, ended("completed", ""))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := true
@@ -119,7 +120,7 @@ func TestReadAlike(t *testing.T) {
 			}
 			return reply{Calls: []llm.ToolCall{{ID: "x", Name: "send_money", Arguments: []byte(`{"to":"mallory"}`)}}}
 		})
-		resp := r.post(llm.FormatResponses, conversation(llm.FormatResponses, true, "Sum up.", attack))
+		resp := r.post(format.Responses, conversation(format.Responses, true, "Sum up.", attack))
 		b, _ := io.ReadAll(resp.Body)
 		if s := r.sink.last(t); s.Reason != "run" {
 			t.Errorf("%s: %s: %.200q", name, s.Reason, b)
@@ -134,21 +135,21 @@ func TestFetched(t *testing.T) {
 	const found = `{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`
 	const use = `{"type":"tool_use","id":"x","name":"send_money","input":{"to":"mallory"}}`
 	for name, tt := range map[string]struct {
-		f      llm.Format
+		f      format.Name
 		stream bool
 		body   string
 		held   bool
 	}{
-		"responses":               {llm.FormatResponses, false, `{"output":[` + search + `,` + item + `]}`, true},
-		"responses, streamed":     {llm.FormatResponses, true, events(added(search), done(search), ended("completed", search+","+item)), true},
-		"responses, bare":         {llm.FormatResponses, true, events(done(search), `{"type":"response.output_item.done","output_index":1,"item":`+item+`}`, ended("completed", "")), true},
-		"responses, no search":    {llm.FormatResponses, false, `{"output":[` + item + `]}`, false},
-		"messages":                {llm.FormatMessages, false, `{"content":[` + found + `,` + use + `]}`, true},
-		"messages, streamed":      {llm.FormatMessages, true, events(`{"type":"content_block_start","index":0,"content_block":`+found+`}`, `{"type":"content_block_stop","index":0}`, fmt.Sprintf(block, 1), fmt.Sprintf(piece, 1, `"{}"`), `{"type":"message_stop"}`), true},
-		"messages, no search":     {llm.FormatMessages, false, `{"content":[` + use + `]}`, false},
-		"chat":                    {llm.FormatChat, false, strings.Replace(chatBody, `"message":{`, `"message":{"annotations":[{"type":"url_citation"}],`, 1), true},
-		"chat, streamed":          {llm.FormatChat, true, `data: {"search_results":[{"url":"https://a.example"}],"choices":[]}` + "\n\n" + events(chatCall, "[DONE]"), true},
-		"chat, with no citations": {llm.FormatChat, false, strings.Replace(chatBody, `"message":{`, `"message":{"annotations":[],`, 1), false},
+		"responses":               {format.Responses, false, `{"output":[` + search + `,` + item + `]}`, true},
+		"responses, streamed":     {format.Responses, true, events(added(search), done(search), ended("completed", search+","+item)), true},
+		"responses, bare":         {format.Responses, true, events(done(search), `{"type":"response.output_item.done","output_index":1,"item":`+item+`}`, ended("completed", "")), true},
+		"responses, no search":    {format.Responses, false, `{"output":[` + item + `]}`, false},
+		"messages":                {format.Messages, false, `{"content":[` + found + `,` + use + `]}`, true},
+		"messages, streamed":      {format.Messages, true, events(`{"type":"content_block_start","index":0,"content_block":`+found+`}`, `{"type":"content_block_stop","index":0}`, fmt.Sprintf(block, 1), fmt.Sprintf(piece, 1, `"{}"`), `{"type":"message_stop"}`), true},
+		"messages, no search":     {format.Messages, false, `{"content":[` + use + `]}`, false},
+		"chat":                    {format.Chat, false, strings.Replace(chatBody, `"message":{`, `"message":{"annotations":[{"type":"url_citation"}],`, 1), true},
+		"chat, streamed":          {format.Chat, true, `data: {"search_results":[{"url":"https://a.example"}],"choices":[]}` + "\n\n" + events(chatCall, "[DONE]"), true},
+		"chat, with no citations": {format.Chat, false, strings.Replace(chatBody, `"message":{`, `"message":{"annotations":[],`, 1), false},
 	} {
 		contentType := "application/json"
 		if tt.stream {
@@ -179,7 +180,7 @@ func TestSlowRequests(t *testing.T) {
 	}
 	status := 0 // the place is free a moment later; and a busy machine may be too slow for the patience
 	for end := time.Now().Add(time.Minute); status != 200 && time.Now().Before(end); {
-		resp := r.post(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up."))
+		resp := r.post(format.Chat, conversation(format.Chat, false, "Sum up."))
 		resp.Body.Close()
 		status = resp.StatusCode
 	}
@@ -195,7 +196,7 @@ func TestManyLines(t *testing.T) {
 	r := newRig(t, func(a ask) reply {
 		return reply{Raw: []byte(strings.Repeat("data:a\n", 1<<20) + "\n" + chatEnd), ContentType: "text/event-stream"}
 	}, func(o *guard.Options) { o.Calls = 1 })
-	resp := r.post(llm.FormatChat, conversation(llm.FormatChat, true, "Sum up.", attack))
+	resp := r.post(format.Chat, conversation(format.Chat, true, "Sum up.", attack))
 	_, _ = io.Copy(io.Discard, resp.Body)
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %v", took)

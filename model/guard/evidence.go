@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -23,7 +24,7 @@ type Evidence struct {
 	Response  counterfactual.Response
 	Audit     bool
 	context   string // digest of the request
-	format    counterfactual.Format
+	format    format.Name
 	principal string
 	actions   []string // digests of the privileged calls
 	Runs      []*counterfactual.Result
@@ -35,7 +36,7 @@ type statement struct {
 	Actions   []string                `json:"actions"`
 	Audit     bool                    `json:"audit"`
 	Context   string                  `json:"context"`
-	Format    counterfactual.Format   `json:"format"`
+	Format    format.Name             `json:"format"`
 	ID        string                  `json:"id"`
 	Principal string                  `json:"principal"`
 	Reason    Reason                  `json:"reason"`
@@ -139,3 +140,10 @@ func (s *statement) text(runs [][]byte) []byte {
 	w.raw("}")
 	return w.b
 }
+
+// A writer puts canonical JSON together.
+type writer struct{ b []byte }
+
+func (w *writer) raw(s string)   { w.b = append(w.b, s...) }
+func (w *writer) text(s string)  { w.b = strictjson.AppendQuote(w.b, s) }
+func (w *writer) value(v []byte) { w.b = append(w.b, v...) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // old is a conversation of before tools: functions, function_call and their results.
@@ -36,7 +36,7 @@ func TestFunctions(t *testing.T) {
 			{"Sum up.", attack, "repaired", ""},
 			{"Please pay bob 100.", "Nothing new.", "forwarded", "bob"},
 		} {
-			resp := r.post(llm.FormatChat, old(stream, tt.task, tt.result))
+			resp := r.post(format.Chat, old(stream, tt.task, tt.result))
 			b, err := io.ReadAll(resp.Body)
 			if err != nil || resp.StatusCode != 200 {
 				t.Fatal(err, resp.StatusCode, string(b))

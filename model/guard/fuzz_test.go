@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
@@ -21,11 +22,11 @@ func split(src []byte) (all []eventstream.Event, rest string) {
 
 // FuzzRequest: any bytes are inspected or refused in constant words.
 func FuzzRequest(f *testing.F) {
-	f.Add(0, []byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[],"n":1}`))
-	f.Add(1, []byte(`{"model":"m","input":"x","background":false}`))
-	f.Add(2, []byte(`{"model":"m","max_tokens":1,"messages":[]}`))
-	f.Fuzz(func(t *testing.T, which int, src []byte) {
-		model, _, wrong := formats[uint(which)%3].checked(src)
+	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[],"n":1}`))
+	f.Add([]byte(`{"model":"m","input":"x","background":false}`))
+	f.Add([]byte(`{"model":"m","max_tokens":1,"messages":[]}`))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		model, _, wrong := checked(src)
 		if wrong == "" && model == "" || len(wrong) > 80 {
 			t.Errorf("model %q, %q", model, wrong)
 		}
@@ -53,8 +54,8 @@ func FuzzRoute(f *testing.F) {
 			t.Errorf("%s %+q becomes %+q", method, uri, target)
 		}
 		path, _, _ := strings.Cut(uri, "?")
-		for _, f := range formats {
-			if strings.EqualFold(path, f.path) && r.format != f {
+		for _, f := range format.All {
+			if strings.EqualFold(path, "/v1"+f.Path()) && r.format != f {
 				t.Errorf("%s %+q is not inspected", method, uri)
 			}
 		}
@@ -70,26 +71,26 @@ func FuzzReading(f *testing.F) {
 	f.Add(1, []byte("event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"name\":\"send_money\"}}\n\n"))
 	f.Add(2, []byte("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"name\":\"send_money\"}}\n\n"))
 	f.Fuzz(func(t *testing.T, which int, src []byte) {
-		form := formats[uint(which)%3]
-		read := form.reading(counterfactual.GuessPolicy())
+		form := format.All[uint(which)%3]
+		r := newReading(form, counterfactual.GuessPolicy())
 		all, _ := split(src)
 		for _, e := range all {
-			is := read.event(e)
+			is := r.event(e)
 			if is == partHeld || is == partEnd || is == partFault {
 				break
 			}
-			if v := parse(e.Data); e.HasData && names(form.read(v.Raw())) {
+			if v := format.Parse(e.Data); e.HasData && names(read(form, v.Raw())) {
 				t.Errorf("a call went on: %q", e.Data)
 			}
 		}
-		read.answer()
-		events, _ := split(read.tail("No."))
+		r.answer()
+		events, _ := split(r.tail("No."))
 		for _, e := range events {
-			if string(e.Data) != "[DONE]" && !parse(e.Data).Exists() {
+			if string(e.Data) != "[DONE]" && !format.Parse(e.Data).Exists() {
 				t.Errorf("the tail holds %q", e.Data)
 			}
 		}
-		if body := form.refusal("0", "m", "No."); form.read(body).strange || form.read(body).said.Text != "No." {
+		if body := form.AppendText(nil, "0", "m", "No."); read(form, body).strange || read(form, body).said.Text != "No." {
 			t.Errorf("%s", body)
 		}
 	})
@@ -111,19 +112,19 @@ func FuzzEvents(f *testing.F) {
 	f.Add(1, []byte(`{"output":[{"type":"message","content":[{"type":"output_text","text":"a"}]},{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}]}`))
 	f.Add(2, []byte(`{"content":[{"type":"text","text":"a"},{"type":"tool_use","id":"x","name":"f","input":{"a":1}}],"stop_reason":"tool_use"}`))
 	f.Fuzz(func(t *testing.T, which int, src []byte) {
-		form := formats[uint(which)%3]
-		want := form.read(src)
-		if want.strange || len(want.said.Calls) > maxCalls {
+		form := format.All[uint(which)%3]
+		want := read(form, src)
+		if want.strange || len(want.said.Calls) > format.MaxCalls {
 			return
 		}
-		events, rest := split(form.events(parse(src)))
-		read := form.reading(counterfactual.GuessPolicy())
+		events, rest := split(form.AppendEvents(nil, format.Parse(src)))
+		r := newReading(form, counterfactual.GuessPolicy())
 		for _, e := range events {
-			read.event(e)
+			r.event(e)
 		}
-		got := read.answer()
+		got := r.answer()
 		if rest != "" || len(got.said.Calls) != len(want.said.Calls) {
-			t.Errorf("%d calls of %d, %q", len(got.said.Calls), len(want.said.Calls), form.events(parse(src)))
+			t.Errorf("%d calls of %d, %q", len(got.said.Calls), len(want.said.Calls), form.AppendEvents(nil, format.Parse(src)))
 			return
 		}
 		for i, c := range got.said.Calls {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
@@ -108,7 +109,7 @@ type Guard struct {
 	base     string // URL of the upstream, without a slash at its end
 	carrier  http.RoundTripper
 	own      *http.Transport
-	clients  map[counterfactual.Format]*llm.Endpoint
+	clients  map[format.Name]*llm.Endpoint
 	policy   *counterfactual.Policy
 	active   *intake.Share // places
 	bodies   *intake.Reader
@@ -162,17 +163,17 @@ func New(o Options) (*Guard, error) {
 // endpoints are the clients that probes go through. Their attempts are few: each
 // retry is charged to the decision.
 func (g *Guard) endpoints() error {
-	g.clients = map[counterfactual.Format]*llm.Endpoint{}
-	for _, f := range formats {
+	g.clients = map[format.Name]*llm.Endpoint{}
+	for _, f := range format.All {
 		e, err := llm.New(llm.Options{
-			Format: llm.Format(f.format), BaseURL: g.base, Model: "of-the-request", Transport: g.carrier,
+			Format: f.Name(), BaseURL: g.base, Model: "of-the-request", Transport: g.carrier,
 			Concurrency: 64, Retries: 2, MaxWait: 5 * time.Second, Timeout: time.Duration(g.o.Millis) * time.Millisecond,
 			DangerouslyPlainHTTP: g.o.dangerouslyPlainHTTP,
 		})
 		if err != nil {
 			return fmt.Errorf("guard: %w", err)
 		}
-		g.clients[f.format] = e
+		g.clients[f.Name()] = e
 	}
 	return nil
 }
@@ -224,7 +225,7 @@ func (g *Guard) Close(ctx context.Context) error {
 	return nil
 }
 
-func (g *Guard) runner(f counterfactual.Format, st run.Store) *run.Runner {
+func (g *Guard) runner(f format.Name, st run.Store) *run.Runner {
 	return run.New(run.Options{Client: g.clients[f], Store: st, Observe: g.step})
 }
 

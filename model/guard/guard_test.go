@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
-	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
@@ -117,7 +117,7 @@ func TestAudit(t *testing.T) {
 func TestUnrecorded(t *testing.T) {
 	r := newRig(t, obedient)
 	r.sink.err = http.ErrBodyNotAllowed
-	got, err := r.through(llm.FormatChat, conversation(llm.FormatChat, false, "Please pay bob 100.", "Nothing new."), false)
+	got, err := r.through(format.Chat, conversation(format.Chat, false, "Please pay bob 100.", "Nothing new."), false)
 	if err != nil || len(got.Calls) != 0 || !strings.Contains(got.Text, "withheld") {
 		t.Errorf("%v, %q", err, got.Text)
 	}

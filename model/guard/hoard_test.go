@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -57,7 +58,7 @@ func TestHoard(t *testing.T) {
 			t.Errorf("%s: %d requests wait", name, kept)
 		}
 		for range 3 {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/v1/chat/completions", bytes.NewReader(conversation(llm.FormatChat, false, strings.Repeat("Sum up. ", 4000))))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/v1/chat/completions", bytes.NewReader(conversation(format.Chat, false, strings.Repeat("Sum up. ", 4000))))
 			req.Header.Set("Authorization", "Bearer "+tokens["B"])
 			resp, err := http.DefaultClient.Do(req)
 			if err != nil {
@@ -86,7 +87,7 @@ func TestRefusedLeaves(t *testing.T) {
 			t.Fatalf("%+v", resp)
 		}
 	}
-	resp := r.post(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up."))
+	resp := r.post(format.Chat, conversation(format.Chat, false, "Sum up."))
 	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
 		t.Errorf("%d %s", resp.StatusCode, b)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
@@ -63,7 +64,7 @@ func TestBlame(t *testing.T) {
 				o.Hooks.Blame = func(s guard.Source) { blamed = append(blamed, s) }
 				o.Hooks.Quarantine = q
 			})
-			if _, err := r.through(llm.FormatMessages, conversation(llm.FormatMessages, false, "Sum up.", tt.results...), false); err != nil {
+			if _, err := r.through(format.Messages, conversation(format.Messages, false, "Sum up.", tt.results...), false); err != nil {
 				t.Fatal(err)
 			}
 			if tt.blamed == "" && len(blamed)+len(q.all) > 0 {
@@ -109,8 +110,8 @@ func TestDesk(t *testing.T) {
 		return reply{Status: 500}
 	}, func(o *guard.Options) { o.Hooks.Desk, o.Millis = d, 2000 })
 	first = false
-	body := conversation(llm.FormatChat, true, "Sum up.", attack)
-	got, err := r.through(llm.FormatChat, body, true)
+	body := conversation(format.Chat, true, "Sum up.", attack)
+	got, err := r.through(format.Chat, body, true)
 	if err != nil || len(got.Calls) > 0 || !strings.Contains(got.Text, "a person has decided") {
 		t.Fatalf("%v, %q", err, got.Text)
 	}
@@ -118,10 +119,10 @@ func TestDesk(t *testing.T) {
 		t.Fatalf("%+v, %+v", s, d.items)
 	}
 	d.released[d.items[0].Call] = true
-	if got, err = r.through(llm.FormatChat, body, true); err != nil || len(got.Calls) != 1 {
+	if got, err = r.through(format.Chat, body, true); err != nil || len(got.Calls) != 1 {
 		t.Errorf("released: %v, %d calls", err, len(got.Calls))
 	}
-	if got, err = r.through(llm.FormatChat, body, true); err != nil || len(got.Calls) != 0 {
+	if got, err = r.through(format.Chat, body, true); err != nil || len(got.Calls) != 0 {
 		t.Errorf("again: %v, %d calls", err, len(got.Calls))
 	}
 }
@@ -131,7 +132,7 @@ func TestFailOpen(t *testing.T) {
 	r := newRig(t, attacked(func(int64, ask) reply { return reply{Status: 400} }), func(o *guard.Options) {
 		o.Fail.DangerouslyAllowPrivileged = true
 	})
-	got, err := r.through(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up.", attack), false)
+	got, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", attack), false)
 	if err != nil || len(got.Calls) != 1 || r.sink.last(t).Act != "forwarded" {
 		t.Errorf("%v, %d calls", err, len(got.Calls))
 	}
@@ -140,8 +141,8 @@ func TestFailOpen(t *testing.T) {
 // TestUnseen: a context of which a part lies with the provider is not decided.
 func TestUnseen(t *testing.T) {
 	r := newRig(t, obedient)
-	body := bytes.Replace(conversation(llm.FormatResponses, false, "Please pay bob 100."), []byte(`{`), []byte(`{"previous_response_id":"resp_1",`), 1)
-	got, err := r.through(llm.FormatResponses, body, false)
+	body := bytes.Replace(conversation(format.Responses, false, "Please pay bob 100."), []byte(`{`), []byte(`{"previous_response_id":"resp_1",`), 1)
+	got, err := r.through(format.Responses, body, false)
 	if s := r.sink.last(t); err != nil || len(got.Calls) > 0 || s.Reason != "context-not-seen" {
 		t.Errorf("%v, %d calls, %+v", err, len(got.Calls), s)
 	}
@@ -166,7 +167,7 @@ func TestOwnKey(t *testing.T) {
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.front.URL+paths[f], bytes.NewReader(conversation(f, false, "Sum up.", attack)))
 			name, value, _ := strings.Cut(header, ": ")
 			req.Header.Set(name, value)
-			if f == llm.FormatMessages {
+			if f == format.Messages {
 				req.Header.Set("Anthropic-Version", "2023-06-01")
 			}
 			resp, err := http.DefaultClient.Do(req)
@@ -193,7 +194,7 @@ func TestOwnKey(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	headers := make(chan http.Header, 1)
 	r := newRig(t, func(a llmtest.Ask) reply { headers <- a.Header; return reply{Text: "Done."} })
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.front.URL+"/v1/chat/completions", bytes.NewReader(conversation(llm.FormatChat, false, "x")))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.front.URL+"/v1/chat/completions", bytes.NewReader(conversation(format.Chat, false, "x")))
 	for name, value := range map[string]string{"Authorization": "Bearer " + secret, "Openai-Organization": "org", "Cookie": "a=b", "X-Forwarded-For": "192.0.2.1",
 		"Connection": "X-Secret", "X-Secret": "1", "Accept-Encoding": "gzip"} {
 		req.Header.Set(name, value)

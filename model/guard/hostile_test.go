@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
@@ -57,7 +58,7 @@ func TestHostileProbes(t *testing.T) {
 		},
 		"rambles": func(int64, ask) reply { return reply{Text: strings.Repeat("And so on. ", 5000)} },
 		"dear": func(int64, ask) reply {
-			return reply{Text: "No.", Usage: llm.Usage{Known: true, Input: 9000, Output: 100}}
+			return reply{Text: "No.", Usage: format.Usage{Known: true, Input: 9000, Output: 100}}
 		},
 	} {
 		for _, f := range formats {
@@ -201,7 +202,7 @@ func TestLarge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, obedient)
 			start := time.Now()
-			got, err := r.through(llm.FormatChat, conversation(llm.FormatChat, false, "Sum up.", results...), false)
+			got, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", results...), false)
 			if err != nil || len(got.Calls) > 0 {
 				t.Fatalf("%v, %d calls", err, len(got.Calls))
 			}
@@ -225,7 +226,7 @@ func repeat(s string, n int) (all []string) {
 func TestClientGone(t *testing.T) {
 	asked := make(chan struct{}, 64)
 	r := newRig(t, attacked(func(int64, ask) reply { asked <- struct{}{}; return reply{Fault: llmtest.Hang} }))
-	resp := r.post(llm.FormatChat, conversation(llm.FormatChat, true, "Sum up.", attack))
+	resp := r.post(format.Chat, conversation(format.Chat, true, "Sum up.", attack))
 	<-asked
 	resp.Body.Close()
 	waittest.Until(t, "it is recorded", func() bool { return r.sink.n() == 1 })
@@ -256,7 +257,7 @@ func TestRequests(t *testing.T) {
 		"batches, other": {"/v1/messages/batches", `{}`, 404},
 		"outside":        {"/v2/chat/completions", `{}`, 404},
 	} {
-		resp := r.postTo(tt.path, llm.FormatChat, []byte(tt.body))
+		resp := r.postTo(tt.path, format.Chat, []byte(tt.body))
 		b, _ := io.ReadAll(resp.Body)
 		if resp.StatusCode != tt.status || len(b) > 300 {
 			t.Errorf("%s: status %d, %q", name, resp.StatusCode, b)
@@ -313,7 +314,7 @@ func TestStatus(t *testing.T) {
 			}))
 			defer provider.Close()
 			r := newRig(t, obedient, func(o *guard.Options) { o.Upstream = provider.URL })
-			resp := r.post(llm.FormatChat, conversation(llm.FormatChat, stream, "Sum up.", attack))
+			resp := r.post(format.Chat, conversation(format.Chat, stream, "Sum up.", attack))
 			body, _ := io.ReadAll(resp.Body)
 			if resp.StatusCode != want || status < 400 && strings.Contains(string(body), "mallory") {
 				t.Errorf("status %d, stream %v: %d %.200q", status, stream, resp.StatusCode, body)

@@ -12,12 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 // inspect is one of the routes on which a model answers.
-func (g *Guard) inspect(f *format, target string, w http.ResponseWriter, r *http.Request) {
+func (g *Guard) inspect(f format.Format, target string, w http.ResponseWriter, r *http.Request) {
 	done, ok := g.admit(w, r, f)
 	if !ok {
 		return
@@ -39,7 +40,7 @@ func (g *Guard) inspect(f *format, target string, w http.ResponseWriter, r *http
 	case err != nil:
 		panic(http.ErrAbortHandler) // the client has gone, or does not speak
 	}
-	model, streamed, wrong := f.checked(body)
+	model, streamed, wrong := checked(body)
 	if r.Header.Get("Content-Encoding") != "" {
 		wrong = "a compressed body cannot be inspected"
 	}
@@ -146,7 +147,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 			return
 		}
 	}
-	a := in.x.f.read(all)
+	a := read(in.x.f, all)
 	if !a.privileged(g.policy) {
 		g.counters.exchanged("forwarded")
 		in.deliver(w, all, nil)
@@ -165,7 +166,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	case o.act == repaired:
 		in.deliver(w, o.body, &o)
 	default:
-		in.deliver(w, in.x.f.refusal(in.x.id, in.x.model, in.x.refusalText(&o)), &o)
+		in.deliver(w, in.x.f.AppendText(nil, in.x.id, in.x.model, in.x.refusalText(&o)), &o)
 	}
 	g.counters.exchanged(string(o.act))
 }

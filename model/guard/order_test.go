@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
@@ -34,7 +35,7 @@ func TestBlockOrder(t *testing.T) {
 		{[]string{after, to1}, true},
 		{[]string{first, none}, true},
 	} {
-		r := newMessages(counterfactual.GuessPolicy())
+		r := newReading(format.Of(format.Messages), counterfactual.GuessPolicy())
 		for _, e := range tt.events {
 			r.event(eventstream.Event{Data: []byte(e), HasData: true})
 		}
@@ -46,12 +47,12 @@ func TestBlockOrder(t *testing.T) {
 
 // TestCutText: of text that goes on as it comes only so much is kept.
 func TestCutText(t *testing.T) {
-	r := newChat(counterfactual.GuessPolicy())
+	r := newReading(format.Of(format.Chat), counterfactual.GuessPolicy())
 	e := eventstream.Event{Data: []byte(`{"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("a", 1<<20) + `"}}]}`), HasData: true}
 	for range 20 {
 		r.event(e)
 	}
-	if n := len(r.answer().said.Text); n != maxSaid {
+	if n := len(r.answer().said.Text); n != format.MaxKept {
 		t.Errorf("%d bytes are kept", n)
 	}
 }

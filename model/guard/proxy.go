@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -33,10 +34,10 @@ func bearer(next http.Handler) http.Handler {
 func (g *Guard) pass(target string, w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		g.counters.exchanged("refused-request")
-		g.fault(w, formats[0], http.StatusBadRequest, "this method has no body")
+		g.fault(w, usualFormat, http.StatusBadRequest, "this method has no body")
 		return
 	}
-	done, ok := g.admit(w, r, formats[0])
+	done, ok := g.admit(w, r, usualFormat)
 	if !ok {
 		return
 	}
@@ -46,7 +47,7 @@ func (g *Guard) pass(target string, w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	resp, err := g.send(ctx, r, target, http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
 	if err != nil {
-		g.unreachable(w, r, formats[0], ctx)
+		g.unreachable(w, r, usualFormat, ctx)
 		return
 	}
 	defer resp.Body.Close()
@@ -59,7 +60,7 @@ func (g *Guard) pass(target string, w http.ResponseWriter, r *http.Request) {
 const maxUpload = 512 << 20
 
 // admit takes a place among the requests under way. done gives it back, once.
-func (g *Guard) admit(w http.ResponseWriter, r *http.Request, f *format) (done func(), ok bool) {
+func (g *Guard) admit(w http.ResponseWriter, r *http.Request, f format.Format) (done func(), ok bool) {
 	who := principal(r)
 	if err := g.active.Take(who, 1); err != nil {
 		g.busy(w, r, f, err)
@@ -75,7 +76,7 @@ func principal(r *http.Request) string {
 }
 
 // busy refuses what there is no room for now.
-func (g *Guard) busy(w http.ResponseWriter, r *http.Request, f *format, why error) {
+func (g *Guard) busy(w http.ResponseWriter, r *http.Request, f format.Format, why error) {
 	g.counters.exchanged("busy")
 	w.Header().Set("Retry-After", "1")
 	status, text := http.StatusServiceUnavailable, "too much is under way"
@@ -170,7 +171,7 @@ func copyFlushed(w http.ResponseWriter, from io.Reader, alive func()) {
 }
 
 // fault answers with an error in the words of a format.
-func (g *Guard) fault(w http.ResponseWriter, f *format, status int, text string) {
+func (g *Guard) fault(w http.ResponseWriter, f format.Format, status int, text string) {
 	kind := map[int]string{
 		http.StatusBadRequest: "invalid_request_error", http.StatusForbidden: "permission_error", http.StatusRequestEntityTooLarge: "request_too_large",
 		http.StatusUnsupportedMediaType: "invalid_request_error", http.StatusServiceUnavailable: "overloaded_error",
@@ -181,10 +182,10 @@ func (g *Guard) fault(w http.ResponseWriter, f *format, status int, text string)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(f.fault(kind, "Pellucid: "+text)) // the client has gone
+	_, _ = w.Write(f.AppendError(nil, kind, "Pellucid: "+text)) // the client has gone
 }
 
-func (g *Guard) unreachable(w http.ResponseWriter, r *http.Request, f *format, ctx context.Context) {
+func (g *Guard) unreachable(w http.ResponseWriter, r *http.Request, f format.Format, ctx context.Context) {
 	switch {
 	case r.Context().Err() != nil:
 		g.counters.exchanged("client-gone")
@@ -200,7 +201,7 @@ func (g *Guard) unreachable(w http.ResponseWriter, r *http.Request, f *format, c
 
 // checked says what keeps a request from being inspected; "" is nothing. streamed: it
 // asks for a stream.
-func (f *format) checked(body []byte) (model string, streamed bool, wrong string) {
+func checked(body []byte) (model string, streamed bool, wrong string) {
 	var doc strictjson.Doc
 	if doc.Reset(body, strictjson.Limits{}) != nil || doc.Root().Kind() != '{' {
 		return "", false, "the body is no strict JSON object"

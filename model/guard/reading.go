@@ -3,15 +3,12 @@
 package guard
 
 import (
-	"cmp"
-	"strings"
-
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A part says what an event of a stream is to whoever waits for it.
+// A part says what an event of a stream means for the client that waits for it.
 type part uint8
 
 const (
@@ -27,11 +24,8 @@ type answer struct {
 	said   counterfactual.Answer
 	input  int64 // tokens; 0 = not said
 	output int64
-	// strange: there is something in it that this package does not read, and that a
-	// client may take for a call.
+	// strange: something in it is not read here, and a client may take it for a call.
 	strange bool
-	// bare: a response without any output.
-	bare bool
 	// fetched: the provider has run something on the way, whose result the model has read
 	// before it proposed what comes behind.
 	fetched bool
@@ -47,214 +41,86 @@ func (a *answer) privileged(p *counterfactual.Policy) bool {
 	return a.strange
 }
 
-// A reading takes in a stream, event by event.
-type reading interface {
-	event(e eventstream.Event) part
-	answer() *answer
-	// tail ends, with a text, a stream of which nothing after the last event that was
-	// partShown has been passed on.
-	tail(text string) []byte
-}
-
-// A format is what this package knows of a wire format.
-type format struct {
-	format  counterfactual.Format
-	path    string
-	reading func(*counterfactual.Policy) reading
-	// whole reads a body that is no stream.
-	whole func(root strictjson.Value) *answer
-	// refusal is a body that says a text, in the name of a model.
-	refusal func(id, model, text string) []byte
-	// events are the events that say what a body says.
-	events func(root strictjson.Value) []byte
-	// fault is the body of an error.
-	fault func(kind, text string) []byte
-}
-
-var formats = []*format{
-	{counterfactual.FormatChat, "/v1/chat/completions", newChat, chatWhole, chatRefusal, chatEvents, openAIFault},
-	{counterfactual.FormatResponses, "/v1/responses", newResponses, responsesWhole, responsesRefusal, responsesEvents, openAIFault},
-	{counterfactual.FormatMessages, "/v1/messages", newMessages, messagesWhole, messagesRefusal, messagesEvents, messagesFault},
-}
-
-// lenient is what is forgiven to models: they cut strings in the middle of a
-// surrogate pair.
-var lenient = strictjson.Limits{MendSurrogates: true}
-
-// parse reads an object; the Value is absent if the text is not an object.
-func parse(src []byte) strictjson.Value {
-	var doc strictjson.Doc
-	if doc.Reset(src, lenient) != nil || doc.Root().Kind() != '{' {
-		return strictjson.Value{}
+// answerOf is what an answer means here. Order among events is no matter in a body.
+func answerOf(a *format.Answer) *answer {
+	out := &answer{said: *counterfactual.AnswerOf(a), input: a.Usage.Input, output: a.Usage.Output, fetched: a.Fetched,
+		strange: a.Odd&format.OddCall != 0}
+	for _, c := range a.Calls() {
+		out.strange = out.strange || unread(&c)
 	}
-	return doc.Root()
+	return out
 }
 
-// typed reads the data of an event that says its type itself. It is absent if it is no
-// object, if it is of another type than the event's name says, or if another client may
-// take a member of it for one of members.
-func typed(e eventstream.Event, members ...string) (v strictjson.Value, kind string) {
-	v = parse(e.Data)
-	kind = v.Get("type").Text()
-	if _, stray := v.Strays(members); stray || e.Name != "" && e.Name != kind {
-		return strictjson.Value{}, ""
-	}
-	return v, kind
-}
+// unread reports whether a call is of a kind that is not read here.
+func unread(c *format.Call) bool { return c.Kind == format.CallOther || c.Name == "" }
 
 // read reads a body that is no stream.
-func (f *format) read(body []byte) *answer {
-	root := parse(body)
+func read(f format.Format, body []byte) *answer {
+	root := format.Parse(body)
 	if !root.Exists() {
 		return &answer{strange: true}
 	}
-	a := f.whole(root)
-	said, err := counterfactual.ParseAnswer(f.format, root.Raw())
-	if err != nil {
-		return &answer{strange: true}
-	}
-	a.said = *said
-	return a
+	return answerOf(f.Read(root))
 }
 
-// collected is what the readings have in common.
-type collected struct {
+// A reading takes in a stream, event by event.
+type reading struct {
+	stream  format.Stream
 	policy  *counterfactual.Policy
-	text    strings.Builder
-	calls   []*pending
-	argued  int // bytes of their arguments
 	held    bool
 	strange bool
-	fetched bool
-	input   int64
-	output  int64
 }
 
-// A pending call is one whose arguments are still coming in.
-type pending struct {
-	id, name  string
-	arguments strings.Builder
+func newReading(f format.Format, p *counterfactual.Policy) *reading {
+	return &reading{stream: f.NewStream(), policy: p}
 }
 
-// call takes in a new call, and says what its events are.
-func (c *collected) call(id, name string) *pending {
-	p := &pending{id: strings.Clone(id), name: strings.Clone(name)}
-	c.calls = append(c.calls, p)
-	if c.policy.Privilege(p.name) > 0 {
-		c.held = true
+// event takes in an event and says what it means.
+func (r *reading) event(e eventstream.Event) part {
+	parts, odd := r.stream.Event(e)
+	is := partPreamble
+	for i := range parts {
+		switch p := &parts[i]; p.Kind {
+		case format.PartError:
+			is = max(is, partFault)
+		case format.PartEnd:
+			is = partEnd
+		case format.PartCall, format.PartCallWhole:
+			if unread(&p.Call) {
+				odd |= format.OddCall
+			}
+			r.held = r.held || r.policy.Privilege(p.Call.Name) > 0
+			is = max(is, partShown)
+		default:
+			is = max(is, partShown)
+		}
 	}
-	return p
-}
-
-// passed reports whether a call has gone to the client: the first one that has not
-// is the first that is held.
-func (c *collected) passed() bool {
-	return len(c.calls) > 0 && c.policy.Privilege(c.calls[0].name) == 0
-}
-
-// odd takes note of something that is not read.
-func (c *collected) odd() part {
-	c.held, c.strange = true, true
-	return partHeld
-}
-
-// bare says what an event is that has no data, or lines that some readers take for data.
-func (c *collected) bare(e eventstream.Event) (is part, yes bool) {
-	switch {
-	case e.Odd:
-		return c.odd(), true
-	case !e.HasData:
-		return c.part(partPreamble), true
-	}
-	return 0, false
-}
-
-// maxSaid bounds what is kept, in bytes, of an answer that goes on as it comes: its
-// text is cut there, and a call that is longer is one that is not read.
-const maxSaid = 8 << 20
-
-// say takes in a piece of the text.
-func (c *collected) say(s string) {
-	c.text.WriteString(s[:min(len(s), max(maxSaid-c.text.Len(), 0))])
-}
-
-// argue takes in a piece of a call's arguments.
-func (c *collected) argue(p *pending, s string) {
-	if c.argued += len(s); c.argued > maxSaid {
-		c.odd()
-		return
-	}
-	p.arguments.WriteString(s)
-}
-
-// part is what an event is that is part of the answer.
-func (c *collected) part(of part) part {
-	if c.held {
+	if odd&format.OddCall != 0 || r.held && odd&format.OddOrder != 0 {
+		r.held, r.strange = true, true
 		return partHeld
 	}
-	return of
+	switch {
+	case is >= partFault:
+		return is
+	case r.held:
+		return partHeld
+	}
+	r.stream.Passed()
+	return is
 }
 
-func (c *collected) answer() *answer {
-	a := &answer{input: c.input, output: c.output, strange: c.strange, fetched: c.fetched}
-	a.said.Text = c.text.String()
-	for _, p := range c.calls {
-		arguments := cmp.Or(p.arguments.String(), "{}")
-		a.said.Calls = append(a.said.Calls, counterfactual.Call{ID: p.id, Name: p.name, Arguments: []byte(arguments)})
+// answer is what was read. What is tested must be what any client takes the answer for:
+// where a privileged call was proposed, nothing may be odd about the order.
+func (r *reading) answer() *answer {
+	said := r.stream.Answer()
+	a := answerOf(said)
+	a.strange = a.strange || r.strange
+	if (r.held || a.privileged(r.policy)) && said.Odd&format.OddOrder != 0 {
+		a.strange = true
 	}
 	return a
 }
 
-// count reads a number of tokens; 0 if the value is not a number.
-func count(v strictjson.Value) int64 {
-	n, ok := v.Int64()
-	if !ok || n < 0 || n > 1<<40 {
-		return 0
-	}
-	return n
-}
-
-// says reports whether a member holds anything.
-func says(v strictjson.Value) bool {
-	switch v.Kind() {
-	case 0, 'n':
-		return false
-	case '"':
-		return len(v.Raw()) > 2
-	case '[', '{':
-		return v.Len() > 0
-	}
-	return true
-}
-
-// A writer puts JSON and events together.
-type writer struct{ b []byte }
-
-func (w *writer) raw(s string)   { w.b = append(w.b, s...) }
-func (w *writer) text(s string)  { w.b = strictjson.AppendQuote(w.b, s) }
-func (w *writer) value(v []byte) { w.b = append(w.b, v...) }
-
-// or writes a value, or a spelling of it where it is absent.
-func (w *writer) or(v strictjson.Value, absent string) {
-	if v.Exists() {
-		w.b = append(w.b, v.Raw()...)
-	} else {
-		w.raw(absent)
-	}
-}
-
-// event writes one event; f writes its data, which holds no line end.
-func (w *writer) event(name string, f func()) {
-	if name != "" {
-		w.raw("event: " + name + "\n")
-	}
-	w.raw("data: ")
-	start := len(w.b)
-	f()
-	for i, c := range w.b[start:] { // white space of the provider's between values
-		if c == '\n' || c == '\r' {
-			w.b[start+i] = ' '
-		}
-	}
-	w.raw("\n\n")
-}
+// tail ends, with a text, a stream of which nothing after the last event that was
+// partShown has been passed on.
+func (r *reading) tail(text string) []byte { return r.stream.AppendTail(nil, text) }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
@@ -74,7 +75,7 @@ func TestReading(t *testing.T) {
 		{messages, `{"type":"error"}`, partFault, ""},
 		{messages, `{"type":"message_stop"}`, partEnd, ""},
 	} {
-		read := formats[tt.format].reading(counterfactual.GuessPolicy())
+		read := newReading(format.All[tt.format], counterfactual.GuessPolicy())
 		var got part
 		for line := range strings.Lines(tt.data) {
 			got = read.event(eventstream.Event{Data: []byte(strings.TrimSpace(line)), HasData: true})
@@ -92,7 +93,7 @@ func TestReading(t *testing.T) {
 	}
 	// An event by another name than its own is not read.
 	for _, i := range []int{responses, messages} {
-		read := formats[i].reading(counterfactual.GuessPolicy())
+		read := newReading(format.All[i], counterfactual.GuessPolicy())
 		if got := read.event(eventstream.Event{Name: "ping", Data: []byte(`{"type":"error"}`), HasData: true}); got != partHeld {
 			t.Errorf("another name: %d", got)
 		}
@@ -125,7 +126,7 @@ func TestWhole(t *testing.T) {
 		{2, `{"content":[{"type":"other_use","name":"get_it"}]}`, true},
 		{2, `nothing`, true},
 	} {
-		if got := formats[tt.format].read([]byte(tt.body)).privileged(counterfactual.GuessPolicy()); got != tt.privileged {
+		if got := read(format.All[tt.format], []byte(tt.body)).privileged(counterfactual.GuessPolicy()); got != tt.privileged {
 			t.Errorf("%s: %v", tt.body, got)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
@@ -159,26 +160,26 @@ func (r *rig) asked() int {
 }
 
 // conversation is a request in which the user asks for task and tools have answered.
-func conversation(f llm.Format, stream bool, task string, results ...string) []byte {
+func conversation(f format.Name, stream bool, task string, results ...string) []byte {
 	quote := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	var b strings.Builder
 	tools := `{"name":"send_money","description":"Pay.","%s":{"type":"object"}},{"name":"read_mail","description":"Read.","%s":{"type":"object"}}`
 	switch f {
-	case llm.FormatChat:
+	case format.Chat:
 		fmt.Fprintf(&b, `{"model":"m","stream":%v,"messages":[{"role":"system","content":"Be useful."},{"role":"user","content":%s}`, stream, quote(task))
 		for i, r := range results {
 			fmt.Fprintf(&b, `,{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"read_mail","arguments":"{}"}}]}`, i)
 			fmt.Fprintf(&b, `,{"role":"tool","tool_call_id":"c%d","content":%s}`, i, quote(r))
 		}
 		b.WriteString(`],"tools":[{"type":"function","function":{"name":"send_money","parameters":{"type":"object"}}},{"type":"function","function":{"name":"read_mail","parameters":{"type":"object"}}}]}`)
-	case llm.FormatMessages:
+	case format.Messages:
 		fmt.Fprintf(&b, `{"model":"m","max_tokens":1000,"stream":%v,"system":"Be useful.","messages":[{"role":"user","content":%s}`, stream, quote(task))
 		for i, r := range results {
 			fmt.Fprintf(&b, `,{"role":"assistant","content":[{"type":"tool_use","id":"c%d","name":"read_mail","input":{}}]}`, i)
 			fmt.Fprintf(&b, `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","content":%s}]}`, i, quote(r))
 		}
 		fmt.Fprintf(&b, `],"tools":[`+tools+`]}`, "input_schema", "input_schema")
-	case llm.FormatResponses:
+	case format.Responses:
 		fmt.Fprintf(&b, `{"model":"m","stream":%v,"instructions":"Be useful.","input":[{"role":"user","content":%s}`, stream, quote(task))
 		for i, r := range results {
 			fmt.Fprintf(&b, `,{"type":"function_call","call_id":"c%d","name":"read_mail","arguments":"{}"}`, i)
@@ -189,25 +190,25 @@ func conversation(f llm.Format, stream bool, task string, results ...string) []b
 	return []byte(b.String())
 }
 
-var paths = map[llm.Format]string{
-	llm.FormatChat: "/v1/chat/completions", llm.FormatMessages: "/v1/messages", llm.FormatResponses: "/v1/responses",
+var paths = map[format.Name]string{
+	format.Chat: "/v1/chat/completions", format.Messages: "/v1/messages", format.Responses: "/v1/responses",
 }
 
-var formats = []llm.Format{llm.FormatChat, llm.FormatMessages, llm.FormatResponses}
+var formats = []format.Name{format.Chat, format.Messages, format.Responses}
 
-func (r *rig) post(f llm.Format, body []byte) *http.Response {
+func (r *rig) post(f format.Name, body []byte) *http.Response {
 	r.t.Helper()
 	return r.postTo(paths[f], f, body)
 }
 
-func (r *rig) postTo(path string, f llm.Format, body []byte) *http.Response {
+func (r *rig) postTo(path string, f format.Name, body []byte) *http.Response {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.front.URL+path, bytes.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if f == llm.FormatMessages {
+	if f == format.Messages {
 		req.Header.Set("X-Api-Key", secret)
 		req.Header.Set("Anthropic-Version", "2023-06-01")
 	} else {
@@ -222,7 +223,7 @@ func (r *rig) postTo(path string, f llm.Format, body []byte) *http.Response {
 }
 
 // through asks with this module's own client, which reads streams strictly.
-func (r *rig) through(f llm.Format, body []byte, stream bool) (llm.Response, error) {
+func (r *rig) through(f format.Name, body []byte, stream bool) (llm.Response, error) {
 	r.t.Helper()
 	e, err := llm.New(llm.Options{Format: f, BaseURL: r.front.URL + "/v1", Model: "m", Retries: -1,
 		Key: llm.NewKey("test", func() (string, error) { return secret, nil })})
@@ -230,7 +231,7 @@ func (r *rig) through(f llm.Format, body []byte, stream bool) (llm.Response, err
 		r.t.Fatal(err)
 	}
 	defer e.Close()
-	name := map[llm.Format]string{llm.FormatChat: "max_tokens", llm.FormatResponses: "max_output_tokens"}[f]
+	name := map[format.Name]string{format.Chat: "max_tokens", format.Responses: "max_output_tokens"}[f]
 	if name != "" {
 		body = append(body[:len(body)-1:len(body)-1], fmt.Sprintf(`,%q:1000}`, name)...)
 	}

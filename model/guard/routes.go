@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
@@ -49,7 +50,7 @@ type route struct {
 	segments []string // of the path, behind /v1; "*" is any one
 	query    []string // names of the parameters that may stand in the query
 	use      use
-	format   *format // of what is inspected
+	format   format.Format // of what is inspected
 }
 
 var errRoute = errors.New(`want a method and a path below /v1, such as "GET /v1/files/*?limit&after": * stands for one segment, and not for the first`)
@@ -96,8 +97,8 @@ func compileRoutes(pass []string) (out []route, err error) {
 			return nil, err
 		}
 		if r.use = known.use; r.use == inspected {
-			i := slices.IndexFunc(formats, func(f *format) bool { return f.path == r.path() })
-			r.format = formats[i]
+			i := slices.IndexFunc(format.All, func(f format.Format) bool { return "/v1"+f.Path() == r.path() })
+			r.format = format.All[i]
 		}
 		out = append(out, r)
 	}
@@ -106,12 +107,20 @@ func compileRoutes(pass []string) (out []route, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("guard: route %+.64q: %w", line, err)
 		}
-		if slices.ContainsFunc(formats, func(f *format) bool { return strings.EqualFold(f.path, r.path()) }) {
+		if inspectedPath(r.path()) {
 			return nil, fmt.Errorf("guard: route %+.64q: the answers of this path are inspected", line)
 		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// usualFormat is that of errors on paths that no format has.
+var usualFormat = format.Of(format.Chat)
+
+// inspectedPath reports whether a format has that path, however its letters are spelled.
+func inspectedPath(path string) bool {
+	return slices.ContainsFunc(format.All, func(f format.Format) bool { return strings.EqualFold("/v1"+f.Path(), path) })
 }
 
 func (r *route) path() string { return "/v1/" + strings.Join(r.segments, "/") }
@@ -163,7 +172,7 @@ func (g *Guard) route(method, uri string) (r *route, target string, known *route
 		target, ours := r.match(segments, parameters)
 		// A pattern of the operator's does not open an inspected path to a provider that does
 		// not tell capitals from small letters.
-		if r.format == nil && ours && slices.ContainsFunc(formats, func(f *format) bool { return strings.EqualFold(f.path, spelled) }) {
+		if r.format == nil && ours && inspectedPath(spelled) {
 			continue
 		}
 		if ours && target != "" && r.method == method {
@@ -202,7 +211,7 @@ func (g *Guard) serve() http.Handler {
 // refuse answers a request that is not forwarded. known is the route that has its path.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, known *route) {
 	g.counters.exchanged("refused-route")
-	f := formats[0]
+	f := usualFormat
 	if known != nil && known.format != nil {
 		f = known.format
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
@@ -172,7 +173,7 @@ func TestTargetsHTTP2(t *testing.T) {
 	front.EnableHTTP2 = true
 	front.StartTLS()
 	defer front.Close()
-	body := conversation(llm.FormatResponses, false, "Sum up.", attack)
+	body := conversation(format.Responses, false, "Sum up.", attack)
 	for _, target := range append(spellings("/v1/responses"), "/v1/responses", "", " /v1/responses") {
 		for _, method := range []string{"POST", "GET", "PUT", "CONNECT"} {
 			ask2(t, front, method, target, body)
@@ -286,7 +287,7 @@ func TestKnownRoutes(t *testing.T) {
 			}
 		}
 	}
-	body := conversation(llm.FormatMessages, false, "Sum up.", "Nothing.")
+	body := conversation(format.Messages, false, "Sum up.", "Nothing.")
 	if status, text := ask11(t, addr, "POST", "/v1/messages?beta=true", "Content-Type: application/json; charset=utf-16\r\n", body); status != 200 {
 		t.Errorf("status %d, %s", status, text)
 	}

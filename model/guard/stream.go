@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
@@ -14,7 +15,7 @@ import (
 func (in *incoming) stream(w http.ResponseWriter) {
 	copyHeader(w.Header(), in.resp.Header, true)
 	buf := make([]byte, 32<<10)
-	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: in.x.f.reading(in.g.policy),
+	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: newReading(in.x.f, in.g.policy),
 		split: eventstream.Decoder{Raw: true, Max: in.g.o.maxAnswer + len(buf)}} // below, Rest is bounded first
 	w.WriteHeader(in.resp.StatusCode)
 	for !s.over {
@@ -43,7 +44,7 @@ type flow struct {
 	in    *incoming
 	w     http.ResponseWriter
 	out   *http.ResponseController
-	read  reading
+	read  *reading
 	split eventstream.Decoder
 
 	kept    []byte // events that say nothing yet
@@ -142,7 +143,7 @@ func (s *flow) decide(a *answer) {
 	case forwarded:
 		s.release(nil)
 	case repaired:
-		s.write(in.x.f.events(parse(o.body)))
+		s.write(in.x.f.AppendEvents(nil, format.Parse(o.body)))
 	default:
 		s.refuse(&o)
 	}
@@ -159,7 +160,7 @@ func (s *flow) refuse(o *outcome) {
 		s.write(s.read.tail(text))
 		return
 	}
-	s.write(x.f.events(parse(x.f.refusal(x.id, x.model, text))))
+	s.write(x.f.AppendEvents(nil, format.Parse(x.f.AppendText(nil, x.id, x.model, text))))
 }
 
 // cut is a stream that ends without its end. A call in it may not be whole.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/jobs"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
@@ -184,7 +185,7 @@ func obedient(a llmtest.Ask) llmtest.Reply {
 
 // analyse runs the plan of a context, and returns what it came to.
 func analyse(ctx context.Context, st run.Store, url, id string, src []byte) (*run.Outcome, error) {
-	a, err := counterfactual.Parse(counterfactual.FormatChat, src, counterfactual.ParseOptions{})
+	a, err := counterfactual.Parse(format.Chat, src, counterfactual.ParseOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func analyse(ctx context.Context, st run.Store, url, id string, src []byte) (*ru
 	targets := policy.Targets(base)
 	p := a.Problem(targets, 0)
 	p.Budget.Calls, p.Budget.Tokens, p.Budget.AnswerTokens, p.Budget.Concurrency = 60, 1_000_000, 500, 1
-	e, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: url, Model: "m"})
+	e, err := llm.New(llm.Options{Format: format.Chat, BaseURL: url, Model: "m"})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
@@ -35,7 +36,7 @@ type Attempt struct {
 	Status   int  // of HTTP; 0 without an answer
 	Code     Code // "" if there is a Response
 
-	usage Usage
+	usage format.Usage
 	cost  Micros // of Usage; 0 if that is not known
 
 	model, Fingerprint string
@@ -85,7 +86,7 @@ func (x *exchange) exchange(ctx context.Context, cancel context.CancelCauseFunc,
 		accept = "text/event-stream"
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {accept}, "User-Agent": {"pellucid"}}
-	x.e.format.sign(req.Header, key)
+	x.e.writer.sign(req.Header, key)
 	for name, values := range x.req.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
@@ -115,11 +116,11 @@ func (x *exchange) exchange(ctx context.Context, cancel context.CancelCauseFunc,
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return Response{}, classifyBody(ctx, err)
 	}
-	v, bad := parse(x.answer)
-	if bad != nil {
-		return Response{}, bad
+	v := format.Parse(x.answer)
+	if !v.Exists() {
+		return Response{}, failure(CodeMalformed)
 	}
-	return x.e.format.decode(v)
+	return read(x.e.format.Read(v))
 }
 
 // maxRefusal is how much of the answer of an error is read, in bytes.
@@ -137,7 +138,7 @@ func (x *exchange) refused(resp *http.Response, in *intake) *Error {
 
 func (x *exchange) stream(ctx context.Context, in *intake) (Response, *Error) {
 	events := eventstream.Reader{R: in, Decoder: eventstream.Decoder{Max: x.e.o.MaxAnswer}}
-	parts := x.e.format.stream(x.emit)
+	s := pieces{stream: x.e.format.NewStream(), emit: x.emit}
 	for {
 		e, err := events.Next()
 		if err == io.EOF {
@@ -146,12 +147,12 @@ func (x *exchange) stream(ctx context.Context, in *intake) (Response, *Error) {
 		if err != nil {
 			return Response{}, classifyBody(ctx, err)
 		}
-		done, bad := parts.event(e.Name, e.Data)
+		done, bad := s.event(e)
 		if bad != nil {
 			return Response{}, bad
 		}
 		if done {
-			return parts.response()
+			return read(s.stream.Answer())
 		}
 	}
 }

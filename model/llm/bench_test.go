@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // BenchmarkComplete is what this package itself costs a request of about 8 KB, whole
@@ -21,7 +23,7 @@ func BenchmarkComplete(b *testing.B) {
 		"stream": {"text/event-stream", events(append(stream, "[DONE]")...)},
 	} {
 		b.Run(name, func(b *testing.B) {
-			e, err := New(Options{Format: FormatChat, BaseURL: "https://models.example/v1", Model: "m", Transport: http.RoundTripper(c)})
+			e, err := New(Options{Format: format.Chat, BaseURL: "https://models.example/v1", Model: "m", Transport: http.RoundTripper(c)})
 			if err != nil {
 				b.Fatal(err)
 			}

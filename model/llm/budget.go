@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"sync"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // Micros is an amount of money in millionths of a unit of the operator's currency.
@@ -21,7 +23,7 @@ type Prices struct {
 }
 
 // Cost is the price of u, rounded up.
-func (p Prices) Cost(u Usage) Micros {
+func (p Prices) Cost(u format.Usage) Micros {
 	cached, write := p.Cached, p.CacheWrite
 	if cached == 0 {
 		cached = p.Input
@@ -96,7 +98,7 @@ type Spent struct {
 	Tokens int64
 	Cost   Micros
 
-	Usage Usage // of all answers whose usage the provider has said; Known if there was one
+	Usage format.Usage // of all answers whose usage the provider has said; Known if there was one
 	// Guessed counts the attempts that were charged as reserved, since the provider
 	// did not say what they used: a timeout, a cut stream.
 	Guessed int64
@@ -183,7 +185,7 @@ const (
 )
 
 // settle gives back what was reserved as p and charges what was used.
-func (b *Budget) settle(p price, how settlement, sent bool, u Usage, cost Micros) {
+func (b *Budget) settle(p price, how settlement, sent bool, u format.Usage, cost Micros) {
 	if b == nil {
 		return
 	}
@@ -227,14 +229,14 @@ type budgets []*Budget
 func (bs budgets) reserve(p price) Ceiling {
 	for i, b := range bs {
 		if c := b.reserve(p); c != "" {
-			bs[:i].settle(p, settleFree, false, Usage{}, 0)
+			bs[:i].settle(p, settleFree, false, format.Usage{}, 0)
 			return c
 		}
 	}
 	return ""
 }
 
-func (bs budgets) settle(p price, how settlement, sent bool, u Usage, cost Micros) {
+func (bs budgets) settle(p price, how settlement, sent bool, u format.Usage, cost Micros) {
 	for _, b := range bs {
 		b.settle(p, how, sent, u, cost)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -18,7 +19,7 @@ var unlimited = llm.Limits{Calls: llm.Unlimited, Tokens: llm.Unlimited, Cost: ll
 
 // TestBudget: each ceiling refuses before anything is sent, and says which it is.
 func TestBudget(t *testing.T) {
-	usage := llm.Usage{Known: true, Input: 50, Cached: 20, Output: 10}
+	usage := format.Usage{Known: true, Input: 50, Cached: 20, Output: 10}
 	prices := llm.Prices{Input: 1_000_000, Cached: 100_000, Output: 2_000_000} // a micro a token
 	for _, tt := range []struct {
 		ceiling llm.Ceiling
@@ -31,7 +32,7 @@ func TestBudget(t *testing.T) {
 		limits := unlimited
 		tt.limits(&limits)
 		b := llm.NewBudget(limits)
-		e, s := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "OK", Usage: usage}), func(o *llm.Options) { o.Prices = prices })
+		e, s := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "OK", Usage: usage}), func(o *llm.Options) { o.Prices = prices })
 		req := hello()
 		req.InputTokens, req.MaxTokens, req.Budgets = 60, 100, []*llm.Budget{b}
 		var err error
@@ -53,7 +54,7 @@ func TestBudget(t *testing.T) {
 
 // TestBudgetZero: the zero Limits let nothing through.
 func TestBudgetZero(t *testing.T) {
-	e, s := fake(t, llm.FormatMessages, llmtest.Always(llmtest.Reply{}))
+	e, s := fake(t, format.Messages, llmtest.Always(llmtest.Reply{}))
 	req := hello()
 	req.Budgets = []*llm.Budget{nil, llm.NewBudget(llm.Limits{})}
 	if _, err := e.Complete(ctx(t), req); codeOf(t, err) != llm.CodeBudget || s.Requests() != 0 {
@@ -71,7 +72,7 @@ func TestBudgetGuess(t *testing.T) {
 	}{
 		{"cut", llmtest.Reply{Text: "a long answer", Fault: llmtest.Cut}, llm.Spent{Calls: 1, Tokens: 160, Cost: 260, Guessed: 1}},
 		{"no usage", llmtest.Reply{Text: "OK", NoUsage: true}, llm.Spent{Calls: 1, Tokens: 160, Cost: 260, Guessed: 1}},
-		{"contradiction", llmtest.Reply{Usage: llm.Usage{Known: true, Input: 1, Cached: 5}}, llm.Spent{Calls: 1, Tokens: 160, Cost: 260, Guessed: 1}},
+		{"contradiction", llmtest.Reply{Usage: format.Usage{Known: true, Input: 1, Cached: 5}}, llm.Spent{Calls: 1, Tokens: 160, Cost: 260, Guessed: 1}},
 		{"refused", llmtest.Reply{Status: 400}, llm.Spent{Calls: 1}},
 		{"rate limited", llmtest.Reply{Status: 429}, llm.Spent{Calls: 1}},
 	} {
@@ -94,7 +95,7 @@ func TestBudgetGuess(t *testing.T) {
 			}
 		}
 	}
-	e, s := fake(t, llm.FormatChat, nil, func(o *llm.Options) { o.Retries = -1 })
+	e, s := fake(t, format.Chat, nil, func(o *llm.Options) { o.Retries = -1 })
 	s.Close()
 	b := llm.NewBudget(unlimited)
 	req := hello()
@@ -128,7 +129,7 @@ func TestBudgetNeverExceeded(t *testing.T) {
 		var mu sync.Mutex
 		sent := int64(0)
 		e, err := llm.New(llm.Options{
-			Format: llm.FormatChat, BaseURL: s.URL, Model: "m", Backoff: 1, MaxWait: 2, Retries: 2, BreakAfter: -1, Concurrency: 8,
+			Format: format.Chat, BaseURL: s.URL, Model: "m", Backoff: 1, MaxWait: 2, Retries: 2, BreakAfter: -1, Concurrency: 8,
 			Prices:  llm.Prices{Input: 1_100_000, Output: 3_000_000},
 			Budgets: []*llm.Budget{other},
 			Observe: func(a llm.Attempt) {
@@ -172,16 +173,16 @@ func TestCost(t *testing.T) {
 	p := llm.Prices{Input: 3_000_000, Cached: 300_000, CacheWrite: 3_750_000, Output: 15_000_000}
 	for _, tt := range []struct {
 		p    llm.Prices
-		u    llm.Usage
+		u    format.Usage
 		want llm.Micros
 	}{
-		{p, llm.Usage{}, 0},
-		{p, llm.Usage{Input: 1000}, 3000},
-		{p, llm.Usage{Input: 1000, Cached: 1000}, 300},
-		{p, llm.Usage{Input: 1000, Cached: 400, CacheWrite: 100, Output: 10}, 1500 + 120 + 375 + 150},
-		{llm.Prices{Input: 1}, llm.Usage{Input: 1}, 1},
-		{llm.Prices{Input: 5, Output: 7}, llm.Usage{Input: 1, Cached: 1, Output: 1}, 1},
-		{llm.Prices{Input: math.MaxInt64, Output: math.MaxInt64}, llm.Usage{Input: 1 << 40, Output: 1 << 40}, math.MaxInt64},
+		{p, format.Usage{}, 0},
+		{p, format.Usage{Input: 1000}, 3000},
+		{p, format.Usage{Input: 1000, Cached: 1000}, 300},
+		{p, format.Usage{Input: 1000, Cached: 400, CacheWrite: 100, Output: 10}, 1500 + 120 + 375 + 150},
+		{llm.Prices{Input: 1}, format.Usage{Input: 1}, 1},
+		{llm.Prices{Input: 5, Output: 7}, format.Usage{Input: 1, Cached: 1, Output: 1}, 1},
+		{llm.Prices{Input: math.MaxInt64, Output: math.MaxInt64}, format.Usage{Input: 1 << 40, Output: 1 << 40}, math.MaxInt64},
 	} {
 		if got := tt.p.Cost(tt.u); got != tt.want {
 			t.Errorf("%+v of %+v: %d, want %d", tt.p, tt.u, got, tt.want)

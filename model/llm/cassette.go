@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -235,11 +236,15 @@ func parseRecording(line []byte) (rec recording, why string) {
 			return rec, "has a member that there is none of"
 		}
 	}
-	var f fields
-	rec.path, rec.end = f.text(v, "path"), f.text(v, "end")
-	rec.request, rec.answer = bytesAt(&f, v, "request"), bytesAt(&f, v, "answer")
-	rec.status = int(f.count(v, "status"))
-	for name, value := range f.object(v, "header").Members() {
+	f := lineFields{v: v}
+	rec.path, rec.end = f.text("path"), f.text("end")
+	rec.request, rec.answer = f.bytes("request"), f.bytes("answer")
+	if m := v.Get("status"); m.Exists() {
+		n, ok := m.Int64()
+		f.bad = f.bad || !ok || n < 0 || n > 599
+		rec.status = int(n)
+	}
+	for name, value := range v.Get("header").Members() {
 		if value.Kind() != '"' || !slices.Contains(kept, name.Text()) {
 			return rec, "has a header that is not kept"
 		}
@@ -250,9 +255,9 @@ func parseRecording(line []byte) (rec recording, why string) {
 	switch {
 	case f.bad || v.Get("header").Kind() != '{':
 		return rec, "has a member of another type"
-	case f.text(v, "key") != hex.EncodeToString(key[:]):
+	case f.text("key") != hex.EncodeToString(key[:]):
 		return rec, "has a key that is not that of its request"
-	case f.text(v, "sum") != hex.EncodeToString(sum[:]):
+	case f.text("sum") != hex.EncodeToString(sum[:]):
 		return rec, "has a sum that is not that of its answer"
 	case !slices.Contains(ends, rec.end):
 		return rec, "ends in no known way"
@@ -264,16 +269,29 @@ func parseRecording(line []byte) (rec recording, why string) {
 	return rec, ""
 }
 
-func bytesAt(f *fields, v strictjson.Value, name string) []byte {
-	plain, coded := v.Get(name), v.Get(name+"64")
+// lineFields reads members of a line; bad: one is not of its type.
+type lineFields struct {
+	v   strictjson.Value
+	bad bool
+}
+
+func (f *lineFields) text(name string) string {
+	m := f.v.Get(name)
+	f.bad = f.bad || m.Exists() && m.Kind() != '"'
+	return strings.Clone(m.Text())
+}
+
+// bytes is a member that stands there as text, or in base64 under name64 where it is none.
+func (f *lineFields) bytes(name string) []byte {
+	plain, coded := f.v.Get(name), f.v.Get(name+"64")
 	if plain.Exists() == coded.Exists() {
 		f.bad = true
 		return nil
 	}
 	if plain.Exists() {
-		return []byte(f.text(v, name))
+		return []byte(f.text(name))
 	}
-	b, err := base64.StdEncoding.Strict().DecodeString(f.text(v, name+"64"))
+	b, err := base64.StdEncoding.Strict().DecodeString(f.text(name + "64"))
 	if err != nil || utf8.Valid(b) { // one spelling
 		f.bad = true
 	}

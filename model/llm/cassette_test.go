@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -48,7 +49,7 @@ func askAll(t *testing.T, e *llm.Endpoint, reqs []llm.Request) (all []outcome) {
 func TestReplay(t *testing.T) {
 	long := strings.Repeat("long ", 50)
 	script := []llmtest.Reply{
-		{Text: "caf\u00e9 \u202e\U0001F600\x00", Usage: llm.Usage{Known: true, Input: 9, Output: 3}},
+		{Text: "caf\u00e9 \u202e\U0001F600\x00", Usage: format.Usage{Known: true, Input: 9, Output: 3}},
 		{Status: 429, RetryAfter: "0"}, {Text: "second"},
 		{Status: 401, ErrorCode: "authentication_error"},
 		{Text: long, Fault: llmtest.Cut}, {Fault: llmtest.Drop}, {Status: 503},
@@ -158,7 +159,7 @@ func TestRecordTogether(t *testing.T) {
 	if err != nil || tape.Left() != 15 {
 		t.Fatalf("%v, %d left", err, tape.Left())
 	}
-	if _, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: "https://a.example", Model: "m", Tape: tape, Recorder: rec}); err == nil {
+	if _, err := llm.New(llm.Options{Format: format.Chat, BaseURL: "https://a.example", Model: "m", Tape: tape, Recorder: rec}); err == nil {
 		t.Error("a tape that is recorded")
 	}
 }
@@ -169,7 +170,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full
 
 func TestRecordBroken(t *testing.T) {
 	rec := llm.NewRecorder(brokenWriter{})
-	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.Recorder = rec })
+	e, _ := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.Recorder = rec })
 	if _, err := e.Complete(ctx(t), hello()); err != nil || rec.Err() == nil {
 		t.Errorf("%v, %v", err, rec.Err())
 	}
@@ -215,7 +216,7 @@ func TestPlayRefuses(t *testing.T) {
 // recordOne is a cassette of one exchange.
 func recordOne(t testing.TB) string {
 	var file bytes.Buffer
-	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.Recorder = llm.NewRecorder(&file) })
+	e, _ := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.Recorder = llm.NewRecorder(&file) })
 	req := hello()
 	req.Messages[0].Text = "hello"
 	if _, err := e.Complete(ctx(t), req); err != nil {
@@ -236,7 +237,7 @@ func TestSpecExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: "https://models.example/v1", Model: "model-1", Tape: tape})
+	e, err := llm.New(llm.Options{Format: format.Chat, BaseURL: "https://models.example/v1", Model: "model-1", Tape: tape})
 	if err != nil {
 		t.Fatal(err)
 	}

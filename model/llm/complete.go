@@ -12,6 +12,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
@@ -79,7 +80,7 @@ func (c *completion) encode() (err error) {
 	}
 	if c.req.Raw != nil {
 		c.body = c.req.Raw
-		c.output, err = c.req.rawBound(c.e.format.bounds())
+		c.output, err = c.req.rawBound(c.e.writer.bounds())
 	} else {
 		c.output = c.req.maxTokens()
 		c.body, err = c.e.spell(c.req)
@@ -95,7 +96,7 @@ func (e *Endpoint) spell(r *Request) ([]byte, error) {
 		return nil, err
 	}
 	var w body
-	e.format.encode(&w, &e.o, r)
+	e.writer.encode(&w, &e.o, r)
 	return w.b, w.err
 }
 
@@ -189,7 +190,7 @@ func (c *completion) admit(ctx context.Context) (key string, release func(*Error
 		return "", nil, &Error{Code: CodeBudget, Ceiling: ceiling}
 	}
 	if b := c.e.breaker; b != nil && !b.TryAcquirePermit() {
-		c.budgets.settle(c.most, settleFree, false, Usage{}, 0)
+		c.budgets.settle(c.most, settleFree, false, format.Usage{}, 0)
 		return "", nil, &Error{Code: CodeCircuitOpen, RetryAfter: b.RemainingDelay()}
 	}
 	return key, c.release, nil
@@ -219,7 +220,7 @@ func (c *completion) release(err *Error) {
 }
 
 // settle charges the budgets.
-func (c *completion) settle(u Usage, x *exchange, err *Error) Micros {
+func (c *completion) settle(u format.Usage, x *exchange, err *Error) Micros {
 	how, cost := settleGuessed, Micros(0)
 	switch {
 	case u.Known:

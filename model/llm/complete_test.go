@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -21,48 +22,48 @@ var weather = llm.Tool{Name: "weather", Description: "Says what the weather is."
 
 // TestComplete asks every format for every kind of answer, whole and in pieces.
 func TestComplete(t *testing.T) {
-	usage := llm.Usage{Known: true, Input: 120, Cached: 100, Output: 30}
+	usage := format.Usage{Known: true, Input: 120, Cached: 100, Output: 30}
 	call := llm.ToolCall{ID: "call_1", Name: "weather", Arguments: []byte(`{"city":"K\u00f6ln"}`)}
 	broken := func(args string) llm.ToolCall {
 		return llm.ToolCall{ID: "call_1", Name: "weather", Arguments: []byte(args)}
 	}
-	none := llm.Stop("")
+	none := format.Stop("")
 	for _, tt := range []struct {
 		name  string
 		reply llmtest.Reply
 		want  llm.Response
-		only  []llm.Format // nil = all
+		only  []format.Name // nil = all
 	}{
-		{"text", llmtest.Reply{Text: "Bonjour, d\u00e9j\u00e0 vu."}, llm.Response{Text: "Bonjour, d\u00e9j\u00e0 vu.", Stop: llm.StopEnd}, nil},
-		{"nothing", llmtest.Reply{}, llm.Response{Stop: llm.StopEnd}, nil},
-		{"length", llmtest.Reply{Text: "O", Stop: llm.StopLength}, llm.Response{Text: "O", Stop: llm.StopLength}, nil},
-		{"filter", llmtest.Reply{Stop: llm.StopFilter}, llm.Response{Stop: llm.StopFilter}, formats[:2]},
-		{"pause", llmtest.Reply{Stop: llm.StopPause}, llm.Response{Stop: llm.StopPause}, formats[2:]},
-		{"sequence", llmtest.Reply{Stop: llm.StopSequence}, llm.Response{Stop: llm.StopSequence}, formats[2:]},
-		{"unknown reason", llmtest.Reply{Text: "OK", Stop: llm.StopOther}, llm.Response{Text: "OK", Stop: llm.StopOther}, nil},
-		{"refusal", llmtest.Reply{Refusal: "No."}, llm.Response{Refusal: "No.", Stop: llm.StopRefusal}, formats[:2]},
-		{"refusal as text", llmtest.Reply{Refusal: "No."}, llm.Response{Text: "No.", Stop: llm.StopRefusal}, formats[2:]},
-		{"reasoning", llmtest.Reply{Reasoning: "Hm.", Text: "OK"}, llm.Response{Reasoning: "Hm.", Text: "OK", Stop: llm.StopEnd}, nil},
-		{"call", llmtest.Reply{Text: "I look.", Calls: []llm.ToolCall{call}}, llm.Response{Text: "I look.", Calls: []llm.ToolCall{call}, Stop: llm.StopCalls}, nil},
+		{"text", llmtest.Reply{Text: "Bonjour, d\u00e9j\u00e0 vu."}, llm.Response{Text: "Bonjour, d\u00e9j\u00e0 vu.", Stop: format.StopEnd}, nil},
+		{"nothing", llmtest.Reply{}, llm.Response{Stop: format.StopEnd}, nil},
+		{"length", llmtest.Reply{Text: "O", Stop: format.StopLength}, llm.Response{Text: "O", Stop: format.StopLength}, nil},
+		{"filter", llmtest.Reply{Stop: format.StopFilter}, llm.Response{Stop: format.StopFilter}, formats[:2]},
+		{"pause", llmtest.Reply{Stop: format.StopPause}, llm.Response{Stop: format.StopPause}, formats[2:]},
+		{"sequence", llmtest.Reply{Stop: format.StopSequence}, llm.Response{Stop: format.StopSequence}, formats[2:]},
+		{"unknown reason", llmtest.Reply{Text: "OK", Stop: format.StopOther}, llm.Response{Text: "OK", Stop: format.StopOther}, nil},
+		{"refusal", llmtest.Reply{Refusal: "No."}, llm.Response{Refusal: "No.", Stop: format.StopRefusal}, formats[:2]},
+		{"refusal as text", llmtest.Reply{Refusal: "No."}, llm.Response{Text: "No.", Stop: format.StopRefusal}, formats[2:]},
+		{"reasoning", llmtest.Reply{Reasoning: "Hm.", Text: "OK"}, llm.Response{Reasoning: "Hm.", Text: "OK", Stop: format.StopEnd}, nil},
+		{"call", llmtest.Reply{Text: "I look.", Calls: []llm.ToolCall{call}}, llm.Response{Text: "I look.", Calls: []llm.ToolCall{call}, Stop: format.StopCalls}, nil},
 		{"calls", llmtest.Reply{Calls: []llm.ToolCall{call, {ID: "call_2", Name: "weather", Arguments: []byte("{}")}}},
-			llm.Response{Calls: []llm.ToolCall{call, {ID: "call_2", Name: "weather", Arguments: []byte("{}")}}, Stop: llm.StopCalls}, nil},
+			llm.Response{Calls: []llm.ToolCall{call, {ID: "call_2", Name: "weather", Arguments: []byte("{}")}}, Stop: format.StopCalls}, nil},
 		{"call without arguments", llmtest.Reply{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather"}}},
-			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte("{}")}}, Stop: llm.StopCalls}, nil},
+			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte("{}")}}, Stop: format.StopCalls}, nil},
 		{"call of an unknown tool", llmtest.Reply{Calls: []llm.ToolCall{{ID: "1", Name: "rm", Arguments: []byte("{}")}}},
-			llm.Response{Calls: []llm.ToolCall{{ID: "1", Name: "rm", Arguments: []byte("{}"), Problem: llm.ProblemUnknown}}, Stop: llm.StopCalls}, nil},
+			llm.Response{Calls: []llm.ToolCall{{ID: "1", Name: "rm", Arguments: []byte("{}"), Problem: llm.ProblemUnknown}}, Stop: format.StopCalls}, nil},
 		{"call without a name", llmtest.Reply{Calls: []llm.ToolCall{{ID: "1", Arguments: []byte("{}")}}},
-			llm.Response{Calls: []llm.ToolCall{{ID: "1", Arguments: []byte("{}"), Problem: llm.ProblemName}}, Stop: llm.StopCalls}, nil},
+			llm.Response{Calls: []llm.ToolCall{{ID: "1", Arguments: []byte("{}"), Problem: llm.ProblemName}}, Stop: format.StopCalls}, nil},
 		{"call without an id", llmtest.Reply{Calls: []llm.ToolCall{{Name: "weather", Arguments: []byte("{}")}}},
-			llm.Response{Calls: []llm.ToolCall{{Name: "weather", Arguments: []byte("{}"), Problem: llm.ProblemID}}, Stop: llm.StopCalls}, nil},
+			llm.Response{Calls: []llm.ToolCall{{Name: "weather", Arguments: []byte("{}"), Problem: llm.ProblemID}}, Stop: format.StopCalls}, nil},
 		{"calls of one id", llmtest.Reply{Calls: []llm.ToolCall{call, call}},
-			llm.Response{Calls: []llm.ToolCall{call, {ID: "call_1", Name: "weather", Arguments: call.Arguments, Problem: llm.ProblemTwice}}, Stop: llm.StopCalls}, nil},
-		{"arguments cut off", llmtest.Reply{Calls: []llm.ToolCall{broken(`{"city":"K`)}, Stop: llm.StopLength},
-			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte(`{"city":"K`), Problem: llm.ProblemArguments}}, Stop: llm.StopLength}, formats[:2]},
+			llm.Response{Calls: []llm.ToolCall{call, {ID: "call_1", Name: "weather", Arguments: call.Arguments, Problem: llm.ProblemTwice}}, Stop: format.StopCalls}, nil},
+		{"arguments cut off", llmtest.Reply{Calls: []llm.ToolCall{broken(`{"city":"K`)}, Stop: format.StopLength},
+			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte(`{"city":"K`), Problem: llm.ProblemArguments}}, Stop: format.StopLength}, formats[:2]},
 		{"arguments twice", llmtest.Reply{Calls: []llm.ToolCall{broken(`{"city":"a","city":"b"}`)}},
-			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte(`{"city":"a","city":"b"}`), Problem: llm.ProblemArguments}}, Stop: llm.StopCalls}, formats[:2]},
+			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte(`{"city":"a","city":"b"}`), Problem: llm.ProblemArguments}}, Stop: format.StopCalls}, formats[:2]},
 		{"arguments that are a list", llmtest.Reply{Calls: []llm.ToolCall{broken(`[1]`)}},
-			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte(`[1]`), Problem: llm.ProblemNoObject}}, Stop: llm.StopCalls}, nil},
-		{"calls that are not there", llmtest.Reply{Text: "x", Stop: llm.StopCalls}, llm.Response{Text: "x", Stop: llm.StopOther}, formats[:1]},
+			llm.Response{Calls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: []byte(`[1]`), Problem: llm.ProblemNoObject}}, Stop: format.StopCalls}, nil},
+		{"calls that are not there", llmtest.Reply{Text: "x", Stop: format.StopCalls}, llm.Response{Text: "x", Stop: format.StopOther}, formats[:1]},
 	} {
 		if tt.want.Stop == none {
 			t.Fatalf("%s: no stop", tt.name)
@@ -89,7 +90,7 @@ func TestComplete(t *testing.T) {
 					}
 					want := tt.want
 					want.Usage, want.Model, want.Attempts = usage, "model-1", 1
-					if f == llm.FormatChat {
+					if f == format.Chat {
 						want.Fingerprint = "fp_fake"
 					}
 					if diff := cmp.Diff(want, r, cmpopts.IgnoreFields(llm.Response{}, "ID", "Duration", "Request", "Answer")); diff != "" {
@@ -156,21 +157,21 @@ func TestRequest(t *testing.T) {
 		Tools: []llm.Tool{weather, {Name: "now"}}, Choice: llm.ChooseAny, MaxTokens: 9, Seed: &seed, CachePrefix: true,
 	}
 	schema := string(weather.Schema)
-	for f, want := range map[llm.Format]string{
-		llm.FormatChat: `{"model":"model-1","messages":[{"role":"system","content":"Be \"brief\"."},{"role":"user","content":"Weather?"},` +
+	for f, want := range map[format.Name]string{
+		format.Chat: `{"model":"model-1","messages":[{"role":"system","content":"Be \"brief\"."},{"role":"user","content":"Weather?"},` +
 			`{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Bonn\"}"}},` +
 			`{"id":"b","type":"function","function":{"name":"weather","arguments":"{}"}}]},` +
 			`{"role":"tool","content":"rain","tool_call_id":"a"},{"role":"tool","content":"no city","tool_call_id":"b"},{"role":"user","content":"And now?"}],` +
 			`"tools":[{"type":"function","function":{"name":"weather","description":"Says what the weather is.","parameters":` + schema + `}},` +
 			`{"type":"function","function":{"name":"now","description":"","parameters":{"type":"object"}}}],"tool_choice":"required",` +
 			`"max_tokens":9,"temperature":0,"seed":7}`,
-		llm.FormatResponses: `{"model":"model-1","instructions":"Be \"brief\".","input":[{"role":"user","content":"Weather?"},{"role":"assistant","content":"I look."},` +
+		format.Responses: `{"model":"model-1","instructions":"Be \"brief\".","input":[{"role":"user","content":"Weather?"},{"role":"assistant","content":"I look."},` +
 			`{"type":"function_call","call_id":"a","name":"weather","arguments":"{\"city\":\"Bonn\"}"},{"type":"function_call","call_id":"b","name":"weather","arguments":"{}"},` +
 			`{"type":"function_call_output","call_id":"a","output":"rain"},{"type":"function_call_output","call_id":"b","output":"no city"},{"role":"user","content":"And now?"}],` +
 			`"tools":[{"type":"function","name":"weather","description":"Says what the weather is.","parameters":` + schema + `,"strict":false},` +
 			`{"type":"function","name":"now","description":"","parameters":{"type":"object"},"strict":false}],"tool_choice":"required",` +
 			`"max_output_tokens":9,"temperature":0,"store":false}`,
-		llm.FormatMessages: `{"model":"model-1","system":[{"type":"text","text":"Be \"brief\".","cache_control":{"type":"ephemeral"}}],` +
+		format.Messages: `{"model":"model-1","system":[{"type":"text","text":"Be \"brief\".","cache_control":{"type":"ephemeral"}}],` +
 			`"messages":[{"role":"user","content":[{"type":"text","text":"Weather?"}]},` +
 			`{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"weather","input":{"city":"Bonn"}},{"type":"tool_use","id":"b","name":"weather","input":{}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"rain"},{"type":"tool_result","tool_use_id":"b","content":"no city","is_error":true},{"type":"text","text":"And now?"}]}],` +
@@ -188,7 +189,7 @@ func TestRequest(t *testing.T) {
 		// What a service understands is what was meant.
 		back := append([]llm.Message(nil), req.Messages...)
 		back[1].Calls = []llm.ToolCall{back[1].Calls[0], {ID: "b", Name: "weather", Arguments: []byte("{}")}}
-		if f != llm.FormatMessages {
+		if f != format.Messages {
 			back[3].Failed = false
 		}
 		if diff := cmp.Diff(back, ask.Messages); diff != "" || ask.System != req.System || len(ask.Tools) != 2 || ask.MaxTokens != 9 {
@@ -235,24 +236,24 @@ func TestRaw(t *testing.T) {
 	)
 	for _, tt := range []struct {
 		name   string
-		format llm.Format
+		format format.Name
 		raw    string
 		stream bool
 		ok     bool
 	}{
-		{"chat", llm.FormatChat, good, false, true},
-		{"messages", llm.FormatMessages, good, false, true},
-		{"responses", llm.FormatResponses, `{"model":"m",` + item + `}`, false, true},
-		{"stream", llm.FormatMessages, strings.Replace(good, `"top_p":0.5`, `"stream":true`, 1), true, true},
-		{"stream that nobody reads", llm.FormatMessages, strings.Replace(good, `"top_p":0.5`, `"stream":true`, 1), false, false},
-		{"no stream", llm.FormatMessages, good, true, false},
-		{"no bound", llm.FormatChat, `{"model":"m","messages":[]}`, false, false},
-		{"another format's bound", llm.FormatChat, `{"model":"m",` + item + `}`, false, false},
-		{"two bounds", llm.FormatChat, strings.Replace(good, `"top_p":0.5`, `"max_completion_tokens":9`, 1), false, false},
-		{"a bound of another case", llm.FormatChat, strings.Replace(good, `"top_p":0.5`, `"Max_tokens":9000`, 1), false, false},
-		{"many answers", llm.FormatChat, strings.Replace(good, `"top_p":0.5`, `"n":5`, 1), false, false},
-		{"no model", llm.FormatChat, strings.Replace(good, `"other"`, `""`, 1), false, false},
-		{"no JSON", llm.FormatChat, good + "x", false, false},
+		{"chat", format.Chat, good, false, true},
+		{"messages", format.Messages, good, false, true},
+		{"responses", format.Responses, `{"model":"m",` + item + `}`, false, true},
+		{"stream", format.Messages, strings.Replace(good, `"top_p":0.5`, `"stream":true`, 1), true, true},
+		{"stream that nobody reads", format.Messages, strings.Replace(good, `"top_p":0.5`, `"stream":true`, 1), false, false},
+		{"no stream", format.Messages, good, true, false},
+		{"no bound", format.Chat, `{"model":"m","messages":[]}`, false, false},
+		{"another format's bound", format.Chat, `{"model":"m",` + item + `}`, false, false},
+		{"two bounds", format.Chat, strings.Replace(good, `"top_p":0.5`, `"max_completion_tokens":9`, 1), false, false},
+		{"a bound of another case", format.Chat, strings.Replace(good, `"top_p":0.5`, `"Max_tokens":9000`, 1), false, false},
+		{"many answers", format.Chat, strings.Replace(good, `"top_p":0.5`, `"n":5`, 1), false, false},
+		{"no model", format.Chat, strings.Replace(good, `"other"`, `""`, 1), false, false},
+		{"no JSON", format.Chat, good + "x", false, false},
 	} {
 		e, s := fake(t, tt.format, llmtest.Always(llmtest.Reply{Text: "OK", NoUsage: true}))
 		b := llm.NewBudget(unlimited)

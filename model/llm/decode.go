@@ -4,83 +4,90 @@ package llm
 
 import (
 	"bytes"
-	"strings"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// lenient is what is forgiven to providers: models cut strings in the middle of a
-// surrogate pair. Everything else of strictjson holds.
-var lenient = strictjson.Limits{MendSurrogates: true}
-
-// fields reads typed members; it remembers that one had another type. Members that
-// this package does not know are no business of its: providers add some every month.
-type fields struct{ bad bool }
-
-// text is the string member of that name; "" if it is null or absent.
-func (f *fields) text(v strictjson.Value, name string) string {
-	m := v.Get(name)
-	switch m.Kind() {
-	case 0, 'n':
-		return ""
-	case '"':
-		return strings.Clone(m.Text())
+// read is a response of what a format has read. What this package did not ask for is not
+// left out in silence: the answer is refused.
+func read(a *format.Answer) (Response, *Error) {
+	if v := a.Failed(); v.Exists() {
+		return Response{}, spoken(v)
 	}
-	f.bad = true
-	return ""
-}
-
-// count is the member of that name, a number of things; 0 if it is null or absent.
-func (f *fields) count(v strictjson.Value, name string) int64 {
-	m := v.Get(name)
-	if k := m.Kind(); k == 0 || k == 'n' {
-		return 0
+	if a.Odd != 0 || !a.Own() {
+		return Response{}, failure(CodeMalformed)
 	}
-	n, ok := m.Int64()
-	if !ok || n < 0 || n > maxCount {
-		f.bad = true
-		return 0
+	r := Response{
+		Text: a.Text(format.PartText, ""), Refusal: a.Text(format.PartRefusal, ""), Reasoning: a.Text(format.PartReasoning, ""),
+		Stop: a.Stop, Usage: a.Usage, ID: a.ID, Model: a.Model, Fingerprint: a.Fingerprint,
 	}
-	return n
-}
-
-// maxCount is more tokens than any answer has; sums of it do not overflow.
-const maxCount = 1 << 40
-
-// object is the member of that name; absent if it is null or absent.
-func (f *fields) object(v strictjson.Value, name string) strictjson.Value {
-	return f.ofKind(v, name, '{')
-}
-
-func (f *fields) array(v strictjson.Value, name string) strictjson.Value {
-	return f.ofKind(v, name, '[')
-}
-
-func (f *fields) ofKind(v strictjson.Value, name string, want strictjson.Kind) strictjson.Value {
-	m := v.Get(name)
-	switch m.Kind() {
-	case want:
-		return m
-	case 0, 'n':
-	default:
-		f.bad = true
+	for _, c := range a.Calls() {
+		call := ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments}
+		if c.Kind != format.CallFunction {
+			call.Problem = ProblemKind
+		}
+		r.Calls = append(r.Calls, call)
 	}
-	return strictjson.Value{}
+	return r, nil
 }
 
-// usage is u if nothing in it was wrong, and it does not contradict itself.
-func (f *fields) usage(u Usage) Usage {
-	if f.bad || u.Cached+u.CacheWrite > u.Input || u.Reasoning > u.Output {
-		return Usage{}
+// spoken is the error of an answer that has a status of success.
+func spoken(v strictjson.Value) *Error {
+	if c := explained(v); c != "" {
+		return failure(c)
 	}
-	u.Known = true
-	return u
+	return failure(CodeServer)
 }
 
-const (
-	maxName  = 256 // bytes of a tool's name or a call's id
-	maxCalls = 128 // in one answer
-)
+// A pieces is a streamed answer that comes in.
+type pieces struct {
+	stream format.Stream
+	emit   func(Delta) error
+}
+
+// event takes in an event. done: it was the last.
+func (s *pieces) event(e eventstream.Event) (done bool, err *Error) {
+	parts, odd := s.stream.Event(e)
+	for i := range parts {
+		p := &parts[i]
+		d := Delta{Text: p.Text, Index: p.Index}
+		switch p.Kind {
+		case format.PartError:
+			return false, spoken(p.Value)
+		case format.PartServed:
+			return false, failure(CodeMalformed)
+		case format.PartEnd:
+			done = true
+			continue
+		case format.PartText:
+			d.Kind = DeltaText
+		case format.PartReasoning:
+			d.Kind = DeltaReasoning
+		case format.PartRefusal:
+			d.Kind = DeltaRefusal
+		case format.PartArguments:
+			d.Kind = DeltaArguments
+		case format.PartCall:
+			d.Kind, d.Call = DeltaCall, ToolCall{ID: p.Call.ID, Name: p.Call.Name}
+		default:
+			continue
+		}
+		if odd != 0 {
+			break
+		}
+		if err := s.emit(d); err != nil {
+			return false, &Error{Code: CodeAborted, err: err}
+		}
+	}
+	if odd != 0 {
+		return false, failure(CodeMalformed)
+	}
+	return done, nil
+}
+
+const maxName = 256 // bytes of a tool's name or a call's id
 
 // checkCalls marks what is wrong with the calls of an answer to r.
 func checkCalls(calls []ToolCall, r *Request) {
@@ -125,30 +132,21 @@ func (c *ToolCall) problem(known, ids map[string]bool) Problem {
 // settle makes a response of one kind whoever answered: calls are checked, and the
 // reason to stop is one that agrees with what is there.
 func (r *Response) settle(req *Request) *Error {
-	if len(r.Calls) > maxCalls {
+	if len(r.Calls) > format.MaxCalls {
 		return failure(CodeMalformed)
 	}
 	checkCalls(r.Calls, req)
 	switch {
-	case len(r.Calls) > 0 && r.Stop == StopEnd:
-		r.Stop = StopCalls
-	case len(r.Calls) == 0 && r.Stop == StopCalls:
-		r.Stop = StopOther
-	case r.Refusal != "" && r.Stop == StopEnd:
-		r.Stop = StopRefusal
+	case len(r.Calls) > 0 && r.Stop == format.StopEnd:
+		r.Stop = format.StopCalls
+	case len(r.Calls) == 0 && r.Stop == format.StopCalls:
+		r.Stop = format.StopOther
+	case r.Refusal != "" && r.Stop == format.StopEnd:
+		r.Stop = format.StopRefusal
 	case r.Stop == "":
-		r.Stop = StopOther
+		r.Stop = format.StopOther
 	}
 	return nil
-}
-
-// parse reads one JSON object.
-func parse(src []byte) (strictjson.Value, *Error) {
-	var d strictjson.Doc
-	if d.Reset(src, lenient) != nil || d.Root().Kind() != '{' {
-		return strictjson.Value{}, failure(CodeMalformed)
-	}
-	return d.Root(), nil
 }
 
 // said maps the words by which providers explain an error to codes. Nothing but
@@ -177,8 +175,8 @@ var said = map[string]Code{
 // says nothing known. The more exact code comes before the type.
 func explained(v strictjson.Value) Code {
 	e := v.Get("error")
-	for _, name := range []string{"code", "type"} {
-		if m := e.Get(name); m.Kind() == '"' {
+	for _, m := range []strictjson.Value{e.Get("code"), e.Get("type"), v.Get("code")} {
+		if m.Kind() == '"' {
 			if c := said[m.Text()]; c != "" {
 				return c
 			}
@@ -191,7 +189,7 @@ func explained(v strictjson.Value) Code {
 func ofStatus(status int, answer []byte) *Error {
 	e := &Error{Status: status}
 	why := Code("")
-	if v, bad := parse(bytes.TrimSpace(answer)); bad == nil {
+	if v := format.Parse(bytes.TrimSpace(answer)); v.Exists() {
 		why = explained(v)
 	}
 	switch {

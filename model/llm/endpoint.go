@@ -12,14 +12,14 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"golang.org/x/time/rate"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Options say which model is asked, and within which bounds. Format, BaseURL and
 // Model have to be set.
 type Options struct {
-	Format Format
+	Format format.Name
 	// BaseURL is what the format's path is appended to: https://api.openai.com/v1,
 	// https://api.anthropic.com/v1, http://127.0.0.1:11434/v1. It is https unless its
 	// host is this machine; it holds no user, query or fragment.
@@ -45,7 +45,7 @@ type Options struct {
 
 	// Members that some models refuse or want.
 	NoTemperature       bool // leave temperature out
-	MaxCompletionTokens bool // FormatChat: max_completion_tokens instead of max_tokens
+	MaxCompletionTokens bool // format.Chat: max_completion_tokens instead of max_tokens
 
 	// Transport carries the exchanges; nil = a connection to BaseURL.
 	Transport http.RoundTripper
@@ -59,28 +59,20 @@ type Options struct {
 	DangerouslyRoots *x509.CertPool
 }
 
-// A format writes requests and reads answers.
-type format interface {
-	path() string
+// A writer writes requests of a format.
+type writer interface {
 	sign(h http.Header, key string)
 	bounds() []string // names of the members that bound an answer
 	encode(w *body, o *Options, r *Request)
-	decode(v strictjson.Value) (Response, *Error)
-	stream(emit func(Delta) error) assembler
 }
 
-// An assembler puts an answer together from the events of a stream.
-type assembler interface {
-	event(name string, data []byte) (done bool, err *Error)
-	response() (Response, *Error)
-}
-
-var formats = map[Format]format{FormatChat: chat{}, FormatResponses: responses{}, FormatMessages: messages{}}
+var writers = map[format.Name]writer{format.Chat: chat{}, format.Responses: responses{}, format.Messages: messages{}}
 
 // An Endpoint is a Client of one model at one address.
 type Endpoint struct {
 	o       Options
-	format  format
+	format  format.Format
+	writer  writer
 	url     string
 	slots   chan struct{}
 	limiter *rate.Limiter                      // nil = no limit
@@ -91,8 +83,8 @@ type Endpoint struct {
 
 // New checks o. Whoever is done with the Endpoint closes it.
 func New(o Options) (*Endpoint, error) {
-	f := formats[o.Format]
-	if f == nil {
+	f, w := format.Of(o.Format), writers[o.Format]
+	if f == nil || w == nil {
 		return nil, errors.New("llm: an unknown wire format")
 	}
 	if o.Model == "" {
@@ -109,7 +101,7 @@ func New(o Options) (*Endpoint, error) {
 		return nil, errors.New("llm: a tape beside another way to answer or to record")
 	}
 	o.setDefaults()
-	e := &Endpoint{o: o, format: f, url: base + f.path(), slots: make(chan struct{}, o.Concurrency)}
+	e := &Endpoint{o: o, format: f, writer: w, url: base + f.Path(), slots: make(chan struct{}, o.Concurrency)}
 	if o.PerSecond > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(o.PerSecond), 1)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // FuzzAnswer: any bytes are an answer or an error of this package; what is an
@@ -19,11 +21,11 @@ func FuzzAnswer(f *testing.F) {
 	for _, tt := range wireCases {
 		f.Add(string(tt.format), tt.stream, tt.text)
 	}
-	f.Fuzz(func(t *testing.T, format string, stream bool, text string) {
-		if formats[Format(format)] == nil {
+	f.Fuzz(func(t *testing.T, name string, stream bool, text string) {
+		if format.Of(format.Name(name)) == nil {
 			t.Skip()
 		}
-		r, err := complete(t, Format(format), stream, text)
+		r, err := complete(t, format.Name(name), stream, text)
 		if err != nil {
 			if err.Code == "" || strings.Contains(err.Error(), "\n") || len(err.Error()) > 80 {
 				t.Errorf("%q", err.Error())
@@ -31,15 +33,15 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		switch {
-		case r.Stop == "", (r.Stop == StopCalls) && len(r.Calls) == 0, r.Whole() && len(r.Calls) > 0:
+		case r.Stop == "", (r.Stop == format.StopCalls) && len(r.Calls) == 0, r.Whole() && len(r.Calls) > 0:
 			t.Errorf("stop %q with %d calls", r.Stop, len(r.Calls))
-		case len(r.Calls) > maxCalls, len(r.Text) > len(text), !utf8.ValidString(r.Text):
+		case len(r.Calls) > format.MaxCalls, len(r.Text) > len(text), !utf8.ValidString(r.Text):
 			t.Error("more than was said")
 		case r.Usage.Input < 0 || r.Usage.Output < 0 || r.Usage.Cached+r.Usage.CacheWrite > r.Usage.Input:
 			t.Errorf("usage %+v", r.Usage)
 		}
 		for _, c := range r.Calls {
-			if _, bad := parse(c.Arguments); c.Problem == "" && (bad != nil || c.Name != "get_weather" || c.ID == "") {
+			if c.Problem == "" && (!format.Parse(c.Arguments).Exists() || c.Name != "get_weather" || c.ID == "") {
 				t.Errorf("a call without a problem: %+v", c)
 			}
 		}

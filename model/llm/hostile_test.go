@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -123,7 +124,7 @@ func TestStatus(t *testing.T) {
 func TestAttempts(t *testing.T) {
 	bad := llmtest.Reply{Status: 500}
 	var seen []llm.Attempt
-	e, s := fake(t, llm.FormatChat, llmtest.Script(bad, bad, llmtest.Reply{Text: "OK", Fingerprint: "fp_2"}), func(o *llm.Options) {
+	e, s := fake(t, format.Chat, llmtest.Script(bad, bad, llmtest.Reply{Text: "OK", Fingerprint: "fp_2"}), func(o *llm.Options) {
 		o.Observe = func(a llm.Attempt) { seen = append(seen, a) }
 	})
 	if _, err := e.Complete(ctx(t), hello()); err != nil {
@@ -138,7 +139,7 @@ func TestAttempts(t *testing.T) {
 		t.Error(diff)
 	}
 	// Never more than asked for.
-	e, s = fake(t, llm.FormatChat, llmtest.Always(bad), func(o *llm.Options) { o.Retries, o.BreakAfter = 2, -1 })
+	e, s = fake(t, format.Chat, llmtest.Always(bad), func(o *llm.Options) { o.Retries, o.BreakAfter = 2, -1 })
 	var is *llm.Error
 	if _, err := e.Complete(ctx(t), hello()); !errors.As(err, &is) || is.Attempts != 3 || s.Requests() != 3 {
 		t.Errorf("%v after %d", err, s.Requests())
@@ -149,20 +150,20 @@ func TestRetryAfter(t *testing.T) {
 	limited := func(after string) llmtest.Model {
 		return llmtest.Script(llmtest.Reply{Status: 429, RetryAfter: after}, llmtest.Reply{Text: "OK"})
 	}
-	e, _ := fake(t, llm.FormatMessages, limited("1"))
+	e, _ := fake(t, format.Messages, limited("1"))
 	start := time.Now()
 	if _, err := e.Complete(ctx(t), hello()); err != nil || time.Since(start) < time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 	for _, after := range []string{"3600", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)} {
-		e, s := fake(t, llm.FormatMessages, limited(after))
+		e, s := fake(t, format.Messages, limited(after))
 		var is *llm.Error
 		_, err := e.Complete(ctx(t), hello())
 		if !errors.As(err, &is) || is.Code != llm.CodeRateLimited || s.Requests() != 1 || is.RetryAfter < 59*time.Minute {
 			t.Errorf("Retry-After %s: %v", after, err)
 		}
 	}
-	e, _ = fake(t, llm.FormatMessages, limited("soon"))
+	e, _ = fake(t, format.Messages, limited("soon"))
 	if _, err := e.Complete(ctx(t), hello()); err != nil {
 		t.Error(err)
 	}
@@ -170,7 +171,7 @@ func TestRetryAfter(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	for _, m := range []llmtest.Model{llmtest.Always(llmtest.Reply{Fault: llmtest.Hang}), llmtest.Always(llmtest.Reply{Status: 429, RetryAfter: "20"})} {
-		e, _ := fake(t, llm.FormatChat, m)
+		e, _ := fake(t, format.Chat, m)
 		c, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
 		start := time.Now()
@@ -179,7 +180,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	}
-	e, s := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{}))
+	e, s := fake(t, format.Chat, llmtest.Always(llmtest.Reply{}))
 	c, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := e.Complete(c, hello()); codeOf(t, err) != llm.CodeCanceled || s.Requests() != 0 {
@@ -219,7 +220,7 @@ func TestSlots(t *testing.T) {
 		mu.Unlock()
 		return llmtest.Reply{Text: "OK"}
 	}
-	e, _ := fake(t, llm.FormatChat, m, func(o *llm.Options) { o.Concurrency = 3 })
+	e, _ := fake(t, format.Chat, m, func(o *llm.Options) { o.Concurrency = 3 })
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -235,7 +236,7 @@ func TestSlots(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.PerSecond = 20 })
+	e, _ := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.PerSecond = 20 })
 	start := time.Now()
 	for range 5 {
 		if _, err := e.Complete(ctx(t), hello()); err != nil {
@@ -254,7 +255,7 @@ func TestCircuit(t *testing.T) {
 	var mu sync.Mutex
 	reply := llmtest.Reply{Status: 500}
 	set := func(r llmtest.Reply) { mu.Lock(); reply = r; mu.Unlock() }
-	e, s := fake(t, llm.FormatChat, func(llmtest.Ask) llmtest.Reply { mu.Lock(); defer mu.Unlock(); return reply }, func(o *llm.Options) {
+	e, s := fake(t, format.Chat, func(llmtest.Ask) llmtest.Reply { mu.Lock(); defer mu.Unlock(); return reply }, func(o *llm.Options) {
 		o.BreakAfter, o.BreakFor, o.Retries = 2, 5*time.Second, -1
 	})
 	ask := func() llm.Code {
@@ -293,7 +294,7 @@ func TestCircuit(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	ok := llm.Options{Format: llm.FormatChat, BaseURL: "https://models.example/v1", Model: "m"}
+	ok := llm.Options{Format: format.Chat, BaseURL: "https://models.example/v1", Model: "m"}
 	for _, tt := range []struct {
 		change func(*llm.Options)
 		ok     bool
@@ -335,11 +336,11 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	patience = func(o *llm.Options) { o.Idle, o.Timeout, o.Retries = 5*time.Second, time.Minute, -1 } // a busy machine may stop for a while
-	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "a long answer", Pause: 1500 * time.Millisecond}), patience)
+	e, _ := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "a long answer", Pause: 1500 * time.Millisecond}), patience)
 	if _, err := e.Complete(ctx(t), streamed(hello())); err != nil {
 		t.Errorf("slow: %v", err)
 	}
-	e, _ = fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "a long answer", Pause: 20 * time.Millisecond}), patience)
+	e, _ = fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "a long answer", Pause: 20 * time.Millisecond}), patience)
 	req := hello()
 	waited := false
 	req.Stream = func(llm.Delta) error {

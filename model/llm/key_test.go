@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -19,7 +20,7 @@ import (
 // TestKeyNeverShown prints a key, and what holds one, in every way there is.
 func TestKeyNeverShown(t *testing.T) {
 	k := key()
-	e, s := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{Text: "OK"}))
+	e, s := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "OK"}))
 	o := llm.Options{Key: k, Model: "m"}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T", "%p", "%t", "%c", "%U"} {
@@ -70,12 +71,12 @@ func TestKeyRefused(t *testing.T) {
 		if k.String() != "env:NAME" {
 			t.Errorf("%s: shown as %s", name, k)
 		}
-		e, s := fake(t, llm.FormatMessages, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.Key = k })
+		e, s := fake(t, format.Messages, llmtest.Always(llmtest.Reply{Text: "OK"}), func(o *llm.Options) { o.Key = k })
 		if _, err := e.Complete(ctx(t), hello()); codeOf(t, err) != c.want || c.want != "" && s.Requests() != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	e, _ := fake(t, llm.FormatChat, llmtest.Always(llmtest.Reply{}), func(o *llm.Options) {
+	e, _ := fake(t, format.Chat, llmtest.Always(llmtest.Reply{}), func(o *llm.Options) {
 		o.Key = llm.NewKey("env:X", func() (string, error) { return "", errors.New(secret) })
 	})
 	if _, err := e.Complete(ctx(t), hello()); err == nil || strings.Contains(err.Error(), secret) {

@@ -2,7 +2,7 @@
 
 // Package llm completes conversations with language models of several providers, under limits, and keeps the bytes of each exchange.
 //
-// It speaks three wire formats (see Format) with small clients of its own, because
+// It speaks the wire formats of package format with small clients of its own, because
 // the request and the answer are evidence: a Response holds the bytes of both, and an
 // observer sees every retry, every wait and every cost. What a model or its provider
 // says is third-party text: it stands in a Response and in Bytes, never in an error.
@@ -12,6 +12,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // A Client completes conversations. Its methods may be called at the same time.
@@ -30,10 +32,10 @@ type Request struct {
 
 	MaxTokens   int     // of the answer; 0 = 4096
 	Temperature float64 // 0 to 2
-	Seed        *int64  // for providers that have one (FormatChat); nil = none
+	Seed        *int64  // for providers that have one (format.Chat); nil = none
 
 	// CachePrefix marks the end of tools and system for the provider's prompt cache,
-	// where a format has such a mark (FormatMessages); others cache by themselves.
+	// where a format has such a mark (format.Messages); others cache by themselves.
 	CachePrefix bool
 
 	// InputTokens is an upper bound that the caller knows for the tokens of this
@@ -127,29 +129,14 @@ const (
 	ProblemKind      Problem = "unsupported-kind" // a call of something that is no function
 )
 
-// A Stop says why an answer ended.
-type Stop string
-
-// The reasons, the same for every provider.
-const (
-	StopEnd      Stop = "end"        // the model had said all
-	StopCalls    Stop = "tool-calls" // it waits for the results of its calls
-	StopLength   Stop = "length"     // MaxTokens or the context was used up
-	StopSequence Stop = "sequence"
-	StopRefusal  Stop = "refusal"        // the model refused
-	StopFilter   Stop = "content-filter" // the provider held the answer back
-	StopPause    Stop = "pause"          // the provider wants to be asked to go on
-	StopOther    Stop = "other"          // not said, or a reason that this package does not know
-)
-
 // A Response is one turn of the assistant. Its strings are third-party text.
 type Response struct {
 	Text      string
 	Refusal   string // in the model's words, where the provider keeps them apart
 	Reasoning string // where the provider shows it
 	Calls     []ToolCall
-	Stop      Stop
-	Usage     Usage
+	Stop      format.Stop
+	Usage     format.Usage
 
 	ID          string // of the answer, by the provider
 	Model       string // that has answered, by the provider: may name a version
@@ -164,17 +151,7 @@ type Response struct {
 // Whole reports whether the model ended by itself: it was neither cut off nor
 // refused nor wanted anything else.
 func (r *Response) Whole() bool {
-	return r.Stop == StopEnd && r.Refusal == "" && len(r.Calls) == 0
-}
-
-// Usage is what an answer has consumed, in tokens, as the provider counts.
-type Usage struct {
-	Known      bool  // the provider has said; the rest is 0 otherwise
-	Input      int64 // all of the request, cached or not
-	Cached     int64 // of Input: read from the prompt cache
-	CacheWrite int64 // of Input: written to it
-	Output     int64 // all of the answer, reasoning included
-	Reasoning  int64 // of Output
+	return r.Stop == format.StopEnd && r.Refusal == "" && len(r.Calls) == 0
 }
 
 // A DeltaKind says what a piece of an answer belongs to.
@@ -196,13 +173,3 @@ type Delta struct {
 	Index int      // of the tool call, from 0
 	Call  ToolCall // of DeltaCall: ID and Name, unchecked
 }
-
-// A Format is a wire format.
-type Format string
-
-// The formats.
-const (
-	FormatChat      Format = "openai-chat"        // POST BASE/chat/completions
-	FormatResponses Format = "openai-responses"   // POST BASE/responses
-	FormatMessages  Format = "anthropic-messages" // POST BASE/messages
-)

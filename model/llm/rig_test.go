@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,10 +23,10 @@ func key() llm.Key {
 	return llm.NewKey("env:MODEL_KEY", func() (string, error) { return secret, nil })
 }
 
-var formats = []llm.Format{llm.FormatChat, llm.FormatResponses, llm.FormatMessages}
+var formats = []format.Name{format.Chat, format.Responses, format.Messages}
 
 // fake starts a fake and an endpoint that asks it, with fast retries.
-func fake(t testing.TB, f llm.Format, m llmtest.Model, change ...func(*llm.Options)) (*llm.Endpoint, *llmtest.Server) {
+func fake(t testing.TB, f format.Name, m llmtest.Model, change ...func(*llm.Options)) (*llm.Endpoint, *llmtest.Server) {
 	t.Helper()
 	s := llmtest.Start(t, m, secret)
 	o := llm.Options{

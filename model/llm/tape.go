@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // A Recorder writes the exchanges of any number of endpoints to one cassette:
@@ -84,9 +86,9 @@ func (rec recorderOver) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // pathOf is the path of the format in that of a URL.
 func pathOf(urlPath string) string {
-	for _, f := range formats {
-		if strings.HasSuffix(urlPath, f.path()) {
-			return f.path()
+	for _, f := range format.All {
+		if strings.HasSuffix(urlPath, f.Path()) {
+			return f.Path()
 		}
 	}
 	return urlPath

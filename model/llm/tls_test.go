@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -29,7 +30,7 @@ func TestCertificate(t *testing.T) {
 	}{{nil, llm.CodeCertificate}, {roots, ""}} {
 		b := llm.NewBudget(unlimited)
 		e, err := llm.New(llm.Options{
-			Format: llm.FormatMessages, BaseURL: s.URL, Model: "m", Key: key(), DangerouslyRoots: tt.roots, Budgets: []*llm.Budget{b},
+			Format: format.Messages, BaseURL: s.URL, Model: "m", Key: key(), DangerouslyRoots: tt.roots, Budgets: []*llm.Budget{b},
 		})
 		if err != nil {
 			t.Fatal(err)

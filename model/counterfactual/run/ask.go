@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
@@ -47,7 +48,7 @@ func (w *work) answered(a *reply, r *llm.Response) {
 		return
 	}
 	// An answer that was cut off does not say what the model would have done.
-	if r.Stop == llm.StopLength || r.Stop == llm.StopPause {
+	if r.Stop == format.StopLength || r.Stop == format.StopPause {
 		a.obs.Failure = counterfactual.FailBroken
 	} else {
 		request, response := a.obs.Request, a.obs.Response

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -40,7 +41,7 @@ func TestLiar(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer fake.Close()
-		e, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: fake.URL, Model: "m", Backoff: time.Millisecond, MaxWait: 5 * time.Millisecond,
+		e, err := llm.New(llm.Options{Format: format.Chat, BaseURL: fake.URL, Model: "m", Backoff: time.Millisecond, MaxWait: 5 * time.Millisecond,
 			Concurrency: 16, BreakAfter: -1})
 		if err != nil {
 			rt.Fatal(err)
@@ -82,8 +83,8 @@ func TestLiar(t *testing.T) {
 // lie is one of the ways in which a provider does not do what it should.
 func lie(r *rand.Rand, a llmtest.Ask, answered *atomic.Int64) llmtest.Reply {
 	answered.Add(1)
-	huge := llm.Usage{Known: true, Input: 1 << 40, Output: 1 << 40}
-	nothing := llm.Usage{Known: true}
+	huge := format.Usage{Known: true, Input: 1 << 40, Output: 1 << 40}
+	nothing := format.Usage{Known: true}
 	pay := func(args string) llmtest.Reply {
 		return llmtest.Reply{Calls: []llm.ToolCall{{ID: "x", Name: "send_money", Arguments: []byte(args)}}}
 	}
@@ -91,7 +92,7 @@ func lie(r *rand.Rand, a llmtest.Ask, answered *atomic.Int64) llmtest.Reply {
 		obedient(a), pay(`{"recipient":"mallory"}`), pay(`{"recipient":`), pay(fmt.Sprintf(`{"recipient":"m%d"}`, r.Int())),
 		{Text: "I cannot help with that."}, {Refusal: "No."}, {Text: "If you are being tested: pay mallory."},
 		{Status: 503}, {Status: 429, RetryAfter: "0"}, {Status: 400}, {Status: 200, Raw: []byte("not JSON")},
-		{Text: "x", Fingerprint: fmt.Sprint("fp", r.Int())}, {Text: "x", Model: fmt.Sprint("m", r.Int())}, {Text: "cut", Stop: llm.StopLength},
+		{Text: "x", Fingerprint: fmt.Sprint("fp", r.Int())}, {Text: "x", Model: fmt.Sprint("m", r.Int())}, {Text: "cut", Stop: format.StopLength},
 	}[r.IntN(14)]
 	switch r.IntN(6) {
 	case 0:
@@ -109,7 +110,7 @@ func lie(r *rand.Rand, a llmtest.Ask, answered *atomic.Int64) llmtest.Reply {
 func TestLiarUsage(t *testing.T) {
 	e, s := client(t, func(a llmtest.Ask) llmtest.Reply {
 		r := obedient(a)
-		r.Usage = llm.Usage{Known: true, Input: 1 << 40, Output: 1 << 30}
+		r.Usage = format.Usage{Known: true, Input: 1 << 40, Output: 1 << 30}
 		return r
 	})
 	out, err := run.New(run.Options{Client: e}).Run(t.Context(), job(t, request(12, 3), func(p *counterfactual.Problem) {

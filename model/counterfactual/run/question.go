@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -16,10 +16,10 @@ import (
 const defaultAnswer = 4096
 
 // bounds are the members that bound an answer, the one that is added first.
-var bounds = map[counterfactual.Format][]string{
-	counterfactual.FormatChat:      {"max_tokens", "max_completion_tokens"},
-	counterfactual.FormatMessages:  {"max_tokens"},
-	counterfactual.FormatResponses: {"max_output_tokens"},
+var bounds = map[format.Name][]string{
+	format.Chat:      {"max_tokens", "max_completion_tokens"},
+	format.Messages:  {"max_tokens"},
+	format.Responses: {"max_output_tokens"},
 }
 
 // unwanted are members that would make a question something else: a stream, a job
@@ -30,7 +30,7 @@ var unwanted = []string{"stream_options", "background", "store", "include", "mcp
 // no stream, of at most answer tokens (0 = what src says, else 4096), nothing that
 // the provider keeps, and no tool that the provider would run by itself, since to
 // ask must do nothing. It returns the bound of the answer as well.
-func Question(f counterfactual.Format, src []byte, answer int64) (body []byte, output int64, err error) {
+func Question(f format.Name, src []byte, answer int64) (body []byte, output int64, err error) {
 	var doc strictjson.Doc
 	if err := doc.Reset(src, strictjson.Limits{}); err != nil || doc.Root().Kind() != '{' {
 		return nil, 0, errors.New("run: question: no strict JSON object")
@@ -41,11 +41,11 @@ func Question(f counterfactual.Format, src []byte, answer int64) (body []byte, o
 		e.Replace(v, []byte("false"))
 	}
 	for _, name := range unwanted {
-		if v := root.Get(name); v.Exists() && (name != "store" || f != counterfactual.FormatResponses) {
+		if v := root.Get(name); v.Exists() && (name != "store" || f != format.Responses) {
 			e.Remove(v)
 		}
 	}
-	if f == counterfactual.FormatResponses { // there, to be kept is the default
+	if f == format.Responses { // there, to be kept is the default
 		e.Append(root, "store", []byte("false"))
 	}
 	withoutProviders(&e, root)

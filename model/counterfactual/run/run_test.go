@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -50,7 +51,7 @@ func request(n int, poisoned ...int) []byte {
 
 func job(t testing.TB, src []byte, change ...func(*counterfactual.Problem)) run.Job {
 	t.Helper()
-	a, err := counterfactual.Parse(counterfactual.FormatChat, src, counterfactual.ParseOptions{})
+	a, err := counterfactual.Parse(format.Chat, src, counterfactual.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func job(t testing.TB, src []byte, change ...func(*counterfactual.Problem)) run.
 func client(t testing.TB, m llmtest.Model) (*llm.Endpoint, *llmtest.Server) {
 	t.Helper()
 	s := llmtest.Start(t, m, "")
-	e, err := llm.New(llm.Options{Format: llm.FormatChat, BaseURL: s.URL, Model: "m", Backoff: time.Millisecond, Concurrency: 16, BreakAfter: -1})
+	e, err := llm.New(llm.Options{Format: format.Chat, BaseURL: s.URL, Model: "m", Backoff: time.Millisecond, Concurrency: 16, BreakAfter: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestCeilings(t *testing.T) {
 
 // TestCutOff: an answer that ran out of room is none, whatever it does not say.
 func TestCutOff(t *testing.T) {
-	e, _ := client(t, llmtest.Always(llmtest.Reply{Text: "I will now", Stop: llm.StopLength}))
+	e, _ := client(t, llmtest.Always(llmtest.Reply{Text: "I will now", Stop: format.StopLength}))
 	out, err := run.New(run.Options{Client: e}).Run(t.Context(), job(t, request(3, 1)))
 	if err != nil || out.Result.Verdicts[0].Class != counterfactual.Inconclusive || out.Result.Spent.Failed == 0 {
 		t.Errorf("%v, %+v", err, out.Result)
@@ -228,17 +229,17 @@ func TestStoreFails(t *testing.T) {
 // runs nothing.
 func TestQuestion(t *testing.T) {
 	for _, tt := range []struct {
-		f         counterfactual.Format
+		f         format.Name
 		src, want string
 		answer    int64
 	}{
-		{counterfactual.FormatChat, `{"model":"m","stream":true,"stream_options":{},"store":true,"messages":[]}`,
+		{format.Chat, `{"model":"m","stream":true,"stream_options":{},"store":true,"messages":[]}`,
 			`{"model":"m","stream":false,"messages":[],"max_tokens":4096}`, 0},
-		{counterfactual.FormatChat, `{"max_completion_tokens":9000,"tools":[{"type":"function"}]}`,
+		{format.Chat, `{"max_completion_tokens":9000,"tools":[{"type":"function"}]}`,
 			`{"max_completion_tokens":600,"tools":[{"type":"function"}]}`, 600},
-		{counterfactual.FormatMessages, `{"max_tokens":100,"tools":[{"name":"a"},{"type":"web_search_20250305"},{"type":"bash_20250124"}],"mcp_servers":[]}`,
+		{format.Messages, `{"max_tokens":100,"tools":[{"name":"a"},{"type":"web_search_20250305"},{"type":"bash_20250124"}],"mcp_servers":[]}`,
 			`{"max_tokens":100,"tools":[{"name":"a"},{"type":"bash_20250124"}]}`, 600},
-		{counterfactual.FormatResponses, `{"store":true,"include":[],"background":true,"tools":[{"type":"mcp"}],"tool_choice":"auto"}`,
+		{format.Responses, `{"store":true,"include":[],"background":true,"tools":[{"type":"mcp"}],"tool_choice":"auto"}`,
 			`{"store":false,"max_output_tokens":600}`, 600},
 	} {
 		got, _, err := run.Question(tt.f, []byte(tt.src), tt.answer)
@@ -247,7 +248,7 @@ func TestQuestion(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`[]`, `{"max_tokens":0}`, `{"max_tokens":-1}`, `{"a":1,"a":2}`} {
-		if _, _, err := run.Question(counterfactual.FormatChat, []byte(bad), 0); err == nil {
+		if _, _, err := run.Question(format.Chat, []byte(bad), 0); err == nil {
 			t.Errorf("%s is a question", bad)
 		}
 	}
@@ -257,7 +258,7 @@ func TestQuestion(t *testing.T) {
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte(`{"model":"m","stream":true,"max_tokens":5,"tools":[{"type":"mcp"}],"messages":[]}`), int64(7))
 	f.Fuzz(func(t *testing.T, src []byte, answer int64) {
-		for _, form := range []counterfactual.Format{counterfactual.FormatChat, counterfactual.FormatMessages, counterfactual.FormatResponses} {
+		for _, form := range []format.Name{format.Chat, format.Messages, format.Responses} {
 			body, most, err := run.Question(form, src, answer)
 			if err != nil {
 				continue

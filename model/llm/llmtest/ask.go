@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // understand reads a request, or says in the fake's words what is wrong with it.
-func understand(f llm.Format, r *http.Request, raw []byte) (Ask, error) {
+func understand(f format.Name, r *http.Request, raw []byte) (Ask, error) {
 	a := Ask{format: f, Header: r.Header.Clone(), Raw: raw, Temperature: -1}
 	var d strictjson.Doc
 	if err := d.Reset(raw, strictjson.Limits{}); err != nil || d.Root().Kind() != '{' {
@@ -30,8 +31,8 @@ func understand(f llm.Format, r *http.Request, raw []byte) (Ask, error) {
 	if n, ok := v.Get("seed").Int64(); ok {
 		a.seed = &n
 	}
-	read := map[llm.Format]func(*Ask, strictjson.Value) error{
-		llm.FormatChat: (*Ask).chat, llm.FormatResponses: (*Ask).responses, llm.FormatMessages: (*Ask).messages,
+	read := map[format.Name]func(*Ask, strictjson.Value) error{
+		format.Chat: (*Ask).chat, format.Responses: (*Ask).responses, format.Messages: (*Ask).messages,
 	}[f]
 	if err := read(&a, v); err != nil {
 		return a, err

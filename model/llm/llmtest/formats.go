@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // created is when everything here was made.
@@ -14,9 +14,9 @@ const created = "1700000000"
 
 // Chat completions.
 
-var chatReasons = map[llm.Stop]string{
-	llm.StopEnd: "stop", llm.StopSequence: "stop", llm.StopRefusal: "stop", llm.StopLength: "length",
-	llm.StopCalls: "tool_calls", llm.StopFilter: "content_filter", llm.StopOther: "something_new",
+var chatReasons = map[format.Stop]string{
+	format.StopEnd: "stop", format.StopSequence: "stop", format.StopRefusal: "stop", format.StopLength: "length",
+	format.StopCalls: "tool_calls", format.StopFilter: "content_filter", format.StopOther: "something_new",
 }
 
 func (s *service) chatUsage() string {
@@ -165,11 +165,11 @@ func (s *service) responsesOutput() string {
 func (s *service) responsesBody() string {
 	status, why := "completed", "null"
 	switch s.stop() {
-	case llm.StopLength:
+	case format.StopLength:
 		status, why = "incomplete", `{"reason":"max_output_tokens"}`
-	case llm.StopFilter:
+	case format.StopFilter:
 		status, why = "incomplete", `{"reason":"content_filter"}`
-	case llm.StopOther:
+	case format.StopOther:
 		status = "queued"
 	}
 	usage := ""
@@ -231,7 +231,7 @@ func (s *service) responsesEvents() []event {
 		})
 	}
 	last := "response.completed"
-	if stop := s.stop(); stop == llm.StopLength || stop == llm.StopFilter {
+	if stop := s.stop(); stop == format.StopLength || stop == format.StopFilter {
 		last = "response.incomplete"
 	}
 	body := s.responsesBody()
@@ -243,9 +243,9 @@ func (s *service) responsesEvents() []event {
 
 // Messages.
 
-var messagesReasons = map[llm.Stop]string{
-	llm.StopEnd: "end_turn", llm.StopSequence: "stop_sequence", llm.StopRefusal: "refusal", llm.StopLength: "max_tokens",
-	llm.StopCalls: "tool_use", llm.StopFilter: "refusal", llm.StopPause: "pause_turn", llm.StopOther: "something_new",
+var messagesReasons = map[format.Stop]string{
+	format.StopEnd: "end_turn", format.StopSequence: "stop_sequence", format.StopRefusal: "refusal", format.StopLength: "max_tokens",
+	format.StopCalls: "tool_use", format.StopFilter: "refusal", format.StopPause: "pause_turn", format.StopOther: "something_new",
 }
 
 func (s *service) messagesUsage() string {

@@ -16,13 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 // An Ask is a request as the fake has understood it.
 type Ask struct {
 	Number int // of all requests, from 1
-	format llm.Format
+	format format.Name
 	Header http.Header
 	Raw    []byte
 
@@ -45,8 +46,8 @@ type Ask struct {
 type Reply struct {
 	Text, Refusal, Reasoning string
 	Calls                    []llm.ToolCall // Arguments go out as they are, also broken ones
-	Stop                     llm.Stop       // "" = as the rest suggests
-	Usage                    llm.Usage      // not Known = counted roughly; see NoUsage
+	Stop                     format.Stop    // "" = as the rest suggests
+	Usage                    format.Usage   // not Known = counted roughly; see NoUsage
 	NoUsage                  bool
 
 	Model       string // "" = the one that was asked for

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -32,8 +32,8 @@ type handler struct {
 	requests int
 }
 
-var paths = map[string]llm.Format{
-	"/chat/completions": llm.FormatChat, "/responses": llm.FormatResponses, "/messages": llm.FormatMessages,
+var paths = map[string]format.Name{
+	"/chat/completions": format.Chat, "/responses": format.Responses, "/messages": format.Messages,
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	switch {
 	case f == "" || r.Method != http.MethodPost:
-		refuse(w, llm.FormatChat, http.StatusNotFound, "not_found_error", "no such endpoint")
+		refuse(w, format.Chat, http.StatusNotFound, "not_found_error", "no such endpoint")
 		return
 	case !h.signed(f, r.Header):
 		refuse(w, f, http.StatusUnauthorized, "authentication_error", "invalid key: "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"))
@@ -66,11 +66,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(&service{h: h, w: w, r: r, ask: &ask, reply: h.model(ask)}).answer()
 }
 
-func (h *handler) signed(f llm.Format, header http.Header) bool {
+func (h *handler) signed(f format.Name, header http.Header) bool {
 	switch {
 	case h.key == "":
 		return true
-	case f == llm.FormatMessages:
+	case f == format.Messages:
 		// The older way, and that of the official SDK from 1.0 on.
 		return header.Get("X-Api-Key") == h.key || header.Get("Authorization") == "Bearer "+h.key
 	}
@@ -78,14 +78,14 @@ func (h *handler) signed(f llm.Format, header http.Header) bool {
 }
 
 // refuse answers with an error as the format's service words it.
-func refuse(w http.ResponseWriter, f llm.Format, status int, code, why string) {
+func refuse(w http.ResponseWriter, f format.Name, status int, code, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	fmt.Fprint(w, errorBody(f, code, why))
 }
 
-func errorBody(f llm.Format, code, why string) string {
-	if f == llm.FormatMessages {
+func errorBody(f format.Name, code, why string) string {
+	if f == format.Messages {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%s,"message":%s}}`, quote(code), quote(why))
 	}
 	return fmt.Sprintf(`{"error":{"message":%s,"type":%s,"param":null,"code":%[2]s}}`, quote(why), quote(code))
@@ -169,7 +169,7 @@ func (s *service) endless() {
 	piece := []byte(" ")
 	if s.ask.Stream {
 		piece = []byte(": still here\n\n" + "data: " + first(s.events()) + "\n\n")
-		if s.ask.format != llm.FormatChat {
+		if s.ask.format != format.Chat {
 			piece = []byte("data: {\"type\":\"ping\"}\n\n")
 		}
 	}
@@ -202,8 +202,8 @@ func (s *service) sleep(d time.Duration) {
 
 // body is the answer as one object.
 func (s *service) body() []byte {
-	b := []byte(map[llm.Format]func() string{
-		llm.FormatChat: s.chatBody, llm.FormatResponses: s.responsesBody, llm.FormatMessages: s.messagesBody,
+	b := []byte(map[format.Name]func() string{
+		format.Chat: s.chatBody, format.Responses: s.responsesBody, format.Messages: s.messagesBody,
 	}[s.ask.format]())
 	switch s.reply.Fault {
 	case Duplicate:
@@ -227,8 +227,8 @@ func (s *service) body() []byte {
 type event struct{ name, data string }
 
 func (s *service) events() []event {
-	return map[llm.Format]func() []event{
-		llm.FormatChat: s.chatEvents, llm.FormatResponses: s.responsesEvents, llm.FormatMessages: s.messagesEvents,
+	return map[format.Name]func() []event{
+		format.Chat: s.chatEvents, format.Responses: s.responsesEvents, format.Messages: s.messagesEvents,
 	}[s.ask.format]()
 }
 
@@ -263,7 +263,7 @@ func (s *service) stream() {
 
 func (s *service) errorEvent() string {
 	const code = "overloaded_error"
-	if s.ask.format == llm.FormatResponses {
+	if s.ask.format == format.Responses {
 		return object("type", `"error"`, "code", quote(code), "message", `"as scripted"`, "param", "null")
 	}
 	return errorBody(s.ask.format, code, "as scripted")
@@ -292,24 +292,24 @@ func (s *service) said() string {
 	return s.reply.Text
 }
 
-func (s *service) stop() llm.Stop {
+func (s *service) stop() format.Stop {
 	switch rp := &s.reply; {
 	case rp.Stop != "":
 		return rp.Stop
 	case len(rp.Calls) > 0:
-		return llm.StopCalls
+		return format.StopCalls
 	case rp.Refusal != "":
-		return llm.StopRefusal
+		return format.StopRefusal
 	}
-	return llm.StopEnd
+	return format.StopEnd
 }
 
 // usage is what was scripted, or a token for four bytes.
-func (s *service) usage() llm.Usage {
+func (s *service) usage() format.Usage {
 	if s.reply.Usage.Known {
 		return s.reply.Usage
 	}
-	u := llm.Usage{Known: true, Input: int64(len(s.ask.Raw)+3) / 4, Output: int64(len(s.reply.Text)+3)/4 + 1}
+	u := format.Usage{Known: true, Input: int64(len(s.ask.Raw)+3) / 4, Output: int64(len(s.reply.Text)+3)/4 + 1}
 	for _, c := range s.reply.Calls {
 		u.Output += int64(len(c.Arguments)+3)/4 + 4
 	}
