@@ -28,7 +28,7 @@ CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold 
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers vulnerabilities bin/systems clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers vulnerabilities bin/systems release-tools release-check clean
 
 all: test
 
@@ -225,5 +225,25 @@ python: .tools/python/installed
 	.tools/python/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
 
+# goreleaser and the writer of SBOMs, in the versions that release.mod pins.
+RELEASE_TOOLS := .tools/release
+release-tools: $(RELEASE_TOOLS)/goreleaser $(RELEASE_TOOLS)/cyclonedx-gomod
+
+$(RELEASE_TOOLS)/goreleaser: release.mod release.sum
+	go build -modfile=release.mod -trimpath -ldflags "-s -w" -o $@ github.com/goreleaser/goreleaser/v2
+
+$(RELEASE_TOOLS)/cyclonedx-gomod: release.mod release.sum
+	go build -modfile=release.mod -trimpath -ldflags "-s -w" -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
+# Builds the last commit for every system, twice, in two folders and as two users, and compares
+# the files byte for byte. Then it checks names, sizes, checksums, SBOMs and packages, and, as
+# root on Debian or Ubuntu with systemd-container, installs, runs and removes the package in a
+# container. DIST=dist checks the files of that folder and builds nothing; TWICE= builds once.
+DIST  ?=
+TWICE ?= yes
+release-check: release-tools
+	PELLUCID_RELEASE=$(if $(TWICE),twice,once) PELLUCID_RELEASE_TOOLS=$(abspath $(RELEASE_TOOLS)) PELLUCID_RELEASE_DIST=$(abspath $(DIST)) \
+	  go test -count=1 -v -timeout 2h ./e2e/release
+
 clean:
-	rm -rf bin .tools
+	rm -rf bin .tools dist packaging/generated

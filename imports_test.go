@@ -148,6 +148,7 @@ cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/trainin
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:
+e2e/release:
 `
 
 // core names the packages that are functions of their arguments alone: no

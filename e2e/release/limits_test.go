@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+// What docs/install.md promises of the size of a release, in bytes.
+const (
+	maxBinary  = 52_000_000
+	maxArchive = 19_000_000
+)
