@@ -213,6 +213,23 @@ func TestClients(t *testing.T) {
 	holds(t, "behind it", text, r, true, "ok       cursor     1 of 1 server behind the boundary: "+path+"\n")
 }
 
+// TestOtherClients: a client whose servers protect does not reach is named, with what to do, and
+// clients with files in TOML and YAML are counted like others.
+func TestOtherClients(t *testing.T) {
+	home, _ := machine(t)
+	config := configuration(t, "127.0.0.1:0", "")
+	kiro := write(t, filepath.Join(home, ".kiro", "settings", "mcp.json"), "{}")
+	warp := filepath.Dir(write(t, filepath.Join(home, ".warp", "x"), ""))
+	codex := write(t, filepath.Join(home, ".codex", "config.toml"), "[mcp_servers.a]\ncommand = 'srv'\n")
+	goose := write(t, filepath.Join(home, ".config", "goose", "config.yaml"), "extensions: {\n")
+	text, r, _ := examine(t, Options{Config: config})
+	holds(t, "others", text, r, true,
+		"warning  clients    Kiro is on this machine ("+kiro+"), and protect does not change it: name its file: pellucid protect --file "+terminal.ShellWord(kiro)+"\n",
+		"warning  clients    Warp is on this machine ("+warp+"), and protect does not change it: it keeps its servers in its own settings: ",
+		"warning  codex      0 of 1 server behind the boundary: "+codex+": run pellucid protect\n",
+		"warning  goose      protect: \""+goose+"\": not a configuration that can be edited safely: no YAML\n")
+}
+
 // TestSampling: servers that asked for it in the journal and were refused, escaped.
 func TestSampling(t *testing.T) {
 	_, state := machine(t)

@@ -3,6 +3,7 @@
 package install
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -86,6 +87,9 @@ func KeepCopy(o protect.Options) error {
 	}
 	defer f.Close()
 	b, err := io.ReadAll(f)
+	if old, errOld := os.ReadFile(o.Binary); err == nil && errOld == nil && bytes.Equal(old, b) {
+		return nil // a client may be running it
+	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(o.Binary), 0o700)
 	}

@@ -58,6 +58,15 @@ func TestParse(t *testing.T) {
 		{"plain", "", protect.Generic, `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "srv ${TOKEN}"], "env": {"A": "b"}, "cwd": "/w"}}, // yes
 			"servers": {"later": {"command": "x",}}}`,
 			[]string{"files: npx -y \"srv t0p\"; with a value of the file in A; in /w", "later: x"}},
+		{"TOML", "codex", protect.Format{Syntax: protect.TOML, Paths: [][]string{{"mcp_servers"}}}, "[mcp_servers.a]\ncommand = 'npx'\nargs = ['srv ${TOKEN}']\nenv_vars = ['TOKEN']\n" +
+			"[mcp_servers.b]\ncommand = '/opt/pellucid'\nargs = ['wrap', '--name', 'b', '--env', 'TOKEN', '--', 'srv', 'x']\nenv_vars = ['TOKEN']\n",
+			[]string{"codex/a: npx \"srv t0p\"; with a value of the file in TOKEN", "codex/b: srv x; with a value of the file in TOKEN"}},
+		{"YAML", "", protect.Format{Syntax: protect.YAML, Paths: [][]string{{"extensions"}}}, "extensions:\n  a: {cmd: npx, args: [srv], envs: {A: b}}\n  dev: {type: builtin}\n",
+			[]string{"a: npx srv; with a value of the file in A", "dev: its entry has neither a command nor a URL"}},
+		{"a list of YAML", "", protect.Format{Syntax: protect.YAML, Paths: [][]string{{"mcpServers"}}}, "mcpServers:\n- name: my server\n  command: npx\n  args:\n  - -y\n",
+			[]string{"my server: npx -y"}},
+		{"opencode", "opencode", protect.Generic, `{"mcp": {"a": {"type": "local", "command": ["npx", "-y", "srv"], "environment": {"A": "b"}}, "b": {"type": "remote", "url": "https://b.example/"}}}`,
+			[]string{"opencode/a: npx -y srv; with a value of the file in A", "opencode/b: URL"}},
 		{"behind the boundary", "cursor", protect.Generic, `{"mcpServers": {"files": {"command": "/opt/pellucid",
 			"args": ["wrap", "--name", "files", "--env", "TOKEN", "--", "npx", "--yes", "srv"], "env": {"TOKEN": "x"}}}}`,
 			[]string{"cursor/files: npx --yes srv; with a value of the file in TOKEN"}},

@@ -4,6 +4,7 @@ package protect
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
@@ -16,6 +17,9 @@ func (r *record) restore(src []byte, force bool) ([]byte, []Server, error) {
 	t, err := parse(src, r.Syntax, true)
 	if err != nil {
 		return nil, nil, err
+	}
+	if after, servers, ok := r.untouched(t); ok {
+		return after, servers, nil
 	}
 	var all []splice
 	var servers []Server
@@ -47,6 +51,38 @@ func (r *record) restore(src []byte, force bool) ([]byte, []Server, error) {
 		servers = append(servers, s)
 	}
 	return splices(t.src, all), servers, nil
+}
+
+// untouched restores a file in TOML or YAML of which no entry was edited, with one proof for all
+// entries. ok is false if an entry was edited, or is gone.
+func (r *record) untouched(t *text) (after []byte, servers []Server, ok bool) {
+	if r.Syntax == JSON {
+		return nil, nil, false
+	}
+	var edits []splice
+	var nodes []*node
+	for _, e := range r.Entries {
+		v := t.find(e.At, e.Name)
+		if !v.known() || !bytes.Equal(t.raw(v), e.After) {
+			return nil, nil, false
+		}
+		edits, nodes = append(edits, splice{v.start, v.end, e.Before}), append(nodes, v)
+		servers = append(servers, Server{At: e.At, Name: e.Name, Action: Restored, Disabled: v.disabled(), before: e.After, after: e.Before})
+	}
+	after = splices(t.src, edits)
+	u, err := parse(after, r.Syntax, true)
+	if err != nil {
+		return nil, nil, false
+	}
+	changed := map[*node]*node{}
+	for i, e := range r.Entries {
+		is := u.find(e.At, e.Name)
+		if is == nil || !sameValue(is.value(), e.Was) {
+			return nil, nil, false
+		}
+		changed[nodes[i]] = is
+	}
+	return after, servers, t.root.sameBut(u.root, changed)
 }
 
 // An undoing is an entry that is to become what it was.
@@ -102,12 +138,16 @@ func (u *undoing) proves(edits []splice, value []byte) bool {
 // indented is what the entry was, with its lines moved to where the entry begins now. In JSON
 // and TOML indentation says nothing.
 func (u *undoing) indented() []byte {
-	if u.t.syntax != YAML || !bytes.Contains(u.Before, []byte("\n")) {
+	if u.t.syntax != YAML {
 		return u.Before
 	}
-	margin := []byte(strings.TrimLeft(u.t.newLine(u.v.start), "\r\n"))
+	return moved(u.Before, strings.TrimLeft(u.t.newLine(u.v.start), "\r\n"))
+}
+
+// moved indents the lines of a block of YAML behind the first, so that its names have the margin.
+func moved(block []byte, margin string) []byte {
+	lines := bytes.SplitAfter(block, []byte("\n"))
 	least := -1
-	lines := bytes.SplitAfter(u.Before, []byte("\n"))
 	for _, l := range lines[1:] {
 		body := bytes.TrimLeft(l, " ")
 		if width := len(l) - len(body); len(bytes.TrimSpace(body)) > 0 && (least < 0 || width < least) {
@@ -117,11 +157,32 @@ func (u *undoing) indented() []byte {
 	out := bytes.Clone(lines[0])
 	for _, l := range lines[1:] {
 		if len(bytes.TrimSpace(l)) > 0 {
-			l = append(bytes.Clone(margin), l[max(least, 0):]...)
+			l = append([]byte(margin), l[max(least, 0):]...)
 		}
 		out = append(out, l...)
 	}
 	return out
+}
+
+// original is what the entry was, with places in a text of its own; nil if it cannot be read.
+func (u *undoing) original() (t *text, v *node) {
+	src, at, name := u.Before, []string(nil), ""
+	switch {
+	case u.t.syntax == YAML:
+		src = moved(src, "")
+	case u.t.syntax == TOML && bytes.HasPrefix(src, []byte("{")):
+		src, name = append([]byte("x = "), src...), "x"
+	case u.t.syntax == TOML:
+		at, name = u.At, u.Name
+	}
+	t, err := parse(src, u.t.syntax, true)
+	if err != nil {
+		return nil, nil
+	}
+	if v = t.root; name != "" {
+		v = t.find(at, name)
+	}
+	return t, v
 }
 
 // unwrap gives an entry that still starts a command behind Pellucid the command that stands
@@ -146,26 +207,33 @@ func (u *undoing) unwrap() (edits []splice, ok bool) {
 		return nil, false
 	}
 	rest := all[behind+1:]
+	before, was := u.original()
+	old, oldArgs := u.dialect.starts(was)
 	if !d.whole {
-		edits = append(edits, splice{program.start, program.end, u.t.raw(rest[0])})
+		with := u.t.raw(rest[0])
+		if old.known() && old.str() == rest[0].str() {
+			with = before.raw(old)
+		}
+		edits = append(edits, splice{program.start, program.end, with})
 		rest = rest[1:]
 	}
-	old, same := u.arguments(rest)
 	var with []string
 	for _, a := range rest {
 		if !a.known() {
 			return nil, false
 		}
-		with = append(with, string(u.t.raw(a)))
+		word := string(u.t.raw(a))
 		if u.t.syntax == YAML { // a plain scalar may not mean the same between brackets
-			with[len(with)-1] = quote(a.str())
+			word = quote(a.str())
 		}
+		with = append(with, word)
 	}
 	list := splice{args.start, args.end, []byte("[" + strings.Join(with, ", ") + "]")}
+	same := slices.EqualFunc(oldArgs.list(), rest, func(a, b *node) bool { return a.str() == b.str() })
 	switch {
-	case same && old != "":
-		list.with = []byte(old)
-	case same && len(rest) == 0 && u.t.syntax == JSON:
+	case same && oldArgs.known() && (oldArgs.flow || u.t.syntax == JSON):
+		list.with = before.raw(oldArgs)
+	case same && !oldArgs.exists() && u.t.syntax == JSON:
 		if gone, ok := without(u.t, u.v, args); ok {
 			list = gone
 		}
@@ -176,40 +244,16 @@ func (u *undoing) unwrap() (edits []splice, ok bool) {
 
 // program is what the entry was made to start.
 func (u *undoing) program() string {
-	after := u.entry(u.After, u.Is)
-	p, _ := u.dialect.starts(after)
-	return p.str()
-}
-
-// entry is a saved entry, parsed; nil if it cannot be.
-func (u *undoing) entry(raw, value []byte) *node {
-	if u.t.syntax != JSON {
-		raw = value
+	value := u.Is
+	if u.t.syntax == JSON {
+		value = u.After
 	}
-	t, err := parse(raw, JSON, true)
+	t, err := parse(value, JSON, true)
 	if err != nil {
-		return nil
+		return ""
 	}
-	return t.root
-}
-
-// arguments reports whether the arguments are those that the entry had, and how they were
-// spelled in JSON; "" if it had none.
-func (u *undoing) arguments(now []*node) (raw string, same bool) {
-	before := u.entry(u.Before, u.Was)
-	_, was := u.dialect.starts(before)
-	if len(was.list()) != len(now) {
-		return "", false
-	}
-	for i, a := range was.list() {
-		if a.str() != now[i].str() {
-			return "", false
-		}
-	}
-	if was.exists() && u.t.syntax == JSON {
-		raw = string(u.Before[was.start:was.end])
-	}
-	return raw, true
+	p, _ := u.dialect.starts(t.root)
+	return p.str()
 }
 
 // unwrapped reports whether the edits make the entry start words, and change nothing else.

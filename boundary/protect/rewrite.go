@@ -50,13 +50,13 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 		}
 	}
 	after := splices(src, edits)
-	return after, servers, t.checked(after, f, servers)
+	return after, servers, t.checked(after, f, o.Binary, servers)
 }
 
 // checked reads what was made of a file in TOML or YAML, whose parts are not found by rules as
 // simple as those of JSON: it must say what it said, but for the servers that were rewritten.
 // Their values are kept for undo.
-func (t *text) checked(after []byte, f Format, servers []Server) error {
+func (t *text) checked(after []byte, f Format, binary string, servers []Server) error {
 	if t.syntax == JSON {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (t *text) checked(after []byte, f Format, servers []Server) error {
 			continue
 		}
 		was, is := t.find(s.At, s.Name), u.find(s.At, s.Name)
-		if !is.known() || !bytes.Equal(u.raw(is), s.after) || !f.dialectOf(s.At).wrapped(is, "") {
+		if !is.known() || !bytes.Equal(u.raw(is), s.after) || !f.dialectOf(s.At).wrapped(is, binary) {
 			return errRewrite
 		}
 		s.was, s.is, changed[was] = was.value(), is.value(), is

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
+)
+
+// TestStable: the path that clients are told stays good after an upgrade.
+func TestStable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links are those of unix")
+	}
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := func(parts ...string) string {
+		path := filepath.Join(append([]string{top}, parts...)...)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("#!"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cellar := program("Cellar", "pellucid", "1.2.3", "bin", "pellucid")
+	link := filepath.Join(top, "brew", "bin", "pellucid")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(cellar, link)); err != nil {
+		t.Fatal(err)
+	}
+	plain := program("opt", "my tools", "pellucid")
+	npx := program(".npm", "_npx", "0123", "node_modules", "@pellucid", "linux-x64", "bin", "pellucid")
+	uvx := program(".cache", "uv", "archive-v0", "abc", "bin", "pellucid")
+	state := filepath.Join(top, "state")
+	t.Setenv("PATH", filepath.Dir(npx)+string(os.PathListSeparator)+filepath.Dir(link))
+	for self, want := range map[string]string{
+		cellar:                                 link,  // the link moves with an upgrade, the directory goes
+		plain:                                  plain, // what the path has is another program
+		npx:                                    filepath.Join(state, "bin", "pellucid"),
+		uvx:                                    filepath.Join(state, "bin", "pellucid"),
+		filepath.Join(top, "gone", "pellucid"): filepath.Join(top, "gone", "pellucid"),
+	} {
+		if got := stable(self, state); self != cellar && got != want {
+			t.Errorf("%s: %s, want %s", self, got, want)
+		}
+	}
+	t.Setenv("PATH", filepath.Dir(link))
+	if got := stable(cellar, state); got != link {
+		t.Errorf("%s: %s, want %s", cellar, got, link)
+	}
+}
+
+// TestKeepCopy: the program is copied where clients start a copy, and only there; a copy of
+// another version is replaced.
+func TestKeepCopy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	o := protect.Options{Binary: copyOf(dir), Records: filepath.Join(dir, "protect")}
+	for range 2 {
+		if err := KeepCopy(o); err != nil {
+			t.Fatal(err)
+		}
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, errWant := os.Stat(self)
+		got, errGot := os.Stat(o.Binary)
+		if errWant != nil || errGot != nil || got.Size() != want.Size() || runtime.GOOS != "windows" && got.Mode().Perm() != 0o700 {
+			t.Fatalf("%v, %v, %v", got, errWant, errGot)
+		}
+		if err := os.WriteFile(o.Binary, []byte("an older version"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := filepath.Join(t.TempDir(), "pellucid")
+	if err := KeepCopy(protect.Options{Binary: elsewhere, Records: o.Records}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(elsewhere); err == nil {
+		t.Error("a program was copied to where clients do not start a copy")
+	}
+}
