@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
@@ -28,7 +30,21 @@ func ProtectOptions(skip []string, dangerouslyForce bool) (protect.Options, erro
 	if err != nil {
 		return protect.Options{}, err
 	}
-	return protect.Options{Binary: stable(self, dir.Path()), Records: filepath.Join(dir.Path(), "protect"), Skip: skip, DangerouslyForce: dangerouslyForce}, nil
+	return protect.Options{Binary: stable(self, dir.Path()), Records: filepath.Join(dir.Path(), "protect"), Skip: skip, DangerouslyForce: dangerouslyForce,
+		Ask: loggedIn(login.OpenStore(dir)), Login: "pellucid login NAME"}, nil
+}
+
+// loggedIn says to which servers the operator has logged in: wrap sends the tokens of these.
+func loggedIn(store *login.Store) func(url string) protect.Login {
+	return func(url string) protect.Login {
+		if _, err := login.ParseServer(url); err != nil {
+			return protect.Unknown
+		}
+		if l, err := store.Get(url, ""); err != nil || !l.Usable(time.Now()) {
+			return protect.Unknown
+		}
+		return protect.LoggedIn
+	}
 }
 
 // stable is the path of this program that an upgrade leaves in place. A package manager keeps

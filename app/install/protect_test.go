@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/platform/login"
 )
 
 // TestStable: the path that clients are told stays good after an upgrade.
@@ -83,5 +84,50 @@ func TestKeepCopy(t *testing.T) {
 	}
 	if _, err := os.Stat(elsewhere); err == nil {
 		t.Error("a program was copied to where clients do not start a copy")
+	}
+}
+
+// TestProtectLoggedIn: a remote server is put behind Pellucid once the operator has logged in to
+// it, and not while the login is over, or is that of a principal.
+func TestProtectLoggedIn(t *testing.T) {
+	t.Setenv("PELLUCID_STATE", filepath.Join(t.TempDir(), "state"))
+	t.Setenv("HOME", t.TempDir())
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	const file = `{"mcpServers": {"my docs": {"url": "https://docs.example/mcp"}}}`
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := login.OpenStore(dir)
+	for _, x := range []struct {
+		name  string
+		login *login.Login
+		want  protect.Action
+	}{
+		{"no login", nil, protect.Skipped},
+		{"of a principal", &login.Login{Server: "https://docs.example/mcp", Principal: "p", Access: "t"}, protect.Skipped},
+		{"of another server", &login.Login{Server: "https://docs.example/other", Access: "t"}, protect.Skipped},
+		{"over", &login.Login{Server: "https://docs.example/mcp", Access: "t", Over: true}, protect.Skipped},
+		{"usable", &login.Login{Server: "https://docs.example/mcp", Access: "t"}, protect.Wrapped},
+	} {
+		if x.login != nil {
+			if err := errors.Join(store.Prepare(login.File), store.Put(x.login, login.File)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o, err := ProtectOptions(nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := o.Protect(path, protect.Generic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := c.Servers[0]; s.Action != x.want {
+			t.Errorf("%s: %s: %s", x.name, s.Action, s.Why)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func TestAskRemotes(t *testing.T) {
 	host := strings.Replace(s.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1)
 	var b strings.Builder
 	b.WriteString(`{"mcpServers": {"local": {"command": "srv"}, "key": {"url": "` + host + `/key", "headers": {"A": "1"}}`)
-	want := map[string]string{"open": "", "login": whyAsks + ": pellucid login login", "sse-login": whyAsks + ": pellucid login sse-login",
+	want := map[string]string{"open": "", "login": whyAsks + "; run pellucid login login, then pellucid protect again", "sse-login": whyAsks + "; run pellucid login sse-login, then pellucid protect again",
 		"sse": "", "moved": whyMayAsk, "broken": whyMayAsk, "open2": ""}
 	for name := range want {
 		path := strings.TrimSuffix(name, "2")

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // Why an entry is left alone. The texts are constant: they go to a terminal.
@@ -36,8 +38,9 @@ type entry struct {
 	v       *node
 	dialect *dialect
 	options *Options
-	label   string
-	before  bool // an earlier run has put it behind Pellucid
+	name    string
+	label   string // of name, for wrap
+	before  bool   // an earlier run has put it behind Pellucid
 	edits   []splice
 	advice  string // for a person, of an entry that is rewritten
 }
@@ -135,7 +138,11 @@ func (e *entry) remote(address *node) string {
 		return whySocket
 	}
 	for _, name := range []string{"oauth", "auth", "authorization", "headersHelper", "authProvider", "authProviderType", "scopes", "oauth_resource"} {
-		if e.v.get(name).exists() && (d != common || !e.options.loggedIn(address.str())) {
+		switch {
+		case !e.v.get(name).exists():
+		case d != common: // it would refuse the member beside a command
+			return whyLogin
+		case !e.options.loggedIn(address.str()):
 			return whyLogin + e.login()
 		}
 	}
@@ -185,7 +192,7 @@ func (e *entry) login() string {
 	if e.options.Login == "" {
 		return ""
 	}
-	return ": " + strings.ReplaceAll(e.options.Login, "NAME", e.label)
+	return "; run " + strings.ReplaceAll(e.options.Login, "NAME", terminal.ShellWord(e.name)) + ", then pellucid protect again"
 }
 
 // isLoopback reports whether a URL names this machine.

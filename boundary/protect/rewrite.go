@@ -24,7 +24,7 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 	for _, h := range t.holders(f.Paths) {
 		for _, i := range h.items() {
 			s := Server{At: h.at, Name: i.name, Disabled: i.v.disabled()}
-			e := entry{t: t, v: i.v, dialect: f.dialectOf(h.at), options: &o, label: label(s.Name, labels), before: wrapped(h.at, s.Name)}
+			e := entry{t: t, v: i.v, dialect: f.dialectOf(h.at), options: &o, name: s.Name, label: label(s.Name, labels), before: wrapped(h.at, s.Name)}
 			var own []splice
 			switch why := e.rewrite(); {
 			case slices.Contains(o.Skip, s.Name):
