@@ -21,10 +21,15 @@ import (
 // Requests to a URL carry the tokens of logins; called is what pellucid login calls the server.
 func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called string, log *slog.Logger) (fleet.Dialer, error) {
 	if s.Command != nil {
-		return fleet.Command(child.Command{Args: s.Command, Dir: s.Cwd, Env: s.Environ(), Inherit: s.Inherit, Stderr: func(line string) {
+		c := command(s)
+		if names := c.WithheldProxies(); len(names) > 0 {
+			log.Warn("a proxy is not passed on to the server, because its URL holds a user name or a password: name the variable in --env, or in env of the configuration, if the server needs it", "names", names)
+		}
+		c.Stderr = func(line string) {
 			tail.Add(line)
 			log.Debug("server: " + line)
-		}}), nil
+		}
+		return fleet.Command(c), nil
 	}
 	credentials := install.Credentials(logins, s, called, log)
 	if credentials != nil {
@@ -33,6 +38,11 @@ func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called strin
 	}
 	return fleet.URL(s.Transport, s.URL.Reveal(), wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
 		Notice: func(line string) { log.Warn("server: " + line) }}, credentials)
+}
+
+// command is how the process of a server is started.
+func command(s *rules.Server) child.Command {
+	return child.Command{Args: s.Command, Dir: s.Cwd, Env: s.Environ(), Inherit: s.Inherit}
 }
 
 // identity is a digest of all that a connection to the server depends on. It holds

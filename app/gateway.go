@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -242,7 +243,14 @@ func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 			words = &child.Tail{}
 			b.stderr[s.Name] = words
 		}
-		out.Said = words.Lines
+		c := command(s)
+		out.Said = func() []string {
+			lines := words.Lines()
+			if names := c.Lacks(lines); len(names) > 0 {
+				lines = append(lines, "(variables that it did not get: "+strings.Join(names, ", ")+")")
+			}
+			return lines
+		}
 	}
 	var err error
 	out.Dial, err = dialer(s, words, b.logins, s.Name, b.log.With("server", s.Name))

@@ -239,11 +239,27 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 	case errors.Is(err, wire.ErrUnreachable):
 		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", surface.WhyUnreachable(err)))
 	}
-	if child := w.last.Load(); child != nil && errors.Is(err, gateway.ErrUpstreamGone) {
-		if lines := w.stderr.Lines(); len(lines) > 0 {
-			w.log.Warn("the last lines of the server's standard error", "lines", lines)
-		}
+	child, gone := w.last.Load(), errors.Is(err, gateway.ErrUpstreamGone)
+	refused, unanswered := errors.AsType[*surface.RefusedError](err)
+	if child != nil && (gone || unanswered && refused.Reason == surface.NoAnswer) {
+		w.lastWords()
+	}
+	if child != nil && gone {
 		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
 	}
 	return err
+}
+
+// lastWords writes the last lines of the server's standard error, and the names of the variables
+// that it asks for there and did not get.
+func (w *Wrap) lastWords() {
+	lines := w.stderr.Lines()
+	if len(lines) == 0 {
+		return
+	}
+	w.log.Warn("the last lines of the server's standard error", "lines", lines)
+	c := command(w.server)
+	if names := c.Lacks(lines); len(names) > 0 {
+		w.log.Warn("the server asks for variables that it did not get: pass on those that it needs by --env NAME", "names", names)
+	}
 }

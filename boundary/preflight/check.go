@@ -79,6 +79,9 @@ func (c *Checker) one(ctx context.Context, t *Target) (*Server, *surface.Surface
 		out.Conclusion, out.Why = Unreachable, surface.WhyUnreachable(err)
 		if !errors.Is(err, wire.ErrUnreachable) { // else it is said already
 			out.Stderr = t.stderr.Lines()
+			if t.started != nil {
+				out.Lacks, out.Withheld = t.started.Lacks(out.Stderr), t.started.Withheld()
+			}
 		}
 		return out, nil, nil
 	}

@@ -38,6 +38,8 @@ type Server struct {
 	Why          string            `json:"why,omitzero"`
 	Said         string            `json:"said,omitzero"` // by the reviewer that rejected
 	Stderr       []string          `json:"stderr,omitzero"`
+	Lacks        []string          `json:"lacks,omitzero"`    // variables that it asked for and did not get
+	Withheld     []string          `json:"withheld,omitzero"` // variables that it did not get because they carry secrets
 	Fingerprint  *surface.Digest   `json:"fingerprint,omitzero"`
 	Items        int               `json:"items"`
 	Bytes        int               `json:"bytes"`

@@ -34,8 +34,9 @@ type Target struct {
 
 	dump    []byte // a saved surface; nil: dial
 	dial    fleet.Dialer
-	problem error      // why it cannot be reached at all
-	stderr  child.Tail // of a server that is a process
+	problem error          // why it cannot be reached at all
+	stderr  child.Tail     // of a server that is a process
+	started *child.Command // that starts it; nil: it is at a URL, or saved
 }
 
 // commandTarget is a command that was typed.
@@ -70,7 +71,7 @@ func (t *Target) pinnedAs() string { return cmp.Or(t.pin, t.identity) }
 // start makes cmd what is dialled.
 func (t *Target) start(cmd child.Command) {
 	cmd.Stderr = t.stderr.Add
-	t.dial = fleet.Command(cmd)
+	t.started, t.dial = &cmd, fleet.Command(cmd)
 }
 
 // Title names a target for a person.

@@ -74,6 +74,12 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	for _, line := range r.Stderr {
 		row("it said", "%s", line)
 	}
+	if len(r.Lacks) > 0 {
+		row("it asks for", "%s, which it did not get: pass on what it needs by --env NAME", strings.Join(r.Lacks, ", "))
+	}
+	if len(r.Withheld) > 0 {
+		row("withheld", "%s: they carry a secret; pass on what it needs by --env NAME", terminal.Inline(strings.Join(r.Withheld, ", ")))
+	}
 	if r.Fingerprint != nil {
 		row("fingerprint", "%s", r.Fingerprint)
 	}

@@ -91,7 +91,7 @@ func (s *Server) members(r *Rules) []member {
 		{"headers", ends | withURL, variables(&s.Headers, (*compiler).headers), "that requests carry, but for those that belong to the transport: `Host`, `Accept`, `Content-…`, `Mcp-…` and the like"},
 		{"transport", ends | withURL, word(&s.Transport, wire.AutoTransport, wire.TransportWords, []wire.Transport{wire.AutoTransport, wire.StreamableHTTP, wire.HTTPWithSSE}).when(hasURL),
 			"what the server at the URL speaks: `http`, streamable HTTP; `sse`, the HTTP+SSE of 2024-11-05; `auto`, the second if it does not speak the first"},
-		{"env", ends | withCommand, variables(&s.Env, (*compiler).env), "environment variables, beside the harmless ones that every child gets"},
+		{"env", ends | withCommand, variables(&s.Env, (*compiler).env), "environment variables, beside those that every child gets"},
 		{"cwd", ends | withCommand, parsed(&s.Cwd, "path of a directory", func(c *compiler, p place) string {
 			if dir := c.text(p, maxText); dir != "" {
 				return c.opt.locate(dir)

@@ -30,7 +30,7 @@ type checkCmd struct {
 	Wide    bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, except those that emoji and languages need. --no-wide rejects only the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
 	Yes     bool          `short:"y" help:"Start the configured servers without asking."`
 	NoPin   bool          `help:"Compare with the pins, but change none of them."`
-	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, in addition to the harmless ones that it always gets. Without a value, the value of this process is passed on."`
+	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, in addition to those that every server gets (docs/environment.md). Without a value, the value of this process is passed on."`
 	Timeout time.Duration `default:"2m" help:"Time limit for a server to start and to send its whole surface."`
 	JSON    bool          `name:"json" help:"Print the report as JSON."`
 	SARIF   string        `name:"sarif" completion:"files" placeholder:"FILE" help:"Also write the findings into FILE as SARIF 2.1.0, for code scanning; - writes them, and nothing else, to standard output."`

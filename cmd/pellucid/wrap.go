@@ -32,7 +32,7 @@ type wrapCmd struct {
 	Frame     string        `enum:"fence,meta,llm" default:"fence" help:"@defaults.frame"`
 	LLM       llmFlags      `embed:"" prefix:"llm-"`
 	Validate  string        `enum:"enforce,audit,off" default:"enforce" help:"@defaults.validate"`
-	Env       []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, in addition to the harmless ones that it always gets. Without a value, the value of this process is passed on."`
+	Env       []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, in addition to those that every server gets (docs/environment.md). Without a value, the value of this process is passed on."`
 	Cwd       string        `placeholder:"DIR" help:"@servers.cwd"`
 	URL       string        `name:"url" help:"Wrap the server at this URL instead of a command. Write env:VAR or file:PATH if the URL contains a secret."`
 	Transport string        `enum:"auto,http,sse" default:"auto" help:"@servers.transport"`

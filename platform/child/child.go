@@ -25,8 +25,8 @@ type Command struct {
 	Dir  string   // working directory; empty = this process's
 
 	// Inherit names variables that the child gets from this process's
-	// environment beside those of defaultEnv. Env is added last, as
-	// NAME=value. Nothing else of the environment is passed on.
+	// environment beside those of [Passed], also where one carries a secret. Env is
+	// added last, as NAME=value. Nothing else of the environment is passed on.
 	Inherit []string
 	Env     []string
 
@@ -127,7 +127,7 @@ func Start(c Command) (*Process, error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env = environ(os.Environ(), c.Inherit, c.Env)
+	cmd.Env, _ = environ(os.Environ(), c.Inherit, c.Env)
 	// Files, not readers: Wait must not wait for whoever else holds the pipes.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdinR, p.stdoutW, p.stderrW
 
