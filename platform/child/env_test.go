@@ -20,7 +20,7 @@ func TestEnviron(t *testing.T) {
 		"HTTPS_PROXY=http://ada:pw@proxy.example:8080": withheld, "http_proxy=ada:pw@proxy.example:8080": withheld,
 		"ALL_PROXY=socks5h://token@proxy.example": withheld, "Https_Proxy=http://proxy.example": out,
 		"npm_config_registry=https://npm.example/": passed, "NPM_CONFIG_CACHE=/c": passed, "npm_config_@corp:registry=https://npm.example/": passed,
-		"npm_config_user_agent=npm/10.8.2 node/v20 linux x64 workspaces/false": passed, "npm_config_local_prefix=/home/ada/@corp/x": passed,
+		"npm_config_user_agent=npm/10.8.2 node/v20 linux x64 workspaces/false": passed, "npm_config_local_prefix=/srv/@corp/x": passed,
 		"npm_config_//npm.example/:_authToken=t": withheld, "npm_config__auth=t": withheld, "npm_config_registry=https://ada:pw@npm.example/": withheld,
 		"npm_config_key=-----BEGIN": withheld, "npm_config_package=evil": out, "npm_config_call=evil": out,
 		"UV_INDEX_CORP_PASSWORD=p": withheld, "UV_INDEX_CORP_USERNAME=u": withheld, "UV_PUBLISH_TOKEN=t": withheld,
