@@ -105,7 +105,7 @@ boundary/validate:             text/strictjson github.com/santhosh-tekuri/jsonsc
 boundary/surface:              text/finding text/scrub text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape boundary/blob
 boundary/surface/pintest:      boundary/surface
 boundary/pinview:              text/finding platform/terminal boundary/surface
-boundary/pinfile:              text/strictjson platform/state boundary/surface
+boundary/pinfile:              text/finding text/strictjson platform/state boundary/surface
 boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/policy boundary/classify boundary/validate boundary/surface boundary/blob
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/surface boundary/gateway

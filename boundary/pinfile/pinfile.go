@@ -27,6 +27,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -60,8 +61,10 @@ func Open(dir *state.Dir) (*Store, error) {
 
 const (
 	// Format is the format of the head of a file.
-	Format = "pellucid-pinfile/1"
-	suffix = ".pin"
+	Format = formatName + "1"
+
+	formatName = "pellucid-pinfile/"
+	suffix     = ".pin"
 	// maxHead bounds the first line: a name is a stranger's text, up to maxName bytes.
 	maxHead = 64 << 10
 	maxName = 4096
@@ -73,8 +76,10 @@ const (
 var (
 	// errDamaged is wrapped where a file is no pin. The error says what to do.
 	errDamaged = errors.New("pinfile: damaged")
-	errName    = errors.New("pinfile: a server's name is 1 to 4096 bytes of UTF-8")
-	errLedger  = errors.New("pinfile: there is no ledger beside pins in files")
+	// errOtherFormat is wrapped where another release has written a file.
+	errOtherFormat = errors.New("pinfile: other format")
+	errName        = errors.New("pinfile: a server's name is 1 to 4096 bytes of UTF-8")
+	errLedger      = errors.New("pinfile: there is no ledger beside pins in files")
 )
 
 // A head is the first line of a file.
@@ -100,7 +105,11 @@ func (s *Store) damaged(name, what string) error {
 // parse splits a file, or the beginning of one, at its first line.
 func (s *Store) parse(name string, b []byte) (h head, record []byte, err error) {
 	line, record, whole := bytes.Cut(b, []byte("\n"))
-	if !whole || strictjson.Unmarshal(line, &h, strictjson.Limits{Bytes: maxHead}) != nil || h.Format != Format || h.Version < 1 || h.Version > maxVersion {
+	read := whole && strictjson.Unmarshal(line, &h, strictjson.Limits{Bytes: maxHead}) == nil
+	if read && h.Format != Format && strings.HasPrefix(h.Format, formatName) {
+		return head{}, nil, fmt.Errorf("%w: %q has the format %s, and this release writes %s: use the release that has written it, or a later one", errOtherFormat, s.pins.File(name), finding.Quote(h.Format), Format)
+	}
+	if !read || h.Format != Format || h.Version < 1 || h.Version > maxVersion {
 		return head{}, nil, s.damaged(name, "its first line is none of a pin")
 	}
 	if own, err := fileOf(h.Server); err != nil || own != name {

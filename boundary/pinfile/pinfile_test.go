@@ -187,7 +187,6 @@ func TestDamaged(t *testing.T) {
 		"without its end": string(good[:len(good)-1]), "more": string(good) + "x\n",
 		"changed": strings.Replace(string(good), `{"a":1}`, `{"a":2}`, 1), "another server's": string(other),
 		"another version": strings.Replace(string(good), `"version":1`, `"version":0`, 1),
-		"another format":  strings.Replace(string(good), "pinfile/1", "pinfile/2", 1),
 		"twice":           strings.Replace(string(good), `"version":1`, `"version":1,"version":2`, 1),
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -260,4 +259,42 @@ func FuzzParse(f *testing.F) {
 			t.Error("both a record and an error")
 		}
 	})
+}
+
+// TestOtherFormat: a pin that a later release has written is left alone, and the error does not
+// advise to remove it.
+func TestOtherFormat(t *testing.T) {
+	dir, err := state.OpenAt(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SavePin(ctx, "files", []byte("{}"), 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	name, err := fileOf("files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := s.pins.File(name)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.Replace(string(b), Format, formatName+"2\u202e", 1)
+	if err := os.WriteFile(path, []byte(newer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.LoadPin(ctx, "files"); !errors.Is(err, errOtherFormat) || errors.Is(err, errDamaged) || strings.Contains(err.Error(), "remove") || strings.Contains(err.Error(), "\u202e") {
+		t.Error(err)
+	}
+	if err := s.SavePin(ctx, "files", []byte("[]"), 1, nil); !errors.Is(err, errOtherFormat) {
+		t.Error(err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != newer {
+		t.Errorf("%s, %v", after, err)
+	}
 }
