@@ -25,7 +25,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// A boundary is what stands between clients and servers, whoever they are and however they
+// A boundary is the part between clients and servers, for every kind of client and server and however they
 // come: the rules in force, what is kept of what passes, and who judges it. A Gateway has one
 // for all of its servers, a Wrap one for its only server.
 type boundary struct {

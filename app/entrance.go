@@ -11,7 +11,7 @@ import (
 
 // An entrance is what stands between the network and the handlers.
 type entrance struct {
-	who      auth.Authenticator // nil: everybody is welcome
+	who      auth.Authenticator // nil: every caller may use it
 	metadata http.Handler       // RFC 9728; nil: none
 	outer    func(http.Handler) http.Handler
 	inner    func(http.Handler) http.Handler

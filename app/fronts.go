@@ -16,7 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
-// sessionOwner is to whom a session belongs: a principal with certain scopes, so
+// sessionOwner names the owner of a session: a principal with certain scopes, so
 // that a token with fewer of them cannot use a session that began with more.
 func sessionOwner(r *http.Request) string {
 	p, ok := auth.FromContext(r.Context())

@@ -42,11 +42,11 @@ func (b *Gateway) verify(name string) func(ctx context.Context) error {
 }
 
 // checksAtOnce bounds the servers that are checked at the same time when the gateway
-// starts; whoever comes for one that waits does not wait for the others.
+// starts; a session of a server that waits for its check does not wait for the checks of others.
 const checksAtOnce = 4
 
 // verifyAll checks every server that has not been, so that what is wrong is known
-// before anybody comes.
+// before the first session.
 func (b *Gateway) verifyAll(ctx context.Context) {
 	room := make(chan struct{}, checksAtOnce)
 	var work sync.WaitGroup

@@ -37,7 +37,7 @@ type GuardSettings struct {
 	Key      llm.Key          // for the provider; zero: clients bring their own
 	Listen   string           // the address
 	Hosts    []string         // names by which clients know it, beside those of loopback
-	Tokens   string           // file of the tokens of those who may ask; "": everybody who can connect
+	Tokens   string           // file of the tokens of the callers; "": every caller that can connect
 	Secret   func(ref string) (string, error)
 	Seal     func([]byte) ([]byte, error) // to the reviewers; nil: what is held is not encrypted
 	Severity int                          // from which a source is blamed and withheld

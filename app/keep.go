@@ -50,7 +50,7 @@ func (b *boundary) note(dir *state.Dir, n needs) (err error) {
 	return nil
 }
 
-// seal encrypts what is held to the reviewers whom the rules in force name, if they do.
+// seal encrypts what is held for the reviewers that the rules in force name, if they name any.
 func (b *boundary) seal(body []byte) ([]byte, error) {
 	r := b.rules.Load()
 	if r == nil || r.Reviewers == nil {

@@ -29,7 +29,7 @@ func (b *Gateway) follow(ctx context.Context) {
 	}, b.untaken)
 }
 
-// unswept tells the operator that room is not saved.
+// unswept logs that expired results still take room in the store.
 func (b *Gateway) unswept(err error) {
 	b.log.Warn("expired results could not be removed from the queue of held results", "error", err)
 }
@@ -66,7 +66,7 @@ func (b *Gateway) untaken(err error) {
 	b.log.Error("configuration refused: the previous one stays in force until you correct the file", "error", err)
 }
 
-// follow reads the rules again whenever they may have changed, or somebody asks by
+// follow reads the rules again whenever they may have changed, or the operator asks by
 // SIGHUP, until ctx ends.
 func (s *Source) follow(ctx context.Context, o rules.Options, current *rules.Rules, apply func(*rules.Rules), problem func(error)) {
 	asked := make(chan os.Signal, 1)

@@ -35,7 +35,7 @@ func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http
 	if b.ground != nil { // it has scopes of its own, and takes attestations
 		guarded.Handle("/ground/", b.ground.Handler(g.who, g.who != nil))
 	}
-	open := http.NewServeMux() // for everybody: constants only
+	open := http.NewServeMux() // for every caller, without a token: constants only
 	open.Handle("/", g.outer(guarded))
 	open.Handle("/healthz", b.health.Live())
 	open.Handle("/readyz", b.health.Ready())

@@ -20,6 +20,7 @@ type Source struct {
 	text []byte // of the demonstration
 }
 
+// FileSource returns the configuration in the file at path, which it reads again when asked.
 func FileSource(path string) (*Source, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

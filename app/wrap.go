@@ -192,6 +192,7 @@ type leaving struct {
 	left func()
 }
 
+// Ended implements wire.Receiver. It notes the end of the client's input before the relay learns of it.
 func (l leaving) Ended(err error) {
 	if errors.Is(err, io.EOF) {
 		go l.left()

@@ -37,6 +37,7 @@ type keepingLog struct {
 	checkpoint []byte
 }
 
+// Checkpoint returns the checkpoint of the log, and keeps it.
 func (l *keepingLog) Checkpoint(ctx context.Context) (b []byte, err error) {
 	l.checkpoint, err = l.Ledger.Checkpoint(ctx)
 	return l.checkpoint, err

@@ -34,11 +34,13 @@ const (
 	PollSeldom = 5 * time.Second
 )
 
+// OpenRecords opens the records of the store: it writes events into the log as the rules say, and
+// looks every poll for records that other processes have stored.
 func OpenRecords(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger) *Records {
 	return OpenFollowed(s, dir, e, poll, log, nil)
 }
 
-// OpenFollowed is openRecords with somebody who is told of what is integrated.
+// OpenFollowed is OpenRecords with a function that gets the records which were added to the log.
 func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *Records {
 	r := &Records{Log: s.Ledger(), say: log, Done: make(chan struct{})}
 	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated, Chain: r.Log.Chain(),
@@ -50,7 +52,8 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 	return r
 }
 
-// originOf is the name of a log that is yet to begin: nobody else's.
+// originOf is the name of a log that has not begun: the configured one, or a random one that no other
+// log has.
 func originOf(configured string) string {
 	if configured != "" {
 		return configured
@@ -60,7 +63,7 @@ func originOf(configured string) string {
 	return "pellucid/" + hex.EncodeToString(b[:])
 }
 
-// Close writes what waits, and integrates it if nobody else does. The store stays open.
+// Close writes what waits, and adds it to the log unless another process does. The store stays open.
 func (r *Records) Close() {
 	if r == nil {
 		return
@@ -94,9 +97,9 @@ func RecordsOf(ctx context.Context, s *storage.Store, dir *state.Dir) (*Records,
 	case err != nil:
 		return nil, err
 	}
-	// That the key may be elsewhere is no news: whoever has it carries the log on.
+	// It is no fault that the key is elsewhere: the process that has it adds the records.
 	return OpenRecords(s, dir, &rules.Evidence{}, PollSeldom, slog.New(slog.DiscardHandler)), nil
 }
 
-// CloseWait bounds what is left to do once everybody has been answered.
+// CloseWait bounds the work that is left once every request has its answer.
 const CloseWait = 10 * time.Second

@@ -16,11 +16,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
-// link is a Conn to a server that outlives the server: when its connection is
-// lost, what is under way is answered with a constant error, and a new connection
-// takes its place, with the handshake of the old one replayed. The other side is
-// told that every list may have changed, so that nothing is believed of the new
-// process because the old one said it.
+// link is a Conn to a server that stays open when the server ends. When its connection is
+// lost, every request under way is answered with a constant error. Then link opens a new
+// connection and repeats the handshake on it: initialize, the log level, the subscriptions. It tells
+// the other side that every list may have changed, so that the lists of the old process
+// do not count for the new one.
 //
 // It has a goroutine only while a connection is being made.
 type link struct {
@@ -50,18 +50,18 @@ type link struct {
 	talked  bool      // another message passed on this connection, in either direction
 }
 
-// A state is what the next connection of a link waits for.
+// A state says what has to happen before a link opens its next connection.
 type state int
 
 const (
-	fresh  state = iota // Start
-	busy                // the end of the one that there is, or is being made
-	paused              // time
-	asleep              // a request
-	over                // nothing: there will be none
+	fresh  state = iota // Start must be called
+	busy                // a connection is open, or is being opened: it must end
+	paused              // the pause after a failure must end
+	asleep              // a request must come
+	over                // the link is closed: it opens no connection any more
 )
 
-// An absence is why there is no connection, as the client is told.
+// An absence is the error that a request gets while the link has no connection.
 type absence struct {
 	code int
 	text string
@@ -72,11 +72,11 @@ var (
 	isFull = absence{wire.CodeQueued, textFull}
 )
 
-// handshake is what has to be said again to a new process.
+// handshake is what the link repeats to a new process.
 type handshake struct {
 	id      wire.ID // of initialize, while it is under way
 	params  []byte  // of initialize; nil: absent
-	version string  // that was agreed upon; "": not yet
+	version string  // that client and server have agreed upon; "" before that
 	ready   bool    // the client has sent notifications/initialized
 	level   []byte  // params of the last logging/setLevel
 	watched map[string][]byte
@@ -85,7 +85,7 @@ type handshake struct {
 const (
 	maxAsked   = 1024
 	maxWatched = 1024
-	// handshakeWait bounds what a new process may take to be as the old one was.
+	// handshakeWait bounds the time in which a new process must have answered the handshake.
 	handshakeWait = 30 * time.Second
 	ownWaiting    = 1 << 16 // messages of our own: as many as requests under way
 )
@@ -111,14 +111,14 @@ func (l *link) Start(r wire.Receiver) {
 	}
 }
 
-// Close ends the connection. What is left of it then is gone when done is closed, before Ended.
+// Close ends the connection. done is closed when its last goroutine has ended, before Ended is called.
 func (l *link) Close() error {
 	l.off()
 	l.stop()
 	return nil
 }
 
-// cease ends what goes on, once ctx has ended.
+// cease ends the connection or the pause, once ctx has ended.
 func (l *link) cease() {
 	l.mu.Lock()
 	conn := l.conn
@@ -135,7 +135,7 @@ func (l *link) cease() {
 	}
 }
 
-// finish tells that nothing is left.
+// finish closes done.
 func (l *link) finish() {
 	l.mu.Lock()
 	l.state = over

@@ -15,9 +15,9 @@ import (
 )
 
 // union is one client and all servers, each behind a gateway of its own. It is the client's
-// Receiver: a request goes to its server's gateway in the goroutine that has brought it, and
-// what the servers say goes to the client in theirs. Nothing in it waits for a server but
-// the goroutine of a request that cannot do without.
+// Receiver: a request goes to its server's gateway in the goroutine that has read it, and
+// messages of the servers go to the client in the goroutines that have read them. Only the
+// goroutine of a request that needs an answer of a server first waits for that server.
 type union struct {
 	f         *Fleet
 	front     wire.Conn
@@ -30,7 +30,7 @@ type union struct {
 	work      sync.WaitGroup
 
 	mu      sync.Mutex
-	failure error // why the client can no longer be written to
+	failure error // set once the client can no longer be written to
 	news    news
 	members []*member // in the order of the configuration
 	last    int64
@@ -40,13 +40,14 @@ type union struct {
 	asks    map[wire.ID]*question // the servers' requests to the client
 	listens map[*listen]bool
 	places  places
-	hello   []byte // params of initialize; nil: not yet
+	hello   []byte // params of initialize; nil before it
 	ready   bool   // notifications/initialized has come
 	level   []byte // params of the last logging/setLevel
-	over    bool   // no run is begun any more
+	over    bool   // the session has ended: no run is begun any more
 }
 
-// news says how far the client is told of what servers there are.
+// news is the state of the notification that the list of servers has changed. telling: a goroutine
+// is sending it. again: the list has changed once more meanwhile.
 type news struct{ telling, again bool }
 
 // turn is a request of the client.
@@ -62,8 +63,8 @@ type turn struct {
 type errand struct {
 	id     wire.ID
 	run    *run
-	turn   *turn               // whose answer it is, or is part of
-	answer func(*wire.Message) // takes the answer; nil: it is the client's as it is
+	turn   *turn               // the request of the client that the answer belongs to
+	answer func(*wire.Message) // takes the answer; nil: it goes to the client unchanged
 	listen *listen
 	sent   bool // the server's gateway has it; guarded by u.mu
 	void   bool // it is to be cancelled once it is sent; guarded by u.mu
@@ -72,7 +73,7 @@ type errand struct {
 // question is a request of a server to the client.
 type question struct {
 	run   *run
-	id    wire.ID // the server's gateway's
+	id    wire.ID // of the request, as the server's gateway spells it
 	token string  // raw
 }
 

@@ -73,6 +73,7 @@ func Tee(sinks ...Sink) Sink { return tee(sinks) }
 
 type tee []Sink
 
+// Record implements Sink.
 func (t tee) Record(d Decision) error {
 	var err error
 	for _, s := range t {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// quiet logs what a hostile peer can cause at will: a few lines a second, and
-// how many there were besides.
+// quiet logs events that a hostile peer can cause as often as it likes. It writes a few lines a
+// second, and says how many it left out.
 type quiet struct {
 	log     *slog.Logger
 	mu      sync.Mutex
@@ -30,8 +30,8 @@ func (q *quiet) warn(msg string, args ...any) {
 	}
 }
 
-// admit reports whether a line may be shown, and how many were not that nobody has been
-// told of.
+// admit reports whether a line may be shown, and how many lines were left out since the last
+// report of them.
 func (q *quiet) admit(now time.Time) (shown bool, missed int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -185,6 +185,7 @@ func (r *relay) serverSide() *side {
 	return &side{r, &r.serverOver, r.fromServer, r.serverViolation, r.serverGone, ErrUpstreamGone}
 }
 
+// Message implements wire.Receiver. An error of the relay ends the session.
 func (s *side) Message(m *wire.Message) {
 	if s.over.Load() {
 		m.Release()
@@ -195,6 +196,7 @@ func (s *side) Message(m *wire.Message) {
 	}
 }
 
+// Violation implements wire.Receiver.
 func (s *side) Violation(v *wire.Violation) {
 	if s.over.Load() {
 		return
@@ -204,6 +206,7 @@ func (s *side) Violation(v *wire.Violation) {
 	}
 }
 
+// Ended implements wire.Receiver.
 func (s *side) Ended(err error) {
 	defer s.r.leave()
 	if !errors.Is(err, io.EOF) {

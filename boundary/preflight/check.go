@@ -143,6 +143,7 @@ func (c *Checker) gate(ctx context.Context, t *Target) (*surface.Gate, error) {
 // unchanged is a store in which nothing is saved.
 type unchanged struct{ surface.PinStore }
 
+// SavePin saves nothing.
 func (unchanged) SavePin(context.Context, string, []byte, int64, []byte) error { return nil }
 
 // Unlearned is a cache to which nothing is added.

@@ -31,6 +31,7 @@ const (
 )
 
 var (
+	// Recordings are the ways to record decisions.
 	Recordings = Words[Recording]{[]string{"best-effort", "required", "off"}, []Recording{BestEffort, Required, NoEvidence}}
 )
 

@@ -56,6 +56,7 @@ const (
 )
 
 var (
+	// Frames are the kinds of frame of a tool's text, Profiles the ways to scrub it.
 	Frames   = Words[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
 	Profiles = Words[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
 	// Modes are those of a check that runs before the delivery.

@@ -184,6 +184,7 @@ const base = "schema:///declared"
 // nowhere loads nothing: the default of the library reads files.
 type nowhere struct{}
 
+// Load refuses every reference to another document.
 func (nowhere) Load(string) (any, error) { return nil, errors.New("validate: not looked up") }
 
 // Check judges a value.

@@ -48,11 +48,11 @@ func (v *Vote) standings(use LedgerUse) (reputation, trust Score) {
 type Status uint8
 
 const (
-	StatusUnknown  Status = iota
-	Live                  // stands
-	CascadePending        // a source that it depends on was retracted
-	Retracted             // withdrawn
-	Refused               // stands, and the aggregator's policy of today refuses it
+	StatusUnknown  Status = iota // not known: the attestation is withheld
+	Live                         // stands
+	CascadePending               // a source that it depends on was retracted
+	Retracted                    // withdrawn
+	Refused                      // stands, and the aggregator's policy of today refuses it
 )
 
 // A Reason says what became of a vote. It is a constant of this package.

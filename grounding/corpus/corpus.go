@@ -112,9 +112,9 @@ func (s Scope) String() string { return scopeNames[s] }
 type Outcome uint8
 
 const (
-	Accept Outcome = iota
-	Reject
-	Either // refused, or accepted and made safe as said
+	Accept Outcome = iota // accepted
+	Reject                // refused
+	Either                // refused, or accepted and made safe as said
 )
 
 var outcomeNames = []string{"accept", "reject", "either"}

@@ -127,9 +127,9 @@ type Stored struct {
 type Disposition uint8
 
 const (
-	Added     Disposition = iota + 1
-	Renewed               // added, and took the place of Outcome.Other
-	Duplicate             // not stored: Outcome.Other is the same or says the same
+	Added     Disposition = iota + 1 // stored
+	Renewed                          // added, and took the place of Outcome.Other
+	Duplicate                        // not stored: Outcome.Other is the same or says the same
 )
 
 // An Outcome is what Put did with one record.
@@ -186,8 +186,8 @@ type Attestations struct {
 type EventKind uint8
 
 const (
-	Retract EventKind = iota + 1
-	Reverse           // takes a retraction back
+	Retract EventKind = iota + 1 // withdraws a source or an attestation
+	Reverse                      // takes a retraction back
 )
 
 // An Event is a cascade event that has been checked. Who may send one is not the

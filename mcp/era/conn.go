@@ -10,24 +10,24 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// Conn is a Conn to a server, with a translator before it.
+// Conn is a Conn to a server of the other era, with a translator in front of it.
 //
-// The translator works for the goroutine that has something for it: one that calls Write, one on
-// which a message of the server comes, or that of a timer. What it has to say to either side
-// stands in a line, and goes out in order. Who waits, and for what:
+// The translator has no goroutine. It runs in the goroutine that has a message for it: a caller of
+// Write, the reader of the server's messages, or a timer. Its output goes into two queues (type
+// line), one for each side, and each queue keeps its order. These are the rules of waiting:
 //
-//   - Write waits until what the message became has been written to the server; it returns the
-//     error of the last of that. It never waits for the client. Where maxWaiting messages wait for
-//     the Receiver, Write fails.
-//   - The goroutine of a message of the server waits until the Receiver has taken what the
-//     message became: so the server's streams are held up by a client that does not read. It also
-//     waits while more than maxQueued messages wait for a server that does not read, but never for
-//     one of its own to be written.
-//   - What this program answers in the server's place (Local) may come while a Write is under way,
-//     and so waits for nothing. There is one for each request that was written, at most.
+//   - Write waits until everything that its message became has been written to the server, and
+//     returns the error of the last part. It never waits for the client: it fails where
+//     maxWaiting messages already wait for the Receiver.
+//   - A reader of the server waits until the Receiver has taken everything that its message
+//     became. So a client that does not read slows the server's streams down. The reader also
+//     waits while more than maxQueued messages wait for a server that does not read, but it never
+//     waits for a message of its own to be written.
+//   - An answer that this program gives in the server's place (Local) may come while a Write runs.
+//     It waits for nothing. There is at most one for each request that was written.
 //
-// Where the one who has made the translator work must not wait, a goroutine writes, which ends when
-// the line is empty. A Conn without anything to write has none.
+// Where a caller must not wait, a new goroutine writes, and ends when the queue is empty. A Conn with
+// empty queues has no goroutine.
 type Conn struct {
 	up   wire.Conn
 	r    wire.Receiver // of Start
@@ -39,16 +39,16 @@ type Conn struct {
 	t        translator
 	toServer line
 	toClient line
-	room     sync.Cond // there may be room in toServer again, or c is shut
+	room     sync.Cond // signals that toServer may have room again, or that c is shut
 	timer    *time.Timer
-	over     bool // nothing comes from the server any more
-	shut     bool
+	over     bool // the server sends nothing any more
+	shut     bool // Close was called
 }
 
-// A line is what waits for one side.
+// A line is the queue of messages for one side.
 type line struct {
 	take func(ctx context.Context, it item) error // by the side
-	busy bool                                     // a goroutine calls take, or the side is not there yet
+	busy bool                                     // a goroutine calls take, or the side has not started
 	wait []item
 }
 
@@ -249,7 +249,8 @@ func (l *line) begin(items []item) bool {
 	return true
 }
 
-// join puts items behind those that wait. done is told when the last of them has been written; nil: without items.
+// join adds items to the end of the queue. done is told when the last of them has been written;
+// it is nil without items.
 func (l *line) join(items []item) (done chan error) {
 	if len(items) == 0 {
 		return nil

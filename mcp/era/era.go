@@ -17,10 +17,10 @@
 //	ping                                  –
 //	–                                     resultType, ttlMs, cacheScope
 //
-// A wrapper stands around the Conn of the server, so that what it makes of the
-// server's messages is inspected like anything else that a server sends. What
-// needs no translation passes as it is; what does keeps its bytes but for what
-// the translation changes.
+// The translation stands around the Conn of the server, so that the boundary inspects the
+// translated messages like any other message of a server. A message that needs no translation
+// passes unchanged. In a translated message only the translated members change; all other
+// bytes stay.
 package era
 
 import (
@@ -33,13 +33,13 @@ import (
 
 // Options bounds a translation. The zero value is strict.
 type Options struct {
-	// DangerouslyAllowSampling lets servers of the other era put words before
-	// the client's model. Otherwise they are told that the client cannot sample.
+	// DangerouslyAllowSampling lets servers of the other era send text to the
+	// client's model. Otherwise they get the error that the client cannot sample.
 	DangerouslyAllowSampling bool
 
-	Patience time.Duration    // with a server that owes an answer to a request of ours; 0 = 10 s
-	hold     time.Duration    // of a call whose client was asked for input; 0 = 10 min
-	parked   int              // such calls at once; 0 = 64
+	Patience time.Duration    // for the answer to a request that this package sends; 0 = 10 s
+	hold     time.Duration    // for the client to give the input that a call needs; 0 = 10 min
+	parked   int              // calls that wait for input at the same time; 0 = 64
 	rounds   int              // of input for one call; 0 = 10
 	rand     io.Reader        // of handles; nil = crypto/rand
 	now      func() time.Time // nil = time.Now

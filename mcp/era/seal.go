@@ -79,7 +79,8 @@ func (s *Sealer) Client(conn wire.Conn, server, principal string) wire.Conn {
 	return &sealing{Conn: conn, s: s, owner: server + "\x00" + principal, asked: map[string]string{}, using: map[string]*spent{}}
 }
 
-// sealing is that Conn. Each of its methods works for one message, and several may at a time.
+// sealing is the Conn that Sealer.Client returns. Each call of a method is about one message;
+// several goroutines may call at the same time.
 type sealing struct {
 	wire.Conn
 	s     *Sealer
@@ -96,15 +97,15 @@ var _ wire.Receiver = (*sealing)(nil)
 // maxAsked bounds the requests that the client has not answered; a front has no more under way at once.
 const maxAsked = 1 << 14
 
-// subject stands for what a request is about: another attempt of it names the same. It
-// is a digest, since what it is kept of may be long.
+// subject identifies what a request is about: a retry of the request has the same subject. It is
+// a digest, since the request may be long.
 func subject(m *wire.Message) string {
 	print := fingerprint(m)
 	sum := sha256.Sum256(append([]byte(m.Method+"\x00"), print[:]...))
 	return string(sum[:])
 }
 
-// ask takes note of a request, and forgets one that is withdrawn.
+// ask remembers a request, and forgets one that the client cancels.
 func (c *sealing) ask(m *wire.Message) {
 	switch {
 	case m.Kind == wire.Notification && m.Method == mcpmsg.Cancelled:
@@ -120,7 +121,7 @@ func (c *sealing) ask(m *wire.Message) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.asked) >= maxAsked {
-			clear(c.asked) // their states belong to nothing then, and are refused
+			clear(c.asked) // the states of these requests are refused later
 		}
 		c.asked[string(m.ID.Append(nil))] = about
 	}

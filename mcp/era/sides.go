@@ -22,13 +22,14 @@ const (
 	ownInfo = `{"name":"pellucid","version":"1"}`
 )
 
-// A fault is an error of our own. Its text is constant. Codes beyond JSON-RPC's
-// are those of package wire.
+// A fault is an error that this package answers with. Its text is constant. Codes beyond those of
+// JSON-RPC are in package wire.
 type fault struct {
 	code int
 	text string
 }
 
+// Error implements error.
 func (f *fault) Error() string { return f.text }
 
 var (

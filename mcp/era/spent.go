@@ -106,11 +106,11 @@ func (s *spentStates) settle(of *spent, raw []byte, isError bool) {
 	of.waiting = nil
 	s.mu.Unlock()
 	for _, again := range waiting {
-		go again(of) // its client may not read, which is not to hold up this one
+		go again(of) // its client may not read, and must not delay this one
 	}
 }
 
-// to answers a request with what is kept.
+// to answers a request with the stored answer.
 func (of *spent) to(alias, id wire.ID) *wire.Message {
 	m := wire.NewError(id, of.answer)
 	switch {

@@ -16,11 +16,11 @@ import (
 type toLegacy struct {
 	*sides
 	phase  phase
-	native bool    // the client has initialized, itself
-	hello  wire.ID // of its initialize, while that is under way
-	held   []*wire.Message
+	native bool            // the client is a legacy client: it has sent initialize itself
+	hello  wire.ID         // id of its initialize, while that is under way
+	held   []*wire.Message // requests that wait for the end of the handshake
 	id     *identity
-	first  []byte // the result of initialize, if it was ours
+	first  []byte // the result of the initialize that this package has sent
 
 	calls    map[wire.ID]*call // by our id
 	byClient map[wire.ID]*call
@@ -30,8 +30,8 @@ type toLegacy struct {
 	orphans   []*ask               // requests of the server that came while no client could be asked
 	kept      int                  // bytes of answers that wait for their clients
 	listens   map[wire.ID]*subscription
-	uris      map[string]int // subscriptions of the server, and for how many listens
-	level     int            // of logging, as the server was told; -1 = not
+	uris      map[string]int // the subscriptions at the server, with the number of listens that need each
+	level     int            // the log level that was set at the server; -1 = none
 }
 
 type phase uint8
@@ -44,16 +44,16 @@ const (
 
 // A call is a modern client's request on its way to a legacy server and back.
 type call struct {
-	id     wire.ID // ours
-	client wire.ID // who waits; zero while the client has been asked for input
+	id     wire.ID // as the server knows it
+	client wire.ID // the client's request that waits; zero while the client is asked for input
 	method string
 	asks   bool          // its client may be asked for input
-	msg    *wire.Message // of that client, while it waits
+	msg    *wire.Message // the client's request, while it waits
 	token  string        // raw progressToken as the server knows it
-	shown  string        // as the client does
-	level  int           // of logging; -1 = none
+	shown  string        // the same as the client knows it
+	level  int           // the log level of the request; -1 = none
 	can    abilities
-	open   []*ask // not yet put to the client
+	open   []*ask // requests of the server that the client has not been asked yet
 	result *wire.Message
 	rounds int
 }

@@ -159,8 +159,8 @@ func (t *toLegacy) subject(m *wire.Message, a *ask) (k *call, found bool) {
 	return k, found
 }
 
-// put asks the client of k for all that the server wants to know. The client
-// will come back for the result.
+// put answers the client of k with every input that the server has asked for. The client sends the
+// call again with its answers, and gets the result then.
 func (t *toLegacy) put(k *call, now time.Time) {
 	x := t.newExchange(k.msg, k.open, k.rounds, now)
 	if x == nil {
@@ -303,8 +303,8 @@ func (t *toLegacy) putOrphans(m *wire.Message) bool {
 	return true
 }
 
-// putLinks makes of the error by which a server of 2025-11-25 wants a page to be
-// visited first an input request; the retry is a new call.
+// putLinks turns the error of a server of 2025-11-25 that the user must visit a page first into
+// a request for input. The retry is a new call.
 func (t *toLegacy) putLinks(k *call, m *wire.Message, id wire.ID) bool {
 	var asks []*ask
 	for v := range m.Error.Get("data").Get("elicitations").Elements() {

@@ -132,7 +132,7 @@ func subscriptionMeta(id wire.ID) []byte {
 	return append(id.Append([]byte(`{"`+mcpmsg.KeySubscriber+`":`)), '}')
 }
 
-// unlisten ends a subscription of which its client wants no more.
+// unlisten ends a subscription that its client has cancelled.
 func (t *toLegacy) unlisten(l *subscription, _ time.Time) {
 	delete(t.listens, l.id)
 	for _, uri := range l.uris {
@@ -141,7 +141,7 @@ func (t *toLegacy) unlisten(l *subscription, _ time.Time) {
 	l.uris = nil
 }
 
-// changed tells every listen that wants to know.
+// changed notifies every listen that has subscribed to it.
 func (t *toLegacy) changed(m *wire.Message) {
 	uri := m.Params.Get("uri").Text()
 	exact := m.Method == mcpmsg.ResourceUpdated && t.uris[uri] > 0

@@ -135,7 +135,7 @@ func (t *toLegacy) serverNotification(m *wire.Message) {
 	}
 }
 
-// related puts the client's id in the place of ours.
+// related replaces the id that the server knows by the client's id.
 func (t *toLegacy) related(m *wire.Message) *call {
 	if m.Related.IsZero() {
 		return nil

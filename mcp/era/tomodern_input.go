@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// An input is one thing that a modern server wants to know of a legacy client.
+// An input is one question of a modern server to a legacy client.
 type input struct {
 	id     wire.ID // of the request to the client
 	name   string  // that the server gave it

@@ -129,7 +129,7 @@ func (t *toModern) ended(l *stream, m *wire.Message, now time.Time) {
 	l.tries++
 }
 
-// streamOf is the stream of ours on which m came; nil if not found.
+// streamOf returns the subscription of this package on whose stream m came; nil if not found.
 func (t *toModern) streamOf(m *wire.Message) *stream {
 	if l := t.listens[idOf(m.Params.Get("_meta").Get(mcpmsg.KeySubscriber))]; l != nil {
 		return l
@@ -140,7 +140,7 @@ func (t *toModern) streamOf(m *wire.Message) *stream {
 	return nil
 }
 
-// heard takes a notification on a stream of ours.
+// heard takes a notification from the stream of a subscription that this package has opened.
 func (t *toModern) heard(l *stream, m *wire.Message, _ time.Time) {
 	switch m.Method {
 	case mcpmsg.Acknowledged:

@@ -14,21 +14,21 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// An Era is one of the two ways in which MCP is spoken.
+// An Era is one of the two forms of the protocol.
 type Era uint8
 
 // The eras.
 const (
 	Legacy Era = iota // 2024-11-05 to 2025-11-25: initialize, sessions, resumable streams
-	Modern            // from 2026-07-28: every request stands alone
+	Modern            // from 2026-07-28: every request is independent
 )
 
 // FrontOptions shapes a [Front]. Accept has to be set; all else is strict when zero.
 type FrontOptions struct {
-	// Accept begins to serve a session and returns. It, or what serves the session, calls
-	// ended in the end: that closes the session, and the error goes to Notice. ctx ends after
-	// the session has. It is called in the midst of the session's first request, which waits
-	// for it and for the session's Start.
+	// Accept begins to serve a session, and returns. Accept, or the code that serves the session,
+	// calls ended once: this closes the session, and the error goes to Notice. ctx ends after the
+	// session. Accept is called while the session's first request is handled, which waits for
+	// Accept and for the session's Start.
 	Accept func(ctx context.Context, s *FrontSession, ended func(error))
 	// Principal names the caller of a request. A session belongs to the principal that
 	// opened it, and does not exist for another. nil: all callers are one principal.
@@ -40,29 +40,29 @@ type FrontOptions struct {
 	requests  int               // POSTs under way; 0 = 1,024
 	octets    int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
 	replay    int               // bytes that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
-	Idle      time.Duration     // after which a session that nothing happens in ends; 0 = 30 min
+	Idle      time.Duration     // after which an idle session ends; 0 = 30 min
 	keepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
-	patience  time.Duration     // for a body to come (beside 64 KiB/s), and a write to leave; 0 = 30 s
+	patience  time.Duration     // for the body of a request (plus a second for each 64 KiB), and for a write; 0 = 30 s
 
-	// Notice is called with what the operator should know: one line, constants
-	// and escaped excerpts only. It may be called concurrently. nil drops it.
+	// Notice gets messages for the operator: one line each, of constants and escaped excerpts
+	// only. Several goroutines may call it. nil: the messages are dropped.
 	Notice func(string)
 }
 
 // Front serves one MCP endpoint over streamable HTTP, in both eras: what
-// clients send is handed out as a [FrontSession] for each legacy session, and
-// one for all modern requests of a principal.
+// clients send is delivered by a [FrontSession] for each legacy session, and
+// by one for all modern requests of a principal.
 //
-// It believes the Host and Origin of every request: put auth.Local before it.
-// The http.Server needs a ReadHeaderTimeout, and no WriteTimeout, which would
-// cut streams; everything behind a request's header has its deadline here.
+// It trusts the Host and Origin of every request: put auth.Local in front of it.
+// The http.Server needs a ReadHeaderTimeout. It must have no WriteTimeout, which would
+// cut streams; Front sets a deadline for every part of a request after its header.
 type Front struct {
 	opt  FrontOptions
 	room chan struct{} // a token for each request under way
 	ctx  context.Context
 	kill context.CancelFunc
 	held atomic.Int64 // bytes in use, of FrontOptions.octets
-	live atomic.Int64 // sessions that are served, or are to be
+	live atomic.Int64 // sessions that are served, or will be
 
 	mu       sync.Mutex
 	draining bool
@@ -98,16 +98,16 @@ func orDefault[T int | time.Duration](v *T, otherwise T) {
 	}
 }
 
-// lingering is how many sessions may be served, with those that have ended and are still served,
-// for each that may be open, before no more are begun.
+// lingering bounds the sessions that are served, including those that have ended but whose service
+// has not: there are at most lingering times as many as may be open.
 const lingering = 2
 
-// strangerRest is how long a session must have rested before it makes room for
-// another principal's.
+// strangerRest is the time for which a session must have been idle before it may be ended to make
+// room for a session of another principal.
 const strangerRest = time.Minute
 
-// open begins a session, in the place of one that rests if there is no other.
-// f.mu is held.
+// open begins a session. If all places are taken, it ends an idle session first; it returns nil if
+// that is not possible. f.mu is held.
 func (f *Front) open(era Era, principal string) *FrontSession {
 	full := len(f.sessions)+len(f.shared) >= f.opt.Sessions
 	if f.draining || f.live.Load() >= int64(lingering*f.opt.Sessions) || full && !f.evict(principal) {

@@ -34,19 +34,19 @@ type FrontSession struct {
 
 	mu         sync.Mutex
 	accepted   bool       // Accept has been called
-	started    bool       // there is a Receiver
+	started    bool       // Start has set the Receiver
 	served     bool       // Accept's ended has been called
-	isEnded    bool       // nothing more will come from the client
-	isClosed   bool       // nothing more will go to it
-	own        []*Message // from this package, for the Receiver
+	isEnded    bool       // no more messages come from the client
+	isClosed   bool       // no more messages go to the client
+	own        []*Message // messages that this package has made for the Receiver
 	version    string     // negotiated by initialize
 	initialize ID         // while it is under way
 	lastKey    int64
-	pending    map[ID]*stream // by request that is not answered
+	pending    map[ID]*stream // by the id of a request without an answer
 	streams    map[int64]*stream
 	lastStream int64
 	kept       []*stream // streams without a reader that the client may ask for again, oldest first
-	users      int       // HTTP requests that have to do with it
+	users      int       // HTTP requests that use the session
 	touched    time.Time
 	timer      *time.Timer
 }

@@ -45,14 +45,14 @@ var (
 	ErrPeerClosed = errors.New("wire: peer closed its input")
 )
 
-// A Claim is what headers say of a message: decoded, and not believed.
+// A Claim is what the headers of a request say about its message: decoded, and not trusted.
 type Claim struct {
-	Name   string            // Mcp-Name; empty = none
+	Name   string            // Mcp-Name; empty without the header
 	Params map[string]string // Mcp-Param-*, without prefix and in lower case
 }
 
-// Route is what streamable HTTP puts into headers. Values are given plain; the
-// transport encodes what a header cannot carry.
+// Route holds the values that streamable HTTP puts into headers. They are plain text; the
+// transport encodes characters that a header cannot carry.
 type Route struct {
 	Version string            // MCP-Protocol-Version; empty = as negotiated by initialize
 	Name    string            // Mcp-Name
@@ -60,7 +60,7 @@ type Route struct {
 	Cancels ID                // for notifications/cancelled: the request whose stream a modern transport closes
 }
 
-// What a transport has to know of MCP; all else is in package mcpmsg.
+// The names that a transport has to know of MCP. All others are in package mcpmsg.
 const (
 	methodInitialize  = "initialize"
 	methodInitialized = "notifications/initialized"
@@ -69,36 +69,43 @@ const (
 	keyVersion        = "io.modelcontextprotocol/protocolVersion" // of _meta
 )
 
-// A Conn is one side of a conversation. It calls its Receiver for what comes, and is written to.
+// A Conn is one side of a connection. It gives every message that it reads to its Receiver, and Write
+// sends a message.
 //
-// A Conn needs no goroutine between messages but those of its transport: an answer goes from the goroutine
-// that has read it through every layer to the client. So three rules hold for each layer.
-// A caller of a Conn or a Receiver holds no lock. A Receiver may be called by several goroutines at
-// a time, unless all messages come on one stream. A method of a Receiver that waits holds up its own stream only.
+// Layers (the boundary, the translation between the eras, the union of servers) are Conns and Receivers
+// around each other. None of them has a goroutine of its own: the goroutine that has read a message
+// carries it through every layer to the other side. So three rules hold for each layer:
+//
+//   - A caller of a Conn or a Receiver holds no lock.
+//   - Several goroutines may call a Receiver at a time, unless all messages come on one stream.
+//   - A method of a Receiver that waits delays only the stream of its message.
 type Conn interface {
-	// Start begins to deliver to r and returns. It is called once; nothing is delivered before it.
+	// Start begins to deliver messages to r, and returns. It is called once. No message is delivered
+	// before it.
 	Start(r Receiver)
-	// Write owns the message from then on, also where it fails. It is safe for concurrent use, and
-	// may call the Receiver before it returns.
+	// Write sends a message, and owns it from then on, also if it fails. It is safe for concurrent
+	// use. It may call the Receiver before it returns.
 	Write(ctx context.Context, m *Message) error
-	// Close ends the Conn. It may be called by the Receiver, so it does not wait: Ended is what comes last.
+	// Close ends the Conn. A Receiver may call it, so it does not wait: the call of Ended is the end.
 	Close() error
 }
 
-// A Receiver takes what comes on a Conn. Messages of one stream come in order: the next one when the call
-// for the one before has returned.
+// A Receiver takes the messages of a Conn. Messages of one stream come in order: each one after the
+// call for the one before has returned.
 type Receiver interface {
-	Message(m *Message) // it has its values, and is the Receiver's from then on
+	// Message takes a parsed message, which the Receiver owns from then on.
+	Message(m *Message)
+	// Violation takes the description of bytes that are not an acceptable message.
 	Violation(v *Violation)
-	// Ended is called once, after every other call has returned: nothing comes any more, and why.
-	// io.EOF: the peer has ended it; ErrClosed: this side has.
+	// Ended is called once, after every other call has returned. err says why no more messages come:
+	// io.EOF if the peer has ended the connection, ErrClosed if this side has.
 	Ended(err error)
 }
 
-// A ReadConn is one side of a conversation that is read: by a program that waits for one answer after the
-// other. Read returns io.EOF when the peer is gone; a *Violation from Read
-// leaves the ReadConn usable. What Read returns has its values. Write owns the message from then on, also
-// where it fails. Write is safe for concurrent use; Read is for one reader.
+// A ReadConn is one side of a connection for a program that waits for one answer after the other.
+// Read returns io.EOF when the peer has ended the connection. After a *Violation from Read the
+// ReadConn is still usable. A message from Read is parsed. Write owns its message from then on, also
+// if it fails. Write is safe for concurrent use; Read is for one goroutine.
 type ReadConn interface {
 	Read(ctx context.Context) (*Message, error)
 	Write(ctx context.Context, m *Message) error

@@ -87,12 +87,13 @@ func InputName(name string) string {
 	return finding.Quote(name)
 }
 
-// A rows reader cuts an input into lines without holding more than one.
+// A Rows cuts an input into lines, and holds one line at a time.
 type Rows struct {
 	r   *bufio.Reader
 	buf []byte
 }
 
+// NewRows returns the Rows of r.
 func NewRows(r io.Reader) *Rows { return &Rows{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // Next returns the next line without its line feed, valid until the call

@@ -65,6 +65,7 @@ func (p Palette) paint(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
+// Bold, Red, Green, Yellow and Dim return s in that colour or weight; s itself where colours are off.
 func (p Palette) Bold(s string) string   { return p.paint("1", s) }
 func (p Palette) Red(s string) string    { return p.paint("31", s) }
 func (p Palette) Green(s string) string  { return p.paint("32", s) }

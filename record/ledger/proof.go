@@ -195,6 +195,7 @@ type tileReader struct {
 	src Source
 }
 
+// Height, ReadTiles and SaveTiles implement tlog.TileReader.
 func (r tileReader) Height() int { return tileHeight }
 
 func (r tileReader) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {

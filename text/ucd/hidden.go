@@ -7,18 +7,18 @@ package ucd
 type HiddenClass uint8
 
 const (
-	NotHidden         HiddenClass = iota
-	Bidi                          // reorders what a person sees
-	ZeroWidth                     // spaces, joiners and the byte order mark of no width
-	InvisibleOperator             // invisible mathematics, deprecated format characters
-	VariationSelector             // 260 invisible values: a byte channel
-	Tag                           // ASCII in disguise
-	Filler                        // letters without a glyph, soft hyphen, grapheme joiner
-	Annotation                    // interlinear annotation and its unassigned neighbours
-	Format                        // shorthand, music and hieroglyph layout
-	Control                       // C0 but TAB and LF, DEL, C1
-	Separator                     // line, paragraph and Ogham space: shown as blank or not at all
-	Noncharacter                  // never assigned to a character
+	NotHidden         HiddenClass = iota // a reader sees the character
+	Bidi                                 // reorders what a person sees
+	ZeroWidth                            // spaces, joiners and the byte order mark of no width
+	InvisibleOperator                    // invisible mathematics, deprecated format characters
+	VariationSelector                    // 260 invisible values: a byte channel
+	Tag                                  // ASCII in disguise
+	Filler                               // letters without a glyph, soft hyphen, grapheme joiner
+	Annotation                           // interlinear annotation and its unassigned neighbours
+	Format                               // shorthand, music and hieroglyph layout
+	Control                              // C0 but TAB and LF, DEL, C1
+	Separator                            // line, paragraph and Ogham space: shown as blank or not at all
+	Noncharacter                         // never assigned to a character
 	numHiddenClasses  = iota
 )
 
