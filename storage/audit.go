@@ -46,13 +46,13 @@ type Audit struct {
 	Waiting int             // records that wait
 }
 
-// A last is the last link that a writer has noted.
+// A last is the last link that a writer has stored of its chain.
 type last struct {
 	seq int64
 	tag []byte
 }
 
-// Audit begins. It reads what must be older than what ledger.Verify reads.
+// Audit begins an audit. It reads the rows that must be older than those that ledger.Verify reads.
 func (l *Ledger) Audit(ctx context.Context, key *sequence.ChainKey) (*Audit, error) {
 	a := &Audit{l: l, key: key, foreign: map[string]bool{}}
 	var err error
@@ -87,7 +87,7 @@ func (a *Audit) Empty() bool {
 	return (a.noLog || begun) && len(a.lasts) == 0
 }
 
-// Rest checks what is left once the log was read, and adds to its report.
+// Rest checks the other tables after the log was read, and adds its faults to the report.
 func (a *Audit) Rest(ctx context.Context, r *ledger.Report) error {
 	a.report = r
 	for _, step := range []func(context.Context) error{a.chains, a.beyond, a.tiles, a.headFits, a.heldFits} {
@@ -112,7 +112,7 @@ func (a *Audit) problem(place string, fault ledger.Fault) {
 	a.report.Problems = append(a.report.Problems, ledger.Problem{Place: place, Index: -1, Fault: fault})
 }
 
-// writerName is a writer as a report names it: what a database holds is anything.
+// writerName is the name of a writer for a report. The database may contain any bytes, so it is escaped.
 func writerName(w string) string {
 	if len(w) > 64 || strings.Trim(w, "0123456789abcdef-") != "" {
 		return "of another form"
@@ -206,7 +206,7 @@ func (a *Audit) newer(ctx context.Context) error {
 	}
 }
 
-// step goes on by one link, and reports a gap before it.
+// step follows one link, and reports a gap before it.
 func (a *Audit) step(walks map[string]*walk, k sequence.Link) {
 	w := walks[k.Writer]
 	if w == nil {

@@ -102,16 +102,15 @@ func falls(hash, iri attest.Hash, validator string) []fall {
 	return []fall{{hash, ""}, {iri, validator}}
 }
 
-// A settlement is an attestation, or several, with everything that depends on
-// them, however indirectly.
+// A settlement is a set of attestations, with everything that depends on them, also
+// indirectly.
 type settlement struct {
 	nodes      map[int64]*node
 	dependants map[attest.Hash][]int64 // target → ids of nodes
 }
 
-// settle finds the status of roots and of all that depends on them: the least
-// one that their definition allows, so that a ring of attestations which depend
-// on each other stands unless something outside brings it down.
+// settle finds the status of roots and of everything that depends on them. Attestations that depend
+// on each other in a ring stay valid, unless an attestation outside the ring retracts one of them.
 func (t *tx) settle(ctx context.Context, roots []int64) (ground.Change, error) {
 	s := settlement{map[int64]*node{}, map[attest.Hash][]int64{}}
 	for next := roots; len(next) > 0; {
@@ -174,8 +173,8 @@ func (t *tx) grow(ctx context.Context, s *settlement, next []int64) ([]int64, er
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// fallen returns the targets that are known to be down: retracted themselves, or
-// attestations outside of s that do not stand. It marks the nodes that are
+// fallen returns the targets that are known to be retracted: by an event of their own, or as
+// attestations outside of s that are not valid. It marks the nodes that are
 // retracted.
 func (t *tx) fallen(ctx context.Context, s *settlement) ([]fall, error) {
 	asked := map[attest.Hash]bool{}
@@ -227,7 +226,7 @@ func (t *tx) fallen(ctx context.Context, s *settlement) ([]fall, error) {
 	return down, nil
 }
 
-// spread marks what depends on the targets that are down.
+// spread marks everything that depends on the retracted targets.
 func (s *settlement) spread(down []fall) {
 	for len(down) > 0 {
 		f := down[len(down)-1]

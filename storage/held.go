@@ -21,7 +21,7 @@ const (
 
 const heldColumns = `id, server, tool, principal, rule, code, call, digest, octets, at, until, state, decided, decider`
 
-// scanHeld reads heldColumns, and behind them what extra points to.
+// scanHeld reads heldColumns, and after them the columns for extra.
 func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 	var it hold.Item
 	var call, digest []byte
@@ -211,7 +211,7 @@ func (s *Store) SweepHeld(ctx context.Context, now, old time.Time, evidence func
 	return removed, err
 }
 
-// pendExpired stores the records of what expires with the transaction.
+// pendExpired stores the records of the items that expire in the transaction.
 func (t *tx) pendExpired(ctx context.Context, now time.Time, evidence func(hold.Item) ([]byte, error)) error {
 	var records [][]byte
 	err := t.query(ctx, func(r *sql.Rows) error {

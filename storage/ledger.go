@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
-// A Ledger is the log in a store, as sequence.Store asks.
+// A Ledger is the log in a store. It implements sequence.Store.
 type Ledger struct{ s *Store }
 
 var (
@@ -20,10 +20,10 @@ var (
 	_ ledger.Opener  = (*Ledger)(nil)
 )
 
-// Chain is the key that authenticates what waits.
+// Chain is the key that authenticates the records that wait.
 func (l *Ledger) Chain() *sequence.ChainKey { return l.s.chain }
 
-// Ledger returns the store's log, which ends with it.
+// Ledger returns the log of the store. It is closed with the store.
 func (s *Store) Ledger() *Ledger { return &Ledger{s} }
 
 // update is the update of the store without its lock: the condition on the row of the head
@@ -218,8 +218,8 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 	return next, nil
 }
 
-// unpend removes what waits under the given numbers, and nothing between them: what is
-// not yet committed may lie there.
+// unpend removes the waiting records with the given numbers, and no other: records between them
+// may not be committed yet.
 func (t *tx) unpend(ctx context.Context, done []int64) error {
 	slices.Sort(done)
 	for i := 0; i < len(done); {

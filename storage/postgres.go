@@ -63,7 +63,7 @@ func (e *postgresEngine) rebind(query string) string {
 	return b.String()
 }
 
-// lock takes a lock that readers do not mind, and that ends after the commit.
+// lock takes a lock that does not block readers, and that ends after the commit.
 func (*postgresEngine) lock(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, `LOCK TABLE feed IN EXCLUSIVE MODE`); err != nil {
 		return err

@@ -3,8 +3,8 @@
 // Package storage keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
 //
 // It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and
-// surface.Cache; its [Ledger] is a sequence.Store. What a change has to tell the log is
-// written with the change, in one transaction.
+// surface.Cache; its [Ledger] is a sequence.Store. The record of a change is stored with the
+// change, in one transaction.
 package storage
 
 import (
@@ -30,11 +30,11 @@ type Options struct {
 	Wait time.Duration
 	// Readers is the greatest number of connections that read; 0 stands for 8.
 	Readers int
-	// Chain authenticates records that wait for their signature; nil: a key that is no secret.
+	// Chain authenticates records that wait for their signature; nil: a key that is public.
 	Chain *sequence.ChainKey
-	// Cache is how many bytes of pages the connection that writes to an SQLite file
-	// keeps, as far as they are used; 0 stands for 64 MiB, which an import of a
-	// million attestations wants and a log that only grows does not.
+	// Cache bounds the bytes of pages that the writing connection of an SQLite file keeps in
+	// memory; 0 stands for 64 MiB. An import of a million attestations needs that much; a log,
+	// to which records are only added, does not.
 	Cache int
 }
 
@@ -92,20 +92,20 @@ type Store struct {
 
 var _ ground.Store = (*Store)(nil)
 
-// An engine is what SQLite and Postgres do differently.
+// An engine holds the differences between SQLite and Postgres.
 type engine interface {
-	// rebind writes the placeholders ? of query as the engine wants them.
+	// rebind spells the placeholders ? of query as the engine requires.
 	rebind(query string) string
 	// lock keeps every other writer out until tx ends, so that numbers that are
 	// assigned under it are committed in their order.
 	lock(ctx context.Context, tx *sql.Tx) error
-	// classify returns the error of package ground that err amounts to; whether
-	// it is worth trying again at once.
+	// classify returns the error of package ground that err means, and reports whether an
+	// immediate retry makes sense.
 	classify(err error) (sentinel error, again bool)
-	// compact empties what a deletion has left in the files; ground.ErrBusy where a
-	// reader keeps it from doing so.
+	// compact removes the remains of deleted rows from the files; ground.ErrBusy if a reader
+	// prevents it.
 	compact(ctx context.Context, db *sql.DB) error
-	// hasRuns reports whether there is a table of runs that wait for a worker.
+	// hasRuns reports whether the database has a table of runs that wait for a worker.
 	hasRuns() bool
 }
 
@@ -118,7 +118,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// fail makes an error of package ground of err.
+// fail turns err into an error of package ground.
 func (s *Store) fail(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -138,16 +138,18 @@ func (s *Store) fail(ctx context.Context, what string, err error) error {
 	if sentinel == nil {
 		sentinel = ground.ErrUnavailable
 	}
-	// The cause is the engine's: it may quote what is stored.
+	// The cause comes from the engine. It may quote stored text, and is not shown.
 	return &failure{what: what, sentinel: sentinel, cause: err}
 }
 
-// A failure says what failed, but keeps the engine's words to itself.
+// A failure says what failed. Its text does not contain the text of the engine's error, which may
+// quote stored data.
 type failure struct {
 	what            string
 	sentinel, cause error
 }
 
+// Error implements error.
 func (f *failure) Error() string {
 	reason := why(f.cause)
 	if reason == "" {
@@ -156,6 +158,7 @@ func (f *failure) Error() string {
 	return "store: " + f.what + ": " + reason
 }
 
+// Unwrap returns the errors that a caller may compare with.
 func (f *failure) Unwrap() []error { return []error{f.sentinel, f.cause} }
 
 // A tx is a transaction that writes.
@@ -164,8 +167,8 @@ type tx struct {
 	engine engine
 	stmts  map[string]*sql.Stmt
 	writer *writer
-	last   *sequence.Link // of the writer, which is held then; nil: nothing was pended
-	began  sequence.Link  // what last was at first
+	last   *sequence.Link // last link of the writer, whose lock tx holds then; nil: no record was added
+	began  sequence.Link  // last when tx began
 }
 
 func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {

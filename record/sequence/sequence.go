@@ -2,12 +2,14 @@
 
 // Package sequence appends waiting records to a log: the process that holds the lease of the log numbers, adds and signs them.
 //
-// Any number of processes may run a [Sequencer] on one store. One of them holds the
-// lease; the others look on, and take it over once its holder has shown no sign of
-// life for a while by their own clock: no clock is compared with another's. What a
-// former holder still does comes to nothing, since every integration checks the
-// number of the lease and the size of the log in its own transaction. The lease is
-// given back when nothing waits, so that an idle log costs no write.
+// Any number of processes may run a [Sequencer] on one store. One of them holds the lease.
+//
+//   - A holder raises a counter, the beat, with everything that it does. Another process takes the
+//     lease over when it has seen no new beat for [Options].TTL by its own clock. Clocks of different
+//     processes are never compared.
+//   - A process that has lost the lease without noticing it cannot change the log: every
+//     integration checks the number of the lease and the size of the log in its own transaction.
+//   - The holder gives the lease back when nothing waits, so that an idle log costs no write.
 package sequence
 
 import (
@@ -29,19 +31,19 @@ import (
 // Origin and Keys is its default.
 type Options struct {
 	Store  Store
-	Origin string // of a log that is yet to begin; "": another process begins it
+	Origin string // name of the log, if this process may begin it; "": another process begins it
 	Keys   Keys
-	Chain  *ChainKey // by which records that wait are checked; nil: they are not
+	Chain  *ChainKey // authenticates the records that wait; nil: they are not checked
 
-	Gather time.Duration // how long what has come waits for more; 200 ms
-	Poll   time.Duration // how often it is looked for what other processes have stored; 500 ms
-	TTL    time.Duration // how long a holder may show no sign of life; 3 s
-	batch  int           // records that are integrated at once; 2,048
+	Gather time.Duration // pause after a record, in which others may join its batch; 0 = 200 ms
+	Poll   time.Duration // pause between looks for records that other processes have stored; 0 = 500 ms
+	TTL    time.Duration // time without a beat after which the lease is taken over; 0 = 3 s
+	batch  int           // records in one integration; 0 = 2,048
 
-	// witness is told of every new checkpoint; it must not block. It may be nil.
+	// witness gets every new checkpoint. It must not block. It may be nil.
 	witness func(checkpoint []byte)
 
-	// Integrated is told what was added to the log, in order, each with its Statement.
+	// Integrated gets the records that were added to the log, in order, each with its Statement.
 	// It must not keep any of it. It may be nil.
 	Integrated func([]Entry)
 
@@ -60,27 +62,27 @@ type Keys interface {
 // ErrNoKey means that this process cannot sign for the log: another one has to.
 var ErrNoKey = errors.New("sequence: the log's key is not here")
 
-// ErrStored means that what is stored of the log does not fit its checkpoint. Nothing
-// is added to it: pellucid ledger verify says what is wrong.
+// ErrStored means that the stored log does not fit its checkpoint. No record is added to
+// it. pellucid ledger verify says what is wrong.
 var ErrStored = errors.New("sequence: the stored log does not fit its checkpoint")
 
-// maxBytes bounds what is read of a batch.
+// maxBytes bounds the bytes of a batch that are read at once.
 const maxBytes = 16 << 20
 
-// A Sequencer carries a log on. Its methods may be called at the same time.
+// A Sequencer adds records to a log. Its methods are safe for concurrent use.
 type Sequencer struct {
 	o      Options
 	holder string
 	wake   chan struct{}
 
-	turn chan struct{} // of what follows: one at a time
-	held *Head         // nil: the lease is not ours
+	turn chan struct{} // a lock of the members below, which a context can end
+	held *Head         // nil: this process does not hold the lease
 	tree *ledger.Tree  // of held
 	key  *ledger.Signer
 	idle time.Time // since when nothing waits
 	seen Head      // the lease of another process, and
 	at   time.Time // when it last changed
-	slow bool      // an integration has failed: look for what is known first
+	slow bool      // an integration has failed: look first for records that the log has already
 
 	size, integrated atomic.Int64
 	last             atomic.Int64 // when nothing waited last, Unix nanoseconds
@@ -105,7 +107,7 @@ func New(o Options) *Sequencer {
 	return s
 }
 
-// Wake says that something waits. It does not block.
+// Wake tells the Sequencer that a record waits. It does not block.
 func (s *Sequencer) Wake() {
 	select {
 	case s.wake <- struct{}{}:

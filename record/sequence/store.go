@@ -10,34 +10,34 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
-// A Store keeps a log and what waits to go into it. Its methods may be called at the
-// same time, also from several processes on one store; what they have done is durable
-// when they return nil.
+// A Store keeps a log and the records that wait for it. Its methods are safe for concurrent
+// use, also by several processes on one store. A change is durable when its method has
+// returned nil.
 type Store interface {
 	ledger.Source
 
-	// Add stores sealed records (ledger.Sealed.Bytes) that no other change goes with.
-	// One that is stored twice comes into the log once.
+	// Add stores sealed records (ledger.Sealed.Bytes) that belong to no other change.
+	// A record that is stored twice comes into the log once.
 	Add(ctx context.Context, records [][]byte) error
-	// Pending returns what waits, the oldest first, at most limit records and not much
-	// more than size bytes of them.
+	// Pending returns the records that wait, the oldest first: at most limit records, and not
+	// much more than size bytes.
 	Pending(ctx context.Context, limit, size int) ([]Pending, error)
 	// Waiting is how many records wait; at most limit are counted.
 	Waiting(ctx context.Context, limit int) (int, error)
 
-	// Head returns how far the log has come; ErrNoLog before Begin.
+	// Head returns the state of the log; ErrNoLog before Begin.
 	Head(ctx context.Context) (Head, error)
-	// Begin makes an empty log, unless there is one already.
+	// Begin makes an empty log, unless the store has one already.
 	Begin(ctx context.Context, origin, signer string) error
 	// Claim takes the lease for holder if the head is still as the caller has seen it,
 	// and returns the new one; ErrLost if it is not.
 	Claim(ctx context.Context, holder string, seen Head) (Head, error)
-	// Release gives the lease back, if it is still the caller's.
+	// Release gives the lease back, if the caller still holds it.
 	Release(ctx context.Context, held Head) error
-	// Known returns those of the ids that stand in the log, with their indices.
+	// Known returns the ids that the log contains, with their indices.
 	Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int64, error)
-	// Integrate carries the log on from the head that the caller holds, whole or not
-	// at all, and returns the new one. ErrLost: another process holds the lease by now.
+	// Integrate adds a batch to the log after the head that the caller holds, whole or not
+	// at all, and returns the new head. ErrLost: another process holds the lease by now.
 	Integrate(ctx context.Context, held Head, b *Batch) (Head, error)
 }
 
@@ -47,7 +47,7 @@ var (
 	ErrLost  = errors.New("sequence: another process writes to the log")
 )
 
-// A Head is how far a log has come and who carries it on.
+// A Head is the state of a log, and the process that holds its lease.
 type Head struct {
 	Origin     string
 	Signer     string // keyid of the key that signs the next record
@@ -55,7 +55,7 @@ type Head struct {
 	Checkpoint []byte // nil before the first
 	Holder     string // of the lease; "": no process
 	Fence      int64  // grows with every holder
-	Beat       int64  // grows with whatever a holder does
+	Beat       int64  // grows with everything that a holder does
 }
 
 // A Pending is a record that waits.
