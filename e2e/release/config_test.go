@@ -91,8 +91,10 @@ func TestBuiltAlike(t *testing.T) {
 	if want := "go build " + flags + " -o bin/pellucid " + b.Main + "\n"; !strings.Contains(read(t, "Makefile"), want) {
 		t.Errorf("the Makefile does not say %q", want)
 	}
-	if want := "CGO_ENABLED=0"; !slices.Contains(b.Env, want) {
-		t.Errorf("the environment of a build lacks %s", want)
+	for _, want := range []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=true"} {
+		if !slices.Contains(b.Env, want) {
+			t.Errorf("the environment of a build lacks %s", want)
+		}
 	}
 	if got := fmt.Sprint(b.Goos, b.Goarch); got != "[linux darwin windows] [amd64 arm64]" {
 		t.Errorf("built for %s", got)
@@ -271,5 +273,11 @@ func TestInstallPage(t *testing.T) {
 	}
 	if c.Sboms[0].Cmd != "cyclonedx-gomod" {
 		t.Errorf("SBOMs are written by %s", c.Sboms[0].Cmd)
+	}
+	workflow := read(t, ".github/workflows/release.yml")
+	for _, want := range []string{"make release-tools\n", "run: goreleaser release --clean\n", " dist/" + c.Checksum.NameTemplate + "\n", "checksums.txt.sigstore.json"} {
+		if !strings.Contains(workflow, want) {
+			t.Errorf("the workflow of a release does not say %q", want)
+		}
 	}
 }

@@ -152,9 +152,9 @@ ExecStart=/bin/sh /release/check.sh
 StandardOutput=file:/release/log
 StandardError=inherit
 TimeoutStartSec=10min
-SuccessAction=exit
+SuccessAction=exit-force
 SuccessActionExitStatus=0
-FailureAction=exit
+FailureAction=exit-force
 FailureActionExitStatus=1
 `
 	if err := os.WriteFile(unit, []byte(text), 0o644); err != nil {
