@@ -28,7 +28,7 @@ CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold 
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers vulnerabilities bin/systems release-tools release-check clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers vulnerabilities bin/systems release-tools release-check size clean
 
 all: test
 
@@ -111,6 +111,10 @@ bench-sessions: build
 surface-figures:
 	go test -count=1 -v -run '^(TestInspectReal|TestInspectCorpora|TestLintCorpora)$$' ./boundary/surface
 	go test -run '^$$' -bench '^BenchmarkInspect$$' -benchtime $(BENCHTIME) -count 4 ./boundary/surface
+
+# What the program is made of, by module, and whether it is as small as it was (linux/amd64).
+size:
+	go run ./cmd/pellucid-bench size --max-binary 46 --max-archive 17
 
 # How well the local classifier finds attacks of families that it has not seen, by family,
 # beside a list of phrases and what npm ships and runs; `make model` also writes its

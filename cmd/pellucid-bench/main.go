@@ -23,6 +23,7 @@ type cli struct {
 	Corpora  corporaCmd  `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
 	Train    trainCmd    `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
 	Sessions sessionsCmd `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
+	Size     sizeCmd     `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
 	Sources  sourcesCmd  `cmd:"" help:"Look every control token up again in the package that it was read from."`
 }
 

@@ -101,12 +101,12 @@ func (i *installation) held() string {
 	return item.ID
 }
 
-// TestReleaseFixtures writes the fixtures of the version that PELLUCID_RELEASE names, with the
+// TestReleaseFixtures writes the fixtures of the version that PELLUCID_RELEASE_FIXTURES names, with the
 // present program: a part of making a release.
 func TestReleaseFixtures(t *testing.T) {
-	version := os.Getenv("PELLUCID_RELEASE")
+	version := os.Getenv("PELLUCID_RELEASE_FIXTURES")
 	if version == "" {
-		t.Skip("PELLUCID_RELEASE names no version")
+		t.Skip("PELLUCID_RELEASE_FIXTURES names no version")
 	}
 	dir := filepath.Join(releases, version)
 	if err := os.MkdirAll(filepath.Join(dir, "reports"), 0o755); err != nil {
