@@ -228,7 +228,7 @@ func isHTTP(kind string) bool {
 }
 
 // checkURL reports whether a URL may have a secret in it, or is one of the client's
-// variables, of which nobody here knows, and why wrap would not take it.
+// variables, whose value is not known here, and why wrap would not take it.
 func checkURL(s string) (secret bool, why string) {
 	if strings.HasPrefix(s, "${") {
 		return true, ""

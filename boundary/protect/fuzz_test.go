@@ -87,3 +87,41 @@ func FuzzProtectYAML(f *testing.F) {
 		})
 	})
 }
+
+// FuzzRestore edits a protected file at will: undo of it fails, or leaves a file of the syntax, in
+// which every server that it calls restored is there.
+func FuzzRestore(f *testing.F) {
+	o := Options{Binary: binary, Ask: open}
+	never := func([]string, string) bool { return false }
+	records := map[Syntax]*record{}
+	formats := map[Syntax]Format{JSON: generic, TOML: tomlServers, YAML: Generic.of("x.yaml", nil)}
+	for syntax, src := range map[Syntax]string{JSON: two, TOML: twoTOML, YAML: twoYAML} {
+		after, servers, err := o.rewrite([]byte(src), formats[syntax], never)
+		if err != nil {
+			f.Fatal(err)
+		}
+		records[syntax] = newRecord("", syntax, []byte(src), servers)
+		f.Add(string(syntax), after)
+	}
+	f.Fuzz(func(t *testing.T, syntax string, src []byte) {
+		r := records[Syntax(syntax)]
+		if r == nil {
+			return
+		}
+		for _, force := range []bool{false, true} {
+			after, servers, err := r.restore(src, force)
+			if err != nil {
+				continue
+			}
+			u, err := parse(after, r.Syntax, true)
+			if err != nil {
+				t.Fatalf("%q became %q: %v", src, after, err)
+			}
+			for _, s := range servers {
+				if s.Action == Restored && u.find(s.At, s.Name) == nil {
+					t.Fatalf("%q became %q: no %s", src, after, s.Name)
+				}
+			}
+		}
+	})
+}

@@ -232,7 +232,7 @@ func wrapFormat(path string, err error) error {
 func (c *Change) Apply() error {
 	back := func() {}
 	if c.record != nil && c.changes() && len(c.record.Entries) > 0 {
-		// First, so that at no time a file is changed that nobody can restore.
+		// First, so that no file is ever changed that cannot be restored.
 		var err error
 		if back, err = c.opt.writeRecord(c.record); err != nil {
 			return err

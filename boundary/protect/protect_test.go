@@ -187,7 +187,9 @@ func TestUndoLater(t *testing.T) {
 			want: two[:strings.Index(two, ",\n  \"b\"")] + "}}"},
 		{name: "another value", edit: func(s string) string { return strings.Replace(s, `"v"`, `"w"`, 1) },
 			want: strings.Replace(two, `"v"`, `"w"`, 1)},
-		{name: "another header", edit: func(s string) string { return strings.Replace(s, `"1"`, `"2"`, 1) }, edited: true, forced: two},
+		{name: "another header", edit: func(s string) string { return strings.Replace(s, `"1"`, `"2"`, 1) }, want: strings.Replace(two, `"1"`, `"2"`, 1)},
+		{name: "another URL", edit: func(s string) string { return strings.Replace(s, "b.example", "c.example", 1) }, edited: true, forced: two},
+		{name: "a variable more", edit: func(s string) string { return strings.Replace(s, `"1"`, `"1", "B": "2"`, 1) }, edited: true, forced: two},
 		{name: "another command", edit: func(s string) string { return strings.Replace(s, `"srv"`, `"other"`, 1) }, want: strings.Replace(two, `"srv"`, `"other"`, 1)},
 		{name: "put back by hand", edit: func(string) string { return reformat(two) }, want: two},
 		{name: "broken", edit: func(s string) string { return s[1:] }, garbage: true, forced: two},
@@ -288,7 +290,7 @@ func TestAgain(t *testing.T) {
 func TestEditedSurvivesAgain(t *testing.T) {
 	o, path := options(t), write(t, two)
 	protect(t, o, path)
-	edited := strings.Replace(read(t, path), `"b": {`, `"c": {"command": "c"}, "b": {"x": 1, `, 1)
+	edited := strings.Replace(strings.Replace(read(t, path), `"b": {`, `"c": {"command": "c"}, "b": {`, 1), "b.example", "x.example", 1)
 	if err := os.WriteFile(path, []byte(edited), 0o640); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ type remote struct {
 	address *node
 	secret  bool  // the URL may hold a secret
 	headers *node // nil: none
-	holder  *node // has headers as a member; nil: there is none
+	holder  *node // has headers as a member; nil if no object does
 	env     *node
 
 	front     []string

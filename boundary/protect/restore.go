@@ -113,7 +113,10 @@ func (u *undoing) edits(force bool) (edits []splice, ok bool) {
 	case u.equals(u.Before, u.Was):
 		return nil, false
 	}
-	return u.unwrap()
+	if edits, ok = u.unwrap(); ok {
+		return edits, true
+	}
+	return u.unwrapRemote()
 }
 
 // equals reports whether the entry has a value now, given as it stood in the file, and, of a
@@ -276,7 +279,7 @@ func (u *undoing) unwrapped(edits []splice, words []*node) bool {
 	return u.t.root.sameBut(after.root, map[*node]*node{u.v: is})
 }
 
-// without removes a member of v with the comma before it; ok is false if there is none.
+// without removes a member of v with the comma before it; ok is false if there is no comma.
 func without(t *text, v, value *node) (gone splice, ok bool) {
 	m := v.holding(value)
 	if m == nil {

@@ -38,6 +38,25 @@ extensions:
       A: "1"
 `
 
+const tokenTOML = `[mcp_servers.b]
+url = "https://b.example/mcp" # here
+bearer_token_env_var = "TOKEN"
+`
+
+const secretTOML = `[mcp_servers.b]
+url = "https://b.example/mcp?key=s3cret"
+tool_timeout_sec = 3
+`
+
+const envsYAML = `extensions:
+  b:
+    type: sse
+    uri: https://b.example/mcp # here
+    headers: {A: "1"}
+    envs:
+      B: "2"
+`
+
 // rewritten is a file as a client writes it that decodes and encodes all of it.
 func rewritten(t *testing.T, path, s string) string {
 	t.Helper()
@@ -95,8 +114,15 @@ func TestUndoLines(t *testing.T) {
 		{"more arguments", "c.toml", twoTOML, replace(`"x"]`, `"x", '--more']`), strings.Replace(twoTOML, `["x"]`, `["x", '--more']`, 1), ""},
 		{"another server", "c.toml", twoTOML, replace("# mine", "# mine\n[mcp_servers.c]\ncommand='c'"), strings.Replace(twoTOML, "# mine", "# mine\n[mcp_servers.c]\ncommand='c'", 1), ""},
 		{"one replaced", "c.toml", twoTOML, replace(binary+`" # a`, `mine" # a`), strings.Replace(twoTOML, `"srv" # a`+"\nargs = [\"x\"]", "\"mine\" # a\nargs = [\"wrap\", \"--name\", \"a\", \"--\", \"srv\", \"x\"]", 1), "a"},
-		{"a header changed", "c.toml", twoTOML, replace(`"1"`, `"2"`), strings.Replace(twoTOML, "url = \"https://b.example/mcp\"\nhttp_headers = {A = \"1\"}",
-			"command = \"/opt/pellucid\"\nargs = [\"wrap\", \"--name\", \"b\", \"--url\", \"https://b.example/mcp\", \"--header\", \"A=env:PELLUCID_HEADER_A\"]\nenv = {PELLUCID_HEADER_A = \"2\"}", 1), "b"},
+		{"a header changed", "c.toml", twoTOML, replace(`"1"`, `"2"`), strings.Replace(twoTOML, `"1"`, `"2"`, 1), ""},
+		{"a remote disabled", "c.toml", twoTOML, func(s string) string { return s + "enabled = false\n" }, twoTOML + "enabled = false\n", ""},
+		{"a token's variable", "c.toml", tokenTOML, func(s string) string { return s + "enabled = false\n" }, tokenTOML + "enabled = false\n", ""},
+		{"a secret URL", "c.toml", secretTOML, replace("s3cret", "0ther"), strings.Replace(secretTOML, "s3cret", "0ther", 1), ""},
+		{"the URL changed", "c.toml", twoTOML, replace("b.example", "c.example"), strings.Replace(twoTOML, "url = \"https://b.example/mcp\"\nhttp_headers = {A = \"1\"}",
+			"command = \"/opt/pellucid\"\nargs = [\"wrap\", \"--name\", \"b\", \"--url\", \"https://c.example/mcp\", \"--header\", \"A=env:PELLUCID_HEADER_A\"]\nenv = {PELLUCID_HEADER_A = \"1\"}", 1), "b"},
+		{"a header changed", "c.yaml", twoYAML, replace(`PELLUCID_HEADER_A: "1"`, `PELLUCID_HEADER_A: "2"`), strings.Replace(twoYAML, `"1"`, `"2"`, 1), ""},
+		{"a remote disabled", "c.yaml", twoYAML, func(s string) string { return s + "    enabled: false\n" }, twoYAML + "    enabled: false\n", ""},
+		{"a remote with variables", "c.yaml", envsYAML, func(s string) string { return s + "    enabled: false\n" }, envsYAML + "    enabled: false\n", ""},
 		{"put back by hand", "c.toml", twoTOML, func(string) string { return strings.ReplaceAll(twoTOML, `"srv"`, `'srv'`) }, strings.ReplaceAll(twoTOML, `"srv"`, `'srv'`), ""},
 		{"written anew", "c.toml", twoTOML, nil, twoTOML, ""},
 		{"another member", "c.yaml", twoYAML, replace("# a", "# a\n    enabled: false"), strings.Replace(twoYAML, "# a", "# a\n    enabled: false", 1), ""},

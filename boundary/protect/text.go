@@ -150,7 +150,7 @@ func (h holder) items() (out []item) {
 	return out
 }
 
-// find is the entry of that name below the objects of at; nil if there is none, or, in a list,
+// find is the entry of that name below the objects of at; nil if it is not found, or, in a list,
 // more than one.
 func (t *text) find(at []string, name string) *node {
 	n := t.root

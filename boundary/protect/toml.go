@@ -184,8 +184,8 @@ func (r *tomlReader) assign(table *node, e *unstable.Node) (path, keys []*node, 
 	return path, keys, nil
 }
 
-// valueOf makes a node of a value. Where a list or an inline table stands is known to the
-// caller alone, and to nobody where it is an element of a list.
+// valueOf makes a node of a value. Only the caller knows where a list or an inline table stands;
+// the place of one that is an element of a list is not known.
 func (r *tomlReader) valueOf(v *unstable.Node) (*node, error) {
 	n := &node{kind: '0', start: int(v.Raw.Offset), end: int(v.Raw.Offset + v.Raw.Length), text: string(v.Data), flow: true}
 	switch v.Kind {
