@@ -21,6 +21,7 @@ type heldAudit struct {
 	first time.Time // of the log's records: rows from before were held without evidence
 }
 
+// A heldRow is an item of the queue as the audit has read it.
 type heldRow struct {
 	hold.Item      // without Body
 	bad       bool // the row cannot be that of an item

@@ -240,6 +240,7 @@ func (s *settlement) spread(down []fall) {
 	}
 }
 
+// commitStatus stores each status that has changed, and counts the attestations of their claims again.
 func (t *tx) commitStatus(ctx context.Context, s *settlement) (ground.Change, error) {
 	var change ground.Change
 	claims := map[int64]bool{}

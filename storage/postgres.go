@@ -44,6 +44,7 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 	return s, nil
 }
 
+// A postgresEngine is an engine for a Postgres database.
 type postgresEngine struct {
 	rebound sync.Map // string → string
 }

@@ -146,6 +146,8 @@ func (p *putting) load(ctx context.Context) error {
 	return nil
 }
 
+// loadPart loads what the store has for a part of the batch: attestations with the same hash, the same
+// text or a similar one (by skeleton), and the claims.
 func (p *putting) loadPart(ctx context.Context, part []ground.Record) error {
 	keys := func(of func(*ground.Record) attest.Hash) []any {
 		out := make([]any, len(part))

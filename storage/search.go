@@ -53,6 +53,8 @@ func (s *Store) Search(ctx context.Context, q ground.Query) (ground.Hits, error)
 	return hits, s.fail(ctx, "search", err)
 }
 
+// search finds the claims with the words of a question, and ranks them by BM25. It looks at a bounded
+// number of claims for each word, the newest first.
 func (s *Store) search(ctx context.Context, q ground.Query) (ground.Hits, error) {
 	limit := q.Limit
 	if limit <= 0 {

@@ -85,6 +85,7 @@ func (s *Store) failOpen(ctx context.Context, err error) error {
 	return s.fail(ctx, "open", err)
 }
 
+// A sqliteEngine is an engine for one SQLite file.
 type sqliteEngine struct{}
 
 func (sqliteEngine) rebind(query string) string { return query }

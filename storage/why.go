@@ -75,6 +75,7 @@ func Reason(err error) string {
 	return "failing"
 }
 
+// whySQLite says in words for the operator what an error code of SQLite means; "" for other codes.
 func whySQLite(code int) string {
 	switch code & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
@@ -95,6 +96,7 @@ func whySQLite(code int) string {
 	return ""
 }
 
+// whyPostgres says in words for the operator what an error code of Postgres means; "" for other codes.
 func whyPostgres(code string) string {
 	switch {
 	case strings.HasPrefix(code, "28"):

@@ -181,6 +181,7 @@ func closeAll(list []*upstream) {
 	work.Wait()
 }
 
+// check reports every fault of a list of servers.
 func check(servers []Server) error {
 	var errs []error
 	names, prefixes := map[string]bool{}, map[string]string{}

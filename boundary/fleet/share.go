@@ -76,6 +76,7 @@ const maxLate = 1024
 // tell sends the server a message to which no answer is expected.
 func (s *share) tell(out *wire.Message) { s.late.put(out, maxLate) }
 
+// session returns a new session on the shared connection. It ends at once if the connection has ended.
 func (s *share) session() *sharer {
 	c := &sharer{s: s, level: -1}
 	c.queue.hand = func(m *wire.Message) { c.message(m) }

@@ -277,6 +277,8 @@ func (u *union) request(m *wire.Message) error {
 	return u.dispatch(t, m)
 }
 
+// dispatch gives a request of the client to the part of the union that answers it: the union itself, all
+// servers (lists), or the one server that the tool, prompt, URI or task belongs to.
 func (u *union) dispatch(t *turn, m *wire.Message) error {
 	if u.era == wire.Legacy && m.Method != mcpmsg.Ping && !u.greeted(m) {
 		m.Release()

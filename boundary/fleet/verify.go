@@ -49,6 +49,7 @@ func (f *Fleet) Cut(name string) {
 	}
 }
 
+// cut ends the sessions of the server, and the connection that they share.
 func (c *condition) cut() {
 	c.mu.Lock()
 	end := c.end
@@ -104,6 +105,7 @@ func (f *Fleet) Probe(ctx context.Context, name string, talk func(context.Contex
 	return err
 }
 
+// verify checks the server, unless it has no check, and keeps the outcome as its state.
 func (u *upstream) verify(ctx context.Context) error {
 	if u.Verify == nil {
 		return nil

@@ -208,6 +208,7 @@ func (c *Conn) step(f func(now time.Time)) (down, up []item) {
 	return down, up
 }
 
+// tick lets the translator do what is due, and queues the messages that it makes.
 func (c *Conn) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -83,6 +83,8 @@ func titles(e *strictjson.Edits, list strictjson.Value) {
 	}
 }
 
+// toolResult edits the result of a call so that a client of an older revision can read it; false if that
+// is not possible.
 func toolResult(e *strictjson.Edits, version string, r strictjson.Value) bool {
 	content := r.Get("content")
 	if content.Exists() && content.Kind() != '[' {

@@ -34,6 +34,8 @@ type toLegacy struct {
 	level     int            // the log level that was set at the server; -1 = none
 }
 
+// A phase is how far the handshake with the server has come: fresh (not begun), greeting (initialize
+// is under way; requests wait in held) or ready.
 type phase uint8
 
 const (
@@ -65,6 +67,9 @@ func newToLegacy(s *sides) *toLegacy {
 		exchanges: map[string]*exchange{}, listens: map[wire.ID]*subscription{}, uris: map[string]int{}}
 }
 
+// client takes a message of the client. A modern client is recognised by the _meta of its requests. A
+// legacy client may use the same connection: once it has sent initialize (native), its messages pass
+// unchanged.
 func (t *toLegacy) client(out *wire.Message, now time.Time) {
 	switch {
 	case out.Kind == wire.Request && isOwn(out.ID):
@@ -99,6 +104,8 @@ func (t *toLegacy) initialize(out *wire.Message) {
 	}
 }
 
+// modern takes a request of a modern client. The first one begins the handshake with the server, in
+// the name of this client.
 func (t *toLegacy) modern(m *wire.Message, now time.Time) {
 	if m.Parse() != nil {
 		t.fail(m.ID, errParams)
@@ -209,6 +216,8 @@ func (t *toLegacy) request(m *wire.Message, now time.Time) {
 	t.forward(m, 0, now)
 }
 
+// forward sends a request of a modern client to the server as a new call: without the members of _meta
+// that only the modern era has, and after the log level that it asks for.
 func (t *toLegacy) forward(m *wire.Message, rounds int, now time.Time) {
 	if t.byClient[m.ID] != nil {
 		t.fail(m.ID, errID)
@@ -264,6 +273,7 @@ func (t *toLegacy) detach(k *call) {
 	k.client = wire.ID{}
 }
 
+// forget ends a call, and frees its ids and its progress token.
 func (t *toLegacy) forget(k *call) {
 	t.detach(k)
 	delete(t.calls, k.id)
@@ -273,6 +283,7 @@ func (t *toLegacy) forget(k *call) {
 	t.dropResult(k)
 }
 
+// notification takes a notification of the client.
 func (t *toLegacy) notification(out *wire.Message, now time.Time) {
 	switch {
 	case t.phase == greeting:
@@ -317,6 +328,8 @@ func (t *toLegacy) abandon(k *call, f *fault) {
 	t.forget(k)
 }
 
+// tick ends what has waited too long: requests to the server, calls whose client has not come back with
+// input, and requests of the server that no client could be asked.
 func (t *toLegacy) tick(now time.Time) {
 	t.overdue(now)
 	for _, x := range t.exchanges {
@@ -336,6 +349,7 @@ func (t *toLegacy) tick(now time.Time) {
 	t.orphans = live
 }
 
+// pending returns when tick has work next; the zero time if there is no such work.
 func (t *toLegacy) pending() time.Time {
 	due := t.nextDue()
 	for _, x := range t.exchanges {

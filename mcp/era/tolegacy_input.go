@@ -40,6 +40,10 @@ const (
 	orphanWait  = time.Hour // never longer than hold
 )
 
+// serverRequest takes a request of the server, such as an elicitation. A modern client cannot get
+// requests. So the request becomes input that a call needs: the call is answered with
+// "input_required", and the client sends it again with its answers. A request that belongs to no call
+// waits as an orphan for the next call.
 func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
 	if t.native {
 		if !m.Related.IsZero() {
@@ -79,6 +83,8 @@ func (t *toLegacy) serverRequest(m *wire.Message, now time.Time) {
 	}
 }
 
+// newAsk turns a request of the server into an input request; nil if the modern era has none of this
+// kind.
 func (t *toLegacy) newAsk(m *wire.Message) *ask {
 	switch m.Method {
 	case mcpmsg.Elicit, mcpmsg.ListRoots, mcpmsg.Sample:
@@ -177,6 +183,8 @@ func (t *toLegacy) put(k *call, now time.Time) {
 	t.inputRequired(id, x)
 }
 
+// newExchange makes an exchange for the request m, whose retry has to bring answers to asks; nil if too
+// many calls wait already, or this one has been asked too often.
 func (t *toLegacy) newExchange(m *wire.Message, asks []*ask, rounds int, now time.Time) *exchange {
 	if len(t.exchanges) >= t.o.parked || rounds >= t.o.rounds {
 		return nil
@@ -193,6 +201,7 @@ func (t *toLegacy) newExchange(m *wire.Message, asks []*ask, rounds int, now tim
 	return x
 }
 
+// inputRequired answers the request id with the input that exchange x needs.
 func (t *toLegacy) inputRequired(id wire.ID, x *exchange) {
 	dst := []byte(`{"resultType":"input_required","inputRequests":{`)
 	for i := range len(x.asks) {

@@ -26,6 +26,8 @@ const (
 	maxURI     = 8 << 10
 )
 
+// listen begins a subscription of a modern client. It subscribes to each resource at the server, as far
+// as the server declares that it can.
 func (t *toLegacy) listen(m *wire.Message, now time.Time) {
 	filter := m.Params.Get("notifications")
 	wanted := filter.Get("resourceSubscriptions")
@@ -158,6 +160,8 @@ func (t *toLegacy) changed(m *wire.Message) {
 	m.Release()
 }
 
+// wants reports whether the subscription asks for a notification of that method about uri. exact: only
+// uri itself counts, and not what lies below it.
 func (l *subscription) wants(method, uri string, exact bool) bool {
 	switch method {
 	case mcpmsg.ToolsChanged:
@@ -176,6 +180,7 @@ func (l *subscription) wants(method, uri string, exact bool) bool {
 	return false
 }
 
+// changedFor passes the notification m to the client of a subscription, with its id.
 func (t *toLegacy) changedFor(l *subscription, m *wire.Message) {
 	if !m.Params.Exists() {
 		t.notify(m.Method, append(append([]byte(`{"_meta":`), subscriptionMeta(l.id)...), '}'), l.id)

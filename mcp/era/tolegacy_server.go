@@ -11,6 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
+// server takes a message of the server.
 func (t *toLegacy) server(m *wire.Message, now time.Time) {
 	switch m.Kind {
 	case wire.Request:
@@ -22,6 +23,8 @@ func (t *toLegacy) server(m *wire.Message, now time.Time) {
 	}
 }
 
+// response takes an answer of the server: to a request of this package, to a call, or to a request of a
+// legacy client. The answer to a call whose client is being asked for input is kept until the retry.
 func (t *toLegacy) response(m *wire.Message, now time.Time) {
 	k := t.calls[m.ID]
 	switch {
@@ -67,6 +70,8 @@ func (t *toLegacy) finish(k *call, m *wire.Message, id wire.ID) {
 	k.msg.Release()
 }
 
+// finishError gives the client, which waits as id, the error that the server has answered k with. Where
+// the eras have different codes, it changes the code.
 func (t *toLegacy) finishError(k *call, m *wire.Message, id wire.ID) {
 	code, _ := m.Error.Get("code").Int64()
 	switch {
@@ -82,6 +87,8 @@ func (t *toLegacy) finishError(k *call, m *wire.Message, id wire.ID) {
 	}
 }
 
+// violation takes bytes of the server that are not an acceptable message. If they have the id of a
+// request, that request is answered with an error.
 func (t *toLegacy) violation(v *wire.Violation, now time.Time) {
 	k := t.calls[v.ID]
 	e := t.errands[v.ID]
@@ -105,6 +112,7 @@ func (t *toLegacy) violation(v *wire.Violation, now time.Time) {
 	t.down = append(t.down, item{v: v})
 }
 
+// serverNotification takes a notification of the server.
 func (t *toLegacy) serverNotification(m *wire.Message) {
 	if t.native && len(t.calls) == 0 && len(t.listens) == 0 {
 		t.pass(m)
@@ -149,6 +157,7 @@ func (t *toLegacy) related(m *wire.Message) *call {
 	return k
 }
 
+// progress passes a progress message on, with the token that the client has chosen.
 func (t *toLegacy) progress(m *wire.Message) {
 	token := m.Params.Get("progressToken")
 	k := t.byToken[string(token.Raw())]

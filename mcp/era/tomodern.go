@@ -54,6 +54,8 @@ func newToModern(s *sides) *toModern {
 		listens: map[wire.ID]*stream{}, byURI: map[string]*stream{}, meta: requestMeta{caps: []byte("{}")}}
 }
 
+// client takes a message of the client. A modern client may use the same connection: its requests pass
+// unchanged.
 func (t *toModern) client(m *wire.Message, now time.Time) {
 	switch {
 	case m.Kind == wire.Request && isOwn(m.ID):
@@ -71,6 +73,8 @@ func (t *toModern) client(m *wire.Message, now time.Time) {
 	}
 }
 
+// legacy takes a request of a legacy client. Some have no counterpart in the modern era and are
+// answered here; the others become requests of the modern era.
 func (t *toModern) legacy(m *wire.Message, now time.Time) {
 	switch m.Method {
 	case mcpmsg.Initialize:
@@ -88,6 +92,8 @@ func (t *toModern) legacy(m *wire.Message, now time.Time) {
 	}
 }
 
+// initialize takes the initialize of a legacy client. It asks the server by server/discover, and makes the
+// answer of that.
 func (t *toModern) initialize(m *wire.Message, now time.Time) {
 	if t.hello != nil || t.version != "" {
 		t.fail(m.ID, errAgain)
@@ -150,6 +156,8 @@ func (t *toModern) welcome() {
 	t.answer(m.ID, append(dst, '}'))
 }
 
+// setLevel keeps the log level, which then goes with every request: the modern era has no request for
+// it.
 func (t *toModern) setLevel(m *wire.Message) {
 	level := mcpmsg.LevelOf(m.Params.Get("level").Text())
 	switch {
@@ -211,6 +219,7 @@ func (t *toModern) forget(k *round) {
 	}
 }
 
+// notification takes a notification of the client.
 func (t *toModern) notification(out *wire.Message, now time.Time) {
 	switch {
 	case out.Method == mcpmsg.Initialized && t.version != "":
@@ -226,6 +235,7 @@ func (t *toModern) notification(out *wire.Message, now time.Time) {
 	}
 }
 
+// cancelled takes a cancellation of the client.
 func (t *toModern) cancelled(m *wire.Message) {
 	if m.Parse() != nil {
 		return
@@ -243,6 +253,7 @@ func (t *toModern) cancelled(m *wire.Message) {
 	t.forget(k)
 }
 
+// server takes a message of the server.
 func (t *toModern) server(m *wire.Message, now time.Time) {
 	switch m.Kind {
 	case wire.Request:
@@ -256,6 +267,7 @@ func (t *toModern) server(m *wire.Message, now time.Time) {
 	}
 }
 
+// response takes an answer of the server.
 func (t *toModern) response(m *wire.Message, now time.Time) {
 	k := t.calls[m.ID]
 	switch {
@@ -326,6 +338,8 @@ func (t *toModern) finishError(k *round, m *wire.Message) {
 	t.change(m, &e, k.client)
 }
 
+// violation takes bytes of the server that are not an acceptable message. If they have the id of a
+// request, that request is answered with an error.
 func (t *toModern) violation(v *wire.Violation, now time.Time) {
 	k, e, l := t.calls[v.ID], t.errands[v.ID], t.listens[v.ID]
 	switch {
@@ -348,6 +362,8 @@ func (t *toModern) violation(v *wire.Violation, now time.Time) {
 	t.down = append(t.down, item{v: v})
 }
 
+// tick repeats requests that the server has put off, opens subscriptions again that have ended, and ends
+// requests that have waited too long.
 func (t *toModern) tick(now time.Time) {
 	t.overdue(now)
 	for _, k := range t.shed {
@@ -367,6 +383,7 @@ func (t *toModern) tick(now time.Time) {
 	}
 }
 
+// pending returns when tick has work next; the zero time if there is no such work.
 func (t *toModern) pending() time.Time {
 	due := t.nextDue()
 	for _, k := range t.shed {

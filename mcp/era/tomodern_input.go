@@ -189,6 +189,8 @@ func (t *toModern) retry(k *round) {
 	t.modern(k, k.msg, &e)
 }
 
+// serverNotification takes a notification of the server: of a subscription that this package has opened,
+// or of a request under way.
 func (t *toModern) serverNotification(m *wire.Message, now time.Time) {
 	if l := t.streamOf(m); l != nil {
 		t.heard(l, m, now)

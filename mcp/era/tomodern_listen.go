@@ -63,6 +63,8 @@ func (t *toModern) reopen(l *stream, now time.Time) {
 	t.open(l, now)
 }
 
+// subscribe takes resources/subscribe of a legacy client. Each URI gets a subscription of its own at the
+// server, and the request is answered when the server has acknowledged it.
 func (t *toModern) subscribe(m *wire.Message, now time.Time) {
 	uri := clone(m.Params.Get("uri"))
 	l := t.byURI[uri]

@@ -25,6 +25,9 @@ type undecided struct {
 
 var _ translator = (*undecided)(nil)
 
+// client takes a message of the client. The first request decides what to ask the server: the initialize
+// of a legacy client goes to the server as it is; before the first request of a modern client the
+// server is asked server/discover. Requests that come meanwhile wait.
 func (u *undecided) client(out *wire.Message, now time.Time) {
 	switch {
 	case u.first != nil && u.legacy: // its client speaks like the server so far
@@ -71,6 +74,7 @@ func (u *undecided) discovery() []byte {
 	return r.alone()
 }
 
+// server takes a message of the server. Its answer to the first request says which era it speaks.
 func (u *undecided) server(m *wire.Message, now time.Time) {
 	switch {
 	case u.settle(m, now):
@@ -195,6 +199,7 @@ func (u *undecided) again(now time.Time) {
 	}
 }
 
+// violation takes bytes of the server that are not an acceptable message.
 func (u *undecided) violation(v *wire.Violation, now time.Time) {
 	if e := u.errands[v.ID]; e != nil {
 		delete(u.errands, v.ID)

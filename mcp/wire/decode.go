@@ -124,6 +124,7 @@ type members struct {
 	version, id, method, params, result, err strictjson.Value
 }
 
+// shape reads the members of the object at root, and checks that they make one of the four shapes.
 func shape(doc *strictjson.Doc, root strictjson.Value) (*Message, *Violation) {
 	if root.Kind() == '[' {
 		return nil, &Violation{Code: CodeInvalid, Reason: "a batch, which this revision does not have"}

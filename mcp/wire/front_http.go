@@ -74,6 +74,7 @@ func (x *exchange) declared() *rejection {
 	return nil
 }
 
+// post takes a POST: it reads and decodes the body, and hands the message on.
 func (x *exchange) post() {
 	defer x.letGo()
 	bad := x.declared()
@@ -194,6 +195,8 @@ func (x *exchange) claims(m *Message) *rejection {
 // just about to end.
 const attempts = 3
 
+// modern takes a message of a modern client. All requests of a principal go to one session; each answer
+// comes back on the stream of its own request.
 func (x *exchange) modern(m *Message) {
 	asked := m.ID
 	if m.Kind != Request && m.Kind != Notification {

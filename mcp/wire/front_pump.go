@@ -27,6 +27,8 @@ type pump struct {
 // retryWait is what a legacy client is asked to wait before it comes again.
 const retryWait = "retry: 1000\n"
 
+// run writes events until the stream has ended, the client is gone, or another request takes the stream
+// over.
 func (p *pump) run() {
 	defer p.rc.SetWriteDeadline(time.Time{}) // the server's own rule again
 	defer p.st.release(p.turn)

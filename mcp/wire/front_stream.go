@@ -37,6 +37,7 @@ type stream struct {
 	dead     bool // its reader is gone for good
 }
 
+// A frontEvent is one event of a stream, which waits to be written or is kept for a client that comes back.
 type frontEvent struct {
 	no   int64
 	m    *Message
@@ -76,6 +77,8 @@ func (st *stream) signal() {
 	}
 }
 
+// push adds a message to the stream as an event, and wakes its reader. Where the memory for waiting
+// messages is full, an answer becomes an error, and any other message is lost.
 func (st *stream) push(m *Message) {
 	if st.dead {
 		if !m.answers() {

@@ -180,6 +180,7 @@ func (c *HTTP) begin(f func()) bool {
 	return true
 }
 
+// launch sends a request in a goroutine of its own, which reads the answer.
 func (c *HTTP) launch(ctx context.Context, m *Message) error {
 	select {
 	case c.room <- struct{}{}:

@@ -42,6 +42,7 @@ func (lr *lineReader) next() (line, owned []byte, err error) {
 // trimEnd drops the white space around a message: CRLF, and what some servers put before.
 func trimEnd(b []byte) []byte { return bytes.Trim(b, " \t\r") }
 
+// cut returns the next line that is complete in the buffer.
 func (lr *lineReader) cut() (line, owned []byte, err error) {
 	for {
 		if i := bytes.IndexByte(lr.buf[lr.scanned:], '\n'); i >= 0 {
