@@ -3,6 +3,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -67,7 +68,7 @@ func FindMetadata(ctx context.Context, client *http.Client, issuer string, loopb
 		InsertWellKnown(u, oidc),
 		strings.TrimSuffix(issuer, "/") + oidc,
 	}
-	var last error
+	var unfit, missing error // a document that is there says more than one that is not
 	for i, place := range places {
 		if i > 0 && place == places[i-1] {
 			continue // an issuer without a path
@@ -77,10 +78,12 @@ func FindMetadata(ctx context.Context, client *http.Client, issuer string, loopb
 			if err = take(doc); err == nil {
 				return nil
 			}
+			unfit = cmp.Or(unfit, err)
+			continue
 		}
-		last = err
+		missing = cmp.Or(missing, err)
 	}
-	return last
+	return cmp.Or(unfit, missing)
 }
 
 // jwksURI reads authorization server metadata. It must be that of the issuer

@@ -45,7 +45,7 @@ func (c *challenge) read(h string) {
 		}
 		bearer := strings.EqualFold(scheme, "Bearer")
 		c.bearer = bearer
-		h = strings.TrimLeft(rest, " \t")
+		h = skip(rest)
 		for h != "" {
 			name, value, rest, ok := parameter(h)
 			if !ok {

@@ -30,7 +30,8 @@ import (
 //
 // A file is "pellucid-login/1 PLACE\n", where PLACE is keychain or file, and an age file of JSON.
 type Store struct {
-	dir *state.Dir
+	dir   *state.Dir
+	write func(dir *state.Dir, name string, b []byte) error
 
 	mu   sync.Mutex
 	keys map[Place]string // identities that were read
@@ -62,7 +63,9 @@ var (
 )
 
 // OpenStore returns the store of a state directory. It reads and makes nothing yet.
-func OpenStore(dir *state.Dir) *Store { return &Store{dir: dir, keys: map[Place]string{}} }
+func OpenStore(dir *state.Dir) *Store {
+	return &Store{dir: dir, write: (*state.Dir).Write, keys: map[Place]string{}}
+}
 
 // fileName is the name of the file of a login: it tells nothing of the server or the principal.
 func fileName(server, principal string) string {
@@ -163,7 +166,7 @@ func (s *Store) put(dir *state.Dir, l *Login, place Place) error {
 	if err != nil {
 		return failed("the login cannot be encrypted", nil)
 	}
-	return dir.Write(fileName(l.Server, l.Principal)+suffix, append([]byte(magic+string(place)+"\n"), plain...))
+	return s.write(dir, fileName(l.Server, l.Principal)+suffix, append([]byte(magic+string(place)+"\n"), plain...))
 }
 
 // Remove removes a login. One whose key is lost is removed too.
