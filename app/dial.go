@@ -36,7 +36,7 @@ func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called strin
 		of := credentials
 		credentials = func(owner string) wire.Credentials { return of(principalID(owner)) }
 	}
-	return fleet.URL(s.Transport, s.URL.Reveal(), wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true,
+	return fleet.URL(s.Transport, s.URL.Reveal(), wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true, TLS: s.TLS.Config(func(line string) { log.Warn(line) }),
 		Notice: func(line string) { log.Warn("server: " + line) }}, credentials)
 }
 
@@ -56,7 +56,7 @@ func identity(s *rules.Server) string {
 			all = append(all, pair{v.Name, v.Value.Reveal()})
 		}
 	}
-	b, err := json.Marshal([]any{s.Command, s.Cwd, s.URL.Reveal(), s.Transport, s.Share, all})
+	b, err := json.Marshal([]any{s.Command, s.Cwd, s.URL.Reveal(), s.Transport, s.Share, s.TLS.Identity(), all})
 	if err != nil {
 		panic("up: digest of a server: " + err.Error()) // strings and numbers always marshal
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -33,13 +34,14 @@ type Report struct {
 	Openings      int `json:"openings"`
 	GuardEvidence int `json:"guard_evidence"`
 	Refusals      int `json:"refusals"`
+	Logins        int `json:"logins"`
 }
 
 // Write prints the report for a person.
 func (r *Report) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "Erased: %s, %s of a reviewer, %s, %s of signed records, %s of the guard, %s of refused attestations.\n",
+	_, err := fmt.Fprintf(w, "Erased: %s, %s of a reviewer, %s, %s of signed records, %s of the guard, %s of refused attestations, %s.\n",
 		terminal.Plural(r.Held, "held result"), terminal.Plural(r.Names, "name"), terminal.Plural(r.Runs, "waiting run"), terminal.Plural(r.Openings, "opening"),
-		terminal.Plural(r.GuardEvidence, "evidence file"), terminal.Plural(r.Refusals, "line"))
+		terminal.Plural(r.GuardEvidence, "evidence file"), terminal.Plural(r.Refusals, "line"), terminal.Plural(r.Logins, "login"))
 	return err
 }
 
@@ -148,6 +150,10 @@ func inFiles(ctx context.Context, dir *state.Dir, principal string, sum *Report)
 		return json.Unmarshal(line, &of) == nil && of.Submitter == principal
 	})
 	if err != nil {
+		return exit.With(exit.Config, err)
+	}
+	// Last: a login that cannot be read, as with a locked keychain, keeps nothing else from being erased.
+	if sum.Logins, err = login.OpenStore(dir).ForgetPrincipal(principal); err != nil {
 		return exit.With(exit.Config, err)
 	}
 	return nil

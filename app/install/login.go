@@ -22,6 +22,6 @@ func Credentials(store *login.Store, s *rules.Server, called string, log *slog.L
 	}
 	return func(principal string) wire.Credentials {
 		return login.NewSession(login.SessionOptions{Store: store, Server: s.URL.Reveal(), Principal: principal,
-			Command: "pellucid login " + called, Log: log})
+			Roots: s.TLS.Authorities(), Command: "pellucid login " + called, Log: log})
 	}
 }

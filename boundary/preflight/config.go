@@ -69,10 +69,12 @@ func (f *Finder) read(t *Target, raw []byte) {
 		t.problem = err
 		return
 	}
-	if wrap, behind, err := f.unwrapped(doc.Root()); err != nil {
+	wrap, behind, err := f.unwrapped(doc.Root())
+	if err != nil {
 		t.problem = err
 		return
-	} else if behind != nil {
+	}
+	if behind != nil {
 		raw, t.pin = behind, wrap.Pin
 	}
 	const name = "entry.json"
@@ -86,7 +88,11 @@ func (f *Finder) read(t *Target, raw []byte) {
 		t.problem = entryError(err)
 		return
 	}
-	t.reach(cfg.Server("s"), f.Credentials)
+	s := cfg.Server("s")
+	if wrap != nil {
+		s.TLS = wrap.TLS
+	}
+	t.reach(s, f.Credentials)
 }
 
 // entryError is what is wrong with an entry, without the file that it was put into.
@@ -134,7 +140,7 @@ func (t *Target) reach(s *rules.Server, credentials func(*rules.Server) func(str
 	t.Remote = s
 	address := s.URL.Reveal()
 	t.identity = surface.URLIdentity(address)
-	o := wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true, Notice: t.stderr.Add}
+	o := wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true, TLS: s.TLS.Config(nil), Notice: t.stderr.Add}
 	var of func(string) wire.Credentials
 	if credentials != nil {
 		of = credentials(s)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -17,9 +18,10 @@ type Wrapped struct {
 	URL     string // env:NAME where the entry's environment has it
 	SSE     bool   // the URL speaks HTTP+SSE
 	Header  []string
-	Bearer  string   // a reference to a token
-	Command []string // without the -- before it
-	Env     []string // NAME=VALUE, or NAME alone to pass it on
+	Bearer  string           // a reference to a token
+	TLS     *rules.ClientTLS // of the URL
+	Command []string         // without the -- before it
+	Env     []string         // NAME=VALUE, or NAME alone to pass it on
 	Cwd     string
 }
 

@@ -131,8 +131,8 @@ func TestProblems(t *testing.T) {
 		{"version: 1\nservers: {a: {command: [x, sk-0123456789abcdef0123]}}", "line 2, column 28: servers.a.command[1]: this looks like a secret, which every user of the machine can read here: give it as env"},
 		{"version: 1\nservers:\n  a: {command: [x]}\n  a: {command: [y]}", "line 4, column 3: servers.a: stands here a second time"},
 		{"version: 1\nservers:\n  a: {command: [x]}\n  b: {command: [y], prefix: a}", "line 4, column 3: servers.b: has the prefix of server a: give it another"},
-		{server + "    headers: {X: y}", "line 5, column 5: servers.a.headers: is for another kind of server: env, cwd and share go with a command, headers and transport with a URL"},
-		{remote + "    env: {X: y}", "line 5, column 5: servers.a.env: is for another kind of server: env, cwd and share go with a command, headers and transport with a URL"},
+		{server + "    headers: {X: y}", "line 5, column 5: servers.a.headers: is for another kind of server: env, cwd and share go with a command, headers, transport and tls with a URL"},
+		{remote + "    env: {X: y}", "line 5, column 5: servers.a.env: is for another kind of server: env, cwd and share go with a command, headers, transport and tls with a URL"},
 		{server + "    env: {GITHUB_TOKEN: abc}", "line 5, column 25: servers.a.env.GITHUB_TOKEN: by its name this is a secret, and has to be a reference: env:NAME or file:PATH"},
 		{server + "    env: {X: ghp_0123456789abcdefghij}", "line 5, column 14: servers.a.env.X: this looks like a secret, and has to be a reference: env:NAME or file:PATH"},
 		{server + "    env: {PORT: 80}", "line 5, column 17: servers.a.env.PORT: want a string, not a number: put it in quotes"},
@@ -157,7 +157,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\nservers: {a: {url: \"http://localhost:7420/mcp/b\"}}", "line 2, column 20: servers.a.url: is this gateway itself"},
 		{"version: 1\nservers: {a: {mcp_json: ~/none.json}}", `line 2, column 25: servers.a.mcp_json: file "~/none.json" cannot be read: there is no such file`},
 		{"version: 1\nservers: {a: {mcp_json: ~/.config/claude/claude_desktop_config.json}}", `line 2, column 25: servers.a.mcp_json: file "~/.config/claude/claude_desktop_config.json": it has no server called "a"`},
-		{"version: 1\nservers: {github: {mcp_json: ~/.config/claude/claude_desktop_config.json, headers: {X: y}}}", "line 2, column 75: servers.github.headers: is for another kind of server: env, cwd and share go with a command, headers and transport with a URL"},
+		{"version: 1\nservers: {github: {mcp_json: ~/.config/claude/claude_desktop_config.json, headers: {X: y}}}", "line 2, column 75: servers.github.headers: is for another kind of server: env, cwd and share go with a command, headers, transport and tls with a URL"},
 
 		// Exceptions.
 		{server + "exceptions:\n  - {server: b, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}", `line 6, column 14: exceptions[0].server: want the name of a server of this file: "b"`},

@@ -152,6 +152,7 @@ type Server struct {
 	URL       Value
 	Headers   []Variable // by name
 	Transport wire.Transport
+	TLS       *ClientTLS // nil: that of the system
 
 	Admission Admission
 

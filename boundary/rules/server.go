@@ -62,6 +62,9 @@ func (c *compiler) server(name string, p place) *Server {
 	if client := p.at("mcp_json"); client.node != nil && client.kind != isNull {
 		c.client(s, client, p)
 	}
+	if s.TLS != nil && strings.HasPrefix(s.URL.text, "http:") {
+		c.report(p.at("tls"), "is for https, and the URL is http")
+	}
 	c.tools(s, p.at("tools"), p)
 	return s
 }
@@ -91,6 +94,8 @@ func (s *Server) members(r *Rules) []member {
 		{"headers", ends | withURL, variables(&s.Headers, (*compiler).headers), "that requests carry, but for those that belong to the transport: `Host`, `Accept`, `Content-…`, `Mcp-…` and the like"},
 		{"transport", ends | withURL, word(&s.Transport, wire.AutoTransport, wire.TransportWords, []wire.Transport{wire.AutoTransport, wire.StreamableHTTP, wire.HTTPWithSSE}).when(hasURL),
 			"what the server at the URL speaks: `http`, streamable HTTP; `sse`, the HTTP+SSE of 2024-11-05; `auto`, the second if it does not speak the first"},
+		{"tls", ends | withURL, optional(&s.TLS, (*ClientTLS).members, (*compiler).clientTLS),
+			"a client certificate for the server, and the authorities that its own may come from ([Client certificates](#client-certificates))"},
 		{"env", ends | withCommand, variables(&s.Env, (*compiler).env), "environment variables, beside those that every child gets"},
 		{"cwd", ends | withCommand, parsed(&s.Cwd, "path of a directory", func(c *compiler, p place) string {
 			if dir := c.text(p, maxText); dir != "" {
@@ -151,7 +156,7 @@ func (c *compiler) oneUpstream(s *Server, p place) {
 func (c *compiler) refuse(s *Server, p place, kind trait) {
 	for _, m := range s.members(c.out) {
 		if n := p.member(m.name); n != nil && m.trait&kind != 0 {
-			c.report(p.join(m.name, n), "is for another kind of server: env, cwd and share go with a command, headers and transport with a URL")
+			c.report(p.join(m.name, n), "is for another kind of server: env, cwd and share go with a command, headers, transport and tls with a URL")
 		}
 	}
 }

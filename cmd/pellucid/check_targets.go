@@ -79,5 +79,9 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 	case len(w.Command) > 0 && strings.HasPrefix(w.Command[0], "-"):
 		return nil, errors.New("check: wrap: unknown flag")
 	}
-	return &preflight.Wrapped{Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Bearer: w.Bearer, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
+	tls, err := w.tls()
+	if err != nil {
+		return nil, err
+	}
+	return &preflight.Wrapped{TLS: tls, Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Bearer: w.Bearer, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
 }

@@ -23,7 +23,8 @@ import (
 
 // loginServer says which server and whose login a person means.
 type loginServer struct {
-	Config    string `short:"c" default:"pellucid.yaml" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up, where servers are looked up first."`
+	Config string `short:"c" default:"pellucid.yaml" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up, where servers are looked up first."`
+	tlsFlags
 	Principal string `placeholder:"NAME" help:"For sessions of this principal of a gateway only; without it the login is for every session that has none of its own."`
 }
 
@@ -85,7 +86,7 @@ func (c *loginCmd) Run(e *env) error {
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	l, err := login.Run(ctx, login.Options{Server: at.url, Name: at.name, Principal: c.Principal, Header: at.header, Roots: at.roots,
+	l, err := login.Run(ctx, login.Options{Server: at.url, Name: at.name, Principal: c.Principal, Header: at.header, Roots: at.tls.Authorities(), TLS: at.tls.Config(nil),
 		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret, Scopes: c.Scope, Before: before,
 		Device: c.Device, Port: c.Port, Wait: c.Timeout, Show: func(p login.Prompt) { c.show(ctx, e, p) }})
 	if err != nil {
@@ -274,7 +275,11 @@ func (c *logoutCmd) Run(e *env) error {
 	if read != nil {
 		return fmt.Errorf("logout: the login was removed here, but it cannot be revoked: %w", read)
 	}
-	told, err := login.Revoke(ctx, l, nil)
+	tls, err := c.tls()
+	if err != nil {
+		return exit.With(exit.Config, fmt.Errorf("logout: --ca: %w", err))
+	}
+	told, err := login.Revoke(ctx, l, tls.Authorities())
 	switch {
 	case err != nil:
 		return fmt.Errorf("logout: the login was removed here, but: %w", err)

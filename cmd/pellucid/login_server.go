@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,7 +21,7 @@ import (
 type remoteServer struct {
 	name, url string
 	header    http.Header
-	roots     *x509.CertPool
+	tls       *rules.ClientTLS
 }
 
 // called is how a person knows it.
@@ -35,11 +34,18 @@ func (s *remoteServer) called() string {
 // the clients' files, behind the boundary or not.
 func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
 	if strings.Contains(name, "://") {
-		at.url = name
+		if at.url = name; c.tlsFlags != (tlsFlags{}) {
+			if at.tls, err = c.tls(); err != nil {
+				return at, exit.With(exit.Config, fmt.Errorf("login: --client-cert, --client-key, --ca: %w", err))
+			}
+		}
 		if _, err := login.ParseServer(name); err != nil {
 			return at, exit.With(exit.Usage, err)
 		}
 		return at, nil
+	}
+	if c.tlsFlags != (tlsFlags{}) {
+		return at, exit.With(exit.Usage, errors.New("login: --client-cert, --client-key and --ca go with a URL: those of a server with a name stand where it is configured"))
 	}
 	s, err := c.configured(e, name)
 	if err != nil {
@@ -48,7 +54,7 @@ func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
 	if s == nil {
 		return at, exit.With(exit.Usage, fmt.Errorf("login: no server is called %s, in the configuration or in a client's file: give its URL", finding.Quote(name)))
 	}
-	at = remoteServer{name: name, url: s.URL.Reveal(), header: s.Header()}
+	at = remoteServer{name: name, url: s.URL.Reveal(), header: s.Header(), tls: s.TLS}
 	if at.header.Get("Authorization") != "" {
 		return at, exit.With(exit.Usage, fmt.Errorf("login: server %s has an Authorization header in its configuration, which is sent instead of a token: remove it first", finding.Quote(name)))
 	}

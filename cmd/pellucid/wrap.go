@@ -47,6 +47,7 @@ type wrapCmd struct {
 	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"@evidence.mode"`
 	Classify  bool          `help:"Judge results with the local classifier after their delivery. A suspected result is logged and recorded; nothing is held."`
 	Policy    string        `placeholder:"PRESET|FILE" completion:"files" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md). Implies --quarantine."`
+	tlsFlags
 	tokenFlags
 	framingFlags
 	holdFlags
@@ -126,8 +127,8 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --url and a command exclude each other")
 	case c.URL != "" && (c.Cwd != "" || len(c.Env) > 0):
 		return errors.New("wrap: --cwd and --env are for a command, not for --url")
-	case c.URL == "" && (len(c.Header) > 0 || c.Bearer != "" || c.Transport != "auto"):
-		return errors.New("wrap: --header, --bearer and --transport are for --url")
+	case c.URL == "" && (len(c.Header) > 0 || c.Bearer != "" || c.Transport != "auto" || c.tlsFlags != tlsFlags{}):
+		return errors.New("wrap: --header, --bearer, --transport, --client-cert, --client-key and --ca are for --url")
 	case c.Bearer != "" && slices.ContainsFunc(c.Header, isAuthorization):
 		return errors.New("wrap: --bearer and --header Authorization exclude each other")
 	case slices.ContainsFunc(c.Env, isNoVariable):

@@ -84,6 +84,9 @@ func (c *wrapCmd) server(o rules.Options, log *slog.Logger) (s rules.Server, err
 			return s, fmt.Errorf("wrap: --url: %w", err)
 		}
 	}
+	if s.TLS, err = c.tls(); err != nil {
+		return s, fmt.Errorf("wrap: --client-cert, --client-key, --ca: %w", err)
+	}
 	for _, spec := range c.Header {
 		name, ref, _ := strings.Cut(spec, "=")
 		value, err := o.Reference(ref)
@@ -130,6 +133,17 @@ func (c *wrapCmd) policy() (r *rules.Rules, err error) {
 		return nil, fmt.Errorf("wrap: --policy: %w", err)
 	}
 	return r, nil
+}
+
+// tlsFlags secure the connections to a server at a URL beside what the system says.
+type tlsFlags struct {
+	ClientCert string `completion:"files" placeholder:"FILE" help:"Client certificate for the server at the URL, with its chain, as PEM; read again for each new connection."`
+	ClientKey  string `completion:"files" placeholder:"FILE" help:"Key of the client certificate, as PEM."`
+	CA         string `name:"ca" completion:"files" placeholder:"FILE" help:"Certificates of the authorities that the certificate of the server at the URL may come from, as PEM, in place of those of the system."`
+}
+
+func (f *tlsFlags) tls() (*rules.ClientTLS, error) {
+	return rules.NewClientTLS(f.ClientCert, f.ClientKey, f.CA)
 }
 
 // loginName is what pellucid login calls the server, as a word of a shell: its URL, which finds it

@@ -17,6 +17,7 @@ package login
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -49,7 +50,8 @@ type Options struct {
 	Port   int            // of the loopback redirect; 0: any
 	Show   func(Prompt)   // shows the user where to go
 	Wait   time.Duration  // for the user; 0: 5 minutes
-	Roots  *x509.CertPool // certificate authorities; nil: those of the system
+	Roots  *x509.CertPool // certificate authorities of the authorization server; nil: those of the system
+	TLS    *tls.Config    // for the server; nil: Roots
 	Header http.Header    // that the first request to the server carries besides
 	now    func() time.Time
 }
@@ -87,8 +89,9 @@ func Run(ctx context.Context, o Options) (*Login, error) {
 type flow struct {
 	Options
 	server   *url.URL
-	local    bool // the server is on this machine, so what it names may be http there too
-	http     *http.Client
+	local    bool         // the server is on this machine, so what it names may be http there too
+	http     *http.Client // for the authorization server
+	own      *http.Client // for the server
 	resource string
 	as       *authServer
 	scopes   []string // to ask for; nil: the authorization server decides
@@ -101,9 +104,13 @@ func begin(ctx context.Context, o Options) (*flow, error) {
 		return nil, err
 	}
 	f := &flow{Options: o, server: u, local: loopback.Host(u.Hostname())}
-	t := egress.Transport(egress.Options{Roots: o.Roots, PublicOnly: !f.local && publicHost(ctx, u)})
-	t.Proxy = http.ProxyFromEnvironment
-	f.http = auth.NoRedirects(t)
+	to := egress.Options{Roots: o.Roots, PublicOnly: !f.local && publicHost(ctx, u)}
+	t, own := egress.Transport(to), egress.Transport(to)
+	t.Proxy, own.Proxy = http.ProxyFromEnvironment, http.ProxyFromEnvironment
+	if o.TLS != nil {
+		own.TLSClientConfig = o.TLS
+	}
+	f.http, f.own = auth.NoRedirects(t), auth.NoRedirects(own)
 	return f, nil
 }
 

@@ -49,7 +49,7 @@ func (f *flow) probe(ctx context.Context) (c challenge, err error) {
 			req.Header.Set("Content-Type", "application/json")
 			req.Body, req.ContentLength = io.NopCloser(strings.NewReader(hello)), int64(len(hello))
 		}
-		resp, err := f.http.Do(req)
+		resp, err := f.own.Do(req)
 		if err != nil {
 			if method == http.MethodPost {
 				return c, failed("the server cannot be asked", auth.RequestError(ctx, err))
@@ -128,7 +128,11 @@ func (f *flow) oldServer(ctx context.Context) (*resourceMetadata, error) {
 func (f *flow) document(ctx context.Context, place string) ([]byte, error) {
 	ctx, stop := context.WithTimeout(ctx, requestWait)
 	defer stop()
-	return auth.Fetch(ctx, f.http, place)
+	client := f.http
+	if u, err := url.Parse(place); err == nil && hostPort(u) == hostPort(f.server) {
+		client = f.own
+	}
+	return auth.Fetch(ctx, client, place)
 }
 
 // parseResource reads protected resource metadata from place. They must be those of the server: name

@@ -3,8 +3,10 @@
 package login
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -39,6 +41,12 @@ func (l *Login) GoString() string { return l.String() }
 
 // LogValue is safe in a log.
 func (l *Login) LogValue() slog.Value { return slog.StringValue(l.String()) }
+
+// Called is how a person knows the server: its name, else its URL without a query, which may hold a key.
+func (l *Login) Called() string {
+	at, _, _ := strings.Cut(l.Server, "?")
+	return cmp.Or(l.Name, at)
+}
 
 // renew takes new tokens. A server that gives no new refresh token goes on with the old one
 // (RFC 6749, section 6).
