@@ -88,6 +88,15 @@ func deb(t *testing.T, dist string) {
 	for _, left := range m.residue(t) {
 		t.Errorf("the purged package has left %s", left)
 	}
+	// The comparison can fail: it sees a new file, and a changed one.
+	for name, text := range map[string]string{"etc/left-over": "", "etc/passwd": "changed"} {
+		if err := os.WriteFile(filepath.Join(m.root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := strings.Join(m.residue(t), " "); !strings.Contains(left, "/etc/left-over") || !strings.Contains(left, "/etc/passwd") {
+		t.Errorf("the comparison does not see files that were written: %s", left)
+	}
 	if _, err := exec.LookPath("lintian"); err != nil {
 		t.Log("NOT CHECKED: lintian is not installed")
 		return
