@@ -24,7 +24,7 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./boundary/evidence ./record/standing ./model/jobs ./grounding/ingest ./platform/listen
+  ./boundary/evidence ./record/standing ./model/jobs ./grounding/ingest ./platform/listen ./platform/reuse
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
@@ -40,11 +40,19 @@ run: build
 	bin/pellucid demo
 	bin/pellucid up
 
+# Packages whose memory is used again: with checkreuse a use of what was given back panics
+# or faults (platform/reuse).
+REUSING := ./platform/reuse ./mcp/wire ./mcp/era ./mcp/mcpshape ./boundary/policy/expr ./boundary/gateway ./boundary/fleet
+
 # All of vet has run when the tests do, so go test does not run a part of it again.
 test: fmt vet
 	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./...
 	go test -C packaging/pack -timeout $(TIMEOUT) .
-	$(MAKE) --no-print-directory race
+	$(MAKE) --no-print-directory reuse race
+
+.PHONY: reuse
+reuse:
+	go test -vet=off -p $(PACKAGES) -short -timeout $(TIMEOUT) -tags checkreuse $(REUSING)
 
 fmt:
 	@bad=$$($(GOFILES) | xargs -r gofmt -l); \

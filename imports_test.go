@@ -39,6 +39,7 @@ text/frame:         text/finding text/scrub text/ucd text/strictjson
 # platform: is what Pellucid needs of the machine: processes, files, addresses, terminals, and who a caller is
 platform/child:    text/finding golang.org/x/sys
 platform/backoff:
+platform/reuse:
 platform/intake:
 platform/intake/intaketest:
 platform/loopback:
@@ -59,13 +60,13 @@ platform/completion: text/finding
 platform/manual:
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
-mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff
+mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse
 mcp/mcpmsg:   text/strictjson mcp/wire
-mcp/mcpshape: text/strictjson mcp/mcpmsg
+mcp/mcpshape: text/strictjson platform/reuse mcp/mcpmsg
 mcp/era:      text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 
 # record: keeps what was decided, with proofs, and what waits for a reviewer
-record/ledger:   text/finding text/frame text/strictjson golang.org/x/mod
+record/ledger:   text/finding text/frame text/strictjson platform/reuse golang.org/x/mod
 record/hold:     text/finding
 record/trust:    text/finding
 record/sequence: platform/backoff platform/state record/ledger
@@ -96,7 +97,7 @@ model/jobs:               model/counterfactual/run github.com/jackc/pgx github.c
 # boundary: decides which servers may be used and what passes of each message; it reads the configuration, shows what waits for a reviewer, and rewrites clients' configurations so that their servers run behind Pellucid
 boundary/blob:                 golang.org/x/text
 boundary/policy:               text/finding
-boundary/policy/expr:          text/finding boundary/policy cel.dev/cel-go
+boundary/policy/expr:          text/finding platform/reuse boundary/policy cel.dev/cel-go
 boundary/classify:             boundary/policy github.com/failsafe-go golang.org/x/time
 boundary/classify/local:       boundary/classify
 boundary/classify/judge:       boundary/classify
@@ -106,7 +107,7 @@ boundary/surface:              text/finding text/scrub text/ucd text/strictjson 
 boundary/surface/pintest:      boundary/surface
 boundary/pinview:              text/finding platform/terminal boundary/surface
 boundary/pinfile:              text/finding text/strictjson platform/state boundary/surface
-boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/policy boundary/classify boundary/validate boundary/surface boundary/blob
+boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback platform/reuse mcp/wire mcp/mcpmsg mcp/mcpshape record/hold boundary/policy boundary/classify boundary/validate boundary/surface boundary/blob
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway

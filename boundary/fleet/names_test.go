@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -112,7 +113,9 @@ func TestClaimedName(t *testing.T) {
 	}
 	inner, _ := names{}.inner("one", m.Params.Get("name").Text())
 	c := claimed(&wire.Claim{Name: "one_echo"}, inner)
-	m.Owning(b).Release()
+	buf := new(reuse.Buffer)
+	buf.Set(b)
+	m.Owning(buf).Release()
 	for i := range b { // as the next message does
 		b[i] = '!'
 	}

@@ -4,12 +4,12 @@ package gateway
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -87,26 +87,26 @@ type inspection struct {
 }
 
 // inspections are those between two messages, of whichever session.
-var inspections = sync.Pool{New: func() any { return new(inspection) }}
+var inspections = reuse.Pool[inspection]{Forget: (*inspection).forget}
 
 // pass is the choke point: the one function through which every message of a
 // server reaches the client. It returns what to deliver, or nil where nothing
 // is, and has recorded the decision.
 func (in *inspector) pass(p passage) *wire.Message {
-	i := inspections.Get().(*inspection)
-	defer i.free()
+	h := inspections.Get()
+	defer h.Release()
+	i := h.Value()
 	i.inspector, i.p = in, p
 	i.w.key, i.w.keep, i.w.lookup, i.w.passages = in.cfg.Key, in.keep, in.lookup, in.cfg.passages
 	return i.decide()
 }
 
-// free forgets the message and whose it was.
-func (in *inspection) free() {
+// forget forgets the message and whose it was.
+func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.text, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, scrub.Clean{}
 	in.inspector, in.p, in.row, in.rule, in.d, in.suspect = nil, passage{}, nil, Rule{}, Decision{}, suspect{}
-	inspections.Put(in)
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -129,7 +129,7 @@ func (in *inspection) decide() *wire.Message {
 	marked, late := in.row.Mark == mcpmsg.Always, in.mayRecordLate(len(came.Raw()))
 	var received *earlyDigest
 	if marked && (!late || in.p.judged != nil) {
-		received = early(asString(came.Raw()))
+		received = early(reuse.String(came.Raw()))
 		defer received.end() // before the bytes serve another message
 	}
 	root, code := in.examine(came)
@@ -166,7 +166,7 @@ func (in *inspection) decide() *wire.Message {
 		in.recordLate(came.Raw(), received, out)
 		return out
 	}
-	in.d.Received, in.d.Delivered = received.of(asString(came.Raw())), digestOf(body)
+	in.d.Received, in.d.Delivered = received.of(reuse.String(came.Raw())), digestOf(body)
 	if err := in.conclude(); err != nil && in.mustRecord() {
 		out.Release()
 		return in.unrecorded()

@@ -5,6 +5,7 @@ package gateway
 import (
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -82,18 +83,19 @@ func (in *inspection) provenance() []byte {
 
 // deliverable is the message with root, and its edits, in the place of what it carries.
 func (in *inspection) deliverable(root strictjson.Value) *wire.Message {
-	var body []byte
+	var buf *reuse.Buffer
 	if root.Exists() {
 		e := &in.w.edits
-		body = e.Apply(wire.GetBuffer(len(root.Raw())+e.Grows()), root)
+		buf = reuse.NewBuffer(len(root.Raw()) + e.Grows())
+		buf.Set(e.Apply(buf.Bytes(), root))
 	}
 	switch in.p.msg.Kind {
 	case wire.Response:
-		return wire.NewResult(in.p.id, body).Owning(body)
+		return wire.NewResult(in.p.id, buf.Bytes()).Owning(buf)
 	case wire.ErrorResponse:
-		return wire.NewError(in.p.id, body).Owning(body)
+		return wire.NewError(in.p.id, buf.Bytes()).Owning(buf)
 	}
-	return wire.NewRequest(in.p.id, in.p.msg.Method, body).Owning(body)
+	return wire.NewRequest(in.p.id, in.p.msg.Method, buf.Bytes()).Owning(buf)
 }
 
 // withhold delivers a constant text in the place of the message.

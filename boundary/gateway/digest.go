@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -40,24 +40,29 @@ func early(text string) *earlyDigest {
 	return e
 }
 
+// digestPiece is how many bytes are copied and hashed at a time.
+const digestPiece = 4 << 10
+
 func (e *earlyDigest) compute() {
 	defer close(e.done)
+	piece := reuse.NewBuffer(digestPiece)
+	defer piece.Release()
 	h := sha256.New()
-	for rest := asBytes(e.text); len(rest) > 0; {
+	for rest := e.text; len(rest) > 0; {
 		if e.stop.Load() {
 			return
 		}
-		n := min(len(rest), worthHelp)
-		h.Write(rest[:n])
+		n := min(len(rest), digestPiece)
+		h.Write(append(piece.Bytes(), rest[:n]...))
 		rest = rest[n:]
 	}
 	h.Sum(e.sum[:0])
 }
 
-// of returns the digest of text: the one that was begun, if that was for these very bytes.
-// It is not called behind end.
+// of returns the digest of text: the one that was begun, if that was for the same text. The
+// comparison costs nothing where both are the same bytes in memory. It is not called behind end.
 func (e *earlyDigest) of(text string) frame.Digest {
-	if e == nil || len(text) != len(e.text) || unsafe.StringData(text) != unsafe.StringData(e.text) {
+	if e == nil || text != e.text {
 		return frame.DigestOf(text)
 	}
 	<-e.done
@@ -100,7 +105,7 @@ func (in *inspection) mayRecordLate(size int) bool {
 func (in *inspection) recordLate(came []byte, received *earlyDigest, out *wire.Message) {
 	d, store, maker := in.concluded(), in.p.store, in.inspector
 	if received != nil {
-		d.Received = received.of(asString(came))
+		d.Received = received.of(reuse.String(came))
 		in.p.judged.isShown(&d)
 		came = nil
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -82,8 +82,8 @@ func (g *growth) full() bool { return g.framed > frameBase+g.size }
 func (w *walker) room(n int) []byte {
 	g := &w.grown
 	if cap(g.arena)-len(g.arena) < n {
-		g.arena = wire.GetBuffer(max(n, min(2*cap(g.arena), 64<<10)))
-		w.pooled = append(w.pooled, g.arena)
+		b := reuse.NewBuffer(max(n, min(2*cap(g.arena), 64<<10)))
+		g.arena, w.pooled = b.Bytes(), append(w.pooled, b)
 	}
 	return g.arena[len(g.arena):len(g.arena):cap(g.arena)]
 }

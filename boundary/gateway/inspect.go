@@ -6,11 +6,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -21,7 +21,7 @@ import (
 // that carries them itself. It is safe for concurrent use.
 type Inspector struct {
 	cfg  Config
-	pool sync.Pool // of *solo
+	pool reuse.Pool[solo]
 }
 
 // NewInspector checks cfg, of which what is about sessions does not count.
@@ -34,11 +34,11 @@ func NewInspector(cfg Config) (*Inspector, error) {
 	cfg.Name = named
 	cfg.Hold = nil // nobody asks again for what a person releases
 	i := &Inspector{cfg: cfg}
-	first, err := i.make()
-	if err != nil {
+	first := i.pool.Get()
+	defer first.Release()
+	if err := i.prepare(first.Value()); err != nil {
 		return nil, err
 	}
-	i.pool.Put(first)
 	return i, nil
 }
 
@@ -57,13 +57,12 @@ type ToolResult struct {
 // a tool's result, and one of constant text if r had to be withheld. The decision
 // is in the record.
 func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) {
-	s, _ := i.pool.Get().(*solo)
-	if s == nil {
-		if s, err = i.make(); err != nil {
-			return nil, Decision{}, err
-		}
+	h := i.pool.Get()
+	defer h.Release()
+	s := h.Value()
+	if err = i.prepare(s); err != nil {
+		return nil, Decision{}, err
 	}
-	defer i.pool.Put(s)
 	clean, err = i.inspect(s, r)
 	return clean, s.last, err
 }
@@ -165,13 +164,16 @@ type solo struct {
 	last Decision
 }
 
-func (i *Inspector) make() (*solo, error) {
-	n := &solo{sink: i.cfg.Sink}
+// prepare makes the inspector of a solo that is used for the first time.
+func (i *Inspector) prepare(n *solo) (err error) {
+	if n.in != nil {
+		return nil
+	}
+	n.sink = i.cfg.Sink
 	cfg := i.cfg
 	cfg.Sink = n
-	var err error
 	n.in, err = newInspector(cfg, func(int64) ([]byte, bool) { return nil, false })
-	return n, err
+	return err
 }
 
 // Record implements Sink.

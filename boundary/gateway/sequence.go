@@ -8,6 +8,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -285,7 +286,7 @@ func (w *walker) cutText(p *piece, spans []scrub.Span) {
 		return
 	}
 	w.replace(p.value, p.text)
-	if p.digest >= 0 && !w.setDigest(p.digest, digestOf(asBytes(p.text))) {
+	if p.digest >= 0 && !w.setDigest(p.digest, frame.DigestOf(p.text)) {
 		w.refused = finding.SplitAcrossBlocks
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -50,7 +52,7 @@ func (in *inspection) asText(result strictjson.Value, names ...string) {
 	if content.Kind() == 'n' || in.repeated(blocks, clean) {
 		return
 	}
-	w.text.Scrub(asString(clean), &w.res)
+	w.text.Scrub(reuse.String(clean), &w.res)
 	w.edited = w.edited || w.res.Changed()
 	w.noteEvents()
 	w.path = append(w.path[:len(w.path)-1], step{name: "content"}, step{ordinal: blocks.Len(), element: true}, step{name: "text"})
@@ -58,7 +60,7 @@ func (in *inspection) asText(result strictjson.Value, names ...string) {
 	if w.frames {
 		text = w.frame(w.res.Clean)
 	} else {
-		w.addDigest(digestOf(asBytes(text)))
+		w.addDigest(frame.DigestOf(text))
 	}
 	w.placed(w.frames)
 	block := append(strictjson.AppendQuote([]byte(`{"type":"text","text":`), text), '}')

@@ -5,10 +5,9 @@ package gateway
 import (
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/pellucid-mcp/pellucid/boundary/blob"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -22,12 +21,12 @@ func (w *walker) plainText(v strictjson.Value) string {
 		return v.Text()
 	}
 	if n := len(v.Raw()); cap(w.plain)-len(w.plain) < n {
-		w.plain = wire.GetBuffer(max(n, 2*cap(w.plain)))
-		w.plains = append(w.plains, w.plain)
+		b := reuse.NewBuffer(max(n, 2*cap(w.plain)))
+		w.plain, w.plains = b.Bytes(), append(w.plains, b)
 	}
 	start := len(w.plain)
 	w.plain = v.AppendText(w.plain)
-	return asString(w.plain[start:])
+	return reuse.String(w.plain[start:])
 }
 
 // scrub treats a string that may be rewritten.
@@ -147,7 +146,7 @@ func (w *walker) frame(clean scrub.Clean) string {
 		w.edited = true
 		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
 	}
-	return asString(fence)
+	return reuse.String(fence)
 }
 
 // around frames a text of which nothing is copied before it is delivered. It reports
@@ -165,7 +164,7 @@ func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
 	w.took(fence, 0)
 	if fits {
 		w.addDigest(sealed.Digest)
-		before, behind := asString(fence[:split]), asString(fence[split:])
+		before, behind := reuse.String(fence[:split]), reuse.String(fence[split:])
 		if w.changed {
 			w.rewritten = true
 			w.edits.ReplaceTextWithin(v, before, clean.String(), behind)
@@ -178,12 +177,6 @@ func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
 
 // fenceRoom is enough for a fence without its body, most of the time.
 const fenceRoom = 1 << 10
-
-// asString is b as a string, without a copy. b must not be written to any more.
-func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// asBytes is s as bytes, without a copy. They must not be written to.
-func asBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // name checks what is never rewritten.
 func (w *walker) name(v strictjson.Value) finding.Code {

@@ -3,12 +3,13 @@
 package gateway
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -47,9 +48,9 @@ type walker struct {
 	edits  strictjson.Edits
 	path   []step
 	grown  growth
-	plain  []byte   // room for decoded texts: the last of plains
-	plains [][]byte // decoded texts
-	pooled [][]byte // other bytes that edits refer to
+	plain  []byte          // room for decoded texts: the last of plains
+	plains []*reuse.Buffer // decoded texts
+	pooled []*reuse.Buffer // other bytes that edits refer to
 
 	rewritten bool // edits may refer to decoded texts
 
@@ -123,9 +124,9 @@ func (w *walker) releasePlain() {
 }
 
 // giveBack gives buffers back, and returns an empty list with the same room.
-func giveBack(list [][]byte) [][]byte {
+func giveBack(list []*reuse.Buffer) []*reuse.Buffer {
 	for _, b := range list {
-		wire.PutBuffer(b)
+		b.Release()
 	}
 	clear(list)
 	return list[:0]
@@ -170,7 +171,7 @@ func (w *walker) object(s *mcpmsg.Shape, v strictjson.Value) finding.Code {
 func nameBytes(name strictjson.Value) []byte {
 	raw := name.Raw()
 	raw = raw[1 : len(raw)-1]
-	if strings.IndexByte(asString(raw), '\\') < 0 {
+	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw
 	}
 	return []byte(name.Text())
@@ -324,7 +325,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	}
 	if w.isApprovedPage(f) && !v.Mended() {
 		w.placed(false)
-		w.addDigest(digestOf(asBytes(w.plainText(v))))
+		w.addDigest(frame.DigestOf(w.plainText(v)))
 		w.skip(finding.ApprovedPage)
 		return ok
 	}
@@ -456,7 +457,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 
 // isOurs reports whether a member claims to be a receipt, wherever it stands.
 func isOurs(name strictjson.Value) bool {
-	return frame.IsReceipt(asString(nameBytes(name)))
+	return frame.IsReceipt(string(nameBytes(name)))
 }
 
 // meta treats a _meta object: forged receipts go first, and each member stands

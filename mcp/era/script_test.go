@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -38,16 +39,17 @@ func (g *stage) lend(line string) (*wire.Message, error) {
 	b := []byte(line)
 	m, err := wire.Decode(b, testLimits)
 	if err == nil {
-		g.lent = append(g.lent, loan{m.Owning(b), b})
+		buf := new(reuse.Buffer)
+		buf.Set(b)
+		g.lent = append(g.lent, loan{m.Owning(buf), b})
 	}
 	return m, err
 }
 
 func (g *stage) overwrite() {
 	for _, l := range g.lent {
-		body := l.m.Body()
-		edited := len(body) > 0 && !strings.Contains(string(l.bytes), string(body))
-		if l.m.Kind == 0 || edited {
+		released := l.m.Kind == 0
+		if released || len(l.m.Body()) > 0 && !strings.Contains(string(l.bytes), string(l.m.Body())) {
 			for i := range l.bytes {
 				l.bytes[i] = '!'
 			}

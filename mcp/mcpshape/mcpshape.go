@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -156,17 +156,18 @@ func (t *table) check(name string, root strictjson.Value) Report {
 	if typ == nil {
 		return Report{} // the revision has no such message
 	}
-	c := checkers.Get().(*checker)
+	h := checkers.Get()
+	defer h.Release()
+	c := h.Value()
 	if keyword := c.form(typ, root); keyword != "" {
 		c.report = Report{Fault: Fault{keyword, c.place(nil)}}
 	}
 	r := c.report
 	c.report = Report{}
-	checkers.Put(c)
 	return r
 }
 
-var checkers = sync.Pool{New: func() any { return new(checker) }}
+var checkers reuse.Pool[checker]
 
 // checker walks a value beside a form. Where something is wrong, the functions return
 // the keyword, and the steps that lead there are put together on the way back.

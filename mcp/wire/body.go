@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -54,8 +55,8 @@ func (l *lazyGzip) Read(p []byte) (int, error) {
 	return l.gz.Read(p)
 }
 
-// body reads a whole body into a buffer of the pool.
-func (c *HTTP) body(resp *http.Response) ([]byte, error) {
+// body reads a whole body.
+func (c *HTTP) body(resp *http.Response) (*reuse.Buffer, error) {
 	r, err := decompress(resp)
 	if err != nil {
 		return nil, err
@@ -66,35 +67,38 @@ func (c *HTTP) body(resp *http.Response) ([]byte, error) {
 // bodyPiece is how much of a body of unknown length is read into one buffer.
 const bodyPiece = 64 << 10
 
-// readWhole reads r to its end into a buffer of the pool. announced is how long
+// readWhole reads r to its end. announced is how long
 // it is said to be, or negative. What is longer than was announced is read in pieces, so
 // that a body costs no more than twice its length while it comes.
-func readWhole(r io.Reader, announced int64, limit int) (whole []byte, err error) {
+func readWhole(r io.Reader, announced int64, limit int) (whole *reuse.Buffer, err error) {
 	if announced > int64(limit) {
 		return nil, errBodyTooLong
 	}
 	// What is announced has not come yet: it costs its sender nothing.
-	b := GetBuffer(int(min(max(announced+1, 0), maxOneWrite)))
-	var full [][]byte
+	last := reuse.NewBuffer(int(min(max(announced+1, 0), maxOneWrite)))
+	var full []*reuse.Buffer
 	before := 0 // bytes in full
 	defer func() {
-		if len(full) > 0 || err != nil {
-			PutBuffer(b)
+		if whole != last {
+			last.Release()
 		}
 		for _, piece := range full {
-			PutBuffer(piece)
+			piece.Release()
 		}
 	}()
 	for idle := 0; ; idle++ {
+		b := last.Bytes()
 		if before+len(b) > limit {
 			return nil, errBodyTooLong
 		}
 		if len(b) == cap(b) {
-			full, before = append(full, b), before+len(b)
-			b = GetBuffer(bodyPiece)
+			full, before = append(full, last), before+len(b)
+			last = reuse.NewBuffer(bodyPiece)
+			b = last.Bytes()
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
+		last.Set(b)
 		if n > 0 {
 			idle = 0
 		}
@@ -104,13 +108,14 @@ func readWhole(r io.Reader, announced int64, limit int) (whole []byte, err error
 				continue
 			}
 			if len(full) == 0 {
-				return b, nil
+				return last, nil
 			}
-			whole = GetBuffer(before + len(b))
+			whole = reuse.NewBuffer(before + len(b))
 			for _, piece := range full {
-				whole = append(whole, piece...)
+				whole.Append(piece.Bytes())
 			}
-			return append(whole, b...), nil
+			whole.Append(b)
+			return whole, nil
 		case err == nil && idle > maxIdle:
 			err = io.ErrNoProgress
 		}

@@ -8,13 +8,16 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
 // TestReadWhole: a body is read whole, however it comes and however long it was said to be,
 // into a buffer of about its length; one that is too long, or breaks off, is refused.
 func TestReadWhole(t *testing.T) {
+	least := cap(reuse.NewBuffer(0).Bytes())
 	broken := errors.New("broken")
-	for _, n := range []int{0, 1, minBuffer - 1, minBuffer, minBuffer + 1, bodyPiece, minBuffer + bodyPiece, 3*bodyPiece + 17, 1<<20 + 100} {
+	for _, n := range []int{0, 1, least - 1, least, least + 1, bodyPiece, least + bodyPiece, 3*bodyPiece + 17, 1<<20 + 100} {
 		body := make([]byte, n)
 		for i := range body {
 			body[i] = byte(i * 7)
@@ -25,13 +28,13 @@ func TestReadWhole(t *testing.T) {
 				"with its end": iotest.DataErrReader(bytes.NewReader(body)),
 			} {
 				got, err := readWhole(r, announced, n)
-				if err != nil || !bytes.Equal(got, body) {
-					t.Fatalf("%d bytes, announced %d, %s: %d bytes, %v", n, announced, name, len(got), err)
+				if err != nil || !bytes.Equal(got.Bytes(), body) {
+					t.Fatalf("%d bytes, announced %d, %s: %d bytes, %v", n, announced, name, len(got.Bytes()), err)
 				}
-				if most := max(n+n/4, bodyPiece) + minBuffer; cap(got) > most {
-					t.Errorf("%d bytes, announced %d, %s: a buffer of %d", n, announced, name, cap(got))
+				if most := max(n+n/4, bodyPiece) + least; cap(got.Bytes()) > most {
+					t.Errorf("%d bytes, announced %d, %s: a buffer of %d", n, announced, name, cap(got.Bytes()))
 				}
-				PutBuffer(got)
+				got.Release()
 			}
 			if n == 0 {
 				continue
@@ -48,7 +51,7 @@ func TestReadWhole(t *testing.T) {
 
 // TestLineFits: a long line is given away in a buffer of about its length.
 func TestLineFits(t *testing.T) {
-	for _, n := range []int{100, worthFit + 1, 1<<20 + 100} {
+	for _, n := range []int{100, 64<<10 + 1, 1<<20 + 100} {
 		line := bytes.Repeat([]byte{'x'}, n)
 		text := bytes.Join([][]byte{line, []byte("short"), line, nil}, []byte("\n"))
 		lr := &lineReader{r: bytes.NewReader(text), max: 2 << 20}
@@ -57,10 +60,10 @@ func TestLineFits(t *testing.T) {
 			if err != nil || !bytes.Equal(got, want) {
 				t.Fatalf("%d bytes: %d bytes, %v", len(want), len(got), err)
 			}
-			if len(want) > worthFit && cap(owned) > len(want)+len(want)/2 {
-				t.Errorf("%d bytes: a buffer of %d", len(want), cap(owned))
+			if len(want) > 64<<10 && cap(owned.Bytes()) > len(want)+len(want)/2 {
+				t.Errorf("%d bytes: a buffer of %d", len(want), cap(owned.Bytes()))
 			}
-			PutBuffer(owned)
+			owned.Release()
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -49,16 +51,18 @@ func violationOf(err error) *Violation {
 // Decode parses one message. The error is a *Violation: JSON-RPC code (-32700 or -32600), constant reason,
 // and the ID where it could be read, so that the peer can be answered. The Message aliases b.
 func Decode(b []byte, lim strictjson.Limits) (*Message, error) {
-	touch()
+	watch()
 	doc, v := parse(b, lim)
 	if v != nil {
 		return nil, v
 	}
-	m, v := shape(doc, doc.Root())
+	m, v := shape(doc.Value().Root())
 	if v != nil {
+		doc.Release()
 		v.Excerpt = excerpt(b)
 		return nil, v
 	}
+	m.doc = doc
 	return m, nil
 }
 
@@ -68,15 +72,15 @@ func Decode(b []byte, lim strictjson.Limits) (*Message, error) {
 func decodeBatch(b []byte, lim strictjson.Limits) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		doc, v := parse(b, lim)
-		if v == nil && doc.Root().Kind() == '[' {
-			switch n := doc.Root().Len(); {
+		if v == nil && doc.Value().Root().Kind() == '[' {
+			switch n := doc.Value().Root().Len(); {
 			case n == 0:
 				v = &Violation{Code: CodeInvalid, Reason: "empty batch"}
 			case n > maxBatch:
 				v = &Violation{Code: CodeInvalid, Reason: "batch of more than 256 messages"}
 			default:
-				for e := range doc.Root().Elements() {
-					if m, v := shape(nil, e); !yieldOne(yield, b, m, v) {
+				for e := range doc.Value().Root().Elements() {
+					if m, v := shape(e); !yieldOne(yield, b, m, v) {
 						return
 					}
 				}
@@ -87,7 +91,7 @@ func decodeBatch(b []byte, lim strictjson.Limits) iter.Seq2[*Message, error] {
 			yieldOne(yield, b, nil, v)
 			return
 		}
-		m, v := shape(doc, doc.Root())
+		m, v := shape(doc.Value().Root())
 		yieldOne(yield, b, m, v)
 	}
 }
@@ -100,13 +104,22 @@ func yieldOne(yield func(*Message, error) bool, b []byte, m *Message, v *Violati
 	return yield(m, nil)
 }
 
-func parse(b []byte, lim strictjson.Limits) (*strictjson.Doc, *Violation) {
-	doc := docs.Get().(*strictjson.Doc)
+// docs are the indexes of messages, between two messages. Forgetting, one holds on to no bytes.
+var docs = reuse.Pool[strictjson.Doc]{Forget: func(d *strictjson.Doc) {
+	_ = d.Reset(nil, strictjson.Limits{}) // fails: there is no text
+}}
+
+// excerpt is finding.Quote over the head of b.
+func excerpt(b []byte) string { return finding.Quote(string(b[:min(len(b), 128)])) }
+
+func parse(b []byte, lim strictjson.Limits) (*reuse.Held[strictjson.Doc], *Violation) {
+	doc := docs.Get()
 	decoded.Add(1)
-	err := doc.Reset(b, lim)
+	err := doc.Value().Reset(b, lim)
 	if err == nil {
 		return doc, nil
 	}
+	doc.Release()
 	v := &Violation{Code: CodeParse, Reason: "not strict JSON", Excerpt: excerpt(b)}
 	var se *strictjson.SyntaxError
 	if errors.As(err, &se) {
@@ -125,7 +138,7 @@ type members struct {
 }
 
 // shape reads the members of the object at root, and checks that they make one of the four shapes.
-func shape(doc *strictjson.Doc, root strictjson.Value) (*Message, *Violation) {
+func shape(root strictjson.Value) (*Message, *Violation) {
 	if root.Kind() == '[' {
 		return nil, &Violation{Code: CodeInvalid, Reason: "a batch, which this revision does not have"}
 	}
@@ -142,7 +155,7 @@ func shape(doc *strictjson.Doc, root strictjson.Value) (*Message, *Violation) {
 			reason = "unknown member beside those of JSON-RPC"
 		}
 	}
-	m := &Message{doc: doc, Params: ms.params, Result: ms.result, Error: ms.err, Kind: ms.kind()}
+	m := &Message{Params: ms.params, Result: ms.result, Error: ms.err, Kind: ms.kind()}
 	idOK := true
 	if ms.id.Exists() && ms.id.Kind() != 'n' {
 		m.ID, idOK = IDOf(ms.id)

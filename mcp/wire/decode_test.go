@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -176,14 +177,13 @@ func TestAppend(t *testing.T) {
 }
 
 func TestReleaseKeepsIDAndMethod(t *testing.T) {
-	b := append(GetBuffer(0), `{"jsonrpc":"2.0","id":"name","method":"first"}`...)
+	b := []byte(`{"jsonrpc":"2.0","id":"name","method":"first"}`)
 	m, err := Decode(b, strictjson.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.buf = b
+	m.Owning(new(reuse.Buffer)).buf.Set(b)
 	id, method := m.ID, m.Method
-	m.Release()
 	m.Release()
 	copy(b, strings.Repeat("x", len(b)))
 	if id != StringID("name") || method != "first" {

@@ -172,13 +172,13 @@ func (c *HTTP) failed(f *flight, resp *http.Response) *refusal {
 	}
 	if mediaType(resp) == "application/json" {
 		if b, err := c.body(resp); err == nil {
-			m, err := Decode(b, c.opt.Limits)
+			m, err := Decode(b.Bytes(), c.opt.Limits)
 			if err == nil && m.Kind == ErrorResponse && (m.ID.IsZero() || m.ID == f.id) {
 				m.ID, m.buf, m.Whole, m.Cause = f.id, b, true, StatusError(resp.StatusCode)
 				c.answer(m)
 				return nil
 			}
-			PutBuffer(b)
+			b.Release()
 		}
 	}
 	return c.statusRefusal(resp)
@@ -204,9 +204,9 @@ func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
 	if err != nil {
 		return bodyRefusal(err)
 	}
-	m, err := Decode(b, c.opt.Limits)
+	m, err := Decode(b.Bytes(), c.opt.Limits)
 	if err != nil {
-		PutBuffer(b)
+		b.Release()
 		return violationRefusal(err)
 	}
 	m.buf, m.Whole = b, true

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
 func isBatch(body []byte) bool {
@@ -20,7 +22,7 @@ func isBatch(body []byte) bool {
 const bodyRate = 64 << 10
 
 // body reads the request's body whole: nothing of it goes on before it is all there.
-func (x *exchange) body() ([]byte, *rejection) {
+func (x *exchange) body() (*reuse.Buffer, *rejection) {
 	if x.r.ContentLength > int64(x.f.opt.MaxBody) {
 		return nil, &errTooLong
 	}

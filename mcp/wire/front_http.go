@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
 // exchange is one HTTP request and its response.
@@ -78,7 +80,7 @@ func (x *exchange) declared() *rejection {
 func (x *exchange) post() {
 	defer x.letGo()
 	bad := x.declared()
-	var body []byte
+	var body *reuse.Buffer
 	if bad == nil {
 		body, bad = x.body()
 	}
@@ -87,13 +89,13 @@ func (x *exchange) post() {
 		x.reject(ID{}, *bad)
 		return
 	}
-	if isBatch(body) {
-		x.batch(body)
+	if isBatch(body.Bytes()) {
+		x.batch(body.Bytes())
 		return
 	}
-	m, err := Decode(body, x.f.opt.limits)
+	m, err := Decode(body.Bytes(), x.f.opt.limits)
 	if err != nil {
-		PutBuffer(body)
+		body.Release()
 		x.violation(err)
 		return
 	}

@@ -42,7 +42,7 @@ func (c *HTTP) stream(ctx context.Context, f *flight, m *Message, resp *http.Res
 // events delivers the messages of a stream until enough returns true (the refusal is nil then)
 // or the stream ends. The stream belongs to the request of that id; a zero id means the stream
 // for the server's own messages.
-func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventstream.Reader, *refusal) {
+func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventReader, *refusal) {
 	er := newEvents(nil, c.opt.Limits)
 	body, err := decompress(resp)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enou
 		if err != nil {
 			return er, refuse(codeCut, errors.New("wire: stream ended: "+quoteError(err)))
 		}
-		m, v := messageOf(ev, c.opt.Limits)
+		m, v := er.message(ev)
 		switch {
 		case v != nil:
 			c.to.violation(v)

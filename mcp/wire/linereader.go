@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
 // lineReader cuts a stream into lines and gives each away in a buffer of its
@@ -15,7 +17,8 @@ import (
 type lineReader struct {
 	r       io.Reader
 	max     int
-	buf     []byte // buf[off:] is not yet given away
+	mem     *reuse.Buffer // of buf
+	buf     []byte        // buf[off:] is not yet given away
 	off     int
 	scanned int // buf[off:scanned] holds no line feed
 	err     error
@@ -23,10 +26,10 @@ type lineReader struct {
 }
 
 // next returns the next line that is not empty, without its end, and the
-// pooled buffer that holds it. A line that is too long is skipped and
+// Buffer that holds it. A line that is too long is skipped and
 // reported as a *Violation; any other error is final. A last line without an
 // end is a line.
-func (lr *lineReader) next() (line, owned []byte, err error) {
+func (lr *lineReader) next() (line []byte, owned *reuse.Buffer, err error) {
 	for {
 		line, owned, err = lr.cut()
 		if err != nil {
@@ -35,7 +38,7 @@ func (lr *lineReader) next() (line, owned []byte, err error) {
 		if line = trimEnd(line); len(line) > 0 {
 			return line, owned, nil
 		}
-		PutBuffer(owned)
+		owned.Release()
 	}
 }
 
@@ -43,7 +46,7 @@ func (lr *lineReader) next() (line, owned []byte, err error) {
 func trimEnd(b []byte) []byte { return bytes.Trim(b, " \t\r") }
 
 // cut returns the next line that is complete in the buffer.
-func (lr *lineReader) cut() (line, owned []byte, err error) {
+func (lr *lineReader) cut() (line []byte, owned *reuse.Buffer, err error) {
 	for {
 		if i := bytes.IndexByte(lr.buf[lr.scanned:], '\n'); i >= 0 {
 			end := lr.scanned + i
@@ -59,8 +62,8 @@ func (lr *lineReader) cut() (line, owned []byte, err error) {
 		}
 		if lr.err != nil {
 			if len(lr.buf) == lr.off {
-				PutBuffer(lr.buf)
-				lr.buf, lr.off, lr.scanned = nil, 0, 0
+				lr.mem.Release()
+				lr.mem, lr.buf, lr.off, lr.scanned = nil, nil, 0, 0
 				return nil, nil, lr.err
 			}
 			line, owned = lr.give(len(lr.buf), len(lr.buf))
@@ -71,23 +74,27 @@ func (lr *lineReader) cut() (line, owned []byte, err error) {
 }
 
 // give parts with buf[off:end]; what comes after next stays.
-func (lr *lineReader) give(end, next int) (line, owned []byte) {
-	size, rest := end-lr.off, len(lr.buf)-next
-	if size <= rest {
-		owned = append(GetBuffer(size), lr.buf[lr.off:end]...)
+func (lr *lineReader) give(end, next int) (line []byte, owned *reuse.Buffer) {
+	size, rest := end-lr.off, lr.buf[next:]
+	if size <= len(rest) {
+		owned = reuse.Copy(lr.buf[lr.off:end], 0)
 		lr.off, lr.scanned = next, next
-		return owned, owned
+		return owned.Bytes(), owned
 	}
-	owned, line = lr.buf, lr.buf[lr.off:end]
-	lr.buf = nil
-	if rest > 0 {
-		lr.buf = append(GetBuffer(rest), owned[next:next+rest]...)
+	owned = lr.mem
+	owned.Set(lr.buf[:end])
+	if len(rest) > 0 {
+		lr.read(reuse.Copy(rest, 0))
+	} else {
+		lr.read(nil)
 	}
-	lr.off, lr.scanned = 0, 0
-	if fit := fitted(owned[:end]); cap(fit) != cap(owned) {
-		owned, line = fit, fit[end-size:]
-	}
-	return line, owned
+	owned.Fit()
+	return owned.Bytes()[end-size:], owned
+}
+
+// read makes the bytes of b those that are not yet given away.
+func (lr *lineReader) read(b *reuse.Buffer) {
+	lr.mem, lr.buf, lr.off, lr.scanned = b, b.Bytes(), 0, 0
 }
 
 const (
@@ -103,9 +110,10 @@ func (lr *lineReader) fill() {
 	if len(lr.buf) == cap(lr.buf) {
 		held := lr.buf[lr.off:]
 		room := max(len(held)+readSize, min(2*len(held), lr.max+readSize))
-		grown := append(GetBuffer(room), held...)
-		PutBuffer(lr.buf)
-		lr.buf, lr.off, lr.scanned = grown, 0, len(held)
+		grown := reuse.Copy(held, room)
+		lr.mem.Release()
+		lr.read(grown)
+		lr.scanned = len(lr.buf)
 	}
 	n, err := lr.r.Read(lr.buf[len(lr.buf):cap(lr.buf)])
 	lr.buf = lr.buf[:len(lr.buf)+n]
@@ -124,13 +132,13 @@ func (lr *lineReader) fill() {
 func (lr *lineReader) skip() error {
 	var s envelopeScan
 	v := &Violation{Code: CodeInvalid, Reason: reasonTooLong, Excerpt: excerpt(lr.buf[lr.off:])}
-	piece := lr.buf[lr.off:]
-	lr.buf, lr.off, lr.scanned = nil, 0, 0
+	mem, piece := lr.mem, lr.buf[lr.off:]
+	lr.read(nil)
 	for {
 		if i := bytes.IndexByte(piece, '\n'); i >= 0 {
 			s.feed(piece[:i])
 			v.Offset += int64(i)
-			lr.buf = append(GetBuffer(len(piece)-i), piece[i+1:]...)
+			lr.read(reuse.Copy(piece[i+1:], 0))
 			break
 		}
 		s.feed(piece)
@@ -142,13 +150,17 @@ func (lr *lineReader) skip() error {
 			lr.err = errEndless // found by the next call: what was seen is reported first
 			break
 		}
-		if cap(piece) > maxPooled { // the overlong head has done its service
-			piece = GetBuffer(maxOneWrite)
+		if cap(piece) > reuse.MaxPooled { // the overlong head has done its service
+			mem.Release()
+			mem = reuse.NewBuffer(maxOneWrite)
+			piece = mem.Bytes()
 		}
-		lr.buf = piece[:0]
+		lr.mem, lr.buf = mem, piece[:0]
 		lr.fill()
-		piece, lr.buf = lr.buf, nil
+		mem, piece = lr.mem, lr.buf
+		lr.read(nil)
 	}
+	mem.Release()
 	v.ID, v.Kind = s.envelope()
 	return v
 }

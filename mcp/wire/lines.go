@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -112,7 +113,7 @@ func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
 
-func (l *Lines) decode(line, owned []byte) {
+func (l *Lines) decode(line []byte, owned *reuse.Buffer) {
 	if l.batches.Load() && line[0] == '[' {
 		for m, err := range decodeBatch(line, l.lim) {
 			l.deliver(m, err)
@@ -121,7 +122,7 @@ func (l *Lines) decode(line, owned []byte) {
 	}
 	m, err := Decode(line, l.lim)
 	if err != nil {
-		PutBuffer(owned)
+		owned.Release()
 	} else {
 		m.buf = owned
 	}
@@ -219,9 +220,9 @@ const maxOneWrite = 64 << 10
 
 // line is a message as it is written: one write, or three of a long one.
 type line struct {
-	m      *Message
-	rest   [3][]byte // what is not written yet
-	pooled []byte
+	m     *Message
+	rest  [3][]byte // what is not written yet
+	owned *reuse.Buffer
 }
 
 // newLine spells m as one line. JSON allows line feeds between its tokens
@@ -230,15 +231,17 @@ func newLine(m *Message) *line {
 	body := m.Body()
 	folded := hasLineEnd(body)
 	if len(body) >= maxOneWrite && !folded {
-		head := m.appendHead(GetBuffer(0))
-		return &line{m: m, rest: [3][]byte{head, body, lineEnd}, pooled: head}
+		owned := reuse.NewBuffer(0)
+		owned.Set(m.appendHead(owned.Bytes()))
+		return &line{m: m, rest: [3][]byte{owned.Bytes(), body, lineEnd}, owned: owned}
 	}
-	all := m.Append(GetBuffer(m.Len() + 1))
+	owned := reuse.NewBuffer(m.Len() + 1)
+	all := m.Append(owned.Bytes())
 	if folded {
 		fold(all)
 	}
-	all = append(all, '\n')
-	return &line{m: m, rest: [3][]byte{all}, pooled: all}
+	owned.Set(append(all, '\n'))
+	return &line{m: m, rest: [3][]byte{owned.Bytes()}, owned: owned}
 }
 
 var lineEnd = []byte("}\n")
@@ -259,7 +262,7 @@ func (o *line) to(w io.Writer) error {
 }
 
 func (o *line) release() {
-	PutBuffer(o.pooled)
+	o.owned.Release()
 	o.m.Release()
 }
 

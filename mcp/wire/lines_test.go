@@ -351,7 +351,7 @@ func FuzzLines(f *testing.F) {
 			if i >= len(want) || got != want[i] {
 				t.Fatalf("line %d = %q, want %q", i, got, want)
 			}
-			PutBuffer(owned)
+			owned.Release()
 		}
 	})
 }

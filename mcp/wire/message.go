@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"sync/atomic"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -44,9 +45,9 @@ type Message struct {
 	// own error. For the operator: it never goes to the other peer.
 	Cause error
 
-	raw []byte          // of one that was put together: the JSON of what it carries; nil: nothing
-	doc *strictjson.Doc // of the values; nil if other messages have it too
-	buf []byte          // pooled bytes that the values alias, or raw does; nil: shared, or not pooled
+	raw []byte                      // of one that was put together: the JSON of what it carries; nil: nothing
+	doc *reuse.Held[strictjson.Doc] // of the values; nil if other messages have it too
+	buf *reuse.Buffer               // bytes that the values alias, or raw does; nil: shared, or of no Buffer
 
 	kept *kept // how many have the bytes; nil: the message alone
 }
@@ -86,9 +87,8 @@ func NewError(id ID, object []byte) *Message {
 	return &Message{Kind: ErrorResponse, ID: id, raw: object}
 }
 
-// Owning says that what the message was put together of stands in b, which came from
-// GetBuffer: Release gives it back.
-func (m *Message) Owning(b []byte) *Message {
+// Owning says that what the message was put together of stands in b: Release gives it back.
+func (m *Message) Owning(b *reuse.Buffer) *Message {
 	m.buf = b
 	return m
 }
@@ -107,6 +107,7 @@ func (m *Message) Value() strictjson.Value {
 // Body is the JSON of what the message carries; nil if it carries nothing. It must not be
 // changed.
 func (m *Message) Body() []byte {
+	m.touch()
 	if v := m.Value(); v.Exists() {
 		return v.Raw()
 	}
@@ -138,13 +139,14 @@ func (m *Message) Parse() error {
 	if m.raw == nil || m.Value().Exists() {
 		return nil
 	}
-	doc := docs.Get().(*strictjson.Doc)
+	doc := docs.Get()
 	decoded.Add(1)
-	if err := doc.Reset(m.raw, ownLimits(0)); err != nil {
+	if err := doc.Value().Reset(m.raw, ownLimits(0)); err != nil {
+		doc.Release()
 		return err
 	}
 	m.doc = doc
-	m.carry(doc.Root())
+	m.carry(doc.Value().Root())
 	return nil
 }
 
@@ -160,22 +162,24 @@ func parsed(m *Message) *Message {
 // it is. What is not edited is not parsed again. The error is that of an edit which is not
 // strict JSON.
 func (m *Message) Edited(e *strictjson.Edits) (*Message, error) {
+	m.touch()
 	v := m.Value()
 	if !v.Exists() {
 		n := *m
 		n.doc, n.buf, n.kept, n.raw = nil, nil, nil, bytes.Clone(m.raw)
 		return &n, nil
 	}
-	doc := docs.Get().(*strictjson.Doc)
-	text, err := doc.ResetEdited(GetBuffer(len(v.Raw())+e.Grows()), v, e, ownLimits(len(v.Raw())))
+	doc, buf := docs.Get(), reuse.NewBuffer(len(v.Raw())+e.Grows())
+	text, err := doc.Value().ResetEdited(buf.Bytes(), v, e, ownLimits(len(v.Raw())))
+	buf.Set(text)
 	if err != nil {
-		PutBuffer(text)
-		docs.Put(doc)
+		buf.Release()
+		doc.Release()
 		return nil, err
 	}
 	n := *m
-	n.doc, n.buf, n.kept = doc, text, nil
-	n.carry(doc.Root())
+	n.doc, n.buf, n.kept = doc, buf, nil
+	n.carry(doc.Value().Root())
 	return &n, nil
 }
 
@@ -190,7 +194,7 @@ func (m *Message) Clone() *Message {
 
 // Edit is Edited in place: the values from before are void, unless there is an error.
 func (m *Message) Edit(e *strictjson.Edits) error {
-	touch()
+	m.touch()
 	if e.Len() == 0 {
 		return nil
 	}
@@ -216,7 +220,7 @@ func (m *Message) shown() ID {
 
 // appendHead appends what stands before the body; a brace stands behind it.
 func (m *Message) appendHead(dst []byte) []byte {
-	touch()
+	m.touch()
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if m.Kind != Notification {
 		dst = m.shown().Append(append(dst, `,"id":`...))
@@ -245,16 +249,22 @@ func (m *Message) Len() int {
 	return len(m.appendHead(head[:0])) + len(m.Body()) + 1
 }
 
-// Release gives the message's bytes back for reuse. Calling it is optional;
-// after it no value of the message, and nothing that aliases one, may be used.
+// Release gives the message's bytes back for reuse. Calling it is optional, and it is called
+// at most once. After it no value of the message, and nothing that aliases one, may be used.
 func (m *Message) Release() {
-	touch()
-	if m == nil || m.buf == nil {
+	if m == nil {
+		return
+	}
+	m.touch()
+	if m.buf == nil {
 		return
 	}
 	own := kept{buf: m.buf, doc: m.doc}
 	of := m.kept
 	*m = Message{}
+	if reuse.Checked {
+		m.buf = own.buf // so that a later use of the message shows
+	}
 	if of == nil {
 		own.free()
 		return
@@ -263,10 +273,19 @@ func (m *Message) Release() {
 	of.done()
 }
 
+// touch is called where a message is used. It panics in a checked build if the message was
+// released.
+func (m *Message) touch() {
+	watch()
+	if reuse.Checked {
+		_ = m.buf.Bytes()
+	}
+}
+
 // kept are the bytes of a message that more than the message have, and its values.
 type kept struct {
-	buf []byte
-	doc *strictjson.Doc // set by Release
+	buf *reuse.Buffer
+	doc *reuse.Held[strictjson.Doc] // set by Release
 	n   atomic.Int32
 }
 
@@ -274,6 +293,7 @@ type kept struct {
 // for a reader beside the message's way, which has a slice of them. It must not be called at
 // the same time as another method of the message.
 func (m *Message) Keep() (free func()) {
+	m.touch()
 	if m.buf == nil {
 		return func() {} // the collector keeps them
 	}
@@ -287,15 +307,18 @@ func (m *Message) Keep() (free func()) {
 
 // done gives the bytes back once nothing has them.
 func (k *kept) done() {
-	if k.n.Add(-1) == 0 {
+	switch n := k.n.Add(-1); {
+	case n == 0:
 		k.free()
+	case n < 0 && reuse.Checked:
+		panic("wire: the bytes of a message were given back more often than kept")
 	}
 }
 
 func (k *kept) free() {
-	PutBuffer(k.buf)
+	k.buf.Release()
 	if k.doc != nil {
-		putDoc(k.doc)
+		k.doc.Release()
 	}
 }
 

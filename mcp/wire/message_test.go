@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -45,8 +46,8 @@ func TestFrontSharedBytes(t *testing.T) {
 // TestKeep: what is kept outlives the message, for every reader beside it, and is given back
 // once, by the last of them.
 func TestKeep(t *testing.T) {
-	b := append(GetBuffer(64), `{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}`...)
-	m, err := Decode(b, strictjson.Limits{MendSurrogates: true})
+	b := reuse.Copy([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}`), 0)
+	m, err := Decode(b.Bytes(), strictjson.Limits{MendSurrogates: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%q behind Release", got)
 	}
 	second()
-	if overwrite && b[0] == '{' {
+	if reuse.Checked && !panics(func() { b.Bytes() }) {
 		t.Error("the bytes were not given back")
 	}
 	NewResult(IntID(1), []byte(`{}`)).Keep()() // of no pool
@@ -67,8 +68,8 @@ func TestKeep(t *testing.T) {
 
 // TestKeepEdited: an edit has memory of its own, and leaves what is kept as it is.
 func TestKeepEdited(t *testing.T) {
-	b := append(GetBuffer(64), `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`...)
-	m, err := Decode(b, strictjson.Limits{})
+	b := reuse.Copy([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":1}}`), 0)
+	m, err := Decode(b.Bytes(), strictjson.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

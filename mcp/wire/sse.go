@@ -4,7 +4,9 @@ package wire
 
 import (
 	"io"
+	"slices"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -14,33 +16,62 @@ const (
 	maxRetry   = eventstream.MaxRetry
 )
 
-// newEvents returns a reader of server-sent events. The data of each is in a buffer of the
-// pool, and the receiver's own.
-func newEvents(r io.Reader, l strictjson.Limits) *eventstream.Reader {
-	return &eventstream.Reader{R: r, Decoder: eventstream.Decoder{Max: maxMessage(l), Append: appendPooled}}
+// eventReader reads messages out of server-sent events.
+type eventReader struct {
+	eventstream.Reader
+	lim strictjson.Limits
+	// growing are the Buffers to which the Reader appends: that of a line, and that of the data
+	// of an event.
+	growing []*reuse.Buffer
 }
 
-func appendPooled(b, more []byte) []byte {
-	if need := len(b) + len(more); need > cap(b) {
-		grown := append(GetBuffer(max(need, 2*len(b))), b...)
-		PutBuffer(b)
-		b = grown
+func newEvents(r io.Reader, l strictjson.Limits) *eventReader {
+	es := &eventReader{lim: l}
+	es.Reader = eventstream.Reader{R: r, Decoder: eventstream.Decoder{Max: maxMessage(l), Append: es.append}}
+	return es
+}
+
+// append appends to a Buffer, of which b is the beginning: a new one where b has no memory.
+func (es *eventReader) append(b, more []byte) []byte {
+	i := es.find(b)
+	if i < 0 {
+		i = len(es.growing)
+		es.growing = append(es.growing, reuse.NewBuffer(len(b)+len(more)))
 	}
-	return append(b, more...)
+	buf := es.growing[i]
+	buf.Set(b)
+	buf.Append(more)
+	return buf.Bytes()
 }
 
-// messageOf returns what an event of MCP carries, or why it is not a message; nil twice
-// for an event that is about something else. It owns the event's data.
-func messageOf(e eventstream.Event, l strictjson.Limits) (*Message, *Violation) {
+func (es *eventReader) find(b []byte) int {
+	return slices.IndexFunc(es.growing, func(buf *reuse.Buffer) bool { return buf.Holds(b) })
+}
+
+// own is the Buffer of the event's data, which becomes the caller's; nil for no data.
+func (es *eventReader) own(e eventstream.Event) *reuse.Buffer {
+	i := es.find(e.Data)
+	if i < 0 {
+		return nil
+	}
+	buf := es.growing[i]
+	es.growing = slices.Delete(es.growing, i, i+1)
+	return buf
+}
+
+// message returns what an event of MCP carries, or why it is not a message; nil twice for an
+// event that is about something else.
+func (es *eventReader) message(e eventstream.Event) (*Message, *Violation) {
+	buf := es.own(e)
 	if e.Name != "" && e.Name != "message" || len(e.Data) == 0 {
-		PutBuffer(e.Data)
+		buf.Release()
 		return nil, nil
 	}
-	m, err := Decode(e.Data, l)
+	m, err := Decode(e.Data, es.lim)
 	if err != nil {
-		PutBuffer(e.Data)
+		buf.Release()
 		return nil, violationOf(err)
 	}
-	m.buf = e.Data
+	m.buf = buf
 	return m, nil
 }

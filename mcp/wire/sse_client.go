@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -246,7 +245,7 @@ func (c *SSE) open() (string, *refusal) {
 	return to, nil
 }
 
-func (c *SSE) stream(ctx context.Context) (*eventstream.Reader, io.Closer, *refusal) {
+func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
 	req, err := c.request(ctx, http.MethodGet, c.url.String(), nil)
 	if err != nil {
 		return nil, nil, refuse(codeUnreachable, fmt.Errorf("%w: %s", ErrUnreachable, quoteError(err)))
@@ -277,12 +276,12 @@ func (c *SSE) stream(ctx context.Context) (*eventstream.Reader, io.Closer, *refu
 }
 
 // first reads the event that names the endpoint.
-func (c *SSE) first(er *eventstream.Reader) (string, *refusal) {
+func (c *SSE) first(er *eventReader) (string, *refusal) {
 	ev, err := er.Next()
 	if err != nil {
 		return "", refuse(codeCut, errors.New("wire: no endpoint: "+quoteError(err)))
 	}
-	defer PutBuffer(ev.Data)
+	defer er.own(ev).Release()
 	if ev.Name != "endpoint" {
 		return "", refuse(codeBadAnswer, errors.New("wire: the first event names no endpoint"))
 	}
@@ -294,14 +293,14 @@ func (c *SSE) first(er *eventstream.Reader) (string, *refusal) {
 }
 
 // listen delivers the messages of the stream until it ends, and with it the Conn.
-func (c *SSE) listen(er *eventstream.Reader) {
+func (c *SSE) listen(er *eventReader) {
 	for {
 		ev, err := er.Next()
 		if err != nil {
 			c.finish(fmt.Errorf("%w: %s", errStreamEnded, quoteError(err)))
 			return
 		}
-		m, v := messageOf(ev, c.opt.Limits)
+		m, v := er.message(ev)
 		switch {
 		case v != nil:
 			c.to.violation(v)

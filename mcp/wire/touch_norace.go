@@ -10,4 +10,4 @@ const Watched = false
 // Watch does nothing.
 func Watch(func()) {}
 
-func touch() {}
+func watch() {}

@@ -14,7 +14,7 @@ var watcher atomic.Pointer[func()]
 // Watch has f called whenever a message is decoded, edited, written or given back, in the goroutine that does it.
 func Watch(f func()) { watcher.Store(&f) }
 
-func touch() {
+func watch() {
 	if f := watcher.Load(); f != nil {
 		(*f)()
 	}

@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -142,8 +142,9 @@ func decodeHex(dst []byte, s string) bool {
 
 // ReadSealed reads Sealed.Bytes. The Sealed keeps b: the caller must not change it afterwards.
 func ReadSealed(b []byte) (Sealed, error) {
-	p := parsers.Get().(*parser)
-	defer parsers.Put(p)
+	h := parsers.Get()
+	defer h.Release()
+	p := h.Value()
 	statement, opening, ok := bytes.Cut(b, []byte{'\n'})
 	if !ok {
 		return Sealed{}, errStatement
@@ -162,4 +163,4 @@ func ReadSealed(b []byte) (Sealed, error) {
 	return Sealed{s.ID, s.Bytes, opening, s}, nil
 }
 
-var parsers = sync.Pool{New: func() any { return new(parser) }}
+var parsers reuse.Pool[parser]

@@ -27,7 +27,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
-	"unsafe"
 
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
@@ -166,8 +165,27 @@ const (
 // A Digest is the SHA-256 of a text as it was delivered.
 type Digest [sha256.Size]byte
 
-// DigestOf returns the SHA-256 of text.
-func DigestOf(text string) Digest { return sha256.Sum256(bytesOf(text)) }
+// DigestOf returns the SHA-256 of text. It copies text in pieces, which takes 1 or 2 percent of
+// the time of the hash, and allocates nothing.
+func DigestOf(text string) Digest {
+	var short [256]byte
+	if len(text) <= len(short) {
+		return sha256.Sum256(short[:copy(short[:], text)])
+	}
+	return digestLong(text)
+}
+
+func digestLong(text string) (d Digest) {
+	var piece [2 << 10]byte
+	h := sha256.New()
+	for len(text) > 0 {
+		n := copy(piece[:], text)
+		h.Write(piece[:n])
+		text = text[n:]
+	}
+	h.Sum(d[:0])
+	return d
+}
 
 // String returns "sha256:" and 64 hex digits.
 func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }
@@ -226,9 +244,6 @@ func (k Key) appendAround(dst []byte, o Origin, body string, narrow bool, sum fu
 	split = len(dst)
 	return k.seal(dst, at, o, s.Digest), split, s, true
 }
-
-// bytesOf is s without a copy; they must not be written to.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // places are where in a fence the hex digits go that depend on its body.
 type places struct{ nonce, digest int }

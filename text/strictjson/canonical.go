@@ -123,7 +123,7 @@ func compareUTF16(a, b string) int {
 func (c *canonicalizer) number(v Value) error {
 	const safe = 1 << 53
 	raw := v.Raw()
-	f, err := strconv.ParseFloat(alias(raw), 64)
+	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
 		return &SyntaxError{CodeNumberRange, v.Offset()} // the scan has seen to that
 	}
@@ -157,7 +157,7 @@ func sameNumber(a, b []byte) bool {
 func decimal(digits, num []byte) (_ []byte, exp int) {
 	mantissa := bytes.TrimPrefix(num, []byte("-"))
 	if i := bytes.IndexAny(mantissa, "eE"); i >= 0 {
-		exp, _ = strconv.Atoi(alias(mantissa[i+1:])) // in the range of a float64, so it fits
+		exp, _ = strconv.Atoi(string(mantissa[i+1:])) // in the range of a float64, so it fits
 		mantissa = mantissa[:i]
 	}
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))

@@ -68,7 +68,7 @@ func skipDigits(src []byte, i int) (int, bool) {
 // inRange reports whether a float64 can hold the number: it must neither
 // overflow nor, not being 0, become 0.
 func inRange(num []byte) bool {
-	f, err := strconv.ParseFloat(alias(num), 64)
+	f, err := strconv.ParseFloat(string(num), 64)
 	if err != nil || math.IsInf(f, 0) {
 		return false
 	}

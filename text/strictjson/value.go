@@ -108,7 +108,7 @@ func (v Value) Int64() (int64, bool) {
 	if len(raw) > len("-9223372036854775808") || string(raw) == "-0" {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(alias(raw), 10, 64)
+	n, err := strconv.ParseInt(string(raw), 10, 64)
 	return n, err == nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -16,13 +15,14 @@ import (
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
 // Rules are a compiled Source. It is safe for concurrent use.
 type Rules struct {
 	onError policy.Action
 	by      [2][]*rule // by direction, the strictest first
-	pool    sync.Pool  // of *evaluation
+	pool    reuse.Pool[evaluation]
 }
 
 type rule struct {
@@ -119,10 +119,9 @@ func (p *Rules) Decide(in *policy.Input) policy.Ruling {
 	if len(rules) == 0 {
 		return policy.Ruling{}
 	}
-	e, _ := p.pool.Get().(*evaluation)
-	if e == nil {
-		e = new(evaluation)
-	}
+	h := p.pool.Get()
+	defer h.Release()
+	e := h.Value()
 	e.begin(in)
 	var d policy.Ruling
 	for _, r := range rules {
@@ -148,7 +147,6 @@ func (p *Rules) Decide(in *policy.Input) policy.Ruling {
 		d.Would = policy.Match{}
 	}
 	e.in = nil
-	p.pool.Put(e)
 	return d
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package reuse
 
 import "testing"
 
@@ -8,7 +8,7 @@ import "testing"
 // by a quarter, and a buffer goes back to the class that it came from.
 func TestBufferClasses(t *testing.T) {
 	last, lastRoom := 0, minBuffer
-	for n := minBuffer; n <= maxPooled; n++ {
+	for n := minBuffer; n <= MaxPooled; n++ {
 		class, room := classOf(n)
 		if room < n || n > minBuffer && room > n+n/4 {
 			t.Fatalf("%d bytes get %d", n, room)
@@ -21,16 +21,19 @@ func TestBufferClasses(t *testing.T) {
 		}
 		last, lastRoom = class, room
 	}
-	if last != len(buffers)-1 || lastRoom != maxPooled {
+	if last != len(buffers)-1 || lastRoom != MaxPooled {
 		t.Errorf("the last class is %d with %d bytes", last, lastRoom)
 	}
-	for _, n := range []int{0, 1, minBuffer, minBuffer + 1, 100_000, maxPooled, maxPooled + 1} {
-		b := GetBuffer(n)
-		if len(b) != 0 || cap(b) < n {
-			t.Errorf("GetBuffer(%d) has %d of %d bytes", n, len(b), cap(b))
+	for _, n := range []int{0, 1, minBuffer, minBuffer + 1, 100_000, MaxPooled, MaxPooled + 1} {
+		b := NewBuffer(n)
+		if len(b.Bytes()) != 0 || cap(b.Bytes()) < n {
+			t.Errorf("NewBuffer(%d) has %d of %d bytes", n, len(b.Bytes()), cap(b.Bytes()))
 		}
-		PutBuffer(b)
+		b.Release()
 	}
-	PutBuffer(make([]byte, 0, minBuffer+1)) // of no class
-	PutBuffer(nil)
+	b := new(Buffer)
+	b.Set(make([]byte, 0, minBuffer+1)) // of no class
+	b.Release()
+	b = nil
+	b.Release()
 }
