@@ -315,12 +315,19 @@ func (l *Limits) members() []member {
 	}
 }
 
+func logLevels() []slog.Level {
+	levels := make([]slog.Level, len(LogLevels))
+	for i, word := range LogLevels {
+		_ = levels[i].UnmarshalText([]byte(word)) // fails for no word of slog's own
+	}
+	return levels
+}
+
 func (t *Telemetry) members() []member {
 	return []member{
 		{"metrics", live, boolean(&t.Metrics, true), "serve `GET /metrics`"},
 		{"otlp", live, urlValue(&t.OTLP), "URL that traces are sent to; default: no traces"},
-		{"log", live, word(&t.LogLevel, slog.LevelInfo, []string{"debug", "info", "warn", "error"},
-			[]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}), "the least level that is logged"},
+		{"log", live, word(&t.LogLevel, slog.LevelInfo, LogLevels, logLevels()), "the least level that is logged"},
 		{"log_format", live, word(&t.LogJSON, false, []string{"text", "json"}, []bool{false, true}), "the form of the log"},
 	}
 }

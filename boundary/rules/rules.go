@@ -114,6 +114,10 @@ type Auth struct {
 // Set reports whether there is any.
 func (a Auth) Set() bool { return a.Tokens != nil || a.OAuth != nil }
 
+// LogLevels are the words for the least level that is logged, the lowest first. Each is that
+// slog.Level's own, in lower case.
+var LogLevels = []string{"debug", "info", "warn", "error"}
+
 // Telemetry says what is told of the running process.
 type Telemetry struct {
 	Metrics  bool

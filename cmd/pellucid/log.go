@@ -12,7 +12,7 @@ import (
 // logFlags are those of a verb that keeps running.
 type logFlags struct {
 	LogFormat string     `enum:"text,json" default:"text" help:"Format of the log on standard error: ${enum}."`
-	LogLevel  slog.Level `default:"info" help:"Lowest level to log: debug, info, warn, error."`
+	LogLevel  slog.Level `default:"info" help:"Lowest level to log: ${log_levels}."`
 }
 
 func (f *logFlags) logger(w io.Writer) *slog.Logger {

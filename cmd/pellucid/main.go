@@ -97,6 +97,7 @@ func newParser(c *cli, e *env) (*kong.Kong, error) {
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
+		kong.Vars{"log_levels": strings.Join(rules.LogLevels, ", ")},
 		kong.Vars{"clients": strings.Join(protect.Clients(), ","), "listed": strings.Join(protect.Clients(), ", ")},
 		kong.ValueFormatter(helpOf),
 	)

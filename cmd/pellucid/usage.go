@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -78,7 +80,10 @@ func decodeTime(ctx *kong.DecodeContext, target reflect.Value) error {
 
 // decodeLevel reads the least level of a log.
 func decodeLevel(ctx *kong.DecodeContext, target reflect.Value) error {
-	return decodeWord(ctx, target, "want debug, info, warn or error", func(s string) (l slog.Level, err error) {
+	return decodeWord(ctx, target, "want one of "+strings.Join(rules.LogLevels, ", "), func(s string) (l slog.Level, err error) {
+		if !slices.Contains(rules.LogLevels, strings.ToLower(s)) {
+			return l, errors.ErrUnsupported
+		}
 		return l, l.UnmarshalText([]byte(s))
 	})
 }

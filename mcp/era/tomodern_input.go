@@ -141,7 +141,9 @@ func (t *toModern) giveUp(k *round, f *fault) {
 func (t *toModern) withdraw(k *round) {
 	for _, i := range k.inputs {
 		if t.inputs[i.id] == i && i.result == nil {
-			t.notify(mcpmsg.Cancelled, append(i.id.Append([]byte(`{"requestId":`)), '}'), k.client)
+			m := wire.NewCancellation(i.id, "", false)
+			m.Related = k.client
+			t.deliver(m, wire.ID{})
 		}
 	}
 }
