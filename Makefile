@@ -88,6 +88,25 @@ bench: build
 	go test -count=1 -run '^Test(Latency|Memory)$$' -v ./e2e
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
+# What a call and a scrubbed field cost beside ReverseProxy and memcpy, here and at the last tag,
+# or at REF, measured in turns. It builds that tree in a folder of its own. WORSE=1.15 makes it
+# fail where a ratio is more than 1.15 times what it was; without WORSE it only prints.
+REF    ?=
+ROUNDS ?= 5
+WORSE  ?= 0
+.PHONY: speed
+speed: build
+	@ref='$(REF)'; \
+	if [ -z "$$ref" ]; then \
+	  ref=$$(git describe --tags --abbrev=0 2>/dev/null || true); \
+	  if [ -n "$$ref" ] && git diff --quiet "$$ref" --; then ref=$$(git describe --tags --abbrev=0 "$$ref^" 2>/dev/null || true); fi; \
+	  if [ -z "$$ref" ]; then ref=$$(git rev-parse --short HEAD^); echo "speed: no earlier tag: the first parent, $$ref, takes its place" >&2; fi; \
+	fi; \
+	dir=$$(mktemp -d); trap 'git worktree remove --force "$$dir/tree" 2>/dev/null || true; rm -rf "$$dir"' EXIT; \
+	git worktree add --quiet --detach "$$dir/tree" "$$ref"; \
+	(cd "$$dir/tree" && go build -trimpath -ldflags "-s -w" -o "$$dir/pellucid" ./cmd/pellucid); \
+	go run ./cmd/pellucid-bench compare --there "$$dir/pellucid" --name "$$ref" --rounds $(ROUNDS) --worse $(WORSE)
+
 # Counterfactual runs, on recorded runs and simulated models; fails where a target is
 # missed. TRACES="a.jsonl b.jsonl.zst": on these instead of the test data.
 TRACES ?=

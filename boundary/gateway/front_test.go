@@ -383,7 +383,7 @@ func TestFrontVolume(t *testing.T) {
 						return
 					}
 					if _, body, err := (frame.Key{}).Open(textOf(t, res, err)); err != nil || body != text {
-						t.Errorf("%s: %d octets, %v", version, len(body), err)
+						t.Errorf("%s: %d bytes, %v", version, len(body), err)
 					}
 				}
 			})

@@ -128,7 +128,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("answer %v", m)
 	}
 	if n := len(r.log.String()); n > 1<<20 {
-		t.Errorf("log of %d octets", n)
+		t.Errorf("log of %d bytes", n)
 	}
 }
 

@@ -120,7 +120,7 @@ func (in *inspector) behind(p passage, asked []*classify.Member, free func()) {
 	work := func(ctx context.Context) {
 		cfg.tellVerdicts(quiet, &d, d.Received, askAll(ctx, asked, viewOf(root, with, raw)), false)
 	}
-	if cfg.Classifiers.Shadow.offer(shadowJob{octets: int64(len(root.Raw())), work: work, free: free}) {
+	if cfg.Classifiers.Shadow.offer(shadowJob{bytes: int64(len(root.Raw())), work: work, free: free}) {
 		return
 	}
 	free()

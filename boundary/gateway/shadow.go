@@ -26,7 +26,7 @@ type Shadow struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	done    sync.WaitGroup
-	octets  atomic.Int64
+	bytes   atomic.Int64
 	pending atomic.Int64
 	dropped atomic.Int64
 
@@ -35,10 +35,10 @@ type Shadow struct {
 }
 
 type shadowJob struct {
-	octets int64
-	due    time.Time // set by offer
-	work   func(context.Context)
-	free   func()
+	bytes int64
+	due   time.Time // set by offer
+	work  func(context.Context)
+	free  func()
 }
 
 // NewShadow starts one.
@@ -81,7 +81,7 @@ func (s *Shadow) offer(j shadowJob) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	j.due = time.Now().Add(shadowWait)
-	if !s.closed && s.octets.Add(j.octets) <= s.o.Bytes {
+	if !s.closed && s.bytes.Add(j.bytes) <= s.o.Bytes {
 		s.pending.Add(1)
 		select {
 		case s.jobs <- j:
@@ -91,7 +91,7 @@ func (s *Shadow) offer(j shadowJob) bool {
 		s.pending.Add(-1)
 	}
 	if !s.closed {
-		s.octets.Add(-j.octets)
+		s.bytes.Add(-j.bytes)
 	}
 	s.dropped.Add(1)
 	return false
@@ -106,7 +106,7 @@ func (s *Shadow) run() {
 		time.Sleep(time.Until(j.due))
 		j.work(s.ctx)
 		j.free()
-		s.octets.Add(-j.octets)
+		s.bytes.Add(-j.bytes)
 		s.pending.Add(-1)
 	}
 }

@@ -43,15 +43,15 @@ func TestShadowBounds(t *testing.T) {
 	s := NewShadow(ShadowOptions{Bytes: 100})
 	done := make(chan struct{})
 	job := func(n int64) shadowJob {
-		return shadowJob{octets: n, work: func(context.Context) { <-done }, free: func() {}}
+		return shadowJob{bytes: n, work: func(context.Context) { <-done }, free: func() {}}
 	}
 	if !s.offer(job(60)) || s.offer(job(60)) || !s.offer(job(40)) || s.offer(job(1)) {
-		t.Error("the bound of octets does not hold")
+		t.Error("the bound of bytes does not hold")
 	}
 	close(done)
 	s.Close(t.Context())
-	if s.octets.Load() != 0 || s.Pending() != 0 || s.Dropped() != 2 || s.offer(job(1)) {
-		t.Errorf("%d octets, %d pending, %d dropped", s.octets.Load(), s.Pending(), s.Dropped())
+	if s.bytes.Load() != 0 || s.Pending() != 0 || s.Dropped() != 2 || s.offer(job(1)) {
+		t.Errorf("%d bytes, %d pending, %d dropped", s.bytes.Load(), s.Pending(), s.Dropped())
 	}
 	if (*Shadow)(nil).offer(job(1)) {
 		t.Error("nobody takes a job")

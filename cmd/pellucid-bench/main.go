@@ -25,6 +25,7 @@ type cli struct {
 	Sessions sessionsCmd `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
 	Size     sizeCmd     `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
 	Sources  sourcesCmd  `cmd:"" help:"Look every control token up again in the package that it was read from."`
+	Compare  compareCmd  `cmd:"" help:"Compare what two builds of pellucid cost, each beside the same baselines."`
 }
 
 // env is what a verb may touch of the world outside.

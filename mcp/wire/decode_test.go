@@ -32,7 +32,7 @@ var decodeTests = []struct {
 	{in: `{"jsonrpc":"2.0","error":{"code":0,"message":"","stack":"kept"}}`, kind: ErrorResponse},
 
 	{in: ``, code: CodeParse, refused: "unexpected end"},
-	{in: `hello`, code: CodeParse, refused: "unexpected octet"},
+	{in: `hello`, code: CodeParse, refused: "unexpected byte"},
 	{in: `{"jsonrpc":"2.0","id":7,"method":"a"}{}`, code: CodeParse, refused: "data after", id: `7`, kind: Request},
 	{in: `{"jsonrpc":"2.0","id":7,"method":"a","id":8}`, code: CodeParse, refused: "duplicate", kind: Request},
 	{in: `{"jsonrpc":"2.0","id":7,"result":{"t":"` + "\xff" + `"}}`, code: CodeParse, refused: "UTF-8", id: `7`, kind: Response},

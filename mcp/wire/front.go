@@ -38,7 +38,7 @@ type FrontOptions struct {
 	MaxBody   int               // bytes of a request's body; 0 = 32 MiB
 	Sessions  int               // open at once; 0 = 256
 	requests  int               // POSTs under way; 0 = 1,024
-	octets    int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
+	maxHeld   int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
 	replay    int               // bytes that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
 	Idle      time.Duration     // after which an idle session ends; 0 = 30 min
 	keepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
@@ -61,7 +61,7 @@ type Front struct {
 	room chan struct{} // a token for each request under way
 	ctx  context.Context
 	kill context.CancelFunc
-	held atomic.Int64 // bytes in use, of FrontOptions.octets
+	held atomic.Int64 // bytes in use, of FrontOptions.maxHeld
 	live atomic.Int64 // sessions that are served, or will be
 
 	mu       sync.Mutex
@@ -80,7 +80,7 @@ func NewFront(opt FrontOptions) *Front {
 	orDefault(&opt.MaxBody, maxMessage(opt.limits))
 	orDefault(&opt.Sessions, 256)
 	orDefault(&opt.requests, 1024)
-	orDefault(&opt.octets, 512<<20)
+	orDefault(&opt.maxHeld, 512<<20)
 	orDefault(&opt.replay, 1<<20)
 	orDefault(&opt.Idle, 30*time.Minute)
 	orDefault(&opt.keepAlive, 15*time.Second)
@@ -270,7 +270,7 @@ func (f *Front) isDraining() bool {
 }
 
 // full reports whether n bytes more would be too many.
-func (f *Front) full(n int) bool { return f.held.Load()+int64(n) > int64(f.opt.octets) }
+func (f *Front) full(n int) bool { return f.held.Load()+int64(n) > int64(f.opt.maxHeld) }
 
 func (f *Front) notice(line string) {
 	if f.opt.Notice != nil {

@@ -107,7 +107,7 @@ func (st *stream) push(m *Message) {
 // client does not read fast enough, the oldest messages that are not answers.
 func (st *stream) trim() {
 	replay := st.s.f.opt.replay
-	if st.s.f.full(st.s.f.opt.octets / 2) { // what waits comes before what has been sent
+	if st.s.f.full(st.s.f.opt.maxHeld / 2) { // what waits comes before what has been sent
 		replay = 0
 	}
 	for len(st.queue) > 0 && st.queue[0].no < st.next && (!st.numbered || st.overfull(replay)) {

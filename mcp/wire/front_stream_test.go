@@ -198,7 +198,7 @@ func TestFrontSlowReader(t *testing.T) {
 	v.s.mu.Lock()
 	for _, st := range v.s.streams {
 		if st.size > 5<<20 {
-			t.Errorf("%d octets wait", st.size)
+			t.Errorf("%d bytes wait", st.size)
 		}
 	}
 	v.s.mu.Unlock()
@@ -231,14 +231,14 @@ func TestFrontPlaceless(t *testing.T) {
 // TestFrontBytes: all that is held for all clients is bounded; an answer for
 // which there is no room is refused, not dropped.
 func TestFrontBytes(t *testing.T) {
-	b := newBench(t, func(o *FrontOptions) { o.octets = 1 << 20; o.replay = 1 << 20 })
+	b := newBench(t, func(o *FrontOptions) { o.maxHeld = 1 << 20; o.replay = 1 << 20 })
 	v, id := b.begin("2025-11-25")
 	note := strings.Repeat("x", 1<<16)
 	for range 64 {
 		v.notify(ID{}, note)
 	}
 	if n := b.f.held.Load(); n > 1<<20 || n < 1<<19 {
-		t.Errorf("%d octets are held", n)
+		t.Errorf("%d bytes are held", n)
 	}
 	resp := b.postTo(v, listBody, []string{"Mcp-Session-Id", id}, func(m *Message) {
 		v.result(m, `{"a":"`+strings.Repeat("x", 1<<18)+`"}`)

@@ -53,8 +53,8 @@ func TestLinesRead(t *testing.T) {
 		{"CRLF", ping + "\r\n" + ping + "\r\n", "ping1,ping1"},
 		{"empty lines", "\n\r\n  \n" + ping + "\n\n", "ping1"},
 		{"no end", ping, "ping1"},
-		{"noise between", "Server started\n" + ping + "\n", "! unexpected octet,ping1"},
-		{"NUL", "\x00\n" + ping + "\n", "! unexpected octet,ping1"},
+		{"noise between", "Server started\n" + ping + "\n", "! unexpected byte,ping1"},
+		{"NUL", "\x00\n" + ping + "\n", "! unexpected byte,ping1"},
 		{"broken", "{\"jsonrpc\":\n" + ping + "\n", "! unexpected end,ping1"},
 		{"long and short", long + "\n" + ping + "\n" + long + "\n", "long,ping1,long"},
 		{"many small", strings.Repeat(ping+"\n", 1000), strings.TrimSuffix(strings.Repeat("ping1,", 1000), ",")},
@@ -67,7 +67,7 @@ func TestLinesRead(t *testing.T) {
 		}{
 			{"whole", strings.NewReader(tt.in)},
 			{"with end", iotest.DataErrReader(strings.NewReader(tt.in))},
-			{"octets", iotest.OneByteReader(strings.NewReader(tt.in))},
+			{"bytes", iotest.OneByteReader(strings.NewReader(tt.in))},
 		} {
 			t.Run(tt.name+"/"+r.name, func(t *testing.T) {
 				l := pullLines(r.r, io.Discard, LinesOptions{})

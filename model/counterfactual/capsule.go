@@ -54,7 +54,7 @@ type DropReason string
 const (
 	DropTrust     DropReason = "below-minimum-trust"
 	DropCount     DropReason = "too-many-segments"
-	DropBytes     DropReason = "too-many-octets"
+	DropBytes     DropReason = "too-many-bytes"
 	DropClearance DropReason = "clearance"
 	DropExpired   DropReason = "expired"
 	DropTopic     DropReason = "forbidden-topic"

@@ -131,7 +131,7 @@ func TestApplyMany(t *testing.T) {
 	e.Remove(last)
 	want := "[" + strings.TrimSuffix(strings.Repeat(`{"a":1,"b":2},`, n), ",") + strings.Repeat(",3", n+1) + "]"
 	if got := string(e.Apply(nil, d.Root())); got != want {
-		t.Errorf("got %d octets, want %d", len(got), len(want))
+		t.Errorf("got %d bytes, want %d", len(got), len(want))
 	}
 }
 

@@ -47,7 +47,7 @@ var codeTexts = [...]string{
 	CodeDepth:         "nested too deeply",
 	CodeValues:        "too many values",
 	CodeEnd:           "unexpected end",
-	CodeToken:         "unexpected octet",
+	CodeToken:         "unexpected byte",
 	CodeTrailing:      "data after the value",
 	CodeBOM:           "byte order mark",
 	CodeUTF8:          "ill-formed UTF-8",

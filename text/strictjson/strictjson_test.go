@@ -219,7 +219,7 @@ func TestMend(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(src) != before {
-		t.Error("the caller's octets were changed")
+		t.Error("the caller's bytes were changed")
 	}
 	if d.Mended != 3 {
 		t.Errorf("Mended = %d, want 3", d.Mended)
