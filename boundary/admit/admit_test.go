@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 func TestVerifyOnce(t *testing.T) {
@@ -91,7 +92,7 @@ func TestBack(t *testing.T) {
 	r.mu.Lock()
 	r.says["a"] = tool("x", "X.")
 	r.mu.Unlock()
-	r.eventually("it is back", func() bool { return r.Server("a").Admits(item("x", "X.")) })
+	waittest.Until(r.t, "it is back", func() bool { return r.Server("a").Admits(item("x", "X.")) })
 }
 
 // TestDecisions: what persons decide in the store takes effect.
@@ -111,23 +112,23 @@ func TestDecisions(t *testing.T) {
 			return err == nil && it != nil && it.Pending != ""
 		}
 	}
-	r.eventually("x waits", waits("x"))
-	r.eventually("new waits", waits("new"))
-	r.eventually("new is held", func() bool { return s.Held(surface.Key{Kind: surface.Tool, Name: "new"}) })
+	waittest.Until(r.t, "x waits", waits("x"))
+	waittest.Until(r.t, "new waits", waits("new"))
+	waittest.Until(r.t, "new is held", func() bool { return s.Held(surface.Key{Kind: surface.Tool, Name: "new"}) })
 	r.admits("a", "x", "X.", true)
 	if err := r.pins.Approve(ctx, "a", item("x", "X!").Key, item("x", "X!").Digest, "me"); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("x is another", func() bool { return s.Admits(item("x", "X!")) })
+	waittest.Until(r.t, "x is another", func() bool { return s.Admits(item("x", "X!")) })
 	r.admits("a", "x", "X.", false)
-	r.eventually("the hearer is told", func() bool { return heard.Load() > 0 })
+	waittest.Until(r.t, "the hearer is told", func() bool { return heard.Load() > 0 })
 	if n := stopped.Load(); n > 0 {
 		t.Errorf("a hearer that has stopped was told %d times", n)
 	}
 	if err := r.pins.Block(ctx, "a", item("x", "X!").Key, item("x", "X!").Digest, "me"); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("x is blocked", func() bool { return !s.Admits(item("x", "X!")) })
+	waittest.Until(r.t, "x is blocked", func() bool { return !s.Admits(item("x", "X!")) })
 	r.store.mu.Lock()
 	r.store.fail = errors.New("no store")
 	r.store.mu.Unlock()
@@ -139,7 +140,7 @@ func TestDecisions(t *testing.T) {
 	if err := r.pins.Drop(ctx, "a", "ann"); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("it is pinned anew", func() bool { return s.Admits(item("x", "X.")) && r.probes.Load() == 2 })
+	waittest.Until(r.t, "it is pinned anew", func() bool { return s.Admits(item("x", "X.")) && r.probes.Load() == 2 })
 }
 
 // TestRefresh: what a person has just approved is known before the next look at the store.
@@ -156,7 +157,7 @@ func TestRefresh(t *testing.T) {
 	s := late.Server("a")
 	r.Server("a").Differs([]surface.Item{item("x", "X!")}) // another process has seen it
 	it := item("x", "X!")
-	r.eventually("x is approved", func() bool { return r.pins.Approve(ctx, "a", it.Key, it.Digest, "me") == nil })
+	waittest.Until(r.t, "x is approved", func() bool { return r.pins.Approve(ctx, "a", it.Key, it.Digest, "me") == nil })
 	if s.Admits(it) {
 		t.Fatal("it looked at the store by itself")
 	}
@@ -218,7 +219,7 @@ func TestShadows(t *testing.T) {
 		if err := r.pins.Approve(ctx, "b", it.Key, it.Digest, "me"); err != nil {
 			t.Fatal(err)
 		}
-		r.eventually("a person has looked", func() bool { return r.Server("b").Admits(it) })
+		waittest.Until(r.t, "a person has looked", func() bool { return r.Server("b").Admits(it) })
 		r.serve("c", tool("other", "O."), Policy{HoldShadows: true})
 		r.verified("c")
 		r.admits("b", "read_fi1e", "Reads.", true)
@@ -273,7 +274,7 @@ func TestOut(t *testing.T) {
 	if err := r.pins.Drop(ctx, "a", "ann"); err != nil { // somebody wants it to be looked at anew
 		t.Fatal(err)
 	}
-	r.eventually("the server is out", func() bool { return r.out.Load() == 1 })
+	waittest.Until(r.t, "the server is out", func() bool { return r.out.Load() == 1 })
 	r.admits("a", "x", "X.", false)
 	if err := r.Verify(ctx, "a"); !errors.Is(err, ErrRejected) {
 		t.Error(err)
@@ -323,13 +324,13 @@ func TestBeyond(t *testing.T) {
 	beyond("files:///1", true, "files:///{x}") // a session was shown another version
 	it, _ := dump(notes).Item(surface.Key{Kind: surface.Template, Name: "notes://{id}"})
 	r.Server("a").Differs([]surface.Item{it})
-	r.eventually("it is known", func() bool { return r.Server("a").Beyond("notes://1", nil) })
+	waittest.Until(r.t, "it is known", func() bool { return r.Server("a").Beyond("notes://1", nil) })
 	beyond("files:///1", false)
 	beyond("notes://open", false)
 	if err := r.pins.Approve(ctx, "a", it.Key, it.Digest, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("it is approved", func() bool { return !r.Server("a").Beyond("notes://1", nil) })
+	waittest.Until(r.t, "it is approved", func() bool { return !r.Server("a").Beyond("notes://1", nil) })
 }
 
 // TestAlone: of the only server no surface is kept; of several each is, for comparison.

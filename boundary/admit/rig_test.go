@@ -158,12 +158,3 @@ func (r *rig) verified(server string) {
 		r.t.Fatal(err)
 	}
 }
-
-func (r *rig) eventually(what string, is func() bool) {
-	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("not in time: %s", what)
-		}
-	}
-}

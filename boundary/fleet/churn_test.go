@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // script is a client that says its lines and closes its side once it has all answers.
@@ -95,7 +96,7 @@ func TestChurn(t *testing.T) {
 	run(50)
 	goroutines, files := steadyState()
 	run(sessions)
-	eventually(t, "as many goroutines and files as before", func() bool {
+	waittest.Until(t, "as many goroutines and files as before", func() bool {
 		g, n := steadyState()
 		return g <= goroutines+5 && n <= files+2
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 func player(name, r string) Server {
@@ -167,7 +168,7 @@ func TestShared(t *testing.T) {
 	if _, err := tryCall(sessions[2], "pid", "die"); err == nil {
 		t.Error("no error of a call that kills")
 	}
-	eventually(t, "a new process", func() bool {
+	waittest.Until(t, "a new process", func() bool {
 		got, err := tryCall(sessions[3], "pid", "")
 		return err == nil && got != want
 	})
@@ -207,7 +208,7 @@ func TestChildren(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	l.Close()
-	eventually(t, "room", func() bool {
+	waittest.Until(t, "room", func() bool {
 		request(t, second, 1, "ping", `{}`)
 		m, err := second.Read(context.Background())
 		for err == nil && m.ID.IsZero() {
@@ -229,7 +230,7 @@ func TestSetEnds(t *testing.T) {
 	if err := f.Set([]Server{a, b}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the session", func() bool {
+	waittest.Until(t, "the end of the session", func() bool {
 		_, err := tryCall(sa, "pid", "")
 		return err != nil
 	})

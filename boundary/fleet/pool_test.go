@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // as is a session of a principal with one server.
@@ -84,7 +85,7 @@ func TestAllBusy(t *testing.T) {
 		defer close(done)
 		_, _ = busy.CallTool(ctx, &mcp.CallToolParams{Name: "pid", Arguments: map[string]any{"text": "hang"}})
 	}()
-	eventually(t, "a call under way", func() bool {
+	waittest.Until(t, "a call under way", func() bool {
 		f.pool.mu.Lock()
 		defer f.pool.mu.Unlock()
 		for at := range f.pool.held {

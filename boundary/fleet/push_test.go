@@ -17,6 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // played is a Conn in memory whose other side a test plays. It has no goroutine.
@@ -185,7 +186,7 @@ func TestIdleSession(t *testing.T) {
 	open(3)()
 	before := runtime.NumGoroutine()
 	leave := open(60)
-	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= before })
+	waittest.Until(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= before })
 	leave()
 	if h := f.Health(); h[0].Connections != 0 || h[1].Connections != 1 {
 		t.Errorf("%+v", h)
@@ -304,7 +305,7 @@ func TestCloseInside(t *testing.T) {
 			if err := c.Write(t.Context(), own(wire.NewRequest(wire.IntID(1), mcpmsg.Initialize, []byte(greeting2025)))); err != nil && !errors.Is(err, wire.ErrClosed) {
 				t.Error(err)
 			}
-			eventually(t, "the end", func() bool { return b.isEnded(t) })
+			waittest.Until(t, "the end", func() bool { return b.isEnded(t) })
 			if !errors.Is(b.why, wire.ErrClosed) || b.count() == 0 {
 				t.Errorf("%v after %d messages", b.why, b.count())
 			}
@@ -359,7 +360,7 @@ func TestSharedStuck(t *testing.T) {
 		}
 	}
 	ping(a, 1)
-	eventually(t, "the first is stuck", func() bool { return stuck.count() == 1 })
+	waittest.Until(t, "the first is stuck", func() bool { return stuck.count() == 1 })
 	for id := range int64(100) {
 		ping(b, id)
 		ping(a, id+2)
@@ -367,7 +368,7 @@ func TestSharedStuck(t *testing.T) {
 	for range 3 * maxNotes {
 		server.say(wire.NewRequest(wire.ID{}, mcpmsg.ToolsChanged, nil))
 	}
-	eventually(t, "the answers of the other", func() bool { return well.count() >= 100 })
+	waittest.Until(t, "the answers of the other", func() bool { return well.count() >= 100 })
 	if got := stuck.count(); got != 1 {
 		t.Errorf("%d messages at the same time", got)
 	}
@@ -383,10 +384,10 @@ func TestSharedStuck(t *testing.T) {
 		t.Error("the end comes before the message is taken")
 	}
 	close(free)
-	eventually(t, "the end", func() bool { return stuck.isEnded(t) })
+	waittest.Until(t, "the end", func() bool { return stuck.isEnded(t) })
 	ping(b, 1000)
 	b.Close()
-	eventually(t, "the end of the other", func() bool { return well.isEnded(t) })
+	waittest.Until(t, "the end of the other", func() bool { return well.isEnded(t) })
 }
 
 // TestDies: a server that ends while ten goroutines call it. Each call has one answer, and later ones get
@@ -429,7 +430,7 @@ func TestDies(t *testing.T) {
 			if gone.Load() == 0 || well.Load() == 0 {
 				t.Errorf("%d answers, %d lost", well.Load(), gone.Load())
 			}
-			eventually(t, "a new process", func() bool {
+			waittest.Until(t, "a new process", func() bool {
 				return c.ask(t, mcpmsg.CallTool, fmt.Sprintf(`{"name":%q,"arguments":{}}`, tool)).Kind == wire.Response
 			})
 			c.leave(t, ended)
@@ -521,7 +522,7 @@ func TestCancelOvertakes(t *testing.T) {
 	c.say(wire.NewRequest(wire.ID{}, mcpmsg.Cancelled, []byte(`{"requestId":`+fmt.Sprint(c.last.Load())+`}`)))
 	close(free)
 	<-done
-	eventually(t, "the cancellation", func() bool {
+	waittest.Until(t, "the cancellation", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		all := strings.Join(heard, " ")

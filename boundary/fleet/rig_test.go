@@ -236,17 +236,6 @@ func tryCall(s *mcp.ClientSession, tool, text string) (string, error) {
 	return lines[2], nil
 }
 
-// eventually waits until ok.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not in time: %s", what)
-}
-
 // request writes a request to a Conn by hand.
 func request(t testing.TB, c interface {
 	Write(context.Context, *wire.Message) error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // brokenPipe is a Conn to a process that takes nothing.
@@ -24,7 +25,7 @@ func TestSharedGreeting(t *testing.T) {
 	}
 	greeted := func(t *testing.T, f *Fleet) {
 		t.Helper()
-		eventually(t, "a greeted session", func() bool {
+		waittest.Until(t, "a greeted session", func() bool {
 			answer := make(chan wire.Kind, 8)
 			c := f.get("s").session()
 			defer c.Close()
@@ -87,7 +88,7 @@ func TestUnwritten(t *testing.T) {
 		if err := c.Write(t.Context(), m); err != nil {
 			t.Error(err)
 		}
-		eventually(t, "an answer", func() bool { return got.count() == 1 })
+		waittest.Until(t, "an answer", func() bool { return got.count() == 1 })
 		if m := got.got[0]; m.ID != wire.IntID(7) || m.Kind != wire.ErrorResponse || !m.Local {
 			t.Errorf("shared %t: %s", shared, m.Append(nil))
 		}
@@ -99,6 +100,6 @@ func TestUnwritten(t *testing.T) {
 			is.s.mu.Unlock()
 		}
 		c.Close()
-		eventually(t, "the end", func() bool { return got.isEnded(t) })
+		waittest.Until(t, "the end", func() bool { return got.isEnded(t) })
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // translate is how the gateway uses package era.
@@ -284,7 +285,7 @@ func TestUnionSlow(t *testing.T) {
 		f := fleetOf(t, Options{Translate: short, patience: time.Second},
 			player("mute", "mute"), inside("alpha", "who"), player("quitter", "quitter"))
 		s := connect(t, opt, all(f, era))
-		eventually(t, "a list of alpha alone", func() bool { // a busy machine may make alpha too slow for some
+		waittest.Until(t, "a list of alpha alone", func() bool { // a busy machine may make alpha too slow for some
 			names, meta := toolNames(t, s)
 			if len(names) > 0 && !slices.Equal(names, []string{"alpha_who"}) {
 				t.Errorf("%q", names)
@@ -345,7 +346,7 @@ func TestUnionChange(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatal("no notification")
 			}
-			eventually(t, fmt.Sprint(want), func() bool {
+			waittest.Until(t, fmt.Sprint(want), func() bool {
 				got, _ := toolNames(t, s)
 				slices.Sort(got)
 				return slices.Equal(got, want)
@@ -389,7 +390,7 @@ func TestUnionRestart(t *testing.T) {
 		case <-time.After(patience):
 			t.Error("nobody says that the tools may have changed")
 		}
-		eventually(t, "a new process", func() bool {
+		waittest.Until(t, "a new process", func() bool {
 			got, err := tryCall(s, "p_pid", "")
 			return err == nil && got != first
 		})

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // watcher is an Observer that writes down what it is told.
@@ -66,15 +68,17 @@ func (w *watcher) take() string {
 func (w *watcher) eventually(t *testing.T, want string) {
 	t.Helper()
 	got := ""
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	defer func() {
+		if got != want {
+			t.Logf("told %q", got)
+		}
+	}()
+	waittest.Until(t, want, func() bool {
 		if more := w.take(); more != "" {
 			got = strings.TrimPrefix(got+", "+more, ", ")
 		}
-		if got == want {
-			return
-		}
-	}
-	t.Errorf("told %q, want %q", got, want)
+		return got == want
+	})
 }
 
 const (

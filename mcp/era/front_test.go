@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -74,7 +75,7 @@ func testFront(t *testing.T, c crossing, over link) {
 		}
 	}
 	n := 0
-	eventually(t, func() bool {
+	waittest.Until(t, "the list of tools changes", func() bool {
 		n++
 		tool(s, fmt.Sprintf("more%d", n), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
 		return len(changed) > 0

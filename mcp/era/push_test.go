@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // A played is the Conn of a server that calls its Receiver from the goroutines of a test.
@@ -480,7 +481,7 @@ func testStreams(t *testing.T, kind string) {
 	<-all
 	close(stop)
 	work.Wait()
-	eventually(t, func() bool { return runtime.NumGoroutine() <= idle }) // an idle Conn has none
+	waittest.Until(t, "an idle Conn has no goroutine", func() bool { return runtime.NumGoroutine() <= idle }) // an idle Conn has none
 	c.Close()
-	eventually(t, func() bool { _, ended := l.heard(); return ended == 1 })
+	waittest.Until(t, "the Conn ends", func() bool { _, ended := l.heard(); return ended == 1 })
 }

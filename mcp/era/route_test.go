@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -64,7 +65,7 @@ func (r *route) run(wrap func(wire.Conn, Options) *Conn, early bool) {
 		gateway.Config{Name: "real", Key: key, Frame: frame.KindMeta, Sink: nowhere{}}, func(err error) { over <- err })
 	r.work.Add(1) // until all has been said
 	r.say(wire.IntID(0), r.hello())
-	eventually(r.t, r.greeted.Load)
+	waittest.Until(r.t, "the client is greeted", r.greeted.Load)
 	const clients, calls = 8, 40
 	var talk sync.WaitGroup
 	for c := range clients {
@@ -86,7 +87,7 @@ func (r *route) run(wrap func(wire.Conn, Options) *Conn, early bool) {
 	}
 	talk.Wait()
 	if !early {
-		eventually(r.t, r.settled)
+		waittest.Until(r.t, "each request has its answer", r.settled)
 	}
 	r.work.Done()
 	front.end()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // crossings are all ways in which the eras of real peers differ.
@@ -288,7 +289,7 @@ func TestProgressLoggingCancel(t *testing.T) {
 			t.Error("cancelled call succeeded")
 		}
 		if c.http && c.era == modernOnly { // the stream is closed; the SDK does not tell its handler
-			eventually(t, func() bool { return cut.Load() > before })
+			waittest.Until(t, "the stream is cut", func() bool { return cut.Load() > before })
 			return
 		}
 		receive(t, cancelled)
@@ -327,7 +328,7 @@ func TestSubscriptions(t *testing.T) {
 		if got := receive(t, subscribed); got != "file:///r" {
 			t.Errorf("subscribed to %q", got)
 		}
-		eventually(t, func() bool {
+		waittest.Until(t, "the resource is updated", func() bool {
 			s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "file:///r"})
 			return len(updated) > 0
 		})
@@ -335,7 +336,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("updated %q", got)
 		}
 		n := 0
-		eventually(t, func() bool {
+		waittest.Until(t, "the list of tools changes", func() bool {
 			n++
 			tool(s, fmt.Sprintf("more%d", n), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
 			return len(changed) > 0
@@ -353,16 +354,6 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("unsubscribed from %q", got)
 		}
 	})
-}
-
-func eventually(t *testing.T, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatal("did not happen")
 }
 
 // TestSameEra proves that nothing is translated where nothing has to be.
