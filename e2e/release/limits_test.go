@@ -4,6 +4,6 @@ package release
 
 // What docs/install.md promises of the size of a release, in bytes.
 const (
-	maxBinary  = 52_000_000
+	maxBinary  = 47_000_000
 	maxArchive = 19_000_000
 )
