@@ -62,15 +62,6 @@ func Set(account, secret string, wait time.Duration) error {
 	return within(wait, func() error { return keyring.Set(service, account, secret) })
 }
 
-// Delete removes the secret of an account, if there is one.
-func Delete(account string, wait time.Duration) error {
-	err := within(wait, func() error { return keyring.Delete(service, account) })
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
 // within calls do in a goroutine of its own: a keychain that asks its user answers when the user
 // does. The result of a call that takes too long is dropped.
 func within(wait time.Duration, do func() error) error {
