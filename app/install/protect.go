@@ -82,7 +82,7 @@ func copyOf(dir string) string {
 // inCache reports whether a path lies in a cache of npx, uvx or pipx.
 func inCache(path string) bool {
 	path = filepath.ToSlash(path)
-	for _, part := range []string{"/_npx/", "/uv/archive-v", "/uv/cache/archive-v", "/uv/builds-v", "/pipx/.cache/"} {
+	for _, part := range []string{"/_npx/", "/archive-v", "/uv/builds-v", "/pipx/.cache/"} {
 		if strings.Contains(path, part) {
 			return true
 		}

@@ -222,14 +222,11 @@ func TestServersImageRuns(t *testing.T) {
 	}
 	const certificates = "/etc/ssl/certs/ca-certificates.crt"
 	c.config.Env = append(c.config.Env, "NODE_EXTRA_CA_CERTS="+certificates, "SSL_CERT_FILE="+certificates)
-	for want, server := range map[string][]string{
-		"echo":             {"npx", "-y", "@modelcontextprotocol/server-everything"},
-		"get_current_time": {"uvx", "mcp-server-time"},
-	} {
+	for _, server := range [][]string{{"npx", "-y", "@modelcontextprotocol/server-everything"}, {"uvx", "mcp-server-time"}} {
 		t.Run(server[0], func(t *testing.T) {
 			cmd := c.command(slices.Concat([]string{"check", "--json", "--env", "NODE_EXTRA_CA_CERTS", "--env", "SSL_CERT_FILE", "--env", "HTTPS_PROXY", "--env", "HTTP_PROXY", "--"}, server)...)
 			out, err := cmd.CombinedOutput()
-			if code := ended(err); code != 0 && code != 10 || !bytes.Contains(out, []byte(`"`+want+`"`)) {
+			if code := ended(err); code != 0 && code != 10 || bytes.Contains(out, []byte(`"items":0`)) || !bytes.Contains(out, []byte(`"items":`)) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})

@@ -85,9 +85,32 @@ func TestNPMReal(t *testing.T) {
 			wantAnswer(t, out, err)
 		})
 	}
+	wantCopied(t, dir, func(args ...string) (string, error) {
+		return npm(t, project(t), registry, "npx", append([]string{"--yes", "pellucid"}, args...)...)
+	})
 	out, err := exec.Command(filepath.Join(dir, "node_modules", ".bin", "pellucid"), "no-such-verb").CombinedOutput()
 	if ended(err) != 2 {
 		t.Errorf("exit code %d of a wrong verb: %s", ended(err), out)
+	}
+}
+
+// wantCopied protects a client's file by a program in a cache that is emptied, and fails where the
+// file does not name a copy of the program that stays.
+func wantCopied(t *testing.T, dir string, pellucid func(args ...string) (string, error)) {
+	t.Helper()
+	config := write(t, dir, file{name: "clients/mcp.json", content: []byte(`{"mcpServers":{"a":{"command":"node","args":["a.js"]}}}`)})
+	state := filepath.Join(dir, "kept state")
+	t.Setenv("PELLUCID_STATE", state)
+	out, err := pellucid("protect", "--file", config)
+	if got := readFile(t, config); err != nil || !strings.Contains(got, filepath.Join(state, "bin", "pellucid")) {
+		t.Errorf("%v\n%s\n%s", err, out, got)
+	}
+	content, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if readFile(t, state, "bin", "pellucid") != string(content) {
+		t.Error("the copy is not the binary")
 	}
 }
 
@@ -146,7 +169,14 @@ func TestPyPIReal(t *testing.T) {
 		if _, err := os.Stat(uvx); err != nil {
 			t.Skip("uv is not installed; `make python` installs it")
 		}
-		talk(t, uvx, "--offline", "--no-index", "--find-links", links, "pellucid")
+		from := []string{uvx, "--offline", "--no-index", "--find-links", links, "pellucid"}
+		talk(t, from...)
+		t.Setenv("UV_CACHE_DIR", filepath.Join(dir, "cache"))
+		t.Setenv("UV_PYTHON", py)
+		wantCopied(t, dir, func(args ...string) (string, error) {
+			out, err := exec.Command(uvx, slices.Concat(from[1:], args)...).CombinedOutput()
+			return string(out), err
+		})
 	})
 }
 

@@ -47,7 +47,7 @@ printf 'python-downloads = "never"\npython-preference = "only-system"\n' >"$work
 chmod -R u=rwX,go=rX "$work/add"
 tar --create --file "$work/add.tar" --directory "$work/add" --sort=name --owner=0 --group=0 --numeric-owner \
   --mtime="@$SOURCE_DATE_EPOCH" .
-mmdebstrap --quiet --format=tar --variant=apt --architectures="$arch" --include=ca-certificates,python3 \
+mmdebstrap --quiet --format=tar --variant=apt --architectures="$arch" --include=ca-certificates,libatomic1,python3 \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
   --customize-hook="tar-in $work/add.tar /" \
