@@ -155,16 +155,17 @@ func (m *machine) residue(t *testing.T) (left []string) {
 func service(t *testing.T, dist string) {
 	m := newMachine(t, dist, "service.sh")
 	unit := filepath.Join(m.root, "etc/systemd/system/release-check.service")
-	const text = `[Service]
+	const text = `[Unit]
+SuccessAction=exit-force
+SuccessActionExitStatus=0
+FailureAction=exit-force
+FailureActionExitStatus=1
+[Service]
 Type=oneshot
 ExecStart=/bin/sh /release/check.sh
 StandardOutput=file:/release/log
 StandardError=inherit
 TimeoutStartSec=10min
-SuccessAction=exit-force
-SuccessActionExitStatus=0
-FailureAction=exit-force
-FailureActionExitStatus=1
 `
 	if err := os.WriteFile(unit, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
