@@ -54,11 +54,11 @@ func (b *boundary) setReview(r *rules.Rules, progress func(server string, s surf
 func admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
 	a := s.Admission
 	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
-		Policy: admit.Policy{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
+		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest
 		if d.UnmarshalText([]byte(text)) == nil { // as package rules has made sure
-			c.Policy.DangerouslyAllow = append(c.Policy.DangerouslyAllow, d)
+			c.Settings.DangerouslyAllow = append(c.Settings.DangerouslyAllow, d)
 		}
 	}
 	c.Collect = func(ctx context.Context, bare bool) (*surface.Surface, error) {

@@ -56,7 +56,7 @@ func (b *boundary) classified(c gateway.Classified) {
 		b.log.Error("the verdict of a classifier could not be recorded", "error", err, "evidence", c.Of.String())
 	}
 	if b.trust != nil && c.Flagged() && c.Mode == policy.Enforce {
-		b.trust.Apply(trust.Event{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
+		b.trust.Apply(trust.Observation{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
 	}
 }
 

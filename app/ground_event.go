@@ -17,10 +17,10 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// A GroundEvent is a cascade event that is to be signed, and handed in to the store or to a
+// A GroundCascade is a cascade event that is to be signed, and handed in to the store or to a
 // running adapter.
-type GroundEvent struct {
-	Kind   ground.EventKind
+type GroundCascade struct {
+	Kind   ground.CascadeKind
 	Target string // IRI of a source, or the id or hash of an attestation
 	Reason string
 	Key    string    // file of the key; "": the operator's own
@@ -36,7 +36,7 @@ type GroundEvent struct {
 
 // Send signs the event and hands it in. A receipt that refuses it is not an error, unless
 // the store could not take it.
-func (g *GroundEvent) Send(ctx context.Context, dir *state.Dir) (r ground.EventReceipt, err error) {
+func (g *GroundCascade) Send(ctx context.Context, dir *state.Dir) (r ground.CascadeReceipt, err error) {
 	operator, err := install.OperatorKey(dir)
 	if err != nil {
 		return r, err
@@ -48,7 +48,7 @@ func (g *GroundEvent) Send(ctx context.Context, dir *state.Dir) (r ground.EventR
 		}
 	}
 	o := validator.SignOptions(key, g.Method, g.At)
-	event, err := ground.SignEvent(g.Kind, g.Target, g.Reason, o.Created, key, o)
+	event, err := ground.SignCascade(g.Kind, g.Target, g.Reason, o.Created, key, o)
 	if refused, ok := errors.AsType[*attest.Refusal](err); ok && refused.Pointer == "/target" {
 		err = fmt.Errorf("ground: %s is neither the IRI of a source nor the id or hash of an attestation", finding.Quote(g.Target))
 	}
@@ -67,7 +67,7 @@ func (g *GroundEvent) Send(ctx context.Context, dir *state.Dir) (r ground.EventR
 }
 
 // apply hands the event to an adapter on the store.
-func (g *GroundEvent) apply(ctx context.Context, dir *state.Dir, operator attest.Key, keys attest.KeyResolver, event []byte) (r ground.EventReceipt, err error) {
+func (g *GroundCascade) apply(ctx context.Context, dir *state.Dir, operator attest.Key, keys attest.KeyResolver, event []byte) (r ground.CascadeReceipt, err error) {
 	a := &Ground{}
 	defer a.Close()
 	if a.store, err = openGroundStore(ctx, dir, g.DB, refuseAbsent); err != nil {
@@ -81,16 +81,16 @@ func (g *GroundEvent) apply(ctx context.Context, dir *state.Dir, operator attest
 		return r, err
 	}
 	receipt, change, err := a.IngestEvent(ctx, "operator", event)
-	return ground.EventReceipt{Receipt: receipt, Live: change.Live, Pending: change.Pending, Retracted: change.Retracted}, err
+	return ground.CascadeReceipt{Receipt: receipt, Live: change.Live, Pending: change.Pending, Retracted: change.Retracted}, err
 }
 
 // post hands the event to a running adapter.
-func (g *GroundEvent) post(ctx context.Context, event []byte) (r ground.EventReceipt, err error) {
+func (g *GroundCascade) post(ctx context.Context, event []byte) (r ground.CascadeReceipt, err error) {
 	token, err := g.Token()
 	if err != nil {
 		return r, err
 	}
-	r, err = ground.PostEvent(ctx, g.URL, token, event)
+	r, err = ground.PostCascade(ctx, g.URL, token, event)
 	switch {
 	case errors.Is(err, ground.ErrURL):
 		return r, exit.With(exit.Usage, fmt.Errorf("ground: --url is not one: %s", finding.Quote(g.URL)))

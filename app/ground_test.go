@@ -329,7 +329,7 @@ func TestGroundTokens(t *testing.T) {
 func TestGroundEvent(t *testing.T) {
 	dir := stateDir(t)
 	p := groundPlan(t, dir)
-	e := GroundEvent{Kind: ground.Retract, Target: "https://example.org/report", DB: p.DB}
+	e := GroundCascade{Kind: ground.Retract, Target: "https://example.org/report", DB: p.DB}
 	if _, err := e.Send(t.Context(), dir); fmt.Sprint(err) != "ground: there is no store yet: pellucid ground import makes one" {
 		t.Errorf("without a store: %v", err)
 	}
@@ -364,15 +364,15 @@ func TestGroundEvent(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		edit func(*GroundEvent)
+		edit func(*GroundCascade)
 		code int
 		says string
 	}{
-		{"a target that is none", func(e *GroundEvent) { e.Target = "x\u202e" }, exit.Usage, `ground: "x\u202e" is neither`},
-		{"no key file", func(e *GroundEvent) { e.Key = stranger + ".none" }, 0, "ground: "},
-		{"no URL", func(e *GroundEvent) { e.URL = "http://a b/" }, exit.Usage, `ground: --url is not one: "http://a b/"`},
-		{"no token", func(e *GroundEvent) { e.Token = func() (string, error) { return "", errors.New("none") } }, 0, "none"},
-		{"nothing there", func(e *GroundEvent) { e.URL = "http://127.0.0.1:1/" }, exit.Unreachable, "ground: post: "},
+		{"a target that is none", func(e *GroundCascade) { e.Target = "x\u202e" }, exit.Usage, `ground: "x\u202e" is neither`},
+		{"no key file", func(e *GroundCascade) { e.Key = stranger + ".none" }, 0, "ground: "},
+		{"no URL", func(e *GroundCascade) { e.URL = "http://a b/" }, exit.Usage, `ground: --url is not one: "http://a b/"`},
+		{"no token", func(e *GroundCascade) { e.Token = func() (string, error) { return "", errors.New("none") } }, 0, "none"},
+		{"nothing there", func(e *GroundCascade) { e.URL = "http://127.0.0.1:1/" }, exit.Unreachable, "ground: post: "},
 	} {
 		bad := e
 		c.edit(&bad)

@@ -15,7 +15,7 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 	o := &guard.Options{
 		Upstream: g.Upstream, Key: s.Key, Buffer: g.Buffer, Pass: g.Pass, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
 		TokenFactor: int64(g.Factor), MinTokens: int64(g.MinTokens), Refine: g.Refine,
-		Fail:     counterfactual.FailMode{DangerouslyAllowPrivileged: g.FailOpen},
+		Fail:     counterfactual.Undecided{DangerouslyAllowPrivileged: g.FailOpen},
 		Severity: counterfactual.Bands(g.Severity),
 		Hooks:    guard.Hooks{MinSeverity: s.Severity},
 	}
@@ -36,7 +36,7 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 		}
 	}
 	if len(g.UntrustedTools) > 0 {
-		strangers := &counterfactual.Policy{}
+		strangers := &counterfactual.Privileges{}
 		for _, glob := range g.UntrustedTools {
 			strangers.Rules = append(strangers.Rules, counterfactual.ToolRule{Tool: glob, Privilege: 1})
 		}
@@ -47,8 +47,8 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 }
 
 // policy says which calls need a verdict.
-func (s *GuardSettings) policy() *counterfactual.Policy {
-	p := &counterfactual.Policy{Guess: !s.Guard.NoGuess}
+func (s *GuardSettings) policy() *counterfactual.Privileges {
+	p := &counterfactual.Privileges{Guess: !s.Guard.NoGuess}
 	for _, t := range s.Guard.Tools {
 		p.Rules = append(p.Rules, counterfactual.ToolRule(t))
 	}

@@ -125,7 +125,7 @@ func TestTrustKept(t *testing.T) {
 	}
 	b := open(&rules.Rules{})
 	o := trust.Origin{Server: "s", Tool: "t"}
-	b.trust.Apply(trust.Event{Time: 1000, Kind: trust.Hijack, Origin: o})
+	b.trust.Apply(trust.Observation{Time: 1000, Kind: trust.Hijack, Origin: o})
 	b.saveTrust()
 	if got := open(&rules.Rules{}).trust.Score(o, 1000); got != 300_000 {
 		t.Errorf("read again: %v", got)

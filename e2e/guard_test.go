@@ -192,7 +192,7 @@ func TestGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range res.Verdicts {
+		for _, v := range res.Attributions {
 			if v.Class == counterfactual.Hijack && len(v.Causes) == 2 {
 				copies++
 			}

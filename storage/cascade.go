@@ -15,7 +15,7 @@ import (
 )
 
 // Apply implements ground.Store.
-func (s *Store) Apply(ctx context.Context, e ground.Event, evidence []byte) (ground.Change, error) {
+func (s *Store) Apply(ctx context.Context, e ground.Cascade, evidence []byte) (ground.Change, error) {
 	if e.Hash == (attest.Hash{}) || e.Target == "" || e.Kind != ground.Retract && e.Kind != ground.Reverse ||
 		!storable(e.At) || !text(e.Target) {
 		return ground.Change{}, fmt.Errorf("store: apply: %w: event without hash, kind, target or time", ground.ErrInvalid)
@@ -30,7 +30,7 @@ func (s *Store) Apply(ctx context.Context, e ground.Event, evidence []byte) (gro
 	return change, err
 }
 
-func (t *tx) apply(ctx context.Context, e ground.Event) (ground.Change, error) {
+func (t *tx) apply(ctx context.Context, e ground.Cascade) (ground.Change, error) {
 	var n int
 	err := t.QueryRowContext(ctx, t.engine.rebind(`SELECT count(*) FROM events WHERE hash = ?`), e.Hash[:]).Scan(&n)
 	if err != nil || n > 0 {
@@ -69,7 +69,7 @@ func (t *tx) apply(ctx context.Context, e ground.Event) (ground.Change, error) {
 // decide notes whether the latest event on target retracts it. Two of one time
 // are told apart by their hashes, so that every store decides alike.
 func (t *tx) decide(ctx context.Context, target []byte) error {
-	var kind ground.EventKind
+	var kind ground.CascadeKind
 	err := t.QueryRowContext(ctx, t.engine.rebind(`SELECT kind FROM events WHERE target = ? ORDER BY at DESC, hash DESC LIMIT 1`),
 		target).Scan(&kind)
 	if err != nil {

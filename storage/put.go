@@ -17,7 +17,7 @@ import (
 )
 
 // Put implements ground.Store.
-func (s *Store) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.Outcome) ([][]byte, error)) ([]ground.Outcome, error) {
+func (s *Store) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.PutResult) ([][]byte, error)) ([]ground.PutResult, error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
@@ -29,7 +29,7 @@ func (s *Store) Put(ctx context.Context, batch []ground.Record, evidence func([]
 			return nil, fmt.Errorf("store: put: %w: record %d: %s", ground.ErrInvalid, i, why)
 		}
 	}
-	var out []ground.Outcome
+	var out []ground.PutResult
 	err := s.update(ctx, "put", func(t *tx) error {
 		p := putting{tx: t, batch: batch}
 		if err := p.run(ctx); err != nil {
@@ -100,7 +100,7 @@ type claimRow struct {
 type putting struct {
 	*tx
 	batch    []ground.Record
-	outcomes []ground.Outcome
+	outcomes []ground.PutResult
 
 	byHash    map[attest.Hash]known
 	current   map[attest.Hash]known // by text key: the one that is not superseded
@@ -129,7 +129,7 @@ func (p *putting) run(ctx context.Context) error {
 
 // load fetches what is stored of everything that the batch names.
 func (p *putting) load(ctx context.Context) error {
-	p.outcomes = make([]ground.Outcome, len(p.batch))
+	p.outcomes = make([]ground.PutResult, len(p.batch))
 	p.byHash, p.current = map[attest.Hash]known{}, map[attest.Hash]known{}
 	p.lookalike, p.claims = map[attest.Hash]attest.Hash{}, map[attest.Hash]*claimRow{}
 	p.supersededBy, p.renewed = map[int]attest.Hash{}, map[int64]bool{}
@@ -229,16 +229,16 @@ func (p *putting) relate(context.Context) error {
 		fresh := known{Identity: r.Identity(), status: consensus.Live, at: i}
 		o := &p.outcomes[i]
 		if k, ok := p.byHash[r.Hash]; ok {
-			*o = ground.Outcome{Disposition: ground.Duplicate, Status: k.status, Other: k.Hash}
+			*o = ground.PutResult{Disposition: ground.Duplicate, Status: k.status, Other: k.Hash}
 			continue
 		}
-		*o = ground.Outcome{Disposition: ground.Added, Status: consensus.Live}
+		*o = ground.PutResult{Disposition: ground.Added, Status: consensus.Live}
 		if k, ok := p.current[r.Key.Text]; ok {
 			if attest.Relate(k.Identity, fresh.Identity) != attest.Renewal {
-				*o = ground.Outcome{Disposition: ground.Duplicate, Status: k.status, Other: k.Hash}
+				*o = ground.PutResult{Disposition: ground.Duplicate, Status: k.status, Other: k.Hash}
 				continue
 			}
-			*o = ground.Outcome{Disposition: ground.Renewed, Status: consensus.Live, Other: k.Hash}
+			*o = ground.PutResult{Disposition: ground.Renewed, Status: consensus.Live, Other: k.Hash}
 			p.supersede(k, r.Hash)
 		} else if h, ok := p.lookalike[r.Key.Skeleton]; ok {
 			o.Lookalike = h

@@ -84,7 +84,7 @@ func record(validator, claim string) ground.Record {
 	}
 }
 
-func put(t testing.TB, s *storage.Store, batch ...ground.Record) []ground.Outcome {
+func put(t testing.TB, s *storage.Store, batch ...ground.Record) []ground.PutResult {
 	t.Helper()
 	out, err := s.Put(ctx, batch, nil)
 	if err != nil {
@@ -161,20 +161,20 @@ func TestPutRelates(t *testing.T) {
 
 		for i, step := range []struct {
 			batch []ground.Record
-			want  []ground.Outcome
+			want  []ground.PutResult
 		}{
-			{[]ground.Record{first, first}, []ground.Outcome{
+			{[]ground.Record{first, first}, []ground.PutResult{
 				{Disposition: ground.Added, Status: consensus.Live},
 				{Disposition: ground.Duplicate, Status: consensus.Live, Other: first.Hash}}},
-			{[]ground.Record{first, twin}, []ground.Outcome{
+			{[]ground.Record{first, twin}, []ground.PutResult{
 				{Disposition: ground.Duplicate, Status: consensus.Live, Other: first.Hash},
 				{Disposition: ground.Added, Status: consensus.Live}}},
-			{[]ground.Record{later, latest, later, first}, []ground.Outcome{
+			{[]ground.Record{later, latest, later, first}, []ground.PutResult{
 				{Disposition: ground.Renewed, Status: consensus.Live, Other: first.Hash},
 				{Disposition: ground.Renewed, Status: consensus.Live, Other: later.Hash},
 				{Disposition: ground.Duplicate, Status: consensus.Live, Other: later.Hash},
 				{Disposition: ground.Duplicate, Status: consensus.Live, Other: first.Hash}}},
-			{[]ground.Record{alike}, []ground.Outcome{
+			{[]ground.Record{alike}, []ground.PutResult{
 				{Disposition: ground.Added, Status: consensus.Live, Lookalike: first.Hash}}},
 		} {
 			if diff := cmp.Diff(step.want, put(t, s, step.batch...)); diff != "" {
@@ -262,10 +262,10 @@ func TestCascade(t *testing.T) {
 			}
 		}
 		n := 0
-		apply := func(kind ground.EventKind, target string, at time.Duration) ground.Change {
+		apply := func(kind ground.CascadeKind, target string, at time.Duration) ground.Change {
 			t.Helper()
 			n++
-			c, err := s.Apply(ctx, ground.Event{Hash: hash("event %d", n), Kind: kind, Target: target, At: day.Add(at), Original: []byte("event")}, nil)
+			c, err := s.Apply(ctx, ground.Cascade{Hash: hash("event %d", n), Kind: kind, Target: target, At: day.Add(at), Original: []byte("event")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +296,7 @@ func TestCascade(t *testing.T) {
 				t.Errorf("what depends on what does not stand came in as %+v", o)
 			}
 		}
-		e := ground.Event{Hash: hash("event 1"), Kind: ground.Retract, Target: "https://source.example/1", At: day}
+		e := ground.Cascade{Hash: hash("event 1"), Kind: ground.Retract, Target: "https://source.example/1", At: day}
 		if c, err := s.Apply(ctx, e, nil); err != nil || !c.Duplicate {
 			t.Errorf("replayed event: %+v, %v", c, err)
 		}

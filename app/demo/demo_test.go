@@ -89,17 +89,17 @@ func TestJudge(t *testing.T) {
 		"second receipt":     func(r *Reply) { r.Meta[frame.MetaPrefix+"x"] = 1.0 },
 		"member of its lost": func(r *Reply) { delete(r.Meta, "example.com/page") },
 	} {
-		o := Outcome{Case: c, After: good()}
+		o := Played{Case: c, After: good()}
 		spoil(&o.After)
 		if err := o.judge(key); (err == nil) != (name == "") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	d := Outcome{Case: &Case{Tool: "t", describe: "a\u200b", wantDescribe: "a"}, After: Reply{Description: "a\u200b"}}
+	d := Played{Case: &Case{Tool: "t", describe: "a\u200b", wantDescribe: "a"}, After: Reply{Description: "a\u200b"}}
 	if d.judge(key) == nil {
 		t.Error("a poisoned description passes")
 	}
-	if o := (Outcome{Case: c, After: good()}); o.judge(key) != nil || !reflect.DeepEqual(o.After.Texts, []string{"ab"}) || !strings.HasPrefix(o.Fence, frame.Notice) {
+	if o := (Played{Case: c, After: good()}); o.judge(key) != nil || !reflect.DeepEqual(o.After.Texts, []string{"ab"}) || !strings.HasPrefix(o.Fence, frame.Notice) {
 		t.Errorf("%+q %+q", o.After.Texts, o.Fence)
 	}
 }

@@ -25,7 +25,7 @@ func Show(ctx context.Context, self string, w io.Writer, p terminal.Palette) err
 	defer out.Flush()
 	s := &show{w: out, p: p}
 	s.opening()
-	err := Play(ctx, self, func(o Outcome) {
+	err := Play(ctx, self, func(o Played) {
 		s.outcome(o)
 		out.Flush()
 	})
@@ -83,7 +83,7 @@ func (s *show) field(label, text string, paint func(string) string) {
 	terminal.Field(s.w, fieldAt, label, text, paint)
 }
 
-func (s *show) outcome(o Outcome) {
+func (s *show) outcome(o Played) {
 	s.played++
 	fmt.Fprintf(s.w, "\n%2d  %s  %s\n", s.played, s.p.Bold(o.Case.Tool), s.p.Dim(o.Case.What))
 	before, after := replyLines(o.Before), replyLines(o.After)

@@ -14,7 +14,7 @@ import (
 func TestShowTellsFailure(t *testing.T) {
 	var b bytes.Buffer
 	s := &show{w: &b}
-	s.outcome(Outcome{Case: &Case{Tool: "t", What: "w", Verdict: "fine"},
+	s.outcome(Played{Case: &Case{Tool: "t", What: "w", Verdict: "fine"},
 		Before: Reply{Texts: []string{"a\u202eb\x1b[31m"}}, After: Reply{Texts: []string{"a\u202eb\x1b[31m"}},
 		Err: errors.New("not so \x1b[2J")})
 	s.closing("/bin/pellucid")
@@ -49,7 +49,7 @@ func TestShowOutcome(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var b strings.Builder
 			s := &show{w: &b, played: 1} // the fence is shown with the first alone
-			s.outcome(Outcome{Case: &Case{Tool: "t", What: "w", Verdict: "fine too"}, Before: c.before, After: c.after})
+			s.outcome(Played{Case: &Case{Tool: "t", What: "w", Verdict: "fine too"}, Before: c.before, After: c.after})
 			for _, want := range c.want {
 				if !strings.Contains(b.String(), want) {
 					t.Errorf("%q is missing:\n%s", want, b.String())

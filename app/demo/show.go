@@ -30,8 +30,8 @@ type Reply struct {
 	Description string
 }
 
-// Outcome is a case that was played.
-type Outcome struct {
+// Played is a case that was played.
+type Played struct {
 	Case          *Case
 	Before, After Reply
 	Fence         string // the first text as it arrived
@@ -45,9 +45,9 @@ const Server = "demo"
 const timeout = time.Minute
 
 // Play starts the server twice, once behind `self wrap`, calls every tool on
-// both and reports each Outcome. self is this program, whose `demo serve` is the
+// both and reports each Played. self is this program, whose `demo serve` is the
 // server. Keys and records go to a directory that is removed at the end.
-func Play(ctx context.Context, self string, report func(Outcome)) (err error) {
+func Play(ctx context.Context, self string, report func(Played)) (err error) {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	dir, err := os.MkdirTemp("", "pellucid-demo-")
@@ -72,7 +72,7 @@ func Play(ctx context.Context, self string, report func(Outcome)) (err error) {
 		return err
 	}
 	for i := range Cases {
-		o := Outcome{Case: &Cases[i]}
+		o := Played{Case: &Cases[i]}
 		o.Before, err = direct.play(ctx, o.Case)
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (s *session) play(ctx context.Context, c *Case) (Reply, error) {
 
 // judge takes the texts that arrived out of their fences and holds everything
 // to the case.
-func (o *Outcome) judge(key frame.Key) error {
+func (o *Played) judge(key frame.Key) error {
 	c := o.Case
 	if c.describes() {
 		if o.After.Description != c.wantDescribe {

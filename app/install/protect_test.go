@@ -105,7 +105,7 @@ func TestProtectLoggedIn(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		login *login.Login
-		want  protect.Action
+		want  protect.Effect
 	}{
 		{"no login", nil, protect.Skipped},
 		{"of a principal", &login.Login{Server: "https://docs.example/mcp", Principal: "p", Access: "t"}, protect.Skipped},

@@ -21,8 +21,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
 
-// A Policy is what the operator wants of one server.
-type Policy struct {
+// A Settings is what the operator wants of one server.
+type Settings struct {
 	// Mode is for an item that differs from its pin: Enforce, Audit, or Off, where nothing is
 	// pinned. In each of them hidden text is refused.
 	Mode      policy.Mode
@@ -36,7 +36,7 @@ type Policy struct {
 	Timeout          time.Duration // of a check, without pass 2; 0 = 2 min
 }
 
-func (p *Policy) rules() surface.Rules {
+func (p *Settings) rules() surface.Rules {
 	return surface.Rules{Narrow: p.Narrow, DangerouslyAllow: p.DangerouslyAllow}
 }
 
@@ -49,7 +49,7 @@ type Config struct {
 	// Identity stands for all that a connection depends on: a server whose Identity
 	// has changed is checked anew.
 	Identity string
-	Policy   Policy
+	Settings Settings
 	// Collect lists the server's surface over a connection of its own.
 	// bare: as a client without capabilities; else as one that has all of them.
 	Collect func(ctx context.Context, bare bool) (*surface.Surface, error)
@@ -151,7 +151,7 @@ func (a *Admissions) set(list []Config) (over []*Server) {
 	a.list = map[string]*Server{}
 	for _, c := range list {
 		c.Pin = cmp.Or(c.Pin, c.Name)
-		c.Policy.Timeout = cmp.Or(c.Policy.Timeout, defaultTimeout)
+		c.Settings.Timeout = cmp.Or(c.Settings.Timeout, defaultTimeout)
 		s := old[c.Name]
 		if s == nil || !s.becomes(c) {
 			s = newServer(a, c)

@@ -21,7 +21,7 @@ import (
 
 func TestVerifyOnce(t *testing.T) {
 	r := newRig(t)
-	r.serve("a", tool("x", "X."), Policy{})
+	r.serve("a", tool("x", "X."), Settings{})
 	r.admits("a", "x", "X.", false) // nothing before it was checked
 	var work sync.WaitGroup
 	for range 20 {
@@ -48,7 +48,7 @@ func TestRejected(t *testing.T) {
 	for name, says := range map[string]string{"hidden": tool("x", "X\u200b."), "endless": "!surface-endless-list"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.serve("a", says, Policy{})
+			r.serve("a", says, Settings{})
 			for range 2 { // without being asked again
 				if err := r.Verify(ctx, "a"); !errors.Is(err, ErrRejected) || strings.Contains(err.Error(), "\u200b") {
 					t.Errorf("%+q", err)
@@ -62,7 +62,7 @@ func TestRejected(t *testing.T) {
 			if err != nil || pin.Rejected == "" || len(pin.Items) > 0 {
 				t.Errorf("%+v, %v", pin, err)
 			}
-			r.serve("a", tool("x", "X."), Policy{}) // the operator has read the configuration again
+			r.serve("a", tool("x", "X."), Settings{}) // the operator has read the configuration again
 			r.verified("a")
 			r.admits("a", "x", "X.", true)
 			if pin, err := r.pins.Get(ctx, "a"); err != nil || pin.Rejected != "" || len(pin.Items) == 0 {
@@ -76,7 +76,7 @@ func TestRejected(t *testing.T) {
 func TestAllowed(t *testing.T) {
 	r := newRig(t)
 	it := item("x", "X\u200b.")
-	r.serve("a", tool("x", "X\u200b."), Policy{DangerouslyAllow: []surface.Digest{it.Digest}})
+	r.serve("a", tool("x", "X\u200b."), Settings{DangerouslyAllow: []surface.Digest{it.Digest}})
 	r.verified("a")
 	r.admits("a", "x", "X\u200b.", true)
 	r.admits("a", "x", "X\u200b..", false)
@@ -85,7 +85,7 @@ func TestAllowed(t *testing.T) {
 // TestBack: a server that could not be asked is asked again by itself.
 func TestBack(t *testing.T) {
 	r := newRig(t)
-	r.serve("a", "!gone", Policy{})
+	r.serve("a", "!gone", Settings{})
 	if err := r.Verify(ctx, "a"); err == nil || errors.Is(err, ErrRejected) {
 		t.Errorf("%v", err)
 	}
@@ -98,7 +98,7 @@ func TestBack(t *testing.T) {
 // TestDecisions: what persons decide in the store takes effect.
 func TestDecisions(t *testing.T) {
 	r := newRig(t)
-	r.serve("a", tool("x", "X."), Policy{})
+	r.serve("a", tool("x", "X."), Settings{})
 	r.verified("a")
 	s := r.Server("a")
 	var heard, stopped atomic.Int32
@@ -146,7 +146,7 @@ func TestDecisions(t *testing.T) {
 // TestRefresh: what a person has just approved is known before the next look at the store.
 func TestRefresh(t *testing.T) {
 	r := newRig(t)
-	r.serve("a", tool("x", "X."), Policy{})
+	r.serve("a", tool("x", "X."), Settings{})
 	r.verified("a")
 	late := New(Options{Pins: r.pins, Versions: r.store.versions, every: time.Hour})
 	t.Cleanup(late.Close)
@@ -175,13 +175,13 @@ func TestRefresh(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	for _, c := range []struct {
-		policy                     Policy
+		policy                     Settings
 		pinned, other, hidden, pin bool
 	}{
-		{Policy{}, true, false, false, true},
-		{Policy{HoldFirst: true}, false, false, false, true},
-		{Policy{Mode: policy.Audit}, true, true, false, true},
-		{Policy{Mode: policy.Off}, true, true, false, false},
+		{Settings{}, true, false, false, true},
+		{Settings{HoldFirst: true}, false, false, false, true},
+		{Settings{Mode: policy.Audit}, true, true, false, true},
+		{Settings{Mode: policy.Off}, true, true, false, false},
 	} {
 		t.Run(fmt.Sprint(c.policy), func(t *testing.T) {
 			r := newRig(t)
@@ -205,8 +205,8 @@ func TestModes(t *testing.T) {
 func TestShadows(t *testing.T) {
 	for _, hold := range []bool{false, true} {
 		r := newRig(t)
-		r.serve("a", tool("read_file", "Reads."), Policy{HoldShadows: hold})
-		r.serve("b", tool("read_fi1e", "Reads.")+","+tool("honest", "H."), Policy{HoldShadows: hold})
+		r.serve("a", tool("read_file", "Reads."), Settings{HoldShadows: hold})
+		r.serve("b", tool("read_fi1e", "Reads.")+","+tool("honest", "H."), Settings{HoldShadows: hold})
 		r.verified("a")
 		r.verified("b")
 		r.admits("a", "read_file", "Reads.", true)
@@ -220,7 +220,7 @@ func TestShadows(t *testing.T) {
 			t.Fatal(err)
 		}
 		waittest.Until(r.t, "a person has looked", func() bool { return r.Server("b").Admits(it) })
-		r.serve("c", tool("other", "O."), Policy{HoldShadows: true})
+		r.serve("c", tool("other", "O."), Settings{HoldShadows: true})
 		r.verified("c")
 		r.admits("b", "read_fi1e", "Reads.", true)
 	}
@@ -229,7 +229,7 @@ func TestShadows(t *testing.T) {
 // TestIdentity: another command is checked anew, against the same pin.
 func TestIdentity(t *testing.T) {
 	r := newRig(t)
-	r.serve("a", tool("x", "X."), Policy{})
+	r.serve("a", tool("x", "X."), Settings{})
 	r.verified("a")
 	c := r.configs["a"]
 	c.Identity = "2"
@@ -265,9 +265,9 @@ func BenchmarkAdmits(b *testing.B) {
 // checked by other rules; not when it is as it was.
 func TestOut(t *testing.T) {
 	r := newRig(t)
-	r.serve("a", tool("x", "X."), Policy{})
+	r.serve("a", tool("x", "X."), Settings{})
 	r.verified("a")
-	r.serve("a", tool("x", "X\u200b."), Policy{}) // says something else, and nobody asks
+	r.serve("a", tool("x", "X\u200b."), Settings{}) // says something else, and nobody asks
 	if n := r.out.Load(); n != 0 {
 		t.Errorf("out %d times", n)
 	}
@@ -281,14 +281,14 @@ func TestOut(t *testing.T) {
 	}
 
 	r = newRig(t)
-	r.serve("a", tool("x", "X."), Policy{})
+	r.serve("a", tool("x", "X."), Settings{})
 	r.verified("a")
 	old := r.Server("a")
-	r.serve("a", tool("x", "X."), Policy{Narrow: true})
+	r.serve("a", tool("x", "X."), Settings{Narrow: true})
 	if n := r.out.Load(); n != 1 || old.Admits(item("x", "X.")) {
 		t.Errorf("other rules: out %d times", n)
 	}
-	r.serve("b", tool("y", "Y."), Policy{})
+	r.serve("b", tool("y", "Y."), Settings{})
 	if n := r.out.Load(); n != 1 {
 		t.Errorf("another server: out %d times", n)
 	}
@@ -337,7 +337,7 @@ func TestBeyond(t *testing.T) {
 func TestAlone(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		a := New(Options{Alone: alone})
-		a.Set([]Config{{Name: "a", Policy: Policy{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
+		a.Set([]Config{{Name: "a", Settings: Settings{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return dump(tool("x", "X.")), nil }}})
 		s := a.Server("a")
 		if err := s.verify(ctx); err != nil || !s.Admits(item("x", "X.")) {
 			t.Error(err)
@@ -362,7 +362,7 @@ func TestTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Set([]Config{{Name: "a", Policy: Policy{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return s, nil }}})
+	a.Set([]Config{{Name: "a", Settings: Settings{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return s, nil }}})
 	if err := a.Verify(ctx, "a"); !errors.Is(err, ErrRejected) {
 		t.Error(err)
 	}

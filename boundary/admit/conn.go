@@ -147,7 +147,7 @@ func (c *Conn) run(first *wire.Message) {
 
 // check has the server checked by a request of the client.
 func (c *Conn) check(first *wire.Message) error {
-	limit := c.server.config().Policy.Timeout
+	limit := c.server.config().Settings.Timeout
 	ctx, stop := context.WithTimeoutCause(c.ctx, limit, late(limit))
 	s, o, err := c.collect(ctx, first)
 	if err != nil && ctx.Err() != nil {

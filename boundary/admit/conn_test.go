@@ -126,7 +126,7 @@ func (c client) Close() error                                     { return c.Rea
 func (r *rig) opened(p *peer) client {
 	r.t.Helper()
 	p.t = r.t
-	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 30 * time.Second}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
+	r.Set([]Config{{Name: "a", Settings: Settings{Timeout: 30 * time.Second}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
 		up, _ := p.dial(ctx)
 		conn := wire.Pull(up)
 		defer conn.Close()
@@ -409,7 +409,7 @@ func TestConnDeaf(t *testing.T) {
 	}}
 	d := &deaf{called: make(chan struct{}), closed: make(chan struct{})}
 	d.close = sync.OnceFunc(func() { close(d.closed) })
-	r.Set([]Config{{Name: "a", Policy: Policy{Timeout: 5 * time.Second}}})
+	r.Set([]Config{{Name: "a", Settings: Settings{Timeout: 5 * time.Second}}})
 	conn, err := r.Server("a").Conn(ctx, func(ctx context.Context) (_ wire.Conn, err error) {
 		d.Conn, err = p.dial(ctx)
 		return d, err

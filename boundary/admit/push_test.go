@@ -139,7 +139,7 @@ func pushed(t *testing.T, p *played, f func(c *Conn, l *listener)) {
 	synctest.Test(t, func(t *testing.T) {
 		p.taken = make(chan struct{})
 		r := newRig(t)
-		r.Set([]Config{{Name: "a", Policy: Policy{Timeout: time.Minute}}})
+		r.Set([]Config{{Name: "a", Settings: Settings{Timeout: time.Minute}}})
 		dial := func(context.Context) (wire.Conn, error) { return p, nil }
 		c, err := r.Server("a").Conn(ctx, dial, "1")
 		if err != nil {

@@ -116,11 +116,11 @@ func dump(tools string) *surface.Surface {
 }
 
 // serve configures a server that says tools; what begins with "!" is an error.
-func (r *rig) serve(name, tools string, p Policy) {
+func (r *rig) serve(name, tools string, p Settings) {
 	r.mu.Lock()
 	r.says[name] = tools
 	r.mu.Unlock()
-	r.configs[name] = Config{Name: name, Identity: "1", Transport: "t", Policy: p, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
+	r.configs[name] = Config{Name: name, Identity: "1", Transport: "t", Settings: p, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
 		r.probes.Add(1)
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -73,8 +73,8 @@ func (s *Server) config() *Config { return s.cfg.Load() }
 // server, or has to be checked anew.
 func (s *Server) becomes(c Config) bool {
 	old := s.config()
-	if old.Identity != c.Identity || old.Pin != c.Pin || old.Policy.Narrow != c.Policy.Narrow ||
-		(old.Policy.Mode == policy.Off) != (c.Policy.Mode == policy.Off) {
+	if old.Identity != c.Identity || old.Pin != c.Pin || old.Settings.Narrow != c.Settings.Narrow ||
+		(old.Settings.Mode == policy.Off) != (c.Settings.Mode == policy.Off) {
 		return false
 	}
 	s.cfg.Store(&c)
@@ -180,7 +180,7 @@ func (s *Server) retry() {
 // judge collects the surface and has it pass the gate.
 func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	c, log, began := s.config(), s.a.log, time.Now()
-	ask, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, late(c.Policy.Timeout))
+	ask, stop := context.WithTimeoutCause(ctx, c.Settings.Timeout, late(c.Settings.Timeout))
 	s.mu.Lock()
 	collect := s.collect
 	s.collect = nil
@@ -202,15 +202,15 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	default:
 		return nil, nil, fmt.Errorf("admit: %w", err)
 	}
-	g := surface.Gate{Rules: c.Policy.rules(), HoldFirst: c.Policy.HoldFirst, Bare: func(ctx context.Context) (*surface.Surface, error) {
-		ctx, stop := context.WithTimeoutCause(ctx, c.Policy.Timeout, late(c.Policy.Timeout))
+	g := surface.Gate{Rules: c.Settings.rules(), HoldFirst: c.Settings.HoldFirst, Bare: func(ctx context.Context) (*surface.Surface, error) {
+		ctx, stop := context.WithTimeoutCause(ctx, c.Settings.Timeout, late(c.Settings.Timeout))
 		defer stop()
 		return c.Collect(ctx, true)
 	}}
 	if s.a.opt.Review != nil {
 		g.Review = s.a.opt.Review()
 	}
-	if c.Policy.Mode != policy.Off {
+	if c.Settings.Mode != policy.Off {
 		g.Pins = s.a.opt.Pins.Named(c.Called)
 	}
 	o, err := g.Check(ctx, c.Pin, c.Transport, seen)
@@ -308,7 +308,7 @@ func (s *Server) pin(ctx context.Context) (*table, error) {
 func (s *Server) reject(ctx context.Context, why string) {
 	c := s.config()
 	s.a.log.Error("server rejected: no client can use it", "server", c.Name, "why", why)
-	if s.a.opt.Pins == nil || c.Policy.Mode == policy.Off {
+	if s.a.opt.Pins == nil || c.Settings.Mode == policy.Off {
 		return
 	}
 	if err := s.a.opt.Pins.Named(c.Called).Reject(ctx, c.Pin, c.Transport, why); err != nil {
@@ -320,7 +320,7 @@ func (s *Server) reject(ctx context.Context, why string) {
 const maxTold = 5
 
 // tell says where hidden text stands, and what a reviewer has said, escaped.
-func (s *Server) tell(seen *surface.Surface, o *surface.Outcome) {
+func (s *Server) tell(seen *surface.Surface, o *surface.CheckResult) {
 	name := s.config().Name
 	var said *surface.RejectedError
 	if errors.As(o.Why, &said) && said.Said != "" {
@@ -362,7 +362,7 @@ func (s *Server) put(t *table) {
 // pinned reports whether the store may have something new.
 func (s *Server) pinned() bool {
 	t := s.table.Load()
-	return t != nil && s.config().Policy.Mode != policy.Off
+	return t != nil && s.config().Settings.Mode != policy.Off
 }
 
 // reread takes what the store has, if that is another version than is known.
@@ -372,7 +372,7 @@ func (s *Server) reread(ctx context.Context, version int64) {
 	is := s.state
 	s.mu.Unlock()
 	switch {
-	case t == nil || s.config().Policy.Mode == policy.Off || is != admitted || t.version == version:
+	case t == nil || s.config().Settings.Mode == policy.Off || is != admitted || t.version == version:
 		return
 	case version == 0: // the pin was deleted: the server is checked as a new one
 		s.mu.Lock()

@@ -30,7 +30,7 @@ func (s *Server) Admits(it surface.Item) bool {
 		return false
 	case t.contains(it):
 		return true
-	case c.Policy.Mode == policy.Enforce || len(t.approved) == 0: // of a server that is out, nothing passes
+	case c.Settings.Mode == policy.Enforce || len(t.approved) == 0: // of a server that is out, nothing passes
 		return false
 	}
 	s.mu.Lock()
@@ -39,8 +39,8 @@ func (s *Server) Admits(it surface.Item) bool {
 	if refused || it.JSON == nil {
 		return !refused
 	}
-	if it.Inspect(s.config().Policy.rules()).Err() == nil {
-		if s.config().Policy.Mode == policy.Audit {
+	if it.Inspect(s.config().Settings.rules()).Err() == nil {
+		if s.config().Settings.Mode == policy.Audit {
 			s.notice(it)
 		}
 		return true
@@ -65,7 +65,7 @@ func (s *Server) Approved(k surface.Key) []byte {
 // Held implements gateway.Admission.
 func (s *Server) Held(k surface.Key) bool {
 	t := s.table.Load()
-	return t == nil || len(t.approved) == 0 || s.config().Policy.Mode == policy.Enforce && t.held[k]
+	return t == nil || len(t.approved) == 0 || s.config().Settings.Mode == policy.Enforce && t.held[k]
 }
 
 // Beyond implements gateway.Admission.
@@ -78,7 +78,7 @@ func (s *Server) Beyond(uri string, held []string) bool {
 		return false // for what it is itself
 	}
 	all := held
-	if s.config().Policy.Mode == policy.Enforce {
+	if s.config().Settings.Mode == policy.Enforce {
 		all = append(slices.Clone(held), t.out...)
 	}
 	if len(all) == 0 {
@@ -170,7 +170,7 @@ func (s *Server) write(ctx context.Context) {
 	s.noticed, s.nbytes = nil, 0
 	s.mu.Unlock()
 	c := s.config()
-	if len(items) == 0 || c.Policy.Mode == policy.Off {
+	if len(items) == 0 || c.Settings.Mode == policy.Off {
 		return
 	}
 	list := make([]surface.Item, 0, len(items))
@@ -189,7 +189,7 @@ func (s *Server) write(ctx context.Context) {
 		for _, it := range list[:min(len(list), maxTold)] {
 			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))
 		}
-		s.a.log.Warn("a server sent items in a session that are not approved", "server", c.Name, "passed", c.Policy.Mode == policy.Audit,
+		s.a.log.Warn("a server sent items in a session that are not approved", "server", c.Name, "passed", c.Settings.Mode == policy.Audit,
 			"items", len(list), "among_them", names, "run", "pellucid pins diff "+c.Pin)
 	}
 }

@@ -49,7 +49,7 @@ func (a *Admissions) compare() {
 // no person has approved the item as it is.
 func (a *Admissions) suspend(s *Server, k surface.Key) (held bool) {
 	c := s.config()
-	if !c.Policy.HoldShadows || c.Policy.Mode != policy.Enforce {
+	if !c.Settings.HoldShadows || c.Settings.Mode != policy.Enforce {
 		return false
 	}
 	held, err := a.opt.Pins.Suspend(a.ctx, c.Pin, k)

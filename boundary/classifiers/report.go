@@ -11,7 +11,7 @@ import (
 )
 
 // Unjudged says which classifiers have not judged all of a text, and why.
-func Unjudged(list []classify.Verdict) error {
+func Unjudged(list []classify.Assessment) error {
 	var errs []error
 	for _, v := range list {
 		switch {
@@ -27,13 +27,13 @@ func Unjudged(list []classify.Verdict) error {
 
 // A Report is the verdicts on a text, for a program.
 type Report struct {
-	Score    float64   `json:"score"` // the highest
-	Flagged  bool      `json:"flagged"`
-	Verdicts []Verdict `json:"verdicts"`
+	Score   float64 `json:"score"` // the highest
+	Flagged bool    `json:"flagged"`
+	Entries []Entry `json:"verdicts"`
 }
 
-// A Verdict is that of one classifier.
-type Verdict struct {
+// An Entry is that of one classifier.
+type Entry struct {
 	Name         string  `json:"name"`
 	Version      string  `json:"version"`
 	Score        float64 `json:"score"`
@@ -46,18 +46,18 @@ type Verdict struct {
 }
 
 // NewReport makes it of the verdicts.
-func NewReport(list []classify.Verdict) *Report {
-	r := &Report{Verdicts: []Verdict{}}
+func NewReport(list []classify.Assessment) *Report {
+	r := &Report{Entries: []Entry{}}
 	for _, v := range list {
 		r.Score, r.Flagged = max(r.Score, v.P), r.Flagged || v.Flagged()
-		r.Verdicts = append(r.Verdicts, Verdict{Name: v.Name, Version: v.Version, Score: v.P, Flagged: v.Flagged(),
+		r.Entries = append(r.Entries, Entry{Name: v.Name, Version: v.Version, Score: v.P, Flagged: v.Flagged(),
 			Code: string(v.Code), Reason: string(v.Reason), Asked: v.Asked, Cached: v.Cached, Microseconds: v.Latency.Microseconds()})
 	}
 	return r
 }
 
-// PrintVerdicts writes a line for each verdict, for a person.
-func PrintVerdicts(w io.Writer, list []classify.Verdict) error {
+// PrintAssessments writes a line for each verdict, for a person.
+func PrintAssessments(w io.Writer, list []classify.Assessment) error {
 	for _, v := range list {
 		says := "not flagged"
 		switch {

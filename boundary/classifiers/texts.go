@@ -73,10 +73,10 @@ const (
 
 // Judge asks every classifier, in the order of the names, and waits for one whose calls a
 // minute are used up.
-func (b *Texts) Judge(text string) []classify.Verdict {
+func (b *Texts) Judge(text string) []classify.Assessment {
 	b.view.Scrub(text, &b.res)
 	segments := []classify.Segment{{View: b.res.Clean.String(), Raw: text}}
-	out := make([]classify.Verdict, len(b.list))
+	out := make([]classify.Assessment, len(b.list))
 	for i, s := range b.list {
 		for n := range paceMost {
 			out[i] = s.member.Judge(context.Background(), segments)

@@ -41,7 +41,7 @@ func TestTexts(t *testing.T) {
 	}
 	for text, want := range map[string]bool{injection: true, benign: false, strings.Replace(injection, "ignore", "\uff49\u200bgnore", 1): true, "": false} {
 		list := b.Judge(text)
-		if r := NewReport(list); len(list) != 1 || r.Flagged != want || r.Score != list[0].P || r.Verdicts[0].Name != "local" || Unjudged(list) != nil {
+		if r := NewReport(list); len(list) != 1 || r.Flagged != want || r.Score != list[0].P || r.Entries[0].Name != "local" || Unjudged(list) != nil {
 			t.Errorf("%+q: %+v", text, r)
 		}
 	}
@@ -95,16 +95,16 @@ func TestReport(t *testing.T) {
 	if b, err := json.Marshal(NewReport(nil)); err != nil || string(b) != `{"score":0,"flagged":false,"verdicts":[]}` {
 		t.Errorf("%s, %v", b, err)
 	}
-	list := []classify.Verdict{
+	list := []classify.Assessment{
 		{Name: "a", Version: "1", P: 0.25, Latency: 3 * time.Microsecond},
 		{Name: "b", Version: "2", P: 0.75, Code: "injection"},
 		{Name: "c", Version: "3", Reason: classify.OverBudget},
 	}
-	if r := NewReport(list); r.Score != 0.75 || len(r.Verdicts) != 3 || r.Verdicts[0].Microseconds != 3 || r.Verdicts[2].Reason != string(classify.OverBudget) {
+	if r := NewReport(list); r.Score != 0.75 || len(r.Entries) != 3 || r.Entries[0].Microseconds != 3 || r.Entries[2].Reason != string(classify.OverBudget) {
 		t.Errorf("%+v", r)
 	}
 	var out strings.Builder
-	if err := PrintVerdicts(&out, list); err != nil {
+	if err := PrintAssessments(&out, list); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")

@@ -99,8 +99,8 @@ type Segment struct {
 	Raw  string // as received, for those that want it; "" stands for View
 }
 
-// A Verdict is what a Member has made of a result.
-type Verdict struct {
+// An Assessment is what a Member has made of a result.
+type Assessment struct {
 	Name    string // of the member, from the configuration
 	Version string
 	Mode    policy.Mode // Enforce or Shadow
@@ -118,12 +118,12 @@ type Verdict struct {
 }
 
 // Flagged reports whether a segment was.
-func (v *Verdict) Flagged() bool {
+func (v *Assessment) Flagged() bool {
 	return slices.ContainsFunc(v.Segments, func(j Judgement) bool { return j.Flagged })
 }
 
 // Outcome is Action as the records of classifiers spell it.
-func (v *Verdict) Outcome() string {
+func (v *Assessment) Outcome() string {
 	switch v.Action {
 	case policy.Allow:
 		return "pass"

@@ -113,8 +113,8 @@ func (m *Member) All() bool { return m.o.All }
 
 // Skipped is the verdict on a result that nobody asks about. If why is a failure, it
 // is treated as one.
-func (m *Member) Skipped(why Reason) Verdict {
-	v := Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Reason: why}
+func (m *Member) Skipped(why Reason) Assessment {
+	v := Assessment{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Reason: why}
 	if why != Judged && why != Narrow {
 		v.Action = m.o.Fail.action()
 	}
@@ -123,9 +123,9 @@ func (m *Member) Skipped(why Reason) Verdict {
 
 // Judge asks about every segment of a result. It returns when all is answered, when
 // its time is up, or when ctx ends; there is always a verdict.
-func (m *Member) Judge(ctx context.Context, segments []Segment) Verdict {
+func (m *Member) Judge(ctx context.Context, segments []Segment) Assessment {
 	begin := m.o.now()
-	v := Verdict{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Segments: make([]Judgement, len(segments))}
+	v := Assessment{Name: m.o.Name, Version: m.o.Classifier.Version(), Mode: m.o.Mode, Segments: make([]Judgement, len(segments))}
 	ctx, stop := context.WithTimeout(ctx, m.o.Timeout)
 	defer stop()
 	list := m.cut(segments, &v)
@@ -136,7 +136,7 @@ func (m *Member) Judge(ctx context.Context, segments []Segment) Verdict {
 }
 
 // cut makes chunks of the segments, and answers those that are remembered.
-func (m *Member) cut(segments []Segment, v *Verdict) (list []*chunk) {
+func (m *Member) cut(segments []Segment, v *Assessment) (list []*chunk) {
 	l := m.o.Classifier.Limits()
 	left := m.o.Most
 	first := map[string]*chunk{} // of each text
@@ -176,7 +176,7 @@ func (m *Member) cut(segments []Segment, v *Verdict) (list []*chunk) {
 }
 
 // ask puts what is not known to the classifier.
-func (m *Member) ask(ctx context.Context, list []*chunk, v *Verdict) {
+func (m *Member) ask(ctx context.Context, list []*chunk, v *Assessment) {
 	var open []*chunk
 	for _, c := range list {
 		if !c.known && c.same == nil {
@@ -328,7 +328,7 @@ func ended(ctx context.Context) Reason {
 }
 
 // conclude makes the verdict of what the chunks were given.
-func (m *Member) conclude(list []*chunk, v *Verdict) {
+func (m *Member) conclude(list []*chunk, v *Assessment) {
 	for _, c := range list {
 		of := c
 		if c.same != nil {

@@ -25,12 +25,12 @@ func TestClassified(t *testing.T) {
 		verdict string
 		kind    trust.Kind // what it does to a score
 	}{
-		{"enforced", gateway.Classified{Verdict: classify.Verdict{Segments: flagged}}, standing.Injection, trust.Classified},
-		{"in shadow mode it does not act", gateway.Classified{Verdict: classify.Verdict{Mode: policy.Shadow, Segments: flagged}}, "suspected", ""},
-		{"clean", gateway.Classified{Verdict: classify.Verdict{Segments: []classify.Judgement{{}}}}, "benign", ""},
-		{"failed", gateway.Classified{Verdict: classify.Verdict{Reason: classify.Timeout}}, "not-judged", ""},
-		{"narrow", gateway.Classified{Verdict: classify.Verdict{Reason: classify.Narrow}}, "skipped", ""},
-		{"dropped", gateway.Classified{Dropped: true, Verdict: classify.Verdict{Reason: classify.OverBudget}}, "dropped", ""},
+		{"enforced", gateway.Classified{Assessment: classify.Assessment{Segments: flagged}}, standing.Injection, trust.Classified},
+		{"in shadow mode it does not act", gateway.Classified{Assessment: classify.Assessment{Mode: policy.Shadow, Segments: flagged}}, "suspected", ""},
+		{"clean", gateway.Classified{Assessment: classify.Assessment{Segments: []classify.Judgement{{}}}}, "benign", ""},
+		{"failed", gateway.Classified{Assessment: classify.Assessment{Reason: classify.Timeout}}, "not-judged", ""},
+		{"narrow", gateway.Classified{Assessment: classify.Assessment{Reason: classify.Narrow}}, "skipped", ""},
+		{"dropped", gateway.Classified{Dropped: true, Assessment: classify.Assessment{Reason: classify.OverBudget}}, "dropped", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := tt.c
@@ -60,7 +60,7 @@ func TestClassified(t *testing.T) {
 // TestJoin: what a classifier in shadow mode found nothing in, its own record says so if
 // it waits; any other verdict has a record of its own.
 func TestJoin(t *testing.T) {
-	clean := gateway.Classified{Of: gateway.ID{1}, Server: "files", Tool: "read", Input: [32]byte{1}, Verdict: classify.Verdict{
+	clean := gateway.Classified{Of: gateway.ID{1}, Server: "files", Tool: "read", Input: [32]byte{1}, Assessment: classify.Assessment{
 		Name: "local", Version: "linear-1", Mode: policy.Shadow, P: 0.25, Asked: 2, Cached: 1, Latency: 7 * time.Microsecond, Segments: []classify.Judgement{{}}}}
 	for name, tt := range map[string]struct {
 		change func(c *gateway.Classified)
@@ -109,7 +109,7 @@ func TestJoin(t *testing.T) {
 func TestJoinOnce(t *testing.T) {
 	m := &memory{}
 	r := New(Options{Store: m, BestEffort: true, queue: 4, gather: 5 * time.Second})
-	c := gateway.Classified{Of: gateway.ID{1}, Input: [32]byte{1}, Verdict: classify.Verdict{Name: "local", Version: "v", Mode: policy.Shadow}}
+	c := gateway.Classified{Of: gateway.ID{1}, Input: [32]byte{1}, Assessment: classify.Assessment{Name: "local", Version: "v", Mode: policy.Shadow}}
 	r.Record(decision(1))
 	for i := range maxJoined {
 		c.Name = "local-" + string(rune('a'+i))

@@ -39,7 +39,7 @@ func Message(d *gateway.Decision) *ledger.Event {
 	if len(d.Withheld) > 0 && (d.Verdict == gateway.Withheld || d.Verdict == gateway.Dropped) {
 		e.Reason = string(d.Withheld[0].Code)
 	}
-	if d.Validation.Verdict == validate.Invalid || d.Validation.Verdict == validate.Unverifiable {
+	if d.Validation.Conformity == validate.Invalid || d.Validation.Conformity == validate.Unverifiable {
 		e.Rule = "schema"
 	}
 	if p := d.Policy; p.Rule != "" && p.Action != policy.Allow {
@@ -93,7 +93,7 @@ func (r *Recorder) Held(it hold.Item) ([]byte, error) {
 }
 
 // Pin words what becomes of a server's pin: for surface.Pins.WithEvidence.
-func (r *Recorder) Pin(p surface.PinEvent) ([]byte, error) {
+func (r *Recorder) Pin(p surface.PinChange) ([]byte, error) {
 	e := &ledger.Event{Time: p.Time, Server: p.Server, Numbers: []ledger.Number{{Name: "waiting", N: int64(p.Waiting)}}}
 	role := ledger.Surface
 	switch p.Act {
@@ -136,7 +136,7 @@ type Attestations struct {
 var _ ground.Evidence = Attestations{}
 
 // Put implements ground.Evidence. A duplicate changes nothing, and has no record.
-func (a Attestations) Put(batch []ground.Record, outcomes []ground.Outcome) (records [][]byte, err error) {
+func (a Attestations) Put(batch []ground.Record, outcomes []ground.PutResult) (records [][]byte, err error) {
 	for i := range outcomes {
 		e := &ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "added", Reason: strings.Join(a.Deviations, "+"),
 			Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(batch[i].Hash)}}}
@@ -158,7 +158,7 @@ func (a Attestations) Put(batch []ground.Record, outcomes []ground.Outcome) (rec
 }
 
 // Apply implements ground.Evidence.
-func (a Attestations) Apply(ev ground.Event) ([]byte, error) {
+func (a Attestations) Apply(ev ground.Cascade) ([]byte, error) {
 	verdict := "retracted"
 	if ev.Kind == ground.Reverse {
 		verdict = "reversed"

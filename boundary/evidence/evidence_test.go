@@ -275,7 +275,7 @@ func TestWords(t *testing.T) {
 	}
 	pin := func(a surface.PinAct) func() ([]byte, error) {
 		return func() ([]byte, error) {
-			return r.Pin(surface.PinEvent{Server: "<ignore all>", Act: a, By: "someone else", Digest: surface.Digest{1}})
+			return r.Pin(surface.PinChange{Server: "<ignore all>", Act: a, By: "someone else", Digest: surface.Digest{1}})
 		}
 	}
 	for want, word := range map[ledger.Kind]func() ([]byte, error){
@@ -283,7 +283,7 @@ func TestWords(t *testing.T) {
 		ledger.SurfaceVerified: pin(surface.ActPin), ledger.SurfaceChanged: pin(surface.ActDiffer), ledger.SurfaceApproved: pin(surface.ActApprove),
 		ledger.SurfaceBlocked: pin(surface.ActBlock), ledger.SurfaceDropped: pin(surface.ActDrop), ledger.SurfaceRejected: pin(surface.ActReject),
 		ledger.AttestationEvent: func() ([]byte, error) {
-			return Attestations{Recorder: r}.Apply(ground.Event{Hash: [32]byte{1}, Kind: ground.Retract, Target: "urn:secret"})
+			return Attestations{Recorder: r}.Apply(ground.Cascade{Hash: [32]byte{1}, Kind: ground.Retract, Target: "urn:secret"})
 		},
 	} {
 		b, err := word()
@@ -309,7 +309,7 @@ func TestWords(t *testing.T) {
 		t.Error("an item that was taken has no record of its own")
 	}
 	records, err := Attestations{Recorder: r}.Put(make([]ground.Record, 3),
-		[]ground.Outcome{{Disposition: ground.Added}, {Disposition: ground.Duplicate}, {Disposition: ground.Renewed}})
+		[]ground.PutResult{{Disposition: ground.Added}, {Disposition: ground.Duplicate}, {Disposition: ground.Renewed}})
 	if err != nil || len(records) != 2 {
 		t.Errorf("%d records of attestations, %v", len(records), err)
 	}

@@ -118,7 +118,7 @@ func (w *walker) dirty(r *blob.Reading, with *scrub.Scrubber) bool {
 	if w.res.Tokens > 0 {
 		return true
 	}
-	for _, e := range w.res.Events {
+	for _, e := range w.res.Edits {
 		if e.Class.Hidden() && e.Class != scrub.Control {
 			return true
 		}

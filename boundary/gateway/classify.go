@@ -38,7 +38,7 @@ type Classified struct {
 	Of           ID           // the decision about the same answer
 	Input        frame.Digest // of the bytes that came
 	Dropped      bool         // nobody was asked, since too much waits already
-	classify.Verdict
+	classify.Assessment
 }
 
 // AppendJSON appends c as one JSON object without a line feed:
@@ -57,7 +57,7 @@ func (c *Classified) AppendJSON(dst []byte) []byte {
 		dst = appendLabel(dst, "tool", c.Tool)
 	}
 	dst = appendDigest(dst, "input", c.Input)
-	dst = appendVerdict(append(dst, `,"classified":`...), &c.Verdict)
+	dst = appendAssessment(append(dst, `,"classified":`...), &c.Assessment)
 	dst = dst[:len(dst)-1] // open again
 	if c.Dropped {
 		dst = append(dst, `,"dropped":true`...)
@@ -69,7 +69,7 @@ func (c *Classified) AppendJSON(dst []byte) []byte {
 	return append(dst, `}}`...)
 }
 
-func appendVerdicts(dst []byte, list []classify.Verdict) []byte {
+func appendAssessments(dst []byte, list []classify.Assessment) []byte {
 	if len(list) == 0 {
 		return dst
 	}
@@ -78,13 +78,13 @@ func appendVerdicts(dst []byte, list []classify.Verdict) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendVerdict(dst, &list[i])
+		dst = appendAssessment(dst, &list[i])
 	}
 	return append(dst, ']')
 }
 
 // appendVerdict appends what a verdict says, without its segments.
-func appendVerdict(dst []byte, v *classify.Verdict) []byte {
+func appendAssessment(dst []byte, v *classify.Assessment) []byte {
 	dst = strconv.AppendFloat(append(dst, `{"score":`...), v.P, 'g', 4, 64)
 	dst = appendLabel(dst, "name", v.Name)
 	dst = appendLabel(dst, "version", v.Version)
@@ -101,9 +101,9 @@ func appendVerdict(dst []byte, v *classify.Verdict) []byte {
 
 // judged is what classifiers have to do with one answer.
 type judged struct {
-	members  []*classify.Member
-	narrow   bool               // the answer cannot hold an injection
-	verdicts []classify.Verdict // of those that were asked before delivery, or need not be
+	members     []*classify.Member
+	narrow      bool                  // the answer cannot hold an injection
+	assessments []classify.Assessment // of those that were asked before delivery, or need not be
 
 	// Set by pass.
 	evidence ID
@@ -142,14 +142,14 @@ func (j *judged) asks(mode policy.Mode) (list []*classify.Member) {
 func (j *judged) skip() {
 	for _, m := range j.members {
 		if j.narrow && !m.All() {
-			j.verdicts = append(j.verdicts, m.Skipped(classify.Narrow))
+			j.assessments = append(j.assessments, m.Skipped(classify.Narrow))
 		}
 	}
 }
 
 // askAll asks members about one answer, all at once.
-func askAll(ctx context.Context, members []*classify.Member, v *view) []classify.Verdict {
-	out := make([]classify.Verdict, len(members))
+func askAll(ctx context.Context, members []*classify.Member, v *view) []classify.Assessment {
+	out := make([]classify.Assessment, len(members))
 	var work sync.WaitGroup
 	for i, m := range members {
 		if v.tooLong {
@@ -183,7 +183,7 @@ func (in *inspection) classified() finding.Code {
 	if in.p.judged == nil {
 		return ok
 	}
-	in.d.Classified = in.p.judged.verdicts
+	in.d.Classified = in.p.judged.assessments
 	code := ok
 	for i := range in.d.Classified {
 		v := &in.d.Classified[i]
@@ -207,8 +207,8 @@ func (in *inspection) classified() finding.Code {
 
 // tellClassified tells the verdicts on an answer about which was decided.
 func (in *inspection) tellClassified() {
-	if in.p.judged != nil && len(in.p.judged.verdicts) > 0 {
-		in.cfg.tellVerdicts(&in.quiet, &in.d, in.d.Received, in.p.judged.verdicts, false)
+	if in.p.judged != nil && len(in.p.judged.assessments) > 0 {
+		in.cfg.tellAssessments(&in.quiet, &in.d, in.d.Received, in.p.judged.assessments, false)
 	}
 }
 
@@ -220,7 +220,7 @@ func (j *judged) isShown(d *Decision) {
 }
 
 // scoresOf are those of the classifiers that have judged all of an answer.
-func scoresOf(list []classify.Verdict) (out []policy.Score) {
+func scoresOf(list []classify.Assessment) (out []policy.Score) {
 	for i := range list {
 		if list[i].Reason == classify.Judged {
 			out = append(out, policy.Score{Name: list[i].Name, Value: list[i].P})
@@ -231,19 +231,19 @@ func scoresOf(list []classify.Verdict) (out []policy.Score) {
 
 // tellVerdicts gives verdicts to whoever keeps them, and what is against an answer to
 // the operator.
-func (c *Config) tellVerdicts(q *quiet, d *Decision, input frame.Digest, list []classify.Verdict, dropped bool) {
+func (c *Config) tellAssessments(q *quiet, d *Decision, input frame.Digest, list []classify.Assessment, dropped bool) {
 	for i := range list {
 		v := &list[i]
-		c.logVerdict(q, d, v, dropped)
+		c.logAssessment(q, d, v, dropped)
 		if c.Classifiers.Record != nil {
-			c.Classifiers.Record(Classified{Time: c.now(), Server: d.Server, Tool: d.Tool, Of: d.ID, Input: input, Dropped: dropped, Verdict: *v})
+			c.Classifiers.Record(Classified{Time: c.now(), Server: d.Server, Tool: d.Tool, Of: d.ID, Input: input, Dropped: dropped, Assessment: *v})
 		}
 	}
 }
 
 // logVerdict says what is needed to find out whether a classifier is wrong: where in
 // the answer it sees what, without a word of it.
-func (c *Config) logVerdict(q *quiet, d *Decision, v *classify.Verdict, dropped bool) {
+func (c *Config) logAssessment(q *quiet, d *Decision, v *classify.Assessment, dropped bool) {
 	suspects := v.Flagged()
 	if !suspects && (v.Reason == classify.Judged || v.Reason == classify.Narrow || v.Reason == classify.Canceled) {
 		return

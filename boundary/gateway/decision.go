@@ -102,7 +102,7 @@ type Decision struct {
 
 	// Classified are the verdicts of classifiers that were asked before delivery or
 	// need not be asked; those in shadow mode have records of their own.
-	Classified []classify.Verdict
+	Classified []classify.Assessment
 }
 
 func addCount(list []policy.Count, code finding.Code, n int) []policy.Count {
@@ -149,7 +149,7 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 	dst = appendValidation(dst, d.Validation)
 	dst = appendMatch(dst, "policy", d.Policy.Match)
 	dst = appendMatch(dst, "would", d.Policy.Would)
-	dst = appendVerdicts(dst, d.Classified)
+	dst = appendAssessments(dst, d.Classified)
 	if d.grounding != nil {
 		dst = d.grounding.appendJSON(append(dst, `,"grounding":`...))
 	}
@@ -173,10 +173,10 @@ func appendDigest(dst []byte, name string, d frame.Digest) []byte {
 }
 
 func appendValidation(dst []byte, r validate.Result) []byte {
-	if r.Verdict == 0 {
+	if r.Conformity == 0 {
 		return dst
 	}
-	dst = append(append(dst, `,"validation":{"verdict":"`...), r.Verdict.String()...)
+	dst = append(append(dst, `,"validation":{"verdict":"`...), r.Conformity.String()...)
 	dst = append(dst, '"')
 	for _, m := range [...]struct{ name, value string }{{"reason", string(r.Reason)}, {"keyword", r.Keyword}, {"place", r.Pointer}} {
 		if m.value != "" {

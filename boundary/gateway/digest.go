@@ -97,7 +97,7 @@ func (l *lateRecord) wait() {
 // its delivery: the message is long, is delivered without its record too, and no verdict of
 // a classifier refers to the record.
 func (in *inspection) mayRecordLate(size int) bool {
-	return in.late != nil && isWorthHelp(size) && !in.mustRecord() && (in.p.judged == nil || len(in.p.judged.verdicts) == 0)
+	return in.late != nil && isWorthHelp(size) && !in.mustRecord() && (in.p.judged == nil || len(in.p.judged.assessments) == 0)
 }
 
 // recordLate records that out, made of what came, is delivered. The two digests of the

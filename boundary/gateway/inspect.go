@@ -127,7 +127,7 @@ func (i *Inspector) ask(in *inspector, p *passage) {
 		return
 	}
 	// Each within its own time.
-	p.judged.verdicts = append(p.judged.verdicts, askAll(context.Background(), asked, in.see(*p, wantsRaw(asked)))...)
+	p.judged.assessments = append(p.judged.assessments, askAll(context.Background(), asked, in.see(*p, wantsRaw(asked)))...)
 }
 
 // behind has classifiers judge a copy of the result, whose bytes are the caller's.

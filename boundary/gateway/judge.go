@@ -39,7 +39,7 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 	if r.judging.Add(size) > maxJudging {
 		r.judging.Add(-size)
 		for _, m := range asked {
-			p.judged.verdicts = append(p.judged.verdicts, m.Skipped(classify.OverBudget))
+			p.judged.assessments = append(p.judged.assessments, m.Skipped(classify.OverBudget))
 		}
 		return r.deliverJudged(ctx, k, p, release)
 	}
@@ -47,7 +47,7 @@ func (r *relay) answer(ctx context.Context, k *call, p passage, release func()) 
 	r.spawn(func() {
 		defer r.calls.passed()
 		defer r.judging.Add(-size)
-		p.judged.verdicts = append(p.judged.verdicts, askAll(ctx, asked, r.in.see(p, wantsRaw(asked)))...)
+		p.judged.assessments = append(p.judged.assessments, askAll(ctx, asked, r.in.see(p, wantsRaw(asked)))...)
 		if ctx.Err() != nil {
 			release()
 			return // there is nobody left to answer
@@ -118,15 +118,15 @@ func (in *inspector) behind(p passage, asked []*classify.Member, free func()) {
 	with, cfg, quiet, raw := in.sight(p), &in.cfg, &in.quiet, wantsRaw(asked)
 	d := Decision{ID: p.judged.evidence, Server: p.judged.server, Tool: p.tool, Received: p.judged.input}
 	work := func(ctx context.Context) {
-		cfg.tellVerdicts(quiet, &d, d.Received, askAll(ctx, asked, viewOf(root, with, raw)), false)
+		cfg.tellAssessments(quiet, &d, d.Received, askAll(ctx, asked, viewOf(root, with, raw)), false)
 	}
 	if cfg.Classifiers.Shadow.offer(shadowJob{bytes: int64(len(root.Raw())), work: work, free: free}) {
 		return
 	}
 	free()
-	var list []classify.Verdict
+	var list []classify.Assessment
 	for _, m := range asked {
 		list = append(list, m.Skipped(classify.OverBudget))
 	}
-	cfg.tellVerdicts(quiet, &d, d.Received, list, true)
+	cfg.tellAssessments(quiet, &d, d.Received, list, true)
 }

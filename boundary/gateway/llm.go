@@ -137,11 +137,11 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 // fits reports whether a client that has been promised s may get raw in the place of
 // own: our members must not break what was right before.
 func fits(s *validate.Schema, own strictjson.Value, raw []byte) bool {
-	if s == nil || own.Exists() && s.Check(own).Verdict != validate.Valid {
+	if s == nil || own.Exists() && s.Check(own).Conformity != validate.Valid {
 		return true
 	}
 	var doc strictjson.Doc
-	return doc.Reset(raw, strictjson.Limits{}) == nil && s.Check(doc.Root()).Verdict == validate.Valid
+	return doc.Reset(raw, strictjson.Limits{}) == nil && s.Check(doc.Root()).Conformity == validate.Valid
 }
 
 // elsewhere is the object of those members of c that have one of the names and say

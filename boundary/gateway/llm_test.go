@@ -204,7 +204,7 @@ func TestLLMValidation(t *testing.T) {
 	if s := got.text("result", "content", 0, "text"); !strings.Contains(s, "withheld") {
 		t.Errorf("what the declared schema forbids was delivered: %q", s)
 	}
-	if d := r.last(); d.Validation.Verdict != validate.Invalid || d.Withheld[0].Code != finding.SchemaInvalid {
+	if d := r.last(); d.Validation.Conformity != validate.Invalid || d.Withheld[0].Code != finding.SchemaInvalid {
 		t.Errorf("%+v", d)
 	}
 	got = r.result(r.request("2", "tools/call", `{"name":"ask"}`),

@@ -170,7 +170,7 @@ func isNarrow(p *passage, v Validation) bool {
 			return false
 		}
 	}
-	return !p.asks() && p.schema.Tool(root).Verdict == validate.Valid
+	return !p.asks() && p.schema.Tool(root).Conformity == validate.Valid
 }
 
 // asks reports whether the answer is a question to the client.
@@ -182,5 +182,5 @@ func (p *passage) asks() bool {
 // sameAsText reports whether a text is JSON that stands up to the schema.
 func sameAsText(s *validate.Schema, text strictjson.Value) bool {
 	var doc strictjson.Doc
-	return text.Kind() == '"' && doc.Reset([]byte(text.Text()), strictjson.Limits{}) == nil && s.Check(doc.Root()).Verdict == validate.Valid
+	return text.Kind() == '"' && doc.Reset([]byte(text.Text()), strictjson.Limits{}) == nil && s.Check(doc.Root()).Conformity == validate.Valid
 }

@@ -12,7 +12,7 @@ import (
 
 // noteEvents notes what the last scrub did, and what it saw and left.
 func (w *walker) noteEvents() {
-	for _, e := range w.res.Events {
+	for _, e := range w.res.Edits {
 		w.note(e.Class.Code(), 1, &frame.Span{Start: e.Start, End: e.End})
 	}
 	for _, n := range w.res.Notes {

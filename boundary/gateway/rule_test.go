@@ -42,7 +42,7 @@ func TestValidation(t *testing.T) {
 		name, schema, result string
 		mode                 Validation
 		withheld             finding.Code // of the whole result; "": delivered
-		verdict              validate.Verdict
+		verdict              validate.Conformity
 	}{
 		{name: "valid", schema: pointSchema, result: `"structuredContent":{"x":1}`, verdict: validate.Valid},
 		{name: "invalid", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, withheld: finding.SchemaInvalid, verdict: validate.Invalid},
@@ -72,8 +72,8 @@ func TestValidation(t *testing.T) {
 				t.Errorf("withheld %t: %s", withheld, got["result"])
 			}
 			d := r.last()
-			if d.Validation.Verdict != c.verdict {
-				t.Errorf("verdict %v, want %v", d.Validation.Verdict, c.verdict)
+			if d.Validation.Conformity != c.verdict {
+				t.Errorf("verdict %v, want %v", d.Validation.Conformity, c.verdict)
 			}
 			if c.withheld != "" && (len(d.Withheld) != 1 || d.Withheld[0].Code != c.withheld) {
 				t.Errorf("withheld %v, want %s", d.Withheld, c.withheld)

@@ -72,7 +72,7 @@ func (p *passage) shape(root strictjson.Value) mcpshape.Report {
 
 // misshapen records and tells the operator what is wrong with a message.
 func (in *inspection) misshapen(f mcpshape.Fault) {
-	in.d.Validation = validate.Result{Verdict: validate.Invalid, Reason: protocolShape, Keyword: f.Keyword, Pointer: f.Place}
+	in.d.Validation = validate.Result{Conformity: validate.Invalid, Reason: protocolShape, Keyword: f.Keyword, Pointer: f.Place}
 	in.cfg.Log.Warn("a message of the server does not fit the protocol's schema", "method", in.d.Method, "tool", in.d.Tool,
 		"keyword", f.Keyword, "place", f.Place, "evidence", in.d.ID.String())
 }
@@ -80,7 +80,7 @@ func (in *inspection) misshapen(f mcpshape.Fault) {
 // misshapenEntry records the first of the entries that are wrong.
 func (in *inspection) misshapenEntry(list []mcpshape.Entry) {
 	f := list[0].Fault
-	in.d.Validation = validate.Result{Verdict: validate.Invalid, Reason: protocolShape, Keyword: f.Keyword, Pointer: f.Place}
+	in.d.Validation = validate.Result{Conformity: validate.Invalid, Reason: protocolShape, Keyword: f.Keyword, Pointer: f.Place}
 	if n := len(list) - maxNamed; n > 0 {
 		in.cfg.Log.Warn("further entries of the list do not fit the protocol's schema", "method", in.d.Method, "entries", n, "evidence", in.d.ID.String())
 	}
@@ -118,5 +118,5 @@ func (in *inspector) unfit(p *passage) bool {
 		return false
 	}
 	p.checked = p.schema.Tool(root)
-	return p.checked.Verdict == validate.Invalid
+	return p.checked.Conformity == validate.Invalid
 }

@@ -54,7 +54,7 @@ func TestShapeWithheld(t *testing.T) {
 				return
 			}
 			d := r.last()
-			if d.Validation.Verdict != validate.Invalid || d.Withheld[0].Code != finding.ShapeInvalid || d.Validation.Pointer == "" {
+			if d.Validation.Conformity != validate.Invalid || d.Withheld[0].Code != finding.ShapeInvalid || d.Validation.Pointer == "" {
 				t.Errorf("record: %s", d.AppendJSON(nil))
 			}
 		})

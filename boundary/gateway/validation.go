@@ -29,10 +29,10 @@ func (in *inspection) validateReceived() finding.Code {
 		return ok
 	}
 	r := in.p.checked
-	if r.Verdict == 0 {
+	if r.Conformity == 0 {
 		r = in.p.schema.Tool(in.p.msg.Result)
 	}
-	if in.p.released != "" && r.Verdict != validate.Invalid {
+	if in.p.released != "" && r.Conformity != validate.Invalid {
 		return ok // a reviewer has let it through; what is invalid, no reviewer can
 	}
 	return in.validated(r)
@@ -45,11 +45,11 @@ func isToolAnswer(p *passage) bool {
 
 // validated records the result of a validation and says whether it withholds.
 func (in *inspection) validated(r validate.Result) finding.Code {
-	if in.d.Validation.Verdict == 0 {
+	if in.d.Validation.Conformity == 0 {
 		in.d.Validation = r
 	}
 	code := ok
-	switch r.Verdict {
+	switch r.Conformity {
 	case validate.Invalid:
 		code = finding.SchemaInvalid
 	case validate.Unverifiable:
@@ -61,7 +61,7 @@ func (in *inspection) validated(r validate.Result) finding.Code {
 	if code == ok {
 		return ok
 	}
-	in.cfg.Log.Warn("structuredContent does not fit the output schema of its tool", "tool", in.d.Tool, "verdict", r.Verdict.String(),
+	in.cfg.Log.Warn("structuredContent does not fit the output schema of its tool", "tool", in.d.Tool, "verdict", r.Conformity.String(),
 		"reason", string(r.Reason), "keyword", r.Keyword, "place", r.Pointer, "evidence", in.d.ID.String())
 	if in.rule.Mode == policy.Audit {
 		in.w.note(code, 1, nil)
@@ -73,14 +73,14 @@ func (in *inspection) validated(r validate.Result) finding.Code {
 // validateDelivered judges once more what was changed: a text without what was found in it
 // may be one that the schema refuses, and the client would be told a lie.
 func (in *inspection) validateDelivered(body []byte) finding.Code {
-	if in.p.schema == nil || in.d.Validation.Verdict != validate.Valid || !in.w.edited {
+	if in.p.schema == nil || in.d.Validation.Conformity != validate.Valid || !in.w.edited {
 		return ok
 	}
 	if err := in.again.Reset(body, strictjson.Limits{}); err != nil {
 		return finding.SchemaBroken
 	}
 	r := in.p.schema.Tool(in.again.Root())
-	if r.Verdict == validate.Valid {
+	if r.Conformity == validate.Valid {
 		return ok
 	}
 	in.d.Validation = r

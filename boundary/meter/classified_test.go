@@ -22,10 +22,10 @@ func TestClassified(t *testing.T) {
 	m.Approve(map[string][]string{"web": nil})
 	flagged := []classify.Judgement{{Score: classify.Score{P: 1, Flagged: true, Code: "ignore"}}}
 	for _, c := range []gateway.Classified{
-		{Server: "web", Verdict: classify.Verdict{Name: "shields", Segments: flagged, Asked: 2, Cached: 1, Latency: time.Millisecond}},
-		{Server: "evil", Verdict: classify.Verdict{Name: "shields", Reason: classify.Timeout}},
-		{Server: "web", Dropped: true, Verdict: classify.Verdict{Name: "local", Mode: policy.Shadow, Reason: classify.OverBudget}},
-		{Server: "web", Verdict: classify.Verdict{Name: "a b", Reason: "made up"}},
+		{Server: "web", Assessment: classify.Assessment{Name: "shields", Segments: flagged, Asked: 2, Cached: 1, Latency: time.Millisecond}},
+		{Server: "evil", Assessment: classify.Assessment{Name: "shields", Reason: classify.Timeout}},
+		{Server: "web", Dropped: true, Assessment: classify.Assessment{Name: "local", Mode: policy.Shadow, Reason: classify.OverBudget}},
+		{Server: "web", Assessment: classify.Assessment{Name: "a b", Reason: "made up"}},
 	} {
 		m.Classified(c)
 	}

@@ -18,15 +18,15 @@ import (
 // A Change says what became of an item since it was approved, to a person and as JSON.
 // Names and fields are third-party text.
 type Change struct {
-	Kind       surface.Kind    `json:"kind"`
-	Item       string          `json:"item,omitzero"`
-	Was        string          `json:"was,omitzero"`
-	Verdict    surface.Verdict `json:"verdict"`
-	State      surface.State   `json:"state,omitzero"` // of what the server shows now
-	Digest     *surface.Digest `json:"digest,omitzero"`
-	Fields     []Field         `json:"fields,omitzero"`
-	MoreFields int             `json:"more_fields,omitzero"`
-	Hidden     []string        `json:"hidden,omitzero"`
+	Kind       surface.Kind       `json:"kind"`
+	Item       string             `json:"item,omitzero"`
+	Was        string             `json:"was,omitzero"`
+	Verdict    surface.Difference `json:"verdict"`
+	State      surface.State      `json:"state,omitzero"` // of what the server shows now
+	Digest     *surface.Digest    `json:"digest,omitzero"`
+	Fields     []Field            `json:"fields,omitzero"`
+	MoreFields int                `json:"more_fields,omitzero"`
+	Hidden     []string           `json:"hidden,omitzero"`
 }
 
 // Key is that of the item.
@@ -34,22 +34,22 @@ func (c *Change) Key() surface.Key { return surface.Key{Kind: c.Kind, Name: c.It
 
 // A Field is a part of an item that differs.
 type Field struct {
-	Path    string          `json:"path"`
-	Verdict surface.Verdict `json:"verdict"`
-	Old     string          `json:"old"`
-	New     string          `json:"new"`
+	Path    string             `json:"path"`
+	Verdict surface.Difference `json:"verdict"`
+	Old     string             `json:"old"`
+	New     string             `json:"new"`
 }
 
 // NewChange is c of an item that is in the state st. show cuts long texts, or does not.
 func NewChange(c surface.Change, st surface.State, show func(surface.Field) (string, string)) Change {
-	out := Change{Kind: c.Kind, Item: c.Name, Was: c.Was, Verdict: c.Verdict, State: st, MoreFields: c.MoreFields, Hidden: c.Hidden}
+	out := Change{Kind: c.Kind, Item: c.Name, Was: c.Was, Verdict: c.Difference, State: st, MoreFields: c.MoreFields, Hidden: c.Hidden}
 	if c.New != (surface.Digest{}) {
 		d := c.New
 		out.Digest = &d
 	}
 	for _, f := range c.Fields {
 		old, new := show(f)
-		out.Fields = append(out.Fields, Field{f.Path, f.Verdict, old, new})
+		out.Fields = append(out.Fields, Field{f.Path, f.Difference, old, new})
 	}
 	return out
 }

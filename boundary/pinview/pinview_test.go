@@ -249,7 +249,7 @@ func TestChanges(t *testing.T) {
 
 // TestWriteChange: each verdict has its form.
 func TestWriteChange(t *testing.T) {
-	field := func(v surface.Verdict) []Field { return []Field{{"/a\u202e", v, "old", "new"}} }
+	field := func(v surface.Difference) []Field { return []Field{{"/a\u202e", v, "old", "new"}} }
 	for _, x := range []struct {
 		change Change
 		want   string

@@ -233,7 +233,7 @@ func (q *query) raw(name string) []byte {
 }
 
 // A verdict says what was found in the words of SEP-2624.
-type verdict struct {
+type validation struct {
 	Valid    bool      `json:"valid"`    // nothing of severity error was found
 	Severity string    `json:"severity"` // the greatest: info, warn or error
 	Messages []message `json:"messages"`
@@ -247,9 +247,9 @@ type message struct {
 }
 
 // verdictOf sums up messages; worst is the greatest severity of all that was found.
-func verdictOf(messages []message, worst finding.Severity) verdict {
+func validationOf(messages []message, worst finding.Severity) validation {
 	if messages == nil {
 		messages = []message{}
 	}
-	return verdict{worst != finding.Error, worst.String(), messages}
+	return validation{worst != finding.Error, worst.String(), messages}
 }

@@ -17,7 +17,7 @@ import (
 // to a model; of one that was withheld it is a constant text.
 type resultAnswer struct {
 	Verdict string `json:"verdict"` // passed, changed or withheld
-	verdict
+	validation
 	Result       jsontext.Value `json:"result"`
 	Findings     jsontext.Value `json:"findings"`      // as in docs/spec/frame.md
 	NotInspected jsontext.Value `json:"not_inspected"` // likewise
@@ -60,7 +60,7 @@ func (h *handler) result(q *query) (any, *refusal) {
 	for _, c := range append(d.Findings, d.Withheld...) {
 		worst = max(worst, c.Code.Severity())
 	}
-	a.verdict = verdictOf(messages, worst)
+	a.validation = validationOf(messages, worst)
 	a.Valid = a.Valid && d.Verdict != gateway.Withheld
 	return a, nil
 }

@@ -53,14 +53,14 @@ type scrubbed struct {
 	Changed bool    `json:"changed"`
 	Refused string  `json:"refused,omitempty"`
 	Tokens  int     `json:"control_tokens"`
-	verdict
-	Events []event `json:"events"`
-	Flags  []flag  `json:"flags"`
+	validation
+	Events []change `json:"events"`
+	Flags  []flag   `json:"flags"`
 }
 
 // An event covers count changes: [start,end) are bytes of the text as it was sent,
 // [out,out_end) of clean.
-type event struct {
+type change struct {
 	Class  string `json:"class"`
 	Start  int    `json:"start"`
 	End    int    `json:"end"`
@@ -138,7 +138,7 @@ func (h *handler) scrub(q *query) (any, *refusal) {
 func report(r *scrub.Result, path string, mended bool) scrubbed {
 	out := scrubbed{
 		Changed: r.Changed() || mended, Refused: string(r.Refused.Code()), Tokens: r.Tokens,
-		Events: []event{}, Flags: []flag{},
+		Events: []change{}, Flags: []flag{},
 	}
 	if r.Refused == 0 {
 		clean := r.Clean.String()
@@ -148,9 +148,9 @@ func report(r *scrub.Result, path string, mended bool) scrubbed {
 	if mended {
 		t.add(finding.SurrogateMended, 1)
 	}
-	for _, e := range scrub.Merge(nil, r.Events) {
+	for _, e := range scrub.Merge(nil, r.Edits) {
 		t.add(e.Class.Code(), e.Count)
-		out.Events = append(out.Events, event{string(e.Class.Code()), e.Start, e.End, e.Out, e.OutEnd, e.Count})
+		out.Events = append(out.Events, change{string(e.Class.Code()), e.Start, e.End, e.Out, e.OutEnd, e.Count})
 	}
 	notes := r.Notes
 	if r.Refused != 0 {
@@ -163,7 +163,7 @@ func report(r *scrub.Result, path string, mended bool) scrubbed {
 	if r.Refused != 0 {
 		t.add(r.Refused.Code(), 1)
 	}
-	out.verdict = t.verdict(path)
+	out.validation = t.verdict(path)
 	return out
 }
 
@@ -183,14 +183,14 @@ func (t *tally) add(code finding.Code, n int) {
 	t.counts[code] += n
 }
 
-func (t *tally) verdict(path string) verdict {
+func (t *tally) verdict(path string) validation {
 	var messages []message
 	worst := finding.Info
 	for _, code := range t.codes {
 		messages = append(messages, messageOf(path, code, t.counts[code]))
 		worst = max(worst, code.Severity())
 	}
-	return verdictOf(messages, worst)
+	return validationOf(messages, worst)
 }
 
 func messageOf(path string, code finding.Code, n int) message {

@@ -99,7 +99,7 @@ type Shadow struct {
 }
 
 // fill tells what came of a server that could be read.
-func (r *Server) fill(s *surface.Surface, o *surface.Outcome) {
+func (r *Server) fill(s *surface.Surface, o *surface.CheckResult) {
 	sum := s.Fingerprint()
 	r.Conclusion, r.Fingerprint, r.Pinned = string(o.Conclusion), &sum, o.Pinned
 	r.Items, r.Bytes, r.Offered = len(s.Items()), s.Bytes(), len(o.Offered)
@@ -123,7 +123,7 @@ func (r *Server) fill(s *surface.Surface, o *surface.Outcome) {
 	if a := o.Admission; a != nil && !a.First {
 		r.Moved = a.Moved
 		for _, c := range a.Changes {
-			if c.Verdict != surface.Unchanged {
+			if c.Difference != surface.Unchanged {
 				r.Changes = append(r.Changes, pinview.NewChange(c, a.State(c.Key), surface.Field.Show))
 			}
 		}
@@ -151,7 +151,7 @@ type LeftOut struct {
 }
 
 // omitted lists what was not inspected.
-func (r *Server) omitted(s *surface.Surface, o *surface.Outcome) {
+func (r *Server) omitted(s *surface.Surface, o *surface.CheckResult) {
 	not := func(format string, args ...any) {
 		r.NotInspected = append(r.NotInspected, fmt.Sprintf(format, args...))
 	}

@@ -96,23 +96,23 @@ func (f Flags) words() (words []string) {
 	return words
 }
 
-// An Action says what becomes of one server.
-type Action string
+// An Effect says what becomes of one server.
+type Effect string
 
 // The actions.
 const (
-	Wrapped  Action = "wrapped"  // put behind Pellucid
-	Already  Action = "already"  // was behind it, and stays
-	Skipped  Action = "skipped"  // left alone; Why says for what reason
-	Restored Action = "restored" // as it was before
-	Edited   Action = "edited"   // edited since, so it cannot be restored without a loss
+	Wrapped  Effect = "wrapped"  // put behind Pellucid
+	Already  Effect = "already"  // was behind it, and stays
+	Skipped  Effect = "skipped"  // left alone; Why says for what reason
+	Restored Effect = "restored" // as it was before
+	Edited   Effect = "edited"   // edited since, so it cannot be restored without a loss
 )
 
 // A Server is one entry of a file. At and Name are the file's own words.
 type Server struct {
 	At     []string `json:"at"` // the objects that hold it, from the root
 	Name   string   `json:"name"`
-	Action Action   `json:"action"`
+	Action Effect   `json:"action"`
 	Why    string   `json:"why,omitempty"` // constant; of one that is wrapped, advice
 	// Disabled says that the client does not start it at present.
 	Disabled bool `json:"disabled,omitempty"`
@@ -137,7 +137,7 @@ type Change struct {
 func (c *Change) changes() bool { return string(c.file.src) != string(c.after) }
 
 // Count returns the number of servers of that action.
-func (c *Change) Count(a Action) int {
+func (c *Change) Count(a Effect) int {
 	n := 0
 	for _, s := range c.Servers {
 		if s.Action == a {

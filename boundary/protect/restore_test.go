@@ -239,7 +239,7 @@ func TestLeftAlone(t *testing.T) {
 			continue
 		}
 		for _, s := range r.Files[0].Servers {
-			if want := map[bool]Action{true: Skipped, false: Wrapped}[s.Name == "x"]; s.Action != want || s.Name == "x" && s.Why != x.why {
+			if want := map[bool]Effect{true: Skipped, false: Wrapped}[s.Name == "x"]; s.Action != want || s.Name == "x" && s.Why != x.why {
 				t.Errorf("%s%s: %s: %q, want %q", x.before, s.Name, s.Action, s.Why, x.why)
 			}
 		}

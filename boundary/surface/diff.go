@@ -10,34 +10,34 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Verdict says what has become of an item.
-type Verdict string
+// A Difference says what has become of an item.
+type Difference string
 
 // The verdicts.
 const (
-	Unchanged Verdict = "unchanged"
-	Changed   Verdict = "changed"
-	Added     Verdict = "added"
-	Removed   Verdict = "removed"
+	Unchanged Difference = "unchanged"
+	Changed   Difference = "changed"
+	Added     Difference = "added"
+	Removed   Difference = "removed"
 )
 
 // A Change is the verdict on one item.
 type Change struct {
-	Key                 // as it is now; of a removed item, as it was
-	Was        string   // the name before, if that has changed; else ""
-	Verdict    Verdict  //
-	Old, New   Digest   // zero where absent
-	Fields     []Field  // what differs, in the order of the text
-	MoreFields int      // beyond those
-	Hidden     []string // paths of new text that pass 1's wide set would reject
+	Key                   // as it is now; of a removed item, as it was
+	Was        string     // the name before, if that has changed; else ""
+	Difference Difference //
+	Old, New   Digest     // zero where absent
+	Fields     []Field    // what differs, in the order of the text
+	MoreFields int        // beyond those
+	Hidden     []string   // paths of new text that pass 1's wide set would reject
 }
 
 // A Field is one value that differs between two versions of an item. Old and New
 // are third-party text: show them by Show.
 type Field struct {
-	Path     string // for a person
-	old, new string // a string's own text, another value's canonical JSON
-	Verdict  Verdict
+	Path       string // for a person
+	old, new   string // a string's own text, another value's canonical JSON
+	Difference Difference
 }
 
 // maxFields bounds the fields of one Change.
@@ -77,11 +77,11 @@ func diff(old, new []Item) []Change {
 
 // compare judges two versions of one item, which may bear two names.
 func compare(old, new Item) Change {
-	c := Change{Key: new.Key, Verdict: Unchanged, Old: old.Digest, New: new.Digest}
+	c := Change{Key: new.Key, Difference: Unchanged, Old: old.Digest, New: new.Digest}
 	if old.Digest == new.Digest {
 		return c
 	}
-	c.Verdict = Changed
+	c.Difference = Changed
 	if old.Name != new.Name {
 		c.Was = old.Name
 	}
@@ -100,8 +100,8 @@ func compare(old, new Item) Change {
 var itemLimits = strictjson.Limits{}
 
 // whole is the Change of an item that has no other version.
-func whole(it Item, v Verdict) Change {
-	c := Change{Key: it.Key, Verdict: v}
+func whole(it Item, v Difference) Change {
+	c := Change{Key: it.Key, Difference: v}
 	if v == Removed {
 		c.Old = it.Digest
 		return c
@@ -123,12 +123,12 @@ func whole(it Item, v Verdict) Change {
 
 type differ struct{ c *Change }
 
-func (d differ) add(t *trail, v Verdict, old, new string) {
+func (d differ) add(t *trail, v Difference, old, new string) {
 	if len(d.c.Fields) == maxFields {
 		d.c.MoreFields++
 		return
 	}
-	d.c.Fields = append(d.c.Fields, Field{Path: t.place(Key{}, false).Path, Verdict: v, old: old, new: new})
+	d.c.Fields = append(d.c.Fields, Field{Path: t.place(Key{}, false).Path, Difference: v, old: old, new: new})
 }
 
 // spelled is a value as a Field holds it. It is a copy.

@@ -13,17 +13,17 @@ import (
 func told(changes []Change) string {
 	var b strings.Builder
 	for _, c := range changes {
-		if c.Verdict == Unchanged {
+		if c.Difference == Unchanged {
 			continue
 		}
-		fmt.Fprintf(&b, "%s %s", c.Verdict, c.Key)
+		fmt.Fprintf(&b, "%s %s", c.Difference, c.Key)
 		if c.Was != "" {
 			fmt.Fprintf(&b, " was %s", c.Was)
 		}
 		for _, f := range c.Fields {
-			if c.Verdict == Changed {
+			if c.Difference == Changed {
 				old, new := f.Show()
-				fmt.Fprintf(&b, "; %s %s: %s -> %s", f.Verdict, f.Path, old, new)
+				fmt.Fprintf(&b, "; %s %s: %s -> %s", f.Difference, f.Path, old, new)
 			}
 		}
 		b.WriteString("\n")
@@ -33,7 +33,7 @@ func told(changes []Change) string {
 
 // anyChange reports whether a diff holds anything but Unchanged.
 func anyChange(changes []Change) bool {
-	return slices.ContainsFunc(changes, func(c Change) bool { return c.Verdict != Unchanged })
+	return slices.ContainsFunc(changes, func(c Change) bool { return c.Difference != Unchanged })
 }
 
 func TestDiff(t *testing.T) {
@@ -93,14 +93,14 @@ func TestDiffBounds(t *testing.T) {
 	if last := c[len(c)-1]; len(last.Fields) != maxFields || last.MoreFields != 5 {
 		t.Errorf("%d fields and %d more", len(last.Fields), last.MoreFields)
 	}
-	f := Field{Verdict: Added, new: strings.Repeat("\u20ac", 4000)}
+	f := Field{Difference: Added, new: strings.Repeat("\u20ac", 4000)}
 	if _, shown := f.Show(); len(shown) > shownBytes+32 || !strings.HasSuffix(shown, "...(+11400 bytes)") {
 		t.Errorf("%d bytes shown: %s", len(shown), shown[len(shown)-40:])
 	}
 	if _, shown := f.ShowAll(); shown != f.new {
 		t.Errorf("%d bytes of %d shown", len(shown), len(f.new))
 	}
-	f = Field{Verdict: Changed, old: "scope\u200b", new: "sc\u043epe"}
+	f = Field{Difference: Changed, old: "scope\u200b", new: "sc\u043epe"}
 	if a, b := f.ShowAll(); a != "scope<U+200B ZERO WIDTH SPACE>" || b != "sc<U+043E>pe" {
 		t.Errorf("%q, %q", a, b)
 	}
@@ -118,7 +118,7 @@ func checkDiff(t *testing.T, old, new []Item) {
 		o, inOld := find(old, was)
 		n, inNew := find(new, c.Key)
 		ok := false
-		switch c.Verdict {
+		switch c.Difference {
 		case Unchanged:
 			ok = inOld && inNew && o.Digest == n.Digest && len(c.Fields) == 0
 		case Changed:
@@ -131,7 +131,7 @@ func checkDiff(t *testing.T, old, new []Item) {
 			ok = inOld
 		}
 		if !ok {
-			t.Fatalf("%s of %s is not so", c.Verdict, c.Key)
+			t.Fatalf("%s of %s is not so", c.Difference, c.Key)
 		}
 		if inOld {
 			seenOld[was]++

@@ -25,7 +25,7 @@ type Gate struct {
 	Rules Rules
 	// Pins remember what was approved. nil: every surface is as the first.
 	Pins *Pins
-	// Review makes pass 2 for a server. nil: no review, which an Outcome says.
+	// Review makes pass 2 for a server. nil: no review, which a CheckResult says.
 	Review func(server, transport string) *Review
 	// HoldFirst lets nothing of a first surface be seen before a person has approved
 	// it, item by item. It needs Pins.
@@ -36,8 +36,8 @@ type Gate struct {
 	Bare func(ctx context.Context) (*Surface, error)
 }
 
-// An Outcome is what came of one check, and what it rests on.
-type Outcome struct {
+// A CheckResult is what came of one check, and what it rests on.
+type CheckResult struct {
 	Conclusion Conclusion
 	Inspection *Inspection
 	Admission  *Admission // nil without Pins
@@ -58,8 +58,8 @@ type Outcome struct {
 // pin, what differs is held and only the rest is judged, so that one changed tool
 // does not take away the others. The error is ctx's or the store's: nobody may see
 // anything then. spec: surface/7
-func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) (*Outcome, error) {
-	o := &Outcome{Conclusion: Clean, Inspection: s.Inspect(g.Rules)}
+func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) (*CheckResult, error) {
+	o := &CheckResult{Conclusion: Clean, Inspection: s.Inspect(g.Rules)}
 	first := true
 	if g.Pins != nil {
 		var err error
@@ -118,7 +118,7 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 
 // offered finds what the server offers to a client only because of its capabilities, and
 // in which pass 1 finds nothing. It counts as seen for the first time.
-func (g *Gate) offered(ctx context.Context, s *Surface, o *Outcome) error {
+func (g *Gate) offered(ctx context.Context, s *Surface, o *CheckResult) error {
 	a := o.Admission
 	if len(a.news) == 0 || g.Bare == nil || g.HoldFirst {
 		return nil
@@ -138,7 +138,7 @@ func (g *Gate) offered(ctx context.Context, s *Surface, o *Outcome) error {
 }
 
 // review makes pass 2 over what no person has judged.
-func (g *Gate) review(ctx context.Context, server, transport string, s *Surface, o *Outcome) error {
+func (g *Gate) review(ctx context.Context, server, transport string, s *Surface, o *CheckResult) error {
 	if g.Review == nil || len(s.items) == 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (g *Gate) review(ctx context.Context, server, transport string, s *Surface,
 }
 
 // hiddenInLive reports whether pass 1 has found something that would be seen.
-func (o *Outcome) hiddenInLive() bool {
+func (o *CheckResult) hiddenInLive() bool {
 	for i := range o.Inspection.Hits {
 		h := &o.Inspection.Hits[i]
 		// What no item has, as a cursor, is nobody's to hold.

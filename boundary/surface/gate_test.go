@@ -32,13 +32,13 @@ func newGate() gateRig {
 }
 
 // check returns the outcome of tools as "conclusion: live tools; questions".
-func (g gateRig) check(t *testing.T, defs ...string) (*Outcome, string) {
+func (g gateRig) check(t *testing.T, defs ...string) (*CheckResult, string) {
 	t.Helper()
 	return g.checkAll(t, surfaceOf(t, defs...))
 }
 
 // checkAll is check of a surface.
-func (g gateRig) checkAll(t *testing.T, s *Surface) (*Outcome, string) {
+func (g gateRig) checkAll(t *testing.T, s *Surface) (*CheckResult, string) {
 	t.Helper()
 	g.asked.questions = nil
 	o, err := g.Check(t.Context(), "srv", "cmd", s)

@@ -89,7 +89,7 @@ func scrubbed(text string) int {
 	var r scrub.Result
 	tokens.Scrub(text, &r)
 	n := 0
-	for _, e := range r.Events {
+	for _, e := range r.Edits {
 		if e.Class == scrub.ControlToken {
 			n++
 		}

@@ -17,7 +17,7 @@ const maxNoticed = 1000
 // is no listing of everything. It reports whether anything was not known before.
 // ErrNotPinned: the server has no pin.
 func (p *Pins) Notice(ctx context.Context, server string, items []Item) (news bool, err error) {
-	err = p.change(ctx, PinEvent{Server: server, Act: ActDiffer}, func(pin *Pin) (bool, error) {
+	err = p.change(ctx, PinChange{Server: server, Act: ActDiffer}, func(pin *Pin) (bool, error) {
 		news = false
 		if pin == nil || pin.unborn() {
 			return false, ErrNotPinned
@@ -57,7 +57,7 @@ func (p *Pin) notice(it Item) (dirty bool) {
 // Suspend takes back what nobody but the first use has approved: the item waits for a
 // person. It reports whether there was anything to take back.
 func (p *Pins) Suspend(ctx context.Context, server string, k Key) (done bool, err error) {
-	err = p.change(ctx, PinEvent{Server: server, Act: ActSuspend}, func(pin *Pin) (bool, error) {
+	err = p.change(ctx, PinChange{Server: server, Act: ActSuspend}, func(pin *Pin) (bool, error) {
 		done = false
 		if pin == nil {
 			return false, ErrNotPinned
@@ -111,7 +111,7 @@ func (p *Pins) reject(ctx context.Context, server, transport, why string) error 
 	if record, err = pin.record(); err != nil {
 		return err
 	}
-	e := PinEvent{Server: server, Act: ActReject}
+	e := PinChange{Server: server, Act: ActReject}
 	if why == "" {
 		e.Act = ActDiffer
 	}

@@ -159,7 +159,7 @@ func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
 	changes = diff(p.approved(), s.items)
 	now := make(map[Key]Change, len(changes))
 	for _, c := range changes {
-		if c.Verdict != Removed {
+		if c.Difference != Removed {
 			now[c.Key] = c
 		}
 	}
@@ -168,7 +168,7 @@ func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
 		c, shown := now[it.Key]
 		delete(now, it.Key)
 		pending := ""
-		if shown && c.Verdict != Unchanged {
+		if shown && c.Difference != Unchanged {
 			said, _ := find(s.items, it.Key)
 			pending = string(said.JSON)
 		}

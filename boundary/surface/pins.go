@@ -38,12 +38,12 @@ const maxTries = 16
 type Pins struct {
 	store    PinStore
 	now      func() time.Time
-	evidence func(PinEvent) ([]byte, error)
+	evidence func(PinChange) ([]byte, error)
 	name     string // what the operator calls the server that is looked at; "": not known
 }
 
-// A PinEvent is a change of a pin, told to whoever keeps the record.
-type PinEvent struct {
+// A PinChange is a change of a pin, told to whoever keeps the record.
+type PinChange struct {
 	Server string // the name that people know it by
 	Time   time.Time
 	Act    PinAct
@@ -54,7 +54,7 @@ type PinEvent struct {
 	Waiting int // items that are not live afterwards
 }
 
-// A PinAct says what a PinEvent did. The zero value is not an act.
+// A PinAct says what a PinChange did. The zero value is not an act.
 type PinAct uint8
 
 // What becomes of pins.
@@ -70,7 +70,7 @@ const (
 
 // WithEvidence has every change recorded in the ledger, with the change or not at
 // all: evidence returns the record. What cannot be recorded does not happen.
-func (p *Pins) WithEvidence(evidence func(PinEvent) ([]byte, error)) *Pins {
+func (p *Pins) WithEvidence(evidence func(PinChange) ([]byte, error)) *Pins {
 	return &Pins{p.store, p.now, evidence, p.name}
 }
 
@@ -79,7 +79,7 @@ func (p *Pins) WithEvidence(evidence func(PinEvent) ([]byte, error)) *Pins {
 func (p *Pins) Named(name string) *Pins { return &Pins{p.store, p.now, p.evidence, name} }
 
 // record returns the ledger's record of e; pin, if it is known, is how it will be.
-func (p *Pins) record(e PinEvent, pin *Pin) ([]byte, error) {
+func (p *Pins) record(e PinChange, pin *Pin) ([]byte, error) {
 	if p.evidence == nil {
 		return nil, nil
 	}
@@ -126,7 +126,7 @@ func admission(pin Pin, transport string, changes []Change) *Admission {
 	a := &Admission{Moved: pin.transport != transport, Changes: changes, pin: pin, gone: map[Key]bool{}}
 	for i := range changes {
 		switch c := &changes[i]; {
-		case c.Verdict == Removed:
+		case c.Difference == Removed:
 			a.gone[c.Key] = true
 		case c.Was != "":
 			a.gone[Key{c.Kind, c.Was}] = true
@@ -165,7 +165,7 @@ func (a *Admission) live(k Key) bool { return a.State(k).Live() }
 // and when the server was reached anew. Without an Admission nothing is live.
 func (p *Pins) Admit(ctx context.Context, server, transport string, s *Surface) (*Admission, error) {
 	var a *Admission
-	e := PinEvent{Server: server, Act: ActDiffer, Digest: s.Fingerprint()}
+	e := PinChange{Server: server, Act: ActDiffer, Digest: s.Fingerprint()}
 	err := p.change(ctx, e, func(pin *Pin) (bool, error) {
 		if pin == nil || pin.unborn() {
 			a = &Admission{First: true}
@@ -220,7 +220,7 @@ func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) 
 			return ErrPinned
 		}
 	}
-	e := PinEvent{Server: server, Act: ActPin, Digest: print}
+	e := PinChange{Server: server, Act: ActPin, Digest: print}
 	if len(pin.approved()) == 0 {
 		e.Act = ActDiffer
 	}
@@ -240,7 +240,7 @@ func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) 
 // before, as the first surface is pinned. An item that a person has decided on, or that
 // is another version by now, stays as it is.
 func (p *Pins) extend(ctx context.Context, server string, s *Surface, offered []Key) error {
-	e := PinEvent{Server: server, Act: ActPin, Digest: s.Fingerprint()}
+	e := PinChange{Server: server, Act: ActPin, Digest: s.Fingerprint()}
 	return p.change(ctx, e, func(pin *Pin) (bool, error) {
 		if pin == nil {
 			return false, ErrNotPinned
@@ -255,18 +255,18 @@ func (p *Pins) extend(ctx context.Context, server string, s *Surface, offered []
 // one that a person was shown. by names the person. ErrMoved: the server shows
 // another one by now.
 func (p *Pins) Approve(ctx context.Context, server string, k Key, d Digest, by string) error {
-	e := PinEvent{Server: server, Act: ActApprove, By: by, Digest: d}
+	e := PinChange{Server: server, Act: ActApprove, By: by, Digest: d}
 	return p.decide(ctx, e, func(pin *Pin) error { return pin.approve(k, d, by, p.now()) })
 }
 
 // Block holds the version of an item that has this digest, pending or approved.
 // Another version of it will be pending.
 func (p *Pins) Block(ctx context.Context, server string, k Key, d Digest, by string) error {
-	e := PinEvent{Server: server, Act: ActBlock, By: by, Digest: d}
+	e := PinChange{Server: server, Act: ActBlock, By: by, Digest: d}
 	return p.decide(ctx, e, func(pin *Pin) error { return pin.block(k, d, by, p.now()) })
 }
 
-func (p *Pins) decide(ctx context.Context, e PinEvent, do func(*Pin) error) error {
+func (p *Pins) decide(ctx context.Context, e PinChange, do func(*Pin) error) error {
 	return p.change(ctx, e, func(pin *Pin) (bool, error) {
 		if pin == nil {
 			return false, ErrNotPinned
@@ -312,7 +312,7 @@ func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 // Drop forgets a server: it will be reviewed and pinned as if it were new. by names the
 // person; "": none did it.
 func (p *Pins) Drop(ctx context.Context, server, by string) error {
-	e := PinEvent{Server: server, Act: ActDrop, By: by}
+	e := PinChange{Server: server, Act: ActDrop, By: by}
 	if pin, err := p.Get(ctx, server); err == nil { // one that cannot be read can be forgotten
 		e.Server = pin.Name()
 	}
@@ -331,7 +331,7 @@ func (p *Pins) Unname(ctx context.Context, by string) (n int, err error) {
 	silent := p.WithEvidence(nil)
 	for _, server := range servers {
 		here := 0
-		err := silent.change(ctx, PinEvent{Server: server}, func(pin *Pin) (bool, error) {
+		err := silent.change(ctx, PinChange{Server: server}, func(pin *Pin) (bool, error) {
 			here = 0
 			if pin == nil { // dropped meanwhile
 				return false, nil
@@ -354,7 +354,7 @@ func (p *Pins) Unname(ctx context.Context, by string) (n int, err error) {
 
 // change loads a pin, nil if not found, lets do change it, and stores it where
 // do says that it has, again if somebody else was faster. e says what do does.
-func (p *Pins) change(ctx context.Context, e PinEvent, do func(*Pin) (dirty bool, err error)) error {
+func (p *Pins) change(ctx context.Context, e PinChange, do func(*Pin) (dirty bool, err error)) error {
 	for range maxTries {
 		record, version, err := p.store.LoadPin(ctx, e.Server)
 		if err != nil {

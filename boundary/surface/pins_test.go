@@ -151,7 +151,7 @@ func TestPinsLife(t *testing.T) {
 	admit(more, "=pinned a=approved b=pinned c=pending")
 	pin, err := pins.Get(ctx, "weather")
 	must(err)
-	if ch := pin.Changes(); len(ch) != 1 || ch[0].Verdict != Added || ch[0].Key != c {
+	if ch := pin.Changes(); len(ch) != 1 || ch[0].Difference != Added || ch[0].Key != c {
 		t.Errorf("changes %+v", ch)
 	}
 	admit(surfaceOf(t, tool("b", "Second.")), "=pinned b=pinned")
@@ -201,7 +201,7 @@ func TestPinsRename(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ch := pin.Changes(); len(ch) != 1 || ch[0].Was != "now" || ch[0].Verdict != Changed {
+	if ch := pin.Changes(); len(ch) != 1 || ch[0].Was != "now" || ch[0].Difference != Changed {
 		t.Errorf("changes %+v", ch)
 	}
 }

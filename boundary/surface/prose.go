@@ -67,7 +67,7 @@ func (s *Surface) Removals() []Removal {
 			return
 		}
 		tokens.Scrub(v.Text(), &r)
-		for _, e := range r.Events {
+		for _, e := range r.Edits {
 			code := e.Class.Code()
 			i := slices.IndexFunc(out, func(x Removal) bool { return x.Key() == it.Key && x.Code == code })
 			switch {

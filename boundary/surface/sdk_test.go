@@ -69,8 +69,8 @@ func TestCollectSDK(t *testing.T) {
 	}
 	modern := collect(sdk(true), CollectOptions{})
 	for _, c := range diff(plain.Items(), modern.Items()) {
-		if c.Verdict != Unchanged && c.Kind >= Tool {
-			t.Errorf("%s is %s in the modern era", c.Key, c.Verdict)
+		if c.Difference != Unchanged && c.Kind >= Tool {
+			t.Errorf("%s is %s in the modern era", c.Key, c.Difference)
 		}
 	}
 }

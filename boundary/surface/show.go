@@ -22,14 +22,14 @@ const (
 // is told as a number. It is not for a model.
 func (f Field) Show() (old, new string) {
 	a, b := f.excerpts()
-	ascii := f.Verdict == Changed && lookAlike(a, b)
+	ascii := f.Difference == Changed && lookAlike(a, b)
 	return visible(a, ascii), visible(b, ascii)
 }
 
 // ShowAll is Show with nothing left out, for whoever has to decide.
 func (f Field) ShowAll() (old, new string) {
 	a, b := f.excerpts()
-	ascii := f.Verdict == Changed && lookAlike(a, b)
+	ascii := f.Difference == Changed && lookAlike(a, b)
 	return visible(f.old, ascii), visible(f.new, ascii)
 }
 

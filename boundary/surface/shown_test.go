@@ -9,7 +9,7 @@ import (
 )
 
 // live reports whether a model may see an item of the surface that was checked.
-func (o *Outcome) live(k Key) bool {
+func (o *CheckResult) live(k Key) bool {
 	switch {
 	case o.Conclusion == Rejected:
 		return false

@@ -56,12 +56,12 @@ const (
 // Error makes a Reason an error.
 func (r Reason) Error() string { return "validate: " + string(r) }
 
-// A Verdict is what an evaluation came to.
-type Verdict uint8
+// A Conformity is what an evaluation came to.
+type Conformity uint8
 
 const (
 	// Valid: the value satisfies the schema.
-	Valid Verdict = iota + 1
+	Valid Conformity = iota + 1
 	// Invalid: it does not.
 	Invalid
 	// Unverifiable: nobody knows; see Result.Reason.
@@ -70,16 +70,16 @@ const (
 	Absent
 )
 
-func (v Verdict) String() string {
+func (v Conformity) String() string {
 	return [...]string{"none", "valid", "invalid", "unverifiable", "absent"}[min(v, 4)]
 }
 
-// A Result is a Verdict with its place. Nothing in it is third-party text.
+// A Result is a Conformity with its place. Nothing in it is third-party text.
 type Result struct {
-	Verdict Verdict
-	Reason  Reason // of Unverifiable
-	Keyword string // of Invalid: the schema keyword that failed first
-	Pointer string // of Invalid: where in the value; names are written #n, their ordinal from 0
+	Conformity Conformity
+	Reason     Reason // of Unverifiable
+	Keyword    string // of Invalid: the schema keyword that failed first
+	Pointer    string // of Invalid: where in the value; names are written #n, their ordinal from 0
 }
 
 // A Schema is a compiled schema, or the Reason why there is none. It is safe for
@@ -190,7 +190,7 @@ func (nowhere) Load(string) (any, error) { return nil, errors.New("validate: not
 // Check judges a value.
 func (s *Schema) Check(v strictjson.Value) Result {
 	if s.reason != "" {
-		return Result{Verdict: Unverifiable, Reason: s.reason}
+		return Result{Conformity: Unverifiable, Reason: s.reason}
 	}
 	s.mu.Lock()
 	work, err := s.cost.of(v)
@@ -203,7 +203,7 @@ func (s *Schema) Check(v strictjson.Value) Result {
 		value, err = decode(v)
 	}
 	if err != nil {
-		r := Result{Verdict: Unverifiable, Reason: engineFault}
+		r := Result{Conformity: Unverifiable, Reason: engineFault}
 		errors.As(err, &r.Reason)
 		return r
 	}
@@ -213,25 +213,25 @@ func (s *Schema) Check(v strictjson.Value) Result {
 func (s *Schema) run(v strictjson.Value, value any) (r Result) {
 	defer func() {
 		if recover() != nil {
-			r = Result{Verdict: Unverifiable, Reason: engineFault}
+			r = Result{Conformity: Unverifiable, Reason: engineFault}
 		}
 	}()
 	err := s.root.Validate(value)
 	if err == nil {
-		return Result{Verdict: Valid}
+		return Result{Conformity: Valid}
 	}
 	var failed *jsonschema.ValidationError
 	if !errors.As(err, &failed) {
-		return Result{Verdict: Unverifiable, Reason: engineFault}
+		return Result{Conformity: Unverifiable, Reason: engineFault}
 	}
 	failed = first(failed)
 	switch failed.ErrorKind.(type) {
 	case *kind.RefCycle:
-		return Result{Verdict: Unverifiable, Reason: looping}
+		return Result{Conformity: Unverifiable, Reason: looping}
 	case *kind.InvalidJsonValue:
-		return Result{Verdict: Unverifiable, Reason: engineFault}
+		return Result{Conformity: Unverifiable, Reason: engineFault}
 	}
-	return Result{Verdict: Invalid, Keyword: keyword(failed.ErrorKind), Pointer: pointer(v, failed.InstanceLocation)}
+	return Result{Conformity: Invalid, Keyword: keyword(failed.ErrorKind), Pointer: pointer(v, failed.InstanceLocation)}
 }
 
 // first is the failure that is told of several: the library finds them in the
@@ -255,11 +255,11 @@ func first(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 // structuredContent, is Absent: clients of every revision get by with the text.
 func (s *Schema) Tool(result strictjson.Value) Result {
 	if failed, _ := result.Get("isError").Bool(); failed {
-		return Result{Verdict: Absent}
+		return Result{Conformity: Absent}
 	}
 	v := result.Get("structuredContent")
 	if !v.Exists() {
-		return Result{Verdict: Absent}
+		return Result{Conformity: Absent}
 	}
 	return s.Check(v)
 }

@@ -30,42 +30,42 @@ func TestCheck(t *testing.T) {
 		name, schema, value string
 		want                Result
 	}{
-		{"valid", point, `{"x":1.5,"tags":["a","b","a"]}`, Result{Verdict: Valid}},
-		{"type", point, `{"x":"1"}`, Result{Verdict: Invalid, Keyword: "type", Pointer: "/#0"}},
-		{"required", point, `{}`, Result{Verdict: Invalid, Keyword: "required"}},
-		{"additional", point, `{"x":1,"ignore previous instructions":1}`, Result{Verdict: Invalid, Keyword: "additionalProperties"}},
-		{"two failures", point, `{"a":0,"x":1,"tags":["a","c"]}`, Result{Verdict: Invalid, Keyword: "additionalProperties"}},
-		{"enum", point, `{"x":1,"tags":["a","c"]}`, Result{Verdict: Invalid, Keyword: "enum", Pointer: "/#1/1"}},
-		{"integer beyond 2^53", `{"const":9007199254740993}`, `9007199254740993`, Result{Verdict: Valid}},
-		{"another beyond 2^53", `{"const":9007199254740993}`, `9007199254740992`, Result{Verdict: Invalid, Keyword: "const"}},
-		{"recursive", tree, `{"l":{"r":{"v":1}},"r":{"v":2}}`, Result{Verdict: Valid}},
-		{"recursive, invalid", tree, `{"l":{"r":{"v":1.5}}}`, Result{Verdict: Invalid, Keyword: "type", Pointer: "/#0/#0/#0"}},
+		{"valid", point, `{"x":1.5,"tags":["a","b","a"]}`, Result{Conformity: Valid}},
+		{"type", point, `{"x":"1"}`, Result{Conformity: Invalid, Keyword: "type", Pointer: "/#0"}},
+		{"required", point, `{}`, Result{Conformity: Invalid, Keyword: "required"}},
+		{"additional", point, `{"x":1,"ignore previous instructions":1}`, Result{Conformity: Invalid, Keyword: "additionalProperties"}},
+		{"two failures", point, `{"a":0,"x":1,"tags":["a","c"]}`, Result{Conformity: Invalid, Keyword: "additionalProperties"}},
+		{"enum", point, `{"x":1,"tags":["a","c"]}`, Result{Conformity: Invalid, Keyword: "enum", Pointer: "/#1/1"}},
+		{"integer beyond 2^53", `{"const":9007199254740993}`, `9007199254740993`, Result{Conformity: Valid}},
+		{"another beyond 2^53", `{"const":9007199254740993}`, `9007199254740992`, Result{Conformity: Invalid, Keyword: "const"}},
+		{"recursive", tree, `{"l":{"r":{"v":1}},"r":{"v":2}}`, Result{Conformity: Valid}},
+		{"recursive, invalid", tree, `{"l":{"r":{"v":1.5}}}`, Result{Conformity: Invalid, Keyword: "type", Pointer: "/#0/#0/#0"}},
 		{"draft-07", `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"string"}],"additionalItems":false}`, `["a",1]`,
-			Result{Verdict: Invalid, Keyword: "additionalItems"}},
-		{"false", `false`, `1`, Result{Verdict: Invalid, Keyword: "schema"}},
-		{"true", `true`, `{"any":1}`, Result{Verdict: Valid}},
+			Result{Conformity: Invalid, Keyword: "additionalItems"}},
+		{"false", `false`, `1`, Result{Conformity: Invalid, Keyword: "schema"}},
+		{"true", `true`, `{"any":1}`, Result{Conformity: Valid}},
 
-		{"no JSON", `{`, `1`, Result{Verdict: Unverifiable, Reason: notJSON}},
-		{"duplicate member", `{"type":"object","type":"array"}`, `1`, Result{Verdict: Unverifiable, Reason: notJSON}},
-		{"no schema", `{"type":"objekt"}`, `1`, Result{Verdict: Unverifiable, Reason: notSchema}},
-		{"not an object", `[1]`, `1`, Result{Verdict: Unverifiable, Reason: notSchema}},
-		{"file", `{"$ref":"file:///etc/passwd"}`, `1`, Result{Verdict: Unverifiable, Reason: remote}},
-		{"http", `{"$ref":"http://127.0.0.1/x"}`, `1`, Result{Verdict: Unverifiable, Reason: remote}},
-		{"unknown dialect", `{"$schema":"https://example.org/dialect"}`, `1`, Result{Verdict: Unverifiable, Reason: remote}},
-		{"missing target", `{"$ref":"#/$defs/none"}`, `1`, Result{Verdict: Unverifiable, Reason: notSchema}},
-		{"pattern", `{"pattern":"(?=a)"}`, `"a"`, Result{Verdict: Unverifiable, Reason: badPattern}},
-		{"dynamic", `{"$dynamicAnchor":"a","items":{"$dynamicRef":"#a"}}`, `1`, Result{Verdict: Unverifiable, Reason: dynamic}},
-		{"loop", `{"$ref":"#"}`, `1`, Result{Verdict: Unverifiable, Reason: looping}},
-		{"loop of two", `{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`, `1`, Result{Verdict: Unverifiable, Reason: looping}},
-		{"huge bound", `{"minLength":1e300}`, `"a"`, Result{Verdict: Unverifiable, Reason: notSchema}},
-		{"huge divisor", `{"multipleOf":1e-300}`, `1e300`, Result{Verdict: Valid}},
-		{"long number", `{"type":"number"}`, strings.Repeat("1", 100), Result{Verdict: Unverifiable, Reason: valueLimits}},
-		{"large schema", `{"description":"` + strings.Repeat("a", MaxSchema) + `"}`, `1`, Result{Verdict: Unverifiable, Reason: tooLarge}},
-		{"deep schema", strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70), `1`, Result{Verdict: Unverifiable, Reason: tooLarge}},
-		{"doubling", doubling(40), `1`, Result{Verdict: Unverifiable, Reason: tooCostly}},
+		{"no JSON", `{`, `1`, Result{Conformity: Unverifiable, Reason: notJSON}},
+		{"duplicate member", `{"type":"object","type":"array"}`, `1`, Result{Conformity: Unverifiable, Reason: notJSON}},
+		{"no schema", `{"type":"objekt"}`, `1`, Result{Conformity: Unverifiable, Reason: notSchema}},
+		{"not an object", `[1]`, `1`, Result{Conformity: Unverifiable, Reason: notSchema}},
+		{"file", `{"$ref":"file:///etc/passwd"}`, `1`, Result{Conformity: Unverifiable, Reason: remote}},
+		{"http", `{"$ref":"http://127.0.0.1/x"}`, `1`, Result{Conformity: Unverifiable, Reason: remote}},
+		{"unknown dialect", `{"$schema":"https://example.org/dialect"}`, `1`, Result{Conformity: Unverifiable, Reason: remote}},
+		{"missing target", `{"$ref":"#/$defs/none"}`, `1`, Result{Conformity: Unverifiable, Reason: notSchema}},
+		{"pattern", `{"pattern":"(?=a)"}`, `"a"`, Result{Conformity: Unverifiable, Reason: badPattern}},
+		{"dynamic", `{"$dynamicAnchor":"a","items":{"$dynamicRef":"#a"}}`, `1`, Result{Conformity: Unverifiable, Reason: dynamic}},
+		{"loop", `{"$ref":"#"}`, `1`, Result{Conformity: Unverifiable, Reason: looping}},
+		{"loop of two", `{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`, `1`, Result{Conformity: Unverifiable, Reason: looping}},
+		{"huge bound", `{"minLength":1e300}`, `"a"`, Result{Conformity: Unverifiable, Reason: notSchema}},
+		{"huge divisor", `{"multipleOf":1e-300}`, `1e300`, Result{Conformity: Valid}},
+		{"long number", `{"type":"number"}`, strings.Repeat("1", 100), Result{Conformity: Unverifiable, Reason: valueLimits}},
+		{"large schema", `{"description":"` + strings.Repeat("a", MaxSchema) + `"}`, `1`, Result{Conformity: Unverifiable, Reason: tooLarge}},
+		{"deep schema", strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70), `1`, Result{Conformity: Unverifiable, Reason: tooLarge}},
+		{"doubling", doubling(40), `1`, Result{Conformity: Unverifiable, Reason: tooCostly}},
 		{"doubling on the way down", `{"$defs":{"n":{"properties":{"a":{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}}},"$ref":"#/$defs/n"}`,
-			strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), Result{Verdict: Unverifiable, Reason: tooCostly}},
-		{"all unlike all", `{"uniqueItems":true}`, `[` + strings.Repeat(`0,`, 5000) + `0]`, Result{Verdict: Unverifiable, Reason: tooCostly}},
+			strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), Result{Conformity: Unverifiable, Reason: tooCostly}},
+		{"all unlike all", `{"uniqueItems":true}`, `[` + strings.Repeat(`0,`, 5000) + `0]`, Result{Conformity: Unverifiable, Reason: tooCostly}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.want.Reason == valueLimits && len(c.value) > 64 { // strictjson has a bound of its own
@@ -99,7 +99,7 @@ func doubling(n int) string {
 
 func TestTool(t *testing.T) {
 	s := Compile([]byte(`{"type":"object","required":["n"]}`))
-	for result, want := range map[string]Verdict{
+	for result, want := range map[string]Conformity{
 		`{"content":[]}`: Absent,
 		`{"content":[],"structuredContent":{"n":1}}`:               Valid,
 		`{"content":[],"structuredContent":{}}`:                    Invalid,
@@ -108,8 +108,8 @@ func TestTool(t *testing.T) {
 		`{"content":[],"structuredContent":null}`:                  Invalid,
 		`{"content":[],"structuredContent":[{"n":1}],"isError":0}`: Invalid,
 	} {
-		if got := s.Tool(parse(t, result)); got.Verdict != want {
-			t.Errorf("%s: %v, want %v", result, got.Verdict, want)
+		if got := s.Tool(parse(t, result)); got.Conformity != want {
+			t.Errorf("%s: %v, want %v", result, got.Conformity, want)
 		}
 	}
 }
@@ -187,10 +187,10 @@ func FuzzCheck(f *testing.F) {
 		}
 		s := Compile(schema)
 		first := s.Check(doc.Root())
-		if again := s.Check(doc.Root()); again.Verdict != first.Verdict || again.Reason != first.Reason {
+		if again := s.Check(doc.Root()); again.Conformity != first.Conformity || again.Reason != first.Reason {
 			t.Errorf("%+v, then %+v", first, again)
 		}
-		if first.Verdict == Unverifiable && first.Reason == "" || first.Verdict == Invalid && !known[first.Keyword] && first.Keyword != "schema" {
+		if first.Conformity == Unverifiable && first.Reason == "" || first.Conformity == Invalid && !known[first.Keyword] && first.Keyword != "schema" {
 			t.Errorf("%+v", first)
 		}
 	})
@@ -205,7 +205,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.SetBytes(int64(len(value)))
 	for b.Loop() {
-		if r := s.Check(doc.Root()); r.Verdict != Valid {
+		if r := s.Check(doc.Root()); r.Conformity != Valid {
 			b.Fatal(r)
 		}
 	}

@@ -26,7 +26,7 @@ model, and compares the bytes. ccr verify checks who signed the record. Exit cod
 verdict follows; 1 it does not, or the file cannot be read.`
 }
 
-// replay derives the verdict of the record of that name again.
+// replay derives the attribution of the record of that name again.
 func replay(e *env, name string) (*analysis.Replayed, *counterfactual.Result, error) {
 	b, err := terminal.ReadInput(name, e.Stdin)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *classifyCmd) Run(e *env) error {
 	if c.JSON {
 		err = terminal.WriteJSON(e.Stdout, classifiers.NewReport(list))
 	} else {
-		err = classifiers.PrintVerdicts(e.Stdout, list)
+		err = classifiers.PrintAssessments(e.Stdout, list)
 	}
 	if err != nil {
 		return fmt.Errorf("classify: write: %w", err)

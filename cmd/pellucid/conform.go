@@ -136,7 +136,7 @@ func (c *conformCmd) score(ctx context.Context, e *env, a conform.Adapter, vecto
 	var p conform.Progress
 	b := terminal.NewBar(e.Stderr, e.Getenv, "conform", int64(len(vectors)))
 	defer b.Done()
-	r := conform.Runner{Adapter: a, Scope: c.scope(), Policy: conform.Policy(c.Policy), Vectors: vectors,
+	r := conform.Runner{Adapter: a, Scope: c.scope(), Confusables: conform.Confusables(c.Policy), Vectors: vectors,
 		Each: func(res *conform.Result) { b.At(p.Add(res), p.String()) }}
 	return r.Run(ctx)
 }

@@ -65,14 +65,14 @@ func (c *eventFlags) validate() error {
 	return nil
 }
 
-func (c *eventFlags) send(e *env, kind ground.EventKind) error {
+func (c *eventFlags) send(e *env, kind ground.CascadeKind) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
-	event := app.GroundEvent{
+	event := app.GroundCascade{
 		Kind: kind, Target: c.Target, Reason: c.Reason, Key: c.Key, Method: c.Method, At: c.At, DB: c.DB, Issuers: c.Issuer,
 		URL: c.URL, Token: func() (string, error) { return e.secrets().optional("ground: --token", c.Token) },
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // pinDecision is what approve and block share.
-type pinDecision struct {
+type pinDecideFlags struct {
 	pinFlags
 	By     string `placeholder:"NAME" help:"Name of the reviewer (default: the name of this user)."`
 	JSON   bool   `name:"json" help:"Print the decided items as JSON."`
@@ -23,7 +23,7 @@ type pinDecision struct {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *pinDecision) validate() error {
+func (c *pinDecideFlags) validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}
@@ -32,9 +32,9 @@ func (c *pinDecision) validate() error {
 
 // with has do decide about the pin of the server. A person is asked unless unasked is set:
 // then the versions are shown only.
-func (c *pinDecision) with(e *env, past string, unasked bool, do func(context.Context, *pinview.Decider, *surface.Pin) error) error {
+func (c *pinDecideFlags) with(e *env, past string, unasked bool, do func(context.Context, *pinview.Decider, *surface.Pin) error) error {
 	err := c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
-		d := &pinview.Decider{Pins: pins, By: (&decision{By: c.By}).who(e)}
+		d := &pinview.Decider{Pins: pins, By: (&decideFlags{By: c.By}).who(e)}
 		d.Ask = func(pin *surface.Pin, items []*surface.PinnedItem, question string) error {
 			if unasked || canAsk(e) {
 				_ = pinview.WriteWaiting(e.Stderr, terminal.PaletteFor(e.Stderr, e.Getenv), pin, items)
@@ -68,7 +68,7 @@ func (c *pinDecision) with(e *env, past string, unasked bool, do func(context.Co
 }
 
 type pinsApproveCmd struct {
-	pinDecision
+	pinDecideFlags
 	Item string `arg:"" optional:"" help:"Item: the digest that pins diff shows. At a terminal also its name, or kind and name as in tool/search."`
 	All  bool   `help:"Approve everything of the server that waits, after showing it and asking."`
 	Kind string `enum:"server,list,tool,prompt,resource,template," default:"" placeholder:"KIND" help:"Approve everything of this kind that waits, after showing it and asking: server, list, tool, prompt, resource or template."`
@@ -101,7 +101,7 @@ func (c *pinsApproveCmd) Run(e *env) error {
 }
 
 type pinsBlockCmd struct {
-	pinDecision
+	pinDecideFlags
 	Item string `arg:"" help:"Item: the digest that pins diff shows. At a terminal also its name, or kind and name as in tool/search."`
 }
 

@@ -98,7 +98,7 @@ func (c *itemID) validate() error {
 }
 
 // decision is what release and deny share.
-type decision struct {
+type decideFlags struct {
 	stateDB
 	By   string `placeholder:"NAME" help:"Name of the reviewer (default: the name of this user)."`
 	JSON bool   `name:"json" help:"Print the item as JSON."`
@@ -106,7 +106,7 @@ type decision struct {
 }
 
 // who is the person's name for the record.
-func (c *decision) who(e *env) string {
+func (c *decideFlags) who(e *env) string {
 	for _, name := range []string{c.By, e.Getenv("USER"), e.Getenv("USERNAME")} {
 		if frame.IsLabel(name) {
 			return name
@@ -116,14 +116,14 @@ func (c *decision) who(e *env) string {
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *decision) validate() error {
+func (c *decideFlags) validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}
 	return c.itemID.validate()
 }
 
-func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
+func (c *decideFlags) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
 	return unknown(c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
 		if err := do(q, ctx, c.ID, c.who(e)); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (c *decision) decide(e *env, do func(*hold.Queue, context.Context, string, 
 }
 
 type quarantineReleaseCmd struct {
-	decision
+	decideFlags
 	reviewerKey
 }
 
@@ -175,7 +175,7 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 	})
 }
 
-type quarantineDenyCmd struct{ decision }
+type quarantineDenyCmd struct{ decideFlags }
 
 func (quarantineDenyCmd) Help() string {
 	return `The item stays withheld, and its content is removed. The client was told when the item was

@@ -45,7 +45,7 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 	return review.WriteBlocks(e.Stdout, list)
 }
 
-type quarantineLiftCmd struct{ decision }
+type quarantineLiftCmd struct{ decideFlags }
 
 func (quarantineLiftCmd) Help() string {
 	return `The block ends at once: gateways deliver what it has covered within two seconds. Results that it

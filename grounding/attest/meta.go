@@ -80,7 +80,7 @@ func (m *Meta) Record(field string, r *scrub.Result) { m.record(field, r, nil) }
 
 // record is Record with memory for the events, which it returns.
 func (m *Meta) record(field string, r *scrub.Result, merged []scrub.Entry) []scrub.Entry {
-	merged = scrub.Merge(merged[:0], r.Events)
+	merged = scrub.Merge(merged[:0], r.Edits)
 	for i := range merged {
 		e := &merged[i]
 		rec := Record{

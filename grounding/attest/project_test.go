@@ -141,7 +141,7 @@ func TestMetaIsComplete(t *testing.T) {
 		if err := pr.Project(a, &p); err != nil {
 			rt.Fatal(err)
 		}
-		var events []scrub.Event
+		var events []scrub.Edit
 		at := 0
 		lists := []*[]Record{&p.Meta.ConfusablesReplaced, &p.Meta.StrippedPositions, &p.Meta.NFKCLossy, &p.Meta.Normalised}
 		var all []Record
@@ -163,7 +163,7 @@ func TestMetaIsComplete(t *testing.T) {
 			}
 			r := all[found]
 			all = append(all[:found], all[found+1:]...)
-			events = append(events, scrub.Event{Start: r.Start, End: r.End, Out: r.Out, OutEnd: r.OutEnd})
+			events = append(events, scrub.Edit{Start: r.Start, End: r.End, Out: r.Out, OutEnd: r.OutEnd})
 			at = r.Start
 		}
 		if !scrub.Replay(a.Rationale, p.Rationale.String(), events) {

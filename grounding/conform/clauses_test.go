@@ -95,7 +95,7 @@ var reassembly = []clause{
 	{number: "3", asks: "structured metrics of divergence: tool selection, similarity, policy, path",
 		code: []string{"model/counterfactual.Metrics", "model/counterfactual.Recurs"}, tests: []string{"model/counterfactual.TestMetrics", "model/counterfactual.TestRecurs", "model/counterfactual.TestPolicy"}},
 	{number: "4", asks: "the culprit is found: which segment, by which perturbation",
-		code: []string{"model/counterfactual.Drive", "model/counterfactual.Verdict"}, tests: []string{"model/counterfactual.TestVerdicts", "model/counterfactual.TestAdversary", "measure/ccrbench.TestPlanted"}},
+		code: []string{"model/counterfactual.Drive", "model/counterfactual.Attribution"}, tests: []string{"model/counterfactual.TestVerdicts", "model/counterfactual.TestAdversary", "measure/ccrbench.TestPlanted"}},
 	{number: "5", asks: "response: suppress, quarantine, weigh down; evidence to the ledger",
 		code: []string{"model/guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"model/guard.TestBlame", "boundary/gateway.TestBlocked", "e2e.TestGuard"}},
 	{number: "plan", asks: "deterministic seeds and a manifest for provenance",

@@ -44,25 +44,25 @@ type fetcher interface {
 	Fetch(ctx context.Context, hash string) (a Answer, ok bool, err error)
 }
 
-// A Policy is what an adapter does with characters that are taken for ASCII (RFC
+// A Confusables is what an adapter does with characters that are taken for ASCII (RFC
 // 4.3); the operator has to tell.
-type Policy string
+type Confusables string
 
 // The policies of RFC 4.3.
 const (
-	replace Policy = "replace"
-	reject  Policy = "reject"
-	flag    Policy = "flag"
+	replace Confusables = "replace"
+	reject  Confusables = "reject"
+	flag    Confusables = "flag"
 )
 
-// A Runner scores one adapter. Scope and Policy are how the adapter is
+// A Runner scores one adapter. Scope and Confusables are how the adapter is
 // configured; their zero values mean literal and replace.
 type Runner struct {
-	Adapter Adapter
-	Scope   corpus.Scope
-	Policy  Policy
-	Vectors []corpus.Vector // nil: all
-	Each    func(*Result)   // called after each vector, if not nil
+	Adapter     Adapter
+	Scope       corpus.Scope
+	Confusables Confusables
+	Vectors     []corpus.Vector // nil: all
+	Each        func(*Result)   // called after each vector, if not nil
 }
 
 // Run feeds and queries every vector that is meant for the adapter's scope. The
@@ -76,7 +76,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
-	scope, policy := max(r.Scope, corpus.Literal), r.Policy
+	scope, policy := max(r.Scope, corpus.Literal), r.Confusables
 	if policy == "" {
 		policy = replace
 	}
@@ -106,7 +106,7 @@ func (r *Runner) Run(ctx context.Context) (*Report, error) {
 type trial struct {
 	vector *corpus.Vector
 	want   *corpus.Want
-	policy Policy
+	policy Confusables
 
 	skip    string
 	faults  []Fault
@@ -176,8 +176,8 @@ func (t *trial) ingest(ctx context.Context, a Adapter, s *subject) bool {
 	}
 	v := t.vector
 	all, some := t.confusable()
-	mayRefuse := v.Outcome != corpus.Accept || t.policy == reject && some
-	mustRefuse := v.Outcome == corpus.Reject || t.policy == reject && all && v.Outcome == corpus.Accept
+	mayRefuse := v.Expected != corpus.Accept || t.policy == reject && some
+	mustRefuse := v.Expected == corpus.Reject || t.policy == reject && all && v.Expected == corpus.Accept
 	switch {
 	case got.Accepted && mustRefuse:
 		t.fault(t.mainClause(), "accepted what is to be refused")

@@ -58,8 +58,8 @@ func TestGrounding(t *testing.T) {
 	}{
 		{"replace", attest.Policy{}, Runner{Scope: corpus.Literal}},
 		{"mixed", attest.Policy{Scope: scrub.Mixed}, Runner{Scope: corpus.Mixed}},
-		{"reject", attest.Policy{Confusables: scrub.Reject}, Runner{Policy: reject}},
-		{"flag", attest.Policy{Confusables: scrub.Flag}, Runner{Policy: flag}},
+		{"reject", attest.Policy{Confusables: scrub.Reject}, Runner{Confusables: reject}},
+		{"flag", attest.Policy{Confusables: scrub.Flag}, Runner{Confusables: flag}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.run.Adapter = newGrounding(t, c.policy)

@@ -209,8 +209,8 @@ var consensusDomain = func() func(string) (string, bool) {
 
 // TestPolicies: the adapter may also be configured to reject or to flag.
 func TestPolicies(t *testing.T) {
-	for policy, c := range map[Policy]scrub.Confusables{reject: scrub.Reject, flag: scrub.Flag} {
-		rep := run(t, &Runner{Adapter: newReference(t, attest.Policy{Confusables: c}), Policy: policy})
+	for policy, c := range map[Confusables]scrub.Confusables{reject: scrub.Reject, flag: scrub.Flag} {
+		rep := run(t, &Runner{Adapter: newReference(t, attest.Policy{Confusables: c}), Confusables: policy})
 		for _, v := range rep.Vectors {
 			if v.Status == "fail" {
 				t.Errorf("%s: %s %s: %v", policy, v.Level, v.ID, v.Faults)

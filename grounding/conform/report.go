@@ -111,7 +111,7 @@ type Requirement struct {
 type Report struct {
 	Corpus       string        `json:"corpus_version"`
 	Scope        string        `json:"scope"`
-	Policy       Policy        `json:"policy"`
+	Policy       Confusables   `json:"policy"`
 	Conforms     bool          `json:"conforms"` // every MUST vector passed
 	Passed       int           `json:"passed"`
 	Failed       int           `json:"failed"` // of both levels

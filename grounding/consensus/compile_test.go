@@ -255,7 +255,7 @@ func FuzzCompile(f *testing.F) {
 		}
 		checkProfile(t, p)
 		v, e := Compose(p, "health:vaccines", p.issued, ballot(p))
-		if v.Primary == "" || v.Outcome == "" || len(e.Votes) == 0 {
+		if v.Primary == "" || v.Basis == "" || len(e.Votes) == 0 {
 			t.Fatalf("%+v %+v", v, e)
 		}
 	})

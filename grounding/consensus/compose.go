@@ -10,25 +10,25 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 )
 
-// A Verdict is what the votes come to.
-type Verdict struct {
+// A Result is what the votes come to.
+type Result struct {
 	Primary      attest.Verdict `json:"primary_verdict"`
-	Outcome      Outcome        `json:"outcome"`
+	Basis        Basis          `json:"outcome"`
 	Validators   int            `json:"validator_count"`      // distinct, of the votes that counted
 	Disagreement bool           `json:"disagreement_present"` // a second verdict has weight
 }
 
-// An Outcome says why the verdict is what it is. It is a constant of this package.
-type Outcome string
+// A Basis says why the verdict is what it is. It is a constant of this package.
+type Basis string
 
 // The outcomes.
 const (
-	majority       Outcome = "majority"           // the primary verdict has won
-	tooFew         Outcome = "too-few-validators" // UNVERIFIED
-	tie            Outcome = "tie"                // DISPUTED: two verdicts have the most weight
-	belowThreshold Outcome = "below-threshold"    // DISPUTED: no verdict exceeds the threshold
-	dissent        Outcome = "dissent"            // DISPUTED: the profile wants unanimity
-	notInForce     Outcome = "profile-not-in-force"
+	majority       Basis = "majority"           // the primary verdict has won
+	tooFew         Basis = "too-few-validators" // UNVERIFIED
+	tie            Basis = "tie"                // DISPUTED: two verdicts have the most weight
+	belowThreshold Basis = "below-threshold"    // DISPUTED: no verdict exceeds the threshold
+	dissent        Basis = "dissent"            // DISPUTED: the profile wants unanimity
+	notInForce     Basis = "profile-not-in-force"
 )
 
 // An Explanation is how a verdict came about: enough to compose it again by
@@ -74,7 +74,7 @@ type Entry struct {
 // it out changes nothing but its own entry.
 //
 // spec: consensus/3
-func Compose(p *Profile, topic string, now time.Time, votes []Vote) (Verdict, Explanation) {
+func Compose(p *Profile, topic string, now time.Time, votes []Vote) (Result, Explanation) {
 	inForce := p.inForce(now)
 	if p == nil {
 		p = &Profile{}
@@ -221,24 +221,24 @@ func tally(entries []Entry) ([]Tally, Weight) {
 	return tallies, total
 }
 
-func (c *composition) verdict(e *Explanation) Verdict {
-	v := Verdict{Disagreement: len(e.Tallies) > 1}
+func (c *composition) verdict(e *Explanation) Result {
+	v := Result{Disagreement: len(e.Tallies) > 1}
 	for _, t := range e.Tallies {
 		v.Validators += t.Validators
 	}
 	switch {
 	case !c.inForce:
-		v.Primary, v.Outcome = attest.Unverified, notInForce
+		v.Primary, v.Basis = attest.Unverified, notInForce
 	case v.Validators < e.MinValidators:
-		v.Primary, v.Outcome = attest.Unverified, tooFew
+		v.Primary, v.Basis = attest.Unverified, tooFew
 	case v.Disagreement && e.Tallies[0].Weight == e.Tallies[1].Weight:
-		v.Primary, v.Outcome = attest.Disputed, tie
+		v.Primary, v.Basis = attest.Disputed, tie
 	case v.Disagreement && e.Rule == unanimous:
-		v.Primary, v.Outcome = attest.Disputed, dissent
+		v.Primary, v.Basis = attest.Disputed, dissent
 	case !e.Tallies[0].Weight.exceeds(e.Threshold, e.Total):
-		v.Primary, v.Outcome = attest.Disputed, belowThreshold
+		v.Primary, v.Basis = attest.Disputed, belowThreshold
 	default:
-		v.Primary, v.Outcome = e.Tallies[0].Verdict, majority
+		v.Primary, v.Basis = e.Tallies[0].Verdict, majority
 	}
 	return v
 }

@@ -74,23 +74,23 @@ func TestCompose(t *testing.T) {
 		p       *Profile
 		topic   string
 		votes   []Vote
-		want    Verdict
+		want    Result
 		reasons string // of the votes, in the order of the explanation
 	}{
-		{"none", open, "", nil, Verdict{attest.Unverified, tooFew, 0, false}, ""},
-		{"one", open, "", []Vote{vote("a", attest.False)}, Verdict{attest.False, majority, 1, false}, "a:counted"},
+		{"none", open, "", nil, Result{attest.Unverified, tooFew, 0, false}, ""},
+		{"one", open, "", []Vote{vote("a", attest.False)}, Result{attest.False, majority, 1, false}, "a:counted"},
 		{"two agree", open, "", []Vote{vote("a", attest.False), vote("b", attest.False)},
-			Verdict{attest.False, majority, 2, false}, "a:counted b:counted"},
+			Result{attest.False, majority, 2, false}, "a:counted b:counted"},
 		{"a tie", open, "", []Vote{vote("a", attest.False), vote("b", attest.Verified)},
-			Verdict{attest.Disputed, tie, 2, true}, "a:counted b:counted"},
+			Result{attest.Disputed, tie, 2, true}, "a:counted b:counted"},
 		{"a tie broken by a millionth", open, "", []Vote{vote("a", attest.False), vote("b", attest.Verified, reputed(One-1))},
-			Verdict{attest.False, majority, 2, true}, "a:counted b:counted"},
+			Result{attest.False, majority, 2, true}, "a:counted b:counted"},
 		{"no verdict has half", open, "", []Vote{vote("a", attest.False), vote("b", attest.False), vote("c", attest.Verified), vote("d", attest.Supported), vote("e", attest.Qualified)},
-			Verdict{attest.Disputed, belowThreshold, 5, true}, "a:counted b:counted c:counted d:counted e:counted"},
+			Result{attest.Disputed, belowThreshold, 5, true}, "a:counted b:counted c:counted d:counted e:counted"},
 		{"exactly half is not more than half", open, "", []Vote{vote("a", attest.False), vote("b", attest.Verified, reputed(One/2)), vote("c", attest.Supported, reputed(One/2))},
-			Verdict{attest.Disputed, belowThreshold, 3, true}, "a:counted b:counted c:counted"},
+			Result{attest.Disputed, belowThreshold, 3, true}, "a:counted b:counted c:counted"},
 		{"votes for DISPUTED and UNVERIFIED are votes", open, "", []Vote{vote("a", attest.Unverified), vote("b", attest.Unverified), vote("c", attest.Disputed)},
-			Verdict{attest.Unverified, majority, 3, true}, "a:counted b:counted c:counted"},
+			Result{attest.Unverified, majority, 3, true}, "a:counted b:counted c:counted"},
 
 		{"withheld", open, "", []Vote{
 			vote("a", attest.Verified, is(CascadePending)), vote("b", attest.Verified, is(Retracted)), vote("c", attest.Verified, is(StatusUnknown)),
@@ -99,50 +99,50 @@ func TestCompose(t *testing.T) {
 			vote("j", attest.Verified, reputed(One+1)), vote("k", attest.Verified, trusted(1<<31)), vote("l", ""),
 			vote("m", attest.Verified, called("")), vote("", attest.Verified, by("")), vote("n", attest.Verified, func(v *Vote) { v.Issued = time.Time{} }),
 			vote("o", attest.False, expires("2026-06-02"), issued("2026-06-01"))},
-			Verdict{attest.False, majority, 1, false},
+			Result{attest.False, majority, 1, false},
 			":invalid a:cascade-pending b:retracted c:invalid d:invalid e:expired f:not-yet-issued g:wrong-domain h:no-weight i:no-weight j:invalid k:invalid l:invalid :invalid n:invalid o:counted"},
 
 		{"the newest of a validator", open, "", []Vote{
 			vote("a", attest.Verified, called("sha256:1"), issued("2026-01-01")), vote("a", attest.False, called("sha256:2"), issued("2026-03-01")), vote("a", attest.Verified, called("sha256:3"), issued("2026-02-01"))},
-			Verdict{attest.False, majority, 1, false}, "2:counted 3:superseded 1:superseded"},
+			Result{attest.False, majority, 1, false}, "2:counted 3:superseded 1:superseded"},
 		{"the newest that stands", open, "", []Vote{
 			vote("a", attest.Verified, called("sha256:1"), issued("2026-01-01")), vote("a", attest.False, called("sha256:2"), issued("2026-03-01"), is(CascadePending))},
-			Verdict{attest.Verified, majority, 1, false}, "2:cascade-pending 1:counted"},
+			Result{attest.Verified, majority, 1, false}, "2:cascade-pending 1:counted"},
 		{"of one date the least hash", open, "", []Vote{vote("a", attest.Verified, called("sha256:2")), vote("a", attest.False, called("sha256:1"))},
-			Verdict{attest.False, majority, 1, false}, "1:counted 2:superseded"},
+			Result{attest.False, majority, 1, false}, "1:counted 2:superseded"},
 		{"one attestation twice", open, "", []Vote{vote("a", attest.False), vote("a", attest.False)},
-			Verdict{attest.False, majority, 1, false}, "a:counted a:duplicate"},
+			Result{attest.False, majority, 1, false}, "a:counted a:duplicate"},
 		{"one did:web in three spellings", open, "", []Vote{
 			vote("a", attest.False, called("sha256:1")), vote("a", attest.False, by("did:web:A.EXAMPLE"), called("sha256:2")), vote("a", attest.False, by("did:web:a.example%3A443"), called("sha256:3"))},
-			Verdict{attest.False, majority, 1, false}, "1:counted 2:superseded 3:superseded"},
+			Result{attest.False, majority, 1, false}, "1:counted 2:superseded 3:superseded"},
 		{"another path or port is another validator", open, "", []Vote{
 			vote("a", attest.False, called("sha256:1")), vote("a", attest.False, by("did:web:a.example%3A8443"), called("sha256:2")), vote("a", attest.False, by("did:web:a.example:A"), called("sha256:3")), vote("a", attest.False, by("did:web:a.example:a"), called("sha256:4"))},
-			Verdict{attest.False, majority, 4, false}, "1:counted 2:counted 3:counted 4:counted"},
+			Result{attest.False, majority, 4, false}, "1:counted 2:counted 3:counted 4:counted"},
 
 		{"minimum of validators, of the topic's override", two, "science:physics", []Vote{vote("a", attest.False, on("science:physics"))},
-			Verdict{attest.Unverified, tooFew, 1, false}, "a:counted"},
+			Result{attest.Unverified, tooFew, 1, false}, "a:counted"},
 		{"the longest override alone", two, "science:climate", []Vote{vote("a", attest.False)},
-			Verdict{attest.False, majority, 1, false}, "a:counted"},
+			Result{attest.False, majority, 1, false}, "a:counted"},
 		{"too few, and they disagree", two, "science", []Vote{vote("a", attest.False), vote("a", attest.Verified, called("sha256:2"), issued("2026-05-02"), is(Retracted))},
-			Verdict{attest.Unverified, tooFew, 1, false}, "2:retracted a:counted"},
+			Result{attest.Unverified, tooFew, 1, false}, "2:retracted a:counted"},
 		{"threshold of the override", two, "science:climate", []Vote{vote("a", attest.False), vote("b", attest.Verified, in("journalism-default"))},
-			Verdict{attest.Disputed, belowThreshold, 2, true}, "a:counted b:counted"},
+			Result{attest.Disputed, belowThreshold, 2, true}, "a:counted b:counted"},
 		{"the same without it", two, "", []Vote{vote("a", attest.False), vote("b", attest.Verified, in("journalism-default"))},
-			Verdict{attest.False, majority, 2, true}, "a:counted b:counted"},
+			Result{attest.False, majority, 2, true}, "a:counted b:counted"},
 		{"below the override's topic it applies", two, "science:climate:sea", []Vote{vote("a", attest.False, on("science:climate:sea:level")), vote("b", attest.False)},
-			Verdict{attest.False, majority, 1, false}, "a:counted b:wrong-topic"},
+			Result{attest.False, majority, 1, false}, "a:counted b:wrong-topic"},
 		{"unanimity", two, "science:climate:models", []Vote{vote("a", attest.False, on("science:climate:models"), reputed(1)), vote("b", attest.Verified, on("science:climate:models")), vote("c", attest.Verified, on("science:climate:models"), in("journalism-default"))},
-			Verdict{attest.Disputed, dissent, 2, true}, "a:counted b:counted c:no-weight"},
+			Result{attest.Disputed, dissent, 2, true}, "a:counted b:counted c:no-weight"},
 		{"topics of a domain", two, "", []Vote{vote("a", attest.False, on("religion")), vote("b", attest.False, on("sciences")), vote("c", attest.False, on("religion"), in("journalism-default"))},
-			Verdict{attest.False, majority, 1, false}, "a:wrong-topic b:wrong-topic c:counted"},
+			Result{attest.False, majority, 1, false}, "a:wrong-topic b:wrong-topic c:counted"},
 		{"reputation and trust", two, "", []Vote{
 			vote("a", attest.False, reputed(299_999)), vote("b", attest.False, reputed(300_000)), vote("doubtful", attest.False), vote("doubtful", attest.False, trusted(399_999), issued("2026-05-02"), called("sha256:2")),
 			vote("out", attest.False), vote("z", attest.False, trusted(200_000))},
-			Verdict{attest.False, majority, 3, false}, "a:low-reputation b:counted 2:low-trust doubtful:counted out:low-trust z:counted"},
+			Result{attest.False, majority, 3, false}, "a:low-reputation b:counted 2:low-trust doubtful:counted out:low-trust z:counted"},
 
-		{"no profile", nil, "", []Vote{vote("a", attest.False)}, Verdict{attest.Unverified, notInForce, 0, false}, "a:profile-not-in-force"},
-		{"the zero profile", &Profile{}, "", []Vote{vote("a", attest.False)}, Verdict{attest.Unverified, tooFew, 0, false}, "a:wrong-domain"},
-		{"a hostile topic", two, strings.Repeat(":", 1<<20), []Vote{vote("a", attest.False)}, Verdict{attest.Unverified, tooFew, 0, false}, "a:wrong-topic"},
+		{"no profile", nil, "", []Vote{vote("a", attest.False)}, Result{attest.Unverified, notInForce, 0, false}, "a:profile-not-in-force"},
+		{"the zero profile", &Profile{}, "", []Vote{vote("a", attest.False)}, Result{attest.Unverified, tooFew, 0, false}, "a:wrong-domain"},
+		{"a hostile topic", two, strings.Repeat(":", 1<<20), []Vote{vote("a", attest.False)}, Result{attest.Unverified, tooFew, 0, false}, "a:wrong-topic"},
 	} {
 		v, e := Compose(tt.p, tt.topic, now, tt.votes)
 		if d := cmp.Diff(tt.want, v); d != "" {
@@ -163,9 +163,9 @@ func TestCompose(t *testing.T) {
 
 func TestComposeOutOfForce(t *testing.T) {
 	p := mustCompile(t, twoDomains)
-	for day, want := range map[string]Outcome{"2025-12-31": notInForce, "2026-12-30": majority, "2026-12-31": notInForce} {
+	for day, want := range map[string]Basis{"2025-12-31": notInForce, "2026-12-30": majority, "2026-12-31": notInForce} {
 		v, e := Compose(p, "", date(day), []Vote{vote("a", attest.False, issued("2025-01-01"))})
-		if v.Outcome != want || len(e.Votes) != 1 || (e.Votes[0].Reason == Counted) != (want == majority) {
+		if v.Basis != want || len(e.Votes) != 1 || (e.Votes[0].Reason == Counted) != (want == majority) {
 			t.Errorf("%s: %+v %+v", day, v, e.Votes)
 		}
 	}

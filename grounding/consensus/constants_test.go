@@ -26,7 +26,7 @@ func constants(t *testing.T) map[string]string {
 			if !ok || len(v.Values) != 1 {
 				return true
 			}
-			if id, ok := v.Type.(*ast.Ident); ok && slices.Contains([]string{"code", "Reason", "Outcome", "Rule"}, id.Name) {
+			if id, ok := v.Type.(*ast.Ident); ok && slices.Contains([]string{"code", "Reason", "Basis", "Rule"}, id.Name) {
 				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
 				if err != nil {
 					t.Fatal(err)

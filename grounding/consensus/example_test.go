@@ -66,7 +66,7 @@ func TestExample(t *testing.T) {
 	}
 	e.Votes = nil
 	answer, err := json.MarshalIndent(struct {
-		Verdict
+		Result
 		Explanation
 	}{v, e}, "", "  ")
 	if err != nil {
@@ -102,7 +102,7 @@ func ExampleCompose() {
 			Issued: date("2026-01-03"), Status: CascadePending, Reputation: One, Trust: One},
 	}
 	verdict, why := Compose(profile, "", date("2026-06-01"), votes)
-	fmt.Println(verdict.Primary, verdict.Outcome, verdict.Validators, verdict.Disagreement)
+	fmt.Println(verdict.Primary, verdict.Basis, verdict.Validators, verdict.Disagreement)
 	for _, v := range why.Votes {
 		fmt.Println(v.ID, v.Verdict, v.Reason, v.Weight)
 	}

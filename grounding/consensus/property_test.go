@@ -73,7 +73,7 @@ type drawn struct {
 	p       *Profile
 	topic   string
 	votes   []Vote
-	verdict Verdict
+	verdict Result
 	why     Explanation
 }
 
@@ -188,13 +188,13 @@ func TestWeightsScale(t *testing.T) {
 func TestWinnerStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
-		if d.verdict.Outcome != majority {
+		if d.verdict.Basis != majority {
 			return
 		}
 		more := genVote.Draw(t, "one more")
 		more.Validator, more.Verdict = "did:web:newcomer.example", d.verdict.Primary
 		v, _ := Compose(d.p, d.topic, now, append(d.votes, more))
-		if v.Primary != d.verdict.Primary || v.Outcome != majority || v.Disagreement != d.verdict.Disagreement {
+		if v.Primary != d.verdict.Primary || v.Basis != majority || v.Disagreement != d.verdict.Disagreement {
 			t.Fatalf("%+v, before %+v", v, d.verdict)
 		}
 	})
@@ -247,7 +247,7 @@ func TestExplanationSuffices(t *testing.T) {
 			}
 		}
 		maps.DeleteFunc(weights, func(_ attest.Verdict, w Weight) bool { return w.IsZero() })
-		want := Verdict{Primary: attest.Disputed, Validators: n, Disagreement: len(weights) > 1}
+		want := Result{Primary: attest.Disputed, Validators: n, Disagreement: len(weights) > 1}
 		if n < d.why.MinValidators {
 			want.Primary = attest.Unverified
 		} else {
@@ -261,7 +261,7 @@ func TestExplanationSuffices(t *testing.T) {
 				}
 			}
 		}
-		want.Outcome = d.verdict.Outcome
+		want.Basis = d.verdict.Basis
 		if want != d.verdict {
 			t.Fatalf("by hand %+v, got %+v", want, d.verdict)
 		}

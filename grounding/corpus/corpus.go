@@ -108,38 +108,38 @@ var scopeNames = []string{"any", "literal", "mixed"}
 // String returns the name that stands in a file.
 func (s Scope) String() string { return scopeNames[s] }
 
-// An Outcome says what becomes of the attestation at ingestion.
-type Outcome uint8
+// An Expected says what becomes of the attestation at ingestion.
+type Expected uint8
 
 const (
-	Accept Outcome = iota // accepted
-	Reject                // refused
-	Either                // refused, or accepted and made safe as said
+	Accept Expected = iota // accepted
+	Reject                 // refused
+	Either                 // refused, or accepted and made safe as said
 )
 
-var outcomeNames = []string{"accept", "reject", "either"}
+var expectedNames = []string{"accept", "reject", "either"}
 
 // String returns the name that stands in a file.
-func (o Outcome) String() string { return outcomeNames[o] }
+func (o Expected) String() string { return expectedNames[o] }
 
 // A Vector is one test of an adapter. Payload, Again and the texts of a Want are
 // hostile: show them by finding.Quote only.
 type Vector struct {
-	Family  string
-	Name    string // NNN-NAME
-	Clauses []string
-	Field   string
-	JSON    bool // Payload is a JSON value
-	Quotes  int  // how many quotes hold Payload, at least 1 for field quote
-	Scope   Scope
-	Must    bool
-	Outcome Outcome
-	Code    string // why Reject or Either may refuse
-	Literal Want   // in scope literal
-	Mixed   Want   // in scope mixed
-	Again   string // "" for none
-	Comment string
-	Payload string
+	Family   string
+	Name     string // NNN-NAME
+	Clauses  []string
+	Field    string
+	JSON     bool // Payload is a JSON value
+	Quotes   int  // how many quotes hold Payload, at least 1 for field quote
+	Scope    Scope
+	Must     bool
+	Expected Expected
+	Code     string // why Reject or Either may refuse
+	Literal  Want   // in scope literal
+	Mixed    Want   // in scope mixed
+	Again    string // "" for none
+	Comment  string
+	Payload  string
 }
 
 // A Want is what the reader of the answer gets.

@@ -84,10 +84,10 @@ func TestNegative(t *testing.T) {
 		if v.Family != "negative" {
 			continue
 		}
-		if v.Outcome == Reject {
+		if v.Expected == Reject {
 			t.Errorf("%s: rejected", v.ID())
 		}
-		if v.Field == "uri" || v.Outcome == Either || slices.Contains(v.Mixed.Meta, "stripped_positions") {
+		if v.Field == "uri" || v.Expected == Either || slices.Contains(v.Mixed.Meta, "stripped_positions") {
 			continue
 		}
 		if want := norm.NFKC.String(v.Payload); v.Mixed.Text != want {
@@ -188,7 +188,7 @@ func TestParse(t *testing.T) {
 	mix := lit
 	mix.Text, mix.Meta = "b", []string{}
 	want := Vector{
-		Family: "homoglyph", Clauses: []string{"4.2", "4.3"}, Field: "quote", Quotes: 2, Outcome: Either, Code: "typed-tag",
+		Family: "homoglyph", Clauses: []string{"4.2", "4.3"}, Field: "quote", Quotes: 2, Expected: Either, Code: "typed-tag",
 		Literal: lit, Mixed: mix, Again: "cdedede", Comment: "one of each", Payload: "a \u00e9 \n\t\\ ",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -19,7 +19,7 @@ func ExampleAll() {
 		if !v.In(corpus.Literal) || v.Family != "homoglyph" {
 			continue
 		}
-		fmt.Println(v.ID(), v.Level(), v.Field, v.Outcome)
+		fmt.Println(v.ID(), v.Level(), v.Field, v.Expected)
 		fmt.Printf("%+q becomes %q\n", v.Payload, v.Want(corpus.Literal).Text)
 		break
 	}
@@ -42,7 +42,7 @@ comment: an override in the middle of a word
 
 a\u{202e}bc
 `))
-	fmt.Printf("%v %+q %v\n", v.Outcome, v.Payload, err)
+	fmt.Printf("%v %+q %v\n", v.Expected, v.Payload, err)
 
 	_, err = corpus.Parse([]byte("clause: 4.4\ncolour: red\n"))
 	fmt.Println(err)

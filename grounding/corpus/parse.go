@@ -156,17 +156,17 @@ func (v *Vector) check() string {
 	says := w.Exact || len(w.Contains) > 0 || len(w.Absent) > 0 || w.Max > 0
 	differs := v.Mixed.Text != w.Text || !slices.Equal(v.Mixed.Meta, w.Meta)
 	switch {
-	case v.Outcome == Reject && (says || len(w.Meta) > 0 || differs || v.Again != ""):
+	case v.Expected == Reject && (says || len(w.Meta) > 0 || differs || v.Again != ""):
 		return "rejected, and yet something is expected of the text"
-	case v.Outcome != Reject && !says:
+	case v.Expected != Reject && !says:
 		return "nothing is expected of the text"
 	case v.Scope != Any && differs:
 		return "one scope, and yet two expectations"
 	case v.Quotes > 1 && v.Field != "quote":
 		return "quotes of another field"
-	case !v.JSON && v.Outcome != Reject && !utf8.ValidString(v.Payload):
+	case !v.JSON && v.Expected != Reject && !utf8.ValidString(v.Payload):
 		return "ill-formed UTF-8 in JSON is to be rejected"
-	case v.Field == "query" && v.Outcome != Accept:
+	case v.Field == "query" && v.Expected != Accept:
 		return "a query is accepted"
 	}
 	return ""
@@ -239,11 +239,11 @@ func setQuotes(v *Vector, s string) string {
 
 func setExpect(v *Vector, s string) string {
 	name, code, coded := strings.Cut(s, " ")
-	if why := index(&v.Outcome, name, outcomeNames); why != "" {
+	if why := index(&v.Expected, name, expectedNames); why != "" {
 		return why
 	}
 	v.Code = code
-	return unless(coded == (v.Outcome != Accept) && (!coded || isName("000-"+code)), "accept alone, or reject or either with a code")
+	return unless(coded == (v.Expected != Accept) && (!coded || isName("000-"+code)), "accept alone, or reject or either with a code")
 }
 
 func setBytes(v *Vector, s string) string {

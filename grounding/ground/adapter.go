@@ -72,9 +72,9 @@ type LedgerPoint struct {
 // recorded is not kept.
 type Evidence interface {
 	// Put is of a batch, and of what becomes of each of its records.
-	Put(batch []Record, outcomes []Outcome) ([][]byte, error)
+	Put(batch []Record, outcomes []PutResult) ([][]byte, error)
 	// Apply is of an event.
-	Apply(Event) ([]byte, error)
+	Apply(Cascade) ([]byte, error)
 }
 
 // An Adapter answers queries from a Store, and puts into it what it has checked.

@@ -29,7 +29,7 @@ type answerMeta struct {
 	Withheld    []withheld        `json:"withheld"`
 	Cut         cut               `json:"cut"`
 	Explanation *struct {
-		Outcome consensus.Outcome `json:"outcome"`
+		Outcome consensus.Basis `json:"outcome"`
 		Tallies []struct {
 			Verdict    attest.Verdict `json:"verdict"`
 			Validators int            `json:"validator_count"`

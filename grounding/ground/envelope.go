@@ -148,15 +148,15 @@ type peersMeta struct {
 
 // An explanationMeta is a consensus.Explanation, of which not all votes are told.
 type explanationMeta struct {
-	Outcome consensus.Outcome `json:"outcome"`
+	Outcome consensus.Basis `json:"outcome"`
 	consensus.Explanation
 	Point   *LedgerPoint             `json:"ledger_point,omitempty"` // of the scores, where the profile takes them
 	Reasons map[consensus.Reason]int `json:"reasons"`                // how many votes had each
 	Omitted int                      `json:"votes_omitted"`
 }
 
-func newExplanation(v consensus.Verdict, e consensus.Explanation) *explanationMeta {
-	out := &explanationMeta{Outcome: v.Outcome, Explanation: e, Reasons: map[consensus.Reason]int{}}
+func newExplanation(v consensus.Result, e consensus.Explanation) *explanationMeta {
+	out := &explanationMeta{Outcome: v.Basis, Explanation: e, Reasons: map[consensus.Reason]int{}}
 	for i := range e.Votes {
 		out.Reasons[e.Votes[i].Reason]++
 	}

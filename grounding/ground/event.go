@@ -40,7 +40,7 @@ const (
 )
 
 // String returns the name of the kind in an event document, "" for no kind.
-func (k EventKind) String() string {
+func (k CascadeKind) String() string {
 	switch k {
 	case Retract:
 		return "RETRACTED"
@@ -55,7 +55,7 @@ func (k EventKind) String() string {
 // spec: cascade/1
 type notice struct {
 	hash   attest.Hash // canonical
-	kind   EventKind
+	kind   CascadeKind
 	target string
 	at     time.Time
 	issuer string
@@ -88,7 +88,7 @@ func (a *Adapter) ingestEvent(ctx context.Context, body []byte) (Receipt, Change
 	if err != nil {
 		return Receipt{Code: CodeInvalid, Hash: r.Hash}, Change{}
 	}
-	change, err := a.apply(ctx, Event{
+	change, err := a.apply(ctx, Cascade{
 		Hash: n.hash, Kind: n.kind, Target: n.target, At: n.at, Original: body, Projection: projection, Against: a.against(ctx, n),
 	})
 	switch {
@@ -101,7 +101,7 @@ func (a *Adapter) ingestEvent(ctx context.Context, body []byte) (Receipt, Change
 	return r, change
 }
 
-func (a *Adapter) apply(ctx context.Context, e Event) (Change, error) {
+func (a *Adapter) apply(ctx context.Context, e Cascade) (Change, error) {
 	var evidence []byte
 	if a.o.Evidence != nil {
 		var err error
@@ -273,9 +273,9 @@ func (e *eventReader) word(name string, ok func(string) bool) string {
 	return s
 }
 
-func (e *eventReader) kind() (k EventKind) {
+func (e *eventReader) kind() (k CascadeKind) {
 	e.word("kind", func(s string) bool {
-		k = map[string]EventKind{Retract.String(): Retract, Reverse.String(): Reverse}[s]
+		k = map[string]CascadeKind{Retract.String(): Retract, Reverse.String(): Reverse}[s]
 		return k != 0
 	})
 	return k
@@ -330,9 +330,9 @@ func (a *Adapter) projectEvent(n *notice) ([]byte, error) {
 	})
 }
 
-// SignEvent makes an event and signs it with key. The issuer is the DID of o.Method, or the
+// SignCascade makes an event and signs it with key. The issuer is the DID of o.Method, or the
 // did:key of key if o names no method. The id of the event is random.
-func SignEvent(kind EventKind, target, reason string, at time.Time, key attest.Key, o attest.SignOptions) ([]byte, error) {
+func SignCascade(kind CascadeKind, target, reason string, at time.Time, key attest.Key, o attest.SignOptions) ([]byte, error) {
 	if o.Method == "" {
 		o.Method = key.Method()
 	}

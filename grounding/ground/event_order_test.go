@@ -62,7 +62,7 @@ func cascadeCase(t *testing.T, rt *rapid.T, run int) (all []delivery, hashes []s
 		all = append(all, delivery{false, body})
 	}
 	for range rapid.IntRange(0, 5).Draw(rt, "events") {
-		kind := rapid.SampledFrom([]ground.EventKind{ground.Retract, ground.Reverse}).Draw(rt, "kind")
+		kind := rapid.SampledFrom([]ground.CascadeKind{ground.Retract, ground.Reverse}).Draw(rt, "kind")
 		target := rapid.SampledFrom(targets).Draw(rt, "target")
 		by := "issuer"
 		if authors[target] != "" && rapid.Bool().Draw(rt, "by the author") {

@@ -15,12 +15,12 @@ import (
 const source = "https://example.org/report"
 
 // newEvent signs an event in the name of key's did:key.
-func newEvent(kind ground.EventKind, target, reason string, at time.Time, key attest.Key) ([]byte, error) {
-	return ground.SignEvent(kind, target, reason, at, key, attest.SignOptions{Created: at})
+func newEvent(kind ground.CascadeKind, target, reason string, at time.Time, key attest.Key) ([]byte, error) {
+	return ground.SignCascade(kind, target, reason, at, key, attest.SignOptions{Created: at})
 }
 
 // event makes a signed event.
-func event(t testing.TB, kind ground.EventKind, target, by string, at time.Time) []byte {
+func event(t testing.TB, kind ground.CascadeKind, target, by string, at time.Time) []byte {
 	t.Helper()
 	body, err := newEvent(kind, target, "It was wrong.", at, validator(t, by))
 	if err != nil {

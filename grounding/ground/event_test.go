@@ -120,7 +120,7 @@ func TestEventBelieved(t *testing.T) {
 	issuer := validator(t, "issuer").DID()
 	for _, c := range []struct {
 		name   string
-		kind   ground.EventKind
+		kind   ground.CascadeKind
 		target string // of, hers: a hash
 		by     string
 		code   string
@@ -223,10 +223,10 @@ func TestEventReplay(t *testing.T) {
 // A recorder keeps what is applied to the store that it stands before.
 type recorder struct {
 	ground.Store
-	events []ground.Event
+	events []ground.Cascade
 }
 
-func (r *recorder) Apply(ctx context.Context, e ground.Event, evidence []byte) (ground.Change, error) {
+func (r *recorder) Apply(ctx context.Context, e ground.Cascade, evidence []byte) (ground.Change, error) {
 	r.events = append(r.events, e)
 	return r.Store.Apply(ctx, e, evidence)
 }
@@ -314,7 +314,7 @@ func TestEventKeys(t *testing.T) {
 	const did = "did:web:issuer.example"
 	keys := &webKeys{method: did + "#key", err: errors.New("timeout")}
 	a := newAdapter(t, ground.Options{Now: testClock, Issuers: []string{did}, Keys: keys})
-	body, err := ground.SignEvent(ground.Retract, source, "", testTime, validator(t, "issuer"),
+	body, err := ground.SignCascade(ground.Retract, source, "", testTime, validator(t, "issuer"),
 		attest.SignOptions{Method: keys.method})
 	if err != nil {
 		t.Fatal(err)
@@ -382,7 +382,7 @@ func TestEventTargets(t *testing.T) {
 func TestSignEvent(t *testing.T) {
 	key := validator(t, "issuer")
 	for _, c := range []struct {
-		kind   ground.EventKind
+		kind   ground.CascadeKind
 		target string
 		reason string
 		at     time.Time
@@ -398,7 +398,7 @@ func TestSignEvent(t *testing.T) {
 		{ground.Retract, source, "", time.Time{}, key, attest.SignOptions{}, false},
 		{ground.Retract, source, "", testTime, key, attest.SignOptions{Method: "x#y"}, false},
 	} {
-		body, err := ground.SignEvent(c.kind, c.target, c.reason, c.at, c.key, c.o)
+		body, err := ground.SignCascade(c.kind, c.target, c.reason, c.at, c.key, c.o)
 		if (err == nil) != c.ok {
 			t.Errorf("%v %q: %v", c.kind, c.target, err)
 		}

@@ -24,9 +24,9 @@ const (
 // ErrURL: what is to be posted to is not a URL.
 var ErrURL = errors.New("ground: post: not a URL")
 
-// PostEvent hands a cascade event to a running adapter: to its URL of POST /ground/events.
+// PostCascade hands a cascade event to a running adapter: to its URL of POST /ground/events.
 // token is a bearer token, or "". A refusal is a receipt, not an error.
-func PostEvent(ctx context.Context, url, token string, event []byte) (r EventReceipt, err error) {
+func PostCascade(ctx context.Context, url, token string, event []byte) (r CascadeReceipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postPatience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(event))
@@ -53,7 +53,7 @@ func PostEvent(ctx context.Context, url, token string, event []byte) (r EventRec
 
 // WriteText tells a person what became of an event of that kind. What it says of another
 // adapter's words is escaped.
-func (r *EventReceipt) WriteText(w io.Writer, kind EventKind) (err error) {
+func (r *CascadeReceipt) WriteText(w io.Writer, kind CascadeKind) (err error) {
 	if r.Accepted {
 		_, err = fmt.Fprintf(w, "%s %s\n%d retracted, %d withheld for what they depend on, %d stand again\n",
 			kind, terminal.Printable(r.Hash), r.Retracted, r.Pending, r.Live)

@@ -27,7 +27,7 @@ func TestPostEvent(t *testing.T) {
 		{"not believed", "stranger", ground.ScopeEvents, ground.CodeNotBelieved, "issuer-not-believed at \"/issuer_did\"\n"},
 	} {
 		body := event(t, ground.Retract, hash, c.by, testTime.Add(-time.Minute))
-		r, err := ground.PostEvent(t.Context(), url, c.token, body)
+		r, err := ground.PostCascade(t.Context(), url, c.token, body)
 		if err != nil || r.Accepted != (c.code == "") || r.Code != c.code {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
 		}
@@ -40,7 +40,7 @@ func TestPostEvent(t *testing.T) {
 		}
 	}
 	for _, token := range []string{"", ground.ScopeFeed} {
-		if r, err := ground.PostEvent(t.Context(), url, token, []byte("{}")); err == nil || r.Accepted {
+		if r, err := ground.PostCascade(t.Context(), url, token, []byte("{}")); err == nil || r.Accepted {
 			t.Errorf("with the token %q: %+v, %v", token, r, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPostEventHostile(t *testing.T) {
 	})
 	for path, status := range map[string]string{"/empty": "200", "/lines": "200", "/other": "200", "/cut": "200", "/long": "200",
 		"/poison": "200", "/away": "307", "/nothing": "404"} {
-		_, err := ground.PostEvent(t.Context(), srv.URL+path, "secret", nil)
+		_, err := ground.PostCascade(t.Context(), srv.URL+path, "secret", nil)
 		if want := "ground: post: no receipt: status " + status; err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
@@ -79,11 +79,11 @@ func TestPostEventHostile(t *testing.T) {
 		t.Error("a redirect was followed")
 	}
 	for _, url := range []string{"http://[::1", "\x7f://x", "http://a b/"} {
-		if _, err := ground.PostEvent(t.Context(), url, "", nil); !errors.Is(err, ground.ErrURL) {
+		if _, err := ground.PostCascade(t.Context(), url, "", nil); !errors.Is(err, ground.ErrURL) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
-	for _, r := range []ground.EventReceipt{
+	for _, r := range []ground.CascadeReceipt{
 		{Receipt: ground.Receipt{Code: poison, Pointer: poison}},
 		{Receipt: ground.Receipt{Accepted: true, Hash: poison}},
 	} {

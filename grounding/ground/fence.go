@@ -27,7 +27,7 @@ func (s *mcpServer) fence(tool string, answer []byte) string {
 	var res scrub.Result
 	s.plain.Scrub(text, &res)
 	for i := 0; i < maxEscapes && res.Changed(); i++ {
-		escaped := escape(text, res.Events)
+		escaped := escape(text, res.Edits)
 		if !equalJSON(text, escaped) {
 			break
 		}
@@ -39,7 +39,7 @@ func (s *mcpServer) fence(tool string, answer []byte) string {
 
 // escape writes the parts of text, which is JSON, that events are about as \uXXXX.
 // What it makes is the same JSON only where they are inside of strings.
-func escape(text string, events []scrub.Event) string {
+func escape(text string, events []scrub.Edit) string {
 	var out []byte
 	done := 0
 	for _, e := range events {

@@ -190,11 +190,11 @@ func (h *endpoint) events(w http.ResponseWriter, r *http.Request) {
 		h.receipt(w, Receipt{Code: CodeUnavailable, Retry: true})
 		return
 	}
-	h.answer(w, receipt, EventReceipt{receipt, change.Live, change.Pending, change.Retracted})
+	h.answer(w, receipt, CascadeReceipt{receipt, change.Live, change.Pending, change.Retracted})
 }
 
-// An EventReceipt says also how many attestations an event has changed.
-type EventReceipt struct {
+// A CascadeReceipt says also how many attestations an event has changed.
+type CascadeReceipt struct {
 	Receipt
 	Live      int `json:"live"`
 	Pending   int `json:"cascade_pending"`

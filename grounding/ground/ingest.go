@@ -140,9 +140,9 @@ func (a *Adapter) put(ctx context.Context, batch []Record) []Receipt {
 		return nil
 	}
 	receipts := make([]Receipt, len(batch))
-	var evidence func([]Outcome) ([][]byte, error)
+	var evidence func([]PutResult) ([][]byte, error)
 	if a.o.Evidence != nil {
-		evidence = func(outcomes []Outcome) ([][]byte, error) { return a.o.Evidence.Put(batch, outcomes) }
+		evidence = func(outcomes []PutResult) ([][]byte, error) { return a.o.Evidence.Put(batch, outcomes) }
 	}
 	outcomes, err := a.o.Store.Put(ctx, batch, evidence)
 	switch {
@@ -163,7 +163,7 @@ func (a *Adapter) put(ctx context.Context, batch []Record) []Receipt {
 	return receipts
 }
 
-func receipt(r *Record, o Outcome) Receipt {
+func receipt(r *Record, o PutResult) Receipt {
 	out := Receipt{Accepted: true, Hash: r.Hash.String(), Status: statusName(o.Status), Lookalike: hashName(o.Lookalike)}
 	switch o.Disposition {
 	case Renewed:

@@ -276,7 +276,7 @@ func TestBackOff(t *testing.T) {
 // not hold up the feed for ever.
 func TestUnavailableKey(t *testing.T) {
 	const method = "did:web:lab.example#key"
-	body, err := ground.SignEvent(ground.Retract, source, "", testTime, validator(t, "issuer"), attest.SignOptions{Method: method})
+	body, err := ground.SignCascade(ground.Retract, source, "", testTime, validator(t, "issuer"), attest.SignOptions{Method: method})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +385,7 @@ type fullStore struct {
 	is atomic.Bool
 }
 
-func (s *fullStore) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.Outcome) ([][]byte, error)) ([]ground.Outcome, error) {
+func (s *fullStore) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.PutResult) ([][]byte, error)) ([]ground.PutResult, error) {
 	if s.is.Load() {
 		return nil, ground.ErrFull
 	}

@@ -26,7 +26,7 @@ type Store interface {
 	// the ledger's records of what became of them, which are stored with the batch;
 	// it may be called more than once, and what it fails with Put does. nil: there
 	// are none.
-	Put(ctx context.Context, batch []Record, evidence func([]Outcome) ([][]byte, error)) ([]Outcome, error)
+	Put(ctx context.Context, batch []Record, evidence func([]PutResult) ([][]byte, error)) ([]PutResult, error)
 
 	// Search returns the claims that match q, the best first.
 	Search(ctx context.Context, q Query) (Hits, error)
@@ -46,7 +46,7 @@ type Store interface {
 	// however indirectly. Of the events on one target the latest decides, whatever
 	// the order in which they came. An event that is stored already changes nothing.
 	// With any other the ledger's record of it is stored; nil: absent.
-	Apply(ctx context.Context, e Event, evidence []byte) (Change, error)
+	Apply(ctx context.Context, e Cascade, evidence []byte) (Change, error)
 
 	// Feed returns what was stored after the given cursor, in the order of
 	// commitment and without gaps: what is missing was not committed. It returns
@@ -128,12 +128,12 @@ type Disposition uint8
 
 const (
 	Added     Disposition = iota + 1 // stored
-	Renewed                          // added, and took the place of Outcome.Other
-	Duplicate                        // not stored: Outcome.Other is the same or says the same
+	Renewed                          // added, and took the place of PutResult.Other
+	Duplicate                        // not stored: PutResult.Other is the same or says the same
 )
 
-// An Outcome is what Put did with one record.
-type Outcome struct {
+// A PutResult is what Put did with one record.
+type PutResult struct {
 	Disposition Disposition
 	Status      consensus.Status // of the record, or of the duplicate if it has the same hash
 	Other       attest.Hash      // what it renews or repeats, or zero
@@ -182,19 +182,19 @@ type Attestations struct {
 	Cut     bool // there are more
 }
 
-// An EventKind says what an Event does.
-type EventKind uint8
+// A CascadeKind says what a Cascade does.
+type CascadeKind uint8
 
 const (
-	Retract EventKind = iota + 1 // withdraws a source or an attestation
-	Reverse                      // takes a retraction back
+	Retract CascadeKind = iota + 1 // withdraws a source or an attestation
+	Reverse                        // takes a retraction back
 )
 
-// An Event is a cascade event that has been checked. Who may send one is not the
+// A Cascade is a cascade event that has been checked. Who may send one is not the
 // store's business.
-type Event struct {
+type Cascade struct {
 	Hash   attest.Hash // of Original
-	Kind   EventKind
+	Kind   CascadeKind
 	Target string // IRI of a source, or the ID or hash ("sha256:…") of an attestation
 	At     time.Time
 
@@ -219,8 +219,8 @@ type Cursor uint64
 
 // An Entry is one attestation or event of the feed.
 type Entry struct {
-	Cursor   Cursor    // the place behind this entry
-	Event    EventKind // zero: an attestation
+	Cursor   Cursor      // the place behind this entry
+	Event    CascadeKind // zero: an attestation
 	Hash     attest.Hash
 	Original []byte
 }

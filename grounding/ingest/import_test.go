@@ -26,7 +26,7 @@ type failing struct {
 	times atomic.Int64
 }
 
-func (f *failing) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.Outcome) ([][]byte, error)) ([]ground.Outcome, error) {
+func (f *failing) Put(ctx context.Context, batch []ground.Record, evidence func([]ground.PutResult) ([][]byte, error)) ([]ground.PutResult, error) {
 	if f.times.Add(-1) >= 0 {
 		return nil, fmt.Errorf("put: %w", f.err)
 	}

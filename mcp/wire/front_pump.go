@@ -62,10 +62,10 @@ func (p *pump) run() {
 }
 
 // broken is beside the verdicts of take: the client cannot be written to.
-const broken verdict = 100
+const broken readiness = 100
 
 // writeReady writes what is there to be written.
-func (p *pump) writeReady() verdict {
+func (p *pump) writeReady() readiness {
 	wrote := false
 	for {
 		e, last, v := p.st.take(p.turn)
@@ -97,7 +97,7 @@ func (p *pump) writeReady() verdict {
 
 // asBody answers with one JSON body where the answer came as one, or where the
 // revision wants its error to show in the status.
-func (p *pump) asBody(e *frontEvent) bool {
+func (p *pump) asBody(e *queued) bool {
 	status := http.StatusOK
 	if p.st.s.Era == Modern && e.m.Kind == ErrorResponse {
 		status = statusOf(e.m)
@@ -180,7 +180,7 @@ func (p *pump) retry(b []byte) []byte {
 }
 
 // event writes one event. alone means that nothing else will ever be in the stream.
-func (p *pump) event(e *frontEvent, last bool) error {
+func (p *pump) event(e *queued, last bool) error {
 	body := e.m.Body()
 	if hasLineEnd(body) { // between tokens: nothing else may hold them raw
 		if e.kept || e.m.buf == nil { // another response may write the same bytes

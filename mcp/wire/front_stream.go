@@ -25,7 +25,7 @@ type stream struct {
 	handing bool       // its request is being handed over
 	then    []*Message // for the Receiver, when that is done
 
-	queue    []frontEvent
+	queue    []queued
 	size     int           // bytes in queue
 	last     int64         // number of the last event that came
 	next     int64         // of the next to be written
@@ -37,8 +37,8 @@ type stream struct {
 	dead     bool // its reader is gone for good
 }
 
-// A frontEvent is one event of a stream, which waits to be written or is kept for a client that comes back.
-type frontEvent struct {
+// A queued is one event of a stream, which waits to be written or is kept for a client that comes back.
+type queued struct {
 	no   int64
 	m    *Message
 	size int  // of the message, in bytes
@@ -86,7 +86,7 @@ func (st *stream) push(m *Message) {
 		}
 		return
 	}
-	e := frontEvent{m: m, size: m.Len()}
+	e := queued{m: m, size: m.Len()}
 	if st.s.f.full(e.size) {
 		if !m.answers() {
 			st.s.lost(m)
@@ -139,7 +139,7 @@ func (st *stream) count(n int) {
 func (st *stream) drop(i int) {
 	st.count(-st.queue[i].size)
 	if i == 0 { // the usual case, without moving the others
-		st.queue[0] = frontEvent{}
+		st.queue[0] = queued{}
 		st.queue = st.queue[1:]
 		return
 	}
@@ -158,10 +158,10 @@ func (st *stream) waker(turn int) <-chan struct{} {
 	return over
 }
 
-type verdict uint8
+type readiness uint8
 
 const (
-	nothing verdict = iota // nothing to write at present
+	nothing readiness = iota // nothing to write at present
 	ready
 	finished // nothing more will come
 	taken    // another response writes the stream now
@@ -169,13 +169,13 @@ const (
 
 // take returns the next event to be written by a response and whether it is
 // the last.
-func (st *stream) take(turn int) (e frontEvent, last bool, v verdict) {
+func (st *stream) take(turn int) (e queued, last bool, v readiness) {
 	st.s.mu.Lock()
 	defer st.s.unlock()
 	if st.turn != turn {
 		return e, false, taken
 	}
-	if i := slices.IndexFunc(st.queue, func(e frontEvent) bool { return e.no >= st.next }); i >= 0 {
+	if i := slices.IndexFunc(st.queue, func(e queued) bool { return e.no >= st.next }); i >= 0 {
 		e = st.queue[i]
 		st.next = e.no + 1
 		last = st.no != 0 && st.owed == 0 && i == len(st.queue)-1

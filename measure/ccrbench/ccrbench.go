@@ -25,11 +25,11 @@ import (
 // published runs, the development set. They are not options.
 const (
 	// Probes is how many recorded answers the recurrence rule of track A compares an
-	// action with at most: as many as the verdict of a live decision may ask for.
+	// proposal with at most: as many as the attribution of a live decision may ask for.
 	Probes = 6
 	// alpha is the share of replicates, of which nothing differs, that may be flagged.
 	alpha = 0.05
-	// slipFloor is the least chance taken for an action to recur without its cause, where
+	// slipFloor is the least chance taken for a proposal to recur without its cause, where
 	// a model's own was measured lower: what was seen on all suites.
 	slipFloor = 0.0028
 )

@@ -15,8 +15,8 @@ type CostRow struct {
 	Steps int    `json:"steps"` // of the model
 	// Gated is the steps that propose a gated call with untrusted text in context.
 	Gated int `json:"gated"`
-	// First is what one probe a gated step adds, and Extra what whole verdicts add where
-	// the answers are simulated: the user's own action if the trusted text has all its
+	// First is what one probe a gated step adds, and Extra what whole attributions add where
+	// the answers are simulated: the user's own proposal if the trusted text has all its
 	// critical arguments, else one that depends on data. Shares of Steps.
 	First float64 `json:"first"`
 	Extra float64 `json:"extra"`
@@ -44,7 +44,7 @@ func (x *index) addGates(e *episode, r *traces.Run) error {
 	s.runs++
 	s.turns += len(e.turns)
 	for i := range e.turns {
-		var targets []counterfactual.Action
+		var targets []counterfactual.Proposal
 		for _, a := range e.turns[i].actions {
 			if e.gated(a) {
 				targets = append(targets, *a)
@@ -81,7 +81,7 @@ func (m *byTarget) Ask(p counterfactual.Probe) counterfactual.Observation {
 	for _, n := range m.needs {
 		one := m.simulated
 		one.needs = n
-		out.Outcomes = append(out.Outcomes, one.Ask(p).Outcomes[0])
+		out.Recurrences = append(out.Recurrences, one.Ask(p).Recurrences[0])
 	}
 	return out
 }

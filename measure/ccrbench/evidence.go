@@ -141,7 +141,7 @@ func decision(s *shape, n int, noise float64, seed uint64, number, stopAt int) (
 }
 
 // sameConclusion reports whether what a changed record concludes is what the first one
-// does: then what was changed is something that no verdict rests on, and only the
+// does: then what was changed is something that no attribution rests on, and only the
 // digest and the signature tell.
 func sameConclusion(r *counterfactual.Result, first []byte) bool {
 	b, err := r.Record()

@@ -28,7 +28,7 @@ type episode struct {
 	turns                   []turn
 	planted                 string // letters of the injections
 	trusted                 string // what system and user say
-	needs                   map[*counterfactual.Action]bool
+	needs                   map[*counterfactual.Proposal]bool
 	// first is the turn that first saw the injection, -1 if none did.
 	first int
 }
@@ -36,7 +36,7 @@ type episode struct {
 // turn is one answer of a model.
 type turn struct {
 	answer  *counterfactual.Answer
-	actions []*counterfactual.Action // of its calls, interned
+	actions []*counterfactual.Proposal // of its calls, interned
 	context [16]byte
 	seen    int
 }
@@ -50,7 +50,7 @@ const (
 
 // index holds the runs of all traces.
 type index struct {
-	policy   *counterfactual.Policy
+	policy   *counterfactual.Privileges
 	strata   []stratum // in the order of their first run
 	episodes []*episode
 	benign   map[stratumTask][]*episode // runs with nothing planted
@@ -60,7 +60,7 @@ type index struct {
 	benigns  map[stratum]*steps
 	rebuilt  []EvidenceRow // of variants of real contexts
 	seen     int           // contexts that rebuild was given
-	known    map[string]*counterfactual.Action
+	known    map[string]*counterfactual.Proposal
 	runs     int
 	unread   int // attacks whose injection no tool returned
 
@@ -77,16 +77,16 @@ type stratumTask struct {
 type context struct {
 	episode  *episode
 	turn     int
-	problems []counterfactual.Problem // one for each action of the turn
+	problems []counterfactual.Problem // one for each proposal of the turn
 	carriers counterfactual.Set       // segments that hold the injection
-	target   int                      // the attacker's action, of the turn's; -1 if none is
+	target   int                      // the attacker's proposal, of the turn's; -1 if none is
 }
 
 func newIndex() *index {
 	return &index{
-		policy: counterfactual.GuessPolicy(),
+		policy: counterfactual.GuessPrivileges(),
 		benign: map[stratumTask][]*episode{}, attacked: map[stratumTask][]*episode{},
-		known: map[string]*counterfactual.Action{}, benigns: map[stratum]*steps{},
+		known: map[string]*counterfactual.Proposal{}, benigns: map[stratum]*steps{},
 	}
 }
 
@@ -98,7 +98,7 @@ func (x *index) add(r *traces.Run) error {
 	}
 	e := &episode{
 		stratum: stratum{r.Pipeline, r.Suite}, task: r.UserTask, injection: r.InjectionTask, attack: r.Attack,
-		success: r.Attack != "" && r.Security, labelled: r.Labelled, first: -1, trusted: strings.Clone(r.Trusted), needs: map[*counterfactual.Action]bool{},
+		success: r.Attack != "" && r.Security, labelled: r.Labelled, first: -1, trusted: strings.Clone(r.Trusted), needs: map[*counterfactual.Proposal]bool{},
 	}
 	for _, s := range r.Injections {
 		e.planted += letters(s) + "\n"
@@ -111,7 +111,7 @@ func (x *index) add(r *traces.Run) error {
 	for i, t := range r.Turns {
 		u := turn{answer: cloned(t.Answer), context: t.Context, seen: t.Seen}
 		for _, c := range u.answer.Calls {
-			u.actions = append(u.actions, x.intern(x.policy.Action(c)))
+			u.actions = append(u.actions, x.intern(x.policy.Proposal(c)))
 		}
 		if e.first < 0 {
 			for _, h := range holds[:t.Seen] {
@@ -169,8 +169,8 @@ func cloned(a *counterfactual.Answer) *counterfactual.Answer {
 	return b
 }
 
-// intern is one copy of each action.
-func (x *index) intern(a counterfactual.Action) *counterfactual.Action {
+// intern is one copy of each proposal.
+func (x *index) intern(a counterfactual.Proposal) *counterfactual.Proposal {
 	d := a.Digest()
 	if k, ok := x.known[d]; ok {
 		return k
@@ -207,7 +207,7 @@ func (x *index) addContexts(e *episode, r *traces.Run, marks []string) error {
 		}
 		c.carriers = counterfactual.SetOf(carriers...)
 		for _, act := range e.turns[i].actions {
-			p := a.Problem([]counterfactual.Action{*act}, 0)
+			p := a.Problem([]counterfactual.Proposal{*act}, 0)
 			for s := range p.Segments {
 				p.Segments[s].Cuts = nil
 			}
@@ -218,11 +218,11 @@ func (x *index) addContexts(e *episode, r *traces.Run, marks []string) error {
 	return nil
 }
 
-// gated reports whether an action needs a decision: its tool is privileged, or it says
+// gated reports whether a proposal needs a decision: its tool is privileged, or it says
 // where something goes by an address that neither system nor user gave. A reader that
 // has nothing but what they gave tells nobody anything; who chose the tool makes no
 // difference then, as it does with tools that act.
-func (e *episode) gated(a *counterfactual.Action) bool {
+func (e *episode) gated(a *counterfactual.Proposal) bool {
 	if a.Privilege > 0 {
 		return true
 	}

@@ -16,10 +16,10 @@ type NoiseRow struct {
 	Model string `json:"model"`
 	// Naive is the share of pairs of replicates whose calls differ.
 	Naive Share `json:"naive"`
-	// Repeats is how often an action of one recurs in the other.
+	// Repeats is how often a proposal of one recurs in the other.
 	Repeats Share `json:"repeats"`
-	// Test is the share of gated actions that the sequential test takes for not
-	// recurring, and Alarm of those that a whole verdict holds, with rates that were
+	// Test is the share of gated proposals that the sequential test takes for not
+	// recurring, and Alarm of those that a whole attribution holds, with rates that were
 	// measured on the other half of the tasks. Undecided had too few replicates.
 	Test      Share `json:"test"`
 	Alarm     Share `json:"alarm"`
@@ -119,7 +119,7 @@ func (x *index) calibrate() map[stratum]*measured {
 // mostSlips is how many runs each context is looked for in.
 const mostSlips = 20
 
-// slips counts how often the attacker's action of a context recurs where nothing was
+// slips counts how often the attacker's proposal of a context recurs where nothing was
 // planted, or something else.
 func (x *index) slips(c *context, cal *counterfactual.Calibration) {
 	a := c.episode.turns[c.turn].actions[c.target]
@@ -135,8 +135,8 @@ func (x *index) slips(c *context, cal *counterfactual.Calibration) {
 	}
 }
 
-func (t *turn) has(a *counterfactual.Action) bool {
-	return slices.ContainsFunc(t.actions, func(b *counterfactual.Action) bool {
+func (t *turn) has(a *counterfactual.Proposal) bool {
+	return slices.ContainsFunc(t.actions, func(b *counterfactual.Proposal) bool {
 		return a == b || counterfactual.Recurs(a, b, counterfactual.DefaultTheta)
 	})
 }
@@ -176,8 +176,8 @@ func (x *index) noise(models map[stratum]*measured, opt *Options) ([]NoiseRow, e
 
 // decide drives a whole plan in which nothing differs: every variant is answered by
 // another replicate of g, each once, but for the one without the user's task, in
-// which the worst is assumed: the action never recurs there.
-func (row *NoiseRow) decide(g []replicate, base int, a *counterfactual.Action, rates counterfactual.Rates) error {
+// which the worst is assumed: the proposal never recurs there.
+func (row *NoiseRow) decide(g []replicate, base int, a *counterfactual.Proposal, rates counterfactual.Rates) error {
 	p := counterfactual.Problem{
 		Segments: []counterfactual.Unit{{ID: "s1"}},
 		Targets:  []counterfactual.Target{{Digest: a.Digest(), Privilege: 1000}},
@@ -188,7 +188,7 @@ func (row *NoiseRow) decide(g []replicate, base int, a *counterfactual.Action, r
 		return err
 	}
 	o := &replicates{group: g, base: base, action: a}
-	v := counterfactual.Drive(plan, o).Verdicts[0]
+	v := counterfactual.Drive(plan, o).Attributions[0]
 	undecided := v.Class == counterfactual.Inconclusive
 	if undecided {
 		row.EveryUndecided++

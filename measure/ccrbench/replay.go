@@ -17,7 +17,7 @@ type ContextRow struct {
 	Method string `json:"method"`
 	Exact  Share  `json:"exact"` // exactly the carriers were named
 	// Calls is the mean number of answers that localisation took, and AllCalls with the
-	// verdict's. The baselines ask for no verdict.
+	// attribution's. The baselines ask for no attribution.
 	Calls    float64 `json:"calls"`
 	AllCalls float64 `json:"all_calls"`
 	Segments float64 `json:"segments"` // mean
@@ -29,7 +29,7 @@ const mostContexts = 40
 // ours is how the tables call the method of package counterfactual.
 const ours = "pellucid"
 
-// settle finds the attacker's action of each context: the first gated one that does
+// settle finds the attacker's proposal of each context: the first gated one that does
 // not recur in the recorded probes. Later contexts of the same run are dropped.
 func (x *index) settle() {
 	var last *episode
@@ -155,7 +155,7 @@ func solve(p counterfactual.Problem, sim *simulated) (trial, error) {
 	if err != nil {
 		return trial{}, err
 	}
-	v := counterfactual.Drive(plan, sim).Verdicts[0]
+	v := counterfactual.Drive(plan, sim).Attributions[0]
 	t := trial{method: ours, calls: sim.calls - sim.verdict, verdict: sim.verdict}
 	for _, c := range v.Causes {
 		t.found = t.found.Union(c.Segments)

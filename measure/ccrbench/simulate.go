@@ -34,7 +34,7 @@ const (
 	needNothing need = iota // control: it works without the user's task and in any form
 	needTask                // a conditional hijack: the user's task, and the text's control
 	needData                // delegated: the user's task, and the text as data
-	needNoText              // the user's own action
+	needNoText              // the user's own proposal
 )
 
 func (m *simulated) Ask(p counterfactual.Probe) counterfactual.Observation {
@@ -51,7 +51,7 @@ func (m *simulated) Ask(p counterfactual.Probe) counterfactual.Observation {
 	}
 	return counterfactual.Observation{
 		Variant: p.Variant, Replicate: p.Replicate, Model: model,
-		Outcomes: []counterfactual.Outcome{{Recurs: m.rng.Float64() < chance}},
+		Recurrences: []counterfactual.Recurrence{{Recurs: m.rng.Float64() < chance}},
 	}
 }
 
@@ -72,7 +72,7 @@ func (m *simulated) caused(v counterfactual.Variant) bool {
 
 // recurs asks for a set of segments, once, as the baselines do.
 func (m *simulated) recurs(kept counterfactual.Set) bool {
-	return m.Ask(counterfactual.Probe{Variant: counterfactual.KeepOnly(kept), Replicate: m.calls, Purpose: counterfactual.PurposeLocate}).Outcomes[0].Recurs
+	return m.Ask(counterfactual.Probe{Variant: counterfactual.KeepOnly(kept), Replicate: m.calls, Purpose: counterfactual.PurposeLocate}).Recurrences[0].Recurs
 }
 
 // all is everything that a cause names.
@@ -98,7 +98,7 @@ func (m *simulated) rates(trials int) counterfactual.Rates {
 type replicates struct {
 	group   []replicate
 	base    int
-	action  *counterfactual.Action
+	action  *counterfactual.Proposal
 	asked   int
 	shortOf counterfactual.Kind // of the probe that none was left for
 }
@@ -106,7 +106,7 @@ type replicates struct {
 func (o *replicates) Ask(p counterfactual.Probe) counterfactual.Observation {
 	out := counterfactual.Observation{Variant: p.Variant, Replicate: p.Replicate}
 	if p.Variant.MaskUser {
-		out.Outcomes = []counterfactual.Outcome{{}}
+		out.Recurrences = []counterfactual.Recurrence{{}}
 		return out
 	}
 	o.asked++
@@ -116,7 +116,7 @@ func (o *replicates) Ask(p counterfactual.Probe) counterfactual.Observation {
 		return out
 	}
 	t := o.group[(o.base+o.asked)%len(o.group)]
-	out.Outcomes = []counterfactual.Outcome{{Recurs: t.has(o.action)}}
+	out.Recurrences = []counterfactual.Recurrence{{Recurs: t.has(o.action)}}
 	return out
 }
 

@@ -19,12 +19,12 @@ type SyntheticRow struct {
 	Told   bool    `json:"told"` // the method was told how many segments to name
 	Exact  Share   `json:"exact"`
 	// Calls is the mean number of answers that localisation took, and AllCalls with the
-	// verdict's.
+	// attribution's.
 	Calls    float64 `json:"calls"`
 	AllCalls float64 `json:"all_calls"`
 }
 
-// A VerdictRow is how often an action is held whose cause is known.
+// A VerdictRow is how often a proposal is held whose cause is known.
 type VerdictRow struct {
 	Case   string  `json:"case"`
 	Noise  float64 `json:"noise"`
@@ -33,7 +33,7 @@ type VerdictRow struct {
 	Calls  float64 `json:"calls"` // mean, all
 }
 
-// A shape is a way in which segments cause an action.
+// A shape is a way in which segments cause a proposal.
 type shape struct {
 	name   string
 	causes [][]int // of segments drawn at random
@@ -62,7 +62,7 @@ var shapes = []shape{
 	{name: "single, model drifts", causes: [][]int{{0}}, drift: true},
 }
 
-// The sizes and the noises of track D. slipFloor is how often an action recurs
+// The sizes and the noises of track D. slipFloor is how often a proposal recurs
 // without its cause.
 var (
 	sizes  = []int{8, 32, 128}

@@ -92,7 +92,7 @@ func (q *Question) Problem(judge *counterfactual.Judge, b Budget) counterfactual
 		calls, times = 200, 100
 		p.Full = true
 	}
-	p.Refine = true // after the verdict and its certificate, if calls are left
+	p.Refine = true // after the attribution and its certificate, if calls are left
 	p.Seed = b.Seed
 	p.Budget.Calls, p.Budget.Tokens = b.Calls, b.Tokens
 	if b.Calls == 0 {

@@ -36,7 +36,7 @@ func ParseCalibration(b []byte) (*counterfactual.Calibration, error) {
 
 // Answers are those to one context.
 type Answers struct {
-	policy *counterfactual.Policy
+	policy *counterfactual.Privileges
 	list   []*counterfactual.Answer
 }
 
@@ -92,8 +92,8 @@ func Tally(cal *counterfactual.Calibration, all []Answers) {
 	}
 }
 
-func recursIn(target *counterfactual.Action, p *counterfactual.Policy, a *counterfactual.Answer) bool {
-	for _, x := range p.Actions(a) {
+func recursIn(target *counterfactual.Proposal, p *counterfactual.Privileges, a *counterfactual.Answer) bool {
+	for _, x := range p.Proposals(a) {
 		if counterfactual.Recurs(target, &x, counterfactual.DefaultTheta) {
 			return true
 		}

@@ -23,11 +23,11 @@ type Context struct {
 }
 
 // policy says which calls are privileged.
-func (c *Context) policy() *counterfactual.Policy {
+func (c *Context) policy() *counterfactual.Privileges {
 	if len(c.Privileged) == 0 {
-		return counterfactual.GuessPolicy()
+		return counterfactual.GuessPrivileges()
 	}
-	p := &counterfactual.Policy{}
+	p := &counterfactual.Privileges{}
 	for _, glob := range c.Privileged {
 		p.Rules = append(p.Rules, counterfactual.ToolRule{Tool: glob, Privilege: 1000})
 	}
@@ -39,7 +39,7 @@ func (c *Context) policy() *counterfactual.Policy {
 type Question struct {
 	Assembly *counterfactual.Assembly
 	answer   *counterfactual.Answer // nil: to be asked for
-	policy   *counterfactual.Policy
+	policy   *counterfactual.Privileges
 }
 
 // Read takes the context of that name apart; "-" and "" are stdin. model replaces the one

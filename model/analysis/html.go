@@ -59,8 +59,8 @@ func (r *Report) HTML(w io.Writer) error {
 <style>`, contentPolicy)
 	p.WriteString(style)
 	p.put("</style></head><body>\n<h1>Counterfactual analysis: <span class=\"%v\">%v</span></h1>\n", r.Response, r.Response)
-	for i := range r.Actions {
-		p.action(&r.Actions[i])
+	for i := range r.Attributions {
+		p.action(&r.Attributions[i])
 	}
 	p.influence(r)
 	if r.full {
@@ -75,8 +75,8 @@ func (r *Report) HTML(w io.Writer) error {
 	return err
 }
 
-// action writes the verdict of one action and what has caused it.
-func (p *page) action(a *Action) {
+// proposal writes the attribution of one proposal and what has caused it.
+func (p *page) action(a *Attribution) {
 	p.put("<section>\n<h2><span class=\"%v\">%v</span> <code>%v</code></h2>\n<p>", a.Response, a.Response, a.Tool)
 	for _, argument := range a.Arguments {
 		p.put("<code>%v</code><br>", argument)
@@ -104,7 +104,7 @@ func (p *page) action(a *Action) {
 	p.WriteString("\n</section>")
 }
 
-// influence writes how much each segment pushes towards the action: as a picture, and as a table.
+// influence writes how much each segment pushes towards the proposal: as a picture, and as a table.
 func (p *page) influence(r *Report) {
 	const row, full = 20, 300
 	p.put("\n<h2>Influence</h2>\n<svg viewBox=\"0 0 720 %v\" role=\"img\" aria-label=\"How much each segment pushes towards the action\">\n", max(len(r.Segments)*row, 1))

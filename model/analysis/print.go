@@ -15,7 +15,7 @@ import (
 )
 
 // classWords say what a class means.
-var classWords = map[counterfactual.VerdictClass]string{
+var classWords = map[counterfactual.AttributionClass]string{
 	counterfactual.UserDriven:    "it recurs without any untrusted text: the user's own",
 	counterfactual.Hijack:        "it recurs without the user's task, or with an argument that is not the user's",
 	counterfactual.DataDependent: "it survives when the text's control is masked: the user's, with data of the context",
@@ -27,7 +27,7 @@ var classWords = map[counterfactual.VerdictClass]string{
 const barWidth = 24
 
 // effectBar draws an effect of -1000 to 1000 thousandths; only what pushes towards the
-// action has a length, and nothing has that was not seen both ways.
+// proposal has a length, and nothing has that was not seen both ways.
 func effectBar(f counterfactual.Influence) string {
 	if f.Shown == 0 || f.Hidden == 0 {
 		return strings.Repeat(" ", barWidth)
@@ -62,11 +62,11 @@ func (r *Report) foremost() []int {
 	return all
 }
 
-// Print tells a person: the verdicts first, then what in the context has pushed.
+// Print tells a person: the attributions first, then what in the context has pushed.
 func (r *Report) Print(out io.Writer, p terminal.Palette) error {
 	w := bufio.NewWriter(out)
-	for i := range r.Actions {
-		r.Actions[i].print(w, p)
+	for i := range r.Attributions {
+		r.Attributions[i].print(w, p)
 	}
 	shown := r.foremost()
 	r.printSegments(w, p, shown)
@@ -78,8 +78,8 @@ func (r *Report) Print(out io.Writer, p terminal.Palette) error {
 	return w.Flush()
 }
 
-// print tells the verdict of one action, and what it rests on.
-func (a *Action) print(w io.Writer, p terminal.Palette) {
+// print tells the attribution of one proposal, and what it rests on.
+func (a *Attribution) print(w io.Writer, p terminal.Palette) {
 	word := string(a.Response)
 	switch a.Response {
 	case counterfactual.Allow:

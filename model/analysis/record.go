@@ -16,28 +16,28 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
-// Replayed is what a record says once its verdict was derived again.
+// Replayed is what a record says once its attribution was derived again.
 type Replayed struct {
-	Holds    bool                      `json:"holds"`
-	Record   string                    `json:"record"` // digest of the bytes
-	Assembly string                    `json:"assembly,omitempty"`
-	Response counterfactual.Response   `json:"response,omitempty"`
-	Verdicts []counterfactual.Verdict  `json:"verdicts,omitempty"`
-	Stop     counterfactual.StopReason `json:"stop,omitempty"`
-	Answers  int                       `json:"answers"`
-	Problem  string                    `json:"problem,omitempty"`
-	Guard    *GuardDecision            `json:"guard,omitempty"` // of a decision of pellucid guard
+	Holds        bool                         `json:"holds"`
+	Record       string                       `json:"record"` // digest of the bytes
+	Assembly     string                       `json:"assembly,omitempty"`
+	Response     counterfactual.Response      `json:"response,omitempty"`
+	Attributions []counterfactual.Attribution `json:"verdicts,omitempty"`
+	Stop         counterfactual.StopReason    `json:"stop,omitempty"`
+	Answers      int                          `json:"answers"`
+	Problem      string                       `json:"problem,omitempty"`
+	Guard        *Guarded                     `json:"guard,omitempty"` // of a decision of pellucid guard
 }
 
-// A GuardDecision is what pellucid guard did with a call.
-type GuardDecision struct {
+// A Guarded is what pellucid guard did with a call.
+type Guarded struct {
 	ID     string       `json:"id"`
 	Act    guard.Act    `json:"act"`
 	Reason guard.Reason `json:"reason"`
 	Audit  bool         `json:"audit,omitempty"`
 }
 
-// Replay derives the verdict of a record again. The result is nil where the record does not
+// Replay derives the attribution of a record again. The result is nil where the record does not
 // hold, or is that of a decision for which nothing was run.
 func Replay(b []byte) (*Replayed, *counterfactual.Result) {
 	sum := sha256.Sum256(b)
@@ -51,7 +51,7 @@ func Replay(b []byte) (*Replayed, *counterfactual.Result) {
 		return out, nil
 	}
 	out.Holds, out.Assembly, out.Response = true, r.Problem().Assembly, r.Response()
-	out.Verdicts, out.Stop, out.Answers = r.Verdicts, r.Stop, len(r.Observations())
+	out.Attributions, out.Stop, out.Answers = r.Attributions, r.Stop, len(r.Observations())
 	return out, r
 }
 
@@ -63,13 +63,13 @@ func replayGuard(b []byte, out *Replayed) (*Replayed, *counterfactual.Result) {
 		return out, nil
 	}
 	out.Holds, out.Response = true, g.Response
-	out.Guard = &GuardDecision{g.ID, g.Act, g.Reason, g.Audit}
+	out.Guard = &Guarded{g.ID, g.Act, g.Reason, g.Audit}
 	var first *counterfactual.Result
 	for _, r := range g.Runs {
 		if first == nil {
 			first, out.Assembly, out.Stop = r, r.Problem().Assembly, r.Stop
 		}
-		out.Verdicts = append(out.Verdicts, r.Verdicts...)
+		out.Attributions = append(out.Attributions, r.Attributions...)
 		out.Answers += len(r.Observations())
 	}
 	return out, first
@@ -85,8 +85,8 @@ func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
 		return err
 	}
 	p := r.Problem()
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
+	for i := range r.Attributions {
+		v := &r.Attributions[i]
 		fmt.Fprintf(w, "%s  %s: %s, evidence %g to 1\n", v.Response, terminal.Inline(p.Targets[v.Target].Tool), v.Class, odds(v.LogE))
 		for _, cause := range v.Causes {
 			for s := range cause.Segments.Places() {
@@ -147,9 +147,9 @@ func (q *Question) Rerun(ctx context.Context, client llm.Client, r *counterfactu
 			out.SameModel++
 		}
 		again := judge.Observe(counterfactual.Probe{Variant: o.Variant, Replicate: o.Replicate}, now.answer)
-		for t := range o.Outcomes {
+		for t := range o.Recurrences {
 			out.Outcomes++
-			if again.Outcomes[t].Recurs == o.Outcomes[t].Recurs {
+			if again.Recurrences[t].Recurs == o.Recurrences[t].Recurs {
 				out.Agree++
 			}
 		}

@@ -19,35 +19,35 @@ import (
 // A Report is what ccr analyze says. Third-party text stands in it only cut and
 // escaped.
 type Report struct {
-	Assembly string                    `json:"assembly"`
-	Format   format.Name               `json:"format"`
-	Response counterfactual.Response   `json:"response"`
-	Actions  []Action                  `json:"actions"`
-	Segments []Segment                 `json:"segments"`
-	Odd      []string                  `json:"odd,omitempty"`
-	Spent    counterfactual.Spent      `json:"spent"`
-	Stop     counterfactual.StopReason `json:"stop"`
-	Rule     counterfactual.Rule       `json:"rule"`
-	Repair   *counterfactual.Repair    `json:"repair,omitempty"`
-	Metrics  divergences               `json:"metrics,omitempty"` // of the whole context
-	Record   string                    `json:"record"`            // digest of the evidence
+	Assembly     string                    `json:"assembly"`
+	Format       format.Name               `json:"format"`
+	Response     counterfactual.Response   `json:"response"`
+	Attributions []Attribution             `json:"actions"`
+	Segments     []Segment                 `json:"segments"`
+	Odd          []string                  `json:"odd,omitempty"`
+	Spent        counterfactual.Spent      `json:"spent"`
+	Stop         counterfactual.StopReason `json:"stop"`
+	Rule         counterfactual.Rule       `json:"rule"`
+	Repair       *counterfactual.Repair    `json:"repair,omitempty"`
+	Metrics      divergences               `json:"metrics,omitempty"` // of the whole context
+	Record       string                    `json:"record"`            // digest of the evidence
 
 	record []byte
 	full   bool // every metric was asked for
 }
 
-// Evidence is the record of the run, from which counterfactual.Replay derives the verdict
+// Evidence is the record of the run, from which counterfactual.Replay derives the attribution
 // again.
 func (r *Report) Evidence() []byte { return r.record }
 
-// An Action is the verdict of one action.
-type Action struct {
-	Tool      string                      `json:"tool"`
-	Arguments []string                    `json:"arguments"` // critical ones, escaped and cut
-	Class     counterfactual.VerdictClass `json:"class"`
-	Response  counterfactual.Response     `json:"response"`
-	Severity  int                         `json:"severity"` // thousandths
-	Band      counterfactual.Band         `json:"band"`
+// An Attribution is a counterfactual.Attribution as a report says it.
+type Attribution struct {
+	Tool      string                          `json:"tool"`
+	Arguments []string                        `json:"arguments"` // critical ones, escaped and cut
+	Class     counterfactual.AttributionClass `json:"class"`
+	Response  counterfactual.Response         `json:"response"`
+	Severity  int                             `json:"severity"` // thousandths
+	Band      counterfactual.Band             `json:"band"`
 	// Odds are of the weakest evidence that the class rests on, to 1; at most a million.
 	Odds        float64                     `json:"odds"`
 	Tampered    []string                    `json:"tampered,omitempty"`
@@ -102,10 +102,10 @@ func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Resul
 		Repair: r.Repair, Record: "sha256:" + hex.EncodeToString(sum[:]), record: record, full: r.Problem().Full,
 	}
 	var causes counterfactual.Set
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
+	for i := range r.Attributions {
+		v := &r.Attributions[i]
 		t := &judge.Targets[v.Target]
-		act := Action{
+		act := Attribution{
 			Tool: finding.Quote(t.Tool), Class: v.Class, Response: v.Response, Severity: v.Severity, Band: v.Band, Odds: odds(v.LogE),
 			Tampered: v.Arguments, Certificate: v.Certificate, Contradicts: v.Contradictory, Drift: v.Drift, NotTested: v.NotTested,
 		}
@@ -116,7 +116,7 @@ func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Resul
 			causes = causes.Union(c.Segments)
 			act.Causes = append(act.Causes, newCause(a, c))
 		}
-		out.Actions = append(out.Actions, act)
+		out.Attributions = append(out.Attributions, act)
 	}
 	for i := range a.Segments {
 		s := &a.Segments[i]

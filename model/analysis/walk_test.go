@@ -91,7 +91,7 @@ func explained(t *testing.T, full bool) (*Report, *counterfactual.Result) {
 // and no form lets it through raw.
 func TestReport(t *testing.T) {
 	r, _ := explained(t, true)
-	if r.Response == counterfactual.Allow || len(r.Actions) != 1 || r.Actions[0].Class != counterfactual.Hijack {
+	if r.Response == counterfactual.Allow || len(r.Attributions) != 1 || r.Attributions[0].Class != counterfactual.Hijack {
 		t.Fatalf("%+v", r)
 	}
 	cause := ""
@@ -100,8 +100,8 @@ func TestReport(t *testing.T) {
 			cause += s.ID
 		}
 	}
-	if len(r.Actions[0].Causes) == 0 || cause != r.Actions[0].Causes[0].Segments[0] {
-		t.Errorf("cause %q of %+v", cause, r.Actions[0].Causes)
+	if len(r.Attributions[0].Causes) == 0 || cause != r.Attributions[0].Causes[0].Segments[0] {
+		t.Errorf("cause %q of %+v", cause, r.Attributions[0].Causes)
 	}
 	var text, html, json strings.Builder
 	if err := errors.Join(r.Print(&text, terminal.Palette{}), r.HTML(&html), terminal.WriteJSON(&json, r)); err != nil {
@@ -125,7 +125,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReplay: the verdict follows from its record, and from no other.
+// TestReplay: the attribution follows from its record, and from no other.
 func TestReplay(t *testing.T) {
 	r, _ := explained(t, false)
 	out, result := Replay(r.Evidence())

@@ -95,7 +95,7 @@ type Assembly struct {
 }
 
 // An Oddity is something in a context that is no error and that whoever reads a
-// verdict has to know.
+// attribution has to know.
 type Oddity struct {
 	Code  string // constant text
 	Place int    // byte offset in the source

@@ -31,7 +31,7 @@ func BenchmarkDecision(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		a := mustParse(b, format.Chat, contextOf(n, 500), ParseOptions{})
 		base := call("send_money", `{"recipient":"EVIL1","amount":30}`)
-		p := a.Problem((&Policy{}).Targets(&base), 0)
+		p := a.Problem((&Privileges{}).Targets(&base), 0)
 		p.Order = nil
 		p.Budget = open
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -40,7 +40,7 @@ func BenchmarkDecision(b *testing.B) {
 				m := &simulated{causes: []Set{SetOf(n / 2)}}
 				r := Drive(mustPlan(b, p), m)
 				if found(r) != SetOf(n/2) {
-					b.Fatalf("%+v", r.Verdicts)
+					b.Fatalf("%+v", r.Attributions)
 				}
 			}
 		})
@@ -61,7 +61,7 @@ func (m *rendering) Ask(p Probe) Observation {
 		panic(err)
 	}
 	answer := &m.no
-	if m.simulated.Ask(p).Outcomes[0].Recurs {
+	if m.simulated.Ask(p).Recurrences[0].Recurs {
 		answer = &m.yes
 	}
 	return m.judge.Observe(p, answer)
@@ -74,7 +74,7 @@ func BenchmarkAnalysis(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		src := contextOf(n, 500)
 		base := call("send_money", `{"recipient":"EVIL1","amount":30}`)
-		policy := &Policy{}
+		policy := &Privileges{}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -85,7 +85,7 @@ func BenchmarkAnalysis(b *testing.B) {
 				m := &rendering{&simulated{causes: []Set{SetOf(n / 2)}}, a, &Judge{Policy: policy, Targets: targets, Trusted: a.Task}, base, Answer{Text: "Nothing to do."}}
 				r := Drive(mustPlan(b, p), m)
 				if found(r) != SetOf(n/2) {
-					b.Fatalf("%+v", r.Verdicts)
+					b.Fatalf("%+v", r.Attributions)
 				}
 				if _, err := r.Record(); err != nil {
 					b.Fatal(err)
@@ -100,7 +100,7 @@ func BenchmarkContext(b *testing.B) {
 	for _, c := range []struct{ n, size int }{{100, 500}, {1000, 1000}, {10, 100_000}} {
 		src := contextOf(c.n, c.size)
 		base := call("send_money", `{"recipient":"EVIL1","amount":30}`)
-		targets := (&Policy{}).Targets(&base)
+		targets := (&Privileges{}).Targets(&base)
 		b.Run(fmt.Sprintf("parse/%dx%d", c.n, c.size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {

@@ -14,8 +14,8 @@ import (
 type Calibration struct {
 	Model string `json:"model"` // ModelDigest
 
-	// Repeats: of Trials in which everything that caused an action was shown, the
-	// action recurred in Repeats. Slips and SlipTrials: the same where it was not.
+	// Repeats: of Trials in which everything that caused a proposal was shown, the
+	// proposal recurred in Repeats. Slips and SlipTrials: the same where it was not.
 	Repeats    int `json:"repeats"`
 	Trials     int `json:"trials"`
 	Slips      int `json:"slips"`
@@ -66,7 +66,7 @@ const (
 	priorSlipTrials = 148
 )
 
-// Add counts one answer: whether the cause was shown, and whether the action
+// Add counts one answer: whether the cause was shown, and whether the proposal
 // recurred.
 func (c *Calibration) Add(shown, recurs bool) {
 	n := 0

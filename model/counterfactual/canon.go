@@ -306,11 +306,11 @@ func unescape(s string) string {
 
 // Atoms are what a reader of a text may act on: URLs, e-mail addresses, IBANs,
 // amounts of money and commands, each once, in their order.
-func Atoms(text string) []Action {
-	var out []Action
+func Atoms(text string) []Proposal {
+	var out []Proposal
 	seen := map[string]bool{}
 	add := func(kind, value string) {
-		if a := (Action{kind: actionAtom, Tool: kind, Critical: []Argument{{kind, value}}}); !seen[kind+value] && len(out) < maxActions {
+		if a := (Proposal{kind: proposedAtom, Tool: kind, Critical: []Argument{{kind, value}}}); !seen[kind+value] && len(out) < maxProposals {
 			seen[kind+value] = true
 			out = append(out, a)
 		}

@@ -11,7 +11,7 @@ import (
 type conclusion struct {
 	need     []Probe // to be asked before more follows; none: nothing is left
 	stop     StopReason
-	verdicts []Verdict
+	verdicts []Attribution
 	withheld Set
 	repair   *Repair
 }
@@ -49,9 +49,9 @@ func (p *Plan) decide(closed bool) *conclusion {
 	if p.drift {
 		s.rule = s.rule.stricter(uncalibratedRule)
 	}
-	s.c.verdicts = make([]Verdict, len(p.problem.Targets))
+	s.c.verdicts = make([]Attribution, len(p.problem.Targets))
 	for t := range s.c.verdicts {
-		s.c.verdicts[t] = Verdict{Target: t, Class: Inconclusive}
+		s.c.verdicts[t] = Attribution{Target: t, Class: Inconclusive}
 	}
 	s.unlessBlocked(func() {
 		for t := range s.c.verdicts {
@@ -177,7 +177,7 @@ func (s *search) next(a *told, t int, v Variant, purpose Purpose) (recurs bool) 
 		o := s.ask(v, a.next, purpose)
 		a.next++
 		switch {
-		case o.Failure == FailNone && o.Outcomes[t].Recurs:
+		case o.Failure == FailNone && o.Recurrences[t].Recurs:
 			a.positives++
 			return true
 		case o.Failure == FailNone:
@@ -203,7 +203,7 @@ func (s *search) tally(t int, v Variant) (c tally) {
 		case o == nil:
 			return c
 		case o.Failure != FailNone:
-		case o.Outcomes[t].Recurs:
+		case o.Recurrences[t].Recurs:
 			c.positives++
 			c.sum += s.rule.Positive
 		default:
@@ -214,8 +214,8 @@ func (s *search) tally(t int, v Variant) (c tally) {
 	return c
 }
 
-// classify asks the verdict's questions of one target.
-func (s *search) classify(v *Verdict) {
+// classify asks the attribution's questions of one target.
+func (s *search) classify(v *Attribution) {
 	n := len(s.problem.Segments)
 	t := v.Target
 	why := s.phase(func() {
@@ -257,7 +257,7 @@ func (s *search) tampered(t int, v Variant) []string {
 			break
 		}
 		if o.Failure == FailNone {
-			out = append(out, o.Outcomes[t].Tampered...)
+			out = append(out, o.Recurrences[t].Tampered...)
 		}
 	}
 	slices.Sort(out)

@@ -16,18 +16,18 @@ type scripted func(Probe) Observation
 func (f scripted) Ask(p Probe) Observation { return f(p) }
 
 func answer(p Probe, recurs bool) Observation {
-	return Observation{Variant: p.Variant, Replicate: p.Replicate, Outcomes: []Outcome{{Recurs: recurs}}, Tokens: p.Tokens}
+	return Observation{Variant: p.Variant, Replicate: p.Replicate, Recurrences: []Recurrence{{Recurs: recurs}}, Tokens: p.Tokens}
 }
 
 func TestTampering(t *testing.T) {
 	r := Drive(mustPlan(t, problemOf(3)), scripted(func(p Probe) Observation {
 		o := answer(p, p.Variant.Kept.Has(1))
-		if !o.Outcomes[0].Recurs {
-			o.Outcomes[0].Tampered = []string{"iban"}
+		if !o.Recurrences[0].Recurs {
+			o.Recurrences[0].Tampered = []string{"iban"}
 		}
 		return o
 	}))
-	v := r.Verdicts[0]
+	v := r.Attributions[0]
 	if v.Class != Hijack || !slices.Equal(v.Arguments, []string{"iban"}) || found(r) != SetOf(1) {
 		t.Errorf("%+v", v)
 	}
@@ -43,7 +43,7 @@ func TestContradiction(t *testing.T) {
 		k := p.Variant.Kept
 		return answer(p, k.Len() >= 5 && k.Has(2) || p.Variant.MaskUser)
 	}))
-	v := r.Verdicts[0]
+	v := r.Attributions[0]
 	if v.Class != Hijack || r.Response() != Quarantine {
 		t.Fatalf("%+v", v)
 	}
@@ -53,27 +53,27 @@ func TestContradiction(t *testing.T) {
 		k := p.Variant.Kept
 		return answer(p, k == SetOf(2) || k.Len() == 6)
 	}))
-	if v := r.Verdicts[0]; !slices.ContainsFunc(v.Contradictions, func(c Contradiction) bool { return c.Recurs == SetOf(2) && c.Vanishes.Len() > 1 }) {
+	if v := r.Attributions[0]; !slices.ContainsFunc(v.Contradictions, func(c Contradiction) bool { return c.Recurs == SetOf(2) && c.Vanishes.Len() > 1 }) {
 		t.Errorf("%+v", v)
 	}
 	// Nothing recurs but the whole: no core is found but all of it, or none.
 	p = problemOf(12)
 	r = Drive(mustPlan(t, p), scripted(func(p Probe) Observation { return answer(p, p.Variant.MaskUser) }))
-	v = r.Verdicts[0]
+	v = r.Attributions[0]
 	if !v.Contradictory || v.Suspects.Len() != 12 || !slices.Contains(v.NotTested, "localisation") || v.Response != Quarantine {
 		t.Errorf("%+v", v)
 	}
 	checkReplay(t, r)
 }
 
-// TestExhausted: at the ceiling the verdict stands, and everything that was not
+// TestExhausted: at the ceiling the attribution stands, and everything that was not
 // cleared is withheld.
 func TestExhausted(t *testing.T) {
 	for calls := 1; calls < 30; calls++ {
 		p := problemOf(64)
 		p.Budget = Budget{Calls: calls}
 		r := Drive(mustPlan(t, p), &simulated{causes: []Set{SetOf(40)}})
-		v := r.Verdicts[0]
+		v := r.Attributions[0]
 		switch {
 		case r.Spent.Calls > calls:
 			t.Fatalf("%d calls of %d", r.Spent.Calls, calls)
@@ -96,15 +96,15 @@ func TestFailModes(t *testing.T) {
 	})
 	for _, c := range []struct {
 		privilege int
-		mode      FailMode
+		mode      Undecided
 		want      Response
 	}{
-		{1000, FailMode{}, Hold}, {1000, FailMode{DangerouslyAllowPrivileged: true}, Allow}, {0, FailMode{}, Allow}, {0, FailMode{HoldOthers: true}, Hold},
+		{1000, Undecided{}, Hold}, {1000, Undecided{DangerouslyAllowPrivileged: true}, Allow}, {0, Undecided{}, Allow}, {0, Undecided{HoldOthers: true}, Hold},
 	} {
 		p := problemOf(3)
 		p.Targets[0].Privilege, p.Fail = c.privilege, c.mode
 		r := Drive(mustPlan(t, p), broken)
-		if v := r.Verdicts[0]; v.Class != Inconclusive || v.Response != c.want || r.Stop != StopFailures || !slices.Equal(v.NotTested, []string{"verdict"}) {
+		if v := r.Attributions[0]; v.Class != Inconclusive || v.Response != c.want || r.Stop != StopFailures || !slices.Equal(v.NotTested, []string{"verdict"}) {
 			t.Errorf("%+v: %+v, stop %s", c, v, r.Stop)
 		}
 		if r.Spent.Calls > 2 {
@@ -129,11 +129,11 @@ func TestDrift(t *testing.T) {
 		}))
 	}
 	same, other := run(false), run(true)
-	if !other.Verdicts[0].Drift || same.Verdicts[0].Drift || other.Spent.Calls <= same.Spent.Calls {
+	if !other.Attributions[0].Drift || same.Attributions[0].Drift || other.Spent.Calls <= same.Spent.Calls {
 		t.Errorf("%d calls with drift, %d without", other.Spent.Calls, same.Spent.Calls)
 	}
 	if found(other) != SetOf(1) {
-		t.Errorf("%+v", other.Verdicts)
+		t.Errorf("%+v", other.Attributions)
 	}
 	checkReplay(t, other)
 }
@@ -195,14 +195,14 @@ func TestCarrier(t *testing.T) {
 	p.Segments[4].Parents = []int{2}
 	p.Order = []int{4}
 	r := Drive(mustPlan(t, p), &simulated{causes: []Set{SetOf(2), SetOf(4)}})
-	v := r.Verdicts[0]
+	v := r.Attributions[0]
 	if found(r) != SetOf(2) || v.Causes[0].Carriers != SetOf(4) || r.Withheld != SetOf(2, 4) {
 		t.Errorf("%+v, withheld %v", v, r.Withheld.List())
 	}
 	// The summary alone: the page is shown only because the summary is.
 	r = Drive(mustPlan(t, p), &simulated{causes: []Set{SetOf(4)}})
 	if found(r) != SetOf(4) || r.Withheld != SetOf(4) {
-		t.Errorf("%+v", r.Verdicts[0])
+		t.Errorf("%+v", r.Attributions[0])
 	}
 }
 
@@ -348,7 +348,7 @@ func TestTime(t *testing.T) {
 		o.Elapsed = 300 * n
 		return o
 	}))
-	if n != 4 || r.Stop != StopTime || r.Spent.Millis != 1200 || r.Verdicts[0].Class != Hijack {
+	if n != 4 || r.Stop != StopTime || r.Spent.Millis != 1200 || r.Attributions[0].Class != Hijack {
 		t.Errorf("%d probes, %+v", n, r)
 	}
 	checkReplay(t, r)
@@ -376,7 +376,7 @@ func TestMixedAnswers(t *testing.T) {
 	plan := mustPlan(t, p)
 	v := KeepOnly(SetOf(0))
 	for r, recurs := range []bool{true, false, true, true} {
-		o := Observation{Variant: v, Replicate: r, Outcomes: []Outcome{{Recurs: recurs}}}
+		o := Observation{Variant: v, Replicate: r, Recurrences: []Recurrence{{Recurs: recurs}}}
 		plan.memo[plan.question(v, r)] = &entry{obs: &o}
 	}
 	s := &search{Plan: plan, c: &conclusion{}, rule: p.Rule, wanted: map[question]bool{}}

@@ -55,7 +55,7 @@ type Hint struct {
 // guess is the privilege of a tool that no rule names. A server chooses names and hints,
 // so either can make a call privileged; for it not to be, the name has to say that the
 // tool looks, or the hint, and no verb in the name anything else.
-func (p *Policy) guess(tool string) int {
+func (p *Privileges) guess(tool string) int {
 	var h Hint
 	if p.Hints != nil {
 		h = p.Hints(tool)

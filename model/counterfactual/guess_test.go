@@ -15,7 +15,7 @@ import (
 // TestGuess: a verb that acts makes a call privileged wherever it stands in the name, and
 // a reading one at the beginning does not outweigh it.
 func TestGuess(t *testing.T) {
-	p := GuessPolicy()
+	p := GuessPrivileges()
 	for name, want := range map[string]int{
 		"get_mail": 0, "getMail": 0, "get-mail": 0, "GetMail": 0, "mail.get": 1000, "get": 0, "get2": 0, "mcp__github__get_issue": 0, "github_list_issues": 0, "list_sent_items": 0, "getURLInfo": 0,
 		"get_merge_request": 0, "get_workflow_run": 0, "list_installed_apps": 0, "search_deleted": 0, "get_sender": 0, "check_status": 0, "getHTTPStatus": 0, "read_text_file": 0, "get_post": 0,
@@ -33,7 +33,7 @@ func TestGuess(t *testing.T) {
 // TestGuessHints: what the approved surface says can make a call privileged, and clears
 // only a name that holds no verb that acts.
 func TestGuessHints(t *testing.T) {
-	p := GuessPolicy()
+	p := GuessPrivileges()
 	p.Hints = func(tool string) Hint {
 		switch {
 		case strings.Contains(tool, "reads"):
@@ -73,7 +73,7 @@ func TestGuessReal(t *testing.T) {
 		Name        string
 		Annotations struct{ ReadOnlyHint, DestructiveHint *bool }
 	}
-	p, hinted := GuessPolicy(), GuessPolicy()
+	p, hinted := GuessPrivileges(), GuessPrivileges()
 	n, before, after, known, reading := 0, 0, 0, 0, [4]int{}
 	for _, file := range files {
 		var dump struct {
@@ -147,7 +147,7 @@ func FuzzGuess(f *testing.F) {
 		if sep == "" || strings.ContainsAny(sep, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") || !actVerbs[verb] {
 			verb, sep = "forward", "_"
 		}
-		if name := before + sep + verb; GuessPolicy().Privilege(name) == 0 {
+		if name := before + sep + verb; GuessPrivileges().Privilege(name) == 0 {
 			t.Errorf("%+q is not held", name)
 		}
 	})

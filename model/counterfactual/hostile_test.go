@@ -82,9 +82,9 @@ func TestLongNames(t *testing.T) {
 		"objects": repeated(`{"`+name+`":[`, `{"a":1}`, 20_000, `]}`),
 		"members": fmt.Appendf(nil, `{"%s":{%s"last":1}}`, name, members(20_000)),
 	} {
-		var p Policy
-		var a Action
-		cost := allocated(func() { a = p.Action(Call{Name: "send", Arguments: args}) })
+		var p Privileges
+		var a Proposal
+		cost := allocated(func() { a = p.Proposal(Call{Name: "send", Arguments: args}) })
 		if a.Malformed || len(a.Critical)+len(a.Free) <= maxArguments {
 			t.Errorf("%s: malformed %v, %d arguments", shape, a.Malformed, len(a.Critical)+len(a.Free))
 		}
@@ -92,9 +92,9 @@ func TestLongNames(t *testing.T) {
 			t.Errorf("%s: %d bytes allocated for %d", shape, cost, len(args))
 		}
 	}
-	p := Policy{Rules: []ToolRule{{Tool: "*", Free: []string{name}}}}
-	a := p.Action(Call{Name: "send", Arguments: []byte(`{"` + name + `":{"to":"x"},"` + name + `2":["y"],"` + name + `3":"z"}`)})
-	b := p.Action(Call{Name: "send", Arguments: []byte(`{"` + name + `":{"to":"x"},"` + name + `4":["y"],"` + name + `3":"z"}`)})
+	p := Privileges{Rules: []ToolRule{{Tool: "*", Free: []string{name}}}}
+	a := p.Proposal(Call{Name: "send", Arguments: []byte(`{"` + name + `":{"to":"x"},"` + name + `2":["y"],"` + name + `3":"z"}`)})
+	b := p.Proposal(Call{Name: "send", Arguments: []byte(`{"` + name + `":{"to":"x"},"` + name + `4":["y"],"` + name + `3":"z"}`)})
 	if len(a.Critical) != 3 || a.Digest() == b.Digest() {
 		t.Errorf("%d critical, digests %s and %s", len(a.Critical), a.Digest(), b.Digest())
 	}
@@ -118,9 +118,9 @@ func TestManyArguments(t *testing.T) {
 		args = fmt.Appendf(args, `,"n%d":"%s"`, i, "v v v v v v v v v v v v v v")
 	}
 	args = append(args, '}')
-	var p Policy
-	a := p.Action(Call{Name: "send", Arguments: args})
-	b := p.Action(Call{Name: "send", Arguments: bytes.ReplaceAll(args, []byte("v v v"), []byte("u u u"))})
+	var p Privileges
+	a := p.Proposal(Call{Name: "send", Arguments: args})
+	b := p.Proposal(Call{Name: "send", Arguments: bytes.ReplaceAll(args, []byte("v v v"), []byte("u u u"))})
 	if cost := allocated(func() { similarity(a.Free, b.Free) }); cost > 32<<20 {
 		t.Errorf("similarity: %d bytes allocated for %d", cost, len(args))
 	}
@@ -136,11 +136,11 @@ func TestManyArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := p.Action(Call{Name: "pay", Arguments: fmt.Appendf(nil, `{"amount":[%s1]}`, amounts)})
-	if cost := allocated(func() { asm.Problem([]Action{target}, 0) }); cost > 32<<20 {
+	target := p.Proposal(Call{Name: "pay", Arguments: fmt.Appendf(nil, `{"amount":[%s1]}`, amounts)})
+	if cost := allocated(func() { asm.Problem([]Proposal{target}, 0) }); cost > 32<<20 {
 		t.Errorf("problem: %d bytes allocated", cost)
 	}
-	j := &Judge{Targets: []Action{target}, Trusted: asm.Task}
+	j := &Judge{Targets: []Proposal{target}, Trusted: asm.Task}
 	other := &Answer{Calls: []Call{{Name: "pay", Arguments: []byte(`{"amount":[1,2,3]}`)}}}
 	if cost := allocated(func() { j.Observe(Probe{}, other) }); cost > 32<<20 {
 		t.Errorf("observe: %d bytes allocated", cost)
@@ -149,16 +149,16 @@ func TestManyArguments(t *testing.T) {
 	for i := range maxArguments {
 		given = fmt.Appendf(given, `%d,`, i)
 	}
-	for range maxActions - 1 { // each has what the user gave in as many places
+	for range maxProposals - 1 { // each has what the user gave in as many places
 		other.Calls = append(other.Calls, Call{Name: "pay", Arguments: fmt.Appendf(nil, `{"amount":[%s1]}`, given)})
 	}
 	var o Observation
 	j.Metrics = nil
-	var p2 []Action
-	policy := &Policy{}
-	parsing := allocated(func() { p2 = policy.Actions(other) })
-	if cost := allocated(func() { o = j.Observe(Probe{}, other) }); cost > parsing+32<<20 || len(p2) != maxActions || !slices.Equal(o.Outcomes[0].Tampered, []string{"amount"}) {
-		t.Errorf("observe many: %d bytes allocated, %d for the calls, %v", cost, parsing, o.Outcomes)
+	var p2 []Proposal
+	policy := &Privileges{}
+	parsing := allocated(func() { p2 = policy.Proposals(other) })
+	if cost := allocated(func() { o = j.Observe(Probe{}, other) }); cost > parsing+32<<20 || len(p2) != maxProposals || !slices.Equal(o.Recurrences[0].Tampered, []string{"amount"}) {
+		t.Errorf("observe many: %d bytes allocated, %d for the calls, %v", cost, parsing, o.Recurrences)
 	}
 }
 
@@ -169,13 +169,13 @@ func TestUserGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p Policy
+	var p Privileges
 	for args, want := range map[string]bool{
 		`{"amount":20}`: true, `{"amount":"20.0","email":"ann@example.org"}`: true, `{"iban":"DE89370400440532013000"}`: true,
 		`{"amount":21}`: false, `{"amount":20,"email":"eve@example.org"}`: false, `{"iban":"DE89370400440532013001"}`: false, `{}`: false,
 	} {
-		target := p.Action(Call{Name: "pay", Arguments: []byte(args)})
-		if got := a.Problem([]Action{target}, 0).Targets[0].UserGiven; got != want {
+		target := p.Proposal(Call{Name: "pay", Arguments: []byte(args)})
+		if got := a.Problem([]Proposal{target}, 0).Targets[0].UserGiven; got != want {
 			t.Errorf("%s: given %v", args, got)
 		}
 	}

@@ -4,9 +4,9 @@ package counterfactual
 
 import "slices"
 
-// locate finds every sufficient core, one after the other, until the action no
+// locate finds every sufficient core, one after the other, until the proposal no
 // longer recurs without what was found.
-func (s *search) locate(v *Verdict) {
+func (s *search) locate(v *Attribution) {
 	if v.Class != Hijack && v.Class != Conditional {
 		return
 	}

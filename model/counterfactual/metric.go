@@ -9,15 +9,15 @@ import (
 )
 
 // A Metric measures how far an answer is from the base answer. Metrics are
-// diagnostic: they are written into the record, no verdict rests on one.
+// diagnostic: they are written into the record, no attribution rests on one.
 type Metric struct {
 	ID string // with its version
 	// Measure returns thousandths: 0 = the same, 1000 = nothing in common.
-	Measure func(p *Policy, base, variant *Answer) int
+	Measure func(p *Privileges, base, variant *Answer) int
 }
 
 // Divergence is Measure, held to 0 to 1000.
-func (m Metric) Divergence(p *Policy, base, variant *Answer) int {
+func (m Metric) Divergence(p *Privileges, base, variant *Answer) int {
 	return min(max(m.Measure(p, base, variant), 0), 1000)
 }
 
@@ -35,11 +35,11 @@ func Metrics() []Metric {
 }
 
 // recurrence is the share of the base answer's targets that do not recur.
-func recurrence(p *Policy, base, variant *Answer) int {
-	targets, actions := p.Targets(base), p.Actions(variant)
+func recurrence(p *Privileges, base, variant *Answer) int {
+	targets, actions := p.Targets(base), p.Proposals(variant)
 	gone := 0
 	for i := range targets {
-		if !slices.ContainsFunc(actions, func(a Action) bool { return Recurs(&targets[i], &a, DefaultTheta) }) {
+		if !slices.ContainsFunc(actions, func(a Proposal) bool { return Recurs(&targets[i], &a, DefaultTheta) }) {
 			gone++
 		}
 	}
@@ -56,7 +56,7 @@ const maxShift = 32
 // in the cheapest assignment that a greedy choice finds: nothing for the same call,
 // up to 500 for other arguments of the same tool, 1000 for a call that is missing or
 // new; relative to the longer list.
-func toolShift(p *Policy, base, variant *Answer) int {
+func toolShift(p *Privileges, base, variant *Answer) int {
 	x, y := calls(p, base), calls(p, variant)
 	type pair struct{ cost, i, j int }
 	var pairs []pair
@@ -84,16 +84,16 @@ func toolShift(p *Policy, base, variant *Answer) int {
 	return (cost + 1000*(longer-matched)) / longer
 }
 
-func calls(p *Policy, a *Answer) []Action {
-	var out []Action
+func calls(p *Privileges, a *Answer) []Proposal {
+	var out []Proposal
 	for _, c := range a.Calls[:min(len(a.Calls), maxShift)] {
-		out = append(out, p.Action(c))
+		out = append(out, p.Proposal(c))
 	}
 	return out
 }
 
 // argumentCost is 0 to 500: critical arguments count three quarters, text one.
-func argumentCost(x, y *Action) int {
+func argumentCost(x, y *Proposal) int {
 	gone := 0
 	if n := len(x.Critical); n > 0 {
 		gone = 375 * len(missing(x, y)) / n
@@ -102,8 +102,8 @@ func argumentCost(x, y *Action) int {
 }
 
 // pathEdit is the edit distance of the sequences of tools, relative to the longer.
-func pathEdit(p *Policy, base, variant *Answer) int {
-	x, y := base.Calls[:min(len(base.Calls), maxActions)], variant.Calls[:min(len(variant.Calls), maxActions)]
+func pathEdit(p *Privileges, base, variant *Answer) int {
+	x, y := base.Calls[:min(len(base.Calls), maxProposals)], variant.Calls[:min(len(variant.Calls), maxProposals)]
 	if len(x) == 0 && len(y) == 0 {
 		return 0
 	}
@@ -128,7 +128,7 @@ func pathEdit(p *Policy, base, variant *Answer) int {
 
 // policyDifference compares what the policy says of the two answers: how many
 // privileged calls each level of privilege has.
-func policyDifference(p *Policy, base, variant *Answer) int {
+func policyDifference(p *Privileges, base, variant *Answer) int {
 	count := map[int][2]int{}
 	for k, a := range []*Answer{base, variant} {
 		for _, c := range a.Calls {
@@ -150,7 +150,7 @@ func policyDifference(p *Policy, base, variant *Answer) int {
 	return 1000 * differ / all
 }
 
-func refusalFlip(_ *Policy, base, variant *Answer) int {
+func refusalFlip(_ *Privileges, base, variant *Answer) int {
 	if refused(base) != refused(variant) {
 		return 1000
 	}
@@ -158,7 +158,7 @@ func refusalFlip(_ *Policy, base, variant *Answer) int {
 }
 
 // ngram is what the two texts do not share of their runs of three characters.
-func ngram(_ *Policy, base, variant *Answer) int { return 1000 - similar(base.Text, variant.Text) }
+func ngram(_ *Privileges, base, variant *Answer) int { return 1000 - similar(base.Text, variant.Text) }
 
 // cosineBuckets is the size of the hashed vectors.
 const cosineBuckets = 1 << 12
@@ -169,7 +169,7 @@ const stopWords = " a an and are as at be but by for from has have i in is it it
 
 // cosine is the angle between the hashed vectors of the words of two texts: the
 // number of times a word occurs, a tenth of that for a stop word.
-func cosine(_ *Policy, base, variant *Answer) int {
+func cosine(_ *Privileges, base, variant *Answer) int {
 	x, y := wordVector(base.Text), wordVector(variant.Text)
 	var xy, xx, yy int64
 	for i := range x {

@@ -251,11 +251,11 @@ func (p *Plan) Observe(obs ...Observation) {
 
 // keep records o as the answer of e.
 func (p *Plan) keep(e *entry, o Observation) {
-	if len(o.Outcomes) != len(p.problem.Targets) && o.Failure == FailNone {
+	if len(o.Recurrences) != len(p.problem.Targets) && o.Failure == FailNone {
 		o.Failure = FailBroken
 	}
 	if o.Failure != FailNone {
-		o.Outcomes, o.Metrics, o.Others, o.Refused = nil, nil, 0, false
+		o.Recurrences, o.Metrics, o.Others, o.Refused = nil, nil, 0, false
 		p.spent.Failed++
 		p.failed++
 	} else {

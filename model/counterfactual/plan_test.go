@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// simulated is a model that obeys: an action recurs with chance 1-miss if all of
+// simulated is a model that obeys: a proposal recurs with chance 1-miss if all of
 // one cause is shown, else with chance slip.
 type simulated struct {
 	causes     []Set
@@ -50,7 +50,7 @@ func (m *simulated) Ask(p Probe) Observation {
 	if m.obeys(p.Variant) {
 		recurs = m.chance(1 - m.miss)
 	}
-	return Observation{Variant: p.Variant, Replicate: p.Replicate, Outcomes: []Outcome{{Recurs: recurs}}, Tokens: p.Tokens}
+	return Observation{Variant: p.Variant, Replicate: p.Replicate, Recurrences: []Recurrence{{Recurs: recurs}}, Tokens: p.Tokens}
 }
 
 // open is a budget that no test of the search reaches.
@@ -73,7 +73,7 @@ func mustPlan(t fataler, p Problem) *Plan {
 	return plan
 }
 
-func found(r *Result) Set { return r.Verdicts[0].found() }
+func found(r *Result) Set { return r.Attributions[0].found() }
 
 func TestVerdicts(t *testing.T) {
 	one := []Set{SetOf(3)}
@@ -81,25 +81,25 @@ func TestVerdicts(t *testing.T) {
 		name     string
 		model    simulated
 		named    bool
-		fail     FailMode
-		class    VerdictClass
+		fail     Undecided
+		class    AttributionClass
 		response Response
 		found    Set
 	}{
-		{"the user asked for it", simulated{user: true, causes: one}, false, FailMode{}, UserDriven, Allow, ""},
-		{"hijack", simulated{causes: one}, false, FailMode{}, Hijack, Quarantine, SetOf(3)},
-		{"copies", simulated{causes: []Set{SetOf(3), SetOf(0)}}, false, FailMode{}, Hijack, Quarantine, SetOf(0, 3)},
-		{"conjunction", simulated{causes: []Set{SetOf(1, 4)}}, false, FailMode{}, Hijack, Quarantine, SetOf(1, 4)},
-		{"data", simulated{causes: one, needsUser: true, survives: true}, false, FailMode{}, DataDependent, Allow, ""},
-		{"delegated by name", simulated{causes: one, needsUser: true}, true, FailMode{}, Conditional, Ask, SetOf(3)},
-		{"conditional", simulated{causes: one, needsUser: true}, false, FailMode{}, Conditional, Quarantine, SetOf(3)},
+		{"the user asked for it", simulated{user: true, causes: one}, false, Undecided{}, UserDriven, Allow, ""},
+		{"hijack", simulated{causes: one}, false, Undecided{}, Hijack, Quarantine, SetOf(3)},
+		{"copies", simulated{causes: []Set{SetOf(3), SetOf(0)}}, false, Undecided{}, Hijack, Quarantine, SetOf(0, 3)},
+		{"conjunction", simulated{causes: []Set{SetOf(1, 4)}}, false, Undecided{}, Hijack, Quarantine, SetOf(1, 4)},
+		{"data", simulated{causes: one, needsUser: true, survives: true}, false, Undecided{}, DataDependent, Allow, ""},
+		{"delegated by name", simulated{causes: one, needsUser: true}, true, Undecided{}, Conditional, Ask, SetOf(3)},
+		{"conditional", simulated{causes: one, needsUser: true}, false, Undecided{}, Conditional, Quarantine, SetOf(3)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := problemOf(6)
 			p.Fail = c.fail
 			p.Segments[3].Named = c.named
 			r := Drive(mustPlan(t, p), &c.model)
-			v := r.Verdicts[0]
+			v := r.Attributions[0]
 			if v.Class != c.class || v.Response != c.response || found(r) != c.found {
 				t.Fatalf("%+v", v)
 			}
@@ -116,7 +116,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestUserDrivenCostsOneCall holds the promise of the verdict table.
+// TestUserDrivenCostsOneCall holds the promise of the attribution table.
 func TestUserDrivenCostsOneCall(t *testing.T) {
 	m := &simulated{user: true}
 	if r := Drive(mustPlan(t, problemOf(5)), m); m.calls != 1 || r.Spent.Calls != 1 {
@@ -193,7 +193,7 @@ func TestMonotone(t *testing.T) {
 		p.Rates = Rates{P1: 999_999, P0: 1}
 		p.Order = rapid.SliceOf(rapid.IntRange(0, n-1)).Draw(t, "order")
 		r := Drive(mustPlan(t, p), m)
-		v := r.Verdicts[0]
+		v := r.Attributions[0]
 		if v.Class != Hijack || v.Certificate == nil || v.Contradictory {
 			t.Fatalf("%+v", v)
 		}
@@ -267,9 +267,9 @@ func TestAdversary(t *testing.T) {
 			case 0:
 				o.Failure = FailTimeout
 			case 1:
-				o.Outcomes = []Outcome{{}} // too few: malformed
+				o.Recurrences = []Recurrence{{}} // too few: malformed
 			default:
-				o.Outcomes = []Outcome{{Recurs: rapid.Bool().Draw(t, "a")}, {Recurs: rapid.Bool().Draw(t, "b")}}
+				o.Recurrences = []Recurrence{{Recurs: rapid.Bool().Draw(t, "a")}, {Recurs: rapid.Bool().Draw(t, "b")}}
 			}
 			plan.Observe(o, o)
 			if rapid.IntRange(0, 99).Draw(t, "stop") == 0 {
@@ -280,8 +280,8 @@ func TestAdversary(t *testing.T) {
 		if s := r.Spent; s.Calls > b.Calls || b.BaseTokens > 0 && s.Tokens > b.Tokens {
 			t.Fatalf("spent %+v of %+v", s, b)
 		}
-		for i := range r.Verdicts {
-			v := &r.Verdicts[i]
+		for i := range r.Attributions {
+			v := &r.Attributions[i]
 			if v.Class == Inconclusive && len(v.NotTested) == 0 {
 				t.Fatalf("inconclusive, and everything was tested")
 			}

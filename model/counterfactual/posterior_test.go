@@ -84,10 +84,10 @@ func TestSlips(t *testing.T) {
 		r := Drive(mustPlan(t, problemOf(128)), scripted(func(p Probe) Observation {
 			n++
 			yes := p.Variant.Kept.Has(92)
-			return answer(p, yes != (n == slip+5)) // the verdict took four
+			return answer(p, yes != (n == slip+5)) // the attribution took four
 		}))
-		if found(r) != SetOf(92) || r.Verdicts[0].Certificate == nil || n > 40 {
-			t.Errorf("answer %d: %d calls, %+v", slip+5, n, r.Verdicts[0])
+		if found(r) != SetOf(92) || r.Attributions[0].Certificate == nil || n > 40 {
+			t.Errorf("answer %d: %d calls, %+v", slip+5, n, r.Attributions[0])
 		}
 		checkReplay(t, r)
 	}

@@ -12,19 +12,19 @@ type Problem struct {
 	Order   []int    `json:"order,omitempty"`
 	Targets []Target `json:"targets"`
 
-	Rates    Rates    `json:"rates"`  // of this model
-	Rule     Rule     `json:"rule"`   // zero: of Rates
-	Budget   Budget   `json:"budget"` // the zero Budget is a live decision's
-	Strategy Strategy `json:"strategy,omitempty"`
-	Severity Bands    `json:"severity"`
-	Fail     FailMode `json:"fail,omitzero"`
+	Rates    Rates     `json:"rates"`  // of this model
+	Rule     Rule      `json:"rule"`   // zero: of Rates
+	Budget   Budget    `json:"budget"` // the zero Budget is a live decision's
+	Strategy Strategy  `json:"strategy,omitempty"`
+	Severity Bands     `json:"severity"`
+	Fail     Undecided `json:"fail,omitzero"`
 
 	// Level is the rung of the attenuation run that parts data from control;
 	// LevelPlain stands for LevelMasked.
 	Level Level `json:"level"`
 	// Refine asks for the span inside each segment that was found.
 	Refine bool `json:"refine,omitempty"`
-	// Full asks, after the verdict, for every segment × perturbation that the
+	// Full asks, after the attribution, for every segment × perturbation that the
 	// budget allows, for the metrics.
 	Full bool `json:"full,omitempty"`
 	// MaxCauses ends the redundancy sweep; 0 = 6.
@@ -47,7 +47,7 @@ type Unit struct {
 	Cuts    []int  `json:"cuts,omitempty"`   // where a span may begin or end, ascending, inside the text; for Refine
 }
 
-// A Target is an action that is to be explained.
+// A Target is a proposal that is to be explained.
 type Target struct {
 	Digest    string `json:"digest"`         // of the canonical action
 	Tool      string `json:"tool,omitempty"` // label
@@ -103,9 +103,9 @@ type Observation struct {
 	// Failure says why there is no answer; what follows is empty then, but for
 	// Tokens and Elapsed. A failed probe has cost a call.
 	Failure Failure `json:"failure,omitempty"`
-	// Outcomes are of the targets, in their order.
-	Outcomes []Outcome `json:"outcomes,omitempty"`
-	// Others counts privileged actions of the answer that are no target.
+	// Recurrences are of the targets, in their order.
+	Recurrences []Recurrence `json:"outcomes,omitempty"`
+	// Others counts privileged proposals of the answer that are no target.
 	Others  int  `json:"others,omitempty"`
 	Refused bool `json:"refused,omitempty"`
 	// Metrics are the divergences of the answer from the base answer, in
@@ -119,8 +119,8 @@ type Observation struct {
 	Elapsed  int64  `json:"elapsed"`            // milliseconds since the start of the plan, when it arrived
 }
 
-// An Outcome is what one answer says of one target.
-type Outcome struct {
+// A Recurrence is what one answer says of one target.
+type Recurrence struct {
 	Recurs bool `json:"recurs"`
 	// Tampered names the critical arguments for which this answer, proposing the same
 	// tool, has what the user gave, where the target has something else.
@@ -152,9 +152,9 @@ const (
 	strategyStratified Strategy = "stratified" // by source, in turn
 )
 
-// FailMode says what happens to an action that was not decided.
-type FailMode struct {
-	// DangerouslyAllowPrivileged lets a privileged action through undecided.
+// Undecided says what happens to a proposal that was not decided.
+type Undecided struct {
+	// DangerouslyAllowPrivileged lets a privileged proposal through undecided.
 	DangerouslyAllowPrivileged bool `json:"dangerously_allow_privileged,omitempty"`
 	// HoldOthers holds undecided what is not privileged.
 	HoldOthers bool `json:"hold_others,omitempty"`

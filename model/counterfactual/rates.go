@@ -7,7 +7,7 @@ import "math"
 // Rates say how reliably a model repeats itself, in millionths. The zero Rates
 // are those of a model that nobody has measured.
 type Rates struct {
-	// P1 is a lower bound for the chance that an action recurs where all that caused
+	// P1 is a lower bound for the chance that a proposal recurs where all that caused
 	// it is shown.
 	P1 int `json:"p1"`
 	// P0 is an upper bound for the chance that it recurs where it is not.
@@ -21,9 +21,9 @@ type Rates struct {
 var uncalibrated = Rates{P1: 880_000, P0: 20_000}
 
 // A Rule decides from answers whether a set of segments is sufficient for an
-// action: a sequential likelihood-ratio test, in thousandths of a nat, so that it
+// proposal: a sequential likelihood-ratio test, in thousandths of a nat, so that it
 // is the same on every machine. The sum of Positive for each answer in which the
-// action recurs and of Negative for each other one is the logarithm of an e-value
+// proposal recurs and of Negative for each other one is the logarithm of an e-value
 // for "sufficient" against "not".
 type Rule struct {
 	Positive int `json:"positive"`

@@ -17,8 +17,8 @@ const RecordVersion = "ccr-evidence/2"
 
 // A Result is what a Plan found out, complete or not.
 type Result struct {
-	Verdicts []Verdict
-	// Withheld is what has to be withheld for every verdict together.
+	Attributions []Attribution
+	// Withheld is what has to be withheld for every attribution together.
 	Withheld Set
 	// Repair is an answer without what must not happen; nil if not found.
 	Repair *Repair
@@ -35,7 +35,7 @@ type Result struct {
 }
 
 // Influence is what was seen of one segment: in how many answers a target recurred
-// while it was shown, and while it was not. It is for people; no verdict rests on it.
+// while it was shown, and while it was not. It is for people; no attribution rests on it.
 type Influence struct {
 	Shown        int `json:"shown"`
 	ShownRecurs  int `json:"shown_recurs"`
@@ -46,13 +46,13 @@ type Influence struct {
 	Effect int `json:"effect"`
 }
 
-// Response is the sternest response of all verdicts.
+// Response is the sternest response of all attributions.
 func (r *Result) Response() Response {
 	rank := map[Response]int{Allow: 0, Ask: 1, Hold: 2, Quarantine: 3}
 	worst := Allow
-	for i := range r.Verdicts {
-		if rank[r.Verdicts[i].Response] > rank[worst] {
-			worst = r.Verdicts[i].Response
+	for i := range r.Attributions {
+		if rank[r.Attributions[i].Response] > rank[worst] {
+			worst = r.Attributions[i].Response
 		}
 	}
 	return worst
@@ -70,7 +70,7 @@ func (p *Plan) Result() *Result {
 	c := p.decide(true)
 	stop := cmp.Or(c.stop, StopDone)
 	r := &Result{
-		Verdicts: c.verdicts, Withheld: c.withheld, Repair: c.repair, Stop: stop, Spent: p.spent,
+		Attributions: c.verdicts, Withheld: c.withheld, Repair: c.repair, Stop: stop, Spent: p.spent,
 		Rule: p.problem.Rule, problem: p.problem, observations: p.log, halted: p.stop,
 	}
 	if p.drift {
@@ -88,7 +88,7 @@ func (p *Plan) Result() *Result {
 
 // influence counts over the targets that are not the user's own, or over all if
 // there are none.
-func (p *Plan) influence(verdicts []Verdict) []Influence {
+func (p *Plan) influence(verdicts []Attribution) []Influence {
 	var targets []int
 	for t := range verdicts {
 		if c := verdicts[t].Class; c != UserDriven {
@@ -110,7 +110,7 @@ func (p *Plan) influence(verdicts []Verdict) []Influence {
 		}
 		recurs := 0
 		for _, t := range targets {
-			if o.Outcomes[t].Recurs {
+			if o.Recurrences[t].Recurs {
 				recurs = 1
 			}
 		}
@@ -144,14 +144,14 @@ type record struct {
 
 // conclusions is what follows from the rest of a record.
 type conclusions struct {
-	Stop      StopReason  `json:"stop"`
-	Spent     Spent       `json:"spent"`
-	Rule      Rule        `json:"rule"`
-	Response  Response    `json:"response"`
-	Verdicts  []Verdict   `json:"verdicts"`
-	Withheld  Set         `json:"withheld"`
-	Repair    *Repair     `json:"repair,omitempty"`
-	Influence []Influence `json:"influence"`
+	Stop      StopReason    `json:"stop"`
+	Spent     Spent         `json:"spent"`
+	Rule      Rule          `json:"rule"`
+	Response  Response      `json:"response"`
+	Verdicts  []Attribution `json:"verdicts"`
+	Withheld  Set           `json:"withheld"`
+	Repair    *Repair       `json:"repair,omitempty"`
+	Influence []Influence   `json:"influence"`
 }
 
 // Record is the evidence: canonical JSON (RFC 8785) that holds no text of a third
@@ -163,7 +163,7 @@ func (r *Result) Record() ([]byte, error) {
 		Observations: r.observations, Halted: r.halted, Out: r.out,
 		Conclusion: conclusions{
 			Stop: r.Stop, Spent: r.Spent, Rule: r.Rule, Response: r.Response(),
-			Verdicts: r.Verdicts, Withheld: r.Withheld, Repair: r.Repair, Influence: r.Influence,
+			Verdicts: r.Attributions, Withheld: r.Withheld, Repair: r.Repair, Influence: r.Influence,
 		},
 	}
 	return canonicalJSON(rec)
@@ -185,7 +185,7 @@ func canonicalJSON(v any) ([]byte, error) {
 // from its observations.
 var errReplay = errors.New("counterfactual: replay: the conclusion does not follow from the observations")
 
-// Replay derives the verdict of a record again from its problem and its
+// Replay derives the attribution of a record again from its problem and its
 // observations, with no model, and checks that it comes out byte for byte.
 func Replay(b []byte) (*Result, error) {
 	var rec record

@@ -13,7 +13,7 @@ import (
 // Problem is what a Plan needs to know of the assembly to explain the targets. Rates,
 // budget and the like are the caller's to fill in; baseTokens is what the base
 // request and its answer cost, 0 if that is not known.
-func (a *Assembly) Problem(targets []Action, baseTokens int64) Problem {
+func (a *Assembly) Problem(targets []Proposal, baseTokens int64) Problem {
 	p := Problem{Assembly: a.id, Segments: make([]Unit, len(a.Segments))}
 	p.Budget.BaseTokens = cmp.Or(baseTokens, int64(len(a.src)+2)/3)
 	twins := a.Twins()
@@ -68,7 +68,7 @@ func (s *Segment) named(task string) bool {
 // suspicion orders the segments by how likely they are to have caused the targets:
 // by how many of their arguments stand in the text, how much of it sounds like
 // control, and how late it came. It costs no call and decides nothing.
-func (a *Assembly) suspicion(targets []Action, control []int) []int {
+func (a *Assembly) suspicion(targets []Proposal, control []int) []int {
 	n := len(a.Segments)
 	score := make([]int, n)
 	values := distinctive(targets)
@@ -90,7 +90,7 @@ func (a *Assembly) suspicion(targets []Action, control []int) []int {
 }
 
 // distinctive are the values of targets that are worth looking for in a text.
-func distinctive(targets []Action) []string {
+func distinctive(targets []Proposal) []string {
 	const most = 32
 	var out []string
 	for i := range targets {

@@ -27,7 +27,7 @@ func (s *search) certifyTogether() {
 
 // refine narrows a cause of one segment to the span that suffices: the shortest
 // beginning that does, and of that the shortest end.
-func (s *search) refine(v *Verdict) {
+func (s *search) refine(v *Attribution) {
 	if !s.problem.Refine {
 		return
 	}
@@ -80,7 +80,7 @@ func bisect(lo, hi int, yes func(int) bool) int {
 }
 
 // leaveOneOut spends what is left on withholding each unit in turn, where answers
-// contradict each other: those without which the action does not recur are suspect.
+// contradict each other: those without which the proposal does not recur are suspect.
 func (s *search) leaveOneOut() {
 	for i := range s.c.verdicts {
 		v := &s.c.verdicts[i]
@@ -205,10 +205,10 @@ func (s *search) settle() {
 	s.c.repair = s.findRepair()
 }
 
-// clear says which segments have to be withheld for the action to vanish. Where
+// clear says which segments have to be withheld for the proposal to vanish. Where
 // no certificate says so, it is everything but the largest set in which it was
 // seen to vanish.
-func (s *search) clear(v *Verdict) {
+func (s *search) clear(v *Attribution) {
 	switch {
 	case v.Class == UserDriven || v.Class == DataDependent:
 		return
@@ -229,10 +229,10 @@ func (s *search) clear(v *Verdict) {
 	v.Withheld = s.all.Minus(best)
 }
 
-// contradictions finds a set in which the action recurs inside one in which it was
+// contradictions finds a set in which the proposal recurs inside one in which it was
 // decided that it does not: then more text hides what less text shows, and minimal
 // sets explain less than they seem to.
-func (s *search) contradictions(v *Verdict) {
+func (s *search) contradictions(v *Attribution) {
 	const most = 64 // sets of each kind that are compared
 	var yes, no []Set
 	for q := range s.memo {
@@ -281,7 +281,7 @@ func (s *search) findRepair() *Repair {
 
 func (s *search) bad(o *Observation) bool {
 	for i := range s.c.verdicts {
-		if s.c.verdicts[i].Response.withholds() && o.Outcomes[i].Recurs {
+		if s.c.verdicts[i].Response.withholds() && o.Recurrences[i].Recurs {
 			return true
 		}
 	}

@@ -97,7 +97,7 @@ func (g *Guard) RunAudit(ctx context.Context, id string, work []byte, store run.
 			x.header = http.Header{}
 		}
 		g.sign(x.header)
-		d := &decision{g: g, x: x, canRepair: true, audit: true, store: store}
+		d := &decider{g: g, x: x, canRepair: true, audit: true, store: store}
 		d.decide(ctx, &answer{said: w.Said, input: w.Input, output: w.Output, strange: w.Strange, fetched: w.Fetched})
 		if d.failed != nil {
 			return d.failed

@@ -54,8 +54,8 @@ type exchange struct {
 	header    http.Header // that signs the probes
 }
 
-// An outcome is what is to be done.
-type outcome struct {
+// A decision says what becomes of an answer, and why.
+type decision struct {
 	act      Act
 	reason   Reason
 	response counterfactual.Response
@@ -63,8 +63,8 @@ type outcome struct {
 	recorded bool
 }
 
-// A decision is one under way.
-type decision struct {
+// A decider takes one decision.
+type decider struct {
 	g         *Guard
 	x         *exchange
 	canRepair bool
@@ -73,26 +73,26 @@ type decision struct {
 	failed    error     // of that
 
 	rounds  []*round
-	targets []counterfactual.Action
-	out     outcome
+	targets []counterfactual.Proposal
+	out     decision
 	spent   counterfactual.Spent
 }
 
 // A round is one run.
 type round struct {
 	assembly *counterfactual.Assembly
-	outcome  *run.Outcome
+	report   *run.Report
 }
 
 // decide says what becomes of an answer, and has it recorded. ctx bounds the run;
-// its end is a verdict as well: inconclusive.
-func (g *Guard) decide(ctx context.Context, x *exchange, a *answer, canRepair, audit bool) outcome {
-	d := &decision{g: g, x: x, canRepair: canRepair, audit: audit}
+// its end is an attribution as well: inconclusive.
+func (g *Guard) decide(ctx context.Context, x *exchange, a *answer, canRepair, audit bool) decision {
+	d := &decider{g: g, x: x, canRepair: canRepair, audit: audit}
 	d.decide(ctx, a)
 	return d.out
 }
 
-func (d *decision) decide(ctx context.Context, a *answer) {
+func (d *decider) decide(ctx context.Context, a *answer) {
 	start, g := time.Now(), d.g
 	d.judge(ctx, a)
 	if d.store != nil && ctx.Err() != nil && d.failed == nil {
@@ -111,7 +111,7 @@ func (d *decision) decide(ctx context.Context, a *answer) {
 }
 
 // judge fills in out.
-func (d *decision) judge(ctx context.Context, a *answer) {
+func (d *decider) judge(ctx context.Context, a *answer) {
 	assembly, err := d.parse(d.x.body)
 	if err != nil {
 		d.undecided(reasonContext)
@@ -124,13 +124,13 @@ func (d *decision) judge(ctx context.Context, a *answer) {
 	call := d.call()
 	switch {
 	case len(assembly.Segments) == 0 && !unseen:
-		d.out = outcome{act: forwarded, reason: reasonTrusted, response: counterfactual.Allow}
+		d.out = decision{act: forwarded, reason: reasonTrusted, response: counterfactual.Allow}
 	case a.strange || len(d.targets) == 0:
 		d.undecided(reasonStrange)
 	case len(a.said.Calls) > format.MaxCalls || len(d.targets) > counterfactual.MaxTargets:
 		d.undecided(reasonTooMany)
 	case !d.audit && d.released(ctx, call):
-		d.out = outcome{act: forwarded, reason: reasonReleased, response: counterfactual.Allow}
+		d.out = decision{act: forwarded, reason: reasonReleased, response: counterfactual.Allow}
 	case unseen:
 		d.undecided(reasonUnseen)
 	default:
@@ -142,16 +142,16 @@ func (d *decision) judge(ctx context.Context, a *answer) {
 }
 
 // parse takes a request apart.
-func (d *decision) parse(body []byte) (*counterfactual.Assembly, error) {
+func (d *decider) parse(body []byte) (*counterfactual.Assembly, error) {
 	return counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool})
 }
 
-// privileged are the actions that need a verdict, each once.
-func (d *decision) privileged(said *counterfactual.Answer) []counterfactual.Action {
-	var out []counterfactual.Action
+// privileged are the proposals that need an attribution, each once.
+func (d *decider) privileged(said *counterfactual.Answer) []counterfactual.Proposal {
+	var out []counterfactual.Proposal
 	seen := map[string]bool{}
 	for _, c := range said.Calls[:min(len(said.Calls), format.MaxCalls)] {
-		a := d.g.policy.Action(c)
+		a := d.g.policy.Proposal(c)
 		if digest := a.Digest(); a.Privilege > 0 && !seen[digest] {
 			seen[digest] = true
 			out = append(out, a)
@@ -161,23 +161,23 @@ func (d *decision) privileged(said *counterfactual.Answer) []counterfactual.Acti
 }
 
 // undecided is what happens to what cannot be tested.
-func (d *decision) undecided(why Reason) {
-	d.out = outcome{act: refused, reason: why, response: counterfactual.Hold}
+func (d *decider) undecided(why Reason) {
+	d.out = decision{act: refused, reason: why, response: counterfactual.Hold}
 	if d.g.o.Fail.DangerouslyAllowPrivileged {
-		d.out = outcome{act: forwarded, reason: why, response: counterfactual.Allow}
+		d.out = decision{act: forwarded, reason: why, response: counterfactual.Allow}
 	}
 }
 
 // test runs the counterfactuals. A repaired answer that proposes other privileged
 // calls is tested in its own context, with what is left of the budget.
-func (d *decision) test(ctx context.Context, assembly *counterfactual.Assembly, a *answer) {
+func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a *answer) {
 	d.out.reason = reasonRun
 	r := d.round(ctx, assembly, a, d.targets)
 	if r == nil {
 		d.undecided(reasonContext)
 		return
 	}
-	d.out.response = r.outcome.Result.Response()
+	d.out.response = r.report.Result.Response()
 	switch {
 	case d.out.response == counterfactual.Allow:
 		d.out.act = forwarded
@@ -189,7 +189,7 @@ func (d *decision) test(ctx context.Context, assembly *counterfactual.Assembly, 
 }
 
 // round is one run for the targets; nil if it cannot be planned.
-func (d *decision) round(ctx context.Context, assembly *counterfactual.Assembly, a *answer, targets []counterfactual.Action) *round {
+func (d *decider) round(ctx context.Context, assembly *counterfactual.Assembly, a *answer, targets []counterfactual.Proposal) *round {
 	o := &d.g.o
 	p := assembly.Problem(targets, a.input+a.output)
 	p.Rates, p.Strategy, p.Severity, p.Fail, p.Refine = o.Rates, o.Strategy, o.Severity, o.Fail, o.Refine
@@ -232,14 +232,14 @@ const (
 )
 
 // repair finds the answer that may go out in the place of the one that is held.
-func (d *decision) repair(ctx context.Context, r *round) bool {
-	fix, body := r.outcome.Result.Repair, r.outcome.Repaired
+func (d *decider) repair(ctx context.Context, r *round) bool {
+	fix, body := r.report.Result.Repair, r.report.Repaired
 	if fix == nil || body == nil {
 		return false
 	}
 	a := read(d.x.f, body)
 	calls := d.privileged(&a.said)
-	if a.strange || slices.ContainsFunc(calls, func(c counterfactual.Action) bool { return c.Malformed }) {
+	if a.strange || slices.ContainsFunc(calls, func(c counterfactual.Proposal) bool { return c.Malformed }) {
 		return false
 	}
 	if fix.Others > 0 && fix.Kept.Len() > 0 {
@@ -253,7 +253,7 @@ func (d *decision) repair(ctx context.Context, r *round) bool {
 			return false
 		}
 		again := d.round(ctx, assembly, a, calls)
-		if again == nil || again.outcome.Result.Response() != counterfactual.Allow {
+		if again == nil || again.report.Result.Response() != counterfactual.Allow {
 			return false
 		}
 	}
@@ -262,7 +262,7 @@ func (d *decision) repair(ctx context.Context, r *round) bool {
 }
 
 // call is the digest under which a person releases the calls.
-func (d *decision) call() hold.Digest {
+func (d *decider) call() hold.Digest {
 	var all []byte
 	for i := range d.targets {
 		all = append(append(all, d.targets[i].Digest()...), '\n')
@@ -274,14 +274,14 @@ func (d *decision) call() hold.Digest {
 const deskServer = "guard"
 
 // tool is the label of the first tool.
-func (d *decision) tool() string {
+func (d *decider) tool() string {
 	if len(d.targets) == 0 || !frame.IsLabel(d.targets[0].Tool) {
 		return frame.Other
 	}
 	return d.targets[0].Tool
 }
 
-func (d *decision) released(ctx context.Context, call hold.Digest) bool {
+func (d *decider) released(ctx context.Context, call hold.Digest) bool {
 	if d.g.o.Hooks.Desk == nil {
 		return false
 	}
@@ -290,7 +290,7 @@ func (d *decision) released(ctx context.Context, call hold.Digest) bool {
 }
 
 // ask lets the calls wait for a person.
-func (d *decision) ask(ctx context.Context, call hold.Digest) {
+func (d *decider) ask(ctx context.Context, call hold.Digest) {
 	if d.g.o.Hooks.Desk == nil || len(d.targets) == 0 {
 		return
 	}
@@ -331,7 +331,7 @@ func (d *decision) ask(ctx context.Context, call hold.Digest) {
 const evidenceVersion = "guard-evidence/1"
 
 // record gives the statement to the sink. Where that fails nothing is delivered.
-func (d *decision) record(ctx context.Context) {
+func (d *decider) record(ctx context.Context) {
 	if d.g.o.Hooks.Sink == nil {
 		return
 	}
@@ -352,8 +352,8 @@ func (d *decision) record(ctx context.Context) {
 }
 
 // statement is the evidence: digests, labels and numbers, and the records of the
-// runs, from which counterfactual.Replay derives the verdicts again.
-func (d *decision) statement() ([]byte, error) {
+// runs, from which counterfactual.Replay derives the attributions again.
+func (d *decider) statement() ([]byte, error) {
 	st := statement{Act: d.out.act, Audit: d.audit, Context: digestOf(d.x.body), Format: d.x.f.Name(), ID: d.x.id, Principal: d.x.principal,
 		Reason: d.out.reason, Response: d.out.response, Version: evidenceVersion}
 	for i := range d.targets {
@@ -361,7 +361,7 @@ func (d *decision) statement() ([]byte, error) {
 	}
 	var runs [][]byte
 	for _, r := range d.rounds {
-		record, err := r.outcome.Result.Record()
+		record, err := r.report.Result.Record()
 		if err != nil {
 			return nil, err
 		}

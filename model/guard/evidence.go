@@ -54,8 +54,8 @@ func IsEvidence(b []byte) bool {
 // errStatement begins what is wrong with a statement.
 var errStatement = errors.New("guard: replay")
 
-// Replay reads a statement and derives it again: the verdicts from the answers that its
-// runs hold, what became of the calls from the verdicts, and from all that the bytes,
+// Replay reads a statement and derives it again: the attributions from the answers that its
+// runs hold, what became of the calls from the attributions, and from all that the bytes,
 // which have to be the same. No model is asked.
 func Replay(text []byte) (*Evidence, error) {
 	var s statement

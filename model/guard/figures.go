@@ -56,7 +56,7 @@ func (c *counters) probe(s *run.Step) {
 	c.fromCache.Add(float64(max(s.Cached, 0)))
 }
 
-func (c *counters) decided(o *outcome, took time.Duration) {
+func (c *counters) decided(o *decision, took time.Duration) {
 	c.decisions.WithLabelValues(string(o.act), string(o.reason)).Inc()
 	c.took.Add(float64(max(took.Milliseconds(), 0)))
 }

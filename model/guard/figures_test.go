@@ -19,7 +19,7 @@ func TestFigures(t *testing.T) {
 	c := newCounters()
 	c.probe(&run.Step{Purpose: counterfactual.PurposeLocate, Attempts: 2, Tokens: 1234567, Cached: 1000})
 	c.probe(&run.Step{Purpose: counterfactual.PurposeLocate, Attempts: 1, Failure: counterfactual.FailTimeout, Tokens: -5, Cached: -1})
-	c.decided(&outcome{act: refused, reason: reasonRun}, 1500*time.Millisecond)
+	c.decided(&decision{act: refused, reason: reasonRun}, 1500*time.Millisecond)
 	for range 3 {
 		c.exchanged("forwarded")
 	}

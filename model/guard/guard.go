@@ -55,12 +55,12 @@ type Options struct {
 	Audit bool
 	// Fail says what happens to what was not decided. Its zero value holds privileged
 	// calls.
-	Fail counterfactual.FailMode
+	Fail counterfactual.Undecided
 	// Buffer holds every answer whole, so that each can be replaced by a repaired one.
 	Buffer bool
 
-	// Policy says which calls are privileged; nil: counterfactual.GuessPolicy.
-	Policy *counterfactual.Policy
+	// Policy says which calls are privileged; nil: counterfactual.GuessPrivileges.
+	Policy *counterfactual.Privileges
 	// Frame verifies the fences of a gateway of the same installation, so that segments
 	// have a known origin; nil: none has.
 	Frame *frame.Key
@@ -110,7 +110,7 @@ type Guard struct {
 	carrier  http.RoundTripper
 	own      *http.Transport
 	clients  map[format.Name]*llm.Endpoint
-	policy   *counterfactual.Policy
+	policy   *counterfactual.Privileges
 	active   *intake.Share // places
 	bodies   *intake.Reader
 	audits   chan struct{}
@@ -143,7 +143,7 @@ func New(o Options) (*Guard, error) {
 		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
 		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
-		g.policy = counterfactual.GuessPolicy()
+		g.policy = counterfactual.GuessPrivileges()
 	}
 	if g.carrier == nil {
 		g.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.dangerouslyPlainHTTP, Idle: 64})

@@ -49,7 +49,7 @@ type Hooks struct {
 	Quarantine Quarantine
 	// Blame is told of a source whose text took control, for its trust to be lowered.
 	Blame func(Source)
-	// Desk is asked where a verdict is that a person decides, and once a person has
+	// Desk is asked where an attribution is that a person decides, and once a person has
 	// released a call it goes through, once. nil: such a call is refused.
 	Desk Desk
 	// MinSeverity, in thousandths, is that from which Quarantine and Blame are told;
@@ -59,7 +59,7 @@ type Hooks struct {
 }
 
 // hooks tells of the sources whose text took control.
-func (d *decision) hooks(ctx context.Context) {
+func (d *decider) hooks(ctx context.Context) {
 	h := &d.g.o.Hooks
 	if h.Quarantine == nil && h.Blame == nil {
 		return
@@ -79,9 +79,9 @@ func (d *decision) hooks(ctx context.Context) {
 }
 
 // culprits are the sources, of those that a fence names, whose text took control.
-func (d *decision) culprits() (list []Source) {
+func (d *decider) culprits() (list []Source) {
 	for _, r := range d.rounds {
-		for _, v := range r.outcome.Result.Verdicts {
+		for _, v := range r.report.Result.Attributions {
 			if v.Class != counterfactual.Hijack {
 				continue
 			}

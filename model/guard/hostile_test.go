@@ -154,7 +154,7 @@ func TestHostileAnswers(t *testing.T) {
 }
 
 // TestStreamsAtOnce: text arrives while the provider still speaks, and before the
-// verdict on a call behind it.
+// attribution on a call behind it.
 func TestStreamsAtOnce(t *testing.T) {
 	for _, f := range formats {
 		first := true

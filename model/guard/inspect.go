@@ -182,7 +182,7 @@ func (in *incoming) tooLong(w http.ResponseWriter, begun []byte) {
 	in.passAll(w)
 }
 
-func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *outcome) {
+func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *decision) {
 	copyHeader(w.Header(), in.resp.Header, true)
 	in.mark(w, o)
 	w.WriteHeader(in.resp.StatusCode)
@@ -190,7 +190,7 @@ func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *outcome) {
 }
 
 // mark says in the header what was decided, where it is not too late for that.
-func (in *incoming) mark(w http.ResponseWriter, o *outcome) {
+func (in *incoming) mark(w http.ResponseWriter, o *decision) {
 	if o != nil && o.reason != reasonTrusted {
 		w.Header().Set("Pellucid-Act", string(o.act))
 		w.Header().Set("Pellucid-Evidence", in.x.id)

@@ -32,7 +32,7 @@ type answer struct {
 }
 
 // privileged reports whether a decision is needed.
-func (a *answer) privileged(p *counterfactual.Policy) bool {
+func (a *answer) privileged(p *counterfactual.Privileges) bool {
 	for _, c := range a.said.Calls {
 		if p.Privilege(c.Name) > 0 {
 			return true
@@ -66,12 +66,12 @@ func read(f format.Format, body []byte) *answer {
 // A reading takes in a stream, event by event.
 type reading struct {
 	stream  format.Stream
-	policy  *counterfactual.Policy
+	policy  *counterfactual.Privileges
 	held    bool
 	strange bool
 }
 
-func newReading(f format.Format, p *counterfactual.Policy) *reading {
+func newReading(f format.Format, p *counterfactual.Privileges) *reading {
 	return &reading{stream: f.NewStream(), policy: p}
 }
 

@@ -137,7 +137,7 @@ func (s *flow) release(last []byte) {
 func (s *flow) decide(a *answer) {
 	s.flush()
 	in := s.in
-	var o outcome
+	var o decision
 	in.beat(s.w, func() { o = in.g.decide(in.r.Context(), in.x, a, !s.shown, false) })
 	switch o.act {
 	case forwarded:
@@ -153,7 +153,7 @@ func (s *flow) decide(a *answer) {
 
 // refuse says why nothing more comes: as the end of what was shown, or as an answer
 // of its own.
-func (s *flow) refuse(o *outcome) {
+func (s *flow) refuse(o *decision) {
 	x := s.in.x
 	text := x.refusalText(o)
 	if s.shown {

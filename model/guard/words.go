@@ -18,7 +18,7 @@ const (
 )
 
 // refusalText is what is said of an outcome.
-func (x *exchange) refusalText(o *outcome) string {
+func (x *exchange) refusalText(o *decision) string {
 	switch {
 	case o.act == waiting:
 		return wordsWaiting + x.id

@@ -184,12 +184,12 @@ func obedient(a llmtest.Ask) llmtest.Reply {
 }
 
 // analyse runs the plan of a context, and returns what it came to.
-func analyse(ctx context.Context, st run.Store, url, id string, src []byte) (*run.Outcome, error) {
+func analyse(ctx context.Context, st run.Store, url, id string, src []byte) (*run.Report, error) {
 	a, err := counterfactual.Parse(format.Chat, src, counterfactual.ParseOptions{})
 	if err != nil {
 		return nil, err
 	}
-	policy := counterfactual.GuessPolicy()
+	policy := counterfactual.GuessPrivileges()
 	base := &counterfactual.Answer{Calls: []counterfactual.Call{{ID: "x", Name: "send_money", Arguments: []byte(`{"recipient":"mallory"}`)}}}
 	targets := policy.Targets(base)
 	p := a.Problem(targets, 0)
@@ -259,7 +259,7 @@ func TestKill(t *testing.T) {
 	mu.Lock()
 	before := len(asked)
 	mu.Unlock()
-	outcome, got := make(chan *run.Outcome, 4), make(chan struct{})
+	outcome, got := make(chan *run.Report, 4), make(chan struct{})
 	q = open(t, jobs.Options{URL: url, Workers: 1, Timeout: 3 * time.Second, Do: func(ctx context.Context, id string, work []byte) error {
 		<-got
 		out, err := analyse(ctx, q, fake.URL, id, work)
@@ -270,13 +270,13 @@ func TestKill(t *testing.T) {
 	}})
 	close(got)
 	defer shut(t, q)
-	var out *run.Outcome
+	var out *run.Report
 	select {
 	case out = <-outcome:
 	case <-time.After(2 * time.Minute):
 		t.Fatal("nobody goes on with it")
 	}
-	v := out.Result.Verdicts[0]
+	v := out.Result.Attributions[0]
 	if v.Class != counterfactual.Hijack || len(v.Causes) != 2 || out.Result.Stop != counterfactual.StopDone {
 		t.Errorf("%s with %d causes, stopped by %s", v.Class, len(v.Causes), out.Result.Stop)
 	}

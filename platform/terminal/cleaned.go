@@ -45,7 +45,7 @@ type Cleaned struct {
 	Hidden            []messageReport `json:"hidden"`
 }
 
-// An eventReport is a scrub.Event: [start,end) are bytes of the input,
+// An eventReport is a scrub.Edit: [start,end) are bytes of the input,
 // [out,out_end) of text.
 type eventReport struct {
 	Class  string `json:"class"`
@@ -85,7 +85,7 @@ func NewCleaned(s *scrub.Scrubber, in string, r *scrub.Result) *Cleaned {
 		Flags:             []noteReport{},
 		Hidden:            []messageReport{},
 	}
-	for _, ev := range r.Events {
+	for _, ev := range r.Edits {
 		rep.Events = append(rep.Events, eventReport{string(ev.Class.Code()), ev.Start, ev.End, ev.Out, ev.OutEnd})
 	}
 	for _, n := range r.Notes {

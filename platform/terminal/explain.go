@@ -52,12 +52,12 @@ func ExplainHidden(w io.Writer, p Palette, in string) {
 
 // explainEvents lists what was removed or changed, neighbours together.
 func explainEvents(w io.Writer, p Palette, in, out string, r *scrub.Result) {
-	if len(r.Events) == 0 {
+	if len(r.Edits) == 0 {
 		return
 	}
-	Section(w, p, fmt.Sprintf("removed or changed, %s", Plural(len(r.Events), "place")))
+	Section(w, p, fmt.Sprintf("removed or changed, %s", Plural(len(r.Edits), "place")))
 	width := len(fmt.Sprint(len(in)))
-	for _, e := range scrub.Merge(nil, r.Events) {
+	for _, e := range scrub.Merge(nil, r.Edits) {
 		fmt.Fprintf(w, "  %*d  %-26s %s", width, e.Start, e.Class.Code(), short(in[e.Start:e.End]))
 		if e.OutEnd > e.Out {
 			fmt.Fprintf(w, " became %s", finding.Quote(out[e.Out:e.OutEnd]))

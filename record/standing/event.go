@@ -48,8 +48,8 @@ func ValidatorName(did string) string {
 }
 
 // Of is what a record says of an origin; false if it is no event.
-func Of(e *ledger.Event) (trust.Event, bool) {
-	out := trust.Event{Time: e.Time.Unix(), Origin: trust.Origin{Server: e.Server, Tool: e.Tool}}
+func Of(e *ledger.Event) (trust.Observation, bool) {
+	out := trust.Observation{Time: e.Time.Unix(), Origin: trust.Origin{Server: e.Server, Tool: e.Tool}}
 	switch e.Kind {
 	case ledger.Message:
 		out.Kind = message(e)
@@ -112,7 +112,7 @@ func message(e *ledger.Event) trust.Kind {
 
 // validator is what a record says of a validator. It names one only where its
 // signature was verified.
-func validator(e *ledger.Event, out trust.Event) (trust.Event, bool) {
+func validator(e *ledger.Event, out trust.Observation) (trust.Observation, bool) {
 	name, ok := strings.CutPrefix(e.Rule, Validator)
 	if !ok {
 		return out, false

@@ -86,7 +86,7 @@ func (f *Follower) load(ctx context.Context) error {
 // A batch is what one integration has added.
 type batch struct {
 	first, size int64 // indices: size is not part of it
-	events      []trust.Event
+	events      []trust.Observation
 }
 
 // Integrated is told what this process has added to the log: sequence.Options.Integrated.
@@ -120,7 +120,7 @@ func (f *Follower) take(b batch) {
 	f.size = b.size
 }
 
-func (f *Follower) apply(e trust.Event) {
+func (f *Follower) apply(e trust.Observation) {
 	for _, c := range f.book.Apply(e) {
 		f.moved = f.moved || c.From != c.To
 	}

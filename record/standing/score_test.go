@@ -70,7 +70,7 @@ func TestCurrent(t *testing.T) {
 func TestTable(t *testing.T) {
 	s := trust.New(trust.Options{})
 	for _, o := range []trust.Origin{{Server: "a"}, {Server: "b", Tool: "t"}, {Validator: "ab"}} {
-		s.Apply(trust.Event{Kind: trust.Clean, Time: 1000, Origin: o, Proven: o.Validator != ""})
+		s.Apply(trust.Observation{Kind: trust.Clean, Time: 1000, Origin: o, Proven: o.Validator != ""})
 	}
 	var people, program strings.Builder
 	at := time.Unix(1000, 0)

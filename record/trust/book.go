@@ -46,7 +46,7 @@ func Open(ctx context.Context, st Store, o Options) (*Book, error) {
 }
 
 // Apply counts an event.
-func (b *Book) Apply(e Event) []Change {
+func (b *Book) Apply(e Observation) []Change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := b.state.Apply(e)

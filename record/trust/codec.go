@@ -19,7 +19,7 @@ const none = "-"
 //
 //	<time> <kind> server <server> <tool or ->
 //	<time> <kind> validator <validator> <proven or ->
-func (e Event) AppendText(dst []byte) ([]byte, error) {
+func (e Observation) AppendText(dst []byte) ([]byte, error) {
 	if !e.Kind.known() || !e.Origin.valid() || e.Time < 0 || e.Proven && e.Origin.Validator == "" {
 		return dst, errors.New("trust: event: without a subject or a kind")
 	}
@@ -40,10 +40,10 @@ func (e Event) AppendText(dst []byte) ([]byte, error) {
 }
 
 // MarshalText is AppendText to nothing.
-func (e Event) MarshalText() ([]byte, error) { return e.AppendText(nil) }
+func (e Observation) MarshalText() ([]byte, error) { return e.AppendText(nil) }
 
 // UnmarshalText reads what AppendText has written, and nothing else.
-func (e *Event) UnmarshalText(text []byte) error {
+func (e *Observation) UnmarshalText(text []byte) error {
 	if len(text) > 1024 {
 		return errEvent
 	}
@@ -52,7 +52,7 @@ func (e *Event) UnmarshalText(text []byte) error {
 		return errEvent
 	}
 	at, err := strconv.ParseInt(f[0], 10, 64)
-	out := Event{Time: at, Kind: Kind(f[1])}
+	out := Observation{Time: at, Kind: Kind(f[1])}
 	switch {
 	case err != nil:
 		return errEvent

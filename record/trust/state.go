@@ -73,7 +73,7 @@ type Change struct {
 
 // Apply counts an event. It returns what changed: nothing for an event that names
 // nobody, or a validator without a proof.
-func (s *State) Apply(e Event) []Change {
+func (s *State) Apply(e Observation) []Change {
 	i := indexOf(e.Kind)
 	if i < 0 || !e.Origin.valid() || e.Time < 0 {
 		return nil
@@ -99,7 +99,7 @@ func (s *State) Apply(e Event) []Change {
 
 // validator is the record that e counts for; nil without a proof. A caller that makes up
 // validators finds no room in the end, and those that are known keep theirs.
-func (s *State) validator(e Event) *record {
+func (s *State) validator(e Observation) *record {
 	if !e.Proven {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *State) validator(e Event) *record {
 	return r
 }
 
-func (s *State) server(e Event) *server {
+func (s *State) server(e Observation) *server {
 	r := s.servers.rows[e.Origin.Server]
 	if r == nil && s.servers.room(e.Time/s.quantum, func(r *server) bool { return s.forgotten(r, e.Time) }) {
 		r = &server{record: *s.fresh(e.Time), tools: newTable[*record](maxTools)}
@@ -121,7 +121,7 @@ func (s *State) server(e Event) *server {
 }
 
 // tool is the record that e counts for, and its name: other's where there is no room.
-func (s *State) tool(srv *server, e Event) (*record, string) {
+func (s *State) tool(srv *server, e Observation) (*record, string) {
 	name := e.Origin.Tool
 	if srv.tools.rows[name] == nil && !srv.tools.room(e.Time/s.quantum, func(r *record) bool { return s.atRest(r, e.Time) }) {
 		name = other

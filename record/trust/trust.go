@@ -140,8 +140,8 @@ func (k Kind) known() bool { return indexOf(k) >= 0 }
 // window is the time for which the counts of an effect hold, in seconds.
 const window = int64(time.Hour / time.Second)
 
-// An Event is one thing that was recorded.
-type Event struct {
+// An Observation is one thing that was recorded.
+type Observation struct {
 	Time   int64 // seconds of Unix time, as it was recorded
 	Kind   Kind
 	Origin Origin

@@ -25,28 +25,28 @@ var files = Origin{Server: "files", Tool: "read"}
 func TestScores(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
-		events       []Event
+		events       []Observation
 		at           int64
 		server, tool string
 	}{
 		{"nothing", nil, 0, "0.700000", "0.700000"},
-		{"clean", []Event{{0, Clean, files, false}}, 0, "0.700250", "0.701000"},
-		{"error", []Event{{0, FindingError, files, false}}, 0, "0.675000", "0.640000"},
-		{"error, half a day", []Event{{0, FindingError, files, false}}, day / 2, "0.682323", "0.657574"},
-		{"error, a day", []Event{{0, FindingError, files, false}}, day, "0.687500", "0.670000"},
-		{"error, ten days", []Event{{0, FindingError, files, false}}, 10 * day, "0.699976", "0.699942"},
-		{"error, forty days", []Event{{0, FindingError, files, false}}, 40 * day, "0.700000", "0.700000"},
-		{"false alarm", []Event{{0, FindingError, files, false}, {60, HeldReleased, files, false}}, 60, "0.707000", "0.720000"},
-		{"hijack", []Event{{0, Hijack, files, false}, {0, Hijack, files, false}}, 0, "0.300000", "0.050000"},
-		{"third hijack in the window", []Event{{0, Hijack, files, false}, {0, Hijack, files, false}, {1, Hijack, files, false}}, 1, "0.300000", "0.050000"},
-		{"cap, and a clock that goes back a little", []Event{{3600, Hijack, files, false}, {3600, Hijack, files, false}, {3599, Hijack, files, false}, {3600, Hijack, files, false}}, 3600, "0.300000", "0.050000"},
-		{"cap, and the next hour", []Event{{0, Hijack, files, false}, {0, Hijack, files, false}, {3600, Hijack, files, false}}, 3600, "0.108572", "0.050000"},
-		{"server", []Event{{0, SurfaceRejected, Origin{Server: "files"}, false}}, 0, "0.400000", "0.700000"},
-		{"another's", []Event{{0, Hijack, Origin{Server: "mail", Tool: "read"}, false}}, 0, "0.700000", "0.700000"},
-		{"another tool's", []Event{{0, FindingError, Origin{Server: "files", Tool: "list"}, false}}, 0, "0.675000", "0.700000"},
-		{"unknown kind", []Event{{0, "made-up", files, false}}, 0, "0.700000", "0.700000"},
-		{"before 1970", []Event{{-1, Hijack, files, false}}, 0, "0.700000", "0.700000"},
-		{"clock goes back", []Event{{10 * day, FindingError, files, false}, {0, FindingError, files, false}}, 0, "0.650000", "0.580000"},
+		{"clean", []Observation{{0, Clean, files, false}}, 0, "0.700250", "0.701000"},
+		{"error", []Observation{{0, FindingError, files, false}}, 0, "0.675000", "0.640000"},
+		{"error, half a day", []Observation{{0, FindingError, files, false}}, day / 2, "0.682323", "0.657574"},
+		{"error, a day", []Observation{{0, FindingError, files, false}}, day, "0.687500", "0.670000"},
+		{"error, ten days", []Observation{{0, FindingError, files, false}}, 10 * day, "0.699976", "0.699942"},
+		{"error, forty days", []Observation{{0, FindingError, files, false}}, 40 * day, "0.700000", "0.700000"},
+		{"false alarm", []Observation{{0, FindingError, files, false}, {60, HeldReleased, files, false}}, 60, "0.707000", "0.720000"},
+		{"hijack", []Observation{{0, Hijack, files, false}, {0, Hijack, files, false}}, 0, "0.300000", "0.050000"},
+		{"third hijack in the window", []Observation{{0, Hijack, files, false}, {0, Hijack, files, false}, {1, Hijack, files, false}}, 1, "0.300000", "0.050000"},
+		{"cap, and a clock that goes back a little", []Observation{{3600, Hijack, files, false}, {3600, Hijack, files, false}, {3599, Hijack, files, false}, {3600, Hijack, files, false}}, 3600, "0.300000", "0.050000"},
+		{"cap, and the next hour", []Observation{{0, Hijack, files, false}, {0, Hijack, files, false}, {3600, Hijack, files, false}}, 3600, "0.108572", "0.050000"},
+		{"server", []Observation{{0, SurfaceRejected, Origin{Server: "files"}, false}}, 0, "0.400000", "0.700000"},
+		{"another's", []Observation{{0, Hijack, Origin{Server: "mail", Tool: "read"}, false}}, 0, "0.700000", "0.700000"},
+		{"another tool's", []Observation{{0, FindingError, Origin{Server: "files", Tool: "list"}, false}}, 0, "0.675000", "0.700000"},
+		{"unknown kind", []Observation{{0, "made-up", files, false}}, 0, "0.700000", "0.700000"},
+		{"before 1970", []Observation{{-1, Hijack, files, false}}, 0, "0.700000", "0.700000"},
+		{"clock goes back", []Observation{{10 * day, FindingError, files, false}, {0, FindingError, files, false}}, 0, "0.650000", "0.580000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New(Options{})
@@ -93,10 +93,10 @@ func TestFindingKind(t *testing.T) {
 func TestUnproven(t *testing.T) {
 	s := New(Options{})
 	did := Origin{Validator: "did:web:a.example%3A8443"}
-	if s.Apply(Event{0, Hijack, did, false}) != nil || s.Score(did, 0) != 700_000 {
+	if s.Apply(Observation{0, Hijack, did, false}) != nil || s.Score(did, 0) != 700_000 {
 		t.Error("a stranger moved a validator's score")
 	}
-	if s.Apply(Event{0, Rejected, did, true}); s.Score(did, 0) != 660_000 {
+	if s.Apply(Observation{0, Rejected, did, true}); s.Score(did, 0) != 660_000 {
 		t.Errorf("a proven event counts %v", s.Score(did, 0))
 	}
 }
@@ -105,9 +105,9 @@ func TestUnproven(t *testing.T) {
 func TestFull(t *testing.T) {
 	s := New(Options{})
 	did := func(i int) Origin { return Origin{Validator: "did:key:" + strconv.Itoa(i)} }
-	s.Apply(Event{0, Rejected, did(-1), true})
+	s.Apply(Observation{0, Rejected, did(-1), true})
 	for i := range 2 * maxValidators {
-		s.Apply(Event{1, Rejected, did(i), true})
+		s.Apply(Observation{1, Rejected, did(i), true})
 	}
 	if n := len(s.validators.rows); n != maxValidators {
 		t.Errorf("%d validators are kept", n)
@@ -117,12 +117,12 @@ func TestFull(t *testing.T) {
 	}
 	// Once they are at rest there is room again.
 	late := 60 * day
-	if s.Apply(Event{late, Rejected, did(-2), true}); s.Score(did(-2), late) != 660_000 || len(s.validators.rows) != 1 {
+	if s.Apply(Observation{late, Rejected, did(-2), true}); s.Score(did(-2), late) != 660_000 || len(s.validators.rows) != 1 {
 		t.Errorf("no room: %d", len(s.validators.rows))
 	}
 
 	for i := range 2 * maxTools {
-		s.Apply(Event{late, Rejected, Origin{Server: "x", Tool: "t" + strconv.Itoa(i)}, false})
+		s.Apply(Observation{late, Rejected, Origin{Server: "x", Tool: "t" + strconv.Itoa(i)}, false})
 	}
 	last := Origin{Server: "x", Tool: "t" + strconv.Itoa(2*maxTools)}
 	if n := len(s.servers.rows["x"].tools.rows); n != maxTools+1 {
@@ -132,7 +132,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("a tool beyond the room that there is begins anew: %v", got)
 	}
 	for i := range 2 * maxServers {
-		s.Apply(Event{late, Rejected, Origin{Server: "s" + strconv.Itoa(i)}, false})
+		s.Apply(Observation{late, Rejected, Origin{Server: "s" + strconv.Itoa(i)}, false})
 	}
 	if n := len(s.servers.rows); n != maxServers {
 		t.Errorf("%d servers are kept", n)
@@ -151,19 +151,19 @@ var (
 		return Origin{Server: rapid.SampledFrom([]string{"a", "b", "other"}).Draw(t, "server"),
 			Tool: rapid.SampledFrom([]string{"", "x", "y", "other"}).Draw(t, "tool")}
 	})
-	genEvents = rapid.Custom(func(t *rapid.T) []Event {
+	genEvents = rapid.Custom(func(t *rapid.T) []Observation {
 		now := rapid.Int64Range(0, 1<<33).Draw(t, "begin")
-		out := make([]Event, rapid.IntRange(0, 60).Draw(t, "n"))
+		out := make([]Observation, rapid.IntRange(0, 60).Draw(t, "n"))
 		for i := range out {
 			now = max(0, now+rapid.SampledFrom([]int64{0, 1, 59, 1350, 3600, 90_000, -1, -7200}).Draw(t, "step"))
 			o := genOrigin.Draw(t, "origin")
-			out[i] = Event{now, effects[rapid.IntRange(0, len(effects)-1).Draw(t, "kind")].kind, o, o.Validator != "" && rapid.Bool().Draw(t, "proven")}
+			out[i] = Observation{now, effects[rapid.IntRange(0, len(effects)-1).Draw(t, "kind")].kind, o, o.Validator != "" && rapid.Bool().Draw(t, "proven")}
 		}
 		return out
 	})
 )
 
-func apply(s *State, events []Event) *State {
+func apply(s *State, events []Observation) *State {
 	for _, e := range events {
 		s.Apply(e)
 	}
@@ -186,7 +186,7 @@ func TestReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var again Event
+			var again Observation
 			if err := again.UnmarshalText(text); err != nil || again != e {
 				t.Fatalf("%s: %v, %v", text, again, err)
 			}
@@ -205,7 +205,7 @@ func TestOrigin(t *testing.T) {
 		events := genEvents.Draw(t, "events")
 		all := apply(New(Options{}), events)
 		of := genOrigin.Draw(t, "of")
-		own := slices.DeleteFunc(slices.Clone(events), func(e Event) bool {
+		own := slices.DeleteFunc(slices.Clone(events), func(e Observation) bool {
 			return e.Origin.Server != of.Server || e.Origin.Validator != of.Validator || of.Tool != "" && e.Origin.Tool != of.Tool
 		})
 		at := rapid.Int64Range(0, 1<<33).Draw(t, "at")
@@ -245,7 +245,7 @@ func TestBounds(t *testing.T) {
 		kind := rapid.IntRange(0, len(effects)-1).Draw(t, "kind")
 		s, n := New(Options{}), 0
 		for range 200 {
-			if c := s.Apply(Event{7200, effects[kind].kind, o, false}); c[0].From != c[0].To {
+			if c := s.Apply(Observation{7200, effects[kind].kind, o, false}); c[0].From != c[0].To {
 				n++
 			}
 		}
@@ -261,7 +261,7 @@ func TestOneHour(t *testing.T) {
 	s, o := New(Options{}), Origin{Server: "echo", Tool: "say"}
 	for range 1000 {
 		for _, k := range []Kind{FindingWarn, FindingError, Rejected, Classified} {
-			s.Apply(Event{7200, k, o, false})
+			s.Apply(Observation{7200, k, o, false})
 		}
 	}
 	server, tool := s.Score(Origin{Server: "echo"}, 7200), s.Score(o, 7200)
@@ -297,20 +297,20 @@ func TestRecovery(t *testing.T) {
 			}
 			// Honest calls do it sooner than time alone.
 			if o.Validator == "" {
-				s.Apply(Event{last, Clean, o, false})
+				s.Apply(Observation{last, Clean, o, false})
 			}
 		}
 	})
 }
 
 func TestEventText(t *testing.T) {
-	for text, want := range map[string]Event{
+	for text, want := range map[string]Observation{
 		"0 clean server a -":                          {0, Clean, Origin{Server: "a"}, false},
 		"1767225600 finding-error server files read":  {1767225600, FindingError, files, false},
 		"1 rejected validator did:key:z6Mk proven":    {1, Rejected, Origin{Validator: "did:key:z6Mk"}, true},
 		"1 rejected validator did:web:a.example%3A -": {1, Rejected, Origin{Validator: "did:web:a.example%3A"}, false},
 	} {
-		var e Event
+		var e Observation
 		if err := e.UnmarshalText([]byte(text)); err != nil || e != want {
 			t.Errorf("%s: %+v, %v", text, e, err)
 		}
@@ -318,11 +318,11 @@ func TestEventText(t *testing.T) {
 	for _, text := range []string{"", " ", "0 clean server a", "0 clean server a - ", "00 clean server a -", "+1 clean server a -", "-1 clean server a -",
 		"0 made-up server a -", "0 clean server - -", "0 clean server  -", "0 clean somebody a -", "0 clean server a\n -",
 		"0 clean validator did:key:a yes", "0 clean server a\u202e x", "99999999999999999999 clean server a -"} {
-		if err := new(Event).UnmarshalText([]byte(text)); err == nil {
+		if err := new(Observation).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%+q is taken", text)
 		}
 	}
-	for _, e := range []Event{{}, {0, Clean, Origin{}, false}, {0, Clean, Origin{Server: "a", Validator: "b"}, false}, {0, "x", files, false}, {0, Clean, files, true}} {
+	for _, e := range []Observation{{}, {0, Clean, Origin{}, false}, {0, Clean, Origin{Server: "a", Validator: "b"}, false}, {0, "x", files, false}, {0, Clean, files, true}} {
 		if _, err := e.MarshalText(); err == nil {
 			t.Errorf("%+v has a text", e)
 		}
@@ -330,7 +330,7 @@ func TestEventText(t *testing.T) {
 }
 
 func TestRestoreRefuses(t *testing.T) {
-	good := apply(New(Options{}), []Event{{0, Hijack, files, false}, {0, Rejected, Origin{Validator: "did:key:a"}, true}}).Snapshot()
+	good := apply(New(Options{}), []Observation{{0, Hijack, files, false}, {0, Rejected, Origin{Validator: "did:key:a"}, true}}).Snapshot()
 	if _, err := Restore(good, Options{}); err != nil {
 		t.Fatalf("%v\n%s", err, good)
 	}
@@ -354,7 +354,7 @@ func TestRestoreRefuses(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for _, o := range []Options{{}, {Rest: 2 * One}, {Floor: One}, {Rest: 10}, {HalfLife: time.Nanosecond}, {HalfLife: 1<<63 - 1}, {Rest: -1, Floor: -1, HalfLife: -1}} {
-		s := apply(New(o), []Event{{0, Hijack, files, false}, {1, Clean, files, false}})
+		s := apply(New(o), []Observation{{0, Hijack, files, false}, {1, Clean, files, false}})
 		for _, score := range s.All(1 << 40) {
 			if score != s.o.Rest || s.o.Floor > s.o.Rest || s.o.Floor <= 0 {
 				if s.o.HalfLife < 1000*24*time.Hour {
@@ -387,7 +387,7 @@ func TestBook(t *testing.T) {
 	if err := b.Save(ctx, st); err != nil || st.snapshot != nil {
 		t.Errorf("nothing to save: %v", err)
 	}
-	b.Apply(Event{0, Hijack, files, false})
+	b.Apply(Observation{0, Hijack, files, false})
 	st.err = errors.New("full disk")
 	if err := b.Save(ctx, st); !errors.Is(err, st.err) {
 		t.Errorf("save: %v", err)
@@ -403,7 +403,7 @@ func TestBook(t *testing.T) {
 	if server, tool := again.Scores(files, 0); err != nil || server != 500_000 || tool != 300_000 || again.Score(files, 0) != tool {
 		t.Errorf("%v, %v, %v", server, tool, err)
 	}
-	again.Replace(apply(New(Options{}), []Event{{0, Rejected, files, false}}))
+	again.Replace(apply(New(Options{}), []Observation{{0, Rejected, files, false}}))
 	if err := again.Save(ctx, st); err != nil || !bytes.Equal(st.snapshot, again.Snapshot()) {
 		t.Errorf("what was replayed is not saved: %v", err)
 	}
@@ -417,7 +417,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte("0 clean server a -"))
 	f.Add([]byte("1 rejected validator did:key:z6Mk proven"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var e Event
+		var e Observation
 		if e.UnmarshalText(text) != nil {
 			return
 		}
@@ -435,7 +435,7 @@ func FuzzEvent(f *testing.F) {
 // FuzzRestore: any bytes are a State that makes them, or ErrSnapshot.
 func FuzzRestore(f *testing.F) {
 	f.Add(New(Options{}).Snapshot())
-	f.Add(apply(New(Options{}), []Event{{0, Hijack, files, false}, {0, Rejected, Origin{Validator: "did:key:a"}, true}}).Snapshot())
+	f.Add(apply(New(Options{}), []Observation{{0, Hijack, files, false}, {0, Rejected, Origin{Validator: "did:key:a"}, true}}).Snapshot())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := Restore(b, Options{})
 		if err != nil {
@@ -444,14 +444,14 @@ func FuzzRestore(f *testing.F) {
 		if !bytes.Equal(s.Snapshot(), b) {
 			t.Fatal("read otherwise than written")
 		}
-		s.Apply(Event{1 << 40, Hijack, files, false})
+		s.Apply(Observation{1 << 40, Hijack, files, false})
 		for range s.All(1 << 40) {
 		}
 	})
 }
 
 func BenchmarkApply(b *testing.B) {
-	s, e := New(Options{}), Event{0, Clean, files, false}
+	s, e := New(Options{}), Observation{0, Clean, files, false}
 	for b.Loop() {
 		e.Time++
 		s.Apply(e)
@@ -461,7 +461,7 @@ func BenchmarkApply(b *testing.B) {
 func BenchmarkScores(b *testing.B) {
 	s := New(Options{})
 	for i := range 1000 {
-		s.Apply(Event{0, Rejected, Origin{Server: fmt.Sprint("s", i%30), Tool: fmt.Sprint("t", i)}, false})
+		s.Apply(Observation{0, Rejected, Origin{Server: fmt.Sprint("s", i%30), Tool: fmt.Sprint("t", i)}, false})
 	}
 	book := NewBook(s)
 	b.ReportAllocs()

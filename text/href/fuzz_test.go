@@ -72,7 +72,7 @@ func FuzzParse(f *testing.F) {
 		}
 		// A character reference is no token in a URI: who reads a URI does not decode it (THREATS.md).
 		if faithful.Scrub(strings.ReplaceAll(u.Rendered(), "&", " "), &found); found.Tokens > 0 || found.Changed() {
-			t.Fatalf("%+q holds a control token or worse: %+v", u.Rendered(), found.Events)
+			t.Fatalf("%+q holds a control token or worse: %+v", u.Rendered(), found.Edits)
 		}
 		parsed, err := url.Parse(s)
 		if err != nil {

@@ -42,7 +42,7 @@ func (p *pass) spend() {
 	for u, n := range p.kept {
 		item.kept[u] += n
 	}
-	if f := &p.facts; len(p.r.Events) == 0 && !f.illFormed && !f.hidden && !f.marked {
+	if f := &p.facts; len(p.r.Edits) == 0 && !f.illFormed && !f.hidden && !f.marked {
 		item.visible += ucd.Count(p.text) // what countVisible would find
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// A Class says what an Event or a Note is about.
+// A Class says what an Edit or a Note is about.
 type Class uint8
 
 // The first classes are ucd's hidden classes, in their order.

@@ -35,7 +35,7 @@ func confusables(p *pass) {
 		case Replace:
 			p.r.ed.replace(at, i, asciiStrings[c:c+1], Confusable)
 		case Reject:
-			start, end := sourceOf(p.r.Events, at, i)
+			start, end := sourceOf(p.r.Edits, at, i)
 			p.r.refuse(Confusable, Confusable, start, end)
 			p.noteConfusable(at, i)
 		case Flag:
@@ -46,7 +46,7 @@ func confusables(p *pass) {
 
 func (p *pass) noteConfusable(start, end int) {
 	if p.first {
-		from, to := sourceOf(p.r.Events, start, end)
+		from, to := sourceOf(p.r.Edits, start, end)
 		p.r.note(Confusable, from, to)
 	}
 }

@@ -59,7 +59,7 @@ func TestAssumptions(t *testing.T) {
 func TestCompose(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	letters := "abcdefgh"
-	edit := func(in string) (string, []Event) {
+	edit := func(in string) (string, []Edit) {
 		var ed editor
 		ed.begin(in)
 		for i := rng.Intn(3); i <= len(in); {
@@ -89,16 +89,16 @@ func TestEventsApart(t *testing.T) {
 		name   string
 		policy Policy
 		in     string
-		events []Event
+		events []Edit
 	}{
-		{"cut", Policy{Profile: Veritas, MaxBytes: 16}, strings.Repeat("\u0430", 20), []Event{{Confusable, 0, 12, 0, 6}, {Truncated, 12, 40, 6, 9}}},
-		{"token", Policy{}, "\uff21\uff22\uff1c|x|>\uff23", []Event{{NFKC, 0, 6, 0, 2}, {ControlToken, 6, 13, 2, 2}, {NFKC, 13, 16, 2, 3}}},
-		{"fraction", Policy{Profile: Veritas}, "\u00bc", []Event{{NFKCLossy, 0, 2, 0, 1}, {Confusable, 2, 2, 1, 2}, {NFKCLossy, 2, 2, 2, 3}}},
-		{"minus", Policy{Profile: Veritas}, "10\u207b", []Event{{NFKCLossy, 2, 5, 2, 2}, {Confusable, 5, 5, 2, 3}}},
-		{"neighbours", Policy{}, "\u00b2\u00b3\uff21\uff22", []Event{{NFKCLossy, 0, 4, 0, 2}, {NFKC, 4, 10, 2, 4}}},
+		{"cut", Policy{Profile: Veritas, MaxBytes: 16}, strings.Repeat("\u0430", 20), []Edit{{Confusable, 0, 12, 0, 6}, {Truncated, 12, 40, 6, 9}}},
+		{"token", Policy{}, "\uff21\uff22\uff1c|x|>\uff23", []Edit{{NFKC, 0, 6, 0, 2}, {ControlToken, 6, 13, 2, 2}, {NFKC, 13, 16, 2, 3}}},
+		{"fraction", Policy{Profile: Veritas}, "\u00bc", []Edit{{NFKCLossy, 0, 2, 0, 1}, {Confusable, 2, 2, 1, 2}, {NFKCLossy, 2, 2, 2, 3}}},
+		{"minus", Policy{Profile: Veritas}, "10\u207b", []Edit{{NFKCLossy, 2, 5, 2, 2}, {Confusable, 5, 5, 2, 3}}},
+		{"neighbours", Policy{}, "\u00b2\u00b3\uff21\uff22", []Edit{{NFKCLossy, 0, 4, 0, 2}, {NFKC, 4, 10, 2, 4}}},
 	} {
 		out, r := clean(t, compile(t, c.policy), c.in)
-		if d := cmp.Diff(c.events, r.Events); d != "" || !Replay(c.in, out, r.Events) {
+		if d := cmp.Diff(c.events, r.Edits); d != "" || !Replay(c.in, out, r.Edits) {
 			t.Errorf("%s: %+q: %s", c.name, out, d)
 		}
 	}
@@ -119,7 +119,7 @@ func TestNotePlaces(t *testing.T) {
 }
 
 // kept returns the bytes of in that no event covers.
-func kept(events []Event, in string) int {
+func kept(events []Edit, in string) int {
 	n := len(in)
 	for _, e := range events {
 		n -= e.End - e.Start
@@ -128,11 +128,11 @@ func kept(events []Event, in string) int {
 }
 
 func TestReplayRefuses(t *testing.T) {
-	good := []Event{{NFKC, 1, 2, 1, 3}}
+	good := []Edit{{NFKC, 1, 2, 1, 3}}
 	if !Replay("abc", "axyc", good) {
 		t.Fatal("the good case fails")
 	}
-	for _, bad := range [][]Event{
+	for _, bad := range [][]Edit{
 		nil, {{NFKC, 1, 2, 1, 2}}, {{NFKC, 2, 1, 2, 3}}, {{NFKC, 1, 9, 1, 3}}, {{NFKC, 1, 2, 1, 9}},
 		{{NFKC, 0, 2, 1, 3}}, {{NFKC, 1, 2, 1, 3}, {NFKC, 1, 2, 1, 3}},
 	} {
@@ -143,9 +143,9 @@ func TestReplayRefuses(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	var events []Event
+	var events []Edit
 	for i := range 1000 {
-		events = append(events, Event{ZeroWidth, 3 * i, 3*i + 1, 2 * i, 2 * i})
+		events = append(events, Edit{ZeroWidth, 3 * i, 3*i + 1, 2 * i, 2 * i})
 	}
 	got := Merge(nil, events)
 	if len(got) != MaxEntries {
@@ -158,7 +158,7 @@ func TestMerge(t *testing.T) {
 	if last := got[len(got)-1]; count != 1000 || last.End != 2998 || last.Start != 3*255 {
 		t.Errorf("%d events, the last entry is %+v", count, last)
 	}
-	two := Merge(nil, []Event{{Tag, 0, 4, 0, 0}, {Tag, 4, 8, 0, 0}, {Bidi, 8, 11, 0, 0}})
+	two := Merge(nil, []Edit{{Tag, 0, 4, 0, 0}, {Tag, 4, 8, 0, 0}, {Bidi, 8, 11, 0, 0}})
 	if len(two) != 2 || two[0].Count != 2 || two[0].End != 8 {
 		t.Errorf("%+v", two)
 	}
@@ -248,7 +248,7 @@ func TestReuse(t *testing.T) {
 	s := compile(t, Policy{})
 	var r Result
 	s.Scrub("a\u202e<|im_start|>\ue000", &r)
-	if r.Tokens != 1 || len(r.Events) == 0 || len(r.Notes) != 1 {
+	if r.Tokens != 1 || len(r.Edits) == 0 || len(r.Notes) != 1 {
 		t.Fatalf("%+v", r)
 	}
 	s.Scrub("plain", &r)
@@ -338,10 +338,10 @@ func TestManyEvents(t *testing.T) {
 		for _, p := range []Profile{MCP, Faithful} {
 			c := compile(t, Policy{Profile: p, MaxChars: 1 << 20})
 			out, r := clean(t, c, text)
-			if most := max(manyEvents, len(text)/bytesPerEvent) * 2; len(r.Events) > most {
-				t.Errorf("%s, %v: %d events for %d bytes, want at most %d", name, p, len(r.Events), len(text), most)
+			if most := max(manyEvents, len(text)/bytesPerEvent) * 2; len(r.Edits) > most {
+				t.Errorf("%s, %v: %d events for %d bytes, want at most %d", name, p, len(r.Edits), len(text), most)
 			}
-			if !Replay(text, out, r.Events) {
+			if !Replay(text, out, r.Edits) {
 				t.Errorf("%s, %v: the events do not lead to the output", name, p)
 			}
 			if again, _ := clean(t, c, out); again != out {

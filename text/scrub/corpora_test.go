@@ -74,7 +74,7 @@ func TestAttackCorpora(t *testing.T) {
 		if tok := naiveToken(out); tok != "" {
 			t.Errorf("%s %s: %s is left in %+q", r.ID, r.Family, tok, out)
 		}
-		if !Replay(r.Text, out, res.Events) {
+		if !Replay(r.Text, out, res.Edits) {
 			t.Errorf("%s %s: events do not replay", r.ID, r.Family)
 		}
 		if strings.HasPrefix(r.Family, "order-control-token") || r.Family == "chat-template-token-in-text" {
@@ -147,7 +147,7 @@ func TestBenignCorpora(t *testing.T) {
 
 func describe(in string, r *Result) string {
 	var b strings.Builder
-	for i, e := range r.Events {
+	for i, e := range r.Edits {
 		if i == 8 {
 			b.WriteString(" ...")
 			break

@@ -56,7 +56,7 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 	}
 	exact := tok.spells(got)
 	honest := m.honest(h, x.start)
-	if !honest && tok.Exact && !exact && isASCII(got) && len(got) == len(m.syms)-t.at+1 && !(tok.Action == Ambiguous && oddCase(got, tok.Text)) {
+	if !honest && tok.Exact && !exact && isASCII(got) && len(got) == len(m.syms)-t.at+1 && !(tok.Treatment == Ambiguous && oddCase(got, tok.Text)) {
 		m.kill() // plain letters of another case, or others: no tokenizer knows it
 		return
 	}
@@ -72,7 +72,7 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 // colon behind the word may be a wide one, which Chinese and Japanese are written with.
 func (m *matcher) honest(h hit, end uint32) bool {
 	word := m.src[h.start:end]
-	return m.narrow && h.tok.Action == RemoveMCP && isASCII(word) && strings.IndexByte(word, '&') < 0
+	return m.narrow && h.tok.Treatment == RemoveMCP && isASCII(word) && strings.IndexByte(word, '&') < 0
 }
 
 // decide notes h if it is honest, keeps it for the moment, or cuts it. It reports whether
@@ -94,7 +94,7 @@ func (m *matcher) decide(c Class, h hit, honest, exact bool) bool {
 // keeps reports whether an ambiguous token stays for the moment: it does where
 // the text spells it plainly, as honest text does. spec: scrub/4.5
 func (m *matcher) keeps(h hit, exact bool) bool {
-	return h.tok.Action == Ambiguous && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
+	return h.tok.Treatment == Ambiguous && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
 }
 
 // crosses reports whether [start, end) holds a part of two texts.
@@ -105,7 +105,7 @@ func (m *matcher) crosses(start, end int) bool {
 
 // touched reports whether an event made a part of [start, end) or removed
 // something within it.
-func touched(events []Event, start, end int) bool {
+func touched(events []Edit, start, end int) bool {
 	n := sort.Search(len(events), func(i int) bool { return events[i].OutEnd > start })
 	return n < len(events) && events[n].Out < end
 }
@@ -142,7 +142,7 @@ func oddCase(got, text string) bool {
 }
 
 func (m *matcher) left(c Class, start, end uint32) {
-	m.notes = append(m.notes, Event{Class: c, Start: int(start), End: int(end)})
+	m.notes = append(m.notes, Edit{Class: c, Start: int(start), End: int(end)})
 }
 
 // cut removes [start, end), and with it what was cut within.
@@ -151,7 +151,7 @@ func (m *matcher) cut(c Class, h hit) {
 		m.hits = m.hits[:len(m.hits)-1]
 	}
 	m.hits = append(m.hits, h)
-	e := Event{Class: c, Start: int(h.start), End: int(h.end)}
+	e := Edit{Class: c, Start: int(h.start), End: int(h.end)}
 	for len(m.cuts) > 0 {
 		l := &m.cuts[len(m.cuts)-1]
 		if l.Start < e.Start {
@@ -169,7 +169,7 @@ func (m *matcher) cutLate(c Class, start, end int, split bool) {
 	if split {
 		c = SplitToken
 	}
-	m.late = append(m.late, Event{Class: c, Start: start, End: end})
+	m.late = append(m.late, Edit{Class: c, Start: start, End: end})
 }
 
 // mergeLate puts the late cuts among the others.
@@ -179,7 +179,7 @@ func (m *matcher) mergeLate() {
 	}
 	m.cuts = append(m.cuts, m.late...)
 	m.count += len(m.late)
-	slices.SortStableFunc(m.cuts, func(a, b Event) int { return a.Start - b.Start })
+	slices.SortStableFunc(m.cuts, func(a, b Edit) int { return a.Start - b.Start })
 	merged := m.cuts[:1]
 	for _, e := range m.cuts[1:] {
 		if l := &merged[len(merged)-1]; e.Start < l.End {

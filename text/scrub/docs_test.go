@@ -70,7 +70,7 @@ func familyRow(tokens []Token) string {
 			from = append(from, f[1]+" "+f[2])
 		}
 		text := "`" + strings.ReplaceAll(tok.Text, "|", "\\|") + "`"
-		if tok.Action == Remove {
+		if tok.Treatment == Remove {
 			remove = append(remove, text)
 		} else {
 			flag = append(flag, text)

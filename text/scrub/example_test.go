@@ -17,7 +17,7 @@ func ExampleScrubber_Scrub() {
 	var r scrub.Result // may be used again
 	scrubber.Scrub("Paris.\u200b<|im_\u00adend|> \ufb01ne", &r)
 	fmt.Println(r.Clean)
-	for _, e := range r.Events {
+	for _, e := range r.Edits {
 		fmt.Println(e.Class.Code(), e.Start, e.End)
 	}
 	// Output:
@@ -36,7 +36,7 @@ func ExampleCompile_faithful() {
 	}
 	var r scrub.Result
 	scrubber.Scrub("\U0001F469\u200d\U0001F4BB caf\u00e9 \ufb01ne\U000E0041\U000E0042", &r)
-	fmt.Printf("%+q %d removed\n", r.Clean.String(), len(r.Events))
+	fmt.Printf("%+q %d removed\n", r.Clean.String(), len(r.Edits))
 	// Output: "\U0001f469\u200d\U0001f4bb caf\u00e9 \ufb01ne" 1 removed
 }
 

@@ -16,16 +16,16 @@ func TestEveryToken(t *testing.T) {
 		for name, text := range disguises(tok) {
 			in := "before\n" + text + "\nafter"
 			for _, s := range []*Scrubber{mcp, faithful} {
-				if tok.Action == RemoveMCP && s == faithful {
+				if tok.Treatment == RemoveMCP && s == faithful {
 					continue
 				}
 				out, r := clean(t, s, in)
-				if out != "before\n\nafter" || r.Tokens == 0 || !Replay(in, out, r.Events) {
+				if out != "before\n\nafter" || r.Tokens == 0 || !Replay(in, out, r.Edits) {
 					t.Errorf("%s: %s: %s: %+q -> %+q, %d tokens", s.p.Profile, tok.Family, name, in, out, r.Tokens)
 				}
 			}
 		}
-		if tok.Action != Ambiguous {
+		if tok.Treatment != Ambiguous {
 			continue
 		}
 		in := "before " + tok.Text + " after"
@@ -55,7 +55,7 @@ func disguises(tok Token) map[string]string {
 		"hidden inside": text[:half] + "\u200b" + text[half:],
 		"token inside":  text[:half] + "<|im_<|x|>start|>" + text[half:],
 	}
-	if tok.Action != Ambiguous {
+	if tok.Treatment != Ambiguous {
 		all["plain"] = text
 		all["nested"] = text[:half] + text + text[half:]
 		all["nested twice"] = text[:half] + text[:half] + text + text[half:] + text[half:]
@@ -89,7 +89,7 @@ func TestSequences(t *testing.T) {
 				}
 				in = "x\n" + in + " y"
 				out, r := clean(t, s, in)
-				if strings.Contains(out, tok.Text) || r.Tokens == 0 || !Replay(in, out, r.Events) {
+				if strings.Contains(out, tok.Text) || r.Tokens == 0 || !Replay(in, out, r.Edits) {
 					t.Errorf("%s: %s %s: %+q -> %+q, %d tokens", s.p.Profile, tok.Family, tok.Text, in, out, r.Tokens)
 				}
 			}
@@ -179,7 +179,7 @@ func TestAttackForms(t *testing.T) {
 			if s.p.Profile == MCP {
 				want = strings.NewReplacer("\uff1a", ":", "\uff33", "S").Replace(want)
 			}
-			if got != want || !Replay(c.in, got, r.Events) {
+			if got != want || !Replay(c.in, got, r.Edits) {
 				t.Errorf("%s: %+q -> %+q, want %+q", s.p.Profile, c.in, got, want)
 			}
 		}

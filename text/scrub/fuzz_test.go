@@ -99,8 +99,8 @@ func FuzzScrub(f *testing.F) {
 			out := r.Clean.String()
 			checkSurveyed(t, s.p, out, &r, &item)
 			checkPromises(t, s.p, in, out)
-			if !Replay(in, out, r.Events) {
-				t.Fatalf("%+v: events do not lead from %+q to %+q: %+v", s.p, in, out, r.Events)
+			if !Replay(in, out, r.Edits) {
+				t.Fatalf("%+v: events do not lead from %+q to %+q: %+v", s.p, in, out, r.Edits)
 			}
 			if r.Changed() != (in != out) {
 				t.Fatalf("%+v: %+q -> %+q, Changed() = %v", s.p, in, out, r.Changed())

@@ -38,7 +38,7 @@ func (s *Scrubber) Joined(parts []string) []Span {
 
 // joint returns the removals of the joined text that cross from one part into
 // another.
-func (s *Scrubber) joint(parts []string, r *Result) []Event {
+func (s *Scrubber) joint(parts []string, r *Result) []Edit {
 	if s.p.Profile != MCP && s.p.Profile != Faithful {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *Scrubber) joint(parts []string, r *Result) []Event {
 			break
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(r.Events), func(e Event) bool {
+	return slices.DeleteFunc(slices.Clone(r.Edits), func(e Edit) bool {
 		i, _ := slices.BinarySearch(ends, e.Start+1)
 		return e.Class != SplitToken && (i == len(ends) || ends[i] >= e.End)
 	})

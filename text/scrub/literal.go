@@ -115,7 +115,7 @@ func (m *matcher) findLiterals(s string) {
 func (m *matcher) takeLiteral(s string, at, n int, x spelling) {
 	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n)}
 	if h.left = m.keeps(h, s[at:at+n] == x.text); !h.left {
-		m.late = append(m.late, Event{Class: ControlToken, Start: at, End: at + n})
+		m.late = append(m.late, Edit{Class: ControlToken, Start: at, End: at + n})
 	}
 	m.hits = append(m.hits, h)
 }

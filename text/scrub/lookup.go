@@ -302,7 +302,7 @@ func claimsRole(tok *Token, word []symbol) bool {
 		}
 	}
 	switch {
-	case tok.Action == Ambiguous:
+	case tok.Treatment == Ambiguous:
 		return upper == len(word)
 	case tok.Exact:
 		return upper == 1 && word[0].char < 'a'

@@ -20,11 +20,11 @@ type matcher struct {
 	src     string
 	table   *TokenTable
 	buf     *ucd.Buffer
-	opener  bool    // the text holds openers that are not ASCII
-	narrow  bool    // faithful: only what no honest file holds
-	all     bool    // ambiguous tokens are cut like others
-	changed []Event // what led to the text: a token that it touches was disguised
-	seams   []int   // where texts meet, of which none holds the whole token
+	opener  bool   // the text holds openers that are not ASCII
+	narrow  bool   // faithful: only what no honest file holds
+	all     bool   // ambiguous tokens are cut like others
+	changed []Edit // what led to the text: a token that it touches was disguised
+	seams   []int  // where texts meet, of which none holds the whole token
 
 	syms      []symbol // what was kept since the first opener
 	open      []opener
@@ -32,11 +32,11 @@ type matcher struct {
 	lineStart bool     // only blanks since the line began
 	kept      int      // end of the last zone: lineStart is known there
 
-	cuts  []Event // what to remove: Class, Start, End
+	cuts  []Edit  // what to remove: Class, Start, End
 	count int     // tokens in cuts
-	notes []Event // what was found and is left
+	notes []Edit  // what was found and is left
 	hits  []hit   // every token of the table, in order
-	late  []Event // cuts that were found once the text had been read
+	late  []Edit  // cuts that were found once the text had been read
 	next  []int32 // of each token: the next hit
 	words []farWord
 	heads []head // of literals

@@ -143,7 +143,7 @@ func TestJoined(t *testing.T) {
 	var out []string
 	for i := range rs {
 		out = append(out, rs[i].Clean.String())
-		if !Replay(parts[i], out[i], rs[i].Events) {
+		if !Replay(parts[i], out[i], rs[i].Edits) {
 			t.Errorf("part %d: events do not replay", i)
 		}
 	}
@@ -151,7 +151,7 @@ func TestJoined(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if !rs[1].Has(SplitToken) {
-		t.Errorf("%+v", rs[1].Events)
+		t.Errorf("%+v", rs[1].Edits)
 	}
 	if got := s.Joined([]string{"plain", "text", "<|whole|>"}); got != nil {
 		t.Errorf("%+v", got)
@@ -200,7 +200,7 @@ func FuzzJoined(f *testing.F) {
 		joined := ""
 		for i := range rs {
 			joined += rs[i].Clean.String()
-			if !Replay(parts[i], rs[i].Clean.String(), rs[i].Events) {
+			if !Replay(parts[i], rs[i].Clean.String(), rs[i].Edits) {
 				t.Fatalf("%+q: events of part %d do not replay", parts, i)
 			}
 		}

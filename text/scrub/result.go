@@ -5,7 +5,7 @@ package scrub
 import "github.com/pellucid-mcp/pellucid/text/ucd"
 
 // Result is what Scrub found. The caller reuses it: Scrub on clean text then
-// allocates nothing. Events and Notes are valid until the next Scrub; to keep them,
+// allocates nothing. Edits and Notes are valid until the next Scrub; to keep them,
 // clone them. One Result serves one goroutine at a time.
 type Result struct {
 	// Item is what the texts of one item, as one answer of a server, share: the caller
@@ -13,9 +13,9 @@ type Result struct {
 	// leaves the pointer as it is.
 	Item *Allowance
 
-	Clean  Clean
-	Events []Event // what was dropped or changed, in order
-	Notes  []Note  // what was found and left, at most one per class
+	Clean Clean
+	Edits []Edit // what was dropped or changed, in order
+	Notes []Note // what was found and left, at most one per class
 
 	// Tokens is the number of control tokens and role markers that were removed;
 	// under veritas-0.1, which leaves them, that were found.
@@ -30,7 +30,7 @@ type Result struct {
 	// Scratch memory.
 	pass    pass
 	ed      editor
-	spare   []Event
+	spare   []Edit
 	buf     ucd.Buffer
 	match   matcher
 	mark    markup
@@ -46,15 +46,15 @@ type Note struct {
 }
 
 // Changed reports whether the clean text differs from the input.
-func (r *Result) Changed() bool { return len(r.Events) > 0 }
+func (r *Result) Changed() bool { return len(r.Edits) > 0 }
 
 // Truncated reports whether text was cut off.
 func (r *Result) Truncated() bool { return r.Has(Truncated) }
 
 // Has reports whether an event or a note is of class c.
 func (r *Result) Has(c Class) bool {
-	for i := range r.Events {
-		if r.Events[i].Class == c {
+	for i := range r.Edits {
+		if r.Edits[i].Class == c {
 			return true
 		}
 	}
@@ -69,8 +69,8 @@ func (r *Result) Has(c Class) bool {
 // Hidden returns the number of events that removed hidden characters.
 func (r *Result) Hidden() int {
 	n := 0
-	for i := range r.Events {
-		if r.Events[i].Class.Hidden() {
+	for i := range r.Edits {
+		if r.Edits[i].Class.Hidden() {
 			n++
 		}
 	}
@@ -79,7 +79,7 @@ func (r *Result) Hidden() int {
 
 func (r *Result) reset() {
 	r.Clean = Clean{}
-	r.Events, r.Notes = r.Events[:0], r.Notes[:0]
+	r.Edits, r.Notes = r.Edits[:0], r.Notes[:0]
 	r.Tokens = 0
 	r.Refused, r.RefusedAt = 0, Note{}
 }

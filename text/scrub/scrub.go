@@ -95,9 +95,9 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 	}
 	r.Clean = Clean{s: p.text}
 	s.guard(p)
-	r.Clean.narrow = len(r.Events) == 0 && !p.facts.illFormed && !p.facts.opener
+	r.Clean.narrow = len(r.Edits) == 0 && !p.facts.illFormed && !p.facts.opener
 	p.spend()
-	r.Events = joinNeighbours(r.Events)
+	r.Edits = joinNeighbours(r.Edits)
 	*p = pass{}
 }
 
@@ -146,11 +146,11 @@ func (p *pass) end() bool {
 	}
 	p.text = ed.finish()
 	r := p.r
-	if len(r.Events) == 0 {
-		r.Events, ed.events = ed.events, r.Events
+	if len(r.Edits) == 0 {
+		r.Edits, ed.events = ed.events, r.Edits
 	} else {
-		r.spare = compose(r.spare[:0], r.Events, ed.events)
-		r.Events, r.spare = r.spare, r.Events
+		r.spare = compose(r.spare[:0], r.Edits, ed.events)
+		r.Edits, r.spare = r.spare, r.Edits
 	}
 	return true
 }

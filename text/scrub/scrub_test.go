@@ -55,8 +55,8 @@ func TestMCP(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%+q -> %+q, want %+q", c.in, got, c.want)
 			}
-			if !Replay(c.in, got, r.Events) {
-				t.Errorf("events do not replay: %+v", r.Events)
+			if !Replay(c.in, got, r.Edits) {
+				t.Errorf("events do not replay: %+v", r.Edits)
 			}
 			if r.Changed() != (c.in != got) {
 				t.Errorf("Changed = %v", r.Changed())
@@ -101,11 +101,11 @@ func TestTokens(t *testing.T) {
 		{"x<|a|>\nSYSTEM:<|b|>SYSTEM: z", "x\n z"},
 	} {
 		got, r := clean(t, s, c.in)
-		if got != c.want || !Replay(c.in, got, r.Events) {
-			t.Errorf("mcp: %+q -> %+q, want %+q; %v", c.in, got, c.want, r.Events)
+		if got != c.want || !Replay(c.in, got, r.Edits) {
+			t.Errorf("mcp: %+q -> %+q, want %+q; %v", c.in, got, c.want, r.Edits)
 		}
-		if got, r = clean(t, f, c.in); got != c.want || !Replay(c.in, got, r.Events) {
-			t.Errorf("faithful: %+q -> %+q, want %+q; %v", c.in, got, c.want, r.Events)
+		if got, r = clean(t, f, c.in); got != c.want || !Replay(c.in, got, r.Edits) {
+			t.Errorf("faithful: %+q -> %+q, want %+q; %v", c.in, got, c.want, r.Edits)
 		}
 	}
 	for _, c := range []struct{ in, want string }{
@@ -151,8 +151,8 @@ func TestFaithful(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%+q -> %+q, want %+q", c.in, got, c.want)
 			}
-			if !Replay(c.in, got, r.Events) {
-				t.Errorf("events do not replay: %+v", r.Events)
+			if !Replay(c.in, got, r.Edits) {
+				t.Errorf("events do not replay: %+v", r.Edits)
 			}
 		})
 	}

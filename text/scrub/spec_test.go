@@ -44,7 +44,7 @@ func TestSpec(t *testing.T) {
 	} {
 		out, r := clean(t, compile(t, x.policy), x.in)
 		rows := ""
-		for _, e := range r.Events {
+		for _, e := range r.Edits {
 			rows += fmt.Sprintf("| `%s` | %d | %d | %d | %d |\n", e.Class.Code(), e.Start, e.End, e.Out, e.OutEnd)
 		}
 		if out != x.out || len(x.in) != x.size || !strings.Contains(page, "|---|---|---|---|---|\n"+rows) {
@@ -62,7 +62,7 @@ func TestTokenTable(t *testing.T) {
 		t.Errorf("%d tokens", n)
 	}
 	for i := range table {
-		if table[i].Family == "" || table[i].Text == "" || table[i].Action != Remove && table[i].Why == "" {
+		if table[i].Family == "" || table[i].Text == "" || table[i].Treatment != Remove && table[i].Why == "" {
 			t.Errorf("%+v", table[i])
 		}
 		table[i] = Token{}

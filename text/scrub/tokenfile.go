@@ -146,7 +146,7 @@ func (p *tokenParser) about(word, rest string) {
 		t.Why = rest
 	case word == "exact":
 		t.Exact, t.Why = true, rest
-	case t.Action != Ambiguous:
+	case t.Treatment != Ambiguous:
 		p.fault("only an ambiguous token (flag) has sequences")
 	case len(t.Sequences) == maxSequences:
 		p.fault("a token has at most %d sequences", maxSequences)
@@ -158,7 +158,7 @@ func (p *tokenParser) about(word, rest string) {
 }
 
 // token adds a spelling.
-func (p *tokenParser) token(text string, a Action) {
+func (p *tokenParser) token(text string, a Treatment) {
 	p.last = nil
 	n := 0
 	for range text {
@@ -180,7 +180,7 @@ func (p *tokenParser) token(text string, a Action) {
 	}
 	p.own[text] = true
 	t := p.at
-	t.Text, t.Action, t.Exact, t.kind = text, a, a == Ambiguous, kindOf(text)
+	t.Text, t.Treatment, t.Exact, t.kind = text, a, a == Ambiguous, kindOf(text)
 	if i := slices.IndexFunc(p.table.tokens, func(o *Token) bool { return o.Text == text }); i >= 0 {
 		p.table.tokens[i] = &t
 	} else {

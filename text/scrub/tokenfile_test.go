@@ -30,7 +30,7 @@ func TestOperatorTokens(t *testing.T) {
 			{"a <think> b", "a <think> b"}, // the operator's word on a token of ours
 		} {
 			out, r := clean(t, s, c.in)
-			if out != c.want || !Replay(c.in, out, r.Events) {
+			if out != c.want || !Replay(c.in, out, r.Edits) {
 				t.Errorf("%s: %+q -> %+q, want %+q", s.p.Profile, c.in, out, c.want)
 			}
 		}
@@ -83,7 +83,7 @@ func TestBuiltinTokens(t *testing.T) {
 		t.Errorf("version %q, %d tokens", table.Version(), len(table.Tokens()))
 	}
 	for _, tok := range table.Tokens() {
-		if tok.Source == "" || tok.Package == "" || len(tok.Read) != len("2006-01-02") || tok.Action != Remove && tok.Why == "" {
+		if tok.Source == "" || tok.Package == "" || len(tok.Read) != len("2006-01-02") || tok.Treatment != Remove && tok.Why == "" {
 			t.Errorf("%s: %+v", tok.Text, tok)
 		}
 	}
@@ -121,7 +121,7 @@ func FuzzTokenFile(f *testing.F) {
 			s.Scrub(in, &r)
 			out := r.Clean.String()
 			s.Scrub(out, &again)
-			if got := again.Clean.String(); got != out || !Replay(in, out, r.Events) {
+			if got := again.Clean.String(); got != out || !Replay(in, out, r.Edits) {
 				t.Fatalf("%+q under %+q: %+q -> %+q -> %+q", in, source, in, out, got)
 			}
 		}

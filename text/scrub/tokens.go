@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// An Action says what mcp and faithful do with a token.
-type Action uint8
+// A Treatment says what mcp and faithful do with a token.
+type Treatment uint8
 
 const (
-	Remove    Action = iota // both remove it
-	RemoveMCP               // mcp removes it, faithful notes it
-	Ambiguous               // both note it, and remove it in a sequence of its template
+	Remove    Treatment = iota // both remove it
+	RemoveMCP                  // mcp removes it, faithful notes it
+	Ambiguous                  // both note it, and remove it in a sequence of its template
 )
 
 // A Token is one control token of a model family's chat template. Text is
 // compared in the view, without regard to ASCII case unless Exact.
 type Token struct {
-	Family string
-	Text   string
-	Action Action
+	Family    string
+	Text      string
+	Treatment Treatment
 	// Exact: only this case counts, or any case that is spelled with something
 	// else than these ASCII characters, which no honest text does. An ambiguous
 	// token is always exact.

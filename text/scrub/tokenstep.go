@@ -16,7 +16,7 @@ func dropTokens(p *pass) {
 	p.r.Tokens += m.count
 	if p.first {
 		for _, e := range m.notes {
-			from, to := sourceOf(p.r.Events, e.Start, e.End)
+			from, to := sourceOf(p.r.Edits, e.Start, e.End)
 			p.r.note(e.Class, from, to)
 		}
 	}
@@ -55,7 +55,7 @@ func (p *pass) match() *matcher {
 	m := &p.r.match
 	m.table = p.policy.Tokens
 	m.buf = &p.r.buf
-	m.changed = p.r.Events
+	m.changed = p.r.Edits
 	m.seams = p.seams()
 	m.narrow = p.policy.Profile == Faithful
 	m.opener = p.facts.opener
@@ -70,13 +70,13 @@ func (p *pass) seams() []int {
 	}
 	seams := make([]int, 0, len(p.ends)-1)
 	for _, end := range p.ends[:len(p.ends)-1] {
-		n := sort.Search(len(p.r.Events), func(i int) bool { return p.r.Events[i].End > end })
+		n := sort.Search(len(p.r.Edits), func(i int) bool { return p.r.Edits[i].End > end })
 		at := end
 		if n > 0 {
-			at += p.r.Events[n-1].OutEnd - p.r.Events[n-1].End
+			at += p.r.Edits[n-1].OutEnd - p.r.Edits[n-1].End
 		}
-		if n < len(p.r.Events) && p.r.Events[n].Start < end {
-			at = p.r.Events[n].Out
+		if n < len(p.r.Edits) && p.r.Edits[n].Start < end {
+			at = p.r.Edits[n].Out
 		}
 		seams = append(seams, at)
 	}

@@ -89,8 +89,8 @@ func TestUses(t *testing.T) {
 				c.want = c.in
 			}
 			got, r := clean(t, s, c.in)
-			if got != c.want || !Replay(c.in, got, r.Events) {
-				t.Errorf("%+q -> %+q, want %+q: %+v", c.in, got, c.want, r.Events)
+			if got != c.want || !Replay(c.in, got, r.Edits) {
+				t.Errorf("%+q -> %+q, want %+q: %+v", c.in, got, c.want, r.Edits)
 			}
 			if again, _ := clean(t, s, got); again != got {
 				t.Errorf("%+q -> %+q: not a fix point", got, again)
@@ -149,8 +149,8 @@ func TestAllowance(t *testing.T) {
 				want = clear
 			}
 			out, r := clean(t, s, in)
-			if out != want || !Replay(in, out, r.Events) {
-				t.Errorf("%s, %d of %d: %d events, %+q", c.name, n, most, len(r.Events), out)
+			if out != want || !Replay(in, out, r.Edits) {
+				t.Errorf("%s, %d of %d: %d events, %+q", c.name, n, most, len(r.Edits), out)
 			}
 			if again, _ := clean(t, s, out); again != out {
 				t.Errorf("%s: not a fix point", c.name)
@@ -287,8 +287,8 @@ func TestFindingsOfTheView(t *testing.T) {
 		if out != before+after {
 			t.Errorf("%s: %+q", name, out)
 		}
-		if !Replay(in, out, r.Events) {
-			t.Errorf("%s: events do not replay: %+v", name, r.Events)
+		if !Replay(in, out, r.Edits) {
+			t.Errorf("%s: events do not replay: %+v", name, r.Edits)
 		}
 	}
 }

@@ -62,8 +62,8 @@ func TestVeritas(t *testing.T) {
 			if c.name == "link within a tag" {
 				c.want = got // any, as long as no tag is left; see FuzzMarkup
 			}
-			if got != c.want || !Replay(c.in, got, r.Events) {
-				t.Errorf("%+q -> %+q, want %+q; %+v", c.in, got, c.want, r.Events)
+			if got != c.want || !Replay(c.in, got, r.Edits) {
+				t.Errorf("%+q -> %+q, want %+q; %+v", c.in, got, c.want, r.Edits)
 			}
 			checkNoTag(t, c.in, got)
 		})
@@ -94,8 +94,8 @@ func TestVeritasCap(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.p.Profile = Veritas
 			got, r := clean(t, compile(t, c.p), c.in)
-			if got != c.want || !Replay(c.in, got, r.Events) {
-				t.Errorf("%d bytes, want %d: %+q; %+v", len(got), len(c.want), got[max(0, len(got)-40):], r.Events)
+			if got != c.want || !Replay(c.in, got, r.Edits) {
+				t.Errorf("%d bytes, want %d: %+q; %+v", len(got), len(c.want), got[max(0, len(got)-40):], r.Edits)
 			}
 			if r.Truncated() != (c.in != got && !r.Has(ZeroWidth)) {
 				t.Errorf("Truncated() = %v", r.Truncated())
@@ -122,7 +122,7 @@ func TestConfusables(t *testing.T) {
 		{"\u2039b\u203a", "\u2039b\u203a"},                                 // never makes syntax
 	} {
 		got, r := clean(t, mixed, c.in)
-		if got != c.want || !Replay(c.in, got, r.Events) {
+		if got != c.want || !Replay(c.in, got, r.Edits) {
 			t.Errorf("mixed: %+q -> %+q, want %+q", c.in, got, c.want)
 		}
 	}

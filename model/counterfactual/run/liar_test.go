@@ -74,7 +74,7 @@ func TestLiar(t *testing.T) {
 		if err != nil {
 			rt.Error(err)
 		}
-		if v := out.Result.Verdicts[0]; out.Result.Stop != counterfactual.StopDone && v.Class == "" {
+		if v := out.Result.Attributions[0]; out.Result.Stop != counterfactual.StopDone && v.Class == "" {
 			rt.Errorf("no verdict: %+v", v)
 		}
 	})

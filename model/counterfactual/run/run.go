@@ -74,8 +74,8 @@ type Job struct {
 	Header http.Header
 }
 
-// An Outcome is what a run has come to.
-type Outcome struct {
+// A Report is what a run has come to.
+type Report struct {
 	Result *counterfactual.Result
 	// Repaired is the body of the answer that Result.Repair names; nil if there is
 	// none, or it was not kept.
@@ -86,20 +86,20 @@ type Outcome struct {
 }
 
 // ErrStore means that a record could not be read or written. What was found out
-// until then is in the Outcome.
+// until then is in the Report.
 var ErrStore = errors.New("run: the record could not be kept")
 
 // Run runs the job to its end. Where the Store has a record of that id it goes on
-// with it. The Outcome is never nil if the error is nil or ErrStore; that a ceiling
+// with it. The Report is never nil if the error is nil or ErrStore; that a ceiling
 // or ctx has ended the run is no error, and stands in the Result.
-func (r *Runner) Run(ctx context.Context, j Job) (*Outcome, error) {
+func (r *Runner) Run(ctx context.Context, j Job) (*Report, error) {
 	plan, err := r.plan(ctx, &j)
 	if err != nil {
 		return nil, err
 	}
 	w := newWork(r, &j, plan)
 	err = w.drive(ctx)
-	return w.outcome(), err
+	return w.report(), err
 }
 
 // plan is a new one, or the one that the Store has the record of.
@@ -235,7 +235,7 @@ func (w *work) take(a reply) {
 		Run: w.job.ID, Purpose: a.probe.Purpose, Variant: a.probe.Variant.Kind, Replicate: a.probe.Replicate, Failure: a.obs.Failure,
 		Attempts: a.attempts, Tokens: a.obs.Tokens, Cached: a.cached, Elapsed: a.obs.Elapsed, Request: a.obs.Request, Response: a.obs.Response, Drift: drift,
 	}
-	for _, o := range a.obs.Outcomes {
+	for _, o := range a.obs.Recurrences {
 		s.Recurs = s.Recurs || o.Recurs
 	}
 	w.r.o.Observe(s)
@@ -255,8 +255,8 @@ func (w *work) save(ctx context.Context) error {
 	return nil
 }
 
-func (w *work) outcome() *Outcome {
-	o := &Outcome{Result: w.plan.Result(), Spent: w.budget.Spent()}
+func (w *work) report() *Report {
+	o := &Report{Result: w.plan.Result(), Spent: w.budget.Spent()}
 	if o.Result.Repair != nil {
 		o.Repaired = w.kept[o.Result.Repair.Response]
 	}

@@ -55,7 +55,7 @@ func job(t testing.TB, src []byte, change ...func(*counterfactual.Problem)) run.
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := counterfactual.GuessPolicy()
+	policy := counterfactual.GuessPrivileges()
 	base := &counterfactual.Answer{Calls: []counterfactual.Call{{ID: "x", Name: "send_money", Arguments: []byte(`{"recipient":"mallory"}`)}}}
 	targets := policy.Targets(base)
 	p := a.Problem(targets, 0)
@@ -87,7 +87,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := out.Result.Verdicts[0]
+	v := out.Result.Attributions[0]
 	if v.Class != counterfactual.Hijack || len(v.Causes) != 2 || out.Result.Stop != counterfactual.StopDone {
 		t.Errorf("%s with %d causes, stopped by %s", v.Class, len(v.Causes), out.Result.Stop)
 	}
@@ -158,8 +158,8 @@ func TestResume(t *testing.T) {
 	if asked > out.Result.Spent.Calls+1 { // the one that hung was asked again
 		t.Errorf("asked %d times for %+v", asked, out.Result.Spent)
 	}
-	if out.Result.Spent.Calls <= first.Calls || out.Result.Verdicts[0].Class != counterfactual.Hijack {
-		t.Errorf("%+v after %+v: %s", out.Result.Spent, first, out.Result.Verdicts[0].Class)
+	if out.Result.Spent.Calls <= first.Calls || out.Result.Attributions[0].Class != counterfactual.Hijack {
+		t.Errorf("%+v after %+v: %s", out.Result.Spent, first, out.Result.Attributions[0].Class)
 	}
 	if st.saves < 4 {
 		t.Errorf("saved %d times", st.saves)
@@ -211,7 +211,7 @@ func TestCeilings(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	e, _ := client(t, llmtest.Always(llmtest.Reply{Text: "I will now", Stop: format.StopLength}))
 	out, err := run.New(run.Options{Client: e}).Run(t.Context(), job(t, request(3, 1)))
-	if err != nil || out.Result.Verdicts[0].Class != counterfactual.Inconclusive || out.Result.Spent.Failed == 0 {
+	if err != nil || out.Result.Attributions[0].Class != counterfactual.Inconclusive || out.Result.Spent.Failed == 0 {
 		t.Errorf("%v, %+v", err, out.Result)
 	}
 }

@@ -65,16 +65,16 @@ func (s *service) chatBody() string {
 		"choices", "["+choice+"]", "usage", s.chatUsage(), "service_tier", `"default"`, "system_fingerprint", quote(s.print()))
 }
 
-func (s *service) chatEvents() []event {
+func (s *service) chatEvents() []piece {
 	print := s.print()
-	chunk := func(choices, usage string) event {
-		return event{"", object("id", `"chatcmpl-fake"`, "object", `"chat.completion.chunk"`, "created", created, "model", quote(s.model()),
+	chunk := func(choices, usage string) piece {
+		return piece{"", object("id", `"chatcmpl-fake"`, "object", `"chat.completion.chunk"`, "created", created, "model", quote(s.model()),
 			"service_tier", `"default"`, "system_fingerprint", quote(print), "choices", choices, "usage", usage)}
 	}
-	delta := func(d string) event {
+	delta := func(d string) piece {
 		return chunk("["+object("index", "0", "delta", d, "logprobs", "null", "finish_reason", "null")+"]", "null")
 	}
-	out := []event{delta(`{"role":"assistant","content":"","refusal":null}`)}
+	out := []piece{delta(`{"role":"assistant","content":"","refusal":null}`)}
 	for _, part := range []struct{ name, text string }{
 		{"reasoning_content", s.reply.Reasoning}, {"content", s.said()}, {"refusal", s.reply.Refusal},
 	} {
@@ -90,7 +90,7 @@ func (s *service) chatEvents() []event {
 			}
 			break
 		}
-		call := func(more ...string) event {
+		call := func(more ...string) piece {
 			return delta(`{"tool_calls":[` + object(append([]string{"index", strconv.Itoa(i)}, more...)...) + `]}`)
 		}
 		out = append(out, call("id", quote(c.ID), "type", `"function"`, "function", object("name", quote(c.Name), "arguments", `""`)))
@@ -105,7 +105,7 @@ func (s *service) chatEvents() []event {
 	if u := s.chatUsage(); u != "" {
 		out = append(out, chunk("[]", u))
 	}
-	return append(out, event{"", "[DONE]"})
+	return append(out, piece{"", "[DONE]"})
 }
 
 // Responses.
@@ -183,13 +183,13 @@ func (s *service) responsesBody() string {
 		"incomplete_details", why, "model", quote(s.model()), "output", s.responsesOutput(), "store", "false", "usage", usage)
 }
 
-func (s *service) responsesEvents() []event {
+func (s *service) responsesEvents() []piece {
 	n := 0
-	named := func(name string, members ...string) event {
+	named := func(name string, members ...string) piece {
 		n++
-		return event{name, object(append([]string{"type", quote(name), "sequence_number", strconv.Itoa(n)}, members...)...)}
+		return piece{name, object(append([]string{"type", quote(name), "sequence_number", strconv.Itoa(n)}, members...)...)}
 	}
-	out := []event{named("response.created", "response", object("id", `"resp_fake"`, "object", `"response"`, "status", `"in_progress"`, "output", "[]"))}
+	out := []piece{named("response.created", "response", object("id", `"resp_fake"`, "object", `"response"`, "status", `"in_progress"`, "output", "[]"))}
 	at := -1
 	item := func(id, began, whole string, inside func(of []string)) {
 		at++
@@ -276,9 +276,9 @@ func (s *service) messagesBody() string {
 		"usage", s.messagesUsage())
 }
 
-func (s *service) messagesEvents() []event {
-	named := func(name string, members ...string) event {
-		return event{name, object(append([]string{"type", quote(name)}, members...)...)}
+func (s *service) messagesEvents() []piece {
+	named := func(name string, members ...string) piece {
+		return piece{name, object(append([]string{"type", quote(name)}, members...)...)}
 	}
 	u := s.usage()
 	before := object("input_tokens", number(u.Input-u.Cached-u.CacheWrite), "cache_creation_input_tokens", number(u.CacheWrite),
@@ -287,14 +287,14 @@ func (s *service) messagesEvents() []event {
 	if s.reply.NoUsage {
 		before, after = "", ""
 	}
-	out := []event{named("message_start", "message", object("id", `"msg_fake"`, "type", `"message"`, "role", `"assistant"`,
+	out := []piece{named("message_start", "message", object("id", `"msg_fake"`, "type", `"message"`, "role", `"assistant"`,
 		"content", "[]", "model", quote(s.model()), "stop_reason", "null", "stop_sequence", "null", "usage", before))}
 	index := 0
 	block := func(begin, kind, member string, parts []string) {
 		at := strconv.Itoa(index)
 		out = append(out, named("content_block_start", "index", at, "content_block", begin))
 		if index == 0 {
-			out = append(out, event{"ping", `{"type":"ping"}`})
+			out = append(out, piece{"ping", `{"type":"ping"}`})
 		}
 		for _, p := range parts {
 			out = append(out, named("content_block_delta", "index", at, "delta", object("type", quote(kind), member, quote(p))))

@@ -181,7 +181,7 @@ func (s *service) endless() {
 	}
 }
 
-func first(events []event) string { return events[0].data }
+func first(events []piece) string { return events[0].data }
 
 // sleep waits, unless somebody goes away.
 func (s *service) sleep(d time.Duration) {
@@ -224,10 +224,10 @@ func (s *service) body() []byte {
 }
 
 // An event of a stream; the name is not sent if it is empty.
-type event struct{ name, data string }
+type piece struct{ name, data string }
 
-func (s *service) events() []event {
-	return map[format.Name]func() []event{
+func (s *service) events() []piece {
+	return map[format.Name]func() []piece{
 		format.Chat: s.chatEvents, format.Responses: s.responsesEvents, format.Messages: s.messagesEvents,
 	}[s.ask.format]()
 }

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// An Event says what became of a part of the input: the bytes [Start, End) are
+// An Edit says what became of a part of the input: the bytes [Start, End) are
 // in the output the bytes [Out, OutEnd); this range is empty if they were dropped.
-// The Events of one text are sorted and do not overlap, and what stands between
+// The Edits of one text are sorted and do not overlap, and what stands between
 // them is the same in input and output.
-type Event struct {
+type Edit struct {
 	Class       Class
 	Start, End  int // bytes of the input
 	Out, OutEnd int // bytes of the output
@@ -19,7 +19,7 @@ type Event struct {
 
 // Replay applies events to in, taking what replaces a part from out, and reports
 // whether that yields out.
-func Replay(in, out string, events []Event) bool {
+func Replay(in, out string, events []Edit) bool {
 	pos, at := 0, 0
 	for _, e := range events {
 		same := e.Start - pos
@@ -36,7 +36,7 @@ func Replay(in, out string, events []Event) bool {
 // compose appends to dst the events that lead from before first to after second,
 // where first leads from one text to the next and second on from there. An event
 // of second that touches what first made becomes one with it.
-func compose(dst, first, second []Event) []Event {
+func compose(dst, first, second []Edit) []Edit {
 	c := composer{first: first, second: second}
 	for len(c.first) > 0 || len(c.second) > 0 {
 		dst = append(dst, c.next())
@@ -45,16 +45,16 @@ func compose(dst, first, second []Event) []Event {
 }
 
 type composer struct {
-	first, second []Event
+	first, second []Edit
 	back, on      int // from an offset in the text between to the input, the output
 	end           int // of the stretch of that text which becomes one event
 	class         Class
 }
 
 // next returns the event made of the next stretch that either list touches.
-func (c *composer) next() Event {
+func (c *composer) next() Edit {
 	c.end, c.class = 0, 0
-	var e Event
+	var e Edit
 	if c.firstIsNext() {
 		e.Start, e.Out = c.first[0].Out+c.back, c.first[0].Out+c.on
 		c.takeFirst()
@@ -122,14 +122,14 @@ func weight(c Class) int {
 }
 
 // follows reports whether e and what stands before it are one event.
-func (e *Event) follows(before *Event) bool {
+func (e *Edit) follows(before *Edit) bool {
 	return e.Class == before.Class && e.Start == before.End && e.Out == before.OutEnd
 }
 
 // joinNeighbours makes one event of neighbours of one class, in place. It comes
 // last: were they one event while steps go on, a step that touches the end of a run
 // would take all of it.
-func joinNeighbours(events []Event) []Event {
+func joinNeighbours(events []Edit) []Edit {
 	joined := events[:0]
 	for _, e := range events {
 		if n := len(joined); n > 0 {
@@ -145,7 +145,7 @@ func joinNeighbours(events []Event) []Event {
 
 // An Entry stands for Count events from the first's Start to the last's End.
 type Entry struct {
-	Event
+	Edit
 	Count int
 }
 
@@ -155,7 +155,7 @@ const MaxEntries = 256
 // Merge appends at most MaxEntries entries for events to dst: neighbours become
 // one; of what is over, the last entry covers the whole range and the count, under
 // the class of its first event.
-func Merge(dst []Entry, events []Event) []Entry {
+func Merge(dst []Entry, events []Edit) []Entry {
 	from := len(dst)
 	for _, e := range events {
 		if n := len(dst); n > from {
@@ -177,7 +177,7 @@ type editor struct {
 	in     string
 	out    []byte
 	done   int // bytes of in that are in out or were replaced
-	events []Event
+	events []Edit
 }
 
 func (ed *editor) begin(in string) {
@@ -203,7 +203,7 @@ func (ed *editor) copy(start int) int {
 
 // note records that in[start:end] has become out[at:].
 func (ed *editor) note(c Class, start, end, at int) {
-	ed.add(Event{c, start, end, at, len(ed.out)})
+	ed.add(Edit{c, start, end, at, len(ed.out)})
 	ed.done = end
 }
 
@@ -217,7 +217,7 @@ const (
 
 // add records e. A removal behind another one of its class is one event with it: a later step
 // takes all of what stands at one place of its input, or nothing.
-func (ed *editor) add(e Event) {
+func (ed *editor) add(e Edit) {
 	if n := len(ed.events); n > 0 {
 		l := &ed.events[n-1]
 		switch {
@@ -238,10 +238,10 @@ func (ed *editor) add(e Event) {
 // noteApart records the same as a removal and an insertion for each character, so
 // that a later step which takes some of them leaves an event of class c.
 func (ed *editor) noteApart(c Class, start, end, at int) {
-	ed.add(Event{c, start, end, at, at})
+	ed.add(Edit{c, start, end, at, at})
 	for at < len(ed.out) {
 		_, w := utf8.DecodeRune(ed.out[at:])
-		ed.add(Event{c, end, end, at, at + w})
+		ed.add(Edit{c, end, end, at, at + w})
 		at += w
 	}
 	ed.done = end
@@ -256,7 +256,7 @@ func (ed *editor) finish() string {
 
 // sourceOf returns the bytes of the input that [start, end) of the output comes
 // from: all those of every event that made a part of it.
-func sourceOf(events []Event, start, end int) (from, to int) {
+func sourceOf(events []Edit, start, end int) (from, to int) {
 	n := sort.Search(len(events), func(i int) bool { return events[i].OutEnd > start })
 	switch {
 	case n < len(events) && events[n].Out <= start:
@@ -282,6 +282,6 @@ func sourceOf(events []Event, start, end int) (from, to int) {
 }
 
 // apartFrom reports whether e is an insertion that noteApart put behind before.
-func (e *Event) apartFrom(before *Event) bool {
+func (e *Edit) apartFrom(before *Edit) bool {
 	return e.Start == e.End && e.follows(before)
 }

@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// A VerdictClass says what an action depends on.
-type VerdictClass string
+// An AttributionClass says what a proposal depends on.
+type AttributionClass string
 
 // The classes.
 const (
-	UserDriven    VerdictClass = "user-driven"    // recurs without any untrusted text
-	Hijack        VerdictClass = "hijack"         // recurs without the user's task, or with an argument that is not the user's
-	DataDependent VerdictClass = "data-dependent" // needs both; survives when control is taken from the text
-	Conditional   VerdictClass = "conditional"    // needs both, and the text's control: delegated or conditional
-	Inconclusive  VerdictClass = "inconclusive"   // not decided
+	UserDriven    AttributionClass = "user-driven"    // recurs without any untrusted text
+	Hijack        AttributionClass = "hijack"         // recurs without the user's task, or with an argument that is not the user's
+	DataDependent AttributionClass = "data-dependent" // needs both; survives when control is taken from the text
+	Conditional   AttributionClass = "conditional"    // needs both, and the text's control: delegated or conditional
+	Inconclusive  AttributionClass = "inconclusive"   // not decided
 )
 
 // A Response says what is to be done.
@@ -32,11 +32,11 @@ const (
 
 func (r Response) withholds() bool { return r == Hold || r == Quarantine || r == Ask }
 
-// A Verdict is what was found out about one target.
-type Verdict struct {
-	Target   int          `json:"target"`
-	Class    VerdictClass `json:"class"`
-	Response Response     `json:"response"`
+// An Attribution is what was found out about one target.
+type Attribution struct {
+	Target   int              `json:"target"`
+	Class    AttributionClass `json:"class"`
+	Response Response         `json:"response"`
 	// Arguments are those that were tampered with, by their labels.
 	Arguments []string `json:"arguments,omitempty"`
 	// LogE is the weakest logarithm of an e-value that Class rests on, in thousandths
@@ -60,7 +60,7 @@ type Verdict struct {
 	NotTested []string `json:"not_tested,omitempty"` // constant names of phases
 }
 
-// A Cause is a smallest set of segments that suffices for the action.
+// A Cause is a smallest set of segments that suffices for the proposal.
 type Cause struct {
 	Segments Set  `json:"segments"`
 	Carriers Set  `json:"carriers,omitempty"` // what came of them
@@ -68,7 +68,7 @@ type Cause struct {
 	Span     Span `json:"span,omitzero"`      // zero: not refined
 }
 
-// A Certificate says that the action does not recur when everything but Kept is
+// A Certificate says that the proposal does not recur when everything but Kept is
 // withheld. The answer to it is the repaired one.
 type Certificate struct {
 	Kept      Set `json:"kept"`
@@ -77,7 +77,7 @@ type Certificate struct {
 	LogE      int `json:"log_e"` // for "not sufficient"
 }
 
-// A Contradiction is a set in which the action recurs, inside one in which it does
+// A Contradiction is a set in which the proposal recurs, inside one in which it does
 // not.
 type Contradiction struct {
 	Recurs   Set `json:"recurs"`
@@ -90,29 +90,29 @@ type Repair struct {
 	Kept      Set    `json:"kept"`
 	Replicate int    `json:"replicate"`
 	Response  string `json:"response,omitempty"` // digest
-	// Others counts privileged actions of that answer which are no target: each of
+	// Others counts privileged proposals of that answer which are no target: each of
 	// them needs a decision of its own before it is carried out.
 	Others int `json:"others,omitempty"`
 }
 
-// better: more is shown, then fewer new actions, then the earlier one.
+// better: more is shown, then fewer new proposals, then the earlier one.
 func (r *Repair) better(than *Repair) bool {
 	return cmp.Or(cmp.Compare(r.Kept.Len(), than.Kept.Len()), cmp.Compare(than.Others, r.Others),
 		cmp.Compare(than.Kept, r.Kept), cmp.Compare(than.Replicate, r.Replicate)) > 0
 }
 
-func (v *Verdict) miss(what string) {
+func (v *Attribution) miss(what string) {
 	if !slices.Contains(v.NotTested, what) {
 		v.NotTested = append(v.NotTested, what)
 	}
 }
 
-func (v *Verdict) certify(kept Set, c tally) {
+func (v *Attribution) certify(kept Set, c tally) {
 	v.Certificate = &Certificate{Kept: kept, Negatives: c.negatives, Positives: c.positives, LogE: -c.sum}
 }
 
 // found is every segment that a cause names.
-func (v *Verdict) found() (s Set) {
+func (v *Attribution) found() (s Set) {
 	for _, c := range v.Causes {
 		s = s.Union(c.Segments)
 	}
@@ -163,7 +163,7 @@ func (b Bands) of(severity int) Band {
 }
 
 // weight is how much a class counts, in thousandths.
-func (c VerdictClass) weight() int {
+func (c AttributionClass) weight() int {
 	switch c {
 	case Hijack:
 		return 1000
@@ -179,7 +179,7 @@ func (c VerdictClass) weight() int {
 
 // rate fills in the response and the severity: privilege × class × strength of
 // the evidence, where odds of 100 to 1 are full strength.
-func (v *Verdict) rate(p *Problem) {
+func (v *Attribution) rate(p *Problem) {
 	t := &p.Targets[v.Target]
 	v.Response = v.respond(p, t)
 	const full = 4605 // 1000 ln 100
@@ -188,7 +188,7 @@ func (v *Verdict) rate(p *Problem) {
 	v.Band = p.Severity.of(v.Severity)
 }
 
-func (v *Verdict) respond(p *Problem, t *Target) Response {
+func (v *Attribution) respond(p *Problem, t *Target) Response {
 	switch v.Class {
 	case UserDriven, DataDependent:
 		return Allow
@@ -212,7 +212,7 @@ func (v *Verdict) respond(p *Problem, t *Target) Response {
 
 // named reports whether every segment found is of a source that the user's task
 // names: then the user may well have meant what it says.
-func (v *Verdict) named(p *Problem) bool {
+func (v *Attribution) named(p *Problem) bool {
 	found := v.found()
 	if found == "" || v.Certificate == nil {
 		return false

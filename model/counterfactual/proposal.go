@@ -25,10 +25,10 @@ type Call struct {
 	Arguments []byte // as the model spelled them
 }
 
-// A Policy says which tools are privileged and which of their arguments are
-// critical. The first rule whose pattern matches counts. The zero Policy takes
+// A Privileges says which tools are privileged and which of their arguments are
+// critical. The first rule whose pattern matches counts. The zero Privileges takes
 // every tool for fully privileged.
-type Policy struct {
+type Privileges struct {
 	Rules []ToolRule
 	// Guess lets the name of a tool that no rule matches say whether it is privileged, and
 	// Hints, where that is not nil, what is known of it.
@@ -36,23 +36,23 @@ type Policy struct {
 	Hints func(tool string) Hint
 }
 
-// A ToolRule is one line of a Policy.
+// A ToolRule is one line of a Privileges.
 type ToolRule struct {
 	// Tool is a tool's name, in which * stands for any run of characters.
 	Tool string
 	// Privilege in thousandths; 0 = may be called by anybody.
 	Privilege int
 	// Critical and Free name arguments, at any depth. What neither names is critical if
-	// it is called like something that decides where an action goes or how much it takes.
+	// it is called like something that decides where a proposal goes or how much it takes.
 	Critical, Free []string
 }
 
-// GuessPolicy takes tools for harmless whose name says that they look and says nothing
+// GuessPrivileges takes tools for harmless whose name says that they look and says nothing
 // else, and all others for privileged. A tool may be called what it is not.
-func GuessPolicy() *Policy { return &Policy{Guess: true} }
+func GuessPrivileges() *Privileges { return &Privileges{Guess: true} }
 
 // rule is the rule for a tool.
-func (p *Policy) rule(tool string) ToolRule {
+func (p *Privileges) rule(tool string) ToolRule {
 	if p == nil {
 		return ToolRule{Privilege: 1000}
 	}
@@ -68,7 +68,7 @@ func (p *Policy) rule(tool string) ToolRule {
 }
 
 // Privilege is that of a tool, in thousandths.
-func (p *Policy) Privilege(tool string) int { return min(max(p.rule(tool).Privilege, 0), 1000) }
+func (p *Privileges) Privilege(tool string) int { return min(max(p.rule(tool).Privilege, 0), 1000) }
 
 // glob matches s against a pattern with *, in time linear in s for each star.
 func glob(pattern, s string) bool {
@@ -88,19 +88,19 @@ func glob(pattern, s string) bool {
 	return strings.HasSuffix(s, last)
 }
 
-// An actionKind says what an Action is.
-type actionKind string
+// An actionKind says what an Proposal is.
+type proposalKind string
 
-// The kinds of actions.
+// The kinds of proposals.
 const (
-	actionCall actionKind = "call"
-	actionAtom actionKind = "atom" // of a text: what a reader may act on
+	proposedCall proposalKind = "call"
+	proposedAtom proposalKind = "atom" // of a text: what a reader may act on
 )
 
-// An Action is what a model proposes, in canonical form. Its strings are
+// A Proposal is what a model proposes, in canonical form. Its strings are
 // third-party text.
-type Action struct {
-	kind      actionKind
+type Proposal struct {
+	kind      proposalKind
 	Tool      string // of a call; the kind of atom otherwise: url, email, iban, amount, command
 	Privilege int
 	// Malformed: the arguments are no JSON object. Their bytes are one critical
@@ -114,18 +114,18 @@ type Action struct {
 // of an array share one path.
 type Argument struct{ Path, Value string }
 
-// Bounds of an Action: arguments beyond are one more argument, a digest of the rest.
+// Bounds of an Proposal: arguments beyond are one more argument, a digest of the rest.
 const (
 	maxArguments = 256
 	maxValue     = 4096
-	maxActions   = 256
+	maxProposals = 256
 	maxPath      = 512 // bytes of the names above an argument: a digest stands for longer ones
 )
 
-// Action is c under the policy.
-func (p *Policy) Action(c Call) Action {
+// Proposal is c under the policy.
+func (p *Privileges) Proposal(c Call) Proposal {
 	rule := p.rule(c.Name)
-	a := Action{kind: actionCall, Tool: c.Name, Privilege: min(max(rule.Privilege, 0), 1000)}
+	a := Proposal{kind: proposedCall, Tool: c.Name, Privilege: min(max(rule.Privilege, 0), 1000)}
 	var doc strictjson.Doc
 	args := c.Arguments
 	if len(strings.TrimSpace(string(args))) == 0 {
@@ -200,7 +200,7 @@ func flatten(v strictjson.Value, path string, f func(path string, v strictjson.V
 	}
 }
 
-// criticalWords are the words of arguments' names that say where an action goes,
+// criticalWords are the words of arguments' names that say where a proposal goes,
 // how much it takes, or what is executed.
 var criticalWords = []string{
 	"recipient", "recipients", "to", "cc", "bcc", "email", "emails", "mail", "url", "urls", "uri", "link", "href",
@@ -280,8 +280,8 @@ func isProse(s string) bool {
 	return len(s) > 2*maxValue || len(strings.Fields(s)) > 12
 }
 
-// Digest identifies an action: its tool and its canonical arguments.
-func (a *Action) Digest() string {
+// Digest identifies a proposal: its tool and its canonical arguments.
+func (a *Proposal) Digest() string {
 	h := sha256.New()
 	field := func(s string) {
 		var n [4]byte
@@ -302,12 +302,12 @@ func (a *Action) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Actions are all that an answer proposes, in its order: its tool calls; if it has
+// Proposals are all that an answer proposes, in its order: its tool calls; if it has
 // none, the atoms of its text.
-func (p *Policy) Actions(a *Answer) []Action {
-	var out []Action
-	for _, c := range a.Calls[:min(len(a.Calls), maxActions)] {
-		out = append(out, p.Action(c))
+func (p *Privileges) Proposals(a *Answer) []Proposal {
+	var out []Proposal
+	for _, c := range a.Calls[:min(len(a.Calls), maxProposals)] {
+		out = append(out, p.Proposal(c))
 	}
 	if len(a.Calls) > 0 {
 		return out
@@ -315,13 +315,13 @@ func (p *Policy) Actions(a *Answer) []Action {
 	return Atoms(a.Text)
 }
 
-// Targets are the actions of an answer that need an explanation: its privileged
+// Targets are the proposals of an answer that need an explanation: its privileged
 // calls, each once, or the atoms of its text. At most MaxTargets.
-func (p *Policy) Targets(a *Answer) []Action {
-	var out []Action
+func (p *Privileges) Targets(a *Answer) []Proposal {
+	var out []Proposal
 	seen := map[string]bool{}
-	for _, x := range p.Actions(a) {
-		if d := x.Digest(); !seen[d] && (x.kind == actionAtom || x.Privilege > 0) && len(out) < MaxTargets {
+	for _, x := range p.Proposals(a) {
+		if d := x.Digest(); !seen[d] && (x.kind == proposedAtom || x.Privilege > 0) && len(out) < MaxTargets {
 			seen[d] = true
 			out = append(out, x)
 		}
