@@ -5,5 +5,5 @@ package release
 // What docs/install.md promises of the size of a release, in bytes.
 const (
 	maxBinary  = 47_000_000
-	maxArchive = 19_000_000
+	maxArchive = 18_000_000
 )
