@@ -24,7 +24,9 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./boundary/evidence ./record/standing ./model/jobs ./grounding/ingest ./platform/listen ./platform/reuse
+  ./boundary/evidence ./record/standing ./model/jobs ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+# Packages beside these whose memory is used again.
+REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
@@ -40,19 +42,11 @@ run: build
 	bin/pellucid demo
 	bin/pellucid up
 
-# Packages whose memory is used again: with checkreuse a use of what was given back panics
-# or faults (platform/reuse).
-REUSING := ./platform/reuse ./mcp/wire ./mcp/era ./mcp/mcpshape ./boundary/policy/expr ./boundary/gateway ./boundary/fleet
-
 # All of vet has run when the tests do, so go test does not run a part of it again.
 test: fmt vet
 	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./...
 	go test -C packaging/pack -timeout $(TIMEOUT) .
-	$(MAKE) --no-print-directory reuse race
-
-.PHONY: reuse
-reuse:
-	go test -vet=off -p $(PACKAGES) -short -timeout $(TIMEOUT) -tags checkreuse $(REUSING)
+	$(MAKE) --no-print-directory race
 
 fmt:
 	@bad=$$($(GOFILES) | xargs -r gofmt -l); \
@@ -63,13 +57,16 @@ vet:
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 
+# The race detector, and with checkreuse a panic or a fault where memory is used that was given
+# back (platform/reuse). Without a C compiler only the second.
 race:
 	@if command -v "$$(go env CC)" >/dev/null; then \
-	  echo "go test -race -short $(CONCURRENT)"; \
-	  CGO_ENABLED=1 go test -vet=off -p $(PACKAGES) -race -short -timeout $(TIMEOUT) $(CONCURRENT) && \
+	  echo "go test -race -tags checkreuse -short $(CONCURRENT) $(REUSING)"; \
+	  CGO_ENABLED=1 go test -vet=off -p $(PACKAGES) -race -tags checkreuse -short -timeout $(TIMEOUT) $(CONCURRENT) $(REUSING) && \
 	  CGO_ENABLED=1 go test -vet=off -race -timeout $(TIMEOUT) -run '^TestHandovers$$' ./app; \
 	else \
 	  echo "race: SKIPPED: the race detector needs a C compiler, and there is no '$$(go env CC)' here"; \
+	  go test -vet=off -p $(PACKAGES) -short -timeout $(TIMEOUT) -tags checkreuse ./mcp/wire ./mcp/era ./boundary/gateway ./boundary/fleet $(REUSING); \
 	fi
 
 # Every fuzz target whose name matches FUZZ, one after the other, FUZZTIME each.

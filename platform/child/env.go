@@ -56,10 +56,10 @@ var Passed = []Need{
 // which a user's name at a registry is given, which may be the token itself.
 var secretWords = []string{"auth", "authtoken", "token", "password", "passwd", "passphrase", "secret", "key", "credential", "credentials", "otp", "username"}
 
-// commandWords are the parts of npm's variables that say what one run of npm shall do. npm sets
+// commandWords are names of npm's variables that say what one run of npm shall do. npm sets
 // them for what it starts, so where npx has started this program they would change what the
-// next npx runs.
-var commandWords = []string{"npm_config_package", "npm_config_call", "npm_config_global", "npm_config_location", "npm_config_workspace", "npm_config_workspaces"}
+// next npx runs. node_options is what NODE_OPTIONS is, which is not passed on either.
+var commandWords = []string{"npm_config_node_options", "npm_config_package", "npm_config_call", "npm_config_global", "npm_config_location", "npm_config_workspace", "npm_config_workspaces"}
 
 // userinfo finds a user or password before the host of a URL, also of one without a scheme,
 // as the programs that read proxies take it.

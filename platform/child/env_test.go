@@ -22,7 +22,7 @@ func TestEnviron(t *testing.T) {
 		"npm_config_registry=https://npm.example/": passed, "NPM_CONFIG_CACHE=/c": passed, "npm_config_@corp:registry=https://npm.example/": passed,
 		"npm_config_user_agent=npm/10.8.2 node/v20 linux x64 workspaces/false": passed, "npm_config_local_prefix=/srv/@corp/x": passed,
 		"npm_config_//npm.example/:_authToken=t": withheld, "npm_config__auth=t": withheld, "npm_config_registry=https://ada:pw@npm.example/": withheld,
-		"npm_config_key=-----BEGIN": withheld, "npm_config_package=evil": out, "npm_config_call=evil": out,
+		"npm_config_key=-----BEGIN": withheld, "npm_config_package=evil": out, "NPM_CONFIG_NODE_OPTIONS=--require /x.js": out, "npm_config_call=evil": out,
 		"UV_INDEX_CORP_PASSWORD=p": withheld, "UV_INDEX_CORP_USERNAME=u": withheld, "UV_PUBLISH_TOKEN=t": withheld,
 		"UV_INDEX=corp=https://ada:pw@pypi.example/simple": withheld, "UV_DEFAULT_INDEX=https://pypi.example/simple": passed, "UV_KEYRING_PROVIDER=subprocess": passed,
 		"PIP_INDEX_URL=https://pypi.example/simple": passed, "PIP_EXTRA_INDEX_URL=https://a.example/ https://ada:pw@b.example/": withheld,
