@@ -5,9 +5,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,8 +32,8 @@ func (b *Gateway) removedOf(name string) []surface.Removal {
 func (b *Gateway) verify(name string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		err := b.admit.Verify(ctx, name)
-		if errors.Is(err, admit.ErrRejected) {
-			err = fmt.Errorf("%w: %s", fleet.ErrRejected, strings.TrimPrefix(err.Error(), admit.ErrRejected.Error()+": "))
+		if rejected, is := errors.AsType[*admit.RejectedError](err); is {
+			err = &fleet.RejectedError{Why: rejected.Why}
 		}
 		return err
 	}
@@ -60,7 +58,7 @@ func (b *Gateway) verifyAll(ctx context.Context) {
 		work.Go(func() {
 			defer func() { <-room }()
 			err := b.fleet.Verify(ctx, s.Name)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, fleet.ErrRejected) && !errors.Is(err, fleet.ErrNoServer) {
+			if err != nil && ctx.Err() == nil && !errors.As(err, new(*fleet.RejectedError)) && !errors.Is(err, fleet.ErrNoServer) {
 				args := []any{"server", s.Name, "why", terminal.Printable(err.Error())}
 				if lines := b.fleet.Said(s.Name); len(lines) > 0 {
 					args = append(args, "standard_error", lines)

@@ -106,6 +106,14 @@ var (
 	errForgotten = errors.New("admit: no such server")
 )
 
+// A RejectedError is ErrRejected with its reason.
+type RejectedError struct{ Why error }
+
+func (e *RejectedError) Error() string { return ErrRejected.Error() + ": " + e.Why.Error() }
+
+// Unwrap returns ErrRejected and the reason.
+func (e *RejectedError) Unwrap() []error { return []error{ErrRejected, e.Why} }
+
 // New returns Admissions without servers. Close must be called.
 func New(opt Options) *Admissions {
 	opt.every = cmp.Or(opt.every, time.Second)

@@ -87,7 +87,7 @@ func (s *Server) becomes(c Config) bool {
 }
 
 // verify returns nil once the server may be reached; it is checked if it has not been.
-// The error wraps ErrRejected, or is ctx's or that of reaching it.
+// The error is a *RejectedError, or is ctx's or that of reaching it.
 func (s *Server) verify(ctx context.Context) error {
 	s.mu.Lock()
 	if s.state == admitted {
@@ -198,7 +198,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	case err == nil:
 	case errors.As(err, &refused) && refused.Reason != surface.NoAnswer && refused.Reason != surface.NoServer:
 		s.reject(ctx, err.Error())
-		return nil, nil, fmt.Errorf("%w: %w", ErrRejected, err)
+		return nil, nil, &RejectedError{err}
 	default:
 		return nil, nil, fmt.Errorf("admit: %w", err)
 	}
@@ -220,7 +220,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	if o.Conclusion == surface.Rejected {
 		s.reject(ctx, o.Why.Error())
 		s.tell(seen, o)
-		return nil, nil, fmt.Errorf("%w: %w", ErrRejected, o.Why)
+		return nil, nil, &RejectedError{o.Why}
 	}
 	s.removed(seen)
 	s.misshapen(seen)

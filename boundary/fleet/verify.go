@@ -8,16 +8,25 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// ErrRejected is the error that Server.Verify wraps where a server must not be used.
-// Every client gets the same answer as for a server that does not exist.
-var ErrRejected = errors.New("fleet: the server is rejected")
+// A RejectedError is the error of a Server.Verify for a server that must not be used. Every
+// client gets the same answer as for a server that does not exist.
+type RejectedError struct{ Why error }
+
+func (e *RejectedError) Error() string { return "fleet: the server is rejected: " + e.Why.Error() }
+
+// Unwrap returns why the server is rejected.
+func (e *RejectedError) Unwrap() error { return e.Why }
+
+func isRejected(err error) bool {
+	_, is := errors.AsType[*RejectedError](err)
+	return is
+}
 
 // Verify checks a server by its Server.Verify, and notes in its Health what came of it.
 // The error is ErrNoServer, ctx's, or that of Server.Verify.
@@ -111,22 +120,23 @@ func (u *upstream) verify(ctx context.Context) error {
 		return nil
 	}
 	err := u.Verify(ctx)
+	rejected, is := errors.AsType[*RejectedError](err)
 	switch {
 	case err == nil:
 		u.admitted()
-	case errors.Is(err, ErrRejected):
-		u.rejected(err)
+	case is:
+		u.rejected(rejected.Why)
 	case ctx.Err() == nil:
 		u.failed(err)
 	}
 	return err
 }
 
-// rejected notes that the server must not be used.
-func (c *condition) rejected(err error) {
+// rejected notes why the server must not be used.
+func (c *condition) rejected(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.why = strings.TrimPrefix(why(err), ErrRejected.Error()+": "); c.state != Rejected {
+	if c.why = why(reason); c.state != Rejected {
 		c.state, c.since = Rejected, time.Now()
 	}
 }
@@ -161,7 +171,7 @@ type turnedAway struct {
 // turnAway begins to turn a client away.
 func turnAway(ctx context.Context, front wire.Conn, reason error, ended func()) {
 	t := &turnedAway{front: front, code: wire.CodeAbsent, text: textAbsent, ended: ended}
-	if errors.Is(reason, ErrRejected) {
+	if isRejected(reason) {
 		t.code, t.text = wire.CodeRejected, textRejected
 	}
 	t.ctx, t.stop = context.WithCancel(ctx)

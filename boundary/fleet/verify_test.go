@@ -23,7 +23,7 @@ import (
 func TestVerify(t *testing.T) {
 	dial, dials := sdk(func() *mcp.Server { return toolServer("s", "x") })
 	var verdict atomic.Pointer[error]
-	rejected := fmt.Errorf("%w: because \u202e %s", ErrRejected, strings.Repeat("of this, ", 20))
+	var rejected error = &RejectedError{Why: fmt.Errorf("because \u202e %s", strings.Repeat("of this, ", 20))}
 	verdict.Store(&rejected)
 	f := New(Options{})
 	t.Cleanup(func() { _ = f.Close(context.Background()) })
@@ -115,7 +115,7 @@ func TestCut(t *testing.T) {
 			hear(`s/x/1`)
 			say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"text":"hang"},"_meta":{"progressToken":"p"}}}`)
 			hear(`half of`) // the server has begun
-			rejected := fmt.Errorf("%w: because", ErrRejected)
+			var rejected error = &RejectedError{Why: errors.New("because")}
 			verdict.Store(&rejected)
 			f.Cut("s")
 			hear(`"id":3,"error":{"code":7503,`)
@@ -126,7 +126,7 @@ func TestCut(t *testing.T) {
 				t.Fatal("the session goes on")
 			}
 			client.Close()
-			if err := f.Verify(context.Background(), "s"); !errors.Is(err, ErrRejected) || f.Health()[0].Connections != 0 {
+			if err := f.Verify(context.Background(), "s"); !isRejected(err) || f.Health()[0].Connections != 0 {
 				t.Errorf("%v, %+v", err, f.Health()[0])
 			}
 		})

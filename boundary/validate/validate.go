@@ -141,15 +141,31 @@ func compile(src []byte) (root *jsonschema.Schema, err error) {
 	var load *jsonschema.LoadURLError
 	var scheme *jsonschema.UnsupportedURLSchemeError
 	var pattern *jsonschema.InvalidRegexError
+	var schema *jsonschema.ValidationError
 	switch {
 	case err == nil:
 		return root, nil
 	case errors.As(err, &load), errors.As(err, &scheme):
 		return nil, remote
-	case errors.As(err, &pattern), strings.Contains(err.Error(), "is not valid regex"):
+	case errors.As(err, &pattern), schemaError(err, &schema) && badRegex(schema):
 		return nil, badPattern
 	}
 	return nil, notSchema
+}
+
+// schemaError finds what a metaschema says of a schema; the library does not unwrap it.
+func schemaError(err error, to **jsonschema.ValidationError) bool {
+	var invalid *jsonschema.SchemaValidationError
+	return errors.As(err, &invalid) && errors.As(invalid.Err, to)
+}
+
+// badRegex reports whether a fault of a schema that its metaschema has found is a pattern, or a
+// name in patternProperties, that is not a regular expression.
+func badRegex(e *jsonschema.ValidationError) bool {
+	if f, is := e.ErrorKind.(*kind.Format); is && f.Want == "regex" {
+		return true
+	}
+	return slices.ContainsFunc(e.Causes, badRegex)
 }
 
 // countable reports whether every length and number of items in a schema fits an
