@@ -4,6 +4,7 @@ package protect
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -99,6 +100,15 @@ func (d *dialect) wrapped(v *node, binary string) bool {
 	program, _ := d.starts(v)
 	words, ok := d.words(v)
 	return program.is('"') && (program.str() == binary && binary != "" || isOurs(program.str())) && ok && len(words) > 0 && words[0] == "wrap"
+}
+
+// front is the arguments of an entry that are wrap's own.
+func (d *dialect) front(v *node) []string {
+	words, _ := d.words(v)
+	if i := slices.Index(words, "--"); i >= 0 {
+		words = words[:i]
+	}
+	return words
 }
 
 func (d *dialect) url(v *node) *node {

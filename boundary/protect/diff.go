@@ -62,7 +62,7 @@ func (t *text) masked(at []string, name string) []string {
 	for _, member := range v.all() {
 		switch n := member.value; {
 		case member.name == d.env || member.name == d.headers || member.name == d.bearer || member.name == d.fromEnv:
-		case slices.Contains(d.urls, member.name) && secretive(n.str()), secretName.MatchString(member.name):
+		case member.name == d.command && secretive(n.str()), slices.Contains(d.urls, member.name) && secretive(n.str()), secretName.MatchString(member.name):
 			m.hide(n)
 		}
 	}
@@ -130,7 +130,7 @@ func (t *text) uncommented(v *node) (src []byte, gone []splice) {
 var (
 	secretName = regexp.MustCompile(`(?i)token|secret|password|passwd|credential|api_?-?key|oauth|^auth`)
 	secretFlag = regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(token|secret|password|passwd|credential|key|auth|header)[a-z0-9_-]*$`)
-	secretArg  = regexp.MustCompile(`(?i)(token|secret|password|passwd|credential|key|auth|bearer)[a-z0-9_-]*\s*[=: ]\s*.`)
+	secretArg  = regexp.MustCompile(`(?i)(token|secret|password|passwd|credential|key|auth|authorization|bearer)[a-z0-9_-]*["']?\s*[=: ]\s*.`)
 	secretURL  = regexp.MustCompile(`(?i)^[a-z][a-z0-9+.-]*://[^/]*@`)
 	secretWord = regexp.MustCompile(`^[A-Za-z0-9_+/=-]{24,}$`)
 	hasDigit   = regexp.MustCompile(`[0-9]`)

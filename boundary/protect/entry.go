@@ -14,6 +14,7 @@ import (
 // Why an entry is left alone. The texts are constant: they go to a terminal.
 const (
 	already      = "runs behind Pellucid already"
+	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
 	whyShape     = "its entry does not have the expected form"
 	whyNothing   = "it has neither a command nor a URL: the client or an extension starts it"
 	whyBoth      = "it has a command and a URL"

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Errors that a caller tells apart.
@@ -86,14 +87,36 @@ func (f Flags) or(old Flags) Flags {
 	return Flags{cmp.Or(f.Profile, old.Profile), cmp.Or(f.Evidence, old.Evidence), cmp.Or(f.Hold, old.Hold), cmp.Or(f.Policy, old.Policy)}
 }
 
+func (f Flags) pairs() [][2]string {
+	return [][2]string{{"--profile", f.Profile}, {"--evidence", f.Evidence}, {"--hold", f.Hold}, {"--policy", f.Policy}}
+}
+
 // words is the flags as wrap reads them.
 func (f Flags) words() (words []string) {
-	for _, w := range [][2]string{{"--profile", f.Profile}, {"--evidence", f.Evidence}, {"--hold", f.Hold}, {"--policy", f.Policy}} {
+	for _, w := range f.pairs() {
 		if w[1] != "" && w[1] != Without {
 			words = append(words, w[0], w[1])
 		}
 	}
 	return words
+}
+
+// in reports whether arguments of wrap say what the flags say.
+func (f Flags) in(words []string) bool {
+	for _, w := range f.pairs() {
+		has := ""
+		for i, word := range words {
+			if value, ok := strings.CutPrefix(word, w[0]+"="); ok {
+				has = value
+			} else if word == w[0] && i+1 < len(words) {
+				has = words[i+1]
+			}
+		}
+		if w[1] == Without && has != "" && has != Without || w[1] != "" && w[1] != Without && has != w[1] {
+			return false
+		}
+	}
+	return true
 }
 
 // An Effect says what becomes of one server.
@@ -165,9 +188,14 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 	var restored []Server
 	wrapped := func([]string, string) bool { return false }
 	if old != nil {
-		if original, restored, err = old.restore(file.src, false); err != nil {
+		same, edited, err := old.reflagged(file.src)
+		if err == nil {
+			original, restored, err = same.restore(file.src, false)
+		}
+		if err != nil {
 			return nil, wrapFormat(path, err)
 		}
+		restored = append(restored, edited...)
 		wrapped, o.Flags = old.has, o.Flags.or(old.Flags)
 	}
 	after, servers, err := o.rewrite(original, f, wrapped)

@@ -285,6 +285,55 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestFlagsSurviveAgain: another run takes no argument of wrap away that the operator has written
+// into an entry, and says so where it differs from a flag of the run.
+func TestFlagsSurviveAgain(t *testing.T) {
+	for name, in := range map[string]string{
+		"mcp.json":    `{"mcpServers":{"a":{"command":"srv","args":["x"]},"b":{"command":"b"}}}`,
+		"config.toml": "[mcp_servers.a]\ncommand = \"srv\"\nargs = [\"x\"]\n[mcp_servers.b]\ncommand = \"b\"\n",
+		"config.yaml": "extensions:\n  a:\n    cmd: srv\n    args: [x]\n  b:\n    cmd: b\n",
+	} {
+		o, path := options(t), filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(in), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		protect(t, o, path)
+		edited := strings.Replace(read(t, path), `"--name", "a"`, `"--name", "a", "--policy", "strict"`, 1)
+		edited = strings.Replace(edited, `"x"`, `"y"`, 1)
+		if err := os.WriteFile(path, []byte(edited), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if c := protect(t, o, path); c.changes() || c.Count(Already) != 2 {
+			t.Errorf("%s: %d already, file:\n%s", name, c.Count(Already), read(t, path))
+		}
+		o.Flags.Policy = "observe"
+		c := protect(t, o, path)
+		if got := read(t, path); c.Servers[0].Why != whyFlags || !strings.Contains(got, `"--policy", "strict"`) || !strings.Contains(got, `"--policy", "observe"`) {
+			t.Errorf("%s: %+v, file:\n%s", name, c.Servers[0], got)
+		}
+		undo(t, o, path)
+		if got := read(t, path); strings.Contains(got, "wrap") || !strings.Contains(got, "srv") {
+			t.Errorf("%s: undone:\n%s", name, got)
+		}
+	}
+}
+
+// TestFlagsWithoutRecord: an entry that was put behind Pellucid by hand does not get the flags of a
+// run, and the run says so.
+func TestFlagsWithoutRecord(t *testing.T) {
+	for flags, want := range map[Flags]Effect{
+		{}: Already, {Policy: "strict"}: Already, {Hold: "secret"}: Already, {Profile: "mcp"}: Skipped,
+		{Policy: "observe"}: Skipped, {Policy: Without}: Skipped, {Evidence: Without}: Already,
+	} {
+		o := options(t)
+		o.Flags = flags
+		path := write(t, `{"mcpServers":{"a":{"command":"pellucid","args":["wrap","--policy","strict","--hold=secret","--","srv","--profile","mcp"]}}}`)
+		if c := protect(t, o, path); c.Servers[0].Action != want {
+			t.Errorf("%+v: %+v, want %s", flags, c.Servers[0], want)
+		}
+	}
+}
+
 // TestEditedSurvivesAgain: protecting anew must not lose the original of an entry
 // that cannot be restored at present.
 func TestEditedSurvivesAgain(t *testing.T) {
@@ -450,9 +499,11 @@ func TestMeanwhileAgain(t *testing.T) {
 // TestDiffMasks: no secret stands in what is shown.
 func TestDiffMasks(t *testing.T) {
 	in := `{"primaryApiKey": "s3cret-0", "mcpServers": {
-  "a": {"command": "srv", "args": ["--api-key", "s3cret-1", "--token=s3cret-2", "-e", "API_KEY=s3cret-3", "dGhpcyBpcyBhIHNlY3JldDEyMzQ=", "plain"],
+  "a": {"command": "srv", "args": ["--api-key", "s3cret-1", "--token=s3cret-2", "-e", "API_KEY=s3cret-3", "dGhpcyBpcyBhIHNlY3JldDEyMzQ=", "plain",
+    "{\"token\": \"s3cret-10\"}", "{'Authorization': 's3cret-11'}"],
     "env": {"TOKEN": "s3cret-4"}, // was s3cret-5
     "password": "s3cret-6"},
+  "c": {"command": "TOKEN=s3cret-12 srv"},
   "b": {"url": "https://b.example/s3cret-7-0123456789abcdef/mcp?key=s3cret-8", "headers": {"Authorization": "Bearer s3cret-9"}}
 }}`
 	path := write(t, in)

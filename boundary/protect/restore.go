@@ -53,6 +53,26 @@ func (r *record) restore(src []byte, force bool) ([]byte, []Server, error) {
 	return splices(t.src, all), servers, nil
 }
 
+// reflagged takes out of a record the entries whose arguments of wrap were edited since: what an
+// operator has written there, such as a stricter policy, is not to be lost by another run.
+func (r *record) reflagged(src []byte) (same *record, edited []Server, err error) {
+	t, err := parse(src, r.Syntax, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	with := *r
+	with.Entries = nil
+	for _, e := range r.Entries {
+		u := undoing{t: t, v: t.find(e.At, e.Name), saved: e, dialect: dialectOf(r.Syntax, e.At)}
+		if u.dialect.wrapped(u.v, u.program()) && !slices.Equal(u.dialect.front(u.v), u.dialect.front(u.written())) {
+			edited = append(edited, Server{At: e.At, Name: e.Name, Action: Edited})
+			continue
+		}
+		with.Entries = append(with.Entries, e)
+	}
+	return &with, edited, nil
+}
+
 // untouched restores a file in TOML or YAML of which no entry was edited, with one proof for all
 // entries. ok is false if an entry was edited, or is gone.
 func (r *record) untouched(t *text) (after []byte, servers []Server, ok bool) {
@@ -247,16 +267,21 @@ func (u *undoing) unwrap() (edits []splice, ok bool) {
 
 // program is what the entry was made to start.
 func (u *undoing) program() string {
+	p, _ := u.dialect.starts(u.written())
+	return p.str()
+}
+
+// written is what the entry was made; nil if it cannot be read.
+func (u *undoing) written() *node {
 	value := u.Is
 	if u.t.syntax == JSON {
 		value = u.After
 	}
 	t, err := parse(value, JSON, true)
 	if err != nil {
-		return ""
+		return nil
 	}
-	p, _ := u.dialect.starts(t.root)
-	return p.str()
+	return t.root
 }
 
 // unwrapped reports whether the edits make the entry start words, and change nothing else.
