@@ -58,12 +58,17 @@ var secretWords = []string{"auth", "authtoken", "token", "password", "passwd", "
 
 // commandWords are names of npm's variables that say what one run of npm shall do. npm sets
 // them for what it starts, so where npx has started this program they would change what the
-// next npx runs. node_options is what NODE_OPTIONS is, which is not passed on either.
-var commandWords = []string{"npm_config_node_options", "npm_config_package", "npm_config_call", "npm_config_global", "npm_config_location", "npm_config_workspace", "npm_config_workspaces"}
+// next npx runs. node_options is what NODE_OPTIONS is, which is not passed on either, and so are
+// variables of Bun by which it loads other code.
+var commandWords = []string{"bun_options", "bun_inspect", "bun_inspect_preload", "bun_inspect_connect_to", "bun_inspect_notify", "npm_config_node_options", "npm_config_package", "npm_config_call", "npm_config_global", "npm_config_location", "npm_config_workspace", "npm_config_workspaces"}
 
 // userinfo finds a user or password before the host of a URL, also of one without a scheme,
 // as the programs that read proxies take it.
 var userinfo = regexp.MustCompile(`(?:^|[\s,=]|//)[^/?#\s,@]+@`)
+
+// urlSecret finds what of the URL of a package index may be a secret: a user or password, or the
+// query, which some services sign or put a token into.
+var urlSecret = regexp.MustCompile(`(://)[^/?#\s,@]+@|(://[^?#\s,]*)\?[^#\s,]*`)
 
 // need is what a variable is passed on for; nil: it is not passed on.
 func need(name string) *Need {
@@ -94,11 +99,29 @@ func (n *Need) secret(name, value string) bool {
 	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(secretWords, w) }) {
 		return true
 	}
-	return n.urls && userinfo.MatchString(value)
+	return n.urls && (userinfo.MatchString(value) || n.folds && urlSecret.MatchString(value))
+}
+
+// bare is the value of a variable that carries a secret without it, for the URL of a package
+// index; "" for any other. Without its index the package manager would take a package of the
+// same name from the public one, which anyone may publish there; asked without a password, the
+// index refuses.
+func (n *Need) bare(name, value string) string {
+	if !n.folds || !strings.Contains(value, "://") {
+		return ""
+	}
+	for range 2 { // the user, then the query
+		value = urlSecret.ReplaceAllString(value, "$1$2")
+	}
+	if n.secret(name, value) {
+		return ""
+	}
+	return value
 }
 
 // environ picks from parent the default and the inherited names and adds extra. A later
-// setting of a name wins. withheld are the names of Passed that are set and carry a secret.
+// setting of a name wins. withheld are the names of Passed that are set and carry a secret; the
+// URL of a package index is passed on without it.
 func environ(parent, inherit, extra []string) (env, withheld []string) {
 	same := func(a, b string) bool { return a == b }
 	if runtime.GOOS == "windows" {
@@ -122,6 +145,9 @@ func environ(parent, inherit, extra []string) (env, withheld []string) {
 			env = append(env, kv)
 		case !slices.ContainsFunc(extra, func(kv string) bool { set, _, _ := strings.Cut(kv, "="); return same(set, name) }):
 			withheld = append(withheld, name)
+			if bare := n.bare(name, value); bare != "" {
+				env = append(env, name+"="+bare)
+			}
 		}
 	}
 	return append(env, extra...), withheld

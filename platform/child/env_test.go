@@ -21,11 +21,12 @@ func TestEnviron(t *testing.T) {
 		"ALL_PROXY=socks5h://token@proxy.example": withheld, "Https_Proxy=http://proxy.example": out,
 		"npm_config_registry=https://npm.example/": passed, "NPM_CONFIG_CACHE=/c": passed, "npm_config_@corp:registry=https://npm.example/": passed,
 		"npm_config_user_agent=npm/10.8.2 node/v20 linux x64 workspaces/false": passed, "npm_config_local_prefix=/srv/@corp/x": passed,
-		"npm_config_//npm.example/:_authToken=t": withheld, "npm_config__auth=t": withheld, "npm_config_registry=https://ada:pw@npm.example/": withheld,
+		"npm_config_//npm.example/:_authToken=t": withheld, "npm_config__auth=t": withheld,
 		"npm_config_key=-----BEGIN": withheld, "npm_config_package=evil": out, "NPM_CONFIG_NODE_OPTIONS=--require /x.js": out, "npm_config_call=evil": out,
 		"UV_INDEX_CORP_PASSWORD=p": withheld, "UV_INDEX_CORP_USERNAME=u": withheld, "UV_PUBLISH_TOKEN=t": withheld,
-		"UV_INDEX=corp=https://ada:pw@pypi.example/simple": withheld, "UV_DEFAULT_INDEX=https://pypi.example/simple": passed, "UV_KEYRING_PROVIDER=subprocess": passed,
-		"PIP_INDEX_URL=https://pypi.example/simple": passed, "PIP_EXTRA_INDEX_URL=https://a.example/ https://ada:pw@b.example/": withheld,
+		"UV_DEFAULT_INDEX=https://pypi.example/simple": passed, "UV_KEYRING_PROVIDER=subprocess": passed,
+		"PIP_INDEX_URL=https://pypi.example/simple": passed,
+		"BUN_OPTIONS=--preload /evil.js":            out, "BUN_INSPECT_PRELOAD=/evil.js": out, "BUN_INSTALL=/b": passed, "PIP_PROXY=ada:pw@proxy.example:8080": withheld,
 		"YARN_NPM_AUTH_TOKEN=t": withheld, "BUN_CONFIG_TOKEN=t": withheld, "COREPACK_NPM_REGISTRY=https://npm.example": passed,
 		"DOCKER_HOST=ssh://ada@build.example": passed, "DISPLAY=:0": passed, "XDG_ACTIVATION_TOKEN=t": withheld,
 		"NODE_OPTIONS=--require /evil.js": out, "NODE_TLS_REJECT_UNAUTHORIZED=0": out, "LD_PRELOAD=/evil.so": out, "PYTHONPATH=/x": out,
@@ -50,6 +51,31 @@ func TestEnviron(t *testing.T) {
 	}
 	if env, held := environ([]string{"HTTPS_PROXY=http://ada:pw@p"}, nil, []string{"HTTPS_PROXY=http://q"}); !slices.Equal(env, []string{"HTTPS_PROXY=http://q"}) || held != nil {
 		t.Errorf("a value that the operator gives: %q, %q", env, held)
+	}
+}
+
+// TestEnvironIndex: the URL of a package index is passed on without its secret, so that no package
+// of the same name is taken from the public index.
+func TestEnvironIndex(t *testing.T) {
+	for kv, want := range map[string]string{
+		"UV_INDEX=corp=https://ada:pw@pypi.example/simple":                                   "UV_INDEX=corp=https://pypi.example/simple",
+		"UV_DEFAULT_INDEX=https://t0ken@pypi.example/a@b/simple":                             "UV_DEFAULT_INDEX=https://pypi.example/a@b/simple",
+		"npm_config_registry=https://ada:pw@npm.example/":                                    "npm_config_registry=https://npm.example/",
+		"PIP_EXTRA_INDEX_URL=https://a.example/ https://ada:pw@b.example/?sig=t0p https://c": "PIP_EXTRA_INDEX_URL=https://a.example/ https://b.example/ https://c",
+		"PIP_INDEX_URL=https://pypi.example/simple?token=t0p":                                "PIP_INDEX_URL=https://pypi.example/simple",
+		"PIP_INDEX_URL=https://ada@pw@pypi.example/simple":                                   "PIP_INDEX_URL=https://pypi.example/simple",
+	} {
+		name, _, _ := strings.Cut(kv, "=")
+		env, withheld := environ([]string{kv}, nil, nil)
+		if !slices.Equal(env, []string{want}) || !slices.Equal(withheld, []string{name}) {
+			t.Errorf("%s: %q, withheld %q", kv, env, withheld)
+		}
+		if env, _ := environ([]string{kv}, []string{name}, nil); !slices.Equal(env, []string{kv}) {
+			t.Errorf("%s by its name: %q", kv, env)
+		}
+		if env, withheld := environ([]string{kv}, nil, []string{name + "=x"}); !slices.Equal(env, []string{name + "=x"}) || withheld != nil {
+			t.Errorf("%s with a value of the operator: %q, %q", kv, env, withheld)
+		}
 	}
 }
 
@@ -121,11 +147,13 @@ func FuzzEnviron(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kv, line string) {
 		env, withheld := environ([]string{kv}, nil, nil)
 		name, value, _ := strings.Cut(kv, "=")
-		if len(env)+len(withheld) > 1 {
+		if len(env) > 1 || len(withheld) > 1 {
 			t.Errorf("%q: %q, %q", kv, env, withheld)
 		}
-		if n := need(name); len(env) == 1 && (n == nil || n.secret(name, value)) {
-			t.Errorf("%q is passed on", kv)
+		if n := need(name); len(env) == 1 {
+			if _, passed, _ := strings.Cut(env[0], "="); n == nil || n.secret(name, passed) || (passed != value) != (len(withheld) == 1) {
+				t.Errorf("%q is passed on as %q", kv, env[0])
+			}
 		}
 		c := &Command{}
 		for _, name := range c.Lacks([]string{line, kv}) {
