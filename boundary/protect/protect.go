@@ -55,6 +55,8 @@ type Options struct {
 	// DangerouslyForce makes Undo restore what was edited since, and the whole
 	// back-up where the file cannot be read any more.
 	DangerouslyForce bool
+
+	asked Flags // Flags without those of an earlier run
 }
 
 // A Login says whether a remote server asks for an OAuth login.
@@ -181,7 +183,7 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 	if err != nil && !errors.Is(err, errNoRecord) {
 		return nil, err
 	}
-	f = f.of(path, file.src)
+	f, o.asked = f.of(path, file.src), o.Flags
 	// What an earlier run did is taken back first, so that there is one original,
 	// and a program that has moved is named by its new path.
 	original := file.src

@@ -311,6 +311,10 @@ func TestFlagsSurviveAgain(t *testing.T) {
 		if got := read(t, path); c.Servers[0].Why != whyFlags || !strings.Contains(got, `"--policy", "strict"`) || !strings.Contains(got, `"--policy", "observe"`) {
 			t.Errorf("%s: %+v, file:\n%s", name, c.Servers[0], got)
 		}
+		o.Flags = Flags{}
+		if c := protect(t, o, path); c.changes() || c.Count(Already) != 2 {
+			t.Errorf("%s: the flags of an earlier run count against an entry: %+v", name, c.Servers)
+		}
 		undo(t, o, path)
 		if got := read(t, path); strings.Contains(got, "wrap") || !strings.Contains(got, "srv") {
 			t.Errorf("%s: undone:\n%s", name, got)

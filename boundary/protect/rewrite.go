@@ -29,7 +29,7 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 			switch why := e.rewrite(); {
 			case slices.Contains(o.Skip, s.Name):
 				s.Action, s.Why = Skipped, "as asked"
-			case why == already && !o.Flags.in(e.dialect.front(e.v)):
+			case why == already && !o.asked.in(e.dialect.front(e.v)):
 				s.Action, s.Why = Skipped, whyFlags
 			case why == already:
 				s.Action = Already
