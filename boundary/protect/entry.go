@@ -5,6 +5,7 @@ package protect
 import (
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 const (
 	already      = "runs behind Pellucid already"
 	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
+	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…), such as where its state lies"
 	whyShape     = "its entry does not have the expected form"
 	whyNothing   = "it has neither a command nor a URL: the client or an extension starts it"
 	whyBoth      = "it has a command and a URL"
@@ -96,6 +98,9 @@ func (e *entry) command(obj *node) string {
 	if env.exists() && !env.is('{') && !env.is('n') {
 		return whyShape
 	}
+	if e.steers(env) {
+		return whyOurs
+	}
 	for _, m := range env.all() {
 		if !isVariable(m.name) || m.value.is('{') || m.value.is('[') {
 			return whyVariable
@@ -133,6 +138,8 @@ func (e *entry) remote(address *node) string {
 		return whyShape
 	case headers.exists() && env.exists() && !d.loose:
 		return whyEnvHeader
+	case e.steers(env):
+		return whyOurs
 	case e.v.get("apiKey").exists():
 		return whyKey
 	case kind.exists() && !isHTTP(kind.str()):
@@ -277,6 +284,12 @@ func isVariable(s string) bool {
 func isOurs(command string) bool {
 	base := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
 	return strings.TrimSuffix(base, ".exe") == "pellucid"
+}
+
+// steers reports whether an entry that was not behind Pellucid sets variables of ours: its author
+// could have the program take pins from a state directory of their own.
+func (e *entry) steers(env *node) bool {
+	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool { return strings.HasPrefix(strings.ToUpper(m.name), "PELLUCID_") })
 }
 
 // replace puts with in the place of v.

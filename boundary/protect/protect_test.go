@@ -338,6 +338,26 @@ func TestFlagsWithoutRecord(t *testing.T) {
 	}
 }
 
+// TestOwnVariables: an entry cannot say where the program that is put before it keeps its state.
+// What an operator sets in an entry that is behind it stays.
+func TestOwnVariables(t *testing.T) {
+	for _, entry := range []string{`{"command":"srv","env":{"PELLUCID_STATE":"./state"}}`, `{"url":"https://a.example/","env":{"pellucid_db":"x"}}`} {
+		in := `{"mcpServers":{"a":` + entry + `}}`
+		path := write(t, in)
+		if c := protect(t, options(t), path); c.Servers[0].Why != whyOurs || read(t, path) != in {
+			t.Errorf("%s: %+v", entry, c.Servers[0])
+		}
+	}
+	o, path := options(t), write(t, `{"mcpServers":{"a":{"command":"srv","env":{"A":"1"}}}}`)
+	protect(t, o, path)
+	if err := os.WriteFile(path, []byte(strings.Replace(read(t, path), `"A":"1"`, `"A":"1","PELLUCID_STATE":"/s"`, 1)), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if protect(t, o, path); !strings.Contains(read(t, path), `"wrap"`) {
+		t.Errorf("no longer behind the program: %s", read(t, path))
+	}
+}
+
 // TestEditedSurvivesAgain: protecting anew must not lose the original of an entry
 // that cannot be restored at present.
 func TestEditedSurvivesAgain(t *testing.T) {

@@ -88,7 +88,7 @@ func (c *loginCmd) Run(e *env) error {
 	defer stop()
 	l, err := login.Run(ctx, login.Options{Server: at.url, Name: at.name, Principal: c.Principal, Header: at.header, Roots: at.tls.Authorities(), TLS: at.tls.Config(nil),
 		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret, Scopes: c.Scope, Before: before,
-		Device: c.Device, Port: c.Port, Wait: c.Timeout, Show: func(p login.Prompt) { c.show(ctx, e, p) }})
+		Device: c.Device, Port: c.Port, Wait: c.Timeout, Show: func(p login.Prompt) { c.show(ctx, e, at.url, p) }})
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,10 @@ func (c *loginCmd) place(e *env, store *login.Store) (login.Place, error) {
 }
 
 // show tells the person where to log in, and opens the browser there.
-func (c *loginCmd) show(ctx context.Context, e *env, p login.Prompt) {
+func (c *loginCmd) show(ctx context.Context, e *env, server string, p login.Prompt) {
+	server, _, _ = strings.Cut(server, "?") // a query may hold a key
+	// A name may stand in a project's file, and mean a server that the person does not expect.
+	fmt.Fprintf(e.Stderr, "Server that gets the token: %s\n", terminal.Inline(server))
 	fmt.Fprintf(e.Stderr, "Authorization server: %s\n", terminal.Inline(p.Issuer))
 	if len(p.Scopes) > 0 {
 		fmt.Fprintf(e.Stderr, "It is asked for: %s\n", terminal.Inline(strings.Join(p.Scopes, " ")))
