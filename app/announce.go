@@ -45,7 +45,7 @@ func (b *Gateway) announce(addr string) {
 	if b.src.path == "" {
 		fmt.Fprintf(w, "  look   npx @modelcontextprotocol/inspector --cli %s/mcp --transport http \\\n"+
 			"           --method tools/call --tool-name demo_read_ticket\n"+
-			"  yours  docs/spec/config.md says what stands in %s; `pellucid protect` asks less of you\n", base, DefaultFile)
+			"  next   write a %s (docs/gateway.md), or run `pellucid protect` for your desktop clients\n", base, DefaultFile)
 	}
 	fmt.Fprint(w, "  end    Ctrl-C\n")
 }

@@ -50,7 +50,7 @@ func (b *Gateway) take(r *rules.Rules) bool {
 		return false
 	}
 	d := rules.Diff(old, r)
-	b.log.Info("configuration in force", "version", r.Version(), "ended", d.Ended, "added", d.Added, "ruled", d.Ruled, "sections", d.Sections)
+	b.log.Info("configuration in force", "version", r.Version(), "sessions_ended", d.Ended, "servers_added", d.Added, "servers_with_new_rules", d.Ruled, "sections", d.Sections)
 	if waiting := rules.Diff(b.started, r).Restart; len(waiting) > 0 {
 		b.log.Warn("restart the gateway: some changed members of the configuration are read at start only", "members", waiting)
 	}
@@ -63,7 +63,14 @@ func (b *Gateway) untaken(err error) {
 		b.log.Warn("the configuration cannot be watched: changes take effect late", "error", err)
 		return
 	}
-	b.log.Error("configuration refused: the previous one stays in force until you correct the file", "error", err)
+	const refused = "configuration refused: the previous one stays in force until you correct the file"
+	var problems rules.Problems
+	if !errors.As(err, &problems) {
+		b.log.Error(refused, "error", err)
+	}
+	for _, p := range problems {
+		b.log.Error(refused, "error", p.String())
+	}
 }
 
 // follow reads the rules again whenever they may have changed, or the operator asks by

@@ -142,7 +142,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 		return exit.With(exit.Usage, err)
 	}
 	dial = w.remember(dial)
-	cfg := w.treatment(w.rules.Load(), w.server, w.log)
+	cfg := w.treatment(w.rules.Load(), w.server, w.log.With("server", w.server.Name))
 	cfg.Hold, cfg.Blocks, cfg.Finish = w.queue, w.blocks, true
 	if w.pins == nil {
 		up, err := dial(ctx)

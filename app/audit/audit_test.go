@@ -172,9 +172,9 @@ func TestReport(t *testing.T) {
 		want    string
 	}{
 		"holds": {ledger.Report{Checkpoint: &ledger.OpenedCheckpoint{Checkpoint: ledger.Checkpoint{Origin: "log.example/\u202e", Size: 2}}, Records: 2, Openings: 1, Erased: 1}, 1,
-			"2 records of \"log.example/\\u202e\" hold, with 1 opening.\n1 acknowledged record not signed yet.\n1 opening erased.\n"},
+			"2 records of \"log.example/\\u202e\" are valid, with 1 opening.\n1 acknowledged record not signed yet.\n1 opening erased.\n"},
 		"does not": {ledger.Report{Problems: []ledger.Problem{{Place: "the \x1bhead", Index: -1, Fault: "does not fit"}}, More: 3, NotChecked: []string{"a", "b"}}, 0,
-			"the \u2039U+001B ESCAPE\u203ahead does not fit\nand 3 more\nThe log does not hold.\nNot checked: a; b.\n"},
+			"the \u2039U+001B ESCAPE\u203ahead does not fit\nand 3 more\nThe log is not valid.\nNot checked: a; b.\n"},
 	} {
 		var b strings.Builder
 		r := NewReport(&tt.r, tt.waiting)

@@ -60,9 +60,9 @@ func (r *Report) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "and %d more\n", r.More)
 	}
 	if r.OK {
-		fmt.Fprintf(&b, "%s of %s hold, with %s.\n", terminal.Plural(int(r.Records), "record"), finding.Quote(r.Origin), terminal.Plural(int(r.Openings), "opening"))
+		fmt.Fprintf(&b, "%s of %s %s valid, with %s.\n", terminal.Plural(int(r.Records), "record"), finding.Quote(r.Origin), are(r.Records), terminal.Plural(int(r.Openings), "opening"))
 	} else {
-		fmt.Fprintln(&b, "The log does not hold.")
+		fmt.Fprintln(&b, "The log is not valid.")
 	}
 	if r.Waiting > 0 {
 		fmt.Fprintf(&b, "%s not signed yet.\n", terminal.Plural(r.Waiting, "acknowledged record"))
@@ -75,6 +75,13 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+func are(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // A Checkpoint is the latest checkpoint of a log, as it is printed.

@@ -363,7 +363,14 @@ func itemOf(m *wire.Message) surface.Key {
 
 // refuseUnapproved answers, with a constant text, a request for what is held.
 func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Message {
-	id := r.refused("request", Dropped, finding.Unapproved)
+	args := []any{"method", finding.Quote(m.Method)}
+	if k.method == mcpmsg.CallTool {
+		args = append(args, "tool", finding.Quote(k.tool))
+	}
+	if frame.IsLabel(r.cfg.Name) {
+		args = append(args, "run", "pellucid pins diff "+r.cfg.Name)
+	}
+	id := r.refused("request", Dropped, finding.Unapproved, args...)
 	if k.method != mcpmsg.CallTool || id == nil {
 		return errUnapproved.to(k, id)
 	}

@@ -64,7 +64,7 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 		rule := r.cfg.rule(k.tool)
 		if rule.Denied {
 			defer m.Release()
-			id := r.refused("request", Dropped, finding.Denied)
+			id := r.refused("request", Dropped, finding.Denied, "method", k.method, "tool", finding.Quote(k.tool))
 			if id == nil {
 				return r.toClient(ctx, errDenied.to(k, nil))
 			}

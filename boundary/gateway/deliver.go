@@ -105,7 +105,8 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 	p.watched.giveUp()
 	_, root, _ := partOf(p.msg)
 	d.Received = digestOf(root.Raw())
-	in.cfg.Log.Warn("message withheld", "code", string(code), "method", d.Method, "kind", d.Kind, "evidence", d.ID.String())
+	in.cfg.Log.Warn("a message of the server was withheld", "code", string(code), "method", d.Method, "tool", d.Tool, "kind", d.Kind,
+		"evidence", d.ID.String(), "run", "pellucid quarantine show "+d.ID.String())
 	d.Verdict = Withheld
 	if p.msg.Kind == wire.Request || p.msg.Kind == wire.Notification {
 		d.Verdict = Dropped

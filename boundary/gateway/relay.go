@@ -343,10 +343,13 @@ func (r *relay) refused(kind string, v Verdict, code finding.Code, args ...any) 
 	if id != nil {
 		args = append(args, "evidence", id.String())
 	}
-	what := "server's message refused: "
-	if kind == "request" && (code == finding.Denied || code == finding.Unapproved) {
-		what = "client's call refused: "
+	what := "server's message refused: " + string(code)
+	switch {
+	case kind == "request" && code == finding.Unapproved:
+		what = "a request of the client was refused: what it asks for is not approved"
+	case kind == "request" && code == finding.Denied:
+		what = "a request was refused: the configuration denies it"
 	}
-	r.quiet.warn(what+string(code), args...)
+	r.quiet.warn(what, args...)
 	return id
 }

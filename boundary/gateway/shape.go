@@ -99,7 +99,7 @@ func (in *inspection) leftOutEntry(e mcpshape.Entry) {
 	if in.rule.Mode == policy.Audit {
 		text = "an entry of a list does not fit the protocol's schema"
 	}
-	in.cfg.Log.Warn(text, "server", in.cfg.Name, "method", in.d.Method, "entry", finding.Quote(name),
+	in.cfg.Log.Warn(text, "method", in.d.Method, "entry", finding.Quote(name),
 		"keyword", e.Fault.Keyword, "place", e.Fault.Place, "evidence", in.d.ID.String())
 }
 

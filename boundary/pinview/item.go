@@ -11,6 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 var (
@@ -33,6 +34,12 @@ func named(it *surface.PinnedItem, name string) bool {
 	return it.Approved != "" && name == it.ApprovedDigest().String()
 }
 
+// noItem is errNoItem with what was asked for, and where to look.
+func noItem(pin *surface.Pin, name string) error {
+	return fmt.Errorf("%w: nothing of %s has the name or digest %s: pellucid pins diff %s shows what waits",
+		errNoItem, finding.Quote(pin.Name()), finding.Quote(name), terminal.ShellWord(pin.Name()))
+}
+
 // Items returns the items that name means. Without any it fails with errNoItem, unless the
 // name is empty.
 func Items(pin *surface.Pin, name string) (out []*surface.PinnedItem, err error) {
@@ -42,7 +49,7 @@ func Items(pin *surface.Pin, name string) (out []*surface.PinnedItem, err error)
 		}
 	}
 	if len(out) == 0 && name != "" {
-		return nil, errNoItem
+		return nil, noItem(pin, name)
 	}
 	return out, nil
 }

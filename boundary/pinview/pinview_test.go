@@ -292,7 +292,7 @@ func TestDecide(t *testing.T) {
 		{"several", false, "both", nil, "", surface.Pending, ErrSeveralItems.Error()},
 		{"nothing waits", false, "server", nil, "", surface.Pending, "pins: nothing of this item waits"},
 		{"block what is approved", true, "server", nil, "block server, !?", surface.Pending, ""},
-		{"unknown", true, "other", nil, "", surface.Pending, errNoItem.Error()},
+		{"unknown", true, "other", nil, "", surface.Pending, "pins: no such item: nothing of \"my clock\" has the name or digest \"other\": pellucid pins diff \"my clock\" shows what waits"},
 	} {
 		pins, pin := changed(t)
 		waits := pin.Item(now).PendingDigest().String()

@@ -124,7 +124,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\nservers: {\"a/b\": {command: [x]}}", `line 2, column 11: servers."a/b": want a name of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit`},
 		{"version: 1\nservers: {a: {}}", "line 2, column 11: servers.a: want one of command, url and mcp_json"},
 		{"version: 1\nservers: {a: x}", "line 2, column 14: servers.a: want an object, not a string"},
-		{"version: 1\nservers: {a: {command: [x], url: \"https://x\"}}", "line 2, column 11: servers.a: want one of command, url and mcp_json"},
+		{"version: 1\nservers: {a: {command: [x], url: \"https://x\"}}", "line 2, column 11: servers.a: has command and url: keep one"},
 		{"version: 1\nservers: {a: {command: []}}", "line 2, column 15: servers.a.command: want the program, and its arguments"},
 		{"version: 1\nservers: {a: {command: x y}}", "line 2, column 24: servers.a.command: want a list, not a string"},
 		{"version: 1\nservers: {a: {command: [x, 5]}}", "line 2, column 28: servers.a.command[1]: want a string, not a number: put it in quotes"},

@@ -136,15 +136,17 @@ func (s *Server) ending() []member {
 
 // oneUpstream checks which members of a server stand together.
 func (c *compiler) oneUpstream(s *Server, p place) {
-	kinds := 0
+	var has []string
 	for _, name := range []string{"command", "url", "mcp_json"} {
 		if p.member(name) != nil {
-			kinds++
+			has = append(has, name)
 		}
 	}
 	switch {
-	case kinds != 1:
+	case len(has) == 0:
 		c.report(p, "want one of command, url and mcp_json")
+	case len(has) > 1:
+		c.report(p, "has %s: keep one", strings.Join(has, " and "))
 	case p.member("command") != nil:
 		c.refuse(s, p, withURL)
 	case p.member("url") != nil:

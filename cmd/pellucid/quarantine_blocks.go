@@ -39,7 +39,7 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 		return terminal.WriteJSONLines(e.Stdout, list, review.NewBlock)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(e.Stderr, "No source is withheld.")
+		fmt.Fprintln(e.Stderr, "No source is blocked.")
 		return nil
 	}
 	return review.WriteBlocks(e.Stdout, list)

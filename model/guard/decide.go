@@ -106,8 +106,12 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 	}
 	d.hooks(context.WithoutCancel(ctx))
 	g.counters.decided(&d.out, time.Since(start))
-	g.o.Log.Info("decision", "evidence", d.x.id, "act", d.out.act, "reason", d.out.reason, "response", d.out.response, "audit", d.audit,
-		"calls", d.spent.Calls, "tokens", d.spent.Tokens, "ms", time.Since(start).Milliseconds())
+	args := []any{"tool", d.tool(), "act", d.out.act, "reason", d.out.reason, "response", d.out.response, "audit", d.audit,
+		"calls", d.spent.Calls, "tokens", d.spent.Tokens, "ms", time.Since(start).Milliseconds(), "evidence", d.x.id}
+	if d.out.recorded {
+		args = append(args, "run", "pellucid ledger show "+d.x.id)
+	}
+	g.o.Log.Info("the guard decided on the call of a tool that the model proposed", args...)
 }
 
 // judge fills in out.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -48,7 +49,11 @@ func EditRows(dst io.Writer, stdin io.Reader, o RowOptions, edit RowEdit) error 
 	case err != nil:
 		return fmt.Errorf("%s: %w", o.Verb, err)
 	case bad > 0:
-		return fmt.Errorf(`%s: %d of %s could not be %s and carry a member "error"`, o.Verb, bad, Plural(total, "row"), o.Done)
+		answer := "its answer has"
+		if bad > 1 {
+			answer = "their answers have"
+		}
+		return fmt.Errorf(`%s: %d of %s could not be %s: %s the member "error"`, o.Verb, bad, Plural(total, "row"), o.Done, answer)
 	}
 	return nil
 }
@@ -114,7 +119,10 @@ func (x *rowEditor) row(line []byte) ([]byte, error) {
 	x.edits.Reset()
 	text := root.Get(x.key)
 	if text.Kind() != '"' {
-		return nil, errors.New("no text under the key")
+		if !text.Exists() {
+			return nil, fmt.Errorf("the row has no member %s", finding.Quote(x.key))
+		}
+		return nil, fmt.Errorf("the member %s is not a string", finding.Quote(x.key))
 	}
 	if err := x.edit(root, text, &x.edits); err != nil {
 		return nil, err

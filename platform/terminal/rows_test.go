@@ -32,9 +32,9 @@ func TestEditRows(t *testing.T) {
 		{"order and spelling", `{"id":"\u0061", "text":"a\u200bb" ,"n":1.50e+1}`, `{"id":"\u0061", "text":"ab" ,"n":1.50e+1}` + "\n", "", scrub.Faithful},
 		{"carriage return, empty line, no line feed", "{\"text\":\"a\"}\r\n\n{\"text\":\"b\"}", "{\"text\":\"a\"}\n\n{\"text\":\"b\"}\n", "", scrub.Faithful},
 		{"half a character", `{"text":"a\ud800b"}`, `{"text":"a\ufffdb"}` + "\n", "", scrub.Faithful},
-		{"no text", "{}\n{\"text\":\"b\"}\n", "{\"error\":\"row 1: no text under the key\"}\n{\"text\":\"b\"}\n",
-			`v: 1 of 2 rows could not be done and carry a member "error"`, scrub.Faithful},
-		{"not an object", "[1]\n", "{\"error\":\"row 1: not an object\",\"row\":\"[1]\"}\n", `v: 1 of 1 row could not be done and carry a member "error"`, scrub.Faithful},
+		{"no text", "{}\n{\"text\":\"b\"}\n", "{\"error\":\"row 1: the row has no member \\\"text\\\"\"}\n{\"text\":\"b\"}\n",
+			`v: 1 of 2 rows could not be done: its answer has the member "error"`, scrub.Faithful},
+		{"not an object", "[1]\n", "{\"error\":\"row 1: not an object\",\"row\":\"[1]\"}\n", `v: 1 of 1 row could not be done: its answer has the member "error"`, scrub.Faithful},
 		{"hidden text that is not JSON", "\x00\u202e<|" + "im_start|>\n", "", "v: 1 of 1 row", scrub.Faithful},
 		{"refused", `{"text":"a\u202eb"}` + "\n", "{\"text\":null,\"error\":\"row 1: scrub: refused: suspicious-unicode, the first at byte 1\"}\n", "v: 1 of 1 row", scrub.Surface},
 	} {

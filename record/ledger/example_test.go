@@ -80,7 +80,7 @@ func ExampleVerifyExport() {
 	fmt.Println(report.OK(), report.Problems[0])
 	// Output:
 	// true 5 records of log.example/evidence
-	// false record 0 is not spelled as the format has it
+	// false record 0 does not have the form that docs/spec/evidence.md gives
 }
 
 // One record is checked without the log.

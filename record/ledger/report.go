@@ -14,7 +14,7 @@ type Fault string
 const (
 	FaultMissing    Fault = "is missing"
 	FaultUnreadable Fault = "cannot be read"
-	FaultForm       Fault = "is not spelled as the format has it"
+	FaultForm       Fault = "does not have the form that docs/spec/evidence.md gives"
 	FaultStray      Fault = "does not belong to the export"
 
 	FaultUnsigned Fault = "is not signed by the key in force"

@@ -173,7 +173,7 @@ func TestVerifyNames(t *testing.T) {
 		{name: "a bundle is cut", do: func(l *memLog, dir fstest.MapFS) {
 			f := dir["tile/entries/002.p/88"]
 			f.Data = f.Data[:len(f.Data)-1]
-		}, want: []string{"bundle 2 is not spelled as the format has it (tile/entries/002.p/88)"}},
+		}, want: []string{"bundle 2 does not have the form that docs/spec/evidence.md gives (tile/entries/002.p/88)"}},
 		{name: "the first bundle is missing", do: func(l *memLog, dir fstest.MapFS) { delete(dir, "tile/entries/000") },
 			want: []string{"bundle 0 is missing (tile/entries/000)"}},
 		{name: "a tile is missing", do: func(l *memLog, dir fstest.MapFS) { delete(dir, "tile/0/001") },
@@ -181,7 +181,7 @@ func TestVerifyNames(t *testing.T) {
 		{name: "an upper tile is missing", do: func(l *memLog, dir fstest.MapFS) { delete(dir, "tile/1/000.p/2") },
 			want: []string{"tile 1/0 is missing (tile/1/000.p/2)"}},
 		{name: "a tile is cut", do: func(l *memLog, dir fstest.MapFS) { dir["tile/0/001"].Data = dir["tile/0/001"].Data[:8191] },
-			want: []string{"tile 0/1 is not spelled as the format has it (tile/0/001)"}},
+			want: []string{"tile 0/1 does not have the form that docs/spec/evidence.md gives (tile/0/001)"}},
 		{name: "no checkpoint", do: func(l *memLog, dir fstest.MapFS) { delete(dir, "checkpoint") },
 			want: []string{"checkpoint is missing (checkpoint)"}},
 		{name: "two stray files", do: func(l *memLog, dir fstest.MapFS) {
@@ -206,7 +206,7 @@ func TestVerifyNames(t *testing.T) {
 			e, _ := Sign([]byte(`{"_type": "https://in-toto.io/Statement/v1"}`), l.signer)
 			l.replace(t, 9, e)
 			maps.Copy(dir, l.export(t, false))
-		}, want: []string{"record 9 is not spelled as the format has it"}},
+		}, want: []string{"record 9 does not have the form that docs/spec/evidence.md gives"}},
 		{name: "a key that nobody trusts", o: func(l *memLog, o *VerifyOptions) { o.Keys = []*Key{stranger.Key()} },
 			want: []string{"checkpoint is not signed by a key that leads to one of the trusted keys (checkpoint)"}},
 		{name: "no key", o: func(l *memLog, o *VerifyOptions) { o.Keys = nil },
