@@ -75,9 +75,13 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 // Write shows the report to a person.
 func (r *Report) Write(w io.Writer, p terminal.Palette) error {
 	paint := map[string]func(string) string{OK: p.Green, Warning: p.Yellow, Failed: p.Red}
+	wide := 10
+	for _, c := range r.Checks {
+		wide = max(wide, len(c.Name))
+	}
 	for _, c := range r.Checks {
 		mark := paint[c.Status](fmt.Sprintf("%-8s", c.Status))
-		if _, err := fmt.Fprintf(w, "%s %-10s %s\n", mark, c.Name, terminal.Printable(c.Says)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %-*s %s\n", mark, wide, c.Name, terminal.Printable(c.Says)); err != nil {
 			return err
 		}
 	}

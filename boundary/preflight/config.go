@@ -102,8 +102,10 @@ func entryError(err error) error {
 		return err
 	}
 	fault := all[0].Fault
-	if i := strings.Index(fault, "its entry "); i >= 0 {
-		fault = fault[i:]
+	if i := strings.Index(fault, "its entry"); i >= 0 { // "file …: command of its entry …"
+		if j := strings.LastIndex(fault[:i], ": "); j >= 0 {
+			fault = fault[j+len(": "):]
+		}
 	}
 	return errors.New(fault)
 }

@@ -79,8 +79,8 @@ func TestParse(t *testing.T) {
 			[]string{"claude-code//p/a: x"}},
 		{"hidden name", "", protect.Generic, "{\"mcpServers\": {\"a\u202e\": {\"command\": \"x\\u202ey\", \"args\": [\"\", \"two words\", \"$(x)\"]}}}",
 			[]string{"a\u202e: " + `"x\u202ey" "" "two words" "$(x)"`}},
-		{"bad entries", "", protect.Generic, `{"mcpServers": {"a": {}, "b": 1, "c": {"command": "x", "envFile": "e"}, "d": {"command": "x", "env": {"K": "${input:key}"}}}}`,
-			[]string{"a: its entry has neither a command nor a URL", "b: !", "c: its entry has an envFile", "d: !"}},
+		{"bad entries", "", protect.Generic, `{"mcpServers": {"a": {}, "b": 1, "c": {"command": "x", "envFile": "e"}, "d": {"command": "x", "env": {"K": "${input:key}"}}, "e": {"command": 5}}}`,
+			[]string{"a: its entry has neither a command nor a URL", "b: !", "c: its entry has an envFile", "d: !", "e: command of its entry is not a string"}},
 	}
 	for _, x := range tests {
 		targets, err := r.parse(x.client, "/dir/f.json", x.format, []byte(x.file))

@@ -123,7 +123,7 @@ func (f *Finder) Files(paths []string) ([]*Target, error) {
 	for _, path := range paths {
 		b, err := terminal.ReadInput(path, f.Stdin)
 		if err != nil && strings.Contains(path, "://") {
-			return nil, invalid(ErrUsage, errors.New(`check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`))
+			return nil, invalid(ErrUsage, errors.New(`check: takes files, not URLs: write the URL into a file: {"mcpServers": {"NAME": {"url": "https://example.com/mcp"}}}`))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("check: %w", err)

@@ -75,7 +75,7 @@ func TestFiles(t *testing.T) {
 		{[]string{config, dump}, "a off ", "a", nil, ""},
 		{[]string{"-"}, "stdin", "stdin", nil, ""},
 		{[]string{other}, "", "", ErrFormat, "is neither a client's configuration nor a saved surface"},
-		{[]string{"https://a.example/mcp"}, "", "", ErrUsage, `check: a URL is no file: name the server in one, {"mcpServers": {"NAME": {"url": "https://…"}}}`},
+		{[]string{"https://a.example/mcp"}, "", "", ErrUsage, `check: takes files, not URLs: write the URL into a file: {"mcpServers": {"NAME": {"url": "https://example.com/mcp"}}}`},
 		{[]string{filepath.Join(dir, "none.json")}, "", "", os.ErrNotExist, "check: "},
 	} {
 		f := finder(nil)

@@ -156,7 +156,7 @@ func (r *Server) omitted(s *surface.Surface, o *surface.CheckResult) {
 		r.NotInspected = append(r.NotInspected, fmt.Sprintf(format, args...))
 	}
 	if !o.Reviewed && !r.review {
-		not("the meaning of the words: the review by a model (pass 2) was not made")
+		not("the meaning of the words: no model reviewed them: --review-model")
 	}
 	for _, u := range s.Unlisted() {
 		switch {

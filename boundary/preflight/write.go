@@ -106,7 +106,7 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 		row("wording", "%s: %s (%d): %s", x.Place, x.Family, x.Score, x.Shown)
 	}
 	for _, x := range r.Told {
-		row("told", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
+		row("reported", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
 	}
 	for _, x := range r.Removed {
 		row("removed", "%s: %s, %s, before a model sees it", x.Key(), terminal.Plural(x.N, "part"), x.Code)

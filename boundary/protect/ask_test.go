@@ -83,7 +83,8 @@ func TestAskRemotes(t *testing.T) {
 func TestLoopback(t *testing.T) {
 	o := options(t)
 	o.Ask = nil
-	for address, want := range map[string]string{"http://127.0.0.1:3000/mcp": mayLogIn, "http://localhost/mcp": mayLogIn, "http://[::1]/": mayLogIn, "http://localhost.example/": whyMayAsk} {
+	const here = "it is on this machine, so it was not asked; if it wants a login, run protect --undo, then protect --skip a"
+	for address, want := range map[string]string{"http://127.0.0.1:3000/mcp": here, "http://localhost/mcp": here, "http://[::1]/": here, "http://localhost.example/": whyMayAsk} {
 		path := write(t, `{"mcpServers": {"a": {"url": "`+address+`"}}}`)
 		c, err := o.Protect(path, Generic)
 		if err != nil {

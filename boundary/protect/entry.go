@@ -18,7 +18,7 @@ const (
 	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
 	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…), such as where its state lies"
 	whyShape     = "its entry does not have the expected form"
-	whyNothing   = "it has neither a command nor a URL: the client or an extension starts it"
+	whyNothing   = "its entry has neither a command nor a URL"
 	whyBoth      = "it has a command and a URL"
 	whyLogin     = "the client logs in to it by itself (OAuth), which a program in between cannot"
 	whyURL       = "its URL is not one of http or https that wrap takes"
@@ -48,8 +48,11 @@ type entry struct {
 	advice  string // for a person, of an entry that is rewritten
 }
 
-// mayLogIn is advice: a file does not say whether a server asks for a login.
-const mayLogIn = "if the client has to log in to it (OAuth), leave it alone: --skip"
+// Advice for a person: a file does not say whether a server asks for a login.
+const (
+	mayLogIn = "if it wants a login, run protect --undo, then protect --skip NAME"
+	isHere   = "it is on this machine, so it was not asked; "
+)
 
 // rewrite collects the splices, or returns why there are none.
 func (e *entry) rewrite() string {
@@ -63,10 +66,10 @@ func (e *entry) rewrite() string {
 		return whyBoth
 	case e.v.get("envFile").exists():
 		return whyEnvFile
+	case e.v.strange() || !e.v.known(): // what it has may stand elsewhere
+		return whyParts
 	case !command.exists() && !address.exists():
 		return whyNothing
-	case e.v.strange() || !e.v.known():
-		return whyParts
 	case command.is('{') && d == common: // older Zed
 		return e.command(command)
 	case command.exists():
@@ -188,7 +191,10 @@ func (e *entry) mayAsk(address string) (why string) {
 	case answer == AsksForLogin:
 		return whyAsks + e.login()
 	case e.before, isLoopback(address):
-		e.advice = mayLogIn
+		e.advice = strings.ReplaceAll(mayLogIn, "NAME", terminal.ShellWord(e.name))
+		if isLoopback(address) {
+			e.advice = isHere + e.advice
+		}
 	default:
 		return whyMayAsk
 	}

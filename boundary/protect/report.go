@@ -133,7 +133,7 @@ func (o Options) once(t Target, job Job) (FileReport, error) {
 // Write shows a person what was done. The error of Run says what failed.
 func (r Report) Write(w io.Writer, p terminal.Palette) error {
 	out := bufio.NewWriter(w)
-	shown, changed, project := 0, 0, false
+	shown, written, changed, project := 0, 0, 0, false
 	undo := "pellucid protect --undo"
 	for _, f := range r.Files {
 		switch {
@@ -149,6 +149,9 @@ func (r Report) Write(w io.Writer, p terminal.Palette) error {
 			undo = "pellucid protect --undo --file " + terminal.ShellWord(f.Path)
 		}
 		f.write(out, p)
+		if f.Error == "" {
+			written++
+		}
 		if f.Changed {
 			changed++
 			project = project || f.project
@@ -157,13 +160,20 @@ func (r Report) Write(w io.Writer, p terminal.Palette) error {
 	switch {
 	case shown == 0 && len(r.Files) > 0:
 		fmt.Fprintln(out, "No server is configured in any client's file.")
+	case r.Undo && len(r.Files) == 0:
+		fmt.Fprintln(out, "Nothing to undo: Pellucid has changed no file that was found.")
+	case changed == 0 && written > 0 && r.DryRun:
+		fmt.Fprint(out, "\nNothing would be changed.\n")
+	case changed == 0 && written > 0:
+		fmt.Fprint(out, "\nNothing was changed.\n")
 	case changed == 0:
 	case r.DryRun:
 		fmt.Fprintf(out, "\n%s would be changed. Nothing was.\n", terminal.Plural(changed, "file"))
 	case r.Undo:
 		fmt.Fprintf(out, "\n%s restored. Restart the clients.\n", terminal.Plural(changed, "file"))
 	default:
-		fmt.Fprintf(out, "\n%s changed. Restart the clients; %s takes it back.\n", terminal.Plural(changed, "file"), undo)
+		fmt.Fprintf(out, "\n%s changed. Restart the clients; %s takes %s back.\n", terminal.Plural(changed, "file"), undo,
+			map[bool]string{true: "it", false: "them"}[changed == 1])
 	}
 	if project && !r.Undo {
 		fmt.Fprint(out, "A file of a project names this machine's program now: do not commit it if others share it.\n")

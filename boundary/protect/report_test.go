@@ -54,9 +54,9 @@ func TestRun(t *testing.T) {
 			`{"dry_run":true,"undo":false,"files":[{"client":"cursor","path":"FILEA","changed":true,"servers":[{"at":["mcpServers"],"name":"a\u202e","action":"wrapped","disabled":false},`, ErrFormat},
 		{"run", Job{}, []string{"cursor  FILEA\n" + servers + "  back-up   ", "\n1 file changed. Restart the clients; pellucid protect --undo takes it back.\n", "A file of a project"},
 			`"changed":true,"backup":"`, ErrFormat},
-		{"again", Job{}, []string{"cursor  FILEA\n  already   a‹U+202E RIGHT-TO-LEFT OVERRIDE›\n"}, `"changed":false,"servers":[{"at":["mcpServers"],"name":"a\u202e","action":"already"`, ErrFormat},
+		{"again", Job{}, []string{"cursor  FILEA\n  already   a‹U+202E RIGHT-TO-LEFT OVERRIDE›\n", "\n\nNothing was changed.\n"}, `"changed":false,"servers":[{"at":["mcpServers"],"name":"a\u202e","action":"already"`, ErrFormat},
 		{"undo", Job{Undo: true}, []string{"cursor  FILEA\n  restored  a‹U+202E RIGHT-TO-LEFT OVERRIDE›\n\n1 file restored. Restart the clients.\n"}, `"undo":true,"files":[{"client":"cursor"`, nil},
-		{"undo again", Job{Undo: true}, []string{""}, `{"dry_run":false,"undo":true,"files":[]}`, nil},
+		{"undo again", Job{Undo: true}, []string{"Nothing to undo: Pellucid has changed no file that was found.\n"}, `{"dry_run":false,"undo":true,"files":[]}`, nil},
 	} {
 		r, err := o.Run(files, x.job)
 		if !errors.Is(err, x.err) || (err == nil) != (x.err == nil) {

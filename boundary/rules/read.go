@@ -267,6 +267,11 @@ func nearest(name string, table []member) string {
 			best, least = m.name, d
 		}
 	}
+	for _, m := range table { // client_cert for cert
+		if best == "" && len(name) <= 64 && (strings.HasSuffix(name, "_"+m.name) || strings.HasPrefix(name, m.name+"_")) {
+			best = m.name
+		}
+	}
 	if best == "" {
 		return ""
 	}

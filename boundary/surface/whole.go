@@ -52,7 +52,7 @@ func collectOver(ctx context.Context, opt *CollectOptions, connect Connect) (s *
 // it came through.
 func WhyUnreachable(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed) {
-		return "it ended without an answer"
+		return "the server ended without an answer"
 	}
 	if _, cause, ok := strings.Cut(err.Error(), wire.ErrUnreachable.Error()+": "); ok {
 		return "no connection: " + cause

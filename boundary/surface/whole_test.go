@@ -78,8 +78,8 @@ func TestWhyUnreachable(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("wire: read: %w", io.EOF), "it ended without an answer"},
-		{fmt.Errorf("surface: collect: %w", wire.ErrPeerClosed), "it ended without an answer"},
+		{fmt.Errorf("wire: read: %w", io.EOF), "the server ended without an answer"},
+		{fmt.Errorf("surface: collect: %w", wire.ErrPeerClosed), "the server ended without an answer"},
 		{fmt.Errorf("fleet: dial: %w: connection refused", wire.ErrUnreachable), "no connection: connection refused"},
 		{fmt.Errorf("surface: %w", &RefusedError{Err: errors.New("too many tools")}), "too many tools"},
 		{errors.New("child: start: not found"), "child: start: not found"},

@@ -20,8 +20,8 @@ type guardCmd struct {
 	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Address to listen on (default ${default})."`
 	Upstream string `placeholder:"URL" help:"URL of the provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
 	stateDB
-	Mode       string   `enum:"enforce,audit," default:"" help:"@guard.mode Default: enforce."`
-	Fail       string   `enum:"closed,open," default:"" help:"@guard.fail Default: closed."`
+	Mode       string   `enum:"enforce,audit," default:"" placeholder:"MODE" help:"@guard.mode Default: enforce."`
+	Fail       string   `enum:"closed,open," default:"" placeholder:"MODE" help:"@guard.fail Default: closed."`
 	Buffer     bool     `help:"@guard.buffer"`
 	Pass       []string `sep:"none" placeholder:"ROUTE" help:"Route to forward although its answers are not inspected, such as 'GET /v1/files/*?limit&after'; may be repeated."`
 	Privileged []string `sep:"none" placeholder:"GLOB" help:"Tool whose calls always need a verdict; may be repeated."`
@@ -35,7 +35,7 @@ type guardCmd struct {
 	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 3)."`
 	Seconds    *int   `placeholder:"N" help:"Time limit for one decision, in seconds (default 60)."`
 	Severity   *int   `placeholder:"N" help:"Severity (0 to 1000) from which a source is blamed and withheld (default 250)."`
-	Quarantine string `enum:"text,tool,server,off," default:"" help:"@guard.quarantine.scope Default: text."`
+	Quarantine string `enum:"text,tool,server,off," default:"" placeholder:"SCOPE" help:"@guard.quarantine.scope Default: text."`
 	Workers    int    `placeholder:"N" help:"Number of audits to run at the same time as jobs in the database, which must be Postgres. Several guards share the jobs; another guard finishes those of a guard that ended. Needs audit mode and a key."`
 	logFlags
 }

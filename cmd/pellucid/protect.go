@@ -38,8 +38,9 @@ working directory. Nothing else in a file changes, values of variables and heade
 stay where they stand, and what each entry was is kept in the state directory for
 --undo. A second run updates the entries of the first; flags of wrap that it does not
 name stay as they are. A remote server that wants a login (OAuth) is left alone.
-Restart the client afterwards. Exit codes: 0 done, or nothing to do; 1 failed, or a
-file has changed so that --undo would lose work; 2 wrong usage; 3 a file is not a
+Restart the client afterwards. Exit codes: 0 done, or nothing to do; 1 failed, a
+file has changed so that --undo would lose work, or it was never changed by Pellucid and
+--undo --file names it; 2 wrong usage; 3 a file is not a
 configuration that can be edited.`
 }
 
@@ -68,7 +69,7 @@ func (c *protectCmd) flags() (protect.Flags, error) {
 		w.Policy = ""
 	}
 	if _, err := w.codes(); err != nil {
-		return f, exit.With(exit.Usage, err)
+		return f, exit.With(exit.Usage, fmt.Errorf("protect: %w", err))
 	}
 	if _, err := w.policy(); err != nil {
 		return f, exit.With(exit.Config, err)
@@ -109,8 +110,8 @@ func (c *protectCmd) Run(e *env) error {
 		}
 	}
 	report, failed := opt.Run(files, protect.Job{DryRun: c.DryRun, Undo: c.Undo})
-	if len(report.Files) == 0 {
-		failed = errors.New("protect: " + c.nothing())
+	if len(report.Files) == 0 && !c.Undo {
+		failed = errors.New("protect: no client's configuration was found: name it with --file")
 	}
 	if err := e.answer("protect", c.JSON, report, report.Write); err != nil {
 		return err
@@ -119,13 +120,6 @@ func (c *protectCmd) Run(e *env) error {
 		return exit.With(exit.Config, failed)
 	}
 	return failed
-}
-
-func (c *protectCmd) nothing() string {
-	if c.Undo {
-		return "nothing to undo: no file that was found has been changed by pellucid"
-	}
-	return "no client's configuration was found: name it with --file"
 }
 
 func (c *protectCmd) targets(e *env) ([]protect.Target, error) {

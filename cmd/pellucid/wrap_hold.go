@@ -23,7 +23,7 @@ func (f *holdFlags) codes() (codes []finding.Code, err error) {
 	for _, s := range f.Hold {
 		code := finding.Code(strings.TrimSpace(s))
 		if !code.Known() {
-			return nil, fmt.Errorf("wrap: --hold: %s is no finding", finding.Quote(s))
+			return nil, fmt.Errorf("--hold: %s is not the code of a finding: docs/spec/scrub.md lists them", finding.Quote(s))
 		}
 		codes = append(codes, code)
 	}

@@ -62,7 +62,7 @@ func (c *wrapCmd) tool() (t rules.Tool, err error) {
 		}
 	}
 	if t.Rule.Hold, err = c.holdFlags.codes(); err != nil {
-		return t, exit.With(exit.Usage, err)
+		return t, exit.With(exit.Usage, fmt.Errorf("wrap: %w", err))
 	}
 	if c.Classify {
 		t.Classifiers = []string{rules.Local}

@@ -118,8 +118,10 @@ func begin(ctx context.Context, o Options) (*flow, error) {
 func ParseServer(server string) (*url.URL, error) {
 	u, err := url.Parse(server)
 	switch {
-	case err != nil || u.Hostname() == "" || u.Opaque != "":
-		return nil, errors.New("login: the server's URL: cannot be parsed")
+	case err != nil:
+		return nil, errors.New("login: the server's URL cannot be parsed")
+	case u.Hostname() == "" || u.Opaque != "":
+		return nil, errors.New("login: the server's URL has no host")
 	case u.User != nil || u.Fragment != "":
 		return nil, errors.New("login: the server's URL: holds credentials or a fragment")
 	case u.Scheme != "https" && !(u.Scheme == "http" && loopback.Host(u.Hostname())):
