@@ -3,9 +3,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,10 +35,26 @@ func (b *Gateway) verify(name string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		err := b.admit.Verify(ctx, name)
 		if rejected, is := errors.AsType[*admit.RejectedError](err); is {
-			err = &fleet.RejectedError{Why: rejected.Why}
+			return &fleet.RejectedError{Why: rejected.Why}
+		}
+		if err != nil && ctx.Err() == nil {
+			return unchecked{err}
 		}
 		return err
 	}
+}
+
+// unchecked says in an operator's words why a server could not be checked.
+type unchecked struct{ error }
+
+func (e unchecked) Unwrap() error { return e.error }
+
+func (e unchecked) Error() string {
+	refused, ok := errors.AsType[*surface.RefusedError](e.error)
+	if !ok || refused.Reason != surface.NoAnswer {
+		return strings.TrimPrefix(e.error.Error(), "admit: ")
+	}
+	return "the server did not answer " + cmp.Or(refused.Method, "a request") + ": " + surface.WhyUnreachable(e.error)
 }
 
 // checksAtOnce bounds the servers that are checked at the same time when the gateway

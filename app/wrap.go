@@ -163,8 +163,9 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 		return exit.With(exit.Unreachable, err)
 	}
 	w.cut.Store(up)
-	if err = gateway.Run(ctx, client, w.translate(up), cfg); err == nil && ctx.Err() == nil {
-		err = up.Err() // the client has left before it heard of it
+	err = gateway.Run(ctx, client, w.translate(up), cfg)
+	if ctx.Err() == nil && (err == nil || errors.Is(err, gateway.ErrUpstreamGone)) {
+		err = cmp.Or(up.Err(), err) // the client may have left before it heard of it
 	}
 	switch {
 	case errors.Is(err, admit.ErrRejected):
@@ -241,12 +242,20 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 		return exit.With(exit.Unreachable, fmt.Errorf("wrap: the server cannot be reached: %s", surface.WhyUnreachable(err)))
 	}
 	child, gone := w.last.Load(), errors.Is(err, gateway.ErrUpstreamGone)
-	refused, unanswered := errors.AsType[*surface.RefusedError](err)
-	if child != nil && (gone || unanswered && refused.Reason == surface.NoAnswer) {
+	refused, _ := errors.AsType[*surface.RefusedError](err)
+	unanswered := refused != nil && refused.Reason == surface.NoAnswer
+	if child != nil && (gone || unanswered) {
 		w.lastWords()
 	}
-	if child != nil && gone {
+	switch {
+	case surface.WantsLogin(err):
+		return fmt.Errorf("wrap: the server wants a login or a key (HTTP status 401): pellucid login %s", w.login)
+	case child != nil && unanswered && (errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed)):
+		return fmt.Errorf("wrap: the server ended (%s) before it answered %s", child.Exit(), cmp.Or(refused.Method, "a request"))
+	case child != nil && gone:
 		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
+	case unanswered:
+		return fmt.Errorf("wrap: the server did not answer %s: %s", cmp.Or(refused.Method, "a request"), surface.WhyUnreachable(err))
 	}
 	return err
 }

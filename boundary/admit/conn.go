@@ -213,7 +213,7 @@ func (c *Conn) collect(ctx context.Context, first *wire.Message) (s *surface.Sur
 // mayAgain reports whether a new connection may have what this one has not.
 func (c *Conn) mayAgain(ctx context.Context, first *wire.Message, o *surface.Opening, err error) bool {
 	var refused *surface.RefusedError
-	if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil || errors.Is(err, wire.ErrUnreachable) {
+	if !errors.As(err, &refused) || refused.Reason != surface.NoAnswer || ctx.Err() != nil || errors.Is(err, wire.ErrUnreachable) || surface.WantsLogin(err) {
 		return false
 	}
 	return first.Method != mcpmsg.Initialize ||

@@ -4,6 +4,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
@@ -53,6 +54,15 @@ func (l *connection) Read(ctx context.Context) (*wire.Message, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// Write implements wire.Conn. That the server has closed the connection is not taken for an end by this side.
+func (l *connection) Write(ctx context.Context, out *wire.Message) error {
+	err := l.Conn.Write(ctx, out)
+	if errors.Is(err, wire.ErrClosed) && l.life.Err() == nil {
+		return wire.ErrPeerClosed
+	}
+	return err
 }
 
 // Close ends the connection. What waits to be read is lost.

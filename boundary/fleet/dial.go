@@ -105,8 +105,11 @@ func (c *Child) end() {
 	}
 }
 
-// Exit says how the child ended; it may be called once Ended was.
-func (c *Child) Exit() child.Exit { return c.exit }
+// Exit says how the child ended. It waits for that, and may be called once Close or Ended was.
+func (c *Child) Exit() child.Exit {
+	<-c.gone
+	return c.exit
+}
 
 // Command dials by starting a process.
 func Command(c child.Command) Dialer {

@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -125,6 +126,9 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 		_ = r.send(ctx, next)
 	}
 	if r.unsent(ctx, err) && r.calls.close(k.n) != nil {
+		if errors.Is(err, wire.ErrPeerClosed) || errors.Is(err, wire.ErrClosed) {
+			r.lost()
+		}
 		return r.toClient(ctx, errUnsent.to(k, nil))
 	}
 	return ctx.Err()

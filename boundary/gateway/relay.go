@@ -269,7 +269,14 @@ func (r *relay) drain() {
 	}
 }
 
-// failed is why the server could never be reached, if that is so.
+// lost notes that a request has no answer because the server is gone, if the server has never answered.
+func (r *relay) lost() {
+	if err := ErrUpstreamGone; !r.answered.Load() {
+		r.failure.CompareAndSwap(nil, &err)
+	}
+}
+
+// failed is why the server has never answered, if that is so: it could not be reached, or it is gone.
 func (r *relay) failed() error {
 	if err := r.failure.Load(); err != nil {
 		return *err
@@ -288,6 +295,7 @@ func (r *relay) abandon() {
 	r.calls.pass() // drain waits for these answers too
 	defer r.calls.passed()
 	for _, k := range r.calls.all() {
+		r.lost()
 		if r.front.Write(ctx, errGone.to(k, nil)) != nil {
 			return
 		}

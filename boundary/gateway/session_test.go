@@ -101,7 +101,13 @@ func TestEnds(t *testing.T) {
 		{"the client's connection breaks", func(p *played) { p.client.leave(broken) }, ErrFrontBroken},
 		{"the server ends", func(p *played) { p.server.leave(io.EOF) }, ErrUpstreamGone},
 		{"the server's connection breaks", func(p *played) { p.server.leave(broken) }, broken},
-		{"the server ends behind the client", func(p *played) { p.client.leave(io.EOF); synctest.Wait(); p.server.leave(io.EOF) }, nil},
+		{"the server ends behind the client, without an answer", func(p *played) { p.client.leave(io.EOF); synctest.Wait(); p.server.leave(io.EOF) }, ErrUpstreamGone},
+		{"the server ends behind the client, with an answer", func(p *played) {
+			p.client.leave(io.EOF)
+			synctest.Wait()
+			p.server.say(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+			p.server.leave(io.EOF)
+		}, nil},
 		{"both at a time", func(p *played) { go p.client.leave(broken); go p.server.leave(broken) }, broken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -171,7 +177,7 @@ func TestFinish(t *testing.T) {
 				c.play(p)
 				for {
 					err, over := p.ended()
-					if over && err != nil {
+					if want := c.client == errGone.text; over && errors.Is(err, ErrUpstreamGone) != want || err != nil && !want {
 						t.Errorf("ended with %v", err)
 					}
 					if over {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // A Checker checks servers one after the other. It calls no tool of them.
@@ -77,11 +77,12 @@ func (c *Checker) one(ctx context.Context, t *Target) (*Server, *surface.Surface
 		return out, nil, nil
 	default:
 		out.Conclusion, out.Why = Unreachable, surface.WhyUnreachable(err)
-		if !errors.Is(err, wire.ErrUnreachable) { // else it is said already
+		if surface.WantsLogin(err) {
+			out.Why += ": pellucid login " + terminal.ShellWord(cmp.Or(t.entry, t.Name))
+		}
+		if t.started != nil { // of a URL all is said already
 			out.Stderr = t.stderr.Lines()
-			if t.started != nil {
-				out.Lacks, out.Withheld = t.started.Lacks(out.Stderr), t.started.Withheld()
-			}
+			out.Lacks, out.Withheld = t.started.Lacks(out.Stderr), t.started.Withheld()
 		}
 		return out, nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -37,7 +38,7 @@ func collectOver(ctx context.Context, opt *CollectOptions, connect Connect) (s *
 			return err
 		})
 		var refused *RefusedError
-		if opt.Legacy || !errors.As(err, &refused) || refused.Reason != NoAnswer || ctx.Err() != nil {
+		if opt.Legacy || !errors.As(err, &refused) || refused.Reason != NoAnswer || ctx.Err() != nil || errors.Is(err, wire.ErrUnreachable) || WantsLogin(err) {
 			break // else: some servers end when the first thing that they hear is not initialize
 		}
 		opt.Legacy = true
@@ -48,11 +49,20 @@ func collectOver(ctx context.Context, opt *CollectOptions, connect Connect) (s *
 	return s, nil
 }
 
+// WantsLogin reports whether err is that a server answers without credentials with HTTP status 401.
+func WantsLogin(err error) bool {
+	status, ok := errors.AsType[wire.StatusError](err)
+	return ok && status == http.StatusUnauthorized
+}
+
 // WhyUnreachable is the error of Collect or CollectWhole without the names of the layers that
 // it came through.
 func WhyUnreachable(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed) {
 		return "the server ended without an answer"
+	}
+	if WantsLogin(err) {
+		return "it wants a login or a key (HTTP status 401)"
 	}
 	if _, cause, ok := strings.Cut(err.Error(), wire.ErrUnreachable.Error()+": "); ok {
 		return "no connection: " + cause

@@ -82,6 +82,7 @@ func TestWhyUnreachable(t *testing.T) {
 		{fmt.Errorf("surface: collect: %w", wire.ErrPeerClosed), "the server ended without an answer"},
 		{fmt.Errorf("fleet: dial: %w: connection refused", wire.ErrUnreachable), "no connection: connection refused"},
 		{fmt.Errorf("surface: %w", &RefusedError{Err: errors.New("too many tools")}), "too many tools"},
+		{fmt.Errorf("surface: %w", &RefusedError{Reason: NoAnswer, Err: wire.StatusError(401)}), "it wants a login or a key (HTTP status 401)"},
 		{errors.New("child: start: not found"), "child: start: not found"},
 	} {
 		if got := WhyUnreachable(tt.err); got != tt.want {

@@ -86,6 +86,8 @@ type Process struct {
 
 const (
 	defaultWait = 2 * time.Second
+	// selfWait is for a child that ends by itself: its output ends a moment before it is seen to have ended.
+	selfWait = 20 * time.Millisecond
 	// afterKill bounds the wait for a process that the system does not end at
 	// once (it sleeps in a device, say).
 	afterKill = 5 * time.Second
@@ -230,7 +232,7 @@ func (p *Process) Exit() Exit {
 	return p.exit
 }
 
-// Stop ends the child and every process of its group: it closes the child's
+// Stop ends the child and every process of its group: it sees whether the child ends by itself, closes the child's
 // input, waits, asks it to terminate, waits, kills it. When ctx ends the waits
 // are cut short. ok is false if even a killed child did not end in time. The
 // caller still closes Stdout.
@@ -245,7 +247,9 @@ func (p *Process) Stop(ctx context.Context) (e Exit, ok bool) {
 }
 
 func (p *Process) wind(ctx context.Context) {
-	p.reach(stdinEnd)
+	if !p.ended(ctx, selfWait) {
+		p.reach(stdinEnd)
+	}
 	p.Stdin.Close()
 	if p.ended(ctx, or(p.cmd.CloseWait, defaultWait)) {
 		return
