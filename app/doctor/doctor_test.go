@@ -227,7 +227,7 @@ func TestOtherClients(t *testing.T) {
 		"warning  clients    Kiro is on this machine ("+kiro+"), and protect does not change it: name its file: pellucid protect --file "+terminal.ShellWord(kiro)+"\n",
 		"warning  clients    Warp is on this machine ("+warp+"), and protect does not change it: it keeps its servers in its own settings: ",
 		"warning  codex      0 of 1 server behind the boundary: "+codex+": run pellucid protect\n",
-		"warning  goose      protect: \""+goose+"\": not a configuration that can be edited safely: no YAML\n")
+		"warning  goose      protect: \""+goose+"\": not a configuration that can be edited safely: it is not valid YAML: line 1\n")
 }
 
 // TestSampling: servers that asked for it in the journal and were refused, escaped.

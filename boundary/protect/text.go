@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -90,12 +91,22 @@ func parse(src []byte, syntax Syntax, comments bool) (*text, error) {
 		plain = append([]byte("   "), src[len(mark):]...)
 	}
 	if err := t.doc.Reset(plain, limits); err != nil {
+		if e, ok := errors.AsType[*strictjson.SyntaxError](err); ok {
+			return nil, fmt.Errorf("%w: %s", invalidAt("JSON", src, e.Offset), e.Code)
+		}
 		return nil, err
 	}
 	if t.root = fromJSON(t.doc.Root()); !t.root.is('{') {
 		return nil, errObject
 	}
 	return t, nil
+}
+
+// invalidAt says where a file is not of its syntax: line and column in characters, from 1.
+func invalidAt(syntax string, src []byte, offset int) error {
+	before := src[:min(max(offset, 0), len(src))]
+	line := bytes.LastIndexByte(before, '\n') + 1
+	return fmt.Errorf("it is not valid %s: line %d, column %d", syntax, bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[line:])+1)
 }
 
 func (t *text) parseLines() (err error) {

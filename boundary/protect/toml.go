@@ -50,7 +50,13 @@ func parseTOML(src []byte) (root *node, err error) {
 		r.number++
 	}
 	if r.p.Error() != nil { // its text may hold third-party text
-		return nil, errors.New("no TOML")
+		at := len(src)
+		if e, ok := errors.AsType[*unstable.ParserError](r.p.Error()); ok && len(e.Highlight) > 0 {
+			if i := cap(src) - cap(e.Highlight); i >= 0 && i < len(src) && &src[i] == &e.Highlight[0] { // a part of src
+				at = i
+			}
+		}
+		return nil, invalidAt("TOML", src, at)
 	}
 	for n, s := range r.spans {
 		n.odd = n.odd || s.last-s.first+1 != s.count

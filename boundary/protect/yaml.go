@@ -5,7 +5,9 @@ package protect
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -19,7 +21,17 @@ type yamlReader struct {
 	lines []int // where each line begins
 }
 
-var errYAML = errors.New("no YAML")
+var errYAML = errors.New("it is not valid YAML")
+
+// invalidYAML says in which line the parser stopped: it tells no column.
+func invalidYAML(err error) error {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("%w: line %s", errYAML, m[1])
+	}
+	return errYAML
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: line ([0-9]{1,7}):`)
 
 // parseYAML reads a YAML file of one document.
 func parseYAML(src []byte) (root *node, err error) {
@@ -34,7 +46,7 @@ func parseYAML(src []byte) (root *node, err error) {
 	case errors.Is(err, io.EOF):
 		return &node{kind: '{', start: -1, end: -2}, nil
 	case err != nil: // its text may hold third-party text
-		return nil, errYAML
+		return nil, invalidYAML(err)
 	}
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document")

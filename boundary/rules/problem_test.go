@@ -57,7 +57,7 @@ func TestProblems(t *testing.T) {
 		{"%YAML 1.2\n---\nversion: 1", "line 1, column 1: directives are not allowed"},
 		{"version: 1\n---\nversion: 1", "there is more than one document in the file"},
 		{"version: 1\n5: x", "line 2, column 1: a name that is a number: put it in quotes"},
-		{"version: 1\nlisten: \"x", "line 2, column 9: this is no YAML: could not find end character of double-quoted text"},
+		{"version: 1\nlisten: \"x", "line 2, column 9: this is not valid YAML: could not find end character of double-quoted text"},
 		{"version: 1\nlisten: a\u202eb", "line 2, column 10: a hidden character, U+202E: write it as an escape in double quotes"},
 		{"version: 1\n# \u00e9\ufe0f", "line 2, column 4: a hidden character, U+FE0F: write it as an escape in double quotes"},
 		{"version: 1\n\xff: x", "line 2, column 1: this is no UTF-8"},

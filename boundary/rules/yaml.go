@@ -158,7 +158,7 @@ const printable = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 // syntaxProblem takes over where the parser stopped. Of its messages only those
 // are taken that hold nothing of the file.
 func syntaxProblem(err error) Problem {
-	p := Problem{Fault: "this is no YAML"}
+	p := Problem{Fault: "this is not valid YAML"}
 	var e yaml.Error
 	if !errors.As(err, &e) {
 		return p
