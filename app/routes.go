@@ -19,6 +19,9 @@ func (b *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http.Handler {
 	known := http.NewServeMux() // for those who may come in
 	known.Handle("/mcp", b.union)
+	known.HandleFunc("/mcp/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no server of this name is served here", http.StatusNotFound)
+	})
 	for _, s := range r.Servers {
 		known.Handle("/mcp/"+s.Name, allowed(g.who, s.Scopes, b.fronts[s.Name]))
 	}

@@ -101,8 +101,11 @@ func (s *Store) LiftBlock(ctx context.Context, id, by string, now time.Time, evi
 		err := t.query(ctx, func(r *sql.Rows) error {
 			b, err := scanBlock(r)
 			refused = nil
-			if !b.Lifted.IsZero() || !now.Before(b.Until) {
-				refused = hold.ErrDecided
+			switch {
+			case !b.Lifted.IsZero():
+				refused = &hold.DecidedError{What: "block", State: "lifted", At: b.Lifted, By: b.By}
+			case !now.Before(b.Until):
+				refused = &hold.DecidedError{What: "block", State: string(hold.Expired), At: b.Until}
 			}
 			return err
 		}, `SELECT `+blockColumns+` FROM blocks WHERE id = ?`, id)

@@ -134,17 +134,20 @@ func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by str
 	var refused error
 	err := s.update(ctx, "decide", func(t *tx) error {
 		refused = hold.ErrNotFound
-		state := hold.State("")
+		var was hold.Item
 		err := t.query(ctx, func(r *sql.Rows) error {
 			it, err := scanHeld(r, now)
-			state, refused = it.State, nil
+			was, refused = it, nil
 			return err
 		}, `SELECT `+heldColumns+` FROM held WHERE id = ?`, id)
 		switch {
 		case err != nil || refused != nil:
 			return err
-		case state != hold.Held:
-			refused = hold.ErrDecided
+		case was.State == hold.Expired:
+			refused = &hold.DecidedError{What: "item", State: string(was.State), At: was.Until}
+			return nil
+		case was.State != hold.Held:
+			refused = &hold.DecidedError{What: "item", State: string(was.State), At: was.Decided, By: was.By}
 			return nil
 		}
 		if err := t.pend(ctx, evidence); err != nil {

@@ -104,12 +104,38 @@ type Filter struct {
 // The errors of a Store and of a Queue, to be compared with errors.Is.
 var (
 	ErrNotFound = errors.New("hold: no such item")
-	ErrDecided  = errors.New("hold: already decided, or expired")
+	ErrDecided  = errors.New("hold: no decision is open")
 	ErrFull     = errors.New("hold: the queue is full")
 	ErrExists   = errors.New("hold: an item has that id already")
 	ErrSealed   = errors.New("hold: the item is encrypted to its reviewers: one of their keys has to open it")
 	ErrOpened   = errors.New("hold: what was opened is not what was held")
 )
+
+// A DecidedError is ErrDecided with the state that is known.
+type DecidedError struct {
+	What  string // "item" or "block"
+	State string // as in State: "denied"; "lifted" of a block
+	At    time.Time
+	By    string // "" where it has expired
+}
+
+func (e *DecidedError) Error() string {
+	s, end := "hold: the "+e.What+" was "+e.State, ""
+	switch e.State {
+	case string(Expired):
+		s = "hold: the " + e.What + " expired"
+	case string(Taken):
+		s, end = "hold: the "+e.What+" was released", ", and was delivered"
+	}
+	s += " on " + e.At.UTC().Format("2006-01-02 15:04Z")
+	if e.By != "" {
+		s += " by " + finding.Quote(e.By)
+	}
+	return s + end
+}
+
+// Is makes it an ErrDecided.
+func (e *DecidedError) Is(target error) bool { return target == ErrDecided }
 
 // sealed is how an age file begins; nothing that MCP carries does.
 const sealed = "age-encryption.org/v1\n"

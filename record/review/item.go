@@ -151,7 +151,16 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item) error {
 		return w.Flush()
 	}
 	if it.Body == nil {
-		terminal.Section(w, p, "its content is gone: it was delivered or denied, or has expired")
+		gone := "its content is gone"
+		switch it.State {
+		case hold.Taken:
+			gone += ": it was delivered"
+		case hold.Denied:
+			gone += ": the item was denied"
+		case hold.Expired:
+			gone += ": the item has expired"
+		}
+		terminal.Section(w, p, gone)
 		return w.Flush()
 	}
 	for t := range texts(it.Body) {
