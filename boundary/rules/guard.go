@@ -100,7 +100,7 @@ func (g *Guard) members() []member {
 		{"quarantine", live, section(func() []member {
 			q := &g.Quarantine
 			return []member{
-				{"scope", live, word(&q.Scope, "", scopeWords, scopeWords), "what gateways on the same store withhold once a text has taken control: that text, all results of its tool, or of its server"},
+				{"scope", live, word(&q.Scope, "", scopeWords, scopeWords), "what gateways on the same store hold once a text has taken control: that text, all results of its tool, or of its server"},
 				{"from", live, someShare(&q.From), "severity from which they do"},
 				{"for", live, duration(&q.For, 0, time.Minute, 365*24*time.Hour), "how long"},
 			}

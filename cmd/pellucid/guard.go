@@ -34,7 +34,7 @@ type guardCmd struct {
 	Calls      *int   `placeholder:"N" help:"Maximum number of calls of the model for one decision (default 12)."`
 	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 3)."`
 	Seconds    *int   `placeholder:"N" help:"Time limit for one decision, in seconds (default 60)."`
-	Severity   *int   `placeholder:"N" help:"Severity (0 to 1000) from which a source is blamed and withheld (default 250)."`
+	Severity   *int   `placeholder:"N" help:"Severity (0 to 1000) from which a source is blamed and held (default 250)."`
 	Quarantine string `enum:"text,tool,server,off," default:"" placeholder:"SCOPE" help:"@guard.quarantine.scope Default: text."`
 	Workers    int    `placeholder:"N" help:"Number of audits to run at the same time as jobs in the database, which must be Postgres. Several guards share the jobs; another guard finishes those of a guard that ended. Needs audit mode and a key."`
 	logFlags
