@@ -31,7 +31,7 @@ const (
 	whyKey       = "it has an apiKey, which the client makes a header of"
 	whyParts     = "its entry stands in several places of the file, or has anchors, aliases or tags"
 	whyName      = "several servers of the file have its name"
-	whyAsks      = "it asks for a login (OAuth)"
+	whyAsks      = "it answers 401: it wants a login or a key"
 	whyMayAsk    = "its entry does not say whether it asks for a login (OAuth): pellucid protect --ask-remotes asks it"
 )
 

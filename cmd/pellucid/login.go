@@ -76,7 +76,7 @@ func (c *loginCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	place, err := c.place(e, store)
+	place, err := c.place(store)
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
@@ -94,6 +94,9 @@ func (c *loginCmd) Run(e *env) error {
 	}
 	if err := store.Put(l, place); err != nil {
 		return exit.With(exit.Config, err)
+	}
+	if place == login.File && !c.KeyFile {
+		fmt.Fprintln(e.Stderr, "This session has no keychain: the key of the login is kept in a file that only you can read.")
 	}
 	if c.JSON {
 		return terminal.WriteJSON(e.Stdout, loginRow(login.Entry{Login: l, Place: place}))
@@ -120,15 +123,14 @@ func (c *loginCmd) check() error {
 	return nil
 }
 
-// place is where the key of the login is to lie. Without a keychain it is a file, and the person is told.
-func (c *loginCmd) place(e *env, store *login.Store) (login.Place, error) {
+// place is where the key of the login is to lie. Without a keychain it is a file.
+func (c *loginCmd) place(store *login.Store) (login.Place, error) {
 	if c.KeyFile {
 		return login.File, store.Prepare(login.File)
 	}
 	err := store.Prepare(login.Keychain)
 	switch {
 	case errors.Is(err, keychain.ErrAbsent):
-		fmt.Fprintln(e.Stderr, "This session has no keychain: the key of the login is kept in a file that only you can read.")
 		return login.File, store.Prepare(login.File)
 	case err != nil:
 		return "", fmt.Errorf("%w: unlock it, or say --key-file", err)

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -128,19 +129,27 @@ func Fetch(ctx context.Context, client *http.Client, uri string) ([]byte, error)
 	return doc, nil
 }
 
-// fetchError is the category of err, which may quote what the other side says.
+// RequestError is the category of err, which may quote what the other side says.
 func RequestError(ctx context.Context, err error) error {
+	return RequestErrorOf(ctx, "the issuer", err)
+}
+
+// RequestErrorOf is RequestError of a request to who.
+func RequestErrorOf(ctx context.Context, who string, err error) error {
 	var timeout net.Error
 	switch {
 	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
-		return errors.New("the issuer does not answer in time")
+		return errors.New(who + " does not answer in time")
 	case isTLS(err):
-		return errors.New("the issuer's certificate is not accepted")
+		return errors.New(who + "'s certificate is not accepted")
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return errors.New("the issuer's name cannot be resolved")
+		return errors.New(who + "'s name cannot be resolved")
 	}
-	return errors.New("the issuer cannot be reached")
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return errors.New(who + " cannot be reached: connection refused")
+	}
+	return errors.New(who + " cannot be reached")
 }
 
 func isTLS(err error) bool {

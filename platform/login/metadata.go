@@ -52,7 +52,7 @@ func (f *flow) probe(ctx context.Context) (c challenge, err error) {
 		resp, err := f.own.Do(req)
 		if err != nil {
 			if method == http.MethodPost {
-				return c, failed("the server cannot be asked", auth.RequestError(ctx, err))
+				return c, failed(auth.RequestErrorOf(ctx, "the server", err).Error(), nil)
 			}
 			break
 		}
@@ -76,7 +76,7 @@ type resourceMetadata struct {
 }
 
 // errNoLogin: the server names nobody that it wants tokens of.
-var errNoLogin = errors.New("login: the server asks for no login by OAuth: it has no protected resource metadata")
+var errNoLogin = errors.New("login: the server names no OAuth login: if it takes a key, give it by pellucid wrap --bearer env:NAME")
 
 // findResource finds the metadata of the server: where the challenge says, else at the two places
 // that are known.

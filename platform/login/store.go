@@ -371,7 +371,15 @@ func lock(dir *state.Dir, name string) (io.Closer, error) {
 
 // Prepare makes sure that a login can be stored whose key lies at that place, before the user is asked for one.
 func (s *Store) Prepare(place Place) error {
-	_, _, err := s.key(place, true)
+	var err error
+	if place == File && !s.dir.Has(keyFile) { // it is made with the first login
+		const probe = "login.probe"
+		if err = s.dir.Write(probe, nil); err == nil {
+			err = s.dir.Remove(probe)
+		}
+	} else {
+		_, _, err = s.key(place, true)
+	}
 	if err == nil {
 		_, err = s.logins(true)
 	}
