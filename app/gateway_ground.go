@@ -14,7 +14,7 @@ import (
 // openGround opens the adapter of a gateway that serves one.
 func (b *Gateway) openGround(r *rules.Rules) error {
 	if !b.opt.Ground && r.Ground == nil && b.src.path != "" {
-		if b.opt.GroundDB != b.opt.Database {
+		if b.opt.GroundDB != "" && b.opt.GroundDB != b.opt.Database {
 			return exit.With(exit.Usage, errors.New("up: --db is the store of the grounding adapter, which is not served: say --ground, or set store in the configuration"))
 		}
 		return nil
