@@ -22,7 +22,7 @@ var policyWords = []string{"action", "decision", "event", "mode", "outcome", "ve
 const maxTerms = 40
 
 // term is a row of the glossary: its words, and what stands in the column "in code".
-var term = regexp.MustCompile("(?m)^\\| ([a-z][^|]*) \\| .* \\| ([^|]*) ?\\|$")
+var term = regexp.MustCompile(`(?m)^\| ([a-z][^|]*) \| .* \| ([^|]*) ?\|$`)
 
 // glossary returns the code of each term of the page.
 func glossary(page string) map[string]string {

@@ -45,6 +45,7 @@ text/ucd.Script.String: the names are generated with the tables
 app/apptest:              a running gateway for tests
 boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
+e2e/release:              tests of what a release is made of
 mcp/wire.Decoded:         how often a route parses messages, counted by app.TestDecodes
 mcp/wire.Watch:           which goroutines use a message, counted by app.TestHandovers
 mcp/wire.Push:             a test reads and writes one side of a layer

@@ -118,7 +118,7 @@ func buildTwice(t *testing.T) string {
 func snapshot(clone, tools, umask string) *exec.Cmd {
 	cmd := exec.Command("sh", "-c", `umask "$1" && exec goreleaser release --snapshot --clean --timeout 2h`, "sh", umask)
 	cmd.Dir = clone
-	cmd.Env = append(os.Environ(), "PATH="+tools+":"+filepath.Join(runtime.GOROOT(), "bin")+":"+os.Getenv("PATH"), "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "GOFLAGS=")
 	return cmd
 }
 
