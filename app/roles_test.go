@@ -10,7 +10,7 @@ import (
 )
 
 // roleVariable says which server the test binary plays.
-const roleVariable = "PELLUCID_TEST_ROLE"
+const roleVariable = "TEST_ROLE"
 
 func init() {
 	switch os.Getenv(roleVariable) {

@@ -244,13 +244,17 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 	child, gone := w.last.Load(), errors.Is(err, gateway.ErrUpstreamGone)
 	refused, _ := errors.AsType[*surface.RefusedError](err)
 	unanswered := refused != nil && refused.Reason == surface.NoAnswer
+	closed := errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed)
 	if child != nil && (gone || unanswered) {
+		if gone || closed {
+			child.Exit()
+		}
 		w.lastWords()
 	}
 	switch {
 	case surface.WantsLogin(err):
 		return fmt.Errorf("wrap: the server wants a login or a key (HTTP status 401): pellucid login %s", w.login)
-	case child != nil && unanswered && (errors.Is(err, io.EOF) || errors.Is(err, wire.ErrPeerClosed)):
+	case child != nil && unanswered && closed:
 		return fmt.Errorf("wrap: the server ended (%s) before it answered %s", child.Exit(), cmp.Or(refused.Method, "a request"))
 	case child != nil && gone:
 		return fmt.Errorf("wrap: the server ended: %s", child.Exit())
@@ -264,6 +268,14 @@ func (w *Wrap) ended(ctx context.Context, err error) error {
 // that it asks for there and did not get.
 func (w *Wrap) lastWords() {
 	lines := w.stderr.Lines()
+	// What a process wrote last is read a moment after its end is seen.
+	for range 30 {
+		if len(lines) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		lines = w.stderr.Lines()
+	}
 	if len(lines) == 0 {
 		return
 	}

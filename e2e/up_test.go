@@ -155,6 +155,22 @@ func (s *httpSession) result(method, params string) json.RawMessage {
 	return nil
 }
 
+// end ends the session: a principal may have so many only, and a test that polls opens one after
+// the other.
+func (s *httpSession) end() {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(soon(s.t), http.MethodDelete, s.url, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Mcp-Session-Id", s.id)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
 func openHTTP(t testing.TB, url string) *httpSession {
 	t.Helper()
 	s := &httpSession{t: t, url: url}

@@ -47,7 +47,7 @@ func TestProtectedClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := func(s string) string { b, _ := json.Marshal(s); return string(b) }
-	const script = `PELLUCID_TEST_ROLE=server exec "$0"`
+	const script = `TEST_ROLE=server exec "$0"`
 	for _, x := range []struct{ file, content, servers, command, args, env string }{
 		{"config.toml", "[mcp_servers.local]\ncommand = \"sh\" # c\nargs = ['-c', " + q(script) + ", " + q(server) + "]\n[mcp_servers.local.env]\nA = '1'\n" +
 			"[mcp_servers.remote]\nurl = '" + remote.URL + "'\nbearer_token_env_var = 'TEST_TOKEN'\n", "mcp_servers", "command", "args", "env"},

@@ -26,7 +26,7 @@ import (
 )
 
 // The test binary plays the other processes too.
-const roleVariable = "PELLUCID_TEST_ROLE"
+const roleVariable = "TEST_ROLE"
 
 func init() {
 	switch os.Getenv(roleVariable) {
