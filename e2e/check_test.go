@@ -233,7 +233,7 @@ func TestCheckChange(t *testing.T) {
 	}
 }
 
-// TestCheckShadows: one server in another's light is told, and rejects nobody.
+// TestCheckShadows: a name that two servers use is told, and rejects nobody.
 func TestCheckShadows(t *testing.T) {
 	t.Parallel()
 	in, entries := newInstall(t), []string{}

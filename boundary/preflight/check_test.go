@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 		{"disabled and named", Checker{Disabled: true}, []*Target{{Name: "a", dump: honest, disabled: true}}, "clean", "clean", []string{"  clean  "}, "disabled"},
 		{"narrow", Checker{Rules: surface.Rules{Narrow: true}}, []*Target{{Name: "a", dump: dumpOf(t, "now", "a\u17b4b")}}, "clean", "clean", []string{"  clean  ", "\n  removed       tool now: 1 part, "}, "hidden text"},
 		{"one server has the tool of another", Checker{}, []*Target{{Name: "a", dump: honest}, {Name: "b", dump: honest}}, "clean", "clean clean",
-			[]string{"one server in another's light\n  ", "has the same name as \"now\" of"}, "rejected"},
+			[]string{"names that two servers use\n  ", "has the same name as \"now\" of"}, "rejected"},
 		{"nothing", Checker{}, nil, "not-checked", "", nil, "server"},
 	} {
 		began := 0

@@ -27,7 +27,7 @@ func (r *Report) Write(dst io.Writer, p terminal.Palette) error {
 		count[s.Conclusion]++
 	}
 	if len(r.Shadows) > 0 {
-		terminal.Section(w, p, "one server in another's light")
+		terminal.Section(w, p, "names that two servers use")
 		for _, s := range r.Shadows {
 			what := map[string]string{string(surface.SameName): "has the same name as", string(surface.LookAlike): "looks like",
 				string(surface.Mentions): "talks about"}[s.How]
