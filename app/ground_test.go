@@ -368,7 +368,7 @@ func TestGroundEvent(t *testing.T) {
 		code int
 		says string
 	}{
-		{"a target that is none", func(e *GroundCascade) { e.Target = "x\u202e" }, exit.Usage, `ground: "x\u202e" is neither`},
+		{"a target that is neither a hash nor an id", func(e *GroundCascade) { e.Target = "x\u202e" }, exit.Usage, `ground: "x\u202e" is neither`},
 		{"no key file", func(e *GroundCascade) { e.Key = stranger + ".none" }, 0, "ground: "},
 		{"no URL", func(e *GroundCascade) { e.URL = "http://a b/" }, exit.Usage, `ground: --url is not one: "http://a b/"`},
 		{"no token", func(e *GroundCascade) { e.Token = func() (string, error) { return "", errors.New("none") } }, 0, "none"},

@@ -76,7 +76,8 @@ func (u *usedLog) keepWriting(ctx context.Context, n int) {
 	}
 }
 
-// TestVerifyBegun: a log whose first process ended before it wrote is none yet, and no log that does not hold.
+// TestVerifyBegun: Verify reports that there is no log, not a broken one, where the first process
+// ended before it wrote a record.
 func TestVerifyBegun(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
 	dir, err := install.Open()

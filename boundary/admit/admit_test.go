@@ -267,7 +267,7 @@ func TestOut(t *testing.T) {
 	r := newRig(t)
 	r.serve("a", tool("x", "X."), Settings{})
 	r.verified("a")
-	r.serve("a", tool("x", "X\u200b."), Settings{}) // says something else, and nobody asks
+	r.serve("a", tool("x", "X\u200b."), Settings{}) // the server changes its text; no request asks for it
 	if n := r.out.Load(); n != 0 {
 		t.Errorf("out %d times", n)
 	}

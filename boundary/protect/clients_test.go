@@ -12,6 +12,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// gooseConfig is a configuration of goose with comments and every form of entry.
+const gooseConfig = `# goose
+GOOSE_PROVIDER: anthropic   # who
+extensions:
+  fetch:   # web
+    name: Fetch
+    cmd: uvx   # python
+    args:
+    - mcp-server-fetch
+    - --user-agent=x y
+    enabled: true
+    envs: {}
+    env_keys: [GITHUB_TOKEN]
+    type: stdio
+    timeout: 300
+    description: |
+      # not a comment
+      text
+
+  developer: {type: builtin, enabled: true, name: developer}
+  plain: {cmd: '/opt/my tools/srv', type: "stdio", enabled: true, args: []}
+  "r\u00e9mote":
+    type: streamable_http
+    uri: https://r.example/mcp # here
+    envs: {}
+    headers:
+      Authorization: 'Bearer s3cret'   # secret
+    enabled: false
+`
+
 // A fixture is a file of a client, with comments and a layout that no program would write, and
 // what becomes of it.
 type fixture struct {
@@ -132,63 +162,8 @@ env_vars = ["MY_KEY"]
   "gh": {"type": "stdio", "command": "/opt/pellucid", "args": ["wrap", "--name", "gh", "--url", "https://api.example/mcp/", "--header", "Authorization=env:PELLUCID_HEADER_AUTHORIZATION"], "env": {"PELLUCID_HEADER_AUTHORIZATION": "Bearer ${T}"}, "tools": ["*"]}
 }}`},
 	{"lm-studio", "home/.lmstudio/mcp.json", "\xef\xbb\xbf{\r\n  \"mcpServers\": {\r\n    \"fs\": {\r\n      \"command\": \"C:\\\\Program Files\\\\nodejs\\\\npx.cmd\",\r\n      \"args\": [\r\n        \"-y\"\r\n      ]\r\n    }\r\n  }\r\n}\r\n", ""},
-	{"goose", "home/.config/goose/config.yaml", `# goose
-GOOSE_PROVIDER: anthropic   # who
-extensions:
-  fetch:   # web
-    name: Fetch
-    cmd: uvx   # python
-    args:
-    - mcp-server-fetch
-    - --user-agent=x y
-    enabled: true
-    envs: {}
-    env_keys: [GITHUB_TOKEN]
-    type: stdio
-    timeout: 300
-    description: |
-      # not a comment
-      text
-
-  developer: {type: builtin, enabled: true, name: developer}
-  plain: {cmd: '/opt/my tools/srv', type: "stdio", enabled: true, args: []}
-  "r\u00e9mote":
-    type: streamable_http
-    uri: https://r.example/mcp # here
-    envs: {}
-    headers:
-      Authorization: 'Bearer s3cret'   # secret
-    enabled: false
-other: *a
-`, ""},
-	{"goose", "home/.config/goose/config.yaml", `# goose
-GOOSE_PROVIDER: anthropic   # who
-extensions:
-  fetch:   # web
-    name: Fetch
-    cmd: uvx   # python
-    args:
-    - mcp-server-fetch
-    - --user-agent=x y
-    enabled: true
-    envs: {}
-    env_keys: [GITHUB_TOKEN]
-    type: stdio
-    timeout: 300
-    description: |
-      # not a comment
-      text
-
-  developer: {type: builtin, enabled: true, name: developer}
-  plain: {cmd: '/opt/my tools/srv', type: "stdio", enabled: true, args: []}
-  "r\u00e9mote":
-    type: streamable_http
-    uri: https://r.example/mcp # here
-    envs: {}
-    headers:
-      Authorization: 'Bearer s3cret'   # secret
-    enabled: false
-`, `# goose
+	{"goose", "home/.config/goose/config.yaml", gooseConfig + "other: *a\n", ""},
+	{"goose", "home/.config/goose/config.yaml", gooseConfig, `# goose
 GOOSE_PROVIDER: anthropic   # who
 extensions:
   fetch:   # web
