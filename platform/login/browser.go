@@ -22,7 +22,7 @@ import (
 // callbackPath is where the authorization server sends the browser to.
 const callbackPath = "/callback"
 
-// errCancelled: nobody has agreed.
+// errCancelled is the error where the user did not agree.
 var errCancelled = failed("the user has refused the login, or cancelled it", nil)
 
 // browser logs in by a browser on this machine (RFC 8252).

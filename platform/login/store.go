@@ -89,7 +89,7 @@ func canonical(server string) string {
 	return u.String()
 }
 
-// logins is the directory of the logins; fs.ErrNotExist where nobody has logged in and make is false.
+// logins is the directory of the logins; ErrNone where no login was ever stored and make is false.
 func (s *Store) logins(make bool) (*state.Dir, error) {
 	if !make && !s.dir.Has(subdirectory) {
 		return nil, ErrNone
