@@ -233,7 +233,7 @@ func TestCheckChange(t *testing.T) {
 	}
 }
 
-// TestCheckShadows: a name that two servers use is told, and rejects nobody.
+// TestCheckShadows: check reports a name that two servers use, and rejects neither server.
 func TestCheckShadows(t *testing.T) {
 	t.Parallel()
 	in, entries := newInstall(t), []string{}

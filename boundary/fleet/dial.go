@@ -157,7 +157,7 @@ func dialer[C wire.Conn](open func(string, wire.HTTPOptions) (C, error), url str
 	}
 }
 
-// principalKey is the key of the principal for whom a Dialer is called.
+// principalKey is the key of the principal that a Dialer is called for.
 type principalKey struct{}
 
 // Talk calls talk with a connection of its own.

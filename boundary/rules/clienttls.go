@@ -22,7 +22,7 @@ type ClientTLS struct {
 
 const maxPEM = 1 << 20 // bytes
 
-// NewClientTLS reads PEM files; "" is none. nil: no file is named.
+// NewClientTLS reads PEM files; "" names no file. It returns nil where no file is named.
 func NewClientTLS(cert, key, ca string) (*ClientTLS, error) {
 	if cert == "" && key == "" && ca == "" {
 		return nil, nil

@@ -42,7 +42,7 @@ type Pins struct {
 	name     string // what the operator calls the server that is looked at; "": not known
 }
 
-// A PinChange is a change of a pin, told to whoever keeps the record.
+// A PinChange is a change of a pin, as the record keeps it.
 type PinChange struct {
 	Server string // the name that people know it by
 	Time   time.Time

@@ -64,7 +64,7 @@ func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
 	return at, nil
 }
 
-// configured is the server of that name; nil: there is none.
+// configured is the server of that name; nil if no server has it.
 func (c *loginServer) configured(e *env, name string) (*rules.Server, error) {
 	if isFile(c.Config) || c.Config != "pellucid.yaml" {
 		r, err := rules.Load(c.Config, e.references())

@@ -191,7 +191,7 @@ func tampered(target *Proposal, list []Proposal, trusted *vocabulary) []string {
 }
 
 // GivenIn reports whether a text that is trusted holds every argument of the proposal,
-// critical and free: then the proposal tells nobody anything that does not stand there.
+// critical and free: then the proposal shows nothing that does not stand there.
 // It says nothing of who chose the tool. A proposal without arguments is not given.
 func (a *Proposal) GivenIn(text string) bool {
 	words := &vocabulary{text: text}

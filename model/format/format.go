@@ -46,7 +46,7 @@ type Format interface {
 	AppendError(dst []byte, kind, text string) []byte
 }
 
-// Of is the format of that name; nil if there is none.
+// Of is the format of that name; nil if the name is not known.
 func Of(n Name) Format {
 	for _, f := range All {
 		if f.Name() == n {

@@ -126,7 +126,7 @@ type messagesStream struct {
 	inside bool // a block
 	blocks int64
 	kind   string // of the block that was opened last
-	use    int    // the call that it is; -1: it is none
+	use    int    // index of the call that the block is; -1: the block is no call
 
 	// What a client has got, and what it has got with the event that was read last.
 	passed, now struct {

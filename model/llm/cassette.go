@@ -281,7 +281,7 @@ func (f *lineFields) text(name string) string {
 	return strings.Clone(m.Text())
 }
 
-// bytes is a member that stands there as text, or in base64 under name64 where it is none.
+// bytes is a member that stands there as text, or in base64 under name64 where it is not UTF-8.
 func (f *lineFields) bytes(name string) []byte {
 	plain, coded := f.v.Get(name), f.v.Get(name+"64")
 	if plain.Exists() == coded.Exists() {

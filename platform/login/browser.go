@@ -129,7 +129,7 @@ func (b *callback) wait(ctx context.Context, wait time.Duration) (string, error)
 	}
 }
 
-// ServeHTTP takes the redirect. A request without the state is not the answer, whoever has sent it,
+// ServeHTTP takes the redirect. A request without the state is not the answer, wherever it comes from,
 // so it does not end the login.
 func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()

@@ -75,7 +75,7 @@ type resourceMetadata struct {
 	scopes   []string
 }
 
-// errNoLogin: the server names nobody that it wants tokens of.
+// errNoLogin is the error where the server names no authorization server.
 var errNoLogin = errors.New("login: the server names no OAuth login: if it takes a key, give it by pellucid wrap --bearer env:NAME")
 
 // findResource finds the metadata of the server: where the challenge says, else at the two places

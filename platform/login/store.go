@@ -97,7 +97,7 @@ func (s *Store) logins(make bool) (*state.Dir, error) {
 	return s.dir.Sub(subdirectory)
 }
 
-// Get returns the login of a principal at a server; ErrNone if there is none.
+// Get returns the login of a principal at a server; ErrNone if none is stored.
 func (s *Store) Get(server, principal string) (*Login, error) {
 	dir, err := s.logins(false)
 	if err != nil {
@@ -255,7 +255,7 @@ func (s *Store) ForgetPrincipal(principal string) (n int, err error) {
 	return n, nil
 }
 
-// key returns the age identity at a place and its recipient. make says to make one where there is none.
+// key returns the age identity at a place and its recipient. make says to make one where none exists.
 func (s *Store) key(place Place, make bool) (identity, recipient string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
