@@ -12,10 +12,10 @@ import (
 )
 
 // chat is OpenAI's chat completions, as many servers speak them.
-type chat struct{}
+type chat struct{ sse }
 
-func (chat) Name() Name   { return Chat }
-func (chat) Path() string { return "/chat/completions" }
+func (chat) Name() Name               { return Chat }
+func (chat) Path(string, bool) string { return "/chat/completions" }
 
 func (chat) Read(root strictjson.Value) *Answer {
 	a := &Answer{}

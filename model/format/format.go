@@ -24,17 +24,28 @@ const (
 	Chat      Name = "openai-chat"        // POST BASE/chat/completions
 	Responses Name = "openai-responses"   // POST BASE/responses
 	Messages  Name = "anthropic-messages" // POST BASE/messages
+
+	Converse        Name = "bedrock-converse" // POST BASE/model/ID/converse, or converse-stream
+	BedrockMessages Name = "bedrock-messages" // POST BASE/model/ID/invoke, or invoke-with-response-stream
 )
 
 // A Format is one wire format.
 type Format interface {
 	Name() Name
-	// Path is appended to the base URL of a provider, such as "/chat/completions".
-	Path() string
+	// Path is appended to the base URL of a provider, such as "/chat/completions". Some
+	// formats name the model in it, and ask for a stream by it.
+	Path(model string, stream bool) string
 	// Read reads the body of an answer that is not streamed.
 	Read(root strictjson.Value) *Answer
 	// NewStream reads a streamed answer.
 	NewStream() Stream
+	// ContentType is that of a streamed answer, such as "text/event-stream".
+	ContentType() string
+	// Split finds the events of a streamed answer; an event has at most so many bytes. raw:
+	// Event.Raw and Event.Odd are wanted.
+	Split(most int, raw bool) Splitter
+	// AppendBeat appends an event that clients pass over: a sign of life.
+	AppendBeat(dst []byte) []byte
 
 	// AppendText appends the body of an answer of the model with that name that says text
 	// and calls no tool. id is made of letters, digits, '-' and '_'.
@@ -58,6 +69,9 @@ func Of(n Name) Format {
 
 // All are the formats.
 var All = []Format{chat{}, responses{}, messages{}}
+
+// Bedrock are the formats of Amazon Bedrock, of which only answers are read so far.
+var Bedrock = []Format{converse{}, bedrockMessages{}}
 
 // A Stream reads one streamed answer. It keeps at most MaxKept bytes of text, cut there,
 // and as many of arguments: a call that is longer is an OddCall.

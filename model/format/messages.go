@@ -11,10 +11,10 @@ import (
 )
 
 // messages is Anthropic's messages.
-type messages struct{}
+type messages struct{ sse }
 
-func (messages) Name() Name   { return Messages }
-func (messages) Path() string { return "/messages" }
+func (messages) Name() Name               { return Messages }
+func (messages) Path(string, bool) string { return "/messages" }
 
 func (messages) Read(root strictjson.Value) *Answer {
 	a := &Answer{}

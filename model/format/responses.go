@@ -12,10 +12,10 @@ import (
 )
 
 // responses is OpenAI's responses.
-type responses struct{}
+type responses struct{ sse }
 
-func (responses) Name() Name   { return Responses }
-func (responses) Path() string { return "/responses" }
+func (responses) Name() Name               { return Responses }
+func (responses) Path(string, bool) string { return "/responses" }
 
 func (responses) Read(root strictjson.Value) *Answer {
 	a := &Answer{}

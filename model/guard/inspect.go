@@ -75,7 +75,7 @@ func (g *Guard) inspect(f format.Format, target string, w http.ResponseWriter, r
 		g.counters.exchanged("refused-answer")
 		g.fault(w, f, http.StatusBadGateway, "the provider's answer is compressed")
 	// A body that is called a stream, and nobody has asked for one, may be read as JSON.
-	case isEvents(resp.Header) && (streamed || g.o.Audit):
+	case isEvents(f, resp.Header) && (streamed || g.o.Audit):
 		in.stream(w)
 	default:
 		in.whole(w)
@@ -197,7 +197,7 @@ func (in *incoming) mark(w http.ResponseWriter, o *decision) {
 	}
 }
 
-// beat writes a sign of life while f runs: a comment, which no client shows.
+// beat writes signs of life while f runs, which no client shows.
 func (in *incoming) beat(w http.ResponseWriter, f func()) {
 	done := make(chan struct{})
 	var wait sync.WaitGroup
@@ -211,7 +211,7 @@ func (in *incoming) beat(w http.ResponseWriter, f func()) {
 			wait.Wait()
 			return
 		case <-t.C:
-			if _, err := io.WriteString(w, ": held\n\n"); err == nil {
+			if _, err := w.Write(in.x.f.AppendBeat(nil)); err == nil {
 				_ = out.Flush() // the next write says that the client has gone
 			}
 		}

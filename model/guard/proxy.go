@@ -226,8 +226,8 @@ func checked(body []byte) (model string, streamed bool, wrong string) {
 	return model, streamed, wrong
 }
 
-// isEvents reports whether an answer is a stream of events.
-func isEvents(h http.Header) bool {
+// isEvents reports whether an answer is a stream of events of a format.
+func isEvents(f format.Format, h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && t == "text/event-stream"
+	return err == nil && t == f.ContentType()
 }

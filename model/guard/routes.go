@@ -97,7 +97,7 @@ func compileRoutes(pass []string) (out []route, err error) {
 			return nil, err
 		}
 		if r.use = known.use; r.use == inspected {
-			i := slices.IndexFunc(format.All, func(f format.Format) bool { return "/v1"+f.Path() == r.path() })
+			i := slices.IndexFunc(format.All, func(f format.Format) bool { return "/v1"+f.Path("", false) == r.path() })
 			r.format = format.All[i]
 		}
 		out = append(out, r)
@@ -120,7 +120,7 @@ var usualFormat = format.Of(format.Chat)
 
 // inspectedPath reports whether a format has that path, however its letters are spelled.
 func inspectedPath(path string) bool {
-	return slices.ContainsFunc(format.All, func(f format.Format) bool { return strings.EqualFold("/v1"+f.Path(), path) })
+	return slices.ContainsFunc(format.All, func(f format.Format) bool { return strings.EqualFold("/v1"+f.Path("", false), path) })
 }
 
 func (r *route) path() string { return "/v1/" + strings.Join(r.segments, "/") }

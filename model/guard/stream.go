@@ -16,18 +16,21 @@ func (in *incoming) stream(w http.ResponseWriter) {
 	copyHeader(w.Header(), in.resp.Header, true)
 	buf := make([]byte, 32<<10)
 	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: newReading(in.x.f, in.g.policy),
-		split: eventstream.Decoder{Raw: true, Max: in.g.o.maxAnswer + len(buf)}} // below, Rest is bounded first
+		split: in.x.f.Split(in.g.o.maxAnswer+len(buf), true)} // below, Rest is bounded first
 	w.WriteHeader(in.resp.StatusCode)
 	for !s.over {
 		n, err := in.resp.Body.Read(buf)
 		in.alive()
 		s.split.Feed(buf[:n])
-		for e, ok, _ := s.split.Next(); ok; e, ok, _ = s.split.Next() {
+		e, ok, damaged := s.split.Next()
+		for ; ok; e, ok, damaged = s.split.Next() {
 			s.event(e)
 		}
 		s.flush()
 		switch {
 		case s.over:
+		case damaged != nil:
+			s.damaged(damaged)
 		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer:
 			s.tooLong()
 		case err == io.EOF:
@@ -45,7 +48,7 @@ type flow struct {
 	w     http.ResponseWriter
 	out   *http.ResponseController
 	read  *reading
-	split eventstream.Decoder
+	split format.Splitter
 
 	kept    []byte // events that say nothing yet
 	held    []byte // events from the first call on
@@ -184,11 +187,30 @@ func (s *flow) cut() {
 func (s *flow) tooLong() {
 	s.over = true
 	if s.in.g.o.Audit {
-		s.write(s.split.Rest())
-		copyFlushed(s.w, s.in.resp.Body, s.in.alive)
+		s.passRest()
 		return
 	}
 	a := s.read.answer()
 	a.strange = true
 	s.decide(a)
+}
+
+// damaged is a stream in which no event can be found any more. A client must not take what
+// it has got for whole.
+func (s *flow) damaged(why error) {
+	s.in.g.o.Log.Warn("the provider's stream cannot be read further", "format", s.in.x.f.Name(), "error", why)
+	if s.in.g.o.Audit {
+		s.over = true
+		s.in.g.counters.exchanged("not-inspected")
+		s.passRest()
+		return
+	}
+	s.cut()
+	s.in.aborted()
+}
+
+// passRest passes on what is not read.
+func (s *flow) passRest() {
+	s.write(s.split.Rest())
+	copyFlushed(s.w, s.in.resp.Body, s.in.alive)
 }

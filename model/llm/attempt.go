@@ -17,7 +17,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
-	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
 // Bytes are what went over the wire. They are shared and must not be changed.
@@ -83,7 +82,7 @@ func (x *exchange) exchange(ctx context.Context, cancel context.CancelCauseFunc,
 	}
 	accept := "application/json"
 	if x.emit != nil {
-		accept = "text/event-stream"
+		accept = x.e.format.ContentType()
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {accept}, "User-Agent": {"pellucid"}}
 	x.e.writer.sign(req.Header, key)
@@ -137,22 +136,28 @@ func (x *exchange) refused(resp *http.Response, in *intake) *Error {
 }
 
 func (x *exchange) stream(ctx context.Context, in *intake) (Response, *Error) {
-	events := eventstream.Reader{R: in, Decoder: eventstream.Decoder{Max: x.e.o.MaxAnswer}}
+	split := x.e.format.Split(x.e.o.MaxAnswer, false)
 	s := pieces{stream: x.e.format.NewStream(), emit: x.emit}
-	for {
-		e, err := events.Next()
-		if err == io.EOF {
+	for buf := make([]byte, 32<<10); ; {
+		n, err := in.Read(buf)
+		split.Feed(buf[:n])
+		e, ok, bad := split.Next()
+		for ; ok; e, ok, bad = split.Next() {
+			done, bad := s.event(e)
+			if bad != nil {
+				return Response{}, bad
+			}
+			if done {
+				return read(s.stream.Answer())
+			}
+		}
+		switch {
+		case bad != nil:
+			return Response{}, failure(CodeMalformed)
+		case err == io.EOF:
 			return Response{}, failure(CodeCut)
-		}
-		if err != nil {
+		case err != nil:
 			return Response{}, classifyBody(ctx, err)
-		}
-		done, bad := s.event(e)
-		if bad != nil {
-			return Response{}, bad
-		}
-		if done {
-			return read(s.stream.Answer())
 		}
 	}
 }

@@ -101,7 +101,7 @@ func New(o Options) (*Endpoint, error) {
 		return nil, errors.New("llm: a tape beside another way to answer or to record")
 	}
 	o.setDefaults()
-	e := &Endpoint{o: o, format: f, writer: w, url: base + f.Path(), slots: make(chan struct{}, o.Concurrency)}
+	e := &Endpoint{o: o, format: f, writer: w, url: base + f.Path(o.Model, false), slots: make(chan struct{}, o.Concurrency)}
 	if o.PerSecond > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(o.PerSecond), 1)
 	}

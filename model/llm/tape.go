@@ -87,8 +87,8 @@ func (rec recorderOver) RoundTrip(req *http.Request) (*http.Response, error) {
 // pathOf is the path of the format in that of a URL.
 func pathOf(urlPath string) string {
 	for _, f := range format.All {
-		if strings.HasSuffix(urlPath, f.Path()) {
-			return f.Path()
+		if path := f.Path("", false); strings.HasSuffix(urlPath, path) {
+			return path
 		}
 	}
 	return urlPath
