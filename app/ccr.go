@@ -34,7 +34,7 @@ type AskedModel struct {
 // that of the tape.
 func (m *AskedModel) Dial(f format.Name, secret func(ref string) (string, error)) (client *llm.Endpoint, done func() error, err error) {
 	o := llm.Options{Format: f, BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
-	if m.API != "" && m.API != map[format.Name]string{format.Chat: "chat", format.Messages: "messages", format.Responses: "responses"}[o.Format] {
+	if _, api, _ := strings.Cut(string(f), "-"); m.API != "" && m.API != api {
 		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
 	}
 	if m.Key != "" {

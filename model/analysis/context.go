@@ -124,11 +124,7 @@ func (c *Context) complete(b []byte, f format.Name, model string) ([]byte, error
 	}
 	root := doc.Root()
 	if root.Kind() == '[' { // the bare list of messages
-		list := "messages"
-		if f == format.Responses {
-			list = "input"
-		}
-		whole := append([]byte(`{"`+list+`":`), root.Raw()...)
+		whole := append([]byte(`{"`+format.Of(f).List()+`":`), root.Raw()...)
 		return c.complete(append(whole, '}'), f, model)
 	}
 	var e strictjson.Edits

@@ -33,20 +33,12 @@ func Parse(f format.Name, src []byte, opt ParseOptions) (*Assembly, error) {
 	if err := a.doc.Reset(a.src, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("counterfactual: parse context: %w", err)
 	}
-	r := &reader{a: a, opt: opt, calls: map[string]strictjson.Value{}}
-	root := a.doc.Root()
-	var ok bool
-	switch f {
-	case format.Chat:
-		ok = r.chat(root)
-	case format.Messages:
-		ok = r.messages(root)
-	case format.Responses:
-		ok = r.responses(root)
-	default:
+	form := format.Of(f)
+	if form == nil {
 		return nil, errors.New("counterfactual: parse context: no such format")
 	}
-	if !ok {
+	r := &reader{a: a, opt: opt, calls: map[string]format.Place{}}
+	if !form.Places(a.doc.Root(), r.place) {
 		return nil, errors.New("counterfactual: parse context: not a context of this format")
 	}
 	if len(a.Segments) > maxSegments {
@@ -64,50 +56,65 @@ func Sniff(src []byte) format.Name {
 	if doc.Reset(src, strictjson.Limits{}) != nil {
 		return ""
 	}
-	root := doc.Root()
-	list := root.Get("messages")
-	switch {
-	case root.Get("input").Exists():
-		return format.Responses
-	case root.Kind() == '[':
-		list = root
-	case root.Get("system").Exists() || root.Get("anthropic_version").Exists():
-		return format.Messages
+	if f := format.Sniff(doc.Root()); f != nil {
+		return f.Name()
 	}
-	if list.Kind() != '[' {
-		return ""
-	}
-	for m := range list.Elements() {
-		if m.Get("tool_calls").Exists() || m.Get("role").Text() == "tool" || m.Get("role").Text() == "system" {
-			return format.Chat
-		}
-		for b := range m.Get("content").Elements() {
-			switch b.Get("type").Text() {
-			case "tool_use", "tool_result", "thinking":
-				return format.Messages
-			}
-		}
-	}
-	return format.Chat
+	return ""
 }
 
 // reader takes one context apart.
 type reader struct {
 	a     *Assembly
 	opt   ParseOptions
-	calls map[string]strictjson.Value // by id: the call, for its name and arguments
-	kinds []elementKind               // of the list's elements
+	calls map[string]format.Place // by id
+	kinds []format.Round          // of the list's elements
+
+	// Of the result that has begun: its source, and what the agent wrote to get it.
+	source Source
+	asked  string
 
 	task, instructions paragraphs
 }
 
-type elementKind uint8
-
-const (
-	elementFixed elementKind = iota
-	elementCall
-	elementResult
-)
+// place takes a place of the request.
+func (r *reader) place(p format.Place) {
+	switch p.Kind {
+	case format.PlaceTool:
+		r.tool(p.Name, p.More...)
+	case format.PlaceTools:
+		r.trusted(p.Name, p.Value)
+	case format.PlaceSystem:
+		r.system(p.Value)
+	case format.PlaceUser:
+		r.user(p.Value, p.Instead)
+	case format.PlaceAgent:
+		r.agent(p.Value, p.Instead)
+	case format.PlaceCall:
+		if p.ID != "" {
+			r.calls[p.ID] = p
+		}
+	case format.PlaceResult:
+		r.result(p.ID, p.Value)
+	case format.PlaceServed:
+		r.resultOf(p)
+	case format.PlaceOutput:
+		r.untrusted(r.source, p.Value, r.asked, p.Instead)
+	case format.PlaceRetrieved:
+		r.untrusted(Source{Class: ClassRetrieved}, p.Value, "", p.Instead)
+	case format.PlaceUnknown:
+		r.untrusted(Source{Class: ClassUnknown}, p.Value, "", p.Instead)
+	case format.PlaceStrange:
+		r.odd(OddKind, p.Value)
+	case format.PlaceUnseen:
+		r.odd(OddUnseen, p.Value)
+	case format.PlaceTied:
+		r.a.drops = append(r.a.drops, p.Value)
+	case format.PlaceList:
+		r.a.list = p.Value
+	case format.PlaceElement:
+		r.kinds = append(r.kinds, p.Round)
+	}
+}
 
 func (r *reader) odd(code string, v strictjson.Value) {
 	const most = 1000
@@ -134,10 +141,10 @@ func (r *reader) system(v strictjson.Value) {
 }
 
 // user takes what the user wrote.
-func (r *reader) user(v strictjson.Value, block string) {
+func (r *reader) user(v strictjson.Value, instead format.Instead) {
 	r.trusted("user", v)
 	if v.Kind() != '"' {
-		r.a.slots = append(r.a.slots, slot{v: v, role: slotTask, block: block, pieces: []piece{{segment: -1}}})
+		r.a.slots = append(r.a.slots, slot{v: v, role: slotTask, block: instead.JSON(taskPlaceholder), pieces: []piece{{segment: -1}}})
 		return
 	}
 	r.task.add(r.pieces(v, slotTask, Source{Class: ClassUnknown}, ""))
@@ -145,7 +152,11 @@ func (r *reader) user(v strictjson.Value, block string) {
 
 // agent takes the agent's own text. Where untrusted text stands before it, it may
 // repeat that, and no variant shows it.
-func (r *reader) agent(v strictjson.Value) {
+func (r *reader) agent(v strictjson.Value, instead format.Instead) {
+	if v.Kind() == '[' { // nothing but reasoning
+		r.a.slots = append(r.a.slots, slot{v: v, role: slotAgent, block: instead.JSON(agentPlaceholder)})
+		return
+	}
 	if v.Text() == "" {
 		return
 	}
@@ -155,8 +166,8 @@ func (r *reader) agent(v strictjson.Value) {
 	}
 }
 
-// untrusted takes a text, or a block that is none and that raw would replace.
-func (r *reader) untrusted(src Source, v strictjson.Value, call, raw string) {
+// untrusted takes a text, or something else that instead would replace.
+func (r *reader) untrusted(src Source, v strictjson.Value, call string, instead format.Instead) {
 	if v.Kind() == '"' {
 		r.pieces(v, slotSegment, src, call)
 		return
@@ -166,7 +177,7 @@ func (r *reader) untrusted(src Source, v strictjson.Value, call, raw string) {
 	}
 	r.odd(OddNoText, v)
 	i := r.segment(Segment{Source: src, Digest: sha256.Sum256(v.Raw()), Call: call})
-	r.a.slots = append(r.a.slots, slot{v: v, block: raw, pieces: []piece{{segment: i}}})
+	r.a.slots = append(r.a.slots, slot{v: v, block: instead.JSON(Placeholder), pieces: []piece{{segment: i}}})
 }
 
 // pieces cuts a text at the frames in it, adds a slot for it, and returns what is
@@ -270,34 +281,24 @@ func descriptions(dst []strictjson.Value, v strictjson.Value, itself bool) []str
 	return dst
 }
 
-// call remembers a tool call for its result.
-func (r *reader) call(id string, v strictjson.Value) {
-	if id != "" {
-		r.calls[id] = v
-	}
-}
-
-// result is the source of a result, by the call that it answers, and what the agent
-// wrote to get it.
-func (r *reader) result(id string, at strictjson.Value) (Source, string) {
-	src := Source{Class: ClassToolResult}
-	v, ok := r.calls[id]
+// result begins the result of the call of that id.
+func (r *reader) result(id string, at strictjson.Value) {
+	call, ok := r.calls[id]
 	if !ok {
 		r.odd(OddOrphan, at)
-		return src, ""
+		r.source, r.asked = Source{Class: ClassToolResult}, ""
+		return
 	}
-	if fn := v.Get("function"); fn.Kind() == '{' {
-		v = fn
+	r.resultOf(call)
+}
+
+// resultOf begins the result of a call: its source, and what the agent wrote to get it.
+func (r *reader) resultOf(call format.Place) {
+	r.source, r.asked = Source{Class: ClassToolResult}, string(call.Arguments.Raw())
+	r.source.Origin.Tool = frame.Label(call.Name)
+	if call.Arguments.Kind() == '"' {
+		r.asked = call.Arguments.Text()
 	}
-	src.Origin.Tool = frame.Label(v.Get("name").Text())
-	for _, name := range []string{"arguments", "input", "args"} {
-		if args := v.Get(name); args.Kind() == '"' {
-			return src, args.Text()
-		} else if args.Exists() {
-			return src, string(args.Raw())
-		}
-	}
-	return src, ""
 }
 
 // group finds the rounds: calls and the results behind them.
@@ -310,16 +311,16 @@ func (r *reader) group() {
 		neighbours = nil
 	}
 	for i := 0; i < len(r.kinds); {
-		if r.kinds[i] != elementCall {
+		if r.kinds[i] != format.RoundCall {
 			flush()
 			i++
 			continue
 		}
 		start := i
-		for i < len(r.kinds) && r.kinds[i] == elementCall {
+		for i < len(r.kinds) && r.kinds[i] == format.RoundCall {
 			i++
 		}
-		for i < len(r.kinds) && r.kinds[i] == elementResult {
+		for i < len(r.kinds) && r.kinds[i] == format.RoundResult {
 			i++
 		}
 		neighbours = append(neighbours, round{start, i})

@@ -115,13 +115,13 @@ func TestRender(t *testing.T) {
 	}{
 		{"base", format.Chat, chatContext, Variant{Kept: AllOf(5)}, []string{`The bill says so.`, agentPlaceholder}},
 		{"remove", format.Chat, chatContext, Remove(5, SetOf(1, 3)), []string{`The bill says so.`, agentPlaceholder, `mail one`, Placeholder, `"headlines"`, `"` + Placeholder + `"`}},
-		{"a block that is no text", format.Chat, chatContext, Remove(5, SetOf(2)), []string{`The bill says so.`, agentPlaceholder, `{"type":"image_url","image_url":{"url":"data:x"}}`, textBlock}},
+		{"a block that is no text", format.Chat, chatContext, Remove(5, SetOf(2)), []string{`The bill says so.`, agentPlaceholder, `{"type":"image_url","image_url":{"url":"data:x"}}`, `{"type":"text","text":"` + Placeholder + `"}`}},
 		{"mask user", format.Chat, chatContext, MaskUser(5), []string{`The bill says so.`, agentPlaceholder, `Pay the bill in bill.txt`, taskPlaceholder}},
 		{"span", format.Chat, chatContext, Variant{Kept: AllOf(5), Span: Span{0, 4, 7}}, []string{`The bill says so.`, agentPlaceholder, `Pay 100 to DE89 3704 0044 0532 0130 00. \u00e9`, Placeholder + `\n100\n` + Placeholder}},
 		{"masked", format.Chat, chatContext, Attenuate(5, SetOf(0), LevelMasked), []string{`The bill says so.`, agentPlaceholder, `Pay 100 to DE89 3704 0044 0532 0130 00. \u00e9`,
 			strings.TrimSuffix(quotedNotice, "\n") + `\n\"` + sentenceMask + " \u00e9" + `\"`}},
 		{"messages", format.Messages, messagesContext, Remove(3, SetOf(0)), []string{`"thinking":{"type":"enabled","budget_tokens":1024},`, ``, `{"type":"thinking","thinking":"hm","signature":"s"},`, ``,
-			`"found"`, `"` + Placeholder + `"`, `[{"type":"thinking","thinking":"only","signature":"s"}]`, agentString}},
+			`"found"`, `"` + Placeholder + `"`, `[{"type":"thinking","thinking":"only","signature":"s"}]`, `"` + agentPlaceholder + `"`}},
 		{"responses", format.Responses, responsesContext, Remove(3, SetOf(1)), []string{`{"type":"reasoning","id":"rs_1","summary":[]},`, ``, `"id":"fc_1",`, ``, `"id":"fc_2",`, ``, `"id":"msg_1",`, ``,
 			`The page says`, agentPlaceholder, `page two`, Placeholder}},
 	} {

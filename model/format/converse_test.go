@@ -26,7 +26,7 @@ func (f frame) bytes() []byte {
 
 // sent is the stream in which a provider sends the server-sent events in src: as they are,
 // or as messages.
-func sent(f format.Format, src []byte) []byte {
+func sent(f format.Answers, src []byte) []byte {
 	if !strings.HasPrefix(string(f.Name()), "bedrock") {
 		return src
 	}

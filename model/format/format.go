@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package format reads and writes the wire formats in which providers of language models answer.
+// Package format reads and writes the wire formats of providers of language models.
 //
-// One file holds all that is known of one format. A Format reads an answer, whole or as a
-// stream of events, into the same Parts; what a Part means for safety is decided by the
-// packages above, which see the same call in the same bytes. What a provider says is
-// third-party text: it stands in Parts and Answers, and in no error.
+// All that is known of one format stands in the files that have its name. A Format reads a
+// request into Places, whose Values lie in the bytes of the request, and an answer, whole or
+// as a stream of events, into Parts. What a Place or a Part means for safety is decided by
+// the packages above, which see the same call in the same bytes. What a request and a
+// provider say is third-party text: it stands in Places, Parts and Answers, and in no error.
 package format
 
 import (
@@ -31,6 +32,12 @@ const (
 
 // A Format is one wire format.
 type Format interface {
+	Answers
+	Requests
+}
+
+// Answers is what a Format knows of answers.
+type Answers interface {
 	Name() Name
 	// Path is appended to the base URL of a provider, such as "/chat/completions". Some
 	// formats name the model in it, and ask for a stream by it.
@@ -57,6 +64,28 @@ type Format interface {
 	AppendError(dst []byte, kind, text string) []byte
 }
 
+// Requests is what a Format knows of requests.
+type Requests interface {
+	// List is the member of a request that holds the list of its messages.
+	List() string
+	// Looks says how much a request, or the bare list of its messages, looks like one.
+	Looks(root strictjson.Value) Likeness
+	// Asks reads what a request asks for, beside its context.
+	Asks(root strictjson.Value) Asked
+	// Places calls each with the places of a request, or of the bare list of its messages, in
+	// their order. It reports whether it is a request of the format.
+	Places(root strictjson.Value, each func(Place)) bool
+	// Question edits a request so that to ask does nothing else: one answer of at most answer
+	// tokens (0: what the request says, else 4096), no stream, nothing that the provider keeps,
+	// and no tool that it would run by itself. It returns the bound of the answer.
+	Question(e *strictjson.Edits, root strictjson.Value, answer int64) (int64, error)
+	// AppendRequest appends the request for r. The error is about what the format, or JSON,
+	// cannot say.
+	AppendRequest(dst []byte, r *Request) ([]byte, error)
+	// Sign sets the headers by which a request is signed, and says its version.
+	Sign(key string, set func(name, value string))
+}
+
 // Of is the format of that name; nil if the name is not known.
 func Of(n Name) Format {
 	for _, f := range All {
@@ -71,7 +100,7 @@ func Of(n Name) Format {
 var All = []Format{chat{}, responses{}, messages{}}
 
 // Bedrock are the formats of Amazon Bedrock, of which only answers are read so far.
-var Bedrock = []Format{converse{}, bedrockMessages{}}
+var Bedrock = []Answers{converse{}, bedrockMessages{}}
 
 // A Stream reads one streamed answer. It keeps at most MaxKept bytes of text, cut there,
 // and as many of arguments: a call that is longer is an OddCall.

@@ -3,7 +3,6 @@
 package format_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,9 +28,14 @@ var bodies = map[format.Name]string{
 		{"type":"tool_use","id":"1","name":"pay","input":{"to":"Ann"}}],"stop_reason":"tool_use"}`,
 }
 
-var forms = slices.Concat(format.All, format.Bedrock)
+var forms = func() (all []format.Answers) {
+	for _, f := range format.All {
+		all = append(all, f)
+	}
+	return append(all, format.Bedrock...)
+}()
 
-func eventsOf(f format.Format, src []byte) (all []eventstream.Event) {
+func eventsOf(f format.Answers, src []byte) (all []eventstream.Event) {
 	d := f.Split(1<<20, true)
 	d.Feed(src)
 	for e, ok, _ := d.Next(); ok; e, ok, _ = d.Next() {
@@ -42,7 +46,7 @@ func eventsOf(f format.Format, src []byte) (all []eventstream.Event) {
 }
 
 // stream reads events and joins what each of them is odd about.
-func stream(f format.Format, src []byte) (a *format.Answer, odd format.Odd, kinds []format.PartKind) {
+func stream(f format.Answers, src []byte) (a *format.Answer, odd format.Odd, kinds []format.PartKind) {
 	s := f.NewStream()
 	for _, e := range eventsOf(f, src) {
 		parts, o := s.Event(e)

@@ -85,7 +85,7 @@ func (x *exchange) exchange(ctx context.Context, cancel context.CancelCauseFunc,
 		accept = x.e.format.ContentType()
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {accept}, "User-Agent": {"pellucid"}}
-	x.e.writer.sign(req.Header, key)
+	x.e.format.Sign(key, req.Header.Set)
 	for name, values := range x.req.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // unseen is what a provider adds to a request, at most, in tokens: roles, and the
@@ -80,10 +81,9 @@ func (c *completion) encode() (err error) {
 	}
 	if c.req.Raw != nil {
 		c.body = c.req.Raw
-		c.output, err = c.req.rawBound(c.e.writer.bounds())
+		c.output, err = c.e.rawBound(c.req)
 	} else {
-		c.output = c.req.maxTokens()
-		c.body, err = c.e.spell(c.req)
+		c.body, c.output, err = c.e.spell(c.req)
 	}
 	if err == nil && len(c.body) > c.e.o.MaxRequest {
 		err = errors.New("the request is too long")
@@ -91,13 +91,47 @@ func (c *completion) encode() (err error) {
 	return err
 }
 
-func (e *Endpoint) spell(r *Request) ([]byte, error) {
-	if err := r.check(); err != nil {
-		return nil, err
+// spell writes a request, and returns the most tokens that its answer may have.
+func (e *Endpoint) spell(r *Request) (body []byte, bound int64, err error) {
+	ask := format.Request{
+		Model: e.o.Model, System: r.System, Messages: r.Messages, Tools: r.Tools, Choice: r.Choice,
+		MaxTokens: int64(r.MaxTokens), Temperature: &r.Temperature, Seed: r.Seed, CachePrefix: r.CachePrefix,
+		Stream: r.Stream != nil, MaxCompletionTokens: e.o.MaxCompletionTokens,
 	}
-	var w body
-	e.writer.encode(&w, &e.o, r)
-	return w.b, w.err
+	if ask.MaxTokens == 0 {
+		ask.MaxTokens = 4096
+	}
+	if e.o.NoTemperature {
+		ask.Temperature = nil
+	}
+	if err := ask.Check(); err != nil {
+		return nil, 0, err
+	}
+	body, err = e.format.AppendRequest(nil, &ask)
+	return body, ask.MaxTokens, err
+}
+
+// rawBound checks a request that the caller has written, and returns the most tokens
+// that its answer may have.
+func (e *Endpoint) rawBound(r *Request) (bound int64, err error) {
+	var d strictjson.Doc
+	if d.Reset(r.Raw, strictjson.Limits{}) != nil || d.Root().Kind() != '{' {
+		return 0, errors.New("the raw body is no strict JSON object")
+	}
+	asked := e.format.Asks(d.Root())
+	switch {
+	case asked.Wrong != "":
+		return 0, errors.New("the raw body: " + asked.Wrong)
+	case asked.Bound < 0:
+		return 0, errors.New("the raw body has a wrong bound of the answer, or two")
+	case asked.Bound == 0:
+		return 0, errors.New("the raw body does not bound the answer")
+	case asked.Model == "":
+		return 0, errors.New("the raw body names no model")
+	case asked.Stream != (r.Stream != nil):
+		return 0, errors.New("the raw body and Stream do not agree on a stream")
+	}
+	return asked.Bound, nil
 }
 
 // price is what an attempt may cost.

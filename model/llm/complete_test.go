@@ -149,7 +149,7 @@ func TestRequest(t *testing.T) {
 		System: "Be \"brief\".",
 		Messages: []llm.Message{
 			{Text: "Weather?"},
-			{Role: llm.Assistant, Text: "I look.", Calls: []llm.ToolCall{{ID: "a", Name: "weather", Arguments: []byte(`{"city":"Bonn"}`)}, {ID: "b", Name: "weather"}}},
+			{Role: llm.Assistant, Text: "I look.", Calls: []format.Call{{ID: "a", Name: "weather", Arguments: []byte(`{"city":"Bonn"}`)}, {ID: "b", Name: "weather"}}},
 			{Role: llm.ToolResult, CallID: "a", Text: "rain"},
 			{Role: llm.ToolResult, CallID: "b", Text: "no city", Failed: true},
 			{Text: "And now?"},
@@ -188,7 +188,7 @@ func TestRequest(t *testing.T) {
 		}
 		// What a service understands is what was meant.
 		back := append([]llm.Message(nil), req.Messages...)
-		back[1].Calls = []llm.ToolCall{back[1].Calls[0], {ID: "b", Name: "weather", Arguments: []byte("{}")}}
+		back[1].Calls = []format.Call{back[1].Calls[0], {ID: "b", Name: "weather", Arguments: []byte("{}")}}
 		if f != format.Messages {
 			back[3].Failed = false
 		}
@@ -215,7 +215,7 @@ func TestBadRequest(t *testing.T) {
 		"schema":           {Messages: msg, Tools: []llm.Tool{{Name: "a", Schema: []byte(`{"a":1,"a":2}`)}}},
 		"schema, a list":   {Messages: msg, Tools: []llm.Tool{{Name: "a", Schema: []byte(`[]`)}}},
 		"role":             {Messages: []llm.Message{{Role: 9}}},
-		"call of the user": {Messages: []llm.Message{{Calls: []llm.ToolCall{{ID: "a", Name: "b"}}}}},
+		"call of the user": {Messages: []llm.Message{{Calls: []format.Call{{ID: "a", Name: "b"}}}}},
 		"result of none":   {Messages: []llm.Message{{Role: llm.ToolResult}}},
 		"too long":         {Messages: []llm.Message{{Text: strings.Repeat("x", 5000)}}},
 	} {

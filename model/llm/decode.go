@@ -99,7 +99,7 @@ func checkCalls(calls []ToolCall, r *Request) {
 	for i := range calls {
 		c := &calls[i]
 		if len(c.Arguments) == 0 {
-			c.Arguments = c.arguments() // as several servers spell a call without any
+			c.Arguments = []byte("{}") // as several servers spell a call without any
 		}
 		if c.Problem == "" {
 			c.Problem = c.problem(known, ids)

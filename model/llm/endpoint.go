@@ -59,20 +59,10 @@ type Options struct {
 	DangerouslyRoots *x509.CertPool
 }
 
-// A writer writes requests of a format.
-type writer interface {
-	sign(h http.Header, key string)
-	bounds() []string // names of the members that bound an answer
-	encode(w *body, o *Options, r *Request)
-}
-
-var writers = map[format.Name]writer{format.Chat: chat{}, format.Responses: responses{}, format.Messages: messages{}}
-
 // An Endpoint is a Client of one model at one address.
 type Endpoint struct {
 	o       Options
 	format  format.Format
-	writer  writer
 	url     string
 	slots   chan struct{}
 	limiter *rate.Limiter                      // nil = no limit
@@ -83,8 +73,8 @@ type Endpoint struct {
 
 // New checks o. Whoever is done with the Endpoint closes it.
 func New(o Options) (*Endpoint, error) {
-	f, w := format.Of(o.Format), writers[o.Format]
-	if f == nil || w == nil {
+	f := format.Of(o.Format)
+	if f == nil {
 		return nil, errors.New("llm: an unknown wire format")
 	}
 	if o.Model == "" {
@@ -101,7 +91,7 @@ func New(o Options) (*Endpoint, error) {
 		return nil, errors.New("llm: a tape beside another way to answer or to record")
 	}
 	o.setDefaults()
-	e := &Endpoint{o: o, format: f, writer: w, url: base + f.Path(o.Model, false), slots: make(chan struct{}, o.Concurrency)}
+	e := &Endpoint{o: o, format: f, url: base + f.Path(o.Model, false), slots: make(chan struct{}, o.Concurrency)}
 	if o.PerSecond > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(o.PerSecond), 1)
 	}

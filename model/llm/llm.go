@@ -28,7 +28,7 @@ type Request struct {
 	System   string
 	Messages []Message // at least one
 	Tools    []Tool
-	Choice   Choice // of tools
+	Choice   format.Choice
 
 	MaxTokens   int     // of the answer; 0 = 4096
 	Temperature float64 // 0 to 2
@@ -70,40 +70,21 @@ type Request struct {
 	Observe func(Attempt)
 }
 
-// A Role is the author of a message.
-type Role uint8
-
-// The roles. The zero Role is User.
-const (
-	User Role = iota
-	Assistant
-	ToolResult
+// What a conversation is made of.
+type (
+	Message = format.Message
+	Tool    = format.Tool
 )
 
-// A Message is one turn of a conversation.
-type Message struct {
-	Role  Role
-	Text  string
-	Calls []ToolCall // of an assistant
-
-	CallID string // of a tool result: the call that it answers
-	Failed bool   // of a tool result: the tool reported an error; lost where a format cannot say so
-}
-
-// A Tool may be called by the model.
-type Tool struct {
-	Name, Description string
-	Schema            []byte // of the arguments: a JSON object; nil = an object of anything
-}
-
-// A Choice says which tools the model may call.
-type Choice uint8
-
-// The choices. The zero Choice leaves it to the model.
+// The roles of messages, and which tools the model may call.
 const (
-	ChooseAuto Choice = iota
-	ChooseNone
-	ChooseAny // at least one
+	User       = format.RoleUser
+	Assistant  = format.RoleAssistant
+	ToolResult = format.RoleTool
+
+	ChooseAuto = format.ChooseAuto
+	ChooseNone = format.ChooseNone
+	ChooseAny  = format.ChooseAny
 )
 
 // A ToolCall is a call that the model proposes, or proposed. Its strings are

@@ -86,10 +86,10 @@ func (a *Ask) chat(v strictjson.Value) error {
 			msg := llm.Message{Role: llm.Assistant, Text: said}
 			for c := range m.Get("tool_calls").Elements() {
 				fn := c.Get("function")
-				msg.Calls = append(msg.Calls, llm.ToolCall{ID: text(c.Get("id")), Name: text(fn.Get("name")), Arguments: []byte(text(fn.Get("arguments")))})
+				msg.Calls = append(msg.Calls, format.Call{ID: text(c.Get("id")), Name: text(fn.Get("name")), Arguments: []byte(text(fn.Get("arguments")))})
 			}
 			if old := m.Get("function_call"); old.Kind() == '{' {
-				msg.Calls = append(msg.Calls, llm.ToolCall{ID: "function " + text(old.Get("name")), Name: text(old.Get("name")), Arguments: []byte(text(old.Get("arguments")))})
+				msg.Calls = append(msg.Calls, format.Call{ID: "function " + text(old.Get("name")), Name: text(old.Get("name")), Arguments: []byte(text(old.Get("arguments")))})
 			}
 			a.Messages = append(a.Messages, msg)
 		case "function":
@@ -120,12 +120,12 @@ func (a *Ask) responses(v strictjson.Value) error {
 	for item := range v.Get("input").Elements() {
 		switch kind := text(item.Get("type")); {
 		case kind == "function_call":
-			call := llm.ToolCall{ID: text(item.Get("call_id")), Name: text(item.Get("name")), Arguments: []byte(text(item.Get("arguments")))}
+			call := format.Call{ID: text(item.Get("call_id")), Name: text(item.Get("name")), Arguments: []byte(text(item.Get("arguments")))}
 			if n := len(a.Messages); n > 0 && a.Messages[n-1].Role == llm.Assistant {
 				a.Messages[n-1].Calls = append(a.Messages[n-1].Calls, call)
 				continue
 			}
-			a.Messages = append(a.Messages, llm.Message{Role: llm.Assistant, Calls: []llm.ToolCall{call}})
+			a.Messages = append(a.Messages, llm.Message{Role: llm.Assistant, Calls: []format.Call{call}})
 		case kind == "function_call_output":
 			a.Messages = append(a.Messages, llm.Message{Role: llm.ToolResult, CallID: text(item.Get("call_id")), Text: content(item.Get("output"))})
 		case kind == "reasoning":
@@ -187,7 +187,7 @@ func (a *Ask) turn(assistant bool, blocks strictjson.Value) {
 			m.Text += text(b.Get("text"))
 			said = true
 		case "tool_use":
-			m.Calls = append(m.Calls, llm.ToolCall{ID: text(b.Get("id")), Name: text(b.Get("name")), Arguments: append([]byte(nil), b.Get("input").Raw()...)})
+			m.Calls = append(m.Calls, format.Call{ID: text(b.Get("id")), Name: text(b.Get("name")), Arguments: append([]byte(nil), b.Get("input").Raw()...)})
 			said = true
 		case "tool_result":
 			failed, _ := b.Get("is_error").Bool()
