@@ -62,6 +62,8 @@ type Segment struct {
 
 	// Call is what the agent wrote to get this segment: a tool's arguments.
 	Call string
+
+	made int // which call that was, from 1; 0: not known
 }
 
 // A Part is a trusted part of an Assembly.
@@ -117,6 +119,9 @@ type slot struct {
 	role   slotRole
 	block  string  // what replaces v as raw JSON, if v is no string; "": v is removed
 	pieces []piece // of a string: cover it without gap
+
+	carried []leaf           // of slotCall: what v holds of segments
+	inner   strictjson.Value // of slotCall: the document in v, if there is one
 }
 
 type slotRole uint8
@@ -126,6 +131,7 @@ const (
 	slotTask                    // the user's; pieces of segments may stand in it
 	slotAgent                   // the agent's own text
 	slotSystem                  // the operator's; pieces of segments may stand in it
+	slotCall                    // arguments of the agent's that carry text of segments
 )
 
 // piece is [start, end) of a slot's decoded text.
@@ -200,6 +206,10 @@ func (a *Assembly) seal() error {
 			number(p.start)
 			number(p.end)
 			number(p.segment)
+		}
+		for _, l := range s.carried {
+			number(l.v.Offset())
+			field(string(l.of))
 		}
 	}
 	a.id = "sha256:" + hex.EncodeToString(h.Sum(nil))

@@ -124,3 +124,27 @@ func BenchmarkContext(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCarry is a context taken apart whose calls copy a kilobyte of the result before
+// each of them.
+func BenchmarkCarry(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		var src strings.Builder
+		src.WriteString(`{"messages":[{"role":"user","content":"Summarise"}`)
+		text := ""
+		for i := range n {
+			args := quote(fmt.Sprintf(`{"text":%s}`, quote(text)))
+			text = strings.Repeat(fmt.Sprintf("Line %d of a page with words in it. ", i), 30)
+			fmt.Fprintf(&src, `,{"role":"assistant","tool_calls":[{"id":"c%d","type":"function","function":{"name":"t","arguments":%s}}]},{"role":"tool","tool_call_id":"c%[1]d","content":%[3]s}`,
+				i, args, quote(text))
+		}
+		src.WriteString(`]}`)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.SetBytes(int64(src.Len()))
+			b.ReportAllocs()
+			for b.Loop() {
+				mustParse(b, format.Chat, src.String(), ParseOptions{})
+			}
+		})
+	}
+}

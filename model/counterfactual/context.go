@@ -37,7 +37,7 @@ func Parse(f format.Name, src []byte, opt ParseOptions) (*Assembly, error) {
 	if form == nil {
 		return nil, errors.New("counterfactual: parse context: no such format")
 	}
-	r := &reader{a: a, opt: opt, calls: map[string]format.Place{}}
+	r := &reader{a: a, opt: opt, calls: map[string]format.Place{}, last: map[string]int{}}
 	if !form.Places(a.doc.Root(), r.place) {
 		return nil, errors.New("counterfactual: parse context: not a context of this format")
 	}
@@ -46,6 +46,7 @@ func Parse(f format.Name, src []byte, opt ParseOptions) (*Assembly, error) {
 	}
 	a.Task, a.Instructions = r.task.text(), r.instructions.text()
 	r.group()
+	r.carry()
 	return a, a.seal()
 }
 
@@ -68,6 +69,8 @@ type reader struct {
 	opt   ParseOptions
 	calls map[string]format.Place // by id
 	kinds []format.Round          // of the list's elements
+	made  []made                  // the calls, in their order
+	last  map[string]int          // by what the agent wrote: the last such call, from 1
 
 	// Of the result that has begun: its source, and what the agent wrote to get it.
 	source Source
@@ -93,9 +96,11 @@ func (r *reader) place(p format.Place) {
 		if p.ID != "" {
 			r.calls[p.ID] = p
 		}
+		r.call(p.Arguments)
 	case format.PlaceResult:
 		r.result(p.ID, p.Value)
 	case format.PlaceServed:
+		r.call(p.Arguments)
 		r.resultOf(p)
 	case format.PlaceOutput:
 		r.untrusted(r.source, p.Value, r.asked, p.Instead)
@@ -230,6 +235,7 @@ func (r *reader) pieces(v strictjson.Value, role slotRole, src Source, call stri
 func (r *reader) segment(s Segment) int {
 	i := len(r.a.Segments)
 	s.ID = "s" + strconv.Itoa(i+1)
+	s.made = r.last[s.Call]
 	if r.opt.Trust != nil {
 		s.Trust = min(max(r.opt.Trust(s.Source), 0), 1000)
 	}
@@ -281,6 +287,22 @@ func descriptions(dst []strictjson.Value, v strictjson.Value, itself bool) []str
 	return dst
 }
 
+// call notes the arguments of a call.
+func (r *reader) call(args strictjson.Value) {
+	if args.Exists() {
+		r.made = append(r.made, made{args: args, before: len(r.a.Segments)})
+		r.last[written(args)] = len(r.made)
+	}
+}
+
+// written is what the agent wrote as the arguments of a call.
+func written(args strictjson.Value) string {
+	if args.Kind() == '"' {
+		return args.Text()
+	}
+	return string(args.Raw())
+}
+
 // result begins the result of the call of that id.
 func (r *reader) result(id string, at strictjson.Value) {
 	call, ok := r.calls[id]
@@ -294,11 +316,8 @@ func (r *reader) result(id string, at strictjson.Value) {
 
 // resultOf begins the result of a call: its source, and what the agent wrote to get it.
 func (r *reader) resultOf(call format.Place) {
-	r.source, r.asked = Source{Class: ClassToolResult}, string(call.Arguments.Raw())
+	r.source, r.asked = Source{Class: ClassToolResult}, written(call.Arguments)
 	r.source.Origin.Tool = frame.Label(call.Name)
-	if call.Arguments.Kind() == '"' {
-		r.asked = call.Arguments.Text()
-	}
 }
 
 // group finds the rounds: calls and the results behind them.

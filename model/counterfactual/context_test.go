@@ -495,7 +495,8 @@ func TestSuspicion(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for i, s := range []string{chatContext, messagesContext, responsesContext, `[]`, `{"messages":[{"role":"tool","content":{}}]}`, `{"input":"x"}`,
-		`{"messages":[{"role":"assistant","content":[{"type":"\"_tool_result","content":{}}]}]}`} {
+		`{"messages":[{"role":"assistant","content":[{"type":"\"_tool_result","content":{}}]}]}`,
+		laundered(format.Chat), laundered(format.Messages), laundered(format.Responses)} {
 		f.Add(i, []byte(s), []byte{1}, uint8(3))
 	}
 	formats := []format.Name{format.Chat, format.Messages, format.Responses}

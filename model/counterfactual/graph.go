@@ -84,12 +84,17 @@ func ancestors(up [][]int) ([]Set, bool) {
 	return all, done == len(up)
 }
 
-// Ancestors are the segments that segment i came of, directly or not.
-func (a *Assembly) Ancestors(i int) Set {
-	if i < 0 || i >= len(a.parent) {
-		return ""
+// parents are, for each segment, those that it came of directly, ascending.
+func (a *Assembly) parents() [][]int {
+	up := make([][]int, len(a.Segments))
+	for _, e := range a.Edges {
+		up[e.To] = append(up[e.To], e.From)
 	}
-	return a.parent[i]
+	for i, list := range up {
+		slices.Sort(list)
+		up[i] = slices.Compact(list)
+	}
+	return up
 }
 
 // Descendants are the segments that came of group, without group.
@@ -183,17 +188,22 @@ func (a *Assembly) Twins() [][]int {
 const (
 	printLength = 24
 	printWindow = 24
+	printBase   = 0x9E3779B97F4A7C15 // of the rolling hash
 )
+
+// printOut is printBase to the power of printLength.
+var printOut = func() uint64 {
+	out := uint64(1)
+	for range printLength {
+		out *= printBase
+	}
+	return out
+}()
 
 // fingerprints appends the winnowed hashes of text, ASCII letters folded and
 // everything but letters, digits and what is not ASCII left out.
 func fingerprints(dst []uint64, text string) []uint64 {
-	const base = 0x9E3779B97F4A7C15 | 1
 	const ringSize = 32 // a power of two, at least printLength and printWindow
-	var out uint64 = 1  // base to the power of printLength
-	for range printLength {
-		out *= base
-	}
 	var (
 		ring   [ringSize]byte
 		hashes [ringSize]uint64
@@ -208,9 +218,9 @@ func fingerprints(dst []uint64, text string) []uint64 {
 		if c == 0 {
 			continue
 		}
-		h = h*base + uint64(c)
+		h = h*printBase + uint64(c)
 		if n >= printLength {
-			h -= out * uint64(ring[(n-printLength)%ringSize])
+			h -= printOut * uint64(ring[(n-printLength)%ringSize])
 		}
 		ring[n%ringSize] = c
 		n++

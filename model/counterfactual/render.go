@@ -14,7 +14,8 @@ import (
 
 // Render is the request that shows the assembly as v says. What v does not touch
 // keeps its bytes. In every variant the agent's own text behind the first
-// segment is blanked and its tool calls are kept.
+// segment is blanked. Its tool calls are kept, but for the arguments that carry text
+// of a segment that v does not show as it is.
 func (a *Assembly) Render(v Variant) ([]byte, error) {
 	if !a.fits(v) {
 		return nil, errors.New("counterfactual: render: the variant is not of this assembly")
@@ -23,8 +24,13 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 	kept := shown(v.Kept, a.parent)
 	var e strictjson.Edits
 	size := len(a.src) // of what comes out, roughly
+	plain := v.plain(kept)
 	for i := range a.slots {
 		s := &a.slots[i]
+		if s.role == slotCall {
+			withoutCarried(&e, s, plain)
+			continue
+		}
 		if s.v.Kind() != '"' || s.block != "" && s.role == slotAgent {
 			switch {
 			case !s.withheld(kept, v.MaskUser):

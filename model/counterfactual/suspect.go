@@ -16,14 +16,14 @@ import (
 func (a *Assembly) Problem(targets []Proposal, baseTokens int64) Problem {
 	p := Problem{Assembly: a.id, Segments: make([]Unit, len(a.Segments))}
 	p.Budget.BaseTokens = cmp.Or(baseTokens, int64(len(a.src)+2)/3)
-	twins := a.Twins()
+	twins, parents := a.Twins(), a.parents()
 	task := " " + strings.Join(words(squeeze(cutValue(a.Task))), " ") + " "
 	control := make([]int, len(a.Segments)) // sentences that sound like it
 	for i := range a.Segments {
 		s := &a.Segments[i]
 		u := Unit{
 			ID: s.ID, Digest: s.Digest.String(), Source: s.Source.Label(), Capsule: s.Capsule,
-			Parents: a.Ancestors(i).List(), Twins: twins[i], Named: s.named(task), Bytes: len(s.Text),
+			Parents: parents[i], Twins: twins[i], Named: s.named(task), Bytes: len(s.Text),
 		}
 		// A token is at least three bytes of most texts; the base request says better.
 		u.Tokens = int(p.Budget.BaseTokens * int64(len(s.Text)) / int64(max(len(a.src), 1)))

@@ -106,3 +106,14 @@ func (v Variant) same() Variant {
 	}
 	return v
 }
+
+// plain are those of kept that are shown as they are.
+func (v Variant) plain(kept Set) Set {
+	if v.Level != LevelPlain {
+		kept = kept.Minus(v.Weak)
+	}
+	if v.Span != (Span{}) {
+		kept = kept.Minus(SetOf(v.Span.Segment))
+	}
+	return kept
+}
