@@ -117,6 +117,9 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 		return guardTrail{}, err
 	}
 	o.Frame = &fence
+	sources := &sourceTrust{scores: ledgerScores{ledger: s.Ledger(), log: g.log}, log: g.log}
+	sources.follow(ctx)
+	o.Trust = sources.of
 	if o.Policy.Guess {
 		hints := &toolHints{}
 		hints.follow(ctx, s, g.log)

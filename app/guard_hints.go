@@ -17,7 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// hintsEvery is how often the guard reads the approved surfaces again.
+// hintsEvery is how often the guard reads the approved surfaces and the trust scores again.
 const hintsEvery = time.Minute
 
 // toolHints are what approved surfaces say of tools, by the names that models know them

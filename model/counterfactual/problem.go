@@ -38,6 +38,7 @@ type Unit struct {
 	ID      string `json:"id"`
 	Digest  string `json:"digest,omitempty"`
 	Source  string `json:"source,omitempty"`  // label of where it came from, for stratified samples and for people
+	Trust   int    `json:"trust,omitempty"`   // thousandths
 	Capsule string `json:"capsule,omitempty"` // the operator's id: segments of one capsule are withheld together; "" = alone
 	Parents []int  `json:"parents,omitempty"` // it derives from these: hidden with any of them
 	Twins   []int  `json:"twins,omitempty"`   // hold copies of its text: asked about first once it was found

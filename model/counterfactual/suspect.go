@@ -22,7 +22,7 @@ func (a *Assembly) Problem(targets []Proposal, baseTokens int64) Problem {
 	for i := range a.Segments {
 		s := &a.Segments[i]
 		u := Unit{
-			ID: s.ID, Digest: s.Digest.String(), Source: s.Source.Label(), Capsule: s.Capsule,
+			ID: s.ID, Digest: s.Digest.String(), Source: s.Source.Label(), Trust: s.Trust, Capsule: s.Capsule,
 			Parents: parents[i], Twins: twins[i], Named: s.named(task), Bytes: len(s.Text),
 		}
 		// A token is at least three bytes of most texts; the base request says better.
@@ -67,7 +67,8 @@ func (s *Segment) named(task string) bool {
 
 // suspicion orders the segments by how likely they are to have caused the targets:
 // by how many of their arguments stand in the text, how much of it sounds like
-// control, and how late it came. It costs no call and decides nothing.
+// control, how late it came, and how little its source is trusted. It costs no call
+// and decides nothing.
 func (a *Assembly) suspicion(targets []Proposal, control []int) []int {
 	n := len(a.Segments)
 	score := make([]int, n)
@@ -79,7 +80,7 @@ func (a *Assembly) suspicion(targets []Proposal, control []int) []int {
 				score[i] += 2000 / len(values)
 			}
 		}
-		score[i] += 60*min(control[i], 10) + 500*(i+1)/n
+		score[i] += 60*min(control[i], 10) + 500*(i+1)/n + (1000-a.Segments[i].Trust)/2
 	}
 	order := make([]int, n)
 	for i := range order {

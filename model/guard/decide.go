@@ -147,7 +147,7 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 
 // parse takes a request apart.
 func (d *decider) parse(body []byte) (*counterfactual.Assembly, error) {
-	return counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool})
+	return counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool, Trust: d.g.o.Trust})
 }
 
 // privileged are the proposals that need an attribution, each once.

@@ -66,10 +66,12 @@ type Options struct {
 	Frame *frame.Key
 	// UntrustedTool says of which tools the descriptions are third-party text; nil: of none.
 	UntrustedTool func(name string) bool
-	Rates         counterfactual.Rates
-	Strategy      counterfactual.Strategy
-	Severity      counterfactual.Bands
-	Refine        bool // look for the span within each segment found
+	// Trust is how far a source is trusted, in thousandths; nil: not at all.
+	Trust    func(counterfactual.Source) int
+	Rates    counterfactual.Rates
+	Strategy counterfactual.Strategy
+	Severity counterfactual.Bands
+	Refine   bool // look for the span within each segment found
 
 	// Calls, Millis and Concurrency bound a decision: 12, 60,000, 4.
 	Calls, Concurrency int
