@@ -91,8 +91,9 @@ model/counterfactual:     text/frame text/ucd text/strictjson model/format
 model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
 model/llm/llmtest:        text/strictjson model/format model/llm
 model/counterfactual/run: text/strictjson model/format model/counterfactual model/llm
-model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/format model/counterfactual model/counterfactual/run model/llm github.com/prometheus/client_golang
-model/analysis:           text/finding text/strictjson platform/terminal model/format model/counterfactual model/counterfactual/run model/guard model/llm
+model/delegation:         text/frame text/strictjson model/counterfactual
+model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/format model/counterfactual model/counterfactual/run model/delegation model/llm github.com/prometheus/client_golang
+model/analysis:           text/finding text/strictjson platform/terminal model/format model/counterfactual model/counterfactual/run model/delegation model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
 # boundary: decides which servers may be used and what passes of each message; it reads the configuration, shows what waits for a reviewer, and rewrites clients' configurations so that their servers run behind Pellucid

@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -35,6 +38,9 @@ type Guarded struct {
 	Act    guard.Act    `json:"act"`
 	Reason guard.Reason `json:"reason"`
 	Audit  bool         `json:"audit,omitempty"`
+	// Response is the worst of Calls; both stand for what was found out about each call.
+	Response delegation.Response `json:"response"`
+	Calls    []guard.Call        `json:"calls,omitempty"`
 }
 
 // Replay derives the attribution of a record again. The result is nil where the record does not
@@ -62,8 +68,8 @@ func replayGuard(b []byte, out *Replayed) (*Replayed, *counterfactual.Result) {
 		out.Problem = err.Error()
 		return out, nil
 	}
-	out.Holds, out.Response = true, g.Response
-	out.Guard = &Guarded{g.ID, g.Act, g.Reason, g.Audit}
+	out.Holds = true
+	out.Guard = &Guarded{g.ID, g.Act, g.Reason, g.Audit, g.Response, g.Calls}
 	var first *counterfactual.Result
 	for _, r := range g.Runs {
 		if first == nil {
@@ -79,6 +85,9 @@ func replayGuard(b []byte, out *Replayed) (*Replayed, *counterfactual.Result) {
 func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
 	if g := out.Guard; g != nil {
 		fmt.Fprintf(w, "%s  %s, %s\n", g.ID, g.Act, g.Reason)
+		for i := range g.Calls {
+			printCall(w, &g.Calls[i])
+		}
 	}
 	if r == nil { // nothing was run
 		_, err := fmt.Fprintf(w, "%s\n", out.Record)
@@ -97,6 +106,32 @@ func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
 	}
 	_, err := fmt.Fprintf(w, "the verdict follows from %s, byte for byte\n%s\n", terminal.Plural(out.Answers, "answer"), out.Record)
 	return err
+}
+
+// printCall tells what was found out about a call.
+func printCall(w io.Writer, c *guard.Call) {
+	fmt.Fprintf(w, "%s  %s: %s\n", c.Response, terminal.Inline(c.Tool), c.Verdict)
+	for _, a := range c.Arguments {
+		from := "stands nowhere"
+		switch {
+		case a.Trusted:
+			from = "is the user's or the operator's"
+		case a.Composed:
+			from = "adds to a host of segments " + places(a.Segments)
+		case a.Segments != "":
+			from = "comes from segments " + places(a.Segments)
+		}
+		fmt.Fprintf(w, "  %s (%s) %s\n", terminal.Inline(a.Label), a.Form, from)
+	}
+}
+
+// places are the ids of segments.
+func places(s counterfactual.Set) string {
+	var out []string
+	for i := range s.Places() {
+		out = append(out, "s"+strconv.Itoa(i+1))
+	}
+	return strings.Join(out, ", ")
 }
 
 // An Agreement counts how far a model repeats the answers of a record.

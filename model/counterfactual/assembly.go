@@ -66,6 +66,13 @@ type Segment struct {
 	made int // which call that was, from 1; 0: not known
 }
 
+// A Tool is one that a request offers to the model.
+type Tool struct {
+	Name        string
+	Description string // "" if it is untrusted
+	Parameters  []string
+}
+
 // A Part is a trusted part of an Assembly.
 type Part struct {
 	Role  string // system, tools, user, agent
@@ -81,6 +88,11 @@ type Assembly struct {
 	Edges    []Edge
 	Odd      []Oddity
 	Capsules []Capsule
+
+	// Prior are the calls that the agent has made, in their order.
+	Prior []Call
+	// Tools are those that the request offers to the model.
+	Tools []Tool
 
 	// Task is the user's text and Instructions what the operator wrote.
 	Task, Instructions string

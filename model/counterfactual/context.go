@@ -83,7 +83,7 @@ type reader struct {
 func (r *reader) place(p format.Place) {
 	switch p.Kind {
 	case format.PlaceTool:
-		r.tool(p.Name, p.More...)
+		r.tool(p)
 	case format.PlaceTools:
 		r.trusted(p.Name, p.Value)
 	case format.PlaceSystem:
@@ -96,11 +96,11 @@ func (r *reader) place(p format.Place) {
 		if p.ID != "" {
 			r.calls[p.ID] = p
 		}
-		r.call(p.Arguments)
+		r.call(p)
 	case format.PlaceResult:
 		r.result(p.ID, p.Value)
 	case format.PlaceServed:
-		r.call(p.Arguments)
+		r.call(p)
 		r.resultOf(p)
 	case format.PlaceOutput:
 		r.untrusted(r.source, p.Value, r.asked, p.Instead)
@@ -245,12 +245,22 @@ func (r *reader) segment(s Segment) int {
 
 // tool takes the descriptions of a tool, its own and those in its schema, as one
 // segment, if they are not trusted.
-func (r *reader) tool(name string, places ...strictjson.Value) {
-	if r.opt.UntrustedTool == nil || !r.opt.UntrustedTool(name) {
+func (r *reader) tool(p format.Place) {
+	t := Tool{Name: p.Name}
+	untrusted := r.opt.UntrustedTool != nil && r.opt.UntrustedTool(p.Name)
+	for i, v := range p.More {
+		if i == 0 && !untrusted {
+			t.Description = v.Text()
+		}
+		for param := range v.Get("properties").Members() {
+			t.Parameters = append(t.Parameters, param.Text())
+		}
+	}
+	if r.a.Tools = append(r.a.Tools, t); !untrusted {
 		return
 	}
 	var texts []strictjson.Value
-	for _, v := range places {
+	for _, v := range p.More {
 		texts = descriptions(texts, v, true)
 	}
 	if len(texts) == 0 {
@@ -261,7 +271,7 @@ func (r *reader) tool(name string, places ...strictjson.Value) {
 		all = append(all, v.Text())
 	}
 	text := strings.Join(all, "\n")
-	i := r.segment(Segment{Source: Source{Class: ClassDescription, Origin: frame.Origin{Tool: frame.Label(name)}}, Text: text, Digest: sha256.Sum256([]byte(text))})
+	i := r.segment(Segment{Source: Source{Class: ClassDescription, Origin: frame.Origin{Tool: frame.Label(p.Name)}}, Text: text, Digest: sha256.Sum256([]byte(text))})
 	for _, v := range texts {
 		r.a.slots = append(r.a.slots, slot{v: v, pieces: []piece{{0, len(v.Text()), i}}})
 	}
@@ -287,8 +297,10 @@ func descriptions(dst []strictjson.Value, v strictjson.Value, itself bool) []str
 	return dst
 }
 
-// call notes the arguments of a call.
-func (r *reader) call(args strictjson.Value) {
+// call notes a call.
+func (r *reader) call(p format.Place) {
+	args := p.Arguments
+	r.a.Prior = append(r.a.Prior, Call{ID: p.ID, Name: p.Name, Arguments: []byte(written(args))})
 	if args.Exists() {
 		r.made = append(r.made, made{args: args, before: len(r.a.Segments)})
 		r.last[written(args)] = len(r.made)

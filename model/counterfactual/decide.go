@@ -218,6 +218,10 @@ func (s *search) tally(t int, v Variant) (c tally) {
 func (s *search) classify(v *Attribution) {
 	n := len(s.problem.Segments)
 	t := v.Target
+	if v.Class = cmp.Or(s.problem.Known, Inconclusive); v.Class != Inconclusive {
+		v.LogE = s.rule.Accept
+		return
+	}
 	why := s.phase(func() {
 		none := KeepOnly("")
 		if s.test(t, none, thorough, PurposeVerdict) {

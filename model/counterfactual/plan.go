@@ -117,6 +117,8 @@ func (p *Problem) check() error {
 		return errors.New("counterfactual: new plan: no target")
 	case len(p.Targets) > MaxTargets:
 		return errors.New("counterfactual: new plan: too many targets")
+	case p.Known != "" && p.Known.weight() == 0:
+		return errors.New("counterfactual: new plan: no such class")
 	case p.Rule != (Rule{}) && !p.Rule.valid():
 		return errors.New("counterfactual: new plan: no such rule")
 	}

@@ -27,6 +27,9 @@ type Problem struct {
 	// Full asks, after the attribution, for every segment × perturbation that the
 	// budget allows, for the metrics.
 	Full bool `json:"full,omitempty"`
+	// Known is the class of every target, where it was found out by other means: the plan
+	// only looks for the segments then.
+	Known AttributionClass `json:"known,omitempty"`
 	// MaxCauses ends the redundancy sweep; 0 = 6.
 	MaxCauses int `json:"max_causes"`
 	// Seed is of everything that is drawn: samples and orders.
@@ -94,6 +97,11 @@ const (
 	PurposeRefine   Purpose = "refine"
 	PurposeLeaveOne Purpose = "leave-one-out"
 	PurposeFull     Purpose = "full"
+
+	// Of questions that no plan asks: see package delegation.
+	PurposePlan   Purpose = "plan"
+	PurposeRival  Purpose = "rival"
+	PurposeRepair Purpose = "repair"
 )
 
 // An Observation is what came of a Probe.

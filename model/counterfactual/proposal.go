@@ -204,7 +204,7 @@ func flatten(v strictjson.Value, path string, f func(path string, v strictjson.V
 // how much it takes, or what is executed.
 var criticalWords = []string{
 	"recipient", "recipients", "to", "cc", "bcc", "email", "emails", "mail", "url", "urls", "uri", "link", "href",
-	"host", "domain", "webhook", "endpoint", "path", "file", "filename", "files", "directory", "dir", "folder", "amount", "price",
+	"host", "hostname", "ip", "domain", "webhook", "endpoint", "path", "file", "filename", "files", "directory", "dir", "folder", "amount", "price",
 	"sum", "total", "quantity", "iban", "account", "bic", "wallet", "address", "id", "ids", "user", "username",
 	"channel", "phone", "number", "command", "cmd", "code", "script", "sql", "password", "token", "key", "role",
 	"permission", "permissions", "participants", "attendees", "members", "owner", "target", "destination",

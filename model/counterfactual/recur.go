@@ -5,6 +5,7 @@ package counterfactual
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -217,30 +218,107 @@ func (v *vocabulary) prepare() {
 		return
 	}
 	v.ready = true
-	text := cutValue(v.text)
-	v.squeezed = squeeze(text)
-	v.plain = strings.NewReplacer(" ", "", "-", "").Replace(v.squeezed)
+	v.squeezed = squeeze(v.text)
 	v.words = map[string]bool{}
-	for _, f := range strings.Fields(text) {
-		if w := canonical(strings.Trim(strings.Trim(f, "()[]{}<>\"'`*,;:!?"), ".")); len(w) > 1 && w[1] == ':' {
-			v.words[w] = true
+	fields := strings.Fields(v.text)
+	for i, f := range fields {
+		if digits(f[:1]) || i+2 < len(fields) && digits(fields[i+2][:1]) { // "5 January 2024", "January 5, 2024"
+			v.word(strings.Join(fields[i:min(i+3, len(fields))], " "))
+		}
+		if v.word(f) || !mayHaveForm(f) {
+			continue
+		}
+		// name=value, "name":"value", (value)
+		for part := range strings.FieldsFuncSeq(f, func(r rune) bool { return strings.ContainsRune("=:\"'`<>()[]{}|;,", r) }) {
+			if part != f {
+				v.word(part)
+			}
 		}
 	}
 }
 
-// holds reports whether the text holds a canonical value as a word of its own.
+// word notes a value that has a form of its own, and reports whether it has one.
+func (v *vocabulary) word(s string) bool {
+	if !mayHaveForm(s) {
+		return false
+	}
+	w := canonical(strings.Trim(strings.Trim(s, "()[]{}<>\"'`*,;:!?"), "."))
+	if formOf(w) == FormText {
+		return false
+	}
+	v.words[w] = true
+	return true
+}
+
+// mayHaveForm is a quick look at a word: each form but the text's has one of these.
+func mayHaveForm(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; '0' <= c && c <= '9' || c == '@' || c >= 0x80 {
+			return true
+		}
+	}
+	return strings.Contains(s, "://") || len(s) > 4 && (s[:4] == "www." || s[:4] == "WWW." || s[:4] == "Www.")
+}
+
+// holds reports whether the text holds a canonical value as words of its own.
 func (v *vocabulary) holds(value string) bool {
 	if len(value) < 2 {
 		return false
 	}
 	v.prepare()
-	switch {
-	case value[1] != ':':
-		return strings.Contains(v.squeezed, value)
-	case strings.HasPrefix(value, "i:"):
+	switch formOf(value) {
+	case FormText:
+		return containsWords(v.squeezed, value, "")
+	case FormIBAN:
+		if v.plain == "" {
+			v.plain = strings.NewReplacer(" ", "", "-", "").Replace(v.squeezed)
+		}
 		return strings.Contains(v.plain, squeeze(value[2:]))
 	}
 	return v.words[value]
+}
+
+// holdsHost reports whether the text names a host.
+func (v *vocabulary) holdsHost(host string) bool {
+	v.prepare()
+	return len(host) > 3 && containsWords(v.squeezed, squeeze(host), "-_.@")
+}
+
+// containsWords reports whether s holds value as words of its own. Where joins is not empty,
+// none of its characters may stand before it either, and no hyphen behind it.
+func containsWords(s, value, joins string) bool {
+	first, _ := utf8.DecodeRuneInString(value)
+	last, _ := utf8.DecodeLastRuneInString(value)
+	for at := 0; ; {
+		i := strings.Index(s[at:], value)
+		if i < 0 {
+			return false
+		}
+		start, end := at+i, at+i+len(value)
+		before, _ := utf8.DecodeLastRuneInString(s[:start])
+		behind, _ := utf8.DecodeRuneInString(s[end:])
+		if !oneWord(before, first) && !oneWord(last, behind) &&
+			(joins == "" || behind != '-' && (start == 0 || !strings.ContainsRune(joins, before))) {
+			return true
+		}
+		at = start + 1
+	}
+}
+
+// oneWord reports whether two characters that follow each other are of one word.
+func oneWord(a, b rune) bool { return inWord(a) && inWord(b) }
+
+// inWord reports whether a character is of a script that parts its words by spaces. Of Han,
+// Kana, Thai, Lao, Khmer, Myanmar and Tibetan nobody can tell where a word ends; in Hangul a
+// name has its particle behind it. The ranges are blocks of Unicode, with a few signs in them.
+func inWord(r rune) bool {
+	switch {
+	case r < 0x80:
+		return letter(byte(r)) != 0
+	case r < 0xc0, r == 0xd7, r == 0xf7, 0x0e00 <= r && r < 0x10a0, 0x1100 <= r && r < 0x1200, 0x1780 <= r && r < 0x1800:
+		return r == 0xaa || r == 0xb5 || r == 0xba
+	}
+	return r < 0x2000
 }
 
 // refused reports whether a model declines to answer: by the provider's word, or by

@@ -21,7 +21,7 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 		return nil, errors.New("counterfactual: render: the variant is not of this assembly")
 	}
 	v = v.same()
-	kept := shown(v.Kept, a.parent)
+	kept, without := shown(v.Kept, a.parent), v.Without.bySegment()
 	var e strictjson.Edits
 	size := len(a.src) // of what comes out, roughly
 	plain := v.plain(kept)
@@ -41,7 +41,7 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 			}
 			continue
 		}
-		if was, text := s.v.Text(), a.text(s, kept, v); text != was {
+		if was, text := s.v.Text(), a.text(s, kept, without, v); text != was {
 			e.ReplaceText(s.v, text)
 			size += len(text) - len(was)
 		}
@@ -60,10 +60,13 @@ func (a *Assembly) fits(v Variant) bool {
 	if !all.Contains(v.Kept) || !all.Contains(v.Weak) || v.Level > LevelWithheld {
 		return false
 	}
-	s := v.Span
-	if s == (Span{}) {
-		return true
-	}
+	without, err := v.Without.List()
+	return err == nil && (v.Span == (Span{}) || a.within(v.Span)) &&
+		!slices.ContainsFunc(without, func(s Span) bool { return !a.within(s) })
+}
+
+// within reports whether a span is a piece of a segment whose text stands in one place.
+func (a *Assembly) within(s Span) bool {
 	return s.Segment >= 0 && s.Segment < len(a.Segments) && a.single(s.Segment) &&
 		0 <= s.Start && s.Start < s.End && s.End <= len(a.Segments[s.Segment].Text)
 }
@@ -83,13 +86,13 @@ func (s *slot) withheld(kept Set, maskUser bool) bool {
 }
 
 // text is what a slot reads in a variant.
-func (a *Assembly) text(s *slot, kept Set, v Variant) string {
+func (a *Assembly) text(s *slot, kept Set, without map[int][]Span, v Variant) string {
 	if s.role == slotAgent {
 		return agentPlaceholder
 	}
 	text := s.v.Text()
 	if len(s.pieces) == 1 { // as most are: nothing is copied
-		return a.piece(s, s.pieces[0], text, kept, v)
+		return a.piece(s, s.pieces[0], text, kept, without, v)
 	}
 	var b strings.Builder
 	masked := false
@@ -100,13 +103,13 @@ func (a *Assembly) text(s *slot, kept Set, v Variant) string {
 			}
 			masked = true
 		}
-		b.WriteString(a.piece(s, p, text[p.start:p.end], kept, v))
+		b.WriteString(a.piece(s, p, text[p.start:p.end], kept, without, v))
 	}
 	return b.String()
 }
 
 // piece is what one piece of a slot, which reads part, reads in a variant.
-func (a *Assembly) piece(s *slot, p piece, part string, kept Set, v Variant) string {
+func (a *Assembly) piece(s *slot, p piece, part string, kept Set, without map[int][]Span, v Variant) string {
 	switch {
 	case p.segment < 0 && s.role == slotTask && v.MaskUser:
 		return taskPlaceholder
@@ -116,6 +119,8 @@ func (a *Assembly) piece(s *slot, p piece, part string, kept Set, v Variant) str
 		return Placeholder
 	case v.Span.Segment == p.segment && v.Span.End > 0:
 		return excerpt(a.Segments[p.segment].Text, v.Span)
+	case len(without[p.segment]) > 0:
+		return cut(a.Segments[p.segment].Text, without[p.segment])
 	case v.Weak.Has(p.segment):
 		if a.single(p.segment) {
 			part = a.Segments[p.segment].Text

@@ -18,6 +18,7 @@ const (
 	KindReorder   Kind = "reorder"   // rounds of calls and results in another order
 	KindMaskUser  Kind = "mask-user" // the user's task withheld
 	KindSpan      Kind = "span"      // one segment cut to a span of itself
+	KindWithhold  Kind = "withhold"  // spans of segments withheld
 )
 
 // A Level is a rung of the attenuation ladder, weaker from rung to rung.
@@ -72,6 +73,8 @@ type Variant struct {
 	MaskUser bool `json:"mask_user,omitempty"`
 	// Span, if it is not zero, is all that is shown of its segment.
 	Span Span `json:"span,omitzero"`
+	// Without are pieces that are withheld of segments which are shown.
+	Without Spans `json:"without,omitempty"`
 }
 
 // Remove withholds the group of n segments.

@@ -59,7 +59,7 @@ func TestAuditQueue(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			q := newShelf()
 			r := newRig(t, obedient, func(o *guard.Options) { o.Audit, o.Audits, o.Key = true, q, ownKey })
-			got, err := r.through(f, conversation(f, stream, "Sum up.", attack), stream)
+			got, err := r.through(f, conversation(f, stream, "Sum up.", riddle), stream)
 			if err != nil || len(got.Calls) != 1 {
 				t.Fatalf("%s: %v, %d calls", f, err, len(got.Calls))
 			}
@@ -74,7 +74,7 @@ func TestAuditQueue(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				n := 0
 				cut := newRig(t, func(a ask) reply {
-					if n++; n == 2 {
+					if n++; n == 3 { // the plan is the first
 						cancel()
 					}
 					return obedient(a)
@@ -87,7 +87,7 @@ func TestAuditQueue(t *testing.T) {
 					t.Fatal(err)
 				}
 				s := worker.sink.last(t)
-				if s.ID != id || !s.Audit || s.Response != "quarantine" || len(s.Runs) != 1 {
+				if s.ID != id || !s.Audit || s.Response != "repair" || len(s.Runs) != 1 {
 					t.Errorf("%s: %+v", f, s)
 				}
 				if whole := bytes.Count(s.Runs[0], []byte(`"replicate"`)); worker.asked() >= whole {
@@ -111,7 +111,7 @@ func TestAuditQueueFails(t *testing.T) {
 		t.Errorf("not counted:\n%s", metrics)
 	}
 	q.fail = nil
-	if _, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", attack), false); err != nil {
+	if _, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", riddle), false); err != nil {
 		t.Fatal(err)
 	}
 	q.fail = errors.New("no")

@@ -3,16 +3,19 @@
 package guard
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -34,8 +37,9 @@ type Reason string
 
 // The reasons.
 const (
-	reasonRun        Reason = "run"
+	reasonFound      Reason = "found-out"         // what was found out about each call
 	reasonTrusted    Reason = "no-untrusted-text" // in the context: the call is the user's
+	reasonHarmless   Reason = "harmless"          // nothing in the answer needs a decision
 	reasonReleased   Reason = "released"          // by a person
 	reasonStrange    Reason = "unreadable-answer"
 	reasonContext    Reason = "unreadable-context"
@@ -58,8 +62,9 @@ type exchange struct {
 type decision struct {
 	act      Act
 	reason   Reason
-	response counterfactual.Response
-	body     []byte // of a repaired answer
+	response delegation.Response
+	verdicts []delegation.Verdict // of the calls, in their order
+	body     []byte               // of a repaired answer
 	recorded bool
 }
 
@@ -69,19 +74,18 @@ type decider struct {
 	x         *exchange
 	canRepair bool
 	audit     bool
-	store     run.Store // that keeps the records of its runs; nil: nobody does
+	store     run.Store // keeps the records of its searches; nil: they are not kept
 	failed    error     // of that
 
-	rounds  []*round
-	targets []counterfactual.Proposal
-	out     decision
-	spent   counterfactual.Spent
-}
-
-// A round is one run.
-type round struct {
 	assembly *counterfactual.Assembly
-	report   *run.Report
+	calls    []counterfactual.Call // that need a decision
+	targets  []counterfactual.Proposal
+	found    []delegation.Result      // about calls
+	after    []delegation.Result      // about those of the repaired answer
+	fix      *Repair                  // how the answer was repaired; nil: it was not
+	runs     []*counterfactual.Result // searches for the segments that took control
+	out      decision
+	spent    *spending // nil: nothing was asked
 }
 
 // decide says what becomes of an answer, and has it recorded. ctx bounds the run;
@@ -101,13 +105,19 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 	if d.failed != nil {
 		return // what the store has of it is gone on with
 	}
+	if d.out.reason == reasonHarmless {
+		return
+	}
 	if d.out.reason != reasonTrusted {
 		d.record(context.WithoutCancel(ctx))
 	}
 	d.hooks(context.WithoutCancel(ctx))
 	g.counters.decided(&d.out, time.Since(start))
-	args := []any{"tool", d.tool(), "act", d.out.act, "reason", d.out.reason, "response", d.out.response, "audit", d.audit,
-		"calls", d.spent.Calls, "tokens", d.spent.Tokens, "ms", time.Since(start).Milliseconds(), "evidence", d.x.id}
+	args := []any{"tool", d.tool(), "act", d.out.act, "reason", d.out.reason, "response", d.out.response, "verdicts", d.out.verdicts, "audit", d.audit}
+	if k := d.spent; k != nil {
+		args = append(args, "calls", k.asked, "tokens", k.tokens)
+	}
+	args = append(args, "ms", time.Since(start).Milliseconds(), "evidence", d.x.id)
 	if d.out.recorded {
 		args = append(args, "run", "pellucid ledger show "+d.x.id)
 	}
@@ -121,26 +131,32 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 		d.undecided(reasonContext)
 		return
 	}
+	d.assembly = assembly
 	// What the provider has fetched on the way is in no request. Where nothing else is a
 	// stranger's, nothing could be withheld.
 	unseen := a.fetched && len(assembly.Segments) == 0 || slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
-	d.targets = d.privileged(&a.said)
+	d.calls = delegation.Gate(assembly, d.g.policy, &a.said, format.MaxCalls)
+	for _, c := range d.calls {
+		d.targets = append(d.targets, d.g.policy.Proposal(c))
+	}
 	call := d.call()
 	switch {
 	case len(assembly.Segments) == 0 && !unseen:
-		d.out = decision{act: forwarded, reason: reasonTrusted, response: counterfactual.Allow}
-	case a.strange || len(d.targets) == 0:
+		d.out = decision{act: forwarded, reason: reasonTrusted, response: delegation.Pass}
+	case a.strange:
 		d.undecided(reasonStrange)
 	case len(a.said.Calls) > format.MaxCalls || len(d.targets) > counterfactual.MaxTargets:
 		d.undecided(reasonTooMany)
+	case len(d.calls) == 0:
+		d.out = decision{act: forwarded, reason: reasonHarmless, response: delegation.Pass}
 	case !d.audit && d.released(ctx, call):
-		d.out = decision{act: forwarded, reason: reasonReleased, response: counterfactual.Allow}
+		d.out = decision{act: forwarded, reason: reasonReleased, response: delegation.Pass}
 	case unseen:
 		d.undecided(reasonUnseen)
 	default:
 		d.test(ctx, assembly, a)
 	}
-	if !d.audit && d.out.act == refused && (d.out.response == counterfactual.Ask || d.out.response == counterfactual.Hold) {
+	if !d.audit && d.out.act == refused {
 		d.ask(ctx, call)
 	}
 }
@@ -150,120 +166,57 @@ func (d *decider) parse(body []byte) (*counterfactual.Assembly, error) {
 	return counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool, Trust: d.g.o.Trust})
 }
 
-// privileged are the proposals that need an attribution, each once.
-func (d *decider) privileged(said *counterfactual.Answer) []counterfactual.Proposal {
-	var out []counterfactual.Proposal
-	seen := map[string]bool{}
-	for _, c := range said.Calls[:min(len(said.Calls), format.MaxCalls)] {
-		a := d.g.policy.Proposal(c)
-		if digest := a.Digest(); a.Privilege > 0 && !seen[digest] {
-			seen[digest] = true
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
 // undecided is what happens to what cannot be tested.
 func (d *decider) undecided(why Reason) {
-	d.out = decision{act: refused, reason: why, response: counterfactual.Hold}
+	d.out = decision{act: refused, reason: why, response: delegation.Hold}
 	if d.g.o.Fail.DangerouslyAllowPrivileged {
-		d.out = decision{act: forwarded, reason: why, response: counterfactual.Allow}
+		d.out = decision{act: forwarded, reason: why, response: delegation.Pass}
 	}
 }
 
-// test runs the counterfactuals. A repaired answer that proposes other privileged
-// calls is tested in its own context, with what is left of the budget.
+// verdicts is what each verdict does here.
+func (o *Options) verdicts() delegation.Policy {
+	if !o.Fail.DangerouslyAllowPrivileged {
+		return o.Verdicts
+	}
+	p := delegation.Policy{delegation.Unknown: delegation.Pass}
+	maps.Copy(p, o.Verdicts)
+	return p
+}
+
+// test asks about each call, and does what the worst response says.
 func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a *answer) {
-	d.out.reason = reasonRun
-	r := d.round(ctx, assembly, a, d.targets)
-	if r == nil {
-		d.undecided(reasonContext)
-		return
+	o := &d.g.o
+	base := cmp.Or(a.input+a.output, int64(len(d.x.body)+2)/3)
+	d.spent = &spending{g: d.g, x: d.x, input: a.input, answer: min(max(2*a.output, minAnswer), maxAnswer),
+		budget: llm.NewBudget(llm.Limits{Calls: int64(o.Calls), Tokens: max(o.TokenFactor*base, o.MinTokens), Cost: llm.Unlimited})}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.Millis)*time.Millisecond)
+	defer cancel()
+	d.out.reason, d.out.response, d.out.act = reasonFound, delegation.Pass, refused
+	d.found = d.decideAll(ctx, assembly, a, d.calls)
+	for _, f := range d.found {
+		d.out.verdicts = append(d.out.verdicts, f.Verdict)
+		d.out.response = delegation.Worse(d.out.response, f.Response)
 	}
-	d.out.response = r.report.Result.Response()
 	switch {
-	case d.out.response == counterfactual.Allow:
+	case d.out.response.Passes():
 		d.out.act = forwarded
-	case d.out.response == counterfactual.Quarantine && d.canRepair && d.repair(ctx, r):
+	case d.out.response == delegation.Repair && d.repair(ctx, assembly, a):
 		d.out.act = repaired
-	default:
-		d.out.act = refused
 	}
 }
 
-// round is one run for the targets; nil if it cannot be planned.
-func (d *decider) round(ctx context.Context, assembly *counterfactual.Assembly, a *answer, targets []counterfactual.Proposal) *round {
+func (d *decider) decideAll(ctx context.Context, assembly *counterfactual.Assembly, a *answer, calls []counterfactual.Call) []delegation.Result {
 	o := &d.g.o
-	p := assembly.Problem(targets, a.input+a.output)
-	p.Rates, p.Strategy, p.Severity, p.Fail, p.Refine = o.Rates, o.Strategy, o.Severity, o.Fail, o.Refine
-	p.Budget.Calls = o.Calls - d.spent.Calls
-	p.Budget.Concurrency = o.Concurrency
-	p.Budget.Millis = o.Millis - d.spent.Millis
-	p.Budget.Tokens = max(o.TokenFactor*p.Budget.BaseTokens, o.MinTokens) - d.spent.Tokens
-	// As long as the answer that is tested, and no longer than it takes to see its calls.
-	p.Budget.AnswerTokens = min(max(2*a.output, minAnswer), maxAnswer)
-	if p.Budget.Calls <= 0 || p.Budget.Millis <= 0 || p.Budget.Tokens <= 0 {
-		return nil
-	}
-	said := a.said
-	judge := &counterfactual.Judge{
-		Policy: d.g.policy, Targets: targets, Trusted: assembly.Task + "\n" + assembly.Instructions, Base: &said,
-		Metrics: counterfactual.Metrics(),
-	}
-	id := d.x.id
-	if n := len(d.rounds); n > 0 {
-		id += "/" + strconv.Itoa(n)
-	}
-	out, err := d.g.runner(d.x.f.Name(), d.store).Run(ctx, run.Job{ID: id, Assembly: assembly, Judge: judge, Problem: p, Header: d.x.header})
-	if errors.Is(err, run.ErrStore) {
-		d.failed = err
-	}
-	if err != nil {
-		return nil
-	}
-	r := &round{assembly, out}
-	d.rounds = append(d.rounds, r)
-	d.spent.Calls += max(out.Result.Spent.Calls, int(out.Spent.Calls))
-	d.spent.Tokens += max(out.Result.Spent.Tokens, out.Spent.Tokens)
-	d.spent.Millis += out.Result.Spent.Millis
-	return r
+	p := &delegation.Problem{Assembly: assembly, Privileges: d.g.policy, Answer: &a.said, Calls: calls,
+		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, Always: o.Planner.Always, Rule: o.Rule}
+	return delegation.Decide(ctx, p, o.verdicts(), &asker{d.spent, assembly})
 }
 
 const (
 	minAnswer = 512  // tokens of a probe's answer, where the one that is tested was short
 	maxAnswer = 8192 // and where it was long
 )
-
-// repair finds the answer that may go out in the place of the one that is held.
-func (d *decider) repair(ctx context.Context, r *round) bool {
-	fix, body := r.report.Result.Repair, r.report.Repaired
-	if fix == nil || body == nil {
-		return false
-	}
-	a := read(d.x.f, body)
-	calls := d.privileged(&a.said)
-	if a.strange || slices.ContainsFunc(calls, func(c counterfactual.Proposal) bool { return c.Malformed }) {
-		return false
-	}
-	if fix.Others > 0 && fix.Kept.Len() > 0 {
-		// Another call, with untrusted text still in sight.
-		src, err := r.assembly.Render(counterfactual.KeepOnly(fix.Kept))
-		if err != nil {
-			return false
-		}
-		assembly, err := d.parse(src)
-		if err != nil {
-			return false
-		}
-		again := d.round(ctx, assembly, a, calls)
-		if again == nil || again.report.Result.Response() != counterfactual.Allow {
-			return false
-		}
-	}
-	d.out.body = body
-	return true
-}
 
 // call is the digest under which a person releases the calls.
 func (d *decider) call() hold.Digest {
@@ -298,31 +251,12 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 	if d.g.o.Hooks.Desk == nil || len(d.targets) == 0 {
 		return
 	}
-	w := &writer{}
-	w.raw("[")
-	for i := range d.targets {
-		t := &d.targets[i]
-		if i > 0 {
-			w.raw(",")
-		}
-		w.raw(`{"tool":`)
-		w.text(t.Tool)
-		w.raw(`,"arguments":[`)
-		for k, a := range slices.Concat(t.Critical, t.Free) {
-			if k > 0 {
-				w.raw(",")
-			}
-			w.raw("[")
-			w.text(a.Path)
-			w.raw(",")
-			w.text(a.Value)
-			w.raw("]")
-		}
-		w.raw("]}")
+	body, err := json.Marshal(d.shown())
+	if err != nil {
+		return
 	}
-	w.raw("]")
-	err := d.g.o.Hooks.Desk.Hold(context.WithoutCancel(ctx), hold.Item{
-		ID: d.x.id, Server: deskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Denied, Call: call, Body: w.b,
+	err = d.g.o.Hooks.Desk.Hold(context.WithoutCancel(ctx), hold.Item{
+		ID: d.x.id, Server: deskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Denied, Call: call, Body: body,
 	})
 	if err != nil {
 		d.g.o.Log.Warn("a call could not be put into the queue for a reviewer", "evidence", d.x.id)
@@ -331,8 +265,58 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 	d.out.act = waiting
 }
 
-// evidenceVersion is the version of the statement's format.
-const evidenceVersion = "guard-evidence/1"
+// A shownCall is what a reviewer sees of a call.
+type shownCall struct {
+	Tool      string             `json:"tool"`
+	Verdict   delegation.Verdict `json:"verdict,omitempty"`
+	Arguments []shownArgument    `json:"arguments"`
+}
+
+type shownArgument struct {
+	Name  string   `json:"name"`
+	Value string   `json:"value"`          // canonical
+	From  []string `json:"from,omitempty"` // where it stands: "user", or sources of segments
+}
+
+func (d *decider) shown() (out []shownCall) {
+	for i := range d.targets {
+		t := &d.targets[i]
+		c := shownCall{Tool: t.Tool, Arguments: []shownArgument{}}
+		if i < len(d.found) {
+			c.Verdict = d.found[i].Verdict
+		}
+		for _, a := range slices.Concat(t.Critical, t.Free) {
+			x := shownArgument{Name: a.Path, Value: a.Value}
+			if i < len(d.found) {
+				x.From = d.from(&d.found[i], a.Path)
+			}
+			c.Arguments = append(c.Arguments, x)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// from says where the values of an argument come from.
+func (d *decider) from(f *delegation.Result, path string) (out []string) {
+	add := func(s string) {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	for _, o := range f.Origins {
+		if o.Path() != path {
+			continue
+		}
+		if o.Trusted {
+			add("user")
+		}
+		for i := range o.Segments.Places() {
+			add(d.assembly.Segments[i].ID + " " + d.assembly.Segments[i].Source.Label())
+		}
+	}
+	return out
+}
 
 // record gives the statement to the sink. Where that fails nothing is delivered.
 func (d *decider) record(ctx context.Context) {
@@ -353,23 +337,4 @@ func (d *decider) record(ctx context.Context) {
 	if !d.audit && d.out.act != refused {
 		d.out.act, d.out.reason, d.out.body = refused, reasonUnrecorded, nil
 	}
-}
-
-// statement is the evidence: digests, labels and numbers, and the records of the
-// runs, from which counterfactual.Replay derives the attributions again.
-func (d *decider) statement() ([]byte, error) {
-	st := statement{Act: d.out.act, Audit: d.audit, Context: digestOf(d.x.body), Format: d.x.f.Name(), ID: d.x.id, Principal: d.x.principal,
-		Reason: d.out.reason, Response: d.out.response, Version: evidenceVersion}
-	for i := range d.targets {
-		st.Actions = append(st.Actions, d.targets[i].Digest())
-	}
-	var runs [][]byte
-	for _, r := range d.rounds {
-		record, err := r.report.Result.Record()
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, record)
-	}
-	return st.text(runs), nil
 }

@@ -122,7 +122,7 @@ func TestReadAlike(t *testing.T) {
 		})
 		resp := r.post(format.Responses, conversation(format.Responses, true, "Sum up.", attack))
 		b, _ := io.ReadAll(resp.Body)
-		if s := r.sink.last(t); s.Reason != "run" {
+		if s := r.sink.last(t); s.Reason != "found-out" {
 			t.Errorf("%s: %s: %.200q", name, s.Reason, b)
 		}
 	}

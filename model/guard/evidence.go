@@ -12,37 +12,77 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// Evidence is a statement that a Sink has got, read again.
+// evidenceVersion is the version of the statement's format.
+const evidenceVersion = "guard-evidence/2"
+
+// Evidence is a statement of the guard about one answer: digests, labels and numbers. It is
+// canonical JSON (RFC 8785) with these members.
 type Evidence struct {
-	ID        string
-	Act       Act
-	Reason    Reason
-	Response  counterfactual.Response
-	Audit     bool
-	context   string // digest of the request
-	format    format.Name
-	principal string
-	actions   []string // digests of the privileged calls
-	Runs      []*counterfactual.Result
+	Act       Act         `json:"act"`
+	After     []Call      `json:"after,omitempty"` // calls of the repaired answer
+	Audit     bool        `json:"audit"`
+	Calls     []Call      `json:"calls,omitempty"` // that needed a decision
+	Context   string      `json:"context"`         // digest of the request
+	Format    format.Name `json:"format"`
+	ID        string      `json:"id"`
+	Principal string      `json:"principal"`
+	Reason    Reason      `json:"reason"`
+	// Repair is the repaired answer, also where it could not be delivered.
+	Repair   *Repair             `json:"repair,omitempty"`
+	Response delegation.Response `json:"response"`
+	// Records are those of searches for the segments that took control.
+	Records []json.RawMessage `json:"runs,omitempty"`
+	Version string            `json:"version"`
+
+	Runs []*counterfactual.Result `json:"-"` // Records, read
 }
 
-// A statement has the members of guard-evidence/1, in their order.
-type statement struct {
-	Act       Act                     `json:"act"`
-	Actions   []string                `json:"actions"`
-	Audit     bool                    `json:"audit"`
-	Context   string                  `json:"context"`
-	Format    format.Name             `json:"format"`
-	ID        string                  `json:"id"`
-	Principal string                  `json:"principal"`
-	Reason    Reason                  `json:"reason"`
-	Response  counterfactual.Response `json:"response"`
-	Runs      []json.RawMessage       `json:"runs"`
-	Version   string                  `json:"version"`
+// A Call is what was found out about one call, and what follows.
+type Call struct {
+	delegation.Facts
+	Verdict  delegation.Verdict  `json:"verdict"`
+	Response delegation.Response `json:"response"`
+}
+
+func callsOf(found []delegation.Result) (out []Call) {
+	for _, f := range found {
+		out = append(out, Call{f.Facts, f.Verdict, f.Response})
+	}
+	return out
+}
+
+// statement is what is recorded of a decision.
+func (d *decider) statement() ([]byte, error) {
+	e := Evidence{Act: d.out.act, After: callsOf(d.after), Audit: d.audit, Calls: callsOf(d.found), Context: digestOf(d.x.body), Format: d.x.f.Name(),
+		ID: d.x.id, Principal: d.x.principal, Reason: d.out.reason, Repair: d.fix, Response: d.out.response, Version: evidenceVersion}
+	if len(d.found) == 0 {
+		for i := range d.targets {
+			e.Calls = append(e.Calls, Call{Facts: delegation.Facts{Digest: d.targets[i].Digest(), Unread: true, Tool: frame.Label(d.targets[i].Tool)},
+				Verdict: delegation.Unknown, Response: d.out.response})
+		}
+	}
+	for _, r := range d.runs {
+		record, err := r.Record()
+		if err != nil {
+			return nil, err
+		}
+		e.Records = append(e.Records, record)
+	}
+	return e.text()
+}
+
+func (e *Evidence) text() ([]byte, error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return strictjson.Canonical(nil, b, strictjson.Limits{})
 }
 
 // IsEvidence reports whether a text says that it is such a statement.
@@ -54,96 +94,68 @@ func IsEvidence(b []byte) bool {
 // errStatement begins what is wrong with a statement.
 var errStatement = errors.New("guard: replay")
 
-// Replay reads a statement and derives it again: the attributions from the answers that its
-// runs hold, what became of the calls from the attributions, and from all that the bytes,
-// which have to be the same. No model is asked.
+// Replay reads a statement and derives it again: each verdict from the facts, the attributions
+// from the answers that its runs hold, what became of the calls from both, and from all that
+// the bytes, which have to be the same. No model is asked.
 func Replay(text []byte) (*Evidence, error) {
-	var s statement
-	if err := strictjson.Unmarshal(text, &s, strictjson.Limits{}); err != nil {
+	var e Evidence
+	if err := strictjson.Unmarshal(text, &e, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStatement, err)
 	}
-	if s.Version != evidenceVersion {
+	if e.Version != evidenceVersion {
 		return nil, fmt.Errorf("%w: not a statement of %s", errStatement, evidenceVersion)
 	}
-	e := &Evidence{ID: s.ID, Act: s.Act, Reason: s.Reason, Response: s.Response, Audit: s.Audit, context: s.Context,
-		format: s.Format, principal: s.Principal, actions: s.Actions}
-	var runs [][]byte
-	for i, record := range s.Runs {
+	for i, record := range e.Records {
 		r, err := counterfactual.Replay(record)
 		if err != nil {
 			return nil, fmt.Errorf("%w: run %d: %w", errStatement, i+1, err)
 		}
-		e.Runs, runs = append(e.Runs, r), append(runs, record)
+		e.Runs = append(e.Runs, r)
 	}
-	if !bytes.Equal(s.text(runs), text) {
+	if again, err := e.text(); err != nil || !bytes.Equal(again, text) {
 		return nil, fmt.Errorf("%w: not its canonical form", errStatement)
 	}
 	if !e.follows() {
-		return nil, fmt.Errorf("%w: what became of the calls does not follow from the runs", errStatement)
+		return nil, fmt.Errorf("%w: what became of the calls does not follow from what was found out", errStatement)
 	}
-	return e, nil
+	return &e, nil
 }
 
-// follows reports whether the members agree with each other and with the runs.
+// follows reports whether the members agree with each other.
 func (e *Evidence) follows() bool {
 	if id, err := hex.DecodeString(e.ID); err != nil || len(id) != 16 {
 		return false
 	}
-	acts := map[counterfactual.Response][]Act{
-		counterfactual.Allow: {forwarded}, counterfactual.Quarantine: {repaired, refused},
-		counterfactual.Ask: {refused, waiting}, counterfactual.Hold: {refused, waiting},
-	}[e.Response]
-	if !slices.Contains(acts, e.Act) || e.Audit && e.Act == waiting {
+	if !slices.Contains(delegation.Responses, e.Response) || e.Audit && e.Act == waiting || (e.Act == repaired) && e.Repair == nil {
 		return false
 	}
-	if e.Reason != reasonRun {
-		return e.Act != repaired
-	}
-	if len(e.Runs) == 0 || e.Runs[0].Response() != e.Response {
+	switch e.Act {
+	case forwarded:
+		if !e.Response.Passes() {
+			return false
+		}
+	case repaired:
+		if e.Response != delegation.Repair || e.Reason != reasonFound {
+			return false
+		}
+	case refused, waiting:
+		if e.Response.Passes() && e.Reason != reasonUnrecorded {
+			return false
+		}
+	default:
 		return false
 	}
-	var targets []string
-	for _, t := range e.Runs[0].Problem().Targets {
-		targets = append(targets, t.Digest)
+	if e.Reason != reasonFound {
+		return true
 	}
-	return slices.Equal(targets, e.actions) && (e.Act != repaired || e.Runs[0].Repair != nil)
-}
-
-// text is the statement as it is recorded, with the records of its runs.
-func (s *statement) text(runs [][]byte) []byte {
-	w := &writer{}
-	w.raw(`{"act":`)
-	w.text(string(s.Act))
-	w.raw(`,"actions":[`)
-	for i, digest := range s.Actions {
-		if i > 0 {
-			w.raw(",")
+	worst := delegation.Pass
+	for i := range e.Calls {
+		c := &e.Calls[i]
+		if c.Facts.Verdict() != c.Verdict || c.Says != "" && c.Says != c.Response {
+			return false
 		}
-		w.text(digest)
+		worst = delegation.Worse(worst, c.Response)
 	}
-	w.raw(`],"audit":`)
-	w.raw(map[bool]string{false: "false", true: "true"}[s.Audit])
-	for _, m := range [...][2]string{{"context", s.Context}, {"format", string(s.Format)}, {"id", s.ID}, {"principal", s.Principal},
-		{"reason", string(s.Reason)}, {"response", string(s.Response)}} {
-		w.raw(`,"` + m[0] + `":`)
-		w.text(m[1])
-	}
-	w.raw(`,"runs":[`)
-	for i, record := range runs {
-		if i > 0 {
-			w.raw(",")
-		}
-		w.value(record)
-	}
-	w.raw(`],"version":`)
-	w.text(s.Version)
-	w.raw("}")
-	return w.b
+	passes := !slices.ContainsFunc(e.After, func(c Call) bool { return c.Facts.Verdict() != c.Verdict || !c.Response.Passes() })
+	return len(e.Calls) > 0 && worst == e.Response && (passes || e.Act != repaired)
 }
-
-// A writer puts canonical JSON together.
-type writer struct{ b []byte }
-
-func (w *writer) raw(s string)   { w.b = append(w.b, s...) }
-func (w *writer) text(s string)  { w.b = strictjson.AppendQuote(w.b, s) }
-func (w *writer) value(v []byte) { w.b = append(w.b, v...) }

@@ -19,7 +19,7 @@ func TestFigures(t *testing.T) {
 	c := newCounters()
 	c.probe(&run.Step{Purpose: counterfactual.PurposeLocate, Attempts: 2, Tokens: 1234567, Cached: 1000})
 	c.probe(&run.Step{Purpose: counterfactual.PurposeLocate, Attempts: 1, Failure: counterfactual.FailTimeout, Tokens: -5, Cached: -1})
-	c.decided(&decision{act: refused, reason: reasonRun}, 1500*time.Millisecond)
+	c.decided(&decision{act: refused, reason: reasonFound}, 1500*time.Millisecond)
 	for range 3 {
 		c.exchanged("forwarded")
 	}
@@ -42,15 +42,15 @@ func TestFigures(t *testing.T) {
 		got[name] = n
 	}
 	want := map[string]float64{
-		`pellucid_guard_decision_milliseconds_total`:                      1500,
-		`pellucid_guard_decisions_total{act="refused",reason="run"}`:      1,
-		`pellucid_guard_probe_attempts_total`:                             3,
-		`pellucid_guard_probe_cached_tokens_total`:                        1000,
-		`pellucid_guard_probe_tokens_total`:                               1234567,
-		`pellucid_guard_probes_total{purpose="locate",result="answered"}`: 1,
-		`pellucid_guard_probes_total{purpose="locate",result="timeout"}`:  1,
-		`pellucid_guard_requests_total{result="forwarded"}`:               3,
-		`pellucid_guard_requests_total{result="refused-route"}`:           1,
+		`pellucid_guard_decision_milliseconds_total`:                       1500,
+		`pellucid_guard_decisions_total{act="refused",reason="found-out"}`: 1,
+		`pellucid_guard_probe_attempts_total`:                              3,
+		`pellucid_guard_probe_cached_tokens_total`:                         1000,
+		`pellucid_guard_probe_tokens_total`:                                1234567,
+		`pellucid_guard_probes_total{purpose="locate",result="answered"}`:  1,
+		`pellucid_guard_probes_total{purpose="locate",result="timeout"}`:   1,
+		`pellucid_guard_requests_total{result="forwarded"}`:                3,
+		`pellucid_guard_requests_total{result="refused-route"}`:            1,
 	}
 	for name, n := range want {
 		if got[name] != n {

@@ -26,9 +26,8 @@ func TestFunctions(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		r := newRig(t, func(a ask) reply {
 			out := obedient(a)
-			out.Text = ""
-			if len(out.Calls) == 0 {
-				out.Text = "Done."
+			if len(out.Calls) > 0 {
+				out.Text = ""
 			}
 			return out
 		})

@@ -72,7 +72,7 @@ func FuzzReading(f *testing.F) {
 	f.Add(2, []byte("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"name\":\"send_money\"}}\n\n"))
 	f.Fuzz(func(t *testing.T, which int, src []byte) {
 		form := format.All[uint(which)%3]
-		r := newReading(form, counterfactual.GuessPrivileges())
+		r := newReading(form, gate{policy: counterfactual.GuessPrivileges()})
 		all, _ := split(src)
 		for _, e := range all {
 			is := r.event(e)
@@ -118,7 +118,7 @@ func FuzzEvents(f *testing.F) {
 			return
 		}
 		events, rest := split(form.AppendEvents(nil, format.Parse(src)))
-		r := newReading(form, counterfactual.GuessPrivileges())
+		r := newReading(form, gate{policy: counterfactual.GuessPrivileges()})
 		for _, e := range events {
 			r.event(e)
 		}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -67,16 +68,24 @@ type Options struct {
 	// UntrustedTool says of which tools the descriptions are third-party text; nil: of none.
 	UntrustedTool func(name string) bool
 	// Trust is how far a source is trusted, in thousandths; nil: not at all.
-	Trust    func(counterfactual.Source) int
-	Rates    counterfactual.Rates
-	Strategy counterfactual.Strategy
-	Severity counterfactual.Bands
-	Refine   bool // look for the span within each segment found
+	Trust func(counterfactual.Source) int
+	// Verdicts says what each verdict does; what it does not name does delegation.Default.
+	Verdicts delegation.Policy
+	Planner  Planner
+	// Rule is the operator's rule about the values of a call, which goes before the verdict;
+	// nil: there is none.
+	Rule func(c counterfactual.Call, origins []counterfactual.Origin) (name string, says delegation.Response)
+	// DangerouslyIgnoreReaders lets calls that are not privileged reach any address.
+	DangerouslyIgnoreReaders bool
+	Rates                    counterfactual.Rates
+	Strategy                 counterfactual.Strategy
+	Severity                 counterfactual.Bands
+	Refine                   bool // look for the span within each segment found
 
 	// Calls, Millis and Concurrency bound a decision: 12, 60,000, 4.
 	Calls, Concurrency int
 	Millis             int64
-	// TokenFactor times what the held answer has cost is what a decision may cost, 3;
+	// TokenFactor times what the held answer has cost is what a decision may cost, 5;
 	// and MinTokens in any case, 20,000: a short context is cheap to ask again.
 	TokenFactor, MinTokens int64
 
@@ -99,8 +108,9 @@ type Options struct {
 	Hooks Hooks
 	Log   *slog.Logger // nil: nothing is logged
 
-	// transport carries everything; nil: connections to Upstream and nowhere else.
-	transport http.RoundTripper
+	// Transport carries everything; nil: connections to Upstream and nowhere else. It is for
+	// tests and simulations.
+	Transport http.RoundTripper
 	// dangerouslyPlainHTTP lets Upstream be http for any host.
 	dangerouslyPlainHTTP bool
 }
@@ -121,6 +131,7 @@ type Guard struct {
 	routes   []route
 	handler  http.Handler
 	counters *counters
+	plans    plans
 }
 
 // New checks o.
@@ -141,7 +152,7 @@ func New(o Options) (*Guard, error) {
 		return nil, errors.New("guard: a bound is negative")
 	}
 	o.setDefaults()
-	g := &Guard{o: o, base: base, carrier: o.transport, policy: o.Policy, counters: newCounters(),
+	g := &Guard{o: o, base: base, carrier: o.Transport, policy: o.Policy, counters: newCounters(),
 		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
 		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
@@ -161,6 +172,8 @@ func New(o Options) (*Guard, error) {
 	g.handler = g.serve()
 	return g, nil
 }
+
+func (g *Guard) gate() gate { return gate{g.policy, !g.o.DangerouslyIgnoreReaders} }
 
 // endpoints are the clients that probes go through. Their attempts are few: each
 // retry is charged to the decision.
@@ -184,7 +197,7 @@ func (o *Options) setDefaults() {
 	def(&o.Calls, 12)
 	def(&o.Concurrency, 4)
 	def(&o.Millis, 60_000)
-	def(&o.TokenFactor, 3)
+	def(&o.TokenFactor, 5)
 	def(&o.MinTokens, 20_000)
 	def(&o.MaxRequest, 32<<20)
 	def(&o.maxAnswer, 8<<20)

@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -78,22 +78,23 @@ func (d *decider) hooks(ctx context.Context) {
 	}
 }
 
-// culprits are the sources, of those that a fence names, whose text took control.
+// culprits are the sources, of those that a fence names, whose text took control: that of the
+// calls which nobody has asked for.
 func (d *decider) culprits() (list []Source) {
-	for _, r := range d.rounds {
-		for _, v := range r.report.Result.Attributions {
-			if v.Class != counterfactual.Hijack {
-				continue
-			}
-			for _, c := range v.Causes {
-				for i := range c.Segments.Places() {
-					s := &r.assembly.Segments[i]
-					from := Source{Server: s.Source.Origin.Server, Tool: s.Source.Origin.Tool, Digest: s.Digest, Evidence: d.x.id, Severity: v.Severity}
-					if s.Source.Verified && !slices.Contains(list, from) {
-						list = append(list, from)
-					}
-				}
-			}
+	if d.fix == nil || d.out.response != delegation.Repair {
+		return nil
+	}
+	severity := 0
+	for i := range d.found {
+		if d.found[i].Response == delegation.Repair {
+			severity = max(severity, d.targets[i].Privilege)
+		}
+	}
+	for i := range d.fix.Causes.Places() {
+		s := &d.assembly.Segments[i]
+		from := Source{Server: s.Source.Origin.Server, Tool: s.Source.Origin.Tool, Digest: s.Digest, Evidence: d.x.id, Severity: severity}
+		if s.Source.Verified && !slices.Contains(list, from) {
+			list = append(list, from)
 		}
 	}
 	return list

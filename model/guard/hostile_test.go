@@ -8,12 +8,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -29,6 +31,17 @@ func attacked(then func(n int64, a ask) reply) llmtest.Model {
 			return then(i-1, a)
 		}
 		return obedient(a)
+	}
+}
+
+// planning is attacked with a planner that works: then is asked about variants only.
+func planning(then func(n int64, a ask) reply) llmtest.Model {
+	m := attacked(then)
+	return func(a ask) reply {
+		if a.System == delegation.PlanPrompt {
+			return obedient(a)
+		}
+		return m(a)
 	}
 }
 
@@ -61,12 +74,16 @@ func TestHostileProbes(t *testing.T) {
 			return reply{Text: "No.", Usage: format.Usage{Known: true, Input: 9000, Output: 100}}
 		},
 	} {
-		for _, f := range formats {
-			t.Run(name+"/"+string(f), func(t *testing.T) {
+		for i, f := range slices.Concat(formats, formats) {
+			t.Run(fmt.Sprintf("%s/%d/%s", name, i, f), func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t, attacked(then), func(o *guard.Options) { o.Millis = 1500 })
+				model := attacked(then)
+				if i >= len(formats) {
+					model = planning(then)
+				}
+				r := newRig(t, model, func(o *guard.Options) { o.Millis = 1500 })
 				start := time.Now()
-				got, err := r.through(f, conversation(f, true, "Sum up.", "Nothing.", attack, "Nothing."), true)
+				got, err := r.through(f, conversation(f, true, "Sum up.", "Nothing.", riddle, "Nothing."), true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,6 +99,9 @@ func TestHostileProbes(t *testing.T) {
 				}
 				if took := time.Since(start); took > 30*time.Second {
 					t.Errorf("took %v", took)
+				}
+				if len(s.Runs) == 0 {
+					return // the plan was not answered
 				}
 				res, err := counterfactual.Replay(s.Runs[0])
 				if err != nil {
@@ -230,9 +250,8 @@ func TestClientGone(t *testing.T) {
 	<-asked
 	resp.Body.Close()
 	waittest.Until(t, "it is recorded", func() bool { return r.sink.n() == 1 })
-	res, err := counterfactual.Replay(r.sink.last(t).Runs[0])
-	if err != nil || res.Stop != counterfactual.StopCanceled {
-		t.Errorf("stop %v, %v", res, err)
+	if s := r.sink.last(t); s.Act != "refused" || len(s.Calls) != 1 || s.Calls[0].Verdict != delegation.Unknown || s.Calls[0].Plan.Failure != counterfactual.FailCanceled {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -148,7 +148,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 		}
 	}
 	a := read(in.x.f, all)
-	if !a.privileged(g.policy) {
+	if !a.decides(g.gate()) {
 		g.counters.exchanged("forwarded")
 		in.deliver(w, all, nil)
 		return

@@ -35,7 +35,7 @@ func TestBlockOrder(t *testing.T) {
 		{[]string{after, to1}, true},
 		{[]string{first, none}, true},
 	} {
-		r := newReading(format.Of(format.Messages), counterfactual.GuessPrivileges())
+		r := newReading(format.Of(format.Messages), gate{policy: counterfactual.GuessPrivileges()})
 		for _, e := range tt.events {
 			r.event(eventstream.Event{Data: []byte(e), HasData: true})
 		}
@@ -47,7 +47,7 @@ func TestBlockOrder(t *testing.T) {
 
 // TestCutText: of text that goes on as it comes only so much is kept.
 func TestCutText(t *testing.T) {
-	r := newReading(format.Of(format.Chat), counterfactual.GuessPrivileges())
+	r := newReading(format.Of(format.Chat), gate{policy: counterfactual.GuessPrivileges()})
 	e := eventstream.Event{Data: []byte(`{"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("a", 1<<20) + `"}}]}`), HasData: true}
 	for range 20 {
 		r.event(e)

@@ -31,10 +31,20 @@ type answer struct {
 	fetched bool
 }
 
-// privileged reports whether a decision is needed.
-func (a *answer) privileged(p *counterfactual.Privileges) bool {
+// A gate says which calls need a decision.
+type gate struct {
+	policy *counterfactual.Privileges
+	// readers: those calls too that are not privileged, and that may reach an address.
+	readers bool
+}
+
+// holds reports whether a call of that tool may need a decision, before its arguments are known.
+func (g gate) holds(tool string) bool { return g.readers || g.policy.Privilege(tool) > 0 }
+
+// decides reports whether a decision is needed.
+func (a *answer) decides(g gate) bool {
 	for _, c := range a.said.Calls {
-		if p.Privilege(c.Name) > 0 {
+		if g.policy.Privilege(c.Name) > 0 || g.readers && counterfactual.MayReach(c.Arguments) {
 			return true
 		}
 	}
@@ -66,13 +76,14 @@ func read(f format.Format, body []byte) *answer {
 // A reading takes in a stream, event by event.
 type reading struct {
 	stream  format.Stream
-	policy  *counterfactual.Privileges
-	held    bool
+	gate    gate
+	held    bool // a privileged call was proposed
+	waits   bool // a call was proposed that may need a decision
 	strange bool
 }
 
-func newReading(f format.Format, p *counterfactual.Privileges) *reading {
-	return &reading{stream: f.NewStream(), policy: p}
+func newReading(f format.Format, g gate) *reading {
+	return &reading{stream: f.NewStream(), gate: g}
 }
 
 // event takes in an event and says what it means.
@@ -89,7 +100,8 @@ func (r *reading) event(e eventstream.Event) part {
 			if unread(&p.Call) {
 				odd |= format.OddCall
 			}
-			r.held = r.held || r.policy.Privilege(p.Call.Name) > 0
+			r.held = r.held || r.gate.policy.Privilege(p.Call.Name) > 0
+			r.waits = r.waits || r.gate.holds(p.Call.Name)
 			is = max(is, partShown)
 		default:
 			is = max(is, partShown)
@@ -102,7 +114,7 @@ func (r *reading) event(e eventstream.Event) part {
 	switch {
 	case is >= partFault:
 		return is
-	case r.held:
+	case r.held || r.waits:
 		return partHeld
 	}
 	r.stream.Passed()
@@ -110,12 +122,12 @@ func (r *reading) event(e eventstream.Event) part {
 }
 
 // answer is what was read. What is tested must be what any client takes the answer for:
-// where a privileged call was proposed, nothing may be odd about the order.
+// where a call needs a decision, nothing may be odd about the order.
 func (r *reading) answer() *answer {
 	said := r.stream.Answer()
 	a := answerOf(said)
 	a.strange = a.strange || r.strange
-	if (r.held || a.privileged(r.policy)) && said.Odd&format.OddOrder != 0 {
+	if (r.held || a.decides(r.gate)) && said.Odd&format.OddOrder != 0 {
 		a.strange = true
 	}
 	return a

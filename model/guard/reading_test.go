@@ -75,7 +75,7 @@ func TestReading(t *testing.T) {
 		{messages, `{"type":"error"}`, partFault, ""},
 		{messages, `{"type":"message_stop"}`, partEnd, ""},
 	} {
-		read := newReading(format.All[tt.format], counterfactual.GuessPrivileges())
+		read := newReading(format.All[tt.format], gate{policy: counterfactual.GuessPrivileges()})
 		var got part
 		for line := range strings.Lines(tt.data) {
 			got = read.event(eventstream.Event{Data: []byte(strings.TrimSpace(line)), HasData: true})
@@ -87,13 +87,13 @@ func TestReading(t *testing.T) {
 		if got != tt.want || strings.Join(names, " ") != tt.calls {
 			t.Errorf("%s: %d, want %d; calls %q", tt.data, got, tt.want, names)
 		}
-		if got == partHeld && tt.format != responses && !read.answer().privileged(counterfactual.GuessPrivileges()) {
+		if got == partHeld && tt.format != responses && !read.answer().decides(gate{policy: counterfactual.GuessPrivileges()}) {
 			t.Errorf("%s: held, and no decision is needed", tt.data)
 		}
 	}
 	// An event by another name than its own is not read.
 	for _, i := range []int{responses, messages} {
-		read := newReading(format.All[i], counterfactual.GuessPrivileges())
+		read := newReading(format.All[i], gate{policy: counterfactual.GuessPrivileges()})
 		if got := read.event(eventstream.Event{Name: "ping", Data: []byte(`{"type":"error"}`), HasData: true}); got != partHeld {
 			t.Errorf("another name: %d", got)
 		}
@@ -126,7 +126,7 @@ func TestWhole(t *testing.T) {
 		{2, `{"content":[{"type":"other_use","name":"get_it"}]}`, true},
 		{2, `nothing`, true},
 	} {
-		if got := read(format.All[tt.format], []byte(tt.body)).privileged(counterfactual.GuessPrivileges()); got != tt.privileged {
+		if got := read(format.All[tt.format], []byte(tt.body)).decides(gate{policy: counterfactual.GuessPrivileges()}); got != tt.privileged {
 			t.Errorf("%s: %v", tt.body, got)
 		}
 	}

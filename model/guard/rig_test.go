@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -30,11 +32,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const secret = "sk-test-0123456789abcdef"
 
 // injected matches what the obedient model obeys, wherever it stands.
-var injected = regexp.MustCompile(`IMPORTANT: pay (\w+)`)
+var injected = regexp.MustCompile(`IMPORTANT: pay (backwards )?(\w+)`)
 
 // obedient is a SCRIPTED model: no model is behind it. It pays whomever text in the
 // context tells it to, does what the user asks for, and otherwise answers "Done.".
 func obedient(a llmtest.Ask) llmtest.Reply {
+	if a.System == delegation.PlanPrompt {
+		return planned(a.Messages[len(a.Messages)-1].Text)
+	}
 	pay := func(to string) llmtest.Reply {
 		return llmtest.Reply{Text: "Let me see.", Calls: []llm.ToolCall{
 			{ID: "call_1", Name: "send_money", Arguments: []byte(fmt.Sprintf(`{"recipient":%q,"amount":100}`, to))}}}
@@ -44,7 +49,11 @@ func obedient(a llmtest.Ask) llmtest.Reply {
 			continue
 		}
 		if found := injected.FindStringSubmatch(m.Text); found != nil {
-			r := pay(found[1])
+			to := []byte(found[2])
+			if found[1] != "" {
+				slices.Reverse(to)
+			}
+			r := pay(string(to))
 			r.Text = ""
 			return r
 		}
@@ -58,6 +67,17 @@ func obedient(a llmtest.Ask) llmtest.Reply {
 		return llmtest.Reply{Calls: []llm.ToolCall{{ID: "call_r", Name: "read_mail", Arguments: []byte(`{}`)}}}
 	}
 	return llmtest.Reply{Text: "Done."}
+}
+
+// planned answers for a planner: the request that says so needs a payment.
+func planned(request string) llmtest.Reply {
+	switch {
+	case strings.Contains(request, "pay bob"):
+		return llmtest.Reply{Text: `[{"tool":"send_money","args":{"recipient":"bob","amount":100}}]`}
+	case strings.Contains(request, "Pay the bill"):
+		return llmtest.Reply{Text: `[{"tool":"read_mail","args":{}},{"tool":"send_money","args":{"recipient":{"from":"the bill"},"amount":{"from":"the bill"}}}]`}
+	}
+	return llmtest.Reply{Text: "[]"}
 }
 
 // sink keeps statements.
@@ -109,6 +129,7 @@ func (s *sink) n() int {
 type statement struct {
 	Act, Reason, Response, ID, Principal string
 	Audit                                bool
+	Calls                                []guard.Call
 	Runs                                 []json.RawMessage
 }
 

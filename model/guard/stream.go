@@ -15,7 +15,7 @@ import (
 func (in *incoming) stream(w http.ResponseWriter) {
 	copyHeader(w.Header(), in.resp.Header, true)
 	buf := make([]byte, 32<<10)
-	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: newReading(in.x.f, in.g.policy),
+	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: newReading(in.x.f, in.g.gate()),
 		split: in.x.f.Split(in.g.o.maxAnswer+len(buf), true)} // below, Rest is bounded first
 	w.WriteHeader(in.resp.StatusCode)
 	for !s.over {
@@ -114,13 +114,13 @@ func (s *flow) end(raw []byte) {
 	switch {
 	case g.o.Audit:
 		s.write(raw)
-		if a.privileged(g.policy) {
+		if a.decides(g.gate()) {
 			g.auditLater(s.in.x, a)
 			g.counters.exchanged("audited")
 			return
 		}
 		g.counters.exchanged("forwarded")
-	case !a.privileged(g.policy):
+	case !a.decides(g.gate()):
 		s.release(raw)
 		g.counters.exchanged("forwarded")
 	default:

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package delegation
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+)
+
+// An Asker puts questions to models. Its methods may be called at the same time.
+type Asker interface {
+	// Plan asks the planner.
+	Plan(ctx context.Context, q Question) Reply
+	// Show asks the model for its answer to a variant of the context.
+	Show(ctx context.Context, v counterfactual.Variant) Reply
+}
+
+// A Reply is what came back.
+type Reply struct {
+	Exchange
+	Answer counterfactual.Answer // empty where Failure says why
+}
+
+// A Problem is what has to be decided.
+type Problem struct {
+	Assembly   *counterfactual.Assembly
+	Privileges *counterfactual.Privileges
+	Answer     *counterfactual.Answer // the answer with the calls
+	Calls      []counterfactual.Call  // those of it that Gate names
+	Examples   []Example              // for the planner
+	Confirm    bool                   // ask NeedPrompt as well
+	Always     bool                   // ask for the plan even if all values are the user's
+	// Rule, if it is not nil, is the operator's rule about the values of a call.
+	Rule func(c counterfactual.Call, origins []counterfactual.Origin) (name string, says Response)
+}
+
+// Gate are the calls of an answer that need a decision, each once: the privileged ones, and
+// of the others those that reach an address which is not the user's.
+func Gate(a *counterfactual.Assembly, p *counterfactual.Privileges, said *counterfactual.Answer, most int) []counterfactual.Call {
+	var out []counterfactual.Call
+	seen := map[string]bool{}
+	for _, c := range said.Calls[:min(len(said.Calls), most)] {
+		x := p.Proposal(c)
+		if d := x.Digest(); !seen[d] && (x.Privilege > 0 || reaches(a, p, c)) {
+			seen[d] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// reaches reports whether a call of a reader goes to an address that is not the user's.
+func reaches(a *counterfactual.Assembly, p *counterfactual.Privileges, c counterfactual.Call) bool {
+	list, ok := a.Origins(p, c)
+	return !ok || slices.ContainsFunc(list, func(o counterfactual.Origin) bool { return !o.Trusted && o.Reaches() })
+}
+
+// A Result is what was found out about one call.
+type Result struct {
+	Facts
+	Verdict  Verdict
+	Response Response
+	// Origins are of Facts.Arguments.
+	Origins []counterfactual.Origin
+}
+
+// Decide asks what has to be asked, of all calls at the same time, and says what policy does.
+func Decide(ctx context.Context, p *Problem, policy Policy, by Asker) []Result {
+	out := make([]Result, len(p.Calls))
+	work := make([]*deciding, len(p.Calls))
+	for i, c := range p.Calls {
+		work[i] = begin(p, c)
+	}
+	plan(ctx, p, work, by)
+	var wait sync.WaitGroup
+	for _, w := range work {
+		w.begin(ctx, &wait, by)
+	}
+	wait.Wait()
+	for i, w := range work {
+		f := w.facts
+		v := f.Verdict()
+		r := policy.Of(v)
+		if f.Says != "" {
+			r = f.Says
+		}
+		out[i] = Result{Facts: f, Verdict: v, Response: r, Origins: w.origins}
+	}
+	return out
+}
+
+// deciding is one call under way.
+type deciding struct {
+	p        *Problem
+	call     counterfactual.Call
+	proposal counterfactual.Proposal
+	origins  []counterfactual.Origin
+	paths    []string
+	facts    Facts
+}
+
+// begin finds out what costs nothing.
+func begin(p *Problem, c counterfactual.Call) *deciding {
+	w := &deciding{p: p, call: c, proposal: p.Privileges.Proposal(c)}
+	w.facts = Facts{Tool: frame.Label(c.Name), Digest: w.proposal.Digest(), Reader: w.proposal.Privilege == 0}
+	list, ok := p.Assembly.Origins(p.Privileges, c)
+	if w.facts.Unread = !ok; !ok {
+		return w
+	}
+	for _, o := range list {
+		if w.facts.Reader && !o.Reaches() {
+			continue
+		}
+		w.origins = append(w.origins, o)
+		w.paths = append(w.paths, o.Path())
+		w.facts.Arguments = append(w.facts.Arguments,
+			Argument{Label: o.Argument, Form: o.Form, Inside: o.Inside, Trusted: o.Trusted, Segments: o.Segments, Composed: o.Composed})
+	}
+	if p.Rule != nil {
+		w.facts.Rule, w.facts.Says = p.Rule(c, list)
+	}
+	return w
+}
+
+// open reports whether something is left to ask.
+func (w *deciding) open() bool {
+	return !w.facts.Unread && w.facts.Says == "" && (w.p.Always || w.facts.asks())
+}
+
+// plan asks the planner, once for all calls.
+func plan(ctx context.Context, p *Problem, work []*deciding, by Asker) {
+	if !slices.ContainsFunc(work, (*deciding).open) {
+		return
+	}
+	q, ok := planQuestion(p.Assembly, p.Examples)
+	r := Reply{Exchange: Exchange{Failure: counterfactual.FailRejected}}
+	if ok {
+		r = by.Plan(ctx, q)
+	}
+	list, read := []planned(nil), false
+	if r.Failure == "" {
+		list, read = parsePlan(r.Answer.Text)
+	}
+	done := map[string]int{}
+	for _, c := range p.Assembly.Prior {
+		done[c.Name]++
+	}
+	for _, w := range work {
+		if !w.open() {
+			continue
+		}
+		f := &PlanFacts{Exchange: r.Exchange, Unreadable: r.Failure == "" && !read, Done: done[w.call.Name]}
+		done[w.call.Name]++
+		if read {
+			f.read(list, p.Assembly, &w.proposal, w.facts.Arguments, w.paths)
+		}
+		w.facts.Plan = f
+	}
+}
+
+// begin asks what is left of one call, if the verdict depends on it.
+func (w *deciding) begin(ctx context.Context, wait *sync.WaitGroup, by Asker) {
+	f := w.facts.Plan
+	if !w.open() || f == nil || !f.Listed || !w.facts.asks() {
+		return
+	}
+	if w.p.Confirm {
+		need := &Needed{}
+		w.facts.Need = need
+		wait.Go(func() { w.need(ctx, need, by) })
+	}
+	groups := w.facts.groups()
+	// What is not delegated whatever a rival says is not asked about. With Need the answer is
+	// not there yet; both go out together, since an answer costs less than waiting.
+	if early := w.facts; len(groups) > 0 {
+		early.Need, early.Rivals = nil, make([]Rival, len(groups))
+		if early.Verdict() != Delegated {
+			return
+		}
+	}
+	w.facts.Rivals = make([]Rival, len(groups))
+	for i, g := range groups {
+		wait.Go(func() { w.facts.Rivals[i] = w.rival(ctx, g, by) })
+	}
+}
+
+// need asks whether the request asks for what the tool does.
+func (w *deciding) need(ctx context.Context, n *Needed, by Asker) {
+	q, ok := needQuestion(w.p.Assembly, w.call.Name)
+	if !ok {
+		n.Failure = counterfactual.FailRejected
+		return
+	}
+	r := by.Plan(ctx, q)
+	n.Exchange = r.Exchange
+	if n.Failure == "" {
+		n.Yes, ok = yes(strings.TrimSpace(r.Answer.Text))
+		n.Unreadable = !ok
+	}
+}
+
+// rival asks for the answer without some of the values.
+func (w *deciding) rival(ctx context.Context, group []int, by Asker) Rival {
+	out := Rival{Arguments: group}
+	var values []counterfactual.Origin
+	for _, i := range group {
+		values = append(values, w.origins[i])
+	}
+	v, ok := w.p.Assembly.Without(values...)
+	if !ok {
+		out.Failure = counterfactual.FailBroken
+		return out
+	}
+	r := by.Show(ctx, v)
+	if out.Exchange = r.Exchange; out.Failure == "" {
+		out.Rival = w.p.Assembly.Rival(w.p.Privileges, w.p.Answer, w.call, v, values, &r.Answer)
+	}
+	return out
+}
+
+// Untrusted are the values of a call that are not the user's.
+func (d *Result) Untrusted() []counterfactual.Origin {
+	return slices.DeleteFunc(slices.Clone(d.Origins), func(o counterfactual.Origin) bool { return o.Trusted || o.Segments == "" })
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package delegation decides whether a tool call is what the user asked for.
+//
+// A call that takes its values from a document looks like a hijack to every question about
+// what the model does without the document. Two other questions separate them: does the
+// request ask for such a call, and does another value compete with this one. [Decide] asks
+// them in the order of their cost:
+//
+//  0. Where does each value come from? Nothing is asked; a call whose values all stand in the
+//     user's or the operator's words is theirs.
+//  1. Which calls may the request need? A planner answers, once for each turn of the user. It
+//     is shown trusted text only, so third-party text cannot change its answer.
+//  2. What does the model call if it does not see the sentences that hold a value? If it then
+//     gives another value which has a source, there is a conflict.
+//
+// The answers are [Facts]. They hold labels, digests and numbers, and no third-party text.
+// [Facts.Verdict] is a function of them, so that a record of them can be checked later.
+package delegation
+
+import (
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+)
+
+// A Verdict says what was found out about one call.
+type Verdict string
+
+// The verdicts.
+const (
+	// Stated: every critical value stands in the user's or the operator's words.
+	Stated Verdict = "stated"
+	// Delegated: the request asks for such a call, and its values come from what was read.
+	Delegated Verdict = "delegated"
+	// NotAsked: the request does not ask for such a call.
+	NotAsked Verdict = "not-asked-for"
+	// Otherwise: the request states the whole call, with other values.
+	Otherwise Verdict = "stated-otherwise"
+	// OtherSource: the request names a source, and the value stands only in another one.
+	OtherSource Verdict = "other-source"
+	// Again: the agent has made as many calls of this tool as the request asks for.
+	Again Verdict = "again"
+	// Conflict: without this value the model gives another one, which has a source too.
+	Conflict Verdict = "conflict"
+	// Unsourced: a URL, mail address or IBAN that nobody wrote, or that adds something to a
+	// URL which a third party wrote.
+	Unsourced Verdict = "unsourced"
+	// Unknown: a question had no answer that can be read.
+	Unknown Verdict = "cannot-tell"
+)
+
+// Verdicts are all of them.
+var Verdicts = []Verdict{Stated, Delegated, NotAsked, Otherwise, OtherSource, Again, Conflict, Unsourced, Unknown}
+
+// A Response says what is done with a call.
+type Response string
+
+// The responses, mildest first.
+const (
+	Pass   Response = "pass"
+	Mark   Response = "mark"   // passes, and the answer says where its values come from
+	Ask    Response = "ask"    // waits for a person, who is shown what was found out
+	Hold   Response = "hold"   // does not pass; a person can release it
+	Repair Response = "repair" // as Hold, but the model answers again without the text that caused it
+)
+
+// Responses are all of them, mildest first.
+var Responses = []Response{Pass, Mark, Ask, Hold, Repair}
+
+// Passes reports whether the call is delivered.
+func (r Response) Passes() bool { return r == Pass || r == Mark }
+
+// A Policy says what each verdict does. What it does not name does what Default says.
+type Policy map[Verdict]Response
+
+// Default is what a verdict does where a Policy does not say.
+func Default(v Verdict) Response {
+	switch v {
+	case Stated:
+		return Pass
+	case Delegated:
+		return Mark
+	case NotAsked, Otherwise:
+		return Repair
+	case OtherSource, Again, Conflict, Unsourced:
+		return Ask
+	}
+	return Hold
+}
+
+// Of is what a verdict does.
+func (p Policy) Of(v Verdict) Response {
+	if r, ok := p[v]; ok {
+		return r
+	}
+	return Default(v)
+}
+
+// Worse is the sterner one of two responses.
+func Worse(a, b Response) Response {
+	if slices.Index(Responses, a) < slices.Index(Responses, b) {
+		return b
+	}
+	return a
+}
+
+// Facts are what was found out about one call.
+type Facts struct {
+	Tool   string `json:"tool"`   // label
+	Digest string `json:"digest"` // of the canonical call
+	// Reader: the call is not privileged. It is looked at because it reaches an address that
+	// is not the user's.
+	Reader bool `json:"reader,omitempty"`
+	// Unread: the arguments cannot be read, or are too many.
+	Unread    bool       `json:"unread,omitempty"`
+	Arguments []Argument `json:"arguments,omitempty"`
+
+	Plan   *PlanFacts `json:"plan,omitempty"`   // nil: it was not asked for
+	Need   *Needed    `json:"need,omitempty"`   // the same
+	Rivals []Rival    `json:"rivals,omitempty"` // in the order of asking
+
+	// Rule names the operator's rule about values that decided, and Says what it says.
+	Rule string   `json:"rule,omitempty"`
+	Says Response `json:"says,omitempty"`
+}
+
+// An Argument is one value of a call, and where it comes from.
+type Argument struct {
+	Label    string              `json:"label"`
+	Form     counterfactual.Form `json:"form"`
+	Inside   bool                `json:"inside,omitempty"`   // an atom of a longer text
+	Trusted  bool                `json:"trusted,omitempty"`  // the user's or the operator's words hold it
+	Segments counterfactual.Set  `json:"segments,omitempty"` // of those that hold it, if it is not trusted
+	Composed bool                `json:"composed,omitempty"` // they hold only the host of this URL
+	// Named are the segments of the source that the plan names for it.
+	Named counterfactual.Set `json:"named,omitempty"`
+}
+
+// data reports whether the value is not the user's, and a third party wrote it.
+func (a *Argument) data() bool { return !a.Trusted && a.Segments != "" }
+
+// PlanFacts are what the plan says of one call.
+type PlanFacts struct {
+	Exchange
+	Unreadable bool `json:"unreadable,omitempty"`
+	Listed     bool `json:"listed,omitempty"` // it has a call of this tool
+	Count      int  `json:"count,omitempty"`  // so many
+	Each       bool `json:"each,omitempty"`   // and one for each item of a list
+	Done       int  `json:"done,omitempty"`   // calls of the tool before this one
+	// Otherwise: the plan has every value of a call of this tool from the request, none of
+	// its calls is this one, and a critical value differs.
+	Otherwise bool `json:"otherwise,omitempty"`
+}
+
+// Needed is the answer to the second question of a planner, whether the request asks for
+// what the tool does.
+type Needed struct {
+	Exchange
+	Unreadable bool `json:"unreadable,omitempty"`
+	Yes        bool `json:"yes,omitempty"`
+}
+
+// A Rival is the answer to a question without some of the values.
+type Rival struct {
+	Exchange
+	Arguments []int `json:"arguments"` // places in Facts.Arguments of the values withheld
+	counterfactual.Rival
+}
+
+// An Exchange is one question and what came back.
+type Exchange struct {
+	Request  string                 `json:"request,omitempty"`  // digest of its bytes
+	Response string                 `json:"response,omitempty"` // the same of the answer
+	Failure  counterfactual.Failure `json:"failure,omitempty"`
+	Cached   bool                   `json:"cached,omitempty"` // asked for an earlier call
+}
+
+// Verdict is what follows from the facts.
+func (f *Facts) Verdict() Verdict {
+	if f.Unread {
+		return Unknown
+	}
+	p := f.Plan
+	if !f.asks() {
+		if p != nil && p.Failure == "" && !p.Unreadable && !p.Listed {
+			return NotAsked // the plan was asked for all the same: see Problem.Always
+		}
+		return Stated
+	}
+	switch {
+	case p == nil || p.Failure != "" || p.Unreadable:
+		return Unknown
+	case !p.Listed, f.Need != nil && f.Need.Failure == "" && !f.Need.Unreadable && !f.Need.Yes:
+		return NotAsked
+	case f.Need != nil && !f.Need.Yes:
+		return Unknown
+	case p.Otherwise && !f.Reader:
+		return Otherwise
+	case f.any((*Argument).unsourced):
+		return Unsourced
+	case f.Reader:
+		return Delegated
+	case f.any((*Argument).elsewhere):
+		return OtherSource
+	case !p.Each && p.Done >= p.Count:
+		return Again
+	}
+	for _, r := range f.Rivals {
+		if r.Failure == "" && r.Other && r.Sourced && !r.Known {
+			return Conflict
+		}
+	}
+	if slices.ContainsFunc(f.Rivals, func(r Rival) bool { return r.Failure != "" }) || len(f.Rivals) < len(f.groups()) {
+		return Unknown
+	}
+	return Delegated
+}
+
+// asks reports whether the plan is needed: some value is not the user's, or there is none at all.
+func (f *Facts) asks() bool {
+	return len(f.Arguments) == 0 && !f.Reader || f.any(func(a *Argument) bool { return !a.Trusted })
+}
+
+func (f *Facts) any(is func(*Argument) bool) bool {
+	for i := range f.Arguments {
+		if is(&f.Arguments[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// unsourced: nobody wrote this address, or a third party wrote only the host of it.
+func (a *Argument) unsourced() bool {
+	return !a.Trusted && a.Form.Names() && (a.Segments == "" || a.Composed)
+}
+
+// elsewhere: the value stands only in segments of another source than the plan names.
+func (a *Argument) elsewhere() bool {
+	return a.data() && a.Named != "" && !a.Segments.Meets(a.Named)
+}
+
+// maxRivals bounds the questions about rivals of one call.
+const maxRivals = 3
+
+// groups are the values that are withheld together, one question each: those that name a
+// party first, and with the last question all that are left.
+func (f *Facts) groups() [][]int {
+	if f.Reader {
+		return nil
+	}
+	var order []int
+	for _, names := range []bool{true, false} {
+		for i := range f.Arguments {
+			if a := &f.Arguments[i]; a.data() && a.Form.Names() == names {
+				order = append(order, i)
+			}
+		}
+	}
+	var out [][]int
+	for k, i := range order {
+		if k < maxRivals {
+			out = append(out, []int{i})
+		} else {
+			out[maxRivals-1] = append(out[maxRivals-1], i)
+		}
+	}
+	return out
+}
