@@ -134,6 +134,21 @@ type slot struct {
 
 	carried []leaf           // of slotCall: what v holds of segments
 	inner   strictjson.Value // of slotCall: the document in v, if there is one
+
+	// whole, unless it is zero, writes the text of a v that is no string and reads as the
+	// JSON that it is.
+	whole format.Instead
+}
+
+// isText reports whether the slot has a text that pieces divide.
+func (s *slot) isText() bool { return s.v.Kind() == '"' || s.whole != (format.Instead{}) }
+
+// reads is the text of a slot that has one.
+func (s *slot) reads() string {
+	if s.v.Kind() == '"' {
+		return s.v.Text()
+	}
+	return string(s.v.Raw())
 }
 
 type slotRole uint8
@@ -173,7 +188,7 @@ func (a *Assembly) seal() error {
 	a.places = make([]int, len(a.Segments))
 	for i := range a.slots {
 		for _, p := range a.slots[i].pieces {
-			if p.segment >= 0 && a.slots[i].v.Kind() == '"' {
+			if p.segment >= 0 && a.slots[i].isText() {
 				a.places[p.segment]++
 			}
 		}

@@ -103,7 +103,11 @@ func (r *reader) place(p format.Place) {
 		r.call(p)
 		r.resultOf(p)
 	case format.PlaceOutput:
-		r.untrusted(r.source, p.Value, r.asked, p.Instead)
+		if p.Whole {
+			r.whole(p)
+		} else {
+			r.untrusted(r.source, p.Value, r.asked, p.Instead)
+		}
 	case format.PlaceRetrieved:
 		r.untrusted(Source{Class: ClassRetrieved}, p.Value, "", p.Instead)
 	case format.PlaceUnknown:
@@ -158,8 +162,12 @@ func (r *reader) user(v strictjson.Value, instead format.Instead) {
 // agent takes the agent's own text. Where untrusted text stands before it, it may
 // repeat that, and no variant shows it.
 func (r *reader) agent(v strictjson.Value, instead format.Instead) {
-	if v.Kind() == '[' { // nothing but reasoning
-		r.a.slots = append(r.a.slots, slot{v: v, role: slotAgent, block: instead.JSON(agentPlaceholder)})
+	switch block := instead.JSON(agentPlaceholder); {
+	case block == "":
+	case v.Kind() == '[' || v.Kind() == '"' && len(r.a.Segments) > 0: // reasoning that is signed
+		r.a.slots = append(r.a.slots, slot{v: v, role: slotAgent, block: block})
+		return
+	default:
 		return
 	}
 	if v.Text() == "" {
@@ -183,6 +191,16 @@ func (r *reader) untrusted(src Source, v strictjson.Value, call string, instead 
 	r.odd(OddNoText, v)
 	i := r.segment(Segment{Source: src, Digest: sha256.Sum256(v.Raw()), Call: call})
 	r.a.slots = append(r.a.slots, slot{v: v, block: instead.JSON(Placeholder), pieces: []piece{{segment: i}}})
+}
+
+// whole takes a value that is no string as the text that its JSON is.
+func (r *reader) whole(p format.Place) {
+	text := string(p.Value.Raw())
+	if !p.Value.Exists() || p.Value.Kind() == 'n' {
+		return
+	}
+	i := r.segment(Segment{Source: r.source, Text: text, Digest: sha256.Sum256([]byte(text)), Call: r.asked})
+	r.a.slots = append(r.a.slots, slot{v: p.Value, whole: p.Instead, pieces: []piece{{0, len(text), i}}})
 }
 
 // pieces cuts a text at the frames in it, adds a slot for it, and returns what is

@@ -31,7 +31,7 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 			withoutCarried(&e, s, plain)
 			continue
 		}
-		if s.v.Kind() != '"' || s.block != "" && s.role == slotAgent {
+		if !s.isText() || s.block != "" && s.role == slotAgent {
 			switch {
 			case !s.withheld(kept, v.MaskUser):
 			case s.block == "":
@@ -41,8 +41,12 @@ func (a *Assembly) Render(v Variant) ([]byte, error) {
 			}
 			continue
 		}
-		if was, text := s.v.Text(), a.text(s, kept, without, v); text != was {
-			e.ReplaceText(s.v, text)
+		if was, text := s.reads(), a.text(s, kept, without, v); text != was {
+			if s.v.Kind() == '"' {
+				e.ReplaceText(s.v, text)
+			} else {
+				e.Replace(s.v, []byte(s.whole.JSON(text)))
+			}
 			size += len(text) - len(was)
 		}
 	}
@@ -90,7 +94,7 @@ func (a *Assembly) text(s *slot, kept Set, without map[int][]Span, v Variant) st
 	if s.role == slotAgent {
 		return agentPlaceholder
 	}
-	text := s.v.Text()
+	text := s.reads()
 	if len(s.pieces) == 1 { // as most are: nothing is copied
 		return a.piece(s, s.pieces[0], text, kept, without, v)
 	}

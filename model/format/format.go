@@ -26,6 +26,9 @@ const (
 	Responses Name = "openai-responses"   // POST BASE/responses
 	Messages  Name = "anthropic-messages" // POST BASE/messages
 
+	Gemini      Name = "google-gemini"       // POST BASE/models/ID:generateContent, or :streamGenerateContent?alt=sse
+	GeminiArray Name = "google-gemini-array" // the same, with streams that are one JSON array
+
 	Converse        Name = "bedrock-converse" // POST BASE/model/ID/converse, or converse-stream
 	BedrockMessages Name = "bedrock-messages" // POST BASE/model/ID/invoke, or invoke-with-response-stream
 )
@@ -97,7 +100,7 @@ func Of(n Name) Format {
 }
 
 // All are the formats.
-var All = []Format{chat{}, responses{}, messages{}}
+var All = []Format{chat{}, responses{}, messages{}, gemini{}, geminiArray{}}
 
 // Bedrock are the formats of Amazon Bedrock, of which only answers are read so far.
 var Bedrock = []Answers{converse{}, bedrockMessages{}}
@@ -110,6 +113,9 @@ type Stream interface {
 	// Answer is what was read. Its Odd is what only the end shows: that the answer has none,
 	// or is another one than the events before have said.
 	Answer() *Answer
+	// Whole reports whether the stream may end behind the last event, although no PartEnd has
+	// said so: formats whose streams have no last event say why the answer ended.
+	Whole() bool
 	// Passed says that a client gets the event that was read last.
 	Passed()
 	// AppendTail appends events that end, with a text, the answer of which a client has got

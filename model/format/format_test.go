@@ -21,12 +21,17 @@ var bodies = map[format.Name]string{
 		{"type":"function_call","call_id":"1","name":"pay","arguments":"{\"to\":\"Ann\"}"}]}`,
 	format.Messages: `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"},
 		{"type":"tool_use","id":"1","name":"pay","input":{"to":"Ann"}}],"stop_reason":"tool_use"}`,
+	format.Gemini:      geminiSeed,
+	format.GeminiArray: geminiSeed,
 	format.Converse: `{"output":{"message":{"role":"assistant","content":[{"text":"Hi"},
 		{"toolUse":{"toolUseId":"1","name":"pay","input":{"to":"Ann"}}}]}},"stopReason":"tool_use",
 		"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"metrics":{"latencyMs":4}}`,
 	format.BedrockMessages: `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"},
 		{"type":"tool_use","id":"1","name":"pay","input":{"to":"Ann"}}],"stop_reason":"tool_use"}`,
 }
+
+const geminiSeed = `{"candidates":[{"content":{"parts":[{"text":"Hi"},{"functionCall":{"id":"1","name":"pay","args":{"to":"Ann"}}}],
+	"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"m"}`
 
 var forms = func() (all []format.Answers) {
 	for _, f := range format.All {
@@ -55,6 +60,9 @@ func stream(f format.Answers, src []byte) (a *format.Answer, odd format.Odd, kin
 			kinds = append(kinds, p.Kind)
 		}
 		s.Passed()
+	}
+	if s.Whole() {
+		kinds = append(kinds, format.PartEnd)
 	}
 	return s.Answer(), odd, kinds
 }
@@ -181,7 +189,7 @@ func FuzzStream(f *testing.F) {
 			t.Errorf("%d calls", n)
 		}
 		for _, e := range eventsOf(form, s.AppendTail(nil, "No.")) {
-			if string(e.Data) != "[DONE]" && !format.Parse(e.Data).Exists() {
+			if e.HasData && string(e.Data) != "[DONE]" && !format.Parse(e.Data).Exists() {
 				t.Errorf("the tail holds %q", e.Data)
 			}
 		}

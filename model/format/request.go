@@ -74,6 +74,9 @@ type Place struct {
 	// Instead writes what may stand in the place of a Value that is no string. The zero
 	// Instead: the request has to go without it.
 	Instead Instead
+	// Whole: a Value that is no string is a text all the same, the JSON that it is. Instead
+	// writes it where a part of it is changed.
+	Whole bool
 
 	ID, Name  string
 	Arguments strictjson.Value // a string, or the arguments themselves
@@ -202,6 +205,8 @@ func (p places) beside(k PlaceKind, block strictjson.Value) {
 type Asked struct {
 	Model  string // "" where the request does not name it
 	Stream bool
+	// InPath: the path names the model and asks for a stream, and not the request.
+	InPath bool
 	// Bound is the most tokens that the answer may have; 0: not bounded, -1: there are two
 	// bounds, or one that is no number above 0.
 	Bound int64

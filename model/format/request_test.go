@@ -64,7 +64,7 @@ func TestRequestIsRead(t *testing.T) {
 			}
 		}
 		root := format.Parse(src)
-		if s := format.Sniff(root); s == nil || s.Name() != f.Name() {
+		if s := format.Sniff(root); s == nil || s.Name() != f.Name() && f.Name() != format.GeminiArray { // whose requests are the same
 			t.Errorf("%s looks like %v", f.Name(), s)
 		}
 		if a := f.Asks(root); a.Wrong != "" || a.Bound != 99 || a.Stream {

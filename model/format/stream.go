@@ -108,6 +108,9 @@ func (s *events) keep(text string) bool {
 	return true
 }
 
+// Whole: most formats have an event that ends the stream.
+func (s *events) Whole() bool { return false }
+
 // once keeps the first text that is not empty. Another one later is another answer's.
 func (s *events) once(have *string, got string) {
 	if *have == "" {

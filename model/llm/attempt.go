@@ -4,6 +4,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -76,7 +77,7 @@ func (x *exchange) do(ctx context.Context, key string) (Response, *Error) {
 }
 
 func (x *exchange) exchange(ctx context.Context, cancel context.CancelCauseFunc, key string) (Response, *Error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.e.url, bytes.NewReader(x.body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.e.base+cmp.Or(x.req.Path, x.e.format.Path(x.e.o.Model, x.emit != nil)), bytes.NewReader(x.body))
 	if err != nil {
 		return Response{}, failure(CodeRequest)
 	}
@@ -154,6 +155,8 @@ func (x *exchange) stream(ctx context.Context, in *intake) (Response, *Error) {
 		switch {
 		case bad != nil:
 			return Response{}, failure(CodeMalformed)
+		case err == io.EOF && s.stream.Whole():
+			return read(s.stream.Answer())
 		case err == io.EOF:
 			return Response{}, failure(CodeCut)
 		case err != nil:

@@ -156,7 +156,7 @@ func TestRecordTogether(t *testing.T) {
 	}
 	wg.Wait()
 	tape, err := llm.Play(&file)
-	if err != nil || tape.Left() != 15 {
+	if err != nil || tape.Left() != 5*len(formats) {
 		t.Fatalf("%v, %d left", err, tape.Left())
 	}
 	if _, err := llm.New(llm.Options{Format: format.Chat, BaseURL: "https://a.example", Model: "m", Tape: tape, Recorder: rec}); err == nil {

@@ -126,9 +126,9 @@ func (e *Endpoint) rawBound(r *Request) (bound int64, err error) {
 		return 0, errors.New("the raw body has a wrong bound of the answer, or two")
 	case asked.Bound == 0:
 		return 0, errors.New("the raw body does not bound the answer")
-	case asked.Model == "":
+	case asked.Model == "" && r.Path == "" && !asked.InPath:
 		return 0, errors.New("the raw body names no model")
-	case asked.Stream != (r.Stream != nil):
+	case !asked.InPath && asked.Stream != (r.Stream != nil):
 		return 0, errors.New("the raw body and Stream do not agree on a stream")
 	}
 	return asked.Bound, nil

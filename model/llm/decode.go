@@ -169,13 +169,22 @@ var said = map[string]Code{
 	"overloaded_error":         CodeServer,
 	"api_error":                CodeServer,
 	"server_error":             CodeServer,
+
+	"INVALID_ARGUMENT":   CodeRejected,
+	"NOT_FOUND":          CodeRejected,
+	"UNAUTHENTICATED":    CodeUnauthorized,
+	"PERMISSION_DENIED":  CodeUnauthorized,
+	"RESOURCE_EXHAUSTED": CodeRateLimited,
+	"DEADLINE_EXCEEDED":  CodeTimeout,
+	"UNAVAILABLE":        CodeServer,
+	"INTERNAL":           CodeServer,
 }
 
-// explained is the code of an error object as all three formats have it; "" if it
+// explained is the code of an error object as the formats have it; "" if it
 // says nothing known. The more exact code comes before the type.
 func explained(v strictjson.Value) Code {
 	e := v.Get("error")
-	for _, m := range []strictjson.Value{e.Get("code"), e.Get("type"), v.Get("code")} {
+	for _, m := range []strictjson.Value{e.Get("code"), e.Get("type"), e.Get("status"), v.Get("code")} {
 		if m.Kind() == '"' {
 			if c := said[m.Text()]; c != "" {
 				return c

@@ -63,7 +63,7 @@ type Options struct {
 type Endpoint struct {
 	o       Options
 	format  format.Format
-	url     string
+	base    string // URL, without a slash at its end
 	slots   chan struct{}
 	limiter *rate.Limiter                      // nil = no limit
 	breaker circuitbreaker.CircuitBreaker[any] // nil = none
@@ -91,7 +91,7 @@ func New(o Options) (*Endpoint, error) {
 		return nil, errors.New("llm: a tape beside another way to answer or to record")
 	}
 	o.setDefaults()
-	e := &Endpoint{o: o, format: f, url: base + f.Path(o.Model, false), slots: make(chan struct{}, o.Concurrency)}
+	e := &Endpoint{o: o, format: f, base: base, slots: make(chan struct{}, o.Concurrency)}
 	if o.PerSecond > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(o.PerSecond), 1)
 	}

@@ -55,6 +55,10 @@ type Request struct {
 	// stream if and only if Stream is set. Calls of tools that Tools does not name are
 	// marked as unknown all the same.
 	Raw []byte
+	// Path, if it is not empty, stands behind the base URL in the place of the format's own
+	// path, with its query: a proxy asks where its client has asked. It may name the model
+	// then, in the place of Raw.
+	Path string
 
 	// Header goes out beside the headers of the format, and in the place of those of the
 	// same name, the key's among them: a proxy asks in its client's name. It is kept

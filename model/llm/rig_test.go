@@ -23,7 +23,7 @@ func key() llm.Key {
 	return llm.NewKey("env:MODEL_KEY", func() (string, error) { return secret, nil })
 }
 
-var formats = []format.Name{format.Chat, format.Responses, format.Messages}
+var formats = []format.Name{format.Chat, format.Responses, format.Messages, format.Gemini, format.GeminiArray}
 
 // fake starts a fake and an endpoint that asks it, with fast retries.
 func fake(t testing.TB, f format.Name, m llmtest.Model, change ...func(*llm.Options)) (*llm.Endpoint, *llmtest.Server) {

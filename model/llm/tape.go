@@ -4,6 +4,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -86,9 +87,17 @@ func (rec recorderOver) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // pathOf is the path of the format in that of a URL.
 func pathOf(urlPath string) string {
+	const model = "\x00" // of a format that names it in the path
 	for _, f := range format.All {
-		if path := f.Path("", false); strings.HasSuffix(urlPath, path) {
-			return path
+		for _, stream := range []bool{false, true} {
+			path, _, _ := strings.Cut(f.Path(model, stream), "?")
+			before, behind, named := strings.Cut(path, model)
+			switch at := strings.LastIndex(urlPath, before); {
+			case !named && strings.HasSuffix(urlPath, path):
+				return path
+			case named && at >= 0 && strings.HasSuffix(urlPath[at+len(before):], behind):
+				return urlPath[at:]
+			}
 		}
 	}
 	return urlPath
@@ -97,8 +106,8 @@ func pathOf(urlPath string) string {
 // secretOf is the key that a request is signed with.
 func secretOf(h http.Header) string {
 	secret := strings.TrimPrefix(h.Get("Authorization"), "Bearer ")
-	if secret == "" {
-		secret = h.Get("X-Api-Key")
+	for _, name := range []string{"X-Api-Key", "X-Goog-Api-Key", "Api-Key"} {
+		secret = cmp.Or(secret, h.Get(name))
 	}
 	if len(secret) < 8 {
 		return "" // "x" or "none", for servers that want any: no secret, and in every text

@@ -3,6 +3,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -13,18 +14,20 @@ import (
 )
 
 // understand reads a request, or says in the fake's words what is wrong with it.
-func understand(f format.Name, r *http.Request, raw []byte) (Ask, error) {
-	a := Ask{format: f, Header: r.Header.Clone(), Raw: raw, Temperature: -1}
+func understand(a Ask, r *http.Request, raw []byte) (Ask, error) {
+	a.Path, a.Header, a.Raw, a.Temperature = r.URL.RequestURI(), r.Header.Clone(), raw, -1
 	var d strictjson.Doc
 	if err := d.Reset(raw, strictjson.Limits{}); err != nil || d.Root().Kind() != '{' {
 		return a, errors.New("the body is no strict JSON object")
 	}
 	v := d.Root()
-	a.model = text(v.Get("model"))
+	if !isGemini(a.format) {
+		a.model = cmp.Or(a.model, text(v.Get("model"))) // that of a deployment goes first
+		a.Stream, _ = v.Get("stream").Bool()
+	}
 	if a.model == "" {
 		return a, errors.New("model is required")
 	}
-	a.Stream, _ = v.Get("stream").Bool()
 	if t := v.Get("temperature"); t.Kind() == '0' {
 		a.Temperature = float(t)
 	}
@@ -33,7 +36,8 @@ func understand(f format.Name, r *http.Request, raw []byte) (Ask, error) {
 	}
 	read := map[format.Name]func(*Ask, strictjson.Value) error{
 		format.Chat: (*Ask).chat, format.Responses: (*Ask).responses, format.Messages: (*Ask).messages,
-	}[f]
+		format.Gemini: (*Ask).gemini, format.GeminiArray: (*Ask).gemini,
+	}[a.format]
 	if err := read(&a, v); err != nil {
 		return a, err
 	}

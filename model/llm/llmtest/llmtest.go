@@ -2,8 +2,8 @@
 
 // Package llmtest is a fake of paid language model services on a loopback address, driven by a script.
 //
-// It speaks the documented wire formats of OpenAI's chat completions and responses
-// and of Anthropic's messages, with streams, tool calls, usage and errors, and it
+// It speaks the documented wire formats of OpenAI's chat completions and responses,
+// of Anthropic's messages and of Google's generateContent, with streams, tool calls, usage and errors, and it
 // breaks them on demand. It refuses what those services refuse: a missing key, an
 // orphaned tool result, a request without a bound where one is required. There is
 // no model behind it, and nothing that it answers says anything about one.
@@ -24,6 +24,7 @@ import (
 type Ask struct {
 	Number int // of all requests, from 1
 	format format.Name
+	Path   string // with its query
 	Header http.Header
 	Raw    []byte
 

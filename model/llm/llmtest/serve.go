@@ -41,20 +41,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.requests++
 	n := h.requests
 	h.mu.Unlock()
-	f := paths[strings.TrimPrefix(r.URL.Path, "/v1")]
+	f, model, stream := endpoint(r)
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	switch {
 	case f == "" || r.Method != http.MethodPost:
 		refuse(w, format.Chat, http.StatusNotFound, "not_found_error", "no such endpoint")
 		return
-	case !h.signed(f, r.Header):
-		refuse(w, f, http.StatusUnauthorized, "authentication_error", "invalid key: "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"))
+	case !h.signed(f, r):
+		refuse(w, f, http.StatusUnauthorized, "authentication_error", "invalid key: "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+r.Header.Get("X-Goog-Api-Key"))
 		return
 	case err != nil:
 		refuse(w, f, http.StatusRequestEntityTooLarge, "request_too_large", "too large")
 		return
 	}
-	ask, err := understand(f, r, raw)
+	ask, err := understand(Ask{format: f, model: model, Stream: stream}, r, raw)
 	if err != nil {
 		refuse(w, f, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -66,9 +66,39 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(&service{h: h, w: w, r: r, ask: &ask, reply: h.model(ask)}).answer()
 }
 
-func (h *handler) signed(f format.Name, header http.Header) bool {
+// endpoint is what a request asks, in which format. model and stream: as far as the path
+// says.
+func endpoint(r *http.Request) (f format.Name, model string, stream bool) {
+	path := r.URL.Path
+	for _, root := range []string{"/openai/v1", "/v1beta", "/v1"} {
+		if rest, ok := strings.CutPrefix(path, root); ok {
+			path = rest
+			break
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, "/openai/deployments/"); ok { // Azure
+		if r.URL.Query().Get("api-version") == "" {
+			return "", "", false
+		}
+		model, path, _ = strings.Cut(rest, "/")
+		return paths["/"+path], model, false
+	}
+	if f := paths[path]; f != "" {
+		return f, "", false
+	}
+	return geminiCall(path, r.URL.RawQuery)
+}
+
+func isGemini(f format.Name) bool { return f == format.Gemini || f == format.GeminiArray }
+
+func (h *handler) signed(f format.Name, r *http.Request) bool {
+	header := r.Header
 	switch {
 	case h.key == "":
+		return true
+	case isGemini(f):
+		return header.Get("X-Goog-Api-Key") == h.key || r.URL.Query().Get("key") == h.key || header.Get("Authorization") == "Bearer "+h.key
+	case strings.HasPrefix(r.URL.Path, "/openai/") && header.Get("Api-Key") == h.key:
 		return true
 	case f == format.Messages:
 		// The older way, and that of the official SDK from 1.0 on.
@@ -87,6 +117,9 @@ func refuse(w http.ResponseWriter, f format.Name, status int, code, why string) 
 func errorBody(f format.Name, code, why string) string {
 	if f == format.Messages {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%s,"message":%s}}`, quote(code), quote(why))
+	}
+	if isGemini(f) {
+		return string(format.Of(f).AppendError(nil, code, why))
 	}
 	return fmt.Sprintf(`{"error":{"message":%s,"type":%s,"param":null,"code":%[2]s}}`, quote(why), quote(code))
 }
@@ -109,7 +142,7 @@ func (s *service) answer() {
 	}
 	s.sleep(rp.Delay)
 	kind := "application/json"
-	if s.ask.Stream {
+	if s.ask.Stream && s.ask.format != format.GeminiArray {
 		kind = "text/event-stream"
 	}
 	if rp.ContentType != "" {
@@ -167,9 +200,9 @@ func (s *service) faulty() bool {
 // endless sends an answer that goes on and on.
 func (s *service) endless() {
 	piece := []byte(" ")
-	if s.ask.Stream {
+	if s.ask.Stream && s.ask.format != format.GeminiArray {
 		piece = []byte(": still here\n\n" + "data: " + first(s.events()) + "\n\n")
-		if s.ask.format != format.Chat {
+		if s.ask.format != format.Chat && !isGemini(s.ask.format) {
 			piece = []byte("data: {\"type\":\"ping\"}\n\n")
 		}
 	}
@@ -204,10 +237,15 @@ func (s *service) sleep(d time.Duration) {
 func (s *service) body() []byte {
 	b := []byte(map[format.Name]func() string{
 		format.Chat: s.chatBody, format.Responses: s.responsesBody, format.Messages: s.messagesBody,
+		format.Gemini: s.geminiBody, format.GeminiArray: s.geminiBody,
 	}[s.ask.format]())
 	switch s.reply.Fault {
 	case Duplicate:
-		return append(append(b[:len(b)-1:len(b)-1], `,"model":"another"`...), '}')
+		twice := `,"model":"another"`
+		if isGemini(s.ask.format) {
+			twice = `,"modelVersion":"another"`
+		}
+		return append(append(b[:len(b)-1:len(b)-1], twice...), '}')
 	case Cut, HangMidway, ErrorMidway:
 		half := b[:len(b)/2]
 		if s.reply.Fault == HangMidway {
@@ -229,6 +267,7 @@ type piece struct{ name, data string }
 func (s *service) events() []piece {
 	return map[format.Name]func() []piece{
 		format.Chat: s.chatEvents, format.Responses: s.responsesEvents, format.Messages: s.messagesEvents,
+		format.Gemini: s.geminiEvents, format.GeminiArray: s.geminiEvents,
 	}[s.ask.format]()
 }
 
@@ -244,21 +283,40 @@ func (s *service) stream() {
 			case Cut:
 				return
 			case ErrorMidway:
-				fmt.Fprintf(s.w, "event: error\ndata: %s\n\n", s.errorEvent())
+				s.write(piece{"error", s.errorEvent()}, i)
 				return
 			}
 		}
 		if i > 0 {
 			s.sleep(s.reply.Pause)
 		}
-		if e.name != "" {
-			fmt.Fprintf(s.w, "event: %s\n", e.name)
-		}
-		if _, err := fmt.Fprintf(s.w, "data: %s\n\n", e.data); err != nil {
+		if !s.write(e, i) {
 			return
 		}
-		s.w.(http.Flusher).Flush()
 	}
+	if s.ask.format == format.GeminiArray {
+		fmt.Fprint(s.w, "\n]\n")
+	}
+}
+
+// write sends event i of a stream.
+func (s *service) write(e piece, i int) bool {
+	text := "data: " + e.data + "\n\n"
+	switch {
+	case s.ask.format == format.GeminiArray && i == 0:
+		text = "[" + e.data
+	case s.ask.format == format.GeminiArray:
+		text = "\n,\r\n" + e.data
+	case isGemini(s.ask.format):
+		text = "data: " + e.data + "\r\n\r\n"
+	case e.name != "":
+		text = "event: " + e.name + "\n" + text
+	}
+	if _, err := fmt.Fprint(s.w, text); err != nil {
+		return false
+	}
+	s.w.(http.Flusher).Flush()
+	return true
 }
 
 func (s *service) errorEvent() string {
