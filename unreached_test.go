@@ -26,17 +26,9 @@ text/scrub.escape1:                part of EncodedTokens
 text/scrub.Replay:                 checks a list of events against input and output
 text/scrub.Steps:                  the steps of a profile in order, which the specification is held to
 
-# Reassembly of a context from capsules, and the weights of a decision: the model guard does
-# not call these yet.
-model/counterfactual.Assemble:            builds a context from capsules
-model/counterfactual.Draft.build:         part of Assemble
-model/counterfactual.Draft.capsule:       part of Assemble
-model/counterfactual.Draft.limit:         part of Assemble
-model/counterfactual.Draft.refuse:        part of Assemble
-model/counterfactual.Draft.wholeCapsules: part of Assemble
-model/counterfactual.ParseManifest:       reads the manifest of an assembled context
+# Statistics and evidence that a reader of records can use.
+model/counterfactual.ParseManifest:       reads the description of a variant
 model/counterfactual.Conformal:           the p-value of a distance among those of honest runs
-model/counterfactual.LevelFor:            the level of removal for a weight
 
 # Names for messages of tests.
 text/ucd.Script.String: the names are generated with the tables

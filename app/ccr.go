@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // An AskedModel is the model that ccr asks: an endpoint, or a file that answers for one.
@@ -89,6 +91,13 @@ func (m *AskedModel) offline(o *llm.Options) error {
 		return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
 	}
 	return nil
+}
+
+// MatchesSchema reports whether a text is JSON that a schema describes. What cannot be told does
+// not match.
+func MatchesSchema(schema []byte, text string) bool {
+	var doc strictjson.Doc
+	return doc.Reset([]byte(text), strictjson.Limits{}) == nil && validate.Compile(schema).Check(doc.Root()).Conformity == validate.Valid
 }
 
 // ReadCalibration reads the file that ccr calibrate has written.

@@ -31,6 +31,7 @@ type ccrContext struct {
 	Answer     string   `completion:"files" placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
 	Tools      string   `completion:"files" placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
 	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation (default: every tool whose name does not begin with get, list, read, search or the like)."`
+	Manifest   string   `completion:"files" placeholder:"FILE" help:"What is known of CONTEXT beside its bytes: trust of sources, provenance of segments, capsules (docs/spec/counterfactual.md, Manifests)."`
 }
 
 // ccrModel says who answers.
@@ -73,7 +74,11 @@ func (m ccrModel) dial(e *env, f format.Name) (client *llm.Endpoint, done func()
 // read takes the context of that name apart.
 func (c ccrContext) read(e *env, name, model string) (*analysis.Question, error) {
 	of := analysis.Context(c)
-	return of.Read(e.Stdin, name, model)
+	q, err := of.Read(e.Stdin, name, model)
+	if errors.Is(err, analysis.ErrManifest) {
+		return nil, exit.With(exit.Config, err)
+	}
+	return q, err
 }
 
 // coded gives the error of a model that does not answer its exit code.

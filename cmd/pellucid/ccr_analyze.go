@@ -43,7 +43,7 @@ func (ccrAnalyzeCmd) Help() string {
 with pieces of the context withheld. The question is whether the model still proposes the same
 action. No action is carried out: the proposed calls are compared and dropped. The digest of the
 evidence goes into the ledger of --db, if that ledger exists. Exit codes: 0 every action may be
-carried out, 1 one must not, or the runs could not decide.`
+carried out, 1 one must not, a capsule of the manifest is broken, or the runs could not decide.`
 }
 
 func (c *ccrAnalyzeCmd) Run(e *env) error {
@@ -70,7 +70,7 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 	if err := c.write(e, r); err != nil {
 		return err
 	}
-	if r.Response != counterfactual.Allow {
+	if !r.Allows() {
 		return exit.With(exit.Failed, nil)
 	}
 	return nil
@@ -119,7 +119,11 @@ func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Questio
 	if err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)
 	}
-	return analysis.NewReport(q, judge, out.Result)
+	r, err := analysis.NewReport(q, judge, out.Result)
+	if err == nil {
+		r.Breaches = q.Breaches(time.Now(), app.MatchesSchema)
+	}
+	return r, err
 }
 
 func (c *ccrAnalyzeCmd) write(e *env, r *analysis.Report) error {

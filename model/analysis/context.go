@@ -20,6 +20,7 @@ type Context struct {
 	Answer     string   // file of the answer; "": what the run says, or what the model is asked for first
 	Tools      string   // file of the tools, for a context that was saved without
 	Privileged []string // tools whose calls need an explanation; none: by their names
+	Manifest   string   // file of what is known of the context beside its bytes; "": nothing is
 }
 
 // policy says which calls are privileged.
@@ -40,6 +41,8 @@ type Question struct {
 	Assembly *counterfactual.Assembly
 	answer   *counterfactual.Answer // nil: to be asked for
 	policy   *counterfactual.Privileges
+
+	clearance int // of the reader, by the manifest
 }
 
 // Read takes the context of that name apart; "-" and "" are stdin. model replaces the one
@@ -65,8 +68,8 @@ func (c *Context) Read(stdin io.Reader, name, model string) (*Question, error) {
 	if b, err = c.complete(b, f, model); err != nil {
 		return nil, err
 	}
-	if q.Assembly, err = counterfactual.Parse(f, b, counterfactual.ParseOptions{}); err != nil {
-		return nil, fmt.Errorf("ccr: %w", err)
+	if err := c.assemble(q, f, b); err != nil {
+		return nil, err
 	}
 	if c.Answer != "" {
 		body, err := terminal.ReadInput(c.Answer, nil)
@@ -78,6 +81,29 @@ func (c *Context) Read(stdin io.Reader, name, model string) (*Question, error) {
 		}
 	}
 	return q, nil
+}
+
+// assemble takes the request apart, with what the manifest says of it.
+func (c *Context) assemble(q *Question, f format.Name, b []byte) error {
+	m := &Manifest{}
+	if c.Manifest != "" {
+		text, err := terminal.ReadInput(c.Manifest, nil)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrManifest, err)
+		}
+		if m, err = ParseManifest(text); err != nil {
+			return fmt.Errorf("%w: %w", ErrManifest, err)
+		}
+	}
+	a, err := counterfactual.Parse(f, b, counterfactual.ParseOptions{Trust: m.trust})
+	if err != nil {
+		return fmt.Errorf("ccr: %w", err)
+	}
+	if q.Assembly, err = m.apply(a); err != nil {
+		return fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	q.clearance = m.Clearance
+	return nil
 }
 
 // looksRecorded: a run's calls are {id, function, args}, or it names its pipeline.

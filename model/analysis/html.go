@@ -62,6 +62,9 @@ func (r *Report) HTML(w io.Writer) error {
 	for i := range r.Attributions {
 		p.action(&r.Attributions[i])
 	}
+	for _, b := range r.Breaches {
+		p.put("<p><b class=\"quarantine\">breach</b> %v</p>\n", b.words())
+	}
 	p.influence(r)
 	if r.full {
 		p.divergence(r.divergenceRows(r.foremost()))

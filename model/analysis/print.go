@@ -68,6 +68,9 @@ func (r *Report) Print(out io.Writer, p terminal.Palette) error {
 	for i := range r.Attributions {
 		r.Attributions[i].print(w, p)
 	}
+	for _, b := range r.Breaches {
+		fmt.Fprintf(w, "%s  %s\n", p.Bold(p.Red("breach")), b.words())
+	}
 	shown := r.foremost()
 	r.printSegments(w, p, shown)
 	r.printMetrics(w, shown)
@@ -122,6 +125,15 @@ func (a *Attribution) print(w io.Writer, p terminal.Palette) {
 	if len(a.NotTested) > 0 {
 		fmt.Fprintf(w, "  not tested: %s\n", strings.Join(a.NotTested, ", "))
 	}
+}
+
+// words say which invariant of which capsule does not hold.
+func (b *Breach) words() string {
+	where := ""
+	if b.Segment != "" {
+		where = " in " + b.Segment
+	}
+	return fmt.Sprintf("capsule %s: %s%s", b.Capsule, b.Kind, where)
 }
 
 // printSegments draws the influence of the segments that are shown.

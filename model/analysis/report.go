@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
@@ -30,7 +31,8 @@ type Report struct {
 	Rule         counterfactual.Rule       `json:"rule"`
 	Repair       *counterfactual.Repair    `json:"repair,omitempty"`
 	Metrics      divergences               `json:"metrics,omitempty"` // of the whole context
-	Record       string                    `json:"record"`            // digest of the evidence
+	Breaches     []Breach                  `json:"breaches,omitempty"`
+	Record       string                    `json:"record"` // digest of the evidence
 
 	record []byte
 	full   bool // every metric was asked for
@@ -71,6 +73,9 @@ type Cause struct {
 type Segment struct {
 	ID        string                   `json:"id"`
 	Source    string                   `json:"source"`
+	Trust     int                      `json:"trust"` // thousandths
+	Capsule   string                   `json:"capsule,omitempty"`
+	From      []string                 `json:"from,omitempty"` // segments that it came of
 	Bytes     int                      `json:"bytes"`
 	Digest    string                   `json:"digest"`
 	Cause     bool                     `json:"cause"`
@@ -88,6 +93,9 @@ func odds(logE int) float64 {
 	const most = 1e6
 	return min(most, math.Round(10*math.Exp(float64(logE)/1000))/10)
 }
+
+// Allows reports whether the answer may be carried out: every proposal, and no capsule is broken.
+func (r *Report) Allows() bool { return r.Response == counterfactual.Allow && len(r.Breaches) == 0 }
 
 // NewReport makes it of the outcome of a run.
 func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Result) (*Report, error) {
@@ -118,10 +126,16 @@ func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Resul
 		}
 		out.Attributions = append(out.Attributions, act)
 	}
+	from := make([][]string, len(a.Segments))
+	for _, e := range a.Edges {
+		if id := a.Segments[e.From].ID; !slices.Contains(from[e.To], id) {
+			from[e.To] = append(from[e.To], id)
+		}
+	}
 	for i := range a.Segments {
 		s := &a.Segments[i]
 		out.Segments = append(out.Segments, Segment{
-			ID: s.ID, Source: s.Source.Label(), Bytes: len(s.Text), Digest: s.Digest.String(),
+			ID: s.ID, Source: s.Source.Label(), Trust: s.Trust, Capsule: s.Capsule, From: from[i], Bytes: len(s.Text), Digest: s.Digest.String(),
 			Cause: causes.Has(i), Withheld: r.Withheld.Has(i), Influence: r.Influence[i],
 		})
 	}

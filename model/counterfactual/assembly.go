@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/model/format"
@@ -241,26 +239,4 @@ func (a *Assembly) seal() error {
 	}
 	a.id = "sha256:" + hex.EncodeToString(h.Sum(nil))
 	return nil
-}
-
-// With is the assembly with more edges and capsules; members says by place which
-// segment is of which capsule.
-func (a *Assembly) With(edges []Edge, members map[int]string, capsules []Capsule) (*Assembly, error) {
-	b := *a
-	b.Segments = slices.Clone(a.Segments)
-	b.Edges = slices.Concat(a.Edges, edges)
-	b.Capsules = slices.Concat(a.Capsules, capsules)
-	for i, id := range members {
-		if i < 0 || i >= len(b.Segments) {
-			return nil, errors.New("counterfactual: link assembly: no such segment")
-		}
-		if !slices.ContainsFunc(b.Capsules, func(c Capsule) bool { return c.ID == id }) {
-			return nil, errors.New("counterfactual: link assembly: no such capsule")
-		}
-		b.Segments[i].Capsule = id
-	}
-	if err := b.seal(); err != nil {
-		return nil, err
-	}
-	return &b, nil
 }

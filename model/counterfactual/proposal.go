@@ -57,7 +57,7 @@ func (p *Privileges) rule(tool string) ToolRule {
 		return ToolRule{Privilege: 1000}
 	}
 	for _, r := range p.Rules {
-		if glob(r.Tool, tool) {
+		if Glob(r.Tool, tool) {
 			return r
 		}
 	}
@@ -70,8 +70,9 @@ func (p *Privileges) rule(tool string) ToolRule {
 // Privilege is that of a tool, in thousandths.
 func (p *Privileges) Privilege(tool string) int { return min(max(p.rule(tool).Privilege, 0), 1000) }
 
-// glob matches s against a pattern with *, in time linear in s for each star.
-func glob(pattern, s string) bool {
+// Glob matches s against a pattern, in which * stands for any run of characters, in time
+// linear in s for each star.
+func Glob(pattern, s string) bool {
 	head, rest, star := strings.Cut(pattern, "*")
 	s, ok := strings.CutPrefix(s, head)
 	if !ok || !star {

@@ -33,22 +33,6 @@ const (
 	LevelWithheld              // not shown
 )
 
-// LevelFor is the rung for a trust of w thousandths: full trust is shown plainly,
-// and each quarter below costs a rung.
-func LevelFor(w int) Level {
-	switch {
-	case w >= 1000:
-		return LevelPlain
-	case w >= 750:
-		return LevelFramed
-	case w >= 500:
-		return LevelQuoted
-	case w >= 250:
-		return LevelMasked
-	}
-	return LevelWithheld
-}
-
 // A Span is a piece of a segment's text, in bytes. The zero Span means no piece.
 type Span struct {
 	Segment int `json:"segment"`
