@@ -93,7 +93,7 @@ model/llm/llmtest:        text/strictjson model/format model/llm
 model/counterfactual/run: text/strictjson model/format model/counterfactual model/llm
 model/delegation:         text/frame text/strictjson model/counterfactual
 model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/format model/counterfactual model/counterfactual/run model/delegation model/llm github.com/prometheus/client_golang
-model/analysis:           text/finding text/strictjson platform/terminal model/format model/counterfactual model/counterfactual/run model/delegation model/guard model/llm
+model/analysis:           text/finding text/frame text/rfc3339 text/strictjson platform/terminal model/format model/counterfactual model/counterfactual/run model/delegation model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
 # boundary: decides which servers may be used and what passes of each message; it reads the configuration, shows what waits for a reviewer, and rewrites clients' configurations so that their servers run behind Pellucid

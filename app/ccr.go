@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
@@ -91,6 +92,24 @@ func (m *AskedModel) offline(o *llm.Options) error {
 		return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
 	}
 	return nil
+}
+
+// OpenEmbedder opens an endpoint for embeddings, for so many texts. The caller closes it.
+func OpenEmbedder(url, model, key string, texts int, secret func(ref string) (string, error)) (*llm.Embedder, error) {
+	o := llm.Options{BaseURL: url, Model: model, Timeout: 10 * time.Second, Retries: 1,
+		Budgets: []*llm.Budget{llm.NewBudget(llm.Limits{Calls: 2 * int64(texts), Tokens: llm.Unlimited, Cost: llm.Unlimited})}}
+	if key != "" {
+		secret, err := secret(key)
+		if err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("--embed-key: %w", err))
+		}
+		o.Key = llm.NewKey(key, func() (string, error) { return secret, nil })
+	}
+	m, err := llm.NewEmbedder(o)
+	if err != nil {
+		return nil, exit.With(exit.Config, fmt.Errorf("ccr: --embed-url: %w", err))
+	}
+	return m, nil
 }
 
 // MatchesSchema reports whether a text is JSON that a schema describes. What cannot be told does

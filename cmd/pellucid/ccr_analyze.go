@@ -5,12 +5,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
@@ -35,7 +37,32 @@ type ccrAnalyzeCmd struct {
 
 	ledgerDB
 
-	rates *counterfactual.Rates // of Calibration
+	ccrEmbed
+
+	// Of Calibration.
+	rates *counterfactual.Rates
+	null  map[string][]int
+}
+
+func (c *ccrAnalyzeCmd) validate() error { return cmp.Or(c.ccrModel.validate(), c.ccrEmbed.validate()) }
+
+// ccrEmbed says who compares the meanings of answers.
+type ccrEmbed struct {
+	EmbedURL   string `name:"embed-url" placeholder:"URL" help:"Base URL of an endpoint for embeddings (OpenAI's interface), for the metric that compares meanings (default: a comparison of words that is built in)."`
+	EmbedModel string `placeholder:"NAME" help:"Model of --embed-url."`
+	EmbedKey   string `placeholder:"REF" help:"Reference to the key of --embed-url: env:NAME or file:PATH."`
+}
+
+func (m *ccrEmbed) validate() error {
+	switch {
+	case m.EmbedURL != "" && !rules.IsHTTP(m.EmbedURL):
+		return errors.New("--embed-url: want http:// or https:// and a host")
+	case (m.EmbedURL == "") != (m.EmbedModel == ""):
+		return errors.New("--embed-url and --embed-model: want both, or neither")
+	case m.EmbedKey != "" && m.EmbedURL == "":
+		return errors.New("--embed-key without --embed-url")
+	}
+	return nil
 }
 
 func (ccrAnalyzeCmd) Help() string {
@@ -92,7 +119,7 @@ func (c *ccrAnalyzeCmd) prepare() error {
 	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("ccr: calibration: %w", err))
 	}
-	c.rates = &rates
+	c.rates, c.null = &rates, cal.Null
 	return nil
 }
 
@@ -104,10 +131,19 @@ func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Questio
 	if err != nil {
 		return nil, err
 	}
+	if c.EmbedURL != "" {
+		by, err := app.OpenEmbedder(c.EmbedURL, c.EmbedModel, c.EmbedKey, max(c.Calls, 200)+1, e.secrets())
+		if err != nil {
+			return nil, err
+		}
+		defer by.Close()
+		q.Compare(ctx, by)
+	}
 	judge, err := q.Judge()
 	if err != nil {
 		return nil, err
 	}
+	q.Null = c.null
 	problem := q.Problem(judge, analysis.Budget{
 		Full: c.Full, Calls: c.Calls, Tokens: c.Tokens, Time: c.Time, Concurrency: c.Concurrency, Seed: c.Seed, Rates: c.rates,
 	})

@@ -66,11 +66,15 @@ func (q *Question) Judge() (*counterfactual.Judge, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("ccr: the answer proposes nothing that needs an explanation: see --privileged")
 	}
-	return &counterfactual.Judge{
-		Policy: q.policy, Targets: targets, Base: q.answer,
-		Trusted: q.Assembly.Task + "\n" + q.Assembly.Instructions,
-		Metrics: counterfactual.Metrics(),
-	}, nil
+	trusted := q.Assembly.Task + "\n" + q.Assembly.Instructions
+	policy := *q.policy
+	policy.Ruling = func(c counterfactual.Call) string {
+		if p := policy.Proposal(c); p.Privilege > 0 && p.GivenIn(trusted) {
+			return "stated"
+		}
+		return ""
+	}
+	return &counterfactual.Judge{Policy: &policy, Targets: targets, Base: q.answer, Trusted: trusted, Metrics: q.metrics()}, nil
 }
 
 // A Budget is what an analysis may cost. The zero value is the default of each.
@@ -103,6 +107,9 @@ func (q *Question) Problem(judge *counterfactual.Judge, b Budget) counterfactual
 		p.Budget.Tokens = times * (p.Budget.BaseTokens + int64(p.Budget.Calls)*answerTokens/times)
 	}
 	p.Budget.Millis, p.Budget.Concurrency = b.Time.Milliseconds(), max(b.Concurrency, 1)
+	if q.meaning != nil {
+		p.Metrics = counterfactual.MetricIDs(judge.Metrics)
+	}
 	if b.Rates != nil {
 		p.Rates = *b.Rates
 	}

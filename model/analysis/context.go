@@ -39,10 +39,13 @@ func (c *Context) policy() *counterfactual.Privileges {
 // A Question is a context that was read, and the answer to be explained.
 type Question struct {
 	Assembly *counterfactual.Assembly
-	answer   *counterfactual.Answer // nil: to be asked for
-	policy   *counterfactual.Privileges
+	// Null are the values of metrics between equal requests, by their ids; nil: not measured.
+	Null map[string][]int
 
-	clearance int // of the reader, by the manifest
+	answer    *counterfactual.Answer // nil: to be asked for
+	policy    *counterfactual.Privileges
+	clearance int      // of the reader, by the manifest
+	meaning   *meaning // nil: meanings are not compared
 }
 
 // Read takes the context of that name apart; "-" and "" are stdin. model replaces the one

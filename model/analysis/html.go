@@ -10,7 +10,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -67,10 +66,13 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	p.influence(r)
 	if r.full {
-		p.divergence(r.divergenceRows(r.foremost()))
+		p.divergence(r.metrics, r.divergenceRows(r.foremost()))
 	}
 	if len(r.Odd) > 0 {
 		p.put("<p>Notes: %v.</p>\n", strings.Join(r.Odd, ", "))
+	}
+	if e := r.Embedding; e != nil && e.Failed > 0 {
+		p.put("<p>Note: %v.</p>\n", e.words())
 	}
 	p.put("<p>%v calls, %v tokens, %v ms; ended: %v.<br>Assembly <code>%v</code><br>Record <code>%v</code></p>\n</body></html>\n",
 		r.Spent.Calls, r.Spent.Tokens, r.Spent.Millis, r.Stop, r.Assembly, r.Record)
@@ -139,13 +141,13 @@ func (p *page) influence(r *Report) {
 }
 
 // divergence writes how far answers with pieces withheld are from the answer to be explained.
-func (p *page) divergence(rows []divergenceRow) {
+func (p *page) divergence(metrics []string, rows []divergenceRow) {
 	if len(rows) == 0 {
 		return
 	}
 	p.WriteString("<h2>Divergence</h2>\n<p>From the answer to be explained, of 1000. No verdict rests on it.</p>\n<table><tr><th></th>")
-	for _, m := range counterfactual.Metrics() {
-		p.put("<th>%v</th>", m.ID)
+	for _, id := range metrics {
+		p.put("<th>%v</th>", id)
 	}
 	p.WriteString("</tr>\n")
 	for _, row := range rows {

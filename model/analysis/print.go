@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
@@ -76,6 +77,9 @@ func (r *Report) Print(out io.Writer, p terminal.Palette) error {
 	r.printMetrics(w, shown)
 	for _, o := range r.Odd {
 		fmt.Fprintf(w, "note: %s\n", o)
+	}
+	if e := r.Embedding; e != nil && e.Failed > 0 {
+		fmt.Fprintf(w, "note: %s\n", e.words())
 	}
 	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", terminal.Plural(r.Spent.Calls, "call"), terminal.Thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.Dim("record "+r.Record))
 	return w.Flush()
@@ -162,14 +166,14 @@ func (r *Report) printMetrics(w io.Writer, shown []int) {
 		return
 	}
 	fmt.Fprintf(w, "\ndivergence from the answer, of 1000 (no verdict rests on it)\n  %-18s", "")
-	for _, m := range counterfactual.Metrics() {
-		fmt.Fprintf(w, " %s", m.ID)
+	for _, id := range r.metrics {
+		fmt.Fprintf(w, " %s", id)
 	}
 	fmt.Fprintln(w)
 	for _, row := range rows {
 		fmt.Fprintf(w, "  %-18s", row.Name)
-		for i, m := range counterfactual.Metrics() {
-			fmt.Fprintf(w, " %*d", len(m.ID), row.Values[i])
+		for i, id := range r.metrics {
+			fmt.Fprintf(w, " %*s", len(id), row.Values[i])
 		}
 		fmt.Fprintln(w)
 	}
@@ -178,7 +182,7 @@ func (r *Report) printMetrics(w io.Writer, shown []int) {
 // A divergenceRow is one perturbation, of the whole context or of one segment.
 type divergenceRow struct {
 	Name   string
-	Values []int // by metric
+	Values []string // by metric; "-": not measured
 }
 
 func (r *Report) divergenceRows(shown []int) []divergenceRow {
@@ -186,8 +190,12 @@ func (r *Report) divergenceRows(shown []int) []divergenceRow {
 	add := func(prefix string, d divergences) {
 		for _, kind := range slices.Sorted(maps.Keys(d)) {
 			row := divergenceRow{Name: prefix + kind}
-			for _, m := range counterfactual.Metrics() {
-				row.Values = append(row.Values, d[kind][m.ID])
+			for _, id := range r.metrics {
+				value := "-"
+				if v, ok := d[kind][id]; ok {
+					value = strconv.Itoa(v)
+				}
+				row.Values = append(row.Values, value)
 			}
 			out = append(out, row)
 		}

@@ -31,11 +31,16 @@ type Report struct {
 	Rule         counterfactual.Rule       `json:"rule"`
 	Repair       *counterfactual.Repair    `json:"repair,omitempty"`
 	Metrics      divergences               `json:"metrics,omitempty"` // of the whole context
-	Breaches     []Breach                  `json:"breaches,omitempty"`
-	Record       string                    `json:"record"` // digest of the evidence
+	// PValues are those of Metrics and of the segments' metrics, named like "remove" and "s2
+	// remove", against the values between equal requests.
+	PValues   map[string]map[string]float64 `json:"p_values,omitempty"`
+	Embedding *Embedding                    `json:"embedding,omitempty"` // by which meanings were compared
+	Breaches  []Breach                      `json:"breaches,omitempty"`
+	Record    string                        `json:"record"` // digest of the evidence
 
-	record []byte
-	full   bool // every metric was asked for
+	record  []byte
+	full    bool // every metric was asked for
+	metrics []string
 }
 
 // Evidence is the record of the run, from which counterfactual.Replay derives the attribution
@@ -108,6 +113,10 @@ func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Resul
 	out := &Report{
 		Assembly: a.ID(), Format: a.Format, Response: r.Response(), Spent: r.Spent, Stop: r.Stop, Rule: r.Rule,
 		Repair: r.Repair, Record: "sha256:" + hex.EncodeToString(sum[:]), record: record, full: r.Problem().Full,
+		metrics: r.Problem().Metrics, Embedding: q.embedding(),
+	}
+	if out.metrics == nil {
+		out.metrics = counterfactual.MetricIDs(counterfactual.Metrics())
 	}
 	var causes counterfactual.Set
 	for i := range r.Attributions {
@@ -140,6 +149,7 @@ func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Resul
 		})
 	}
 	out.measure(r)
+	out.compare(q.Null)
 	seen := map[string]bool{}
 	for _, o := range a.Odd {
 		if !seen[o.Code] {
@@ -184,17 +194,17 @@ func (r *Report) measure(from *counterfactual.Result) {
 		switch {
 		case v.Span != counterfactual.Span{}:
 		case v.MaskUser:
-			r.Metrics = r.Metrics.with("mask-user", o.Metrics)
+			r.Metrics = r.Metrics.with(r.metrics, "mask-user", o.Metrics)
 		case v.Order != 0:
-			r.Metrics = r.Metrics.with("reorder", o.Metrics)
+			r.Metrics = r.Metrics.with(r.metrics, "reorder", o.Metrics)
 		case v.Weak != "" && v.Level != counterfactual.LevelPlain:
 			r.single(v.Weak, fmt.Sprint("attenuate-", v.Level), o.Metrics)
 		default:
 			if v.Kept == all {
-				r.Metrics = r.Metrics.with("base", o.Metrics)
+				r.Metrics = r.Metrics.with(r.metrics, "base", o.Metrics)
 			}
 			if v.Kept == "" {
-				r.Metrics = r.Metrics.with("withhold-all", o.Metrics)
+				r.Metrics = r.Metrics.with(r.metrics, "withhold-all", o.Metrics)
 			}
 			r.single(all.Minus(v.Kept), "remove", o.Metrics)
 			r.single(v.Kept, "keep-only", o.Metrics)
@@ -206,13 +216,12 @@ func (r *Report) measure(from *counterfactual.Result) {
 func (r *Report) single(set counterfactual.Set, kind string, values []int) {
 	if set.Len() == 1 {
 		s := &r.Segments[set.List()[0]]
-		s.Metrics = s.Metrics.with(kind, values)
+		s.Metrics = s.Metrics.with(r.metrics, kind, values)
 	}
 }
 
 // with is d with the values of all metrics for one perturbation.
-func (d divergences) with(kind string, values []int) divergences {
-	metrics := counterfactual.Metrics()
+func (d divergences) with(metrics []string, kind string, values []int) divergences {
 	if len(values) != len(metrics) {
 		return d
 	}
@@ -222,8 +231,34 @@ func (d divergences) with(kind string, values []int) divergences {
 	if d[kind] == nil {
 		d[kind] = map[string]int{}
 	}
-	for i, m := range metrics {
-		d[kind][m.ID] = max(d[kind][m.ID], values[i])
+	for i, id := range metrics {
+		if values[i] >= 0 {
+			d[kind][id] = max(d[kind][id], values[i])
+		}
 	}
 	return d
+}
+
+// compare adds the p-values of what was measured against the values between equal requests.
+func (r *Report) compare(null map[string][]int) {
+	add := func(prefix string, d divergences) {
+		for kind, values := range d {
+			for id, v := range values {
+				if len(null[id]) == 0 {
+					continue
+				}
+				if r.PValues == nil {
+					r.PValues = map[string]map[string]float64{}
+				}
+				if r.PValues[prefix+kind] == nil {
+					r.PValues[prefix+kind] = map[string]float64{}
+				}
+				r.PValues[prefix+kind][id] = float64(counterfactual.Conformal(null[id], v)) / 1e6
+			}
+		}
+	}
+	add("", r.Metrics)
+	for i := range r.Segments {
+		add(r.Segments[i].ID+" ", r.Segments[i].Metrics)
+	}
 }

@@ -88,6 +88,9 @@ func (c *Calibration) AddNull(metrics []Metric, values []int) {
 		c.Null = map[string][]int{}
 	}
 	for i, m := range metrics[:min(len(metrics), len(values))] {
+		if values[i] < 0 {
+			continue
+		}
 		list := c.Null[m.ID]
 		at, _ := slices.BinarySearch(list, values[i])
 		c.Null[m.ID] = slices.Insert(list, at, values[i])

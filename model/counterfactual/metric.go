@@ -12,13 +12,22 @@ import (
 // diagnostic: they are written into the record, no attribution rests on one.
 type Metric struct {
 	ID string // with its version
-	// Measure returns thousandths: 0 = the same, 1000 = nothing in common.
+	// Measure returns thousandths: 0 = the same, 1000 = nothing in common; negative: it could
+	// not be measured.
 	Measure func(p *Privileges, base, variant *Answer) int
 }
 
-// Divergence is Measure, held to 0 to 1000.
+// Divergence is Measure, held to -1 to 1000.
 func (m Metric) Divergence(p *Privileges, base, variant *Answer) int {
-	return min(max(m.Measure(p, base, variant), 0), 1000)
+	return min(max(m.Measure(p, base, variant), -1), 1000)
+}
+
+// MetricIDs are the ids of metrics, in their order.
+func MetricIDs(metrics []Metric) (out []string) {
+	for _, m := range metrics {
+		out = append(out, m.ID)
+	}
+	return out
 }
 
 // Metrics are the built-in ones, in the order in which observations list them.
@@ -27,7 +36,7 @@ func Metrics() []Metric {
 		{"recurrence/1", recurrence},
 		{"tool-shift/1", toolShift},
 		{"path-edit/1", pathEdit},
-		{"policy-difference/1", policyDifference},
+		{"policy-difference/2", policyDifference},
 		{"refusal-flip/1", refusalFlip},
 		{"ngram-overlap/1", ngram},
 		{"cosine-hashed/1", cosine},
@@ -126,28 +135,42 @@ func pathEdit(p *Privileges, base, variant *Answer) int {
 	return 1000 * row[len(y)] / max(len(x), len(y))
 }
 
-// policyDifference compares what the policy says of the two answers: how many
-// privileged calls each level of privilege has.
+// policyDifference is the share of calls of which the policy says something that it does not say
+// of a call of the other answer: how privileged the tool is, whether the arguments can be read,
+// and what the rules about values say.
 func policyDifference(p *Privileges, base, variant *Answer) int {
-	count := map[int][2]int{}
+	type ruled struct {
+		privilege int
+		malformed bool
+		ruling    string
+	}
+	count := map[ruled][2]int{}
 	for k, a := range []*Answer{base, variant} {
-		for _, c := range a.Calls {
-			if level := p.Privilege(c.Name); level > 0 {
-				n := count[level]
+		for _, c := range a.Calls[:min(len(a.Calls), maxProposals)] {
+			act := p.Proposal(c)
+			r := ruled{privilege: act.Privilege, malformed: act.Malformed}
+			if p != nil && p.Ruling != nil {
+				r.ruling = p.Ruling(c)
+			}
+			if r.privilege > 0 || r.ruling != "" {
+				n := count[r]
 				n[k]++
-				count[level] = n
+				count[r] = n
 			}
 		}
 	}
-	differ, all := 0, 0
+	var only [2]int
+	all := [2]int{}
 	for _, n := range count {
-		differ += max(n[0], n[1]) - min(n[0], n[1])
-		all += max(n[0], n[1])
+		for k := range n {
+			all[k] += n[k]
+			only[k] += max(n[k]-n[1-k], 0)
+		}
 	}
-	if all == 0 {
+	if max(all[0], all[1]) == 0 {
 		return 0
 	}
-	return 1000 * differ / all
+	return 1000 * max(only[0], only[1]) / max(all[0], all[1])
 }
 
 func refusalFlip(_ *Privileges, base, variant *Answer) int {

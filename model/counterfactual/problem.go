@@ -32,6 +32,8 @@ type Problem struct {
 	Known AttributionClass `json:"known,omitempty"`
 	// MaxCauses ends the redundancy sweep; 0 = 6.
 	MaxCauses int `json:"max_causes"`
+	// Metrics are the ids of what the observations measure; none: those of Metrics.
+	Metrics []string `json:"metrics,omitempty"`
 	// Seed is of everything that is drawn: samples and orders.
 	Seed uint64 `json:"seed,omitempty,string"`
 }

@@ -34,6 +34,9 @@ type Privileges struct {
 	// Hints, where that is not nil, what is known of it.
 	Guess bool
 	Hints func(tool string) Hint
+	// Ruling is what the rules about values say of a call, in a word; "": nothing. It is for the
+	// metric policy-difference. nil: there are no such rules.
+	Ruling func(c Call) string
 }
 
 // A ToolRule is one line of a Privileges.
