@@ -41,9 +41,7 @@ func NewEmbedder(o Options) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.url = e.url[:len(e.url)-len(e.format.Path(o.Model, false))]
 	e.format = embeddings{e.format}
-	e.url += e.format.Path(o.Model, false)
 	return &Embedder{e: e, kept: map[[sha256.Size]byte]vector{}}, nil
 }
 
