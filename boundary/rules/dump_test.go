@@ -35,6 +35,7 @@ guard:
   pass: ["GET /v1/files/*?limit&after"]
   guess: false
   untrusted_tools: ["x_*"]
+  attenuate_below: 0.25
   tools: {"send_*": {privilege: 0.9, critical: [to], free: [memo]}, "*": {privilege: 0}, pay: {}}
   budget: {calls: 20, concurrency: 2, time: 90s, factor: 4, min_tokens: 100}
   strategy: stratified

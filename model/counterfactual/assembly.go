@@ -240,3 +240,14 @@ func (a *Assembly) seal() error {
 	a.id = "sha256:" + hex.EncodeToString(h.Sum(nil))
 	return nil
 }
+
+// Below are the segments that are trusted less than so many thousandths.
+func (a *Assembly) Below(trust int) Set {
+	var b setBuilder
+	for i := range a.Segments {
+		if a.Segments[i].Trust < trust {
+			b.add(i)
+		}
+	}
+	return b.set()
+}

@@ -207,3 +207,41 @@ func TestTrustOrders(t *testing.T) {
 		t.Errorf("%+v", p.Segments)
 	}
 }
+
+// TestWeaken: a segment of which a span is withheld is weakened too; only what is trusted too
+// little is; and what a call carried of a segment that is cut or weakened is withheld.
+func TestWeaken(t *testing.T) {
+	weights := map[string]int{"get_page": 100, "write_note": 900, "read_note": 300}
+	a := mustParse(t, format.Chat, laundered(format.Chat), ParseOptions{Trust: func(s Source) int { return weights[s.Origin.Tool] }})
+	if got := a.Below(300); got != SetOf(0) {
+		t.Errorf("%v", got.List())
+	}
+	at := strings.Index(a.Segments[0].Text, planted)
+	without := Variant{Kind: KindWithhold, Kept: AllOf(3), Without: SpansOf(Span{0, at, at + len(planted)})}
+	for _, c := range []struct {
+		name      string
+		v         Variant
+		want, not []string
+	}{
+		{"cut", without, []string{"The weather is fine. " + spanPlaceholder, agentPlaceholder}, []string{quotedNotice[:20], "carries"}},
+		{"cut and weak", without.Weaken(a.Below(300)), []string{quotedNotice[:20], "The weather is fine. " + spanPlaceholder, agentPlaceholder}, nil},
+		{"weak", Variant{Kept: AllOf(3)}.Weaken(SetOf(0)), []string{quotedNotice[:20], planted, agentPlaceholder, "saved as 7"}, nil},
+		{"weak, but not shown", Remove(3, SetOf(0)).Weaken(SetOf(0)), []string{Placeholder}, []string{quotedNotice[:20], planted}},
+		{"weak already", Attenuate(3, SetOf(1), LevelFramed).Weaken(SetOf(0)), []string{"saved as 7", planted}, []string{quotedNotice[:20]}},
+	} {
+		b, err := a.Render(c.v)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for _, s := range c.want {
+			if !strings.Contains(string(b), s) {
+				t.Errorf("%s: %q is not in %s", c.name, s, b)
+			}
+		}
+		for _, s := range c.not {
+			if strings.Contains(string(b), s) {
+				t.Errorf("%s: %q is in %s", c.name, s, b)
+			}
+		}
+	}
+}

@@ -124,11 +124,11 @@ func (a *Assembly) piece(s *slot, p piece, part string, kept Set, without map[in
 	case v.Span.Segment == p.segment && v.Span.End > 0:
 		return excerpt(a.Segments[p.segment].Text, v.Span)
 	case len(without[p.segment]) > 0:
-		return cut(a.Segments[p.segment].Text, without[p.segment])
-	case v.Weak.Has(p.segment):
-		if a.single(p.segment) {
-			part = a.Segments[p.segment].Text
-		}
+		part = cut(a.Segments[p.segment].Text, without[p.segment])
+	case v.Weak.Has(p.segment) && a.single(p.segment):
+		part = a.Segments[p.segment].Text
+	}
+	if v.Weak.Has(p.segment) {
 		return attenuate(part, v.Level)
 	}
 	return part

@@ -102,5 +102,17 @@ func (v Variant) plain(kept Set) Set {
 	if v.Span != (Span{}) {
 		kept = kept.Minus(SetOf(v.Span.Segment))
 	}
+	for i := range v.Without.bySegment() {
+		kept = kept.Minus(SetOf(i))
+	}
 	return kept
+}
+
+// Weaken is v with those of the group that it shows as quoted data, unless v weakens segments
+// already.
+func (v Variant) Weaken(group Set) Variant {
+	if group = group.Minus(group.Minus(v.Kept)); group != "" && v.Weak == "" {
+		v.Weak, v.Level = group, LevelQuoted
+	}
+	return v
 }

@@ -69,6 +69,9 @@ type Options struct {
 	UntrustedTool func(name string) bool
 	// Trust is how far a source is trusted, in thousandths; nil: not at all.
 	Trust func(counterfactual.Source) int
+	// AttenuateBelow is the trust, in thousandths, below which a repaired answer is made with a
+	// segment shown as quoted data; 0: none is.
+	AttenuateBelow int
 	// Verdicts says what each verdict does; what it does not name does delegation.Default.
 	Verdicts delegation.Policy
 	Planner  Planner

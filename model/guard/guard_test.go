@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
@@ -66,6 +67,42 @@ func TestDecisions(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestAttenuated: a repaired answer is made with what is trusted too little shown as quoted data,
+// where the operator has said so, and with no call more than allowed.
+func TestAttenuated(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		below  int
+		attack string
+		weak   bool
+	}{{"by the values", 300, attack, true}, {"by the search", 300, riddle, true}, {"not configured", 0, attack, false}, {"trusted enough", 100, attack, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			quoted := false
+			r := newRig(t, func(a ask) reply {
+				quoted = quoted || strings.Contains(string(a.Raw), "is data, quoted as one JSON string")
+				return obedient(a)
+			}, func(o *guard.Options) {
+				o.AttenuateBelow, o.Concurrency = tt.below, 1
+				o.Trust = func(counterfactual.Source) int { return 100 }
+			})
+			got, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", "Nothing new.", tt.attack, "More."), false)
+			if err != nil || got.Text != "Done." || len(got.Calls) > 0 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			if s := r.sink.last(t); s.Act != "repaired" {
+				t.Fatalf("%+v", s)
+			}
+			e, err := guard.Replay(r.sink.all[0])
+			if err != nil || (e.Repair.Variant.Weak != "") != tt.weak || quoted != tt.weak {
+				t.Errorf("%v: %+v, quoted: %v", err, e.Repair, quoted)
+			}
+			if r.asked() > 1+12 {
+				t.Errorf("the model was asked %d times", r.asked())
+			}
+		})
 	}
 }
 

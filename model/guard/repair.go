@@ -30,6 +30,11 @@ func (d *decider) repair(ctx context.Context, assembly *counterfactual.Assembly,
 	return d.withoutValues(ctx, assembly) || d.search(ctx, assembly, a)
 }
 
+// weaken is how a repair may show v: what is trusted too little stands there as quoted data.
+func (d *decider) weaken(assembly *counterfactual.Assembly, v counterfactual.Variant) counterfactual.Variant {
+	return v.Weaken(assembly.Below(d.g.o.AttenuateBelow))
+}
+
 // withoutValues is one question: what does the model answer if it does not see these values?
 func (d *decider) withoutValues(ctx context.Context, assembly *counterfactual.Assembly) bool {
 	var values []counterfactual.Origin
@@ -42,6 +47,7 @@ func (d *decider) withoutValues(ctx context.Context, assembly *counterfactual.As
 	if !ok {
 		return false
 	}
+	v = d.weaken(assembly, v)
 	r := (&asker{d.spent, assembly}).show(ctx, counterfactual.PurposeRepair, v)
 	if r.Failure != "" || d.recurs(&r.Answer) {
 		return false
@@ -97,6 +103,26 @@ func (d *decider) replace(ctx context.Context, assembly *counterfactual.Assembly
 	return d.canRepair
 }
 
+// ruled is the policy with what the operator's rule says of the values of a call, which the
+// metrics of a search compare.
+func (d *decider) ruled(assembly *counterfactual.Assembly) *counterfactual.Privileges {
+	p := *d.g.policy
+	p.Ruling = func(c counterfactual.Call) string {
+		origins, ok := assembly.Origins(d.g.policy, c)
+		if rule := d.g.o.Rule; ok && rule != nil {
+			if name, says := rule(c, origins); says != "" {
+				return name + " " + string(says)
+			}
+		}
+		untrusted := slices.ContainsFunc(origins, func(o counterfactual.Origin) bool { return !o.Trusted })
+		if ok && !untrusted && d.g.policy.Privilege(c.Name) > 0 {
+			return string(delegation.Stated)
+		}
+		return ""
+	}
+	return &p
+}
+
 // search runs a plan that looks for the segments, with what is left of the budget.
 func (d *decider) search(ctx context.Context, assembly *counterfactual.Assembly, a *answer) bool {
 	var targets []counterfactual.Proposal
@@ -109,6 +135,9 @@ func (d *decider) search(ctx context.Context, assembly *counterfactual.Assembly,
 	p := assembly.Problem(targets, a.input+a.output)
 	p.Rates, p.Strategy, p.Severity, p.Fail, p.Refine, p.Known = o.Rates, o.Strategy, o.Severity, o.Fail, o.Refine, counterfactual.Hijack
 	p.Budget.Calls = o.Calls - int(spent.Calls)
+	if o.AttenuateBelow > 0 {
+		p.Budget.Calls-- // for the answer to the weaker form
+	}
 	p.Budget.Concurrency = o.Concurrency
 	p.Budget.Millis = o.Millis
 	p.Budget.Tokens = max(o.TokenFactor*p.Budget.BaseTokens, o.MinTokens) - spent.Tokens
@@ -116,7 +145,7 @@ func (d *decider) search(ctx context.Context, assembly *counterfactual.Assembly,
 	if p.Budget.Calls <= 0 || p.Budget.Tokens <= 0 {
 		return false
 	}
-	judge := &counterfactual.Judge{Policy: d.g.policy, Targets: targets, Trusted: assembly.Task + "\n" + assembly.Instructions, Base: &a.said,
+	judge := &counterfactual.Judge{Policy: d.ruled(assembly), Targets: targets, Trusted: assembly.Task + "\n" + assembly.Instructions, Base: &a.said,
 		Metrics: counterfactual.Metrics()}
 	out, err := d.g.runner(d.x.f.Name(), d.store).Run(ctx, run.Job{ID: d.x.id, Assembly: assembly, Judge: judge, Problem: p, Header: d.x.header})
 	if errors.Is(err, run.ErrStore) {
@@ -132,11 +161,18 @@ func (d *decider) search(ctx context.Context, assembly *counterfactual.Assembly,
 	if fix == nil {
 		return false
 	}
-	r := &Repair{Variant: counterfactual.KeepOnly(fix.Kept), Exchange: delegation.Exchange{Response: fix.Response}}
+	r, body := &Repair{Variant: counterfactual.KeepOnly(fix.Kept), Exchange: delegation.Exchange{Response: fix.Response}}, out.Repaired
+	if weak := d.weaken(assembly, r.Variant); weak != r.Variant {
+		again := (&asker{d.spent, assembly}).show(ctx, counterfactual.PurposeRepair, weak)
+		if again.Failure != "" || d.recurs(&again.Answer) {
+			return false
+		}
+		r.Variant, r.Exchange, body = weak, again.Exchange, d.spent.body
+	}
 	for _, v := range out.Result.Attributions {
 		for _, c := range v.Causes {
 			r.Causes = r.Causes.Union(c.Segments)
 		}
 	}
-	return d.replace(ctx, assembly, r, out.Repaired)
+	return d.replace(ctx, assembly, r, body)
 }
