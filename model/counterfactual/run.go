@@ -148,11 +148,18 @@ func ParseAnswer(f format.Name, body []byte) (*Answer, error) {
 	return AnswerOf(a), nil
 }
 
-// AnswerOf is an answer as the questions of this package see it. Calls of every kind count.
+// AnswerOf is an answer as the questions of this package see it. Calls of every kind count,
+// and those that are written as text, unless they are shown as code.
 func AnswerOf(a *format.Answer) *Answer {
 	out := &Answer{Text: a.Text(format.PartText, "\n"), Reasoning: a.Text(format.PartReasoning, "\n"), Refusal: a.Text(format.PartRefusal, "\n")}
 	for _, c := range a.Calls() {
 		out.Calls = append(out.Calls, Call{c.ID, c.Name, c.Arguments})
+	}
+	written, shown := a.Written()
+	for i, c := range written {
+		if !shown[i] && c.Name != "" {
+			out.Calls = append(out.Calls, Call{"", c.Name, c.Arguments})
+		}
 	}
 	return out
 }

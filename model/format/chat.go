@@ -49,14 +49,7 @@ func (f *fields) chatMessage(a *Answer, m strictjson.Value) {
 	}
 	a.Fetched = a.Fetched || says(m.Get("annotations"))
 	a.say(PartReasoning, f.chatReasoning(m))
-	if content := m.Get("content"); content.Kind() == '[' {
-		f.odd |= OddShape // as some servers spell it, but not OpenAI's
-		for b := range content.Elements() {
-			a.say(PartText, f.text(b, "text"))
-		}
-	} else {
-		a.say(PartText, f.text(m, "content"))
-	}
+	f.chatContent(m, a.say, func(c Call) { a.call(f, c) })
 	a.say(PartRefusal, f.text(m, "refusal"))
 	calls := f.array(m, "tool_calls", OddCall)
 	for t := range calls.Elements() {
@@ -67,6 +60,32 @@ func (f *fields) chatMessage(a *Answer, m strictjson.Value) {
 			f.odd |= OddCall
 		}
 		a.call(f, f.chatFunction(old, Call{Kind: CallLegacy}))
+	}
+}
+
+// chatContent reads a text, or the parts of which some servers make it.
+func (f *fields) chatContent(m strictjson.Value, say func(PartKind, string), call func(Call)) {
+	content := m.Get("content")
+	if content.Kind() != '[' {
+		say(PartText, f.text(m, "content"))
+		return
+	}
+	for b := range content.Elements() {
+		f.strays(b, "type", "text", "name", "input")
+		switch kind := f.text(b, "type"); kind {
+		case "text", "output_text":
+			say(PartText, f.text(b, "text"))
+		case "thinking": // Mistral's is a list of texts, Anthropic's a text
+			for t := range b.Get("thinking").Elements() {
+				say(PartReasoning, f.text(t, "text"))
+			}
+			say(PartReasoning, b.Get("thinking").Text())
+		case "redacted_thinking", "reference", "image_url", "document_url":
+		case "tool_use":
+			call(Call{ID: f.text(b, "id"), Name: f.text(b, "name"), Arguments: append([]byte(nil), b.Get("input").Raw()...)})
+		default:
+			f.odd |= OddCall
+		}
 	}
 }
 
@@ -216,7 +235,7 @@ func (s *chatStream) choice(c strictjson.Value) {
 	s.strays(d, "content", "tool_calls", "function_call")
 	s.answer.Fetched = s.answer.Fetched || says(d.Get("annotations"))
 	s.say(PartReasoning, s.chatReasoning(d))
-	s.say(PartText, s.text(d, "content"))
+	s.chatContent(d, s.say, func(c Call) { s.part(len(s.calls), c) })
 	s.say(PartRefusal, s.text(d, "refusal"))
 	for t := range s.array(d, "tool_calls", OddCall).Elements() {
 		s.piece(t)

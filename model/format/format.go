@@ -182,6 +182,7 @@ const (
 	CallLegacy                   // function_call of chat completions, before there were tools
 	CallCustom                   // of a tool whose arguments are a text and no object
 	CallOther                    // of another kind; Name may be empty
+	CallWritten                  // in a text of the model: see Written
 )
 
 // A Call is a call of a tool that a model proposes.

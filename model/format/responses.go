@@ -150,7 +150,17 @@ type responsesStream struct {
 		bytes    int                // of their events
 		next     int                // output_index of the next item
 		sequence int64
+		text     int      // bytes of the texts
+		open     openItem // the message that is not done
 	}
+}
+
+// An openItem is a message that has been announced and is not done.
+type openItem struct {
+	id   string // "": there is none
+	at   int    // output_index
+	from int    // bytes of the texts before its own
+	part bool   // a part of it has begun
 }
 
 // said is what events have said of a call before the response does in which they end.
@@ -166,6 +176,7 @@ func (s *responsesStream) Event(e eventstream.Event) ([]Part, Odd) {
 		s.now = s.passed
 		s.now.sequence = max(s.now.sequence, s.count(v, "sequence_number"))
 		s.take(kind, v, e.Data)
+		s.now.text = s.texts[PartText].Len()
 	}
 	return s.parts, s.odd
 }
@@ -183,8 +194,16 @@ func (s *responsesStream) take(kind string, v strictjson.Value, data []byte) {
 		return
 	case "response.output_item.added":
 		s.item(v, false)
+		if item := v.Get("item"); item.Get("type").Text() == "message" {
+			s.now.open = openItem{id: cmp.Or(s.text(item, "id"), itemID), at: int(s.count(v, "output_index")), from: s.texts[PartText].Len()}
+		}
+	case "response.content_part.added":
+		s.now.open.part = s.now.open.id != ""
 	case "response.output_item.done":
 		s.item(v, true)
+		if int(s.count(v, "output_index")) == s.now.open.at {
+			s.now.open = openItem{}
+		}
 		s.now.next = max(s.now.next, int(s.count(v, "output_index"))+1)
 		item := Parse(append([]byte(nil), data...)).Get("item")
 		if s.now.bytes += len(data); s.now.bytes <= MaxKept && item.Kind() == '{' {
@@ -345,7 +364,15 @@ func (s *responsesStream) Passed() { s.passed = s.now }
 
 func (s *responsesStream) AppendTail(dst []byte, text string) []byte {
 	w := &responsesWriter{writer{dst}, s.passed.sequence + 1}
-	w.message(s.passed.next, text)
+	shown, open, next := s.texts[PartText].String()[:s.passed.text], s.passed.open, s.passed.next
+	if open.id != "" {
+		next = max(next, open.at+1)
+		if open.part {
+			w.messageEnd(open.at, open.id, shown[open.from:])
+		}
+		w.messageDone(open.at, open.id, shown[open.from:])
+	}
+	w.message(next, text)
 	w.end(s.head, func() {
 		spoken := false
 		for _, v := range s.passed.items {
@@ -353,11 +380,15 @@ func (s *responsesStream) AppendTail(dst []byte, text string) []byte {
 			w.value(v.Raw())
 			w.raw(",")
 		}
-		if shown := s.texts[PartText].String(); !spoken && shown != "" { // a provider that announces no items
-			w.textItem(shown, "completed")
+		switch {
+		case open.id != "":
+			w.textItem(open.id, shown[open.from:], "completed")
+			w.raw(",")
+		case !spoken && shown != "": // a provider that announces no items
+			w.textItem(itemID, shown, "completed")
 			w.raw(",")
 		}
-		w.textItem(text, "completed")
+		w.textItem(itemID, text, "completed")
 	})
 	return w.b
 }

@@ -25,8 +25,9 @@ func (w *responsesWriter) named(name string, more func()) {
 
 const itemID = "msg_pellucid"
 
-func (w *writer) textItem(text, status string) {
-	w.raw(`{"id":"` + itemID + `","type":"message","status":"` + status + `","role":"assistant","content":[`)
+func (w *writer) textItem(id, text, status string) {
+	w.with(`{"id":`, id)
+	w.raw(`,"type":"message","status":"` + status + `","role":"assistant","content":[`)
 	if status == "completed" {
 		w.textPart(text)
 	}
@@ -42,12 +43,26 @@ func (w *writer) textPart(text string) {
 func (w *responsesWriter) message(at int, text string) {
 	item := `,"output_index":` + strconv.Itoa(at)
 	part := `,"item_id":"` + itemID + `"` + item + `,"content_index":0`
-	w.named("response.output_item.added", func() { w.raw(item + `,"item":`); w.textItem("", "in_progress") })
+	w.named("response.output_item.added", func() { w.raw(item + `,"item":`); w.textItem(itemID, "", "in_progress") })
 	w.named("response.content_part.added", func() { w.raw(part + `,"part":`); w.textPart("") })
 	w.named("response.output_text.delta", func() { w.with(part+`,"logprobs":[],"delta":`, text) })
-	w.named("response.output_text.done", func() { w.with(part+`,"logprobs":[],"text":`, text) })
-	w.named("response.content_part.done", func() { w.raw(part + `,"part":`); w.textPart(text) })
-	w.named("response.output_item.done", func() { w.raw(item + `,"item":`); w.textItem(text, "completed") })
+	w.messageEnd(at, itemID, text)
+	w.messageDone(at, itemID, text)
+}
+
+// messageEnd writes the events that end the text of a message.
+func (w *responsesWriter) messageEnd(at int, id, text string) {
+	of := func() { w.with(`,"item_id":`, id); w.raw(`,"output_index":` + strconv.Itoa(at) + `,"content_index":0`) }
+	w.named("response.output_text.done", func() { of(); w.with(`,"logprobs":[],"text":`, text) })
+	w.named("response.content_part.done", func() { of(); w.raw(`,"part":`); w.textPart(text) })
+}
+
+// messageDone writes the event that ends a message.
+func (w *responsesWriter) messageDone(at int, id, text string) {
+	w.named("response.output_item.done", func() {
+		w.raw(`,"output_index":` + strconv.Itoa(at) + `,"item":`)
+		w.textItem(id, text, "completed")
+	})
 }
 
 // end writes the last event: head with the output that items writes.
@@ -81,7 +96,7 @@ func (responses) AppendText(dst []byte, id, model, text string) []byte {
 	w := &writer{dst}
 	w.with(`{"id":"resp_pellucid_`+id+`","object":"response","created_at":0,"status":"completed","error":null,"incomplete_details":null,"model":`, model)
 	w.raw(`,"output":[`)
-	w.textItem(text, "completed")
+	w.textItem(itemID, text, "completed")
 	w.raw(`],"parallel_tool_calls":true,"tool_choice":"auto","tools":[],"usage":{"input_tokens":0,"input_tokens_details":{"cached_tokens":0},` +
 		`"output_tokens":0,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":0}}`)
 	return w.b

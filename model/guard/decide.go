@@ -56,6 +56,7 @@ type exchange struct {
 	model     string
 	principal string
 	header    http.Header // that signs the probes
+	teaching  *teaching   // nil: nothing is known of it
 }
 
 // A decision says what becomes of an answer, and why.

@@ -79,7 +79,7 @@ func FuzzReading(f *testing.F) {
 			if is == partHeld || is == partEnd || is == partFault {
 				break
 			}
-			if v := format.Parse(e.Data); e.HasData && names(read(form, v.Raw())) {
+			if v := format.Parse(e.Data); e.HasData && names(read(form, v.Raw(), nil)) {
 				t.Errorf("a call went on: %q", e.Data)
 			}
 		}
@@ -90,7 +90,7 @@ func FuzzReading(f *testing.F) {
 				t.Errorf("the tail holds %q", e.Data)
 			}
 		}
-		if body := form.AppendText(nil, "0", "m", "No."); read(form, body).strange || read(form, body).said.Text != "No." {
+		if body := form.AppendText(nil, "0", "m", "No."); read(form, body, nil).strange || read(form, body, nil).said.Text != "No." {
 			t.Errorf("%s", body)
 		}
 	})
@@ -113,7 +113,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add(2, []byte(`{"content":[{"type":"text","text":"a"},{"type":"tool_use","id":"x","name":"f","input":{"a":1}}],"stop_reason":"tool_use"}`))
 	f.Fuzz(func(t *testing.T, which int, src []byte) {
 		form := format.All[uint(which)%3]
-		want := read(form, src)
+		want := read(form, src, nil)
 		if want.strange || len(want.said.Calls) > format.MaxCalls {
 			return
 		}

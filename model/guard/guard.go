@@ -176,7 +176,7 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-func (g *Guard) gate() gate { return gate{g.policy, !g.o.DangerouslyIgnoreReaders} }
+func (g *Guard) gate() gate { return gate{policy: g.policy, readers: !g.o.DangerouslyIgnoreReaders} }
 
 // endpoints are the clients that probes go through. Their attempts are few: each
 // retry is charged to the decision.

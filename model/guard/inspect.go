@@ -49,7 +49,7 @@ func (g *Guard) inspect(f format.Format, target string, w http.ResponseWriter, r
 		g.fault(w, f, http.StatusBadRequest, wrong)
 		return
 	}
-	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(model), principal: who, header: g.probeHeader(r)}
+	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(model), principal: who, header: g.probeHeader(r), teaching: &teaching{f: f, body: body}}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
 	if wrong == "" {
@@ -124,6 +124,13 @@ func (in *incoming) aborted() {
 	panic(http.ErrAbortHandler)
 }
 
+// gate says which calls of the answer need a decision.
+func (in *incoming) gate() gate {
+	g := in.g.gate()
+	g.teaching = in.x.teaching
+	return g
+}
+
 // whole reads an answer that is no stream.
 func (in *incoming) whole(w http.ResponseWriter) {
 	g := in.g
@@ -147,7 +154,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 			return
 		}
 	}
-	a := read(in.x.f, all)
+	a := read(in.x.f, all, in.x.teaching)
 	if !a.decides(g.gate()) {
 		g.counters.exchanged("forwarded")
 		in.deliver(w, all, nil)

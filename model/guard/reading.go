@@ -36,6 +36,9 @@ type gate struct {
 	policy *counterfactual.Privileges
 	// readers: those calls too that are not privileged, and that may reach an address.
 	readers bool
+	// teaching says which calls count that are written as text; nil: those that are not shown
+	// as code.
+	teaching *teaching
 }
 
 // holds reports whether a call of that tool may need a decision, before its arguments are known.
@@ -52,11 +55,21 @@ func (a *answer) decides(g gate) bool {
 }
 
 // answerOf is what an answer means here. Order among events is no matter in a body.
-func answerOf(a *format.Answer) *answer {
+func answerOf(a *format.Answer, t *teaching) *answer {
 	out := &answer{said: *counterfactual.AnswerOf(a), input: a.Usage.Input, output: a.Usage.Output, fetched: a.Fetched,
 		strange: a.Odd&format.OddCall != 0}
 	for _, c := range a.Calls() {
 		out.strange = out.strange || unread(&c)
+	}
+	out.said.Calls = out.said.Calls[:len(a.Calls())]
+	written, shown := a.Written()
+	for i, c := range written {
+		switch counts := t.counts(c.Name, shown[i]); {
+		case c.Kind == format.CallOther:
+			out.strange = out.strange || counts
+		case counts:
+			out.said.Calls = append(out.said.Calls, counterfactual.Call{Name: c.Name, Arguments: c.Arguments})
+		}
 	}
 	return out
 }
@@ -65,12 +78,12 @@ func answerOf(a *format.Answer) *answer {
 func unread(c *format.Call) bool { return c.Kind == format.CallOther || c.Name == "" }
 
 // read reads a body that is no stream.
-func read(f format.Format, body []byte) *answer {
+func read(f format.Format, body []byte, t *teaching) *answer {
 	root := format.Parse(body)
 	if !root.Exists() {
 		return &answer{strange: true}
 	}
-	return answerOf(f.Read(root))
+	return answerOf(f.Read(root), t)
 }
 
 // A reading takes in a stream, event by event.
@@ -80,6 +93,8 @@ type reading struct {
 	held    bool // a privileged call was proposed
 	waits   bool // a call was proposed that may need a decision
 	strange bool
+	writing format.Writing
+	wrote   bool // a call may have begun in the text
 }
 
 func newReading(f format.Format, g gate) *reading {
@@ -103,6 +118,11 @@ func (r *reading) event(e eventstream.Event) part {
 			r.held = r.held || r.gate.policy.Privilege(p.Call.Name) > 0
 			r.waits = r.waits || r.gate.holds(p.Call.Name)
 			is = max(is, partShown)
+		case format.PartText:
+			if began, shown := r.writing.Add(p.Text); began && (!shown || r.gate.teaching.isTaught()) {
+				r.wrote = true
+			}
+			is = max(is, partShown)
 		default:
 			is = max(is, partShown)
 		}
@@ -114,7 +134,7 @@ func (r *reading) event(e eventstream.Event) part {
 	switch {
 	case is >= partFault:
 		return is
-	case r.held || r.waits:
+	case r.held || r.waits || r.wrote:
 		return partHeld
 	}
 	r.stream.Passed()
@@ -125,8 +145,9 @@ func (r *reading) event(e eventstream.Event) part {
 // where a call needs a decision, nothing may be odd about the order.
 func (r *reading) answer() *answer {
 	said := r.stream.Answer()
-	a := answerOf(said)
-	a.strange = a.strange || r.strange
+	a := answerOf(said, r.gate.teaching)
+	// A call may stand in a text that was cut.
+	a.strange = a.strange || r.strange || r.wrote && len(a.said.Text) >= format.MaxKept
 	if (r.held || a.decides(r.gate)) && said.Odd&format.OddOrder != 0 {
 		a.strange = true
 	}

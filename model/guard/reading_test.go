@@ -126,7 +126,7 @@ func TestWhole(t *testing.T) {
 		{2, `{"content":[{"type":"other_use","name":"get_it"}]}`, true},
 		{2, `nothing`, true},
 	} {
-		if got := read(format.All[tt.format], []byte(tt.body)).decides(gate{policy: counterfactual.GuessPrivileges()}); got != tt.privileged {
+		if got := read(format.All[tt.format], []byte(tt.body), nil).decides(gate{policy: counterfactual.GuessPrivileges()}); got != tt.privileged {
 			t.Errorf("%s: %v", tt.body, got)
 		}
 	}

@@ -81,7 +81,7 @@ func (d *decider) replace(ctx context.Context, assembly *counterfactual.Assembly
 		return false
 	}
 	d.fix = fix
-	a := read(d.x.f, body)
+	a := read(d.x.f, body, d.x.teaching)
 	if a.strange || len(a.said.Calls) > format.MaxCalls {
 		return false
 	}

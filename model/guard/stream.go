@@ -15,7 +15,7 @@ import (
 func (in *incoming) stream(w http.ResponseWriter) {
 	copyHeader(w.Header(), in.resp.Header, true)
 	buf := make([]byte, 32<<10)
-	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: newReading(in.x.f, in.g.gate()),
+	s := &flow{in: in, w: w, out: http.NewResponseController(w), read: newReading(in.x.f, in.gate()),
 		split: in.x.f.Split(in.g.o.maxAnswer+len(buf), true)} // below, Rest is bounded first
 	w.WriteHeader(in.resp.StatusCode)
 	for !s.over {
@@ -33,6 +33,9 @@ func (in *incoming) stream(w http.ResponseWriter) {
 			s.damaged(damaged)
 		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer:
 			s.tooLong()
+		case err == io.EOF && s.read.stream.Whole() && len(s.split.Rest()) == 0:
+			s.end(nil)
+			s.flush()
 		case err == io.EOF:
 			s.cut()
 		case err != nil:
