@@ -20,6 +20,10 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 		Hooks:    guard.Hooks{MinSeverity: s.Severity},
 	}
 	o.Hooks.QuarantineFrom = g.Quarantine.From
+	for _, c := range g.Capsules {
+		o.Capsules = append(o.Capsules, guard.Capsule{Sources: c.Sources,
+			Capsule: counterfactual.Capsule{ID: c.Name, ForbiddenTopics: c.Forbidden, NoExternalCalls: c.NoCalls}})
+	}
 	if g.Audit {
 		o.Audit = true
 	}

@@ -36,6 +36,7 @@ guard:
   guess: false
   untrusted_tools: ["x_*"]
   attenuate_below: 0.25
+  capsules: {staff: {sources: ["hr/*", "?/read_staff"], forbidden: [salary, "annual review"], no_calls: true}}
   tools: {"send_*": {privilege: 0.9, critical: [to], free: [memo]}, "*": {privilege: 0}, pay: {}}
   budget: {calls: 20, concurrency: 2, time: 90s, factor: 4, min_tokens: 100}
   strategy: stratified

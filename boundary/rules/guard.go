@@ -20,7 +20,8 @@ type Guard struct {
 	Tools          []GuardTool // the first whose pattern matches decides
 	NoGuess        bool        // what no pattern matches is privileged, whatever it is called
 	UntrustedTools []string    // patterns: the description is a stranger's text as well
-	AttenuateBelow int         // trust in thousandths, below which a repair shows a source as quoted data
+	Capsules       []GuardCapsule
+	AttenuateBelow int // trust in thousandths, below which a repair shows a source as quoted data
 
 	Calls, Concurrency int
 	Time               time.Duration
@@ -74,6 +75,7 @@ func (g *Guard) members() []member {
 		{"guess", live, opposite(&g.NoGuess), "take a tool for read-only whose name says so; `false`: what no pattern matches is privileged"},
 		{"untrusted_tools", live, list(&g.UntrustedTools, nil, maxGuardTools, "the name of a tool, where * stands for any characters", isToolKey),
 			"tools whose description is third-party text as well"},
+		{"capsules", live, guardCapsules(g), "texts that are withheld together, and what must not be called while one of them is in the context"},
 		{"attenuate_below", live, share(&g.AttenuateBelow, 0), "[trust](trust.md) below which a repaired answer is made with a text shown as quoted data; what no fence proves has the trust 0"},
 		{"tools", live, guardTools(g), "what is at stake, by the name or pattern of tools; the first that matches decides"},
 		{"budget", live, section(func() []member {

@@ -48,6 +48,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\n\"a\\eb\": x", `line 2, column 1: "a\x1bb": there is no such member`},
 		{"version: 1\nservers:", "line 2, column 1: servers: there is no value: leave the member out"},
 		{"version: 1\nguard: {upstream: api.example}", "line 2, column 19: guard.upstream: want an http or https URL"},
+		{"version: 1\nguard: {capsules: {a: {no_calls: true}}}", "line 2, column 20: guard.capsules.a: want sources: the capsule holds no text without"},
 		{"version: 1\nhttp: ~", "line 2, column 1: http: there is no value: leave the member out"},
 		{"version: 1\nlisten: &a x", "line 2, column 9: anchors are not allowed"},
 		{"version: 1\nlisten: *a", "line 2, column 9: aliases are not allowed: a string that begins with * stands in quotes"},

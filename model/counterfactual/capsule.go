@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Capsule is a group of segments that moves together, with what must hold while
@@ -108,7 +110,7 @@ func (a *Assembly) Breaches(ans *Answer, r Reader, valid func(schema []byte, tex
 		if c.Clearance > r.Clearance {
 			add(BreachClearance, -1)
 		}
-		if c.forbids(ans.Text) || slices.ContainsFunc(ans.Calls, func(call Call) bool { return c.forbids(string(call.Arguments)) }) {
+		if c.forbids(ans.Text) || slices.ContainsFunc(ans.Calls, func(call Call) bool { return c.breaks(call) == BreachTopic }) {
 			add(BreachTopic, -1)
 		}
 		if c.NoExternalCalls && len(ans.Calls) > 0 {
@@ -123,6 +125,46 @@ func (a *Assembly) Breaches(ans *Answer, r Reader, valid func(schema []byte, tex
 		}
 	}
 	return out
+}
+
+// breaks is what a call breaks of the capsule; "" is nothing.
+func (c *Capsule) breaks(call Call) BreachKind {
+	switch {
+	case c.forbids(shownArguments(call)):
+		return BreachTopic
+	case c.NoExternalCalls:
+		return BreachCall
+	}
+	return ""
+}
+
+// shownArguments is the text of a call's arguments: what stands behind escapes too.
+func shownArguments(call Call) string {
+	var doc strictjson.Doc
+	if doc.Reset(call.Arguments, strictjson.Limits{}) != nil {
+		return string(call.Arguments)
+	}
+	var b strings.Builder
+	eachString(doc.Root(), func(v strictjson.Value, _ bool) {
+		b.WriteString(v.Text())
+		b.WriteByte('\n')
+	})
+	return b.String()
+}
+
+// Breaks is the first capsule with a segment in the context that a call breaks, and how; "" is
+// none.
+func (a *Assembly) Breaks(call Call) (capsule string, kind BreachKind) {
+	for i := range a.Capsules {
+		c := &a.Capsules[i]
+		if !slices.ContainsFunc(a.Segments, func(s Segment) bool { return s.Capsule == c.ID }) {
+			continue
+		}
+		if kind := c.breaks(call); kind != "" {
+			return c.ID, kind
+		}
+	}
+	return "", ""
 }
 
 // forbids reports whether text holds a topic that must not be in it.

@@ -164,7 +164,11 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 
 // parse takes a request apart.
 func (d *decider) parse(body []byte) (*counterfactual.Assembly, error) {
-	return counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool, Trust: d.g.o.Trust})
+	a, err := counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool, Trust: d.g.o.Trust})
+	if err != nil {
+		return nil, err
+	}
+	return d.g.o.enclose(a)
 }
 
 // undecided is what happens to what cannot be tested.
@@ -210,7 +214,7 @@ func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a
 func (d *decider) decideAll(ctx context.Context, assembly *counterfactual.Assembly, a *answer, calls []counterfactual.Call) []delegation.Result {
 	o := &d.g.o
 	p := &delegation.Problem{Assembly: assembly, Privileges: d.g.policy, Answer: &a.said, Calls: calls,
-		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, Always: o.Planner.Always, Rule: o.Rule}
+		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, Always: o.Planner.Always, Rule: o.rule(assembly)}
 	return delegation.Decide(ctx, p, o.verdicts(), &asker{d.spent, assembly})
 }
 

@@ -69,6 +69,8 @@ type Options struct {
 	UntrustedTool func(name string) bool
 	// Trust is how far a source is trusted, in thousandths; nil: not at all.
 	Trust func(counterfactual.Source) int
+	// Capsules group the segments of some sources; the first with a pattern that matches counts.
+	Capsules []Capsule
 	// AttenuateBelow is the trust, in thousandths, below which a repaired answer is made with a
 	// segment shown as quoted data; 0: none is.
 	AttenuateBelow int

@@ -109,7 +109,7 @@ func (d *decider) ruled(assembly *counterfactual.Assembly) *counterfactual.Privi
 	p := *d.g.policy
 	p.Ruling = func(c counterfactual.Call) string {
 		origins, ok := assembly.Origins(d.g.policy, c)
-		if rule := d.g.o.Rule; ok && rule != nil {
+		if rule := d.g.o.rule(assembly); ok && rule != nil {
 			if name, says := rule(c, origins); says != "" {
 				return name + " " + string(says)
 			}
