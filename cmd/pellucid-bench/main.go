@@ -24,6 +24,7 @@ type cli struct {
 	Train    trainCmd    `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
 	Sessions sessionsCmd `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
 	Size     sizeCmd     `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
+	Live     liveCmd     `cmd:"" help:"Take conversations through pellucid guard, with a real model behind it."`
 	Sources  sourcesCmd  `cmd:"" help:"Look every control token up again in the package that it was read from."`
 	Compare  compareCmd  `cmd:"" help:"Compare what two builds of pellucid cost, each beside the same baselines."`
 }
