@@ -6,7 +6,7 @@ require (
 	cel.dev/cel-go v0.33.2 // compiles, checks and evaluates the expressions of a policy, with their cost known before they run; instead of an expression language of our own
 	filippo.io/age v1.3.2 // encrypts held bodies to their reviewers (X25519), in a format that other tools open; instead of JWE or OpenPGP, whose choices can be made wrongly
 	github.com/alecthomas/kong v1.17.0 // the command line; instead of flag handling of our own
-	github.com/aws/aws-sdk-go-v2 v1.47.7 // the official signer (SigV4) for a classifier of Bedrock, and nothing else of it; instead of a signer of our own, or the client of the service, 8.5 MB of binary
+	github.com/aws/aws-sdk-go-v2 v1.47.7 // the official signer (SigV4) for Bedrock, as a classifier and as a provider of models, and nothing else of it; instead of a signer of our own, or the client of the service, 8.5 MB of binary
 	github.com/chromedp/chromedp v0.22.1 // test only: a real browser at the pages of a login
 	github.com/failsafe-go/failsafe-go v0.9.8 // retries and circuit breakers of requests to models and classifiers; instead of the SDKs of the providers, whose retries are not visible
 	github.com/fsnotify/fsnotify v1.10.1 // tells when a file is replaced; instead of polling alone

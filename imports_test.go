@@ -45,6 +45,7 @@ platform/intake:
 platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
+platform/sigv4:    github.com/aws/aws-sdk-go-v2
 platform/state:
 platform/logtest:
 platform/waittest:
@@ -89,10 +90,10 @@ grounding/conform:   text/finding text/strictjson text/ucd platform/terminal gro
 model/format:             text/awsstream text/eventstream text/strictjson
 model/counterfactual:     text/frame text/ucd text/strictjson model/format
 model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
-model/llm/llmtest:        text/strictjson model/format model/llm
+model/llm/llmtest:        text/awsstream text/strictjson platform/sigv4 model/format model/llm
 model/counterfactual/run: text/strictjson model/format model/counterfactual model/llm
 model/delegation:         text/frame text/strictjson model/counterfactual
-model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake record/hold model/format model/counterfactual model/counterfactual/run model/delegation model/llm github.com/prometheus/client_golang
+model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake platform/sigv4 record/hold model/format model/counterfactual model/counterfactual/run model/delegation model/llm github.com/prometheus/client_golang
 model/analysis:           text/finding text/frame text/rfc3339 text/strictjson platform/terminal model/format model/counterfactual model/counterfactual/run model/delegation model/guard model/llm
 model/jobs:               model/counterfactual/run github.com/jackc/pgx github.com/riverqueue/river
 
@@ -103,7 +104,7 @@ boundary/policy/expr:          text/finding platform/reuse boundary/policy cel.d
 boundary/classify:             boundary/policy github.com/failsafe-go golang.org/x/time
 boundary/classify/local:       boundary/classify
 boundary/classify/judge:       boundary/classify
-boundary/classify/remote:      text/strictjson platform/egress boundary/classify github.com/aws/aws-sdk-go-v2
+boundary/classify/remote:      text/strictjson platform/egress platform/sigv4 boundary/classify
 boundary/validate:             text/strictjson github.com/santhosh-tekuri/jsonschema
 boundary/surface:              text/finding text/scrub text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape boundary/blob
 boundary/surface/pintest:      boundary/surface
@@ -142,7 +143,7 @@ app/exit:
 app/install: text/finding text/frame platform/login platform/state platform/terminal mcp/wire record/hold record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
-app:         text/finding text/strictjson text/frame platform/child platform/intake platform/login platform/loopback platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
+app:         text/finding text/strictjson text/frame platform/child platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/login platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 

@@ -49,8 +49,8 @@ const scopeGuard = "guard:ask"
 
 // Settings of a guard that exclude each other.
 var (
-	ErrGuardNeedsKey = errors.New("--tokens needs --key: without it, a client's key is the provider's")
-	ErrGuardSpent    = errors.New("an address that is not loopback needs --tokens with --key: without them every machine of the network could spend the key")
+	ErrGuardNeedsKey = errors.New("--tokens needs --key or --aws: without them, a client's key is the provider's")
+	ErrGuardSpent    = errors.New("an address that is not loopback needs --tokens with --key or --aws: without them every machine of the network could spend the key")
 )
 
 // A Guard is the model guard with what it keeps: the store, the ledger and the files of its
@@ -144,14 +144,17 @@ func (g *Guard) Close() {
 	}
 }
 
+// ownKey reports whether the guard has credentials of its own.
+func (s *GuardSettings) ownKey() bool { return !s.Key.IsZero() || s.Guard.AWS != nil }
+
 // who says which clients may ask; nil: every client that can connect.
 func (s *GuardSettings) who() (auth.Authenticator, error) {
 	switch {
-	case s.Tokens == "" && !s.Key.IsZero() && !loopback.Listener(s.Listen):
+	case s.Tokens == "" && s.ownKey() && !loopback.Listener(s.Listen):
 		return nil, fmt.Errorf("guard: %w", ErrGuardSpent)
 	case s.Tokens == "":
 		return nil, nil
-	case s.Key.IsZero():
+	case !s.ownKey():
 		return nil, fmt.Errorf("guard: %w", ErrGuardNeedsKey)
 	}
 	who, err := ReadTokens(s.Tokens, s.Secret)
@@ -171,6 +174,7 @@ func (g *Guard) ListenAndServe(ctx context.Context, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
 			"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+
 			"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
+			"  Bedrock    AWS_ENDPOINT_URL_BEDROCK_RUNTIME=http://%[1]s\n"+
 			"  end        Ctrl-C\n", addr, mode)
 	}
 	if err := listen.Serve(ctx, "--listen", g.set.Listen, g.handler(), listen.ShutdownWait, announce, g.log); err != nil {

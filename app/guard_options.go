@@ -3,10 +3,13 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/platform/sigv4"
 )
 
 // options are what the settings say of the guard itself.
@@ -19,6 +22,7 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 		Severity: counterfactual.Bands(g.Severity),
 		Hooks:    guard.Hooks{MinSeverity: s.Severity},
 	}
+	o.AWS = s.aws()
 	o.Hooks.QuarantineFrom = g.Quarantine.From
 	for _, c := range g.Capsules {
 		o.Capsules = append(o.Capsules, guard.Capsule{Sources: c.Sources,
@@ -48,6 +52,21 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 		o.UntrustedTool = func(name string) bool { return strangers.Privilege(name) > 0 }
 	}
 	return o, nil
+}
+
+// aws is what signs for Amazon Bedrock; nil: nothing does.
+func (s *GuardSettings) aws() *sigv4.Signer {
+	a := s.Guard.AWS
+	if a == nil {
+		return nil
+	}
+	read := func(v rules.Value) sigv4.Secret { return func() (string, error) { return a.Read(v) } }
+	out := &sigv4.Signer{Region: cmp.Or(a.Region, sigv4.Region(s.Guard.Upstream, "bedrock-runtime")), Service: a.Service,
+		Access: read(a.AccessKey), Secret: read(a.SecretKey)}
+	if a.SessionToken.Reveal() != "" {
+		out.Session = read(a.SessionToken)
+	}
+	return out
 }
 
 // policy says which calls need a verdict.

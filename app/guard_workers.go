@@ -29,7 +29,7 @@ func guardWithWorkers(ctx context.Context, o guard.Options, workers int, db stri
 		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs a database that is Postgres (--db)"))
 	case !o.Audit:
 		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs audit mode: a client waits for what is enforced"))
-	case o.Key.IsZero():
+	case o.Key.IsZero() && o.AWS == nil:
 		return nil, nil, exit.With(exit.Config, errors.New("guard: --workers needs a key of the guard's own: clients' are never stored"))
 	}
 	queue := &auditQueue{ready: make(chan struct{})}

@@ -10,12 +10,13 @@ import (
 
 // A Guard is what a file says of pellucid guard. A zero member is that verb's default.
 type Guard struct {
-	Upstream string   // URL of the provider
-	Key      Value    // for the provider; "": clients bring their own
-	Audit    bool     // nothing is held
-	FailOpen bool     // what was not decided goes through
-	Buffer   bool     // every answer is held whole
-	Pass     []string // routes that are forwarded although nothing inspects their answers
+	Upstream string    // URL of the provider
+	Key      Value     // for the provider; "": clients bring their own
+	AWS      *GuardAWS // keys for Amazon Bedrock; nil: none
+	Audit    bool      // nothing is held
+	FailOpen bool      // what was not decided goes through
+	Buffer   bool      // every answer is held whole
+	Pass     []string  // routes that are forwarded although nothing inspects their answers
 
 	Tools          []GuardTool // the first whose pattern matches decides
 	NoGuess        bool        // what no pattern matches is privileged, whatever it is called
@@ -32,6 +33,53 @@ type Guard struct {
 	Severity           GuardSeverity
 	Blame              *int // thousandths: from which severity a source loses trust
 	Quarantine         GuardQuarantine
+}
+
+// A GuardAWS is what signs requests to Amazon Bedrock.
+type GuardAWS struct {
+	AccessKey, SecretKey, SessionToken Value  // the last "": the keys are not temporary
+	Region, Service                    string // Region "": that of the upstream's host
+
+	resolve func(ref string) (string, error)
+}
+
+// Read reads one of the values anew where a file holds it, so that temporary keys may change.
+func (a *GuardAWS) Read(v Value) (string, error) {
+	if a.resolve != nil && strings.HasPrefix(v.ref, "file:") {
+		return a.resolve(v.ref)
+	}
+	return v.text, nil
+}
+
+// AWSFromEnv are the keys in the variables that Amazon's clients read, with what else a says;
+// a may be nil.
+func AWSFromEnv(o Options, a *GuardAWS) (*GuardAWS, error) {
+	out := &GuardAWS{Service: "bedrock"}
+	if a != nil {
+		out.Region, out.Service = a.Region, a.Service
+	}
+	var err error
+	if out.AccessKey, err = o.Reference("env:AWS_ACCESS_KEY_ID"); err != nil {
+		return nil, err
+	}
+	if out.SecretKey, err = o.Reference("env:AWS_SECRET_ACCESS_KEY"); err != nil {
+		return nil, err
+	}
+	if token, err := o.Reference("env:AWS_SESSION_TOKEN"); err == nil { // there is none where the keys are not temporary
+		out.SessionToken = token
+	}
+	return out, nil
+}
+
+func (a *GuardAWS) members() []member {
+	label := func(v *string, usual string) value { return checked(v, usual, "a label", isName) }
+	return []member{
+		{"access_key", live | needed, reference(&a.AccessKey), "access key id"},
+		{"secret_key", live | needed, reference(&a.SecretKey), "secret access key"},
+		{"session_token", live, reference(&a.SessionToken), "token of temporary keys"},
+		{"region", live, label(&a.Region, ""), "region of the service; default: the one in the host of the upstream"},
+		{"service", live, label(&a.Service, "bedrock"), "name of the service in the signature"},
+	}
 }
 
 // A GuardTool says how much is at stake when tools are called whose names match.
@@ -67,6 +115,11 @@ func (g *Guard) members() []member {
 	return []member{
 		{"upstream", live, parsed(&g.Upstream, "an http or https URL", (*compiler).upstream), "the provider, such as https://api.openai.com/v1"},
 		{"key", live, reference(&g.Key), "key for the provider; without it, clients bring their own"},
+		{"aws", live, optional(&g.AWS, (*GuardAWS).members, func(c *compiler, _ place, a *GuardAWS, sound bool) bool {
+			opt := c.opt
+			a.resolve = opt.resolve
+			return sound
+		}), "keys of the guard's own by which requests to Amazon Bedrock are signed; a `file:` is read for each request"},
 		{"mode", live, word(&g.Audit, false, enforceOrAudit, []bool{false, true}), "`enforce` holds privileged calls; `audit` holds nothing, and records what would have been held"},
 		{"fail", live, word(&g.FailOpen, false, []string{"closed", "open"}, []bool{false, true}), "what happens to a call that could not be decided: `closed` refuses it, `open` lets it through"},
 		{"buffer", live, boolean(&g.Buffer, false), "hold every answer whole: a streamed one can be repaired then, and text comes only at its end"},

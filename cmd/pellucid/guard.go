@@ -29,7 +29,8 @@ type guardCmd struct {
 	NoGuess    bool     `help:"Do not treat a tool as read-only because of its name or its approved definition."`
 	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is third-party text too; may be repeated."`
 	Key        string   `placeholder:"REF" help:"@guard.key REF is env:NAME or file:PATH."`
-	Tokens     string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens of those who may use the guard (scope guard:ask). Needs a key."`
+	AWS        bool     `name:"aws" help:"Sign requests for Amazon Bedrock, with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, in the place of guard.aws."`
+	Tokens     string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens of those who may use the guard (scope guard:ask). Needs a key (--key or --aws)."`
 	hostFlags
 	Calls      *int   `placeholder:"N" help:"Maximum number of calls of the model for one decision (default 12)."`
 	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 3)."`
@@ -42,13 +43,13 @@ type guardCmd struct {
 
 func (guardCmd) Help() string {
 	return `A proxy in front of a model's provider, for clients of OpenAI's chat completions and
-responses and Anthropic's messages: point their base URL here. Text passes through as it
-comes. Where the model proposes a privileged tool call while third-party text is in the
-context, the call is held, and the model is asked again with pieces of it withheld: a call
-that was the user's goes on, one that some text has caused does not. What was decided is in
-the ledger, and whole, for pellucid ccr replay, in guard/ID.json in the state directory.
-Calls that wait for a person are in pellucid quarantine. Exit codes: 0 ended by a signal,
-1 failed, 2 wrong usage, 3 bad configuration.`
+responses, Anthropic's messages and Amazon Bedrock's Converse and InvokeModel: point their
+base URL here. Text passes through as it comes. Where the model proposes a privileged tool
+call while third-party text is in the context, the call is held, and the model is asked
+again with pieces of it withheld: a call that was the user's goes on, one that some text has
+caused does not. What was decided is in the ledger, and whole, for pellucid ccr replay, in
+guard/ID.json in the state directory. Calls that wait for a person are in pellucid
+quarantine. Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage, 3 bad configuration.`
 }
 
 // Validate is called by kong; its error is one of usage.
@@ -67,11 +68,13 @@ func (c *guardCmd) validate() error {
 		return errors.New("--upstream: want http:// or https:// and a host")
 	case c.Config == "" && c.Upstream == "":
 		return errors.New("missing flags: --upstream=URL, or a configuration that names one")
-	case c.Config == "" && c.Tokens != "" && c.Key == "":
+	case c.Key != "" && c.AWS:
+		return errors.New("--key and --aws exclude each other")
+	case c.Config == "" && c.Tokens != "" && c.Key == "" && !c.AWS:
 		return app.ErrGuardNeedsKey
 	}
 	var open error
-	if c.Key != "" && c.Tokens == "" {
+	if (c.Key != "" || c.AWS) && c.Tokens == "" {
 		open = app.ErrGuardSpent
 	}
 	return c.check("--listen", c.Listen, nil, open)
@@ -139,8 +142,16 @@ func (c *guardCmd) settings(e *env) (*app.GuardSettings, error) {
 		g.Quarantine.From = nil
 	}
 	g.Quarantine.Scope = cmp.Or(c.Quarantine, g.Quarantine.Scope, "text")
+	if c.AWS {
+		var err error
+		if g.AWS, err = rules.AWSFromEnv(e.references(), g.AWS); err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("guard: --aws: %w", err))
+		}
+	}
 	switch {
+	case c.AWS:
 	case c.Key != "":
+		g.AWS = nil
 		secret := e.secrets()
 		if _, err := secret.optional("guard: --key", c.Key); err != nil {
 			return nil, err

@@ -13,6 +13,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
+var bedrock = []format.Format{format.Of(format.Converse), format.Of(format.BedrockMessages)}
+
 // A frame is a message of a stream: its type, and its payload.
 type frame struct{ kind, payload string }
 
@@ -26,7 +28,7 @@ func (f frame) bytes() []byte {
 
 // sent is the stream in which a provider sends the server-sent events in src: as they are,
 // or as messages.
-func sent(f format.Answers, src []byte) []byte {
+func sent(f format.Format, src []byte) []byte {
 	if !strings.HasPrefix(string(f.Name()), "bedrock") {
 		return src
 	}
@@ -79,7 +81,7 @@ func converseOf(frames ...frame) (*format.Answer, format.Odd, []format.PartKind)
 	for _, f := range frames {
 		src = append(src, f.bytes()...)
 	}
-	return stream(format.Bedrock[0], src)
+	return stream(bedrock[0], src)
 }
 
 func block(kind string, i int, v string) frame {
@@ -95,7 +97,7 @@ var (
 )
 
 func TestConverseStream(t *testing.T) {
-	a, odd, kinds := stream(format.Bedrock[0], sent(format.Bedrock[0], []byte(converseSeed)))
+	a, odd, kinds := stream(bedrock[0], sent(bedrock[0], []byte(converseSeed)))
 	if odd != 0 || a.Text(format.PartText, "") != "Hi" || len(a.Calls()) != 1 || a.Stop != format.StopCalls || kinds[len(kinds)-2] != format.PartEnd {
 		t.Errorf("odd %d, %+v, %v", odd, a, kinds)
 	}
@@ -139,7 +141,7 @@ func TestConverseStream(t *testing.T) {
 // is odd, and an exception is an error and nothing else.
 func TestFrames(t *testing.T) {
 	payload := `{"contentBlockIndex":0` + pay + "}"
-	for _, f := range format.Bedrock {
+	for _, f := range bedrock {
 		for _, tt := range []struct {
 			name    string
 			headers []string
@@ -170,7 +172,7 @@ func TestFrames(t *testing.T) {
 
 // TestChunks: an event stands in a chunk as base64 text, and what is no such text is odd.
 func TestChunks(t *testing.T) {
-	f := format.Bedrock[1]
+	f := bedrock[1]
 	for _, tt := range []struct {
 		frame frame
 		odd   bool
@@ -210,13 +212,13 @@ func TestConverseBody(t *testing.T) {
 		{`{"text":"a"}`, format.OddCall, 0},
 		{`["a"]`, format.OddCall, 0},
 	} {
-		a := format.Bedrock[0].Read(format.Parse([]byte(`{"output":{"message":{"role":"assistant","content":` + tt.content + `}},"stopReason":"end_turn"}`)))
+		a := bedrock[0].Read(format.Parse([]byte(`{"output":{"message":{"role":"assistant","content":` + tt.content + `}},"stopReason":"end_turn"}`)))
 		if a.Odd&format.OddCall != tt.odd || len(a.Calls()) != tt.calls {
 			t.Errorf("%s: odd %d, %d calls", tt.content, a.Odd, len(a.Calls()))
 		}
 	}
 	for _, body := range []string{"{}", `{"output":{}}`, `{"output":{"Message":{"content":[]}}}`, `{"Output":{"message":{"content":[]}}}`} {
-		if a := format.Bedrock[0].Read(format.Parse([]byte(body))); a.Odd&format.OddCall == 0 {
+		if a := bedrock[0].Read(format.Parse([]byte(body))); a.Odd&format.OddCall == 0 {
 			t.Errorf("%s is an answer", body)
 		}
 	}
@@ -235,7 +237,7 @@ func TestBedrockPath(t *testing.T) {
 		{1, "m", false, "/model/m/invoke"},
 		{1, "arn:aws:bedrock:us-east-1:1:inference-profile/m", true, "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fm/invoke-with-response-stream"},
 	} {
-		if got := format.Bedrock[tt.form].Path(tt.model, tt.stream); got != tt.want {
+		if got := bedrock[tt.form].Path(tt.model, tt.stream); got != tt.want {
 			t.Errorf("%s", got)
 		}
 	}
@@ -249,7 +251,7 @@ func TestConverseError(t *testing.T) {
 			Code    string `json:"code"`
 			Message string `json:"message"`
 		}
-		if err := json.Unmarshal(format.Bedrock[0].AppendError(nil, kind, "no"), &got); err != nil || got.Type != want || got.Code != want || got.Message != "no" {
+		if err := json.Unmarshal(bedrock[0].AppendError(nil, kind, "no"), &got); err != nil || got.Type != want || got.Code != want || got.Message != "no" {
 			t.Errorf("%s: %+v, %v", kind, got, err)
 		}
 	}

@@ -100,10 +100,7 @@ func Of(n Name) Format {
 }
 
 // All are the formats.
-var All = []Format{chat{}, responses{}, messages{}, gemini{}, geminiArray{}}
-
-// Bedrock are the formats of Amazon Bedrock, of which only answers are read so far.
-var Bedrock = []Answers{converse{}, bedrockMessages{}}
+var All = []Format{chat{}, responses{}, messages{}, gemini{}, geminiArray{}, converse{}, bedrockMessages{}}
 
 // A Stream reads one streamed answer. It keeps at most MaxKept bytes of text, cut there,
 // and as many of arguments: a call that is longer is an OddCall.

@@ -33,14 +33,9 @@ var bodies = map[format.Name]string{
 const geminiSeed = `{"candidates":[{"content":{"parts":[{"text":"Hi"},{"functionCall":{"id":"1","name":"pay","args":{"to":"Ann"}}}],
 	"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3},"modelVersion":"m"}`
 
-var forms = func() (all []format.Answers) {
-	for _, f := range format.All {
-		all = append(all, f)
-	}
-	return append(all, format.Bedrock...)
-}()
+var forms = format.All
 
-func eventsOf(f format.Answers, src []byte) (all []eventstream.Event) {
+func eventsOf(f format.Format, src []byte) (all []eventstream.Event) {
 	d := f.Split(1<<20, true)
 	d.Feed(src)
 	for e, ok, _ := d.Next(); ok; e, ok, _ = d.Next() {
@@ -51,7 +46,7 @@ func eventsOf(f format.Answers, src []byte) (all []eventstream.Event) {
 }
 
 // stream reads events and joins what each of them is odd about.
-func stream(f format.Answers, src []byte) (a *format.Answer, odd format.Odd, kinds []format.PartKind) {
+func stream(f format.Format, src []byte) (a *format.Answer, odd format.Odd, kinds []format.PartKind) {
 	s := f.NewStream()
 	for _, e := range eventsOf(f, src) {
 		parts, o := s.Event(e)

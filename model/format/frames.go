@@ -4,6 +4,7 @@ package format
 
 import (
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // A Splitter finds the events of a stream that comes in pieces, as eventstream.Decoder
-// does. An error is final; Rest then holds everything from the place on where it is.
+// does. An error is final, and eventstream.ErrTooLong or about what cannot be read; Rest then holds everything from the place on where it is.
 type Splitter interface {
 	Feed(p []byte)
 	Next() (eventstream.Event, bool, error)
@@ -75,6 +76,9 @@ func (s *frameSplitter) Rest() []byte  { return s.d.Rest() }
 
 func (s *frameSplitter) Next() (eventstream.Event, bool, error) {
 	m, ok, err := s.d.Next()
+	if errors.Is(err, awsstream.ErrTooLong) {
+		err = eventstream.ErrTooLong
+	}
 	if !ok {
 		return eventstream.Event{}, false, err
 	}

@@ -11,7 +11,10 @@ import (
 func (messages) List() string { return "messages" }
 
 func (messages) Looks(root strictjson.Value) Likeness {
-	if root.Get("system").Exists() || root.Get("anthropic_version").Exists() {
+	switch {
+	case (converse{}).Looks(root) == Sure:
+		return Unlike
+	case root.Get("system").Exists(), root.Get("anthropic_version").Exists():
 		return Sure
 	}
 	for m := range listOf(root, messages{}).Elements() {

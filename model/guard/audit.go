@@ -93,6 +93,7 @@ func (g *Guard) RunAudit(ctx context.Context, id string, work []byte, store run.
 			continue
 		}
 		x := &exchange{f: f, id: id, body: w.Body, model: w.Model, principal: w.Principal, header: http.Header(w.Header)}
+		x.path = askedAt(f, &format.Asked{Model: w.Model, InPath: f.Asks(format.Parse(w.Body)).InPath})
 		if x.header == nil {
 			x.header = http.Header{}
 		}

@@ -57,6 +57,7 @@ type exchange struct {
 	principal string
 	header    http.Header // that signs the probes
 	teaching  *teaching   // nil: nothing is known of it
+	path      string      // where they are asked; "": where the format is usually
 }
 
 // A decision says what becomes of an answer, and why.
@@ -135,7 +136,7 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 	d.assembly = assembly
 	// What the provider has fetched on the way is in no request. Where nothing else is a
 	// stranger's, nothing could be withheld.
-	unseen := a.fetched && len(assembly.Segments) == 0 || slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
+	unseen := a.fetched && len(assembly.Segments) == 0 || d.x.stored() || slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
 	d.calls = delegation.Gate(assembly, d.g.policy, &a.said, format.MaxCalls)
 	for _, c := range d.calls {
 		d.targets = append(d.targets, d.g.policy.Proposal(c))

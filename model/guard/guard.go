@@ -2,8 +2,8 @@
 
 // Package guard is a proxy in front of a model's provider that holds a privileged tool call until a counterfactual run has said where it comes from.
 //
-// It speaks OpenAI's chat completions and responses and Anthropic's messages. Text
-// passes through as it comes. An answer that proposes a privileged call while
+// It speaks OpenAI's chat completions and responses, Anthropic's messages, and Amazon
+// Bedrock's Converse and InvokeModel. Text passes through as it comes. An answer that proposes a privileged call while
 // untrusted text is in the context is held from the call on; the same context is
 // asked again with pieces withheld; and then the answer goes on as it was, is
 // replaced by the one that the model gives without the text that took control, or
@@ -30,6 +30,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/platform/sigv4"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -37,12 +38,16 @@ import (
 // for the values named.
 type Options struct {
 	// Upstream is the provider: https://api.openai.com/v1. What clients ask for under
-	// /v1 is asked for under its path; without one, under /v1. It is https unless its
-	// host is this machine.
+	// /v1 is asked for under its path; without one, under /v1. What they ask for under
+	// /model is asked for under its path and /model. It is https unless its host is this
+	// machine.
 	Upstream string
 	// Key signs every request to the upstream, in the place of the client's credentials,
 	// which are then for this guard: see Auth. The zero Key: the client's go there.
 	Key llm.Key
+	// AWS signs every request to the upstream instead, for Amazon Bedrock; nil: no.
+	// A signature of a client fits the address of this guard, and is never passed on.
+	AWS *sigv4.Signer
 	// Auth says who may ask; nil: whoever can connect.
 	Auth  auth.Authenticator
 	Scope string // that Auth has to find; "": whoever is known
@@ -123,7 +128,8 @@ type Options struct {
 // A Guard is an http.Handler. Close ends what it does behind its answers.
 type Guard struct {
 	o        Options
-	base     string // URL of the upstream, without a slash at its end
+	base     string // URL of the upstream for /v1, without a slash at its end
+	root     string // and for /model
 	carrier  http.RoundTripper
 	own      *http.Transport
 	clients  map[format.Name]*llm.Endpoint
@@ -141,23 +147,27 @@ type Guard struct {
 
 // New checks o.
 func New(o Options) (*Guard, error) {
-	u, err := url.Parse(o.Upstream)
-	if err == nil && (u.Path == "" || u.Path == "/") {
-		u.Path = "/v1"
-		o.Upstream = u.String()
-	}
-	base, plain, err := egress.Base(o.Upstream, o.dangerouslyPlainHTTP)
+	root, plain, err := egress.Base(o.Upstream, o.dangerouslyPlainHTTP)
 	if err != nil {
 		return nil, fmt.Errorf("guard: upstream: %w", err)
 	}
-	if o.Audits != nil && o.Key.IsZero() {
+	base := root
+	if u, err := url.Parse(root); err == nil && u.Path == "" {
+		base += "/v1"
+	}
+	switch {
+	case o.Audits != nil && o.Key.IsZero() && o.AWS == nil:
 		return nil, errors.New("guard: audits that are queued need a key of their own")
+	case o.AWS != nil && !o.Key.IsZero():
+		return nil, errors.New("guard: a key and keys for Amazon Bedrock exclude each other")
+	case o.AWS != nil && o.AWS.Region == "":
+		return nil, errors.New("guard: the region of Amazon Bedrock is not known: name it (guard.aws.region)")
 	}
 	if o.Calls < 0 || o.Millis < 0 || o.Concurrency < 0 || o.TokenFactor < 0 || o.MinTokens < 0 {
 		return nil, errors.New("guard: a bound is negative")
 	}
 	o.setDefaults()
-	g := &Guard{o: o, base: base, carrier: o.Transport, policy: o.Policy, counters: newCounters(),
+	g := &Guard{o: o, base: base, root: root, carrier: o.Transport, policy: o.Policy, counters: newCounters(),
 		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
 		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
@@ -166,6 +176,9 @@ func New(o Options) (*Guard, error) {
 	if g.carrier == nil {
 		g.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.dangerouslyPlainHTTP, Idle: 64})
 		g.carrier = g.own
+	}
+	if o.AWS != nil {
+		g.carrier = o.AWS.Transport(g.carrier)
 	}
 	if err := g.endpoints(); err != nil {
 		return nil, err
@@ -186,7 +199,7 @@ func (g *Guard) endpoints() error {
 	g.clients = map[format.Name]*llm.Endpoint{}
 	for _, f := range format.All {
 		e, err := llm.New(llm.Options{
-			Format: f.Name(), BaseURL: g.base, Model: "of-the-request", Transport: g.carrier,
+			Format: f.Name(), BaseURL: g.baseOf(f), Model: "of-the-request", Transport: g.carrier,
 			Concurrency: 64, Retries: 2, MaxWait: 5 * time.Second, Timeout: time.Duration(g.o.Millis) * time.Millisecond,
 			DangerouslyPlainHTTP: g.o.dangerouslyPlainHTTP,
 		})

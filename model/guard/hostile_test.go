@@ -3,7 +3,7 @@
 package guard_test
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -148,8 +148,9 @@ func TestHostileAnswers(t *testing.T) {
 						}
 						return obedient(a)
 					})
-					resp := r.post(f, conversation(f, stream, "Sum up.", "Nothing."))
+					resp := r.postTo(pathOf(f, stream), f, conversation(f, stream, "Sum up.", "Nothing."))
 					b, _ := io.ReadAll(resp.Body) // may be cut
+					b = append(plain(f, b), resp.Header.Get("X-Amzn-Errortype")...)
 					if resp.StatusCode != tt.status && !(tt.reply.Fault == llmtest.Cut && resp.StatusCode == 502) {
 						t.Errorf("status %d", resp.StatusCode)
 					}
@@ -173,6 +174,21 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
+// plain is a body in which texts can be looked for: of messages that hold base64, what
+// stands in them.
+func plain(f format.Name, body []byte) []byte {
+	if f != format.BedrockMessages {
+		return body
+	}
+	d := format.Of(f).Split(len(body), true)
+	d.Feed(body)
+	var out []byte
+	for e, ok, _ := d.Next(); ok; e, ok, _ = d.Next() {
+		out = append(out, e.Data...)
+	}
+	return append(out, d.Rest()...)
+}
+
 // TestStreamsAtOnce: text arrives while the provider still speaks, and before the
 // attribution on a call behind it.
 func TestStreamsAtOnce(t *testing.T) {
@@ -189,23 +205,27 @@ func TestStreamsAtOnce(t *testing.T) {
 			<-gate
 			return obedient(a)
 		}, func(o *guard.Options) { o.Beat = 20 * time.Millisecond })
-		resp := r.post(f, conversation(f, true, "Sum up.", attack))
-		lines := bufio.NewScanner(resp.Body)
-		text, beats := false, 0
-		for lines.Scan() {
-			line := lines.Text()
-			text = text || strings.Contains(line, "Good")
-			if strings.HasPrefix(line, ": held") {
+		resp := r.postTo(pathOf(f, true), f, conversation(f, true, "Sum up.", attack))
+		form, beats := format.Of(f), 0
+		beat := form.AppendBeat(nil)
+		var all []byte
+		for buf := make([]byte, 4096); ; {
+			n, err := resp.Body.Read(buf)
+			all = append(all, buf[:n]...)
+			if bytes.Contains(all, beat) {
 				if beats++; beats == 1 {
-					if !text {
+					if !bytes.Contains(plain(f, all), []byte("Good")) {
 						t.Errorf("%s: the call is held before the text has come", f)
 					}
 					close(gate) // only now may a probe be answered
 				}
 			}
-			if strings.Contains(line, "mallory") {
-				t.Errorf("%s: %q", f, line)
+			if err != nil {
+				break
 			}
+		}
+		if said := plain(f, all); bytes.Contains(said, []byte("mallory")) {
+			t.Errorf("%s: %q", f, said)
 		}
 		if beats == 0 {
 			t.Errorf("%s: no sign of life", f)

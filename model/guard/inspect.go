@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 // inspect is one of the routes on which a model answers.
-func (g *Guard) inspect(f format.Format, target string, w http.ResponseWriter, r *http.Request) {
+func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.Request) {
+	f := found.format
 	done, ok := g.admit(w, r, f)
 	if !ok {
 		return
@@ -40,7 +40,8 @@ func (g *Guard) inspect(f format.Format, target string, w http.ResponseWriter, r
 	case err != nil:
 		panic(http.ErrAbortHandler) // the client has gone, or does not speak
 	}
-	model, streamed, wrong := checked(body)
+	asked := checked(found, t, body)
+	wrong := asked.Wrong
 	if r.Header.Get("Content-Encoding") != "" {
 		wrong = "a compressed body cannot be inspected"
 	}
@@ -49,14 +50,15 @@ func (g *Guard) inspect(f format.Format, target string, w http.ResponseWriter, r
 		g.fault(w, f, http.StatusBadRequest, wrong)
 		return
 	}
-	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(model), principal: who, header: g.probeHeader(r), teaching: &teaching{f: f, body: body}}
+	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, header: g.probeHeader(r),
+		path: askedAt(f, &asked), teaching: &teaching{f: f, body: body}}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
 	if wrong == "" {
 		// What was read as UTF-8 must not be read as another charset.
 		r.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := g.send(ctx, r, target, bytes.NewReader(body), int64(len(body)))
+	resp, err := g.send(ctx, r, g.urlOf(found, t), bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		g.unreachable(w, r, f, ctx)
 		return
@@ -75,7 +77,7 @@ func (g *Guard) inspect(f format.Format, target string, w http.ResponseWriter, r
 		g.counters.exchanged("refused-answer")
 		g.fault(w, f, http.StatusBadGateway, "the provider's answer is compressed")
 	// A body that is called a stream, and nobody has asked for one, may be read as JSON.
-	case isEvents(f, resp.Header) && (streamed || g.o.Audit):
+	case isEvents(f, resp.Header) && (asked.Stream || g.o.Audit):
 		in.stream(w)
 	default:
 		in.whole(w)
@@ -94,7 +96,7 @@ func redirects(status int) bool { return status/100 == 3 && status != http.Statu
 func (g *Guard) probeHeader(r *http.Request) http.Header {
 	h := http.Header{}
 	for name, values := range r.Header {
-		if strings.HasPrefix(name, "Anthropic-") || strings.HasPrefix(name, "Openai-") || name == "Authorization" || name == "X-Api-Key" || name == "Http-Referer" || name == "X-Title" {
+		if strings.HasPrefix(name, "Anthropic-") || strings.HasPrefix(name, "Openai-") || strings.HasPrefix(name, "X-Amzn-Bedrock-") || name == "Authorization" || name == "X-Api-Key" || name == "Http-Referer" || name == "X-Title" {
 			h[name] = values
 		}
 	}

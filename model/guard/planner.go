@@ -143,7 +143,7 @@ func (a *asker) plan(ctx context.Context, q delegation.Question) delegation.Repl
 			return delegation.Reply{Exchange: delegation.Exchange{Failure: counterfactual.FailRejected}}
 		}
 		return a.send(ctx, a.g.clients[a.x.f.Name()], counterfactual.PurposePlan, "",
-			&run.Variant{Format: a.x.f.Name(), Source: src, Answer: planAnswer, Header: a.x.header, Budget: a.budget})
+			&run.Variant{Format: a.x.f.Name(), Source: src, Answer: planAnswer, Path: a.x.path, Header: a.x.header, Budget: a.budget})
 	}
 	r := llm.Request{System: q.System, MaxTokens: planAnswer, Budgets: []*llm.Budget{a.budget}}
 	for _, e := range q.Examples {
@@ -168,7 +168,7 @@ func (a *asker) show(ctx context.Context, purpose counterfactual.Purpose, v coun
 		bound = int64(len(src)+2)/3 + 256
 	}
 	return a.send(ctx, a.g.clients[a.x.f.Name()], purpose, v.Kind,
-		&run.Variant{Format: a.x.f.Name(), Source: src, Answer: a.answer, Bound: bound + a.answer, Header: a.x.header, Budget: a.budget})
+		&run.Variant{Format: a.x.f.Name(), Source: src, Answer: a.answer, Bound: bound + a.answer, Path: a.x.path, Header: a.x.header, Budget: a.budget})
 }
 
 func (a *asker) send(ctx context.Context, client llm.Client, purpose counterfactual.Purpose, kind counterfactual.Kind, v *run.Variant) delegation.Reply {
@@ -207,6 +207,15 @@ func asQuestion(f format.Name, src []byte, q *delegation.Question) ([]byte, erro
 		return nil, errors.New("guard: plan: not a request")
 	}
 	root := doc.Root()
+	form := format.Of(f)
+	if form.Asks(root).InPath { // by its path a request says what else it asks for
+		r := &format.Request{System: q.System, MaxTokens: planAnswer}
+		for _, x := range q.Examples {
+			r.Messages = append(r.Messages, format.Message{Text: x.Request}, format.Message{Role: format.RoleAssistant, Text: x.Plan})
+		}
+		r.Messages = append(r.Messages, format.Message{Text: q.Text})
+		return form.AppendRequest(nil, r)
+	}
 	var e strictjson.Edits
 	for _, name := range unasked {
 		if v := root.Get(name); v.Exists() {

@@ -31,7 +31,7 @@ func bearer(next http.Handler) http.Handler {
 }
 
 // pass hands a request on, and its answer back.
-func (g *Guard) pass(target string, w http.ResponseWriter, r *http.Request) {
+func (g *Guard) pass(found *route, t target, w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		g.counters.exchanged("refused-request")
 		g.fault(w, usualFormat, http.StatusBadRequest, "this method has no body")
@@ -45,7 +45,7 @@ func (g *Guard) pass(target string, w http.ResponseWriter, r *http.Request) {
 	g.counters.exchanged("passed-through")
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
-	resp, err := g.send(ctx, r, target, http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
+	resp, err := g.send(ctx, r, g.urlOf(found, t), http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
 	if err != nil {
 		g.unreachable(w, r, usualFormat, ctx)
 		return
@@ -96,12 +96,12 @@ func (g *Guard) patience(parent context.Context) (ctx context.Context, alive fun
 	return ctx, func() { t.Reset(g.o.idle) }, func() { t.Stop(); end(nil) }
 }
 
-// send asks the upstream for target, with the method and the headers of a client's request.
-func (g *Guard) send(ctx context.Context, r *http.Request, target string, body io.Reader, length int64) (*http.Response, error) {
+// send asks the upstream at that URL, with the method and the headers of a client's request.
+func (g *Guard) send(ctx context.Context, r *http.Request, at string, body io.Reader, length int64) (*http.Response, error) {
 	if length == 0 {
 		body = http.NoBody
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, g.base+target, body)
+	req, err := http.NewRequestWithContext(ctx, r.Method, at, body)
 	if err != nil {
 		return nil, err
 	}
@@ -114,17 +114,24 @@ func (g *Guard) send(ctx context.Context, r *http.Request, target string, body i
 // sign puts the guard's own key into the place of the client's, if it has one.
 // Anthropic's has a header of its own in the version of 2023.
 func (g *Guard) sign(h http.Header) {
-	if g.o.Key.IsZero() {
+	if g.o.Key.IsZero() && g.o.AWS == nil {
 		return
 	}
-	h.Del("Authorization")
-	h.Del("X-Api-Key")
+	for _, name := range credentials {
+		h.Del(name)
+	}
+	if g.o.AWS != nil {
+		return // the carrier signs
+	}
 	if h.Get("Anthropic-Version") == "2023-06-01" {
 		h.Set("X-Api-Key", g.o.Key.Secret())
 	} else {
 		h.Set("Authorization", "Bearer "+g.o.Key.Secret())
 	}
 }
+
+// credentials are the headers by which clients say who they are.
+var credentials = []string{"Authorization", "X-Api-Key", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"}
 
 // dropped are headers that end here, in both directions: of the connection, of the
 // way a body is packed, of proxies on the way, and those by which a request says that it
@@ -199,31 +206,21 @@ func (g *Guard) unreachable(w http.ResponseWriter, r *http.Request, f format.For
 	}
 }
 
-// checked says what keeps a request from being inspected; "" is nothing. streamed: it
-// asks for a stream.
-func checked(body []byte) (model string, streamed bool, wrong string) {
+// checked reads what a request of the route asks for. Wrong says what keeps it from being
+// inspected; "" is nothing.
+func checked(found *route, t target, body []byte) format.Asked {
 	var doc strictjson.Doc
 	if doc.Reset(body, strictjson.Limits{}) != nil || doc.Root().Kind() != '{' {
-		return "", false, "the body is no strict JSON object"
+		return format.Asked{Wrong: "the body is no strict JSON object"}
 	}
-	v := doc.Root()
-	model = v.Get("model").Text()
-	_, stray := v.Strays([]string{"model", "messages", "input", "system", "instructions", "tools", "functions", "stream", "n", "background",
-		"max_tokens", "max_completion_tokens", "max_output_tokens", "previous_response_id", "conversation", "prompt"})
-	n, one := v.Get("n").Int64()
-	background, _ := v.Get("background").Bool()
-	streamed, _ = v.Get("stream").Bool()
-	switch {
-	case stray:
-		wrong = "a member's name is almost that of another"
-	case model == "":
-		wrong = "no model is named"
-	case v.Get("n").Exists() && v.Get("n").Kind() != 'n' && !(one && n == 1):
-		wrong = "only one answer at a time can be inspected (n)"
-	case background:
-		wrong = "answers of background jobs cannot be inspected"
+	a := found.format.Asks(doc.Root())
+	if a.InPath {
+		a.Model, a.Stream = t.model, found.stream
 	}
-	return model, streamed, wrong
+	if a.Wrong == "" && a.Model == "" {
+		a.Wrong = "no model is named"
+	}
+	return a
 }
 
 // isEvents reports whether an answer is a stream of events of a format.

@@ -154,7 +154,7 @@ func newRig(t testing.TB, m llmtest.Model, change ...func(*guard.Options)) *rig 
 		r.mu.Unlock()
 		return m(a)
 	}, secret)
-	o := guard.Options{Upstream: fake.URL, Hooks: guard.Hooks{Sink: r.sink}}
+	o := guard.Options{Upstream: fake.Root, Hooks: guard.Hooks{Sink: r.sink}}
 	for _, c := range change {
 		c(&o)
 	}
@@ -207,15 +207,36 @@ func conversation(f format.Name, stream bool, task string, results ...string) []
 			fmt.Fprintf(&b, `,{"type":"function_call_output","call_id":"c%d","output":%s}`, i, quote(r))
 		}
 		b.WriteString(`],"tools":[{"type":"function","name":"send_money","parameters":{"type":"object"}},{"type":"function","name":"read_mail","parameters":{"type":"object"}}]}`)
+	case format.BedrockMessages:
+		body := string(conversation(format.Messages, false, task, results...))
+		b.WriteString(`{"anthropic_version":"bedrock-2023-05-31"` + strings.Replace(strings.TrimPrefix(body, `{"model":"m"`), `,"stream":false`, "", 1))
+	case format.Converse:
+		fmt.Fprintf(&b, `{"inferenceConfig":{"maxTokens":1000},"system":[{"text":"Be useful."}],"messages":[{"role":"user","content":[{"text":%s}]}`, quote(task))
+		for i, r := range results {
+			fmt.Fprintf(&b, `,{"role":"assistant","content":[{"toolUse":{"toolUseId":"c%d","name":"read_mail","input":{}}}]}`, i)
+			fmt.Fprintf(&b, `,{"role":"user","content":[{"toolResult":{"toolUseId":"c%d","content":[{"text":%s}]}}]}`, i, quote(r))
+		}
+		b.WriteString(`],"toolConfig":{"tools":[{"toolSpec":{"name":"send_money","inputSchema":{"json":{"type":"object"}}}},{"toolSpec":{"name":"read_mail","inputSchema":{"json":{"type":"object"}}}}]}}`)
 	}
 	return []byte(b.String())
 }
 
 var paths = map[format.Name]string{
 	format.Chat: "/v1/chat/completions", format.Messages: "/v1/messages", format.Responses: "/v1/responses",
+	format.Converse: "/model/m/converse", format.BedrockMessages: "/model/m/invoke",
 }
 
-var formats = []format.Name{format.Chat, format.Messages, format.Responses}
+var formats = []format.Name{format.Chat, format.Messages, format.Responses, format.Converse, format.BedrockMessages}
+
+// pathOf is where a request goes that wants a stream, or none.
+func pathOf(f format.Name, stream bool) string {
+	if isBedrock(f) {
+		return format.Of(f).Path("m", stream)
+	}
+	return paths[f]
+}
+
+func isBedrock(f format.Name) bool { return strings.HasPrefix(string(f), "bedrock") }
 
 func (r *rig) post(f format.Name, body []byte) *http.Response {
 	r.t.Helper()
@@ -246,7 +267,11 @@ func (r *rig) postTo(path string, f format.Name, body []byte) *http.Response {
 // through asks with this module's own client, which reads streams strictly.
 func (r *rig) through(f format.Name, body []byte, stream bool) (llm.Response, error) {
 	r.t.Helper()
-	e, err := llm.New(llm.Options{Format: f, BaseURL: r.front.URL + "/v1", Model: "m", Retries: -1,
+	base := r.front.URL + "/v1"
+	if isBedrock(f) {
+		base = r.front.URL
+	}
+	e, err := llm.New(llm.Options{Format: f, BaseURL: base, Model: "m", Retries: -1,
 		Key: llm.NewKey("test", func() (string, error) { return secret, nil })})
 	if err != nil {
 		r.t.Fatal(err)

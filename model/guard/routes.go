@@ -22,8 +22,8 @@ const (
 )
 
 // routes are all that the guard forwards of its own accord; everything else is refused.
-// They are those of OpenAI's, Anthropic's and Azure's current interfaces at which the
-// answer either is inspected or holds no call of a tool.
+// They are those of OpenAI's, Anthropic's, Azure's and Amazon's current interfaces at which
+// the answer either is inspected or holds no call of a tool.
 var routes = []struct {
 	line string
 	use  use
@@ -31,6 +31,11 @@ var routes = []struct {
 	{"POST /v1/chat/completions?api-version", inspected},
 	{"POST /v1/responses?api-version", inspected},
 	{"POST /v1/messages?beta", inspected}, // Anthropic's SDK asks for ?beta=true
+	{"POST /model/" + anyModel + "/converse", inspected},
+	{"POST /model/" + anyModel + "/converse-stream", inspected},
+	{"POST /model/" + anyModel + "/invoke", inspected},
+	{"POST /model/" + anyModel + "/invoke-with-response-stream", inspected},
+	{"POST /model/" + anyModel + "/count-tokens", passed},
 	{"POST /v1/messages/count_tokens?beta", passed},
 	{"POST /v1/responses/input_tokens?api-version", passed},
 	{"GET /v1/models?limit&after_id&before_id&beta&api-version", passed},
@@ -47,25 +52,31 @@ var routes = []struct {
 // A route is one method on one path.
 type route struct {
 	method   string
-	segments []string // of the path, behind /v1; "*" is any one
+	bedrock  bool     // it stands below /model, and not below /v1
+	segments []string // of the path, behind /v1 or /model; "*" is any one, and anyModel the id of any model
 	query    []string // names of the parameters that may stand in the query
 	use      use
 	format   format.Format // of what is inspected
+	stream   bool          // it is the path, and not the body, that asks for a stream
 }
 
 var errRoute = errors.New(`want a method and a path below /v1, such as "GET /v1/files/*?limit&after": * stands for one segment, and not for the first`)
 
-// parseRoute reads METHOD /v1/PATH?NAME&NAME.
+// parseRoute reads METHOD /v1/PATH?NAME&NAME, or METHOD /model/PATH.
 func parseRoute(line string) (route, error) {
 	method, target, _ := strings.Cut(line, " ")
 	path, query, asked := strings.Cut(target, "?")
+	r := route{method: method, use: passed}
 	path, below := strings.CutPrefix(path, "/v1/")
-	r := route{method: method, segments: strings.Split(path, "/"), use: passed}
+	if !below {
+		path, r.bedrock = strings.CutPrefix(path, "/model/")
+	}
+	r.segments = strings.Split(path, "/")
 	if asked {
 		r.query = strings.Split(query, "&")
 	}
-	plain := func(s string) bool { return s == "*" || isSegment(s) }
-	if !below || !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, method) || r.segments[0] == "*" ||
+	plain := func(s string) bool { return s == "*" || s == anyModel || isSegment(s) }
+	if !below && !r.bedrock || !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, method) || r.segments[0] == "*" ||
 		!all(r.segments, plain) || !all(r.query, isSegment) {
 		return route{}, errRoute
 	}
@@ -97,13 +108,15 @@ func compileRoutes(pass []string) (out []route, err error) {
 			return nil, err
 		}
 		if r.use = known.use; r.use == inspected {
-			i := slices.IndexFunc(format.All, func(f format.Format) bool { return "/v1"+f.Path("", false) == r.path() })
-			r.format = format.All[i]
+			r.format, r.stream = formatAt(r.path())
 		}
 		out = append(out, r)
 	}
 	for _, line := range pass {
 		r, err := parseRoute(line)
+		if err == nil && r.bedrock {
+			err = errRoute
+		}
 		if err != nil {
 			return nil, fmt.Errorf("guard: route %+.64q: %w", line, err)
 		}
@@ -118,71 +131,110 @@ func compileRoutes(pass []string) (out []route, err error) {
 // usualFormat is that of errors on paths that no format has.
 var usualFormat = format.Of(format.Chat)
 
-// inspectedPath reports whether a format has that path, however its letters are spelled.
-func inspectedPath(path string) bool {
-	return slices.ContainsFunc(format.All, func(f format.Format) bool { return strings.EqualFold("/v1"+f.Path("", false), path) })
+// formatAt is the format that has that path, however its letters are spelled; nil if none
+// has. stream: it is the path that asks for a stream.
+func formatAt(path string) (f format.Format, stream bool) {
+	for _, f := range format.All {
+		for _, stream := range []bool{false, true} {
+			at := f.Path(anyModel, stream)
+			if strings.EqualFold(path, at) || strings.EqualFold(path, "/v1"+at) {
+				return f, stream
+			}
+		}
+	}
+	return nil, false
 }
 
-func (r *route) path() string { return "/v1/" + strings.Join(r.segments, "/") }
+// inspectedPath reports whether a format has that path.
+func inspectedPath(path string) bool {
+	f, _ := formatAt(path)
+	return f != nil
+}
 
-// match returns the target that r makes of path and query, which is what is asked of the
-// provider; path reports whether it is r's path, whatever the method and the query.
-func (r *route) match(segments, query []string) (target string, path bool) {
+func (r *route) path() string {
+	if r.bedrock {
+		return "/model/" + strings.Join(r.segments, "/")
+	}
+	return "/v1/" + strings.Join(r.segments, "/")
+}
+
+// A target is what is asked of the provider: a path with its query, below the base of the
+// upstream, and the model that the path names, if it names one.
+type target struct{ path, model string }
+
+// match returns the target that r makes of path and query; path reports whether it is r's
+// path, whatever the method and the query.
+func (r *route) match(segments, query []string) (t target, path bool) {
 	if len(segments) != len(r.segments) {
-		return "", false
+		return target{}, false
+	}
+	if r.bedrock {
+		t.path = "/model"
 	}
 	for i, s := range segments {
-		if r.segments[i] != s && (r.segments[i] != "*" || !isSegment(s)) {
-			return "", false
+		switch want := r.segments[i]; {
+		case want == anyModel:
+			var ok bool
+			if t.model, s, ok = modelID(s); !ok {
+				return target{}, false
+			}
+		case want != s && (want != "*" || !isSegment(s)):
+			return target{}, false
 		}
+		t.path += "/" + s
 	}
 	seen := map[string]bool{}
 	for _, parameter := range query {
 		name, value, _ := strings.Cut(parameter, "=")
 		if !slices.Contains(r.query, name) || seen[name] || !isSegment(value) {
-			return "", true
+			return target{}, true
 		}
 		seen[name] = true
 	}
-	target = "/" + strings.Join(segments, "/")
 	if len(query) > 0 {
-		target += "?" + strings.Join(query, "&")
+		t.path += "?" + strings.Join(query, "&")
 	}
-	return target, true
+	return t, true
 }
 
 // route finds what is to happen to a request target, which has to be spelled as the table
-// spells it, byte for byte: no two programs read another spelling alike. target is what is
-// asked for below the provider's base; known reports whether the path is there for another
-// method or query.
-func (g *Guard) route(method, uri string) (r *route, target string, known *route) {
+// spells it, byte for byte: no two programs read another spelling alike. known is the route
+// that has the path, for another method or query.
+func (g *Guard) route(method, uri string) (r *route, t target, known *route) {
 	path, query, asked := strings.Cut(uri, "?")
+	spelled := path
 	path, below := strings.CutPrefix(path, "/v1/")
-	if !below || len(uri) > 4096 {
-		return nil, "", nil
+	bedrock := false
+	if !below {
+		path, bedrock = strings.CutPrefix(path, "/model/")
+	}
+	if !below && !bedrock || len(uri) > 4096 {
+		return nil, target{}, nil
 	}
 	segments := strings.Split(path, "/")
 	var parameters []string
 	if asked {
 		parameters = strings.Split(query, "&")
 	}
-	spelled := "/v1/" + path
 	for i := range g.routes {
 		r := &g.routes[i]
-		target, ours := r.match(segments, parameters)
+		if r.bedrock != bedrock {
+			continue
+		}
+		t, ours := r.match(segments, parameters)
 		// A pattern of the operator's does not open an inspected path to a provider that does
 		// not tell capitals from small letters.
 		if r.format == nil && ours && inspectedPath(spelled) {
 			continue
 		}
-		if ours && target != "" && r.method == method {
-			return r, target, nil
+		if ours && t.path != "" && r.method == method {
+			return r, t, nil
 		}
 		if ours && known == nil {
 			known = r
 		}
 	}
-	return nil, "", known
+	return nil, target{}, known
 }
 
 // serve is the handler of all requests.
@@ -192,14 +244,17 @@ func (g *Guard) serve() http.Handler {
 			g.counters.text.ServeHTTP(w, r)
 			return
 		}
-		found, target, known := g.route(r.Method, r.RequestURI)
+		found, t, known := g.route(r.Method, r.RequestURI)
 		switch {
 		case found == nil:
 			g.refuse(w, r, known)
+		case found.bedrock && g.unsigned(r.Header):
+			g.counters.exchanged("refused-request")
+			g.fault(w, format.Of(format.Converse), http.StatusBadRequest, wordsUnsigned)
 		case found.use == inspected:
-			g.inspect(found.format, target, w, r)
+			g.inspect(found, t, w, r)
 		default:
-			g.pass(target, w, r)
+			g.pass(found, t, w, r)
 		}
 	})
 	if g.o.Auth != nil {

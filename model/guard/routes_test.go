@@ -116,12 +116,12 @@ func ask11(t *testing.T, addr, method, target string, header string, body []byte
 }
 
 // inspectedOnly fails for every request that has reached the provider and is not a
-// POST to one of the three paths, letter for letter.
+// POST to one of the five paths, letter for letter.
 func inspectedOnly(t *testing.T, p *recorder, what string) (any bool) {
 	t.Helper()
 	for _, got := range p.take() {
 		any = true
-		if got.method != "POST" || !slices.Contains([]string{"/v1/chat/completions", "/v1/responses", "/v1/messages"}, strings.TrimSuffix(got.target, "?beta=true")) {
+		if got.method != "POST" || !slices.Contains([]string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/model/m/converse", "/model/m/invoke"}, strings.TrimSuffix(got.target, "?beta=true")) {
 			t.Errorf("%s: %s %+q reached the provider, signed: %v", what, got.method, got.target, strings.Contains(fmt.Sprint(got.header), secret))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
 // Bytes are what went over the wire. They are shared and must not be changed.
@@ -153,6 +154,8 @@ func (x *exchange) stream(ctx context.Context, in *intake) (Response, *Error) {
 			}
 		}
 		switch {
+		case errors.Is(bad, eventstream.ErrTooLong):
+			return Response{}, failure(CodeTooLarge)
 		case bad != nil:
 			return Response{}, failure(CodeMalformed)
 		case err == io.EOF && s.stream.Whole():

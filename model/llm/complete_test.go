@@ -28,6 +28,9 @@ func TestComplete(t *testing.T) {
 		return llm.ToolCall{ID: "call_1", Name: "weather", Arguments: []byte(args)}
 	}
 	none := format.Stop("")
+	anthropic := []format.Name{format.Messages, format.BedrockMessages}
+	google := []format.Name{format.Gemini, format.GeminiArray}
+	others := append([]format.Name{format.Chat, format.Responses, format.Converse}, anthropic...)
 	for _, tt := range []struct {
 		name  string
 		reply llmtest.Reply
@@ -38,11 +41,11 @@ func TestComplete(t *testing.T) {
 		{"nothing", llmtest.Reply{}, llm.Response{Stop: format.StopEnd}, nil},
 		{"length", llmtest.Reply{Text: "O", Stop: format.StopLength}, llm.Response{Text: "O", Stop: format.StopLength}, nil},
 		{"filter", llmtest.Reply{Stop: format.StopFilter}, llm.Response{Stop: format.StopFilter}, formats[:2]},
-		{"pause", llmtest.Reply{Stop: format.StopPause}, llm.Response{Stop: format.StopPause}, formats[2:3]},
-		{"sequence", llmtest.Reply{Stop: format.StopSequence}, llm.Response{Stop: format.StopSequence}, formats[2:3]},
+		{"pause", llmtest.Reply{Stop: format.StopPause}, llm.Response{Stop: format.StopPause}, anthropic},
+		{"sequence", llmtest.Reply{Stop: format.StopSequence}, llm.Response{Stop: format.StopSequence}, append(anthropic, format.Converse)},
 		{"unknown reason", llmtest.Reply{Text: "OK", Stop: format.StopOther}, llm.Response{Text: "OK", Stop: format.StopOther}, nil},
 		{"refusal", llmtest.Reply{Refusal: "No."}, llm.Response{Refusal: "No.", Stop: format.StopRefusal}, formats[:2]},
-		{"refusal as text", llmtest.Reply{Refusal: "No."}, llm.Response{Text: "No.", Stop: format.StopRefusal}, formats[2:3]},
+		{"refusal as text", llmtest.Reply{Refusal: "No."}, llm.Response{Text: "No.", Stop: format.StopRefusal}, anthropic},
 		{"reasoning", llmtest.Reply{Reasoning: "Hm.", Text: "OK"}, llm.Response{Reasoning: "Hm.", Text: "OK", Stop: format.StopEnd}, nil},
 		{"call", llmtest.Reply{Text: "I look.", Calls: []llm.ToolCall{call}}, llm.Response{Text: "I look.", Calls: []llm.ToolCall{call}, Stop: format.StopCalls}, nil},
 		{"calls", llmtest.Reply{Calls: []llm.ToolCall{call, {ID: "call_2", Name: "weather", Arguments: []byte("{}")}}},
@@ -54,9 +57,9 @@ func TestComplete(t *testing.T) {
 		{"call without a name", llmtest.Reply{Calls: []llm.ToolCall{{ID: "1", Arguments: []byte("{}")}}},
 			llm.Response{Calls: []llm.ToolCall{{ID: "1", Arguments: []byte("{}"), Problem: llm.ProblemName}}, Stop: format.StopCalls}, nil},
 		{"call without an id", llmtest.Reply{Calls: []llm.ToolCall{{Name: "weather", Arguments: []byte("{}")}}},
-			llm.Response{Calls: []llm.ToolCall{{Name: "weather", Arguments: []byte("{}"), Problem: llm.ProblemID}}, Stop: format.StopCalls}, formats[:3]},
+			llm.Response{Calls: []llm.ToolCall{{Name: "weather", Arguments: []byte("{}"), Problem: llm.ProblemID}}, Stop: format.StopCalls}, others},
 		{"call without an id", llmtest.Reply{Calls: []llm.ToolCall{{Name: "weather", Arguments: []byte("{}")}}},
-			llm.Response{Calls: []llm.ToolCall{{ID: "call_0", Name: "weather", Arguments: []byte("{}")}}, Stop: format.StopCalls}, formats[3:]}, // Google leaves it out
+			llm.Response{Calls: []llm.ToolCall{{ID: "call_0", Name: "weather", Arguments: []byte("{}")}}, Stop: format.StopCalls}, google}, // Google leaves it out
 		{"calls of one id", llmtest.Reply{Calls: []llm.ToolCall{call, call}},
 			llm.Response{Calls: []llm.ToolCall{call, {ID: "call_1", Name: "weather", Arguments: call.Arguments, Problem: llm.ProblemTwice}}, Stop: format.StopCalls}, nil},
 		{"arguments cut off", llmtest.Reply{Calls: []llm.ToolCall{broken(`{"city":"K`)}, Stop: format.StopLength},
@@ -95,13 +98,17 @@ func TestComplete(t *testing.T) {
 					if f == format.Chat {
 						want.Fingerprint = "fp_fake"
 					}
+					named := f != format.Converse // an answer of Converse has no id, and names no model
+					if !named {
+						want.Model = ""
+					}
 					if diff := cmp.Diff(want, r, cmpopts.IgnoreFields(llm.Response{}, "ID", "Duration", "Request", "Answer")); diff != "" {
 						t.Error(diff)
 					}
 					if stream {
 						got.check(t, r)
 					}
-					if !bytes.Equal(r.Request, s.Asks()[0].Raw) || r.Request.Digest() != sha256.Sum256(s.Asks()[0].Raw) || len(r.Answer) == 0 || r.ID == "" {
+					if !bytes.Equal(r.Request, s.Asks()[0].Raw) || r.Request.Digest() != sha256.Sum256(s.Asks()[0].Raw) || len(r.Answer) == 0 || named && r.ID == "" {
 						t.Error("the bytes are not those of the exchange")
 					}
 				})

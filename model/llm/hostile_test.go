@@ -104,8 +104,9 @@ func TestStatus(t *testing.T) {
 		{529, "overloaded_error", llm.CodeServer, true},
 	} {
 		for _, f := range formats {
-			if google := strings.HasPrefix(string(f), "google"); google && (tt.word == "context_length_exceeded" || tt.word == "content_filter" || tt.word == "insufficient_quota") {
-				continue // Google has no word for it
+			if !strings.HasPrefix(string(f), "openai") && !strings.HasPrefix(string(f), "anthropic") &&
+				(tt.word == "context_length_exceeded" || tt.word == "content_filter" || tt.word == "insufficient_quota") {
+				continue // Google and Amazon have no word for it
 			}
 			e, s := fake(t, f, llmtest.Script(llmtest.Reply{Status: tt.status, ErrorCode: tt.word}, llmtest.Reply{Text: "OK"}))
 			r, err := e.Complete(ctx(t), hello())

@@ -5,6 +5,7 @@ package llm_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func key() llm.Key {
 	return llm.NewKey("env:MODEL_KEY", func() (string, error) { return secret, nil })
 }
 
-var formats = []format.Name{format.Chat, format.Responses, format.Messages, format.Gemini, format.GeminiArray}
+var formats = []format.Name{format.Chat, format.Responses, format.Messages, format.Gemini, format.GeminiArray, format.BedrockMessages, format.Converse}
 
 // fake starts a fake and an endpoint that asks it, with fast retries.
 func fake(t testing.TB, f format.Name, m llmtest.Model, change ...func(*llm.Options)) (*llm.Endpoint, *llmtest.Server) {
@@ -32,6 +33,9 @@ func fake(t testing.TB, f format.Name, m llmtest.Model, change ...func(*llm.Opti
 	o := llm.Options{
 		Format: f, BaseURL: s.URL, Model: "model-1", Key: key(),
 		Backoff: time.Millisecond, Timeout: time.Minute,
+	}
+	if strings.HasPrefix(string(f), "bedrock") {
+		o.BaseURL = s.Root
 	}
 	for _, c := range change {
 		c(&o)

@@ -63,7 +63,7 @@ func (rec recorderOver) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	sent := req.Clone(req.Context())
 	sent.Body = io.NopCloser(bytes.NewReader(body))
-	entry := &recording{path: pathOf(req.URL.Path), request: body}
+	entry := &recording{path: pathOf(req.URL.EscapedPath()), request: body}
 	secret := secretOf(req.Header)
 	if secret != "" && bytes.Contains(body, []byte(secret)) {
 		return nil, failure(CodeRequest) // a conversation that holds the key is not for a file
@@ -99,6 +99,9 @@ func pathOf(urlPath string) string {
 				return urlPath[at:]
 			}
 		}
+	}
+	if i := strings.LastIndex(urlPath, "/model/"); i >= 0 { // a format that names the model there
+		return urlPath[i:]
 	}
 	return urlPath
 }
@@ -214,7 +217,7 @@ func (t player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := keyOf(pathOf(req.URL.Path), body)
+	key := keyOf(pathOf(req.URL.EscapedPath()), body)
 	t.mu.Lock()
 	recs := t.left[key]
 	if len(recs) > 0 {

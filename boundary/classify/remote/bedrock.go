@@ -4,23 +4,18 @@ package remote
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/platform/sigv4"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Bedrock is a guardrail of Amazon Bedrock: POST /guardrail/{id}/version/{version}/apply
-// with source OUTPUT (API reference, "ApplyGuardrail"), signed by the SDK's own signer
-// (Signature Version 4). It wants text as it was received.
+// with source OUTPUT (API reference, "ApplyGuardrail"), signed by Signature Version 4. It wants text as it was received.
 type Bedrock struct {
 	*caller
 	guardrail, version string
@@ -41,24 +36,15 @@ func NewBedrock(s Service, o BedrockOptions) (*Bedrock, error) {
 	if o.Region == "" || o.Guardrail == "" || o.Version == "" || o.AccessKey == nil || o.SecretKey == nil {
 		return nil, errors.New("remote: bedrock needs a region, a guardrail, its version and keys")
 	}
-	if o.now == nil {
-		o.now = time.Now
-	}
-	signer := v4.NewSigner()
+	signer := (&sigv4.Signer{Region: o.Region, Service: "bedrock", Access: sigv4.Secret(o.AccessKey), Session: sigv4.Secret(o.SessionToken)}).At(o.now)
 	s.Key = o.SecretKey
 	c, err := newCaller(s, func(req *http.Request, body []byte, secret string) error {
-		who := aws.Credentials{SecretAccessKey: secret}
-		var err error
-		if who.AccessKeyID, err = o.AccessKey(); err != nil || who.AccessKeyID == "" {
+		by := *signer
+		by.Secret = func() (string, error) { return secret, nil }
+		if err := by.Sign(req, body); err != nil {
 			return errKey
 		}
-		if o.SessionToken != nil {
-			if who.SessionToken, err = o.SessionToken(); err != nil {
-				return errKey
-			}
-		}
-		sum := sha256.Sum256(body)
-		return signer.SignHTTP(req.Context(), who, req, hex.EncodeToString(sum[:]), "bedrock", o.Region, o.now())
+		return nil
 	})
 	return &Bedrock{c, o.Guardrail, o.Version}, err
 }

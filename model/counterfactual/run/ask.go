@@ -18,6 +18,7 @@ type Variant struct {
 	Source []byte // as Question takes it
 	Answer int64  // tokens, as Question takes it
 	Bound  int64  // tokens of the request and the answer, at most; 0: not known
+	Path   string // where it is asked: see llm.Request
 	Header http.Header
 	Budget *llm.Budget
 }
@@ -45,7 +46,7 @@ func Ask(ctx context.Context, client llm.Client, v *Variant) (a Answered) {
 		return a
 	}
 	a.Request = digest(raw)
-	req := llm.Request{Raw: raw, Header: v.Header, Budgets: []*llm.Budget{v.Budget}}
+	req := llm.Request{Raw: raw, Path: v.Path, Header: v.Header, Budgets: []*llm.Budget{v.Budget}}
 	if in := v.Bound - output; in > 0 {
 		req.InputTokens = int(in)
 	}
@@ -124,7 +125,7 @@ func (w *work) ask(ctx context.Context, p counterfactual.Probe) reply {
 		a.obs.Failure = counterfactual.FailBroken
 		return a
 	}
-	v := &Variant{Format: w.job.Assembly.Format, Source: src, Answer: w.answer, Header: w.job.Header, Budget: w.budget}
+	v := &Variant{Format: w.job.Assembly.Format, Source: src, Answer: w.answer, Path: w.job.Path, Header: w.job.Header, Budget: w.budget}
 	if w.plan.Problem().Budget.Tokens > 0 {
 		v.Bound = p.Tokens
 	}

@@ -70,8 +70,9 @@ type Job struct {
 	Assembly *counterfactual.Assembly
 	Judge    *counterfactual.Judge
 	Problem  counterfactual.Problem
-	// Header goes out with every request: see llm.Request.
+	// Header goes out with every request, and Path is where it is asked: see llm.Request.
 	Header http.Header
+	Path   string
 }
 
 // A Report is what a run has come to.

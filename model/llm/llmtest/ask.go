@@ -21,7 +21,7 @@ func understand(a Ask, r *http.Request, raw []byte) (Ask, error) {
 		return a, errors.New("the body is no strict JSON object")
 	}
 	v := d.Root()
-	if !isGemini(a.format) {
+	if !isGemini(a.format) && !isBedrock(a.format) {
 		a.model = cmp.Or(a.model, text(v.Get("model"))) // that of a deployment goes first
 		a.Stream, _ = v.Get("stream").Bool()
 	}
@@ -37,6 +37,7 @@ func understand(a Ask, r *http.Request, raw []byte) (Ask, error) {
 	read := map[format.Name]func(*Ask, strictjson.Value) error{
 		format.Chat: (*Ask).chat, format.Responses: (*Ask).responses, format.Messages: (*Ask).messages,
 		format.Gemini: (*Ask).gemini, format.GeminiArray: (*Ask).gemini,
+		format.Converse: (*Ask).converse, format.BedrockMessages: (*Ask).invoke,
 	}[a.format]
 	if err := read(&a, v); err != nil {
 		return a, err
@@ -153,6 +154,10 @@ func (a *Ask) messages(v strictjson.Value) error {
 	if a.Header.Get("Anthropic-Version") == "" {
 		return errors.New("anthropic-version: header is required")
 	}
+	return a.anthropic(v)
+}
+
+func (a *Ask) anthropic(v strictjson.Value) error {
 	if n, ok := v.Get("max_tokens").Int64(); ok {
 		a.MaxTokens = n
 	}

@@ -47,7 +47,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f == "" || r.Method != http.MethodPost:
 		refuse(w, format.Chat, http.StatusNotFound, "not_found_error", "no such endpoint")
 		return
-	case !h.signed(f, r):
+	case !h.signed(f, r, raw):
 		refuse(w, f, http.StatusUnauthorized, "authentication_error", "invalid key: "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+r.Header.Get("X-Goog-Api-Key"))
 		return
 	case err != nil:
@@ -69,6 +69,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // endpoint is what a request asks, in which format. model and stream: as far as the path
 // says.
 func endpoint(r *http.Request) (f format.Name, model string, stream bool) {
+	if strings.HasPrefix(r.URL.Path, "/model/") {
+		return bedrockCall(r.URL)
+	}
 	path := r.URL.Path
 	for _, root := range []string{"/openai/v1", "/v1beta", "/v1"} {
 		if rest, ok := strings.CutPrefix(path, root); ok {
@@ -91,7 +94,7 @@ func endpoint(r *http.Request) (f format.Name, model string, stream bool) {
 
 func isGemini(f format.Name) bool { return f == format.Gemini || f == format.GeminiArray }
 
-func (h *handler) signed(f format.Name, r *http.Request) bool {
+func (h *handler) signed(f format.Name, r *http.Request, raw []byte) bool {
 	header := r.Header
 	switch {
 	case h.key == "":
@@ -100,6 +103,8 @@ func (h *handler) signed(f format.Name, r *http.Request) bool {
 		return header.Get("X-Goog-Api-Key") == h.key || r.URL.Query().Get("key") == h.key || header.Get("Authorization") == "Bearer "+h.key
 	case strings.HasPrefix(r.URL.Path, "/openai/") && header.Get("Api-Key") == h.key:
 		return true
+	case isBedrock(f):
+		return signedBy(h.key, r, raw)
 	case f == format.Messages:
 		// The older way, and that of the official SDK from 1.0 on.
 		return header.Get("X-Api-Key") == h.key || header.Get("Authorization") == "Bearer "+h.key
@@ -110,11 +115,17 @@ func (h *handler) signed(f format.Name, r *http.Request) bool {
 // refuse answers with an error as the format's service words it.
 func refuse(w http.ResponseWriter, f format.Name, status int, code, why string) {
 	w.Header().Set("Content-Type", "application/json")
+	if isBedrock(f) {
+		w.Header().Set("X-Amzn-Errortype", code+":http://internal.amazon.com/coral/com.amazon.bedrock/")
+	}
 	w.WriteHeader(status)
 	fmt.Fprint(w, errorBody(f, code, why))
 }
 
 func errorBody(f format.Name, code, why string) string {
+	if isBedrock(f) {
+		return object("message", quote(why))
+	}
 	if f == format.Messages {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%s,"message":%s}}`, quote(code), quote(why))
 	}
@@ -143,7 +154,7 @@ func (s *service) answer() {
 	s.sleep(rp.Delay)
 	kind := "application/json"
 	if s.ask.Stream && s.ask.format != format.GeminiArray {
-		kind = "text/event-stream"
+		kind = format.Of(s.ask.format).ContentType()
 	}
 	if rp.ContentType != "" {
 		kind = rp.ContentType
@@ -175,7 +186,9 @@ func (s *service) faulty() bool {
 	case Drop:
 		panic(http.ErrAbortHandler) // as net/http wants a connection to be closed
 	case Malformed:
-		if s.ask.Stream {
+		if s.ask.Stream && isBedrock(s.ask.format) {
+			s.w.Write(s.frame(piece{"contentBlockDelta", "{]}"}))
+		} else if s.ask.Stream {
 			fmt.Fprint(s.w, "data: {\"choices\":[}\n\n")
 		} else {
 			fmt.Fprint(s.w, `{"choices":[}`)
@@ -204,6 +217,9 @@ func (s *service) endless() {
 		piece = []byte(": still here\n\n" + "data: " + first(s.events()) + "\n\n")
 		if s.ask.format != format.Chat && !isGemini(s.ask.format) {
 			piece = []byte("data: {\"type\":\"ping\"}\n\n")
+		}
+		if isBedrock(s.ask.format) {
+			piece = s.ping()
 		}
 	}
 	piece = bytes.Repeat(piece, 1+4096/len(piece))
@@ -238,12 +254,16 @@ func (s *service) body() []byte {
 	b := []byte(map[format.Name]func() string{
 		format.Chat: s.chatBody, format.Responses: s.responsesBody, format.Messages: s.messagesBody,
 		format.Gemini: s.geminiBody, format.GeminiArray: s.geminiBody,
+		format.Converse: s.converseBody, format.BedrockMessages: s.messagesBody,
 	}[s.ask.format]())
 	switch s.reply.Fault {
 	case Duplicate:
 		twice := `,"model":"another"`
-		if isGemini(s.ask.format) {
+		switch {
+		case isGemini(s.ask.format):
 			twice = `,"modelVersion":"another"`
+		case s.ask.format == format.Converse:
+			twice = `,"stopReason":"end_turn"`
 		}
 		return append(append(b[:len(b)-1:len(b)-1], twice...), '}')
 	case Cut, HangMidway, ErrorMidway:
@@ -268,6 +288,7 @@ func (s *service) events() []piece {
 	return map[format.Name]func() []piece{
 		format.Chat: s.chatEvents, format.Responses: s.responsesEvents, format.Messages: s.messagesEvents,
 		format.Gemini: s.geminiEvents, format.GeminiArray: s.geminiEvents,
+		format.Converse: s.converseEvents, format.BedrockMessages: s.invokeEvents,
 	}[s.ask.format]()
 }
 
@@ -283,6 +304,10 @@ func (s *service) stream() {
 			case Cut:
 				return
 			case ErrorMidway:
+				if isBedrock(s.ask.format) {
+					s.w.Write(exception())
+					return
+				}
 				s.write(piece{"error", s.errorEvent()}, i)
 				return
 			}
@@ -311,6 +336,12 @@ func (s *service) write(e piece, i int) bool {
 		text = "data: " + e.data + "\r\n\r\n"
 	case e.name != "":
 		text = "event: " + e.name + "\n" + text
+	}
+	if isBedrock(s.ask.format) {
+		text = string(s.frame(e))
+		if s.reply.Fault == Damaged && i == len(s.events())/2 {
+			text = damaged(text)
+		}
 	}
 	if _, err := fmt.Fprint(s.w, text); err != nil {
 		return false
