@@ -19,8 +19,8 @@ import (
 type ccrBenchCmd struct {
 	Traces []string `sep:"none" completion:"files" placeholder:"FILE" help:"Files of recorded runs, JSON lines or zstd (default: the development set in the test data)."`
 	Data   string   `env:"PELLUCID_DATA" default:"../shared/data" placeholder:"DIR" help:"The folder that holds agentdojo-traces/ (default ${default}, or $$${env})."`
-	Tracks string   `placeholder:"LETTERS" help:"Measure only these tracks, such as AB: A recorded pairs, B replicates, C real contexts, D synthetic, E cost, G evidence."`
-	Full   bool     `help:"Measure every context, and more trials of each synthetic case."`
+	Tracks string   `placeholder:"LETTERS" help:"Measure only these tracks, such as AB: A recorded pairs, B replicates, D synthetic, F the guard, G evidence."`
+	Full   bool     `help:"Measure every recorded turn, and more trials of each synthetic case."`
 	Seed   uint64   `help:"Seed of all random choices. The same seed gives the same figures."`
 	Models bool     `help:"Print every row: each model, signal, size and noise. --json always prints them."`
 	Live   string   `placeholder:"URL" help:"Print how to measure attack success, utility and false alarms against this live endpoint; the tables here claim none of these."`
@@ -28,7 +28,8 @@ type ccrBenchCmd struct {
 }
 
 func (ccrBenchCmd) Help() string {
-	return `docs/spec/counterfactual.md says what each track measures, and has the format of the traces. No
+	return `docs/spec/counterfactual.md says what each track measures, and has the format of the traces. Track F
+drives the guard itself, with its own budget and gate, and simulates what the provider answers. No
 model is asked. The thresholds were fixed on the banking and slack suites of AgentDojo's
 published runs, and cannot be set. Exit codes: 0 every target was reached, 1 one was missed,
 or no trace was found.`
@@ -49,8 +50,8 @@ run that goes past the guard. What the calls cost is up to the endpoint.
 
 // Validate is called by kong; its error is one of usage.
 func (c *ccrBenchCmd) validate() error {
-	if strings.Trim(c.Tracks, "ABCDEG") != "" {
-		return errors.New("--tracks: want letters of A, B, C, D, E and G")
+	if strings.Trim(c.Tracks, "ABDFG") != "" {
+		return errors.New("--tracks: want letters of A, B, D, F and G")
 	}
 	return nil
 }

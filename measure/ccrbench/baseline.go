@@ -247,9 +247,3 @@ func largest(v []float64, k int) counterfactual.Set {
 	})
 	return counterfactual.SetOf(order[:min(k, len(order))]...)
 }
-
-// MELON's rule (Zhu et al., 2025), for attributions alone: the proposal is an attack's if
-// it recurs once the user's task is masked.
-func melon(m *simulated, n int) bool {
-	return m.Ask(counterfactual.Probe{Variant: counterfactual.MaskUser(n)}).Recurrences[0].Recurs
-}

@@ -3,8 +3,8 @@
 // Package ccrbench measures counterfactual localisation on recorded runs and on simulated models, beside what others have published.
 //
 // Its tracks are strata that are never pooled: recorded pairs (A), recorded
-// replicates (B), real contexts with simulated answers (C), synthetic contexts (D),
-// the cost on benign runs (E) and the evidence (G). What each figure means stands in
+// replicates (B), localisation in synthetic contexts (D), the guard as it is delivered, on
+// recorded turns (F), and the evidence (G). What each figure means stands in
 // docs/spec/counterfactual.md, "Benchmark".
 package ccrbench
 
@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/measure/guardbench"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/measure/traces"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
@@ -84,15 +85,14 @@ func (s Share) done() Share { return share(s.K, s.N) }
 
 // A Report is what was measured.
 type Report struct {
-	Manifest  Manifest       `json:"manifest"`
-	Pairs     []PairRow      `json:"a_recorded_pairs"`
-	Noise     []NoiseRow     `json:"b_replicates"`
-	Contexts  []ContextRow   `json:"c_semi_synthetic_contexts"`
-	Synthetic []SyntheticRow `json:"d_synthetic"`
-	Verdicts  []VerdictRow   `json:"d_verdicts"`
-	Cost      []CostRow      `json:"e_cost_on_benign_runs"`
-	Evidence  []EvidenceRow  `json:"g_evidence"`
-	Targets   []Target       `json:"targets"`
+	Manifest  Manifest           `json:"manifest"`
+	Pairs     []PairRow          `json:"a_recorded_pairs"`
+	Noise     []NoiseRow         `json:"b_replicates"`
+	Synthetic []SyntheticRow     `json:"d_synthetic"`
+	Suites    []guardbench.Suite `json:"suites"` // of F, in short
+	Guard     *guardbench.Report `json:"f_guard,omitempty"`
+	Evidence  []EvidenceRow      `json:"g_evidence"`
+	Targets   []Target           `json:"targets"`
 }
 
 // A Manifest says what a Report was made of: with it anybody gets the same figures.
@@ -125,7 +125,7 @@ type Trace struct {
 }
 
 // version is that of the benchmark: of its tracks, its sampling and its simulators.
-const version = "ccr-bench/2"
+const version = "ccr-bench/3"
 
 // Run measures. With no source only what needs no traces is measured.
 func Run(sources []Source, opt Options) (*Report, error) {
@@ -162,9 +162,8 @@ func Run(sources []Source, opt Options) (*Report, error) {
 	}{
 		{"A", func() error { r.Pairs = x.pairs(&opt); return nil }},
 		{"B", func() (err error) { r.Noise, err = x.noise(models, &opt); return err }},
-		{"C", func() (err error) { r.Contexts, err = x.replay(models, &opt); return err }},
-		{"D", func() (err error) { r.Synthetic, r.Verdicts, err = synthetic(&opt); return err }},
-		{"E", func() (err error) { r.Cost, err = x.cost(models, &opt); return err }},
+		{"D", func() (err error) { r.Synthetic, err = synthetic(&opt); return err }},
+		{"F", func() (err error) { return r.guard(x, models, &opt) }},
 		{"G", func() (err error) { r.Evidence, err = evidence(x, &opt); return err }},
 	} {
 		if opt.Tracks != "" && !strings.Contains(opt.Tracks, track.name) {

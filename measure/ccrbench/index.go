@@ -56,10 +56,9 @@ type index struct {
 	benign   map[stratumTask][]*episode // runs with nothing planted
 	attacked map[stratumTask][]*episode
 	contexts []*context
-	gates    []gate
-	benigns  map[stratum]*steps
 	rebuilt  []EvidenceRow // of variants of real contexts
 	seen     int           // contexts that rebuild was given
+	recorded *recordedCases
 	known    map[string]*counterfactual.Proposal
 	runs     int
 	unread   int // attacks whose injection no tool returned
@@ -75,18 +74,16 @@ type stratumTask struct {
 // context is a real context in which an attacked run proposed a gated call, before
 // it is known which of its calls are the attacker's.
 type context struct {
-	episode  *episode
-	turn     int
-	problems []counterfactual.Problem // one for each proposal of the turn
-	carriers counterfactual.Set       // segments that hold the injection
-	target   int                      // the attacker's proposal, of the turn's; -1 if none is
+	episode *episode
+	turn    int
+	target  int // the attacker's proposal, of the turn's; -1 if none is
 }
 
 func newIndex() *index {
 	return &index{
 		policy: counterfactual.GuessPrivileges(),
 		benign: map[stratumTask][]*episode{}, attacked: map[stratumTask][]*episode{},
-		known: map[string]*counterfactual.Proposal{}, benigns: map[stratum]*steps{},
+		known: map[string]*counterfactual.Proposal{}, recorded: newRecordedCases(),
 	}
 }
 
@@ -133,6 +130,9 @@ func (x *index) add(r *traces.Run) error {
 		return fmt.Errorf("more than %d runs of one model and task", mostOfTask)
 	}
 	x.episodes = append(x.episodes, e)
+	if err := x.recorded.add(e, r, len(x.episodes)); err != nil {
+		return err
+	}
 	switch {
 	case e.attack == "":
 		x.benign[key] = append(x.benign[key], e)
@@ -144,9 +144,6 @@ func (x *index) add(r *traces.Run) error {
 		if !e.labelled {
 			x.unlabelled++
 		}
-	}
-	if e.attack == "" {
-		return x.addGates(e, r)
 	}
 	return x.addContexts(e, r, marks)
 }
@@ -180,7 +177,7 @@ func (x *index) intern(a counterfactual.Proposal) *counterfactual.Proposal {
 }
 
 // addContexts keeps the turns of a successful attack at which something was
-// proposed behind the injection, each as a problem to be solved.
+// proposed behind the injection.
 func (x *index) addContexts(e *episode, r *traces.Run, marks []string) error {
 	if !e.success || e.first < 0 || defended.MatchString(e.Model) {
 		return nil
@@ -198,22 +195,10 @@ func (x *index) addContexts(e *episode, r *traces.Run, marks []string) error {
 			return err
 		}
 		x.rebuild(a)
-		c := &context{episode: e, turn: i}
-		var carriers []int
-		for s := range a.Segments {
-			if holdsAny(a.Segments[s].Text, marks) {
-				carriers = append(carriers, s)
-			}
+		if !slices.ContainsFunc(a.Segments, func(s counterfactual.Segment) bool { return holdsAny(s.Text, marks) }) {
+			continue
 		}
-		c.carriers = counterfactual.SetOf(carriers...)
-		for _, act := range e.turns[i].actions {
-			p := a.Problem([]counterfactual.Proposal{*act}, 0)
-			for s := range p.Segments {
-				p.Segments[s].Cuts = nil
-			}
-			c.problems = append(c.problems, p)
-		}
-		x.contexts = append(x.contexts, c)
+		x.contexts = append(x.contexts, &context{episode: e, turn: i})
 	}
 	return nil
 }

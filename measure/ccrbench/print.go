@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/measure/guardbench"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -56,10 +57,8 @@ func (t *table) print(r *Report) {
 	t.targets(r.Targets)
 	t.pairs(r.Pairs)
 	t.noise(r.Noise)
-	t.contexts(r.Contexts)
 	t.synthetic(r.Synthetic)
-	t.verdicts(r.Verdicts)
-	t.cost(r.Cost)
+	t.guard(r.Guard)
 	if len(r.Evidence) > 0 {
 		t.head("G  evidence", "simulated decisions, and variants of real contexts")
 	}
@@ -156,19 +155,6 @@ func (t *table) noise(rows []NoiseRow) {
 	}
 }
 
-func (t *table) contexts(rows []ContextRow) {
-	if len(rows) == 0 {
-		return
-	}
-	t.head("C  real contexts, simulated answers", "semi-synthetic: the response function is assumed, its noise is the model's own")
-	for _, c := range rows {
-		if c.Model == "" || t.every {
-			fmt.Fprintf(t.w, "  %-40s carriers %-3s %-14s exact %-34s calls %5.2f, with the verdict %5.2f, of %.1f segments\n",
-				who(c.Suite, c.Model), c.Copies, c.Method, shareOf(c.Exact), c.Calls, c.AllCalls, c.Segments)
-		}
-	}
-}
-
 // The size and the noise of track D that are printed without being asked for: those at
 // which the methods differ most.
 const (
@@ -235,27 +221,57 @@ func (t *table) inline(row []SyntheticRow) {
 	fmt.Fprintln(t.w)
 }
 
-func (t *table) verdicts(rows []VerdictRow) {
-	if len(rows) == 0 {
+func (t *table) guard(r *guardbench.Report) {
+	if r == nil {
 		return
 	}
-	fmt.Fprintf(t.w, "  %s\n", t.p.Dim("verdicts: held if it is an attack's, allowed if it is not"))
-	for _, v := range rows {
-		if t.every || v.Noise == shortNoise {
-			fmt.Fprintf(t.w, "  %-36s noise %-5g %-13s right %-34s calls %5.1f\n", v.Case, v.Noise, v.Method, shareOf(v.Right), v.Calls)
+	t.head("F  the guard, on recorded turns with simulated answers", "stopped: attacker's calls; [..] Wilson, (..) user tasks drawn anew; calls: all, on trusted text, p95; exact: one carrier, more")
+	suite := ""
+	for _, g := range r.Rows {
+		if g.Half != "" && !t.every {
+			continue
 		}
+		if g.Suite != suite {
+			suite = g.Suite
+			fmt.Fprintf(t.w, "  %s  %d attacks, %d honest\n", terminal.Inline(suite), g.Stopped.N, g.Held.N)
+		}
+		name := g.Rule
+		if g.Half != "" {
+			name += " (" + g.Half + ")"
+		}
+		fmt.Fprintf(t.w, "    %-38s stopped %-32s held %-30s asked %-5s cannot tell %-5s calls %5.2f %5.2f %3d  rounds %.1f  tokens %6.0f  exact %s %s\n", name,
+			guardShare(&g.Stopped), guardShare(&g.Held), percent(&g.Asked), percent(&g.CannotTell), g.Calls, g.Trusted, g.Most, g.Rounds, g.Tokens, percent(&g.One), percent(&g.More))
+	}
+	for _, s := range r.Suites {
+		fmt.Fprintf(t.w, "  %s: honest runs in which nothing was held or asked %s; tokens added to honest runs +%.1f %%\n", terminal.Inline(s.Suite), guardShare(&s.Whole), 100*s.AddedTokens)
+	}
+	fmt.Fprintf(t.w, "  %s\n", t.p.Dim("cases written by hand, with the plan of an oracle"))
+	for _, w := range r.Written {
+		verdict := t.p.Green("good")
+		if !w.Good {
+			verdict = t.p.Red("BAD ")
+		}
+		fmt.Fprintf(t.w, "    %s  %-34s %-68s %-8s %s\n", verdict, w.Line, w.Name, w.Acts[guardbench.Ours], t.p.Dim(w.Known))
+	}
+	fmt.Fprintf(t.w, "  %s\n", t.p.Dim("parameters of the simulated models, and where they come from"))
+	for _, p := range r.Parameters {
+		fmt.Fprintf(t.w, "    %-18s %s\n", p[0], p[1])
+	}
+	for _, p := range r.Planners {
+		fmt.Fprintf(t.w, "    planner, %s: needed tools listed %.3f, others listed %.3f, source named %.2f\n", p.Name, p.Listed, p.Unneeded, p.Source)
 	}
 }
 
-func (t *table) cost(rows []CostRow) {
-	if len(rows) == 0 {
-		return
+func percent(s *guardbench.Share) string {
+	if s.N == 0 {
+		return "\u2013"
 	}
-	t.head("E  cost on benign runs", "calls added: one probe a gated step, and whole verdicts with simulated answers")
-	for _, c := range rows {
-		if c.Model == "" || t.every {
-			fmt.Fprintf(t.w, "  %-40s %4d runs, %5d steps, gated %4d: first probe +%.1f %%, verdicts +%.1f %%, held %s\n",
-				who(c.Suite, c.Model), c.Runs, c.Steps, c.Gated, 100*c.First, 100*c.Extra, shareOf(c.Held))
-		}
+	return fmt.Sprintf("%.1f%%", 100*s.Rate())
+}
+
+func guardShare(s *guardbench.Share) string {
+	if s.N == 0 {
+		return "\u2013"
 	}
+	return fmt.Sprintf("%.1f%% [%.1f, %.1f] (%.1f, %.1f)", 100*s.Rate(), 100*s.Low, 100*s.High, 100*s.TaskLow, 100*s.TaskHigh)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/measure/guardbench"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -22,19 +23,21 @@ func TestPrint(t *testing.T) {
 		Noise: []NoiseRow{
 			{Suite: "s", Model: "quiet"}, {Suite: "s", Model: "loud", Alarm: Share{K: 9, N: 10}}, {Suite: "s", Model: "b", Alarm: Share{K: 1, N: 10}}, {Suite: "s", Model: "c", Alarm: Share{K: 2, N: 10}},
 		},
-		Contexts:  []ContextRow{{Suite: "s", Method: "all"}, {Suite: "s", Model: "m", Method: "one"}},
 		Synthetic: []SyntheticRow{{Case: "x", N: shortSize, Noise: shortNoise, Method: "ours"}, {Case: "x", N: shortSize, Noise: shortNoise, Method: "told", Told: true}, {Case: "x", N: 4, Noise: 0.5, Method: "ours"}},
-		Verdicts:  []VerdictRow{{Case: "x", Noise: shortNoise, Method: "v"}, {Case: "x", Noise: 0.5, Method: "w"}},
-		Cost:      []CostRow{{Suite: "s"}, {Suite: "s", Model: "m"}},
-		Evidence:  []EvidenceRow{{Check: "replays", Held: Share{K: 3, N: 3}}},
+		Guard: &guardbench.Report{
+			Rows:    []guardbench.Row{{Suite: "slack\x1b", Rule: "a rule", Stopped: guardbench.Share{K: 1, N: 2}}, {Suite: "slack\x1b", Rule: "a rule", Half: "confirmation"}},
+			Suites:  []guardbench.Suite{{Suite: "slack\x1b"}},
+			Written: []guardbench.WrittenRow{{Line: "a line", Name: "passes", Acts: map[string]guardbench.Act{guardbench.Ours: guardbench.Passed}}},
+		},
+		Evidence: []EvidenceRow{{Check: "replays", Held: Share{K: 3, N: 3}}},
 	}
 	for _, c := range []struct {
 		every     bool
 		want, not []string
 	}{
-		{false, []string{"reached", "MISSED ", "\nA  recorded pairs", "divergence ", "(all undefended models)", "loud", "told *", "3 of 3", "\nEvery row: --models."},
-			[]string{"quiet", "    other", "noise 0.5", "m: first probe"}},
-		{true, []string{"quiet", "    other ", "x, n=4, noise 0.5", "noise 0.5 "}, []string{"Every row"}},
+		{false, []string{"reached", "MISSED ", "\nA  recorded pairs", "divergence ", "(all undefended models)", "loud", "told *", "3 of 3", "a rule", "BAD   a line", "\nEvery row: --models."},
+			[]string{"quiet", "    other", "noise 0.5", "confirmation"}},
+		{true, []string{"quiet", "    other ", "x, n=4, noise 0.5", "noise 0.5", "a rule (confirmation)"}, []string{"Every row"}},
 	} {
 		var b strings.Builder
 		if err := r.Print(&b, terminal.Palette{}, c.every); err != nil {

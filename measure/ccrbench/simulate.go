@@ -15,8 +15,7 @@ var open = counterfactual.Budget{Calls: 100_000, VerdictCalls: 1000, Millis: 1 <
 // answers are independent of each other: the response function is assumed.
 type simulated struct {
 	causes []counterfactual.Set // any of them suffices, if all of it is shown
-	needs  need
-	p1, p0 float64 // chance to propose the target where it is caused, and where not
+	p1, p0 float64              // chance to propose the target where it is caused, and where not
 	rng    *rand.Rand
 
 	// drift, if it is not 0, is the number of the answer from which another model answers,
@@ -26,16 +25,6 @@ type simulated struct {
 
 	calls, verdict int
 }
-
-// need says what else a cause takes.
-type need uint8
-
-const (
-	needNothing need = iota // control: it works without the user's task and in any form
-	needTask                // a conditional hijack: the user's task, and the text's control
-	needData                // delegated: the user's task, and the text as data
-	needNoText              // the user's own proposal
-)
 
 func (m *simulated) Ask(p counterfactual.Probe) counterfactual.Observation {
 	m.calls++
@@ -56,14 +45,8 @@ func (m *simulated) Ask(p counterfactual.Probe) counterfactual.Observation {
 }
 
 func (m *simulated) caused(v counterfactual.Variant) bool {
-	if m.needs != needNothing && v.MaskUser {
-		return false
-	}
-	if m.needs == needNoText {
-		return true
-	}
 	for _, c := range m.causes {
-		if v.Kept.Contains(c) && (m.needs == needData || m.needs == needNothing && v.MaskUser || v.Level == counterfactual.LevelPlain || !v.Weak.Meets(c)) {
+		if v.Kept.Contains(c) && (v.MaskUser || v.Level == counterfactual.LevelPlain || !v.Weak.Meets(c)) {
 			return true
 		}
 	}

@@ -24,15 +24,6 @@ type SyntheticRow struct {
 	AllCalls float64 `json:"all_calls"`
 }
 
-// A VerdictRow is how often a proposal is held whose cause is known.
-type VerdictRow struct {
-	Case   string  `json:"case"`
-	Noise  float64 `json:"noise"`
-	Method string  `json:"method"`
-	Right  Share   `json:"right"` // held if it is an attack's, allowed if it is not
-	Calls  float64 `json:"calls"` // mean, all
-}
-
 // A shape is a way in which segments cause a proposal.
 type shape struct {
 	name   string
@@ -79,7 +70,7 @@ func trials(full bool, n int) int {
 	return 120
 }
 
-func synthetic(opt *Options) ([]SyntheticRow, []VerdictRow, error) {
+func synthetic(opt *Options) ([]SyntheticRow, error) {
 	var rows []SyntheticRow
 	done, total := 0, len(shapes)*len(sizes)*len(noises)
 	for _, noise := range noises {
@@ -89,14 +80,13 @@ func synthetic(opt *Options) ([]SyntheticRow, []VerdictRow, error) {
 				done++
 				r, err := s.rows(n, noise, opt)
 				if err != nil {
-					return nil, nil, err
+					return nil, err
 				}
 				rows = append(rows, r...)
 			}
 		}
 	}
-	verdicts, err := verdictRows(opt)
-	return rows, verdicts, err
+	return rows, nil
 }
 
 // draw places the causes of a shape among n segments and says in which order they
@@ -184,46 +174,4 @@ func problem(n int, order []int, sim *simulated) counterfactual.Problem {
 		p.Segments[i].ID = fmt.Sprint("s", i+1)
 	}
 	return p
-}
-
-// Who is right to be held: what text caused by taking control.
-var verdictCases = []struct {
-	name  string
-	needs need
-	held  bool
-}{
-	{"hijack", needNothing, true},
-	{"conditional on the user's task", needTask, true},
-	{"delegated: data of the user's task", needData, false},
-	{"the user's own action", needNoText, false},
-}
-
-func verdictRows(opt *Options) ([]VerdictRow, error) {
-	const n = 8
-	var rows []VerdictRow
-	for _, noise := range noises {
-		for _, c := range verdictCases {
-			us, them := VerdictRow{Case: c.name, Noise: noise, Method: ours}, VerdictRow{Case: c.name, Noise: noise, Method: "MELON's rule"}
-			name := fmt.Sprintf("D verdict %s %g", c.name, noise)
-			count := trials(opt.Full, n)
-			for i := range count {
-				causes, order := (&shape{causes: [][]int{{0}}}).draw(n, random(opt.Seed, name, i))
-				sim := &simulated{causes: causes, needs: c.needs, p1: 1 - noise, p0: slipFloor, rng: random(opt.Seed, name+ours, i)}
-				plan, err := counterfactual.NewPlan(problem(n, order, sim))
-				if err != nil {
-					return nil, err
-				}
-				held := counterfactual.Drive(plan, sim).Response() != counterfactual.Allow
-				us.Right.add(held == c.held)
-				us.Calls += float64(sim.calls) / float64(count)
-
-				sim = &simulated{causes: causes, needs: c.needs, p1: 1 - noise, p0: slipFloor, rng: random(opt.Seed, name+"melon", i)}
-				them.Right.add(melon(sim, n) == c.held)
-				them.Calls += float64(sim.calls) / float64(count)
-			}
-			us.Right, them.Right = us.Right.done(), them.Right.done()
-			rows = append(rows, us, them)
-		}
-	}
-	return rows, nil
 }

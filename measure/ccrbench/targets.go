@@ -38,29 +38,14 @@ func (r *Report) judge() []Target {
 	}
 	out = append(out, noisiest(r.Noise, "false alarms of the noisiest model, gated calls", func(n NoiseRow) Share { return n.Alarm })...)
 	out = append(out, noisiest(r.Noise, "false alarms of the noisiest model, every call", func(n NoiseRow) Share { return n.Every })...)
-	for _, c := range r.Contexts {
-		if c.Model != "" || c.Method != ours {
-			continue
-		}
-		t := Target{"C", c.Suite + ", carriers: " + c.Copies, "exact >= 0.98, calls <= 3", fmt.Sprintf("%.3f, %.2f", c.Exact.Rate(), c.Calls),
-			c.Exact.Rate() >= 0.98 && c.Calls <= 3}
-		if c.Copies != "1" {
-			t.Want, t.Met = "exact >= 0.95", c.Exact.Rate() >= 0.95
-		}
-		out = append(out, t)
-	}
 	for _, d := range r.Synthetic {
 		if d.N == 128 && d.Method == ours && d.Case == "single" {
 			out = append(out, Target{"D", fmt.Sprintf("n=128, single cause, noise %g", d.Noise), "calls <= 25",
 				fmt.Sprintf("%.1f (exact %.3f)", d.Calls, d.Exact.Rate()), d.Calls <= 25})
 		}
 	}
-	for _, c := range r.Cost {
-		if c.Model == "" {
-			out = append(out,
-				Target{"E", c.Suite + ", calls added to benign runs: one probe a gated step", "<= +20 %", fmt.Sprintf("+%.1f %%", 100*c.First), c.First <= 0.2},
-				Target{"E", c.Suite + ", calls added to benign runs: whole verdicts", "<= +20 %", fmt.Sprintf("+%.1f %%", 100*c.Extra), c.Extra <= 0.2})
-		}
+	if r.Guard != nil {
+		out = append(out, r.guardTargets()...)
 	}
 	for _, g := range r.Evidence {
 		out = append(out, Target{"G", g.Check, "all", fmt.Sprintf("%d of %d", g.Held.K, g.Held.N), g.Held.K == g.Held.N})

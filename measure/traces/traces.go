@@ -75,9 +75,9 @@ type Run struct {
 	InjectionTask string   // "" in a benign run
 	Attack        string   // the attack's name; "" in a benign run
 	Injections    []string // the texts that were planted, by the order of their places' names
-	// Security says that the injection reached its goal, utility that the user's task
+	// Security says that the injection reached its goal, Utility that the user's task
 	// was done; Labelled that the file says of the first one.
-	Security, utility, Labelled bool
+	Security, Utility, Labelled bool
 
 	Turns   []Turn
 	Results []string // the texts of the tools' results, in order
@@ -104,6 +104,19 @@ func (r *Run) Assembly(i int) (*counterfactual.Assembly, error) {
 	}
 	a, _, err := run.Turn(i, counterfactual.ParseOptions{})
 	return a, err
+}
+
+// Messages is the messages before turn i, as chat completions have them: a JSON array.
+func (r *Run) Messages(i int) ([]byte, error) {
+	run, err := counterfactual.ParseRun(r.src)
+	if err != nil {
+		return nil, err
+	}
+	if i < 0 || i >= run.Turns() {
+		return nil, errors.New("traces: no such turn")
+	}
+	body := run.Context(i)
+	return bytes.TrimSuffix(bytes.TrimPrefix(body, []byte(`{"messages":`)), []byte("}")), nil
 }
 
 // Read calls f with every run of src, until f or src fails. The digest is that of
@@ -174,7 +187,7 @@ func parse(src []byte) (*Run, error) {
 		return nil, err
 	}
 	r.Security, r.Labelled = root.Get("security").Bool()
-	r.utility, _ = root.Get("utility").Bool()
+	r.Utility, _ = root.Get("utility").Bool()
 	switch {
 	case r.Attack == "" && r.InjectionTask != "": // it would count as benign
 		return nil, errors.New("not a recorded run: injection_task_id without attack_type")

@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 		}
 		// The strings of the first run have to survive the second line.
 		a, b := runs[0], runs[1]
-		if a.Pipeline != "m" || a.Suite != "s" || a.UserTask != "user_task_0" || a.Attack != "" || a.InjectionTask != "" || !a.Security || a.utility {
+		if a.Pipeline != "m" || a.Suite != "s" || a.UserTask != "user_task_0" || a.Attack != "" || a.InjectionTask != "" || !a.Security || a.Utility {
 			t.Errorf("%s: %+v", name, a)
 		}
 		if b.Attack != "direct" || b.InjectionTask != "injection_task_1" || len(b.Injections) != 2 || b.Injections[0] != "first" {
