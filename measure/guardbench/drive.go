@@ -32,7 +32,7 @@ type driver struct {
 // records and the queue of a reviewer is put in.
 func newDriver(p *Provider, rates counterfactual.Rates) (*driver, error) {
 	d := &driver{provider: p}
-	g, err := guard.New(guard.Options{Upstream: "https://provider.invalid/v1", Transport: p, Rates: rates, Hooks: guard.Hooks{Sink: d, Desk: queue{}}})
+	g, err := guard.New(guard.Options{Planner: guard.Planner{Confirm: p.Planner.Confirm}, Upstream: "https://provider.invalid/v1", Transport: p, Rates: rates, Hooks: guard.Hooks{Sink: d, Desk: queue{}}})
 	if err != nil {
 		return nil, fmt.Errorf("guardbench: %w", err)
 	}

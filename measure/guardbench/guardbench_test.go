@@ -108,7 +108,9 @@ func TestPlanner(t *testing.T) {
 		if err := json.Unmarshal(Measured.plan(c, user, tools, uint64(i)), &got); err != nil {
 			t.Fatal(err)
 		}
-		has := func(tool string) bool { return slices.ContainsFunc(got, func(p planned) bool { return p.Tool == tool }) }
+		has := func(tool string) bool {
+			return slices.ContainsFunc(got, func(p planned) bool { return p.Tool == tool })
+		}
 		if has("send_money") {
 			listed++
 		}
