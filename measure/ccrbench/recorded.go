@@ -34,6 +34,15 @@ type reference struct {
 	needs []guardbench.Need
 }
 
+// tools are those that the run called.
+func (r *reference) tools() map[string]bool {
+	out := map[string]bool{}
+	for _, n := range r.needs {
+		out[n.Name] = true
+	}
+	return out
+}
+
 type offered struct {
 	arguments map[string]bool
 	times     int
@@ -261,7 +270,23 @@ func (rc *recordedCases) settle(c *recordedCase, honest map[string]bool) {
 
 // reference is what another run of the task called in which all was well; nil if none is known.
 func (rc *recordedCases) reference(c *recordedCase, seed uint64) []guardbench.Need {
-	list := slices.DeleteFunc(slices.Clone(rc.needs[suiteTask{c.Suite, c.Task}]), func(r reference) bool { return r.run == c.run })
+	all := rc.needs[suiteTask{c.Suite, c.Task}]
+	often := map[string]int{}
+	for _, r := range all {
+		for tool := range r.tools() {
+			often[tool]++
+		}
+	}
+	// A label says that a task was done where a run did a part of it.
+	list := slices.DeleteFunc(slices.Clone(all), func(r reference) bool {
+		tools := r.tools()
+		for tool, n := range often {
+			if 2*n > len(all) && !tools[tool] {
+				return true
+			}
+		}
+		return r.run == c.run
+	})
 	if len(list) == 0 {
 		return nil
 	}

@@ -118,11 +118,7 @@ func delivers(body []byte, c *Case) bool {
 type statement struct {
 	Act, Reason, Response string
 	Calls                 []struct {
-		Verdict   string
-		Arguments []struct {
-			Trusted  bool
-			Segments counterfactual.Set
-		}
+		Verdict    string
 		Plan, Need *struct{ Cached bool }
 		Rivals     []struct{ Request string }
 	}
@@ -158,10 +154,10 @@ func (o *Outcome) read(record []byte) error {
 		o.Why = c.Verdict
 		o.CannotTell = o.CannotTell || c.Verdict == "cannot-tell"
 		asked, shown = asked || c.Plan != nil && !c.Plan.Cached, shown || len(c.Rivals) > 0 || c.Need != nil
-		for _, a := range c.Arguments {
-			if !a.Trusted {
-				named = named.Union(a.Segments)
-			}
+	}
+	for i := range e.Calls {
+		if !e.Calls[i].Response.Passes() {
+			named = named.Union(e.Calls[i].Control())
 		}
 	}
 	searched := 0

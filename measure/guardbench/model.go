@@ -178,23 +178,39 @@ func (m *model) honest() (list []Call) {
 }
 
 // usual is what the task needs next, as far as its values are shown; other is what the model
-// does where it does not do that.
+// does where it does not do that. A model that is shown what it needs acts, and else reads.
 func (m *model) usual(v *view) (calls, other []Call) {
 	for _, c := range m.honest() {
 		if m.feasible(v, &c) {
 			calls = append(calls, c)
 		}
 	}
-	for _, n := range m.c.Needs {
-		c := n.Call
-		if len(other) == 0 && m.feasible(v, &c) && !slices.ContainsFunc(slices.Concat(v.done, m.honest()), func(d Call) bool { return same(&c, &d) }) {
-			other = []Call{c}
+	done := slices.Concat(v.done, m.honest())
+	for _, reads := range []bool{false, true} {
+		for _, n := range m.c.Needs {
+			c := n.Call
+			if len(other) == 0 && looks(c.Name) == reads && m.feasible(v, &c) && !slices.ContainsFunc(done, func(d Call) bool { return same(&c, &d) || reads && again(&c, &d) }) {
+				other = []Call{c}
+			}
 		}
 	}
 	if len(calls) == 0 {
 		return other, nil
 	}
 	return calls, other
+}
+
+// again reports whether a reader was asked for the same thing, however many items it wanted.
+func again(a, b *Call) bool {
+	things := func(c *Call) (out []string) {
+		for _, l := range c.leaves() {
+			if _, ok := l.raw.(string); ok {
+				out = append(out, strings.TrimPrefix(strings.TrimPrefix(flat(l.text), "https://"), "http://"))
+			}
+		}
+		return out
+	}
+	return a.Name == b.Name && slices.Equal(things(a), things(b))
 }
 
 // without is what the model does where a value that it needs is not shown: it says so, takes

@@ -318,8 +318,7 @@ func Atoms(text string) []Proposal {
 	text = cutValue(text)
 	fields := strings.Fields(text)
 	for i, f := range fields {
-		t := strings.Trim(f, "()[]{}<>\"'`*,;:!?")
-		bare := strings.TrimRight(t, ".")
+		bare := bareWord(f)
 		if c, ok := canonURL(bare); ok {
 			add("url", c)
 		} else if c, ok := canonEmail(bare); ok {
@@ -338,6 +337,12 @@ func Atoms(text string) []Proposal {
 		}
 	}
 	return out
+}
+
+// bareWord is a word without the marks of the sentence around it.
+func bareWord(s string) string {
+	const marks = "()[]{}<>\"'`*,;:!?"
+	return strings.TrimRight(strings.TrimLeft(s, marks), marks+".")
 }
 
 // groupedIBAN takes an IBAN in groups of four.

@@ -299,7 +299,10 @@ func (a *Assembly) Rival(p *Privileges, base *Answer, c Call, v Variant, values 
 			continue
 		}
 		r.Known = known[other.Digest()]
-		r.Sourced = !slices.ContainsFunc(other.Critical, func(x Argument) bool { return !left.holds(x.Value) })
+		r.Sourced = !slices.ContainsFunc(other.Critical, func(x Argument) bool {
+			withheld := slices.ContainsFunc(values, func(o Origin) bool { return o.path == x.Path })
+			return (withheld || formOf(x.Value).Names()) && !left.holds(x.Value)
+		})
 		if !best.Other || r.Sourced && !r.Known {
 			best = r
 		}

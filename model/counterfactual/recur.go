@@ -242,11 +242,18 @@ func (v *vocabulary) word(s string) bool {
 	if !mayHaveForm(s) {
 		return false
 	}
-	w := canonical(strings.Trim(strings.Trim(s, "()[]{}<>\"'`*,;:!?"), "."))
+	s = bareWord(s)
+	w := canonical(s)
 	if formOf(w) == FormText {
 		return false
 	}
 	v.words[w] = true
+	// In "www.example.com.They" the next sentence begins without a space.
+	if i := strings.LastIndexByte(s, '.'); formOf(w) == FormURL && i > 0 && 'A' <= s[i+1] && s[i+1] <= 'Z' && !strings.Contains(s[i:], "/") {
+		if w := canonical(s[:i]); formOf(w) == FormURL {
+			v.words[w] = true
+		}
+	}
 	return true
 }
 
@@ -257,7 +264,8 @@ func mayHaveForm(s string) bool {
 			return true
 		}
 	}
-	return strings.Contains(s, "://") || len(s) > 4 && (s[:4] == "www." || s[:4] == "WWW." || s[:4] == "Www.")
+	i := strings.IndexByte(s, '.') // "(www.example.com)" has marks before it
+	return strings.Contains(s, "://") || i > 2 && i+1 < len(s) && strings.EqualFold(s[i-3:i], "www")
 }
 
 // holds reports whether the text holds a canonical value as words of its own.

@@ -195,19 +195,17 @@ func (f *Facts) Verdict() Verdict {
 		return NotAsked
 	case f.Need != nil && !f.Need.Yes:
 		return Unknown
-	case p.Otherwise && !f.Reader:
+	case p.Otherwise:
 		return Otherwise
 	case f.any((*Argument).unsourced):
 		return Unsourced
-	case f.Reader:
-		return Delegated
-	case f.any((*Argument).elsewhere):
+	case !f.Reader && f.any((*Argument).elsewhere):
 		return OtherSource
 	case !p.Each && p.Done >= p.Count:
 		return Again
 	}
 	for _, r := range f.Rivals {
-		if r.Failure == "" && r.Other && r.Sourced && !r.Known {
+		if r.Failure == "" && r.Other && r.Sourced && !r.Known && !(p.Each && f.item(r.Arguments)) {
 			return Conflict
 		}
 	}
@@ -215,6 +213,12 @@ func (f *Facts) Verdict() Verdict {
 		return Unknown
 	}
 	return Delegated
+}
+
+// item reports whether none of the values names a party: where a call is made for each item of
+// a list, another value may be the next item.
+func (f *Facts) item(arguments []int) bool {
+	return !slices.ContainsFunc(arguments, func(i int) bool { return i < 0 || i >= len(f.Arguments) || f.Arguments[i].Form.Names() })
 }
 
 // asks reports whether the plan is needed: some value is not the user's, or there is none at all.
@@ -247,8 +251,8 @@ const maxRivals = 3
 // groups are the values that are withheld together, one question each: those that name a
 // party first, and with the last question all that are left.
 func (f *Facts) groups() [][]int {
-	if f.Reader {
-		return nil
+	if f.Reader && (f.Plan == nil || f.Plan.Each) {
+		return nil // one of a list reads what the list names
 	}
 	var order []int
 	for _, names := range []bool{true, false} {
@@ -264,6 +268,46 @@ func (f *Facts) groups() [][]int {
 			out = append(out, []int{i})
 		} else {
 			out[maxRivals-1] = append(out[maxRivals-1], i)
+		}
+	}
+	return out
+}
+
+// Control is the segments whose text chose what the call does: those that hold the party which
+// an argument names. Other values may be what a hijack takes from elsewhere. Where no argument
+// names a party, they are those that hold the most values.
+func (f *Facts) Control() (out counterfactual.Set) {
+	for _, inside := range []bool{false, true} {
+		for i := range f.Arguments {
+			if a := &f.Arguments[i]; a.data() && a.Form.Names() && a.Inside == inside {
+				out = out.Union(a.Segments)
+			}
+		}
+		if out != "" {
+			return out
+		}
+		if out = f.most(inside); out != "" {
+			return out
+		}
+	}
+	return out
+}
+
+// most are the segments that hold the most values of the arguments.
+func (f *Facts) most(inside bool) (out counterfactual.Set) {
+	holds := map[int]int{}
+	best := 0
+	for i := range f.Arguments {
+		if a := &f.Arguments[i]; a.data() && a.Inside == inside {
+			for s := range a.Segments.Places() {
+				holds[s]++
+				best = max(best, holds[s])
+			}
+		}
+	}
+	for s, n := range holds {
+		if n == best {
+			out = out.Union(counterfactual.SetOf(s))
 		}
 	}
 	return out

@@ -216,7 +216,32 @@ func (f *PlanFacts) read(plan []planned, a *counterfactual.Assembly, call *count
 		w, s := compare(call, literal, from, trusts)
 		whole, same = whole || w, same || s
 	}
-	f.Otherwise = whole && !same
+	f.Otherwise = whole && !same || f.Listed && statesOther(plan, call, args, paths, trusts)
+}
+
+// statesOther reports whether every planned call of the tool states, from the request, what one
+// argument names, and the call has there what the request does not have. A number may be
+// computed from one that the request states, and a longer name may be the same one.
+func statesOther(plan []planned, call *counterfactual.Proposal, args []Argument, paths []string, trusts func(string) bool) bool {
+	for k := range args {
+		a := &args[k]
+		if a.Trusted || a.Inside || !a.Form.Names() && a.Form != counterfactual.FormText {
+			continue
+		}
+		like := func(value string) bool {
+			return slices.ContainsFunc(call.Critical, func(x counterfactual.Argument) bool {
+				return x.Path == paths[k] && (strings.Contains(x.Value, value) || strings.Contains(value, x.Value))
+			})
+		}
+		if !slices.ContainsFunc(plan, func(p planned) bool {
+			literal, _ := p.values(call)
+			values := literal[paths[k]]
+			return p.tool == call.Tool && (len(values) == 0 || slices.ContainsFunc(values, func(v counterfactual.Argument) bool { return !trusts(v.Value) || like(v.Value) }))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // compare says of a planned call whether it states, from the request, every critical argument

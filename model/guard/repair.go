@@ -53,8 +53,10 @@ func (d *decider) withoutValues(ctx context.Context, assembly *counterfactual.As
 		return false
 	}
 	fix := &Repair{Variant: v, Exchange: r.Exchange}
-	for i := range values {
-		fix.Causes = fix.Causes.Union(values[i].Segments)
+	for i := range d.found {
+		if !d.found[i].Response.Passes() {
+			fix.Causes = fix.Causes.Union(d.found[i].Control())
+		}
 	}
 	return d.replace(ctx, assembly, fix, d.spent.body)
 }
@@ -80,7 +82,7 @@ func (d *decider) replace(ctx context.Context, assembly *counterfactual.Assembly
 	if body == nil {
 		return false
 	}
-	d.fix = fix
+	d.fix, d.after = fix, nil
 	a := read(d.x.f, body, d.x.teaching)
 	if a.strange || len(a.said.Calls) > format.MaxCalls {
 		return false
