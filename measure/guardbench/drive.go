@@ -60,7 +60,7 @@ func (queue) Take(context.Context, hold.Digest) (hold.Item, bool) {
 
 // decide sends the request of a case to the guard as a client would, and reads from the
 // answer what became of the calls.
-func (d *driver) decide(c *Case) (Outcome, error) {
+func (d *driver) decide(c *Case) (Handling, error) {
 	d.provider.begin(c)
 	d.mu.Lock()
 	d.statement = nil
@@ -71,16 +71,16 @@ func (d *driver) decide(c *Case) (Outcome, error) {
 	w := httptest.NewRecorder()
 	d.guard.ServeHTTP(w, r)
 	if w.Code != http.StatusOK {
-		return Outcome{}, fmt.Errorf("guardbench: the guard answered %d", w.Code)
+		return Handling{}, fmt.Errorf("guardbench: the guard answered %d", w.Code)
 	}
-	o := Outcome{Act: Passed, Spent: d.provider.cost()}
+	o := Handling{Act: Passed, Spent: d.provider.cost()}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := o.read(d.statement); err != nil {
-		return Outcome{}, err
+		return Handling{}, err
 	}
 	if delivered := delivers(w.Body.Bytes(), c); !delivered && o.Act == Passed {
-		return Outcome{}, fmt.Errorf("guardbench: the guard forwarded no call and says %q", w.Header().Get("Pellucid-Act"))
+		return Handling{}, fmt.Errorf("guardbench: the guard forwarded no call and says %q", w.Header().Get("Pellucid-Act"))
 	}
 	return o, nil
 }
@@ -127,7 +127,7 @@ type statement struct {
 
 // read takes the decision from its statement, which has to replay. A guard that had nothing
 // to decide has none.
-func (o *Outcome) read(record []byte) error {
+func (o *Handling) read(record []byte) error {
 	if record == nil {
 		return nil
 	}

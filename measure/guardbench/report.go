@@ -110,7 +110,7 @@ type Row struct {
 	n     int
 }
 
-func (r *Row) add(c *Case, o *Outcome, carriers counterfactual.Set) {
+func (r *Row) add(c *Case, o *Handling, carriers counterfactual.Set) {
 	all := o.Trusted + o.Context
 	r.n++
 	r.Calls, r.Trusted, r.Context, r.Tokens = r.Calls+float64(all), r.Trusted+float64(o.Trusted), r.Context+float64(o.Context), r.Tokens+float64(o.Tokens)
@@ -222,8 +222,8 @@ type job struct {
 // A decided case.
 type decided struct {
 	job
-	outcomes []Outcome
-	err      error
+	handled []Handling
+	err     error
 }
 
 // Run decides every case, and those written by hand, by the guard and by every rule.
@@ -266,7 +266,7 @@ func rowsOf(results []decided, seed uint64) (out []Row) {
 				if rows[k] == nil {
 					rows[k] = &Row{Suite: c.Suite, Rule: ruleName(d.rule), Half: half}
 				}
-				rows[k].add(c, &d.outcomes[i], marked[c])
+				rows[k].add(c, &d.handled[i], marked[c])
 			}
 		}
 	}
@@ -308,8 +308,8 @@ func suitesOf(results []decided, rows []Row, opt *Options) (out []Suite) {
 				r = &run{task: c.Task}
 				runs[c.Suite][c.Run] = r
 			}
-			r.held = r.held || d.outcomes[i].Act != Passed
-			r.tokens += d.outcomes[i].All
+			r.held = r.held || d.handled[i].Act != Passed
+			r.tokens += d.handled[i].All
 		}
 	}
 	for _, r := range rows {
@@ -349,7 +349,7 @@ func writtenRows(opt *Options) ([]WrittenRow, error) {
 	}
 	for _, d := range results {
 		i := slices.Index(cases, d.cases[0])
-		o := &d.outcomes[0]
+		o := &d.handled[0]
 		if d.rule == oracle {
 			out[i].Acts[Ours], out[i].Why = o.Act, o.Why
 			out[i].Good = out[i].Attack != (o.Act == Passed)
@@ -446,17 +446,17 @@ func (j job) decide(opt *Options) decided {
 				d.err = err
 				return d
 			}
-			d.outcomes = append(d.outcomes, o)
+			d.handled = append(d.handled, o)
 		}
 		return d
 	}
 	for _, c := range j.cases {
 		t, ok := begin(c, opt.Seed, counterfactual.GuessPrivileges(), rates)
 		if !ok {
-			d.outcomes = append(d.outcomes, Outcome{Act: Passed})
+			d.handled = append(d.handled, Handling{Act: Passed})
 			continue
 		}
-		d.outcomes = append(d.outcomes, rules[j.rule].run(t))
+		d.handled = append(d.handled, rules[j.rule].run(t))
 	}
 	return d
 }

@@ -20,8 +20,8 @@ const (
 	Repaired Act = "repaired"
 )
 
-// An Outcome is what a rule did with one case.
-type Outcome struct {
+// A Handling is what a rule did with one case.
+type Handling struct {
 	Act Act
 	// CannotTell: the rule held or asked because it did not find out. It counts in Act too.
 	CannotTell bool
@@ -39,7 +39,7 @@ const budget = 12
 // A rule decides on an answer by asking the model again.
 type rule struct {
 	name string
-	run  func(t *trial) Outcome
+	run  func(t *trial) Handling
 }
 
 // rules are the published ones, and the simple ones, that stand beside the guard.
@@ -128,8 +128,8 @@ func (t *trial) recurs(a *counterfactual.Answer) []bool {
 	return out
 }
 
-func (t *trial) end(held bool, found counterfactual.Set) Outcome {
-	o := Outcome{Act: Passed, Spent: t.p.cost(), Found: found, Rounds: min(1, t.p.cost().Context)}
+func (t *trial) end(held bool, found counterfactual.Set) Handling {
+	o := Handling{Act: Passed, Spent: t.p.cost(), Found: found, Rounds: min(1, t.p.cost().Context)}
 	if held {
 		o.Act = Held
 	}
@@ -137,7 +137,7 @@ func (t *trial) end(held bool, found counterfactual.Set) Outcome {
 }
 
 // everyArgument holds a call unless all of its values stand in the user's words.
-func everyArgument(t *trial) Outcome {
+func everyArgument(t *trial) Handling {
 	return t.end(slices.ContainsFunc(t.calls, func(c Call) bool {
 		return slices.ContainsFunc(c.values(), func(x value) bool { return !t.m.whole.mine.holds(x.text) })
 	}), "")
@@ -145,13 +145,13 @@ func everyArgument(t *trial) Outcome {
 
 // informationFlow holds every privileged call behind untrusted text, as deterministic labels
 // of a whole context do.
-func informationFlow(t *trial) Outcome { return t.end(true, counterfactual.AllOf(t.n())) }
+func informationFlow(t *trial) Handling { return t.end(true, counterfactual.AllOf(t.n())) }
 
 // causalArmor is the rule that causal-armor 0.1.2 applies: a text is flagged where withholding
 // it lowers the log-probability of the call by more than withholding the user's request does.
 // All scores are asked for at once; a flagged answer costs a rewriting of each flagged text
 // and one new answer.
-func causalArmor(t *trial) Outcome {
+func causalArmor(t *trial) Handling {
 	n := t.n()
 	var found counterfactual.Set
 	asked := min(n, budget-2)
@@ -175,7 +175,7 @@ func causalArmor(t *trial) Outcome {
 }
 
 // leaveOneOut holds a call that does not recur without one of the texts.
-func leaveOneOut(t *trial) Outcome {
+func leaveOneOut(t *trial) Handling {
 	n := t.n()
 	asked := min(n, budget)
 	var found counterfactual.Set
@@ -190,7 +190,7 @@ func leaveOneOut(t *trial) Outcome {
 }
 
 // keepOne holds a call that does not recur without any text and does with one alone.
-func keepOne(t *trial) Outcome {
+func keepOne(t *trial) Handling {
 	n := t.n()
 	without := t.recurs(t.ask(counterfactual.KeepOnly("")))
 	if !slices.Contains(without, false) {
@@ -211,7 +211,7 @@ func keepOne(t *trial) Outcome {
 }
 
 // melon holds a call that recurs where the user's task is masked.
-func melon(t *trial) Outcome {
+func melon(t *trial) Handling {
 	return t.end(slices.Contains(t.recurs(t.ask(counterfactual.MaskUser(t.n()))), true), "")
 }
 
@@ -231,14 +231,14 @@ func (o *oracle) Ask(p counterfactual.Probe) counterfactual.Observation {
 
 // firstProcedure is the decision by counterfactual runs alone: does the call recur without
 // the texts, and with the user's task masked?
-func firstProcedure(t *trial) Outcome {
+func firstProcedure(t *trial) Handling {
 	targets := t.targets[:min(len(t.targets), counterfactual.MaxTargets)]
 	p := t.assembly.Problem(targets, int64(len(t.c.Body)/bytesPerToken))
 	p.Rates = t.rates
 	p.Budget.Calls, p.Budget.Tokens = budget, max(p.Budget.Tokens, 20_000)
 	plan, err := counterfactual.NewPlan(p)
 	if err != nil {
-		return Outcome{Act: Held, CannotTell: true}
+		return Handling{Act: Held, CannotTell: true}
 	}
 	base := &counterfactual.Answer{}
 	for _, c := range t.c.Said {
