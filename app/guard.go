@@ -133,7 +133,8 @@ func (g *Guard) hooks(o *guard.Options, s *storage.Store, trail guardTrail) {
 	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
 	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal})
 	if q := g.set.Guard.Quarantine; q.Scope != "off" {
-		o.Hooks.Quarantine = blockade{hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block}), q.Scope}
+		blocks := hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block})
+		o.Hooks.Quarantine, o.Hooks.Quarantined = blockade{blocks, q.Scope}, blockade{blocks, q.Scope}.covers
 	}
 }
 

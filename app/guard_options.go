@@ -23,6 +23,11 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 		Hooks:    guard.Hooks{MinSeverity: s.Severity},
 	}
 	o.AWS = s.aws()
+	o.Task = guard.Task(g.Task)
+	var err error
+	if o.Rules, err = valueRules(g); err != nil {
+		return nil, err
+	}
 	o.Hooks.QuarantineFrom = g.Quarantine.From
 	for _, c := range g.Capsules {
 		o.Capsules = append(o.Capsules, guard.Capsule{Sources: c.Sources,

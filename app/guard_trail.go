@@ -77,3 +77,9 @@ func (b blockade) Withhold(ctx context.Context, s guard.Source) error {
 	}
 	return b.blocks.Add(ctx, block)
 }
+
+// covers reports whether gateways withhold text of a source.
+func (b blockade) covers(ctx context.Context, s guard.Source) bool {
+	_, found := b.blocks.Covering(ctx, s.Server, s.Tool, []hold.Digest{hold.Digest(s.Digest)})
+	return found
+}

@@ -38,6 +38,11 @@ guard:
   attenuate_below: 0.25
   capsules: {staff: {sources: ["hr/*", "?/read_staff"], forbidden: [salary, "annual review"], no_calls: true}}
   tools: {"send_*": {privilege: 0.9, critical: [to], free: [memo]}, "*": {privilege: 0}, pay: {}}
+  lists: {payees: payees.txt, hosts: "file:/etc/hosts.txt"}
+  values:
+    - {name: large, tool: "send_*", when: "double(args.amount) > 1000", then: hold}
+    - {name: known, when: 'listed("payees", args.recipient)', then: pass, verdicts: [delegated, conflict]}
+  task: both
   budget: {calls: 20, concurrency: 2, time: 90s, factor: 4, min_tokens: 100}
   strategy: stratified
   refine: true

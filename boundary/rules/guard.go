@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy/values"
 )
 
 // A Guard is what a file says of pellucid guard. A zero member is that verb's default.
@@ -23,6 +25,10 @@ type Guard struct {
 	UntrustedTools []string    // patterns: the description is a stranger's text as well
 	Capsules       []GuardCapsule
 	AttenuateBelow int // trust in thousandths, below which a repair shows a source as quoted data
+
+	Lists  map[string]string // files of values, absolute, by name
+	Values []values.Rule     // about the values of calls
+	Task   string            // "user-turns", "declared" or "both"
 
 	Calls, Concurrency int
 	Time               time.Duration
@@ -131,6 +137,9 @@ func (g *Guard) members() []member {
 		{"capsules", live, guardCapsules(g), "texts that are withheld together, and what must not be called while one of them is in the context"},
 		{"attenuate_below", live, share(&g.AttenuateBelow, 0), "[trust](trust.md) below which a repaired answer is made with a text shown as quoted data; what no fence proves has the trust 0"},
 		{"tools", live, guardTools(g), "what is at stake, by the name or pattern of tools; the first that matches decides"},
+		{"lists", live, guardLists(g), "files of values, one on a line, that `listed` looks up in the conditions of `values`"},
+		{"values", live, guardValues(g), "rules about the values of calls"},
+		{"task", live, word(&g.Task, "declared", taskWords, taskWords), "what counts as the user's words: `user-turns`; the task that the host declares in `X-Pellucid-Task`, where it is there; or `both`"},
 		{"budget", live, section(func() []member {
 			return []member{
 				{"calls", live, integer(&g.Calls, 0, 1, maxGuardCalls), "calls of the model that one decision may take"},

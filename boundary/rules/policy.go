@@ -129,12 +129,27 @@ func (c *compiler) compilePolicy(p place, s *policySource) *expr.Rules {
 	if err == nil {
 		return compiled
 	}
+	var own expr.Problems
 	for _, f := range err.(expr.Problems) {
 		if f.Rule < n {
 			c.report(p, "%s: %s", f.Member, f.Fault)
 			continue
 		}
-		rule := s.ownAt[f.Rule-n]
+		f.Rule -= n
+		own = append(own, f)
+	}
+	c.inRules(p, s.ownAt, own)
+	return nil
+}
+
+// inRules reports problems of a list of rules at p, which stand at the places of at.
+func (c *compiler) inRules(p place, at []place, problems expr.Problems) {
+	for _, f := range problems {
+		if f.Rule < 0 || f.Rule >= len(at) {
+			c.report(p, "%s: %s", f.Member, f.Fault)
+			continue
+		}
+		rule := at[f.Rule]
 		where, known := rule.at(f.Member), true
 		if where.node == nil {
 			where, known = rule, false
@@ -145,7 +160,6 @@ func (c *compiler) compilePolicy(p place, s *policySource) *expr.Rules {
 		}
 		c.problems = append(c.problems, problem)
 	}
-	return nil
 }
 
 // inside finds in the file what stands in a string of it: in a plain or quoted one

@@ -23,6 +23,7 @@ const (
 	ClassMemory      Class = "memory"
 	ClassRetrieved   Class = "retrieved"
 	ClassDescription Class = "tool-description"
+	ClassUserTurn    Class = "user-turn" // where the host has declared the task: ParseOptions.Task
 	ClassUnknown     Class = "unknown"
 )
 

@@ -24,6 +24,10 @@ type ParseOptions struct {
 	UntrustedTool func(name string) bool
 	// Trust is the weight of a source in thousandths; nil: 0.
 	Trust func(Source) int
+	// Task, where it is not "", is the task that the host has declared. It is the user's words;
+	// what stands in turns of the user is then a segment, unless UserTurns.
+	Task      string
+	UserTurns bool
 }
 
 // Parse takes a request apart: a JSON object as it is sent to the provider, or the
@@ -37,7 +41,13 @@ func Parse(f format.Name, src []byte, opt ParseOptions) (*Assembly, error) {
 	if form == nil {
 		return nil, errors.New("counterfactual: parse context: no such format")
 	}
+	if opt.Task == "" {
+		opt.UserTurns = true
+	}
 	r := &reader{a: a, opt: opt, calls: map[string]format.Place{}, last: map[string]int{}}
+	if opt.Task != "" {
+		r.task.add(opt.Task)
+	}
 	if !form.Places(a.doc.Root(), r.place) {
 		return nil, errors.New("counterfactual: parse context: not a context of this format")
 	}
@@ -151,6 +161,10 @@ func (r *reader) system(v strictjson.Value) {
 
 // user takes what the user wrote.
 func (r *reader) user(v strictjson.Value, instead format.Instead) {
+	if !r.opt.UserTurns {
+		r.untrusted(Source{Class: ClassUserTurn}, v, "", instead)
+		return
+	}
 	r.trusted("user", v)
 	if v.Kind() != '"' {
 		r.a.slots = append(r.a.slots, slot{v: v, role: slotTask, block: instead.JSON(taskPlaceholder), pieces: []piece{{segment: -1}}})

@@ -35,8 +35,13 @@ type Problem struct {
 	Examples   []Example              // for the planner
 	Confirm    bool                   // ask NeedPrompt as well
 	Always     bool                   // ask for the plan even if all values are the user's
-	// Rule, if it is not nil, is the operator's rule about the values of a call.
-	Rule func(c counterfactual.Call, origins []counterfactual.Origin) (name string, says Response)
+	Own        bool                   // the context holds no third-party text, and nothing is asked
+	Rules      Rules                  // about the values of calls; nil: there are none
+	// Approved is the id of a person's approval for a call that would not pass, or "". nil:
+	// there are none.
+	Approved func(ctx context.Context, c counterfactual.Call) string
+	// Quarantined reports whether the context holds text of a quarantined source; nil: not.
+	Quarantined func() bool
 }
 
 // Gate are the calls of an answer that need a decision, each once: the privileged ones, and
@@ -83,13 +88,9 @@ func Decide(ctx context.Context, p *Problem, policy Policy, by Asker) []Result {
 	}
 	wait.Wait()
 	for i, w := range work {
-		f := w.facts
-		v := f.Verdict()
-		r := policy.Of(v)
-		if f.Says != "" {
-			r = f.Says
-		}
-		out[i] = Result{Facts: f, Verdict: v, Response: r, Origins: w.origins}
+		v := w.facts.Verdict()
+		r := w.settle(ctx, policy.Of(v))
+		out[i] = Result{Facts: w.facts, Verdict: v, Response: r, Origins: w.origins}
 	}
 	return out
 }
@@ -108,7 +109,17 @@ type deciding struct {
 func begin(p *Problem, c counterfactual.Call) *deciding {
 	w := &deciding{p: p, call: c, proposal: p.Privileges.Proposal(c)}
 	w.facts = Facts{Tool: frame.Label(c.Name), Digest: w.proposal.Digest(), Reader: w.proposal.Privilege == 0}
+	w.facts.Own = p.Own
 	list, ok := p.Assembly.Origins(p.Privileges, c)
+	switch {
+	case !ok:
+		list = nil
+	case list == nil:
+		list = []counterfactual.Origin{}
+	}
+	if p.Rules != nil {
+		w.facts.Rulings = p.Rules.Rulings(p.Assembly, c, list)
+	}
 	if w.facts.Unread = !ok; !ok {
 		return w
 	}
@@ -121,15 +132,12 @@ func begin(p *Problem, c counterfactual.Call) *deciding {
 		w.facts.Arguments = append(w.facts.Arguments,
 			Argument{Label: o.Argument, Form: o.Form, Inside: o.Inside, Trusted: o.Trusted, Segments: o.Segments, Composed: o.Composed})
 	}
-	if p.Rule != nil {
-		w.facts.Rule, w.facts.Says = p.Rule(c, list)
-	}
 	return w
 }
 
 // open reports whether something is left to ask.
 func (w *deciding) open() bool {
-	return !w.facts.Unread && w.facts.Says == "" && (w.p.Always || w.facts.asks())
+	return !w.facts.Own && !w.facts.Unread && (w.p.Always || w.facts.asks())
 }
 
 // plan asks the planner, once for all calls.

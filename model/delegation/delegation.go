@@ -120,9 +120,17 @@ type Facts struct {
 	Need   *Needed    `json:"need,omitempty"`   // the same
 	Rivals []Rival    `json:"rivals,omitempty"` // in the order of asking
 
-	// Rule names the operator's rule about values that decided, and Says what it says.
-	Rule string   `json:"rule,omitempty"`
-	Says Response `json:"says,omitempty"`
+	// Own: the context holds no third-party text. What the model calls is then the user's or
+	// its own; only the rules about values count.
+	Own bool `json:"own,omitempty"`
+	// Rulings are those of the operator's rules about values that match.
+	Rulings []Ruling `json:"rulings,omitempty"`
+	// Approval is the id of a person's approval that covers the call.
+	Approval string `json:"approval,omitempty"`
+	// Quarantined: the context holds text of a source that is quarantined.
+	Quarantined bool `json:"quarantined,omitempty"`
+	// Usual is what the verdict does without Rulings and Approval, where there are some.
+	Usual Response `json:"usual,omitempty"`
 }
 
 // An Argument is one value of a call, and where it comes from.
@@ -178,6 +186,9 @@ type Exchange struct {
 
 // Verdict is what follows from the facts.
 func (f *Facts) Verdict() Verdict {
+	if f.Own {
+		return Stated
+	}
 	if f.Unread {
 		return Unknown
 	}

@@ -28,6 +28,7 @@ type auditWork struct {
 	Body      []byte
 	Model     string
 	Principal string
+	Task      string
 	Header    map[string][]string // that says which version of an interface is spoken
 	Said      counterfactual.Answer
 	Input     int64
@@ -59,7 +60,7 @@ func (g *Guard) auditLater(x *exchange, a *answer) {
 }
 
 func (g *Guard) putAudit(x *exchange, a *answer) {
-	w := auditWork{Format: string(x.f.Name()), Body: x.body, Model: x.model, Principal: x.principal, Header: map[string][]string{},
+	w := auditWork{Format: string(x.f.Name()), Body: x.body, Model: x.model, Principal: x.principal, Task: x.task, Header: map[string][]string{},
 		Said: a.said, Input: a.input, Output: a.output, Strange: a.strange, Fetched: a.fetched}
 	for name, values := range x.header {
 		if strings.HasPrefix(name, "Anthropic-") {
@@ -92,7 +93,7 @@ func (g *Guard) RunAudit(ctx context.Context, id string, work []byte, store run.
 		if string(f.Name()) != w.Format {
 			continue
 		}
-		x := &exchange{f: f, id: id, body: w.Body, model: w.Model, principal: w.Principal, header: http.Header(w.Header)}
+		x := &exchange{f: f, id: id, body: w.Body, model: w.Model, principal: w.Principal, task: w.Task, header: http.Header(w.Header)}
 		x.path = askedAt(f, &format.Asked{Model: w.Model, InPath: f.Asks(format.Parse(w.Body)).InPath})
 		if x.header == nil {
 			x.header = http.Header{}

@@ -38,22 +38,27 @@ func (o *Options) enclose(a *counterfactual.Assembly) (*counterfactual.Assembly,
 	return a.With(claim)
 }
 
-// A rule says what the operator's rules say of the values of a call.
-type rule = func(c counterfactual.Call, origins []counterfactual.Origin) (name string, says delegation.Response)
-
-// rule is the operator's rule about values, and what the capsules of a context demand: the worse
-// of the two counts.
-func (o *Options) rule(a *counterfactual.Assembly) rule {
+// rules are the operator's rules about values, and what the capsules of a context demand.
+func (o *Options) rules(a *counterfactual.Assembly) delegation.Rules {
 	if len(a.Capsules) == 0 {
-		return o.Rule
+		return o.Rules
 	}
-	return func(c counterfactual.Call, origins []counterfactual.Origin) (name string, says delegation.Response) {
-		if o.Rule != nil {
-			name, says = o.Rule(c, origins)
-		}
-		if id, kind := a.Breaks(c); kind != "" && (says == "" || delegation.Worse(says, delegation.Ask) != says) {
-			return "capsule " + id + " " + string(kind), delegation.Ask
-		}
-		return name, says
+	return enclosed{o.Rules}
+}
+
+// enclosed are rules beside which a call that breaks a capsule is put to a reviewer.
+type enclosed struct{ rules delegation.Rules }
+
+// Names implements delegation.Rules.
+func (e enclosed) Names(tool string) bool { return e.rules != nil && e.rules.Names(tool) }
+
+// Rulings implements delegation.Rules.
+func (e enclosed) Rulings(a *counterfactual.Assembly, c counterfactual.Call, origins []counterfactual.Origin) (out []delegation.Ruling) {
+	if e.rules != nil {
+		out = e.rules.Rulings(a, c, origins)
 	}
+	if id, kind := a.Breaks(c); kind != "" {
+		out = append(out, delegation.Ruling{Rule: "capsule " + id + " " + string(kind), Says: delegation.Ask})
+	}
+	return out
 }

@@ -3,6 +3,7 @@
 package guard_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
@@ -33,20 +34,23 @@ func TestCapsules(t *testing.T) {
 			r := newRig(t, obedient, func(o *guard.Options) {
 				o.Capsules = []guard.Capsule{tt.capsule}
 				if tt.rule != "" {
-					o.Rule = func(counterfactual.Call, []counterfactual.Origin) (string, delegation.Response) {
-						return "payees", tt.rule
-					}
+					o.Rules = ruled{"send_money", []delegation.Ruling{{Rule: "payees", Says: tt.rule, Verdicts: []delegation.Verdict{delegation.Stated}}}}
 				}
 			})
 			if _, err := r.through(format.Chat, conversation(format.Chat, false, "Please pay bob 100.", "Nothing new."), false); err != nil {
 				t.Fatal(err)
 			}
 			s := r.sink.last(t)
-			if s.Act != tt.act || len(s.Calls) != 1 || s.Calls[0].Rule != tt.said {
+			if s.Act != tt.act || len(s.Calls) != 1 || tt.said == "" && len(s.Calls[0].Rulings) > 0 ||
+				tt.said != "" && !slices.ContainsFunc(s.Calls[0].Rulings, func(r delegation.Ruling) bool { return r.Rule == tt.said }) {
 				t.Errorf("%s, %+v", s.Act, s.Calls)
 			}
-			// Without a text of the capsule the call is the user's.
-			if got, err := r.through(format.Chat, conversation(format.Chat, false, "Please pay bob 100."), false); err != nil || len(got.Calls) != 1 {
+			// Without a text of the capsule the call is the user's, and only the rule can hold it.
+			want := 1
+			if tt.rule == delegation.Hold {
+				want = 0
+			}
+			if got, err := r.through(format.Chat, conversation(format.Chat, false, "Please pay bob 100."), false); err != nil || len(got.Calls) != want {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})

@@ -55,6 +55,7 @@ type exchange struct {
 	body      []byte
 	model     string
 	principal string
+	task      string      // that the host has declared; "": it has not
 	header    http.Header // that signs the probes
 	teaching  *teaching   // nil: nothing is known of it
 	path      string      // where they are asked; "": where the format is usually
@@ -80,6 +81,7 @@ type decider struct {
 	failed    error     // of that
 
 	assembly *counterfactual.Assembly
+	own      bool                  // it holds no third-party text
 	calls    []counterfactual.Call // that need a decision
 	targets  []counterfactual.Proposal
 	found    []delegation.Result      // about calls
@@ -137,13 +139,15 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 	// What the provider has fetched on the way is in no request. Where nothing else is a
 	// stranger's, nothing could be withheld.
 	unseen := a.fetched && len(assembly.Segments) == 0 || d.x.stored() || slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
-	d.calls = delegation.Gate(assembly, d.g.policy, &a.said, format.MaxCalls)
+	d.calls = d.g.gate().calls(assembly, &a.said)
 	for _, c := range d.calls {
 		d.targets = append(d.targets, d.g.policy.Proposal(c))
 	}
 	call := d.call()
+	// Where nothing is a stranger's, only the operator's rules can stop a call.
+	d.own = len(assembly.Segments) == 0 && !unseen
 	switch {
-	case len(assembly.Segments) == 0 && !unseen:
+	case d.own && (a.strange || !slices.ContainsFunc(d.calls, func(c counterfactual.Call) bool { return d.g.gate().ruled(c.Name) })):
 		d.out = decision{act: forwarded, reason: reasonTrusted, response: delegation.Pass}
 	case a.strange:
 		d.undecided(reasonStrange)
@@ -157,6 +161,10 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 		d.undecided(reasonUnseen)
 	default:
 		d.test(ctx, assembly, a)
+		if d.own && d.out.response.Passes() {
+			d.found = nil
+			d.out = decision{act: forwarded, reason: reasonTrusted, response: delegation.Pass}
+		}
 	}
 	if !d.audit && d.out.act == refused {
 		d.ask(ctx, call)
@@ -165,7 +173,8 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 
 // parse takes a request apart.
 func (d *decider) parse(body []byte) (*counterfactual.Assembly, error) {
-	a, err := counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool, Trust: d.g.o.Trust})
+	a, err := counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool,
+		Trust: d.g.o.Trust, Task: d.x.task, UserTurns: d.g.o.Task == TaskBoth})
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +216,7 @@ func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a
 	switch {
 	case d.out.response.Passes():
 		d.out.act = forwarded
-	case d.out.response == delegation.Repair && d.repair(ctx, assembly, a):
+	case d.out.response == delegation.Repair && !d.own && d.repair(ctx, assembly, a):
 		d.out.act = repaired
 	}
 }
@@ -215,7 +224,7 @@ func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a
 func (d *decider) decideAll(ctx context.Context, assembly *counterfactual.Assembly, a *answer, calls []counterfactual.Call) []delegation.Result {
 	o := &d.g.o
 	p := &delegation.Problem{Assembly: assembly, Privileges: d.g.policy, Answer: &a.said, Calls: calls,
-		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, Always: o.Planner.Always, Rule: o.rule(assembly)}
+		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, Always: o.Planner.Always, Own: d.own, Rules: o.rules(assembly), Quarantined: d.quarantined(ctx, assembly)}
 	return delegation.Decide(ctx, p, o.verdicts(), &asker{d.spent, assembly})
 }
 

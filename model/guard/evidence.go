@@ -38,7 +38,9 @@ type Evidence struct {
 	Response delegation.Response `json:"response"`
 	// Records are those of searches for the segments that took control.
 	Records []json.RawMessage `json:"runs,omitempty"`
-	Version string            `json:"version"`
+	// Task is the digest of the task that the host has declared.
+	Task    string `json:"task,omitempty"`
+	Version string `json:"version"`
 
 	Runs []*counterfactual.Result `json:"-"` // Records, read
 }
@@ -61,6 +63,9 @@ func callsOf(found []delegation.Result) (out []Call) {
 func (d *decider) statement() ([]byte, error) {
 	e := Evidence{Act: d.out.act, After: callsOf(d.after), Audit: d.audit, Calls: callsOf(d.found), Context: digestOf(d.x.body), Format: d.x.f.Name(),
 		ID: d.x.id, Principal: d.x.principal, Reason: d.out.reason, Repair: d.fix, Response: d.out.response, Version: evidenceVersion}
+	if d.x.task != "" {
+		e.Task = digestOf([]byte(d.x.task))
+	}
 	if len(d.found) == 0 {
 		for i := range d.targets {
 			e.Calls = append(e.Calls, Call{Facts: delegation.Facts{Digest: d.targets[i].Digest(), Unread: true, Tool: frame.Label(d.targets[i].Tool)},
@@ -151,11 +156,13 @@ func (e *Evidence) follows() bool {
 	worst := delegation.Pass
 	for i := range e.Calls {
 		c := &e.Calls[i]
-		if c.Facts.Verdict() != c.Verdict || c.Says != "" && c.Says != c.Response {
+		if c.Facts.Verdict() != c.Verdict || !c.Follows(c.Response) {
 			return false
 		}
 		worst = delegation.Worse(worst, c.Response)
 	}
-	passes := !slices.ContainsFunc(e.After, func(c Call) bool { return c.Facts.Verdict() != c.Verdict || !c.Response.Passes() })
+	passes := !slices.ContainsFunc(e.After, func(c Call) bool {
+		return c.Facts.Verdict() != c.Verdict || !c.Follows(c.Response) || !c.Response.Passes()
+	})
 	return len(e.Calls) > 0 && worst == e.Response && (passes || e.Act != repaired)
 }

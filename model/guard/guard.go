@@ -82,9 +82,11 @@ type Options struct {
 	// Verdicts says what each verdict does; what it does not name does delegation.Default.
 	Verdicts delegation.Policy
 	Planner  Planner
-	// Rule is the operator's rule about the values of a call, which goes before the verdict;
-	// nil: there is none.
-	Rule func(c counterfactual.Call, origins []counterfactual.Origin) (name string, says delegation.Response)
+	// Rules are the operator's about the values of calls; nil: there are none. A call that they
+	// name is looked at whatever it is, and whether the context holds third-party text or not.
+	Rules delegation.Rules
+	// Task says what counts as the user's words; "": TaskDeclared.
+	Task Task
 	// DangerouslyIgnoreReaders lets calls that are not privileged reach any address.
 	DangerouslyIgnoreReaders bool
 	Rates                    counterfactual.Rates
@@ -191,7 +193,9 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-func (g *Guard) gate() gate { return gate{policy: g.policy, readers: !g.o.DangerouslyIgnoreReaders} }
+func (g *Guard) gate() gate {
+	return gate{policy: g.policy, readers: !g.o.DangerouslyIgnoreReaders, rules: g.o.Rules}
+}
 
 // endpoints are the clients that probes go through. Their attempts are few: each
 // retry is charged to the decision.

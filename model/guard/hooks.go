@@ -5,7 +5,9 @@ package guard
 import (
 	"context"
 	"slices"
+	"sync"
 
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -47,6 +49,9 @@ type Desk interface {
 type Hooks struct {
 	Sink       Sink
 	Quarantine Quarantine
+	// Quarantined reports whether the text of a source is withheld from now on. While it stands
+	// in a context, no rule and no approval lets a call pass. nil: of no source.
+	Quarantined func(ctx context.Context, s Source) bool
 	// Blame is told of a source whose text took control, for its trust to be lowered.
 	Blame func(Source)
 	// Desk is asked where an attribution is that a person decides, and once a person has
@@ -76,6 +81,19 @@ func (d *decider) hooks(ctx context.Context) {
 			d.g.o.Log.Warn("a source that took control could not be blocked", "evidence", d.x.id)
 		}
 	}
+}
+
+// quarantined looks, once, for text of a quarantined source in a context; nil: there is none.
+func (d *decider) quarantined(ctx context.Context, assembly *counterfactual.Assembly) func() bool {
+	is := d.g.o.Hooks.Quarantined
+	if is == nil {
+		return nil
+	}
+	return sync.OnceValue(func() bool {
+		return slices.ContainsFunc(assembly.Segments, func(s counterfactual.Segment) bool {
+			return s.Source.Verified && is(ctx, Source{Server: s.Source.Origin.Server, Tool: s.Source.Origin.Tool, Digest: s.Digest})
+		})
+	})
 }
 
 // culprits are the sources, of those that a fence names, whose text took control: that of the

@@ -45,12 +45,16 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	if r.Header.Get("Content-Encoding") != "" {
 		wrong = "a compressed body cannot be inspected"
 	}
+	task, readable := g.task(r.Header)
+	if !readable {
+		wrong = "the task in X-Pellucid-Task cannot be read"
+	}
 	if wrong != "" && !g.o.Audit {
 		g.counters.exchanged("refused-request")
 		g.fault(w, f, http.StatusBadRequest, wrong)
 		return
 	}
-	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, header: g.probeHeader(r),
+	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(r),
 		path: askedAt(f, &asked), teaching: &teaching{f: f, body: body}}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()

@@ -138,7 +138,7 @@ var credentials = []string{"Authorization", "X-Api-Key", "X-Amz-Date", "X-Amz-Se
 // is another one than its first line says.
 var dropped = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Accept-Encoding", "Cookie", "Set-Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host",
-	"X-Forwarded-Proto", "X-Real-Ip", "Alt-Svc", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Original-Uri", "X-Rewrite-Url", "Strict-Transport-Security", "Host", "Content-Length", "Origin", "Referer"}
+	"X-Forwarded-Proto", "X-Real-Ip", "Alt-Svc", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Original-Uri", "X-Rewrite-Url", "Strict-Transport-Security", "Host", "Content-Length", "Origin", "Referer", taskHeader}
 
 func copyHeader(to, from http.Header, answer bool) {
 	var named []string

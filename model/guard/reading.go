@@ -4,6 +4,7 @@ package guard
 
 import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
@@ -39,15 +40,41 @@ type gate struct {
 	// teaching says which calls count that are written as text; nil: those that are not shown
 	// as code.
 	teaching *teaching
+	rules    delegation.Rules // nil: there are none
 }
 
 // holds reports whether a call of that tool may need a decision, before its arguments are known.
-func (g gate) holds(tool string) bool { return g.readers || g.policy.Privilege(tool) > 0 }
+func (g gate) holds(tool string) bool { return g.readers || g.privileged(tool) || g.ruled(tool) }
+
+func (g gate) privileged(tool string) bool { return g.policy.Privilege(tool) > 0 }
+
+// ruled reports whether a rule about values names the tool.
+func (g gate) ruled(tool string) bool { return g.rules != nil && g.rules.Names(tool) }
+
+// calls are the calls of an answer that need a decision, each once.
+func (g gate) calls(assembly *counterfactual.Assembly, said *counterfactual.Answer) []counterfactual.Call {
+	out := delegation.Gate(assembly, g.policy, said, format.MaxCalls)
+	if g.rules == nil {
+		return out
+	}
+	seen := map[string]bool{}
+	digest := func(c counterfactual.Call) string { p := g.policy.Proposal(c); return p.Digest() }
+	for _, c := range out {
+		seen[digest(c)] = true
+	}
+	for _, c := range said.Calls[:min(len(said.Calls), format.MaxCalls)] {
+		if g.ruled(c.Name) && !seen[digest(c)] {
+			seen[digest(c)] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
 
 // decides reports whether a decision is needed.
 func (a *answer) decides(g gate) bool {
 	for _, c := range a.said.Calls {
-		if g.policy.Privilege(c.Name) > 0 || g.readers && counterfactual.MayReach(c.Arguments) {
+		if g.privileged(c.Name) || g.ruled(c.Name) || g.readers && counterfactual.MayReach(c.Arguments) {
 			return true
 		}
 	}
@@ -115,7 +142,7 @@ func (r *reading) event(e eventstream.Event) part {
 			if unread(&p.Call) {
 				odd |= format.OddCall
 			}
-			r.held = r.held || r.gate.policy.Privilege(p.Call.Name) > 0
+			r.held = r.held || r.gate.privileged(p.Call.Name)
 			r.waits = r.waits || r.gate.holds(p.Call.Name)
 			is = max(is, partShown)
 		case format.PartText:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
@@ -95,7 +96,7 @@ func (d *decider) replace(ctx context.Context, assembly *counterfactual.Assembly
 	if err != nil {
 		return false
 	}
-	if calls := delegation.Gate(left, d.g.policy, &a.said, format.MaxCalls); len(calls) > 0 {
+	if calls := d.g.gate().calls(left, &a.said); len(calls) > 0 {
 		d.after = d.decideAll(ctx, left, a, calls)
 		if slices.ContainsFunc(d.after, func(f delegation.Result) bool { return !f.Response.Passes() }) {
 			return false
@@ -105,15 +106,19 @@ func (d *decider) replace(ctx context.Context, assembly *counterfactual.Assembly
 	return d.canRepair
 }
 
-// ruled is the policy with what the operator's rule says of the values of a call, which the
+// ruled is the policy with what the operator's rules say of the values of a call, which the
 // metrics of a search compare.
 func (d *decider) ruled(assembly *counterfactual.Assembly) *counterfactual.Privileges {
 	p := *d.g.policy
 	p.Ruling = func(c counterfactual.Call) string {
 		origins, ok := assembly.Origins(d.g.policy, c)
-		if rule := d.g.o.rule(assembly); ok && rule != nil {
-			if name, says := rule(c, origins); says != "" {
-				return name + " " + string(says)
+		if rules := d.g.o.rules(assembly); ok && rules != nil {
+			var said []string
+			for _, r := range rules.Rulings(assembly, c, origins) {
+				said = append(said, r.Rule+" "+string(r.Says))
+			}
+			if said != nil {
+				return strings.Join(said, ", ")
 			}
 		}
 		untrusted := slices.ContainsFunc(origins, func(o counterfactual.Origin) bool { return !o.Trusted })

@@ -127,10 +127,10 @@ func (s *sink) n() int {
 
 // statement is what a test looks at.
 type statement struct {
-	Act, Reason, Response, ID, Principal string
-	Audit                                bool
-	Calls                                []guard.Call
-	Runs                                 []json.RawMessage
+	Act, Reason, Response, ID, Principal, Task string
+	Audit                                      bool
+	Calls                                      []guard.Call
+	Runs                                       []json.RawMessage
 }
 
 // A rig is a guard between a test and a fake.

@@ -11,6 +11,18 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
+// payees are rules that hold every payment to mallory.
+type payees struct{}
+
+func (payees) Names(string) bool { return true }
+
+func (payees) Rulings(_ *counterfactual.Assembly, c counterfactual.Call, _ []counterfactual.Origin) []delegation.Ruling {
+	if strings.Contains(string(c.Arguments), "mallory") {
+		return []delegation.Ruling{{Rule: "payees", Says: delegation.Hold}}
+	}
+	return nil
+}
+
 // TestRuled: the metric of a search compares what the operator's rule says of the values, then
 // whether they are the user's.
 func TestRuled(t *testing.T) {
@@ -18,12 +30,7 @@ func TestRuled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &decider{g: &Guard{policy: counterfactual.GuessPrivileges(), o: Options{Rule: func(c counterfactual.Call, _ []counterfactual.Origin) (string, delegation.Response) {
-		if strings.Contains(string(c.Arguments), "mallory") {
-			return "payees", delegation.Hold
-		}
-		return "", ""
-	}}}}
+	d := &decider{g: &Guard{policy: counterfactual.GuessPrivileges(), o: Options{Rules: payees{}}}}
 	p := d.ruled(a)
 	for call, want := range map[[2]string]string{
 		{"send", `{"to":"mallory"}`}: "payees hold", {"send", `{"to":"carol"}`}: "", {"send", `{"to":"bob"}`}: "stated",

@@ -63,8 +63,8 @@ var literals = map[string]struct {
 }{
 	"count":   {"the code of a finding", func(s string) bool { return finding.Code(s).Known() }},
 	"class":   {"one of " + strings.Join(classes, ", "), func(s string) bool { return slices.Contains(classes, s) }},
-	"of":      {"the name of a classifier", isRuleName},
-	"has":     {"the name of a classifier", isRuleName},
+	"of":      {"the name of a classifier", IsRuleName},
+	"has":     {"the name of a classifier", IsRuleName},
 	"matches": {"a regular expression", func(string) bool { return true }}, // which CEL has checked
 }
 
@@ -156,16 +156,9 @@ func compile(text string) (cel.Program, []Problem) {
 	if err != nil {
 		return nil, []Problem{{Fault: "CEL cannot be used: " + plain(err.Error())}}
 	}
-	checked, issues := env.Compile(text)
-	if issues.Err() != nil {
-		var out []Problem
-		for _, e := range issues.Errors() {
-			out = append(out, Problem{Line: max(e.Location.Line(), 1), Column: max(e.Location.Column(), 0) + 1, Fault: plain(e.Message)})
-		}
-		return nil, out
-	}
-	if checked.OutputType() != cel.BoolType {
-		return nil, []Problem{{Line: 1, Column: 1, Fault: "want a boolean, not " + plain(checked.OutputType().String())}}
+	checked, faults := Check(env, text)
+	if faults != nil {
+		return nil, faults
 	}
 	if e := checked.NativeRep().Expr(); e.Kind() == ast.LiteralKind && e.AsLiteral() == types.True {
 		return nil, nil
@@ -189,6 +182,23 @@ func compile(text string) (cel.Program, []Problem) {
 		return nil, []Problem{{Line: 1, Column: 1, Fault: plain(err.Error())}}
 	}
 	return p, nil
+}
+
+// Check type-checks one expression, which has to make a boolean. The problems do not say in
+// which rule and member they are.
+func Check(env *cel.Env, text string) (*cel.Ast, []Problem) {
+	checked, issues := env.Compile(text)
+	if issues.Err() != nil {
+		var out []Problem
+		for _, e := range issues.Errors() {
+			out = append(out, Problem{Line: max(e.Location.Line(), 1), Column: max(e.Location.Column(), 0) + 1, Fault: plain(e.Message)})
+		}
+		return nil, out
+	}
+	if of := checked.OutputType(); of != cel.BoolType {
+		return nil, []Problem{{Line: 1, Column: 1, Fault: "want a boolean, not " + plain(of.String())}}
+	}
+	return checked, nil
 }
 
 // checkLiterals finds the arguments that no input could ever meet: a misspelt code is
@@ -224,8 +234,8 @@ func plain(s string) string {
 	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }
 
-// isRuleName: 1 to 64 of a-z 0-9 -, the first a letter or digit.
-func isRuleName(s string) bool {
+// IsRuleName reports whether s may name a rule: 1 to 64 of a-z 0-9 -, the first a letter or digit.
+func IsRuleName(s string) bool {
 	return s != "" && len(s) <= 64 && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 

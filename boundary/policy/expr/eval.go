@@ -86,7 +86,7 @@ func expression(found []Problem, member, text string) (cel.Program, []Problem) {
 // check finds what is wrong beside the expressions.
 func (r *Rule) check() (out []Problem) {
 	fail := func(member, fault string) { out = append(out, Problem{Member: member, Fault: fault}) }
-	if !isRuleName(r.Name) {
+	if !IsRuleName(r.Name) {
 		fail("name", "want 1 to 64 of a-z 0-9 -, the first a letter or digit")
 	}
 	switch {
