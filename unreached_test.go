@@ -26,10 +26,6 @@ text/scrub.escape1:                part of EncodedTokens
 text/scrub.Replay:                 checks a list of events against input and output
 text/scrub.Steps:                  the steps of a profile in order, which the specification is held to
 
-# Statistics and evidence that a reader of records can use.
-model/counterfactual.ParseManifest:       reads the description of a variant
-model/counterfactual.Conformal:           the p-value of a distance among those of honest runs
-
 # Names for messages of tests.
 text/ucd.Script.String: the names are generated with the tables
 

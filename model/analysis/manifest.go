@@ -18,7 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// ManifestVersion is that of docs/spec/counterfactual.md, "Manifests".
+// ManifestVersion is that of docs/spec/counterfactual.md, "Manifest of a context".
 const ManifestVersion = "ccr-manifest/1"
 
 // A Manifest is what is known of a saved context beside its bytes.

@@ -3,9 +3,7 @@
 package counterfactual
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -224,22 +222,3 @@ func (a *Assembly) Rebuild(m Manifest) ([]byte, error) {
 	}
 	return a.Render(m.Variant)
 }
-
-// ParseManifest reads what JSON writes.
-func ParseManifest(b []byte) (Manifest, error) {
-	var m Manifest
-	if err := strictjson.Unmarshal(b, &m, strictjson.Limits{Bytes: 1 << 20}); err != nil {
-		return Manifest{}, fmt.Errorf("counterfactual: parse manifest: %w", err)
-	}
-	again, err := m.JSON()
-	if err != nil {
-		return Manifest{}, err
-	}
-	if !bytes.Equal(again, b) {
-		return Manifest{}, errors.New("counterfactual: parse manifest: not in canonical form")
-	}
-	return m, nil
-}
-
-// JSON is m in canonical form.
-func (m Manifest) JSON() ([]byte, error) { return canonicalJSON(m) }
