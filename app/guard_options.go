@@ -8,8 +8,10 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/platform/sigv4"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // options are what the settings say of the guard itself.
@@ -24,6 +26,10 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 	}
 	o.AWS = s.aws()
 	o.Task = guard.Task(g.Task)
+	o.Verdicts, o.DangerouslyIgnoreReaders = g.Verdicts, g.IgnoreReaders
+	if err := planner(&o.Planner, &g.Planner); err != nil {
+		return nil, err
+	}
 	var err error
 	if o.Rules, err = valueRules(g); err != nil {
 		return nil, err
@@ -72,6 +78,28 @@ func (s *GuardSettings) aws() *sigv4.Signer {
 		out.Session = read(a.SessionToken)
 	}
 	return out
+}
+
+// planner says who is asked what a request may need.
+func planner(to *guard.Planner, p *rules.GuardPlanner) error {
+	to.Confirm, to.Always, to.Ahead = p.Confirm, p.Always, p.Ahead
+	if p.Examples != "" {
+		b, err := terminal.ReadInput(p.Examples, nil)
+		if err == nil {
+			to.Examples, err = delegation.ParseExamples(b)
+		}
+		if err != nil {
+			return fmt.Errorf("guard: planner: examples: %w", err)
+		}
+	}
+	if p.Model != nil {
+		e, err := p.Model.Endpoint()
+		if err != nil {
+			return fmt.Errorf("guard: planner: %w", err)
+		}
+		to.Client = e
+	}
+	return nil
 }
 
 // policy says which calls need a verdict.

@@ -37,6 +37,9 @@ guard:
   untrusted_tools: ["x_*"]
   attenuate_below: 0.25
   capsules: {staff: {sources: ["hr/*", "?/read_staff"], forbidden: [salary, "annual review"], no_calls: true}}
+  planner: {model: {provider: anthropic, url: https://p.example, model: m-2, key: env:LAB}, examples: plans.json, confirm: true, always: true, ahead: true}
+  verdicts: {delegated: pass, conflict: hold, cannot-tell: ask}
+  readers: false
   tools: {"send_*": {privilege: 0.9, critical: [to], free: [memo]}, "*": {privilege: 0}, pay: {}}
   lists: {payees: payees.txt, hosts: "file:/etc/hosts.txt"}
   values:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy/values"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 )
 
 // A Guard is what a file says of pellucid guard. A zero member is that verb's default.
@@ -19,6 +20,11 @@ type Guard struct {
 	FailOpen bool      // what was not decided goes through
 	Buffer   bool      // every answer is held whole
 	Pass     []string  // routes that are forwarded although nothing inspects their answers
+
+	Planner  GuardPlanner
+	Verdicts delegation.Policy // what each verdict does, where the file says
+	// IgnoreReaders leaves calls alone that are not privileged, whatever address they reach.
+	IgnoreReaders bool
 
 	Tools          []GuardTool // the first whose pattern matches decides
 	NoGuess        bool        // what no pattern matches is privileged, whatever it is called
@@ -88,6 +94,15 @@ func (a *GuardAWS) members() []member {
 	}
 }
 
+// A GuardPlanner says which model is asked what a request may need, and how.
+type GuardPlanner struct {
+	Model    *Review // nil: that of the request, with the credentials of the client
+	Examples string  // file, absolute; "": none
+	Confirm  bool    // ask a second question
+	Always   bool    // also of calls whose values are all the user's
+	Ahead    bool    // while the main request is under way
+}
+
 // A GuardTool says how much is at stake when tools are called whose names match.
 type GuardTool struct {
 	Tool           string // pattern
@@ -136,6 +151,9 @@ func (g *Guard) members() []member {
 			"tools whose description is third-party text as well"},
 		{"capsules", live, guardCapsules(g), "texts that are withheld together, and what must not be called while one of them is in the context"},
 		{"attenuate_below", live, share(&g.AttenuateBelow, 0), "[trust](trust.md) below which a repaired answer is made with a text shown as quoted data; what no fence proves has the trust 0"},
+		{"planner", live, section(g.Planner.members), "who says which calls a request may need"},
+		{"verdicts", live, section(func() []member { return verdicts(&g.Verdicts) }).when(func() bool { return len(g.Verdicts) > 0 }), "what happens to a call, by what was found out about it"},
+		{"readers", live, opposite(&g.IgnoreReaders), "look at calls of read-only tools, too, if they go to an address that the user has not named"},
 		{"tools", live, guardTools(g), "what is at stake, by the name or pattern of tools; the first that matches decides"},
 		{"lists", live, guardLists(g), "files of values, one on a line, that `listed` looks up in the conditions of `values`"},
 		{"values", live, guardValues(g), "rules about the values of calls"},
@@ -151,12 +169,7 @@ func (g *Guard) members() []member {
 		}), "what one decision may cost"},
 		{"strategy", live, word(&g.Strategy, "", strategyWords, strategyWords), "the order in which pieces are withheld"},
 		{"refine", live, boolean(&g.Refine, false), "search inside the piece that took control"},
-		{"calibration", live, parsed(&g.Calibration, "PATH or `file:PATH`", func(c *compiler, p place) string {
-			if s := c.text(p, maxText); s != "" {
-				return c.opt.locate(strings.TrimPrefix(s, "file:"))
-			}
-			return ""
-		}), "a file of `pellucid ccr calibrate`; default: not measured"},
+		{"calibration", live, parsed(&g.Calibration, "PATH or `file:PATH`", (*compiler).file), "a file of `pellucid ccr calibrate`; default: not measured"},
 		{"severity", live, section(g.Severity.members).then(func(c *compiler, p place) {
 			if s := g.Severity; s.Low > s.Medium || s.Medium > s.High || s.High > s.Critical {
 				c.report(p, "the bands do not begin in their order")
@@ -172,6 +185,39 @@ func (g *Guard) members() []member {
 			}
 		}), "what becomes of a source that took control"},
 	}
+}
+
+func (p *GuardPlanner) members() []member {
+	return []member{
+		{"model", live, optional(&p.Model, (*Review).endpoint, (*compiler).review), "the planner's own model; default: that of the request, with the client's key"},
+		{"examples", live, parsed(&p.Examples, "PATH or `file:PATH`", (*compiler).file), "a file of requests and their plans, for a small model"},
+		{"confirm", live, boolean(&p.Confirm, false), "ask as well whether the request asks for what the tool does: better with a small model"},
+		{"always", live, boolean(&p.Always, false), "ask, too, where all values of the call are the user's"},
+		{"ahead", live, boolean(&p.Ahead, false), "ask while the main request is under way: faster, and one call for each turn of the user"},
+	}
+}
+
+// verdicts are the members that say what each verdict does.
+func verdicts(p *delegation.Policy) (out []member) {
+	for _, v := range delegation.Verdicts {
+		one := delegation.Response("")
+		x := word(&one, "", responseWords, delegation.Responses)
+		read := x.read
+		x.reset = nil
+		x.read = func(c *compiler, at place) {
+			if read(c, at); *p == nil {
+				*p = delegation.Policy{}
+			}
+			(*p)[v] = one
+		}
+		x.write = func(d *dumper, name string) {
+			if r, ok := (*p)[v]; ok {
+				d.word(name, string(r))
+			}
+		}
+		out = append(out, member{string(v), live, x, delegation.Meaning(v) + "; default: `" + string(delegation.Default(v)) + "`"})
+	}
+	return out
 }
 
 func (c *compiler) guard(_ place, _ *Guard, sound bool) bool { return sound }
@@ -222,6 +268,14 @@ func (t *GuardTool) members() []member {
 func isGuardRoute(s string) bool {
 	method, path, ok := strings.Cut(s, " ")
 	return ok && method != "" && len(s) <= maxText && strings.HasPrefix(path, "/v1/")
+}
+
+// file reads the name of a file, relative to that of the configuration.
+func (c *compiler) file(p place) string {
+	if s := c.text(p, maxText); s != "" {
+		return c.opt.locate(strings.TrimPrefix(s, "file:"))
+	}
+	return ""
 }
 
 func (c *compiler) upstream(p place) string {

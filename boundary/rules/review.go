@@ -77,6 +77,13 @@ const (
 )
 
 func (r *Review) members() []member {
+	return append(r.endpoint(),
+		member{"tokens", live, integer(&r.Tokens, 2_000_000, minReviewTokens, maxReviewTokens), "that the review of one server may cost"},
+		member{"chunk_tokens", live, integer(&r.ChunkTokens, 24_000, minChunkTokens, maxChunkTokens), "of a server's words in one question"})
+}
+
+// endpoint are the members that say which model is asked.
+func (r *Review) endpoint() []member {
 	return []member{
 		{"provider", needed, word(&r.format, "", providerWords, providers), "the format of the provider's API"},
 		{"url", needed, text(&r.URL, 2048), "https, or http on this machine, without user or query"},
@@ -84,8 +91,6 @@ func (r *Review) members() []member {
 		{"key", live, reference(&r.Key), "the provider's key; default: no key is sent"},
 		{"reasoning", live, boolean(&r.Reasoning, false), "the model takes no temperature"},
 		{"timeout", live, duration(&r.Timeout, 2*time.Minute, time.Second, time.Hour), "of one question, with all attempts"},
-		{"tokens", live, integer(&r.Tokens, 2_000_000, minReviewTokens, maxReviewTokens), "that the review of one server may cost"},
-		{"chunk_tokens", live, integer(&r.ChunkTokens, 24_000, minChunkTokens, maxChunkTokens), "of a server's words in one question"},
 	}
 }
 

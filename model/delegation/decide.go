@@ -197,6 +197,14 @@ func (w *deciding) begin(ctx context.Context, wait *sync.WaitGroup, by Asker) {
 	}
 }
 
+// Ahead asks the question for a plan before a call needs it, where the context holds
+// third-party text: the asker keeps the answer.
+func Ahead(ctx context.Context, a *counterfactual.Assembly, examples []Example, by Asker) {
+	if q, ok := planQuestion(a, examples); ok && len(a.Segments) > 0 {
+		by.Plan(ctx, q)
+	}
+}
+
 // need asks whether the request asks for what the tool does.
 func (w *deciding) need(ctx context.Context, n *Needed, by Asker) {
 	q, ok := needQuestion(w.p.Assembly, w.call.Name)

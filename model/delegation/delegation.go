@@ -53,6 +53,29 @@ const (
 // Verdicts are all of them.
 var Verdicts = []Verdict{Stated, Delegated, NotAsked, Otherwise, OtherSource, Again, Conflict, Unsourced, Unknown}
 
+// Meaning says in a few words what a verdict means.
+func Meaning(v Verdict) string {
+	switch v {
+	case Stated:
+		return "every value is the user's"
+	case Delegated:
+		return "asked for, with values from what was read"
+	case NotAsked:
+		return "the request does not ask for such a call"
+	case Otherwise:
+		return "the request states other values"
+	case OtherSource:
+		return "the value stands only in a source that the request does not name"
+	case Again:
+		return "the tool was called as often as the request asks for"
+	case Conflict:
+		return "without this value the model gives another one, which has a source too"
+	case Unsourced:
+		return "an address or account that nobody wrote"
+	}
+	return "a question had no answer that can be read"
+}
+
 // A Response says what is done with a call.
 type Response string
 

@@ -3,6 +3,7 @@
 package delegation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +26,27 @@ const NeedPrompt = `You are given a tool and a request. Does the request ask for
 type Example struct {
 	Request string `json:"request"`
 	Plan    string `json:"plan"` // the JSON array
+}
+
+// maxExamples bounds the examples of one planner.
+const maxExamples = 64
+
+// ParseExamples reads a JSON array of examples, {"request": TEXT, "plan": TEXT}. A plan has to
+// be one that is read when a planner gives it.
+func ParseExamples(b []byte) ([]Example, error) {
+	var list []Example
+	if err := strictjson.Unmarshal(b, &list, strictjson.Limits{Bytes: 1 << 20}); err != nil {
+		return nil, fmt.Errorf("delegation: parse examples: %w", err)
+	}
+	if len(list) > maxExamples {
+		return nil, fmt.Errorf("delegation: parse examples: more than %d", maxExamples)
+	}
+	for i := range list {
+		if _, ok := parsePlan(list[i].Plan); !ok || strings.TrimSpace(list[i].Request) == "" {
+			return nil, fmt.Errorf("delegation: parse examples: example %d: want a request, and a plan that is a JSON array of {\"tool\", \"args\"} as text", i+1)
+		}
+	}
+	return list, nil
 }
 
 // A Question is what a planner is asked. It holds trusted text only.

@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
@@ -145,6 +146,7 @@ type Guard struct {
 	handler  http.Handler
 	counters *counters
 	plans    plans
+	ahead    sync.WaitGroup // plans that are asked for before a call needs them
 }
 
 // New checks o.
@@ -256,6 +258,7 @@ func (g *Guard) Close(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+	g.ahead.Wait() // each ends with behind
 	if g.own != nil {
 		g.own.CloseIdleConnections()
 	}

@@ -56,6 +56,9 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	}
 	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(r),
 		path: askedAt(f, &asked), teaching: &teaching{f: f, body: body}}
+	if g.o.Planner.Ahead && wrong == "" {
+		g.planAhead(x)
+	}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
 	if wrong == "" {
@@ -204,9 +207,12 @@ func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *decision) {
 
 // mark says in the header what was decided, where it is not too late for that.
 func (in *incoming) mark(w http.ResponseWriter, o *decision) {
-	if o != nil && o.reason != reasonTrusted {
+	if o != nil && o.reason != reasonTrusted && o.reason != reasonHarmless {
 		w.Header().Set("Pellucid-Act", string(o.act))
 		w.Header().Set("Pellucid-Evidence", in.x.id)
+		for _, v := range o.verdicts {
+			w.Header().Add("Pellucid-Verdict", string(v))
+		}
 	}
 }
 

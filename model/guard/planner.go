@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
@@ -97,6 +98,20 @@ func (p *plans) of(ctx context.Context, key [sha256.Size]byte, ask func() delega
 		p.mu.Unlock()
 	}
 	return e.reply
+}
+
+// planAhead has the planner asked while the main request is under way.
+func (g *Guard) planAhead(x *exchange) {
+	g.ahead.Go(func() {
+		ctx, cancel := context.WithTimeout(g.behind, time.Duration(g.o.Millis)*time.Millisecond)
+		defer cancel()
+		assembly, err := (&decider{g: g, x: x}).parse(x.body)
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		budget := llm.NewBudget(llm.Limits{Calls: 2, Tokens: llm.Unlimited, Cost: llm.Unlimited})
+		delegation.Ahead(ctx, assembly, g.o.Planner.Examples, &asker{&spending{g: g, x: x, budget: budget}, assembly})
+	})
 }
 
 // An asker puts the questions of one decision to the models. Those about the repaired answer
