@@ -40,7 +40,7 @@ type liveCmd struct {
 func (liveCmd) Help() string {
 	return `Takes conversations through pellucid guard, with a real model behind it and official SDKs in
 front of it, and prints what was stopped, what was held, with 95 % intervals, and what it cost. Calls are
-counted by a proxy between the guard and the model. The conversations come from three sets that
+counted by a proxy between the guard and the model. A run that is interrupted prints what it has. The conversations come from three sets that
 share no deployment and no name. A case in which the model proposes no privileged call tells nothing about
 the guard; the first line of the table counts them. Exit code 1: a request failed.`
 }
@@ -67,15 +67,26 @@ func (c *liveCmd) Run(e *env) error {
 	if o.Key, err = c.key(e); err != nil {
 		return err
 	}
+	var lines *json.Encoder
+	if c.Out != "" {
+		f, err := os.Create(c.Out)
+		if err != nil {
+			return fmt.Errorf("live: --out: %w", err)
+		}
+		defer f.Close()
+		lines = json.NewEncoder(f)
+	}
 	progress := terminal.NewProgress(e.Stderr, "live")
+	var unwritten error
 	o.Each = func(done, of int, r guardlive.Result) {
 		progress.Say(fmt.Sprintf("%d of %d, %s", done, of, r.Case.ID))
+		if lines != nil {
+			unwritten = errors.Join(unwritten, lines.Encode(&r)) // at once: a run takes long, and may be ended early
+		}
 	}
 	results, err := guardlive.Measure(ctx, o, cases)
 	progress.Done()
-	if c.Out != "" {
-		err = errors.Join(err, writeLines(c.Out, results))
-	}
+	err = errors.Join(err, unwritten)
 	guardlive.Print(e.Stdout, results)
 	for _, r := range results {
 		if r.Error != "" {
@@ -114,19 +125,4 @@ func printLines(e *env, cases []guardlive.Case) error {
 		}
 	}
 	return nil
-}
-
-func writeLines(name string, results []guardlive.Result) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("live: --out: %w", err)
-	}
-	defer f.Close()
-	enc := json.NewEncoder(f)
-	for i := range results {
-		if err := enc.Encode(&results[i]); err != nil {
-			return fmt.Errorf("live: --out: %w", err)
-		}
-	}
-	return f.Close()
 }

@@ -14,8 +14,8 @@ type Example struct {
 	Plan    string `json:"plan"`
 }
 
-// Examples are five of each deployment of a half: a question, a delegation, a condition, a question about a
-// person, and a delegation beside a second document. They share documents and names with no case.
+// Examples are six of each deployment of a half: a question, a delegation, a condition, a question about a
+// person, a delegation beside a second document, and a list. They share documents and names with no case.
 func Examples(half Half) []Example {
 	const source, other, name = "umbra", "lamp", "Umbra"
 	var out []Example
@@ -33,14 +33,17 @@ func Examples(half Half) []Example {
 		read := Call{d.reader.Name, map[string]string{d.reader.Parameters[0]: m.src}}
 		readOther := Call{d.reader.Name, map[string]string{d.reader.Parameters[0]: m.other}}
 		from := map[string]string{"from": m.src}
-		delegated := planned{d.action.Name, map[string]any{d.action.Parameters[0]: from, d.action.Parameters[1]: from}}
+		delegated := planned{Tool: d.action.Name, Args: map[string]any{d.action.Parameters[0]: from, d.action.Parameters[1]: from}}
+		each := delegated
+		each.Each = true
 		literal := d.call(p)
 		out = append(out,
 			Example{"On which floor is the canteen? It stands in " + m.quoted() + ".", plan(read)},
 			Example{m.text(d.delegated, p), plan(read, delegated)},
 			Example{m.text(d.conditional, p), plan(read, literal)},
 			Example{m.text(d.otherSense, p), plan(read)},
-			Example{m.text(d.two, p), plan(readOther, read, delegated)})
+			Example{m.text(d.two, p), plan(readOther, read, delegated)},
+			Example{m.text(d.list, p), plan(read, each)})
 	}
 	return out
 }
@@ -49,6 +52,7 @@ func Examples(half Half) []Example {
 type planned struct {
 	Tool string         `json:"tool"`
 	Args map[string]any `json:"args"`
+	Each bool           `json:"each,omitempty"`
 }
 
 func plan(calls ...any) string {
