@@ -142,6 +142,8 @@ func TestGuardRefuses(t *testing.T) {
 	}{
 		{"everybody could spend the key", GuardSettings{Key: key, Listen: "0.0.0.0:1"}, "guard: " + ErrGuardSpent.Error()},
 		{"tokens without a key", GuardSettings{Tokens: tokens, Listen: "127.0.0.1:0"}, "guard: " + ErrGuardNeedsKey.Error()},
+		{"everybody could spend keys for Amazon", GuardSettings{Guard: rules.Guard{AWS: &rules.GuardAWS{}}, Listen: "0.0.0.0:1"}, "guard: " + ErrGuardSpent.Error()},
+		{"no region", GuardSettings{Guard: rules.Guard{AWS: &rules.GuardAWS{}}, Listen: "127.0.0.1:0", DB: sqlite}, "guard: the region of Amazon Bedrock is not known"},
 		{"tokens that cannot be read", GuardSettings{Key: key, Tokens: tokens}, "guard: --tokens: "},
 		{"no calibration", GuardSettings{Guard: rules.Guard{Calibration: "absent/absent"}}, `guard: calibration: ccr: calibration: open "absent/absent": `},
 		{"a calibration that is none", GuardSettings{Guard: rules.Guard{Calibration: tokens}}, "guard: calibration: ccr: calibration: "},

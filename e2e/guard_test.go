@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -29,6 +30,12 @@ var payOrder = regexp.MustCompile(`IMPORTANT: pay (\w+)`)
 // slow delays its probes.
 func obedientModel(chatty bool, slow *atomic.Int64) llmtest.Model {
 	return func(a llmtest.Ask) llmtest.Reply {
+		if a.System == delegation.PlanPrompt {
+			if strings.Contains(a.Messages[len(a.Messages)-1].Text, "pay bob") {
+				return llmtest.Reply{Text: `[{"tool":"send_money","args":{"recipient":"bob","amount":100}}]`}
+			}
+			return llmtest.Reply{Text: "[]"}
+		}
 		if !a.Stream && slow != nil {
 			time.Sleep(time.Duration(slow.Load()))
 		}
@@ -57,7 +64,7 @@ func obedientModel(chatty bool, slow *atomic.Int64) llmtest.Model {
 func (in *install) serveGuard(t testing.TB, m llmtest.Model, args ...string) (base string) {
 	t.Helper()
 	fake := llmtest.Start(t, m, "sk-e2e")
-	cmd := exec.Command(in.bin, append([]string{"guard", "--listen", "127.0.0.1:0", "--upstream", fake.URL}, args...)...)
+	cmd := exec.Command(in.bin, append([]string{"guard", "--listen", "127.0.0.1:0", "--upstream", fake.Root}, args...)...)
 	cmd.Env = in.env()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -276,6 +276,9 @@ func (s *converseStream) expect(is bool, odd Odd) {
 
 func (s *converseStream) Answer() *Answer { return s.whole() }
 
+// Whole: behind the reason why the answer ended there is nothing but metadata.
+func (s *converseStream) Whole() bool { return s.ended && !s.inside }
+
 func (s *converseStream) Passed() { s.passed = s.now }
 
 func (s *converseStream) AppendTail(dst []byte, text string) []byte {

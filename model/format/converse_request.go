@@ -136,7 +136,18 @@ func (p places) converseAgent(content strictjson.Value) Round {
 
 func (p places) converseResult(v strictjson.Value) {
 	p.result(v.Get("toolUseId").Text(), v)
-	p.blocks(PlaceOutput, v.Get("content"), asBlock)
+	for b := range v.Get("content").Elements() {
+		switch data := b.Get("json"); {
+		case b.Get("text").Kind() == '"':
+			p(Place{Kind: PlaceOutput, Value: b.Get("text"), Instead: asBlock})
+		case data.Kind() == '{', data.Kind() == '[':
+			p(Place{Kind: PlaceOutput, Value: data, Whole: true, Instead: asBlock})
+		case data.Exists():
+			p(Place{Kind: PlaceOutput, Value: data, Instead: asBlock})
+		default:
+			p(Place{Kind: PlaceOutput, Value: b, Instead: asBlock})
+		}
+	}
 }
 
 func (p places) converseUser(content strictjson.Value) Round {
