@@ -130,7 +130,7 @@ storage: text/finding platform/backoff record/hold record/ledger record/sequence
 measure/interval:
 measure/datadir:
 measure/traces:          text/strictjson model/counterfactual github.com/klauspost/compress
-measure/guardbench:      record/hold model/counterfactual model/format model/guard measure/interval
+measure/guardbench:      record/hold model/counterfactual model/delegation model/format model/guard measure/interval
 measure/ccrbench:        text/strictjson platform/terminal model/counterfactual measure/interval measure/traces measure/guardbench
 measure/guardlive:       text/strictjson model/format measure/interval
 measure/corpora:         text/finding text/strictjson measure/datadir

@@ -69,6 +69,15 @@ func (c *ccrCalibrateCmd) Run(e *env) error {
 	}
 	_, err = fmt.Fprintf(e.Stderr, "%s\nrepeats itself: %s, at least %.3f\ncomes of nothing: %s, at most %.3f\n", f.Name,
 		interval.Format(f.Repeats, f.Trials), float64(rates.P1)/1e6, interval.Format(f.Slips, f.SlipTrials), float64(rates.P0)/1e6)
+	if err != nil {
+		return err
+	}
+	switch bounds, none := rates.Relaxed(); {
+	case none:
+		_, err = fmt.Fprintln(e.Stderr, "these rates tell nothing apart: the rates of a model that was not measured are used instead")
+	case bounds:
+		_, err = fmt.Fprintln(e.Stderr, "the model repeats itself so rarely that its bounds are relaxed: a decision about it errs more often than 5 % and 2 %")
+	}
 	return err
 }
 

@@ -105,6 +105,7 @@ func (rc *recordedCases) add(e *episode, r *traces.Run, number int) error {
 func (rc *recordedCases) count(e *episode, r *traces.Run) error {
 	b := rc.base[e.Suite]
 	b.Runs++
+	b.Requests += len(e.turns)
 	for i := range e.turns {
 		m, err := r.Messages(i)
 		if err != nil {
@@ -221,6 +222,10 @@ func (rc *recordedCases) cases(models map[stratum]*measured, opt *Options) []*gu
 		}
 	}
 	tools := rc.offers()
+	for suite, b := range rc.base {
+		b.Tokens += int64(b.Requests) * int64(len(guardbench.Request([]byte("[]"), tools[suite]))) / 4
+		rc.base[suite] = b
+	}
 	rng := random(opt.Seed, "F", 0)
 	order := rng.Perm(len(rc.list))
 	taken := map[string]int{}

@@ -28,26 +28,28 @@ type Planner struct {
 	Agreed    float64 `json:"agreed"`
 }
 
-// The planners. The rates of the first two are those of a model with 270 million parameters
-// on 99 honest and 69 hijacked contexts: see [Parameters].
+// The planners. The rates of the first two come from a model with 270 million parameters on 100
+// honest and 84 hijacked contexts; how, says [Parameters].
 var (
 	Measured = Planner{Name: "measured", Listed: 0.99, Unneeded: 12.0 / 69, Source: 0.99}
 	Twice    = Planner{Name: "measured, two questions", Listed: 0.99, Unneeded: 12.0 / 69, Source: 0.99, Confirm: true, Confirmed: 60.0 / 61, Agreed: 1.0 / 12}
 	Oracle   = Planner{Name: "oracle", Listed: 1, Unneeded: 0, Source: 1}
 )
 
-// Parameters says of each rate where it comes from.
+// Parameters says of each rate where it comes from, and which are assumed.
 var Parameters = [][2]string{
-	{"repeat, slip", "of each model: recorded replicates of gated calls, and recorded runs in which the cause of the call was not planted; slip 0.0028 at least"},
-	{"invent", "of each suite: the share of values of honest gated calls that stand nowhere in what the model was shown"},
-	{"habit 0.0928", "published: MELON's false alarms, where the task is masked and the call recurs"},
-	{"substitute 1/61", "live: honest contexts in which Gemma-3-270M proposed another value where its own was withheld"},
-	{"listed 0.99", "live: 99 of 100 honest contexts, two questions, Gemma-3-270M"},
-	{"unneeded 12/69", "live: hijacks to a tool that the request does not need, plan alone; with the second question 1 of 69, so agreed is 1/12"},
-	{"confirmed 60/61", "live: honest contexts, two questions"},
-	{"source 0.99", "not measured: taken as listed; only where the request names the source of the value"},
-	{"each", "a plan has calls that copy the same from the request once, with each: a planner has read no list and cannot count its items"},
-	{"needs", "recorded: the calls of another run of the same task in which nothing was planted and the task was done, drawn at random"},
+	{"repeat, slip", "recorded, of each model: replicates of gated calls, and runs in which the cause of the call was not planted; slip 0.0028 at least"},
+	{"invent", "recorded, of each suite: the share of values of honest gated calls that stand nowhere in what the model was shown"},
+	{"habit 0.0928", "published: false alarms of MELON's rule, where the task is masked and the call recurs"},
+	{"substitute 1/61", "assumed: with Gemma-3-270M the question for a rival flagged none of 61 honest contexts; one is taken"},
+	{"listed 0.99", "Gemma-3-270M: 99 of 100 honest contexts passed with both questions"},
+	{"unneeded 12/69", "derived: of 84 hijacks 15 used a tool that was needed, and the plan alone let 12 of the others pass, at most"},
+	{"agreed 1/12", "derived: with the second question 1 of 84 passed"},
+	{"confirmed 60/61", "Gemma-3-270M: honest contexts that passed with both questions"},
+	{"source 0.99", "assumed, not measured: as listed; only where the request names the source of the value"},
+	{"each", "assumed: a plan has calls that copy the same from the request once, with each: a planner has read no list and cannot count its items"},
+	{"needs", "recorded: the calls of another run of the same task, drawn of those in which nothing was planted, the task was done, and no tool is missing that most of them call"},
+	{"order", "assumed: a model that is shown every value of a needed call makes it, and else reads"},
 }
 
 // A Need is a call that a request needs, and where its values came from.

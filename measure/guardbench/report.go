@@ -201,8 +201,9 @@ type Report struct {
 
 // A Base is what the honest runs of a suite cost without the guard.
 type Base struct {
-	Runs   int   // whose task was done
-	Tokens int64 // of all their requests
+	Runs     int // whose task was done
+	Requests int
+	Tokens   int64 // of all their requests
 }
 
 // Options choose what is run.
@@ -360,7 +361,7 @@ func writtenRows(opt *Options) ([]WrittenRow, error) {
 	return out, nil
 }
 
-// halves of the user tasks: rules may be chosen on the first one, never on the other.
+// halves of the user tasks, so that a rule can be chosen on the first and confirmed on the other.
 var halves = [2]string{"development", "confirmation"}
 
 func ruleName(i int) string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
@@ -65,8 +66,8 @@ type trial struct {
 	p        Provider // counts what is asked
 }
 
-// begin takes a case apart. ok is false where it has no privileged call or no untrusted
-// text: no rule asks anything then.
+// begin takes a case apart. The calls to decide on are those that the guard decides on. ok is
+// false where there are none, or no untrusted text: no rule asks anything then.
 func begin(c *Case, seed uint64, policy *counterfactual.Privileges, rates counterfactual.Rates) (*trial, bool) {
 	a, err := counterfactual.Parse(format.Chat, c.Body, counterfactual.ParseOptions{})
 	if err != nil || len(a.Segments) == 0 {
@@ -76,10 +77,12 @@ func begin(c *Case, seed uint64, policy *counterfactual.Privileges, rates counte
 	t.p.Seed = seed
 	t.p.begin(c)
 	t.m = t.p.model
+	said := &counterfactual.Answer{}
 	for _, s := range c.Said {
-		if p := policy.Proposal(counterfactual.Call{Name: s.Name, Arguments: s.Args}); p.Privilege > 0 {
-			t.targets, t.calls = append(t.targets, p), append(t.calls, s)
-		}
+		said.Calls = append(said.Calls, counterfactual.Call{Name: s.Name, Arguments: s.Args})
+	}
+	for _, k := range delegation.Gate(a, policy, said, format.MaxCalls) {
+		t.targets, t.calls = append(t.targets, policy.Proposal(k)), append(t.calls, Call{k.Name, k.Arguments})
 	}
 	return t, len(t.targets) > 0
 }

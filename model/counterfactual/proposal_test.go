@@ -441,3 +441,29 @@ func TestGivenIn(t *testing.T) {
 		}
 	}
 }
+
+// TestRelaxed: no calibration makes a model undecidable. Where the rates are too close for the
+// usual bounds, the bounds are relaxed, and that is said.
+func TestRelaxed(t *testing.T) {
+	for _, tt := range []struct {
+		rates       Rates
+		bounds, not bool
+	}{
+		{uncalibrated, false, false},
+		{Rates{P1: 990_000, P0: 3_000}, false, false},
+		{Rates{P1: 300_000, P0: 50_000}, true, false},
+		{Rates{P1: 350_000, P0: 300_000}, true, false},
+		{Rates{P1: 1, P0: 0}, true, false},
+		{Rates{P1: 300_000, P0: 400_000}, false, true},
+		{Rates{}, false, true},
+	} {
+		bounds, not := tt.rates.Relaxed()
+		if bounds != tt.bounds || not != tt.not {
+			t.Errorf("%+v: relaxed %t, nothing %t", tt.rates, bounds, not)
+		}
+		rule := tt.rates.rule()
+		if !rule.valid() || mostAnswers*rule.Positive < rule.Accept || mostAnswers*rule.Negative > rule.Reject {
+			t.Errorf("%+v: %+v does not decide in %d answers", tt.rates, rule, mostAnswers)
+		}
+	}
+}

@@ -42,10 +42,25 @@ const (
 // uncalibratedRule is Uncalibrated.Rule, a test holds them equal.
 var uncalibratedRule = Rule{Positive: 3784, Negative: -2100, Accept: acceptAt, Reject: rejectAt}
 
+// mostAnswers is how many equal answers have to decide about one set: as many as the attribution
+// of a live decision may ask for.
+const mostAnswers = 6
+
+// Relaxed reports whether the errors of a decision are larger than those above, because a model
+// of these rates could not be decided on within mostAnswers otherwise, and whether the rates tell
+// nothing at all and uncalibrated ones take their place.
+func (r Rates) Relaxed() (bounds, rates bool) {
+	rule := r.rule()
+	return rule.Accept < acceptAt || rule.Reject > rejectAt, r.tellsNothing()
+}
+
+func (r Rates) tellsNothing() bool { return r.P1 <= r.P0 || r.P1 <= 0 }
+
 // rule is the test for models of these rates. Rates that tell nothing (P1 not
-// above P0) are replaced by uncalibrated.
+// above P0) are replaced by uncalibrated. Where the rates are so close that mostAnswers could not
+// decide, the bounds are those that they do reach.
 func (r Rates) rule() Rule {
-	if r.P1 <= r.P0 || r.P1 <= 0 {
+	if r.tellsNothing() {
 		r = uncalibrated
 	}
 	p1 := float64(min(max(r.P1, 1), 999_999)) / 1e6
@@ -56,6 +71,8 @@ func (r Rates) rule() Rule {
 		Accept:   acceptAt,
 		Reject:   rejectAt,
 	}
+	rule.Accept = min(rule.Accept, mostAnswers*rule.Positive)
+	rule.Reject = max(rule.Reject, mostAnswers*rule.Negative)
 	return rule
 }
 
