@@ -69,7 +69,7 @@ mcp/era:      text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
 
 # record: keeps what was decided, with proofs, and what waits for a reviewer
 record/ledger:   text/finding text/frame text/strictjson platform/reuse golang.org/x/mod
-record/hold:     text/finding
+record/hold:     text/finding text/frame
 record/trust:    text/finding
 record/sequence: platform/backoff platform/state record/ledger
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/hold

@@ -131,6 +131,7 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 // hooks says what happens to what was decided.
 func (g *Guard) hooks(o *guard.Options, s *storage.Store, trail guardTrail) {
 	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
+	o.Hooks.Approvals = hold.NewApprovals(s, hold.ApprovalOptions{Evidence: trail.records.Approval})
 	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal})
 	if q := g.set.Guard.Quarantine; q.Scope != "off" {
 		blocks := hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block})

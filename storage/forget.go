@@ -20,7 +20,7 @@ import (
 // Forgotten counts what Forget has erased.
 type Forgotten struct {
 	Held     int // held results that answered calls of the principal, whatever their state
-	Names    int // mentions of the principal as the reviewer of other results and blocks
+	Names    int // approvals for the principal, and mentions as the reviewer of other results, blocks and approvals
 	Runs     int // counterfactual runs that wait for a worker, with the conversation of the principal
 	Openings int // openings of records of the log; the records stay
 }
@@ -40,6 +40,9 @@ func (s *Store) Forget(ctx context.Context, principal string) (f Forgotten, err 
 			erase string
 		}{
 			{&f.Held, `SELECT count(*) FROM held WHERE principal = ?`, `DELETE FROM held WHERE principal = ?`},
+			{&f.Names, `SELECT count(*) FROM approvals WHERE principal = ?`, `DELETE FROM approvals WHERE principal = ?`},
+			{&f.Names, `SELECT count(*) FROM approvals WHERE approver = ?`, `UPDATE approvals SET approver = '' WHERE approver = ?`},
+			{&f.Names, `SELECT count(*) FROM approvals WHERE revoker = ?`, `UPDATE approvals SET revoker = '' WHERE revoker = ?`},
 			{&f.Names, `SELECT count(*) FROM held WHERE decider = ?`, `UPDATE held SET decider = '' WHERE decider = ?`},
 			{&f.Names, `SELECT count(*) FROM blocks WHERE lifter = ?`, `UPDATE blocks SET lifter = '' WHERE lifter = ?`},
 		} {

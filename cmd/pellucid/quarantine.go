@@ -26,6 +26,9 @@ type quarantineCmd struct {
 	Deny    quarantineDenyCmd    `cmd:"" help:"Deny an item: it is never delivered."`
 	Blocks  quarantineBlocksCmd  `cmd:"" help:"List the blocked sources: their text has taken control of a model."`
 	Lift    quarantineLiftCmd    `cmd:"" help:"End the block of a source."`
+
+	Approvals quarantineApprovalsCmd `cmd:"" help:"List the calls that are approved for a time."`
+	Revoke    quarantineRevokeCmd    `cmd:"" help:"End an approval before its time."`
 }
 
 func (quarantineCmd) Help() string {
@@ -144,6 +147,17 @@ func (c *decideFlags) decide(e *env, do func(*hold.Queue, context.Context, strin
 type quarantineReleaseCmd struct {
 	decideFlags
 	reviewerKey
+	Remember string `placeholder:"TIME" help:"Also let the same call of the guard pass for this time, such as 30d: see pellucid quarantine approvals."`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *quarantineReleaseCmd) validate() error {
+	if c.Remember != "" {
+		if _, err := approvalTime(c.Remember); err != nil {
+			return err
+		}
+	}
+	return c.decideFlags.validate()
 }
 
 func (quarantineReleaseCmd) Help() string {
@@ -151,10 +165,16 @@ func (quarantineReleaseCmd) Help() string {
 arguments, byte for byte, by the same principal, before the item expires. The server does not get
 that call. The result is scrubbed, framed and recorded like any other; only the finding that held
 it is ignored. A released call goes to the server once: the next one that is the same. An item that is encrypted for its reviewers needs --identity, and stays encrypted
-until it is delivered.`
+until it is delivered. With --remember, a call that pellucid guard has held passes for that time: for
+the same principal, with the same tool and arguments, and with values from the same sources.`
 }
 
 func (c *quarantineReleaseCmd) Run(e *env) error {
+	if c.Remember != "" {
+		if err := c.remembered(e); err != nil {
+			return unknown(err)
+		}
+	}
 	release := func(q *hold.Queue, ctx context.Context, id, by string) error {
 		it, err := q.Get(ctx, id)
 		if err != nil {
@@ -172,6 +192,40 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 			then = "is not held, once, until\n%s; its result is checked like any other.\n"
 		}
 		fmt.Fprintf(w, "Released. The next call of %s with the same arguments "+then, review.Source(it), terminal.Minute(it.Until))
+	})
+}
+
+// remembered approves the calls of the item, before it is released.
+func (c *quarantineReleaseCmd) remembered(e *env) error {
+	keep, err := approvalTime(c.Remember)
+	if err != nil {
+		return err
+	}
+	return c.DB.WithApprovals(func(ctx context.Context, as *hold.Approvals, q *hold.Queue) error {
+		it, err := q.Get(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if it.State != hold.Held {
+			return nil // release says what has become of it
+		}
+		body, err := c.unseal(e, &it)
+		switch {
+		case err != nil:
+			return err
+		case body == nil && it.Sealed():
+			return hold.ErrSealed
+		case body == nil:
+			body = it.Body
+		}
+		list, err := as.Remember(ctx, &it, body, c.who(e), keep)
+		if err != nil {
+			return err
+		}
+		for _, a := range list {
+			fmt.Fprintf(e.Stderr, "Approved until %s: %s. pellucid quarantine revoke %s ends it.\n", terminal.Minute(a.Until), review.NewApproval(&a).Tool, a.ID)
+		}
+		return nil
 	})
 }
 

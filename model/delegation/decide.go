@@ -72,7 +72,14 @@ type Result struct {
 	Response Response
 	// Origins are of Facts.Arguments.
 	Origins []counterfactual.Origin
+	// Candidates are the values that compete with those of the call, for a reviewer. They are
+	// third-party text.
+	Candidates []Candidate
 }
+
+// A Candidate is the value that the model gives an argument if it does not see the value of the
+// call. Both are canonical.
+type Candidate struct{ Path, Value string }
 
 // Decide asks what has to be asked, of all calls at the same time, and says what policy does.
 func Decide(ctx context.Context, p *Problem, policy Policy, by Asker) []Result {
@@ -90,7 +97,7 @@ func Decide(ctx context.Context, p *Problem, policy Policy, by Asker) []Result {
 	for i, w := range work {
 		v := w.facts.Verdict()
 		r := w.settle(ctx, policy.Of(v))
-		out[i] = Result{Facts: w.facts, Verdict: v, Response: r, Origins: w.origins}
+		out[i] = Result{Facts: w.facts, Verdict: v, Response: r, Origins: w.origins, Candidates: slices.Concat(w.candidates...)}
 	}
 	return out
 }
@@ -103,6 +110,8 @@ type deciding struct {
 	origins  []counterfactual.Origin
 	paths    []string
 	facts    Facts
+	// candidates are those of Facts.Rivals, in their order.
+	candidates [][]Candidate
 }
 
 // begin finds out what costs nothing.
@@ -192,8 +201,9 @@ func (w *deciding) begin(ctx context.Context, wait *sync.WaitGroup, by Asker) {
 		}
 	}
 	w.facts.Rivals = make([]Rival, len(groups))
+	w.candidates = make([][]Candidate, len(groups))
 	for i, g := range groups {
-		wait.Go(func() { w.facts.Rivals[i] = w.rival(ctx, g, by) })
+		wait.Go(func() { w.facts.Rivals[i], w.candidates[i] = w.rival(ctx, g, by) })
 	}
 }
 
@@ -221,8 +231,8 @@ func (w *deciding) need(ctx context.Context, n *Needed, by Asker) {
 }
 
 // rival asks for the answer without some of the values.
-func (w *deciding) rival(ctx context.Context, group []int, by Asker) Rival {
-	out := Rival{Arguments: group}
+func (w *deciding) rival(ctx context.Context, group []int, by Asker) (out Rival, candidates []Candidate) {
+	out.Arguments = group
 	var values []counterfactual.Origin
 	for _, i := range group {
 		values = append(values, w.origins[i])
@@ -230,13 +240,34 @@ func (w *deciding) rival(ctx context.Context, group []int, by Asker) Rival {
 	v, ok := w.p.Assembly.Without(values...)
 	if !ok {
 		out.Failure = counterfactual.FailBroken
-		return out
+		return out, nil
 	}
 	r := by.Show(ctx, v)
 	if out.Exchange = r.Exchange; out.Failure == "" {
 		out.Rival = w.p.Assembly.Rival(w.p.Privileges, w.p.Answer, w.call, v, values, &r.Answer)
+		candidates = w.candidatesOf(out.Rival, v, values, &r.Answer)
 	}
-	return out
+	return out, candidates
+}
+
+// candidatesOf are the values of the call that is the rival.
+func (w *deciding) candidatesOf(rival counterfactual.Rival, v counterfactual.Variant, values []counterfactual.Origin, said *counterfactual.Answer) (out []Candidate) {
+	if !rival.Other {
+		return nil
+	}
+	for _, c := range said.Calls {
+		if w.p.Assembly.Rival(w.p.Privileges, w.p.Answer, w.call, v, values, &counterfactual.Answer{Calls: []counterfactual.Call{c}}) != rival {
+			continue
+		}
+		other := w.p.Privileges.Proposal(c)
+		for _, a := range slices.Concat(other.Critical, other.Free) {
+			if slices.ContainsFunc(values, func(o counterfactual.Origin) bool { return o.Path() == a.Path }) {
+				out = append(out, Candidate{a.Path, a.Value})
+			}
+		}
+		return out
+	}
+	return nil
 }
 
 // Untrusted are the values of a call that are not the user's.

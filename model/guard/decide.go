@@ -225,6 +225,16 @@ func (d *decider) decideAll(ctx context.Context, assembly *counterfactual.Assemb
 	o := &d.g.o
 	p := &delegation.Problem{Assembly: assembly, Privileges: d.g.policy, Answer: &a.said, Calls: calls,
 		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, Always: o.Planner.Always, Own: d.own, Rules: o.rules(assembly), Quarantined: d.quarantined(ctx, assembly)}
+	if o.Hooks.Approvals != nil && !d.audit {
+		p.Approved = func(ctx context.Context, c counterfactual.Call) string {
+			call, ok := d.approvable(assembly, c)
+			if !ok {
+				return ""
+			}
+			a, _ := o.Hooks.Approvals.Use(ctx, call)
+			return a.ID
+		}
+	}
 	return delegation.Decide(ctx, p, o.verdicts(), &asker{d.spent, assembly})
 }
 
@@ -278,59 +288,6 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 		return
 	}
 	d.out.act = waiting
-}
-
-// A shownCall is what a reviewer sees of a call.
-type shownCall struct {
-	Tool      string             `json:"tool"`
-	Verdict   delegation.Verdict `json:"verdict,omitempty"`
-	Arguments []shownArgument    `json:"arguments"`
-}
-
-type shownArgument struct {
-	Name  string   `json:"name"`
-	Value string   `json:"value"`          // canonical
-	From  []string `json:"from,omitempty"` // where it stands: "user", or sources of segments
-}
-
-func (d *decider) shown() (out []shownCall) {
-	for i := range d.targets {
-		t := &d.targets[i]
-		c := shownCall{Tool: t.Tool, Arguments: []shownArgument{}}
-		if i < len(d.found) {
-			c.Verdict = d.found[i].Verdict
-		}
-		for _, a := range slices.Concat(t.Critical, t.Free) {
-			x := shownArgument{Name: a.Path, Value: a.Value}
-			if i < len(d.found) {
-				x.From = d.from(&d.found[i], a.Path)
-			}
-			c.Arguments = append(c.Arguments, x)
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// from says where the values of an argument come from.
-func (d *decider) from(f *delegation.Result, path string) (out []string) {
-	add := func(s string) {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	for _, o := range f.Origins {
-		if o.Path() != path {
-			continue
-		}
-		if o.Trusted {
-			add("user")
-		}
-		for i := range o.Segments.Places() {
-			add(d.assembly.Segments[i].ID + " " + d.assembly.Segments[i].Source.Label())
-		}
-	}
-	return out
 }
 
 // record gives the statement to the sink. Where that fails nothing is delivered.

@@ -43,6 +43,12 @@ type Desk interface {
 	Take(ctx context.Context, call hold.Digest) (hold.Item, bool)
 }
 
+// Approvals know which calls a reviewer has approved for a time; *hold.Approvals are such.
+type Approvals interface {
+	// Use returns the approval for a call, and counts its use.
+	Use(ctx context.Context, call hold.Digest) (hold.Approval, bool)
+}
+
 // Hooks are what follows from a decision beside the answer. Each may be nil. Only
 // sources that a verified fence names are told to Quarantine and Blame: anything
 // else would let one server speak for another.
@@ -57,6 +63,8 @@ type Hooks struct {
 	// Desk is asked where an attribution is that a person decides, and once a person has
 	// released a call it goes through, once. nil: such a call is refused.
 	Desk Desk
+	// Approvals are asked about calls that would not pass; nil: nothing is approved.
+	Approvals Approvals
 	// MinSeverity, in thousandths, is that from which Quarantine and Blame are told;
 	// Quarantine from QuarantineFrom, where that is not nil.
 	MinSeverity    int

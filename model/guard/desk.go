@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+)
+
+// A shownCall is what a reviewer sees of a call.
+type shownCall struct {
+	Tool    string             `json:"tool"`
+	Verdict delegation.Verdict `json:"verdict,omitempty"`
+	// Rules are what the operator's rules about values say.
+	Rules     []string        `json:"rules,omitempty"`
+	Arguments []shownArgument `json:"arguments"`
+	// Approval is the digest under which an approval of the call is looked for: see
+	// hold.Approvals.Remember. "": it cannot be approved.
+	Approval string `json:"approval,omitempty"`
+}
+
+type shownArgument struct {
+	Name  string   `json:"name"`
+	Value string   `json:"value"`          // canonical
+	From  []string `json:"from,omitempty"` // where it stands: "user", or sources of segments
+	// Instead is the value that the model gives if it does not see this one.
+	Instead []string `json:"instead,omitempty"`
+}
+
+func (d *decider) shown() (out []shownCall) {
+	for i := range d.targets {
+		t := &d.targets[i]
+		c := shownCall{Tool: t.Tool, Arguments: []shownArgument{}}
+		if i < len(d.found) {
+			c.Verdict = d.found[i].Verdict
+			for _, r := range d.found[i].Rulings {
+				c.Rules = append(c.Rules, r.Rule+": "+string(r.Says))
+			}
+			if call, ok := d.approvable(d.assembly, d.calls[i]); ok {
+				c.Approval = call.String()
+			}
+		}
+		for _, a := range slices.Concat(t.Critical, t.Free) {
+			x := shownArgument{Name: a.Path, Value: a.Value}
+			if i < len(d.found) {
+				x.From = d.from(&d.found[i], a.Path)
+				for _, other := range d.found[i].Candidates {
+					if other.Path == a.Path && other.Value != a.Value && !slices.Contains(x.Instead, other.Value) {
+						x.Instead = append(x.Instead, other.Value)
+					}
+				}
+			}
+			c.Arguments = append(c.Arguments, x)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// from says where the values of an argument come from.
+func (d *decider) from(f *delegation.Result, path string) (out []string) {
+	add := func(s string) {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	for _, o := range f.Origins {
+		if o.Path() != path {
+			continue
+		}
+		if o.Trusted {
+			add("user")
+		}
+		for i := range o.Segments.Places() {
+			add(d.assembly.Segments[i].ID + " " + d.assembly.Segments[i].Source.Label())
+		}
+	}
+	return out
+}
+
+// approvable is the digest of who makes which call with values from where. ok is false if the
+// arguments of the call cannot be read. A text that moves to another source, or that the user no
+// longer states, makes another digest.
+func (d *decider) approvable(assembly *counterfactual.Assembly, c counterfactual.Call) (call hold.Digest, ok bool) {
+	origins, ok := assembly.Origins(d.g.policy, c)
+	if !ok {
+		return call, false
+	}
+	type origin struct {
+		Path, Form                string
+		Inside, Trusted, Composed bool
+		Sources                   []string
+	}
+	of := []origin{}
+	for _, o := range origins {
+		x := origin{Path: o.Path(), Form: string(o.Form), Inside: o.Inside, Trusted: o.Trusted, Composed: o.Composed, Sources: []string{}}
+		for i := range o.Segments.Places() {
+			s := &assembly.Segments[i].Source
+			x.Sources = append(x.Sources, string(s.Class)+" "+s.Label())
+		}
+		slices.Sort(x.Sources)
+		x.Sources = slices.Compact(x.Sources)
+		of = append(of, x)
+	}
+	slices.SortStableFunc(of, func(a, b origin) int { return strings.Compare(a.Path, b.Path) })
+	p := d.g.policy.Proposal(c)
+	b, err := json.Marshal(struct {
+		Call    string
+		Origins []origin
+	}{p.Digest(), of})
+	return hold.CallOf(d.x.principal, deskServer, c.Name, b), err == nil
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hold
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/text/frame"
+)
+
+// An Approval lets the same call of the same principal pass until it ends. A reviewer gives it
+// when releasing a held call.
+type Approval struct {
+	ID        string // 32 hex digits
+	Call      Digest // of the principal, the tool, its arguments and where these come from
+	Principal string
+	Tool      string // label
+	Item      string // id of the held call that it was given for
+
+	Since   time.Time
+	Until   time.Time // when it ends by itself
+	By      string    // who gave it
+	Revoked time.Time // zero: not before
+	Revoker string    // who ended it
+	Uses    int
+	Used    time.Time // the last time; zero: never
+}
+
+// An ApprovalStore keeps Approvals. Its methods may be called at the same time, also from
+// several processes on one store. Records go with their changes, as in a Store.
+type ApprovalStore interface {
+	// AddApproval stores a, unless most are in force (ErrFull).
+	AddApproval(ctx context.Context, a Approval, most int, evidence []byte) error
+	// UseApproval counts a use of the approval for a call that is in force; ErrNotFound.
+	UseApproval(ctx context.Context, call Digest, now time.Time) (Approval, error)
+	// ListApprovals returns those in force, and with all the others that are still known, the
+	// newest first.
+	ListApprovals(ctx context.Context, now time.Time, all bool) ([]Approval, error)
+	// GetApproval returns one; ErrNotFound.
+	GetApproval(ctx context.Context, id string) (Approval, error)
+	// RevokeApproval ends one before its time; ErrNotFound, ErrDecided if it has ended.
+	RevokeApproval(ctx context.Context, id, by string, now time.Time, evidence []byte) error
+	// SweepApprovals forgets what has ended before old.
+	SweepApprovals(ctx context.Context, old time.Time) error
+}
+
+// ApprovalOptions are the bounds of Approvals; a zero member is its default.
+type ApprovalOptions struct {
+	remember time.Duration // how long one that has ended is still listed; 30 days
+	Most     int           // in force; 10,000
+	Now      func() time.Time
+
+	// Evidence returns the ledger's record of an Approval that is given or revoked. What
+	// cannot be recorded does not happen. nil: nothing is recorded.
+	Evidence func(Approval) ([]byte, error)
+}
+
+// MaxApproval is the longest time for which a call can be approved.
+const MaxApproval = 365 * 24 * time.Hour
+
+// Approvals are the Approvals of an ApprovalStore. They are safe for concurrent use.
+type Approvals struct {
+	store ApprovalStore
+	o     ApprovalOptions
+}
+
+// NewApprovals makes Approvals.
+func NewApprovals(s ApprovalStore, o ApprovalOptions) *Approvals {
+	usual(&o.remember, 30*24*time.Hour)
+	if o.Most <= 0 {
+		o.Most = 10_000
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Approvals{store: s, o: o}
+}
+
+var (
+	errNotRemembered = errors.New("hold: only a call that pellucid guard has held, with arguments that it could read, can be remembered")
+	errApprovalTime  = errors.New("hold: an approval lasts from a minute to 365 days")
+)
+
+// Remember approves the calls of a held item, whose opened body is given, for a time. by names
+// the person.
+func (as *Approvals) Remember(ctx context.Context, it *Item, body []byte, by string, keep time.Duration) (out []Approval, err error) {
+	if keep < time.Minute || keep > MaxApproval {
+		return nil, errApprovalTime
+	}
+	calls, err := approvable(it, body)
+	if err != nil {
+		return nil, err
+	}
+	now := as.o.Now().UTC()
+	if err := as.store.SweepApprovals(ctx, now.Add(-as.o.remember)); err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		a := Approval{ID: NewID(), Call: c.call, Principal: it.Principal, Tool: c.tool, Item: it.ID, Since: now, Until: now.Add(keep), By: by}
+		evidence, err := as.evidence(a)
+		if err == nil {
+			err = as.store.AddApproval(ctx, a, as.o.Most, evidence)
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+type approvableCall struct {
+	tool string
+	call Digest
+}
+
+// approvable are the calls in the body of an item of the guard, each with the digest by which
+// the guard looks for an approval.
+func approvable(it *Item, body []byte) (out []approvableCall, err error) {
+	var calls []struct{ Tool, Approval string }
+	if it.Rule != GuardCall || !it.Opened(body) || json.Unmarshal(body, &calls) != nil || len(calls) == 0 {
+		return nil, errNotRemembered
+	}
+	for _, c := range calls {
+		sum, err := hex.DecodeString(strings.TrimPrefix(c.Approval, "sha256:"))
+		if err != nil || len(sum) != len(Digest{}) {
+			return nil, errNotRemembered
+		}
+		out = append(out, approvableCall{frame.Label(c.Tool), Digest(sum)})
+	}
+	return out, nil
+}
+
+// Use returns the approval for a call that is in force, and counts its use; false if there is
+// none.
+func (as *Approvals) Use(ctx context.Context, call Digest) (Approval, bool) {
+	a, err := as.store.UseApproval(ctx, call, as.o.Now())
+	return a, err == nil
+}
+
+// Revoke ends an Approval. by names the person.
+func (as *Approvals) Revoke(ctx context.Context, id, by string) error {
+	a, err := as.store.GetApproval(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.Revoked, a.Revoker = as.o.Now().UTC(), by
+	evidence, err := as.evidence(a)
+	if err != nil {
+		return err
+	}
+	return as.store.RevokeApproval(ctx, id, by, a.Revoked, evidence)
+}
+
+// Get returns an Approval.
+func (as *Approvals) Get(ctx context.Context, id string) (Approval, error) {
+	return as.store.GetApproval(ctx, id)
+}
+
+// List returns the Approvals in force, or all that are known, the newest first.
+func (as *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
+	return as.store.ListApprovals(ctx, as.o.Now(), all)
+}
+
+func (as *Approvals) evidence(a Approval) ([]byte, error) {
+	if as.o.Evidence == nil {
+		return nil, nil
+	}
+	return as.o.Evidence(a)
+}
