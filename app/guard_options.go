@@ -18,7 +18,7 @@ import (
 func (s *GuardSettings) options() (*guard.Options, error) {
 	g := &s.Guard
 	o := &guard.Options{
-		Upstream: g.Upstream, Key: s.Key, Buffer: g.Buffer, Pass: g.Pass, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
+		Upstream: g.Upstream, Key: s.Key, Buffer: g.Buffer, Pass: g.Pass, Headers: g.Headers, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
 		TokenFactor: int64(g.Factor), MinTokens: int64(g.MinTokens), Refine: g.Refine, AttenuateBelow: g.AttenuateBelow,
 		Fail:     counterfactual.Undecided{DangerouslyAllowPrivileged: g.FailOpen},
 		Severity: counterfactual.Bands(g.Severity),

@@ -20,6 +20,7 @@ type Guard struct {
 	FailOpen bool      // what was not decided goes through
 	Buffer   bool      // every answer is held whole
 	Pass     []string  // routes that are forwarded although nothing inspects their answers
+	Headers  []string  // of requests that go out with their probes
 
 	Planner  GuardPlanner
 	Verdicts delegation.Policy // what each verdict does, where the file says
@@ -146,6 +147,8 @@ func (g *Guard) members() []member {
 		{"buffer", live, boolean(&g.Buffer, false), "hold every answer whole: a streamed one can be repaired then, and text comes only at its end"},
 		{"pass", live, list(&g.Pass, nil, maxGuardNames, `a method and a path, such as "GET /v1/files/*?limit&after"`, isGuardRoute),
 			"routes that are forwarded although nothing inspects their answers"},
+		{"headers", live, list(&g.Headers, nil, maxGuardNames, "the name of a header, or its beginning and a *", isGuardHeader),
+			"further headers of a request that go out with its probes, such as `Helicone-*`: those by which a gateway on the way knows whose request it is"},
 		{"guess", live, opposite(&g.NoGuess), "take a tool for read-only whose name says so; `false`: what no pattern matches is privileged"},
 		{"untrusted_tools", live, list(&g.UntrustedTools, nil, maxGuardTools, "the name of a tool, where * stands for any characters", isToolKey),
 			"tools whose description is third-party text as well"},
@@ -267,7 +270,13 @@ func (t *GuardTool) members() []member {
 // them it forwards.
 func isGuardRoute(s string) bool {
 	method, path, ok := strings.Cut(s, " ")
-	return ok && method != "" && len(s) <= maxText && strings.HasPrefix(path, "/v1/")
+	below := strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v1beta/") || strings.HasPrefix(path, "/openai/")
+	return ok && method != "" && len(s) <= maxText && below
+}
+
+func isGuardHeader(s string) bool {
+	name := strings.TrimSuffix(s, "*")
+	return len(name) >= 2 && len(name) <= 128 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
 // file reads the name of a file, relative to that of the configuration.

@@ -31,14 +31,35 @@ func (chat) Places(root strictjson.Value, each func(Place)) bool {
 	if old := root.Get("functions"); old.Exists() { // of before tools
 		p.chatFunctions(old)
 	}
+	// What vLLM puts before the conversation.
+	for d := range root.Get("documents").Elements() {
+		p.chatDocument(d)
+	}
 	list := p.list(root, chat{})
 	for m := range list.Elements() {
 		if m.Kind() != '{' {
 			return false
 		}
+		// The beginning of an answer, for Mistral and others to go on with.
+		if begun, _ := m.Get("prefix").Bool(); begun && m.Get("role").Text() == "assistant" {
+			p.at(PlaceTied, m)
+		}
 		p.element(p.chatMessage(m))
 	}
 	return list.Kind() == '['
+}
+
+func (p places) chatDocument(d strictjson.Value) {
+	if d.Kind() == '"' {
+		p.at(PlaceRetrieved, d)
+	}
+	for _, v := range d.Members() {
+		if v.Kind() == '"' {
+			p.at(PlaceRetrieved, v)
+		} else {
+			p(Place{Kind: PlaceRetrieved, Value: v, Instead: asString})
+		}
+	}
 }
 
 func (p places) chatTools(tools strictjson.Value) {

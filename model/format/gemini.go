@@ -4,6 +4,7 @@ package format
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,6 +57,9 @@ func (gemini) Read(root strictjson.Value) *Answer {
 	a := &Answer{}
 	var f fields
 	f.geminiBody(a, root, func(c Call) { a.call(&f, geminiNamed(c, len(a.Calls()))) }, a.say)
+	if root.Get("candidates").Len() == 0 && a.Stop != StopFilter && len(a.Parts) == 0 {
+		f.odd |= OddCall // not an answer, so far as is known
+	}
 	a.Odd = f.odd
 	return a
 }
@@ -68,9 +72,15 @@ func geminiNamed(c Call, i int) Call {
 	return c
 }
 
+// geminiAnswer are the members of an answer. Of a piece of one some may be missing.
+var geminiAnswer = []string{"candidates", "error", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
+
 // geminiBody reads an answer, or a piece of one: they have one shape.
 func (f *fields) geminiBody(a *Answer, root strictjson.Value, call func(Call), say func(PartKind, string)) {
-	f.geminiStrays(root, "candidates", "error", "promptFeedback")
+	f.geminiStrays(root, geminiAnswer...)
+	if !slices.ContainsFunc(geminiAnswer, func(name string) bool { return root.Get(name).Exists() }) {
+		f.odd |= OddCall // nothing of an answer
+	}
 	if root.Get("error").Kind() == '{' {
 		a.Parts = append(a.Parts, Part{Kind: PartError, Value: root})
 	}
@@ -128,19 +138,10 @@ func (f *fields) geminiPart(a *Answer, p strictjson.Value, call func(Call), say 
 			a.Parts = append(a.Parts, Part{Kind: PartServed})
 		case name == "inlineData" || name == "fileData":
 			a.Parts = append(a.Parts, Part{Kind: PartOther})
-		case (v.Kind() == '{' || v.Kind() == '[') && !knownTo(geminiParts, name):
+		case (v.Kind() == '{' || v.Kind() == '[') && !slices.Contains(geminiParts, name):
 			f.odd |= OddCall
 		}
 	}
-}
-
-func knownTo(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // geminiCall reads a call. One whose arguments come in pieces is not read.

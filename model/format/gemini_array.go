@@ -71,8 +71,8 @@ func (s *arrayStream) AppendTail(dst []byte, text string) []byte {
 	return append(s.tail(append(dst, before), text), "\n]\n"...)
 }
 
-// errElement is for an array that goes on past its bound, or past its end.
-var errElement = errors.New("format: an element of the stream is too long, or is no object")
+// errElement is for an element that is longer than its bound.
+var errElement = errors.New("format: an element of the stream is too long")
 
 // arraySlack is what an element may be longer than its bound: who bounds all of the answer
 // says so first.
@@ -90,6 +90,7 @@ type arraySplitter struct {
 	slash bool   // behind a backslash
 	comma bool   // the next object may begin: there was a comma, or nothing before
 	ended bool
+	odd   bool // what comes is no array of objects: each piece of it is an event that is odd
 	err   error
 }
 
@@ -99,6 +100,10 @@ func (s *arraySplitter) Rest() []byte  { return s.in }
 func (s *arraySplitter) Next() (e eventstream.Event, ok bool, err error) {
 	if s.err != nil {
 		return e, false, s.err
+	}
+	if s.odd && len(s.in) > 0 {
+		s.at = len(s.in) - 1
+		return s.event(eventstream.Event{Odd: true}), true, nil
 	}
 	for ; s.at < len(s.in); s.at++ {
 		c := s.in[s.at]
@@ -116,8 +121,8 @@ func (s *arraySplitter) Next() (e eventstream.Event, ok bool, err error) {
 			}
 		case s.depth > 1 || c == ' ' || c == '\t' || c == '\n' || c == '\r':
 		case !s.between(c):
-			s.err = errElement
-			return e, false, s.err
+			s.odd = true
+			return s.Next()
 		case s.ended:
 			return s.event(eventstream.Event{Name: arrayEnd}), true, nil
 		}

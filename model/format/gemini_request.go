@@ -3,6 +3,7 @@
 package format
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -244,7 +245,7 @@ func geminiPlain(v strictjson.Value, depth int) bool {
 	case '{':
 		for name, m := range v.Members() {
 			kind := name.Text() == "type" && m.Text() == "text"
-			if depth > deepest || !kind && (!knownTo(plainNames, name.Text()) || !geminiPlain(m, depth+1)) {
+			if depth > deepest || !kind && (!slices.Contains(plainNames, name.Text()) || !geminiPlain(m, depth+1)) {
 				return false
 			}
 		}

@@ -93,17 +93,29 @@ func TestGeminiTail(t *testing.T) {
 	}
 }
 
-// TestGeminiArrayDamage: what is no array of objects ends the stream with an error, and what
-// is longer than the bound.
+// TestGeminiArrayDamage: what is no array of objects is odd, and all of it is in the events;
+// an element that is longer than the bound ends the stream with an error.
 func TestGeminiArrayDamage(t *testing.T) {
-	for _, src := range []string{`{"a":1}`, `[1]`, `["a"]`, `[{"a":1}{"a":2}]`, `[,{"a":1}]`, `[{"a":1}]]`, `[{"a":1}] x`, `data: {}`, `[` + strings.Repeat(" ", 2000), `[{"a":"` + strings.Repeat("x", 2000)} {
+	for _, src := range []string{`{"a":1}`, `[1]`, `["a"]`, `[{"a":1}{"a":2}]`, `[,{"a":1}]`, `[{"a":1}]]`, `[{"a":1}] x`, `data: {}`} {
+		d := format.Of(format.GeminiArray).Split(100, true)
+		odd, raw := false, ""
+		for i := range len(src) {
+			d.Feed([]byte{src[i]})
+			for e, ok, err := d.Next(); ok || err != nil; e, ok, err = d.Next() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				odd, raw = odd || e.Odd, raw+string(e.Raw)
+			}
+		}
+		if !odd || raw != src {
+			t.Errorf("%q: odd %v, %q", src, odd, raw)
+		}
+	}
+	for _, src := range []string{`[` + strings.Repeat(" ", 2000), `[{"a":"` + strings.Repeat("x", 2000)} {
 		d := format.Of(format.GeminiArray).Split(100, true)
 		d.Feed([]byte(src))
-		var err error
-		for ok := true; ok; {
-			_, ok, err = d.Next()
-		}
-		if err == nil {
+		if _, ok, err := d.Next(); ok || err == nil {
 			t.Errorf("%.40q can be read", src)
 		}
 	}

@@ -270,8 +270,9 @@ const defaultAnswer = 4096
 var errBound = errors.New("a bound of the answer that is not above 0")
 
 // unwanted are members that would make a question something else: a stream, a job in the
-// background, a thing to keep.
-var unwanted = []string{"stream_options", "background", "include", "mcp_servers", "container"}
+// background, a thing to keep, a search.
+var unwanted = []string{"stream_options", "background", "include", "mcp_servers", "container",
+	"plugins", "web_search_options", "search_parameters"}
 
 // question edits a request of one of OpenAI's and Anthropic's formats, in which members of
 // those names bound the answer, the one that is added first.

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,8 @@ type auditWork struct {
 	Model     string
 	Principal string
 	Task      string
+	Path      string              // at which probes are asked
+	KeyIn     string              // header in which the provider expects a key
 	Header    map[string][]string // that says which version of an interface is spoken
 	Said      counterfactual.Answer
 	Input     int64
@@ -60,7 +63,7 @@ func (g *Guard) auditLater(x *exchange, a *answer) {
 }
 
 func (g *Guard) putAudit(x *exchange, a *answer) {
-	w := auditWork{Format: string(x.f.Name()), Body: x.body, Model: x.model, Principal: x.principal, Task: x.task, Header: map[string][]string{},
+	w := auditWork{Format: string(x.f.Name()), Body: x.body, Model: x.model, Principal: x.principal, Task: x.task, Path: x.path, KeyIn: x.keyIn, Header: map[string][]string{},
 		Said: a.said, Input: a.input, Output: a.output, Strange: a.strange, Fetched: a.fetched}
 	for name, values := range x.header {
 		if strings.HasPrefix(name, "Anthropic-") {
@@ -94,11 +97,11 @@ func (g *Guard) RunAudit(ctx context.Context, id string, work []byte, store run.
 			continue
 		}
 		x := &exchange{f: f, id: id, body: w.Body, model: w.Model, principal: w.Principal, task: w.Task, header: http.Header(w.Header)}
-		x.path = askedAt(f, &format.Asked{Model: w.Model, InPath: f.Asks(format.Parse(w.Body)).InPath})
+		x.path = cmp.Or(w.Path, g.upstream.usual(f, w.Model))
 		if x.header == nil {
 			x.header = http.Header{}
 		}
-		g.sign(x.header)
+		g.sign(x.header, w.KeyIn)
 		d := &decider{g: g, x: x, canRepair: true, audit: true, store: store}
 		d.decide(ctx, &answer{said: w.Said, input: w.Input, output: w.Output, strange: w.Strange, fetched: w.Fetched})
 		if d.failed != nil {

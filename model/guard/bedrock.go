@@ -5,8 +5,6 @@ package guard
 import (
 	"net/http"
 	"strings"
-
-	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // anyModel stands, in a route, for the id of a model or the ARN of something that answers
@@ -35,30 +33,6 @@ const wordsUnsigned = "the request is signed for this guard and not for Amazon B
 // its place.
 func (g *Guard) unsigned(h http.Header) bool {
 	return g.o.AWS == nil && g.o.Key.IsZero() && strings.HasPrefix(h.Get("Authorization"), "AWS4-")
-}
-
-// urlOf is the address of a target at the provider.
-func (g *Guard) urlOf(r *route, t target) string {
-	if r.bedrock {
-		return g.root + t.path
-	}
-	return g.base + t.path
-}
-
-// baseOf is what the path of a format is appended to at the provider.
-func (g *Guard) baseOf(f format.Format) string {
-	if strings.HasPrefix(f.Path("", false), "/model/") {
-		return g.root
-	}
-	return g.base
-}
-
-// askedAt is where probes of a request are asked that names its model in the path.
-func askedAt(f format.Format, asked *format.Asked) string {
-	if !asked.InPath {
-		return ""
-	}
-	return f.Path(asked.Model, false)
 }
 
 // stored reports whether the path names a prompt that the provider keeps, in the place of a

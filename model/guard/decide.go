@@ -58,7 +58,8 @@ type exchange struct {
 	task      string      // that the host has declared; "": it has not
 	header    http.Header // that signs the probes
 	teaching  *teaching   // nil: nothing is known of it
-	path      string      // where they are asked; "": where the format is usually
+	path      string      // where they are asked, below the provider's origin
+	keyIn     string      // header in which the provider expects a key; "": as a bearer token
 }
 
 // A decision says what becomes of an answer, and why.

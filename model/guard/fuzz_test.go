@@ -40,13 +40,15 @@ func FuzzRequest(f *testing.F) {
 // FuzzRoute: what is asked of the provider is, byte for byte, what the client asked for, and
 // holds nothing that two programs read differently.
 func FuzzRoute(f *testing.F) {
-	table, err := compileRoutes([]string{"GET /v1/files/*?limit", "POST /v1/chat/*"})
+	table, err := compileRoutes([]string{"GET /v1/files/*?limit", "POST /v1/chat/*", "POST /v1beta/models/*", "POST /openai/deployments/*/chat/*?api-version"})
 	if err != nil {
 		f.Fatal(err)
 	}
 	g := &Guard{routes: table}
 	for _, uri := range []string{"/v1/chat/completions", "/v1/chat/Completions", "/v1/responses%3F", "/v1/messages?beta=true", "/v1/files/a?limit=1", "/v1/models/..", "//v1/models", "http://a/v1/models",
-		"/model/a.b-v1:0/converse", "/model/a%3A0/invoke", "/model/arn%3Aaws%2Fb/converse-stream", "/model/a%2F..%2Fb/invoke", "/model/%2Fa/invoke", "/model/{model}/invoke"} {
+		"/model/a.b-v1:0/converse", "/model/a%3A0/invoke", "/model/arn%3Aaws%2Fb/converse-stream", "/model/a%2F..%2Fb/invoke", "/model/%2Fa/invoke", "/model/{model}/invoke",
+		"/v1beta/models/gemini-2.5-flash:generateContent", "/v1/models/a:streamGenerateContent?alt=sse", "/v1beta/models/a:streamgeneratecontent", "/v1beta/models/a:b:generateContent",
+		"/v1beta/models/:generateContent", "/openai/deployments/d/chat/completions?api-version=2024-10-21", "/openai/deployments/d/Chat/completions", "/openai/deployments/a%2Fb/chat/completions", "/openai/v1/responses"} {
 		f.Add("POST", uri)
 		f.Add("GET", uri)
 	}
@@ -56,20 +58,23 @@ func FuzzRoute(f *testing.F) {
 			return
 		}
 		to, again := target.path, uri
-		if r.bedrock { // the id of a model is spelled in one way
+		if r.root == rootBedrock { // the id of a model is spelled in one way
 			to = strings.NewReplacer("%3A", ":", "%2F", "/").Replace(to)
 			again = strings.NewReplacer("%3A", ":", "%3a", ":", "%2F", "/", "%2f", "/").Replace(uri)
-		} else {
+		} else if r.root == rootV1 {
 			to = "/v1" + to
 		}
 		if again != to || r.method != method || strings.ContainsAny(to, "%;#\\ +") || strings.Contains(to, "//") || strings.Contains(to, "/.") {
 			t.Errorf("%s %+q becomes %+q", method, uri, target.path)
 		}
 		path, _, _ := strings.Cut(uri, "?")
+		low := strings.ToLower(path)
+		inspects := strings.HasSuffix(low, "generatecontent") || strings.HasPrefix(low, "/openai/") && strings.HasSuffix(low, "/chat/completions")
 		for _, f := range format.All {
-			if strings.EqualFold(path, "/v1"+f.Path("", false)) && r.format != f {
-				t.Errorf("%s %+q is not inspected", method, uri)
-			}
+			inspects = inspects || strings.EqualFold(path, "/v1"+f.Path("", false))
+		}
+		if inspects && r.format == nil {
+			t.Errorf("%s %+q is not inspected", method, uri)
 		}
 	})
 }

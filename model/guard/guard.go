@@ -19,7 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,6 +57,10 @@ type Options struct {
 	// those that the package knows, such as "GET /v1/files/*?limit&after". A * stands for
 	// one segment.
 	Pass []string
+	// Headers names further headers of a request that go out with its probes: those by which
+	// a gateway on the way knows whose request it is. A * at the end stands for any characters.
+	// They are not kept with audits that are queued.
+	Headers []string
 
 	// Audit holds nothing: what would have been done is recorded.
 	Audit bool
@@ -131,8 +135,8 @@ type Options struct {
 // A Guard is an http.Handler. Close ends what it does behind its answers.
 type Guard struct {
 	o        Options
-	base     string // URL of the upstream for /v1, without a slash at its end
-	root     string // and for /model
+	upstream upstream
+	headers  []string // Options.Headers, in small letters
 	carrier  http.RoundTripper
 	own      *http.Transport
 	clients  map[format.Name]*llm.Endpoint
@@ -155,9 +159,9 @@ func New(o Options) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("guard: upstream: %w", err)
 	}
-	base := root
-	if u, err := url.Parse(root); err == nil && u.Path == "" {
-		base += "/v1"
+	up, err := upstreamOf(root)
+	if err != nil {
+		return nil, fmt.Errorf("guard: upstream: %w", err)
 	}
 	switch {
 	case o.Audits != nil && o.Key.IsZero() && o.AWS == nil:
@@ -171,7 +175,7 @@ func New(o Options) (*Guard, error) {
 		return nil, errors.New("guard: a bound is negative")
 	}
 	o.setDefaults()
-	g := &Guard{o: o, base: base, root: root, carrier: o.Transport, policy: o.Policy, counters: newCounters(),
+	g := &Guard{o: o, upstream: up, carrier: o.Transport, policy: o.Policy, counters: newCounters(),
 		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
 		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
@@ -190,6 +194,12 @@ func New(o Options) (*Guard, error) {
 	if g.routes, err = compileRoutes(o.Pass); err != nil {
 		return nil, err
 	}
+	for _, h := range o.Headers {
+		if name := strings.TrimSuffix(h, "*"); len(name) < 2 || !isSegment(name) || strings.ContainsAny(name, "~:@.") {
+			return nil, fmt.Errorf("guard: header %+.64q: want the name of a header, or its beginning and a *", h)
+		}
+		g.headers = append(g.headers, strings.ToLower(h))
+	}
 	g.behind, g.end = context.WithCancel(context.Background())
 	g.handler = g.serve()
 	return g, nil
@@ -205,7 +215,7 @@ func (g *Guard) endpoints() error {
 	g.clients = map[format.Name]*llm.Endpoint{}
 	for _, f := range format.All {
 		e, err := llm.New(llm.Options{
-			Format: f.Name(), BaseURL: g.baseOf(f), Model: "of-the-request", Transport: g.carrier,
+			Format: f.Name(), BaseURL: g.upstream.origin, Model: "of-the-request", Transport: g.carrier,
 			Concurrency: 64, Retries: 2, MaxWait: 5 * time.Second, Timeout: time.Duration(g.o.Millis) * time.Millisecond,
 			DangerouslyPlainHTTP: g.o.dangerouslyPlainHTTP,
 		})

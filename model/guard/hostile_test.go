@@ -156,7 +156,7 @@ func TestHostileAnswers(t *testing.T) {
 					}
 					if stream && tt.reply.Raw != nil || stream && tt.reply.Fault == llmtest.Malformed {
 						// Whatever it was that was no stream: nothing of it is a call.
-					} else if !strings.Contains(string(b), tt.holds) {
+					} else if google := map[string]string{"rate_limit": "RESOURCE_EXHAUSTED", "api_error": "INTERNAL"}[tt.holds]; !strings.Contains(string(b), tt.holds) && !(isGemini(f) && google != "" && strings.Contains(string(b), google)) {
 						t.Errorf("body %.300q", b)
 					}
 					if stream && tt.reply.Fault == llmtest.Cut && !strings.Contains(string(b), "withheld") {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,8 +55,8 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 		g.fault(w, f, http.StatusBadRequest, wrong)
 		return
 	}
-	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(r),
-		path: askedAt(f, &asked), teaching: &teaching{f: f, body: body}}
+	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(found, r),
+		path: g.upstream.probe(found, t, &asked), keyIn: g.upstream.keyIn(found, r.Header), teaching: &teaching{f: f, body: body}}
 	if g.o.Planner.Ahead && wrong == "" {
 		g.planAhead(x)
 	}
@@ -65,7 +66,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 		// What was read as UTF-8 must not be read as another charset.
 		r.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := g.send(ctx, r, g.urlOf(found, t), bytes.NewReader(body), int64(len(body)))
+	resp, err := g.send(ctx, r, found, t.path, bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		g.unreachable(w, r, f, ctx)
 		return
@@ -100,14 +101,14 @@ func redirects(status int) bool { return status/100 == 3 && status != http.Statu
 
 // probeHeader is what probes have in common with the request: whose they are, and
 // which version of the interface they speak.
-func (g *Guard) probeHeader(r *http.Request) http.Header {
+func (g *Guard) probeHeader(found *route, r *http.Request) http.Header {
 	h := http.Header{}
 	for name, values := range r.Header {
-		if strings.HasPrefix(name, "Anthropic-") || strings.HasPrefix(name, "Openai-") || strings.HasPrefix(name, "X-Amzn-Bedrock-") || name == "Authorization" || name == "X-Api-Key" || name == "Http-Referer" || name == "X-Title" {
+		if isProbed(name, g.headers) && !slices.Contains(dropped, name) {
 			h[name] = values
 		}
 	}
-	g.sign(h)
+	g.sign(h, g.upstream.keyIn(found, r.Header))
 	return h
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -142,8 +143,12 @@ func (a *asker) Plan(ctx context.Context, q delegation.Question) delegation.Repl
 	for _, s := range []string{string(a.x.f.Name()), a.x.model, a.x.principal, q.System, q.Text} {
 		field(s)
 	}
-	for _, name := range []string{"Authorization", "X-Api-Key"} {
-		field(a.x.header.Get(name)) // whose model answers, and on whose account
+	field(a.x.path)
+	for _, name := range slices.Sorted(maps.Keys(a.x.header)) {
+		field(name) // whose model answers, and on whose account
+		for _, v := range a.x.header[name] {
+			field(v)
+		}
 	}
 	var key [sha256.Size]byte
 	h.Sum(key[:0])

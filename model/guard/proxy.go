@@ -19,17 +19,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// bearer lets a client that sends its key as Anthropic's do say the same to auth.
-func bearer(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if keys := r.Header.Values("X-Api-Key"); len(keys) == 1 && r.Header.Get("Authorization") == "" {
-			r.Header.Set("Authorization", "Bearer "+keys[0])
-		}
-		r.Header.Del("X-Api-Key")
-		next.ServeHTTP(w, r)
-	})
-}
-
 // pass hands a request on, and its answer back.
 func (g *Guard) pass(found *route, t target, w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -45,7 +34,7 @@ func (g *Guard) pass(found *route, t target, w http.ResponseWriter, r *http.Requ
 	g.counters.exchanged("passed-through")
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()
-	resp, err := g.send(ctx, r, g.urlOf(found, t), http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
+	resp, err := g.send(ctx, r, found, t.path, http.MaxBytesReader(w, r.Body, maxUpload), r.ContentLength)
 	if err != nil {
 		g.unreachable(w, r, usualFormat, ctx)
 		return
@@ -96,42 +85,21 @@ func (g *Guard) patience(parent context.Context) (ctx context.Context, alive fun
 	return ctx, func() { t.Reset(g.o.idle) }, func() { t.Stop(); end(nil) }
 }
 
-// send asks the upstream at that URL, with the method and the headers of a client's request.
-func (g *Guard) send(ctx context.Context, r *http.Request, at string, body io.Reader, length int64) (*http.Response, error) {
+// send asks the upstream for the path that a route has made, with the method and the headers
+// of a client's request.
+func (g *Guard) send(ctx context.Context, r *http.Request, found *route, path string, body io.Reader, length int64) (*http.Response, error) {
 	if length == 0 {
 		body = http.NoBody
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, at, body)
+	req, err := http.NewRequestWithContext(ctx, r.Method, g.upstream.url(found, path), body)
 	if err != nil {
 		return nil, err
 	}
 	req.ContentLength = length
 	copyHeader(req.Header, r.Header, false)
-	g.sign(req.Header)
+	g.sign(req.Header, g.upstream.keyIn(found, req.Header))
 	return g.carrier.RoundTrip(req)
 }
-
-// sign puts the guard's own key into the place of the client's, if it has one.
-// Anthropic's has a header of its own in the version of 2023.
-func (g *Guard) sign(h http.Header) {
-	if g.o.Key.IsZero() && g.o.AWS == nil {
-		return
-	}
-	for _, name := range credentials {
-		h.Del(name)
-	}
-	if g.o.AWS != nil {
-		return // the carrier signs
-	}
-	if h.Get("Anthropic-Version") == "2023-06-01" {
-		h.Set("X-Api-Key", g.o.Key.Secret())
-	} else {
-		h.Set("Authorization", "Bearer "+g.o.Key.Secret())
-	}
-}
-
-// credentials are the headers by which clients say who they are.
-var credentials = []string{"Authorization", "X-Api-Key", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"}
 
 // dropped are headers that end here, in both directions: of the connection, of the
 // way a body is packed, of proxies on the way, and those by which a request says that it
@@ -216,6 +184,9 @@ func checked(found *route, t target, body []byte) format.Asked {
 	a := found.format.Asks(doc.Root())
 	if a.InPath {
 		a.Model, a.Stream = t.model, found.stream
+	}
+	if t.model != "" { // that of a deployment goes first
+		a.Model = t.model
 	}
 	if a.Wrong == "" && a.Model == "" {
 		a.Wrong = "no model is named"

@@ -217,6 +217,13 @@ func conversation(f format.Name, stream bool, task string, results ...string) []
 			fmt.Fprintf(&b, `,{"role":"user","content":[{"toolResult":{"toolUseId":"c%d","content":[{"text":%s}]}}]}`, i, quote(r))
 		}
 		b.WriteString(`],"toolConfig":{"tools":[{"toolSpec":{"name":"send_money","inputSchema":{"json":{"type":"object"}}}},{"toolSpec":{"name":"read_mail","inputSchema":{"json":{"type":"object"}}}}]}}`)
+	case format.Gemini, format.GeminiArray:
+		fmt.Fprintf(&b, `{"generationConfig":{"maxOutputTokens":1000},"systemInstruction":{"parts":[{"text":"Be useful."}]},"contents":[{"role":"user","parts":[{"text":%s}]}`, quote(task))
+		for i, r := range results {
+			fmt.Fprintf(&b, `,{"role":"model","parts":[{"functionCall":{"id":"c%d","name":"read_mail","args":{}},"thoughtSignature":"c2ln"}]}`, i)
+			fmt.Fprintf(&b, `,{"role":"user","parts":[{"functionResponse":{"id":"c%d","name":"read_mail","response":{"result":%s}}}]}`, i, quote(r))
+		}
+		b.WriteString(`],"tools":[{"functionDeclarations":[{"name":"send_money","parameters":{"type":"object"}},{"name":"read_mail","parameters":{"type":"object"}}]}]}`)
 	}
 	return []byte(b.String())
 }
@@ -224,17 +231,23 @@ func conversation(f format.Name, stream bool, task string, results ...string) []
 var paths = map[format.Name]string{
 	format.Chat: "/v1/chat/completions", format.Messages: "/v1/messages", format.Responses: "/v1/responses",
 	format.Converse: "/model/m/converse", format.BedrockMessages: "/model/m/invoke",
+	format.Gemini: "/v1beta/models/m:generateContent", format.GeminiArray: "/v1beta/models/m:generateContent",
 }
 
-var formats = []format.Name{format.Chat, format.Messages, format.Responses, format.Converse, format.BedrockMessages}
+var formats = []format.Name{format.Chat, format.Messages, format.Responses, format.Converse, format.BedrockMessages, format.Gemini, format.GeminiArray}
 
 // pathOf is where a request goes that wants a stream, or none.
 func pathOf(f format.Name, stream bool) string {
 	if isBedrock(f) {
 		return format.Of(f).Path("m", stream)
 	}
+	if isGemini(f) {
+		return "/v1beta" + format.Of(f).Path("m", stream)
+	}
 	return paths[f]
 }
+
+func isGemini(f format.Name) bool { return strings.HasPrefix(string(f), "google") }
 
 func isBedrock(f format.Name) bool { return strings.HasPrefix(string(f), "bedrock") }
 
@@ -268,8 +281,11 @@ func (r *rig) postTo(path string, f format.Name, body []byte) *http.Response {
 func (r *rig) through(f format.Name, body []byte, stream bool) (llm.Response, error) {
 	r.t.Helper()
 	base := r.front.URL + "/v1"
-	if isBedrock(f) {
+	switch {
+	case isBedrock(f):
 		base = r.front.URL
+	case isGemini(f):
+		base = r.front.URL + "/v1beta"
 	}
 	e, err := llm.New(llm.Options{Format: f, BaseURL: base, Model: "m", Retries: -1,
 		Key: llm.NewKey("test", func() (string, error) { return secret, nil })})

@@ -22,62 +22,118 @@ const (
 )
 
 // routes are all that the guard forwards of its own accord; everything else is refused.
-// They are those of OpenAI's, Anthropic's, Azure's and Amazon's current interfaces at which
-// the answer either is inspected or holds no call of a tool.
+// They are those of OpenAI's, Anthropic's, Azure's, Amazon's and Google's current interfaces,
+// and of those that speak like one of them, at which the answer either is inspected or holds
+// no call of a tool.
 var routes = []struct {
-	line string
-	use  use
+	line   string
+	format format.Name // of an answer that is inspected; "": the request goes on as it is
+	stream bool        // it is the path, and not the body, that asks for a stream
 }{
-	{"POST /v1/chat/completions?api-version", inspected},
-	{"POST /v1/responses?api-version", inspected},
-	{"POST /v1/messages?beta", inspected}, // Anthropic's SDK asks for ?beta=true
-	{"POST /model/" + anyModel + "/converse", inspected},
-	{"POST /model/" + anyModel + "/converse-stream", inspected},
-	{"POST /model/" + anyModel + "/invoke", inspected},
-	{"POST /model/" + anyModel + "/invoke-with-response-stream", inspected},
-	{"POST /model/" + anyModel + "/count-tokens", passed},
-	{"POST /v1/messages/count_tokens?beta", passed},
-	{"POST /v1/responses/input_tokens?api-version", passed},
-	{"GET /v1/models?limit&after_id&before_id&beta&api-version", passed},
-	{"GET /v1/models/*?beta&api-version", passed},
-	{"POST /v1/embeddings?api-version", passed},
-	{"POST /v1/moderations?api-version", passed},
-	{"POST /v1/images/generations?api-version", passed},
-	{"POST /v1/images/edits?api-version", passed},
-	{"POST /v1/audio/speech?api-version", passed},
-	{"POST /v1/audio/transcriptions?api-version", passed},
-	{"POST /v1/audio/translations?api-version", passed},
+	{"POST /v1/chat/completions?api-version", format.Chat, false},
+	{"POST /v1/responses?api-version", format.Responses, false},
+	{"POST /v1/messages?beta", format.Messages, false}, // Anthropic's SDK asks for ?beta=true
+	{"POST /model/" + anyModel + "/converse", format.Converse, false},
+	{"POST /model/" + anyModel + "/converse-stream", format.Converse, true},
+	{"POST /model/" + anyModel + "/invoke", format.BedrockMessages, false},
+	{"POST /model/" + anyModel + "/invoke-with-response-stream", format.BedrockMessages, true},
+	{"POST /model/" + anyModel + "/count-tokens", "", false},
+	{"POST /v1beta/openai/chat/completions", format.Chat, false}, // Google's, for clients of OpenAI's
+	{"POST /v1beta/openai/embeddings", "", false},
+	{"GET /v1beta/openai/models", "", false},
+	{"GET /v1beta/openai/models/*", "", false},
+	{"POST /openai/deployments/" + anyModel + "/chat/completions?api-version", format.Chat, false},
+	{"POST /openai/deployments/*/embeddings?api-version", "", false},
+	{"POST /openai/deployments/*/images/generations?api-version", "", false},
+	{"POST /openai/deployments/*/images/edits?api-version", "", false},
+	{"POST /openai/deployments/*/audio/speech?api-version", "", false},
+	{"POST /openai/deployments/*/audio/transcriptions?api-version", "", false},
+	{"POST /openai/deployments/*/audio/translations?api-version", "", false},
+	{"POST /openai/responses?api-version", format.Responses, false},
+	{"GET /openai/models?api-version", "", false},
+	{"GET /openai/models/*?api-version", "", false},
+	{"POST /openai/v1/chat/completions?api-version", format.Chat, false},
+	{"POST /openai/v1/responses?api-version", format.Responses, false},
+	{"POST /openai/v1/embeddings?api-version", "", false},
+	{"GET /openai/v1/models?api-version", "", false},
+	{"GET /openai/v1/models/*?api-version", "", false},
+	{"POST /v1/messages/count_tokens?beta", "", false},
+	{"POST /v1/responses/input_tokens?api-version", "", false},
+	{"GET /v1/models?limit&after_id&before_id&beta&api-version&pageSize&pageToken", "", false},
+	{"GET /v1/models/*?beta&api-version", "", false},
+	{"POST /v1/embeddings?api-version", "", false},
+	{"POST /v1/moderations?api-version", "", false},
+	{"POST /v1/images/generations?api-version", "", false},
+	{"POST /v1/images/edits?api-version", "", false},
+	{"POST /v1/audio/speech?api-version", "", false},
+	{"POST /v1/audio/transcriptions?api-version", "", false},
+	{"POST /v1/audio/translations?api-version", "", false},
+	{"GET /v1beta/models?pageSize&pageToken", "", false},
+	{"GET /v1beta/models/*", "", false},
+}
+
+// googleRoutes are those of Google's generateContent, below both of its versions.
+var googleRoutes = []struct {
+	method string
+	format format.Name
+	stream bool
+}{
+	{"generateContent", format.Gemini, false},
+	{"streamGenerateContent?alt=sse", format.Gemini, true},
+	{"streamGenerateContent", format.GeminiArray, true},
+	{"countTokens", "", false},
+	{"embedContent", "", false},
+	{"batchEmbedContents", "", false},
+}
+
+// roots are where the paths of an interface begin. What stands below /v1 is asked for below
+// the path of the upstream.
+const (
+	rootV1      = "/v1/"
+	rootBedrock = "/model/"
+	rootGoogle  = "/v1beta/"
+	rootAzure   = "/openai/"
+)
+
+var roots = []string{rootV1, rootBedrock, rootGoogle, rootAzure}
+
+// rootOf takes a path apart; root is "" where it begins with none.
+func rootOf(path string) (root, rest string) {
+	for _, root := range roots {
+		if rest, below := strings.CutPrefix(path, root); below {
+			return root, rest
+		}
+	}
+	return "", path
 }
 
 // A route is one method on one path.
 type route struct {
 	method   string
-	bedrock  bool     // it stands below /model, and not below /v1
-	segments []string // of the path, behind /v1 or /model; "*" is any one, and anyModel the id of any model
-	query    []string // names of the parameters that may stand in the query
+	root     string
+	segments []string // of the path behind the root; "*" is any one, and anyModel the id of any model, before a ':' perhaps
+	query    []string // names of the parameters that may stand in the query, or NAME=VALUE of one that has to
 	use      use
 	format   format.Format // of what is inspected
 	stream   bool          // it is the path, and not the body, that asks for a stream
 }
 
-var errRoute = errors.New(`want a method and a path below /v1, such as "GET /v1/files/*?limit&after": * stands for one segment, and not for the first`)
+var errRoute = errors.New(`want a method and a path below /v1, /v1beta or /openai, such as "GET /v1/files/*?limit&after": * stands for one segment, and not for the first`)
 
-// parseRoute reads METHOD /v1/PATH?NAME&NAME, or METHOD /model/PATH.
+// parseRoute reads METHOD ROOT/PATH?NAME&NAME.
 func parseRoute(line string) (route, error) {
 	method, target, _ := strings.Cut(line, " ")
 	path, query, asked := strings.Cut(target, "?")
 	r := route{method: method, use: passed}
-	path, below := strings.CutPrefix(path, "/v1/")
-	if !below {
-		path, r.bedrock = strings.CutPrefix(path, "/model/")
-	}
+	r.root, path = rootOf(path)
 	r.segments = strings.Split(path, "/")
 	if asked {
 		r.query = strings.Split(query, "&")
 	}
-	plain := func(s string) bool { return s == "*" || s == anyModel || isSegment(s) }
-	if !below && !r.bedrock || !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, method) || r.segments[0] == "*" ||
-		!all(r.segments, plain) || !all(r.query, isSegment) {
+	plain := func(s string) bool { return s == "*" || isSegment(strings.Replace(s, anyModel, "m", 1)) }
+	parameter := func(s string) bool { return isSegment(strings.Replace(s, "=", "-", 1)) }
+	if r.root == "" || !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, method) || r.segments[0] == "*" ||
+		!all(r.segments, plain) || !all(r.query, parameter) {
 		return route{}, errRoute
 	}
 	return r, nil
@@ -100,27 +156,45 @@ func isSegment(s string) bool {
 	return s != "" && len(s) <= 256
 }
 
-// compileRoutes puts those that the operator names behind those that are known.
-func compileRoutes(pass []string) (out []route, err error) {
-	for _, known := range routes {
-		r, err := parseRoute(known.line)
-		if err != nil {
-			return nil, err
+// known are the routes of the tables.
+func known() (out []route, err error) {
+	add := func(line string, name format.Name, stream bool) {
+		r, bad := parseRoute(line)
+		if bad != nil {
+			err = bad
 		}
-		if r.use = known.use; r.use == inspected {
-			r.format, r.stream = formatAt(r.path())
+		if name != "" {
+			r.use, r.format, r.stream = inspected, format.Of(name), stream
 		}
 		out = append(out, r)
 	}
+	for _, root := range []string{rootV1, rootGoogle} {
+		for _, r := range googleRoutes {
+			add("POST "+root+"models/"+anyModel+":"+r.method, r.format, r.stream)
+		}
+	}
+	for _, r := range routes {
+		add(r.line, r.format, r.stream)
+	}
+	return out, err
+}
+
+// compileRoutes puts those that the operator names behind those that are known.
+func compileRoutes(pass []string) ([]route, error) {
+	out, err := known()
+	if err != nil {
+		return nil, err
+	}
+	own := out
 	for _, line := range pass {
 		r, err := parseRoute(line)
-		if err == nil && r.bedrock {
+		if err == nil && (r.root == rootBedrock || strings.ContainsAny(line, "{=")) {
 			err = errRoute
 		}
 		if err != nil {
 			return nil, fmt.Errorf("guard: route %+.64q: %w", line, err)
 		}
-		if inspectedPath(r.path()) {
+		if inspectedPath(own, r.root, r.segments) {
 			return nil, fmt.Errorf("guard: route %+.64q: the answers of this path are inspected", line)
 		}
 		out = append(out, r)
@@ -131,31 +205,23 @@ func compileRoutes(pass []string) (out []route, err error) {
 // usualFormat is that of errors on paths that no format has.
 var usualFormat = format.Of(format.Chat)
 
-// formatAt is the format that has that path, however its letters are spelled; nil if none
-// has. stream: it is the path that asks for a stream.
-func formatAt(path string) (f format.Format, stream bool) {
-	for _, f := range format.All {
-		for _, stream := range []bool{false, true} {
-			at := f.Path(anyModel, stream)
-			if strings.EqualFold(path, at) || strings.EqualFold(path, "/v1"+at) {
-				return f, stream
-			}
+// inspectedPath reports whether one of the routes that are inspected has that path, however
+// its letters are spelled.
+func inspectedPath(list []route, root string, segments []string) bool {
+	lower := func(list []string) []string { return strings.Split(strings.ToLower(strings.Join(list, "/")), "/") }
+	segments = lower(segments)
+	// Whatever stands before it, Google's servers may take the method for the last one.
+	if strings.HasSuffix(segments[len(segments)-1], "generatecontent") {
+		return true
+	}
+	return slices.ContainsFunc(list, func(r route) bool {
+		if r.format == nil || r.root != root {
+			return false
 		}
-	}
-	return nil, false
-}
-
-// inspectedPath reports whether a format has that path.
-func inspectedPath(path string) bool {
-	f, _ := formatAt(path)
-	return f != nil
-}
-
-func (r *route) path() string {
-	if r.bedrock {
-		return "/model/" + strings.Join(r.segments, "/")
-	}
-	return "/v1/" + strings.Join(r.segments, "/")
+		r.segments = lower(r.segments)
+		_, ours := r.match(segments, nil)
+		return ours
+	})
 }
 
 // A target is what is asked of the provider: a path with its query, below the base of the
@@ -168,16 +234,19 @@ func (r *route) match(segments, query []string) (t target, path bool) {
 	if len(segments) != len(r.segments) {
 		return target{}, false
 	}
-	if r.bedrock {
-		t.path = "/model"
+	if r.root != rootV1 {
+		t.path = strings.TrimSuffix(r.root, "/")
 	}
 	for i, s := range segments {
-		switch want := r.segments[i]; {
-		case want == anyModel:
-			var ok bool
-			if t.model, s, ok = modelID(s); !ok {
+		want := r.segments[i]
+		method, named := strings.CutPrefix(want, anyModel)
+		switch {
+		case named:
+			id, ok := strings.CutSuffix(s, method)
+			if t.model, s, ok = modelOf(r.root, id, ok); !ok {
 				return target{}, false
 			}
+			s += method
 		case want != s && (want != "*" || !isSegment(s)):
 			return target{}, false
 		}
@@ -186,10 +255,15 @@ func (r *route) match(segments, query []string) (t target, path bool) {
 	seen := map[string]bool{}
 	for _, parameter := range query {
 		name, value, _ := strings.Cut(parameter, "=")
-		if !slices.Contains(r.query, name) || seen[name] || !isSegment(value) {
+		if !slices.Contains(r.query, name) && !slices.Contains(r.query, parameter) || seen[name] || !isSegment(value) {
 			return target{}, true
 		}
 		seen[name] = true
+	}
+	for _, q := range r.query {
+		if name, _, needed := strings.Cut(q, "="); needed && !seen[name] {
+			return target{}, true
+		}
 	}
 	if len(query) > 0 {
 		t.path += "?" + strings.Join(query, "&")
@@ -197,18 +271,22 @@ func (r *route) match(segments, query []string) (t target, path bool) {
 	return t, true
 }
 
+// modelOf is the model that a segment names, and how it is spelled there. Amazon's ids have
+// colons in them, which their clients escape.
+func modelOf(root, segment string, ok bool) (id, spelled string, _ bool) {
+	if root == rootBedrock {
+		return modelID(segment)
+	}
+	return segment, segment, ok && isSegment(segment) && !strings.Contains(segment, ":")
+}
+
 // route finds what is to happen to a request target, which has to be spelled as the table
 // spells it, byte for byte: no two programs read another spelling alike. known is the route
 // that has the path, for another method or query.
 func (g *Guard) route(method, uri string) (r *route, t target, known *route) {
 	path, query, asked := strings.Cut(uri, "?")
-	spelled := path
-	path, below := strings.CutPrefix(path, "/v1/")
-	bedrock := false
-	if !below {
-		path, bedrock = strings.CutPrefix(path, "/model/")
-	}
-	if !below && !bedrock || len(uri) > 4096 {
+	root, path := rootOf(path)
+	if root == "" || len(uri) > 4096 {
 		return nil, target{}, nil
 	}
 	segments := strings.Split(path, "/")
@@ -218,13 +296,13 @@ func (g *Guard) route(method, uri string) (r *route, t target, known *route) {
 	}
 	for i := range g.routes {
 		r := &g.routes[i]
-		if r.bedrock != bedrock {
+		if r.root != root {
 			continue
 		}
 		t, ours := r.match(segments, parameters)
-		// A pattern of the operator's does not open an inspected path to a provider that does
-		// not tell capitals from small letters.
-		if r.format == nil && ours && inspectedPath(spelled) {
+		// A pattern does not open an inspected path to a provider that does not tell capitals
+		// from small letters.
+		if r.format == nil && ours && inspectedPath(g.routes, root, segments) {
 			continue
 		}
 		if ours && t.path != "" && r.method == method {
@@ -248,7 +326,7 @@ func (g *Guard) serve() http.Handler {
 		switch {
 		case found == nil:
 			g.refuse(w, r, known)
-		case found.bedrock && g.unsigned(r.Header):
+		case found.root == rootBedrock && g.unsigned(r.Header):
 			g.counters.exchanged("refused-request")
 			g.fault(w, format.Of(format.Converse), http.StatusBadRequest, wordsUnsigned)
 		case found.use == inspected:
@@ -260,7 +338,7 @@ func (g *Guard) serve() http.Handler {
 	if g.o.Auth != nil {
 		h = bearer(auth.Require(g.o.Auth, g.o.Scope, h))
 	}
-	return h
+	return keyed(h)
 }
 
 // refuse answers a request that is not forwarded. known is the route that has its path.
@@ -275,5 +353,16 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, known *route) {
 		g.fault(w, f, http.StatusMethodNotAllowed, "the guard does not forward this method on this path")
 		return
 	}
+	if isLive(r.RequestURI) {
+		g.fault(w, f, http.StatusNotFound, "the guard does not forward realtime sessions: it could not hold a call in one")
+		return
+	}
 	g.fault(w, f, http.StatusNotFound, "the guard does not forward this path or query; guard.pass of its configuration can name it")
+}
+
+// isLive reports whether a path is that of a session in which both sides speak at any time:
+// OpenAI's and Azure's realtime, and Google's BidiGenerateContent.
+func isLive(uri string) bool {
+	path, _, _ := strings.Cut(strings.ToLower(uri), "?")
+	return slices.Contains(strings.Split(path, "/"), "realtime") || strings.Contains(path, "bidigeneratecontent")
 }

@@ -89,7 +89,7 @@ func spellings(path string) []string {
 		head + "/" + strings.ToUpper(tail), strings.ToUpper(path), head + "/" + strings.ToUpper(tail[:1]) + tail[1:], head + "/%" + fmt.Sprintf("%02x", tail[0]) + tail[1:], head + "/%" + fmt.Sprintf("%02X", tail[0]) + tail[1:],
 		head + "/" + strings.Replace(tail, "s", "\u017f", 1), head + "/" + strings.Replace(tail, "s", "%C5%BF", 1), head + "/" + tail[:len(tail)-1], path + "s", head + "/;" + tail, head + ";x/" + tail, head + "/ " + tail, head + "/%20" + tail,
 		"http://127.0.0.1" + path, "https://127.0.0.1" + path, "http://other.example" + path, "http:" + path, "//other.example" + path, "http://127.0.0.1" + path + "?x", "file://" + path,
-		"/v1/openai" + path[3:], "/v1/proxy" + path[3:], "/v1/beta" + path[3:], "/v1beta" + path[3:], "/openai" + path, "/api" + path, "/v2" + path[3:],
+		"/v1/openai" + path[3:], "/v1/proxy" + path[3:], "/v1/beta" + path[3:], "/v1beta" + path[3:], "/azure" + path, "/api" + path, "/v2" + path[3:],
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return s == path })
 }
@@ -116,12 +116,12 @@ func ask11(t *testing.T, addr, method, target string, header string, body []byte
 }
 
 // inspectedOnly fails for every request that has reached the provider and is not a
-// POST to one of the five paths, letter for letter.
+// POST to one of these paths, letter for letter.
 func inspectedOnly(t *testing.T, p *recorder, what string) (any bool) {
 	t.Helper()
 	for _, got := range p.take() {
 		any = true
-		if got.method != "POST" || !slices.Contains([]string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/model/m/converse", "/model/m/invoke"}, strings.TrimSuffix(got.target, "?beta=true")) {
+		if got.method != "POST" || !slices.Contains([]string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/model/m/converse", "/model/m/invoke", "/v1beta/models/m:generateContent"}, strings.Replace(strings.TrimSuffix(got.target, "?beta=true"), "/models/M:", "/models/m:", 1)) {
 			t.Errorf("%s: %s %+q reached the provider, signed: %v", what, got.method, got.target, strings.Contains(fmt.Sprint(got.header), secret))
 		}
 	}
@@ -142,7 +142,7 @@ func TestTargets(t *testing.T) {
 			body := conversation(f, false, "Sum up.", attack)
 			for _, method := range methods {
 				for _, target := range append(spellings(paths[f]), paths[f]) {
-					plain := method == "POST" && target == paths[f]
+					plain := method == "POST" && strings.Replace(target, "/models/M:", "/models/m:", 1) == paths[f] // another model
 					status, text := ask11(t, addr, method, target, "", body)
 					if any := inspectedOnly(t, provider, fmt.Sprintf("%s %+q", method, target)); any != plain && !audit { // Audit asks behind an answer
 						t.Errorf("%s %+q: reached the provider: %v (status %d)", method, target, any, status)

@@ -73,7 +73,7 @@ func endpoint(r *http.Request) (f format.Name, model string, stream bool) {
 		return bedrockCall(r.URL)
 	}
 	path := r.URL.Path
-	for _, root := range []string{"/openai/v1", "/v1beta", "/v1"} {
+	for _, root := range []string{"/v1beta/openai", "/openai/v1", "/v1beta", "/v1"} {
 		if rest, ok := strings.CutPrefix(path, root); ok {
 			path = rest
 			break
