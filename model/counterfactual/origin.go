@@ -118,6 +118,9 @@ func (a *Assembly) Trusts() func(value string) bool {
 	return (&vocabulary{text: a.Task + "\n" + a.Instructions}).holds
 }
 
+// Form is what kind of value the argument has.
+func (x Argument) Form() Form { return formOf(x.Value) }
+
 // FromSource is the segments that came of a source as a request names it: what the agent wrote
 // to get the segment, with the name of the tool, holds the name, or every word of it that
 // means something.

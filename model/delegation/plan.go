@@ -200,7 +200,11 @@ func onlyCalls(v strictjson.Value) bool {
 // values are the arguments of a planned call by path: literal ones, and the sources of those
 // that have to be read. An argument {"from": S} has the path "NAME.from"; where the call itself
 // has that path it is a literal.
-func (p *planned) values(call *counterfactual.Proposal) (literal, from map[string][]counterfactual.Argument) {
+//
+// A small planner writes the name of a source itself where a value has to be read from it: {"amount": "bill.txt"}. A
+// text that names what the agent has read is a source if it stands where the call has a number, a date or an
+// address, and then at the other arguments of that planned call too.
+func (p *planned) values(call *counterfactual.Proposal, a *counterfactual.Assembly) (literal, from map[string][]counterfactual.Argument) {
 	literal, from = map[string][]counterfactual.Argument{}, map[string][]counterfactual.Argument{}
 	has := func(path string) bool {
 		at := func(a counterfactual.Argument) bool { return a.Path == path }
@@ -213,6 +217,30 @@ func (p *planned) values(call *counterfactual.Proposal) (literal, from map[strin
 			} else {
 				literal[a.Path] = append(literal[a.Path], a)
 			}
+		}
+	}
+	sources := map[string]bool{}
+	for path, list := range literal {
+		for _, v := range list {
+			if v.Form() == counterfactual.FormText && slices.ContainsFunc(call.Critical, func(x counterfactual.Argument) bool {
+				return x.Path == path && x.Form() != counterfactual.FormText
+			}) && a.FromSource(v.Value) != "" {
+				sources[v.Value] = true
+			}
+		}
+	}
+	if len(sources) == 0 {
+		return literal, from
+	}
+	for path, list := range literal {
+		named := func(v counterfactual.Argument) bool { return sources[v.Value] }
+		for _, v := range list {
+			if named(v) {
+				from[path] = append(from[path], v)
+			}
+		}
+		if literal[path] = slices.DeleteFunc(list, named); len(literal[path]) == 0 {
+			delete(literal, path)
 		}
 	}
 	return literal, from
@@ -229,7 +257,7 @@ func (f *PlanFacts) read(plan []planned, a *counterfactual.Assembly, call *count
 		}
 		f.Listed, f.Each = true, f.Each || p.each
 		f.Count++
-		literal, from := p.values(call)
+		literal, from := p.values(call, a)
 		for k := range args {
 			for _, source := range from[paths[k]] {
 				args[k].Named = args[k].Named.Union(a.FromSource(source.Value))
@@ -238,13 +266,13 @@ func (f *PlanFacts) read(plan []planned, a *counterfactual.Assembly, call *count
 		w, s := compare(call, literal, from, trusts)
 		whole, same = whole || w, same || s
 	}
-	f.Otherwise = whole && !same || f.Listed && statesOther(plan, call, args, paths, trusts)
+	f.Otherwise = whole && !same || f.Listed && statesOther(plan, call, args, paths, a, trusts)
 }
 
 // statesOther reports whether every planned call of the tool states, from the request, what one
 // argument names, and the call has there what the request does not have. A number may be
 // computed from one that the request states, and a longer name may be the same one.
-func statesOther(plan []planned, call *counterfactual.Proposal, args []Argument, paths []string, trusts func(string) bool) bool {
+func statesOther(plan []planned, call *counterfactual.Proposal, args []Argument, paths []string, from *counterfactual.Assembly, trusts func(string) bool) bool {
 	for k := range args {
 		a := &args[k]
 		if a.Trusted || a.Inside || !a.Form.Names() && a.Form != counterfactual.FormText {
@@ -256,7 +284,7 @@ func statesOther(plan []planned, call *counterfactual.Proposal, args []Argument,
 			})
 		}
 		if !slices.ContainsFunc(plan, func(p planned) bool {
-			literal, _ := p.values(call)
+			literal, _ := p.values(call, from)
 			values := literal[paths[k]]
 			return p.tool == call.Tool && (len(values) == 0 || slices.ContainsFunc(values, func(v counterfactual.Argument) bool { return !trusts(v.Value) || like(v.Value) }))
 		}) {
