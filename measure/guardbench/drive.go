@@ -163,18 +163,9 @@ func (o *Handling) read(record []byte) error {
 	searched := 0
 	for _, r := range e.Runs {
 		searched += r.Spent.Calls
-		for _, a := range r.Attributions {
-			o.CannotTell = o.CannotTell || len(s.Calls) == 0 && a.Class == counterfactual.Inconclusive
-			for _, cause := range a.Causes {
-				o.Found = o.Found.Union(cause.Segments)
-			}
-		}
 	}
-	if s.Repair != nil {
-		o.Found, searched = o.Found.Union(s.Repair.Causes), searched+1
-	}
-	if o.Found == "" {
-		o.Found = named
+	if o.Found = named; s.Repair != nil {
+		o.Found, searched = s.Repair.Causes, searched+1
 	}
 	o.Rounds = searched
 	for _, yes := range []bool{asked, shown} {

@@ -19,7 +19,7 @@ import (
 type Repair struct {
 	Variant counterfactual.Variant `json:"variant"`
 	delegation.Exchange
-	// Causes are the segments whose text was withheld.
+	// Causes are the segments whose text took control, of those of which something was withheld.
 	Causes counterfactual.Set `json:"causes"`
 }
 
@@ -180,6 +180,16 @@ func (d *decider) search(ctx context.Context, assembly *counterfactual.Assembly,
 		for _, c := range v.Causes {
 			r.Causes = r.Causes.Union(c.Segments)
 		}
+	}
+	// A search finds the data, too, that the call takes along.
+	var control counterfactual.Set
+	for i := range d.found {
+		if !d.found[i].Response.Passes() {
+			control = control.Union(d.found[i].Control())
+		}
+	}
+	if r.Causes.Meets(control) {
+		r.Causes = r.Causes.Minus(r.Causes.Minus(control))
 	}
 	return d.replace(ctx, assembly, r, body)
 }
