@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
+	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -195,24 +195,19 @@ func TestGuard(t *testing.T) {
 	}
 	copies := 0
 	for _, e := range in.guardEvidence(t) {
-		res, err := counterfactual.Replay(e.Runs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range res.Attributions {
-			if v.Class == counterfactual.Hijack && len(v.Causes) == 2 {
-				copies++
-			}
+		if e.Repair != nil && e.Repair.Causes.Len() == 2 {
+			copies++
 		}
 	}
 	if copies == 0 {
-		t.Error("no run has found both copies")
+		t.Error("no statement names both copies")
 	}
 }
 
 type guardStatement struct {
-	Act  string
-	Runs []json.RawMessage
+	Act    string
+	Repair *guard.Repair
+	Runs   []json.RawMessage
 }
 
 // guardEvidence are the statements that an installation has kept.
