@@ -113,6 +113,7 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 	if d.out.reason == reasonHarmless {
 		return
 	}
+	d.failures()
 	if d.out.reason != reasonTrusted {
 		d.record(context.WithoutCancel(ctx))
 	}
@@ -127,6 +128,17 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 		args = append(args, "run", "pellucid ledger show "+d.x.id)
 	}
 	g.o.Log.Info("the guard decided on the call of a tool that the model proposed", args...)
+}
+
+// failures tells the operator of rules about values that could not be evaluated.
+func (d *decider) failures() {
+	for i := range d.found {
+		for _, r := range d.found[i].Rulings {
+			if r.Failed {
+				d.g.o.Log.Warn("a rule about the values of a call could not be evaluated", "rule", r.Rule, "says", r.Says, "tool", d.found[i].Tool, "evidence", d.x.id)
+			}
+		}
+	}
 }
 
 // judge fills in out.
