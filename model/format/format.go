@@ -62,6 +62,8 @@ type Answers interface {
 	AppendText(dst []byte, id, model, text string) []byte
 	// AppendEvents appends the events that stream the answer whose body is root.
 	AppendEvents(dst []byte, root strictjson.Value) []byte
+	// AppendNotice appends an answer, whose body is root, with a text before what the model says.
+	AppendNotice(dst []byte, root strictjson.Value, text string) []byte
 	// AppendError appends the body of an error. kind is a word of the format, such as
 	// "invalid_request_error".
 	AppendError(dst []byte, kind, text string) []byte

@@ -72,6 +72,9 @@ type decision struct {
 	recorded bool
 }
 
+// told reports whether the client is told of a decision.
+func (o *decision) told() bool { return o.reason != reasonTrusted && o.reason != reasonHarmless }
+
 // A decider takes one decision.
 type decider struct {
 	g         *Guard

@@ -49,7 +49,12 @@ func TestDecisions(t *testing.T) {
 					for _, c := range got.Calls {
 						recipient += string(c.Arguments)
 					}
-					if tt.call == "" && recipient != "" || !strings.Contains(recipient, tt.call) || got.Text != tt.text {
+					want := tt.text
+					if tt.act == "repaired" {
+						want = "[Pellucid] Part of what a tool returned was withheld from the model: it led to a tool call that the request does not ask for. Evidence: " +
+							r.sink.last(t).ID + "\n\n" + want
+					}
+					if tt.call == "" && recipient != "" || !strings.Contains(recipient, tt.call) || got.Text != want {
 						t.Errorf("got %q and calls %q", got.Text, recipient)
 					}
 					if tt.act == "" {
@@ -89,7 +94,7 @@ func TestAttenuated(t *testing.T) {
 				o.Trust = func(counterfactual.Source) int { return 100 }
 			})
 			got, err := r.through(format.Chat, conversation(format.Chat, false, "Sum up.", "Nothing new.", tt.attack, "More."), false)
-			if err != nil || got.Text != "Done." || len(got.Calls) > 0 {
+			if err != nil || !strings.HasSuffix(got.Text, "\n\nDone.") || len(got.Calls) > 0 {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if s := r.sink.last(t); s.Act != "repaired" {
@@ -131,7 +136,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("act %q", s.Act)
 			}
 			b := newRig(t, talkative, func(o *guard.Options) { o.Buffer = true })
-			if got, err = b.through(f, conversation(f, true, "Sum up.", attack), true); err != nil || got.Text != "Done." || len(got.Calls) > 0 {
+			if got, err = b.through(f, conversation(f, true, "Sum up.", attack), true); err != nil || !strings.HasSuffix(got.Text, "\n\nDone.") || len(got.Calls) > 0 {
 				t.Errorf("buffered: %q, %v", got.Text, err)
 			}
 		})

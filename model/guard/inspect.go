@@ -181,7 +181,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	case o.act == forwarded:
 		in.deliver(w, all, &o)
 	case o.act == repaired:
-		in.deliver(w, o.body, &o)
+		in.deliver(w, in.x.withNotice(o.body), &o)
 	default:
 		in.deliver(w, in.x.f.AppendText(nil, in.x.id, in.x.model, in.x.refusalText(&o)), &o)
 	}
@@ -208,7 +208,7 @@ func (in *incoming) deliver(w http.ResponseWriter, body []byte, o *decision) {
 
 // mark says in the header what was decided, where it is not too late for that.
 func (in *incoming) mark(w http.ResponseWriter, o *decision) {
-	if o != nil && o.reason != reasonTrusted && o.reason != reasonHarmless {
+	if o != nil && o.told() {
 		w.Header().Set("Pellucid-Act", string(o.act))
 		w.Header().Set("Pellucid-Evidence", in.x.id)
 		for _, v := range o.verdicts {

@@ -4,6 +4,7 @@ package guard_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/model/delegation"
@@ -35,7 +36,7 @@ func TestLaundered(t *testing.T) {
 		return reply{Text: "It rains."}
 	})
 	got, err := r.through(format.Chat, body, false)
-	if err != nil || got.Text != "It rains." || len(got.Calls) > 0 {
+	if err != nil || !strings.HasSuffix(got.Text, "\n\nIt rains.") || len(got.Calls) > 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if s := r.sink.last(t); s.Act != "repaired" {

@@ -145,16 +145,29 @@ func (s *flow) decide(a *answer) {
 	in := s.in
 	var o decision
 	in.beat(s.w, func() { o = in.g.decide(in.r.Context(), in.x, a, !s.shown, false) })
+	s.remark(&o)
 	switch o.act {
 	case forwarded:
 		s.release(nil)
 	case repaired:
-		s.write(in.x.f.AppendEvents(nil, format.Parse(o.body)))
+		s.write(in.x.f.AppendEvents(nil, format.Parse(in.x.withNotice(o.body))))
 	default:
 		s.refuse(&o)
 	}
 	s.flush()
 	in.g.counters.exchanged(string(o.act))
+}
+
+// remark says what was decided, where events have comments: the header has gone already.
+func (s *flow) remark(o *decision) {
+	if !o.told() || s.in.x.f.ContentType() != "text/event-stream" {
+		return
+	}
+	line := ": pellucid act=" + string(o.act) + " evidence=" + s.in.x.id
+	for _, v := range o.verdicts {
+		line += " verdict=" + string(v)
+	}
+	s.write([]byte(line + "\n\n"))
 }
 
 // refuse says why nothing more comes: as the end of what was shown, or as an answer

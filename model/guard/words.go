@@ -5,8 +5,10 @@ package guard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/delegation"
+	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
 // What a client reads in the place of a call. Constant but for the evidence id:
@@ -18,6 +20,19 @@ const (
 		"It was not executed. Evidence: "
 	wordsUndecided = "[Pellucid] A tool call was withheld: what caused it could not be determined. It was not executed. Evidence: "
 )
+
+// wordsRepaired begin a repaired answer.
+const wordsRepaired = "[Pellucid] Part of what a tool returned was withheld from the model: it led to a tool call that the request does not ask for. Evidence: "
+
+// withNotice is a repaired answer that says so. An answer that is JSON for a program stays as it is.
+func (x *exchange) withNotice(body []byte) []byte {
+	root := format.Parse(body)
+	text := strings.TrimSpace(read(x.f, body, nil).said.Text)
+	if !root.Exists() || strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		return body
+	}
+	return x.f.AppendNotice(make([]byte, 0, len(body)+256), root, wordsRepaired+x.id)
+}
 
 // refusalText is what is said of an outcome.
 func (x *exchange) refusalText(o *decision) string {
