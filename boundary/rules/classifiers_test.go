@@ -108,7 +108,7 @@ func TestClassifierProblems(t *testing.T) {
 		{"{x: {provider: local, flagged: pass}}", "want hold or withhold"},
 		{"{x: {provider: local, limit: 1.5}}", "want a number from 0 to 1"},
 		{"{x: {provider: local, timeout: 2h}}", "want a duration from 10ms to 1m"},
-		{"{x: {provider: judge, url: https://a.example, model: m, format: soap}}", "want openai-chat, openai-responses or anthropic"},
+		{"{x: {provider: judge, url: https://a.example, model: m, format: soap}}", "want openai-chat, openai-responses, anthropic or google"},
 		{"{\"a b\": {provider: local}}", "not a name that can stand here"},
 	} {
 		p := problemsOf(t, "version: 1\nclassifiers: "+x.src)

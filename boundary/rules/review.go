@@ -28,8 +28,8 @@ type Review struct {
 type Format = format.Name
 
 var (
-	providerWords = []string{"openai-chat", "openai-responses", "anthropic"}
-	providers     = []Format{format.Chat, format.Responses, format.Messages}
+	providerWords = []string{"openai-chat", "openai-responses", "anthropic", "google"}
+	providers     = []Format{format.Chat, format.Responses, format.Messages, format.Gemini}
 )
 
 // Provider is the word for the format in a configuration.

@@ -68,7 +68,7 @@ func (r *Request) Check() error {
 	case len(r.Messages) == 0:
 		return errors.New("no message")
 	case r.MaxTokens < 0 || r.MaxTokens > maxBound:
-		return errors.New("a request whose MaxTokens out of range")
+		return errors.New("MaxTokens is out of range")
 	case r.Temperature != nil && !(*r.Temperature >= 0 && *r.Temperature <= 2): // so that NaN is out of it
 		return errors.New("temperature out of range")
 	case r.Choice > ChooseAny || r.Choice == ChooseAny && len(r.Tools) == 0:
