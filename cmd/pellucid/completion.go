@@ -30,7 +30,11 @@ func (c *completionCmd) Run(e *env, k *kong.Context) error {
 // cannot differ from what is accepted.
 func completionPlaces(n *kong.Node) []completion.Place {
 	p := completion.Place{Path: n.FullPath()}
-	for _, group := range n.AllFlags(true) {
+	takes := n // the command whose flags may stand here
+	if n.DefaultCmd != nil {
+		takes = n.DefaultCmd
+	}
+	for _, group := range takes.AllFlags(true) {
 		for _, f := range group {
 			ch := completion.Choice{Word: "--" + f.Name, Help: oneLine(helpOf(f.Value)), Takes: !f.IsBool() && !f.IsCounter()}
 			if f.Enum != "" {

@@ -15,7 +15,19 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
+// guardCmd is the guard, and what a person asks of its decisions.
 type guardCmd struct {
+	Serve  guardServeCmd  `cmd:"" default:"withargs" help:"Run the proxy. The word serve may be left out."`
+	Report guardReportCmd `cmd:"" help:"Say how many calls the guard held, or would have held in audit mode, and which ones."`
+}
+
+func (guardCmd) Help() string {
+	return `Begin with pellucid guard --upstream URL --mode audit, which holds nothing. After some days,
+pellucid guard report says what enforce would have held. pellucid guard serve --help lists the
+flags of the proxy.`
+}
+
+type guardServeCmd struct {
 	Config   string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store and evidence count here. What is said on the command line goes before it."`
 	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Address to listen on (default ${default})."`
 	Upstream string `placeholder:"URL" help:"URL of the provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
@@ -41,7 +53,7 @@ type guardCmd struct {
 	logFlags
 }
 
-func (guardCmd) Help() string {
+func (guardServeCmd) Help() string {
 	return `A proxy in front of a model's provider, for clients of OpenAI's chat completions and
 responses, Anthropic's messages and Amazon Bedrock's Converse and InvokeModel: point their
 base URL here. Text passes through as it comes. Where the model proposes a privileged tool
@@ -53,7 +65,7 @@ quarantine. Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage, 3 bad conf
 }
 
 // Validate is called by kong; its error is one of usage.
-func (c *guardCmd) validate() error {
+func (c *guardServeCmd) validate() error {
 	for _, of := range []struct {
 		flag        string
 		n           *int
@@ -80,7 +92,7 @@ func (c *guardCmd) validate() error {
 	return c.check("--listen", c.Listen, nil, open)
 }
 
-func (c *guardCmd) Run(e *env) error {
+func (c *guardServeCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal(syscall.SIGHUP)
 	defer stop()
 	log := c.logger(e.Stderr)
@@ -97,7 +109,7 @@ func (c *guardCmd) Run(e *env) error {
 }
 
 // settings reads the configuration and puts the command line on top of it.
-func (c *guardCmd) settings(e *env) (*app.GuardSettings, error) {
+func (c *guardServeCmd) settings(e *env) (*app.GuardSettings, error) {
 	out := &app.GuardSettings{
 		DB: c.DB, Listen: c.Listen, Hosts: c.AllowHost, Tokens: c.Tokens, Secret: e.secrets(), Workers: c.Workers, Severity: app.DefaultGuardSeverity,
 	}
@@ -164,7 +176,7 @@ func (c *guardCmd) settings(e *env) (*app.GuardSettings, error) {
 }
 
 // tools are the rules of the command line, which go before those of the configuration.
-func (c *guardCmd) tools() (out []rules.GuardTool) {
+func (c *guardServeCmd) tools() (out []rules.GuardTool) {
 	for _, glob := range c.Privileged {
 		out = append(out, rules.GuardTool{Tool: glob, Privilege: 1000})
 	}

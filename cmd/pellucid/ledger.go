@@ -42,7 +42,7 @@ type ledgerDB struct {
 
 type ledgerShowCmd struct {
 	ledgerDB
-	Since    string `placeholder:"TIME" help:"List only records of this time or later: RFC 3339, or an age such as 90m."`
+	Since    string `placeholder:"TIME" help:"List only records of this time or later: RFC 3339, or an age such as 90m or 7d."`
 	Until    string `placeholder:"TIME" help:"List only records from before this time."`
 	Server   string `placeholder:"NAME" help:"List only records of this server."`
 	Kind     string `placeholder:"KIND" help:"List only records of this kind (docs/spec/evidence.md)."`

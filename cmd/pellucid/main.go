@@ -36,7 +36,7 @@ type cli struct {
 	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
 	Ground     groundCmd     `cmd:"" help:"Serve attestations and a verdict to models, and manage their store."`
 	Conform    conformCmd    `cmd:"" help:"Score any grounding adapter against the adversarial corpus."`
-	Guard      guardCmd      `cmd:"" help:"Run a proxy to a model's provider that holds tool calls caused by third-party text."`
+	Guard      guardCmd      `cmd:"" help:"Run a proxy to a model's provider that holds tool calls caused by third-party text, and report what it held."`
 	Quarantine quarantineCmd `cmd:"" help:"Review held results: show, release or deny them."`
 	Policy     policyCmd     `cmd:"" help:"Test the rules of a policy."`
 	Trust      trustCmd      `cmd:"" help:"Show the trust scores of servers, or compute them again from the log."`

@@ -93,6 +93,9 @@ func validate(ctx *kong.Context) error {
 	}
 	for n := selected; n != nil; n = n.Parent {
 		if err := validateFields(n.Target); err != nil && n.Parent != nil {
+			if n.Parent.DefaultCmd == n {
+				n = n.Parent // its name may be left out
+			}
 			return fmt.Errorf("%s: %w", n.Path(), err)
 		} else if err != nil {
 			return err

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
@@ -18,12 +16,7 @@ import (
 
 // approvalTime reads how long an approval lasts: "30d", "12h", "90m".
 func approvalTime(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		d = time.Duration(min(max(n, 0), 1000)) * 24 * time.Hour
-	}
+	d, err := terminal.Age(s)
 	if err != nil || d < time.Minute || d > hold.MaxApproval {
 		return 0, errors.New("--remember: want a time from 1m to 365d, such as 30d or 12h")
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,8 @@ type Guarded struct {
 	// Response is the worst of Calls; both stand for what was found out about each call.
 	Response delegation.Response `json:"response"`
 	Calls    []guard.Call        `json:"calls,omitempty"`
+	// Sources name the segments that hold values of the calls.
+	Sources []guard.SegmentSource `json:"sources,omitempty"`
 }
 
 // Replay derives the attribution of a record again. The result is nil where the record does not
@@ -69,7 +72,7 @@ func replayGuard(b []byte, out *Replayed) (*Replayed, *counterfactual.Result) {
 		return out, nil
 	}
 	out.Holds = true
-	out.Guard = &Guarded{g.ID, g.Act, g.Reason, g.Audit, g.Response, g.Calls}
+	out.Guard = &Guarded{g.ID, g.Act, g.Reason, g.Audit, g.Response, g.Calls, g.Sources}
 	var first *counterfactual.Result
 	for _, r := range g.Runs {
 		if first == nil {
@@ -86,7 +89,7 @@ func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
 	if g := out.Guard; g != nil {
 		fmt.Fprintf(w, "%s  %s, %s\n", g.ID, g.Act, g.Reason)
 		for i := range g.Calls {
-			printCall(w, &g.Calls[i])
+			printCall(w, &g.Calls[i], g.Sources)
 		}
 	}
 	if r == nil { // nothing was run
@@ -109,7 +112,7 @@ func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
 }
 
 // printCall tells what was found out about a call.
-func printCall(w io.Writer, c *guard.Call) {
+func printCall(w io.Writer, c *guard.Call, sources []guard.SegmentSource) {
 	fmt.Fprintf(w, "%s  %s: %s\n", c.Response, terminal.Inline(c.Tool), c.Verdict)
 	for _, a := range c.Arguments {
 		from := "stands nowhere"
@@ -117,21 +120,25 @@ func printCall(w io.Writer, c *guard.Call) {
 		case a.Trusted:
 			from = "is the user's or the operator's"
 		case a.Composed:
-			from = "adds to a host of segments " + places(a.Segments)
+			from = "adds to a host of segments " + strings.Join(Places(a.Segments, sources), ", ")
 		case a.Segments != "":
-			from = "comes from segments " + places(a.Segments)
+			from = "comes from segments " + strings.Join(Places(a.Segments, sources), ", ")
 		}
 		fmt.Fprintf(w, "  %s (%s) %s\n", terminal.Inline(a.Label), a.Form, from)
 	}
 }
 
-// places are the ids of segments.
-func places(s counterfactual.Set) string {
-	var out []string
+// Places are the ids of segments, with their sources where a statement of the guard names them:
+// "s1 mail/read", "s3".
+func Places(s counterfactual.Set, sources []guard.SegmentSource) (out []string) {
 	for i := range s.Places() {
-		out = append(out, "s"+strconv.Itoa(i+1))
+		id := "s" + strconv.Itoa(i+1)
+		if k := slices.IndexFunc(sources, func(x guard.SegmentSource) bool { return x.Segment == i }); k >= 0 {
+			id += " " + terminal.Inline(sources[k].Source)
+		}
+		out = append(out, id)
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
 // An Agreement counts how far a model repeats the answers of a record.

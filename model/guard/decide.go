@@ -32,6 +32,9 @@ const (
 	waiting   Act = "waiting" // refused for now: a person decides
 )
 
+// Acts are all of them.
+var Acts = []Act{forwarded, repaired, refused, waiting}
+
 // A Reason says why, where it was not a run that decided.
 type Reason string
 

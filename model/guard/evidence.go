@@ -38,6 +38,8 @@ type Evidence struct {
 	Response delegation.Response `json:"response"`
 	// Records are those of searches for the segments that took control.
 	Records []json.RawMessage `json:"runs,omitempty"`
+	// Sources name the segments that hold values of Calls, in the order of the context.
+	Sources []SegmentSource `json:"sources,omitempty"`
 	// Task is the digest of the task that the host has declared.
 	Task    string `json:"task,omitempty"`
 	Version string `json:"version"`
@@ -52,6 +54,84 @@ type Call struct {
 	Response delegation.Response `json:"response"`
 }
 
+// A SegmentSource says where a segment came from: "server/tool", or "?/tool" where no fence proves
+// the server.
+type SegmentSource struct {
+	Segment int    `json:"segment"` // its place, as in the segments of an argument
+	Source  string `json:"source"`
+}
+
+// segments are those that hold values of the calls.
+func (e *Evidence) segments() (out counterfactual.Set) {
+	for i := range e.Calls {
+		for _, a := range e.Calls[i].Arguments {
+			out = out.Union(a.Segments)
+		}
+	}
+	return out
+}
+
+// sourcesFollow reports whether the sources are those of the segments, where there are any.
+func (e *Evidence) sourcesFollow() bool {
+	var places []int
+	for _, s := range e.Sources {
+		server, what, ok := strings.Cut(s.Source, "/")
+		if !ok || server != "?" && !frame.IsLabel(server) || !frame.IsLabel(what) {
+			return false
+		}
+		places = append(places, s.Segment)
+	}
+	return len(places) == 0 || slices.Equal(places, e.segments().List())
+}
+
+// Questions is the number of questions to the model that the statement holds. Attempts that were
+// repeated, and questions that an earlier decision has asked, do not count.
+func (e *Evidence) Questions() (n int) {
+	asked := map[string]bool{}
+	add := func(x *delegation.Exchange) {
+		if x.Request != "" && !x.Cached && !asked[x.Request] {
+			asked[x.Request] = true
+			n++
+		}
+	}
+	for _, list := range [][]Call{e.Calls, e.After} {
+		for i := range list {
+			c := &list[i]
+			if c.Plan != nil {
+				add(&c.Plan.Exchange)
+			}
+			if c.Need != nil {
+				add(&c.Need.Exchange)
+			}
+			for k := range c.Rivals {
+				add(&c.Rivals[k].Exchange)
+			}
+		}
+	}
+	if e.Repair != nil {
+		add(&e.Repair.Exchange)
+	}
+	for _, r := range e.Runs {
+		n += r.Spent.Calls
+	}
+	return n
+}
+
+// Held reports whether the answer was not passed on as it came, or under audit would not have been.
+func (e *Evidence) Held() bool { return e.Act != forwarded }
+
+// Repaired reports whether the client got another answer of the model, or under audit would have.
+func (e *Evidence) Repaired() bool { return e.Act == repaired }
+
+// Waits reports whether the call was put before a reviewer.
+func (e *Evidence) Waits() bool { return e.Act == waiting }
+
+// Released reports whether the answer passed because a reviewer had released its calls.
+func (e *Evidence) Released() bool { return e.Reason == reasonReleased }
+
+// Undecided reports whether the reason is another one than what was found out about the calls.
+func (e *Evidence) Undecided() bool { return e.Reason != reasonFound }
+
 func callsOf(found []delegation.Result) (out []Call) {
 	for _, f := range found {
 		out = append(out, Call{f.Facts, f.Verdict, f.Response})
@@ -65,6 +145,9 @@ func (d *decider) statement() ([]byte, error) {
 		ID: d.x.id, Principal: d.x.principal, Reason: d.out.reason, Repair: d.fix, Response: d.out.response, Version: evidenceVersion}
 	if d.x.task != "" {
 		e.Task = digestOf([]byte(d.x.task))
+	}
+	for i := range e.segments().Places() {
+		e.Sources = append(e.Sources, SegmentSource{i, d.assembly.Segments[i].Source.Label()})
 	}
 	if len(d.found) == 0 {
 		for i := range d.targets {
@@ -92,23 +175,35 @@ func (e *Evidence) text() ([]byte, error) {
 
 // IsEvidence reports whether a text says that it is such a statement.
 func IsEvidence(b []byte) bool {
+	version, ok := statementVersion(b)
+	return ok && strings.HasPrefix(version, "guard-evidence/")
+}
+
+// statementVersion is what a text says of its version. ok is false if it is no strict JSON.
+func statementVersion(b []byte) (version string, ok bool) {
 	var doc strictjson.Doc
-	return doc.Reset(b, strictjson.Limits{}) == nil && strings.HasPrefix(doc.Root().Get("version").Text(), "guard-evidence/")
+	if doc.Reset(b, strictjson.Limits{}) != nil {
+		return "", false
+	}
+	return doc.Root().Get("version").Text(), true
 }
 
 // errStatement begins what is wrong with a statement.
 var errStatement = errors.New("guard: replay")
+
+// ErrVersion says that a statement is of another version of the format.
+var ErrVersion = errors.New("not a statement of " + evidenceVersion)
 
 // Replay reads a statement and derives it again: each verdict from the facts, the attributions
 // from the answers that its runs hold, what became of the calls from both, and from all that
 // the bytes, which have to be the same. No model is asked.
 func Replay(text []byte) (*Evidence, error) {
 	var e Evidence
+	if version, ok := statementVersion(text); ok && version != evidenceVersion {
+		return nil, fmt.Errorf("%w: %w", errStatement, ErrVersion)
+	}
 	if err := strictjson.Unmarshal(text, &e, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStatement, err)
-	}
-	if e.Version != evidenceVersion {
-		return nil, fmt.Errorf("%w: not a statement of %s", errStatement, evidenceVersion)
 	}
 	for i, record := range e.Records {
 		r, err := counterfactual.Replay(record)
@@ -131,7 +226,7 @@ func (e *Evidence) follows() bool {
 	if id, err := hex.DecodeString(e.ID); err != nil || len(id) != 16 {
 		return false
 	}
-	if !slices.Contains(delegation.Responses, e.Response) || e.Audit && e.Act == waiting || (e.Act == repaired) && e.Repair == nil {
+	if !e.sourcesFollow() || !slices.Contains(delegation.Responses, e.Response) || e.Audit && e.Act == waiting || (e.Act == repaired) && e.Repair == nil {
 		return false
 	}
 	switch e.Act {

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,7 @@ const (
 	held = `{"act":"repaired","audit":false,"calls":[{"arguments":[{"form":"text","label":"to","segments":"01"}],"digest":"sha256:01",` +
 		`"plan":{"request":"sha256:02","response":"sha256:03"},"response":"repair","tool":"send_money","verdict":"not-asked-for"}],"context":"sha256:00",` +
 		`"format":"openai-chat","id":"00112233445566778899aabbccddeeff","principal":"","reason":"found-out",` +
-		`"repair":{"causes":"01","response":"sha256:04","variant":{"kept":"01","kind":"withhold","without":"0:1-2"}},"response":"repair","version":"guard-evidence/2"}`
+		`"repair":{"causes":"01","response":"sha256:04","variant":{"kept":"01","kind":"withhold","without":"0:1-2"}},"response":"repair","sources":[{"segment":0,"source":"?/read_note"}],"version":"guard-evidence/2"}`
 )
 
 // TestReplayRefuses: a statement of which anything was changed.
@@ -31,8 +32,10 @@ func TestReplayRefuses(t *testing.T) {
 		}},
 		{held, [][2]string{
 			{`"repaired"`, `"forwarded"`}, {`"not-asked-for"`, `"delegated"`}, {`"response":"repair","tool"`, `"response":"pass","tool"`},
-			{`"response":"repair","version"`, `"response":"hold","version"`}, {`"response":"sha256:03"`, `"listed":true,"response":"sha256:03"`},
+			{`"response":"repair","sources"`, `"response":"hold","sources"`}, {`"response":"sha256:03"`, `"listed":true,"response":"sha256:03"`},
 			{`"label":"to",`, `"label":"to","trusted":true,`},
+			{`"segment":0`, `"segment":1`}, {`"?/read_note"`, `"read_note"`}, {`"?/read_note"`, `"?/read this"`}, {`"?/read_note"`, `"a b/read"`},
+			{`{"segment":0,`, `{"segment":0,"source":"?/x"},{"segment":0,`},
 		}},
 	} {
 		if e, err := Replay([]byte(tt.text)); err != nil || !IsEvidence([]byte(tt.text)) || e.ID == "" {
@@ -44,6 +47,28 @@ func TestReplayRefuses(t *testing.T) {
 				t.Errorf("%s became %s, and it is accepted", change[0], change[1])
 			}
 		}
+	}
+}
+
+// TestEvidenceSays: what a report reads of a statement.
+func TestEvidenceSays(t *testing.T) {
+	e, err := Replay([]byte(held))
+	if err != nil || !e.Held() || !e.Repaired() || e.Waits() || e.Released() || e.Undecided() || e.Questions() != 1 {
+		t.Errorf("%+v, %v, %d questions", e, err, e.Questions())
+	}
+	again, err := Replay([]byte(strings.Replace(held, `"plan":{`, `"plan":{"cached":true,`, 1)))
+	if err != nil || again.Questions() != 0 {
+		t.Errorf("a question that an earlier decision asked: %v", err)
+	}
+	if e, err = Replay([]byte(without)); err != nil || !e.Held() || e.Repaired() || !e.Undecided() || e.Questions() != 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	older := strings.Replace(without, "evidence/2", "evidence/1", 1)
+	if _, err := Replay([]byte(older)); !errors.Is(err, ErrVersion) {
+		t.Errorf("another version: %v", err)
+	}
+	if _, err := Replay([]byte("{")); err == nil || errors.Is(err, ErrVersion) {
+		t.Errorf("no JSON: %v", err)
 	}
 }
 

@@ -35,13 +35,13 @@ func TestOpenDir(t *testing.T) {
 // TestMoment: a time, or how long before now it is.
 func TestMoment(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	for s, want := range map[string]time.Time{"": {}, "90m": now.Add(-90 * time.Minute), "2026-03-04T05:06:07Z": now} {
+	for s, want := range map[string]time.Time{"": {}, "90m": now.Add(-90 * time.Minute), "7d": now.AddDate(0, 0, -7), "99999d": now.Add(-maxDays * 24 * time.Hour), "2026-03-04T05:06:07Z": now} {
 		if got, err := Moment("--since", s, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %v, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"yesterday", "2026-03-04", "\x1b"} {
-		if _, err := Moment("--since", s, now); err == nil || err.Error() != "--since: want a time as RFC 3339 writes it, or how long ago it is, as in 90m" {
+	for _, s := range []string{"yesterday", "2026-03-04", "\x1b", "d", "-1d", "1.5d", "99999999999d"} {
+		if _, err := Moment("--since", s, now); err == nil || err.Error() != "--since: want a time as RFC 3339 writes it, or how long ago it is, as in 90m or 7d" {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
