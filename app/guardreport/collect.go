@@ -29,6 +29,7 @@ type Query struct {
 const (
 	pageSize     = 200      // records that are read at once
 	maxStatement = 32 << 20 // bytes
+	maxWaiting   = 10_000   // records that are counted
 )
 
 // Collect adds up the decisions that the ledger of a database has. Of each it reads the statement
@@ -38,6 +39,12 @@ func (q Query) Collect(db install.Database) (*Report, error) {
 	err := db.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		kept, err := dir.Sub("guard")
 		if err != nil {
+			return err
+		}
+		if err := settle(ctx, l); err != nil {
+			return err
+		}
+		if r.Missing.Waiting, err = l.Waiting(ctx, maxWaiting); err != nil {
 			return err
 		}
 		f := sequence.Filter{Kind: ledger.Counterfactual, Since: q.Since, Until: q.Until, Limit: pageSize}
@@ -62,6 +69,30 @@ func (q Query) Collect(db install.Database) (*Report, error) {
 	}
 	r.finish()
 	return r, nil
+}
+
+// settle waits until the log has what waits now: the process that carries it on takes up
+// records every second or so.
+func settle(ctx context.Context, l *storage.Ledger) error {
+	n, err := l.Waiting(ctx, maxWaiting)
+	if err != nil || n == 0 {
+		return err
+	}
+	first, err := l.Head(ctx)
+	if err != nil && !errors.Is(err, sequence.ErrNoLog) { // the first records wait for the log to begin
+		return err
+	}
+	for end := time.Now().Add(install.IntegrateWait); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		left, err := l.Waiting(ctx, 1)
+		if err != nil || left == 0 {
+			return err
+		}
+		head, err := l.Head(ctx)
+		if err != nil && !errors.Is(err, sequence.ErrNoLog) || head.Size >= first.Size+int64(n) {
+			return err
+		}
+	}
+	return nil
 }
 
 // record counts the decision of one record, if it is one of the guard's.

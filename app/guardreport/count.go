@@ -99,7 +99,9 @@ type Missing struct {
 	Version int `json:"other_version"` // of the format of statements
 	Changed int `json:"changed"`       // it does not replay, or is not what the ledger has recorded
 	Unread  int `json:"unreadable"`    // its file cannot be read
-	Held    int `json:"held"`          // of all these, those that were held, as the ledger says
+	Held    int `json:"held"`          // of these, those that were held, as the ledger says
+	// Waiting are records, of any kind, that the log does not have yet.
+	Waiting int `json:"waiting"`
 }
 
 // A HeldCall is a call that was held, or would have been.

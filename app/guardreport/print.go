@@ -78,7 +78,7 @@ func (r *Report) headline(w io.Writer) {
 	}
 	fmt.Fprintln(w, ".")
 	if r.Released > 0 {
-		fmt.Fprintf(w, "%s passed because a reviewer had released the call; they are not counted here.\n", terminal.Plural(r.Released, "more answer"))
+		fmt.Fprintf(w, "%s passed because a reviewer had released the call; this is not counted here.\n", terminal.Plural(r.Released, "more answer"))
 	}
 	fmt.Fprintf(w, "Extra calls of the model: %d, which is %.2f for each decision, at most %d for 95 %% of them and %d for all.\n",
 		r.Asked.Total, r.Asked.Mean, r.Asked.P95, r.Asked.Most)
@@ -116,6 +116,9 @@ func (r *Report) advice(w io.Writer) {
 // lost says which decisions the report lacks.
 func (r *Report) lost(w io.Writer) {
 	m := &r.Missing
+	if m.Waiting > 0 {
+		fmt.Fprintf(w, "%s of the last moments not in the log yet: ask again for their decisions.\n", terminal.Plural(m.Waiting, "record"))
+	}
 	n := m.Absent + m.Version + m.Changed + m.Unread
 	if n == 0 {
 		return
