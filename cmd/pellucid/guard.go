@@ -45,7 +45,7 @@ type guardServeCmd struct {
 	Tokens     string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens of those who may use the guard (scope guard:ask). Needs a key (--key or --aws)."`
 	hostFlags
 	Calls      *int   `placeholder:"N" help:"Maximum number of calls of the model for one decision (default 12)."`
-	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 3)."`
+	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 5)."`
 	Seconds    *int   `placeholder:"N" help:"Time limit for one decision, in seconds (default 60)."`
 	Severity   *int   `placeholder:"N" help:"Severity (0 to 1000) from which a source is blamed and held (default 250)."`
 	Quarantine string `enum:"text,tool,server,off," default:"" placeholder:"SCOPE" help:"@guard.quarantine.scope Default: text."`
@@ -55,11 +55,12 @@ type guardServeCmd struct {
 
 func (guardServeCmd) Help() string {
 	return `A proxy in front of a model's provider, for clients of OpenAI's chat completions and
-responses, Anthropic's messages and Amazon Bedrock's Converse and InvokeModel: point their
-base URL here. Text passes through as it comes. Where the model proposes a privileged tool
-call while third-party text is in the context, the call is held, and the model is asked
-again with pieces of it withheld: a call that was the user's goes on, one that some text has
-caused does not. What was decided is in the ledger, and whole, for pellucid ccr replay, in
+responses, Anthropic's messages, Google's generateContent and Amazon Bedrock's Converse and
+InvokeModel: point their base URL here. Text passes through as it comes. Where the model
+proposes a privileged tool call while third-party text is in the context, the call is held
+until it is known whether the user's request asks for it, and where its values come from. One
+that the user asked for goes on; for another the model answers again without the sentences
+that led to it, or a reviewer decides. What was decided is in the ledger, and whole, for pellucid ccr replay, in
 guard/ID.json in the state directory. Calls that wait for a person are in pellucid
 quarantine. Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage, 3 bad configuration.`
 }
