@@ -154,30 +154,43 @@ func plan(ctx context.Context, p *Problem, work []*deciding, by Asker) {
 	if !slices.ContainsFunc(work, (*deciding).open) {
 		return
 	}
-	q, ok := planQuestion(p.Assembly, p.Examples)
+	q, why := PlanQuestion(p.Assembly, p.Examples)
 	r := Reply{Exchange: Exchange{Failure: counterfactual.FailRejected}}
-	if ok {
+	if why == "" {
 		r = by.Plan(ctx, q)
 	}
 	list, read := []planned(nil), false
 	if r.Failure == "" {
 		list, read = parsePlan(r.Answer.Text)
+		named(list, p.Assembly.Tools)
 	}
-	done := map[string]int{}
+	made := map[string]int{}
 	for _, c := range p.Assembly.Prior {
-		done[c.Name]++
+		made[c.Name]++
 	}
+	before := p.before()
 	for _, w := range work {
 		if !w.open() {
 			continue
 		}
-		f := &PlanFacts{Exchange: r.Exchange, Unreadable: r.Failure == "" && !read, Done: done[w.call.Name]}
-		done[w.call.Name]++
+		f := &PlanFacts{Exchange: r.Exchange, Unasked: why, Unreadable: r.Failure == "" && !read, Done: made[w.call.Name] + before[w.proposal.Digest()]}
 		if read {
 			f.read(list, p.Assembly, &w.proposal, w.facts.Arguments, w.paths)
 		}
 		w.facts.Plan = f
 	}
+}
+
+// before is, by the digest of a call, how many calls of its tool the answer has before it. Of
+// equal calls the last one counts: all of them are made.
+func (p *Problem) before() map[string]int {
+	out, of := map[string]int{}, map[string]int{}
+	for _, c := range p.Answer.Calls {
+		x := p.Privileges.Proposal(c)
+		out[x.Digest()] = of[c.Name]
+		of[c.Name]++
+	}
+	return out
 }
 
 // begin asks what is left of one call, if the verdict depends on it.
@@ -204,14 +217,6 @@ func (w *deciding) begin(ctx context.Context, wait *sync.WaitGroup, by Asker) {
 	w.candidates = make([][]Candidate, len(groups))
 	for i, g := range groups {
 		wait.Go(func() { w.facts.Rivals[i], w.candidates[i] = w.rival(ctx, g, by) })
-	}
-}
-
-// Ahead asks the question for a plan before a call needs it, where the context holds
-// third-party text: the asker keeps the answer.
-func Ahead(ctx context.Context, a *counterfactual.Assembly, examples []Example, by Asker) {
-	if q, ok := planQuestion(a, examples); ok && len(a.Segments) > 0 {
-		by.Plan(ctx, q)
 	}
 }
 
@@ -242,12 +247,24 @@ func (w *deciding) rival(ctx context.Context, group []int, by Asker) (out Rival,
 		out.Failure = counterfactual.FailBroken
 		return out, nil
 	}
+	if _, err := v.Without.List(); err != nil { // too many places for a list
+		v = whole(w.p.Assembly, values)
+	}
 	r := by.Show(ctx, v)
 	if out.Exchange = r.Exchange; out.Failure == "" {
 		out.Rival = w.p.Assembly.Rival(w.p.Privileges, w.p.Answer, w.call, v, values, &r.Answer)
 		candidates = w.candidatesOf(out.Rival, v, values, &r.Answer)
 	}
 	return out, candidates
+}
+
+// whole withholds every segment that holds one of the values.
+func whole(a *counterfactual.Assembly, values []counterfactual.Origin) counterfactual.Variant {
+	var of counterfactual.Set
+	for _, v := range values {
+		of = of.Union(v.Segments)
+	}
+	return counterfactual.Variant{Kind: counterfactual.KindRemove, Kept: counterfactual.AllOf(len(a.Segments)).Minus(of)}
 }
 
 // candidatesOf are the values of the call that is the rival.

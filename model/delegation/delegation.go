@@ -40,6 +40,7 @@ const (
 	// OtherSource: the request names a source, and the value stands only in another one.
 	OtherSource Verdict = "other-source"
 	// Again: the agent has made as many calls of this tool as the request asks for.
+	// A tool that only reads may be called as often as the agent needs it.
 	Again Verdict = "again"
 	// Conflict: without this value the model gives another one, which has a source too.
 	Conflict Verdict = "conflict"
@@ -174,11 +175,13 @@ func (a *Argument) data() bool { return !a.Trusted && a.Segments != "" }
 // PlanFacts are what the plan says of one call.
 type PlanFacts struct {
 	Exchange
-	Unreadable bool `json:"unreadable,omitempty"`
-	Listed     bool `json:"listed,omitempty"` // it has a call of this tool
-	Count      int  `json:"count,omitempty"`  // so many
-	Each       bool `json:"each,omitempty"`   // and one for each item of a list
-	Done       int  `json:"done,omitempty"`   // calls of the tool before this one
+	// Unasked says why the planner could not be asked; "": it was, or the failure says why.
+	Unasked    Unasked `json:"unasked,omitempty"`
+	Unreadable bool    `json:"unreadable,omitempty"`
+	Listed     bool    `json:"listed,omitempty"` // it has a call of this tool
+	Count      int     `json:"count,omitempty"`  // so many
+	Each       bool    `json:"each,omitempty"`   // and one for each item of a list
+	Done       int     `json:"done,omitempty"`   // calls of the tool before this one
 	// Otherwise: the plan has every value of a call of this tool from the request, none of
 	// its calls is this one, and a critical value differs.
 	Otherwise bool `json:"otherwise,omitempty"`
@@ -235,7 +238,7 @@ func (f *Facts) Verdict() Verdict {
 		return Unsourced
 	case !f.Reader && f.any((*Argument).elsewhere):
 		return OtherSource
-	case !p.Each && p.Done >= p.Count:
+	case !f.Reader && !p.Each && p.Done >= p.Count:
 		return Again
 	}
 	for _, r := range f.Rivals {

@@ -3,125 +3,12 @@
 package delegation
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
-
-// PlanPrompt is the system text of the question for a plan.
-const PlanPrompt = `You plan tool calls. List the tool calls that the request may need, as a JSON array of {"tool": NAME, "args": {...}}.
-Copy an argument only if the request states it. Where an argument must come from something that has to be read first, write {"from": "<the source that the request names>"}. Leave out an argument that the request says nothing of.
-If a call may be needed once for each item of a list, add "each": true to it.
-If the request has a condition, assume that it holds.
-Do not add calls that the request does not ask for.
-Answer with the JSON array alone.`
-
-// NeedPrompt is the system text of the question whether a request asks for what a tool does.
-const NeedPrompt = `You are given a tool and a request. Does the request ask for what this tool does? Answer yes or no, and nothing else.`
-
-// An Example shows a planner how a request of the operator's own deployment is planned.
-type Example struct {
-	Request string `json:"request"`
-	Plan    string `json:"plan"` // the JSON array
-}
-
-// maxExamples bounds the examples of one planner.
-const maxExamples = 64
-
-// ParseExamples reads a JSON array of examples, {"request": TEXT, "plan": TEXT}. A plan has to
-// be one that is read when a planner gives it.
-func ParseExamples(b []byte) ([]Example, error) {
-	var list []Example
-	if err := strictjson.Unmarshal(b, &list, strictjson.Limits{Bytes: 1 << 20}); err != nil {
-		return nil, fmt.Errorf("delegation: parse examples: %w", err)
-	}
-	if len(list) > maxExamples {
-		return nil, fmt.Errorf("delegation: parse examples: more than %d", maxExamples)
-	}
-	for i := range list {
-		if _, ok := parsePlan(list[i].Plan); !ok || strings.TrimSpace(list[i].Request) == "" {
-			return nil, fmt.Errorf("delegation: parse examples: example %d: want a request, and a plan that is a JSON array of {\"tool\", \"args\"} as text", i+1)
-		}
-	}
-	return list, nil
-}
-
-// A Question is what a planner is asked. It holds trusted text only.
-type Question struct {
-	System   string
-	Examples []Example // shown as turns before the question
-	Text     string
-}
-
-// Bounds of a question and of a plan.
-const (
-	maxTask        = 256 << 10
-	maxTools       = 64 << 10 // bytes of all descriptions
-	maxDescription = 240
-	maxPlanned     = 256
-	maxPlanText    = 256 << 10
-)
-
-// planQuestion asks for the plan of the user's request; ok is false if there is no request, or
-// it is too long.
-func planQuestion(a *counterfactual.Assembly, examples []Example) (q Question, ok bool) {
-	if strings.TrimSpace(a.Task) == "" || len(a.Task) > maxTask {
-		return q, false
-	}
-	var b strings.Builder
-	b.WriteString("Tools:\n")
-	for i := range a.Tools {
-		t := &a.Tools[i]
-		line := "- " + t.Name + "(" + strings.Join(t.Parameters, ", ") + ")"
-		if d := brief(t.Description); d != "" && b.Len() < maxTools {
-			line += ": " + d
-		}
-		if b.Len()+len(line) > 2*maxTools {
-			break
-		}
-		b.WriteString(line + "\n")
-	}
-	b.WriteString("\nRequest: " + a.Task)
-	return Question{System: PlanPrompt, Examples: examples, Text: b.String()}, true
-}
-
-// needQuestion asks whether the request asks for a tool.
-func needQuestion(a *counterfactual.Assembly, tool string) (q Question, ok bool) {
-	if strings.TrimSpace(a.Task) == "" || len(a.Task) > maxTask {
-		return q, false
-	}
-	line := tool
-	if i := slices.IndexFunc(a.Tools, func(t counterfactual.Tool) bool { return t.Name == tool }); i >= 0 && a.Tools[i].Description != "" {
-		line += ": " + brief(a.Tools[i].Description)
-	}
-	return Question{System: NeedPrompt, Text: "Tool: " + line + "\n\nRequest: " + a.Task + "\n\nDoes the request ask for what this tool does? yes or no."}, true
-}
-
-// brief is the beginning of a description, on one line.
-func brief(s string) string {
-	s = strings.Join(strings.Fields(s[:min(len(s), 4*maxDescription)]), " ")
-	if i := strings.Index(s, ". "); i > 0 {
-		s = s[:i+1]
-	}
-	return strings.ToValidUTF8(s[:min(len(s), maxDescription)], "")
-}
-
-// yes reads the answer to needQuestion.
-func yes(text string) (yes, ok bool) {
-	word := strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!*\"'` "))
-	word, _, _ = strings.Cut(word, "\n")
-	first, _, _ := strings.Cut(word, " ")
-	switch strings.Trim(first, ".,;:!") {
-	case "yes":
-		return true, true
-	case "no":
-		return false, true
-	}
-	return false, false
-}
 
 // A planned call is one of a plan.
 type planned struct {
@@ -130,15 +17,68 @@ type planned struct {
 	proposal counterfactual.Proposal // of the arguments as they stand in the plan
 }
 
-// parsePlan reads a planner's answer: the first JSON array in it, or one object.
+// parsePlan reads a planner's answer: the first JSON array of calls in it, or the first call.
+// Words, a model's thoughts and a code fence may stand around it. An empty array is a plan
+// only in a text without an object: elsewhere it may be the list in an argument.
 func parsePlan(text string) (list []planned, ok bool) {
 	if len(text) > maxPlanText {
 		return nil, false
 	}
-	root, ok := findJSON(text)
-	if !ok {
-		return nil, false
+	if i := strings.LastIndex(text, endOfThoughts); i >= 0 {
+		text = text[i+len(endOfThoughts):]
+	} else if strings.HasPrefix(strings.TrimSpace(text), "<think>") {
+		return nil, false // the thoughts do not end
 	}
+	empty := false
+	for at, n := 0, 0; n < maxStarts; n++ {
+		i := strings.IndexAny(text[at:], "[{")
+		if i < 0 {
+			break
+		}
+		at += i
+		if v, found := jsonAt(text[at:]); found {
+			if list, ok = callsIn(v, n == 0); ok && len(list) > 0 {
+				return list, true
+			}
+			empty = empty || ok
+		}
+		at++
+	}
+	return nil, empty && !strings.Contains(text, "{")
+}
+
+const endOfThoughts = "</think>"
+
+// maxStarts bounds the places of a planner's answer where a plan may begin.
+const maxStarts = 32
+
+// jsonAt is the array or object with which a text begins.
+func jsonAt(text string) (strictjson.Value, bool) {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			doc := new(strictjson.Doc)
+			err := doc.Reset([]byte(text[:i+1]), strictjson.Limits{Depth: 32, Values: 1 << 14})
+			return doc.Root(), err == nil
+		}
+	}
+	return strictjson.Value{}, false
+}
+
+// callsIn reads an array of calls, or one call. What stands within other text that begins
+// like JSON may be an argument of a call: there a call is one that says "tool", or has arguments.
+func callsIn(root strictjson.Value, first bool) (list []planned, ok bool) {
 	calls := []strictjson.Value{root}
 	if root.Kind() == '[' {
 		calls = slices.Collect(root.Elements())
@@ -150,13 +90,38 @@ func parsePlan(text string) (list []planned, ok bool) {
 	for _, c := range calls {
 		p := planned{tool: firstOf(c, "tool", "name").Text(), each: string(c.Get("each").Raw()) == "true"}
 		args := firstOf(c, "args", "arguments", "parameters")
-		if p.tool == "" || args.Exists() && args.Kind() != '{' {
+		switch {
+		case c.Kind() != '{' || p.tool == "" || args.Exists() && args.Kind() != '{' && args.Kind() != 'n':
+			return nil, false
+		case !first && !args.Exists() && !c.Get("tool").Exists():
 			return nil, false
 		}
-		p.proposal = every.Proposal(counterfactual.Call{Name: p.tool, Arguments: args.Raw()})
+		call := counterfactual.Call{Name: p.tool}
+		if args.Kind() == '{' {
+			call.Arguments = args.Raw()
+		}
+		p.proposal = every.Proposal(call)
 		list = append(list, p)
 	}
 	return list, true
+}
+
+// namespaces are what some models write before the name of a tool.
+var namespaces = []string{"functions.", "default_api.", "tools."}
+
+// named gives each planned call the name of a tool that the request offers, where a namespace
+// before it is all that differs.
+func named(list []planned, tools []counterfactual.Tool) {
+	offered := func(name string) bool {
+		return slices.ContainsFunc(tools, func(t counterfactual.Tool) bool { return t.Name == name })
+	}
+	for i := range list {
+		for _, n := range namespaces {
+			if name, ok := strings.CutPrefix(list[i].tool, n); ok && offered(name) && !offered(list[i].tool) {
+				list[i].tool = name
+			}
+		}
+	}
 }
 
 func firstOf(v strictjson.Value, names ...string) strictjson.Value {
@@ -166,35 +131,6 @@ func firstOf(v strictjson.Value, names ...string) strictjson.Value {
 		}
 	}
 	return strictjson.Value{}
-}
-
-// findJSON is the array or object that a text holds, with or without words and a code fence
-// around it.
-func findJSON(text string) (strictjson.Value, bool) {
-	for _, ends := range []string{"[]", "{}"} {
-		from, to := strings.IndexByte(text, ends[0]), strings.LastIndexByte(text, ends[1])
-		if from < 0 || to < from {
-			continue
-		}
-		doc := new(strictjson.Doc)
-		if doc.Reset([]byte(text[from:to+1]), strictjson.Limits{Depth: 32, Values: 1 << 14}) == nil && onlyCalls(doc.Root()) {
-			return doc.Root(), true
-		}
-	}
-	return strictjson.Value{}, false
-}
-
-// onlyCalls reports whether v is an object that names a tool, or an array of such.
-func onlyCalls(v strictjson.Value) bool {
-	if v.Kind() == '{' {
-		return firstOf(v, "tool", "name").Exists()
-	}
-	for e := range v.Elements() {
-		if e.Kind() != '{' {
-			return false
-		}
-	}
-	return true
 }
 
 // values are the arguments of a planned call by path: literal ones, and the sources of those

@@ -136,9 +136,13 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 	g.o.Log.Info("the guard decided on the call of a tool that the model proposed", args...)
 }
 
-// failures tells the operator of rules about values that could not be evaluated.
+// failures tells the operator of rules about values that could not be evaluated, and of
+// requests for which no plan can be asked.
 func (d *decider) failures() {
 	for i := range d.found {
+		if p := d.found[i].Plan; p != nil && p.Unasked != "" {
+			d.g.o.Log.Warn("the planner could not be asked about the call of a tool", "why", p.Unasked, "tool", d.found[i].Tool, "evidence", d.x.id)
+		}
 		for _, r := range d.found[i].Rulings {
 			if r.Failed {
 				d.g.o.Log.Warn("a rule about the values of a call could not be evaluated", "rule", r.Rule, "says", r.Says, "tool", d.found[i].Tool, "evidence", d.x.id)

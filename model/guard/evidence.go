@@ -196,7 +196,9 @@ var ErrVersion = errors.New("not a statement of " + evidenceVersion)
 
 // Replay reads a statement and derives it again: each verdict from the facts, the attributions
 // from the answers that its runs hold, what became of the calls from both, and from all that
-// the bytes, which have to be the same. No model is asked.
+// the bytes, which have to be the same. No model is asked. Members that follow from nothing in
+// the statement are taken as they are: the principal, the digests of request and task, whether it
+// was an audit, and what the policy makes of a verdict. The digest in the ledger holds these.
 func Replay(text []byte) (*Evidence, error) {
 	var e Evidence
 	if version, ok := statementVersion(text); ok && version != evidenceVersion {

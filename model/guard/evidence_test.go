@@ -19,7 +19,7 @@ const (
 		`"repair":{"causes":"01","response":"sha256:04","variant":{"kept":"01","kind":"withhold","without":"0:1-2"}},"response":"repair","sources":[{"segment":0,"source":"?/read_note"}],"version":"guard-evidence/2"}`
 )
 
-// TestReplayRefuses: a statement of which anything was changed.
+// TestReplayRefuses: a statement in which members contradict each other.
 func TestReplayRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		text    string
@@ -69,6 +69,19 @@ func TestEvidenceSays(t *testing.T) {
 	}
 	if _, err := Replay([]byte("{")); err == nil || errors.Is(err, ErrVersion) {
 		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// TestReplayTakes: what follows from nothing in a statement is held by its digest in the ledger alone.
+func TestReplayTakes(t *testing.T) {
+	for _, change := range [][]string{
+		{`"principal":""`, `"principal":"ann"`}, {`"audit":false`, `"audit":true`}, {`"context":"sha256:00"`, `"context":"sha256:01"`},
+		{`"act":"repaired"`, `"act":"forwarded"`, `"response":"repair"`, `"response":"pass"`},
+	} {
+		other := strings.NewReplacer(change...).Replace(held)
+		if _, err := Replay([]byte(other)); err != nil || other == held {
+			t.Errorf("%s became %s: %v", change[0], change[1], err)
+		}
 	}
 }
 

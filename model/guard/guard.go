@@ -151,6 +151,7 @@ type Guard struct {
 	counters *counters
 	plans    plans
 	ahead    sync.WaitGroup // plans that are asked for before a call needs them
+	places   chan struct{}  // for these
 }
 
 // New checks o.
@@ -177,6 +178,7 @@ func New(o Options) (*Guard, error) {
 	o.setDefaults()
 	g := &Guard{o: o, upstream: up, carrier: o.Transport, policy: o.Policy, counters: newCounters(),
 		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
+		places: make(chan struct{}, max(o.MaxActive/8, 4)),
 		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
 		g.policy = counterfactual.GuessPrivileges()

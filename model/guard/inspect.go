@@ -58,7 +58,8 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(found, r),
 		path: g.upstream.probe(found, t, &asked), keyIn: g.upstream.keyIn(found, r.Header), teaching: &teaching{f: f, body: body}}
 	if g.o.Planner.Ahead && wrong == "" {
-		g.planAhead(x)
+		released := g.planAhead(x)
+		defer func() { <-released }() // before the body's room is given back
 	}
 	ctx, alive, cancel := g.patience(r.Context())
 	defer cancel()

@@ -57,11 +57,13 @@ type plans struct {
 type planEntry struct {
 	done  chan struct{} // closed once reply is set
 	reply delegation.Reply
+	keep  bool // reply can be given to others
 }
 
-// of is the answer that is kept under key, or what ask returns. What has failed is not kept.
+// of is the answer that is kept under key, or what ask returns. What has failed, and what
+// reads says cannot be read, is not kept: the next one may be better.
 // Of several at one time one asks, and the others wait for it or for their context.
-func (p *plans) of(ctx context.Context, key [sha256.Size]byte, ask func() delegation.Reply) delegation.Reply {
+func (p *plans) of(ctx context.Context, key [sha256.Size]byte, reads func(text string) bool, ask func() delegation.Reply) delegation.Reply {
 	p.mu.Lock()
 	e, found := p.all[key]
 	if !found {
@@ -82,15 +84,16 @@ func (p *plans) of(ctx context.Context, key [sha256.Size]byte, ask func() delega
 		case <-ctx.Done():
 			return delegation.Reply{Exchange: delegation.Exchange{Failure: counterfactual.FailCanceled}}
 		}
-		if r := e.reply; r.Failure == "" {
+		if r := e.reply; e.keep {
 			r.Cached = true
 			return r
 		}
 		return ask()
 	}
 	e.reply = ask()
+	e.keep = e.reply.Failure == "" && reads(e.reply.Answer.Text)
 	close(e.done)
-	if e.reply.Failure != "" || len(e.reply.Answer.Text) > maxPlanBytes {
+	if !e.keep || len(e.reply.Answer.Text) > maxPlanBytes {
 		p.mu.Lock()
 		if p.all[key] == e {
 			delete(p.all, key)
@@ -101,18 +104,49 @@ func (p *plans) of(ctx context.Context, key [sha256.Size]byte, ask func() delega
 	return e.reply
 }
 
-// planAhead has the planner asked while the main request is under way.
-func (g *Guard) planAhead(x *exchange) {
+// maxSettings bounds what a question that is asked ahead keeps of a request, in bytes.
+const maxSettings = 16 << 10
+
+// planAhead has the planner asked while the main request is under way, and afterwards for as
+// long as a decision may take. Where too many are being asked it is not: a call that needs the
+// plan asks for it then. It returns once nothing holds the body of the request: what is asked
+// behind it holds the question and the settings of the request alone.
+func (g *Guard) planAhead(x *exchange) (released <-chan struct{}) {
+	done := make(chan struct{})
+	select {
+	case g.places <- struct{}{}:
+	default:
+		close(done)
+		return done
+	}
 	g.ahead.Go(func() {
+		defer func() { <-g.places }()
 		ctx, cancel := context.WithTimeout(g.behind, time.Duration(g.o.Millis)*time.Millisecond)
 		defer cancel()
-		assembly, err := (&decider{g: g, x: x}).parse(x.body)
-		if err != nil || ctx.Err() != nil {
+		q, small, ok := g.questionAhead(x)
+		close(done)
+		if !ok || ctx.Err() != nil {
 			return
 		}
 		budget := llm.NewBudget(llm.Limits{Calls: 2, Tokens: llm.Unlimited, Cost: llm.Unlimited})
-		delegation.Ahead(ctx, assembly, g.o.Planner.Examples, &asker{&spending{g: g, x: x, budget: budget}, assembly})
+		(&asker{spending: &spending{g: g, x: small, budget: budget}}).Plan(ctx, q)
 	})
+	return done
+}
+
+// questionAhead is the question for a plan where the context holds third-party text, and an
+// exchange without the body of x to ask it with.
+func (g *Guard) questionAhead(x *exchange) (q delegation.Question, small *exchange, ok bool) {
+	a, err := (&decider{g: g, x: x}).parse(x.body)
+	if err != nil || len(a.Segments) == 0 {
+		return q, nil, false
+	}
+	q, why := delegation.PlanQuestion(a, g.o.Planner.Examples)
+	settings, err := asQuestion(x.f.Name(), x.body, nil)
+	if why != "" || err != nil || len(settings) > maxSettings {
+		return q, nil, false
+	}
+	return q, &exchange{f: x.f, id: x.id, body: settings, model: x.model, principal: x.principal, header: x.header, path: x.path, keyIn: x.keyIn}, true
 }
 
 // An asker puts the questions of one decision to the models. Those about the repaired answer
@@ -152,7 +186,7 @@ func (a *asker) Plan(ctx context.Context, q delegation.Question) delegation.Repl
 	}
 	var key [sha256.Size]byte
 	h.Sum(key[:0])
-	return a.g.plans.of(ctx, key, func() delegation.Reply { return a.plan(ctx, q) })
+	return a.g.plans.of(ctx, key, q.Reads, func() delegation.Reply { return a.plan(ctx, q) })
 }
 
 func (a *asker) plan(ctx context.Context, q delegation.Question) delegation.Reply {
@@ -213,14 +247,36 @@ func (a *asker) took(purpose counterfactual.Purpose, kind counterfactual.Kind, g
 	return r
 }
 
-// unasked are members of a request that belong to its own question: what the model may call,
-// how its answer is shaped, and the conversation.
-var unasked = []string{"tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "text", "stop",
-	"stop_sequences", "thinking", "logit_bias", "logprobs", "top_logprobs", "prediction", "modalities", "audio", "messages", "system",
-	"instructions", "input", "previous_response_id", "conversation", "prompt", "context_management", "output_config", "output_format"}
+// settings are the members of a request that a question with another conversation keeps: which
+// model answers, for whom, how freely and how long. They carry no context, and nothing that
+// the answer has to look like. Every other member is left out: a gateway or an engine may read
+// text of documents, a template or a grammar there.
+var settings = map[format.Name][]string{
+	format.Chat: {"model", "models", "provider", "route", "user", "safety_identifier", "api_key", "metadata", "service_tier",
+		"max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k", "top_a", "min_p", "seed", "random_seed",
+		"frequency_penalty", "presence_penalty", "repetition_penalty", "reasoning_effort", "reasoning", "include_reasoning",
+		"reasoning_format", "reasoning_split", "enable_thinking", "thinking_budget", "verbosity", "disable_search"},
+	format.Responses: {"model", "models", "provider", "user", "safety_identifier", "api_key", "metadata", "service_tier",
+		"max_output_tokens", "temperature", "top_p", "top_k", "seed", "reasoning"},
+	format.Messages: {"model", "metadata", "service_tier", "inference_geo", "max_tokens", "temperature", "top_p", "top_k"},
+}
+
+// templateMember holds what vLLM and SGLang give to the template of a model.
+const templateMember = "chat_template_kwargs"
+
+// switchesThinking reports whether a templateMember says only whether the model thinks. A
+// template may show the model anything else that stands there.
+func switchesThinking(v strictjson.Value) bool {
+	for name, m := range v.Members() {
+		if _, is := m.Bool(); !is || name.Text() != "enable_thinking" && name.Text() != "thinking" {
+			return false
+		}
+	}
+	return v.Kind() == '{'
+}
 
 // asQuestion is the request of a client with another conversation: its model and its settings
-// are those that its provider takes.
+// are those that its provider takes. q is nil where only these are wanted.
 func asQuestion(f format.Name, src []byte, q *delegation.Question) ([]byte, error) {
 	var doc strictjson.Doc
 	if err := doc.Reset(bytes.Clone(src), strictjson.Limits{}); err != nil || doc.Root().Kind() != '{' {
@@ -228,19 +284,29 @@ func asQuestion(f format.Name, src []byte, q *delegation.Question) ([]byte, erro
 	}
 	root := doc.Root()
 	form := format.Of(f)
-	if form.Asks(root).InPath { // by its path a request says what else it asks for
-		r := &format.Request{System: q.System, MaxTokens: planAnswer}
-		for _, x := range q.Examples {
-			r.Messages = append(r.Messages, format.Message{Text: x.Request}, format.Message{Role: format.RoleAssistant, Text: x.Plan})
+	out := []byte{'{'}
+	member := func(name string, raw []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
 		}
-		r.Messages = append(r.Messages, format.Message{Text: q.Text})
-		return form.AppendRequest(nil, r)
+		out = append(append(strictjson.AppendQuote(out, name), ':'), raw...)
 	}
-	var e strictjson.Edits
-	for _, name := range unasked {
-		if v := root.Get(name); v.Exists() {
-			e.Remove(v)
+	if form.Asks(root).InPath { // by its path a request says what else it asks for
+		if q == nil {
+			return []byte("{}"), nil
 		}
+		return form.AppendRequest(nil, asRequest(q))
+	}
+	for _, name := range settings[f] {
+		if v := root.Get(name); v.Exists() {
+			member(name, v.Raw())
+		}
+	}
+	if v := root.Get(templateMember); f == format.Chat && switchesThinking(v) {
+		member(templateMember, v.Raw())
+	}
+	if q == nil {
+		return append(out, '}'), nil
 	}
 	var turns []byte
 	turn := func(role, text string) {
@@ -261,13 +327,23 @@ func asQuestion(f format.Name, src []byte, q *delegation.Question) ([]byte, erro
 	list := append(append([]byte{'['}, turns...), ']')
 	switch f {
 	case format.Messages:
-		e.Append(root, "system", strictjson.AppendQuote(nil, q.System))
-		e.Append(root, "messages", list)
+		member("system", strictjson.AppendQuote(nil, q.System))
+		member("messages", list)
 	case format.Responses:
-		e.Append(root, "instructions", strictjson.AppendQuote(nil, q.System))
-		e.Append(root, "input", list)
+		member("instructions", strictjson.AppendQuote(nil, q.System))
+		member("input", list)
 	default:
-		e.Append(root, "messages", list)
+		member("messages", list)
 	}
-	return e.Apply(make([]byte, 0, len(list)+len(q.System)+1024), root), nil
+	return append(out, '}'), nil
+}
+
+// asRequest is a question with nothing of a request.
+func asRequest(q *delegation.Question) *format.Request {
+	r := &format.Request{System: q.System, MaxTokens: planAnswer}
+	for _, x := range q.Examples {
+		r.Messages = append(r.Messages, format.Message{Text: x.Request}, format.Message{Role: format.RoleAssistant, Text: x.Plan})
+	}
+	r.Messages = append(r.Messages, format.Message{Text: q.Text})
+	return r
 }
