@@ -40,6 +40,7 @@ type Report struct {
 	Beside   int            `json:"beside"`           // of the calls held: only for another call of the same answer
 	Marked   int            `json:"marked"`           // of the calls that passed
 	Approved int            `json:"approved"`         // the same
+	Open     int            `json:"open"`             // the same, although they could not be decided on
 	Released int            `json:"released"`         // answers that a reviewer had released, which no other figure counts
 	Reasons  map[string]int `json:"reasons"`          // of the calls held that could not be decided on
 	Asked    Questions      `json:"questions"`        // extra calls of the model
@@ -188,6 +189,9 @@ func (r *Report) call(at time.Time, e *guard.Evidence, c *guard.Call) {
 		}
 		if c.Approval != "" {
 			r.Approved++
+		}
+		if e.Undecided() {
+			r.Open++
 		}
 		return
 	}

@@ -44,37 +44,39 @@ func TestCount(t *testing.T) {
 	unread.Reason = "unreadable-answer"
 	released := decided("forwarded", false, call("pay", delegation.Unknown, delegation.Pass))
 	released.Reason = "released"
+	open := decided("forwarded", true, call("pay", delegation.Unknown, delegation.Pass))
+	open.Reason = "context-not-seen"
 	for i, e := range []*guard.Evidence{
 		repaired,
 		decided("refused", true, reader),
 		decided("waiting", false, ruled),
 		decided("forwarded", true, call("pay", delegation.Delegated, delegation.Mark)),
-		unread, released,
+		unread, released, open,
 	} {
 		r.add(noon.Add(-time.Duration(i)*time.Minute), e)
 	}
 	r.finish()
-	if r.Decisions != 5 || r.Audit != 4 || r.Calls.N != 6 || r.Calls.Held != 5 || r.Readers != (Share{N: 1, Held: 1, Share: 1, Low: r.Readers.Low, High: 1}) ||
+	if r.Decisions != 6 || r.Audit != 5 || r.Calls.N != 7 || r.Open != 1 || r.Calls.Held != 5 || r.Readers != (Share{N: 1, Held: 1, Share: 1, Low: r.Readers.Low, High: 1}) ||
 		r.Repaired != 2 || r.Beside != 1 || r.Marked != 1 || r.Released != 1 || r.Reasons["unreadable-answer"] != 1 || len(r.Reasons) != 1 ||
-		r.Asked != (Questions{Total: 2, Mean: 0.4, P95: 2, Most: 2}) || len(r.Held) != 2 || r.More != 3 {
+		r.Asked != (Questions{Total: 2, Mean: 2. / 6, P95: 2, Most: 2}) || len(r.Held) != 2 || r.More != 3 {
 		t.Errorf("%+v", r)
 	}
-	if r.Calls.Low < 0.43 || r.Calls.Low > 0.44 || r.Calls.High < 0.96 || r.Calls.High > 0.98 {
-		t.Errorf("interval of 5 in 6: %+v", r.Calls)
+	if r.Calls.Low < 0.35 || r.Calls.Low > 0.36 || r.Calls.High < 0.91 || r.Calls.High > 0.92 {
+		t.Errorf("interval of 5 in 7: %+v", r.Calls)
 	}
 	var b strings.Builder
 	if err := r.Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"from 2026-03-04 11:00Z to 2026-03-04 12:00Z: 5, of them 4 in audit mode.\n",
-		"The guard has held, or would have held, 5 of 6 privileged calls: 83.3 % [43.6, 97.0]",
+		"from 2026-03-04 11:00Z to 2026-03-04 12:00Z: 6, of them 5 in audit mode.\n",
+		"The guard has held, or would have held, 5 of 7 privileged calls: 71.4 % [35.9, 91.8]",
 		"1 of the 5 are calls of read-only tools", "2 by repair", "3 by refusal", "1 would have passed alone",
-		"1 could not be decided on: unreadable-answer.", "1 pass, 1 of them with a mark.", "1 more answer passed because a reviewer had released",
-		"Extra calls of the model: 2, which is 0.40 for each decision", "May you switch to enforce?", "go on in audit mode",
+		"1 could not be decided on: unreadable-answer.", "2 pass, 1 of them with a mark, 1 although they could not be decided on (fail: open).", "1 more answer passed because a reviewer had released",
+		"Extra calls of the model: 2, which is 0.33 for each decision", "May you switch to enforce?", "go on in audit mode",
 		"send_mail  not-asked-for: repair\n    to (mail): from s1 files/read, s3 ?/read_note\n    cc (mail): the user's or the operator's words\n" +
 			"    text (url): adds to a host that stands in s1 files/read\n    bcc (mail): stands nowhere\n",
-		"stated: pass, held for another call of the same answer", "3 more: --limit",
+		"stated: pass, held for another call of the same answer", "3 held calls not listed: --limit",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing of\n%s", want, b.String())

@@ -37,7 +37,7 @@ func (r *Report) Print(out io.Writer) error {
 		r.Held[i].print(w)
 	}
 	if r.More > 0 {
-		fmt.Fprintf(w, "\n%d more: --limit lists up to 1,000.\n", r.More)
+		fmt.Fprintf(w, "\n%s not listed: --limit lists up to 1,000.\n", terminal.Plural(r.More, "held call"))
 	}
 	return w.Flush()
 }
@@ -75,6 +75,9 @@ func (r *Report) headline(w io.Writer) {
 	fmt.Fprintf(w, "%d pass, %d of them with a mark", c.N-c.Held, r.Marked)
 	if r.Approved > 0 {
 		fmt.Fprintf(w, ", %d by an approval", r.Approved)
+	}
+	if r.Open > 0 {
+		fmt.Fprintf(w, ", %d although they could not be decided on (fail: open)", r.Open)
 	}
 	fmt.Fprintln(w, ".")
 	if r.Released > 0 {
