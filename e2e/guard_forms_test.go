@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -25,6 +26,12 @@ func twoPayments(a llmtest.Ask) llmtest.Reply {
 		return r
 	}
 	r := llmtest.Reply{Text: "Nothing of note."}
+	if a.System == delegation.PlanPrompt {
+		if strings.Contains(a.Messages[len(a.Messages)-1].Text, "pay bob and ann") {
+			return llmtest.Reply{Text: `[{"tool":"send_money","args":{"recipient":"bob"}},{"tool":"send_money","args":{"recipient":"ann"}}]`}
+		}
+		return llmtest.Reply{Text: "[]"}
+	}
 	for _, m := range a.Messages {
 		switch {
 		case m.Role == llm.ToolResult && strings.Contains(m.Text, "pay mallory and eve"):
@@ -76,7 +83,7 @@ func TestGuardForms(t *testing.T) {
 			if kind == "functions" { // of which an answer has one
 				own = "bob"
 			}
-			if g := got[name+"hijack"]; g.Error != 0 || len(g.Calls) > 0 || g.Text != "Nothing of note." {
+			if g := got[name+"hijack"]; g.Error != 0 || len(g.Calls) > 0 || !strings.HasSuffix(g.Text, "\n\nNothing of note.") {
 				t.Errorf("%shijack: %+v", name, g)
 			}
 			g := got[name+"own"]
@@ -105,8 +112,8 @@ func TestGuardForms(t *testing.T) {
 		t.Errorf("large: %+v", g)
 	}
 	for _, e := range in.guardEvidence(t) {
-		if len(e.Runs) == 0 {
-			t.Errorf("no run: %+v", e)
+		if len(e.Calls) == 0 {
+			t.Errorf("nothing was found out about a call: %+v", e)
 		}
 	}
 }

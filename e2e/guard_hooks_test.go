@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/model/delegation"
+	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
@@ -153,18 +154,10 @@ func (in *install) checkEvidence(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s struct{ Runs []json.RawMessage }
-	if err := json.Unmarshal(whole, &s); err != nil || len(s.Runs) == 0 {
-		t.Fatal(err)
+	if e, err := guard.Replay(whole); err != nil || e.Repair == nil || len(e.Calls) != 1 || e.Calls[0].Verdict != delegation.NotAsked {
+		t.Fatalf("%v: %s", err, whole)
 	}
-	r, err := counterfactual.Replay(s.Runs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := r.Record(); err != nil || !bytes.Equal(again, s.Runs[0]) {
-		t.Errorf("%v: not the same bytes again", err)
-	}
-	for _, change := range [][2]string{{`"hijack"`, `"user-driven"`}, {`"recurs":true`, `"recurs":false`}} {
+	for _, change := range [][2]string{{`"not-asked-for"`, `"delegated"`}, {`"label":"recipient"`, `"label":"recipient","trusted":true`}, {`"repaired"`, `"forwarded"`}} {
 		bad := bytes.Replace(whole, []byte(change[0]), []byte(change[1]), 1)
 		if bytes.Equal(bad, whole) {
 			t.Errorf("the evidence has no %s", change[0])
@@ -229,7 +222,7 @@ func TestGuardWorkers(t *testing.T) {
 	}
 	waittest.Until(t, "all audits", func() bool { return len(in.guardEvidence(t)) == n })
 	for _, e := range in.guardEvidence(t) {
-		if len(e.Runs) != 1 || e.Act == "forwarded" {
+		if e.Act != "repaired" || e.Repair == nil {
 			t.Errorf("%+v", e)
 		}
 	}
