@@ -3,6 +3,7 @@
 package counterfactual
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,7 +40,12 @@ func cutValue(s string) string {
 // squeeze is s in NFKC and ASCII lower case, each run of white space one space.
 func squeeze(s string) string {
 	if ucd.PlainASCII(s) != len(s) {
-		s = string(ucd.Append(nil, ucd.NFKC, s))
+		s = strings.Map(func(r rune) rune {
+			if r > 0x7f && ucd.ClassOf(r) != ucd.NotHidden {
+				return -1 // nobody sees it, and no tool takes it for part of a value
+			}
+			return r
+		}, string(ucd.Append(nil, ucd.NFKC, s)))
 	}
 	out := make([]byte, 0, len(s))
 	space := false
@@ -213,9 +219,12 @@ func canonClock(s string) (string, bool) {
 	return "T" + strings.Join(p, ":"), true
 }
 
-// canonEmail takes one address, with or without mailto: or angle brackets.
+// canonEmail takes one address, with or without mailto:, or in angle brackets behind a name.
 func canonEmail(s string) (string, bool) {
-	s = strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(s, "<"), ">"), "mailto:")
+	if i := strings.LastIndexByte(s, '<'); i >= 0 && strings.HasSuffix(s, ">") {
+		s = s[i+1 : len(s)-1] // Ann <ann@example.com>
+	}
+	s = strings.TrimPrefix(s, "mailto:")
 	name, domain, ok := strings.Cut(s, "@")
 	if !ok || name == "" || !strings.Contains(domain, ".") || strings.ContainsAny(s, " \t\n,;:/<>\"") || strings.Contains(domain, "@") {
 		return "", false
@@ -258,6 +267,7 @@ func canonIBAN(s string) (string, bool) {
 // canonURL takes an http or https URL, or a bare host name that begins with www.
 // The scheme, a default port and a single slash at the end make no difference.
 func canonURL(s string) (string, bool) {
+	s = strings.ReplaceAll(s, `\`, "/") // as browsers read it
 	low := squeeze(s)
 	rest, ok := strings.CutPrefix(low, "https://")
 	if !ok {
@@ -318,14 +328,18 @@ func Atoms(text string) []Proposal {
 	text = cutValue(text)
 	fields := strings.Fields(text)
 	for i, f := range fields {
-		bare := bareWord(f)
-		if c, ok := canonURL(bare); ok {
-			add("url", c)
-		} else if c, ok := canonEmail(bare); ok {
-			add("email", c)
-		} else if c, ok := canonIBAN(bare); ok {
-			add("iban", c)
-		} else if c, ok := groupedIBAN(fields[i:]); ok {
+		for t := range tokens(f) {
+			c := canonical(t)
+			switch formOf(c) {
+			case FormURL:
+				add("url", c)
+			case FormMail:
+				add("email", c)
+			case FormIBAN:
+				add("iban", c)
+			}
+		}
+		if c, ok := groupedIBAN(fields[i:]); ok {
 			add("iban", c)
 		} else if c, ok := amount(fields, i); ok {
 			add("amount", c)
@@ -343,6 +357,67 @@ func Atoms(text string) []Proposal {
 func bareWord(s string) string {
 	const marks = "()[]{}<>\"'`*,;:!?"
 	return strings.TrimRight(strings.TrimLeft(s, marks), marks+".")
+}
+
+// tokens yields what may be a URL, a mail address, an account, a number or a date in a word of
+// a text: the word without the marks around it, and what stands in it between marks, beside
+// letters of another script, or behind a name.
+func tokens(word string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		bare := bareWord(word)
+		if !mayHaveForm(word) || !yield(bare) {
+			return
+		}
+		if _, ok := canonNumber(bare); ok {
+			return // 1,500 is one number
+		}
+		for run := range strings.FieldsFuncSeq(word, func(r rune) bool { return r >= 0x80 || strings.ContainsRune("\"'`<>()[]{}|;,*", r) }) {
+			for _, t := range []string{run, addressIn(run), urlIn(run)} {
+				if t != "" && t != word && !yield(bareWord(t)) {
+					return
+				}
+			}
+			if strings.Contains(run, "://") {
+				continue
+			}
+			for part := range strings.FieldsFuncSeq(run, func(r rune) bool { return r == '=' || r == ':' }) {
+				if part != run && !yield(bareWord(part)) {
+					return
+				}
+			}
+			for part := range strings.SplitSeq(run, "/") { // ann@example.com/bob@example.com
+				if t := addressIn(part); t != "" && t != run && !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// addressIn is the first mail address in a run of ASCII; "" if there is none.
+func addressIn(s string) string {
+	at := strings.IndexByte(s, '@')
+	if at < 1 {
+		return ""
+	}
+	start, end := at, at+1
+	for start > 0 && (letter(s[start-1]) != 0 || strings.IndexByte("._%+-", s[start-1]) >= 0) {
+		start--
+	}
+	for end < len(s) && (letter(s[end]) != 0 || s[end] == '.' || s[end] == '-') {
+		end++
+	}
+	return strings.TrimRight(s[start:end], ".-")
+}
+
+// urlIn is a URL that something stands before; "" if there is none.
+func urlIn(s string) string {
+	for _, scheme := range []string{"https:", "http:", "www."} {
+		if i := strings.Index(strings.ToLower(s), scheme); i > 0 {
+			return s[i:]
+		}
+	}
+	return ""
 }
 
 // groupedIBAN takes an IBAN in groups of four.

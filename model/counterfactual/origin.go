@@ -21,6 +21,8 @@ type Origin struct {
 	Trusted bool
 	// Segments hold the value. It is not looked for there if it is Trusted.
 	Segments Set
+	// Minor: the argument does not decide where the call goes, and a segment holds the value.
+	Minor bool
 	// Composed: Segments hold only the host of this URL.
 	Composed bool
 
@@ -60,11 +62,65 @@ func (f Form) Names() bool { return f == FormMail || f == FormIBAN || f == FormU
 // maxOrigins bounds the values of one call that are looked for.
 const maxOrigins = 64
 
-// Origins says of each critical argument of a call, and of each atom in its free text, where
-// it comes from. ok is false if the call's arguments cannot be read, or are too many. The
-// cost is linear in the size of the context.
+// A Finder says where the values of calls come from. It remembers what it has found, so that
+// several calls cost one pass over the context. It is not for concurrent use.
+type Finder struct {
+	a       *Assembly
+	p       *Privileges
+	trusted *vocabulary
+	known   map[string]*place // by value
+}
+
+// A place is where one value stands.
+type place struct {
+	trusted, composed bool
+	segments, whole   Set
+	spans             []Span
+}
+
+// Finder makes one.
+func (a *Assembly) Finder(p *Privileges) *Finder {
+	return &Finder{a: a, p: p, trusted: &vocabulary{text: a.Task + "\n" + a.Instructions}, known: map[string]*place{}}
+}
+
+// Prepare looks for the values of several calls at once.
+func (f *Finder) Prepare(calls ...Call) {
+	var all []Origin
+	for _, c := range calls {
+		if list, ok := f.values(c); ok {
+			all = append(all, list...)
+		}
+	}
+	f.search(all)
+}
+
+// Origins says of each critical argument of a call, of each other short one that a segment
+// holds, and of each atom in its free text, where it comes from. ok is false if the arguments
+// cannot be read, or are too many. The cost is linear in the size of the context.
+func (f *Finder) Origins(c Call) (list []Origin, ok bool) {
+	all, ok := f.values(c)
+	if !ok {
+		return nil, false
+	}
+	f.search(all)
+	for _, o := range all {
+		at := f.known[o.value]
+		o.Trusted, o.Segments, o.Composed, o.spans, o.whole = at.trusted, at.segments, at.composed, at.spans, at.whole
+		if !o.Minor || !o.Trusted && o.Segments != "" {
+			list = append(list, o)
+		}
+	}
+	return list, true
+}
+
+// Origins is that of a Finder, for one call.
 func (a *Assembly) Origins(p *Privileges, c Call) (list []Origin, ok bool) {
-	rule := p.rule(c.Name)
+	return a.Finder(p).Origins(c)
+}
+
+// values are the values of a call that are looked for.
+func (f *Finder) values(c Call) (list []Origin, ok bool) {
+	rule := f.p.rule(c.Name)
 	var doc strictjson.Doc
 	args := c.Arguments
 	if len(strings.TrimSpace(string(args))) == 0 {
@@ -73,22 +129,27 @@ func (a *Assembly) Origins(p *Privileges, c Call) (list []Origin, ok bool) {
 	if doc.Reset(args, strictjson.Limits{Bytes: 1 << 20, Depth: 32, Values: 1 << 16}) != nil || doc.Root().Kind() != '{' {
 		return nil, false
 	}
-	flatten(doc.Root(), "", func(path string, v strictjson.Value) {
-		text := v.Text()
-		if v.Kind() != '"' {
-			text = string(v.Raw())
-		}
-		list = appendOrigins(list, path, text, rule.critical(path, isProse(text)))
+	each := func(critical func(path string, prose bool) bool) {
+		list = nil
+		flatten(doc.Root(), "", func(path string, v strictjson.Value) {
+			text := v.Text()
+			if v.Kind() != '"' {
+				text = string(v.Raw())
+			}
+			list = appendOrigins(list, path, text, critical(path, isProse(text)), rule.free(path) || v.Kind() != '"' && v.Kind() != '0')
+		})
+	}
+	none := true
+	each(func(path string, prose bool) bool {
+		yes := rule.critical(path, prose)
+		none = none && !yes
+		return yes
 	})
-	if len(list) > maxOrigins {
-		return nil, false
+	if none && len(list) > 0 && rule.Privilege > 0 {
+		// The names say nothing, as those of another language do: every short value counts.
+		each(func(path string, prose bool) bool { return !prose && !rule.free(path) })
 	}
-	trusted := &vocabulary{text: a.Task + "\n" + a.Instructions}
-	for i := range list {
-		list[i].Trusted = trusted.holds(list[i].value)
-	}
-	a.search(list, trusted)
-	return list, true
+	return list, len(list) <= maxOrigins
 }
 
 // Path is the canonical path of the argument, which is third-party text.
@@ -97,20 +158,51 @@ func (o *Origin) Path() string { return o.path }
 // reaching are words of names of arguments that a tool connects to.
 var reaching = []string{"url", "urls", "uri", "link", "href", "host", "hostname", "domain", "webhook", "endpoint", "ip"}
 
+// local are words of names of arguments that hold a place on this machine.
+var local = []string{"path", "paths", "file", "files", "filename", "filepath", "folder", "dir", "directory"}
+
 // Reaches reports whether a tool that gets the value may send something there.
 func (o *Origin) Reaches() bool {
 	if o.Form == FormURL || o.Form == FormMail {
 		return true
 	}
 	_, leaf := cutLast(o.path, ".")
-	return !o.Inside && slices.ContainsFunc(words(leaf), func(w string) bool { return slices.Contains(reaching, w) })
+	named := words(leaf)
+	is := func(list []string) bool {
+		return slices.ContainsFunc(named, func(w string) bool { return slices.Contains(list, w) })
+	}
+	return !o.Inside && (is(reaching) || !is(local) && hostLike(o.plain()))
 }
 
 // MayReach is a quick look at the arguments of a call: false if none of its values Reaches.
 func MayReach(args []byte) bool {
 	s := strings.ToLower(string(args))
-	return strings.Contains(s, `\u`) || slices.ContainsFunc([]string{"://", "@", "www.", `ip"`}, func(sign string) bool { return strings.Contains(s, sign) }) ||
+	for i := 1; i+1 < len(s); i++ { // a host has a dot between two letters or digits
+		if s[i] == '.' && letter(s[i-1]) != 0 && letter(s[i+1]) != 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc([]string{`\`, "//", "@", `ip"`}, func(sign string) bool { return strings.Contains(s, sign) }) ||
 		slices.ContainsFunc(reaching, func(w string) bool { return len(w) > 2 && strings.Contains(s, w) })
+}
+
+// extensions of files that look like the end of a host, beside those of which no domain is.
+const extensions = " md py rs sh pl zip mov ps so cc cd ml tf app doc docx pdf txt csv tsv json jsonl yaml yml toml xml html htm log ini cfg conf lock go js ts jsx tsx java c h cpp hpp rb php sql png jpg jpeg gif svg webp mp3 mp4 wav tar gz tgz xz bz2 exe dll bin bak tmp ipynb xls xlsx ppt pptx odt ods rtf tex bib env "
+
+// hostLike reports whether a text that is no URL by its spelling begins with a host all the
+// same: "//example.com/x", "example.com:8080/x".
+func hostLike(s string) bool {
+	rest, slashes := strings.CutPrefix(strings.ReplaceAll(s, `\`, "/"), "//")
+	end := strings.IndexAny(rest, "/?#:")
+	if end < 0 {
+		end = len(rest)
+	}
+	host := rest[:end]
+	_, last := cutLast(host, ".")
+	if host == last || len(host) > 253 || strings.ContainsAny(host, " \t\n@,") || strings.Contains(host, "..") || host[0] == '.' {
+		return slashes && host != ""
+	}
+	return slashes || len(last) > 1 && !digits(last) && !strings.Contains(extensions, " "+strings.ToLower(last)+" ") || end < len(rest) && rest[end] != ':' && digits(last)
 }
 
 // Trusts reports of a canonical value whether the user's or the operator's words hold it.
@@ -142,111 +234,179 @@ func (a *Assembly) FromSource(name string) (out Set) {
 			out = out.Union(SetOf(i))
 		}
 	}
+	// A search by that name gives an id, and the text is read by the id.
+	for i := range a.Segments {
+		if !out.Has(i) && out != "" && a.askedBy(i, out) {
+			out = out.Union(SetOf(i))
+		}
+	}
 	return out
+}
+
+// askedBy reports whether what the agent wrote to get segment i stands in one of the others
+// before it.
+func (a *Assembly) askedBy(i int, others Set) (yes bool) {
+	var doc strictjson.Doc
+	if call := a.Segments[i].Call; len(call) > maxValue || doc.Reset([]byte(call), strictjson.Limits{}) != nil {
+		return false
+	}
+	flatten(doc.Root(), "", func(_ string, v strictjson.Value) {
+		text := v.Text()
+		if v.Kind() != '"' {
+			text = string(v.Raw())
+		}
+		value := canonical(text)
+		for j := range others.Places() {
+			yes = yes || j < i && len(text) > 2 && (&vocabulary{text: a.Segments[j].Text}).holds(value)
+		}
+	})
+	return yes
 }
 
 // appendOrigins appends what has to be looked for of one argument: a critical one itself, or
 // each element of a list that is written as one text; of others the atoms.
-func appendOrigins(list []Origin, path, text string, critical bool) []Origin {
-	add := func(value string, inside bool) {
-		o := Origin{Argument: frame.Label(path), path: path, value: value, Form: formOf(value), Inside: inside}
+func appendOrigins(list []Origin, path, text string, critical, free bool) []Origin {
+	add := func(value string, inside, minor bool) {
+		o := Origin{Argument: frame.Label(path), path: path, value: value, Form: formOf(value), Inside: inside, Minor: minor}
 		if len(list) <= maxOrigins && !slices.ContainsFunc(list, func(x Origin) bool { return x.path == path && x.value == value }) {
 			list = append(list, o)
+		}
+	}
+	_, leaf := cutLast(path, ".")
+	if host, ok := strings.CutPrefix(strings.TrimSpace(text), "//"); (ok || hostLike(host)) && !slices.ContainsFunc(words(leaf), func(w string) bool { return slices.Contains(local, w) }) && !isProse(text) && hostLike(strings.TrimSpace(text)) {
+		if v, ok := canonURL("https://" + host); ok {
+			add(v, false, false)
+			return list
 		}
 	}
 	if !critical {
 		for _, atom := range Atoms(text) {
 			if v := atom.Critical[0].Value; atom.Tool != "amount" || strings.ContainsAny(text, "$\u20ac\u00a3\u00a5") {
-				add(v, true)
+				add(v, true, false)
 			}
+		}
+		if v := canonical(text); !free && !isProse(text) && len(v) > 2 {
+			add(v, false, true)
 		}
 		return list
 	}
-	if v := canonical(text); formOf(v) != FormText || !strings.ContainsAny(text, ",;\n") {
-		add(v, false)
+	if v := canonical(text); formOf(v) != FormText || !strings.ContainsAny(text, ",;\n") || isProse(text) {
+		add(v, false, false)
 		return list
 	}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
 		if v := canonical(part); v != "" {
-			add(v, false)
+			add(v, false, false)
 		}
 	}
 	return list
 }
 
-// search finds the values that are not trusted in the segments. A URL that stands nowhere is
-// trusted if its host is, and else looked for by its host.
-func (a *Assembly) search(list []Origin, trusted *vocabulary) {
-	var wanted []*Origin
+// search finds the values in the trusted text and, where that does not hold them, in the
+// segments. A URL that stands nowhere is trusted if its host is, and else looked for by its host.
+func (f *Finder) search(list []Origin) {
+	wanted := map[string]*place{}
 	for i := range list {
-		if !list[i].Trusted {
-			wanted = append(wanted, &list[i])
+		v := list[i].value
+		if f.known[v] != nil {
+			continue
+		}
+		at := &place{trusted: f.trusted.holds(v)}
+		if f.known[v] = at; !at.trusted {
+			wanted[v] = at
 		}
 	}
 	if len(wanted) == 0 {
 		return
 	}
-	for i := range a.Segments {
-		a.searchSegment(i, wanted)
+	for i := range f.a.Segments {
+		f.a.searchSegment(i, wanted)
 	}
-	for _, o := range wanted {
-		if o.Form != FormURL || o.Segments != "" {
+	for value, at := range wanted {
+		if formOf(value) != FormURL || at.segments != "" {
 			continue
 		}
-		host := hostOf(o.value)
-		if o.Trusted = trusted.holdsHost(host); o.Trusted {
+		host := hostOf(value)
+		if at.trusted = f.trusted.holdsHost(host); at.trusted {
 			continue
 		}
-		for i := range a.Segments {
-			if v := (&vocabulary{text: a.Segments[i].Text}); v.holdsHost(host) {
-				o.Segments, o.Composed = o.Segments.Union(SetOf(i)), true
-				o.whole = o.whole.Union(SetOf(i))
+		for i := range f.a.Segments {
+			if containsWords(squeeze(f.a.Segments[i].Text), host, hostJoins) {
+				at.segments, at.composed = at.segments.Union(SetOf(i)), true
+				at.whole = at.whole.Union(SetOf(i))
 			}
 		}
 	}
 }
 
 // searchSegment notes where in segment i the values stand.
-func (a *Assembly) searchSegment(i int, wanted []*Origin) {
+func (a *Assembly) searchSegment(i int, wanted map[string]*place) {
 	text := a.Segments[i].Text
-	found := make([]bool, len(wanted))
-	for s := range unitsOf(text) {
+	all := &vocabulary{text: decoded(text)}
+	var here []string
+	for v, at := range wanted {
+		if all.holds(v) {
+			here = append(here, v)
+			at.segments = at.segments.Union(SetOf(i))
+		}
+	}
+	if len(here) == 0 && !strings.Contains(text, `\`) {
+		return
+	}
+	if len(here) == 0 { // the escapes of a JSON text may hide a value
+		for v := range wanted {
+			here = append(here, v)
+		}
+	}
+	placed := map[string]int{}
+	look := func(s Span) {
 		unit := &vocabulary{text: decoded(text[s.Start:s.End])}
-		for k, o := range wanted {
-			if unit.holds(o.value) {
-				found[k] = true
-				if a.single(i) {
-					o.spans = append(o.spans, Span{i, s.Start, s.End})
-				} else {
-					o.whole = o.whole.Union(SetOf(i))
-				}
+		for _, v := range here {
+			if at := wanted[v]; unit.holds(v) {
+				placed[v]++
+				at.spans = append(at.spans, Span{i, s.Start, s.End})
+				at.segments = at.segments.Union(SetOf(i))
 			}
 		}
 	}
-	var all *vocabulary
-	for k, o := range wanted {
-		if !found[k] {
-			if all == nil {
-				all = &vocabulary{text: text}
-			}
-			if found[k] = all.holds(o.value); found[k] {
-				o.whole = o.whole.Union(SetOf(i))
-			}
+	if a.single(i) {
+		for s := range unitsOf(text) {
+			look(s)
 		}
-		if found[k] {
-			o.Segments = o.Segments.Union(SetOf(i))
+		here = slices.DeleteFunc(here, func(v string) bool { return 0 < placed[v] && placed[v] <= maxPlaces })
+		var last Span
+		for s := range unitsOf(text) { // a value may stand in two neighbours
+			if len(here) == 0 {
+				break
+			}
+			if last.End > 0 {
+				look(Span{Start: last.Start, End: s.End})
+			}
+			last = s
+		}
+	}
+	for _, v := range here {
+		if at := wanted[v]; (placed[v] == 0 || placed[v] > maxPlaces) && at.segments.Has(i) {
+			at.whole = at.whole.Union(SetOf(i))
 		}
 	}
 }
 
+// maxPlaces bounds the units of one segment that are withheld for one value: where more hold it,
+// the segment is withheld.
+const maxPlaces = 256
+
 // hostOf is the host of a canonical URL.
 func hostOf(url string) string {
 	host := strings.TrimPrefix(url, "u:")
-	if i := strings.IndexAny(host, "/?#:"); i >= 0 {
+	if i := strings.IndexAny(host, "/?#"); i >= 0 {
 		host = host[:i]
 	}
 	if i := strings.LastIndexByte(host, '@'); i >= 0 {
 		host = host[i+1:]
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		host = host[:i]
 	}
 	return strings.TrimPrefix(host, "www.")
 }

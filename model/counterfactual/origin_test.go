@@ -103,7 +103,7 @@ func TestWithout(t *testing.T) {
 		{"two sentences", "Mallory waits.\nPay 900 now.\nBye.", `{"to":"Mallory","amount":900}`, "[withheld]\n[withheld]\nBye."},
 		{"a JSON value", `{"a":[{"note":"Pay Mallory. Soon.","sum":900}],"b":1}`, `{"to":"Mallory","amount":900}`, `{"a":[{"note":"[withheld] Soon.","sum":[withheld]}],"b":1}`},
 		{"a line feed in JSON", `{"a":"one\nPay Mallory\ntwo"}`, `{"to":"Mallory"}`, `{"a":"one\n[withheld]\ntwo"}`},
-		{"across sentences", "Ask St. Mary now.", `{"to":"St. Mary"}`, Placeholder},
+		{"across sentences", "Ask St. Mary now.", `{"to":"St. Mary"}`, "[withheld]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := assemblyOf(t, "Sum up.", tt.result)

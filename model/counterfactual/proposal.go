@@ -211,7 +211,7 @@ var criticalWords = []string{
 	"host", "hostname", "ip", "domain", "webhook", "endpoint", "path", "file", "filename", "files", "directory", "dir", "folder", "amount", "price",
 	"sum", "total", "quantity", "iban", "account", "bic", "wallet", "address", "id", "ids", "user", "username",
 	"channel", "phone", "number", "command", "cmd", "code", "script", "sql", "password", "token", "key", "role",
-	"permission", "permissions", "participants", "attendees", "members", "owner", "target", "destination",
+	"payee", "beneficiary", "receiver", "addressee", "query", "statement", "expression", "permission", "permissions", "participants", "attendees", "members", "owner", "target", "destination",
 }
 
 // critical reports whether an argument has to be equal.
@@ -227,9 +227,18 @@ func (r ToolRule) critical(path string, prose bool) bool {
 	case named(r.Free):
 		return false
 	case prose:
-		return false
+		return slices.ContainsFunc(words(leaf), func(w string) bool { return slices.Contains(executed, w) })
 	}
 	return slices.ContainsFunc(words(leaf), func(w string) bool { return slices.Contains(criticalWords, w) })
+}
+
+// executed are words of names of arguments that are carried out, however long they are.
+var executed = []string{"command", "cmd", "code", "script", "sql", "query", "statement", "expression"}
+
+// free reports whether the operator has named the argument as one that may come from any text.
+func (r ToolRule) free(path string) bool {
+	_, leaf := cutLast(path, ".")
+	return slices.Contains(r.Free, path) || slices.Contains(r.Free, leaf)
 }
 
 func cutLast(s, sep string) (before, after string) {

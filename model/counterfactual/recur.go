@@ -225,27 +225,21 @@ func (v *vocabulary) prepare() {
 		if digits(f[:1]) || i+2 < len(fields) && digits(fields[i+2][:1]) { // "5 January 2024", "January 5, 2024"
 			v.word(strings.Join(fields[i:min(i+3, len(fields))], " "))
 		}
-		if v.word(f) || !mayHaveForm(f) {
-			continue
-		}
-		// name=value, "name":"value", (value)
-		for part := range strings.FieldsFuncSeq(f, func(r rune) bool { return strings.ContainsRune("=:\"'`<>()[]{}|;,", r) }) {
-			if part != f {
-				v.word(part)
-			}
+		for t := range tokens(f) {
+			v.word(t)
 		}
 	}
 }
 
-// word notes a value that has a form of its own, and reports whether it has one.
-func (v *vocabulary) word(s string) bool {
-	if !mayHaveForm(s) {
-		return false
-	}
+// word notes a value that has a form of its own.
+func (v *vocabulary) word(s string) {
 	s = bareWord(s)
 	w := canonical(s)
+	if n, ok := commaNumber(s); ok {
+		v.words[n] = true
+	}
 	if formOf(w) == FormText {
-		return false
+		return
 	}
 	v.words[w] = true
 	// In "www.example.com.They" the next sentence begins without a space.
@@ -254,7 +248,25 @@ func (v *vocabulary) word(s string) bool {
 			v.words[w] = true
 		}
 	}
-	return true
+}
+
+// commaNumber reads a number whose decimals stand behind a comma: 1.234,56.
+func commaNumber(s string) (string, bool) {
+	whole, decimals, comma := strings.Cut(strings.Trim(s, "$\u20ac\u00a3\u00a5"), ",")
+	if !comma && strings.Count(whole, ".") == 0 || comma && !digits(decimals) {
+		return "", false
+	}
+	groups := strings.Split(whole, ".")
+	for i, g := range groups {
+		if !digits(g) || i > 0 && len(g) != 3 || len(groups) > 1 && len(groups[0]) > 3 {
+			return "", false
+		}
+	}
+	n := strings.Join(groups, "")
+	if comma {
+		n += "." + decimals
+	}
+	return canonNumber(n)
 }
 
 // mayHaveForm is a quick look at a word: each form but the text's has one of these.
@@ -276,41 +288,88 @@ func (v *vocabulary) holds(value string) bool {
 	v.prepare()
 	switch formOf(value) {
 	case FormText:
-		return containsWords(v.squeezed, value, "")
+		joins := ""
+		if strings.ContainsAny(value, `/\`) {
+			joins = pathJoins
+		}
+		return containsWords(v.squeezed, value, joins)
 	case FormIBAN:
 		if v.plain == "" {
 			v.plain = strings.NewReplacer(" ", "", "-", "").Replace(v.squeezed)
 		}
 		return strings.Contains(v.plain, squeeze(value[2:]))
 	}
-	return v.words[value]
+	return v.words[value] || formOf(value) == FormURL && containsWords(v.squeezed, squeeze(value[2:]), pathJoins)
 }
 
-// holdsHost reports whether the text names a host.
+// What joins a host, and a path, to what stands before it. Behind it these join as well, where
+// something of the kind follows.
+const (
+	hostJoins = "-_.@"
+	pathJoins = "/\\-_.~"
+)
+
+// holdsHost reports whether the text names a host. What may as well be a file counts only
+// where it stands in a URL.
 func (v *vocabulary) holdsHost(host string) bool {
 	v.prepare()
-	return len(host) > 3 && containsWords(v.squeezed, squeeze(host), "-_.@")
+	host = squeeze(host)
+	if len(host) < 4 || !containsWords(v.squeezed, host, hostJoins) {
+		return false
+	}
+	if _, last := cutLast(host, "."); strings.Contains(extensions, " "+last+" ") {
+		return strings.Contains(v.squeezed, "//"+host) || strings.Contains(v.squeezed, "www."+host)
+	}
+	return true
 }
 
-// containsWords reports whether s holds value as words of its own. Where joins is not empty,
-// none of its characters may stand before it either, and no hyphen behind it.
+// maxTries bounds how often one value is looked for where it stands and is no word of its own.
+const maxTries = 10_000
+
+// containsWords reports whether s holds value as words of its own. Where joins is not empty, none
+// of its characters may stand before it, nor behind it unless what they join ends there. A value
+// without any letter or digit is no word.
 func containsWords(s, value, joins string) bool {
+	if !strings.ContainsFunc(value, func(r rune) bool { return r >= 0x80 || letter(byte(r)) != 0 }) {
+		return false
+	}
 	first, _ := utf8.DecodeRuneInString(value)
 	last, _ := utf8.DecodeLastRuneInString(value)
-	for at := 0; ; {
+	for at, tries := 0, 0; tries < maxTries; tries++ {
 		i := strings.Index(s[at:], value)
 		if i < 0 {
 			return false
 		}
 		start, end := at+i, at+i+len(value)
 		before, _ := utf8.DecodeLastRuneInString(s[:start])
-		behind, _ := utf8.DecodeRuneInString(s[end:])
-		if !oneWord(before, first) && !oneWord(last, behind) &&
-			(joins == "" || behind != '-' && (start == 0 || !strings.ContainsRune(joins, before))) {
+		if !oneWord(before, first) && (start == 0 || !strings.ContainsRune(joins, before)) && endsAt(s[end:], last, joins) {
 			return true
 		}
-		at = start + 1
+		// A value that begins with a letter can only begin where a word does.
+		for at = start + 1; inWord(first) && at < len(s); {
+			r, n := utf8.DecodeRuneInString(s[at:])
+			if !inWord(r) {
+				break
+			}
+			at += n
+		}
 	}
+	return false
+}
+
+// endsAt reports whether a value whose last character is last ends before rest.
+func endsAt(rest string, last rune, joins string) bool {
+	next, n := utf8.DecodeRuneInString(rest)
+	switch {
+	case rest == "":
+		return true
+	case oneWord(last, next):
+		return false
+	case !strings.ContainsRune(joins, next):
+		return true
+	}
+	after, _ := utf8.DecodeRuneInString(rest[n:]) // "." at the end of a sentence, "/" at the end of a path
+	return next != '-' && next != '@' && !inWord(after)
 }
 
 // oneWord reports whether two characters that follow each other are of one word.

@@ -153,7 +153,11 @@ func ParseAnswer(f format.Name, body []byte) (*Answer, error) {
 func AnswerOf(a *format.Answer) *Answer {
 	out := &Answer{Text: a.Text(format.PartText, "\n"), Reasoning: a.Text(format.PartReasoning, "\n"), Refusal: a.Text(format.PartRefusal, "\n")}
 	for _, c := range a.Calls() {
-		out.Calls = append(out.Calls, Call{c.ID, c.Name, c.Arguments})
+		args := c.Arguments
+		if c.Kind == format.CallCustom { // a text, as a patch is
+			args = append(strictjson.AppendQuote([]byte(`{"input":`), string(args)), '}')
+		}
+		out.Calls = append(out.Calls, Call{c.ID, c.Name, args})
 	}
 	written, shown := a.Written()
 	for i, c := range written {

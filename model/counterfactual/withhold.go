@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -147,12 +148,43 @@ func leaves(v strictjson.Value, yield func(from, to int) bool) bool {
 	return true
 }
 
-// sentencesOf yields the sentences of text[from:to], none longer than maxUnit, without the
+// clauses yields the pieces of a text that may say something by themselves, so that they make up
+// the text: sentences, of any script, their parts between marks, and what stands between the
+// tags of a markup. Without them a rival would stand in the same piece as the value.
+func clauses(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s := range sentences(text) {
+			start := 0
+			for i, r := range s {
+				end := 0
+				switch n := utf8.RuneLen(r); {
+				case r == '<' && i > start:
+					end = i
+				case strings.ContainsRune("\u3002\uff01\uff1f\uff1b\u3001\uff0c\u060c\u061b\u061f\u0964\u0965>|\t", r):
+					end = i + n
+				case strings.ContainsRune(",;:", r) && i+n < len(s) && s[i+n] == ' ':
+					end = i + n
+				}
+				if end > start {
+					if !yield(s[start:end]) {
+						return
+					}
+					start = end
+				}
+			}
+			if start < len(s) && !yield(s[start:]) {
+				return
+			}
+		}
+	}
+}
+
+// sentencesOf yields the clauses of text[from:to], none longer than maxUnit, without the
 // white space around them. In a JSON string a line feed is an escape.
 func sentencesOf(text string, from, to int, yield func(Span) bool) bool {
 	flat := strings.ReplaceAll(text[from:to], `\n`, " \n") // of the same length
 	at := 0
-	for s := range sentences(flat) {
+	for s := range clauses(flat) {
 		end := at + len(s)
 		for start := at; start < end; {
 			stop := end

@@ -47,11 +47,19 @@ type Problem struct {
 // Gate are the calls of an answer that need a decision, each once: the privileged ones, and
 // of the others those that reach an address which is not the user's.
 func Gate(a *counterfactual.Assembly, p *counterfactual.Privileges, said *counterfactual.Answer, most int) []counterfactual.Call {
-	var out []counterfactual.Call
+	var out, readers []counterfactual.Call
+	list := said.Calls[:min(len(said.Calls), most)]
+	for _, c := range list {
+		if p.Privilege(c.Name) == 0 {
+			readers = append(readers, c)
+		}
+	}
+	f := a.Finder(p)
+	f.Prepare(readers...)
 	seen := map[string]bool{}
-	for _, c := range said.Calls[:min(len(said.Calls), most)] {
+	for _, c := range list {
 		x := p.Proposal(c)
-		if d := x.Digest(); !seen[d] && (x.Privilege > 0 || reaches(a, p, c)) {
+		if d := x.Digest(); !seen[d] && (x.Privilege > 0 || reaches(f, c)) {
 			seen[d] = true
 			out = append(out, c)
 		}
@@ -60,8 +68,8 @@ func Gate(a *counterfactual.Assembly, p *counterfactual.Privileges, said *counte
 }
 
 // reaches reports whether a call of a reader goes to an address that is not the user's.
-func reaches(a *counterfactual.Assembly, p *counterfactual.Privileges, c counterfactual.Call) bool {
-	list, ok := a.Origins(p, c)
+func reaches(f *counterfactual.Finder, c counterfactual.Call) bool {
+	list, ok := f.Origins(c)
 	return !ok || slices.ContainsFunc(list, func(o counterfactual.Origin) bool { return !o.Trusted && o.Reaches() })
 }
 
@@ -85,8 +93,10 @@ type Candidate struct{ Path, Value string }
 func Decide(ctx context.Context, p *Problem, policy Policy, by Asker) []Result {
 	out := make([]Result, len(p.Calls))
 	work := make([]*deciding, len(p.Calls))
+	f := p.Assembly.Finder(p.Privileges)
+	f.Prepare(p.Calls...)
 	for i, c := range p.Calls {
-		work[i] = begin(p, c)
+		work[i] = begin(p, f, c)
 	}
 	plan(ctx, p, work, by)
 	var wait sync.WaitGroup
@@ -115,11 +125,11 @@ type deciding struct {
 }
 
 // begin finds out what costs nothing.
-func begin(p *Problem, c counterfactual.Call) *deciding {
+func begin(p *Problem, f *counterfactual.Finder, c counterfactual.Call) *deciding {
 	w := &deciding{p: p, call: c, proposal: p.Privileges.Proposal(c)}
 	w.facts = Facts{Tool: frame.Label(c.Name), Digest: w.proposal.Digest(), Reader: w.proposal.Privilege == 0}
 	w.facts.Own = p.Own
-	list, ok := p.Assembly.Origins(p.Privileges, c)
+	list, ok := f.Origins(c)
 	switch {
 	case !ok:
 		list = nil
@@ -139,7 +149,7 @@ func begin(p *Problem, c counterfactual.Call) *deciding {
 		w.origins = append(w.origins, o)
 		w.paths = append(w.paths, o.Path())
 		w.facts.Arguments = append(w.facts.Arguments,
-			Argument{Label: o.Argument, Form: o.Form, Inside: o.Inside, Trusted: o.Trusted, Segments: o.Segments, Composed: o.Composed})
+			Argument{Label: o.Argument, Form: o.Form, Inside: o.Inside, Trusted: o.Trusted, Segments: o.Segments, Composed: o.Composed, Minor: o.Minor})
 	}
 	return w
 }

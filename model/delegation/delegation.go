@@ -165,6 +165,7 @@ type Argument struct {
 	Trusted  bool                `json:"trusted,omitempty"`  // the user's or the operator's words hold it
 	Segments counterfactual.Set  `json:"segments,omitempty"` // of those that hold it, if it is not trusted
 	Composed bool                `json:"composed,omitempty"` // they hold only the host of this URL
+	Minor    bool                `json:"minor,omitempty"`    // it does not decide where the call goes: no rival is asked for
 	// Named are the segments of the source that the plan names for it.
 	Named counterfactual.Set `json:"named,omitempty"`
 }
@@ -220,8 +221,13 @@ func (f *Facts) Verdict() Verdict {
 	}
 	p := f.Plan
 	if !f.asks() {
-		if p != nil && p.Failure == "" && !p.Unreadable && !p.Listed {
-			return NotAsked // the plan was asked for all the same: see Problem.Always
+		switch { // the plan was asked for all the same: see Problem.Always
+		case p == nil:
+			return Stated
+		case p.Failure != "" || p.Unreadable:
+			return Unknown
+		case !p.Listed:
+			return NotAsked
 		}
 		return Stated
 	}
@@ -272,14 +278,15 @@ func (f *Facts) any(is func(*Argument) bool) bool {
 	return false
 }
 
-// unsourced: nobody wrote this address, or a third party wrote only the host of it.
+// unsourced: nobody wrote this address, or a third party wrote only the host of it. A model's own
+// text, such as a program, is full of addresses that nobody has written: there the second counts.
 func (a *Argument) unsourced() bool {
-	return !a.Trusted && a.Form.Names() && (a.Segments == "" || a.Composed)
+	return !a.Trusted && a.Form.Names() && (a.Segments == "" && !a.Inside || a.Composed)
 }
 
 // elsewhere: the value stands only in segments of another source than the plan names.
 func (a *Argument) elsewhere() bool {
-	return a.data() && a.Named != "" && !a.Segments.Meets(a.Named)
+	return a.data() && !a.Minor && a.Named != "" && !a.Segments.Meets(a.Named)
 }
 
 // maxRivals bounds the questions about rivals of one call.
@@ -294,7 +301,7 @@ func (f *Facts) groups() [][]int {
 	var order []int
 	for _, names := range []bool{true, false} {
 		for i := range f.Arguments {
-			if a := &f.Arguments[i]; a.data() && a.Form.Names() == names {
+			if a := &f.Arguments[i]; a.data() && !a.Minor && a.Form.Names() == names {
 				order = append(order, i)
 			}
 		}

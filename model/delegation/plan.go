@@ -240,7 +240,10 @@ func compare(call *counterfactual.Proposal, literal, from map[string][]counterfa
 	for _, x := range call.Critical {
 		values := literal[x.Path]
 		whole = whole && len(values) > 0 && !slices.ContainsFunc(values, func(v counterfactual.Argument) bool { return !trusts(v.Value) })
-		same = same && slices.ContainsFunc(values, func(v counterfactual.Argument) bool { return v.Value == x.Value })
+		same = same && slices.ContainsFunc(values, func(v counterfactual.Argument) bool {
+			named := x.Form() == counterfactual.FormText || x.Form() == counterfactual.FormMail || x.Form() == counterfactual.FormURL
+			return v.Value == x.Value || named && related(v.Value, x.Value)
+		})
 	}
 	return whole, same
 }

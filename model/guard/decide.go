@@ -96,6 +96,8 @@ type decider struct {
 	fix      *Repair                  // how the answer was repaired; nil: it was not
 	runs     []*counterfactual.Result // searches for the segments that took control
 	out      decision
+	finds    *counterfactual.Finder // in findsIn
+	findsIn  *counterfactual.Assembly
 	spent    *spending // nil: nothing was asked
 }
 
@@ -227,7 +229,7 @@ func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a
 	o := &d.g.o
 	base := cmp.Or(a.input+a.output, int64(len(d.x.body)+2)/3)
 	d.spent = &spending{g: d.g, x: d.x, input: a.input, answer: min(max(2*a.output, minAnswer), maxAnswer),
-		budget: llm.NewBudget(llm.Limits{Calls: int64(o.Calls), Tokens: max(o.TokenFactor*base, o.MinTokens), Cost: llm.Unlimited})}
+		budget: llm.NewBudget(llm.Limits{Calls: int64(o.Calls + more*(len(d.calls)-1)), Tokens: max(o.TokenFactor*base, o.MinTokens), Cost: llm.Unlimited})}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.Millis)*time.Millisecond)
 	defer cancel()
 	d.out.reason, d.out.response, d.out.act = reasonFound, delegation.Pass, refused
@@ -261,6 +263,9 @@ func (d *decider) decideAll(ctx context.Context, assembly *counterfactual.Assemb
 	return delegation.Decide(ctx, p, o.verdicts(), &asker{d.spent, assembly})
 }
 
+// more questions for each further call of one answer: what its rivals may cost.
+const more = 3
+
 const (
 	minAnswer = 512  // tokens of a probe's answer, where the one that is tested was short
 	maxAnswer = 8192 // and where it was long
@@ -269,8 +274,8 @@ const (
 // call is the digest under which a person releases the calls.
 func (d *decider) call() hold.Digest {
 	var all []byte
-	for i := range d.targets {
-		all = append(append(all, d.targets[i].Digest()...), '\n')
+	for i := range d.calls {
+		all = append(append(all, exactly(d.calls[i])...), '\n')
 	}
 	return hold.CallOf(d.x.principal, deskServer, d.tool(), all)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A shownCall is what a reviewer sees of a call.
@@ -87,7 +88,7 @@ func (d *decider) from(f *delegation.Result, path string) (out []string) {
 // arguments of the call cannot be read. A text that moves to another source, or that the user no
 // longer states, makes another digest.
 func (d *decider) approvable(assembly *counterfactual.Assembly, c counterfactual.Call) (call hold.Digest, ok bool) {
-	origins, ok := assembly.Origins(d.g.policy, c)
+	origins, ok := d.finder(assembly).Origins(c)
 	if !ok {
 		return call, false
 	}
@@ -108,10 +109,27 @@ func (d *decider) approvable(assembly *counterfactual.Assembly, c counterfactual
 		of = append(of, x)
 	}
 	slices.SortStableFunc(of, func(a, b origin) int { return strings.Compare(a.Path, b.Path) })
-	p := d.g.policy.Proposal(c)
 	b, err := json.Marshal(struct {
 		Call    string
 		Origins []origin
-	}{p.Digest(), of})
+	}{exactly(c), of})
 	return hold.CallOf(d.x.principal, deskServer, c.Name, b), err == nil
+}
+
+// exactly is the digest of a call as a client would execute it: where two spellings may mean
+// something else to a tool, a person has decided about one of them.
+func exactly(c counterfactual.Call) string {
+	args, err := strictjson.Canonical(nil, c.Arguments, strictjson.Limits{})
+	if err != nil {
+		args = c.Arguments
+	}
+	return digestOf(append(strictjson.AppendQuote(nil, c.Name), args...))
+}
+
+// finder says where values come from in a context; it remembers what it has found in the last.
+func (d *decider) finder(a *counterfactual.Assembly) *counterfactual.Finder {
+	if d.findsIn != a {
+		d.finds, d.findsIn = a.Finder(d.g.policy), a
+	}
+	return d.finds
 }

@@ -111,7 +111,7 @@ func (d *decider) replace(ctx context.Context, assembly *counterfactual.Assembly
 func (d *decider) ruled(assembly *counterfactual.Assembly) *counterfactual.Privileges {
 	p := *d.g.policy
 	p.Ruling = func(c counterfactual.Call) string {
-		origins, ok := assembly.Origins(d.g.policy, c)
+		origins, ok := d.finder(assembly).Origins(c)
 		if rules := d.g.o.rules(assembly); ok && rules != nil {
 			var said []string
 			for _, r := range rules.Rulings(assembly, c, origins) {

@@ -18,6 +18,7 @@ const (
 		"It was not executed. Evidence: "
 	wordsWaiting = "[Pellucid] A tool call was withheld until a person has decided about it: it may not be what the user asked for. " +
 		"It was not executed. Evidence: "
+	wordsUnsure    = "[Pellucid] A tool call was withheld: it may not be what the user asked for. It was not executed. Evidence: "
 	wordsUndecided = "[Pellucid] A tool call was withheld: what caused it could not be determined. It was not executed. Evidence: "
 )
 
@@ -41,6 +42,8 @@ func (x *exchange) refusalText(o *decision) string {
 		return wordsWaiting + x.id
 	case o.reason == reasonFound && o.response == delegation.Repair:
 		return wordsHijack + x.id
+	case o.reason == reasonFound && o.response == delegation.Ask:
+		return wordsUnsure + x.id
 	}
 	return wordsUndecided + x.id
 }
