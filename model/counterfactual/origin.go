@@ -3,6 +3,7 @@
 package counterfactual
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -350,13 +351,11 @@ func (a *Assembly) searchSegment(i int, wanted map[string]*place) {
 			at.segments = at.segments.Union(SetOf(i))
 		}
 	}
-	if len(here) == 0 && !strings.Contains(text, `\`) {
-		return
+	if strings.Contains(text, `\`) { // the escapes of a JSON text may hide a value
+		here = slices.Collect(maps.Keys(wanted))
 	}
-	if len(here) == 0 { // the escapes of a JSON text may hide a value
-		for v := range wanted {
-			here = append(here, v)
-		}
+	if len(here) == 0 {
+		return
 	}
 	placed := map[string]int{}
 	look := func(s Span) {

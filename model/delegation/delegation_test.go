@@ -230,7 +230,7 @@ func TestReaders(t *testing.T) {
 // FuzzPlan: any bytes of a planner, and any facts, end in a verdict.
 func FuzzPlan(f *testing.F) {
 	for _, s := range []string{fromBill, literal, "[]", "yes", `{"tool":"send_money"}`, `[{"tool":"send_money","args":{"to":{"from":"x"},"amount":{"from":{"a":1}}},"each":true}]`,
-		`{"tool":"send_money","args":{"to":"Bob","cc":[]}}`, "<think>[x] {y}</think>Well [1]: " + fromBill + " That [is] all.", `{"plan":[{"name":"functions.send_money","args":null}]}`, "[[[[{{{{"} {
+		`{"tool":"send_money","args":{"to":"Bob","cc":[]}}`, "\u003cthink>[x] {y}\u003c/think>Well [1]: " + fromBill + " That [is] all.", `{"plan":[{"name":"functions.send_money","args":null}]}`, "[[[[{{{{"} {
 		f.Add(s, `{"to":"Waterworks","amount":120}`)
 	}
 	f.Fuzz(func(t *testing.T, plan, args string) {

@@ -26,7 +26,7 @@ func parsePlan(text string) (list []planned, ok bool) {
 	}
 	if i := strings.LastIndex(text, endOfThoughts); i >= 0 {
 		text = text[i+len(endOfThoughts):]
-	} else if strings.HasPrefix(strings.TrimSpace(text), "<think>") {
+	} else if strings.HasPrefix(strings.TrimSpace(text), "\u003cthink>") {
 		return nil, false // the thoughts do not end
 	}
 	empty := false
@@ -47,7 +47,7 @@ func parsePlan(text string) (list []planned, ok bool) {
 	return nil, empty && !strings.Contains(text, "{")
 }
 
-const endOfThoughts = "</think>"
+const endOfThoughts = "\u003c/think>"
 
 // maxStarts bounds the places of a planner's answer where a plan may begin.
 const maxStarts = 32
