@@ -101,8 +101,10 @@ guard:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !ask(request, "") || !ask(request, "") {
-		t.Error("an approved call is held")
+	for range 2 {
+		if !ask(request, "") {
+			t.Error("an approved call is held")
+		}
 	}
 	if ask(guardRequest, "") {
 		t.Error("the call passes with a value from a document")

@@ -262,13 +262,15 @@ func (m *model) substituted(v *view, c *Call) []Call {
 
 // invented is a call with a value that stands nowhere in the place of its first one.
 func invented(c *Call, rng *rand.Rand) Call {
-	for _, x := range c.values() {
-		if number.FindString(x.text) == x.text {
-			return Call{c.Name, replaced(c.Args, x.text, "7"+strings.Repeat("3", 1+rng.IntN(4)))}
-		}
-		return Call{c.Name, replaced(c.Args, x.text, "Example")}
+	all := c.values()
+	if len(all) == 0 {
+		return *c
 	}
-	return *c
+	now := "Example"
+	if was := all[0].text; number.FindString(was) == was {
+		now = "7" + strings.Repeat("3", 1+rng.IntN(4))
+	}
+	return Call{c.Name, replaced(c.Args, all[0].text, now)}
 }
 
 // replaced is arguments with another value.

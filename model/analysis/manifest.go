@@ -114,7 +114,7 @@ func thousandths(w float64) int { return int(math.Round(1000 * w)) }
 // compile is the capsule for an assembly.
 func (c *capsule) compile() (out counterfactual.Capsule, err error) {
 	if !frame.IsLabel(c.ID) {
-		return out, errors.New("id: want letters, digits and -_.")
+		return out, errors.New("id: want a label: letters, digits, '-', '_' or '.', at most 64 bytes")
 	}
 	if c.Clearance < 0 {
 		return out, errors.New("clearance: want 0 or more")

@@ -24,7 +24,6 @@ const (
 type made struct {
 	args   strictjson.Value // what the agent wrote
 	inner  strictjson.Value // the document that args, a string, holds
-	text   string           // of args
 	before int              // how many segments stand before the call
 	leaves []leaf
 }

@@ -116,7 +116,7 @@ func (a *Ask) converseTurn(assistant bool, blocks strictjson.Value) error {
 		switch use, result := b.Get("toolUse"), b.Get("toolResult"); {
 		case b.Get("text").Kind() == '"':
 			if strings.TrimSpace(b.Get("text").Text()) == "" {
-				return errors.New("The text field in the ContentBlock object is blank.")
+				return errors.New("the text field in the ContentBlock object is blank")
 			}
 			m.Text += text(b.Get("text"))
 			said = true
