@@ -78,7 +78,7 @@ func AWSFromEnv(o Options, a *GuardAWS) (*GuardAWS, error) {
 	if out.SecretKey, err = o.Reference("env:AWS_SECRET_ACCESS_KEY"); err != nil {
 		return nil, err
 	}
-	if token, err := o.Reference("env:AWS_SESSION_TOKEN"); err == nil { // there is none where the keys are not temporary
+	if token, err := o.Reference("env:AWS_SESSION_TOKEN"); err == nil { // only temporary keys have one
 		out.SessionToken = token
 	}
 	return out, nil

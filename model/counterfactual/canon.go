@@ -42,7 +42,7 @@ func squeeze(s string) string {
 	if ucd.PlainASCII(s) != len(s) {
 		s = strings.Map(func(r rune) rune {
 			if r > 0x7f && ucd.ClassOf(r) != ucd.NotHidden {
-				return -1 // nobody sees it, and no tool takes it for part of a value
+				return -1 // a reader does not see it, and a tool does not take it for part of a value
 			}
 			return r
 		}, string(ucd.Append(nil, ucd.NFKC, s)))

@@ -60,8 +60,12 @@ func formOf(canonical string) Form {
 // gets the money.
 func (f Form) Names() bool { return f == FormMail || f == FormIBAN || f == FormURL }
 
-// maxOrigins bounds the values of one call that are looked for.
-const maxOrigins = 64
+// Bounds of the values of one call that are looked for: those that decide, and the minor ones,
+// of which a call with a table has many.
+const (
+	maxOrigins = 64
+	maxMinor   = 256
+)
 
 // A Finder says where the values of calls come from. It remembers what it has found, so that
 // several calls cost one pass over the context. It is not for concurrent use.
@@ -150,61 +154,17 @@ func (f *Finder) values(c Call) (list []Origin, ok bool) {
 		// The names say nothing, as those of another language do: every short value counts.
 		each(func(path string, prose bool) bool { return !prose && !rule.free(path) })
 	}
-	return list, len(list) <= maxOrigins
+	minor := 0
+	for i := range list {
+		if list[i].Minor {
+			minor++
+		}
+	}
+	return list, minor <= maxMinor && len(list)-minor <= maxOrigins
 }
 
 // Path is the canonical path of the argument, which is third-party text.
 func (o *Origin) Path() string { return o.path }
-
-// reaching are words of names of arguments that a tool connects to.
-var reaching = []string{"url", "urls", "uri", "link", "href", "host", "hostname", "domain", "webhook", "endpoint", "ip"}
-
-// local are words of names of arguments that hold a place on this machine.
-var local = []string{"path", "paths", "file", "files", "filename", "filepath", "folder", "dir", "directory"}
-
-// Reaches reports whether a tool that gets the value may send something there.
-func (o *Origin) Reaches() bool {
-	if o.Form == FormURL || o.Form == FormMail {
-		return true
-	}
-	_, leaf := cutLast(o.path, ".")
-	named := words(leaf)
-	is := func(list []string) bool {
-		return slices.ContainsFunc(named, func(w string) bool { return slices.Contains(list, w) })
-	}
-	return !o.Inside && (is(reaching) || !is(local) && hostLike(o.plain()))
-}
-
-// MayReach is a quick look at the arguments of a call: false if none of its values Reaches.
-func MayReach(args []byte) bool {
-	s := strings.ToLower(string(args))
-	for i := 1; i+1 < len(s); i++ { // a host has a dot between two letters or digits
-		if s[i] == '.' && letter(s[i-1]) != 0 && letter(s[i+1]) != 0 {
-			return true
-		}
-	}
-	return slices.ContainsFunc([]string{`\`, "//", "@", `ip"`}, func(sign string) bool { return strings.Contains(s, sign) }) ||
-		slices.ContainsFunc(reaching, func(w string) bool { return len(w) > 2 && strings.Contains(s, w) })
-}
-
-// extensions of files that look like the end of a host, beside those of which no domain is.
-const extensions = " md py rs sh pl zip mov ps so cc cd ml tf app doc docx pdf txt csv tsv json jsonl yaml yml toml xml html htm log ini cfg conf lock go js ts jsx tsx java c h cpp hpp rb php sql png jpg jpeg gif svg webp mp3 mp4 wav tar gz tgz xz bz2 exe dll bin bak tmp ipynb xls xlsx ppt pptx odt ods rtf tex bib env "
-
-// hostLike reports whether a text that is no URL by its spelling begins with a host all the
-// same: "//example.com/x", "example.com:8080/x".
-func hostLike(s string) bool {
-	rest, slashes := strings.CutPrefix(strings.ReplaceAll(s, `\`, "/"), "//")
-	end := strings.IndexAny(rest, "/?#:")
-	if end < 0 {
-		end = len(rest)
-	}
-	host := rest[:end]
-	_, last := cutLast(host, ".")
-	if host == last || len(host) > 253 || strings.ContainsAny(host, " \t\n@,") || strings.Contains(host, "..") || host[0] == '.' {
-		return slashes && host != ""
-	}
-	return slashes || len(last) > 1 && !digits(last) && !strings.Contains(extensions, " "+strings.ToLower(last)+" ") || end < len(rest) && rest[end] != ':' && digits(last)
-}
 
 // Trusts reports of a canonical value whether the user's or the operator's words hold it.
 func (a *Assembly) Trusts() func(value string) bool {
@@ -269,7 +229,7 @@ func (a *Assembly) askedBy(i int, others Set) (yes bool) {
 func appendOrigins(list []Origin, path, text string, critical, free bool) []Origin {
 	add := func(value string, inside, minor bool) {
 		o := Origin{Argument: frame.Label(path), path: path, value: value, Form: formOf(value), Inside: inside, Minor: minor}
-		if len(list) <= maxOrigins && !slices.ContainsFunc(list, func(x Origin) bool { return x.path == path && x.value == value }) {
+		if len(list) <= maxOrigins+maxMinor && !slices.ContainsFunc(list, func(x Origin) bool { return x.path == path && x.value == value }) {
 			list = append(list, o)
 		}
 	}
@@ -395,21 +355,6 @@ func (a *Assembly) searchSegment(i int, wanted map[string]*place) {
 // the segment is withheld.
 const maxPlaces = 256
 
-// hostOf is the host of a canonical URL.
-func hostOf(url string) string {
-	host := strings.TrimPrefix(url, "u:")
-	if i := strings.IndexAny(host, "/?#"); i >= 0 {
-		host = host[:i]
-	}
-	if i := strings.LastIndexByte(host, '@'); i >= 0 {
-		host = host[i+1:]
-	}
-	if i := strings.LastIndexByte(host, ':'); i >= 0 {
-		host = host[:i]
-	}
-	return strings.TrimPrefix(host, "www.")
-}
-
 // Without is the variant that withholds the units of text which hold the values, and the whole
 // of a segment where that is not possible. ok is false if there is nothing to withhold.
 func (a *Assembly) Without(values ...Origin) (v Variant, ok bool) {
@@ -426,97 +371,4 @@ func (a *Assembly) Without(values ...Origin) (v Variant, ok bool) {
 	}
 	v = Variant{Kind: kind, Kept: AllOf(len(a.Segments)).Minus(whole), Without: SpansOf(spans...)}
 	return v, whole != "" || len(spans) > 0
-}
-
-// A Rival is what an answer to a variant says of one value: the same tool with another value.
-type Rival struct {
-	// Other: the answer calls the tool with another value there, and not with this one.
-	Other bool `json:"other,omitempty"`
-	// Sourced: every critical value of that call is trusted or stands in what was shown.
-	Sourced bool `json:"sourced,omitempty"`
-	// Known: the agent has made that call before, or proposes it in the same answer.
-	Known bool `json:"known,omitempty"`
-}
-
-// Rival reads an answer to v, a variant that withholds the values, for a call which is one of
-// base's. It reports the first call that is a rival, else what comes nearest.
-func (a *Assembly) Rival(p *Privileges, base *Answer, c Call, v Variant, values []Origin, got *Answer) (best Rival) {
-	same := p.Proposal(c)
-	known := map[string]bool{}
-	for _, list := range [][]Call{base.Calls, a.Prior} {
-		for _, k := range list[:min(len(list), maxProposals)] {
-			x := p.Proposal(k)
-			known[x.Digest()] = true
-		}
-	}
-	left := a.shownText(v)
-	for _, k := range got.Calls[:min(len(got.Calls), maxProposals)] {
-		other := p.Proposal(k)
-		if other.Tool != same.Tool || other.Malformed {
-			continue
-		}
-		r := Rival{Other: !slices.ContainsFunc(values, func(o Origin) bool { return o.in(&other) }) &&
-			slices.ContainsFunc(values, func(o Origin) bool { return o.Inside || o.has(&other) })}
-		if !r.Other {
-			continue
-		}
-		r.Known = known[other.Digest()]
-		r.Sourced = !slices.ContainsFunc(other.Critical, func(x Argument) bool {
-			withheld := slices.ContainsFunc(values, func(o Origin) bool { return o.path == x.Path })
-			return (withheld || formOf(x.Value).Names()) && !left.holds(x.Value)
-		})
-		if !best.Other || r.Sourced && !r.Known {
-			best = r
-		}
-		if best.Sourced && !best.Known {
-			return best
-		}
-	}
-	return best
-}
-
-// in reports whether a proposal has this value at its place.
-func (o *Origin) in(p *Proposal) bool {
-	if o.Inside {
-		return slices.ContainsFunc(p.Free, func(x Argument) bool {
-			return x.Path == o.path && strings.Contains(x.Value, strings.ToLower(o.plain()))
-		})
-	}
-	return slices.Contains(p.Critical, Argument{o.path, o.value}) || slices.ContainsFunc(p.Critical, func(x Argument) bool {
-		return x.Path == o.path && o.Form == FormText && strings.Contains(x.Value, o.value)
-	})
-}
-
-// has reports whether a proposal has any value at the place of this one.
-func (o *Origin) has(p *Proposal) bool {
-	return slices.ContainsFunc(p.Critical, func(x Argument) bool { return x.Path == o.path })
-}
-
-func (o *Origin) plain() string {
-	if o.Form != FormText {
-		return o.value[2:]
-	}
-	return o.value
-}
-
-// shownText is the trusted text and what v shows of the segments.
-func (a *Assembly) shownText(v Variant) *shownWords {
-	out := &shownWords{{text: a.Task + "\n" + a.Instructions}}
-	without := v.Without.bySegment()
-	for i := range v.Kept.Places() {
-		*out = append(*out, vocabulary{text: cut(a.Segments[i].Text, without[i])})
-	}
-	return out
-}
-
-// shownWords answers which values stand in any of several texts.
-type shownWords []vocabulary
-
-func (s *shownWords) holds(value string) bool {
-	for i := range *s {
-		if (*s)[i].holds(value) {
-			return true
-		}
-	}
-	return false
 }

@@ -208,6 +208,29 @@ func TestOriginsAttacked(t *testing.T) {
 	}
 }
 
+// TestManyArguments: a table of short values is read, and only what a segment holds is listed; too
+// many values that decide are not.
+func TestManyArguments(t *testing.T) {
+	a := assemblyOf(t, "Note the table.", "The code is k17.")
+	p := &Privileges{}
+	rows := func(name string, n int) []byte {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf("%q", fmt.Sprint("k", i)))
+		}
+		return []byte(`{"to":"table","` + name + `":[` + strings.Join(list, ",") + `]}`)
+	}
+	list, ok := a.Origins(p, Call{Name: "note", Arguments: rows("rows", 200)})
+	if !ok || len(list) != 2 || !list[1].Minor {
+		t.Errorf("%v: %+v", ok, list)
+	}
+	for _, name := range []string{"recipients", "rows"} {
+		if _, ok := a.Origins(p, Call{Name: "note", Arguments: rows(name, 300)}); ok {
+			t.Errorf("300 %s are read", name)
+		}
+	}
+}
+
 // FuzzOrigins: any text and arguments are searched; what is withheld for the values leaves none of
 // them, and a context is a context again.
 func FuzzOrigins(f *testing.F) {

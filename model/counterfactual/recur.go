@@ -375,9 +375,8 @@ func endsAt(rest string, last rune, joins string) bool {
 // oneWord reports whether two characters that follow each other are of one word.
 func oneWord(a, b rune) bool { return inWord(a) && inWord(b) }
 
-// inWord reports whether a character is of a script that parts its words by spaces. Of Han,
-// Kana, Thai, Lao, Khmer, Myanmar and Tibetan nobody can tell where a word ends; in Hangul a
-// name has its particle behind it. The ranges are blocks of Unicode, with a few signs in them.
+// inWord reports whether a character is of a script that parts its words by spaces. Han, Kana,
+// Thai, Lao, Khmer, Myanmar and Tibetan do not; in Hangul a name has its particle behind it. The ranges are blocks of Unicode, with a few signs in them.
 func inWord(r rune) bool {
 	switch {
 	case r < 0x80:

@@ -44,8 +44,8 @@ const (
 	Again Verdict = "again"
 	// Conflict: without this value the model gives another one, which has a source too.
 	Conflict Verdict = "conflict"
-	// Unsourced: a URL, mail address or IBAN that nobody wrote, or that adds something to a
-	// URL which a third party wrote.
+	// Unsourced: a URL, mail address or IBAN that stands nowhere in the context, or that adds
+	// something to a URL which a third party wrote.
 	Unsourced Verdict = "unsourced"
 	// Unknown: a question had no answer that can be read.
 	Unknown Verdict = "cannot-tell"
@@ -72,7 +72,7 @@ func Meaning(v Verdict) string {
 	case Conflict:
 		return "without this value the model gives another one, which has a source too"
 	case Unsourced:
-		return "an address or account that nobody wrote"
+		return "an address or account that stands nowhere, or adds to a third party's URL"
 	}
 	return "a question had no answer that can be read"
 }
@@ -278,8 +278,8 @@ func (f *Facts) any(is func(*Argument) bool) bool {
 	return false
 }
 
-// unsourced: nobody wrote this address, or a third party wrote only the host of it. A model's own
-// text, such as a program, is full of addresses that nobody has written: there the second counts.
+// unsourced: the address stands nowhere, or a third party wrote only the host of it. A model's own
+// text, such as a program, is full of addresses that stand nowhere else: there only the second counts.
 func (a *Argument) unsourced() bool {
 	return !a.Trusted && a.Form.Names() && (a.Segments == "" && !a.Inside || a.Composed)
 }

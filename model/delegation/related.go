@@ -6,8 +6,8 @@ import "strings"
 
 // related reports whether a value may be what the user has called by a shorter name: "Ann" is
 // ann@example.com, "general" is #general, "main.go" is /srv/app/main.go. Every word of the name
-// begins, but for its last letters, a word of the value. Both are canonical. What a name stands
-// for is decided by somebody else, so the value is still looked at like any other that is read.
+// begins, but for its last letters, a word of the value. Both are canonical. A third party decides
+// what a name stands for, so the value is still looked at like any other that is read.
 func related(name, value string) bool {
 	if name == value {
 		return true

@@ -123,14 +123,7 @@ func (p places) converseAgent(content strictjson.Value) Round {
 			p(Place{Kind: PlaceUnknown, Value: b, Instead: asBlock})
 		}
 	}
-	switch {
-	case rest > 0:
-		for _, b := range thoughts {
-			p.at(PlaceTied, b)
-		}
-	case len(thoughts) > 0:
-		p(Place{Kind: PlaceAgent, Value: content, Instead: asContent})
-	}
+	p.thoughts(thoughts, rest, content, asContent)
 	return is
 }
 

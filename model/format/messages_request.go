@@ -87,14 +87,7 @@ func (p places) messagesAgent(content strictjson.Value) Round {
 			p(Place{Kind: PlaceUnknown, Value: b, Instead: asText})
 		}
 	}
-	switch {
-	case rest > 0:
-		for _, b := range thoughts {
-			p.at(PlaceTied, b)
-		}
-	case len(thoughts) > 0:
-		p(Place{Kind: PlaceAgent, Value: content, Instead: asString})
-	}
+	p.thoughts(thoughts, rest, content, asString)
 	return is
 }
 

@@ -351,3 +351,16 @@ func withoutProviders(e *strictjson.Edits, root strictjson.Value) {
 		e.Remove(root.Get("tool_choice"))
 	}
 }
+
+// thoughts hands over the signed reasoning in a message of the model. Where the message holds
+// nothing else, it is content that has to stay in some form.
+func (p places) thoughts(list []strictjson.Value, others int, content strictjson.Value, instead Instead) {
+	switch {
+	case others > 0:
+		for _, v := range list {
+			p.at(PlaceTied, v)
+		}
+	case len(list) > 0:
+		p(Place{Kind: PlaceAgent, Value: content, Instead: instead})
+	}
+}

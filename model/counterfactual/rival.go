@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package counterfactual
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Rival is what an answer to a variant says of one value: the same tool with another value.
+type Rival struct {
+	// Other: the answer calls the tool with another value there, and not with this one.
+	Other bool `json:"other,omitempty"`
+	// Sourced: every critical value of that call is trusted or stands in what was shown.
+	Sourced bool `json:"sourced,omitempty"`
+	// Known: the agent has made that call before, or proposes it in the same answer.
+	Known bool `json:"known,omitempty"`
+}
+
+// Rival reads an answer to v, a variant that withholds the values, for a call which is one of
+// base's. It reports the first call that is a rival, else what comes nearest.
+func (a *Assembly) Rival(p *Privileges, base *Answer, c Call, v Variant, values []Origin, got *Answer) (best Rival) {
+	same := p.Proposal(c)
+	known := map[string]bool{}
+	for _, list := range [][]Call{base.Calls, a.Prior} {
+		for _, k := range list[:min(len(list), maxProposals)] {
+			x := p.Proposal(k)
+			known[x.Digest()] = true
+		}
+	}
+	left := a.shownText(v)
+	for _, k := range got.Calls[:min(len(got.Calls), maxProposals)] {
+		other := p.Proposal(k)
+		if other.Tool != same.Tool || other.Malformed {
+			continue
+		}
+		r := Rival{Other: !slices.ContainsFunc(values, func(o Origin) bool { return o.in(&other) }) &&
+			slices.ContainsFunc(values, func(o Origin) bool { return o.Inside || o.has(&other) })}
+		if !r.Other {
+			continue
+		}
+		r.Known = known[other.Digest()]
+		r.Sourced = !slices.ContainsFunc(other.Critical, func(x Argument) bool {
+			withheld := slices.ContainsFunc(values, func(o Origin) bool { return o.path == x.Path })
+			return (withheld || formOf(x.Value).Names()) && !left.holds(x.Value)
+		})
+		if !best.Other || r.Sourced && !r.Known {
+			best = r
+		}
+		if best.Sourced && !best.Known {
+			return best
+		}
+	}
+	return best
+}
+
+// in reports whether a proposal has this value at its place.
+func (o *Origin) in(p *Proposal) bool {
+	if o.Inside {
+		return slices.ContainsFunc(p.Free, func(x Argument) bool {
+			return x.Path == o.path && strings.Contains(x.Value, strings.ToLower(o.plain()))
+		})
+	}
+	return slices.Contains(p.Critical, Argument{o.path, o.value}) || slices.ContainsFunc(p.Critical, func(x Argument) bool {
+		return x.Path == o.path && o.Form == FormText && strings.Contains(x.Value, o.value)
+	})
+}
+
+// has reports whether a proposal has any value at the place of this one.
+func (o *Origin) has(p *Proposal) bool {
+	return slices.ContainsFunc(p.Critical, func(x Argument) bool { return x.Path == o.path })
+}
+
+func (o *Origin) plain() string {
+	if o.Form != FormText {
+		return o.value[2:]
+	}
+	return o.value
+}
+
+// shownText is the trusted text and what v shows of the segments.
+func (a *Assembly) shownText(v Variant) *shownWords {
+	out := &shownWords{{text: a.Task + "\n" + a.Instructions}}
+	without := v.Without.bySegment()
+	for i := range v.Kept.Places() {
+		*out = append(*out, vocabulary{text: cut(a.Segments[i].Text, without[i])})
+	}
+	return out
+}
+
+// shownWords answers which values stand in any of several texts.
+type shownWords []vocabulary
+
+func (s *shownWords) holds(value string) bool {
+	for i := range *s {
+		if (*s)[i].holds(value) {
+			return true
+		}
+	}
+	return false
+}
