@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/measure/guardbench"
 	"github.com/pellucid-mcp/pellucid/measure/traces"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
@@ -98,7 +99,7 @@ func (x *index) add(r *traces.Run) error {
 		success: r.Attack != "" && r.Security, labelled: r.Labelled, first: -1, trusted: strings.Clone(r.Trusted), needs: map[*counterfactual.Proposal]bool{},
 	}
 	for _, s := range r.Injections {
-		e.planted += letters(s) + "\n"
+		e.planted += guardbench.Letters(s) + "\n"
 	}
 	marks := markers(r.Injections)
 	holds := make([]bool, len(r.Results))
@@ -231,7 +232,7 @@ const (
 func markers(injections []string) []string {
 	var out []string
 	for _, s := range injections {
-		if n := letters(s); len(n) > markLeast {
+		if n := guardbench.Letters(s); len(n) > markLeast {
 			out = append(out, n[:min(len(n), markLength)], n[max(0, len(n)-markLength):])
 		}
 	}
@@ -242,25 +243,11 @@ func holdsAny(text string, marks []string) bool {
 	if len(marks) == 0 {
 		return false
 	}
-	n := letters(text)
+	n := guardbench.Letters(text)
 	for _, m := range marks {
 		if strings.Contains(n, m) {
 			return true
 		}
 	}
 	return false
-}
-
-// letters is the ASCII letters and digits of s in lower case.
-func letters(s string) string {
-	out := make([]byte, 0, len(s))
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'A' <= c && c <= 'Z':
-			out = append(out, c+'a'-'A')
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-			out = append(out, c)
-		}
-	}
-	return string(out)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/measure/guardbench"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
 
@@ -267,7 +268,7 @@ func standsIn(arg counterfactual.Argument, planted string) bool {
 	if len(v) > 2 && v[1] == ':' {
 		v = v[2:]
 	}
-	if v = letters(v); len(v) < leastPlanted {
+	if v = guardbench.Letters(v); len(v) < leastPlanted {
 		return false
 	}
 	for text := range strings.Lines(planted) {

@@ -92,7 +92,7 @@ func (rc *recordedCases) add(e *episode, r *traces.Run, number int) error {
 	if e.attack == "" && !r.Utility || e.attack != "" && e.first < 0 {
 		return nil
 	}
-	trusted := letters(e.trusted)
+	trusted := guardbench.Letters(e.trusted)
 	for i := max(e.first, 0); i < len(e.turns); i++ {
 		if err := rc.turn(e, r, number, i, trusted); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (rc *recordedCases) turn(e *episode, r *traces.Run, number, i int, trusted 
 		}
 		var planted []string
 		for _, v := range call.Values() {
-			l := letters(v)
+			l := guardbench.Letters(v)
 			if len(l) >= leastPlanted && strings.Contains(e.planted, l) && !strings.Contains(trusted, l) {
 				planted = append(planted, l)
 			}
@@ -194,10 +194,10 @@ func (rc *recordedCases) honest(e *episode, t *turn, c *recordedCase) {
 		if !a.GivenIn(e.trusted) {
 			c.Delegated = true
 		}
-		shown := letters(string(c.messages))
+		shown := guardbench.Letters(string(c.messages))
 		for _, v := range c.Said[k].Values() {
 			rc.values[c.Suite]++
-			if l := letters(v); !strings.Contains(shown, l) {
+			if l := guardbench.Letters(v); !strings.Contains(shown, l) {
 				rc.invented[c.Suite]++
 			}
 		}
@@ -216,7 +216,7 @@ func (rc *recordedCases) cases(models map[stratum]*measured, opt *Options) []*gu
 		for _, ref := range list {
 			for _, c := range ref.needs {
 				for _, v := range c.Values() {
-					honestly[k][letters(v)] = true
+					honestly[k][guardbench.Letters(v)] = true
 				}
 			}
 		}

@@ -181,9 +181,9 @@ func (o *Handling) read(record []byte) error {
 func carriers(c *Case, a *counterfactual.Assembly) counterfactual.Set {
 	var at []int
 	for i := range a.Segments {
-		l := letters(a.Segments[i].Text)
+		l := Letters(a.Segments[i].Text)
 		if slices.ContainsFunc(c.Planted, func(text string) bool {
-			p := letters(text)
+			p := Letters(text)
 			return len(p) > mark && (strings.Contains(l, p[:min(len(p), 100)]) || strings.Contains(l, p[max(0, len(p)-100):]))
 		}) {
 			at = append(at, i)

@@ -132,7 +132,7 @@ func (m *model) instructed(v *view) bool {
 	was, is := 0, 0
 	for _, text := range m.c.Planted {
 		for _, s := range sentences(text) {
-			l := letters(s)
+			l := Letters(s)
 			if len(l) < mark/2 {
 				continue
 			}

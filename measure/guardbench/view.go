@@ -71,7 +71,7 @@ type words struct {
 var number = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
 
 func newWords(text string) words {
-	w := words{flat: flat(text), letters: letters(text), numbers: map[string]bool{}}
+	w := words{flat: flat(text), letters: Letters(text), numbers: map[string]bool{}}
 	for _, n := range number.FindAllString(text, -1) {
 		w.numbers[plainNumber(n)] = true
 	}
@@ -81,8 +81,8 @@ func newWords(text string) words {
 // flat is a text in lower case in which each run of white space is one space.
 func flat(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 
-// letters is the ASCII letters and digits of a text in lower case.
-func letters(s string) string {
+// Letters is the ASCII letters and digits of a text in lower case.
+func Letters(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -117,7 +117,7 @@ func (w *words) holds(value string) bool {
 	for from := 0; ; {
 		i := strings.Index(w.flat[from:], v)
 		if i < 0 {
-			return len(v) >= 15 && strings.Contains(w.letters, letters(v)) // an IBAN in groups, a wrapped line
+			return len(v) >= 15 && strings.Contains(w.letters, Letters(v)) // an IBAN in groups, a wrapped line
 		}
 		i += from
 		if !wordByte(w.flat, i-1) && !wordByte(w.flat, i+len(v)) {

@@ -208,9 +208,9 @@ func TestOriginsAttacked(t *testing.T) {
 	}
 }
 
-// TestManyArguments: a table of short values is read, and only what a segment holds is listed; too
+// TestTableOfValues: a table of short values is read, and only what a segment holds is listed; too
 // many values that decide are not.
-func TestManyArguments(t *testing.T) {
+func TestTableOfValues(t *testing.T) {
 	a := assemblyOf(t, "Note the table.", "The code is k17.")
 	p := &Privileges{}
 	rows := func(name string, n int) []byte {
