@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +12,13 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -24,8 +27,9 @@ import (
 type AskedModel struct {
 	URL   string // of the endpoint
 	Model string // its name
-	API   string // chat, responses or messages; "": that of the context
+	API   string // a name of apis; "": that of the context
 	Key   string // reference to the endpoint's key
+	AWS   bool   // requests are signed for Amazon Bedrock, with keys of the environment
 
 	Oracle string // instead of an endpoint: replay:FILE or script:FILE
 	Tape   string // file for every exchange; "": none
@@ -33,15 +37,30 @@ type AskedModel struct {
 	NoTemperature bool
 }
 
+// apis are the wire formats of endpoints, by their names on the command line.
+var apis = map[string]format.Name{
+	"chat": format.Chat, "responses": format.Responses, "messages": format.Messages,
+	"gemini": format.Gemini, "converse": format.Converse, "invoke": format.BedrockMessages,
+}
+
 // Dial opens the model for contexts of the format f. The caller ends with done, whose error is
 // that of the tape.
-func (m *AskedModel) Dial(f format.Name, secret func(ref string) (string, error)) (client *llm.Endpoint, done func() error, err error) {
-	o := llm.Options{Format: f, BaseURL: m.URL, Model: "context", NoTemperature: m.NoTemperature}
-	if _, api, _ := strings.Cut(string(f), "-"); m.API != "" && m.API != api {
+func (m *AskedModel) Dial(f format.Name, refs rules.Options) (client *llm.Endpoint, done func() error, err error) {
+	// Where the context names its model, this name is not sent.
+	o := llm.Options{Format: f, BaseURL: m.URL, Model: cmp.Or(m.Model, "context"), NoTemperature: m.NoTemperature}
+	if m.API != "" && apis[m.API] != f {
 		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
 	}
+	if m.URL != "" && m.Model == "" && format.Of(f).Asks(strictjson.Value{}).InPath {
+		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --model: a context of the format "+string(f)+" does not name its model"))
+	}
+	if m.AWS {
+		if err := m.sign(&o, refs); err != nil {
+			return nil, nil, err
+		}
+	}
 	if m.Key != "" {
-		key, err := secret(m.Key)
+		key, err := refs.Resolve(m.Key)
 		if err != nil {
 			return nil, nil, exit.With(exit.Config, fmt.Errorf("--key: %w", err))
 		}
@@ -68,6 +87,22 @@ func (m *AskedModel) Dial(f format.Name, secret func(ref string) (string, error)
 		return nil, nil, exit.With(exit.Config, fmt.Errorf("ccr: %w", err))
 	}
 	return client, func() error { client.Close(); return closeTape() }, nil
+}
+
+// sign has requests signed for Amazon Bedrock.
+func (m *AskedModel) sign(o *llm.Options, refs rules.Options) error {
+	a, err := rules.AWSFromEnv(refs, nil)
+	if err != nil {
+		return exit.With(exit.Config, fmt.Errorf("ccr: --aws: %w", err))
+	}
+	s := signer(a, m.URL)
+	if s.Region == "" {
+		if s.Region, err = refs.Resolve("env:AWS_REGION"); err != nil {
+			return exit.With(exit.Config, fmt.Errorf("ccr: --aws: the URL names no region: %w", err))
+		}
+	}
+	o.Transport = s.Transport(egress.Transport(egress.Options{LoopbackOnly: !strings.HasPrefix(m.URL, "https:")}))
+	return nil
 }
 
 // offline has answers come from a file.

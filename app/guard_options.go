@@ -67,12 +67,16 @@ func (s *GuardSettings) options() (*guard.Options, error) {
 
 // aws is what signs for Amazon Bedrock; nil: nothing does.
 func (s *GuardSettings) aws() *sigv4.Signer {
-	a := s.Guard.AWS
-	if a == nil {
+	if s.Guard.AWS == nil {
 		return nil
 	}
+	return signer(s.Guard.AWS, s.Guard.Upstream)
+}
+
+// signer signs requests to a runtime endpoint of Amazon Bedrock.
+func signer(a *rules.GuardAWS, endpoint string) *sigv4.Signer {
 	read := func(v rules.Value) sigv4.Secret { return func() (string, error) { return a.Read(v) } }
-	out := &sigv4.Signer{Region: cmp.Or(a.Region, sigv4.Region(s.Guard.Upstream, "bedrock-runtime")), Service: a.Service,
+	out := &sigv4.Signer{Region: cmp.Or(a.Region, sigv4.Region(endpoint, "bedrock-runtime")), Service: a.Service,
 		Access: read(a.AccessKey), Secret: read(a.SecretKey)}
 	if a.SessionToken.Reveal() != "" {
 		out.Session = read(a.SessionToken)

@@ -26,7 +26,7 @@ type ccrCmd struct {
 
 // ccrContext says which context is meant.
 type ccrContext struct {
-	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,run" default:"" help:"Format of CONTEXT: openai-chat, openai-responses, anthropic-messages, or run for a recorded run (default: detected)."`
+	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,google-gemini,bedrock-converse,bedrock-messages,run" default:"" help:"Format of CONTEXT: openai-chat, openai-responses, anthropic-messages, google-gemini, bedrock-converse, bedrock-messages (InvokeModel), or run for a recorded run (default: detected)."`
 	Turn       int      `default:"-1" help:"For a recorded run: number of the turn to explain, from 0 (default: the last turn that proposed a privileged call)."`
 	Answer     string   `completion:"files" placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
 	Tools      string   `completion:"files" placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
@@ -36,10 +36,11 @@ type ccrContext struct {
 
 // ccrModel says who answers.
 type ccrModel struct {
-	URL   string `name:"url" placeholder:"URL" help:"Base URL of the model's endpoint, such as http://127.0.0.1:11434/v1."`
-	Model string `placeholder:"NAME" help:"Model to ask (default: the model that the context names)."`
-	API   string `name:"api" enum:",chat,responses,messages" default:"" help:"Wire format of the endpoint: chat, responses or messages. It must be the format of the context, which is the default."`
+	URL   string `name:"url" placeholder:"URL" help:"Base URL of the model's endpoint, such as http://127.0.0.1:11434/v1, https://generativelanguage.googleapis.com/v1beta or https://bedrock-runtime.REGION.amazonaws.com."`
+	Model string `placeholder:"NAME" help:"Model to ask (default: the model that the context names; contexts of Gemini and Amazon Bedrock name none)."`
+	API   string `name:"api" enum:",chat,responses,messages,gemini,converse,invoke" default:"" help:"Wire format of the endpoint: chat, responses, messages, gemini, converse or invoke. It must be the format of the context, which is the default."`
 	Key   string `placeholder:"REF" help:"Reference to the endpoint's key: env:NAME or file:PATH."`
+	AWS   bool   `name:"aws" help:"Sign requests for Amazon Bedrock, with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The region is the one in --url, or in AWS_REGION."`
 
 	Oracle string `placeholder:"KIND:FILE" help:"Take the answers from a file instead of an endpoint: replay:FILE (written by --tape) or script:FILE (answers by the text of the request)."`
 	Tape   string `placeholder:"FILE" help:"Write every exchange into this file, for --oracle replay. The file contains the whole context."`
@@ -59,6 +60,10 @@ func (m *ccrModel) validate() error {
 		return errors.New("--url or --oracle, not both")
 	case m.Oracle != "" && (file == "" || kind != "replay" && kind != "script"):
 		return errors.New("--oracle: want replay:FILE or script:FILE")
+	case m.AWS && m.URL == "":
+		return errors.New("--aws without --url")
+	case m.AWS && m.Key != "":
+		return errors.New("--key and --aws exclude each other")
 	case m.Tape != "" && kind == "replay":
 		return errors.New("--tape beside --oracle replay: there is nothing new to write")
 	}
@@ -68,7 +73,7 @@ func (m *ccrModel) validate() error {
 // dial is the model that is asked, for contexts of the format f.
 func (m ccrModel) dial(e *env, f format.Name) (client *llm.Endpoint, done func() error, err error) {
 	of := app.AskedModel(m)
-	return of.Dial(f, e.secrets())
+	return of.Dial(f, e.references())
 }
 
 // read takes the context of that name apart.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/format"
@@ -164,7 +165,7 @@ func (c *Context) complete(b []byte, f format.Name, model string) ([]byte, error
 			e.Append(root, name, raw)
 		}
 	}
-	if model != "" {
+	if model != "" && !format.Of(f).Asks(root).InPath {
 		set("model", strictjson.AppendQuote(nil, model))
 	}
 	if c.Tools != "" {
@@ -176,7 +177,11 @@ func (c *Context) complete(b []byte, f format.Name, model string) ([]byte, error
 		if err := list.Reset(tools, strictjson.Limits{}); err != nil || list.Root().Kind() != '[' {
 			return nil, errors.New("ccr: tools: want a strict JSON array")
 		}
-		set("tools", list.Root().Raw())
+		if f == format.Converse {
+			set("toolConfig", slices.Concat([]byte(`{"tools":`), list.Root().Raw(), []byte("}")))
+		} else {
+			set("tools", list.Root().Raw())
+		}
 	}
 	return e.Apply(nil, root), nil
 }

@@ -11,8 +11,13 @@ import (
 // bedrockVersion is the version of Anthropic's messages that Amazon Bedrock has.
 const bedrockVersion = "bedrock-2023-05-31"
 
-// Looks: by its body a request is one of messages.
-func (bedrockMessages) Looks(strictjson.Value) Likeness { return Unlike }
+// Looks: but for its version, the body is one of messages.
+func (bedrockMessages) Looks(root strictjson.Value) Likeness {
+	if root.Get("anthropic_version").Text() == bedrockVersion {
+		return Sure
+	}
+	return Unlike
+}
 
 // Asks refuses what is not Anthropic's: every family of models has a body of its own there.
 func (bedrockMessages) Asks(root strictjson.Value) Asked {

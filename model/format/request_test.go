@@ -65,7 +65,7 @@ func TestRequestIsRead(t *testing.T) {
 		}
 		root := format.Parse(src)
 		// Of two formats of one provider the requests are the same.
-		looks, same := f.Name(), map[format.Name]format.Name{format.BedrockMessages: format.Messages, format.GeminiArray: format.Gemini}
+		looks, same := f.Name(), map[format.Name]format.Name{format.GeminiArray: format.Gemini}
 		if n := same[looks]; n != "" {
 			looks = n
 		}
