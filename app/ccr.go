@@ -18,7 +18,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
-	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -101,7 +100,7 @@ func (m *AskedModel) sign(o *llm.Options, refs rules.Options) error {
 			return exit.With(exit.Config, fmt.Errorf("ccr: --aws: the URL names no region: %w", err))
 		}
 	}
-	o.Transport = s.Transport(egress.Transport(egress.Options{LoopbackOnly: !strings.HasPrefix(m.URL, "https:")}))
+	o.Sign = s.Transport
 	return nil
 }
 

@@ -50,7 +50,9 @@ type Options struct {
 	// Transport carries the exchanges; nil = a connection to BaseURL.
 	Transport http.RoundTripper
 	Recorder  *Recorder // writes them down; nil = nobody does
-	Tape      *Tape     // answers instead of the endpoint; neither of the others then
+	// Sign makes a carrier that signs the whole of a request before it carries it; nil = the key alone signs.
+	Sign func(http.RoundTripper) http.RoundTripper
+	Tape *Tape // answers instead of the endpoint; neither of the others then
 
 	// DangerouslyPlainHTTP lets BaseURL be http for any host: keys and conversations
 	// are readable on the way, and answers can be changed.
@@ -108,6 +110,9 @@ func New(o Options) (*Endpoint, error) {
 	default:
 		e.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.DangerouslyPlainHTTP, Idle: o.Concurrency, Roots: o.DangerouslyRoots})
 		e.carrier = e.own
+	}
+	if o.Sign != nil {
+		e.carrier = o.Sign(e.carrier)
 	}
 	if o.Recorder != nil {
 		e.carrier = recorderOver{o.Recorder, e.carrier}
