@@ -56,6 +56,7 @@ platform/keychain: github.com/zalando/go-keyring github.com/godbus/dbus
 platform/login:    text/finding text/strictjson platform/auth platform/backoff platform/capture platform/egress platform/keychain platform/loopback platform/state github.com/go-json-experiment/json
 platform/listen:   text/finding platform/auth platform/loopback
 platform/resident:
+platform/keyring:
 platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
 platform/completion: text/finding
@@ -65,7 +66,8 @@ platform/manual:
 mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson platform/reuse mcp/mcpmsg
-mcp/era:      text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape
+mcp/session:  text/strictjson platform/keyring mcp/wire
+mcp/era:      text/strictjson platform/keyring mcp/wire mcp/mcpmsg mcp/mcpshape
 
 # record: keeps what was decided, with proofs, and what waits for a reviewer
 record/ledger:   text/finding text/frame text/strictjson platform/reuse golang.org/x/mod
@@ -124,7 +126,7 @@ boundary/preflight:            text/finding text/scrub text/strictjson platform/
 boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
+storage: text/finding platform/backoff mcp/session record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text
 
 # measure: measures what Pellucid finds, what it misses and what it costs
 measure/interval:
@@ -142,11 +144,11 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
-app/install: text/finding text/frame platform/login platform/state platform/terminal mcp/wire record/hold record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
+app/install: text/finding text/frame platform/keyring platform/login platform/state platform/terminal mcp/wire record/hold record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage measure/interval app/install
-app:         text/finding text/strictjson text/frame platform/child platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
+app:         text/finding text/strictjson text/frame platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/build platform/listen platform/login platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 

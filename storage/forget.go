@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/mcp/session"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
@@ -23,6 +24,7 @@ type Forgotten struct {
 	Names    int // approvals for the principal, and mentions as the reviewer of other results, blocks and approvals
 	Runs     int // counterfactual runs that wait for a worker, with the conversation of the principal
 	Openings int // openings of records of the log; the records stay
+	Sessions int // records of sessions, which have ended with that
 }
 
 // Forget erases what the store keeps of a principal or reviewer, by the name that the
@@ -61,9 +63,26 @@ func (s *Store) Forget(ctx context.Context, principal string) (f Forgotten, err 
 		f.Runs, err = s.forgetRuns(ctx, principal)
 	}
 	if err == nil {
+		f.Sessions, err = s.forgetSessions(ctx, principal)
+	}
+	if err == nil {
 		f.Openings, err = s.forgetOpenings(ctx, principal)
 	}
 	return f, err
+}
+
+// forgetSessions ends the sessions of the principal that have a record, and erases what it holds and
+// the digest of the name. What is left says only that a session with this id has ended.
+func (s *Store) forgetSessions(ctx context.Context, principal string) (erased int, err error) {
+	digest, none := session.PrincipalDigest(principal), session.Record{}.Principal
+	err = s.update(ctx, "forget", func(t *tx) error {
+		erased = 0
+		if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&erased) }, `SELECT count(*) FROM sessions WHERE principal = ?`, digest[:]); err != nil {
+			return err
+		}
+		return t.exec(ctx, `UPDATE sessions SET principal = ?, state = ?, owner = '', ended = 1 WHERE principal = ?`, none[:], []byte{}, digest[:])
+	})
+	return erased, err
 }
 
 // forgetOpenings erases the openings that hold the digest of the name. An opening has the

@@ -40,7 +40,7 @@ const (
 	TrustChanged        Kind = "trust-changed"        // a score of trust changed
 	PolicyDecided       Kind = "policy-decided"       // a policy acted, or would have
 	KeyInstalled        Kind = "key-installed"        // from the next record on, this key signs; record 0 names the first key
-	PrincipalForgotten  Kind = "principal-forgotten"  // what names a person was erased: numbers "held", "names", "openings", "runs"
+	PrincipalForgotten  Kind = "principal-forgotten"  // what names a person was erased: numbers "held", "names", "openings", "runs", "sessions"
 	RecordsLost         Kind = "records-lost"         // so many events could not be recorded (Number "lost")
 )
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/mcp/session"
+)
+
+var _ session.Store = (*Store)(nil)
+
+const sessionColumns = `id, server, owner, fence, principal, state, ended, seen, until`
+
+func scanSession(r *sql.Rows) (s session.Record, err error) {
+	var principal []byte
+	var ended int
+	var seen, until string
+	if err := r.Scan(&s.ID, &s.Server, &s.Owner, &s.Fence, &principal, &s.State, &ended, &seen, &until); err != nil {
+		return s, err
+	}
+	copy(s.Principal[:], principal)
+	if s.Ended = ended != 0; len(s.State) == 0 {
+		s.State = nil
+	}
+	var errs [2]error
+	s.Seen, errs[0] = parseStamp(seen)
+	s.Until, errs[1] = parseStamp(until)
+	return s, errors.Join(errs[:]...)
+}
+
+// Session implements session.Store.
+func (s *Store) Session(ctx context.Context, id string) (out session.Record, err error) {
+	found := false
+	err = s.query(ctx, func(r *sql.Rows) (err error) {
+		out, err = scanSession(r)
+		found = true
+		return err
+	}, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id)
+	if err == nil && !found {
+		return out, session.ErrNotFound
+	}
+	return out, s.fail(ctx, "find session", err)
+}
+
+// SessionOwner implements session.Store.
+func (s *Store) SessionOwner(ctx context.Context, id string) (owner string, fence int64, err error) {
+	ended := 0
+	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&owner, &fence, &ended) },
+		`SELECT owner, fence, ended FROM sessions WHERE id = ?`, id)
+	if err == nil && ended != 0 {
+		return "", fence, session.ErrEnded
+	}
+	return owner, fence, s.fail(ctx, "find the owner of a session", err)
+}
+
+// sessionUnless is how a session is changed: in one statement, which does nothing unless the session is
+// as the caller has seen it. No lock keeps other sessions waiting.
+const sessionUnless = `INSERT INTO sessions (` + sessionColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET `
+
+// putSession runs such a statement: r is the record where there was none, and args are those of the
+// rest of the statement. It reports whether it has changed anything.
+func (s *Store) putSession(ctx context.Context, what string, r session.Record, rest string, args ...any) (changed bool, err error) {
+	ended := 0
+	if r.Ended {
+		ended = 1
+	}
+	all := append([]any{r.ID, r.Server, r.Owner, r.Fence, r.Principal[:], blob(r.State), ended, stamp(r.Seen), stamp(r.Until)}, args...)
+	err = s.updating(ctx, what, func(t *tx) error {
+		st, err := t.prepare(ctx, sessionUnless+rest)
+		if err != nil {
+			return err
+		}
+		done, err := st.ExecContext(ctx, all...)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		changed = n > 0
+		return err
+	}, func(*sql.Tx) error { return nil })
+	return changed, err
+}
+
+// ClaimSession implements session.Store.
+func (s *Store) ClaimSession(ctx context.Context, r session.Record, owner string) (bool, error) {
+	seen := r.Fence
+	r.Owner, r.Ended = owner, false
+	r.Fence++
+	claimed, err := s.putSession(ctx, "claim session", r,
+		`owner = ?, fence = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0`, owner, r.Fence, stamp(r.Seen), seen)
+	if err == nil && !claimed {
+		_, _, err = s.SessionOwner(ctx, r.ID)
+	}
+	return claimed, err
+}
+
+// KeepSession implements session.Store.
+func (s *Store) KeepSession(ctx context.Context, r session.Record) error {
+	r.Ended = false
+	kept, err := s.putSession(ctx, "keep session", r,
+		`state = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0`, blob(r.State), stamp(r.Seen), r.Fence)
+	if err == nil && !kept {
+		if _, _, err = s.SessionOwner(ctx, r.ID); err == nil {
+			err = session.ErrFence
+		}
+	}
+	return err
+}
+
+// EndSession implements session.Store.
+func (s *Store) EndSession(ctx context.Context, r session.Record) error {
+	r.Ended, r.State, r.Owner = true, nil, ""
+	_, err := s.putSession(ctx, "end session", r, `owner = '', state = ?, ended = 1, seen = ?`, []byte{}, stamp(r.Seen))
+	return err
+}
+
+// SweepSessions implements session.Store.
+func (s *Store) SweepSessions(ctx context.Context, now time.Time) error {
+	return s.updating(ctx, "sweep sessions", func(t *tx) error {
+		return t.exec(ctx, `DELETE FROM sessions WHERE until <= ?`, stamp(now))
+	}, func(*sql.Tx) error { return nil })
+}
