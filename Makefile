@@ -30,7 +30,7 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check size clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check size clean
 
 all: test
 
@@ -130,6 +130,16 @@ bench-ledger:
 IDLE ?= 4000
 bench-sessions: build
 	go run ./cmd/pellucid-bench sessions --pellucid bin/pellucid --sessions $(IDLE) --goroutines
+
+# What is lost while replicas are killed (kill -9 each 15 s), asked to end in turn, and Postgres
+# fails over, under sessions of the official SDKs that call without pause. It wants Postgres and
+# haproxy. KEEP=DIR keeps the logs of all processes.
+REPLICAS ?= 3
+CALLING  ?= 30
+MINUTES  ?= 10
+KEEP     ?=
+replicas: build peers python
+	go run ./cmd/pellucid-bench replicas --replicas $(REPLICAS) --sessions $(CALLING) --for $(MINUTES)m $(if $(KEEP),--keep $(KEEP))
 
 # What the check of servers' own words finds in the test data, by family, and what it costs.
 surface-figures:

@@ -26,6 +26,7 @@ type cli struct {
 	Size     sizeCmd     `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
 	Live     liveCmd     `cmd:"" help:"Take conversations through pellucid guard, with a real model behind it."`
 	Sources  sourcesCmd  `cmd:"" help:"Look every control token up again in the package that it was read from."`
+	Replicas replicasCmd `cmd:"" help:"What is lost while replicas are killed under clients that call without pause."`
 	Compare  compareCmd  `cmd:"" help:"Compare what two builds of pellucid cost, each beside the same baselines."`
 }
 
