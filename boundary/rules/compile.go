@@ -100,6 +100,7 @@ func (r *Rules) members() []member {
 		{"listen", restart, checked(&r.Listen, listen.Default, "HOST:PORT with an IP address or localhost, such as 127.0.0.1:7420", listen.IsAddress),
 			"the only address; beyond loopback it needs `auth`"},
 		{"store", restart, store(&r.Store), "where state is kept; default: the state directory"},
+		{"replicas", restart, section(r.Replicas.members).then((*compiler).replicas), "other gateways on the same store ([Replicas](#replicas))"},
 		{"public_url", live, parsed(&r.PublicURL, "an https URL, or http on loopback", (*compiler).publicURL),
 			"what clients see; `auth.oauth` needs it"},
 		{"tokens", live, tokenTable(r), "control tokens of your own models, beside those of this version ([tokens](tokens.md))"},

@@ -30,6 +30,7 @@ type Rules struct {
 	Listen    string // host:port; port 0 is any
 	PublicURL string // without a slash at its end; "": none
 	Store     Store
+	Replicas  Replicas
 	HTTP      HTTP
 	Limits    Limits
 	Auth      Auth

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// table is a Store in memory, which can be away or slow for one replica.
+type table struct {
+	mu   sync.Mutex
+	rows map[string]Row
+}
+
+func (t *table) list() []Row {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sorted()
+}
+
+func (t *table) sorted() []Row {
+	out := slices.Collect(maps.Values(t.rows))
+	slices.SortFunc(out, func(a, b Row) int { return int(a.Beat - b.Beat) })
+	return out
+}
+
+// connection is one replica's way to the table.
+type connection struct {
+	*table
+	mu   sync.Mutex
+	away bool
+	slow time.Duration // between the commit and the answer
+}
+
+func (c *connection) fault(away bool, slow time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.away, c.slow = away, slow
+}
+
+func (c *connection) BeatReplica(ctx context.Context, row Row, first bool) ([]Row, error) {
+	c.mu.Lock()
+	away, slow := c.away, c.slow
+	c.mu.Unlock()
+	if away {
+		return nil, errors.New("away")
+	}
+	c.table.mu.Lock()
+	for id, r := range c.rows {
+		if first && r.Address == row.Address && id != row.ID {
+			delete(c.rows, id)
+		}
+	}
+	c.rows[row.ID] = row
+	out := c.sorted()
+	c.table.mu.Unlock()
+	time.Sleep(slow)
+	return out, nil
+}
+
+func (c *connection) RemoveReplica(_ context.Context, id string, beat int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.away {
+		return errors.New("away")
+	}
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	if beat == Any || c.rows[id].Beat == beat {
+		delete(c.rows, id)
+	}
+	return nil
+}
+
+// joined is a running replica.
+type joined struct {
+	*Member
+	*connection
+}
+
+func join(t *testing.T, shared *table, address string, o Options) joined {
+	t.Helper()
+	c := &connection{table: shared}
+	o.Store, o.Address = c, address
+	m, err := Join(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go m.Run(t.Context())
+	return joined{m, c}
+}
+
+// TestLease: a replica that cannot write its beat stops to serve before the others take it for gone, and
+// goes on under another id.
+func TestLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &table{rows: map[string]Row{}}
+		changes := 0
+		var mu sync.Mutex
+		a := join(t, shared, "h:1", Options{Changed: func() { mu.Lock(); defer mu.Unlock(); changes++ }})
+		b := join(t, shared, "h:2", Options{})
+		time.Sleep(1500 * time.Millisecond)
+		first := a.ID()
+		if !a.Holds(first) || !b.Live(first) || !a.Live(b.ID()) || a.Holds(b.ID()) {
+			t.Fatal("two replicas do not see each other")
+		}
+		a.connection.fault(true, 0)
+		var stopped, taken time.Time
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if stopped.IsZero() && !a.Holds(first) {
+				stopped = time.Now()
+			}
+			if taken.IsZero() && !b.Live(first) {
+				taken = time.Now()
+			}
+		}
+		if stopped.IsZero() || taken.IsZero() || taken.Sub(stopped) < time.Second {
+			t.Errorf("it stopped at %v, and was taken for gone at %v", stopped, taken)
+		}
+		wait, stop := context.WithTimeout(t.Context(), time.Second)
+		if _, err := a.Lease(wait); !errors.Is(err, ErrLapsed) {
+			t.Errorf("a lease without a database: %v", err)
+		}
+		stop()
+		a.connection.fault(false, 0)
+		id, err := a.Lease(t.Context())
+		if err != nil || id == first || a.Holds(first) || !a.Holds(id) {
+			t.Errorf("after the lapse: %s (%s before), %v", id, first, err)
+		}
+		time.Sleep(2 * time.Second)
+		if !b.Live(id) || b.Live(first) || len(shared.list()) != 2 {
+			t.Errorf("the other replica sees %v", b.Others())
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if changes < 2 {
+			t.Errorf("%d changes were told", changes)
+		}
+	})
+}
+
+// TestLateAnswer: a beat that is answered after the lease has ended does not extend it.
+func TestLateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &table{rows: map[string]Row{}}
+		a := join(t, shared, "h:1", Options{})
+		first := a.ID()
+		time.Sleep(100 * time.Millisecond)
+		a.connection.fault(false, 5*time.Second)
+		time.Sleep(4500 * time.Millisecond)
+		if a.Holds(first) {
+			t.Error("it holds a lease that no answer has extended")
+		}
+		time.Sleep(1600 * time.Millisecond) // the answer has come
+		if a.Holds(first) {
+			t.Error("a late answer has brought the lease back")
+		}
+		a.connection.fault(false, 0)
+		if id, err := a.Lease(t.Context()); err != nil || id == first {
+			t.Errorf("%s, %v", id, err)
+		}
+	})
+}
+
+// TestLeave: a replica that leaves is gone at the next look, a process that takes an address over removes
+// the row of the one before, and one that has just begun is found.
+func TestLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &table{rows: map[string]Row{}}
+		a := join(t, shared, "h:1", Options{})
+		ctx, stop := context.WithCancel(t.Context())
+		c := &connection{table: shared}
+		killed, err := Join(ctx, Options{Store: c, Address: "h:2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, live, err := a.Find(t.Context(), killed.ID()); !live || err != nil {
+			t.Errorf("a replica that has just begun is not found: %v", err)
+		}
+		stop()
+		again := join(t, shared, "h:2", Options{})
+		if _, live, err := a.Find(t.Context(), again.ID()); !live || err != nil || a.Live(killed.ID()) {
+			t.Errorf("a process has the address of another: %v, %v", a.Others(), err)
+		}
+		if err := again.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, live, _ := a.Find(t.Context(), "unknown"); live || len(shared.list()) != 1 {
+			t.Errorf("left: %v", shared.list())
+		}
+	})
+}
+
+// TestClocks: what other replicas say of the time has no effect.
+func TestClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &table{rows: map[string]Row{}}
+		fast := func() time.Time { return time.Now().Add(5 * time.Minute) }
+		slow := func() time.Time { return time.Now().Add(-5 * time.Minute) }
+		a, b := join(t, shared, "h:1", Options{now: fast}), join(t, shared, "h:2", Options{now: slow})
+		time.Sleep(1500 * time.Millisecond)
+		for range 30 {
+			time.Sleep(time.Second)
+			if len(a.Others()) != 1 || !a.Holds(a.ID()) || !b.Holds(b.ID()) || len(a.Others()) != len(b.Others()) {
+				t.Fatal("a clock that is wrong ends a lease")
+			}
+		}
+	})
+}
+
+// TestExchange: what the principals of one replica spend arrives at the others.
+func TestExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &table{rows: map[string]Row{}}
+		var mu sync.Mutex
+		got := map[string]bool{}
+		a := join(t, shared, "h:1", Options{Exchange: func(map[string][]byte) []byte { return []byte("spent") }})
+		join(t, shared, "h:2", Options{Exchange: func(spent map[string][]byte) []byte {
+			mu.Lock()
+			defer mu.Unlock()
+			for id, s := range spent {
+				got[id+" "+string(s)] = true
+			}
+			return nil
+		}})
+		time.Sleep(3 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if !got[a.ID()+" spent"] {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestValidID(t *testing.T) {
+	for s, want := range map[string]bool{newID(): true, "": false, "0123456789abcdeF": false, "0123456789abcde": false, "0123456789abcdeg": false} {
+		if ValidID(s) != want {
+			t.Errorf("ValidID(%q)", s)
+		}
+	}
+}
