@@ -40,12 +40,13 @@ type Gateway struct {
 	src    *Source
 	listen string
 
-	started *rules.Rules // with which the process began
-	sealer  *era.Sealer
-	health  meter.Health
-	fleet   *fleet.Fleet
-	admit   *admit.Admissions
-	ground  *Ground // nil: not served
+	started  *rules.Rules // with which the process began
+	sealer   *era.Sealer
+	health   meter.Health
+	fleet    *fleet.Fleet
+	admit    *admit.Admissions
+	ground   *Ground   // nil: not served
+	replicas *replicas // nil: this gateway is the only one
 
 	handler atomic.Pointer[http.Handler]
 
@@ -101,6 +102,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
 		Ledger:   b.ledgerGauges(),
+		Replicas: b.replicas.gauges(),
 		Servers:  func() int64 { return int64(len(b.rules.Load().Servers)) }}); err != nil {
 		return nil, err
 	}
@@ -145,7 +147,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 		return err
 	}
 	b.watchStore()
-	return nil
+	return b.joinReplicas(dir, r)
 }
 
 // stateSealer has a key that comes of the installation's, as that of the fences is.
@@ -170,6 +172,9 @@ func (b *Gateway) Close() {
 	}
 	if b.ground != nil {
 		b.ground.Close()
+	}
+	if err := b.replicas.leave(); err != nil {
+		b.log.Warn("this replica could not be removed from the list: the others notice within a few seconds that it has ended", "error", err)
 	}
 	if n := b.closeJudges(install.CloseWait / 5); n > 0 {
 		b.log.Warn("the gateway stopped before the classifiers in shadow mode had judged all answers", "answers", n)
@@ -225,6 +230,7 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	h := b.routes(r, in, plugged)
 	b.handler.Store(&h)
 	b.meter.Rules(r.Version())
+	b.replicas.rulesInForce(r.Version())
 	if b.records != nil {
 		b.records.Loaded(r.Version(), r.Effective(), b.scored)
 	}

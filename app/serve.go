@@ -28,6 +28,8 @@ func (b *Gateway) Serve(ctx context.Context, again func()) error {
 	defer stopWatching()
 	watched := make(chan struct{})
 	go func() { defer close(watched); b.follow(watch) }()
+	endPeers := b.startPeers()
+	defer endPeers()
 	if err := listen.Until(ctx, srv, l); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}

@@ -65,6 +65,7 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 	dir := x.state()
 	cfg, refused := x.config()
 	x.lookAtStores(ctx, dir, cfg)
+	x.replicas(ctx, dir)
 	x.sampling(ctx, dir)
 	x.port(ctx, cfg)
 	x.logins(dir)

@@ -20,12 +20,13 @@ type Health struct {
 
 	mu   sync.Mutex
 	at   time.Time
-	last map[string]string
+	last *healthAnswer
 }
 
 type check struct {
-	name string
-	run  func(context.Context) error
+	name  string
+	run   func(context.Context) error
+	warns bool // it does not decide whether requests can be served
 }
 
 // A State is the error of a check whose reason may be shown to anyone: a constant of the
@@ -43,7 +44,13 @@ const (
 // Add adds a check of readiness. name is a constant of the program's. All checks
 // are to be added before the first question.
 func (h *Health) Add(name string, run func(context.Context) error) {
-	h.checks = append(h.checks, check{name, run})
+	h.checks = append(h.checks, check{name: name, run: run})
+}
+
+// Warn adds a check whose failure is told, and does not make the process unready. It fails only by a
+// [State].
+func (h *Health) Warn(name string, run func(context.Context) error) {
+	h.checks = append(h.checks, check{name: name, run: run, warns: true})
 }
 
 // Drain makes Ready say no from now on, so that no new client comes.
@@ -58,10 +65,10 @@ func (h *Health) Live() http.Handler {
 
 // Ready says whether requests can be served: 200 and {"status":"ok","checks":{"store":"ok"}},
 // or 503 and a status of "failing" or "draining". A check is "ok", "failing", "timeout" or
-// the State that its error wraps.
+// the State that its error wraps. Warnings are those of Warn that fail.
 func (h *Health) Ready() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, status := healthAnswer{Status: "ok", Checks: h.run(r.Context())}, http.StatusOK
+		answer, status := h.run(r.Context()), http.StatusOK
 		for _, result := range answer.Checks {
 			if result != "ok" {
 				answer.Status, status = "failing", http.StatusServiceUnavailable
@@ -75,8 +82,9 @@ func (h *Health) Ready() http.Handler {
 }
 
 type healthAnswer struct {
-	Status string            `json:"status"`
-	Checks map[string]string `json:"checks,omitempty"`
+	Status   string            `json:"status"`
+	Checks   map[string]string `json:"checks,omitempty"`
+	Warnings map[string]string `json:"warnings,omitempty"`
 }
 
 func writeHealth(w http.ResponseWriter, r *http.Request, status int, answer healthAnswer) {
@@ -92,20 +100,25 @@ func writeHealth(w http.ResponseWriter, r *http.Request, status int, answer heal
 }
 
 // run runs the checks at the same time, unless it did so just now.
-func (h *Health) run(parent context.Context) map[string]string {
+func (h *Health) run(parent context.Context) healthAnswer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.last != nil && time.Since(h.at) < checkKeep {
-		return h.last
+		return *h.last
 	}
 	// Whoever asked may hang up: the answer is for all who ask in this second.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(parent), checkWait)
 	defer stop()
-	type result struct{ name, state string }
+	type result struct {
+		check
+		state string
+	}
 	results := make(chan result, len(h.checks))
-	out := make(map[string]string, len(h.checks))
+	out := healthAnswer{Status: "ok", Checks: make(map[string]string, len(h.checks)), Warnings: map[string]string{}}
 	for _, c := range h.checks {
-		out[c.name] = "timeout"
+		if !c.warns {
+			out.Checks[c.name] = "timeout"
+		}
 		go func() {
 			state := "ok"
 			if err := c.run(ctx); err != nil {
@@ -114,16 +127,20 @@ func (h *Health) run(parent context.Context) map[string]string {
 					state = string(s)
 				}
 			}
-			results <- result{c.name, state}
+			results <- result{c, state}
 		}()
 	}
 	for range h.checks {
 		select {
 		case r := <-results:
-			out[r.name] = r.state
+			if !r.warns {
+				out.Checks[r.name] = r.state
+			} else if r.state != "ok" {
+				out.Warnings[r.name] = r.state
+			}
 		case <-ctx.Done():
 		}
 	}
-	h.at, h.last = time.Now(), out
+	h.at, h.last = time.Now(), &out
 	return out
 }

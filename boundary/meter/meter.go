@@ -130,7 +130,15 @@ type Gauges struct {
 	Held     func() int64 // results that wait for a person
 	Servers  func() int64 // configured
 
-	Ledger // of the evidence
+	Ledger   // of the evidence
+	Replicas // of one store
+}
+
+// Replicas are the gauges of the gateways on one store.
+type Replicas struct {
+	Live      func() int64 // with this one
+	Strangers func() int64 // that use another key of the installation
+	Behind    func() int64 // 1: another replica has newer rules
 }
 
 // Ledger are the gauges of the evidence.
@@ -157,6 +165,9 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.ledger.integrated", "Records that this process has added to the log.", g.Integrated},
 		{"pellucid.ledger.lost", "Events that could not be recorded.", g.Lost},
 		{"pellucid.ledger.lag_milliseconds", "For how long something has been pending.", g.Lag},
+		{"pellucid.replicas", "Replicas on this store that run, with this one.", g.Live},
+		{"pellucid.replicas.strangers", "Replicas on this store that use another key of the installation.", g.Strangers},
+		{"pellucid.rules.behind", "1 while another replica has rules that came into force later.", g.Behind},
 	} {
 		if one.read == nil {
 			continue
