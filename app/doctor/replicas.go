@@ -5,6 +5,8 @@ package doctor
 import (
 	"context"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,19 +26,30 @@ const beatWait = 2500 * time.Millisecond
 
 // replicas looks for gateways that share a store, and whether they agree.
 func (x *examiner) replicas(ctx context.Context, dir *state.Dir) {
-	own := ""
-	if dir != nil {
-		if secret, err := install.Key(dir); err == nil {
-			if k, err := peer.NewKeys(secret); err == nil {
-				own = k.ID()
-			}
-		}
-	}
 	for _, where := range x.stores {
 		if live := liveIn(ctx, where); len(live) > 0 {
-			x.agree(live, own)
+			x.agree(live, ownKey(dir))
 		}
 	}
+}
+
+// ownKey is the id of the installation's key as this command has it, "" if there is none yet.
+func ownKey(dir *state.Dir) string {
+	if dir == nil {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); os.Getenv(install.KeyVar) == "" && err != nil {
+		return "" // it is made on first use, and this is none
+	}
+	secret, err := install.Key(dir)
+	if err != nil {
+		return ""
+	}
+	k, err := peer.NewKeys(secret)
+	if err != nil {
+		return ""
+	}
+	return k.ID()
 }
 
 // liveIn returns the replicas whose sign of life comes while they are watched. A store of another release
