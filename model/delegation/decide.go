@@ -164,14 +164,14 @@ func plan(ctx context.Context, p *Problem, work []*deciding, by Asker) {
 	if !slices.ContainsFunc(work, (*deciding).open) {
 		return
 	}
-	q, why := PlanQuestion(p.Assembly, p.Examples)
+	q, why := PlanQuestion(p.Assembly, p.Privileges, p.Examples, p.Calls...)
 	r := Reply{Exchange: Exchange{Failure: counterfactual.FailRejected}}
 	if why == "" {
 		r = by.Plan(ctx, q)
 	}
 	list, read := []planned(nil), false
 	if r.Failure == "" {
-		list, read = parsePlan(r.Answer.Text)
+		list, read = q.parse(r.Answer.Text)
 		named(list, p.Assembly.Tools)
 	}
 	made := map[string]int{}

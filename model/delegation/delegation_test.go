@@ -230,7 +230,8 @@ func TestReaders(t *testing.T) {
 // FuzzPlan: any bytes of a planner, and any facts, end in a verdict.
 func FuzzPlan(f *testing.F) {
 	for _, s := range []string{fromBill, literal, "[]", "yes", `{"tool":"send_money"}`, `[{"tool":"send_money","args":{"to":{"from":"x"},"amount":{"from":{"a":1}}},"each":true}]`,
-		`{"tool":"send_money","args":{"to":"Bob","cc":[]}}`, "\u003cthink>[x] {y}\u003c/think>Well [1]: " + fromBill + " That [is] all.", `{"plan":[{"name":"functions.send_money","args":null}]}`, "[[[[{{{{"} {
+		`{"tool":"send_money","args":{"to":"Bob","cc":[]}}`, "\u003cthink>[x] {y}\u003c/think>Well [1]: " + fromBill + " That [is] all.", `{"plan":[{"name":"functions.send_money","args":null}]}`, "[[[[{{{{",
+		`{"send_money": {"to":{"from":"bill.txt"}}}`, `{"send_money": [{}], "other": null}`} {
 		f.Add(s, `{"to":"Waterworks","amount":120}`)
 	}
 	f.Fuzz(func(t *testing.T, plan, args string) {
@@ -239,6 +240,9 @@ func FuzzPlan(f *testing.F) {
 		call := counterfactual.Call{Name: "send_money", Arguments: []byte(args)}
 		p := &delegation.Problem{Assembly: a, Privileges: &counterfactual.Privileges{}, Answer: &counterfactual.Answer{Calls: []counterfactual.Call{call}},
 			Calls: []counterfactual.Call{call}, Confirm: len(plan)%2 == 0}
+		if len(args)%2 == 0 {
+			p.Examples = []delegation.Example{{Request: "Pay 3 to Bob.", Plan: literal}}
+		}
 		got := delegation.Decide(t.Context(), p, nil, s)
 		if len(got) != 1 || got[0].Verdict == "" || s.shown > 3 {
 			t.Fatalf("%+v after %d questions", got, s.shown)

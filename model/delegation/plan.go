@@ -3,6 +3,8 @@
 package delegation
 
 import (
+	"bytes"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 // A planned call is one of a plan.
 type planned struct {
 	tool     string
+	args     []byte // the JSON object; nil: none
 	each     bool
 	proposal counterfactual.Proposal // of the arguments as they stand in the plan
 }
@@ -21,30 +24,69 @@ type planned struct {
 // Words, a model's thoughts and a code fence may stand around it. An empty array is a plan
 // only in a text without an object: elsewhere it may be the list in an argument.
 func parsePlan(text string) (list []planned, ok bool) {
-	if len(text) > maxPlanText {
-		return nil, false
-	}
-	if i := strings.LastIndex(text, endOfThoughts); i >= 0 {
-		text = text[i+len(endOfThoughts):]
-	} else if strings.HasPrefix(strings.TrimSpace(text), "\u003cthink>") {
-		return nil, false // the thoughts do not end
-	}
 	empty := false
-	for at, n := 0, 0; n < maxStarts; n++ {
-		i := strings.IndexAny(text[at:], "[{")
-		if i < 0 {
-			break
+	text = withoutThoughts(text)
+	for n, v := range values(text) {
+		if list, ok = callsIn(v, n == 0); ok && len(list) > 0 {
+			return list, true
 		}
-		at += i
-		if v, found := jsonAt(text[at:]); found {
-			if list, ok = callsIn(v, n == 0); ok && len(list) > 0 {
-				return list, true
-			}
-			empty = empty || ok
-		}
-		at++
+		empty = empty || ok
 	}
 	return nil, empty && !strings.Contains(text, "{")
+}
+
+// parseByTool reads the answer to a question that begins with ToolsPrompt: the first JSON object in it, which has
+// nothing but arguments, an array of arguments, or null for each of tools; nil: for any. An answer in the form of
+// PlanPrompt is read too.
+func parseByTool(text string, tools []string) ([]planned, bool) {
+	for _, v := range values(withoutThoughts(text)) {
+		if v.Kind() == '{' {
+			if list, ok := callsByTool(v, tools); ok {
+				return list, true
+			}
+			break
+		}
+	}
+	return parsePlan(text)
+}
+
+// planOf reads the plan of an example, in either form.
+func planOf(text string) ([]planned, bool) {
+	if list, ok := parsePlan(text); ok {
+		return list, true
+	}
+	return parseByTool(text, nil)
+}
+
+// withoutThoughts is a planner's answer behind its thoughts; "" where they do not end, or the answer is too long.
+func withoutThoughts(text string) string {
+	if len(text) > maxPlanText {
+		return ""
+	}
+	if i := strings.LastIndex(text, endOfThoughts); i >= 0 {
+		return text[i+len(endOfThoughts):]
+	}
+	if strings.HasPrefix(strings.TrimSpace(text), "\u003cthink>") {
+		return ""
+	}
+	return text
+}
+
+// values are the JSON arrays and objects of a text, each with the number of brackets and braces before it.
+func values(text string) iter.Seq2[int, strictjson.Value] {
+	return func(yield func(int, strictjson.Value) bool) {
+		for at, n := 0, 0; n < maxStarts; n++ {
+			i := strings.IndexAny(text[at:], "[{")
+			if i < 0 {
+				return
+			}
+			at += i
+			if v, found := jsonAt(text[at:]); found && !yield(n, v) {
+				return
+			}
+			at++
+		}
+	}
 }
 
 const endOfThoughts = "\u003c/think>"
@@ -86,24 +128,85 @@ func callsIn(root strictjson.Value, first bool) (list []planned, ok bool) {
 	if len(calls) > maxPlanned {
 		return nil, false
 	}
-	every := &counterfactual.Privileges{}
 	for _, c := range calls {
-		p := planned{tool: firstOf(c, "tool", "name").Text(), each: string(c.Get("each").Raw()) == "true"}
-		args := firstOf(c, "args", "arguments", "parameters")
+		tool, args := firstOf(c, "tool", "name").Text(), firstOf(c, "args", "arguments", "parameters")
 		switch {
-		case c.Kind() != '{' || p.tool == "" || args.Exists() && args.Kind() != '{' && args.Kind() != 'n':
+		case c.Kind() != '{' || tool == "" || args.Exists() && args.Kind() != '{' && args.Kind() != 'n':
 			return nil, false
 		case !first && !args.Exists() && !c.Get("tool").Exists():
 			return nil, false
 		}
-		call := counterfactual.Call{Name: p.tool}
-		if args.Kind() == '{' {
-			call.Arguments = args.Raw()
-		}
-		p.proposal = every.Proposal(call)
-		list = append(list, p)
+		list = append(list, newPlanned(tool, args, string(c.Get("each").Raw()) == "true"))
 	}
 	return list, true
+}
+
+// callsByTool reads an object with a member for each tool: its arguments; an array of one object for a call that is
+// made for each item of a list, or of one object for each call; null.
+func callsByTool(root strictjson.Value, tools []string) (list []planned, ok bool) {
+	for name, v := range root.Members() {
+		tool := name.Text()
+		switch v.Kind() {
+		case 'n':
+		case '{':
+			list = append(list, newPlanned(tool, v, false))
+		case '[':
+			calls := slices.Collect(v.Elements())
+			for _, c := range calls {
+				if c.Kind() != '{' || len(list) == maxPlanned {
+					return nil, false
+				}
+				list = append(list, newPlanned(tool, c, len(calls) == 1))
+			}
+		default:
+			return nil, false
+		}
+		if tool == "" || tools != nil && !slices.Contains(tools, offeredName(tool, tools)) || len(list) > maxPlanned {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+func newPlanned(tool string, args strictjson.Value, each bool) planned {
+	p := planned{tool: tool, each: each}
+	if args.Kind() == '{' {
+		p.args = args.Raw()
+	}
+	every := &counterfactual.Privileges{}
+	p.proposal = every.Proposal(counterfactual.Call{Name: tool, Arguments: p.args})
+	return p
+}
+
+// appendByTool writes a plan as the answer to a question about tools.
+func appendByTool(b []byte, list []planned, tools []string) []byte {
+	b = append(b, '{')
+	for i, tool := range tools {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(strictjson.AppendQuote(b, tool), ": "...)
+		var calls [][]byte
+		each := false
+		for _, p := range list {
+			if p.tool == tool {
+				args := p.args
+				if args == nil {
+					args = []byte("{}")
+				}
+				calls, each = append(calls, args), each || p.each
+			}
+		}
+		switch {
+		case len(calls) == 0:
+			b = append(b, "null"...)
+		case len(calls) == 1 && !each:
+			b = append(b, calls[0]...)
+		default:
+			b = append(append(append(b, '['), bytes.Join(calls, []byte(", "))...), ']')
+		}
+	}
+	return append(b, '}')
 }
 
 // namespaces are what some models write before the name of a tool.
@@ -112,16 +215,26 @@ var namespaces = []string{"functions.", "default_api.", "tools."}
 // named gives each planned call the name of a tool that the request offers, where a namespace
 // before it is all that differs.
 func named(list []planned, tools []counterfactual.Tool) {
-	offered := func(name string) bool {
-		return slices.ContainsFunc(tools, func(t counterfactual.Tool) bool { return t.Name == name })
+	offered := make([]string, len(tools))
+	for i := range tools {
+		offered[i] = tools[i].Name
 	}
 	for i := range list {
-		for _, n := range namespaces {
-			if name, ok := strings.CutPrefix(list[i].tool, n); ok && offered(name) && !offered(list[i].tool) {
-				list[i].tool = name
-			}
+		list[i].tool = offeredName(list[i].tool, offered)
+	}
+}
+
+// offeredName is the name of an offered tool, where a namespace before it is all that differs; else name.
+func offeredName(name string, offered []string) string {
+	if slices.Contains(offered, name) {
+		return name
+	}
+	for _, n := range namespaces {
+		if bare, ok := strings.CutPrefix(name, n); ok && slices.Contains(offered, bare) {
+			return bare
 		}
 	}
+	return name
 }
 
 func firstOf(v strictjson.Value, names ...string) strictjson.Value {

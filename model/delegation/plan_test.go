@@ -4,6 +4,7 @@ package delegation_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestPlanText(t *testing.T) {
 			if got := delegation.Decide(t.Context(), p, nil, s); got[0].Verdict != tt.want {
 				t.Errorf("%s, want %s: %+v", got[0].Verdict, tt.want, got[0].Plan)
 			}
-			q, _ := delegation.PlanQuestion(a, nil)
+			q, _ := delegation.PlanQuestion(a, &counterfactual.Privileges{}, nil)
 			if q.Reads(tt.text) != (tt.want != delegation.Unknown) {
 				t.Error("whether it is read is told otherwise")
 			}
@@ -53,6 +54,59 @@ func TestPlanText(t *testing.T) {
 	}
 	if q := (delegation.Question{System: delegation.NeedPrompt}); !q.Reads("Yes.") || q.Reads("[]") {
 		t.Error("an answer to the second question")
+	}
+}
+
+// TestPlanByTool: with examples the planner is asked about the tools that are decided, and may answer in two forms.
+func TestPlanByTool(t *testing.T) {
+	const source = `{"to":{"from":"bill.txt"},"amount":{"from":"bill.txt"}}`
+	examples, err := delegation.ParseExamples([]byte(`[{"request":"Pay what tax.txt says.","plan":"[{\"tool\":\"read_file\",\"args\":{\"path\":\"tax.txt\"}},{\"tool\":\"send_money\",\"args\":{\"to\":{\"from\":\"tax.txt\"}}}]"},` +
+		`{"request":"Who wrote?","plan":"{\"send_money\": null}"},{"request":"Pay each in list.txt.","plan":"{\"send_money\":[{\"to\":{\"from\":\"list.txt\"}}]}"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, text string
+		want       delegation.Verdict
+	}{
+		{"arguments", `{"send_money": ` + source + `}`, delegation.Delegated},
+		{"a fence and words", "The answer [1] is\n```json\n{\"send_money\": " + source + "}\n```", delegation.Delegated},
+		{"thoughts", "\u003cthink>{\"send_money\": null}?\u003c/think>{\"send_money\": " + source + "}", delegation.Delegated},
+		{"a namespace", `{"functions.send_money": ` + source + `}`, delegation.Delegated},
+		{"each of a list", `{"send_money": [` + source + `]}`, delegation.Delegated},
+		{"no arguments", `{"send_money": {}}`, delegation.Delegated},
+		{"the other form", `[{"tool":"send_money","args":` + source + `}]`, delegation.Delegated},
+		{"null", `{"send_money": null}`, delegation.NotAsked},
+		{"an empty object", `{}`, delegation.NotAsked},
+		{"other values", `{"send_money": {"to":"Bob","amount":50}}`, delegation.Otherwise},
+		{"arguments of another tool, and not its name", source, delegation.Unknown},
+		{"a text", `{"send_money": "yes"}`, delegation.Unknown},
+		{"an array of texts", `{"send_money": ["bill.txt"]}`, delegation.Unknown},
+		{"words", "yes", delegation.Unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			task := "Pay the bill in bill.txt."
+			if tt.want == delegation.Otherwise {
+				task += " Or pay 50 to Bob."
+			}
+			a := assembly(t, task, nil, read{"bill.txt", "Pay 120 to Waterworks."})
+			s := &script{plan: tt.text, assembly: a}
+			p := &delegation.Problem{Assembly: a, Privileges: &counterfactual.Privileges{Rules: []counterfactual.ToolRule{{Tool: "read_file"}}},
+				Answer: &counterfactual.Answer{Calls: []counterfactual.Call{pay("Waterworks", 120)}}, Examples: examples}
+			p.Calls = p.Answer.Calls
+			if got := delegation.Decide(t.Context(), p, nil, s); got[0].Verdict != tt.want {
+				t.Errorf("%s, want %s: %+v", got[0].Verdict, tt.want, got[0].Plan)
+			}
+			q, _ := delegation.PlanQuestion(a, p.Privileges, examples, p.Calls...)
+			if q.Reads(tt.text) != (tt.want != delegation.Unknown) {
+				t.Error("whether it is read is told otherwise")
+			}
+			want := []delegation.Example{{Request: "Request: Pay what tax.txt says.", Plan: `{"send_money": {"to":{"from":"tax.txt"}}}`},
+				{Request: "Request: Who wrote?", Plan: `{"send_money": null}`}, {Request: "Request: Pay each in list.txt.", Plan: `{"send_money": [{"to":{"from":"list.txt"}}]}`}}
+			if !slices.Equal(q.Examples, want) || q.Text != "Request: "+task || !strings.HasSuffix(q.System, "Tools:\n- send_money(to, amount): Sends money.\n") {
+				t.Errorf("asked %q", q)
+			}
+		})
 	}
 }
 
@@ -69,7 +123,7 @@ func TestQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, why := delegation.PlanQuestion(a, nil)
+	q, why := delegation.PlanQuestion(a, &counterfactual.Privileges{}, nil)
 	if want := "Tools:\n- web_read(url, Empf\u00e4nger)\n- mcp__bank__send-money.v2(): Pays.\n\nRequest: Sum up."; why != "" || q.Text != want {
 		t.Errorf("%q: %q", why, q.Text)
 	}

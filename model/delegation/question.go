@@ -31,20 +31,29 @@ Request: Look up the page rain. If it says late, submit 12 for Umbra.
 Request: Submit what each entry of the page trip demands.
 [{"tool": "look_up", "args": {"title": "trip"}}, {"tool": "submit", "args": {"person": {"from": "trip"}, "sum": {"from": "trip"}}, "each": true}]`
 
+// ToolsPrompt begins the system text of the question for a plan where the operator has given examples: the tools
+// whose calls are decided follow it, and the examples and the request are turns. A small model that is to decide
+// about each of these tools leaves out fewer calls than one that lists all calls, but without examples more
+// (docs/figures.md, "Guard with a real model").
+const ToolsPrompt = `You check what a request asks an assistant to do. You see the request and no data. For each tool below that changes something, answer with its arguments if the request asks for that action, and with null if it does not. Copy an argument only if the request states it. If the value stands in something that must be read first, write {"from": "SOURCE"} with the source that the request names. If the request asks for the action once for each item of a list, write the arguments in an array, [{...}]. If the request has a condition, assume that it holds. Answer with one JSON object and nothing else.
+
+Tools:
+`
+
 // NeedPrompt is the system text of the question whether a request asks for what a tool does.
 const NeedPrompt = `You are given a tool and a request. Does the request ask for what this tool does? Answer yes or no, and nothing else.`
 
 // An Example shows a planner how a request of the operator's own deployment is planned.
 type Example struct {
 	Request string `json:"request"`
-	Plan    string `json:"plan"` // the JSON array
+	Plan    string `json:"plan"` // a JSON array of calls, or an object with a member for each tool
 }
 
 // maxExamples bounds the examples of one planner.
 const maxExamples = 64
 
 // ParseExamples reads a JSON array of examples, {"request": TEXT, "plan": TEXT}. A plan has to
-// be one that is read when a planner gives it.
+// be one that is read when a planner gives it, in either form.
 func ParseExamples(b []byte) ([]Example, error) {
 	var list []Example
 	if err := strictjson.Unmarshal(b, &list, strictjson.Limits{Bytes: 1 << 20}); err != nil {
@@ -54,8 +63,8 @@ func ParseExamples(b []byte) ([]Example, error) {
 		return nil, fmt.Errorf("delegation: parse examples: more than %d", maxExamples)
 	}
 	for i := range list {
-		if _, ok := parsePlan(list[i].Plan); !ok || strings.TrimSpace(list[i].Request) == "" {
-			return nil, fmt.Errorf("delegation: parse examples: example %d: want a request, and a plan that is a JSON array of {\"tool\", \"args\"} as text", i+1)
+		if _, ok := planOf(list[i].Plan); !ok || strings.TrimSpace(list[i].Request) == "" {
+			return nil, fmt.Errorf("delegation: parse examples: example %d: want a request, and a plan as text: a JSON array of {\"tool\", \"args\"}, or an object of arguments by tool", i+1)
 		}
 	}
 	return list, nil
@@ -66,6 +75,8 @@ type Question struct {
 	System   string
 	Examples []Example // shown as turns before the question
 	Text     string
+
+	tools []string // that a question with ToolsPrompt is about
 }
 
 // Reads reports whether a text is an answer to q that can be read.
@@ -74,8 +85,16 @@ func (q *Question) Reads(text string) (ok bool) {
 		_, ok = yes(text)
 		return ok
 	}
-	_, ok = parsePlan(text)
+	_, ok = q.parse(text)
 	return ok
+}
+
+// parse reads a planner's answer to q.
+func (q *Question) parse(text string) ([]planned, bool) {
+	if strings.HasPrefix(q.System, ToolsPrompt) {
+		return parseByTool(text, q.tools)
+	}
+	return parsePlan(text)
 }
 
 // Unasked says why a planner could not be asked.
@@ -107,15 +126,33 @@ const (
 	maxPlanText    = 256 << 10
 )
 
-// PlanQuestion asks for the plan of the user's request, where the context has one.
-func PlanQuestion(a *counterfactual.Assembly, examples []Example) (q Question, why Unasked) {
+// PlanQuestion asks for the plan of the user's request, where the context has one. With examples it asks about the
+// privileged tools and those of calls alone.
+func PlanQuestion(a *counterfactual.Assembly, p *counterfactual.Privileges, examples []Example, calls ...counterfactual.Call) (q Question, why Unasked) {
 	if why = unasked(a.Task); why != "" {
 		return q, why
 	}
+	if len(examples) == 0 {
+		lines, _ := toolLines(a.Tools)
+		return Question{System: PlanPrompt, Text: "Tools:\n" + lines + "\nRequest: " + a.Task}, ""
+	}
+	lines, names := toolLines(slices.DeleteFunc(slices.Clone(a.Tools), func(t counterfactual.Tool) bool {
+		return p.Privilege(t.Name) == 0 && !slices.ContainsFunc(calls, func(c counterfactual.Call) bool { return c.Name == t.Name })
+	}))
+	q = Question{System: ToolsPrompt + lines, Text: "Request: " + a.Task, tools: names}
+	for _, e := range examples {
+		list, _ := planOf(e.Plan) // ParseExamples has read it
+		q.Examples = append(q.Examples, Example{"Request: " + e.Request, string(appendByTool(nil, list, names))})
+	}
+	return q, ""
+}
+
+// toolLines are tools as a question shows them, a line each, and their names.
+func toolLines(tools []counterfactual.Tool) (string, []string) {
 	var b strings.Builder
-	b.WriteString("Tools:\n")
-	for i := range a.Tools {
-		t := &a.Tools[i]
+	var names []string
+	for i := range tools {
+		t := &tools[i]
 		if !plain(t.Name, maxToolName) {
 			continue
 		}
@@ -128,9 +165,9 @@ func PlanQuestion(a *counterfactual.Assembly, examples []Example) (q Question, w
 			break
 		}
 		b.WriteString(line + "\n")
+		names = append(names, t.Name)
 	}
-	b.WriteString("\nRequest: " + a.Task)
-	return Question{System: PlanPrompt, Examples: examples, Text: b.String()}, ""
+	return b.String(), names
 }
 
 // Bounds of names in a question, in bytes. Providers take 128 for a tool at most.

@@ -168,7 +168,7 @@ func TestOwnPlanner(t *testing.T) {
 	if len(seen) == 0 {
 		t.Fatal("the planner was not asked")
 	}
-	if a := <-seen; a.System != delegation.PlanPrompt || len(a.Messages) != 3 || a.Messages[0].Text != "Pay it." || a.Messages[1].Text != "[]" {
+	if a := <-seen; !strings.HasPrefix(a.System, delegation.ToolsPrompt) || len(a.Messages) != 3 || a.Messages[0].Text != "Request: Pay it." || a.Messages[1].Text != `{"send_money": null}` {
 		t.Errorf("the planner was asked %+v", a)
 	}
 }

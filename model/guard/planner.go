@@ -141,7 +141,7 @@ func (g *Guard) questionAhead(x *exchange) (q delegation.Question, small *exchan
 	if err != nil || len(a.Segments) == 0 {
 		return q, nil, false
 	}
-	q, why := delegation.PlanQuestion(a, g.o.Planner.Examples)
+	q, why := delegation.PlanQuestion(a, g.policy, g.o.Planner.Examples)
 	settings, err := asQuestion(x.f.Name(), x.body, nil)
 	if why != "" || err != nil || len(settings) > maxSettings {
 		return q, nil, false
