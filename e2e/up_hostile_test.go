@@ -200,7 +200,7 @@ func TestUpHostile(t *testing.T) {
 	t.Parallel()
 	good, m := helperServer(t, "size", mark()), newEvil(t)
 	base, cmd := newInstall(t).serveUp(t, "version: 1\nhttp: {rate: 0}\nservers:\n  good: {command: "+yamlCommand(good)+"}\n"+
-		"  evil: {url: "+m.URL+", timeout: 15s}\n")
+		"  evil: {url: "+m.URL+", timeout: 15s, tools: {flood: {timeout: 2m}}}\n")
 	slow := slowClients(t, strings.TrimPrefix(base, "http://"))
 
 	ended, calls, worst := make(chan bool), 0, time.Duration(0)
