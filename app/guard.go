@@ -17,9 +17,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/conversation"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -117,6 +119,9 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 		return guardTrail{}, err
 	}
 	o.Frame = &fence
+	if err := g.conversations(o, dir, s); err != nil {
+		return guardTrail{}, err
+	}
 	sources := &sourceTrust{scores: ledgerScores{ledger: s.Ledger(), log: g.log}, log: g.log}
 	sources.follow(ctx)
 	o.Trust = sources.of
@@ -126,6 +131,29 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 		o.Policy.Hints = hints.of
 	}
 	return guardTrail{records, kept}, nil
+}
+
+// conversations has o keep what ids of answers stand for. Guards with the same installation key
+// find each other's.
+func (g *Guard) conversations(o *guard.Options, dir *state.Dir, s *storage.Store) error {
+	k := g.set.Guard.Conversations
+	if k.Off {
+		return nil
+	}
+	secret, err := install.Key(dir)
+	if err != nil {
+		return err
+	}
+	key, err := keyring.NewKey(secret)
+	if err != nil {
+		return err
+	}
+	ring, err := keyring.New(key)
+	if err != nil {
+		return err
+	}
+	o.Conversations = conversation.New(s, conversation.Options{Keys: ring, For: k.For, Total: int64(k.Size)})
+	return nil
 }
 
 // hooks says what happens to what was decided.

@@ -63,8 +63,13 @@ func obedientModel(chatty bool, slow *atomic.Int64) llmtest.Model {
 // serveGuard starts `pellucid guard` before a fake of a provider.
 func (in *install) serveGuard(t testing.TB, m llmtest.Model, args ...string) (base string) {
 	t.Helper()
-	fake := llmtest.Start(t, m, "sk-e2e")
-	cmd := exec.Command(in.bin, append([]string{"guard", "--listen", "127.0.0.1:0", "--upstream", fake.Root}, args...)...)
+	return in.guardBefore(t, llmtest.Start(t, m, "sk-e2e").Root, args...)
+}
+
+// guardBefore starts `pellucid guard` before a provider.
+func (in *install) guardBefore(t testing.TB, upstream string, args ...string) (base string) {
+	t.Helper()
+	cmd := exec.Command(in.bin, append([]string{"guard", "--listen", "127.0.0.1:0", "--upstream", upstream}, args...)...)
 	cmd.Env = in.env()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -20,11 +20,12 @@ import (
 
 // Forgotten counts what Forget has erased.
 type Forgotten struct {
-	Held     int // held results that answered calls of the principal, whatever their state
-	Names    int // approvals for the principal, and mentions as the reviewer of other results, blocks and approvals
-	Runs     int // counterfactual runs that wait for a worker, with the conversation of the principal
-	Openings int // openings of records of the log; the records stay
-	Sessions int // records of sessions, which have ended with that
+	Held          int // held results that answered calls of the principal, whatever their state
+	Names         int // approvals for the principal, and mentions as the reviewer of other results, blocks and approvals
+	Runs          int // counterfactual runs that wait for a worker, with the conversation of the principal
+	Openings      int // openings of records of the log; the records stay
+	Sessions      int // records of sessions, which have ended with that
+	Conversations int // what response ids of a provider stand for
 }
 
 // Forget erases what the store keeps of a principal or reviewer, by the name that the
@@ -64,6 +65,9 @@ func (s *Store) Forget(ctx context.Context, principal string) (f Forgotten, err 
 	}
 	if err == nil {
 		f.Sessions, err = s.forgetSessions(ctx, principal)
+	}
+	if err == nil {
+		f.Conversations, err = s.forgetConversations(ctx, principal)
 	}
 	if err == nil {
 		f.Openings, err = s.forgetOpenings(ctx, principal)

@@ -46,6 +46,14 @@ type Guard struct {
 	Severity           GuardSeverity
 	Blame              *int // thousandths: from which severity a source loses trust
 	Quarantine         GuardQuarantine
+	Conversations      GuardConversations
+}
+
+// A GuardConversations says what the guard keeps of conversations that the provider keeps, too.
+type GuardConversations struct {
+	Off  bool          // nothing is kept
+	For  time.Duration // 0: the default
+	Size int           // bytes of all; 0: the default
 }
 
 // A GuardAWS is what signs requests to Amazon Bedrock.
@@ -187,6 +195,14 @@ func (g *Guard) members() []member {
 				{"for", live, duration(&q.For, 0, time.Minute, 365*24*time.Hour), "how long"},
 			}
 		}), "what becomes of a source that took control"},
+		{"conversations", live, section(func() []member {
+			k := &g.Conversations
+			return []member{
+				{"keep", live, opposite(&k.Off), "keep, sealed, what a response id stands for, so that calls in answers to requests with `previous_response_id` can be decided"},
+				{"for", live, duration(&k.For, 0, time.Minute, 365*24*time.Hour), "how long; default: 7 days"},
+				{"size", live, size(&k.Size, 1<<30, 1<<20, 1<<40), "bytes of all of them; beyond it the oldest go"},
+			}
+		}), "what is kept of conversations that the provider keeps (Responses API)"},
 	}
 }
 

@@ -4,6 +4,7 @@ package format_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -176,7 +177,7 @@ func TestGeminiRequest(t *testing.T) {
 	if got := strings.Join(lines, "|"); !ok || got != want {
 		t.Errorf("%v\n%s, want\n%s", ok, got, want)
 	}
-	if a := f.Asks(format.Parse([]byte(src))); a != (format.Asked{Bound: 50, InPath: true}) {
+	if a := f.Asks(format.Parse([]byte(src))); !reflect.DeepEqual(a, format.Asked{Bound: 50, InPath: true}) {
 		t.Errorf("%+v", a)
 	}
 	for _, wrong := range []string{`{"contents":[],"generationConfig":{"candidateCount":2}}`, `{"contents":[],"generation_config":{},"generationConfig":{}}`, `{"Contents":[]}`,

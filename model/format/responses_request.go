@@ -13,7 +13,12 @@ func (responses) Looks(root strictjson.Value) Likeness {
 	return Unlike
 }
 
-func (responses) Asks(root strictjson.Value) Asked { return asked(root, "max_output_tokens") }
+func (responses) Asks(root strictjson.Value) Asked {
+	a := asked(root, "max_output_tokens")
+	a.Previous, a.Said = root.Get("previous_response_id").Text(), root.Get("input").Raw()
+	a.Keeps = responsesKeeps(root)
+	return a
+}
 
 // What stands in the place of a block, and of an item.
 var (

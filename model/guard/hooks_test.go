@@ -141,7 +141,7 @@ func TestFailOpen(t *testing.T) {
 // TestUnseen: a context of which a part lies with the provider is not decided.
 func TestUnseen(t *testing.T) {
 	r := newRig(t, obedient)
-	body := bytes.Replace(conversation(format.Responses, false, "Please pay bob 100."), []byte(`{`), []byte(`{"previous_response_id":"resp_1",`), 1)
+	body := bytes.Replace(conversation(format.Responses, false, "Please pay bob 100."), []byte(`{`), []byte(`{"conversation":"conv_1",`), 1)
 	got, err := r.through(format.Responses, body, false)
 	if s := r.sink.last(t); err != nil || len(got.Calls) > 0 || s.Reason != "context-not-seen" {
 		t.Errorf("%v, %d calls, %+v", err, len(got.Calls), s)

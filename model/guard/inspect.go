@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
@@ -56,7 +57,18 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 		return
 	}
 	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(found, r),
-		path: g.upstream.probe(found, t, &asked), keyIn: g.upstream.keyIn(found, r.Header), teaching: &teaching{f: f, body: body}}
+		path: g.upstream.probe(found, t, &asked), keyIn: g.upstream.keyIn(found, r.Header)}
+	forward := body
+	if wrong == "" {
+		var left func()
+		if forward, left, err = g.whole(r.Context(), x, &asked, r.Header); err != nil {
+			done()
+			g.busy(w, r, f, err)
+			return
+		}
+		defer left()
+	}
+	x.teaching = &teaching{f: f, body: x.body}
 	if g.o.Planner.Ahead && wrong == "" {
 		released := g.planAhead(x)
 		defer func() { <-released }() // before the body's room is given back
@@ -67,7 +79,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 		// What was read as UTF-8 must not be read as another charset.
 		r.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := g.send(ctx, r, found, t.path, bytes.NewReader(body), int64(len(body)))
+	resp, err := g.send(ctx, r, found, t.path, bytes.NewReader(forward), int64(len(forward)))
 	if err != nil {
 		g.unreachable(w, r, f, ctx)
 		return
@@ -168,10 +180,12 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	a := read(in.x.f, all, in.x.teaching)
 	if !a.decides(g.gate()) {
 		g.counters.exchanged("forwarded")
+		in.x.keep(g, format.Parse(all), false)
 		in.deliver(w, all, nil)
 		return
 	}
 	if g.o.Audit {
+		in.x.keep(g, format.Parse(all), false)
 		g.counters.exchanged("audited")
 		in.deliver(w, all, nil)
 		g.auditLater(in.x, a)
@@ -180,12 +194,13 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	o := g.decide(in.r.Context(), in.x, a, true, false)
 	switch {
 	case o.act == forwarded:
-		in.deliver(w, all, &o)
 	case o.act == repaired:
-		in.deliver(w, in.x.withNotice(o.body), &o)
+		all = in.x.withNotice(o.body)
 	default:
-		in.deliver(w, in.x.f.AppendText(nil, in.x.id, in.x.model, in.x.refusalText(&o)), &o)
+		all = in.x.f.AppendText(nil, in.x.id, in.x.model, in.x.refusalText(&o))
 	}
+	in.x.keep(g, format.Parse(all), o.act != forwarded)
+	in.deliver(w, all, &o)
 	g.counters.exchanged(string(o.act))
 }
 

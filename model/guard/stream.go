@@ -34,7 +34,7 @@ func (in *incoming) stream(w http.ResponseWriter) {
 		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer:
 			s.tooLong()
 		case err == io.EOF && s.read.stream.Whole() && len(s.split.Rest()) == 0:
-			s.end(nil)
+			s.end(eventstream.Event{})
 			s.flush()
 		case err == io.EOF:
 			s.cut()
@@ -94,7 +94,7 @@ func (s *flow) event(e eventstream.Event) {
 		s.in.g.counters.exchanged("upstream-fault")
 		s.over = true
 	case is == partEnd:
-		s.end(e.Raw)
+		s.end(e)
 	case !enforce:
 		s.write(e.Raw)
 	case is == partHeld || s.holding || s.in.g.o.Buffer:
@@ -110,13 +110,14 @@ func (s *flow) event(e eventstream.Event) {
 	}
 }
 
-// end is the end of the answer, whose last event is raw.
-func (s *flow) end(raw []byte) {
+// end is the end of the answer, whose last event is last.
+func (s *flow) end(last eventstream.Event) {
 	s.over = true
 	g, a := s.in.g, s.read.answer()
 	switch {
 	case g.o.Audit:
-		s.write(raw)
+		s.in.x.keepEnd(g, last, false)
+		s.write(last.Raw)
 		if a.decides(g.gate()) {
 			g.auditLater(s.in.x, a)
 			g.counters.exchanged("audited")
@@ -124,11 +125,12 @@ func (s *flow) end(raw []byte) {
 		}
 		g.counters.exchanged("forwarded")
 	case !a.decides(g.gate()):
-		s.release(raw)
+		s.in.x.keepEnd(g, last, false)
+		s.release(last.Raw)
 		g.counters.exchanged("forwarded")
 	default:
-		s.held = append(s.held, raw...)
-		s.decide(a)
+		s.held = append(s.held, last.Raw...)
+		s.decide(a, last)
 	}
 }
 
@@ -140,7 +142,8 @@ func (s *flow) release(last []byte) {
 	s.kept, s.held = nil, nil
 }
 
-func (s *flow) decide(a *answer) {
+// decide decides on what is held, whose last event is last: the zero one, if it has no end.
+func (s *flow) decide(a *answer, last eventstream.Event) {
 	s.flush()
 	in := s.in
 	var o decision
@@ -148,9 +151,10 @@ func (s *flow) decide(a *answer) {
 	s.remark(&o)
 	switch o.act {
 	case forwarded:
+		in.x.keepEnd(in.g, last, false)
 		s.release(nil)
 	case repaired:
-		s.write(in.x.f.AppendEvents(nil, format.Parse(in.x.withNotice(o.body))))
+		s.answer(in.x.withNotice(o.body))
 	default:
 		s.refuse(&o)
 	}
@@ -176,10 +180,19 @@ func (s *flow) refuse(o *decision) {
 	x := s.in.x
 	text := x.refusalText(o)
 	if s.shown {
-		s.write(s.read.tail(text))
+		tail := s.read.tail(text)
+		x.keepTail(s.in.g, tail)
+		s.write(tail)
 		return
 	}
-	s.write(x.f.AppendEvents(nil, format.Parse(x.f.AppendText(nil, x.id, x.model, text))))
+	s.answer(x.f.AppendText(nil, x.id, x.model, text))
+}
+
+// answer writes the events of an answer that the guard puts into the place of the provider's.
+func (s *flow) answer(body []byte) {
+	root := format.Parse(body)
+	s.in.x.keep(s.in.g, root, true)
+	s.write(s.in.x.f.AppendEvents(nil, root))
 }
 
 // cut is a stream that ends without its end. A call in it may not be whole.
@@ -196,7 +209,7 @@ func (s *flow) cut() {
 	}
 	a := s.read.answer()
 	a.strange = true
-	s.decide(a)
+	s.decide(a, eventstream.Event{})
 }
 
 // tooLong is a stream of which more would have to be held than there is room for.
@@ -208,7 +221,7 @@ func (s *flow) tooLong() {
 	}
 	a := s.read.answer()
 	a.strange = true
-	s.decide(a)
+	s.decide(a, eventstream.Event{})
 }
 
 // damaged is a stream in which no event can be found any more. A client must not take what

@@ -119,6 +119,15 @@ func (a *Ask) chat(v strictjson.Value) error {
 func (a *Ask) responses(v strictjson.Value) error {
 	a.MaxTokens, _ = v.Get("max_output_tokens").Int64()
 	a.System = text(v.Get("instructions"))
+	stored, said := v.Get("store").Bool()
+	a.Keep = stored || !said
+	if id := text(v.Get("previous_response_id")); id != "" {
+		before, ok := a.kept(id)
+		if !ok {
+			return errors.New("Previous response with id '" + id + "' not found.")
+		}
+		a.Messages = append(a.Messages, before...)
+	}
 	if in := v.Get("input"); in.Kind() == '"' {
 		a.Messages = append(a.Messages, llm.Message{Text: text(in)})
 	}

@@ -110,6 +110,9 @@ func (s *service) chatEvents() []piece {
 
 // Responses.
 
+// response is the id of the response to an Ask.
+func (a *Ask) response() string { return "resp_fake_" + strconv.Itoa(a.Number) }
+
 // A messagePart is a part of a message's content.
 type messagePart struct{ kind, member, text string }
 
@@ -179,8 +182,8 @@ func (s *service) responsesBody() string {
 			"output_tokens", number(u.Output), "output_tokens_details", object("reasoning_tokens", number(u.Reasoning)),
 			"total_tokens", number(u.Input+u.Output))
 	}
-	return object("id", `"resp_fake"`, "object", `"response"`, "created_at", created, "status", quote(status), "error", "null",
-		"incomplete_details", why, "model", quote(s.model()), "output", s.responsesOutput(), "store", "false", "usage", usage)
+	return object("id", quote(s.ask.response()), "object", `"response"`, "created_at", created, "status", quote(status), "error", "null",
+		"incomplete_details", why, "model", quote(s.model()), "output", s.responsesOutput(), "store", strconv.FormatBool(s.ask.Keep), "usage", usage)
 }
 
 func (s *service) responsesEvents() []piece {
@@ -189,7 +192,7 @@ func (s *service) responsesEvents() []piece {
 		n++
 		return piece{name, object(append([]string{"type", quote(name), "sequence_number", strconv.Itoa(n)}, members...)...)}
 	}
-	out := []piece{named("response.created", "response", object("id", `"resp_fake"`, "object", `"response"`, "status", `"in_progress"`, "output", "[]"))}
+	out := []piece{named("response.created", "response", object("id", quote(s.ask.response()), "object", `"response"`, "status", `"in_progress"`, "output", "[]"))}
 	at := -1
 	item := func(id, began, whole string, inside func(of []string)) {
 		at++

@@ -38,6 +38,10 @@ type Ask struct {
 	// answered with a function_call. Ids of such calls are "function " and the name.
 	functions bool
 
+	kept func(id string) ([]llm.Message, bool) // what was said up to a response
+	// Keep: the service keeps the answer, so that a later request can name it.
+	Keep bool
+
 	MaxTokens   int64
 	Temperature float64 // -1 if it is not there
 	seed        *int64

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/format"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -30,6 +31,7 @@ type handler struct {
 	mu       sync.Mutex
 	asks     []Ask
 	requests int
+	kept     map[string][]llm.Message // by the id of a response: all that was said up to it
 }
 
 var paths = map[string]format.Name{
@@ -54,7 +56,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, f, http.StatusRequestEntityTooLarge, "request_too_large", "too large")
 		return
 	}
-	ask, err := understand(Ask{format: f, model: model, Stream: stream}, r, raw)
+	ask, err := understand(Ask{format: f, model: model, Stream: stream, kept: h.said}, r, raw)
 	if err != nil {
 		refuse(w, f, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -63,7 +65,34 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	h.asks = append(h.asks, ask)
 	h.mu.Unlock()
-	(&service{h: h, w: w, r: r, ask: &ask, reply: h.model(ask)}).answer()
+	reply := h.model(ask)
+	if ask.Keep {
+		h.keep(&ask, &reply)
+	}
+	(&service{h: h, w: w, r: r, ask: &ask, reply: reply}).answer()
+}
+
+// keep keeps the conversation, as OpenAI's service does for responses.
+func (h *handler) keep(a *Ask, r *Reply) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.kept == nil {
+		h.kept = map[string][]llm.Message{}
+	}
+	all := append([]llm.Message(nil), a.Messages...)
+	last := llm.Message{Role: llm.Assistant, Text: r.Text}
+	for _, c := range r.Calls {
+		last.Calls = append(last.Calls, format.Call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+	}
+	h.kept[a.response()] = append(all, last)
+}
+
+// said is what was said up to a response.
+func (h *handler) said(id string) ([]llm.Message, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all, ok := h.kept[id]
+	return all, ok
 }
 
 // endpoint is what a request asks, in which format. model and stream: as far as the path
