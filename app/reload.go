@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // follow applies every new version of the rules, until ctx ends. Nothing of what it
@@ -22,11 +23,26 @@ func (b *Gateway) follow(ctx context.Context) {
 	beside.Go(func() { b.sweep(ctx, b.unswept) })
 	beside.Go(func() { b.keepTrust(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
+	beside.Go(func() { b.store.Watch(ctx, b.log, b.changed) })
 	b.src.follow(ctx, b.opt.References, b.rules.Load(), func(r *rules.Rules) {
 		if b.take(r) {
 			beside.Go(func() { b.verifyAll(ctx) })
 		}
 	}, b.untaken)
+}
+
+// changed is told that another process may have changed the store. It does not wait.
+func (b *Gateway) changed(c storage.Change) {
+	any := c.What == storage.AnyChanged
+	if any || c.What == storage.PinsChanged {
+		b.admit.Wake()
+	}
+	if any || c.What == storage.BlocksChanged {
+		b.blocks.Forget()
+	}
+	if any || c.What == storage.ReplicasChanged {
+		b.replicas.wake()
+	}
 }
 
 // unswept logs that expired results still take room in the store.

@@ -99,6 +99,13 @@ func (x *replicas) rulesInForce(version string) {
 	}
 }
 
+// wake has the list of the replicas read soon.
+func (x *replicas) wake() {
+	if x != nil {
+		x.member.Wake()
+	}
+}
+
 // behind reports whether another replica has rules that came into force later.
 func (x *replicas) behind() bool {
 	own := x.member.Self().Generation

@@ -56,8 +56,12 @@ func (s *Store) AddBlock(ctx context.Context, b hold.Block, most int, evidence [
 		if err := t.pend(ctx, evidence); err != nil {
 			return err
 		}
-		return t.exec(ctx, `INSERT INTO blocks (`+blockColumns+`) VALUES (`+marks(10)+`)`,
+		err = t.exec(ctx, `INSERT INTO blocks (`+blockColumns+`) VALUES (`+marks(10)+`)`,
 			b.ID, b.Server, b.Tool, b.Text[:], b.Evidence, b.Severity, now, stamp(b.Until), "", "")
+		if err != nil {
+			return err
+		}
+		return t.tell(ctx, BlocksChanged)
 	})
 	return errors.Join(err, refused)
 }
@@ -115,7 +119,10 @@ func (s *Store) LiftBlock(ctx context.Context, id, by string, now time.Time, evi
 		if err := t.pend(ctx, evidence); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE blocks SET lifted = ?, lifter = ? WHERE id = ?`, stamp(now), by, id)
+		if err := t.exec(ctx, `UPDATE blocks SET lifted = ?, lifter = ? WHERE id = ?`, stamp(now), by, id); err != nil {
+			return err
+		}
+		return t.tell(ctx, BlocksChanged)
 	})
 	return errors.Join(err, refused)
 }

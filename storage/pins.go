@@ -46,12 +46,18 @@ func (s *Store) SavePin(ctx context.Context, server string, record []byte, versi
 			if err := t.pend(ctx, evidence); err != nil {
 				return err
 			}
-			return t.exec(ctx, `INSERT INTO pins (server, version, record) VALUES (?, 1, ?)`, server, record)
+			if err := t.exec(ctx, `INSERT INTO pins (server, version, record) VALUES (?, 1, ?)`, server, record); err != nil {
+				return err
+			}
+			return t.tell(ctx, PinsChanged)
 		case found && (dropped && version == 0 || !dropped && version == is):
 			if err := t.pend(ctx, evidence); err != nil {
 				return err
 			}
-			return t.exec(ctx, `UPDATE pins SET version = ?, record = ? WHERE server = ?`, is+1, record, server)
+			if err := t.exec(ctx, `UPDATE pins SET version = ?, record = ? WHERE server = ?`, is+1, record, server); err != nil {
+				return err
+			}
+			return t.tell(ctx, PinsChanged)
 		}
 		refused = surface.ErrConflict
 		return nil
@@ -77,7 +83,10 @@ func (s *Store) DropPin(ctx context.Context, server string, evidence []byte) err
 		if err := t.pend(ctx, evidence); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE pins SET version = version + 1, record = NULL WHERE server = ? AND record IS NOT NULL`, server)
+		if err := t.exec(ctx, `UPDATE pins SET version = version + 1, record = NULL WHERE server = ? AND record IS NOT NULL`, server); err != nil {
+			return err
+		}
+		return t.tell(ctx, PinsChanged)
 	})
 }
 

@@ -32,7 +32,7 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(o.readers())
 	db.SetMaxIdleConns(o.readers())
-	s := &Store{read: db, write: db, engine: &postgresEngine{}, wait: o.wait()}
+	s := &Store{read: db, write: db, engine: &postgresEngine{config: config}, wait: o.wait()}
 	locker, err := lock.NewPostgresSessionLocker()
 	if err == nil {
 		err = migrate(ctx, db, goose.DialectPostgres, "postgres", goose.WithSessionLocker(locker))
@@ -46,6 +46,7 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 
 // A postgresEngine is an engine for a Postgres database.
 type postgresEngine struct {
+	config  *pgx.ConnConfig
 	rebound sync.Map // string → string
 }
 
@@ -91,5 +92,7 @@ func (*postgresEngine) classify(err error) (error, bool) {
 }
 
 func (*postgresEngine) compact(context.Context, *sql.DB) error { return nil }
+
+func (*postgresEngine) tells() bool { return true }
 
 func (*postgresEngine) hasRuns() bool { return true }

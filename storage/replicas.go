@@ -32,6 +32,9 @@ func (s *Store) BeatReplica(ctx context.Context, row replica.Row, first bool) (r
 			err = t.exec(ctx, `INSERT INTO rules_versions (version) SELECT CAST(? AS text) WHERE NOT EXISTS
 				(SELECT 1 FROM rules_versions WHERE version = ?) ON CONFLICT (version) DO NOTHING`, row.Rules, row.Rules)
 		}
+		if err == nil && row.Beat == 1 {
+			err = t.tell(ctx, ReplicasChanged)
+		}
 		if err != nil {
 			return err
 		}
@@ -61,6 +64,9 @@ func (s *Store) Replicas(ctx context.Context) (rows []replica.Row, err error) {
 // RemoveReplica implements replica.Store.
 func (s *Store) RemoveReplica(ctx context.Context, id string, beat int64) error {
 	return s.Ledger().update(ctx, "remove a replica", func(t *tx) error {
+		if err := t.tell(ctx, ReplicasChanged); err != nil {
+			return err
+		}
 		return t.exec(ctx, `DELETE FROM replicas WHERE id = ? AND (beat = ? OR ? = `+strconv.Itoa(replica.Any)+`)`, id, beat, beat)
 	})
 }

@@ -79,18 +79,22 @@ func (s *Store) putSession(ctx context.Context, what string, r session.Record, r
 			return err
 		}
 		n, err := done.RowsAffected()
-		changed = n > 0
+		if changed = n > 0; err == nil && changed && what == claimSession && r.Fence > 1 { // no process knows another owner of a new one
+			err = t.tell(ctx, SessionClaimed, r.ID, r.Owner)
+		}
 		return err
 	}, func(*sql.Tx) error { return nil })
 	return changed, err
 }
+
+const claimSession = "claim session"
 
 // ClaimSession implements session.Store.
 func (s *Store) ClaimSession(ctx context.Context, r session.Record, owner string) (bool, error) {
 	seen := r.Fence
 	r.Owner, r.Ended = owner, false
 	r.Fence++
-	claimed, err := s.putSession(ctx, "claim session", r,
+	claimed, err := s.putSession(ctx, claimSession, r,
 		`owner = ?, fence = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0`, owner, r.Fence, stamp(r.Seen), seen)
 	if err == nil && !claimed {
 		_, _, err = s.SessionOwner(ctx, r.ID)

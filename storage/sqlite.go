@@ -121,4 +121,6 @@ func (sqliteEngine) compact(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
+func (sqliteEngine) tells() bool { return false }
+
 func (sqliteEngine) hasRuns() bool { return false }

@@ -105,6 +105,8 @@ type engine interface {
 	// compact removes the remains of deleted rows from the files; ground.ErrBusy if a reader
 	// prevents it.
 	compact(ctx context.Context, db *sql.DB) error
+	// tells reports whether the database tells other processes of a change (Store.Watch).
+	tells() bool
 	// hasRuns reports whether the database has a table of runs that wait for a worker.
 	hasRuns() bool
 }

@@ -90,6 +90,7 @@ type Admissions struct {
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
 	work   sync.WaitGroup
+	wake   chan struct{} // a look is due
 	shadow chan struct{} // held while servers are compared
 
 	mu   sync.Mutex
@@ -129,7 +130,7 @@ func New(opt Options) *Admissions {
 	if opt.Out == nil {
 		opt.Out = func(string) {}
 	}
-	a := &Admissions{opt: opt, log: opt.Log, list: map[string]*Server{}, told: map[string]bool{}, unread: map[string]bool{}, shadow: make(chan struct{}, 1)}
+	a := &Admissions{opt: opt, log: opt.Log, list: map[string]*Server{}, told: map[string]bool{}, unread: map[string]bool{}, shadow: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	a.work.Go(a.follow)
 	return a
@@ -208,7 +209,17 @@ func (a *Admissions) follow() {
 			return
 		case <-tick.C:
 			a.look()
+		case <-a.wake:
+			a.look()
 		}
+	}
+}
+
+// Wake has the store looked at soon, because another process has changed a pin. It does not block.
+func (a *Admissions) Wake() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
 	}
 }
 

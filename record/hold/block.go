@@ -115,7 +115,7 @@ func (bs *Blocks) Add(ctx context.Context, b Block) error {
 	if errors.Is(err, ErrExists) {
 		return nil
 	}
-	bs.forget()
+	bs.Forget()
 	return err
 }
 
@@ -130,7 +130,7 @@ func (bs *Blocks) Lift(ctx context.Context, id, by string) error {
 	if err == nil {
 		err = bs.store.LiftBlock(ctx, id, by, b.Lifted, evidence)
 	}
-	bs.forget()
+	bs.Forget()
 	return err
 }
 
@@ -151,8 +151,8 @@ func (bs *Blocks) List(ctx context.Context, all bool) ([]Block, error) {
 	return bs.store.ListBlocks(ctx, bs.o.Now(), all)
 }
 
-// forget has the next Covering look into the store.
-func (bs *Blocks) forget() {
+// Forget has the next Covering look into the store: another process may have changed it.
+func (bs *Blocks) Forget() {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	bs.read = time.Time{}

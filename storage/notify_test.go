@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/mcp/session"
+	"github.com/pellucid-mcp/pellucid/platform/logtest"
+	"github.com/pellucid-mcp/pellucid/platform/replica"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// heard are the changes that a Watch has told of.
+type heard struct {
+	mu   sync.Mutex
+	list []storage.Change
+}
+
+func (h *heard) add(c storage.Change) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list = append(h.list, c)
+}
+
+func (h *heard) has(c storage.Change) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range h.list {
+		if x == c {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWatch: a process hears of what another one changes, and goes on after its connection was lost.
+func TestWatch(t *testing.T) {
+	where := server.Database(t)
+	a, b := open(t, where, storage.Options{}), open(t, where, storage.Options{})
+	var h heard
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	log := &logtest.Buffer{}
+	go func() { defer close(done); a.Watch(ctx, slog.New(slog.NewTextHandler(log, nil)), h.add) }()
+	defer func() { stop(); <-done }()
+	hears := func(c storage.Change) {
+		t.Helper()
+		waittest.Until(t, string(c.What), func() bool { return h.has(c) })
+	}
+	hears(storage.Change{What: storage.AnyChanged})
+	id := strings.Repeat("a", 64)
+	changes := func() {
+		t.Helper()
+		if err := b.SavePin(ctx, "s", []byte("{}"), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.AddBlock(ctx, hold.Block{ID: id, Server: "s", Since: day, Until: day.Add(time.Hour)}, 10, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.BeatReplica(ctx, replica.Row{ID: "x", Beat: 1}, true); err != nil {
+			t.Fatal(err)
+		}
+		for fence, owner := range []string{"first", "second"} {
+			if ok, err := b.ClaimSession(ctx, session.Record{ID: id, Fence: int64(fence), Seen: day, Until: day}, owner); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+		for _, c := range []storage.Change{{What: storage.PinsChanged}, {What: storage.BlocksChanged}, {What: storage.ReplicasChanged}, {What: storage.SessionClaimed, ID: id, Owner: "second"}} {
+			hears(c)
+		}
+	}
+	changes()
+	if h.has(storage.Change{What: storage.SessionClaimed, ID: id, Owner: "first"}) {
+		t.Error("the first claim of a session was told to all")
+	}
+	h.mu.Lock()
+	h.list = nil
+	h.mu.Unlock()
+	if err := b.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`); err != nil {
+		t.Fatal(err)
+	}
+	hears(storage.Change{What: storage.AnyChanged}) // some may have been missed
+	if err := b.DropPin(ctx, "s", nil); err != nil {
+		t.Fatal(err)
+	}
+	hears(storage.Change{What: storage.PinsChanged})
+	for _, odd := range []string{"pins x", "session", "session a", "any", "other", "session a b c", ""} {
+		if err := b.Exec(ctx, `SELECT pg_notify('pellucid', '`+odd+`')`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if log.String() != "" {
+		t.Errorf("logged: %s", log)
+	}
+}
+
+// TestWatchPooler: behind a pooler that gives each transaction another connection no notification
+// arrives. That is found out, and logged once.
+func TestWatchPooler(t *testing.T) {
+	direct := server.Database(t)
+	s := open(t, pooler(t, direct), storage.Options{})
+	var h heard
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	log := &logtest.Buffer{}
+	go func() { defer close(done); s.Watch(ctx, slog.New(slog.NewTextHandler(log, nil)), h.add) }()
+	waittest.Until(t, "the log says it", func() bool { return strings.Contains(log.String(), "the database does not tell of changes") })
+	stop()
+	<-done
+	if len(h.list) != 0 || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("heard %v, logged %s", h.list, log)
+	}
+}
+
+// pooler stands for a pooler in transaction mode: LISTEN succeeds, and is another connection's.
+func pooler(t *testing.T, where string) string {
+	t.Helper()
+	u, err := url.Parse(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	to := u.Host
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				return
+			}
+			go func() { io.Copy(in, out); in.Close() }()
+			go func() {
+				defer out.Close()
+				b := make([]byte, 64<<10)
+				for {
+					n, err := in.Read(b)
+					if err != nil {
+						return
+					}
+					out.Write(bytes.ReplaceAll(b[:n], []byte("LISTEN pellucid"), []byte("SELECT 12345678")))
+				}
+			}()
+		}
+	}()
+	u.Host = l.Addr().String()
+	return u.String()
+}
+
+// TestWatchSQLite: a file tells nothing.
+func TestWatchSQLite(t *testing.T) {
+	s := open(t, t.TempDir()+"/a.db", storage.Options{})
+	s.Watch(ctx, slog.New(slog.DiscardHandler), func(c storage.Change) { t.Errorf("told: %v", c) })
+}
