@@ -30,7 +30,7 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check size clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
 
 all: test
 
@@ -304,6 +304,35 @@ $(RELEASE_TOOLS)/goreleaser: release.mod release.sum
 
 $(RELEASE_TOOLS)/cyclonedx-gomod: release.mod release.sum
 	go build -modfile=release.mod -trimpath -ldflags "-s -w" -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
+# Helm, kubeconform and the validator of Compose files, in the versions that deploy.mod pins, and the schemas
+# of Kubernetes and of the ServiceMonitor, from Go modules. With them in place `make test` checks the chart.
+DEPLOY_TOOLS := .tools/deploy
+SCHEMAS      := k8s.io/kubernetes@v1.34.1 github.com/prometheus-operator/prometheus-operator@v0.85.0
+deploy-tools: $(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/kubeconform $(DEPLOY_TOOLS)/compose $(DEPLOY_TOOLS)/swagger.json
+
+$(DEPLOY_TOOLS)/helm: deploy.mod deploy.sum
+	go build -modfile=deploy.mod -trimpath -ldflags "-s -w" -o $@ helm.sh/helm/v3/cmd/helm
+
+$(DEPLOY_TOOLS)/kubeconform: deploy.mod deploy.sum
+	go build -modfile=deploy.mod -trimpath -ldflags "-s -w" -o $@ github.com/yannh/kubeconform/cmd/kubeconform
+
+$(DEPLOY_TOOLS)/compose: deploy.mod deploy.sum
+	go build -modfile=deploy.mod -trimpath -ldflags "-s -w" -o $@ github.com/compose-spec/compose-go/v2/cmd
+
+$(DEPLOY_TOOLS)/swagger.json: Makefile
+	mkdir -p $(DEPLOY_TOOLS)
+	for m in $(SCHEMAS); do go mod download "$$m"; done
+	cd "$$(go env GOMODCACHE)" && for f in $(word 1,$(SCHEMAS))/api/openapi-spec/swagger.json \
+	  $(word 2,$(SCHEMAS))/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml \
+	  $(word 2,$(SCHEMAS))/example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml; do \
+	  cp -f "$$f" "$(CURDIR)/$(DEPLOY_TOOLS)/" && chmod u+w "$(CURDIR)/$(DEPLOY_TOOLS)/$${f##*/}"; \
+	done
+	cd $(DEPLOY_TOOLS) && printf '%s  %s\n' \
+	  d3b0cdc2fda15c753206d25ab459dc7c12df64e2fd652b6809687471ea751c37 swagger.json \
+	  1dae27b7189b5ce7b9ab764656c18b4c75a45cde1e6f3af6a5e84c4317628919 monitoring.coreos.com_servicemonitors.yaml \
+	  98fd16c9ab79fba8dcd6ef62c957c98cd6546ab74ce0a4ecf09ddf2fda03020e monitoring.coreos.com_prometheusrules.yaml | sha256sum -c -
+	touch $@
 
 # Builds the last commit for every system, twice, in two folders and as two users, and compares
 # the files byte for byte. Then it checks names, sizes, checksums, SBOMs and packages, and, as

@@ -5,6 +5,7 @@ package auth
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -23,6 +24,9 @@ import (
 // port; that of the request's own host always counts as one of them, and "null"
 // never does, since every sandboxed frame has it. Case, a dot behind the name, a
 // scheme's usual port and the spelling of an address make no difference.
+//
+// The address itself at which a request arrived, as Prometheus and a health check of a load balancer
+// use it, always is one of hosts: a page that has a name rebound to it sends that name.
 //
 // What is not a host or an origin matches nothing; CheckLocal finds it.
 func Local(hosts, origins []string, next http.Handler) http.Handler {
@@ -65,7 +69,7 @@ type local struct {
 
 func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, ok := parseAuthority(r.Host)
-	if !ok || !l.allowsHost(host) || !l.allowsOrigin(r.Header["Origin"], host) {
+	if !ok || !l.allowsHost(host) && !arrivedAt(r, host) || !l.allowsOrigin(r.Header["Origin"], host) {
 		refuse(w, http.StatusForbidden)
 		return
 	}
@@ -79,6 +83,16 @@ func (l *local) allowsHost(h authority) bool {
 	return slices.ContainsFunc(l.hosts, func(a authority) bool {
 		return a == h || a.port == 0 && a.name == h.name && a.addr == h.addr
 	})
+}
+
+// arrivedAt reports whether h is the address and port, not a name, of this end of the connection.
+func arrivedAt(r *http.Request, h authority) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || !h.addr.IsValid() {
+		return false
+	}
+	own := at.AddrPort()
+	return own.Addr().Unmap() == h.addr && own.Port() == h.port
 }
 
 func (l *local) allowsOrigin(values []string, host authority) bool {

@@ -3,6 +3,8 @@
 package auth
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -148,4 +150,23 @@ func FuzzAuthority(f *testing.F) {
 			t.Errorf("no origin: %+q, %+v", s, o)
 		}
 	})
+}
+
+// TestLocalArrivedAt: the address at which a request arrived is an accepted host, by its own port
+// and as an address only.
+func TestLocalArrivedAt(t *testing.T) {
+	at := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 7420}
+	for host, want := range map[string]int{
+		"10.1.2.3:7420": 200, "[::ffff:10.1.2.3]:7420": 200, "mcp.example": 200,
+		"10.1.2.3": 403, "10.1.2.3:80": 403, "10.1.2.4:7420": 403, "rebound.example:7420": 403, "": 403,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Host = host
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
+		w := httptest.NewRecorder()
+		Local([]string{"mcp.example"}, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("host %q: status %d, want %d", host, w.Code, want)
+		}
+	}
 }
