@@ -162,6 +162,7 @@ cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/trainin
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:
+e2e/deploy:
 e2e/release:
 `
 

@@ -103,6 +103,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 		Held:     b.waiting,
 		Ledger:   b.ledgerGauges(),
 		Replicas: b.replicas.gauges(),
+		States:   b.states,
 		Servers:  func() int64 { return int64(len(b.rules.Load().Servers)) }}); err != nil {
 		return nil, err
 	}

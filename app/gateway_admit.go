@@ -99,6 +99,16 @@ type serverStatus struct {
 	Removed     []surface.Removal `json:"removed,omitzero"` // of its definitions, before a model sees them
 }
 
+// states tells the metrics how every configured server does.
+func (b *Gateway) states(tell func(server, state string)) {
+	configured := b.rules.Load()
+	for _, h := range b.fleet.Health() {
+		if configured.Server(h.Name) != nil {
+			tell(h.Name, string(h.State))
+		}
+	}
+}
+
 // servers tells how every server does that the asking principal may see.
 func (b *Gateway) servers(w http.ResponseWriter, r *http.Request) {
 	may := b.may(sessionOwner(r))

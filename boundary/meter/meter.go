@@ -129,6 +129,8 @@ type Gauges struct {
 	Children func() int64 // processes of servers
 	Held     func() int64 // results that wait for a person
 	Servers  func() int64 // configured
+	// States tells of each configured server how it does: up, down, idle or rejected.
+	States func(tell func(server, state string))
 
 	Ledger   // of the evidence
 	Replicas // of one store
@@ -180,6 +182,19 @@ func (m *Meter) Watch(g Gauges) error {
 		if err != nil {
 			return fmt.Errorf("meter: %w", err)
 		}
+	}
+	if g.States == nil {
+		return nil
+	}
+	_, err := m.meter.Int64ObservableGauge("pellucid.server.state", metric.WithDescription("1, with the state of each server: up, down, idle or rejected."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			g.States(func(server, state string) {
+				o.Observe(1, metric.WithAttributes(attribute.String("server", m.labels.server(server)), attribute.String("state", frame.Label(state))))
+			})
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("meter: %w", err)
 	}
 	return nil
 }
