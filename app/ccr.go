@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -126,6 +127,45 @@ func (m *AskedModel) offline(o *llm.Options) error {
 		return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
 	}
 	return nil
+}
+
+// A ScoringModel is the model whose log-probabilities ccr reads.
+type ScoringModel struct {
+	URL   string // of the endpoint; "": none
+	Model string
+	API   string // an llm.ScoreAPI
+	Key   string // reference to the endpoint's key
+}
+
+// Dial opens the model. The caller closes its Scorer.
+func (m *ScoringModel) Dial(refs rules.Options) (by asking.Likelihood, err error) {
+	o := llm.Options{BaseURL: m.URL, Model: m.Model}
+	if m.Key != "" {
+		key, err := refs.Resolve(m.Key)
+		if err != nil {
+			return by, exit.With(exit.Config, fmt.Errorf("--score-key: %w", err))
+		}
+		o.Key = llm.NewKey(m.Key, func() (string, error) { return key, nil })
+	}
+	by.Model = m.Model
+	if by.Scorer, err = llm.NewScorer(o, llm.ScoreAPI(m.API)); err != nil {
+		return by, exit.With(exit.Config, fmt.Errorf("ccr: --score-url: %w", err))
+	}
+	return by, nil
+}
+
+// ReadLikelihood reads the file that ccr calibrate has written for a model that tells
+// log-probabilities.
+func ReadLikelihood(name string) (*analysis.LikelihoodFile, error) {
+	b, err := terminal.ReadInput(name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ccr: calibration: %w", err)
+	}
+	f, err := analysis.ParseLikelihood(b)
+	if err != nil {
+		return nil, exit.With(exit.Config, fmt.Errorf("ccr: calibration: %w", err))
+	}
+	return f, nil
 }
 
 // OpenEmbedder opens an endpoint for embeddings, for so many texts. The caller closes it.

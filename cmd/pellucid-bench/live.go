@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,7 @@ type liveCmd struct {
 	Root        string   `default:"." placeholder:"DIR" help:"Root of the repository (default ${default})."`
 	Out         string   `placeholder:"FILE" help:"Write each case with its result, as JSON lines."`
 	Print       bool     `help:"Print the conversations as JSON lines, and ask no model."`
+	Contexts    string   `placeholder:"DIR" help:"Write the conversations into files of this folder, as requests for pellucid ccr, and ask no model."`
 }
 
 func (liveCmd) Help() string {
@@ -49,6 +51,9 @@ func (c *liveCmd) Run(e *env) error {
 	cases := guardlive.Only(guardlive.Cases(guardlive.Half(c.Half), c.Cases), c.Only)
 	if c.Print {
 		return printLines(e, cases)
+	}
+	if c.Contexts != "" {
+		return c.writeContexts(cases)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -122,6 +127,21 @@ func printLines(e *env, cases []guardlive.Case) error {
 	for i := range cases {
 		if err := enc.Encode(&cases[i]); err != nil {
 			return fmt.Errorf("live: print a case: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeContexts writes each conversation into a file with its name.
+func (c *liveCmd) writeContexts(cases []guardlive.Case) error {
+	for i := range cases {
+		body, err := cases[i].ChatRequest(cmp.Or(c.Model, "small"))
+		if err == nil {
+			name := strings.NewReplacer("//", "-", "/", "-").Replace(cases[i].ID) + ".json"
+			err = os.WriteFile(filepath.Join(c.Contexts, name), body, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("live: --contexts: %w", err)
 		}
 	}
 	return nil

@@ -16,14 +16,14 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
-	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type ccrAnalyzeCmd struct {
 	ccrContext
 	ccrModel
-	Calibration string        `completion:"files" placeholder:"FILE" help:"File that ccr calibrate wrote for this model."`
+	ccrScore
+	Calibration string        `completion:"files" placeholder:"FILE" help:"File that ccr calibrate wrote for this model (with --score-url: by log-probabilities)."`
 	Full        bool          `help:"Also ask about every segment under every perturbation, for the metrics."`
 	Calls       int           `placeholder:"N" help:"Maximum number of calls (default: 12; with --full 200)."`
 	Tokens      int64         `placeholder:"N" help:"Maximum number of tokens (default: 3 times those of the context; with --full 100 times)."`
@@ -40,11 +40,22 @@ type ccrAnalyzeCmd struct {
 	ccrEmbed
 
 	// Of Calibration.
-	rates *counterfactual.Rates
-	null  map[string][]int
+	rates      *counterfactual.Rates
+	null       map[string][]int
+	likelihood *analysis.LikelihoodFile
 }
 
-func (c *ccrAnalyzeCmd) validate() error { return cmp.Or(c.ccrModel.validate(), c.ccrEmbed.validate()) }
+func (c *ccrAnalyzeCmd) validate() error {
+	switch {
+	case c.ScoreURL != "" && c.Calibration == "":
+		return errors.New("--score-url: want --calibration, since the threshold differs from model to model (ccr calibrate --score-url)")
+	case c.ScoreURL != "" && c.Full:
+		return errors.New("--full compares answers: with --score-url there are none")
+	case c.ScoreURL != "" && c.EmbedURL != "":
+		return errors.New("--embed-url compares answers: with --score-url there are none")
+	}
+	return cmp.Or(c.check(c.ScoreURL != ""), c.ccrScore.validate(), c.ccrEmbed.validate())
+}
 
 // ccrEmbed says who compares the meanings of answers.
 type ccrEmbed struct {
@@ -81,16 +92,9 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 	if err := c.prepare(); err != nil { // before anybody is paid
 		return err
 	}
-	client, done, err := c.dial(e, q.Assembly.Format)
-	if err != nil {
-		return err
-	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	r, err := c.analyze(ctx, e, q, client)
-	if closed := done(); err == nil && closed != nil {
-		err = fmt.Errorf("ccr: tape: %w", closed)
-	}
+	r, err := c.explain(ctx, e, q)
 	if err != nil {
 		return coded(err)
 	}
@@ -103,6 +107,30 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 	return nil
 }
 
+// explain asks those that answer, and makes the report.
+func (c *ccrAnalyzeCmd) explain(ctx context.Context, e *env, q *analysis.Question) (*analysis.Report, error) {
+	if c.ScoreURL != "" {
+		if err := c.known(ctx, e, q); err != nil {
+			return nil, err
+		}
+		by, err := c.ccrScore.dial(e)
+		if err != nil {
+			return nil, err
+		}
+		defer by.Scorer.Close()
+		return c.analyze(ctx, e, q, asking.Options{Likelihood: &by})
+	}
+	client, done, err := c.ccrModel.dial(e, q.Assembly.Format)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.analyze(ctx, e, q, asking.Options{Client: client})
+	if closed := done(); err == nil && closed != nil {
+		err = fmt.Errorf("ccr: tape: %w", closed)
+	}
+	return r, err
+}
+
 // prepare reads the calibration, and looks whether what comes of it can be written.
 func (c *ccrAnalyzeCmd) prepare() error {
 	if err := cmp.Or(terminal.CanWrite(c.Record), terminal.CanWrite(c.HTML)); err != nil {
@@ -110,6 +138,11 @@ func (c *ccrAnalyzeCmd) prepare() error {
 	}
 	if c.Calibration == "" {
 		return nil
+	}
+	if c.ScoreURL != "" {
+		var err error
+		c.likelihood, err = app.ReadLikelihood(c.Calibration)
+		return err
 	}
 	cal, err := app.ReadCalibration(c.Calibration)
 	if err != nil {
@@ -124,20 +157,19 @@ func (c *ccrAnalyzeCmd) prepare() error {
 }
 
 // analyze asks, and makes the report.
-func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Question, client llm.Client) (*analysis.Report, error) {
+func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Question, by asking.Options) (*analysis.Report, error) {
 	first, cancel := context.WithTimeout(ctx, c.Time)
-	err := q.Base(first, client)
-	cancel()
-	if err != nil {
+	defer cancel()
+	if err := q.Base(first, by.Client); err != nil {
 		return nil, err
 	}
 	if c.EmbedURL != "" {
-		by, err := app.OpenEmbedder(c.EmbedURL, c.EmbedModel, c.EmbedKey, max(c.Calls, 200)+1, e.secrets())
+		meaning, err := app.OpenEmbedder(c.EmbedURL, c.EmbedModel, c.EmbedKey, max(c.Calls, 200)+1, e.secrets())
 		if err != nil {
 			return nil, err
 		}
-		defer by.Close()
-		q.Compare(ctx, by)
+		defer meaning.Close()
+		q.Compare(ctx, meaning)
 	}
 	judge, err := q.Judge()
 	if err != nil {
@@ -147,10 +179,15 @@ func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Questio
 	problem := q.Problem(judge, analysis.Budget{
 		Full: c.Full, Calls: c.Calls, Tokens: c.Tokens, Time: c.Time, Concurrency: c.Concurrency, Seed: c.Seed, Rates: c.rates,
 	})
+	if by.Likelihood != nil {
+		if by.Likelihood, err = q.Likelihood(first, *by.Likelihood, c.likelihood, judge, &problem); err != nil {
+			return nil, err
+		}
+	}
 	asked := 0
 	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr analyze", int64(problem.Budget.Calls))
-	runner := asking.New(asking.Options{Client: client, Observe: func(asking.Step) { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) }})
-	out, err := runner.Run(ctx, asking.Job{ID: "analyze", Assembly: q.Assembly, Judge: judge, Problem: problem})
+	by.Observe = func(asking.Step) { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) }
+	out, err := asking.New(by).Run(ctx, asking.Job{ID: "analyze", Assembly: q.Assembly, Judge: judge, Problem: problem})
 	b.Done()
 	if err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)

@@ -5,7 +5,7 @@
     serve.py --model FILE [--parts FOLDER] [--port 0] [--threads 1]
 
 It prints one line, `listening http://127.0.0.1:PORT`, and then answers POST /v1/chat/completions,
-/v1/responses and /v1/messages until its standard input ends.
+/v1/responses and /v1/messages until its standard input ends. POST /completion goes to llama.cpp's own server as it is.
 
 What it does to a request, so that a reader can judge the figures that are measured with it:
 
@@ -400,6 +400,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path == "/completion":
+            try:
+                return self.send(200, self.model.post("/completion", json.loads(raw)))
+            except (OSError, ValueError):
+                return self.send(400, {"error": {"message": "refused by llama.cpp", "type": "invalid_request_error"}})
         route = ROUTES.get(self.path.partition("?")[0])
         if route is None:
             return self.send(404, {"error": {"message": "no such route", "type": "invalid_request_error"}})

@@ -134,6 +134,12 @@ func (Plain) Ask(ctx context.Context, q Query) (r Reply, err error) {
 	return Reply{Text: a.Text(format.PartText, "\n"), Calls: calls(a)}, nil
 }
 
+// ChatRequest is the conversation of a case, as chat completions have it.
+func (c *Case) ChatRequest(model string) ([]byte, error) {
+	q := Query{Model: model, Case: c}
+	return format.Of(format.Chat).AppendRequest(nil, q.request())
+}
+
 // request is the conversation of the case.
 func (q *Query) request() *format.Request {
 	r := &format.Request{Model: q.Model, System: q.Case.System, MaxTokens: 300, Temperature: &q.Temperature, Stream: q.Stream}

@@ -60,11 +60,14 @@ func ask(ctx context.Context, client llm.Client, a *counterfactual.Assembly, src
 	return out, nil
 }
 
+// ErrNothing says that an answer has nothing to be explained.
+var ErrNothing = errors.New("ccr: the answer proposes nothing that needs an explanation: see --privileged")
+
 // Judge compares answers with the one to be explained.
 func (q *Question) Judge() (*counterfactual.Judge, error) {
 	targets := q.policy.Targets(q.answer)
 	if len(targets) == 0 {
-		return nil, errors.New("ccr: the answer proposes nothing that needs an explanation: see --privileged")
+		return nil, ErrNothing
 	}
 	trusted := q.Assembly.Task + "\n" + q.Assembly.Instructions
 	policy := *q.policy

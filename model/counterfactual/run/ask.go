@@ -125,6 +125,15 @@ func (w *work) ask(ctx context.Context, p counterfactual.Probe) reply {
 		a.obs.Failure = counterfactual.FailBroken
 		return a
 	}
+	if l := w.r.o.Likelihood; l != nil {
+		of := w.plan.Problem().Likelihood
+		got, means := l.Means(ctx, w.job.Assembly.Format, src, w.budget)
+		for t := range means {
+			a.obs.Recurrences = append(a.obs.Recurrences, of.Recurrence(t, means[t]))
+		}
+		a.is(&got)
+		return a
+	}
 	v := &Variant{Format: w.job.Assembly.Format, Source: src, Answer: w.answer, Path: w.job.Path, Header: w.job.Header, Budget: w.budget}
 	if w.plan.Problem().Budget.Tokens > 0 {
 		v.Bound = p.Tokens
@@ -133,7 +142,12 @@ func (w *work) ask(ctx context.Context, p counterfactual.Probe) reply {
 	if got.Said != nil {
 		a.obs = w.job.Judge.Observe(p, got.Said)
 	}
+	a.is(&got)
+	return a
+}
+
+// is takes over how a question went.
+func (a *reply) is(got *Answered) {
 	a.obs.Failure, a.obs.Request, a.obs.Response, a.obs.Model, a.obs.Tokens = got.Failure, got.Request, got.Response, got.Model, got.Tokens
 	a.body, a.attempts, a.cached, a.stop = got.Body, got.Attempts, got.Cached, got.Stop
-	return a
 }

@@ -44,6 +44,8 @@ type Step struct {
 // Options are what a Runner is made of. Client has to be set.
 type Options struct {
 	Client llm.Client
+	// Likelihood answers in the place of Client, for problems that have one; nil: Client does.
+	Likelihood *Likelihood
 	// Store keeps the record after every answer; nil: nobody does.
 	Store Store
 	// Observe is called after every question, by one goroutine of a run; it must not
@@ -97,6 +99,9 @@ func (r *Runner) Run(ctx context.Context, j Job) (*Report, error) {
 	plan, err := r.plan(ctx, &j)
 	if err != nil {
 		return nil, err
+	}
+	if (plan.Problem().Likelihood == nil) != (r.o.Likelihood == nil) {
+		return nil, errors.New("run: the problem is of another kind of oracle")
 	}
 	w := newWork(r, &j, plan)
 	err = w.drive(ctx)
@@ -152,7 +157,7 @@ type reply struct {
 
 func newWork(r *Runner, j *Job, plan *counterfactual.Plan) *work {
 	b, spent := plan.Problem().Budget, plan.Spent()
-	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0), Tokens: llm.Unlimited, Cost: llm.Unlimited}
+	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0) * r.o.Likelihood.requests(), Tokens: llm.Unlimited, Cost: llm.Unlimited}
 	if b.Tokens > 0 {
 		limits.Tokens = max(b.Tokens-spent.Tokens, 0)
 	}
