@@ -16,7 +16,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
-	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -137,21 +136,21 @@ type ScoringModel struct {
 	Key   string // reference to the endpoint's key
 }
 
-// Dial opens the model. The caller closes its Scorer.
-func (m *ScoringModel) Dial(refs rules.Options) (by asking.Likelihood, err error) {
+// Dial opens the model. The caller closes it.
+func (m *ScoringModel) Dial(refs rules.Options) (*llm.Scorer, error) {
 	o := llm.Options{BaseURL: m.URL, Model: m.Model}
 	if m.Key != "" {
 		key, err := refs.Resolve(m.Key)
 		if err != nil {
-			return by, exit.With(exit.Config, fmt.Errorf("--score-key: %w", err))
+			return nil, exit.With(exit.Config, fmt.Errorf("--score-key: %w", err))
 		}
 		o.Key = llm.NewKey(m.Key, func() (string, error) { return key, nil })
 	}
-	by.Model = m.Model
-	if by.Scorer, err = llm.NewScorer(o, llm.ScoreAPI(m.API)); err != nil {
-		return by, exit.With(exit.Config, fmt.Errorf("ccr: --score-url: %w", err))
+	s, err := llm.NewScorer(o, llm.ScoreAPI(m.API))
+	if err != nil {
+		return nil, exit.With(exit.Config, fmt.Errorf("ccr: --score-url: %w", err))
 	}
-	return by, nil
+	return s, nil
 }
 
 // ReadLikelihood reads the file that ccr calibrate has written for a model that tells

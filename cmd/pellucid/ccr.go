@@ -73,7 +73,8 @@ func (m *ccrScore) validate() error {
 // dial is the model that tells log-probabilities.
 func (m *ccrScore) dial(e *env) (asking.Likelihood, error) {
 	of := app.ScoringModel{URL: m.ScoreURL, Model: m.ScoreModel, API: m.ScoreAPI, Key: m.ScoreKey}
-	return of.Dial(e.references())
+	s, err := of.Dial(e.references())
+	return asking.Likelihood{Scorer: s, Model: m.ScoreModel}, err
 }
 
 // errNoAnswer is about a context whose answer nobody has given, beside an endpoint that gives none.
