@@ -106,6 +106,12 @@ func (in *install) guardBefore(t testing.TB, upstream string, args ...string) (b
 	return base
 }
 
+// An answerLabel is the member of an answer by which the guard says what it has done.
+type answerLabel struct {
+	Act, ID  string
+	Verdicts []string
+}
+
 type sdkAnswer struct {
 	Text  string
 	Calls []struct {
@@ -113,6 +119,7 @@ type sdkAnswer struct {
 		Args struct{ Recipient string }
 	}
 	First, Done float64
+	Label       *answerLabel
 }
 
 // officialSDKs returns where the packages of OpenAI and Anthropic are. Where they are
@@ -190,6 +197,9 @@ func TestGuard(t *testing.T) {
 					a := askSDK(t, tt.base, kind, stream, tt.task, tt.results...)
 					if a.recipients() != tt.pays || !strings.HasSuffix(a.Text, tt.text) || (a.Text == "") != (tt.text == "") {
 						t.Errorf("pays %q, says %q", a.recipients(), a.Text)
+					}
+					if labelled := a.Label != nil; labelled != (tt.base == base && tt.pays == "") || labelled && (a.Label.Act != "repaired" || !strings.Contains(a.Text, a.Label.ID)) {
+						t.Errorf("label %+v", a.Label)
 					}
 					if n := len(in.guardEvidence(t)) - before; n != tt.runs {
 						t.Errorf("%d new statements", n)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Asks once through an official SDK and prints what the program behind it gets:
-// {"text", "calls", "first", "done"}, times in ms. The argument is JSON:
+// {"text", "calls", "first", "done", "label"}, times in ms; label is the member pellucid. The argument is JSON:
 // {modules, base, key, kind, stream, task, results}.
 import { createRequire } from "node:module";
 
 const o = JSON.parse(process.argv[2]);
 const require = createRequire(o.modules + "/x.js");
 const start = performance.now();
-const out = { text: "", calls: [], first: 0, done: 0 };
+const out = { text: "", calls: [], first: 0, done: 0, label: null };
 const saw = () => { out.first ||= performance.now() - start; };
 const schema = { type: "object", properties: { recipient: { type: "string" }, amount: { type: "number" } } };
 const call = (name, args) => out.calls.push({ name, args });
@@ -26,9 +26,13 @@ async function chat(client) {
   if (o.stream) {
     const s = client.chat.completions.stream(req);
     s.on("content", saw);
-    message = (await s.finalChatCompletion()).choices[0].message;
+    const all = await s.finalChatCompletion();
+    out.label = all.pellucid ?? null;
+    message = all.choices[0].message;
   } else {
-    message = (await client.chat.completions.create(req)).choices[0].message;
+    const all = await client.chat.completions.create(req);
+    out.label = all.pellucid ?? null;
+    message = all.choices[0].message;
   }
   out.text = message.content ?? "";
   for (const c of message.tool_calls ?? []) call(c.function.name, JSON.parse(c.function.arguments));
@@ -51,6 +55,7 @@ async function responses(client) {
   } else {
     answer = await client.responses.create(req);
   }
+  out.label = answer.pellucid ?? null;
   for (const item of answer.output) {
     if (item.type === "function_call") call(item.name, JSON.parse(item.arguments));
     for (const c of item.content ?? []) out.text += c.text ?? "";
@@ -69,10 +74,12 @@ async function messages(client) {
   if (o.stream) {
     const s = client.messages.stream(req);
     s.on("text", saw);
+    s.on("streamEvent", (e) => { out.label = e.pellucid ?? out.label; });
     message = await s.finalMessage();
   } else {
     message = await client.messages.create(req);
   }
+  out.label = message.pellucid ?? out.label;
   for (const b of message.content) {
     if (b.type === "text") out.text += b.text;
     if (b.type === "tool_use") call(b.name, b.input);

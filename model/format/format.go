@@ -56,6 +56,9 @@ type Answers interface {
 	Split(most int, raw bool) Splitter
 	// AppendBeat appends an event that clients pass over: a sign of life.
 	AppendBeat(dst []byte) []byte
+	// AppendComment appends a comment, which is one line of text, to a streamed answer; nothing
+	// where the format, or a client of its provider, has no comments.
+	AppendComment(dst []byte, text string) []byte
 
 	// AppendText appends the body of an answer of the model with that name that says text
 	// and calls no tool. id is made of letters, digits, '-' and '_'.

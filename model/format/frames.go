@@ -28,7 +28,9 @@ func (sse) ContentType() string { return "text/event-stream" }
 
 func (sse) Split(most int, raw bool) Splitter { return &eventstream.Decoder{Raw: raw, Max: most} }
 
-func (sse) AppendBeat(dst []byte) []byte { return append(dst, ": held\n\n"...) }
+func (s sse) AppendBeat(dst []byte) []byte { return s.AppendComment(dst, "held") }
+
+func (sse) AppendComment(dst []byte, text string) []byte { return append(dst, ": "+text+"\n\n"...) }
 
 // frames is the framing of Amazon Bedrock's formats: application/vnd.amazon.eventstream.
 type frames struct{}
@@ -44,6 +46,8 @@ func (frames) Split(most int, _ bool) Splitter {
 // AppendBeat appends an event of a type that no client knows: by the interface's own rule
 // clients pass over it.
 func (frames) AppendBeat(dst []byte) []byte { return appendFrame(dst, "pellucidHeld", []byte("{}")) }
+
+func (frames) AppendComment(dst []byte, _ string) []byte { return dst }
 
 func appendFrame(dst []byte, name string, payload []byte) []byte {
 	return awsstream.Append(dst, payload, ":event-type", name, ":content-type", "application/json", ":message-type", "event")

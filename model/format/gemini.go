@@ -257,6 +257,12 @@ func appendGemini(dst []byte, id, model, text, more string) []byte {
 	return w.b
 }
 
+// AppendBeat appends empty lines: Google's client in Python reads a comment as JSON, and fails.
+func (gemini) AppendBeat(dst []byte) []byte { return append(dst, "\n\n"...) }
+
+// AppendComment appends nothing, for the same reason.
+func (gemini) AppendComment(dst []byte, _ string) []byte { return dst }
+
 func (gemini) AppendEvents(dst []byte, root strictjson.Value) []byte {
 	return appendPiece(dst, root.Raw())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // An Act is what becomes of an answer that proposes a privileged call.
@@ -79,6 +80,22 @@ type decision struct {
 
 // told reports whether the client is told of a decision.
 func (o *decision) told() bool { return o.reason != reasonTrusted && o.reason != reasonHarmless }
+
+// labelled reports whether the answer that a client gets has a label: what passes without a mark
+// stays as it is, byte for byte.
+func (o *decision) labelled() bool { return o.act != forwarded || o.response == delegation.Mark }
+
+// label says in an answer what was decided. No third-party text stands in it.
+func (x *exchange) label(o *decision) []byte {
+	b := []byte(`{"act":"` + string(o.act) + `","id":"` + x.id + `","verdicts":[`)
+	for i, v := range o.verdicts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strictjson.AppendQuote(b, string(v))
+	}
+	return append(b, "]}"...)
+}
 
 // A decider takes one decision.
 type decider struct {

@@ -199,7 +199,11 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	default:
 		all = in.x.f.AppendText(nil, in.x.id, in.x.model, in.x.refusalText(&o))
 	}
-	in.x.keep(g, format.Parse(all), o.act != forwarded)
+	root := format.Parse(all)
+	in.x.keep(g, root, o.act != forwarded)
+	if o.labelled() && root.Exists() {
+		all = format.AppendLabelled(nil, root, in.x.label(&o))
+	}
 	in.deliver(w, all, &o)
 	g.counters.exchanged(string(o.act))
 }

@@ -5,6 +5,7 @@ package guard
 import (
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
@@ -152,9 +153,12 @@ func (s *flow) decide(a *answer, last eventstream.Event) {
 	switch o.act {
 	case forwarded:
 		in.x.keepEnd(in.g, last, false)
+		if o.labelled() {
+			s.kept, s.held = nil, format.AppendLabelledEvents(nil, in.x.f, slices.Concat(s.kept, s.held), in.x.label(&o), !s.shown)
+		}
 		s.release(nil)
 	case repaired:
-		s.answer(in.x.withNotice(o.body))
+		s.answer(in.x.withNotice(o.body), &o)
 	default:
 		s.refuse(&o)
 	}
@@ -164,14 +168,14 @@ func (s *flow) decide(a *answer, last eventstream.Event) {
 
 // remark says what was decided, where events have comments: the header has gone already.
 func (s *flow) remark(o *decision) {
-	if !o.told() || s.in.x.f.ContentType() != "text/event-stream" {
+	if !o.told() {
 		return
 	}
-	line := ": pellucid act=" + string(o.act) + " evidence=" + s.in.x.id
+	line := "pellucid act=" + string(o.act) + " evidence=" + s.in.x.id
 	for _, v := range o.verdicts {
 		line += " verdict=" + string(v)
 	}
-	s.write([]byte(line + "\n\n"))
+	s.write(s.in.x.f.AppendComment(nil, line))
 }
 
 // refuse says why nothing more comes: as the end of what was shown, or as an answer
@@ -182,17 +186,17 @@ func (s *flow) refuse(o *decision) {
 	if s.shown {
 		tail := s.read.tail(text)
 		x.keepTail(s.in.g, tail)
-		s.write(tail)
+		s.write(format.AppendLabelledEvents(nil, x.f, tail, x.label(o), false))
 		return
 	}
-	s.answer(x.f.AppendText(nil, x.id, x.model, text))
+	s.answer(x.f.AppendText(nil, x.id, x.model, text), o)
 }
 
 // answer writes the events of an answer that the guard puts into the place of the provider's.
-func (s *flow) answer(body []byte) {
-	root := format.Parse(body)
-	s.in.x.keep(s.in.g, root, true)
-	s.write(s.in.x.f.AppendEvents(nil, root))
+func (s *flow) answer(body []byte, o *decision) {
+	x, root := s.in.x, format.Parse(body)
+	x.keep(s.in.g, root, true)
+	s.write(format.AppendLabelledEvents(nil, x.f, x.f.AppendEvents(nil, root), x.label(o), true))
 }
 
 // cut is a stream that ends without its end. A call in it may not be whole.
