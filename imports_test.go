@@ -75,9 +75,10 @@ mcp/era:      text/strictjson platform/keyring mcp/wire mcp/mcpmsg mcp/mcpshape
 record/ledger:   text/finding text/frame text/strictjson platform/reuse golang.org/x/mod
 record/hold:     text/finding text/frame
 record/conversation: platform/keyring
+record/webhook:  text/frame platform/backoff platform/egress platform/loopback
 record/trust:    text/finding
 record/sequence: platform/backoff platform/state record/ledger
-record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/hold
+record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/hold record/webhook
 record/standing: text/finding platform/terminal record/ledger record/trust record/sequence
 
 # grounding: checks signed attestations, composes a verdict from them, and serves both to a model
@@ -120,7 +121,7 @@ boundary/gateway:              text/finding text/scrub text/href text/frame text
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger record/webhook grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
@@ -129,7 +130,7 @@ boundary/preflight:            text/finding text/scrub text/strictjson platform/
 boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff mcp/session record/conversation record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/replica
+storage: text/finding platform/backoff mcp/session record/conversation record/hold record/ledger record/sequence grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/replica record/webhook
 
 # measure: measures what Pellucid finds, what it misses and what it costs
 measure/interval:
@@ -152,7 +153,7 @@ app/install: text/finding text/frame platform/keyring platform/login platform/st
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage measure/interval app/install
-app:         text/finding text/strictjson text/frame platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install platform/peer platform/replica
+app:         text/finding text/strictjson text/frame platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/exit app/install platform/peer platform/replica record/webhook
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/replica platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 

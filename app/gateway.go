@@ -29,6 +29,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/webhook"
 )
 
 // Gateway is the running gateway: the rules in force, the servers behind it and
@@ -47,6 +48,8 @@ type Gateway struct {
 	admit    *admit.Admissions
 	ground   *Ground   // nil: not served
 	replicas *replicas // nil: this gateway is the only one
+	hooks    receivers
+	sender   *webhook.Sender
 
 	handler atomic.Pointer[http.Handler]
 
@@ -101,6 +104,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
+		Webhooks: b.webhookGauges(),
 		Ledger:   b.ledgerGauges(),
 		Replicas: b.replicas.gauges(),
 		States:   b.states,
@@ -148,6 +152,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 		return err
 	}
 	b.watchStore()
+	b.openWebhooks()
 	return b.joinReplicas(dir, r)
 }
 
@@ -217,6 +222,10 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
+	if err := b.hooks.set(r.Webhooks); err != nil {
+		unseat()
+		return fmt.Errorf("up: %w", err)
+	}
 	old := b.rules.Load()
 	b.rules.Store(r) // before any session of a new server can ask for them
 	b.admit.Set(admissions)
@@ -224,6 +233,9 @@ func (b *Gateway) apply(r *rules.Rules) error {
 		b.rules.Store(old)
 		b.admit.Set(b.admissions)
 		unseat()
+		if old != nil {
+			_ = b.hooks.set(old.Webhooks) // which it took before
+		}
 		return err
 	}
 	b.admissions = admissions

@@ -41,6 +41,8 @@ type GuardSettings struct {
 	Hosts    []string         // names by which clients know it, beside those of loopback
 	Tokens   string           // file of the tokens of the callers; "": every caller that can connect
 	Secret   func(ref string) (string, error)
+	Webhooks map[string]*rules.Webhook    // receivers of what waits
+	Servers  []*rules.Server              // that the configuration names
 	Seal     func([]byte) ([]byte, error) // to the reviewers; nil: what is held is not encrypted
 	Severity int                          // from which a source is blamed and withheld
 	Workers  int                          // audits at the same time, as jobs in the database; 0: none
@@ -96,6 +98,9 @@ func OpenGuard(ctx context.Context, set *GuardSettings, log *slog.Logger) (_ *Gu
 		return nil, err
 	}
 	g.hooks(o, s, records)
+	if err := g.openWebhooks(ctx, s); err != nil {
+		return nil, err
+	}
 	var done func()
 	if g.guard, done, err = guardWithWorkers(ctx, *o, set.Workers, string(db), log); err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ func (b *Gateway) follow(ctx context.Context) {
 	defer beside.Wait()
 	beside.Go(func() { b.sweep(ctx, b.unswept) })
 	beside.Go(func() { b.keepTrust(ctx) })
+	beside.Go(func() { b.sender.Run(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
 	beside.Go(func() { b.store.Watch(ctx, b.log, b.changed) })
 	b.src.follow(ctx, b.opt.References, b.rules.Load(), func(r *rules.Rules) {

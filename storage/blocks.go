@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/webhook"
 )
 
 var _ hold.BlockStore = (*Store)(nil)
@@ -53,7 +54,8 @@ func (s *Store) AddBlock(ctx context.Context, b hold.Block, most int, evidence [
 			refused = hold.ErrFull
 			return nil
 		}
-		if err := t.pend(ctx, evidence); err != nil {
+		told := webhook.Notice{Type: webhook.SourceBlocked, At: b.Since, ID: b.ID, Server: b.Server, Tool: b.Tool, Scope: b.Scope(), Until: b.Until}
+		if err := errors.Join(t.pend(ctx, evidence), t.post(ctx, told)); err != nil {
 			return err
 		}
 		err = t.exec(ctx, `INSERT INTO blocks (`+blockColumns+`) VALUES (`+marks(10)+`)`,

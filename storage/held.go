@@ -67,7 +67,7 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []
 			refused = hold.ErrFull
 			return nil
 		}
-		if err := t.pend(ctx, evidence); err != nil {
+		if err := errors.Join(t.pend(ctx, evidence), t.post(ctx, heldNotice(&it))); err != nil {
 			return err
 		}
 		return t.exec(ctx, `INSERT INTO held (`+heldColumns+`, body) VALUES (`+marks(15)+`)`,

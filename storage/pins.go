@@ -34,16 +34,19 @@ func (s *Store) SavePin(ctx context.Context, server string, record []byte, versi
 	err := s.update(ctx, "save pin", func(t *tx) error {
 		refused = nil
 		var is int64
+		var before []byte
 		found, dropped := false, false
 		err := t.query(ctx, func(r *sql.Rows) error {
 			found = true
-			return r.Scan(&is, &dropped)
-		}, `SELECT version, record IS NULL FROM pins WHERE server = ?`, server)
+			err := r.Scan(&is, &before)
+			dropped = before == nil
+			return err
+		}, `SELECT version, record FROM pins WHERE server = ?`, server)
 		switch {
 		case err != nil:
 			return err
 		case !found && version == 0:
-			if err := t.pend(ctx, evidence); err != nil {
+			if err := errors.Join(t.pend(ctx, evidence), t.tellPin(ctx, server, nil, record)); err != nil {
 				return err
 			}
 			if err := t.exec(ctx, `INSERT INTO pins (server, version, record) VALUES (?, 1, ?)`, server, record); err != nil {
@@ -51,7 +54,7 @@ func (s *Store) SavePin(ctx context.Context, server string, record []byte, versi
 			}
 			return t.tell(ctx, PinsChanged)
 		case found && (dropped && version == 0 || !dropped && version == is):
-			if err := t.pend(ctx, evidence); err != nil {
+			if err := errors.Join(t.pend(ctx, evidence), t.tellPin(ctx, server, before, record)); err != nil {
 				return err
 			}
 			if err := t.exec(ctx, `UPDATE pins SET version = ?, record = ? WHERE server = ?`, is+1, record, server); err != nil {

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
@@ -88,6 +89,8 @@ type Store struct {
 
 	chain         *sequence.ChainKey
 	adds, changes *writer // of records that stand alone, and of those that go with a change
+
+	outbox atomic.Pointer[Outbox] // nil: no receiver is told what waits
 }
 
 var _ ground.Store = (*Store)(nil)
@@ -171,6 +174,8 @@ type tx struct {
 	writer *writer
 	last   *sequence.Link // last link of the writer, whose lock tx holds then; nil: no record was added
 	began  sequence.Link  // last when tx began
+	outbox Outbox         // nil: no message is stored
+	told   bool           // messages were stored
 }
 
 func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
@@ -280,6 +285,9 @@ func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) 
 		return err
 	}
 	w := &tx{Tx: t, engine: s.engine, stmts: map[string]*sql.Stmt{}, writer: s.changes}
+	if box := s.outbox.Load(); box != nil {
+		w.outbox = *box
+	}
 	if err := f(w); err != nil {
 		w.release(nil, false)
 		return err
@@ -290,6 +298,9 @@ func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) 
 	}
 	err = t.Commit()
 	w.release(err, true)
+	if w.told { // also where it is not known whether the commit has succeeded
+		w.outbox.Wake()
+	}
 	return err
 }
 

@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if url := os.Getenv("PELLUCID_STORE_HOOK"); url != "" {
+		fmt.Fprintln(os.Stderr, holdAndDie(os.Getenv("PELLUCID_STORE_CHILD"), url))
+		os.Exit(1)
+	}
 	if where := os.Getenv("PELLUCID_STORE_CHILD"); where != "" {
 		importForever(where)
 		return

@@ -4,18 +4,15 @@ package doctor
 
 import (
 	"context"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
-	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -52,15 +49,12 @@ func noteSampling(servers map[string]bool, server, method, verdict string) {
 	}
 }
 
-// sampledIn looks at a store, if it is of this release: opening another would change it.
+// sampledIn looks at a store, if it is of this release.
 func sampledIn(ctx context.Context, servers map[string]bool, where string) {
 	ctx, stop := context.WithTimeout(ctx, maxWait)
 	defer stop()
-	if v, err := storage.Inspect(ctx, where); err != nil || v.Current != v.Known {
-		return
-	}
-	s, err := install.OpenStore(ctx, where, storage.Options{}, func() error { return fs.ErrNotExist })
-	if err != nil {
+	s := openCurrent(ctx, where)
+	if s == nil {
 		return
 	}
 	defer s.Close()

@@ -18,6 +18,7 @@ type instruments struct {
 	released   counter
 	traffic    counter
 	gates      counter
+	webhooks   counter
 	classified counter
 	questions  counter
 
@@ -72,6 +73,7 @@ func newInstruments(m metric.Meter) (i instruments, err error) {
 	i.released = count("pellucid.released", "", "Held results that were delivered because a person released them.", "server")
 	i.traffic = count("pellucid.bytes", "By", "Bytes of requests (client), of answers as they came (server) and as they went (delivered).", "server", "flow")
 	i.gates = count("pellucid.gate.requests", "", "HTTP requests that a check let pass or refused.", "gate", "outcome")
+	i.webhooks = count("pellucid.webhook.messages", "", "Messages of webhooks: attempts that delivered one, that failed or after which one was given_up, and messages that were dropped.", "receiver", "outcome")
 	i.classified = count("pellucid.classifier.verdicts", "", "Answers of tools that classifiers were to judge: clean, flagged, not_judged, skipped or dropped.", "server", "classifier", "mode", "verdict", "reason")
 	i.questions = count("pellucid.classifier.chunks", "", "Pieces of text that classifiers were asked about, or that were remembered.", "classifier", "source")
 	i.sessions = level("pellucid.sessions.active", "Sessions between a client and a server.", "server")

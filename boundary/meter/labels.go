@@ -58,6 +58,12 @@ func (l *labels) tool(server, name string) string {
 	return frame.Other
 }
 
+// Approved reports whether a tool of a server may be a label.
+func (m *Meter) Approved(server, tool string) bool { return (*m.labels.approved.Load())[server][tool] }
+
+// Webhook counts what became of a message; receiver is a name of the configuration.
+func (m *Meter) Webhook(receiver, outcome string) { m.i.webhooks.add(1, receiver, outcome) }
+
 func codeLabel(c finding.Code) string {
 	if c.Known() {
 		return string(c)

@@ -132,6 +132,7 @@ type Gauges struct {
 	// States tells of each configured server how it does: up, down, idle or rejected.
 	States func(tell func(server, state string))
 
+	Webhooks // to receivers
 	Ledger   // of the evidence
 	Replicas // of one store
 }
@@ -141,6 +142,12 @@ type Replicas struct {
 	Live      func() int64 // with this one
 	Strangers func() int64 // that use another key of the installation
 	Behind    func() int64 // 1: another replica has newer rules
+}
+
+// Webhooks are the gauges of messages to receivers.
+type Webhooks struct {
+	Waiting func() int64 // for their delivery
+	GivenUp func() int64
 }
 
 // Ledger are the gauges of the evidence.
@@ -161,6 +168,8 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.front.sessions", "Sessions of clients that are open.", g.Sessions},
 		{"pellucid.children", "Processes of servers that run.", g.Children},
 		{"pellucid.held.items", "Results that wait for a person.", g.Held},
+		{"pellucid.webhook.waiting", "Messages of webhooks that wait for their delivery.", g.Waiting},
+		{"pellucid.webhook.given_up", "Messages of webhooks that were given up in the last 30 days.", g.GivenUp},
 		{"pellucid.servers", "Servers that are configured.", g.Servers},
 		{"pellucid.ledger.pending", "Records that are not yet part of the log.", g.Pending},
 		{"pellucid.ledger.size", "Records of the log.", g.Size},

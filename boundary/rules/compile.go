@@ -77,7 +77,7 @@ type compiler struct {
 
 // newRules are those of a file that says nothing.
 func newRules() *Rules {
-	r := &Rules{Classifiers: map[string]*Classifier{Local: newClassifier(Local)}, byName: map[string]*Server{}}
+	r := &Rules{Classifiers: map[string]*Classifier{Local: newClassifier(Local)}, byName: map[string]*Server{}, Webhooks: map[string]*Webhook{}}
 	reset(r.members())
 	return r
 }
@@ -114,6 +114,7 @@ func (r *Rules) members() []member {
 			return []member{{"recipients", live, recipients(&r.Reviewers),
 				"public keys of age: what is held is kept encrypted to them; default: as it is"}}
 		}), "results that wait for a reviewer"},
+		{"webhooks", live, webhooks(r), "receivers that are told what waits for a reviewer ([Webhooks](#webhooks))"},
 		{"policy", live, policySection(&r.Policy), "what becomes of calls and results ([policy](policy.md)); default: no policy"},
 		{"trust", restart, trustSection(&r.Trust), "scores of servers and tools ([trust](trust.md))"},
 		{"guard", ofGuard, optional(&r.Guard, (*Guard).members, (*compiler).guard), "settings of `pellucid guard -c` ([guard](guard.md))"},

@@ -77,6 +77,9 @@ classifiers:
   l: {provider: lakera, url: https://l.example, key: env:LAB, project: p, concurrent: 2}
   h: {provider: http, url: http://h.example, model: piguard-1, texts: 4, text_chars: 500, dangerously_plain_http: true, max_bytes: 64KiB}
   j: {provider: judge, url: https://j.example/v1, model: m-1, format: anthropic, key: env:LAB, reasoning: true, text_chars: 6000}
+webhooks:
+  oncall: {url: env:HOOK_URL, secrets: ["env:NEXT_HOOK", "env:HOOK"], events: [call.held, source.blocked], timeout: 2s}
+  chat: {url: http://chat.internal.example/hook, secrets: ["env:HOOK"], dangerously_private_network: true, dangerously_plain_http: true}
 defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classify: [local, b]}
 servers:
   one:

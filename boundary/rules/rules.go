@@ -38,6 +38,7 @@ type Rules struct {
 	Review    *Review // nil: no model is asked
 	Evidence  Evidence
 	Reviewers *capture.Recipients // of what is held; nil: it is kept as it is
+	Webhooks  map[string]*Webhook // by name
 	Policy    *Policy             // nil: none
 	Trust     trust.Options
 	Guard     *Guard  // of pellucid guard; a gateway does not use it. nil: nothing is said

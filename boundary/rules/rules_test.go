@@ -46,7 +46,8 @@ func newFixed() fixed {
 				`"args":["run","-i","ghcr.io/github/github-mcp-server"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"` + secret + `"}}}}`,
 		},
 		env: map[string]string{"LAB": secret, "MANY_LINES": "a\nb", "LEADS_NOWHERE": `{"tokens":[{"principal":"a","scopes":["b"],"token":"file:/none"}]}`, "FILES_TOKEN": secret, "SHIELDS_KEY": secret, "DATABASE_URL": "postgres://p:" + secret + "@db/p",
-			"KEYED_URL": "https://mcp.example.org/mcp?api_key=" + secret, "REVIEW_KEY": secret, "PEER_TOKEN": secret},
+			"KEYED_URL": "https://mcp.example.org/mcp?api_key=" + secret, "REVIEW_KEY": secret, "PEER_TOKEN": secret,
+			"HOOK": "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=", "NEXT_HOOK": "whsk_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=", "HOOK_URL": "https://hooks.example.com/x?token=" + secret},
 	}
 }
 

@@ -28,7 +28,7 @@ flags of the proxy.`
 }
 
 type guardServeCmd struct {
-	Config   string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store and evidence count here. What is said on the command line goes before it."`
+	Config   string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store, evidence and webhooks count here. What is said on the command line goes before it."`
 	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Address to listen on (default ${default})."`
 	Upstream string `placeholder:"URL" help:"URL of the provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
 	stateDB
@@ -119,7 +119,7 @@ func (c *guardServeCmd) settings(e *env) (*app.GuardSettings, error) {
 		if err != nil {
 			return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", err))
 		}
-		out.Store, out.Evidence = r.Store, r.Evidence
+		out.Store, out.Evidence, out.Webhooks, out.Servers = r.Store, r.Evidence, r.Webhooks, r.Servers
 		if r.Guard != nil {
 			out.Guard = *r.Guard
 		}

@@ -38,6 +38,7 @@ type cli struct {
 	Conform    conformCmd    `cmd:"" help:"Score any grounding adapter against the adversarial corpus."`
 	Guard      guardCmd      `cmd:"" help:"Run a proxy to a model's provider that holds tool calls caused by third-party text, and report what it held."`
 	Quarantine quarantineCmd `cmd:"" help:"Review held results: show, release or deny them."`
+	Webhooks   webhooksCmd   `cmd:"" help:"List and test messages to receivers that are told what waits for a reviewer."`
 	Policy     policyCmd     `cmd:"" help:"Test the rules of a policy."`
 	Trust      trustCmd      `cmd:"" help:"Show the trust scores of servers, or compute them again from the log."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, prove and verify the record of decisions."`

@@ -299,11 +299,11 @@ func (d *decider) call() hold.Digest {
 	for i := range d.calls {
 		all = append(append(all, exactly(d.calls[i])...), '\n')
 	}
-	return hold.CallOf(d.x.principal, deskServer, d.tool(), all)
+	return hold.CallOf(d.x.principal, DeskServer, d.tool(), all)
 }
 
-// deskServer is the name under which calls wait for a person.
-const deskServer = "guard"
+// DeskServer is the name under which calls wait for a person.
+const DeskServer = "guard"
 
 // tool is the label of the first tool.
 func (d *decider) tool() string {
@@ -331,7 +331,7 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 		return
 	}
 	err = d.g.o.Hooks.Desk.Hold(context.WithoutCancel(ctx), hold.Item{
-		ID: d.x.id, Server: deskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Denied, Call: call, Body: body,
+		ID: d.x.id, Server: DeskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Denied, Call: call, Body: body,
 	})
 	if err != nil {
 		d.g.o.Log.Warn("a call could not be put into the queue for a reviewer", "evidence", d.x.id)

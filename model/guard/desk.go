@@ -113,7 +113,7 @@ func (d *decider) approvable(assembly *counterfactual.Assembly, c counterfactual
 		Call    string
 		Origins []origin
 	}{exactly(c), of})
-	return hold.CallOf(d.x.principal, deskServer, c.Name, b), err == nil
+	return hold.CallOf(d.x.principal, DeskServer, c.Name, b), err == nil
 }
 
 // exactly is the digest of a call as a client would execute it: where two spellings may mean

@@ -76,22 +76,22 @@ func Transport(o Options) *http.Transport {
 	return t
 }
 
-// errNotLoopback is a name of this machine that leads elsewhere.
-var errNotLoopback = errors.New("egress: not a loopback address")
+// ErrNotLoopback: a name of this machine that leads elsewhere.
+var ErrNotLoopback = errors.New("egress: not a loopback address")
 
 func onlyLoopback(_, address string, _ syscall.RawConn) error {
 	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().Unmap().IsLoopback() {
-		return errNotLoopback
+		return ErrNotLoopback
 	}
 	return nil
 }
 
-// errNotPublic is a name that leads into a private network, or to this machine.
-var errNotPublic = errors.New("egress: not a public address")
+// ErrNotPublic: a name that leads into a private network, or to this machine.
+var ErrNotPublic = errors.New("egress: not a public address")
 
 func onlyPublic(_, address string, _ syscall.RawConn) error {
 	if a, err := netip.ParseAddrPort(address); err != nil || !Public(a.Addr()) {
-		return errNotPublic
+		return ErrNotPublic
 	}
 	return nil
 }
