@@ -86,14 +86,15 @@ func (s *Sender) Run(ctx context.Context) {
 			if rests[name] == nil {
 				rests[name] = &rest{waits: backoff.Waits{First: firstPause, Most: longestPause}}
 			}
-			skip := busy[name] || now.Before(rests[name].until)
+			pause := rests[name]
+			skip := busy[name] || now.Before(pause.until)
 			busy[name] = busy[name] || !skip
 			mu.Unlock()
 			if skip {
 				continue
 			}
 			work.Go(func() {
-				s.deliver(ctx, r, rests[name])
+				s.deliver(ctx, r, pause)
 				mu.Lock()
 				defer mu.Unlock()
 				busy[name] = false
