@@ -55,7 +55,7 @@ func askPython(t testing.TB, asks ...pythonAsk) (all []pythonAnswer) {
 
 // pythonKinds are the interfaces that the Python SDKs are asked by. Google's drops members of an
 // answer that it does not know.
-var pythonKinds = map[string]bool{"chat": true, "responses": true, "messages": true, "gemini": false}
+var pythonKinds = map[string]bool{"chat": true, "responses": true, "messages": true, "gemini": false, "vertex": false}
 
 // TestGuardPython: the official SDKs of OpenAI, Anthropic and Google, in Python and unmodified,
 // with `pellucid guard` between them and a scripted model that obeys whatever it reads. A program

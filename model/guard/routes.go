@@ -49,6 +49,8 @@ var routes = []struct {
 	{"POST /openai/deployments/*/audio/speech?api-version", "", false},
 	{"POST /openai/deployments/*/audio/transcriptions?api-version", "", false},
 	{"POST /openai/deployments/*/audio/translations?api-version", "", false},
+	{"POST /anthropic/v1/messages?beta", format.Messages, false}, // Azure's, for Anthropic's models
+	{"POST /anthropic/v1/messages/count_tokens?beta", "", false},
 	{"POST /openai/responses?api-version", format.Responses, false},
 	{"GET /openai/models?api-version", "", false},
 	{"GET /openai/models/*?api-version", "", false},
@@ -72,7 +74,15 @@ var routes = []struct {
 	{"GET /v1beta/models/*", "", false},
 }
 
-// googleRoutes are those of Google's generateContent, below both of its versions.
+// googlePaths are where Google's models stand: in the Gemini API, and in Vertex AI with a
+// project and for an API key.
+var googlePaths = []string{
+	rootV1 + "models/", rootGoogle + "models/",
+	rootV1 + "projects/*/locations/*/publishers/google/models/", rootVertex + "projects/*/locations/*/publishers/google/models/",
+	rootV1 + "publishers/google/models/", rootVertex + "publishers/google/models/",
+}
+
+// googleRoutes are those of Google's generateContent, below each of these.
 var googleRoutes = []struct {
 	method string
 	format format.Name
@@ -92,10 +102,12 @@ const (
 	rootV1      = "/v1/"
 	rootBedrock = "/model/"
 	rootGoogle  = "/v1beta/"
+	rootVertex  = "/v1beta1/"
 	rootAzure   = "/openai/"
+	rootFoundry = "/anthropic/"
 )
 
-var roots = []string{rootV1, rootBedrock, rootGoogle, rootAzure}
+var roots = []string{rootV1, rootBedrock, rootGoogle, rootVertex, rootAzure, rootFoundry}
 
 // rootOf takes a path apart; root is "" where it begins with none.
 func rootOf(path string) (root, rest string) {
@@ -168,9 +180,9 @@ func known() (out []route, err error) {
 		}
 		out = append(out, r)
 	}
-	for _, root := range []string{rootV1, rootGoogle} {
+	for _, path := range googlePaths {
 		for _, r := range googleRoutes {
-			add("POST "+root+"models/"+anyModel+":"+r.method, r.format, r.stream)
+			add("POST "+path+anyModel+":"+r.method, r.format, r.stream)
 		}
 	}
 	for _, r := range routes {
@@ -211,8 +223,10 @@ func inspectedPath(list []route, root string, segments []string) bool {
 	lower := func(list []string) []string { return strings.Split(strings.ToLower(strings.Join(list, "/")), "/") }
 	segments = lower(segments)
 	// Whatever stands before it, Google's servers may take the method for the last one.
-	if strings.HasSuffix(segments[len(segments)-1], "generatecontent") {
-		return true
+	for _, method := range []string{"generatecontent", "rawpredict"} {
+		if strings.HasSuffix(segments[len(segments)-1], method) {
+			return true
+		}
 	}
 	return slices.ContainsFunc(list, func(r route) bool {
 		if r.format == nil || r.root != root {
@@ -355,6 +369,10 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, known *route) {
 	}
 	if isLive(r.RequestURI) {
 		g.fault(w, f, http.StatusNotFound, "the guard does not forward realtime sessions: it could not hold a call in one")
+		return
+	}
+	if path, _, _ := strings.Cut(strings.ToLower(r.RequestURI), "?"); strings.HasSuffix(path, "rawpredict") {
+		g.fault(w, f, http.StatusNotFound, "the guard does not read rawPredict of Vertex AI: use generateContent, or another interface for Anthropic's models")
 		return
 	}
 	g.fault(w, f, http.StatusNotFound, "the guard does not forward this path or query; guard.pass of its configuration can name it")

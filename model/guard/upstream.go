@@ -30,7 +30,7 @@ func upstreamOf(root string) (upstream, error) {
 	if u.Path == "" {
 		up.v1 += "/v1"
 	}
-	for _, end := range []string{"/openai/v1", "/openai", "/v1beta", "/v1"} {
+	for _, end := range []string{"/openai/v1", "/openai", "/anthropic/v1", "/anthropic", "/v1beta1", "/v1beta", "/v1"} {
 		if before, ok := strings.CutSuffix(root, end); ok {
 			up.other = before
 			break
@@ -54,10 +54,11 @@ func (u *upstream) url(r *route, path string) string {
 func (u *upstream) probe(r *route, t target, asked *format.Asked) string {
 	path := t.path
 	if asked.InPath {
-		path = r.format.Path(asked.Model, false)
-		if r.root == rootGoogle {
-			path = strings.TrimSuffix(rootGoogle, "/") + path
+		before := "" // what stands before the model, which is as long as the root at least
+		if i := strings.LastIndex(path, "/models/"); i >= 0 && r.root != rootBedrock {
+			before = path[:i]
 		}
+		path = before + r.format.Path(asked.Model, false)
 	}
 	return strings.TrimPrefix(u.url(r, path), u.origin)
 }
@@ -87,7 +88,9 @@ var credentials = []string{bearerHeader, anthropicKey, googleKey, azureKey, "X-A
 func (u *upstream) keyIn(r *route, h http.Header) string {
 	gemini := r.format != nil && strings.HasPrefix(string(r.format.Name()), "google-")
 	switch {
-	case gemini, r.format == nil && r.segments[0] != "openai" && (r.root == rootGoogle || u.google):
+	case slices.Contains(r.segments, "projects"): // Vertex AI: a token of Google Cloud
+		return ""
+	case gemini, r.format == nil && r.segments[0] != "openai" && (r.root == rootGoogle || r.root == rootVertex || u.google):
 		return googleKey
 	case r.root == rootAzure:
 		return azureKey
@@ -134,7 +137,7 @@ func bearer(next http.Handler) http.Handler {
 func keyed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, query, _ := strings.Cut(r.RequestURI, "?")
-		if strings.HasPrefix(path, rootGoogle) || strings.HasPrefix(path, "/v1/models") {
+		if strings.HasPrefix(path, rootGoogle) || strings.HasPrefix(path, rootVertex) || strings.HasPrefix(path, "/v1/models") || strings.HasPrefix(path, "/v1/publishers") {
 			var key []string
 			rest := slices.DeleteFunc(strings.Split(query, "&"), func(s string) bool {
 				v, is := strings.CutPrefix(s, "key=")

@@ -52,6 +52,11 @@ func TestRoads(t *testing.T) {
 		{"Azure, deployment", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21", "Api-Key", format.Chat, ""},
 		{"Azure, responses", "/openai/v1/responses?api-version=preview", "Api-Key", format.Responses, ""},
 		{"Azure, v1", "/openai/v1/chat/completions", "Authorization", format.Chat, ""},
+		{"Vertex AI", "/v1/projects/p-1/locations/europe-west1/publishers/google/models/gemini-2.5-flash:generateContent", "Authorization", format.Gemini, ""},
+		{"Vertex AI, v1beta1, streamed", "/v1beta1/projects/p-1/locations/global/publishers/google/models/gemini-2.5-flash:streamGenerateContent?alt=sse", "Authorization", format.Gemini,
+			"/v1beta1/projects/p-1/locations/global/publishers/google/models/gemini-2.5-flash:generateContent"},
+		{"Vertex AI, API key", "/v1beta1/publishers/google/models/gemini-2.5-flash:generateContent", "X-Goog-Api-Key", format.Gemini, ""},
+		{"Azure, Anthropic", "/anthropic/v1/messages", "X-Api-Key", format.Messages, ""},
 		{"Google", "/v1beta/models/gemini-2.5-flash:generateContent", "X-Goog-Api-Key", format.Gemini, ""},
 		{"Google, v1", "/v1/models/gemini-2.5-flash:generateContent", "X-Goog-Api-Key", format.Gemini, ""},
 		{"Google, key in the query", "/v1beta/models/gemini-2.5-flash:generateContent?key=" + secret, "", format.Gemini, "/v1beta/models/gemini-2.5-flash:generateContent"},
@@ -76,7 +81,11 @@ func TestRoads(t *testing.T) {
 				if tt.header == "Authorization" {
 					key = "Bearer " + key
 				}
-				status, got := r.ask(path, tt.header, key, conversation(tt.format, false, "Sum up.", attack))
+				var version []string
+				if tt.format == format.Messages {
+					version = []string{"Anthropic-Version", "2023-06-01"}
+				}
+				status, got := r.ask(path, tt.header, key, conversation(tt.format, false, "Sum up.", attack), version...)
 				if status != 200 || strings.Contains(got, "mallory") || !strings.Contains(got, "Done.") {
 					t.Fatalf("status %d: %s", status, got)
 				}
@@ -127,6 +136,24 @@ func TestGatewayHeaders(t *testing.T) {
 		if _, err := guard.New(guard.Options{Upstream: "https://models.example", Headers: []string{wrong}}); err == nil {
 			t.Errorf("%q is a header", wrong)
 		}
+	}
+}
+
+// TestRawPredict: the bodies of Anthropic's models on Vertex AI are not read, so the guard refuses
+// them by name, and no route of the operator's opens these paths.
+func TestRawPredict(t *testing.T) {
+	open := "POST /v1/projects/*/locations/*/publishers/anthropic/models/*"
+	r := newRig(t, obedient, func(o *guard.Options) { o.Pass = []string{open} })
+	for _, method := range []string{"rawPredict", "streamRawPredict", "rawpredict"} {
+		for _, root := range []string{"/v1", "/v1beta1"} {
+			status, got := r.ask(root+"/projects/p/locations/l/publishers/anthropic/models/claude-x:"+method, "Authorization", "Bearer "+secret, []byte("{}"))
+			if status != 404 || !strings.Contains(got, "rawPredict of Vertex AI") {
+				t.Errorf("%s %s: %d %s", root, method, status, got)
+			}
+		}
+	}
+	if n := len(r.fake.Asks()); n != 0 {
+		t.Errorf("%d requests were forwarded", n)
 	}
 }
 

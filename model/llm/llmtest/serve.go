@@ -102,7 +102,7 @@ func endpoint(r *http.Request) (f format.Name, model string, stream bool) {
 		return bedrockCall(r.URL)
 	}
 	path := r.URL.Path
-	for _, root := range []string{"/v1beta/openai", "/openai/v1", "/v1beta", "/v1"} {
+	for _, root := range []string{"/v1beta/openai", "/openai/v1", "/anthropic/v1", "/v1beta1", "/v1beta", "/v1"} {
 		if rest, ok := strings.CutPrefix(path, root); ok {
 			path = rest
 			break
@@ -117,6 +117,9 @@ func endpoint(r *http.Request) (f format.Name, model string, stream bool) {
 	}
 	if f := paths[path]; f != "" {
 		return f, "", false
+	}
+	if i := strings.Index(path, "/publishers/google/models/"); i >= 0 { // Vertex AI
+		path = path[i+len("/publishers/google"):]
 	}
 	return geminiCall(path, r.URL.RawQuery)
 }
