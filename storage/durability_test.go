@@ -4,17 +4,21 @@ package storage_test
 
 import (
 	"bufio"
+	"bytes"
 	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -133,16 +137,107 @@ func TestLocked(t *testing.T) {
 	})
 }
 
+// TestNewerSchema: a schema of a later release is used if each of its steps says that this
+// release can work with it, and is refused otherwise.
 func TestNewerSchema(t *testing.T) {
+	known, err := storage.SchemaVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
 	engines(t, func(t *testing.T, where string) {
 		open(t, where, storage.Options{}).Close()
-		if _, err := raw(t, where).Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := storage.Open(ctx, where, storage.Options{}); !errors.Is(err, ground.ErrNewerSchema) {
-			t.Errorf("Open: %v", err)
+		db := raw(t, where)
+		for _, step := range []struct {
+			name, do string
+			readable bool
+		}{
+			{"a step that says nothing", `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9001, true)`, false},
+			{"a step for this release", fmt.Sprintf(`INSERT INTO schema_steps (version, oldest) VALUES (9001, %d)`, known), true},
+			{"its column", `ALTER TABLE held ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`, true},
+			{"its table", `CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY)`, true},
+			{"a step for an older release", `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9002, true); INSERT INTO schema_steps (version, oldest) VALUES (9002, 9)`, true},
+			{"a step for a later release", fmt.Sprintf(`UPDATE schema_steps SET oldest = %d WHERE version = 9002`, known+1), false},
+			{"a row without a step", `UPDATE schema_steps SET oldest = 9, version = 9003 WHERE version = 9002`, false},
+		} {
+			if _, err := db.Exec(step.do); err != nil {
+				t.Fatal(err)
+			}
+			s, err := storage.Open(ctx, where, storage.Options{})
+			if (err == nil) != step.readable || err != nil && !errors.Is(err, ground.ErrNewerSchema) {
+				t.Errorf("%s: %v", step.name, err)
+			}
+			seen, err := storage.Inspect(ctx, where)
+			if err != nil || seen.Readable != step.readable || seen.Current <= seen.Known {
+				t.Errorf("%s: %+v, %v", step.name, seen, err)
+			}
+			if s == nil {
+				continue
+			}
+			if err := hold.New(s, hold.Options{}).Hold(ctx, hold.Item{ID: hold.NewID(), Server: "s", Rule: "finding"}); err != nil {
+				t.Errorf("%s: %v", step.name, err)
+			}
+			put(t, s, record("a", step.name))
+			s.Close()
 		}
 	})
+}
+
+// firstDeclared is the first schema whose migration says which releases can work with it.
+const firstDeclared = 12
+
+// contracts are words of a migration after which an older release may fail.
+var contracts = regexp.MustCompile(`(?i)\b(DROP|RENAME|SET NOT NULL|ALTER COLUMN|ADD CONSTRAINT|CREATE UNIQUE INDEX|DELETE FROM|TRUNCATE)\b`)
+
+// needed is a column that an older release does not fill.
+var needed = regexp.MustCompile(`(?i)ADD COLUMN [^,;]*NOT NULL`)
+
+// TestMigrationsSayWhoCanWork: each migration stores which releases can work with what it makes, the
+// same for both engines, and one that an older release can work with takes nothing away.
+func TestMigrationsSayWhoCanWork(t *testing.T) {
+	declared := map[string]string{}
+	for _, engine := range []string{"sqlite", "postgres"} {
+		files, err := filepath.Glob("migrations/" + engine + "/*.sql")
+		if err != nil || len(files) < firstDeclared {
+			t.Fatalf("%v, %v", files, err)
+		}
+		for _, file := range files {
+			digits, _, _ := strings.Cut(filepath.Base(file), "_")
+			version, err := strconv.Atoi(digits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if version < firstDeclared {
+				continue
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := regexp.MustCompile(fmt.Sprintf(`INSERT INTO schema_steps \(version, oldest\) VALUES [^;]*\(%d, (\d+)\);`, version)).FindSubmatch(b)
+			if row == nil {
+				t.Errorf("%s does not store its row of schema_steps: CONTRIBUTING.md says how", file)
+				continue
+			}
+			oldest := string(row[1])
+			if other, ok := declared[digits]; ok && other != oldest {
+				t.Errorf("%s: the engines differ: %s and %s", file, oldest, other)
+			}
+			declared[digits] = oldest
+			if n, _ := strconv.Atoi(oldest); n > version {
+				t.Errorf("%s: no release can work with it", file)
+			} else if n == version {
+				continue
+			}
+			if word := contracts.Find(b); word != nil {
+				t.Errorf("%s: %s is for a later release, when no process needs what it takes away", file, word)
+			}
+			for _, column := range needed.FindAll(b, -1) {
+				if !bytes.Contains(bytes.ToUpper(column), []byte("DEFAULT")) {
+					t.Errorf("%s: %s: an older release does not fill it: give it a default", file, column)
+				}
+			}
+		}
+	}
 }
 
 func TestFull(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema up to date. A schema that is newer than this binary
-// is left alone: writing to it could break what the newer one relies on.
+// migrate brings the schema up to date. A schema that is newer than this binary is left as it is:
+// the store is used if every step of it says that this binary can work with it, and refused otherwise.
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string, opts ...goose.ProviderOption) error {
 	files, err := fs.Sub(migrations, "migrations/"+dir)
 	if err != nil {
@@ -29,15 +29,29 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 		return err
 	}
 	current, target, err := p.GetVersions(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if current > target {
+	case current > target:
+		if compatible, err := readable(ctx, db, target); err != nil || compatible {
+			return err
+		}
 		return fmt.Errorf("%w: %d, not %d", ground.ErrNewerSchema, current, target)
-	}
-	if current == target {
+	case current == target:
 		return nil
 	}
 	_, err = p.Up(ctx)
 	return err
+}
+
+// readable reports whether a binary whose schema is known can work with a newer one: each
+// migration after it has a row in schema_steps, and none of these asks for a newer binary. A migration
+// stores its row itself, so that no other program has to know it.
+func readable(ctx context.Context, db *sql.DB, known int64) (bool, error) {
+	// The number is this program's own, and the engines spell placeholders differently.
+	query := fmt.Sprintf(`SELECT count(*) FROM goose_db_version AS g WHERE g.version_id > %[1]d AND g.is_applied
+		AND NOT EXISTS (SELECT 1 FROM schema_steps AS s WHERE s.version = g.version_id AND s.oldest <= %[1]d)`, known)
+	var unfit int64
+	err := db.QueryRowContext(ctx, query).Scan(&unfit)
+	return err == nil && unfit == 0, err
 }

@@ -21,7 +21,11 @@ import (
 var ErrPostgres = errors.New("store: back up Postgres by its own means, such as pg_dump --format=custom")
 
 // A Schema says how far a store has been migrated, and how far this release would.
-type Schema struct{ Current, Known int64 }
+type Schema struct {
+	Current, Known int64
+	// Readable: the schema is newer, and this release can work with it.
+	Readable bool
+}
 
 // IsPostgres reports whether where is a URL and not the path of a file.
 func IsPostgres(where string) bool {
@@ -56,6 +60,9 @@ func Inspect(ctx context.Context, where string) (Schema, error) {
 		return s, inspectError(err)
 	}
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&s.Current)
+	if err == nil && s.Current > s.Known {
+		s.Readable, err = readable(ctx, db, s.Known)
+	}
 	return s, inspectError(err)
 }
 

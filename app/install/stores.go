@@ -66,7 +66,10 @@ type Migration struct {
 }
 
 func (m *Migration) String() string {
-	if m.From == m.To {
+	switch {
+	case m.From > m.To:
+		return fmt.Sprintf("%s: the schema is at version %d, of a later release; this release knows %d and can work with it.", terminal.Printable(m.Store), m.From, m.To)
+	case m.From == m.To:
 		return fmt.Sprintf("%s: the schema is at version %d, which is this release's.", terminal.Printable(m.Store), m.To)
 	}
 	return fmt.Sprintf("%s: the schema went from version %d to %d.", terminal.Printable(m.Store), m.From, m.To)

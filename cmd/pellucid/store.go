@@ -27,7 +27,8 @@ type storeMigrateCmd struct {
 
 func (storeMigrateCmd) Help() string {
 	return `Every verb that opens the store does this by itself; here it is a step of its own, for
-an upgrade of several replicas. A store that a later release has migrated is refused.
+an upgrade of several replicas. A store that a later release has migrated is left as it is. It is
+refused if its schema says that this release cannot work with it.
 Exit codes: 0 done, or nothing to do; 3 the schema is newer, or there is no store; 4
 the store cannot be reached.`
 }
