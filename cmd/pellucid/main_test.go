@@ -16,8 +16,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// tests stops what the tests have started.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int {
+	defer databases.Stop()
+	return t.m.Run()
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"pellucid": main})
+	testscript.Main(tests{m}, map[string]func(){"pellucid": main})
 }
 
 func TestScripts(t *testing.T) {

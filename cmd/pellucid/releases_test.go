@@ -129,6 +129,7 @@ func TestReleaseFixtures(t *testing.T) {
 		write("reports/"+name+".json", []byte(strings.ReplaceAll(strings.ReplaceAll(report, i.state, "STATE"), i.in, "DIR")))
 	}
 	write("state.tar.gz", pack(t, i.state))
+	write("postgres.sql", postgresFixture(t, filepath.Join(i.state, "pellucid.db")))
 	write("log.tar.gz", pack(t, filepath.Join(i.in, "log")))
 	newest := newestRelease(t, version)
 	config, err := os.ReadFile(filepath.Join(releases, newest, "pellucid.yaml"))
@@ -259,8 +260,8 @@ func memberPaths(t *testing.T, line []byte, into map[string]bool) {
 	walk("", v)
 }
 
-// TestNewerStore: a store that a later release has migrated is refused by every verb that opens
-// it, in one sentence, and stays as it is. Verbs that need no store go on.
+// TestNewerStore: a store that a later release has migrated, in a way which this one does not
+// know to be compatible, is refused by every verb that opens it, in one sentence, and stays as it is. Verbs that need no store go on.
 func TestNewerStore(t *testing.T) {
 	i := newInstallation(t)
 	i.session()

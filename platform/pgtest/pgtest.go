@@ -67,6 +67,23 @@ func (s *Server) URL(t testing.TB) string {
 	return s.url
 }
 
+// Dump is a database as SQL that any program can execute: without the commands of psql.
+func (s *Server) Dump(t testing.TB, url string) []byte {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(programs(), "pg_dump"), "--inserts", "--no-owner", "--no-privileges", "--no-comments", url)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("pg_dump: %v", err)
+	}
+	var kept []byte
+	for line := range bytes.Lines(out) {
+		if !bytes.HasPrefix(line, []byte(`\`)) && !bytes.HasPrefix(line, []byte("--")) && len(bytes.TrimSpace(line)) > 0 {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
 // Stop ends the server, if there is one, and removes what it has written.
 func (s *Server) Stop() {
 	if s.proc != nil {
