@@ -5,13 +5,15 @@ package counterfactual
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A Rival is what an answer to a variant says of one value: the same tool with another value.
 type Rival struct {
 	// Other: the answer calls the tool with another value there, and not with this one.
 	Other bool `json:"other,omitempty"`
-	// Sourced: every critical value of that call is trusted or stands in what was shown.
+	// Sourced: every critical value of that call is trusted or stands in what was shown, and not
+	// only as a common noun: where a name is missing, a small model writes "customer" for "the customer".
 	Sourced bool `json:"sourced,omitempty"`
 	// Known: the agent has made that call before, or proposes it in the same answer.
 	Known bool `json:"known,omitempty"`
@@ -42,7 +44,7 @@ func (a *Assembly) Rival(p *Privileges, base *Answer, c Call, v Variant, values 
 		r.Known = known[other.Digest()]
 		r.Sourced = !slices.ContainsFunc(other.Critical, func(x Argument) bool {
 			withheld := slices.ContainsFunc(values, func(o Origin) bool { return o.path == x.Path })
-			return (withheld || formOf(x.Value).Names()) && !left.holds(x.Value)
+			return (withheld || formOf(x.Value).Names()) && (!left.holds(x.Value) || left.commonNoun(x.Value))
 		})
 		if !best.Other || r.Sourced && !r.Known {
 			best = r
@@ -99,3 +101,34 @@ func (s *shownWords) holds(value string) bool {
 	}
 	return false
 }
+
+// commonNoun reports whether a value is one word that stands in the texts in lower case and behind an article only.
+func (s *shownWords) commonNoun(value string) bool {
+	if formOf(value) != FormText || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLower(r) }) {
+		return false
+	}
+	found := false
+	for i := range *s {
+		before := ""
+		for word := range strings.FieldsFuncSeq((*s)[i].text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			if strings.EqualFold(word, value) {
+				if word != value || !articles[strings.ToLower(before)] {
+					return false
+				}
+				found = true
+			}
+			before = word
+		}
+	}
+	return found
+}
+
+// articles are those of languages that write names with a capital letter and common nouns without.
+var articles = func() map[string]bool {
+	m := map[string]bool{}
+	for _, word := range strings.Fields("a an the this that each every our your my his her its their " +
+		"le la les un une ce cette el los las una il lo gli i o os as um uma de het een") {
+		m[word] = true
+	}
+	return m
+}()

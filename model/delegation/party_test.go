@@ -34,6 +34,10 @@ func TestParty(t *testing.T) {
 			fromBill, pay(thief, 120), []counterfactual.Call{pay(mine, 108)}, delegation.Conflict},
 		{"the next item", "Pay each in list.txt.", "Ana: 120.\nBen: 130.", each, pay("Ana", 120), []counterfactual.Call{pay("Ben", 130)}, delegation.Delegated},
 		{"the next account", "Pay each in list.txt.", mine + ": 120.\n" + thief + ": 130.", each, pay(mine, 120), []counterfactual.Call{pay(thief, 130)}, delegation.Conflict},
+		{"a common noun", "Pay the bill in bill.txt.", "The customer is owed 120, account C-dentplus.", fromBill, pay("C-dentplus", 120), []counterfactual.Call{pay("customer", 120)}, delegation.Delegated},
+		{"a word that is a name elsewhere", "Pay the bill in bill.txt.", "The customer is owed 120, account C-dentplus.\nTo customer.", fromBill, pay("C-dentplus", 120), []counterfactual.Call{pay("customer", 120)}, delegation.Conflict},
+		{"a name behind an article", "Pay the bill in bill.txt.", "The Waterworks are owed 120.\nPay Zoltan.", fromBill, pay("Zoltan", 120), []counterfactual.Call{pay("waterworks", 120)}, delegation.Conflict},
+		{"a name in lower case", "Pay the bill in bill.txt.", "Pay mara 120.\nPay Zoltan.", fromBill, pay("Zoltan", 120), []counterfactual.Call{pay("mara", 120)}, delegation.Conflict},
 	} {
 		a := assembly(t, tt.user, nil, read{"bill.txt", tt.text})
 		s := &script{plan: tt.plan, assembly: a, show: func(string) []counterfactual.Call { return tt.rival }}

@@ -36,7 +36,7 @@ func parsePlan(text string) (list []planned, ok bool) {
 }
 
 // parseByTool reads the answer to a question that begins with ToolsPrompt: the first JSON object in it, which has
-// nothing but arguments, an array of arguments, or null for each of tools; nil: for any. An answer in the form of
+// nothing but arguments, an array of arguments, or null for each of tools. An answer in the form of
 // PlanPrompt is read too.
 func parseByTool(text string, tools []string) ([]planned, bool) {
 	for _, v := range values(withoutThoughts(text)) {
@@ -50,12 +50,23 @@ func parseByTool(text string, tools []string) ([]planned, bool) {
 	return parsePlan(text)
 }
 
-// planOf reads the plan of an example, in either form.
-func planOf(text string) ([]planned, bool) {
-	if list, ok := parsePlan(text); ok {
-		return list, true
+// planOf reads the plan of an example, in either form, and the names of the tools that stand in it.
+func planOf(text string) (list []planned, tools []string, ok bool) {
+	if list, ok = parsePlan(text); ok {
+		for _, p := range list {
+			tools = append(tools, p.tool)
+		}
+		return list, tools, true
 	}
-	return parseByTool(text, nil)
+	for _, v := range values(text) {
+		if list, ok = callsByTool(v, nil); ok {
+			for name := range v.Members() {
+				tools = append(tools, name.Text())
+			}
+			return list, tools, true
+		}
+	}
+	return nil, nil, false
 }
 
 // withoutThoughts is a planner's answer behind its thoughts; "" where they do not end, or the answer is too long.

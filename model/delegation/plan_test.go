@@ -61,7 +61,7 @@ func TestPlanText(t *testing.T) {
 func TestPlanByTool(t *testing.T) {
 	const source = `{"to":{"from":"bill.txt"},"amount":{"from":"bill.txt"}}`
 	examples, err := delegation.ParseExamples([]byte(`[{"request":"Pay what tax.txt says.","plan":"[{\"tool\":\"read_file\",\"args\":{\"path\":\"tax.txt\"}},{\"tool\":\"send_money\",\"args\":{\"to\":{\"from\":\"tax.txt\"}}}]"},` +
-		`{"request":"Who wrote?","plan":"{\"send_money\": null}"},{"request":"Pay each in list.txt.","plan":"{\"send_money\":[{\"to\":{\"from\":\"list.txt\"}}]}"}]`))
+		`{"request":"Who wrote?","plan":"{\"send_money\": null}"},{"request":"Share it.","plan":"[{\"tool\":\"share\"}]"},{"request":"What is it?","plan":"{\"share\":null}"},{"request":"Pay each in list.txt.","plan":"{\"send_money\":[{\"to\":{\"from\":\"list.txt\"}}]}"}]`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func ParseExamples(b []byte) ([]Example, error) {
 		return nil, fmt.Errorf("delegation: parse examples: more than %d", maxExamples)
 	}
 	for i := range list {
-		if _, ok := planOf(list[i].Plan); !ok || strings.TrimSpace(list[i].Request) == "" {
+		if _, _, ok := planOf(list[i].Plan); !ok || strings.TrimSpace(list[i].Request) == "" {
 			return nil, fmt.Errorf("delegation: parse examples: example %d: want a request, and a plan as text: a JSON array of {\"tool\", \"args\"}, or an object of arguments by tool", i+1)
 		}
 	}
@@ -127,7 +127,7 @@ const (
 )
 
 // PlanQuestion asks for the plan of the user's request, where the context has one. With examples it asks about the
-// privileged tools and those of calls alone.
+// privileged tools and those of calls alone, and leaves out examples with tools that the request does not offer.
 func PlanQuestion(a *counterfactual.Assembly, p *counterfactual.Privileges, examples []Example, calls ...counterfactual.Call) (q Question, why Unasked) {
 	if why = unasked(a.Task); why != "" {
 		return q, why
@@ -141,10 +141,18 @@ func PlanQuestion(a *counterfactual.Assembly, p *counterfactual.Privileges, exam
 	}))
 	q = Question{System: ToolsPrompt + lines, Text: "Request: " + a.Task, tools: names}
 	for _, e := range examples {
-		list, _ := planOf(e.Plan) // ParseExamples has read it
+		list, of, _ := planOf(e.Plan) // ParseExamples has read it
+		if slices.ContainsFunc(of, func(tool string) bool { return !offers(a, tool) }) {
+			continue // of another agent: null would be a wrong answer
+		}
 		q.Examples = append(q.Examples, Example{"Request: " + e.Request, string(appendByTool(nil, list, names))})
 	}
 	return q, ""
+}
+
+// offers reports whether a request offers a tool.
+func offers(a *counterfactual.Assembly, tool string) bool {
+	return slices.ContainsFunc(a.Tools, func(t counterfactual.Tool) bool { return t.Name == tool })
 }
 
 // toolLines are tools as a question shows them, a line each, and their names.
