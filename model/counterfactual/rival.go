@@ -5,7 +5,6 @@ package counterfactual
 import (
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // A Rival is what an answer to a variant says of one value: the same tool with another value.
@@ -102,15 +101,15 @@ func (s *shownWords) holds(value string) bool {
 	return false
 }
 
-// commonNoun reports whether a value is one word that stands in the texts in lower case and behind an article only.
+// commonNoun reports whether a value is one word of a to z that stands in the texts in lower case and behind an article only.
 func (s *shownWords) commonNoun(value string) bool {
-	if formOf(value) != FormText || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLower(r) }) {
+	if formOf(value) != FormText || strings.ContainsFunc(value, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return false
 	}
 	found := false
 	for i := range *s {
 		before := ""
-		for word := range strings.FieldsFuncSeq((*s)[i].text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for word := range strings.FieldsFuncSeq((*s)[i].text, func(r rune) bool { return r < 0x80 && letter(byte(r)) == 0 }) {
 			if strings.EqualFold(word, value) {
 				if word != value || !articles[strings.ToLower(before)] {
 					return false
