@@ -86,8 +86,19 @@ func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
 	found := false
 	err = l.s.query(ctx, func(r *sql.Rows) error {
 		found = true
-		return r.Scan(&h.Origin, &h.Signer, &h.Size, &h.Checkpoint, &h.Holder, &h.Fence, &h.Beat)
-	}, `SELECT origin, signer, size, checkpoint, holder, fence, beat FROM ledger_head`)
+		var stop sequence.Stop
+		var at string
+		if err := r.Scan(&h.Origin, &h.Signer, &h.Size, &h.Checkpoint, &h.Holder, &h.Fence, &h.Beat, &stop.Reason, &stop.Size, &stop.Checkpoint, &at); err != nil {
+			return err
+		}
+		if stop.Reason != "" {
+			stop.At, _ = parseStamp(at) // zero where it cannot be read: the log is stopped all the same
+			h.Stop = &stop
+		}
+		return nil
+	}, `SELECT h.origin, h.signer, h.size, h.checkpoint, h.holder, h.fence, h.beat,
+			COALESCE(s.reason, ''), COALESCE(s.size, 0), s.checkpoint, COALESCE(s.at, '')
+		FROM ledger_head h LEFT JOIN ledger_stop s ON s.one = h.one`)
 	switch {
 	case err != nil:
 		return h, l.s.fail(ctx, "read the log's head", err)
@@ -96,7 +107,38 @@ func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
 	case len(h.Checkpoint) == 0:
 		h.Checkpoint = nil
 	}
+	if h.Stop != nil && len(h.Stop.Checkpoint) == 0 {
+		h.Stop.Checkpoint = nil
+	}
 	return h, nil
+}
+
+// Epoch implements sequence.Store.
+func (l *Ledger) Epoch(ctx context.Context) (epoch string, err error) {
+	query := l.s.engine.epoch()
+	if query == "" {
+		return "", nil
+	}
+	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&epoch) }, query)
+	return epoch, l.s.fail(ctx, "ask which server answers", err)
+}
+
+// Halt implements sequence.Store. It takes the lease from its holder, so that an integration that is
+// under way fails.
+func (l *Ledger) Halt(ctx context.Context, why sequence.Stop) error {
+	return l.update(ctx, "stop the log", func(t *tx) error {
+		if err := t.exec(ctx, `UPDATE ledger_head SET holder = '', fence = fence + 1, beat = beat + 1`); err != nil {
+			return err
+		}
+		return t.exec(ctx, `INSERT INTO ledger_stop (one, reason, size, checkpoint, at) VALUES (1, ?, ?, ?, ?) ON CONFLICT (one)
+			DO UPDATE SET reason = excluded.reason, size = excluded.size, checkpoint = excluded.checkpoint, at = excluded.at
+			WHERE excluded.size > ledger_stop.size`, string(why.Reason), why.Size, blob(why.Checkpoint), stamp(why.At))
+	})
+}
+
+// Resume implements sequence.Store.
+func (l *Ledger) Resume(ctx context.Context) error {
+	return l.update(ctx, "resume the log", func(t *tx) error { return t.exec(ctx, `DELETE FROM ledger_stop`) })
 }
 
 // Begin implements sequence.Store.
@@ -110,7 +152,8 @@ func (l *Ledger) Begin(ctx context.Context, origin, signer string) error {
 // Claim implements sequence.Store.
 func (l *Ledger) Claim(ctx context.Context, holder string, seen sequence.Head) (sequence.Head, error) {
 	err := l.move(ctx, "claim the log", nil,
-		`UPDATE ledger_head SET holder = ?, fence = fence + 1, beat = beat + 1 WHERE fence = ? AND beat = ?`, holder, seen.Fence, seen.Beat)
+		`UPDATE ledger_head SET holder = ?, fence = fence + 1, beat = beat + 1
+			WHERE fence = ? AND beat = ? AND NOT EXISTS (SELECT 1 FROM ledger_stop)`, holder, seen.Fence, seen.Beat)
 	if err != nil {
 		return sequence.Head{}, err
 	}
@@ -210,7 +253,8 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 			err = t.unpend(ctx, b.Done)
 		}
 		return err
-	}, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ?, beat = ? WHERE fence = ? AND holder = ? AND size = ?`,
+	}, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ?, beat = ? WHERE fence = ? AND holder = ? AND size = ?
+		AND NOT EXISTS (SELECT 1 FROM ledger_stop)`,
 		next.Size, next.Checkpoint, next.Signer, next.Beat, held.Fence, held.Holder, held.Size)
 	if err != nil {
 		return held, err

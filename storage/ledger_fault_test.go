@@ -36,7 +36,7 @@ func recordForever(t testing.TB, where, keys string, n int) error {
 		return err
 	}
 	l := s.Ledger()
-	seq := sequence.New(sequence.Options{Store: l, Origin: origin, Keys: &sequence.Keyring{Dir: dir}, TTL: 200 * time.Millisecond,
+	seq := sequence.New(sequence.Options{Store: l, Origin: origin, Keys: &sequence.Keyring{Dir: dir}, Window: time.Millisecond, TTL: 200 * time.Millisecond,
 		Gather: time.Millisecond, Poll: 5 * time.Millisecond})
 	run, stop := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -68,7 +68,7 @@ func straight(seq *sequence.Sequencer, s sequence.Store) func(context.Context, [
 }
 
 func sequencer(s sequence.Store, keys sequence.Keys) *sequence.Sequencer {
-	return sequence.New(sequence.Options{Store: s, Origin: origin, Keys: keys, TTL: 300 * time.Millisecond, Gather: time.Millisecond, Poll: 10 * time.Millisecond})
+	return sequence.New(sequence.Options{Store: s, Origin: origin, Keys: keys, Window: time.Millisecond, TTL: 300 * time.Millisecond, Gather: time.Millisecond, Poll: 10 * time.Millisecond})
 }
 
 // verified checks the whole log and returns how many records it has.
@@ -280,7 +280,7 @@ func TestLedgerLease(t *testing.T) {
 		l := open(t, where, storage.Options{}).Ledger()
 		const lease = 5 * time.Second // a busy machine may stop for a while
 		of := func(l *storage.Ledger) *sequence.Sequencer {
-			return sequence.New(sequence.Options{Store: l, Origin: origin, Keys: keys, TTL: lease, Gather: time.Millisecond, Poll: 10 * time.Millisecond})
+			return sequence.New(sequence.Options{Store: l, Origin: origin, Keys: keys, Window: time.Millisecond, TTL: lease, Gather: time.Millisecond, Poll: 10 * time.Millisecond})
 		}
 		first, second := of(l), of(open(t, where, storage.Options{}).Ledger())
 		add(t, l, sealed(t, "a"))
@@ -458,7 +458,7 @@ func TestLedgerStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			add(t, l, sealed(t, "b"))
-			if _, err := sequencer(l, keys).Once(ctx); !errors.Is(err, sequence.ErrStored) {
+			if err := once(t, sequencer(l, keys), l); !errors.Is(err, sequence.ErrStored) {
 				t.Errorf("%s: %v", statement, err)
 			}
 			if n := waiting(t, l); n != 1 {

@@ -96,3 +96,9 @@ func (*postgresEngine) compact(context.Context, *sql.DB) error { return nil }
 func (*postgresEngine) tells() bool { return true }
 
 func (*postgresEngine) hasRuns() bool { return true }
+
+// epoch changes where another server answers, or the server has started anew, and where the tables
+// were made again by a restore.
+func (*postgresEngine) epoch() string {
+	return `SELECT pg_postmaster_start_time()::text || ' ' || 'ledger_head'::regclass::oid::text`
+}

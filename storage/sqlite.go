@@ -124,3 +124,5 @@ func (sqliteEngine) compact(ctx context.Context, db *sql.DB) error {
 func (sqliteEngine) tells() bool { return false }
 
 func (sqliteEngine) hasRuns() bool { return false }
+
+func (sqliteEngine) epoch() string { return "" }

@@ -81,6 +81,9 @@ func readCheckpoint(msg []byte) (Checkpoint, error) {
 	return c, nil
 }
 
+// UnverifiedCheckpoint reads a checkpoint and checks no signature of it.
+func UnverifiedCheckpoint(msg []byte) (Checkpoint, error) { return readCheckpoint(msg) }
+
 // CheckpointSize returns the size of the log that a checkpoint claims; 0 if msg is not a
 // checkpoint. It checks no signature.
 func CheckpointSize(msg []byte) int64 {

@@ -176,12 +176,16 @@ func (s *Sequencer) commit(ctx context.Context, b *Batch, key *ledger.Signer, ol
 	}
 	s.held = &next
 	s.size.Store(next.Size)
+	s.moved.Store(s.o.Now().UnixNano())
 	s.integrated.Add(int64(len(b.Entries)))
+	if err := s.o.Seen.note(b.Checkpoint, s.o.Now()); err != nil {
+		s.o.Log.Warn("the latest checkpoint could not be written to the state directory", "error", err)
+	}
 	if s.o.Integrated != nil {
 		s.o.Integrated(b.Entries)
 	}
-	if s.o.witness != nil {
-		s.o.witness(b.Checkpoint)
+	if s.o.Published != nil {
+		s.o.Published(b.Checkpoint)
 	}
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -40,8 +39,17 @@ type Options struct {
 	TTL    time.Duration // time without a beat after which the lease is taken over; 0 = 3 s
 	batch  int           // records in one integration; 0 = 2,048
 
-	// witness gets every new checkpoint. It must not block. It may be nil.
-	witness func(checkpoint []byte)
+	// Seen remembers the largest checkpoint that was seen of the log; nil: this process does, in memory.
+	Seen *Seen
+	// Ask asks witnesses and mirrors what they have seen, before this process first adds to a copy of
+	// the log that it does not know; nil is the answer where nothing contradicts the log. It may be nil.
+	Ask func(ctx context.Context, head Head) *Stop
+	// Window is how long a process waits before it first adds to a copy of the log that it does not
+	// know, so that any other process can stop the log; 0 = 2 s. A store with one copy needs no window.
+	Window time.Duration
+
+	// Published gets every new checkpoint that this process has signed. It must not block. It may be nil.
+	Published func(checkpoint []byte)
 
 	// Integrated gets the records that were added to the log, in order, each with its Statement.
 	// It must not keep any of it. It may be nil.
@@ -61,6 +69,16 @@ type Keys interface {
 
 // ErrNoKey means that this process cannot sign for the log: another one has to.
 var ErrNoKey = errors.New("sequence: the log's key is not here")
+
+// ErrStopped means that a checkpoint was seen which the stored log contradicts: the database has lost
+// records of the log, after a failover or a restore. No record is added to it.
+var ErrStopped = errors.New("sequence: the log is stopped: the database does not have a part of the log that was published")
+
+// ErrStill means that records wait, and no process adds them to the log.
+var ErrStill = errors.New("sequence: the log stands still: records wait, and no process that has its key adds them")
+
+// StillAfter is how long a log may stand still before it is reported: longer than a takeover takes.
+const StillAfter = 10 * time.Second
 
 // ErrStored means that the stored log does not fit its checkpoint. No record is added to
 // it. pellucid ledger verify says what is wrong.
@@ -84,8 +102,17 @@ type Sequencer struct {
 	at   time.Time // when it last changed
 	slow bool      // an integration has failed: look first for records that the log has already
 
+	epoch  string    // of the copy of the log that was looked at last
+	after  time.Time // before then this process does not add to that copy
+	asked  bool      // witnesses and mirrors were asked about it
+	looked time.Time // when the log was looked at last
+
 	size, integrated atomic.Int64
 	last             atomic.Int64 // when nothing waited last, Unix nanoseconds
+	moved            atomic.Int64 // when nothing waited, or the log grew, last, Unix nanoseconds
+	waits            atomic.Bool  // records waited at the last look
+	keyless          atomic.Bool  // the key of the log was not found at the last look
+	stop             atomic.Pointer[Stop]
 }
 
 // New makes a Sequencer.
@@ -100,10 +127,15 @@ func New(o Options) *Sequencer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Window = cmp.Or(max(o.Window, 0), 2*time.Second)
+	if o.Seen == nil {
+		o.Seen = &Seen{}
+	}
 	var id [16]byte
 	rand.Read(id[:]) // never fails
 	s := &Sequencer{o: o, holder: hex.EncodeToString(id[:]), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	s.last.Store(o.Now().UnixNano())
+	s.moved.Store(o.Now().UnixNano())
 	return s
 }
 
@@ -120,6 +152,9 @@ type Figures struct {
 	Size       int64         // of the log
 	Integrated int64         // records that this process has added
 	Lag        time.Duration // for how long something has been waiting
+	Still      time.Duration // for how long records have been waiting while the log did not grow
+	Key        bool          // this process has the key of the log, as far as it has looked
+	Stop       *Stop         // why the log is stopped; nil: it is not
 }
 
 // Figures returns them as they are now.
@@ -128,7 +163,11 @@ func (s *Sequencer) Figures() Figures {
 	if lag <= s.o.Poll+s.o.Gather { // within what is looked for
 		lag = 0
 	}
-	return Figures{s.size.Load(), s.integrated.Load(), lag}
+	still := time.Duration(0)
+	if s.waits.Load() {
+		still = max(0, s.o.Now().Sub(time.Unix(0, s.moved.Load())))
+	}
+	return Figures{s.size.Load(), s.integrated.Load(), lag, still, !s.keyless.Load(), s.stop.Load()}
 }
 
 // Run carries the log on until ctx ends, and then a last time, so that what this
@@ -140,7 +179,7 @@ func (s *Sequencer) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		quiet.note(err)
+		quiet.note(s.told(err))
 		wait, wake := s.o.Poll, s.wake
 		switch {
 		case err == nil && more:
@@ -163,6 +202,19 @@ func (s *Sequencer) Run(ctx context.Context) {
 	}
 }
 
+// told is what is logged of the outcome of one look. That the key is not here is no fault while
+// another process adds the records.
+func (s *Sequencer) told(err error) error {
+	still := s.Figures().Still
+	switch {
+	case errors.Is(err, ErrNoKey) && still < StillAfter:
+		return nil
+	case err == nil && still >= StillAfter:
+		return ErrStill
+	}
+	return err
+}
+
 // lastWait bounds what a process that ends still does for the log.
 const lastWait = 2 * time.Second
 
@@ -174,15 +226,33 @@ func (s *Sequencer) Flush(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !more {
+		if more {
+			continue
+		}
+		if wait := s.window(ctx); wait <= 0 {
 			break
+		} else if err := backoff.Sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
 	defer s.unlock()
-	return s.release(ctx)
+	return errors.Join(s.release(ctx), s.o.Seen.flush())
+}
+
+// window is how long this process must not yet add the records that wait; 0 where nothing waits or
+// another process adds them.
+func (s *Sequencer) window(ctx context.Context) time.Duration {
+	if s.lock(ctx) != nil {
+		return 0
+	}
+	defer s.unlock()
+	if !s.waits.Load() || s.held != nil || s.seen.Holder != "" && s.seen.Holder != s.holder {
+		return 0
+	}
+	return s.after.Sub(s.o.Now())
 }
 
 func (s *Sequencer) lock(ctx context.Context) error {
@@ -208,8 +278,15 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	now := s.o.Now()
+	s.waits.Store(len(waiting) > 0)
 	if len(waiting) == 0 {
 		s.last.Store(now.UnixNano())
+		s.moved.Store(now.UnixNano())
+		if s.held == nil && now.Sub(s.looked).Abs() >= lookEvery {
+			if _, err := s.look(ctx); err != nil && !errors.Is(err, ErrNoLog) {
+				return false, err
+			}
+		}
 		if s.held != nil && now.Sub(s.idle).Abs() > s.o.Poll {
 			return false, s.release(ctx)
 		}
@@ -237,6 +314,7 @@ func (s *Sequencer) Once(ctx context.Context) (more bool, err error) {
 	s.slow = false
 	if len(waiting) < s.o.batch {
 		s.last.Store(now.UnixNano())
+		s.waits.Store(false)
 		return false, nil
 	}
 	return true, nil
@@ -278,90 +356,25 @@ func (s *Sequencer) release(ctx context.Context) error {
 	return nil
 }
 
-// claim takes the lease if no process has it, or if its holder seems to have ended. force
-// takes it in any case. This is safe: the holder only loses the batch that it is about to add.
-func (s *Sequencer) claim(ctx context.Context, force bool) (ours bool, err error) {
-	head, err := s.o.Store.Head(ctx)
-	if errors.Is(err, ErrNoLog) {
-		head, err = s.begin(ctx)
-	}
-	if err != nil {
-		return false, err
-	}
-	s.size.Store(head.Size)
-	if !force && head.Holder != "" && head.Holder != s.holder {
-		now := s.o.Now()
-		if head.Fence != s.seen.Fence || head.Beat != s.seen.Beat || now.Before(s.at) {
-			s.seen, s.at = head, now
-			return false, nil
-		}
-		if now.Sub(s.at) < s.o.TTL {
-			return false, nil
-		}
-	}
-	key, err := s.o.Keys.Find(head.Origin, head.Signer)
-	if err != nil {
-		return false, err
-	}
-	tree, err := s.open(ctx, head, key)
-	if err != nil {
-		return false, err
-	}
-	held, err := s.o.Store.Claim(ctx, s.holder, head)
-	switch {
-	case errors.Is(err, ErrLost):
-		return false, nil
-	case err != nil:
-		return false, err
-	case held.Size != head.Size || held.Signer != head.Signer:
-		return false, nil // cannot be: the beat is checked
-	}
-	s.held, s.tree, s.key, s.slow = &held, tree, key, true // what a holder before us has failed with may be in the log
-	return true, nil
-}
-
-// begin makes the log, or finds that another process has.
-func (s *Sequencer) begin(ctx context.Context) (Head, error) {
-	if s.o.Origin == "" {
-		return Head{}, ErrNoLog // a process that knows the name of the log begins it
-	}
-	key, err := s.o.Keys.First(s.o.Origin)
-	if err != nil {
-		return Head{}, err
-	}
-	if err := s.o.Store.Begin(ctx, key.Name(), key.Key().ID()); err != nil {
-		return Head{}, err
-	}
-	return s.o.Store.Head(ctx)
-}
-
-// open reads the right edge of the log, and checks it.
-func (s *Sequencer) open(ctx context.Context, head Head, key *ledger.Signer) (*ledger.Tree, error) {
-	tree, err := ledger.OpenTree(head.Size, func(level int, n int64, width int) ([]byte, error) {
-		return s.o.Store.Tile(ctx, level, n, width)
-	})
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, ErrStored
-	}
-	if err != nil || head.Size == 0 {
-		return tree, err
-	}
-	c, err := ledger.OpenCheckpoint(head.Checkpoint, []*ledger.Key{key.Key()}, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStored, err)
-	}
-	if c.Size != head.Size || c.Root != tree.Root() {
-		return nil, ErrStored
-	}
-	return tree, nil
-}
-
 // quiet logs an error once, until it is another one or some time has passed.
 type quiet struct {
 	log  *slog.Logger
 	now  func() time.Time
 	last string
 	at   time.Time
+}
+
+// remedy says what the operator can do.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, ErrStopped):
+		return "bring back the database that has the whole log, or run pellucid ledger restore; docs/evidence.md explains both"
+	case errors.Is(err, ErrNoKey), errors.Is(err, ErrStill):
+		return "set evidence.key at every replica, or start a replica that has the key"
+	case errors.Is(err, ErrStored):
+		return "run pellucid ledger verify"
+	}
+	return "check the database"
 }
 
 func (q *quiet) note(err error) {
@@ -374,6 +387,6 @@ func (q *quiet) note(err error) {
 	}
 	if text := err.Error(); text != q.last || q.now().Sub(q.at).Abs() > time.Minute {
 		q.last, q.at = text, q.now()
-		q.log.Error("records cannot be added to the ledger: they wait in the store", "error", err)
+		q.log.Error("records cannot be added to the ledger: they wait in the store", "error", err, "do", remedy(err))
 	}
 }

@@ -27,6 +27,14 @@ type Store interface {
 
 	// Head returns the state of the log; ErrNoLog before Begin.
 	Head(ctx context.Context) (Head, error)
+	// Epoch names the server that answers, and its copy of the log: another text after a failover or a
+	// restore. "": the store has one copy.
+	Epoch(ctx context.Context) (string, error)
+	// Halt has no record added to the log from now on, in any process, and says why. Where the log is
+	// stopped already, the reason of the larger checkpoint stands.
+	Halt(ctx context.Context, why Stop) error
+	// Resume takes the reason back.
+	Resume(ctx context.Context) error
 	// Begin makes an empty log, unless the store has one already.
 	Begin(ctx context.Context, origin, signer string) error
 	// Claim takes the lease for holder if the head is still as the caller has seen it,
@@ -56,7 +64,26 @@ type Head struct {
 	Holder     string // of the lease; "": no process
 	Fence      int64  // grows with every holder
 	Beat       int64  // grows with everything that a holder does
+	Stop       *Stop  // why no record is added; nil: records are added
 }
+
+// A Stop says why no record is added to a log: a checkpoint was seen that the stored log contradicts.
+type Stop struct {
+	Reason     Reason
+	Size       int64  // of the log that was seen
+	Checkpoint []byte // that was seen; nil: only its size is known
+	At         time.Time
+}
+
+// A Reason says who has seen the checkpoint.
+type Reason string
+
+// The reasons.
+const (
+	SeenHere      Reason = "replica" // a process of this installation
+	SeenByWitness Reason = "witness"
+	SeenInMirror  Reason = "mirror"
+)
 
 // A Pending is a record that waits.
 type Pending struct {

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// replica is a sequencer that remembers what it has seen in a directory; "": in memory.
+func replica(t testing.TB, l *storage.Ledger, keys sequence.Keys, dir string) *sequence.Sequencer {
+	t.Helper()
+	seen := &sequence.Seen{}
+	if dir != "" {
+		d, err := state.OpenAt(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen.Dir = d
+	}
+	return sequence.New(sequence.Options{Store: l, Origin: origin, Keys: keys, Seen: seen, Window: time.Millisecond,
+		TTL: 300 * time.Millisecond, Gather: time.Millisecond, Poll: 10 * time.Millisecond})
+}
+
+// once adds what waits, with the lease that may have to be waited for.
+func once(t testing.TB, seq *sequence.Sequencer, l *storage.Ledger) error {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := seq.Once(ctx); err != nil || waiting(t, l) == 0 {
+			return err
+		}
+	}
+	t.Fatal("the log does not go on")
+	return nil
+}
+
+// rollBack makes the log what it was at head, as a restore of an older copy does.
+func rollBack(t testing.TB, where string, head sequence.Head) {
+	t.Helper()
+	db := raw(t, where)
+	for _, q := range []string{
+		fmt.Sprintf(`DELETE FROM ledger_entries WHERE idx >= %d`, head.Size), fmt.Sprintf(`DELETE FROM ledger_leaves WHERE idx >= %d`, head.Size),
+		fmt.Sprintf(`DELETE FROM ledger_chain WHERE idx >= %d`, head.Size), `DELETE FROM ledger_stop`,
+		fmt.Sprintf(`UPDATE ledger_head SET size = %d, holder = ''`, head.Size),
+	} {
+		if _, err := db.Exec(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The checkpoint is text: both engines take it as a parameter under another mark, so it is written in hexadecimal.
+	literal := fmt.Sprintf(`x'%x'`, head.Checkpoint)
+	if storage.IsPostgres(where) {
+		literal = fmt.Sprintf(`'\x%x'::bytea`, head.Checkpoint)
+	}
+	if _, err := db.Exec(`UPDATE ledger_head SET checkpoint = ` + literal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLedgerLostCheckpoint: a log that lost a checkpoint which a process has seen is stopped for
+// every process, whoever was to carry it on, and goes on once the database has the whole log again.
+func TestLedgerLostCheckpoint(t *testing.T) {
+	for name, restart := range map[string]bool{"memory": false, "file": true} {
+		t.Run(name, func(t *testing.T) {
+			engines(t, func(t *testing.T, where string) {
+				keys, dir := keyring(t), t.TempDir()
+				l := open(t, where, storage.Options{}).Ledger()
+				saw := replica(t, l, keys, dir)
+				grow := func(n int) sequence.Head {
+					for range n {
+						add(t, l, sealed(t, "a"))
+					}
+					if err := once(t, saw, l); err != nil {
+						t.Fatal(err)
+					}
+					flush(t, saw)
+					head, err := l.Head(ctx)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return head
+				}
+				older := grow(300)
+				newer := grow(7)
+				rollBack(t, where, older)
+				if restart {
+					saw = replica(t, l, keys, dir)
+				}
+				other := replica(t, l, keys, "") // has seen nothing
+				add(t, l, sealed(t, "after"))
+				if _, err := saw.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
+					t.Fatalf("the process that saw the larger log: %v", err)
+				}
+				if _, err := other.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
+					t.Errorf("another process: %v", err)
+				}
+				for _, s := range []*sequence.Sequencer{saw, other} {
+					if f := s.Figures(); f.Stop == nil || f.Stop.Size != newer.Size || f.Stop.Reason != sequence.SeenHere {
+						t.Errorf("figures: %+v", f)
+					}
+				}
+				if _, err := other.Rotate(ctx, must(keys.Next(origin))); !errors.Is(err, sequence.ErrStopped) {
+					t.Errorf("a rotation signs: %v", err)
+				}
+				head, err := l.Head(ctx)
+				if err != nil || head.Size != older.Size || head.Stop == nil || string(head.Stop.Checkpoint) != string(newer.Checkpoint) {
+					t.Errorf("the store: %+v, %v", head, err)
+				}
+				if waiting(t, l) != 1 {
+					t.Error("the record that came meanwhile is lost")
+				}
+				// To take the reason back does not help while a process knows better.
+				if err := l.Resume(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := saw.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
+					t.Errorf("resumed without the records: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestLedgerForked: a log that another process has carried on from an older copy is as large as what
+// was seen, and is stopped because its beginning is another one.
+func TestLedgerForked(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		keys := keyring(t)
+		l := open(t, where, storage.Options{}).Ledger()
+		saw, other := replica(t, l, keys, ""), replica(t, l, keys, "")
+		add(t, l, sealed(t, "a"))
+		if err := once(t, saw, l); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, saw)
+		older := must(l.Head(ctx))
+		add(t, l, sealed(t, "b"))
+		if err := once(t, saw, l); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, saw)
+		for _, more := range []int{1, 5} { // as large as what was seen, and larger
+			rollBack(t, where, older)
+			for range more {
+				add(t, l, sealed(t, "c"))
+			}
+			if err := once(t, other, l); err != nil {
+				t.Fatal(err)
+			}
+			flush(t, other)
+			add(t, l, sealed(t, "d"))
+			if _, err := saw.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
+				t.Errorf("%d records of another log: %v", more, err)
+			}
+			other = replica(t, l, keys, "")
+			if _, err := raw(t, where).Exec(`DELETE FROM ledger_pending`); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestLedgerObjection: what a witness or a mirror has seen stops the log as well, before a process
+// first adds to a copy that it does not know and later, and only where it contradicts the log.
+func TestLedgerObjection(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		keys := keyring(t)
+		l := open(t, where, storage.Options{}).Ledger()
+		first := replica(t, l, keys, "")
+		add(t, l, sealed(t, "a"), sealed(t, "b"))
+		if err := once(t, first, l); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, first)
+		head := must(l.Head(ctx))
+		for _, fine := range []sequence.Stop{{Reason: sequence.SeenByWitness, Size: head.Size}, {Reason: sequence.SeenInMirror, Size: head.Size, Checkpoint: head.Checkpoint},
+			{Reason: sequence.SeenInMirror, Size: 9, Checkpoint: []byte("nonsense")}} {
+			_ = first.Object(ctx, fine)
+			if h := must(l.Head(ctx)); h.Stop != nil {
+				t.Fatalf("%+v stops the log", fine)
+			}
+		}
+		asked := 0
+		next := sequence.New(sequence.Options{Store: l, Origin: origin, Keys: keys, Window: time.Millisecond, Gather: time.Millisecond, Poll: 10 * time.Millisecond,
+			Ask: func(_ context.Context, h sequence.Head) *sequence.Stop {
+				asked++
+				return &sequence.Stop{Reason: sequence.SeenByWitness, Size: h.Size + 1}
+			}})
+		add(t, l, sealed(t, "c"))
+		if err := once(t, next, l); !errors.Is(err, sequence.ErrStopped) || asked != 1 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+		if err := l.Resume(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := once(t, first, l); err != nil {
+			t.Errorf("resumed: %v", err)
+		}
+		if err := first.Object(ctx, sequence.Stop{Reason: sequence.SeenByWitness, Size: 99}); !errors.Is(err, sequence.ErrStopped) {
+			t.Errorf("a witness that saw more: %v", err)
+		}
+	})
+}
+
+// TestLedgerStandsStill: figures say for how long records wait while the log does not grow, and
+// whether the key is here.
+func TestLedgerStandsStill(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		l := open(t, where, storage.Options{}).Ledger()
+		has := replica(t, l, keyring(t), "")
+		add(t, l, sealed(t, "a"))
+		if err := once(t, has, l); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, has)
+		lacks := replica(t, l, keyring(t), "")
+		if err := lacks.Ready(ctx); !errors.Is(err, sequence.ErrNoKey) {
+			t.Errorf("ready without the key: %v", err)
+		}
+		if err := has.Ready(ctx); err != nil {
+			t.Errorf("not ready with the key: %v", err)
+		}
+		if _, err := lacks.Once(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if f := lacks.Figures(); f.Still != 0 || f.Key {
+			t.Errorf("nothing waits: %+v", f)
+		}
+		add(t, l, sealed(t, "b"))
+		if _, err := lacks.Once(ctx); !errors.Is(err, sequence.ErrNoKey) {
+			t.Errorf("without the key: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+		if f := lacks.Figures(); f.Still < 20*time.Millisecond {
+			t.Errorf("it does not say that the log stands still: %+v", f)
+		}
+		if err := once(t, has, l); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lacks.Once(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if f := lacks.Figures(); f.Still != 0 || !has.Figures().Key {
+			t.Errorf("the log goes on: %+v", f)
+		}
+	})
+}
+
+// TestSeenFile: the largest checkpoint outlives the process, a smaller one does not replace it, and a
+// file that holds something else is an error.
+func TestSeenFile(t *testing.T) {
+	where, dir, keys := filepath.Join(t.TempDir(), "a.db"), t.TempDir(), keyring(t)
+	l := open(t, where, storage.Options{}).Ledger()
+	seq := replica(t, l, keys, dir)
+	add(t, l, sealed(t, "a"))
+	if err := once(t, seq, l); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, seq)
+	d := must(state.OpenAt(dir))
+	got, c, err := (&sequence.Seen{Dir: d}).Largest(origin)
+	if want := must(l.Checkpoint(ctx)); err != nil || string(got) != string(want) || c.Size != ledger.CheckpointSize(want) {
+		t.Errorf("%q, %+v, %v", got, c, err)
+	}
+	if err := os.WriteFile(d.File(sequence.SeenFile(origin)), []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, sealed(t, "b"))
+	if _, err := replica(t, l, keys, dir).Once(ctx); err == nil {
+		t.Error("a damaged file is ignored")
+	}
+}

@@ -1,0 +1,17 @@
+-- +goose Up
+-- At most one row: why no record is added to the log.
+CREATE TABLE ledger_stop (
+  one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  reason TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  checkpoint BLOB NOT NULL,
+  at TEXT NOT NULL
+);
+
+-- At most one row: the latest checkpoint that enough witnesses have cosigned.
+CREATE TABLE ledger_cosigned (
+  one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  size INTEGER NOT NULL,
+  checkpoint BLOB NOT NULL,
+  at TEXT NOT NULL
+);
