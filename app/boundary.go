@@ -80,6 +80,7 @@ type needs struct {
 	judges   *gateway.ShadowOptions
 	pins     pinsIn
 	poll     time.Duration // how often the store is asked for what others have recorded
+	replica  bool          // it may share its database with others like it, and must be able to carry the log on
 	meter    *meter.Meter
 }
 

@@ -146,7 +146,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	err = b.open(dir, r, needs{
 		database: install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.opt.Database)),
 		store:    true, hold: true, scores: true, saved: true, judges: &gateway.ShadowOptions{}, pins: pinsInStore,
-		poll: install.PollOften, meter: m,
+		poll: install.PollOften, replica: true, meter: m,
 	})
 	if err != nil {
 		return err

@@ -29,6 +29,12 @@ func (s *groundStore) record(ctx context.Context, dir *state.Dir, o *ground.Opti
 	if r == nil {
 		return nil, nil
 	}
+	if begin && s.shared {
+		if err := r.Replica(ctx); err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
 	of := evidence.Attestations{Recorder: r.Recorder, Deviations: deviations}
 	journal := o.Refused
 	o.Evidence = of

@@ -31,7 +31,8 @@ const (
 // when it is closed.
 type groundStore struct {
 	*storage.Store
-	demo string // directory of a store that holds the demonstration set
+	demo   string // directory of a store that holds the demonstration set
+	shared bool   // other replicas may use it
 }
 
 // Close closes the store.
@@ -67,7 +68,7 @@ func openGroundStore(ctx context.Context, dir *state.Dir, db string, absent Abse
 	case err != nil:
 		return nil, err
 	}
-	return &groundStore{Store: s}, nil
+	return &groundStore{Store: s, shared: storage.IsPostgres(where)}, nil
 }
 
 // openDemo opens a store that is removed when it is closed; loadDemo fills it.

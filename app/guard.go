@@ -64,7 +64,9 @@ type Guard struct {
 	guard *guard.Guard
 	audit bool
 	log   *slog.Logger
-	close []func() // in the order of opening
+
+	shared bool     // other replicas may use the store
+	close  []func() // in the order of opening
 }
 
 // OpenGuard opens the guard of the state directory. Its errors have exit codes.
@@ -88,6 +90,7 @@ func OpenGuard(ctx context.Context, set *GuardSettings, log *slog.Logger) (_ *Gu
 		}
 	}()
 	db := cmp.Or(set.DB, install.Database(set.Store.Path), install.Database(set.Store.URL.Reveal()))
+	g.shared = storage.IsPostgres(string(db))
 	s, err := db.Open(ctx, dir, true)
 	if err != nil {
 		return nil, err
@@ -119,6 +122,11 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 	evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
 	records := install.OpenRecords(s, dir, &evidence, install.PollSeldom, g.log)
 	g.close = append(g.close, records.Close)
+	if g.shared {
+		if err := records.Replica(ctx); err != nil {
+			return guardTrail{}, err
+		}
+	}
 	fence, err := install.FenceKey(dir)
 	if err != nil {
 		return guardTrail{}, err

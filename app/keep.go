@@ -13,6 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -23,7 +24,7 @@ func (b *boundary) record(dir *state.Dir, r *rules.Rules, n needs) error {
 	b.requires = r.Evidence.Mode == rules.Required
 	if !n.scores {
 		b.records = install.OpenRecords(b.store, dir, &r.Evidence, n.poll, b.log)
-		return nil
+		return b.isReplica(n)
 	}
 	f, err := standing.Open(context.Background(), b.store.Ledger(), b.scored, b.log)
 	if err != nil {
@@ -32,7 +33,17 @@ func (b *boundary) record(dir *state.Dir, r *rules.Rules, n needs) error {
 	b.trust = f.Book()
 	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, n.poll, b.log, f.Integrated)
 	b.follows = followScores(f)
-	return nil
+	return b.isReplica(n)
+}
+
+// isReplica refuses a gateway on a shared database that could not carry the log on.
+func (b *boundary) isReplica(n needs) error {
+	if !n.replica || !storage.IsPostgres(string(n.database)) {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
+	defer stop()
+	return b.records.Replica(ctx)
 }
 
 // note opens the journal, in which decisions are lines where there is no ledger, and the scores
@@ -98,7 +109,39 @@ func (b *Gateway) ledgerGauges() meter.Ledger {
 		Integrated: func() int64 { return b.records.Seq.Figures().Integrated },
 		Lost:       func() int64 { return b.records.Figures().Lost },
 		Lag:        func() int64 { return b.records.Seq.Figures().Lag.Milliseconds() },
+		Still:      func() int64 { return int64(b.records.Seq.Figures().Still / time.Second) },
+		Key:        func() int64 { return number(b.records.Seq.Figures().Key) },
+		Stopped:    func() int64 { return number(b.records.Seq.Figures().Stop != nil) },
 	}
+}
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// The states of a log that does not go on. A replica stays ready: its calls are answered, and their
+// records are durable and wait. To leave the load balancer would help no client, and since the log is
+// the same for all replicas, all of them would leave at once.
+const (
+	logStopped meter.State = "stopped"
+	logStill   meter.State = "standing-still"
+	logNoKey   meter.State = "no-key"
+)
+
+// logState says whether the log goes on.
+func logState(f sequence.Figures) error {
+	switch {
+	case f.Stop != nil:
+		return logStopped
+	case f.Still >= sequence.StillAfter:
+		return logStill
+	case !f.Key:
+		return logNoKey
+	}
+	return nil
 }
 
 // watchStore has /readyz say whether the store can be read and written, and whether
@@ -112,6 +155,7 @@ func (b *Gateway) watchStore() {
 	})
 	if b.records != nil {
 		b.health.Add("evidence", func(context.Context) error { return unready(b.records.Failing()) })
+		b.health.Warn("log", func(context.Context) error { return logState(b.records.Seq.Figures()) })
 	}
 }
 

@@ -260,7 +260,7 @@ func TestLedgerFaults(t *testing.T) {
 						seq.Flush(ctx)
 					}
 				}
-				next, err := keys.Next(origin)
+				next, err := keys.Next(origin, "")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -109,7 +109,7 @@ func TestLedgerLostCheckpoint(t *testing.T) {
 						t.Errorf("figures: %+v", f)
 					}
 				}
-				if _, err := other.Rotate(ctx, must(keys.Next(origin))); !errors.Is(err, sequence.ErrStopped) {
+				if _, err := other.Rotate(ctx, must(keys.Next(origin, ""))); !errors.Is(err, sequence.ErrStopped) {
 					t.Errorf("a rotation signs: %v", err)
 				}
 				head, err := l.Head(ctx)

@@ -235,7 +235,7 @@ func TestLedgerDirect(t *testing.T) {
 		if s := size(); s != 4 {
 			t.Errorf("a record that comes twice: the log has %d", s)
 		}
-		next, err := keys.Next(origin)
+		next, err := keys.Next(origin, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestLedgerRotate(t *testing.T) {
 			if _, err := running.Once(ctx); err != nil { // holds the lease
 				t.Fatal(err)
 			}
-			next, err := keys.Next(origin)
+			next, err := keys.Next(origin, "")
 			if err != nil {
 				t.Fatal(err)
 			}

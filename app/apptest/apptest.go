@@ -6,6 +6,7 @@ package apptest
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -203,4 +204,19 @@ func (g *Gateway) Get(path, host string) int {
 	}
 	resp.Body.Close()
 	return resp.StatusCode
+}
+
+// Body returns the body of the answer to a GET request.
+func (g *Gateway) Body(path string) string {
+	g.t.Helper()
+	resp, err := http.Get(g.Base + path)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return string(b)
 }

@@ -25,7 +25,10 @@ func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) 
 	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
 		return e, err
 	}
-	seq := install.Carrier(l, &sequence.Keyring{Dir: dir})
+	seq, err := install.Carrier(l, dir, nil)
+	if err != nil {
+		return e, err
+	}
 	for end := time.Now().Add(install.IntegrateWait); ; {
 		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
 			return e, err

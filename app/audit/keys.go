@@ -4,7 +4,11 @@ package audit
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -64,6 +68,18 @@ func firstKey(ctx context.Context, l *storage.Ledger) (*ledger.Key, error) {
 	return k, nil
 }
 
+// NewKey makes a key for a log: its private half as evidence.key takes it, and its public half.
+func NewKey(origin string) (private, public string, err error) {
+	if !ledger.ValidOrigin(origin) {
+		return "", "", errors.New("ledger: keygen: the name of a log is a label without +, such as example.com/log")
+	}
+	private, public, err = note.GenerateKey(rand.Reader, origin)
+	if err != nil {
+		return "", "", fmt.Errorf("ledger: keygen: %w", err)
+	}
+	return private, public, nil
+}
+
 // A Rotation is the record of a change of keys, and the public key that signs from then on.
 type Rotation struct {
 	Index int64  `json:"index"`
@@ -77,17 +93,24 @@ func Rotate(ctx context.Context, l *storage.Ledger, dir *state.Dir, keys func() 
 	if err != nil {
 		return nil, err
 	}
-	ring := &sequence.Keyring{Dir: dir}
+	ring, err := install.Keyring(dir, nil)
+	if err != nil {
+		return nil, err
+	}
 	old, next, err := keys()
 	if err != nil {
 		return nil, err
 	}
-	if ring.Given = old; next == nil {
-		if next, err = ring.Next(head.Origin); err != nil {
+	if next == nil {
+		if next, err = ring.Next(head.Origin, head.Signer); err != nil {
 			return nil, err
 		}
 	}
-	index, err := install.Carrier(l, ring).Rotate(ctx, next)
+	seq, err := install.Carrier(l, dir, old)
+	if err != nil {
+		return nil, err
+	}
+	index, err := seq.Rotate(ctx, next)
 	if err != nil {
 		return nil, err
 	}

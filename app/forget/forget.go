@@ -112,7 +112,10 @@ func forgotten(f storage.Forgotten) *ledger.Event {
 
 // integrated waits until every record is signed: a record that waits has its opening with it.
 func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir, wait time.Duration) error {
-	seq := sequence.New(sequence.Options{Store: l, Keys: &sequence.Keyring{Dir: dir}})
+	seq, err := install.Carrier(l, dir, nil)
+	if err != nil {
+		return err
+	}
 	for end := time.Now().Add(wait); ; {
 		err := seq.Flush(ctx)
 		switch {

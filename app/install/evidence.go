@@ -7,9 +7,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -43,13 +45,36 @@ func OpenRecords(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.
 // OpenFollowed is OpenRecords with a function that gets the records which were added to the log.
 func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *Records {
 	r := &Records{Log: s.Ledger(), say: log, Done: make(chan struct{})}
+	keys, err := Keyring(dir, e.Signer())
+	if err != nil {
+		log.Error("the keys of the log cannot be read: only those of the state directory are used", "error", err)
+		keys = &sequence.Keyring{Dir: dir, Given: e.Signer()}
+	}
 	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated, Chain: r.Log.Chain(),
-		Keys: &sequence.Keyring{Dir: dir, Given: e.Signer()}})
+		Keys: keys, Seen: &sequence.Seen{Dir: dir}})
 	r.Recorder = evidence.New(evidence.Options{Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, Wake: r.Seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	r.Stop = stop
 	go func() { defer close(r.Done); r.Seq.Run(ctx) }()
 	return r
+}
+
+// SameKey says how replicas get one key of the log.
+const SameKey = `give every replica the same key, in one of two ways:
+  - set ` + KeyVar + ` to the same value at every replica. For a log that has begun without it, also run
+    "pellucid ledger rotate" once, with ` + KeyVar + ` set, on the machine that has the present key.
+  - set evidence.key to the same env:NAME or file:PATH reference at every replica ("pellucid ledger keygen" makes a key)`
+
+var errNotReplica = errors.New("this database has a log, and its key is not here: this replica could not carry the log on: " + SameKey)
+
+// Replica refuses a process that shares the database with others and could not carry the log on: the
+// log would stand still once the process that has the key is gone. It begins the log where there is none.
+func (r *Records) Replica(ctx context.Context) error {
+	err := r.Seq.Ready(ctx)
+	if errors.Is(err, sequence.ErrNoKey) {
+		return exit.With(exit.Config, fmt.Errorf("%w: %w", err, errNotReplica))
+	}
+	return OpenError(err)
 }
 
 // originOf is the name of a log that has not begun: the configured one, or a random one that no other

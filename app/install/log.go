@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -39,16 +41,39 @@ func (d Database) WithLog(do func(context.Context, *storage.Ledger, *state.Dir) 
 // log without them.
 func (d Database) WithIntegratedLog(do func(context.Context, *storage.Ledger, *state.Dir) error) error {
 	return d.WithLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+		seq, err := Carrier(l, dir, nil)
+		if err != nil {
+			return err
+		}
 		// The process that holds the lease does so otherwise, and verify says whether what
 		// is stored fits together.
-		_ = Carrier(l, &sequence.Keyring{Dir: dir}).Flush(ctx)
+		_ = seq.Flush(ctx)
 		return do(ctx, l, dir)
 	})
 }
 
-// Carrier carries a log on for a verb.
-func Carrier(l *storage.Ledger, keys sequence.Keys) *sequence.Sequencer {
-	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain()})
+// Carrier carries a log on for a verb, with a key that is given or those of the installation.
+func Carrier(l *storage.Ledger, dir *state.Dir, given *ledger.Signer) (*sequence.Sequencer, error) {
+	keys, err := Keyring(dir, given)
+	if err != nil {
+		return nil, err
+	}
+	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain(), Seen: &sequence.Seen{Dir: dir}}), nil
+}
+
+// Keyring finds the keys of a log: the one that is given, those of the state directory, and those that
+// replicas share.
+func Keyring(dir *state.Dir, given *ledger.Signer) (*sequence.Keyring, error) {
+	out := &sequence.Keyring{Dir: dir, Given: given}
+	if os.Getenv(KeyVar) == "" {
+		return out, nil
+	}
+	secret, err := Key(dir)
+	if err != nil {
+		return nil, err
+	}
+	out.Shared = [][]byte{secret}
+	return out, nil
 }
 
 // IntegrateWait is how long a verb waits for another process that carries the log on: longer

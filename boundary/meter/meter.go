@@ -157,6 +157,9 @@ type Ledger struct {
 	Integrated func() int64 // records that this process has added
 	Lost       func() int64 // events that could not be recorded
 	Lag        func() int64 // milliseconds since nothing was pending
+	Still      func() int64 // seconds for which records have been pending while the log did not grow
+	Key        func() int64 // 1: this process has the key of the log
+	Stopped    func() int64 // 1: the database has lost a part of the log
 }
 
 // Watch adds gauges. It is to be called once.
@@ -179,6 +182,9 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.replicas", "Replicas on this store that run, with this one.", g.Live},
 		{"pellucid.replicas.strangers", "Replicas on this store that use another key of the installation.", g.Strangers},
 		{"pellucid.rules.behind", "1 while another replica has rules that came into force later.", g.Behind},
+		{"pellucid.ledger.still_seconds", "For how many seconds records have been pending while the log did not grow.", g.Still},
+		{"pellucid.ledger.key", "1 where this process has the key of the log, and can carry it on.", g.Key},
+		{"pellucid.ledger.stopped", "1 where the log is stopped, because the database has lost a part of it that was published.", g.Stopped},
 	} {
 		if one.read == nil {
 			continue

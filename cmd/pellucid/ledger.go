@@ -27,6 +27,7 @@ type ledgerCmd struct {
 	Checkpoint ledgerCheckpointCmd `cmd:"" help:"Print the latest checkpoint, or the public keys."`
 	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files."`
 	Rotate     ledgerRotateCmd     `cmd:"" help:"Replace the key that signs the log."`
+	Keygen     ledgerKeygenCmd     `cmd:"" help:"Make a private key for a log that replicas share."`
 }
 
 func (ledgerCmd) Help() string {
@@ -141,6 +142,26 @@ func (c *ledgerRotateCmd) Run(e *env) error {
 		_, err = fmt.Fprintf(e.Stdout, "Record %d says so: from the next one on this key signs.\n%s\n", r.Index, r.Key)
 		return err
 	})
+}
+
+type ledgerKeygenCmd struct {
+	Origin string `arg:"" help:"Name of the log, such as example.com/log; that of an existing log stands in the first line of ledger checkpoint."`
+}
+
+func (ledgerKeygenCmd) Help() string {
+	return `The key is one line, PRIVATE+KEY+…, on standard output; its public key goes to standard error. Write
+the line into a secret, and name it at every replica: evidence: {key: "file:/run/secrets/ledger"}.
+A log that has begun with another key takes this one over with pellucid ledger rotate --key.`
+}
+
+func (c *ledgerKeygenCmd) Run(e *env) error {
+	private, public, err := audit.NewKey(c.Origin)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	fmt.Fprintln(e.Stderr, public)
+	_, err = fmt.Fprintln(e.Stdout, private)
+	return err
 }
 
 // signerOf is the private key that a reference stands for, nil where there is none.

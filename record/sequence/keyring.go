@@ -16,14 +16,17 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
-// A Keyring finds the keys of a log: those that were given by reference, and those
-// that it derives from the secrets ledger.key, ledger-2.key, … of the state directory.
-// The first of them is made on first use; each of several logs has a key of its own of
-// the same secret.
+// A Keyring finds the keys of a log: the one that was given by reference; those that are derived from
+// the keys of the installation, which all replicas share; and those that are derived from the secrets
+// ledger.key, ledger-2.key, … of the state directory. The first of the secrets is made on first use.
+// Each of several logs has a key of its own of the same secret.
 type Keyring struct {
 	Dir *state.Dir // nil: none
-	// Given is a key from elsewhere. With it, no secret is made.
+	// Given is a key from elsewhere. A new log begins with it, and no secret is made.
 	Given *ledger.Signer
+	// Shared are the keys of an installation that has replicas, the current one first. Without Given,
+	// a new log begins with the first of them, and no secret is made.
+	Shared [][]byte
 }
 
 var _ Keys = (*Keyring)(nil)
@@ -33,10 +36,12 @@ const maxSecrets = 1000
 
 // First implements Keys.
 func (r *Keyring) First(origin string) (*ledger.Signer, error) {
-	if r.Given != nil {
+	switch {
+	case r.Given != nil:
 		return r.Given, nil
-	}
-	if r.Dir == nil {
+	case len(r.Shared) > 0:
+		return derived(r.Shared[0], shared, origin)
+	case r.Dir == nil:
 		return nil, ErrNoKey
 	}
 	return r.derive(secretName(1), origin)
@@ -46,6 +51,11 @@ func (r *Keyring) First(origin string) (*ledger.Signer, error) {
 func (r *Keyring) Find(origin, keyid string) (*ledger.Signer, error) {
 	if r.Given != nil && r.Given.Key().ID() == keyid {
 		return r.Given, nil
+	}
+	for _, secret := range r.Shared {
+		if key, err := derived(secret, shared, origin); err != nil || key.Key().ID() == keyid {
+			return key, err
+		}
 	}
 	for n := 1; r.Dir != nil && n <= maxSecrets; n++ {
 		if !r.has(n) {
@@ -59,8 +69,19 @@ func (r *Keyring) Find(origin, keyid string) (*ledger.Signer, error) {
 	return nil, ErrNoKey
 }
 
-// Next makes a key that the log has not had yet.
-func (r *Keyring) Next(origin string) (*ledger.Signer, error) {
+// errSharedNext: a key of the state directory would be on one machine alone.
+var errSharedNext = errors.New("sequence: the log has the key of the installation already: rotate that first, or give another key")
+
+// Next returns a key that takes over from the present one: that of the installation where replicas
+// share one, else a new one of the state directory.
+func (r *Keyring) Next(origin, present string) (*ledger.Signer, error) {
+	if len(r.Shared) > 0 {
+		key, err := derived(r.Shared[0], shared, origin)
+		if err == nil && key.Key().ID() == present {
+			return nil, errSharedNext
+		}
+		return key, err
+	}
 	if r.Dir == nil {
 		return nil, ErrNoKey
 	}
@@ -89,7 +110,17 @@ func (r *Keyring) derive(name, origin string) (*ledger.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	seed, err := hkdf.Key(sha256.New, secret, nil, "pellucid ledger 1 "+origin, ed25519.SeedSize)
+	return derived(secret, own, origin)
+}
+
+// The purposes of derived keys.
+const (
+	own    = "pellucid ledger 1 "
+	shared = "pellucid ledger of an installation 1 "
+)
+
+func derived(secret []byte, purpose, origin string) (*ledger.Signer, error) {
+	seed, err := hkdf.Key(sha256.New, secret, nil, purpose+origin, ed25519.SeedSize)
 	if err != nil {
 		return nil, fmt.Errorf("sequence: key: %w", err)
 	}

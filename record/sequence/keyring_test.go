@@ -25,7 +25,7 @@ func TestKeyring(t *testing.T) {
 		return s
 	}
 	first := must(r.First("log.example/a"))
-	second := must(r.Next("log.example/a"))
+	second := must(r.Next("log.example/a", first.Key().ID()))
 	if first.Key().ID() == second.Key().ID() {
 		t.Error("the next key is the first")
 	}
@@ -48,5 +48,23 @@ func TestKeyring(t *testing.T) {
 	}
 	if _, err := only.Find("log.example/a", first.Key().ID()); !errors.Is(err, ErrNoKey) {
 		t.Errorf("a key that was not given: %v", err)
+	}
+	old, current := make([]byte, 32), []byte("another key of the installation.")
+	before := must((&Keyring{Shared: [][]byte{old}}).First("log.example/a"))
+	team := &Keyring{Dir: dir, Shared: [][]byte{current, old}}
+	now := must(team.First("log.example/a"))
+	if now.Key().ID() == before.Key().ID() || now.Key().ID() == first.Key().ID() {
+		t.Error("two secrets have one key")
+	}
+	for _, want := range []*ledger.Signer{now, before, first} { // its own, that before, that of the state directory
+		if got := must(team.Find("log.example/a", want.Key().ID())); got.Key().String() != want.Key().String() {
+			t.Errorf("found %s, want %s", got.Key(), want.Key())
+		}
+	}
+	if got := must(team.Next("log.example/a", first.Key().ID())); got.Key().ID() != now.Key().ID() {
+		t.Error("the key that replicas share does not take over")
+	}
+	if _, err := team.Next("log.example/a", now.Key().ID()); !errors.Is(err, errSharedNext) {
+		t.Errorf("a key that one machine alone has takes over: %v", err)
 	}
 }
