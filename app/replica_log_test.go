@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -117,10 +118,11 @@ func TestUpLogStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	head, err := s.Ledger().Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var head sequence.Head
+	g.Eventually("the log has begun", func() bool {
+		head, err = s.Ledger().Head(t.Context())
+		return err == nil && head.Size > 0
+	})
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)

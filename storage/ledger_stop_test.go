@@ -17,8 +17,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// replica is a sequencer that remembers what it has seen in a directory; "": in memory.
-func replica(t testing.TB, l *storage.Ledger, keys sequence.Keys, dir string) *sequence.Sequencer {
+// seeing is a sequencer that remembers what it has seen in a directory; "": in memory.
+func seeing(t testing.TB, l *storage.Ledger, keys sequence.Keys, dir string) *sequence.Sequencer {
 	t.Helper()
 	seen := &sequence.Seen{}
 	if dir != "" {
@@ -75,7 +75,7 @@ func TestLedgerLostCheckpoint(t *testing.T) {
 			engines(t, func(t *testing.T, where string) {
 				keys, dir := keyring(t), t.TempDir()
 				l := open(t, where, storage.Options{}).Ledger()
-				saw := replica(t, l, keys, dir)
+				saw := seeing(t, l, keys, dir)
 				grow := func(n int) sequence.Head {
 					for range n {
 						add(t, l, sealed(t, "a"))
@@ -94,9 +94,9 @@ func TestLedgerLostCheckpoint(t *testing.T) {
 				newer := grow(7)
 				rollBack(t, where, older)
 				if restart {
-					saw = replica(t, l, keys, dir)
+					saw = seeing(t, l, keys, dir)
 				}
-				other := replica(t, l, keys, "") // has seen nothing
+				other := seeing(t, l, keys, "") // has seen nothing
 				add(t, l, sealed(t, "after"))
 				if _, err := saw.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
 					t.Fatalf("the process that saw the larger log: %v", err)
@@ -144,7 +144,7 @@ func TestLedgerForked(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
-		saw, other := replica(t, l, keys, ""), replica(t, l, keys, "")
+		saw, other := seeing(t, l, keys, ""), seeing(t, l, keys, "")
 		add(t, l, sealed(t, "a"))
 		if err := once(t, saw, l); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLedgerForked(t *testing.T) {
 			if _, err := saw.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
 				t.Errorf("%d records of another log: %v", more, err)
 			}
-			other = replica(t, l, keys, "")
+			other = seeing(t, l, keys, "")
 			if _, err := raw(t, where).Exec(`DELETE FROM ledger_pending`); err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func TestLedgerObjection(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
-		first := replica(t, l, keys, "")
+		first := seeing(t, l, keys, "")
 		add(t, l, sealed(t, "a"), sealed(t, "b"))
 		if err := once(t, first, l); err != nil {
 			t.Fatal(err)
@@ -224,13 +224,13 @@ func TestLedgerObjection(t *testing.T) {
 func TestLedgerStandsStill(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		l := open(t, where, storage.Options{}).Ledger()
-		has := replica(t, l, keyring(t), "")
+		has := seeing(t, l, keyring(t), "")
 		add(t, l, sealed(t, "a"))
 		if err := once(t, has, l); err != nil {
 			t.Fatal(err)
 		}
 		flush(t, has)
-		lacks := replica(t, l, keyring(t), "")
+		lacks := seeing(t, l, keyring(t), "")
 		if err := lacks.Ready(ctx); !errors.Is(err, sequence.ErrNoKey) {
 			t.Errorf("ready without the key: %v", err)
 		}
@@ -268,7 +268,7 @@ func TestLedgerStandsStill(t *testing.T) {
 func TestSeenFile(t *testing.T) {
 	where, dir, keys := filepath.Join(t.TempDir(), "a.db"), t.TempDir(), keyring(t)
 	l := open(t, where, storage.Options{}).Ledger()
-	seq := replica(t, l, keys, dir)
+	seq := seeing(t, l, keys, dir)
 	add(t, l, sealed(t, "a"))
 	if err := once(t, seq, l); err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestSeenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, l, sealed(t, "b"))
-	if _, err := replica(t, l, keys, dir).Once(ctx); err == nil {
+	if _, err := seeing(t, l, keys, dir).Once(ctx); err == nil {
 		t.Error("a damaged file is ignored")
 	}
 }
