@@ -46,6 +46,8 @@ platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
 platform/sigv4:    github.com/aws/aws-sdk-go-v2
+platform/bucket:   platform/egress platform/sigv4
+platform/kms:      platform/backoff platform/egress platform/sigv4
 platform/state:
 platform/logtest:
 platform/waittest:
@@ -73,6 +75,9 @@ mcp/era:      text/strictjson platform/keyring mcp/wire mcp/mcpmsg mcp/mcpshape
 
 # record: keeps what was decided, with proofs, and what waits for a reviewer
 record/ledger:   text/finding text/frame text/strictjson platform/reuse golang.org/x/mod
+record/ledger/ledgertest: record/ledger
+record/witness: platform/backoff platform/egress record/ledger
+record/mirror:  platform/backoff platform/state record/ledger
 record/hold:     text/finding text/frame
 record/conversation: platform/keyring
 record/webhook:  text/frame platform/backoff platform/egress platform/loopback
@@ -121,7 +126,7 @@ boundary/gateway:              text/finding text/scrub text/href text/frame text
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger record/webhook grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/terminal mcp/wire record/trust record/ledger record/webhook record/witness grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/classify boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
@@ -149,7 +154,7 @@ measure/speed:           text/finding text/scrub text/frame text/ucd text/strict
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
-app/install: text/finding text/frame platform/keyring platform/login platform/state platform/terminal mcp/wire record/hold record/ledger record/sequence grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
+app/install: text/finding text/frame platform/keyring platform/login platform/state platform/terminal mcp/wire record/hold platform/bucket platform/kms platform/sigv4 record/ledger record/sequence record/witness record/mirror grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/sequence storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage measure/interval app/install

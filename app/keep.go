@@ -22,6 +22,9 @@ import (
 // record opens the ledger, and the scores that follow it.
 func (b *boundary) record(dir *state.Dir, r *rules.Rules, n needs) error {
 	b.requires = r.Evidence.Mode == rules.Required
+	if err := install.Unwrap(context.Background(), &r.Evidence); err != nil {
+		return err
+	}
 	if !n.scores {
 		b.records = install.OpenRecords(b.store, dir, &r.Evidence, n.poll, b.log)
 		return b.isReplica(n)
@@ -111,8 +114,26 @@ func (b *Gateway) ledgerGauges() meter.Ledger {
 		Lag:        func() int64 { return b.records.Seq.Figures().Lag.Milliseconds() },
 		Still:      func() int64 { return int64(b.records.Seq.Figures().Still / time.Second) },
 		Key:        func() int64 { return number(b.records.Seq.Figures().Key) },
+		Cosigned:   func() int64 { return b.cosigned() },
+		Mirrored:   func() int64 { return b.mirrored() },
 		Stopped:    func() int64 { return number(b.records.Seq.Figures().Stop != nil) },
 	}
+}
+
+// cosigned is the size of the log up to which witnesses have cosigned it, as far as this process has asked.
+func (b *Gateway) cosigned() int64 {
+	if b.records.Witnesses == nil {
+		return 0
+	}
+	return b.records.Witnesses.Enough()
+}
+
+// mirrored is the size of the log in the mirror, as far as this process knows.
+func (b *Gateway) mirrored() int64 {
+	if b.records.Mirror == nil {
+		return 0
+	}
+	return b.records.Mirror.Size()
 }
 
 func number(b bool) int64 {

@@ -5,6 +5,7 @@ package app
 import (
 	"net/http"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -31,7 +32,7 @@ func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http
 	known.Handle("GET /servers", ownScope(g.who, scopeServers, http.HandlerFunc(b.servers)))
 	known.Handle("/v1/", plugged)
 	if b.records != nil {
-		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.Log))))
+		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.Log.Published(install.Stale)))))
 	}
 	guarded := http.NewServeMux()
 	guarded.Handle("/", g.inner(known))

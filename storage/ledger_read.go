@@ -3,23 +3,81 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
-// Checkpoint implements ledger.Source.
+// Checkpoint implements ledger.Source. It has the cosignatures of witnesses where they have signed the
+// latest checkpoint.
 func (l *Ledger) Checkpoint(ctx context.Context) ([]byte, error) {
-	h, err := l.Head(ctx)
+	latest, cosigned, _, err := l.checkpoints(ctx)
 	switch {
-	case errors.Is(err, sequence.ErrNoLog), err == nil && h.Checkpoint == nil:
+	case err != nil:
+		return nil, err
+	case latest == nil:
 		return nil, ledger.ErrNotFound
+	case sameText(latest, cosigned):
+		return cosigned, nil
 	}
-	return h.Checkpoint, err
+	return latest, nil
+}
+
+// checkpoints are the latest checkpoint and the latest that enough witnesses have cosigned, each nil if
+// there is none.
+func (l *Ledger) checkpoints(ctx context.Context) (latest, cosigned []byte, at time.Time, err error) {
+	var when string
+	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&latest, &cosigned, &when) },
+		`SELECT h.checkpoint, c.checkpoint, COALESCE(c.at, '') FROM ledger_head h LEFT JOIN ledger_cosigned c ON c.one = h.one`)
+	if len(latest) == 0 {
+		latest = nil
+	}
+	at, _ = parseStamp(when)
+	return latest, cosigned, at, l.s.fail(ctx, "read the checkpoint", err)
+}
+
+func sameText(a, b []byte) bool {
+	x, _, ok := bytes.Cut(a, []byte("\n\n"))
+	y, _, ok2 := bytes.Cut(b, []byte("\n\n"))
+	return ok && ok2 && bytes.Equal(x, y)
+}
+
+// SaveCosigned keeps a checkpoint that enough witnesses have cosigned, unless a larger one is kept.
+func (l *Ledger) SaveCosigned(ctx context.Context, checkpoint []byte, at time.Time) error {
+	return l.update(ctx, "keep a cosigned checkpoint", func(t *tx) error {
+		return t.exec(ctx, `INSERT INTO ledger_cosigned (one, size, checkpoint, at) VALUES (1, ?, ?, ?) ON CONFLICT (one)
+			DO UPDATE SET size = excluded.size, checkpoint = excluded.checkpoint, at = excluded.at
+			WHERE excluded.size >= ledger_cosigned.size`, ledger.CheckpointSize(checkpoint), checkpoint, stamp(at))
+	})
+}
+
+// Published is the log as readers are shown it: with the latest checkpoint that witnesses have
+// cosigned, unless that is more than stale old and the log has grown since.
+func (l *Ledger) Published(stale time.Duration) ledger.Source { return published{l, stale} }
+
+type published struct {
+	*Ledger
+	stale time.Duration
+}
+
+// Checkpoint implements ledger.Source.
+func (p published) Checkpoint(ctx context.Context) ([]byte, error) {
+	latest, cosigned, at, err := p.checkpoints(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case latest == nil:
+		return nil, ledger.ErrNotFound
+	case sameText(latest, cosigned), cosigned != nil && time.Since(at) < p.stale && ledger.CheckpointSize(cosigned) <= ledger.CheckpointSize(latest):
+		return cosigned, nil
+	}
+	return latest, nil
 }
 
 // Tile implements ledger.Source.
@@ -127,6 +185,25 @@ func (l *Ledger) one(ctx context.Context, query string, arg any) (e sequence.Ent
 		return e, ledger.ErrNotFound
 	}
 	return e, l.s.fail(ctx, "read a record", err)
+}
+
+// Keys are the public keys that the records name which install one, in the order of the records.
+func (l *Ledger) Keys(ctx context.Context) (keys []*ledger.Key, err error) {
+	// The kind stands in the query itself, so that the index of these records is used.
+	err = l.s.query(ctx, func(r *sql.Rows) error {
+		var envelope []byte
+		if err := r.Scan(&envelope); err != nil {
+			return err
+		}
+		st, err := ledger.UnverifiedStatement(envelope)
+		if err != nil {
+			return err
+		}
+		k, err := ledger.ParseKey(st.Key)
+		keys = append(keys, k)
+		return err
+	}, `SELECT l.envelope FROM ledger_entries e JOIN ledger_leaves l ON l.idx = e.idx WHERE e.kind = 'key-installed' ORDER BY e.idx`)
+	return keys, l.s.fail(ctx, "read the keys of the log", err)
 }
 
 // Openings implements ledger.Opener.

@@ -13,37 +13,16 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // keysOf are the public keys that the records of a log name, in the order of the records.
-func keysOf(ctx context.Context, l *storage.Ledger) (keys []*ledger.Key, err error) {
-	for before := int64(0); ; {
-		list, err := l.List(ctx, sequence.Filter{Kind: ledger.KeyInstalled, Before: before, Limit: 1000})
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range list {
-			st, err := ledger.UnverifiedStatement(e.Envelope)
-			if err != nil {
-				return nil, err
-			}
-			k, err := ledger.ParseKey(st.Key)
-			if err != nil {
-				return nil, err
-			}
-			keys = append([]*ledger.Key{k}, keys...)
-			before = e.Index
-		}
-		if len(list) == 0 || before == 0 {
-			break
-		}
+func keysOf(ctx context.Context, l *storage.Ledger) ([]*ledger.Key, error) {
+	keys, err := l.Keys(ctx)
+	if err == nil && len(keys) == 0 {
+		err = install.ErrNoLog
 	}
-	if len(keys) == 0 {
-		return nil, install.ErrNoLog
-	}
-	return keys, nil
+	return keys, err
 }
 
 // errFirst says that the log has a first record that names no key.

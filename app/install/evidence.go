@@ -15,7 +15,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/mirror"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/record/witness"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -27,6 +29,9 @@ type Records struct {
 	Stop context.CancelFunc
 	Done chan struct{}
 	say  *slog.Logger
+
+	Witnesses *witness.Sender // cosign the checkpoints; nil: none are configured
+	Mirror    *mirror.Mirror  // nil: none is configured
 }
 
 // How often a process looks for what others have stored: a gateway for the verbs that
@@ -50,12 +55,19 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 		log.Error("the keys of the log cannot be read: only those of the state directory are used", "error", err)
 		keys = &sequence.Keyring{Dir: dir, Given: e.Signer()}
 	}
+	pub, err := newPublisher(r.Log, keys, e, func(ctx context.Context, why sequence.Stop) error { return r.Seq.Object(ctx, why) }, log)
+	if err != nil {
+		log.Error("the log is not published", "error", err) // cannot be: the rules were compiled
+		pub = &publisher{log: r.Log, keys: keys}
+	}
+	r.Witnesses, r.Mirror = pub.witness, pub.mirror
 	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated, Chain: r.Log.Chain(),
-		Keys: keys, Seen: &sequence.Seen{Dir: dir}})
+		Keys: keys, Seen: &sequence.Seen{Dir: dir}, Ask: pub.ask, Published: pub.published})
 	r.Recorder = evidence.New(evidence.Options{Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, Wake: r.Seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	r.Stop = stop
-	go func() { defer close(r.Done); r.Seq.Run(ctx) }()
+	published := pub.run(ctx)
+	go func() { defer close(r.Done); r.Seq.Run(ctx); published() }()
 	return r
 }
 

@@ -159,6 +159,8 @@ type Ledger struct {
 	Lag        func() int64 // milliseconds since nothing was pending
 	Still      func() int64 // seconds for which records have been pending while the log did not grow
 	Key        func() int64 // 1: this process has the key of the log
+	Cosigned   func() int64 // records up to which enough witnesses have cosigned the log
+	Mirrored   func() int64 // records that the mirror has
 	Stopped    func() int64 // 1: the database has lost a part of the log
 }
 
@@ -184,6 +186,8 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.rules.behind", "1 while another replica has rules that came into force later.", g.Behind},
 		{"pellucid.ledger.still_seconds", "For how many seconds records have been pending while the log did not grow.", g.Still},
 		{"pellucid.ledger.key", "1 where this process has the key of the log, and can carry it on.", g.Key},
+		{"pellucid.ledger.cosigned", "Records up to which enough witnesses have cosigned the log, as this process has asked.", g.Cosigned},
+		{"pellucid.ledger.mirrored", "Records of the log in the mirror, as this process knows.", g.Mirrored},
 		{"pellucid.ledger.stopped", "1 where the log is stopped, because the database has lost a part of it that was published.", g.Stopped},
 	} {
 		if one.read == nil {

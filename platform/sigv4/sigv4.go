@@ -74,7 +74,13 @@ func (s *Signer) Sign(req *http.Request, body []byte) error {
 		at = time.Now
 	}
 	sum := sha256.Sum256(body)
-	return v4.NewSigner().SignHTTP(req.Context(), who, req, hex.EncodeToString(sum[:]), s.Service, s.Region, at())
+	digest := hex.EncodeToString(sum[:])
+	signer := v4.NewSigner()
+	if s.Service == "s3" { // alone wants the digest as a header, and escapes a path once
+		req.Header.Set("X-Amz-Content-Sha256", digest)
+		signer = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+	}
+	return signer.SignHTTP(req.Context(), who, req, digest, s.Service, s.Region, at())
 }
 
 // Transport returns a RoundTripper that signs every request and carries it by next.

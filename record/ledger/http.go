@@ -43,7 +43,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if path == checkpointPath {
-		answer(w, r, "text/plain; charset=utf-8", keepCheckpoint, msg)
+		answer(w, r, path, msg)
 		return
 	}
 	level, n, wide, ok := parseTilePath(path)
@@ -63,10 +63,11 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		data = compressed(data)
 	}
-	answer(w, r, "application/octet-stream", keepTile, data)
+	answer(w, r, path, data)
 }
 
-func answer(w http.ResponseWriter, r *http.Request, kind, keep string, data []byte) {
+func answer(w http.ResponseWriter, r *http.Request, path string, data []byte) {
+	kind, keep := FileHeaders(path)
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", keep)

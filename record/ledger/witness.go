@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
@@ -39,6 +40,18 @@ func (w *Witness) Verify(text, sig []byte) bool {
 		return false
 	}
 	return ed25519.Verify(w.key.public, cosigned(text, binary.BigEndian.Uint64(sig)), sig[8:])
+}
+
+// SameKey reports whether both are the same key, whatever their names are.
+func (w *Witness) SameKey(v *Witness) bool { return w.key.public.Equal(v.key.public) }
+
+// Signed reports whether line is a signature line of a note, with its line feed, that holds the
+// witness's cosignature for a checkpoint's text.
+func (w *Witness) Signed(text, line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("\u2014 "+w.Name()+" "))
+	rest, ended := bytes.CutSuffix(rest, []byte{'\n'})
+	raw, canonical := decodeBase64(rest)
+	return ok && ended && canonical && len(raw) == 4+8+ed25519.SignatureSize && binary.BigEndian.Uint32(raw) == w.KeyHash() && w.Verify(text, raw[4:])
 }
 
 // cosigned is what a cosignature is made over.

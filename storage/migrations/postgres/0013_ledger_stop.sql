@@ -15,3 +15,6 @@ CREATE TABLE ledger_cosigned (
   checkpoint bytea NOT NULL,
   at text COLLATE "C" NOT NULL
 );
+
+-- The keys of a log are few among its records.
+CREATE INDEX ledger_entries_keys ON ledger_entries (idx) WHERE kind = 'key-installed';

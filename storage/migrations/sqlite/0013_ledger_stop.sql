@@ -15,3 +15,6 @@ CREATE TABLE ledger_cosigned (
   checkpoint BLOB NOT NULL,
   at TEXT NOT NULL
 );
+
+-- The keys of a log are few among its records.
+CREATE INDEX ledger_entries_keys ON ledger_entries (idx) WHERE kind = 'key-installed';
