@@ -248,6 +248,14 @@ $(PEERS): e2e/node/package-lock.json e2e/node/package.json e2e/node/.npmrc
 
 # The framework of NeMo Guardrails, from PyPI. With it in place `make test` runs the
 # example of docs/examples/nemo in it.
+# A witness of transparency-dev and a server of S3's protocol, for the tests of record/witness,
+# record/mirror and cmd/pellucid. They are a module of their own: no binary of ours contains them.
+.PHONY: publish-peers
+publish-peers:
+	mkdir -p .tools/publish
+	go build -C e2e/publish -trimpath -o $(CURDIR)/.tools/publish/ github.com/transparency-dev/witness/cmd/omniwitness \
+	  github.com/transparency-dev/witness/cmd/generate_keys github.com/johannesboyne/gofakes3/cmd/gofakes3
+
 nemo: .tools/nemo/installed
 
 .tools/nemo/installed: e2e/nemo/requirements.txt

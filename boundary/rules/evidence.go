@@ -81,7 +81,7 @@ func (k *KMS) members() []member {
 
 // Witnesses cosign the checkpoints of the log.
 type Witnesses struct {
-	Policy Value // text of a policy file (C2SP tlog-policy); "": List and Quorum
+	Policy string // policy file (C2SP tlog-policy), absolute; "": List and Quorum
 	List   []Witness
 	Quorum int // of List; 0: all
 	Every  time.Duration
@@ -97,7 +97,7 @@ func (w *Witnesses) Parsed() *witness.Policy { return w.policy }
 
 func (w *Witnesses) members() []member {
 	return []member{
-		{"policy", restart, reference(&w.Policy), "a policy file (C2SP tlog-policy), in place of list and quorum"},
+		{"policy", restart, parsed(&w.Policy, "PATH or `file:PATH`", (*compiler).file), "a policy file (C2SP tlog-policy), in place of list and quorum"},
 		{"list", restart, objects(&w.List, 32, (*Witness).members, nil), "the witnesses"},
 		{"quorum", restart, integer(&w.Quorum, 0, 0, 32), "how many of the list are enough; default: all"},
 		{"every", restart, duration(&w.Every, 5*time.Second, time.Second, time.Hour), "the least time between two checkpoints that are sent"},
@@ -117,12 +117,17 @@ func (c *compiler) witnesses(p place, w *Witnesses, sound bool) bool {
 		return false
 	}
 	var err error
-	if w.Policy.text != "" {
+	if w.Policy != "" {
 		if len(w.List) > 0 || w.Quorum > 0 {
 			c.report(p, "has policy and list: the policy file says it all")
 			return false
 		}
-		w.policy, err = witness.ParsePolicy([]byte(w.Policy.text))
+		var text []byte
+		if text, err = c.opt.ReadFile(w.Policy); err != nil {
+			c.report(p.at("policy"), "cannot be read")
+			return false
+		}
+		w.policy, err = witness.ParsePolicy(text)
 	} else {
 		var list []witness.Witness
 		for _, x := range w.List {
