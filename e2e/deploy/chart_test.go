@@ -211,7 +211,7 @@ func checkConfig(t *testing.T, text string, all map[string]manifest) {
 		}
 	}
 	for name, content := range map[string]string{
-		"tokens.json": `{"tokens":[{"principal":"alice","scopes":["mcp"],"token":"file:alice"}]}`,
+		"tokens.json": `{"tokens":[{"principal":"alice","scopes":["mcp"],"token":"file:` + dir + `/alice"}]}`,
 		"alice":       rand.Text() + rand.Text(),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

@@ -24,8 +24,8 @@ type proxy struct {
 }
 
 var (
-	bindLine   = regexp.MustCompile(`(?m)^    bind :443 .*$`)
-	serverLine = regexp.MustCompile(`(?m)^    server .*\n`)
+	bindLine     = regexp.MustCompile(`(?m)^    bind :443 .*$`)
+	serversBlock = regexp.MustCompile(`(?m)(^    server \w+ pellucid-.*\n)+`)
 )
 
 func newProxy(dir, shipped string, replicas int) (p *proxy, err error) {
@@ -41,20 +41,22 @@ func newProxy(dir, shipped string, replicas int) (p *proxy, err error) {
 		return nil, err
 	}
 	text := string(b)
-	if len(bindLine.FindAllString(text, -1)) != 1 || !serverLine.MatchString(text) || !strings.Contains(text, "mcp.example.org") {
+	if len(bindLine.FindAllString(text, -1)) != 1 || len(serversBlock.FindAllString(text, -1)) != 1 || !strings.Contains(text, "mcp.example.org") {
 		return nil, errors.New("replicas: the configuration of HAProxy has no bind, server or name to replace")
 	}
 	text = bindLine.ReplaceAllString(text, "    bind "+p.addr)
 	text = strings.ReplaceAll(text, "mcp.example.org", "localhost")
-	text = serverLine.ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "abns@pellucid-inside", "abns@"+filepath.Base(dir)) // one for each proxy of the machine
+	lines := ""
 	for i := range replicas {
 		addr, err := freeAddr()
 		if err != nil {
 			return nil, err
 		}
 		p.servers = append(p.servers, addr)
-		text += fmt.Sprintf("    server replica%d %s\n", i+1, addr)
+		lines += fmt.Sprintf("    server replica%d %s\n", i+1, addr)
 	}
+	text = serversBlock.ReplaceAllLiteralString(text, lines)
 	return p, os.WriteFile(filepath.Join(dir, "haproxy.cfg"), []byte(text), 0o600)
 }
 
