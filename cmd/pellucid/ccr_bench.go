@@ -17,14 +17,15 @@ import (
 )
 
 type ccrBenchCmd struct {
-	Traces []string `sep:"none" completion:"files" placeholder:"FILE" help:"Files of recorded runs, JSON lines or zstd (default: the development set in the test data)."`
-	Data   string   `env:"PELLUCID_DATA" default:"../shared/data" placeholder:"DIR" help:"The folder that holds agentdojo-traces/ (default ${default}, or $$${env})."`
-	Tracks string   `placeholder:"LETTERS" help:"Measure only these tracks, such as AB: A recorded pairs, B replicates, D synthetic, F the guard, G evidence."`
-	Full   bool     `help:"Measure every recorded turn, and more trials of each synthetic case."`
-	Seed   uint64   `help:"Seed of all random choices. The same seed gives the same figures."`
-	Models bool     `help:"Print every row: each model, signal, size and noise. --json always prints them."`
-	Live   string   `placeholder:"URL" help:"Print how to measure attack success, utility and false alarms against this live endpoint; the tables here claim none of these."`
-	JSON   bool     `name:"json" help:"Print everything as JSON: curves, manifest, intervals."`
+	Traces      []string `sep:"none" completion:"files" placeholder:"FILE" help:"Files of recorded runs, JSON lines or zstd (default: the development set in the test data)."`
+	Data        string   `env:"PELLUCID_DATA" default:"../shared/data" placeholder:"DIR" help:"The folder that holds agentdojo-traces/ (default ${default}, or $$${env})."`
+	Tracks      string   `placeholder:"LETTERS" help:"Measure only these tracks, such as AB: A recorded pairs, B replicates, D synthetic, F the guard, G evidence."`
+	Full        bool     `help:"Measure every recorded turn, and more trials of each synthetic case."`
+	Seed        uint64   `help:"Seed of all random choices. The same seed gives the same figures."`
+	Models      bool     `help:"Print every row: each model, signal, size and noise. --json always prints them."`
+	CausalArmor string   `completion:"files" placeholder:"PYTHON" help:"A Python that has the package causal-armor: it decides on the cases of track F too, through a server here that answers as vLLM does."`
+	Live        string   `placeholder:"URL" help:"Print how to measure attack success, utility and false alarms against this live endpoint; the tables here claim none of these."`
+	JSON        bool     `name:"json" help:"Print everything as JSON: curves, manifest, intervals."`
 }
 
 func (ccrBenchCmd) Help() string {
@@ -80,7 +81,7 @@ func (c *ccrBenchCmd) Run(e *env) error {
 		})
 	}
 	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr bench", 0)
-	r, err := ccrbench.Run(sources, ccrbench.Options{Tracks: c.Tracks, Full: c.Full, Seed: c.Seed, Progress: func(name string, done, total int) {
+	r, err := ccrbench.Run(sources, ccrbench.Options{Tracks: c.Tracks, Full: c.Full, Seed: c.Seed, CausalArmor: c.CausalArmor, Progress: func(name string, done, total int) {
 		stage := name + " " + terminal.Thousands(done)
 		if total > 0 {
 			stage += " of " + terminal.Thousands(total)

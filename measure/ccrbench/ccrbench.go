@@ -45,10 +45,12 @@ type Source struct {
 // same each time.
 type Options struct {
 	// Tracks are the letters of those to measure; "" = all.
-	Tracks   string
-	Full     bool
-	Seed     uint64
-	Progress func(stage string, done, total int) // nil: nobody looks
+	Tracks string
+	Full   bool
+	Seed   uint64
+	// CausalArmor is a Python with the package causal-armor, for track F; "": it is not measured.
+	CausalArmor string
+	Progress    func(stage string, done, total int) // nil: nobody looks
 }
 
 func (o *Options) say(stage string, done, total int) {

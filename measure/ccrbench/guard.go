@@ -13,7 +13,7 @@ import (
 // configured with were measured on the other half of the tasks.
 func (r *Report) guard(x *index, models map[stratum]*measured, opt *Options) (err error) {
 	r.Guard, err = guardbench.Run(x.recorded.cases(models, opt), guardbench.Options{
-		Seed: opt.Seed, Base: x.recorded.base,
+		CausalArmor: opt.CausalArmor, Seed: opt.Seed, Base: x.recorded.base,
 		Rates: func(c *guardbench.Case) counterfactual.Rates {
 			if m := models[stratum{c.Model, c.Suite}]; m != nil {
 				return m.rates[1-c.Half]

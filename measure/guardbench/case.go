@@ -13,7 +13,6 @@ package guardbench
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // A Call is a tool call, recorded or simulated. Its strings are third-party text.
@@ -101,7 +100,7 @@ func chat(list []Message) []byte {
 			w.Calls = append(w.Calls, wireCall{id, "function", wireFunction{c.Name, string(c.Args)}})
 		}
 		if m.Role == "tool" && len(open) > 0 {
-			w.CallID, open = open[0], slices.Delete(open, 0, 1)
+			w.CallID, open = open[0], open[1:] // not slices.Delete, which clears open[0] before it is read
 		}
 		out = append(out, w)
 	}

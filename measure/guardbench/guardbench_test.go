@@ -231,3 +231,13 @@ func TestWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestChat: each result names its own call.
+func TestChat(t *testing.T) {
+	got := string(chat([]Message{{Role: "assistant", Calls: []Call{{"a", json.RawMessage(`{}`)}, {"b", json.RawMessage(`{}`)}}}, {Role: "tool", Text: "1"}, {Role: "tool", Text: "2"}}))
+	for _, want := range []string{`"content":"1","tool_call_id":"call_0_0"`, `"content":"2","tool_call_id":"call_0_1"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+}

@@ -212,6 +212,9 @@ type Options struct {
 	Rates    func(c *Case) counterfactual.Rates // that the guard is configured with; nil: none
 	Base     map[string]Base                    // by suite
 	Progress func(done, total int)
+	// CausalArmor is a Python that has the package causal-armor, which decides on the cases too; "":
+	// it does not.
+	CausalArmor string
 }
 
 // job is what one guard, or one rule, decides on: the cases of one run.
@@ -239,6 +242,16 @@ func Run(cases []*Case, opt Options) (*Report, error) {
 	}
 	r.Rows = rowsOf(results, opt.Seed)
 	r.Suites = suitesOf(results, r.Rows, &opt)
+	if opt.CausalArmor != "" {
+		p, err := startPackaged(opt.CausalArmor)
+		if err != nil {
+			return nil, err
+		}
+		defer p.close()
+		if r.Rows, err = p.rows(r.Rows, cases, &opt); err != nil {
+			return nil, err
+		}
+	}
 	if r.Written, err = writtenRows(&opt); err != nil {
 		return nil, err
 	}

@@ -43,11 +43,15 @@ type rule struct {
 	run  func(t *trial) Handling
 }
 
+// causalArmorRule is the name of the rule as it is published. The package stands beside it where it
+// is installed.
+const causalArmorRule = "CausalArmor's rule"
+
 // rules are the published ones, and the simple ones, that stand beside the guard.
 var rules = []rule{
 	{"every argument in the user's text", everyArgument},
 	{"information flow", informationFlow},
-	{"CausalArmor's rule", causalArmor},
+	{causalArmorRule, causalArmor},
 	{"leave-one-out", leaveOneOut},
 	{"keep-one", keepOne},
 	{"MELON's rule", melon},
