@@ -17,12 +17,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/storage"
-	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // A boundary is the part between clients and servers, for every kind of client and server and however they
@@ -32,7 +32,7 @@ type boundary struct {
 	log   *slog.Logger
 	rules atomic.Pointer[rules.Rules] // in force
 
-	key      frame.Key
+	ring     *keyring.Ring    // the keys of the installation
 	logins   *login.Store     // at servers with a URL
 	store    *storage.Store   // nil: nothing needs one
 	journal  *state.Journal   // nil: evidence is not off
@@ -89,7 +89,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 	b.meter = n.meter
 	b.logins = login.OpenStore(dir)
 	b.memory = intake.NewBudget(int64(r.Limits.Memory))
-	if b.key, err = install.FenceKey(dir); err != nil {
+	if b.ring, err = install.Ring(dir); err != nil {
 		return err
 	}
 	recorded := r.Evidence.Mode != rules.NoEvidence
@@ -184,7 +184,7 @@ func (b *boundary) close() {
 // may be about to take effect.
 func (b *boundary) treatment(all *rules.Rules, s *rules.Server, log *slog.Logger) gateway.Config {
 	r := s.Rule("")
-	return gateway.Config{Name: s.Name, Key: b.key, Sink: b.sink, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas,
+	return gateway.Config{Name: s.Name, Key: install.FenceOf(b.ring), Sink: b.sink, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas,
 		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
 		Tokens: all.Tokens, Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
 }

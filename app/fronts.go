@@ -46,8 +46,8 @@ func (b *Gateway) may(owner string) func(server string) bool {
 	}
 }
 
-// front makes the client's end of sessions, which accept begins to serve.
-func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.FrontSession, func(error))) *wire.Front {
+// front makes the client's end of sessions with a server, or with all ("").
+func (b *Gateway) front(r *rules.Rules, server string, accept func(context.Context, *wire.FrontSession, func(error))) *wire.Front {
 	return wire.NewFront(wire.FrontOptions{
 		Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
 			accept(ctx, s, func(err error) {
@@ -58,6 +58,7 @@ func (b *Gateway) front(r *rules.Rules, accept func(context.Context, *wire.Front
 			})
 		},
 		Principal: sessionOwner, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
+		Registry: b.known.Server(server), Silent: !r.HTTP.SessionNews,
 		Notice: func(line string) { b.log.Warn("client: " + line) },
 	})
 }
@@ -84,7 +85,7 @@ func (b *Gateway) serveAll(ctx context.Context, s *wire.FrontSession, ended func
 func (b *Gateway) keepFronts(r *rules.Rules) {
 	for _, s := range r.Servers {
 		if b.fronts[s.Name] == nil {
-			b.fronts[s.Name] = b.front(r, func(ctx context.Context, fs *wire.FrontSession, ended func(error)) {
+			b.fronts[s.Name] = b.front(r, s.Name, func(ctx context.Context, fs *wire.FrontSession, ended func(error)) {
 				b.fleet.Start(ctx, s.Name, b.client(fs, s.Name), ended)
 			})
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
+	"github.com/pellucid-mcp/pellucid/mcp/session"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
@@ -40,9 +42,14 @@ type Gateway struct {
 	opt    GatewayOptions
 	src    *Source
 	listen string
+	bound  net.Listener // nil: Serve opens it
+
+	inherited bool // bound outlives the process
 
 	started  *rules.Rules // with which the process began
+	dir      *state.Dir
 	sealer   *era.Sealer
+	known    *session.Book // of sessions, beyond this process
 	health   meter.Health
 	fleet    *fleet.Fleet
 	admit    *admit.Admissions
@@ -70,6 +77,7 @@ type GatewayOptions struct {
 	Database   string        // what $PELLUCID_DB says; the rules go before it
 	References rules.Options // what stands behind a reference
 	Stderr     io.Writer     // log lines, and what a person is told
+	Bind       bool          // open the socket before all else, so that clients wait while the gateway starts
 }
 
 // OpenGateway makes everything that must be there before the first request.
@@ -89,6 +97,11 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 			b.Close()
 		}
 	}()
+	if o.Bind {
+		if b.bound, b.inherited, err = bind(b.listen); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.openState(r); err != nil {
 		return nil, err
 	}
@@ -97,7 +110,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 		PerServer: r.Limits.ChildrenPerServer, PerPrincipal: r.Limits.ChildrenPerPrincipal})
 	b.admit = b.newAdmissions(admit.Options{Tools: b.meter.Approve,
 		Back: func(string) { b.fleet.Announce() }, Out: func(server string) { b.fleet.Cut(server) }})
-	b.union = b.front(r, b.serveAll)
+	b.union = b.front(r, "", b.serveAll)
 	if err := b.openGround(r); err != nil {
 		return nil, err
 	}
@@ -135,9 +148,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	if err != nil {
 		return err
 	}
-	if b.sealer, err = stateSealer(dir); err != nil {
-		return err
-	}
+	b.dir = dir
 	v := build.Read()
 	m, err := meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log})
 	if err != nil {
@@ -151,22 +162,18 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	if err != nil {
 		return err
 	}
+	b.sealer = era.NewSealer(b.ring)
+	b.known = session.NewBook(b.ring, b.store, session.BookOptions{Life: r.HTTP.SessionLife, Principal: principalID})
 	b.watchStore()
 	b.openWebhooks()
 	return b.joinReplicas(dir, r)
 }
 
-// stateSealer has a key that comes of the installation's, as that of the fences is.
-func stateSealer(dir *state.Dir) (*era.Sealer, error) {
-	secret, err := install.Key(dir)
-	if err != nil {
-		return nil, err
-	}
-	return era.NewSealer(secret)
-}
-
 // Close lets go of everything. It waits for what is under way.
 func (b *Gateway) Close() {
+	if b.bound != nil {
+		b.bound.Close()
+	}
 	b.gone.Wait()
 	if b.fleet != nil {
 		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
@@ -296,7 +303,7 @@ func (b *Gateway) config(name string) func(principal string) gateway.Config {
 		r := b.rules.Load()
 		s, a := r.Server(name), b.admit.Server(name)
 		if s == nil || a == nil {
-			return gateway.Config{Name: name, Key: b.key, Sink: b.sink, RequireEvidence: true, Tools: rule}
+			return gateway.Config{Name: name, Key: install.FenceOf(b.ring), Sink: b.sink, RequireEvidence: true, Tools: rule}
 		}
 		cfg := b.treatment(r, s, b.log.With("server", s.Name))
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)

@@ -24,6 +24,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/conversation"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // DefaultGuardSeverity is the severity from which a source is blamed and withheld, in
@@ -64,6 +65,7 @@ type Guard struct {
 	guard *guard.Guard
 	audit bool
 	log   *slog.Logger
+	ring  *keyring.Ring // the keys of the installation
 
 	shared bool     // other replicas may use the store
 	close  []func() // in the order of opening
@@ -130,11 +132,13 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 			return guardTrail{}, err
 		}
 	}
-	fence, err := install.FenceKey(dir)
-	if err != nil {
+	if g.ring, err = install.Ring(dir); err != nil {
 		return guardTrail{}, err
 	}
-	o.Frame = &fence
+	follow, stop := context.WithCancel(ctx)
+	g.close = append(g.close, stop)
+	go install.FollowKeys(follow, dir, g.ring, g.log, nil)
+	o.Frame = func() frame.Key { return install.FenceOf(g.ring) }
 	if err := g.conversations(o, dir, s); err != nil {
 		return guardTrail{}, err
 	}
@@ -156,19 +160,7 @@ func (g *Guard) conversations(o *guard.Options, dir *state.Dir, s *storage.Store
 	if k.Off {
 		return nil
 	}
-	secret, err := install.Key(dir)
-	if err != nil {
-		return err
-	}
-	key, err := keyring.NewKey(secret)
-	if err != nil {
-		return err
-	}
-	ring, err := keyring.New(key)
-	if err != nil {
-		return err
-	}
-	o.Conversations = conversation.New(s, conversation.Options{Keys: ring, For: k.For, Total: int64(k.Size)})
+	o.Conversations = conversation.New(s, conversation.Options{Keys: g.ring, For: k.For, Total: int64(k.Size)})
 	return nil
 }
 

@@ -10,8 +10,11 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -21,6 +24,8 @@ func (b *Gateway) follow(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { b.sweep(ctx, b.unswept) })
+	beside.Go(func() { b.sweepSessions(ctx) })
+	beside.Go(func() { install.FollowKeys(ctx, b.dir, b.ring, b.log, b.replicas.rekey) })
 	beside.Go(func() { b.keepTrust(ctx) })
 	beside.Go(func() { b.sender.Run(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
@@ -43,6 +48,15 @@ func (b *Gateway) changed(c storage.Change) {
 	}
 	if any || c.What == storage.ReplicasChanged {
 		b.replicas.wake()
+	}
+}
+
+// sweepSessions keeps the store free of sessions whose time is over, until ctx ends.
+func (b *Gateway) sweepSessions(ctx context.Context) {
+	for backoff.Sleep(ctx, hold.SweepEvery) == nil {
+		if err := b.known.Sweep(ctx); err != nil && ctx.Err() == nil {
+			b.log.Warn("records of old sessions could not be removed from the store", "error", err)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/peer"
 	"github.com/pellucid-mcp/pellucid/platform/replica"
@@ -38,12 +39,9 @@ func (b *Gateway) joinReplicas(dir *state.Dir, r *rules.Rules) error {
 	if !r.Replicas.Set() {
 		return nil
 	}
-	secret, err := install.Key(dir)
-	if err != nil {
-		return err
-	}
 	x := &replicas{done: make(chan struct{})}
-	if x.keys, err = peer.NewKeys(secret); err != nil {
+	var err error
+	if x.keys, err = peer.NewKeys(install.Secrets(b.ring.Keys())...); err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: replicas: %w", err))
 	}
 	raw, err := listen.At("replicas.listen", r.Replicas.Listener())
@@ -90,6 +88,14 @@ func (x *replicas) leave() error {
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
 	defer stop()
 	return x.member.Leave(ctx)
+}
+
+// rekey puts other keys in force for connections between replicas.
+func (x *replicas) rekey(keys []keyring.Key) {
+	if x == nil {
+		return
+	}
+	_ = x.keys.Set(install.Secrets(keys)...) // keys of this size can be derived
 }
 
 // rulesInForce tells the other replicas which rules this one has.

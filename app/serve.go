@@ -6,10 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"sync/atomic"
+	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
+	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -17,11 +22,17 @@ import (
 // Serve listens until ctx ends, and then ends sessions and servers in good order. again is called
 // as soon as ctx has ended, so that a second signal can end the process at once.
 func (b *Gateway) Serve(ctx context.Context, again func()) error {
-	l, err := listen.At("--listen", b.listen)
+	l, inherited, err := b.socket()
 	if err != nil {
-		return fmt.Errorf("up: %w", err)
+		return err
 	}
-	srv := listen.NewServer(b, b.log)
+	var last atomic.Bool // each answer is the last one of its connection
+	srv := listen.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if last.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		b.ServeHTTP(w, r)
+	}), b.log)
 	b.announce(l.Addr().String())
 	resident.DropStartup()
 	watch, stopWatching := context.WithCancel(ctx)
@@ -34,9 +45,51 @@ func (b *Gateway) Serve(ctx context.Context, again func()) error {
 		return fmt.Errorf("up: %w", err)
 	}
 	again()
+	// A request that was on its way is served, and ends its connection; an idle connection is closed a
+	// little later, so that few requests meet its end. New connections are for the next process where they
+	// can wait for it. Otherwise they are served here: /readyz has to say that the gateway ends.
+	last.Store(true)
+	if inherited {
+		l.Close()
+	}
 	stopWatching()
+	time.Sleep(idleLinger)
+	srv.SetKeepAlivesEnabled(false)
 	<-watched
 	return b.drain(srv)
+}
+
+// idleLinger is how long idle connections stay open once the gateway is to end.
+const idleLinger = 250 * time.Millisecond
+
+// bind opens the socket of Serve, or takes the one that the process was started with.
+func bind(addr string) (l net.Listener, inherited bool, err error) {
+	l, err = listen.Inherited()
+	inherited = l != nil
+	if l == nil && err == nil {
+		l, err = listen.At("--listen", addr)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("up: %w", err)
+	}
+	return l, inherited, nil
+}
+
+// socket is the one that Serve listens on.
+func (b *Gateway) socket() (l net.Listener, inherited bool, err error) {
+	if b.bound == nil {
+		if b.bound, b.inherited, err = bind(b.listen); err != nil {
+			return nil, false, err
+		}
+	}
+	l, b.bound = b.bound, nil
+	// A socket that was inherited may be another one than the configuration says.
+	if !loopback.Listener(l.Addr().String()) && !b.rules.Load().Auth.Set() {
+		l.Close()
+		return nil, false, exit.With(exit.Usage, fmt.Errorf("up: the socket at %s is not loopback: that needs auth in the configuration", l.Addr()))
+	}
+	b.listen = l.Addr().String()
+	return l, b.inherited, nil
 }
 
 // drain refuses what is new, and waits for what is under way.

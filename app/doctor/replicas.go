@@ -41,11 +41,11 @@ func ownKey(dir *state.Dir) string {
 	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); os.Getenv(install.KeyVar) == "" && err != nil {
 		return "" // it is made on first use, and this is none
 	}
-	secret, err := install.Key(dir)
+	keys, err := install.Keys(dir)
 	if err != nil {
 		return ""
 	}
-	k, err := peer.NewKeys(secret)
+	k, err := peer.NewKeys(install.Secrets(keys)...)
 	if err != nil {
 		return ""
 	}

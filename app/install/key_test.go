@@ -3,6 +3,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -28,28 +29,30 @@ func TestInstallKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	const digits = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	other := strings.Repeat("11", 32)
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(digits+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	own, err := Key(dir)
-	if err != nil || len(own) != state.KeySize {
-		t.Fatalf("%x, %v", own, err)
+	own, err := Keys(dir)
+	if err != nil || len(own) != 1 {
+		t.Fatalf("%v, %v", own, err)
 	}
 	for _, tt := range []struct {
 		ref, value string
 		ok         bool
 	}{
-		{"env:GIVEN", digits, true}, {"file:" + file, "", true},
+		{"env:GIVEN", digits, true}, {"file:" + file, "", true}, {"env:GIVEN", digits + "  " + other + " ", true},
+		{"env:GIVEN", digits + " " + other[2:], false}, {"env:GIVEN", " ", false},
 		{"env:GIVEN", digits[2:], false}, {"env:GIVEN", digits[1:] + "x", false}, {"env:NOT_SET", "", false},
 		{"file:" + file + "x", "", false}, {digits, "", false},
 	} {
 		t.Setenv("GIVEN", tt.value)
 		t.Setenv(KeyVar, tt.ref)
-		key, err := Key(dir)
+		keys, err := Keys(dir)
 		switch {
-		case tt.ok && (err != nil || fmt.Sprintf("%x", key) != digits):
-			t.Errorf("%s: %x, %v", tt.ref, key, err)
+		case tt.ok && (err != nil || fmt.Sprintf("%x", keys[0].Secret()) != digits || len(keys) != len(strings.Fields(cmp.Or(tt.value, digits)))):
+			t.Errorf("%s: %v, %v", tt.ref, keys, err)
 		case !tt.ok && (err == nil || !isConfig(err) || strings.Contains(err.Error(), digits[4:20])):
 			t.Errorf("%s: %v", tt.ref, err)
 		}

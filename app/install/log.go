@@ -68,11 +68,11 @@ func Keyring(dir *state.Dir, given *ledger.Signer) (*sequence.Keyring, error) {
 	if os.Getenv(KeyVar) == "" {
 		return out, nil
 	}
-	secret, err := Key(dir)
+	keys, err := Keys(dir)
 	if err != nil {
 		return nil, err
 	}
-	out.Shared = [][]byte{secret}
+	out.Shared = Secrets(keys)
 	return out, nil
 }
 

@@ -5,13 +5,10 @@ package install
 
 import (
 	"bytes"
-	"encoding/hex"
-	"fmt"
-	"os"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -26,48 +23,35 @@ func Open() (*state.Dir, error) {
 	return dir, nil
 }
 
-// KeyVar names where replicas have their one key from: env:NAME or file:PATH of
-// 64 hexadecimal digits. Without it a state directory has a key of its own.
-const KeyVar = "PELLUCID_INSTALL_KEY"
-
-// Key is the secret of this installation, of which the keys of fences and of
-// sealed state are made.
-func Key(dir *state.Dir) ([]byte, error) {
-	ref := os.Getenv(KeyVar)
-	if ref == "" {
-		key, err := dir.Key("install.key")
-		if err != nil {
-			return nil, exit.With(exit.Config, err)
-		}
-		return key, nil
-	}
-	text, err := rules.Options{Getenv: os.LookupEnv}.Resolve(ref)
-	if err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("%s: %w", KeyVar, err))
-	}
-	key, err := hex.DecodeString(text)
-	if err != nil || len(key) != state.KeySize {
-		return nil, exit.With(exit.Config, fmt.Errorf("%s: what it refers to is not %d hexadecimal digits", KeyVar, 2*state.KeySize))
-	}
-	return key, nil
-}
-
 // chainKey authenticates records that wait for their signature.
 func chainKey(dir *state.Dir) (*sequence.ChainKey, error) {
-	secret, err := Key(dir)
+	keys, err := Keys(dir)
 	if err != nil {
 		return nil, err
 	}
-	return sequence.NewChainKey(secret), nil
+	return sequence.NewChainKey(keys[0].Secret(), Secrets(keys[1:])...), nil
 }
 
-// FenceKey is the installation's key of the fences.
+// FenceKey is the installation's key of the fences, which verifies those of previous keys too.
 func FenceKey(dir *state.Dir) (frame.Key, error) {
-	secret, err := Key(dir)
+	ring, err := Ring(dir)
 	if err != nil {
 		return frame.Key{}, err
 	}
-	return frame.NewKey(secret)
+	return FenceOf(ring), nil
+}
+
+// FenceOf is the key of the fences, as the ring is now.
+func FenceOf(ring *keyring.Ring) frame.Key {
+	var all []frame.Key
+	for _, k := range ring.Keys() {
+		f, err := frame.NewKey(k.Secret())
+		if err != nil {
+			panic("install: " + err.Error()) // the sizes are the same
+		}
+		all = append(all, f)
+	}
+	return all[0].Accepting(all[1:]...)
 }
 
 // OperatorKey is the operator's own key for cascade events, made on first use. An

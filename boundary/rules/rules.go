@@ -100,6 +100,8 @@ type HTTP struct {
 	MaxBody     int      // bytes
 	Sessions    int
 	SessionIdle time.Duration
+	SessionLife time.Duration
+	SessionNews bool
 	Limits      auth.Limits // of a principal; ClientAddr is the caller's to set, in a copy
 	Drain       time.Duration
 }

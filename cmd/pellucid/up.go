@@ -41,7 +41,7 @@ func (c *upCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	b, err := app.OpenGateway(app.GatewayOptions{Listen: c.Listen, Ground: c.Ground, GroundDB: c.DB, Database: e.Getenv("PELLUCID_DB"), References: e.references(), Stderr: e.Stderr}, src)
+	b, err := app.OpenGateway(app.GatewayOptions{Listen: c.Listen, Ground: c.Ground, GroundDB: c.DB, Database: e.Getenv("PELLUCID_DB"), References: e.references(), Stderr: e.Stderr, Bind: true}, src)
 	if err != nil {
 		return err
 	}

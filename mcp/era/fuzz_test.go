@@ -131,10 +131,7 @@ func (g *stage) judge(owed map[wire.ID]int) {
 // FuzzOpen: whatever a client presents, only what was sealed for it, and in time, is
 // opened; and that to what it was.
 func FuzzOpen(f *testing.F) {
-	s, err := NewSealer([]byte("key"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := testSealer(f, "key")
 	now := time.Unix(1_800_000_000, 0)
 	s.now = func() time.Time { return now }
 	f.Add("state", "files\x00alice", "", uint8(0))

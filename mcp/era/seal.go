@@ -5,9 +5,6 @@ package era
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -23,7 +21,7 @@ import (
 // the gateway's clients apart, and so cannot see that one presents the state that
 // another was given; the gateway can. What a client gets is
 //
-//	base64url(nonce ‖ AES-256-GCM(key, time of expiry in Unix seconds, 8 bytes ‖ state))
+//	base64url(key id ‖ nonce ‖ AES-256-GCM(key, time of expiry in Unix seconds, 8 bytes ‖ state))
 //
 // with whose it is, and which question it belongs to, as associated data: what one server
 // of several behind one endpoint has given does not go to another, nor to another of its
@@ -31,7 +29,7 @@ import (
 // the same answer; what it has answered it cannot answer otherwise. The server gets back the bytes that it gave.
 // The zero value has no key and is not to be used.
 type Sealer struct {
-	aead  cipher.AEAD
+	box   *keyring.Box
 	now   func() time.Time
 	spent spentStates
 }
@@ -39,25 +37,15 @@ type Sealer struct {
 // sealWait is how long a client may take to come back: a person is asked meanwhile.
 const sealWait = time.Hour
 
-// NewSealer derives its key from one that replicas of a gateway share, or do not:
-// then each accepts its own states only.
-func NewSealer(key []byte) (*Sealer, error) {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte("pellucid requestState v1"))
-	block, err := aes.NewCipher(mac.Sum(nil))
-	if err != nil {
-		return nil, err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, err
-	}
-	return &Sealer{aead: aead, now: time.Now}, nil
+// NewSealer seals with keys that replicas of a gateway share, or do not: then each accepts its own
+// states only.
+func NewSealer(ring *keyring.Ring) *Sealer {
+	return &Sealer{box: ring.Box("pellucid requestState v1"), now: time.Now}
 }
 
 func (s *Sealer) seal(state, owner string) string {
 	plain := binary.BigEndian.AppendUint64(nil, uint64(s.now().Add(sealWait).Unix()))
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, append(plain, state...), []byte(owner)))
+	return base64.RawURLEncoding.EncodeToString(s.box.Seal(append(plain, state...), []byte(owner)))
 }
 
 func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
@@ -65,7 +53,7 @@ func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	plain, err := s.aead.Open(nil, nil, b, []byte(owner))
+	plain, err := s.box.Open(b, []byte(owner))
 	if err != nil || len(plain) < 8 || int64(binary.BigEndian.Uint64(plain)) <= s.now().Unix() {
 		return "", false
 	}

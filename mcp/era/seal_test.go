@@ -4,6 +4,7 @@ package era
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/keyring"
 )
 
 // sealedFor is a client's Conn and what stands for its transport.
@@ -23,15 +25,42 @@ func sealedFor(t *testing.T, s *Sealer, server, principal string) (wire.ReadConn
 	return c, f
 }
 
+// testSealer seals with keys that are made of the words in keys; the first one is current.
+func testSealer(t testing.TB, keys ...string) *Sealer {
+	t.Helper()
+	var all []keyring.Key
+	for _, word := range keys {
+		secret := sha256.Sum256([]byte(word))
+		k, err := keyring.NewKey(secret[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, k)
+	}
+	ring, err := keyring.New(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewSealer(ring)
+}
+
+// TestSealRotated: what one key has sealed opens while that key is in the ring.
+func TestSealRotated(t *testing.T) {
+	sealed := testSealer(t, "one").seal("state", "files\x00alice")
+	if state, ok := testSealer(t, "two", "one").open(sealed, "files\x00alice"); !ok || state != "state" {
+		t.Errorf("after a rotation: %q, %v", state, ok)
+	}
+	if _, ok := testSealer(t, "two").open(sealed, "files\x00alice"); ok {
+		t.Error("opened without its key")
+	}
+}
+
 // TestSeal: the server gets back the bytes that it gave, from the client that it
 // gave them to, and nobody else's.
 func TestSeal(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	sealer := func(key string) *Sealer {
-		s, err := NewSealer([]byte(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testSealer(t, key)
 		s.now = func() time.Time { return now }
 		return s
 	}
@@ -152,10 +181,7 @@ func TestSeal(t *testing.T) {
 // while it is under way and afterwards, and the server hears of it once. Another retry is
 // refused, and a retry that was withdrawn may be repeated.
 func TestSealSpent(t *testing.T) {
-	s, err := NewSealer([]byte("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testSealer(t, "key")
 	c, f := sealedFor(t, s, "bank", "alice")
 	const ask = `"tools/call","params":{"name":"pay","arguments":{"to":"bob","n":5}`
 	retry := func(id int, state, inputs string) string {
@@ -230,10 +256,7 @@ func TestSealSpent(t *testing.T) {
 // TestSealAtOnce presents one state from many goroutines and sessions at a time: the server hears of
 // one, and each has the same answer.
 func TestSealAtOnce(t *testing.T) {
-	s, err := NewSealer([]byte("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testSealer(t, "key")
 	const ask = `"method":"tools/call","params":{"name":"pay"`
 	var underWay, most, heard, paid atomic.Int32
 	var wait sync.WaitGroup

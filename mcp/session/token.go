@@ -111,11 +111,7 @@ func (t *Tokens) Seal(s *Session) (token string, ok bool, err error) {
 	if base64.RawURLEncoding.EncodedLen(len(b)+keyring.Overhead) > MaxToken {
 		return "", false, nil
 	}
-	sealed, err := t.box.Seal(b, nil)
-	if err != nil {
-		return "", false, err
-	}
-	return base64.RawURLEncoding.EncodeToString(sealed), true, nil
+	return base64.RawURLEncoding.EncodeToString(t.box.Seal(b, nil)), true, nil
 }
 
 // Open returns what a token holds. It does not say whose it is: ask Belongs. The error is ErrToken or

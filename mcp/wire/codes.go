@@ -34,6 +34,8 @@ const (
 	codeUnauthorized = 7406 // the upstream asked for credentials
 	codeNoSession    = 7407 // the client names no session that it has here
 	codeOverloaded   = 7408 // no room for another session or request, or shutting down
+	codeNotKept      = 7409 // the store of what sessions survive by is away
+	codeLost         = 7410 // the answer is lost: the request may have been carried out
 )
 
 // Codes of package gateway: what the boundary says in a server's place.

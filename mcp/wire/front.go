@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -47,6 +48,12 @@ type FrontOptions struct {
 	// Notice gets messages for the operator: one line each, of constants and escaped excerpts
 	// only. Several goroutines may call it. nil: the messages are dropped.
 	Notice func(string)
+
+	// Registry knows sessions beyond this process, and so lets them survive its end. nil: a session ends
+	// with the process.
+	Registry Registry
+	// Silent leaves out the log message by which a client learns that its session was brought back.
+	Silent bool
 }
 
 // Front serves one MCP endpoint over streamable HTTP, in both eras: what
@@ -64,9 +71,12 @@ type Front struct {
 	held atomic.Int64 // bytes in use, of FrontOptions.maxHeld
 	live atomic.Int64 // sessions that are served, or will be
 
+	refusing atomic.Bool // no more requests, also in sessions that there are
+
 	mu       sync.Mutex
 	draining bool
 	sessions map[string]*FrontSession // legacy, by id
+	reviving map[string]*revival      // by id
 	shared   map[string]*FrontSession // modern, by principal
 }
 
@@ -87,7 +97,7 @@ func NewFront(opt FrontOptions) *Front {
 	orDefault(&opt.patience, 30*time.Second)
 	opt.limits.Bytes = opt.MaxBody
 	f := &Front{opt: opt, room: make(chan struct{}, opt.requests),
-		sessions: map[string]*FrontSession{}, shared: map[string]*FrontSession{}}
+		sessions: map[string]*FrontSession{}, shared: map[string]*FrontSession{}, reviving: map[string]*revival{}}
 	f.ctx, f.kill = context.WithCancel(context.Background())
 	return f
 }
@@ -106,9 +116,9 @@ const lingering = 2
 // room for a session of another principal.
 const strangerRest = time.Minute
 
-// open begins a session. If all places are taken, it ends an idle session first; it returns nil if
-// that is not possible. f.mu is held.
-func (f *Front) open(era Era, principal string) *FrontSession {
+// open begins a session; "" stands for a new id. If all places are taken, it ends an idle session first;
+// it returns nil if that is not possible. f.mu is held.
+func (f *Front) open(era Era, principal, id string) *FrontSession {
 	full := len(f.sessions)+len(f.shared) >= f.opt.Sessions
 	if f.draining || f.live.Load() >= int64(lingering*f.opt.Sessions) || full && !f.evict(principal) {
 		return nil
@@ -117,7 +127,7 @@ func (f *Front) open(era Era, principal string) *FrontSession {
 	if era == Modern {
 		f.shared[principal] = s
 	} else {
-		s.id = rand.Text()
+		s.id = cmp.Or(id, rand.Text())
 		f.sessions[s.id] = s
 	}
 	f.live.Add(1)
@@ -162,11 +172,11 @@ func (f *Front) evict(principal string) bool {
 	return true
 }
 
-// lookup returns the legacy session with an id, if it is the principal's.
+// lookup returns the legacy session with an id, if it is the principal's and not on its way back.
 func (f *Front) lookup(id, principal string) *FrontSession {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s := f.sessions[id]; s != nil && s.Principal == principal {
+	if s := f.sessions[id]; s != nil && s.Principal == principal && f.reviving[id] == nil {
 		return s
 	}
 	return nil
@@ -176,7 +186,7 @@ func (f *Front) lookup(id, principal string) *FrontSession {
 func (f *Front) begin(principal string) *FrontSession {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.open(Legacy, principal)
+	return f.open(Legacy, principal, "")
 }
 
 // share returns the session of all modern requests of a principal; nil if there is no room.
@@ -186,7 +196,7 @@ func (f *Front) share(principal string) *FrontSession {
 	if s := f.shared[principal]; s != nil && !f.draining {
 		return s
 	}
-	return f.open(Modern, principal)
+	return f.open(Modern, principal, "")
 }
 
 func (f *Front) forget(s *FrontSession) {
@@ -199,7 +209,7 @@ func (f *Front) forgetLocked(s *FrontSession) {
 	if s.Era == Modern && f.shared[s.Principal] == s {
 		delete(f.shared, s.Principal)
 	}
-	if s.Era == Legacy {
+	if s.Era == Legacy && f.sessions[s.id] == s {
 		delete(f.sessions, s.id)
 	}
 }
@@ -213,13 +223,17 @@ func (f *Front) Sessions() int {
 
 const drainPoll = 20 * time.Millisecond
 
-// Shutdown refuses what is new, waits for the answers to what is under way,
-// ends every session and returns when none is served any more. If ctx ends first, their
+// Shutdown lets no new session begin, waits for the answers to what is under way, ends every session and
+// returns when none is served any more. With a Registry the sessions may come back in another process, and
+// requests that still arrive are served for half of the time; otherwise they are refused. If ctx ends first, their
 // contexts are ended, what is under way is cut, and ctx's error is returned.
 func (f *Front) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.draining = true
 	f.mu.Unlock()
+	if end, has := ctx.Deadline(); has {
+		defer time.AfterFunc(time.Until(end)/2, func() { f.refusing.Store(true) }).Stop()
+	}
 	awaitFalse(ctx, f.busy)
 	for _, s := range f.all() {
 		s.end()

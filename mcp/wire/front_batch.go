@@ -15,7 +15,7 @@ func (x *exchange) batch(body []byte) {
 		x.reject(ID{}, errBatch)
 		return
 	}
-	s, bad := x.session(version)
+	s, bad := x.session(version, nil)
 	if bad == nil && !HasBatches(s.negotiated()) {
 		bad = &errBatch
 	}
@@ -31,9 +31,16 @@ func (x *exchange) batch(body []byte) {
 	case slices.ContainsFunc(requests, func(m *Message) bool { return m.Method == methodInitialize }):
 		x.reject(ID{}, errBatchInit)
 		return
-	case len(requests) > 0 && x.f.isDraining():
+	}
+	if len(requests) > 0 && x.f.refuses() {
 		x.reject(ID{}, errEnding)
 		return
+	}
+	for _, m := range all {
+		if bad := x.note(s, m); bad != nil {
+			x.reject(ID{}, *bad)
+			return
+		}
 	}
 	s.enter()
 	defer s.leave()

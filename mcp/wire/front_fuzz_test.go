@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -110,9 +111,25 @@ func FuzzParseEventID(f *testing.F) {
 	f.Add("0-0")
 	f.Add("1-9223372036854775807")
 	f.Add("-1-2")
+	f.Add("ABCDEFGHIJ.1-0")
+	f.Add("ABCDEFGHIJ.1-0.WzFd")
+	f.Add("ABCDEFGHIJ.1-0.WzEsImEiXQ")
 	f.Fuzz(func(t *testing.T, s string) {
-		if stream, event, ok := parseEventID(s); ok && string(appendEventID(nil, stream, event)) != s {
-			t.Errorf("%q", s)
+		id, ok := parseEventID(s)
+		if !ok {
+			return
+		}
+		var requests []*Message
+		for _, of := range id.asks {
+			requests = append(requests, &Message{ID: of})
+		}
+		st := &stream{s: &FrontSession{life: id.life}, no: id.stream}
+		if len(requests) > 0 {
+			st.asks = appendAsks(nil, requests)
+		}
+		again := string(st.appendEventID(nil, id.no, true))
+		if other, ok := parseEventID(again); !ok || !reflect.DeepEqual(other, id) || len(again) > len(s) {
+			t.Errorf("%q: %q", s, again)
 		}
 	})
 }

@@ -18,6 +18,12 @@ const handOver = time.Second
 // ask hands messages over, and pumps the stream of those that are requests. It is false, and
 // nothing has been written, if the session is over; the messages are the caller's then.
 func (p *pump) ask(all ...*Message) bool {
+	if p.st.primeFirst() && !p.began {
+		p.begin(-1)
+		p.prime()
+		p.flush()
+	}
+	p.started = p.started || p.began
 	pumped := make(chan struct{})
 	late := time.AfterFunc(min(handOver, p.f.opt.keepAlive), func() {
 		defer close(pumped)
@@ -39,8 +45,16 @@ func (p *pump) ask(all ...*Message) bool {
 	}
 	if n > 0 {
 		p.run()
+		return true
 	}
-	return n > 0
+	if p.started { // it is too late for another session
+		for i, m := range all {
+			p.event(&queued{no: int64(i) + 1, m: NewError(m.ID, errNoServer.object())}, true)
+			m.Release()
+		}
+		p.flush()
+	}
+	return p.started
 }
 
 // tell hands over what has no answer, and says so once that is done, or when it takes too long. The

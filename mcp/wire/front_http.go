@@ -19,6 +19,7 @@ type exchange struct {
 	rc        *http.ResponseController
 	principal string
 	held      int64 // bytes of the body, in Front.held
+	began     bool  // the response is a stream, and the client has an event id of it
 }
 
 // ServeHTTP serves the endpoint.

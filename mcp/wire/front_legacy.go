@@ -26,25 +26,67 @@ func (x *exchange) legacy(m *Message, version string) {
 		x.initialize(m)
 		return
 	}
-	s, bad := x.session(version)
-	switch {
-	case bad != nil:
-	case m.Kind == Request && m.Method == methodInitialize:
-		bad = &errAgain
-	case m.Kind == Request && x.f.isDraining():
-		bad = &errEnding
+	for range attempts {
+		s, bad := x.session(version, m)
+		if bad == nil && m.Kind == Request && m.Method == methodInitialize {
+			bad = &errAgain
+		}
+		if bad == nil && m.Kind == Request && x.f.refuses() {
+			bad = &errEnding
+		}
+		if bad == nil {
+			bad = x.note(s, m)
+		}
+		if bad != nil {
+			m.Release()
+			x.turnAway(asked, *bad)
+			return
+		}
+		if s.isRepeated(m) {
+			m.Release()
+			x.w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		s.enter()
+		done := x.converse(s, asked, m)
+		s.leave()
+		if done {
+			return
+		}
+		if !s.survives() {
+			break
+		}
+		x.f.forget(s) // it comes back
 	}
-	if bad != nil {
-		x.reject(asked, *bad)
-		m.Release()
-		return
+	m.Release()
+	x.turnAway(asked, errNoSession)
+}
+
+// refuses reports whether a session takes no more requests.
+func (f *Front) refuses() bool {
+	return f.isDraining() && (f.opt.Registry == nil || f.refusing.Load())
+}
+
+// turnAway rejects a message of a session. Where the session may be brought back later the client must
+// keep it: SDKs end a session after a status of failure, and not after a JSON-RPC error. A
+// notification has no answer; the operator is told that it was lost.
+func (x *exchange) turnAway(asked ID, why rejection) {
+	if x.f.opt.Registry != nil && why.status == http.StatusServiceUnavailable {
+		if why.status = http.StatusOK; asked.IsZero() {
+			x.f.notice("a notification or answer of a client was dropped: " + why.text)
+			x.w.WriteHeader(http.StatusAccepted)
+			return
+		}
 	}
-	s.enter()
-	defer s.leave()
-	if !x.converse(s, asked, m) {
-		m.Release()
-		x.reject(asked, errNoSession)
-	}
+	x.reject(asked, why)
+}
+
+// isRepeated reports whether the client says again what was said for it when the session was brought
+// back.
+func (s *FrontSession) isRepeated(m *Message) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revived && m.Method == methodInitialized
 }
 
 // initialize begins a session; it is kept if the server agrees to a version.
@@ -68,8 +110,8 @@ func (x *exchange) initialize(m *Message) {
 	}
 }
 
-// session finds the legacy session that the headers name.
-func (x *exchange) session(version string) (*FrontSession, *rejection) {
+// session finds the legacy session that the headers name. m is the request that is for it, if it is one.
+func (x *exchange) session(version string, m *Message) (*FrontSession, *rejection) {
 	id, once := single(x.r.Header, headerSession)
 	if !once {
 		return nil, &errRepeated
@@ -78,6 +120,12 @@ func (x *exchange) session(version string) (*FrontSession, *rejection) {
 		return nil, &errNoID
 	}
 	s := x.f.lookup(id, x.principal)
+	if s == nil && x.f.opt.Registry != nil {
+		var bad *rejection
+		if s, bad = x.revive(id, version, m); bad != nil {
+			return nil, bad
+		}
+	}
 	if s == nil {
 		return nil, &errNoSession
 	}
@@ -95,37 +143,43 @@ func (x *exchange) get() {
 		return
 	}
 	version, _ := single(x.r.Header, headerVersion)
-	s, bad := x.session(version)
+	s, bad := x.session(version, nil)
 	if bad != nil {
 		x.reject(ID{}, *bad)
 		return
 	}
-	var no, last int64
-	id, once := single(x.r.Header, headerEvent)
-	resume := id != ""
-	if resume || !once {
+	event := eventID{life: s.life}
+	header, once := single(x.r.Header, headerEvent)
+	if header != "" || !once {
 		var ok bool
-		if no, last, ok = parseEventID(id); !ok || !once {
+		if event, ok = parseEventID(header); !ok || !once {
 			x.reject(ID{}, errEvent)
 			return
 		}
+		event.given = true
 	}
-	st, turn, ok := s.attach(no, last, resume)
+	st, turn, ok := x.resume(s, event)
 	if !ok {
-		x.reject(ID{}, errEvent)
 		return
 	}
 	s.enter()
 	defer s.leave()
 	p := pump{exchange: x, st: st, turn: turn, stream: true}
 	p.begin(-1)
+	_ = p.flush() // the client learns that the stream goes on
 	p.run()
 }
 
 // delete ends a legacy session.
 func (x *exchange) delete() {
 	version, _ := single(x.r.Header, headerVersion)
-	s, bad := x.session(version)
+	if id, once := single(x.r.Header, headerSession); x.f.opt.Registry != nil && once && id != "" {
+		if bad := x.finishSession(id); bad != nil {
+			x.reject(ID{}, *bad)
+		}
+		return
+	}
+	s, bad := x.session(version, nil)
 	if bad != nil {
 		x.reject(ID{}, *bad)
 		return

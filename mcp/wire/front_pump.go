@@ -155,15 +155,17 @@ func (p *pump) begin(length int) {
 // version, or early, where something goes out before that: later there is no header.
 func (p *pump) sessionHeader(early bool) {
 	if p.first && (early || p.st.s.negotiated() != "") {
-		p.w.Header().Set(headerSession, p.st.s.id)
+		p.w.Header().Set(headerSession, p.st.s.name(p.r.Context()))
 	}
 }
 
 // prime gives a silent stream something to be asked for again by.
 func (p *pump) prime() error {
 	b := p.retry(nil)
-	if no, ok := p.st.prime(); ok {
-		b = append(appendEventID(append(b, "id: "...), p.st.no, no), "\ndata:\n"...)
+	if p.st.primed {
+		b = append(p.st.appendEventID(append(b, "id: "...), 0, true), "\ndata:\n"...)
+	} else if no, ok := p.st.prime(); ok {
+		b = append(p.st.appendEventID(append(b, "id: "...), no, true), "\ndata:\n"...)
 	} else {
 		b = append(b, ':', '\n')
 	}
@@ -189,8 +191,8 @@ func (p *pump) event(e *queued, last bool) error {
 		fold(body)
 	}
 	head := p.retry(append(make([]byte, 0, 160), "event: message\n"...))
-	if e.kept {
-		head = append(appendEventID(append(head, "id: "...), p.st.no, e.no), '\n')
+	if e.kept || p.st.primed {
+		head = append(p.st.appendEventID(append(head, "id: "...), e.no, !last), '\n')
 	}
 	head = e.m.appendHead(append(head, "data: "...))
 	if !p.started {
@@ -232,7 +234,7 @@ func (p *pump) finish() {
 	switch {
 	case p.started:
 	case p.st.owes():
-		p.reject(p.asked, p.cutShort())
+		p.turnAway(p.asked, p.cutShort())
 	default: // the client has cancelled its request
 		p.begin(0)
 	}
@@ -240,6 +242,9 @@ func (p *pump) finish() {
 
 func (p *pump) cutShort() rejection {
 	if p.st.s.Era == Legacy && !p.first {
+		if p.st.s.survives() {
+			return errLost
+		}
 		return errNoSession
 	}
 	return errNoServer
@@ -250,7 +255,9 @@ func (p *pump) cutShort() rejection {
 func (p *pump) leave() {
 	if p.st.s.Era == Modern {
 		p.st.s.cancel(p.st, true)
+		return
 	}
+	p.st.left()
 }
 
 func (p *pump) deadline() { _ = p.rc.SetWriteDeadline(time.Now().Add(p.f.opt.patience)) }

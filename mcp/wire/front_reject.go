@@ -15,6 +15,7 @@ type rejection struct {
 	text   string
 	allow  string // methods, of status 405
 	data   []byte // raw JSON
+	raw    []byte // the error object of a server, instead of all this
 }
 
 var (
@@ -29,6 +30,9 @@ var (
 	errFull        = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "too much under way: try again later"}
 	errEnding      = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "shutting down"}
 	errNoServer    = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "the server is not available"}
+	errNotRead     = rejection{status: http.StatusServiceUnavailable, code: codeNotKept, text: "what is kept of the session cannot be read: try again"}
+	errNotKept     = rejection{status: http.StatusServiceUnavailable, code: codeNotKept, text: "the session's state cannot be stored: try again"}
+	errLost        = rejection{status: http.StatusServiceUnavailable, code: codeLost, text: "the connection to the server ended before its answer came: it is not known whether the request was carried out"}
 	errNoID        = rejection{status: http.StatusBadRequest, code: codeNoSession, text: "Mcp-Session-Id is missing"}
 	errNoSession   = rejection{status: http.StatusNotFound, code: codeNoSession, text: "no such session"}
 	errAgain       = rejection{status: http.StatusBadRequest, code: CodeInvalid, text: "initialize in a session"}
@@ -55,6 +59,10 @@ func unsupported(requested string) rejection {
 }
 
 func (x *exchange) reject(id ID, why rejection) {
+	if x.began {
+		x.rejectInStream(id, why)
+		return
+	}
 	h := x.w.Header()
 	if why.allow != "" {
 		h.Set("Allow", why.allow)
@@ -67,6 +75,9 @@ func (x *exchange) reject(id ID, why rejection) {
 }
 
 func (why *rejection) object() []byte {
+	if why.raw != nil {
+		return why.raw
+	}
 	raw := appendInt([]byte(`{"code":`), why.code)
 	raw = strictjson.AppendQuote(append(raw, `,"message":`...), "pellucid: "+why.text)
 	if why.data != nil {

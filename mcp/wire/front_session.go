@@ -3,7 +3,9 @@
 package wire
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -28,11 +30,19 @@ type FrontSession struct {
 	Era       Era
 	Principal string
 
-	f  *Front
-	id string // of a legacy session
-	to delivery
+	f    *Front
+	id   string // of a legacy session; f.mu guards it until the client knows it
+	life string // tells its events from those that the session had in another process
+	to   delivery
+
+	keeping sync.Mutex // held while the registry is told what has changed
 
 	mu         sync.Mutex
+	named      bool         // the registry has made the id
+	revived    bool         // the session was brought back
+	opening    []byte       // the parameters of initialize, for the registry; nil: it need not know
+	state      SessionState // what the registry was told
+	awaited    map[ID]chan *Message
 	accepted   bool       // Accept has been called
 	started    bool       // Start has set the Receiver
 	served     bool       // Accept's ended has been called
@@ -56,6 +66,9 @@ var _ Conn = (*FrontSession)(nil)
 func newFrontSession(f *Front, era Era, principal string) *FrontSession {
 	s := &FrontSession{Era: era, Principal: principal, f: f, to: newDelivery(),
 		pending: map[ID]*stream{}, streams: map[int64]*stream{}, touched: time.Now()}
+	if f.opt.Registry != nil {
+		s.life = rand.Text()[:lifeLen]
+	}
 	if era == Legacy {
 		s.streams[0] = &stream{s: s, wake: make(chan struct{}, 1), next: 1, numbered: true}
 	}
@@ -151,7 +164,9 @@ func (s *FrontSession) Write(_ context.Context, m *Message) error {
 		return ErrClosed
 	}
 	if m.answers() {
-		s.answer(m)
+		if !s.lookForAnswer(m) {
+			s.answer(m)
+		}
 		return nil
 	}
 	if st := s.place(m); st != nil {
@@ -180,10 +195,12 @@ func (s *FrontSession) answer(m *Message) {
 // settle learns from the answer to initialize. s.mu is held.
 func (s *FrontSession) settle(m *Message) {
 	s.initialize = ID{}
-	if m.Kind != Response {
-		return
-	}
-	if m.Parse() == nil {
+	s.agree(m)
+}
+
+// agree takes the version from an answer to initialize. s.mu is held.
+func (s *FrontSession) agree(m *Message) {
+	if m.Kind == Response && m.Parse() == nil {
 		if v := m.Result.Get("protocolVersion").Text(); len(v) <= len(firstModern) {
 			s.version = strings.Clone(v)
 		}
@@ -248,11 +265,17 @@ func (s *FrontSession) open(requests ...*Message) (*stream, error) {
 		}
 		if s.Era == Legacy && m.Method == methodInitialize {
 			s.initialize = m.ID
+			if p := m.Params.Raw(); s.f.opt.Registry != nil && len(p) > 0 && len(p) <= maxOpening {
+				s.opening = bytes.Clone(p)
+			}
 		}
 		st.endless = st.endless || m.Method == methodListen
 		s.pending[m.ID] = st
 	}
 	st.owed = len(requests)
+	if s.life != "" && s.Era == Legacy {
+		st.asks = appendAsks(nil, requests)
+	}
 	s.streams[st.no] = st
 	return st, nil
 }
@@ -390,6 +413,18 @@ func (s *FrontSession) Close() error {
 		return nil
 	}
 	s.isClosed = true
+	for _, got := range s.awaited {
+		close(got)
+	}
+	s.awaited = nil
+	if s.named { // the session goes on: its client is told what does not
+		for id, st := range s.pending {
+			if st.turn != 0 && !st.dead {
+				st.owed--
+				st.push(NewError(id, errLost.object()))
+			}
+		}
+	}
 	clear(s.pending)
 	s.own, s.kept = nil, nil
 	for no, st := range s.streams {

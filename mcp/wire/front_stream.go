@@ -4,8 +4,6 @@ package wire
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // stream is what one HTTP request of a client is answered with, or the one on
@@ -19,7 +17,9 @@ type stream struct {
 	no      int64
 	owed    int // answers that are still to come
 	endless bool
-	alias   ID // of its one request, in the modern era
+	alias   ID     // of its one request, in the modern era
+	asks    []byte // the ids of its requests, as an event id has them
+	primed  bool   // the client has an event id of it, by which it may come again
 
 	handed  bool       // the Receiver has its request, or is about to get it
 	handing bool       // its request is being handed over
@@ -208,6 +208,32 @@ func (st *stream) prime() (no int64, ok bool) {
 	return st.next - 1, true
 }
 
+// primeFirst reports whether the client gets an event id before its request is handed over, so that it
+// comes again, and does not give the request up, where this process ends meanwhile. The stream keeps
+// nothing until the client has gone.
+func (st *stream) primeFirst() bool {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	st.primed = st.no != 0 && st.s.named && st.s.version >= firstWithPrimes
+	return st.primed
+}
+
+// left is after the client's going: a client that has an event id may come again.
+func (st *stream) left() {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if st.primed {
+		st.number()
+	}
+}
+
+// delivered reports whether the client has had all that there is on the stream.
+func (st *stream) delivered() bool {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	return st.no != 0 && st.owed <= 0 && (len(st.queue) == 0 || st.queue[len(st.queue)-1].no < st.next)
+}
+
 // release ends a response's turn.
 func (st *stream) release(turn int) {
 	s := st.s
@@ -266,6 +292,9 @@ func (s *FrontSession) attach(no, last int64, resume bool) (st *stream, turn int
 		return nil, 0, false
 	}
 	if resume {
+		if st.primed && last == 0 && st.gone == 0 {
+			st.number()
+		}
 		if last > st.last || last < st.gone && no != 0 || !st.numbered {
 			return nil, 0, false
 		}
@@ -278,23 +307,6 @@ func (s *FrontSession) attach(no, last int64, resume bool) (st *stream, turn int
 	st.wake = make(chan struct{}, 1)
 	st.signal()
 	return st, st.turn, true
-}
-
-// appendEventID spells the id of an event, which means something in its session only.
-func appendEventID(dst []byte, stream, event int64) []byte {
-	dst = strconv.AppendInt(dst, stream, 10)
-	return strconv.AppendInt(append(dst, '-'), event, 10)
-}
-
-func parseEventID(s string) (stream, event int64, ok bool) {
-	a, b, ok := strings.Cut(s, "-")
-	if !ok {
-		return 0, 0, false
-	}
-	stream, err1 := strconv.ParseInt(a, 10, 64)
-	event, err2 := strconv.ParseInt(b, 10, 64)
-	ok = err1 == nil && err2 == nil && stream >= 0 && event >= 0 && event < 1<<62 && string(appendEventID(nil, stream, event)) == s
-	return stream, event, ok
 }
 
 // owes reports whether the stream ends before its answers have come.

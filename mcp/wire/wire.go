@@ -64,6 +64,9 @@ type Route struct {
 const (
 	methodInitialize  = "initialize"
 	methodInitialized = "notifications/initialized"
+	methodSetLevel    = "logging/setLevel"
+	methodSubscribe   = "resources/subscribe"
+	methodUnsubscribe = "resources/unsubscribe"
 	methodCancelled   = "notifications/cancelled"
 	methodListen      = "subscriptions/listen"
 	keyVersion        = "io.modelcontextprotocol/protocolVersion" // of _meta

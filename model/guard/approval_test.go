@@ -43,8 +43,7 @@ func TestApproval(t *testing.T) {
 		o.Hooks.Desk, o.Hooks.Approvals = d, known
 		o.Rules = ruled{"send_money", []delegation.Ruling{{Rule: "large", Says: delegation.Hold}}}
 		o.Hooks.Quarantined = func(context.Context, guard.Source) bool { return quarantined }
-		o.Frame = new(frame.Key)
-		*o.Frame = key(t)
+		o.Frame = func() frame.Key { return key(t) }
 	})
 	calls := func(task string, results ...string) int {
 		t.Helper()

@@ -220,7 +220,12 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 
 // parse takes a request apart.
 func (d *decider) parse(body []byte) (*counterfactual.Assembly, error) {
-	a, err := counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: d.g.o.Frame, UntrustedTool: d.g.o.UntrustedTool,
+	var key *frame.Key
+	if f := d.g.o.Frame; f != nil {
+		now := f()
+		key = &now
+	}
+	a, err := counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: key, UntrustedTool: d.g.o.UntrustedTool,
 		Trust: d.g.o.Trust, Task: d.x.task, UserTurns: d.g.o.Task == TaskBoth})
 	if err != nil {
 		return nil, err

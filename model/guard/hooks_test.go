@@ -60,7 +60,7 @@ func TestBlame(t *testing.T) {
 			var blamed []guard.Source
 			q := &quarantine{}
 			r := newRig(t, obedient, func(o *guard.Options) {
-				o.Frame = &mine
+				o.Frame = func() frame.Key { return mine }
 				o.Hooks.Blame = func(s guard.Source) { blamed = append(blamed, s) }
 				o.Hooks.Quarantine = q
 			})

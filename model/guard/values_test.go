@@ -73,7 +73,7 @@ func TestValueRules(t *testing.T) {
 					o.Rules = ruled{tt.tool, tt.says}
 					if tt.quarantined {
 						o.Hooks.Quarantined = func(context.Context, guard.Source) bool { return true }
-						o.Frame = &mine
+						o.Frame = func() frame.Key { return mine }
 					}
 				})
 				results := tt.results

@@ -121,29 +121,26 @@ type Box struct {
 // Box returns a Box for a purpose, which is a constant of the program with a version in it.
 func (r *Ring) Box(purpose string) *Box { return &Box{ring: r, purpose: purpose} }
 
-func (b *Box) aead(k Key) (cipher.AEAD, error) {
+func (b *Box) aead(k Key) cipher.AEAD {
 	if a, ok := b.aeads.Load(k.id); ok {
-		return a.(cipher.AEAD), nil
+		return a.(cipher.AEAD)
 	}
 	block, err := aes.NewCipher(k.Derive(b.purpose))
 	if err != nil {
-		return nil, err
+		panic("keyring: " + err.Error()) // the size of the key is right
 	}
 	a, err := cipher.NewGCMWithRandomNonce(block)
-	if err == nil {
-		b.aeads.Store(k.id, a)
+	if err != nil {
+		panic("keyring: " + err.Error()) // so is that of the block
 	}
-	return a, err
+	b.aeads.Store(k.id, a)
+	return a
 }
 
 // Seal encrypts plain with the current key. Open needs the same data.
-func (b *Box) Seal(plain, data []byte) ([]byte, error) {
+func (b *Box) Seal(plain, data []byte) []byte {
 	k := b.ring.Current()
-	a, err := b.aead(k)
-	if err != nil {
-		return nil, fmt.Errorf("keyring: seal: %w", err)
-	}
-	return a.Seal(append(make([]byte, 0, Overhead+len(plain)), k.id[:]...), nil, plain, data), nil
+	return b.aead(k).Seal(append(make([]byte, 0, Overhead+len(plain)), k.id[:]...), nil, plain, data)
 }
 
 // Open decrypts what Seal has made with any key of the ring.
@@ -156,11 +153,7 @@ func (b *Box) Open(sealed, data []byte) ([]byte, error) {
 		if k.id != id {
 			continue
 		}
-		a, err := b.aead(k)
-		if err != nil {
-			return nil, fmt.Errorf("keyring: open: %w", err)
-		}
-		plain, err := a.Open(nil, nil, sealed[idSize:], data)
+		plain, err := b.aead(k).Open(nil, nil, sealed[idSize:], data)
 		if err != nil {
 			return nil, ErrForged
 		}

@@ -133,10 +133,7 @@ func (c *Conversations) Keep(ctx context.Context, of Owner, id string, t Turn) e
 	if t.Own {
 		plain[0] = 1
 	}
-	sealed, err := c.box.Seal(append(plain, t.Items...), key[:])
-	if err != nil {
-		return fmt.Errorf("conversation: keep: %w", err)
-	}
+	sealed := c.box.Seal(append(plain, t.Items...), key[:])
 	if err := c.store.PutConversation(ctx, Row{Key: key, Principal: PrincipalDigest(of.Principal), Sealed: sealed, At: now, Until: now.Add(c.o.For)}); err != nil {
 		return fmt.Errorf("conversation: keep: %w", err)
 	}

@@ -35,16 +35,34 @@ type Link struct {
 
 // A ChainKey authenticates links. The zero value has a key that is no secret.
 type ChainKey struct {
-	key [sha256.Size]byte
-	id  string
+	key      [sha256.Size]byte
+	id       string
+	previous []*ChainKey // of writers that began before the key was rotated
 }
 
-// NewChainKey derives the key from the secret of an installation.
-func NewChainKey(secret []byte) *ChainKey {
+// NewChainKey derives the key from the current secret of an installation, and others from previous
+// ones, by which only links of earlier writers are checked.
+func NewChainKey(secret []byte, previous ...[]byte) *ChainKey {
 	k := &ChainKey{}
 	copy(k.key[:], sum(secret, []byte("pellucid ledger chain 1")))
 	k.id = hex.EncodeToString(sum(k.key[:], []byte("id"))[:4])
+	for _, p := range previous {
+		k.previous = append(k.previous, NewChainKey(p))
+	}
 	return k
+}
+
+// of returns the key that a writer uses, or nil.
+func (k *ChainKey) of(writer string) *ChainKey {
+	if strings.HasPrefix(writer, k.id+"-") {
+		return k
+	}
+	for _, p := range k.previous {
+		if p.of(writer) != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 func sum(key []byte, parts ...[]byte) []byte {
@@ -62,10 +80,13 @@ func (k *ChainKey) NewWriter() string {
 	return k.id + "-" + hex.EncodeToString(b[:])
 }
 
-// Owns reports whether a writer of that name uses this key.
-func (k *ChainKey) Owns(writer string) bool { return strings.HasPrefix(writer, k.id+"-") }
+// Owns reports whether a writer of that name uses this key or a previous one.
+func (k *ChainKey) Owns(writer string) bool { return k.of(writer) != nil }
 
 func (k *ChainKey) mac(writer string, seq int64, prev, statement []byte) []byte {
+	if of := k.of(writer); of != nil {
+		k = of
+	}
 	digest := sha256.Sum256(statement)
 	return sum(k.key[:], []byte("link"+writer+"\x00"), binary.BigEndian.AppendUint64(nil, uint64(seq)), prev, digest[:])
 }
@@ -78,6 +99,9 @@ func (k *ChainKey) Next(last Link, record []byte) Link {
 
 // Tag authenticates the last link of a writer.
 func (k *ChainKey) Tag(l Link) []byte {
+	if of := k.of(l.Writer); of != nil {
+		k = of
+	}
 	return sum(k.key[:], []byte("last"+l.Writer+"\x00"), binary.BigEndian.AppendUint64(nil, uint64(l.Seq)), l.MAC)
 }
 

@@ -59,7 +59,10 @@ const Other = "other"
 
 // Key is the install key of the fence nonces. Its zero value is a valid key
 // that every reader of this code knows: make one with [NewKey].
-type Key struct{ b [32]byte }
+type Key struct {
+	b    [32]byte
+	also *[]Key // whose fences verify too
+}
 
 // NewKey makes a Key of exactly 32 bytes, which must be random and secret.
 func NewKey(b []byte) (Key, error) {
@@ -69,6 +72,16 @@ func NewKey(b []byte) (Key, error) {
 	}
 	copy(k.b[:], b)
 	return k, nil
+}
+
+// Accepting returns k, which also verifies the fences that were made with other keys: those that the
+// installation had before.
+func (k Key) Accepting(others ...Key) Key {
+	if k.also = nil; len(others) > 0 {
+		others = append([]Key(nil), others...)
+		k.also = &others
+	}
+	return k
 }
 
 // String hides the key, so that no log line shows it.
@@ -363,9 +376,25 @@ func (k Key) made(h head, body string) bool {
 	d := Digest(sha256.Sum256([]byte(body)))
 	var digest [digestLen]byte
 	hex.Encode(digest[:], d[:])
+	if subtle.ConstantTimeCompare(digest[:], []byte(h.digest)) != 1 {
+		return false
+	}
+	if k.wrote(h, d) {
+		return true
+	}
+	if k.also != nil {
+		for _, other := range *k.also {
+			if other.wrote(h, d) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (k Key) wrote(h head, d Digest) bool {
 	nonce := k.nonce(h.origin, d)
-	return subtle.ConstantTimeCompare(digest[:], []byte(h.digest))&
-		subtle.ConstantTimeCompare(nonce[:], []byte(h.nonce)) == 1
+	return subtle.ConstantTimeCompare(nonce[:], []byte(h.nonce)) == 1
 }
 
 // parseHead parses an opening tag in its one spelling, up to and with the line
