@@ -50,10 +50,14 @@ func (r *rig) configure() error {
 			return err
 		}
 		g.env = append(os.Environ(), "PELLUCID_STATE="+filepath.Join(g.dir, "state"), "PELLUCID_DB="+r.database, "PELLUCID_INSTALL_KEY=file:"+keyFile)
+		several := ""
+		if r.o.Replicas > 1 {
+			several = "replicas: {address: " + g.peer + "}\n"
+		}
 		config := fmt.Sprintf("version: 1\nlisten: %s\nstore: env:PELLUCID_DB\nevidence: {mode: required}\n"+
 			"http: {sessions: 4096, rate: 0, concurrency: 4096, drain: 5s}\n"+
 			"limits: {children: 1024, children_per_server: 1024, children_per_principal: 1024}\n%s"+
-			"servers:\n  http: {url: %q}\n  stdio: {command: %s}\n", g.addr, r.o.Config, r.upstream, command)
+			"servers:\n  http: {url: %q}\n  stdio: {command: %s}\n", g.addr, several+r.o.Config, r.upstream, command)
 		if err := os.WriteFile(filepath.Join(g.dir, "pellucid.yaml"), []byte(config), 0o600); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ type Report struct {
 	Verified   string
 
 	CostOne, CostAll time.Duration // CPU time of a call with one replica, and with all
-	Local, Forwarded time.Duration // median of a call where its session is, and at another replica
+	Local, Forwarded time.Duration // median of a request where its session is, and at another replica
 
 	Failures []string // measurements that could not be done
 }

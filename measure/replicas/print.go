@@ -14,7 +14,7 @@ import (
 // The bars of the measurement.
 const (
 	maxCost    = 1.15                   // CPU time of a call with all replicas, in those of one
-	maxForward = 300 * time.Microsecond // that a forwarded call takes longer, at the median
+	maxForward = 300 * time.Microsecond // that a forwarded request takes longer, at the median
 )
 
 // Missed lists the bars that were missed.
@@ -39,7 +39,7 @@ func (report *Report) Missed() (out []string) {
 	}
 	if report.Local > 0 {
 		more := report.Forwarded - report.Local
-		miss(more > maxForward, "a forwarded call takes %s longer", more.Round(time.Microsecond))
+		miss(more > maxForward, "a forwarded request takes %s longer", more.Round(time.Microsecond))
 	}
 	return append(out, report.Failures...)
 }
@@ -67,7 +67,7 @@ func (report *Report) Print(w io.Writer) error {
 		row("CPU time of a call", "%s with 1 replica, %s with %d", report.CostOne.Round(time.Microsecond), report.CostAll.Round(time.Microsecond), report.Replicas)
 	}
 	if report.Local > 0 {
-		row("a call, median", "%s at its replica, %s forwarded", report.Local.Round(time.Microsecond), report.Forwarded.Round(time.Microsecond))
+		row("a request, median", "%s at its replica, %s forwarded", report.Local.Round(time.Microsecond), report.Forwarded.Round(time.Microsecond))
 	}
 	missed := report.Missed()
 	for _, m := range missed {
